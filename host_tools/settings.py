@@ -1,0 +1,69 @@
+"""Where things are, and the environment variables that say so. The only reader of the environment
+in the toolkit. (The options of the delegate itself are read by the delegate.)"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Mapping, Optional, Tuple
+
+from host_tools.errors import FolderNotWritable, Misuse
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All paths are absolute; nothing here is created by reading it."""
+
+    models_dirs: Tuple[Path, ...]  # QUADRA_MODELS_DIR: your own models, searched first; ':' between folders
+    downloads_dir: Path  # QUADRA_DOWNLOADS_DIR: models that Quadra fetched
+    runs_dir: Path  # QUADRA_RUNS_DIR: run folders
+    bazel: str  # QUADRA_BAZEL: the bazel to use
+    bazel_output_base: Optional[Path]  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
+    debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback
+
+
+def read(environ: Optional[Mapping[str, str]] = None) -> Settings:
+    """The settings of this moment, from `environ` (default: the real environment)."""
+    env = os.environ if environ is None else environ
+
+    def path(name: str, default: Path) -> Path:
+        return _absolute(env[name]) if env.get(name) else default
+
+    home = Path(env.get("HOME") or "/")
+    cache = Path(env["XDG_CACHE_HOME"]) if env.get("XDG_CACHE_HOME") else home / ".cache"
+    base = env.get("QUADRA_BAZEL_OUTPUT_BASE")
+    folders = [f for f in env.get("QUADRA_MODELS_DIR", "").split(os.pathsep) if f]
+    return Settings(
+        models_dirs=tuple(_absolute(f) for f in folders),
+        downloads_dir=path("QUADRA_DOWNLOADS_DIR", cache / "quadra" / "models"),
+        runs_dir=path("QUADRA_RUNS_DIR", ROOT / "runs"),
+        bazel=env.get("QUADRA_BAZEL") or "bazel",
+        bazel_output_base=_absolute(base) if base else None,
+        debug=_debug(env.get("QUADRA_DEBUG") or "0"),
+    )
+
+
+def make_folder(path: Path, variable: str) -> Path:
+    """Makes `path` with its parents and returns it. `variable` is the setting that moves it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(13, "permission denied")
+    except OSError as error:
+        raise FolderNotWritable(
+            f"make the folder {path}",
+            error.strerror or str(error),
+            f"set {variable} to a folder that you may write",
+        ) from error
+    return path
+
+
+def _absolute(text: str) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(text)))
+
+
+def _debug(text: str) -> int:
+    if text not in ("0", "1", "2", "3", "4", "5"):
+        raise Misuse("read QUADRA_DEBUG", f"{text!r} is not one of 0..5", "set it to 1 for tracebacks, or unset it")
+    return int(text)

@@ -1,0 +1,153 @@
+"""The only place that starts a process: argument lists, a deadline, captured output, clear errors."""
+
+import os
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, List, Mapping, Optional, Sequence
+
+from host_tools.errors import CommandFailed, CommandTimedOut, ToolMissing
+
+_KILL_GRACE_S = 5.0
+_SHOWN_LINES = 20
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A process that ended. Output is text; bytes that are not UTF-8 show as replacement signs."""
+
+    argv: List[str]
+    returncode: int
+    stdout: str
+    stderr: str
+    wall_s: float
+
+    def command(self) -> str:
+        return shlex.join(self.argv)
+
+
+def run(
+    argv: Sequence[object],
+    *,
+    timeout_s: float,
+    cwd: Optional[Path] = None,
+    env: Optional[Mapping[str, str]] = None,
+    check: bool = True,
+    on_line: Optional[Callable[[str], None]] = None,
+    hint: str = "",
+) -> Completed:
+    """Runs `argv` to its end and returns what it printed.
+
+    env is added to the environment. on_line is called, from other threads, with each line of either
+    stream as it comes. With check, an exit status other than 0 raises CommandFailed; hint is its
+    "what to do next". At the deadline the whole process group is stopped and CommandTimedOut raised.
+    """
+    words = [os.fspath(a) if isinstance(a, os.PathLike) else str(a) for a in argv]
+    started = time.monotonic()
+    process = _start(words, cwd, env, hint)
+    streams = [_Reader(process.stdout, on_line), _Reader(process.stderr, on_line)]
+    try:
+        process.wait(timeout=timeout_s)
+        # A grandchild may hold the pipes open: readers get the rest of the time, not for ever.
+        for stream in streams:
+            stream.join(max(0.1, started + timeout_s - time.monotonic()))
+        timed_out = any(stream.is_alive() for stream in streams)
+    except subprocess.TimeoutExpired:
+        timed_out = True
+    except BaseException:
+        _stop(process)
+        raise
+    if timed_out:
+        _stop(process)
+        for stream in streams:
+            stream.join(_KILL_GRACE_S)
+    done = Completed(words, process.returncode, streams[0].text(), streams[1].text(), time.monotonic() - started)
+    if timed_out:
+        raise CommandTimedOut(
+            f"run `{done.command()}`",
+            f"it did not end within {timeout_s:g} s and was stopped{_tail(done)}",
+            hint or "see what it waited for, or give it more time",
+        )
+    if check and done.returncode != 0:
+        raise CommandFailed(f"run `{done.command()}`", f"{_status(done.returncode)}{_tail(done)}", hint)
+    return done
+
+
+def hand_over(argv: Sequence[object], *, cwd: Optional[Path] = None, env: Optional[Mapping[str, str]] = None) -> int:
+    """Runs `argv` on the user's own terminal, without a deadline; returns its exit status."""
+    words = [os.fspath(a) if isinstance(a, os.PathLike) else str(a) for a in argv]
+    try:
+        return subprocess.run(words, cwd=cwd, env={**os.environ, **(env or {})}, check=False).returncode
+    except OSError as error:
+        raise _not_started(words, error, "") from error
+
+
+def _start(words: List[str], cwd: Optional[Path], env: Optional[Mapping[str, str]], hint: str) -> subprocess.Popen:
+    try:
+        return subprocess.Popen(
+            words,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _not_started(words, error, hint) from error
+
+
+def _not_started(words: List[str], error: OSError, hint: str) -> ToolMissing:
+    reason = f"{error.filename or words[0]}: {error.strerror or error}"
+    return ToolMissing(f"run `{shlex.join(words)}`", reason, hint or "`./inv doctor` says what to install")
+
+
+def _stop(process: subprocess.Popen) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+        try:
+            process.wait(timeout=_KILL_GRACE_S)
+        except subprocess.TimeoutExpired:
+            continue
+        if number == signal.SIGTERM:
+            time.sleep(0.05)  # the rest of the group may still be ending; then nothing is left to ask
+
+
+def _status(returncode: int) -> str:
+    if returncode >= 0:
+        return f"exit status {returncode}"
+    try:
+        return f"ended by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"ended by signal {-returncode}"
+
+
+def _tail(done: Completed) -> str:
+    lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-_SHOWN_LINES:]
+    return "".join(f"\n  | {line}" for line in lines)
+
+
+class _Reader(threading.Thread):
+    """Collects one stream, line by line."""
+
+    def __init__(self, stream, on_line: Optional[Callable[[str], None]]) -> None:
+        super().__init__(daemon=True)
+        self._stream, self._on_line, self._lines = stream, on_line, []
+        self.start()
+
+    def run(self) -> None:
+        for raw in self._stream:
+            self._lines.append(raw)
+            if self._on_line:
+                self._on_line(raw.decode("utf-8", "replace").rstrip("\r\n"))
+        self._stream.close()
+
+    def text(self) -> str:
+        return b"".join(self._lines).decode("utf-8", "replace")
