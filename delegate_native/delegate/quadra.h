@@ -1,0 +1,54 @@
+/* Quadra's C API: a TFLite delegate that runs models on the GPU, and its report.
+ *
+ *   QuadraDelegateOptions options = QuadraDelegateOptionsDefault();
+ *   options.backend = "opencl";
+ *   TfLiteDelegate* delegate = QuadraDelegateCreate(&options, NULL);
+ *   TfLiteInterpreterOptionsAddDelegate(interpreter_options, delegate);
+ *   ...
+ *   QuadraDelegateDelete(delegate);   // after the interpreter
+ */
+#ifndef QUADRA_DELEGATE_QUADRA_H_
+#define QUADRA_DELEGATE_QUADRA_H_
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QUADRA_EXPORT __attribute__((visibility("default")))
+
+typedef struct TfLiteDelegate TfLiteDelegate;
+
+/* One field per row of delegate/options.def; docs/options.md explains them. Strings are copied. */
+typedef struct QuadraDelegateOptions {
+  size_t size; /* sizeof(QuadraDelegateOptions), set by QuadraDelegateOptionsDefault */
+  const char* backend;
+  const char* precision;
+  const char* target;
+  const char* dump_dir;
+  int profile;
+  int max_partitions;
+  const char* opencl_library;
+  int debug;
+} QuadraDelegateOptions;
+
+QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);
+
+/* NULL when an option is wrong; `report_error` (may be NULL) then gets a sentence that names it.
+ * options may be NULL: the defaults. */
+QUADRA_EXPORT TfLiteDelegate* QuadraDelegateCreate(const QuadraDelegateOptions* options,
+                                                   void (*report_error)(const char*));
+
+/* NULL is fine. The interpreter must be gone, or be about to go without another call. */
+QUADRA_EXPORT void QuadraDelegateDelete(TfLiteDelegate* delegate);
+
+/* Verdicts, plans and times of the interpreter that this delegate was last applied to, as JSON.
+ * Writes at most `size` bytes with the final NUL; returns the bytes needed. */
+QUADRA_EXPORT size_t QuadraDelegateReport(TfLiteDelegate* delegate, char* buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* QUADRA_DELEGATE_QUADRA_H_ */

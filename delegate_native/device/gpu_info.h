@@ -1,0 +1,52 @@
+// What a GPU (or the CPU that stands in for one) offers: read from a driver or from a JSON file,
+// so that a plan for a phone can be made on any machine.
+#ifndef QUADRA_DEVICE_GPU_INFO_H_
+#define QUADRA_DEVICE_GPU_INFO_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "delegate_native/base/status.h"
+
+namespace quadra {
+
+// Where activations live.
+enum class Storage : uint8_t { kBuffer, kImage2d };
+
+struct GpuInfo {
+  std::string name;    // short name of the target: "host-avx512", "adreno-640"
+  std::string vendor;  // "qualcomm", "arm", "nvidia", "intel", "amd", "imagination", "cpu", …
+  std::string device_name, driver, api_version;  // as the driver says
+  std::vector<std::string> extensions;
+  int max_work_group_size = 256;
+  int max_work_group[3] = {256, 256, 64};
+  int64_t local_memory_bytes = 16384;
+  int64_t max_buffer_bytes = int64_t{128} << 20;
+  int buffer_alignment_bytes = 128;
+  bool supports_images = false;
+  int max_image2d[2] = {0, 0};
+  bool supports_fp16 = false;  // half arithmetic, not only half storage
+
+  // Decisions that follow from the device; a JSON file may state them.
+  Storage storage = Storage::kBuffer;
+  int vector_width = 4;           // floats in one register: 4 on GPUs, 8 or 16 on CPUs
+  int vector_registers = 16;      // how many such registers a kernel may count on
+  bool one_program = false;       // all kernels in one program: drivers whose compiler starts slowly
+  bool separate_buffers = false;  // a buffer per tensor: lets a memory checker see overruns
+
+  bool Has(const char* extension) const;
+  // CPU-shaped: wide vectors in registers instead of many small work-items.
+  bool is_cpu() const { return vector_width > 4; }
+};
+
+// Reads a target file. Unknown keys and wrong types are errors that name the key.
+Status ParseGpuInfo(const std::string& json, GpuInfo* info);
+std::string ToJson(const GpuInfo& info);
+
+// Sets the decisions (storage, vector width, …) from vendor, name and limits.
+void Decide(GpuInfo* info);
+
+}  // namespace quadra
+
+#endif  // QUADRA_DEVICE_GPU_INFO_H_

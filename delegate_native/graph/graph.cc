@@ -1,0 +1,67 @@
+#include "delegate_native/graph/graph.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quadra {
+
+ValueId Graph::AddValue(std::string name, Shape shape, int rank) {
+  Value value;
+  value.name = std::move(name);
+  value.shape = shape;
+  value.rank = rank;
+  values.push_back(std::move(value));
+  return static_cast<ValueId>(values.size()) - 1;
+}
+
+ValueId Graph::AddConstant(std::string name, Shape shape, std::vector<float> data, int rank) {
+  const ValueId id = AddValue(std::move(name), shape, rank);
+  value(id).constant = std::make_shared<const std::vector<float>>(std::move(data));
+  return id;
+}
+
+bool Graph::IsOutput(ValueId id) const {
+  return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
+}
+
+int Graph::Producer(ValueId id) const {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (ValueId output : nodes[i].outputs) {
+      if (output == id) return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+std::vector<int> Graph::Consumers(ValueId id) const {
+  std::vector<int> found;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::vector<ValueId> operands = Operands(nodes[i]);
+    if (std::find(operands.begin(), operands.end(), id) != operands.end()) {
+      found.push_back(static_cast<int>(i));
+    }
+  }
+  return found;
+}
+
+void Graph::ReplaceUses(ValueId from, ValueId to) {
+  for (Node& node : nodes) {
+    std::replace(node.inputs.begin(), node.inputs.end(), from, to);
+    for (FusedStep& step : node.fused) {
+      std::replace(step.inputs.begin(), step.inputs.end(), from, to);
+    }
+  }
+  std::replace(outputs.begin(), outputs.end(), from, to);
+}
+
+void Graph::RemoveNode(int index) { nodes.erase(nodes.begin() + index); }
+
+std::vector<ValueId> Operands(const Node& node) {
+  std::vector<ValueId> operands = node.inputs;
+  for (const FusedStep& step : node.fused) {
+    operands.insert(operands.end(), step.inputs.begin(), step.inputs.end());
+  }
+  return operands;
+}
+
+}  // namespace quadra

@@ -1,0 +1,83 @@
+// The model (one partition of it) as a plain value: nodes in execution order, values with one
+// producer each. Passes rewrite it, ops make kernels of it.
+#ifndef QUADRA_GRAPH_GRAPH_H_
+#define QUADRA_GRAPH_GRAPH_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "delegate_native/base/shape.h"
+#include "delegate_native/base/status.h"
+#include "delegate_native/graph/attributes.h"
+
+namespace quadra {
+
+using ValueId = int;
+using ConstantData = std::shared_ptr<const std::vector<float>>;
+
+struct Value {
+  std::string name;
+  Shape shape;
+  int rank = 4;           // rank that the model gives it: its last `rank` dimensions
+  ConstantData constant;  // dense, BHWC order; null for a value that is computed
+};
+
+// An elementwise op that was merged into its producer: runs on each result before it is stored.
+// Its first operand is the result itself, `operand` says which operand of the op that was.
+struct FusedStep {
+  std::string op;
+  std::vector<ValueId> inputs;  // the other operands
+  Attributes attributes;
+  int operand = 0;
+};
+
+struct Node {
+  std::string op;  // name of an Op: "conv2d"
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  Attributes attributes;
+  std::vector<FusedStep> fused;
+  std::vector<int> sources;  // indices of the model's nodes that this one stands for
+};
+
+class Graph {
+ public:
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<ValueId> inputs;   // in the order of the partition's inputs
+  std::vector<ValueId> outputs;  // in the order of the partition's outputs
+
+  ValueId AddValue(std::string name, Shape shape, int rank = 4);
+  ValueId AddConstant(std::string name, Shape shape, std::vector<float> data, int rank = 4);
+
+  const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
+  Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }
+  const Shape& shape(ValueId id) const { return value(id).shape; }
+  bool IsConstant(ValueId id) const { return value(id).constant != nullptr; }
+  bool IsOutput(ValueId id) const;
+
+  // Index of the node that computes the value; -1 for inputs and constants.
+  int Producer(ValueId id) const;
+  // Indices of the nodes that read the value (a node that reads it twice is listed once).
+  std::vector<int> Consumers(ValueId id) const;
+  // Makes every reader of `from` (nodes, merged steps, graph outputs) read `to`.
+  void ReplaceUses(ValueId from, ValueId to);
+  void RemoveNode(int index);
+};
+
+// All operands of a node: its inputs, then those of its merged steps.
+std::vector<ValueId> Operands(const Node& node);
+
+// The text form; Parse reads what Print wrote. Constants up to 16 elements are written out, larger
+// ones as shape and hash, unless `all_constants`.
+std::string Print(const Graph& graph, bool all_constants = false);
+Status Parse(const std::string& text, Graph* graph);
+
+// Says the first thing that is wrong: a value with two producers, a use before its definition,
+// a constant of the wrong size, an id out of range, an empty shape.
+Status Verify(const Graph& graph);
+
+}  // namespace quadra
+
+#endif  // QUADRA_GRAPH_GRAPH_H_

@@ -1,0 +1,52 @@
+// Makes a kernel's text for one GPU language.
+#ifndef QUADRA_KERNEL_DIALECT_H_
+#define QUADRA_KERNEL_DIALECT_H_
+
+#include <string>
+#include <vector>
+
+#include "delegate_native/base/shape.h"
+#include "delegate_native/kernel/kernel.h"
+
+namespace quadra {
+
+enum class Language { kOpenCl, kGles };
+
+// How tensors and numbers are kept: F32 everywhere; half storage with float arithmetic; half for
+// both (where the device computes in half; sums stay float).
+enum class Precision { kF32, kF32F16, kF16 };
+
+// How one tensor of a kernel is stored.
+struct TensorLayout {
+  enum class Kind { kSlicesBuffer, kSlicesImage2d, kFlatBuffer };
+  Kind kind = Kind::kSlicesBuffer;
+  bool half = false;
+  Shape shape;
+};
+
+// One argument of the rendered kernel, in order.
+struct RenderedArg {
+  enum class Kind { kTensor, kConstant, kInt, kFloat };
+  Kind kind = Kind::kInt;
+  int index = 0;  // into desc.tensors or desc.constants
+  int i = 0;
+  float f = 0.0f;
+};
+
+struct RenderedKernel {
+  std::string entry;   // name of the entry point
+  std::string source;  // without the prelude
+  std::vector<RenderedArg> args;
+};
+
+// The part that all kernels of a program share.
+std::string Prelude(Language language, Precision precision);
+
+// `layouts` runs parallel to desc.tensors. Two descriptions that differ only in numbers render to
+// the same source: programs are shared by text. `entry` goes in as the kernel's name.
+RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
+                      Language language, Precision precision, const std::string& entry);
+
+}  // namespace quadra
+
+#endif  // QUADRA_KERNEL_DIALECT_H_

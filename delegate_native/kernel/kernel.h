@@ -1,0 +1,84 @@
+// One kernel, described: what it reads and writes, its numbers, its grid, and a body in the
+// GLSL-like dialect (docs/kernels.md). Rendering adds a prelude and accessors for one language.
+//
+// Tensors of activations are slices of four channels; a body reads and writes them with
+//   vec4 read_NAME(x, y, s)      write_NAME(value, x, y, s)      s = batch * NAME_s + slice
+// and knows their sizes as the ints NAME_w, NAME_h, NAME_s (slices), NAME_c, NAME_b.
+// Buffers only: read_NAME_at(i), write_NAME_at(value, i) with i = (s * NAME_h + y) * NAME_w + x.
+// Flat tensors (inputs and outputs of a partition, dense BHWC floats): read_NAME(i),
+// write_NAME(value, i), one float each. Constants: vecN read_NAME(i), N as declared.
+#ifndef QUADRA_KERNEL_KERNEL_H_
+#define QUADRA_KERNEL_KERNEL_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "delegate_native/base/shape.h"
+
+namespace quadra {
+
+enum class Access { kRead, kWrite };
+
+struct TensorArg {
+  std::string name;
+  int tensor = -1;  // id in the plan: a graph's value, or one made for the kernel
+  Access access = Access::kRead;
+};
+
+struct ConstantArg {
+  std::string name;
+  int width = 4;  // floats per element: 1, 4, 8 or 16
+  std::shared_ptr<const std::vector<float>> data;
+};
+
+struct ScalarArg {
+  std::string name;
+  bool is_float = false;
+  int i = 0;
+  float f = 0.0f;
+};
+
+struct SharedArg {
+  std::string name;
+  std::string type;  // "float" or "vec4"
+  int count = 0;
+};
+
+struct KernelDesc {
+  std::string name;  // of the op or variant: "conv2d", names the kernel's file
+  std::vector<TensorArg> tensors;
+  std::vector<ConstantArg> constants;
+  std::vector<ScalarArg> scalars;
+  std::vector<SharedArg> shared;
+  std::string body;
+  // Runs on the value of write_EPILOGUE_TENSOR just before it is stored: reads and assigns
+  // `vec4 v`, knows the place as `x, y, s` (each prefixed e_). Empty: stored as it is.
+  std::string epilogue;
+  std::string epilogue_tensor;
+  int grid[3] = {1, 1, 1};   // work-items; rounded up to groups when launched, bodies guard
+  int group[3] = {1, 1, 1};  // work-items of a group
+  bool opencl_only = false;  // wide vectors: the general sibling serves the other languages
+
+  KernelDesc() = default;
+  explicit KernelDesc(std::string kernel_name) : name(std::move(kernel_name)) {}
+
+  void Read(std::string arg, int tensor) { tensors.push_back({std::move(arg), tensor, Access::kRead}); }
+  void Write(std::string arg, int tensor) {
+    epilogue_tensor = arg;
+    tensors.push_back({std::move(arg), tensor, Access::kWrite});
+  }
+  void Constant(std::string arg, std::vector<float> data, int width = 4) {
+    constants.push_back(
+        {std::move(arg), width, std::make_shared<const std::vector<float>>(std::move(data))});
+  }
+  void Int(std::string arg, int value) { scalars.push_back({std::move(arg), false, value, 0.0f}); }
+  void Float(std::string arg, float value) { scalars.push_back({std::move(arg), true, 0, value}); }
+  void Grid(int x, int y, int z) { grid[0] = x, grid[1] = y, grid[2] = z; }
+  void Group(int x, int y, int z) { group[0] = x, group[1] = y, group[2] = z; }
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_KERNEL_KERNEL_H_

@@ -1,0 +1,48 @@
+// What a GPU API must do: turn a Plan into something that runs. Narrow on purpose; a backend knows
+// nothing of graphs and ops.
+#ifndef QUADRA_RUNTIME_BACKEND_H_
+#define QUADRA_RUNTIME_BACKEND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/device/gpu_info.h"
+#include "delegate_native/plan/plan_generated.h"
+
+namespace quadra {
+
+// A plan that was loaded onto a device. One thread at a time.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // Copies dense floats to input `i`, runs everything, copies outputs back; the order of calls
+  // within one inference is inputs, Run, outputs.
+  virtual Status WriteInput(int i, const void* data, size_t bytes) = 0;
+  // With `dispatch_us`: also measures each dispatch, microseconds, in plan order.
+  virtual Status Run(std::vector<float>* dispatch_us) = 0;
+  virtual Status ReadOutput(int i, void* data, size_t bytes) = 0;
+};
+
+struct LoadTimes {
+  int64_t compile_us = 0;
+  int64_t upload_us = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const char* name() const = 0;
+  // The device that this backend found.
+  virtual const GpuInfo& info() const = 0;
+  // `plan` must outlive the executable.
+  virtual Status Load(const fb::Plan* plan, std::unique_ptr<Executable>* executable,
+                      LoadTimes* times) = 0;
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_BACKEND_H_

@@ -1,0 +1,69 @@
+// One partition of a model, ready to run: owns the Graph it came from, the Plan and the loaded
+// executable. Rebuilt when input shapes change.
+#ifndef QUADRA_SESSION_SESSION_H_
+#define QUADRA_SESSION_SESSION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/graph/graph.h"
+#include "delegate_native/kernel/dialect.h"
+#include "delegate_native/plan/make_plan.h"
+#include "delegate_native/runtime/backend.h"
+
+namespace quadra {
+
+struct SessionOptions {
+  GpuInfo target;  // the backend's own, or the one that the user named
+  Precision precision = Precision::kF32;
+  bool profile = false;
+  std::string dump_dir;  // of this partition; empty: nothing is written
+};
+
+struct SessionTimes {
+  int64_t import_us = 0, passes_us = 0, plan_us = 0, compile_us = 0, upload_us = 0;
+};
+
+class Session {
+ public:
+  // `graph` as imported (before passes), with its input shapes set.
+  Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions options);
+
+  // Infers shapes, runs the passes, makes the plan and loads it. Calling it again with the same
+  // input shapes does nothing; with others it builds anew.
+  Status Prepare(const std::vector<Shape>& input_shapes);
+
+  // Shape and rank of output `i` as the model sees it; valid after Prepare.
+  const Shape& output_shape(int i) const { return output_shapes_[static_cast<size_t>(i)]; }
+  int output_rank(int i) const { return output_ranks_[static_cast<size_t>(i)]; }
+
+  // Dense floats in and out, in the order of the graph's inputs and outputs.
+  Status Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
+
+  const fb::Plan* plan() const { return fb::GetPlan(plan_.data()); }
+  size_t plan_bytes() const { return plan_.size(); }
+  SessionTimes& times() { return times_; }
+  // Microseconds per dispatch of the last invocations (at most 100), newest last.
+  const std::vector<std::vector<float>>& profile() const { return profile_; }
+
+ private:
+  Status Build();
+  Status Dump(const Graph& before, const Graph& after) const;
+
+  Graph graph_;
+  std::shared_ptr<Backend> backend_;
+  SessionOptions options_;
+  std::vector<Shape> output_shapes_;
+  std::vector<int> output_ranks_;
+  bool ready_ = false;
+  PlanBytes plan_;
+  std::unique_ptr<Executable> executable_;
+  SessionTimes times_;
+  std::vector<std::vector<float>> profile_;
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_SESSION_SESSION_H_

@@ -1,0 +1,104 @@
+// Reads nodes of a TFLite graph and writes them into a Graph. Ops use it to import themselves; it
+// holds every check that is common to all ops (types, ranks, sizes, constants).
+#ifndef QUADRA_TFLITE_IMPORTER_H_
+#define QUADRA_TFLITE_IMPORTER_H_
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/graph/graph.h"
+#include "delegate_native/tflite/abi.h"
+#include "delegate_native/tflite/builtin_params.h"
+
+namespace quadra {
+
+// Constants of a model as floats, converted once; also what DEQUANTIZE and DENSIFY make of them.
+class ConstantPool {
+ public:
+  // The tensor's floats (float32 or float16, dense), or Unsupported with the reason.
+  Status Get(const TfLiteContext* context, int tensor, ConstantData* data);
+  void Put(int tensor, ConstantData data) { known_[tensor] = std::move(data); }
+  bool Has(int tensor) const { return known_.count(tensor) != 0; }
+
+ private:
+  std::unordered_map<int, ConstantData> known_;
+};
+
+const char* TypeName(TfLiteType type);
+
+class Importer {
+ public:
+  Importer(TfLiteContext* context, ConstantPool* constants, Graph* graph)
+      : context_(context), constants_(constants), graph_(graph) {}
+
+  // Shapes that are known better than from the file (inferred, or resized inputs).
+  void KnowShape(int tensor, Shape shape, int rank);
+
+  // Stands on a node; everything below is about it.
+  void Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration);
+
+  int builtin() const { return registration_->builtin_code; }
+  int num_inputs() const { return node_->inputs->size; }
+  int num_outputs() const { return node_->outputs->size; }
+  bool HasInput(int i) const { return i < num_inputs() && node_->inputs->data[i] >= 0; }
+  int InputIndex(int i) const { return node_->inputs->data[i]; }
+  int OutputIndex(int i) const { return node_->outputs->data[i]; }
+  const TfLiteTensor& InputTensor(int i) const { return context_->tensors[InputIndex(i)]; }
+  const TfLiteTensor& OutputTensor(int i) const { return context_->tensors[OutputIndex(i)]; }
+  // The op's builtin parameters; for a custom op the raw bytes that the model carries.
+  template <typename Params>
+  Status GetParams(const Params** params) const {
+    return GetRawParams(sizeof(Params), reinterpret_cast<const void**>(params));
+  }
+  // Fails unless the node has between these numbers of inputs (absent optional ones at the end
+  // count as not there) and exactly one output.
+  Status ExpectInputs(int least, int most) const;
+
+  bool IsConstant(int input) const;
+  int InputRank(int input) const;
+
+  // The float32 operand: computed, or a constant.
+  Status Operand(int input, ValueId* value);
+  // An operand that must be known when the model is loaded.
+  Status ConstantOperand(int input, ValueId* value);
+  Status ConstantInts(int input, std::vector<int>* ints) const;
+
+  // Adds a node that computes output 0; a fused activation becomes a node of its own after it.
+  Status AddNode(const char* op, std::vector<ValueId> inputs, Attributes attributes,
+                 TfLiteFusedActivation activation = kTfLiteActNone);
+  // A step inside the node's work: its result is no tensor of the model.
+  ValueId AddInnerNode(const char* op, std::vector<ValueId> inputs, Attributes attributes);
+  // The node is constant: its output 0 has these values.
+  Status AddConstantOutput(ConstantData data);
+  // Raw constants (DENSIFY, DEQUANTIZE).
+  ConstantPool* constants() { return constants_; }
+  TfLiteContext* context() const { return context_; }
+
+  // For whoever collects the results: the value of a tensor, or -1.
+  ValueId ValueOf(int tensor) const;
+
+ private:
+  Status GetRawParams(size_t size, const void** params) const;
+  Status CheckRuntime(const TfLiteTensor& tensor, const char* what) const;
+  Status Describe(int tensor, Shape* shape, int* rank) const;
+  Status MakeOutput(ValueId* value);
+
+  TfLiteContext* context_;
+  ConstantPool* constants_;
+  Graph* graph_;
+  int index_ = -1;
+  const TfLiteNode* node_ = nullptr;
+  const TfLiteRegistration* registration_ = nullptr;
+  std::unordered_map<int, ValueId> value_of_tensor_;
+  struct KnownShape {
+    Shape shape;
+    int rank;
+  };
+  std::unordered_map<int, KnownShape> known_shapes_;
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_TFLITE_IMPORTER_H_
