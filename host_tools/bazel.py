@@ -1,0 +1,108 @@
+"""Builds and tests the native code with Bazel, and says where the results are."""
+
+import json
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Dict, List, Sequence
+from urllib.parse import unquote, urlparse
+
+from host_tools import settings, shell
+from host_tools.errors import BuildFailed, JudgementFailed, ToolMissing
+from host_tools.progress import progress
+
+LIBRARY = "//delegate_native:libquadra.so"
+EVERYTHING = "//..."
+
+_DEADLINE_S = 3600.0
+_PROGRESS = re.compile(r"^\[[\d,]+ / [\d,]+\] |^(Loading|Analyzing):|^INFO:|^Starting local Bazel|^\s*$")
+# Exit statuses of `bazel`: 1 the build failed, 3 it built and a test failed, 4 there were no tests.
+_TESTS_FAILED, _NO_TESTS = 3, 4
+
+
+def library(debug: bool = False) -> Path:
+    """Builds the delegate for this machine; returns libquadra.so."""
+    return build([LIBRARY], debug=debug)[LIBRARY][0]
+
+
+def build(targets: Sequence[str], debug: bool = False) -> Dict[str, List[Path]]:
+    """Builds targets; returns the files of each, by label."""
+    done, events = _bazel("build", targets, debug)
+    if done.returncode != 0:
+        raise _build_failed(targets, done)
+    return _outputs(events)
+
+
+def test(targets: Sequence[str] = (EVERYTHING,), debug: bool = False) -> List[str]:
+    """Builds targets and runs those of them that are tests; returns the labels that passed."""
+    done, events = _bazel("test", targets, debug)
+    if done.returncode == _TESTS_FAILED:
+        raise JudgementFailed(f"native tests {' '.join(targets)}", _report(done), "the logs above name the cases")
+    if done.returncode not in (0, _NO_TESTS):
+        raise _build_failed(targets, done)
+    summaries = [e for e in events if "testSummary" in e]
+    return sorted(e["id"]["testSummary"]["label"] for e in summaries)
+
+
+def clean() -> None:
+    """Removes what Bazel built."""
+    shell.run([*_start(), "clean"], cwd=settings.ROOT, timeout_s=120)
+
+
+def _bazel(verb: str, targets: Sequence[str], debug: bool):
+    with tempfile.TemporaryDirectory(prefix="quadra-bazel-") as folder:
+        events_file = Path(folder) / "events.json"
+        argv = [*_start(), verb, f"--config={'debug' if debug else 'release'}"]
+        argv += [f"--build_event_json_file={events_file}", "--color=no", "--curses=no", "--show_progress_rate_limit=1"]
+        if _is_debian():
+            argv.append("--config=debian")
+        title = f"{verb} {' '.join(targets)}"
+        with progress(title) as show:
+            done = shell.run(
+                [*argv, "--", *targets], cwd=settings.ROOT, timeout_s=_DEADLINE_S, check=False, on_line=show
+            )
+        lines = events_file.read_text().splitlines() if events_file.exists() else []
+    return done, [json.loads(line) for line in lines]
+
+
+def _start() -> List[str]:
+    config = settings.read()
+    if not shutil.which(config.bazel):
+        raise ToolMissing(
+            "build the native code", f"`{config.bazel}` was not found", "`./inv doctor` says what to install"
+        )
+    base = config.bazel_output_base
+    return [config.bazel, f"--output_base={base}"] if base else [config.bazel]
+
+
+def _is_debian() -> bool:
+    """Debian's Bazel 4.2.3 needs flags of its own, and does not tell its version."""
+    found = shutil.which(settings.read().bazel)
+    return found in ("/usr/bin/bazel", "/bin/bazel") and Path("/usr/share/bazel/A-server.jar").exists()
+
+
+def _outputs(events: List[dict]) -> Dict[str, List[Path]]:
+    sets = {e["id"]["namedSet"]["id"]: e["namedSetOfFiles"] for e in events if "namedSetOfFiles" in e}
+
+    def files(set_id: str) -> List[Path]:
+        one = sets[set_id]
+        found = [Path(unquote(urlparse(f["uri"]).path)) for f in one.get("files", [])]
+        return found + [path for inner in one.get("fileSets", []) for path in files(inner["id"])]
+
+    result: Dict[str, List[Path]] = {}
+    for event in events:
+        if event.get("completed", {}).get("success"):
+            groups = event["completed"].get("outputGroup", [])
+            ids = [s["id"] for g in groups if g["name"] == "default" for s in g.get("fileSets", [])]
+            result[event["id"]["targetCompleted"]["label"]] = [path for i in ids for path in files(i)]
+    return result
+
+
+def _build_failed(targets: Sequence[str], done: shell.Completed) -> BuildFailed:
+    return BuildFailed(f"build {' '.join(targets)}", _report(done), "mend what the compiler names, then build again")
+
+
+def _report(done: shell.Completed) -> str:
+    lines = [line for line in (done.stderr + done.stdout).splitlines() if not _PROGRESS.match(line)]
+    return f"bazel ended with {done.returncode}" + "".join(f"\n  | {line}" for line in lines[-60:])

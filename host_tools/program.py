@@ -1,0 +1,59 @@
+"""The command line: invoke with our tasks, and errors as sentences. Started by ./inv."""
+
+import sys
+import traceback
+from contextlib import contextmanager
+from typing import Iterator, List, Optional
+
+from invoke import Exit, ParseError, Program
+
+from host_tools import settings
+from host_tools.errors import Misuse, QuadraError
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Runs the tasks that argv (default: the command line) names; returns the exit status."""
+    words = sys.argv[1:] if argv is None else argv
+    debug = 0
+    try:
+        debug = settings.read().debug
+        _Program(name="Quadra", binary="inv", version="0.1.0").run(["inv", f"--search-root={settings.ROOT}", *words])
+    except QuadraError as error:
+        if debug:
+            traceback.print_exc()
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+class _Program(Program):
+    """invoke's, except that `inv` alone lists the tasks and misuse has its own exit status."""
+
+    def no_tasks_given(self) -> None:
+        self.list_tasks()
+        print("`./inv --help TASK` says what a task takes.")
+        raise Exit
+
+    def parse_core(self, argv) -> None:
+        with _misuse():
+            super().parse_core(argv)
+
+    def parse_tasks(self) -> None:
+        with _misuse():
+            super().parse_tasks()
+
+    def parse_cleanup(self) -> None:
+        with _misuse():
+            super().parse_cleanup()
+
+
+@contextmanager
+def _misuse() -> Iterator[None]:
+    try:
+        yield
+    except ParseError as error:
+        raise Misuse("read the command line", str(error), "`./inv` lists the tasks, `./inv --help TASK` its options")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

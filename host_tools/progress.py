@@ -1,0 +1,33 @@
+"""Shows on stderr that something long is alive: a spinner on a terminal, now and then a line elsewhere."""
+
+import sys
+import time
+from contextlib import contextmanager
+from typing import Callable, Iterator
+
+from rich.console import Console
+from rich.markup import escape
+
+_LINE_EVERY_S = 15.0
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[str], None]]:
+    """Yields show(text): what is happening right now. Quiet steps under a second leave no trace off a terminal."""
+    console = Console(stderr=True)
+    started = time.monotonic()
+    if console.is_terminal:
+        with console.status(escape(title)) as status:
+            yield lambda text: status.update(f"{escape(title)}  [dim]{escape(text[:90])}[/]")
+        return
+    last = [started]
+
+    def show(text: str) -> None:
+        now = time.monotonic()
+        if now - last[0] >= _LINE_EVERY_S:
+            last[0] = now
+            print(f"· {title}: {now - started:.0f} s  {text}", file=sys.stderr, flush=True)
+
+    yield show
+    if time.monotonic() - started >= 1.0:
+        print(f"· {title}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)

@@ -1,0 +1,71 @@
+"""Processes end in time, and what they say arrives."""
+
+import sys
+import time
+
+import pytest
+
+from host_tools import shell
+from host_tools.errors import CommandFailed, CommandTimedOut, ToolMissing
+
+PYTHON = [sys.executable, "-c"]
+
+
+def test_both_streams_are_kept_apart():
+    done = shell.run([*PYTHON, "import sys; print('out'); print('err', file=sys.stderr)"], timeout_s=30)
+    assert (done.stdout, done.stderr, done.returncode) == ("out\n", "err\n", 0)
+
+
+def test_a_failure_tells_the_command_the_status_and_the_last_lines():
+    with pytest.raises(CommandFailed) as caught:
+        shell.run([*PYTHON, "import sys; print('the cause', file=sys.stderr); sys.exit(3)"], timeout_s=30, hint="do so")
+    text = str(caught.value)
+    assert "exit status 3" in text and "| the cause" in text and text.endswith("next: do so")
+
+
+def test_a_death_by_signal_is_named():
+    with pytest.raises(CommandFailed, match="ended by SIGSEGV"):
+        shell.run([*PYTHON, "import os; os.kill(os.getpid(), 11)"], timeout_s=30)
+
+
+def test_the_deadline_stops_a_process_and_keeps_its_output():
+    started = time.monotonic()
+    with pytest.raises(CommandTimedOut, match="(?s)did not end within 1 s.*| so far"):
+        shell.run([*PYTHON, "import time; print('so far', flush=True); time.sleep(60)"], timeout_s=1)
+    assert time.monotonic() - started < 15
+
+
+def test_the_deadline_stops_one_that_ignores_the_polite_signal(monkeypatch):
+    monkeypatch.setattr(shell, "_KILL_GRACE_S", 0.3)
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+    started = time.monotonic()
+    with pytest.raises(CommandTimedOut):
+        shell.run([*PYTHON, code], timeout_s=1)
+    assert time.monotonic() - started < 15
+
+
+def test_the_deadline_holds_when_a_grandchild_keeps_the_pipe_open():
+    started = time.monotonic()
+    with pytest.raises(CommandTimedOut):
+        shell.run(["sh", "-c", "sleep 60 & echo started"], timeout_s=1)
+    assert time.monotonic() - started < 15
+
+
+def test_a_program_that_is_not_there_is_a_missing_tool():
+    with pytest.raises(ToolMissing, match="No such file"):
+        shell.run(["quadra-no-such-program"], timeout_s=5)
+
+
+def test_words_are_never_read_by_a_shell():
+    done = shell.run(["echo", "$HOME; touch x", "a b"], timeout_s=30)
+    assert done.stdout == "$HOME; touch x a b\n"
+
+
+def test_lines_arrive_while_the_process_runs():
+    seen = []
+    shell.run(["printf", "one\\ntwo\\n"], timeout_s=30, on_line=seen.append)
+    assert seen == ["one", "two"]
+
+
+def test_bytes_that_are_not_text_do_no_harm():
+    assert shell.run(["printf", "a\\377b"], timeout_s=30).stdout == "a\ufffdb"
