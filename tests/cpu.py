@@ -1,0 +1,16 @@
+"""The CPU interpreter, the one everything is judged by."""
+
+from __future__ import annotations
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+
+def run(model: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
+    """Outputs of TFLite's reference kernels."""
+    interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
+        interpreter.set_tensor(detail["index"], feed)
+    interpreter.invoke()
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]

@@ -1,0 +1,35 @@
+"""When two results are the same: error against the range of the expected output, and equal not-finite cells."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def mismatch(got: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
+    """Empty when `got` is `expected` within tolerance * range; otherwise a sentence that says what differs."""
+    if got.shape != expected.shape:
+        return f"shape {got.shape}, expected {expected.shape}"
+    got, expected = _open_range(got), _open_range(expected)
+    odd = ~np.isfinite(expected)
+    wrong = odd & ~((got == expected) | (np.isnan(got) & np.isnan(expected)))
+    if wrong.any():
+        return f"expected {expected[wrong][0]}, got {got[wrong][0]} at {_first(wrong)}"
+    finite = np.where(odd, 0, expected).astype(np.float64)
+    span = max(np.ptp(finite), np.abs(finite).max(initial=0), 1e-30)
+    error = np.abs(np.where(odd, 0, got).astype(np.float64) - finite) / span
+    bad = ~(error <= tolerance)
+    if not bad.any():
+        return ""
+    at = _first(bad)
+    return (f"{bad.sum()} of {bad.size} numbers differ by more than {tolerance:g} of the range {span:g}; "
+            f"largest {error.max():g}; the first at {at}: got {got[at]}, expected {expected[at]}")
+
+
+def _open_range(x: np.ndarray) -> np.ndarray:
+    """The CPU kernels clamp to the largest finite float where no activation is asked; that counts as infinity."""
+    top = np.finfo(np.float32).max
+    return np.where(np.abs(x) >= top, np.copysign(np.inf, x), x)
+
+
+def _first(mask: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.argwhere(mask)[0])

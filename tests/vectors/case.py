@@ -1,0 +1,91 @@
+"""What a test case is, and the data that feeds it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.model_builder import Model
+
+
+@dataclass(frozen=True)
+class Feed:
+    """One model input: shape and the values put there. `special` values are scattered over the random ones."""
+
+    shape: tuple[int, ...]
+    low: float = -2.0
+    high: float = 2.0
+    special: tuple[float, ...] = ()
+
+    def make(self, seed: str) -> np.ndarray:
+        values = generator(seed).uniform(self.low, self.high, self.shape).astype(np.float32)
+        flat = values.reshape(-1)
+        if self.special:
+            spots = generator(seed + "/spots").permutation(flat.size)[:len(self.special)]
+            flat[spots] = self.special[:len(spots)]
+        return values
+
+
+@dataclass(frozen=True)
+class Case:
+    """A small model, its inputs and its expected outputs.
+
+    `build(model, *inputs)` adds nodes and returns the output value or a tuple of them; `reference(*arrays)` gives the
+    same in numpy. `place` says where the nodes must run: "gpu", "any" (Quadra may leave them to the CPU, but the
+    result holds), or "cpu" with `reason` a word that the verdict must contain. `on_cpu` is False for what the CPU
+    interpreter cannot run. `half` is False where the values do not fit in half precision.
+    """
+
+    op: str
+    name: str
+    inputs: Sequence[tuple[int, ...] | Feed]
+    build: Callable
+    reference: Callable | None = None
+    place: str = "gpu"
+    reason: str = ""
+    on_cpu: bool = True
+    half: bool = True
+
+    @property
+    def id(self) -> str:
+        return f"{self.op.lower()}-{self.name}"
+
+    def feeds(self) -> list[np.ndarray]:
+        feeds = [feed if isinstance(feed, Feed) else Feed(tuple(feed)) for feed in self.inputs]
+        return [feed.make(f"{self.id}/{i}") for i, feed in enumerate(feeds)]
+
+    def model(self) -> bytes:
+        model = Model()
+        inputs = [model.input(feed.shape if isinstance(feed, Feed) else feed) for feed in self.inputs]
+        model.output(*as_tuple(self.build(model, *inputs)))
+        return model.bytes()
+
+    def expected(self) -> list[np.ndarray]:
+        with np.errstate(all="ignore"):
+            outputs = as_tuple(self.reference(*self.feeds()))
+        return [np.asarray(output, np.float32) for output in outputs]
+
+
+def as_tuple(value) -> tuple:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def generator(seed: str) -> np.random.Generator:
+    """A generator that depends on the text alone, so that a case has the same numbers everywhere."""
+    return np.random.default_rng(zlib.crc32(seed.encode()))
+
+
+def constant(seed: str, shape: Sequence[int], low: float = -1.0, high: float = 1.0) -> np.ndarray:
+    return generator(seed).uniform(low, high, tuple(shape)).astype(np.float32)
+
+
+def sparse_constant(seed: str, shape: Sequence[int], block: dict[int, int] | None = None,
+                    density: float = 0.3) -> np.ndarray:
+    """Random values, zero outside a random choice of blocks (axis -> block size)."""
+    block = block or {}
+    kept = generator(seed + "/kept").random([n // block.get(i, 1) for i, n in enumerate(shape)]) < density
+    mask = np.kron(kept, np.ones([block.get(i, 1) for i in range(len(shape))]))
+    return (constant(seed, shape) * mask).astype(np.float32)

@@ -1,0 +1,81 @@
+"""CONV_2D: weights OHWI, groups = input channels / I, SAME pads floor(total / 2) before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.vectors.case import Case, constant, sparse_constant
+from tests.vectors.numeric import activate, patches
+
+
+def conv2d(x, w, b=None, stride=(1, 1), dilation=(1, 1), padding="SAME", activation="NONE"):
+    out_c, kh, kw, in_c = w.shape
+    groups = x.shape[3] // in_c
+    windows = patches(x, (kh, kw), stride, dilation, padding, 0.0)
+    parts = [np.einsum("byxhwi,ohwi->byxo", windows[..., g * in_c:(g + 1) * in_c],
+                       w[g * out_c // groups:(g + 1) * out_c // groups], optimize=True) for g in range(groups)]
+    out = np.concatenate(parts, axis=3) + (0 if b is None else b)
+    return activate(out, activation)
+
+
+def _case(name, x, w, bias=True, store="float32", block=None, **attributes):
+    weights = sparse_constant(name, w, block) if "sparse" in store else constant(name, w)
+    b = constant(name + "/b", w[:1]) if bias else None
+    if "16" in store:
+        weights = weights.astype(np.float16)
+
+    def build(m, x):
+        kept = {"float32": m.const, "float16": m.const_f16}.get(store) or (lambda a: m.const_sparse(a, block=block))
+        return m.conv2d(x, kept(weights), b, **attributes)
+    return Case("CONV_2D", name, [x], build, lambda x: conv2d(x, weights.astype(np.float32), b, **attributes), on_cpu=bias)
+
+
+def _runtime_weights(x, w):
+    b = constant("runtime/b", w[:1])
+    return Case("CONV_2D", "runtime_weights", [x, w], lambda m, x, w: m.conv2d(x, w, b),
+                lambda x, w: conv2d(x, w, b), place="any")
+
+
+CASES = [
+    _case("1x1", (1, 5, 7, 8), (8, 1, 1, 8)),
+    _case("1x1_odd_channels", (1, 4, 5, 3), (5, 1, 1, 3)),
+    _case("1x1_one_channel", (1, 6, 6, 1), (1, 1, 1, 1)),
+    _case("1x1_many_channels", (1, 3, 3, 37), (70, 1, 1, 37)),
+    _case("1x1_image_1x1", (1, 1, 1, 9), (17, 1, 1, 9)),
+    _case("1x1_stride", (1, 7, 8, 4), (4, 1, 1, 4), stride=(2, 3)),
+    _case("3x3", (1, 8, 8, 4), (8, 3, 3, 4)),
+    _case("3x3_valid", (1, 8, 9, 4), (8, 3, 3, 4), padding="VALID"),
+    _case("3x3_no_bias", (1, 5, 5, 4), (4, 3, 3, 4), bias=False),
+    _case("3x3_stride_even", (1, 8, 8, 3), (16, 3, 3, 3), stride=(2, 2)),
+    _case("3x3_stride_odd", (1, 9, 7, 3), (6, 3, 3, 3), stride=(2, 2), activation="RELU6"),
+    _case("3x3_stride_valid", (1, 9, 8, 3), (6, 3, 3, 3), stride=(2, 2), padding="VALID"),
+    _case("5x3", (1, 7, 6, 5), (7, 5, 3, 5)),
+    _case("2x2_pads_after", (1, 5, 5, 4), (4, 2, 2, 4)),
+    _case("4x4_pads_uneven", (1, 6, 7, 4), (4, 4, 4, 4), stride=(2, 1)),
+    _case("wide_row", (1, 1, 9, 4), (4, 1, 5, 4)),
+    _case("tall_column", (1, 9, 1, 4), (4, 5, 1, 4)),
+    _case("kernel_bigger_than_image", (1, 2, 3, 4), (4, 7, 7, 4)),
+    _case("3x3_on_image_1x1", (1, 1, 1, 6), (5, 3, 3, 6)),
+    _case("stride_bigger_than_kernel", (1, 9, 9, 4), (4, 2, 2, 4), stride=(4, 3)),
+    _case("stride_bigger_than_kernel_valid", (1, 9, 9, 4), (4, 1, 2, 4), stride=(3, 4), padding="VALID"),
+    _case("dilation", (1, 9, 9, 4), (4, 3, 3, 4), dilation=(2, 2)),
+    _case("dilation_uneven_valid", (1, 9, 11, 3), (5, 3, 3, 3), dilation=(1, 4), padding="VALID"),
+    _case("dilation_bigger_than_image", (1, 4, 4, 4), (4, 3, 3, 4), dilation=(6, 6)),
+    _case("batch_2", (2, 5, 4, 4), (8, 3, 3, 4)),
+    _case("batch_3_odd_channels", (3, 4, 5, 3), (5, 3, 3, 3), stride=(2, 2)),
+    _case("groups_2", (1, 5, 5, 8), (8, 3, 3, 4)),
+    _case("groups_2_of_3_channels", (1, 5, 5, 6), (10, 3, 3, 3)),
+    _case("groups_3_batch_2", (2, 4, 4, 12), (6, 1, 1, 4), stride=(2, 1)),
+    _case("groups_as_depthwise", (1, 5, 5, 6), (6, 3, 3, 1)),
+    _case("relu", (1, 5, 5, 4), (4, 3, 3, 4), activation="RELU"),
+    _case("relu_n1_to_1", (1, 5, 5, 4), (4, 3, 3, 4), activation="RELU_N1_TO_1"),
+    _case("relu6", (1, 5, 5, 4), (4, 3, 3, 4), activation="RELU6"),
+    _case("float16_weights", (1, 6, 6, 5), (7, 3, 3, 5), store="float16"),
+    _case("float16_weights_1x1", (1, 6, 6, 8), (16, 1, 1, 8), store="float16", activation="RELU"),
+    _case("sparse_weights", (1, 5, 5, 8), (8, 1, 1, 8), store="sparse"),
+    _case("sparse_block_weights", (1, 5, 5, 8), (8, 3, 3, 8), store="sparse", block={0: 4, 3: 2}),
+    _case("sparse_float16_weights", (1, 5, 5, 8), (16, 1, 1, 8), store="sparse16", block={0: 4}),
+    _case("larger_1x1", (1, 14, 13, 32), (48, 1, 1, 32), activation="RELU6"),
+    _case("larger_3x3", (1, 19, 18, 16), (32, 3, 3, 16), stride=(2, 2)),
+    _runtime_weights((1, 5, 5, 4), (6, 3, 3, 4)),
+]

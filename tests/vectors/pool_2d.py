@@ -1,0 +1,49 @@
+"""AVERAGE_POOL_2D divides by the cells inside the image; MAX_POOL_2D ignores the cells outside."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.vectors.case import Case, Feed
+from tests.vectors.numeric import activate, patches
+
+
+def average_pool2d(x, kernel, stride=(1, 1), padding="SAME", activation="NONE"):
+    total = patches(x, kernel, stride, (1, 1), padding, 0.0).sum(axis=(3, 4))
+    count = patches(np.ones_like(x), kernel, stride, (1, 1), padding, 0.0).sum(axis=(3, 4))
+    return activate(total / count, activation)
+
+
+def max_pool2d(x, kernel, stride=(1, 1), padding="SAME", activation="NONE"):
+    return activate(patches(x, kernel, stride, (1, 1), padding, -np.inf).max(axis=(3, 4)), activation)
+
+
+_FUNCTIONS = {"AVERAGE_POOL_2D": average_pool2d, "MAX_POOL_2D": max_pool2d}
+
+
+def _case(op, name, x, kernel, half=True, **attributes):
+    method, function = ("average_pool2d" if op[0] == "A" else "max_pool2d"), _FUNCTIONS[op]
+    return Case(op, name, [x], lambda m, x: getattr(m, method)(x, kernel, **attributes),
+                lambda x: function(x, kernel, **attributes), half=half)
+
+
+def _cases(op):
+    return [
+        _case(op, "2x2", (1, 6, 8, 4), (2, 2), stride=(2, 2)),
+        _case(op, "2x2_odd_image", (1, 5, 7, 4), (2, 2), stride=(2, 2)),
+        _case(op, "2x2_odd_image_valid", (1, 5, 7, 4), (2, 2), stride=(2, 2), padding="VALID"),
+        _case(op, "3x3_odd_channels", (1, 5, 6, 5), (3, 3)),
+        _case(op, "3x3_batch_2", (2, 5, 4, 6), (3, 3), stride=(2, 2)),
+        _case(op, "1x3_uneven_stride", (1, 4, 9, 3), (1, 3), stride=(2, 1)),
+        _case(op, "global", (1, 7, 7, 9), (7, 7), padding="VALID"),
+        _case(op, "kernel_bigger_than_image", (1, 2, 3, 4), (5, 5)),
+        _case(op, "stride_bigger_than_kernel", (1, 9, 9, 4), (2, 2), stride=(4, 3)),
+        _case(op, "image_1x1", (1, 1, 1, 5), (3, 3)),
+        _case(op, "relu", (1, 4, 4, 4), (2, 2), activation="RELU"),
+        _case(op, "relu6", Feed((1, 4, 4, 4), 0, 9), (2, 2), activation="RELU6"),
+        _case(op, "relu_n1_to_1", (1, 4, 4, 4), (2, 2), activation="RELU_N1_TO_1"),
+        _case(op, "very_negative", Feed((1, 5, 5, 3), -3e7, -1e6), (3, 3), half=False),
+    ]
+
+
+CASES = _cases("AVERAGE_POOL_2D") + _cases("MAX_POOL_2D")
