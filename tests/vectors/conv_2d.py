@@ -27,7 +27,8 @@ def _case(name, x, w, bias=True, store="float32", block=None, **attributes):
     def build(m, x):
         kept = {"float32": m.const, "float16": m.const_f16}.get(store) or (lambda a: m.const_sparse(a, block=block))
         return m.conv2d(x, kept(weights), b, **attributes)
-    return Case("CONV_2D", name, [x], build, lambda x: conv2d(x, weights.astype(np.float32), b, **attributes), on_cpu=bias)
+    return Case("CONV_2D", name, [x], build, lambda x: conv2d(x, weights.astype(np.float32), b, **attributes),
+                on_cpu=bias)
 
 
 def _runtime_weights(x, w):
