@@ -1,8 +1,18 @@
 """Options and fixtures that all tests share."""
 
+import os
+from pathlib import Path
+
+import hypothesis
 import pytest
 
-from host_tools import models, settings
+from host_tools import bazel, models, settings
+from tests.delegate import Quadra
+
+# The same examples every time; `--hypothesis-profile=search` looks for new ones.
+hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=30, database=None)
+hypothesis.settings.register_profile("search", deadline=None, max_examples=1000, print_blob=True)
+hypothesis.settings.load_profile("default")
 
 
 def pytest_addoption(parser):
@@ -28,3 +38,18 @@ def model_path():
         return models.find(name).path
 
     return path
+
+
+@pytest.fixture(scope="session")
+def library() -> Path:
+    """The delegate's .so: QUADRA_LIBRARY, or what Bazel builds from this checkout."""
+    given = os.environ.get("QUADRA_LIBRARY")
+    return Path(given) if given else bazel.library()
+
+
+@pytest.fixture(scope="session")
+def quadra(library):
+    """The worker process that runs models with the delegate."""
+    worker = Quadra(library)
+    yield worker
+    worker.close()

@@ -1,0 +1,113 @@
+"""Runs models with the Quadra delegate in a worker process, so that a crash is a failed test and no more."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from host_tools.settings import ROOT
+from tests.judge import mismatch
+
+TARGETS = ROOT / "host_tools" / "targets"
+TOLERANCE = {"f32": 1e-5, "f32_f16": 1e-2, "f16": 1e-2}
+
+
+class WorkerDied(Exception):
+    """The process that ran the model ended: a crash, or no answer in time."""
+
+
+@dataclass
+class Outcome:
+    """What came of a request: outputs per round, the delegate's report, the text of the exception if any."""
+
+    outputs: list[list[np.ndarray]] = field(default_factory=list)
+    report: dict[str, Any] | None = None
+    error: str = ""
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
+        return (self.report or {}).get("nodes", [])
+
+    def on_cpu(self) -> list[str]:
+        return [f"{node['index']} {node['op']}: {node['reason']}" for node in self.nodes if node["on"] != "gpu"]
+
+    def check(self, expected: list[np.ndarray], precision: str = "f32", everything_on_gpu: bool = True) -> None:
+        """Asserts that the (last) outputs are the expected ones, and where the nodes ran."""
+        assert not self.error, self.error
+        if everything_on_gpu:
+            assert not self.on_cpu(), f"left to the CPU: {self.on_cpu()}"
+        for output, (got, want) in enumerate(zip(self.outputs[-1], expected, strict=True)):
+            wrong = mismatch(got, want, TOLERANCE[precision])
+            assert not wrong, f"output {output}: {wrong}"
+
+
+def options(target: str = "", **given: str) -> dict[str, str]:
+    """Delegate options with a target by its name; an empty name asks the device."""
+    return {"backend": "opencl", **({"target": str(TARGETS / f"{target}.json")} if target else {}), **given}
+
+
+class Quadra:
+    """A worker process with the delegate's library; started when needed, again after a crash."""
+
+    def __init__(self, library: Path, **env: str) -> None:
+        self.library = library
+        cache = ROOT / ".cache" / "pocl"
+        cache.mkdir(parents=True, exist_ok=True)
+        self._env = {"POCL_CACHE_DIR": str(cache), **env}
+        self._process: subprocess.Popen | None = None
+        self._log = tempfile.TemporaryFile()
+
+    def run(self, model: bytes, *rounds: list[np.ndarray], timeout_s: float = 120, **given: str) -> Outcome:
+        """Loads `model` with the delegate and invokes it once per list of inputs."""
+        request = {"library": str(self.library), "model": model, "options": given, "rounds": rounds}
+        return Outcome(**self._ask(request, timeout_s))
+
+    def close(self) -> None:
+        if self._process:
+            self._process.stdin.close()
+            self._process.wait()
+            self._process.stdout.close()
+            self._process = None
+
+    def _ask(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        process = self._start()
+        watchdog = threading.Timer(timeout_s, process.kill)
+        watchdog.start()
+        try:
+            pickle.dump(request, process.stdin)
+            process.stdin.flush()
+            return pickle.load(process.stdout)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError) as error:
+            raise WorkerDied(self._obituary(timeout_s)) from error
+        finally:
+            watchdog.cancel()
+
+    def _start(self) -> subprocess.Popen:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-X", "faulthandler", "-m", "tests.delegate_worker"], cwd=ROOT,
+                env={**os.environ, **self._env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
+        return self._process
+
+    def _obituary(self, timeout_s: float) -> str:
+        status = self._process.wait()
+        self._process = None
+        cause = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        if status == -signal.SIGKILL:
+            cause += f" (no answer in {timeout_s:g} s?)"
+        return f"the process ended: {cause}\n{self.log()[-3000:]}"
+
+    def log(self) -> str:
+        """What the workers printed so far."""
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace")
