@@ -70,6 +70,8 @@ class Importer {
                  TfLiteFusedActivation activation = kTfLiteActNone);
   // A step inside the node's work: its result is no tensor of the model.
   ValueId AddInnerNode(const char* op, std::vector<ValueId> inputs, Attributes attributes);
+  // The same numbers under another shape.
+  ValueId ReshapeConstant(ValueId constant, Shape shape);
   // The node is constant: its output 0 has these values.
   Status AddConstantOutput(ConstantData data);
   // Raw constants (DENSIFY, DEQUANTIZE).

@@ -1,0 +1,327 @@
+#include "delegate_native/kernel/dialect.h"
+
+#include <cctype>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/kernel/prelude.h"
+
+namespace quadra {
+namespace {
+
+using Kind = TensorLayout::Kind;
+
+bool IsWordChar(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Whether `text` uses `word` as a whole word.
+bool Uses(const std::string& text, const std::string& word) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !IsWordChar(text[at - 1])) && (end == text.size() || !IsWordChar(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int DimensionOf(const Shape& shape, char letter) {
+  switch (letter) {
+    case 'w': return shape.w;
+    case 'h': return shape.h;
+    case 's': return shape.slices();
+    case 'c': return shape.c;
+    default: return shape.b;
+  }
+}
+
+// Epilogues are macros, and macros are one line.
+std::string OnOneLine(const std::string& text) {
+  std::string line;
+  for (char c : text) line += c == '\n' ? ' ' : c;
+  return line;
+}
+
+// Everything that differs between the languages; one instance renders one kernel.
+class Renderer {
+ public:
+  Renderer(const KernelDesc& desc, const std::vector<TensorLayout>& layouts, Precision precision)
+      : desc_(desc), layouts_(layouts), half_constants_(precision != Precision::kF32) {}
+  virtual ~Renderer() = default;
+
+  RenderedKernel Run(const std::string& entry) {
+    out_.entry = entry;
+    for (size_t i = 0; i < desc_.tensors.size(); ++i) AddTensor(static_cast<int>(i));
+    for (size_t i = 0; i < desc_.constants.size(); ++i) AddConstant(static_cast<int>(i));
+    AddDimensions();
+    for (const ScalarArg& scalar : desc_.scalars) {
+      DeclareNumber(scalar.name, scalar.is_float);
+      RenderedArg arg;
+      arg.kind = scalar.is_float ? RenderedArg::Kind::kFloat : RenderedArg::Kind::kInt;
+      arg.i = scalar.i;
+      arg.f = scalar.f;
+      out_.args.push_back(arg);
+    }
+    out_.source = Assemble(entry);
+    return std::move(out_);
+  }
+
+ protected:
+  virtual void DeclareTensor(const TensorArg& tensor, const TensorLayout& layout) = 0;
+  virtual void DeclareConstant(const ConstantArg& constant, bool half) = 0;
+  virtual void DeclareNumber(const std::string& name, bool is_float) = 0;
+  virtual std::string Assemble(const std::string& entry) = 0;
+
+  void Define(const std::string& name, const std::string& parameters, const std::string& text) {
+    macros_ += "#define " + name + "(" + parameters + ") " + text + "\n";
+    undefs_ += "#undef " + name + "\n";
+  }
+
+  // The statement behind write_NAME: the merged steps, then the store.
+  std::string WriteText(const TensorArg& tensor, const std::string& store) const {
+    std::string text = "{ vec4 e_v = (value); ";
+    if (tensor.name == desc_.epilogue_tensor && !desc_.epilogue.empty()) {
+      text += "int e_x = (x); int e_y = (y); int e_s = (s); " + OnOneLine(desc_.epilogue) + " ";
+    }
+    return text + store + " }";
+  }
+
+  const KernelDesc& desc_;
+  const std::vector<TensorLayout>& layouts_;
+  const bool half_constants_;
+  RenderedKernel out_;
+  std::string macros_, undefs_;
+
+ private:
+  void AddTensor(int i) {
+    const TensorArg& tensor = desc_.tensors[static_cast<size_t>(i)];
+    DeclareTensor(tensor, layouts_[static_cast<size_t>(i)]);
+    RenderedArg arg;
+    arg.kind = RenderedArg::Kind::kTensor;
+    arg.index = i;
+    out_.args.push_back(arg);
+  }
+
+  void AddConstant(int i) {
+    const ConstantArg& constant = desc_.constants[static_cast<size_t>(i)];
+    DeclareConstant(constant, half_constants_ && constant.width > 1);
+    RenderedArg arg;
+    arg.kind = RenderedArg::Kind::kConstant;
+    arg.index = i;
+    out_.args.push_back(arg);
+  }
+
+  // Sizes of tensors become arguments where the text speaks of them.
+  void AddDimensions() {
+    const std::string text = macros_ + desc_.body + desc_.epilogue;
+    for (size_t i = 0; i < desc_.tensors.size(); ++i) {
+      for (char letter : {'w', 'h', 's', 'c', 'b'}) {
+        const std::string name = desc_.tensors[i].name + "_" + letter;
+        if (!Uses(text, name)) continue;
+        DeclareNumber(name, false);
+        RenderedArg arg;
+        arg.kind = RenderedArg::Kind::kInt;
+        arg.i = DimensionOf(layouts_[i].shape, letter);
+        out_.args.push_back(arg);
+      }
+    }
+  }
+};
+
+// "(s * NAME_h + y) * NAME_w + x" of macro parameters.
+std::string SliceIndex(const std::string& name) {
+  return "((s) * " + name + "_h + (y)) * " + name + "_w + (x)";
+}
+
+class OpenClRenderer : public Renderer {
+ public:
+  using Renderer::Renderer;
+
+ protected:
+  void DeclareTensor(const TensorArg& tensor, const TensorLayout& layout) override {
+    const std::string& name = tensor.name;
+    const bool read = tensor.access == Access::kRead;
+    const std::string data = name + "_data";
+    if (layout.kind == Kind::kFlatBuffer) {
+      Parameter((read ? "__global const float* restrict " : "__global float* restrict ") + data);
+      if (read) Define("read_" + name, "i", data + "[i]");
+      else Define("write_" + name, "value, i", data + "[i] = (value)");
+      return;
+    }
+    if (layout.kind == Kind::kSlicesImage2d) {
+      Parameter((read ? "__read_only image2d_t " : "__write_only image2d_t ") + data);
+      const std::string at = "(int2)((x), (s) * " + name + "_h + (y))";
+      if (read) {
+        Define("read_" + name, "x, y, s", "read_imagef(" + data + ", PIXEL_SAMPLER, " + at + ")");
+      } else {
+        const std::string place = "(int2)((x), (s) * " + name + "_h + (y))";
+        Define("write_" + name, "value, x, y, s",
+               WriteText(tensor, "write_imagef(" + data + ", " + place + ", e_v);"));
+      }
+      return;
+    }
+    DeclareSlicesBuffer(tensor, layout.half);
+  }
+
+  void DeclareSlicesBuffer(const TensorArg& tensor, bool half) {
+    const std::string& name = tensor.name;
+    const std::string data = name + "_data";
+    const bool read = tensor.access == Access::kRead;
+    Parameter(std::string("__global ") + (read ? "const " : "") + (half ? "half" : "vec4") +
+              "* restrict " + data);
+    const std::string index = SliceIndex(name);
+    if (read) {
+      const auto load = [&](const std::string& i) {
+        return half ? "vload_half4(" + i + ", " + data + ")" : data + "[" + i + "]";
+      };
+      Define("read_" + name, "x, y, s", load(index));
+      Define("read_" + name + "_at", "i", load("i"));
+      // One channel of one pixel: i counts floats. CPU-shaped kernels broadcast it from memory.
+      Define("read_" + name + "_lane", "i",
+             half ? "vload_half(i, " + data + ")"
+                  : "((__global const float*)" + data + ")[i]");
+      Define("read_" + name + "_wide", "i",  // 16 floats from vec4 index i on
+             half ? "vload_half16(0, " + data + " + (i) * 4)"
+                  : "vload16(0, (__global const float*)" + data + " + (i) * 4)");
+      return;
+    }
+    const auto store = [&](const std::string& i) {
+      return half ? "vstore_half4(e_v, " + i + ", " + data + ");" : data + "[" + i + "] = e_v;";
+    };
+    Define("write_" + name, "value, x, y, s", WriteText(tensor, store(index)));
+    Define("write_" + name + "_at", "value, i", "{ vec4 e_v = (value); " + store("i") + " }");
+    Define("write_" + name + "_wide", "value, i",
+           half ? "vstore_half16(value, 0, " + data + " + (i) * 4)"
+                : "vstore16(value, 0, (__global float*)" + data + " + (i) * 4)");
+  }
+
+  void DeclareConstant(const ConstantArg& constant, bool half) override {
+    const std::string data = constant.name + "_data";
+    const std::string width = constant.width == 1 ? "" : Format("%d", constant.width);
+    Parameter("__global const " + (half ? "half" : "float" + width) + "* restrict " + data);
+    Define("read_" + constant.name, "i",
+           half ? "vload_half" + width + "(i, " + data + ")" : data + "[i]");
+  }
+
+  void DeclareNumber(const std::string& name, bool is_float) override {
+    Parameter((is_float ? "float " : "int ") + name);
+  }
+
+  std::string Assemble(const std::string& entry) override {
+    std::string shared;
+    for (const SharedArg& s : desc_.shared) {
+      shared += "__local " + s.type + " " + s.name + Format("[%d];\n", s.count);
+    }
+    const std::string group = Format("__attribute__((reqd_work_group_size(%d, %d, %d)))",
+                                     desc_.group[0], desc_.group[1], desc_.group[2]);
+    return macros_ + "__kernel " + group + "\nvoid " + entry + "(" + parameters_ + ") {\n" +
+           shared + desc_.body + "}\n" + undefs_;
+  }
+
+ private:
+  void Parameter(const std::string& text) {
+    if (!parameters_.empty()) parameters_ += ", ";
+    parameters_ += text;
+  }
+
+  std::string parameters_;
+};
+
+class GlesRenderer : public Renderer {
+ public:
+  using Renderer::Renderer;
+
+ protected:
+  void DeclareTensor(const TensorArg& tensor, const TensorLayout& layout) override {
+    const std::string& name = tensor.name;
+    const bool read = tensor.access == Access::kRead;
+    const std::string data = name + "_data";
+    if (layout.kind == Kind::kSlicesImage2d) {
+      DeclareImage(tensor, layout.half);
+      return;
+    }
+    const bool flat = layout.kind == Kind::kFlatBuffer;
+    const char* type = flat ? "float" : layout.half ? "uvec2" : "vec4";
+    Block(name, type, read);
+    if (flat) {
+      if (read) Define("read_" + name, "i", data + "[i]");
+      else Define("write_" + name, "value, i", data + "[i] = (value)");
+      return;
+    }
+    const std::string index = SliceIndex(name);
+    if (read) {
+      Define("read_" + name, "x, y, s", Load(data, index, layout.half));
+      Define("read_" + name + "_at", "i", Load(data, "i", layout.half));
+    } else {
+      const auto store = [&](const std::string& i) {
+        return data + "[" + i + "] = " +
+               (layout.half ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;");
+      };
+      Define("write_" + name, "value, x, y, s", WriteText(tensor, store(index)));
+      Define("write_" + name + "_at", "value, i", "{ vec4 e_v = (value); " + store("i") + " }");
+    }
+  }
+
+  void DeclareConstant(const ConstantArg& constant, bool half) override {
+    Block(constant.name, half ? "uvec2" : constant.width == 1 ? "float" : "vec4", true);
+    Define("read_" + constant.name, "i", Load(constant.name + "_data", "i", half));
+  }
+
+  void DeclareNumber(const std::string& name, bool is_float) override {
+    declarations_ += Format("layout(location = %d) uniform ", location_++) +
+                     (is_float ? "float " : "int ") + name + ";\n";
+  }
+
+  std::string Assemble(const std::string&) override {
+    std::string shared;
+    for (const SharedArg& s : desc_.shared) {
+      shared += "shared " + s.type + " " + s.name + Format("[%d];\n", s.count);
+    }
+    const std::string group =
+        Format("layout(local_size_x = %d, local_size_y = %d, local_size_z = %d) in;\n",
+               desc_.group[0], desc_.group[1], desc_.group[2]);
+    return group + declarations_ + shared + macros_ + "void main() {\n" + desc_.body + "}\n";
+  }
+
+ private:
+  void Block(const std::string& name, const char* type, bool read) {
+    declarations_ += Format("layout(std430, binding = %d) ", binding_++) +
+                     (read ? "readonly" : "writeonly") + " buffer " + name + "_block { " + type +
+                     " " + name + "_data[]; };\n";
+  }
+
+  void DeclareImage(const TensorArg& tensor, bool half) {
+    const std::string data = tensor.name + "_data";
+    const std::string at = "ivec2((x), (s) * " + tensor.name + "_h + (y))";
+    if (tensor.access == Access::kRead) {
+      declarations_ += Format("layout(binding = %d) uniform highp sampler2D ", sampler_++) + data + ";\n";
+      Define("read_" + tensor.name, "x, y, s", "texelFetch(" + data + ", " + at + ", 0)");
+    } else {
+      declarations_ += Format("layout(%s, binding = %d) writeonly uniform highp image2D ",
+                              half ? "rgba16f" : "rgba32f", image_++) + data + ";\n";
+      Define("write_" + tensor.name, "value, x, y, s",
+             WriteText(tensor, "imageStore(" + data + ", " + at + ", e_v);"));
+    }
+  }
+
+  static std::string Load(const std::string& data, const std::string& i, bool half) {
+    if (!half) return data + "[" + i + "]";
+    return "vec4(unpackHalf2x16(" + data + "[" + i + "].x), unpackHalf2x16(" + data + "[" + i +
+           "].y))";
+  }
+
+  std::string declarations_;
+  int binding_ = 0, location_ = 0, sampler_ = 0, image_ = 0;
+};
+
+}  // namespace
+
+std::string Prelude(Language language, Precision) {
+  return language == Language::kOpenCl ? kOpenClPrelude : kGlesPrelude;
+}
+
+RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
+                      Language language, Precision precision, const std::string& entry) {
+  if (language == Language::kOpenCl) return OpenClRenderer(desc, layouts, precision).Run(entry);
+  return GlesRenderer(desc, layouts, precision).Run(entry);
+}
+
+}  // namespace quadra

@@ -1,0 +1,59 @@
+#include "delegate_native/kernel/prelude.h"
+
+namespace quadra {
+
+const char kOpenClPrelude[] = R"(
+#pragma OPENCL FP_CONTRACT ON
+typedef float4 vec4;
+typedef float8 vec8;
+typedef float16 vec16;
+typedef int2 ivec2;
+typedef int4 ivec4;
+#define vec4(...) ((float4)(__VA_ARGS__))
+#define vec8(...) ((float8)(__VA_ARGS__))
+#define vec16(...) ((float16)(__VA_ARGS__))
+#define ivec2(...) ((int2)(__VA_ARGS__))
+#define ivec4(...) ((int4)(__VA_ARGS__))
+#define float(x) ((float)(x))
+#define int(x) ((int)(x))
+#define GLOBAL_X ((int)get_global_id(0))
+#define GLOBAL_Y ((int)get_global_id(1))
+#define GLOBAL_Z ((int)get_global_id(2))
+#define LOCAL_X ((int)get_local_id(0))
+#define LOCAL_Y ((int)get_local_id(1))
+#define LOCAL_Z ((int)get_local_id(2))
+#define GROUP_X ((int)get_group_id(0))
+#define GROUP_Y ((int)get_group_id(1))
+#define GROUP_Z ((int)get_group_id(2))
+#define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define PIXEL_SAMPLER (CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST)
+inline float lane(float4 v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+inline float4 with_lane(float4 v, int i, float f) {
+  return (float4)(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
+}
+)";
+
+const char kGlesPrelude[] = R"(#version 310 es
+precision highp float;
+precision highp int;
+#define GLOBAL_X int(gl_GlobalInvocationID.x)
+#define GLOBAL_Y int(gl_GlobalInvocationID.y)
+#define GLOBAL_Z int(gl_GlobalInvocationID.z)
+#define LOCAL_X int(gl_LocalInvocationID.x)
+#define LOCAL_Y int(gl_LocalInvocationID.y)
+#define LOCAL_Z int(gl_LocalInvocationID.z)
+#define GROUP_X int(gl_WorkGroupID.x)
+#define GROUP_Y int(gl_WorkGroupID.y)
+#define GROUP_Z int(gl_WorkGroupID.z)
+#define GROUP_BARRIER() memoryBarrierShared(); barrier()
+float lane(vec4 v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+vec4 with_lane(vec4 v, int i, float f) {
+  return vec4(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
+}
+)";
+
+}  // namespace quadra

@@ -1,0 +1,136 @@
+// DEPTHWISE_CONV_2D: weights 1HW(C*M), output channel c*M + m reads input channel c; any stride,
+// dilation, padding, multiplier.
+#include <algorithm>
+
+#include "delegate_native/ops/elementwise.h"
+#include "delegate_native/ops/window.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
+  const TfLiteDepthwiseConvParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  Attributes attributes;
+  QUADRA_RETURN_IF_ERROR(SetWindow(params->padding, params->stride_height, params->stride_width,
+                                   params->dilation_height_factor, params->dilation_width_factor,
+                                   &attributes));
+  std::vector<ValueId> inputs(importer->HasInput(2) ? 3 : 2);
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &inputs[0]));
+  for (int i = 1; i < static_cast<int>(inputs.size()); ++i) {
+    QUADRA_RETURN_IF_ERROR(importer->ConstantOperand(i, &inputs[static_cast<size_t>(i)]));
+  }
+  return importer->AddNode("depthwise_conv2d", inputs, std::move(attributes), params->activation);
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Shape& in = graph->shape(node.inputs[0]);
+  const Shape& weights = graph->shape(node.inputs[1]);
+  if (weights.b != 1 || weights.c % in.c != 0) {
+    return InvalidModel("%d input channels do not fit weights %s", in.c, ToString(weights).c_str());
+  }
+  if (node.inputs.size() > 2 && graph->shape(node.inputs[2]).elements() != weights.c) {
+    return InvalidModel("its bias has %lld values for %d channels",
+                        static_cast<long long>(graph->shape(node.inputs[2]).elements()), weights.c);
+  }
+  Window window;
+  QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.h, weights.w, in, &window));
+  Value& out = graph->value(node.outputs[0]);
+  out.shape = {in.b, window.out_h, window.out_w, weights.c};
+  out.rank = 4;
+  return Status();
+}
+
+// [out slice][ky][kx] vec4 of output lanes.
+std::vector<float> PackWeights(const std::vector<float>& hwc, const Shape& weights) {
+  const int taps = weights.h * weights.w;
+  std::vector<float> packed(static_cast<size_t>(CeilDiv(weights.c, 4)) * taps * 4, 0.0f);
+  for (int t = 0; t < taps; ++t) {
+    for (int c = 0; c < weights.c; ++c) {
+      packed[(static_cast<size_t>(c / 4) * taps + t) * 4 + c % 4] =
+          hwc[static_cast<size_t>(t) * weights.c + c];
+    }
+  }
+  return packed;
+}
+
+// With a multiplier the four lanes of a slice may come from several input slices.
+const char kReadOne[] = "vec4 v = read_src(sx, sy, b * src_s + o);\n";
+const char kReadMany[] = R"(
+int c = o * 4;
+int c0 = min(c / multiplier, src_c - 1); int c1 = min((c + 1) / multiplier, src_c - 1);
+int c2 = min((c + 2) / multiplier, src_c - 1); int c3 = min((c + 3) / multiplier, src_c - 1);
+vec4 v = vec4(lane(read_src(sx, sy, b * src_s + c0 / 4), c0 % 4),
+              lane(read_src(sx, sy, b * src_s + c1 / 4), c1 % 4),
+              lane(read_src(sx, sy, b * src_s + c2 / 4), c2 % 4),
+              lane(read_src(sx, sy, b * src_s + c3 / 4), c3 % 4));
+)";
+
+std::string Body(bool many) {
+  return std::string(R"(
+int x = GLOBAL_X; int y = GLOBAL_Y; int z = GLOBAL_Z;
+if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
+int b = z / dst_s; int o = z - b * dst_s;
+vec4 sum = read_bias(o);
+int w = o * kernel_y * kernel_x;
+for (int ky = 0; ky < kernel_y; ++ky) {
+  int sy = y * stride_y - pad_y + ky * dilation_y;
+  for (int kx = 0; kx < kernel_x; ++kx) {
+    int sx = x * stride_x - pad_x + kx * dilation_x;
+    if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w) {
+)") + (many ? kReadMany : kReadOne) + R"(
+      sum += v * read_weights(w);
+    }
+    ++w;
+  }
+}
+write_dst(min(max(sum, vec4(low)), vec4(high)), x, y, z);
+)";
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Shape& in = graph.shape(node.inputs[0]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const Value& weights = graph.value(node.inputs[1]);
+  Window window;
+  QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &window));
+  std::vector<float> bias(static_cast<size_t>(out.slices()) * 4, 0.0f);
+  if (node.inputs.size() > 2) {
+    const std::vector<float>& given = *graph.value(node.inputs[2]).constant;
+    std::copy(given.begin(), given.end(), bias.begin());
+  }
+  KernelDesc& kernel = list->Add("depthwise_conv2d");
+  kernel.Read("src", node.inputs[0]);
+  kernel.Write("dst", node.outputs[0]);
+  kernel.Constant("weights", PackWeights(*weights.constant, weights.shape));
+  kernel.Constant("bias", std::move(bias));
+  kernel.Int("kernel_x", window.kernel_x);
+  kernel.Int("kernel_y", window.kernel_y);
+  kernel.Int("stride_x", window.stride_x);
+  kernel.Int("stride_y", window.stride_y);
+  kernel.Int("dilation_x", window.dilation_x);
+  kernel.Int("dilation_y", window.dilation_y);
+  kernel.Int("pad_x", window.pad_left);
+  kernel.Int("pad_y", window.pad_top);
+  const int multiplier = weights.shape.c / in.c;
+  if (multiplier > 1) kernel.Int("multiplier", multiplier);
+  float low, high;
+  list->steps_taken = TakeClamp(node, &low, &high);
+  kernel.Float("low", low);
+  kernel.Float("high", high);
+  kernel.body = Body(multiplier > 1);
+  kernel.Grid(out.w, out.h, out.slices() * out.b);
+  if (!context.gpu->is_cpu()) kernel.Group(8, 4, 1);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kDepthwiseConv2dOp;
+const Op kDepthwiseConv2dOp = {"depthwise_conv2d", {kTfLiteBuiltinDepthwiseConv2d, -1}, nullptr, 6,
+                               Import, InferShape, Kernels, nullptr};
+
+}  // namespace quadra

@@ -1,0 +1,50 @@
+// FULLY_CONNECTED: weights [out, in]. The input is flattened to rows of `in`; a row is a pixel of a
+// 1x1 convolution, which is what this op becomes.
+#include "delegate_native/ops/op.h"
+#include "delegate_native/ops/window.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
+  const TfLiteFullyConnectedParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  if (params->weights_format != 0) {
+    return Unsupported("its weights are shuffled (format %d); the plain format is supported",
+                       params->weights_format);
+  }
+  std::vector<ValueId> inputs(importer->HasInput(2) ? 3 : 2);
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &inputs[0]));
+  for (int i = 1; i < static_cast<int>(inputs.size()); ++i) {
+    QUADRA_RETURN_IF_ERROR(importer->ConstantOperand(i, &inputs[static_cast<size_t>(i)]));
+  }
+  if (importer->InputRank(1) != 2) {
+    return Unsupported("its weights have rank %d; rank 2 is supported", importer->InputRank(1));
+  }
+  const TfLiteIntArray* weights = importer->InputTensor(1).dims;
+  const int in = weights->data[1];
+  const int rank = importer->InputRank(0);
+  const bool keeps = params->keep_num_dims;
+  // Rows: everything but the last axis. Without keep_num_dims the rows may cut across channels.
+  if (keeps ? rank > 4 : rank != 2) {
+    Attributes flatten;
+    flatten.SetInts("shape", {-1, in});
+    inputs[0] = importer->AddInnerNode("reshape", {inputs[0]}, std::move(flatten));
+  }
+  // Weights [out, in] are OHWI weights of one pixel.
+  inputs[1] = importer->ReshapeConstant(inputs[1], {weights->data[0], 1, 1, in});
+  Attributes attributes;
+  QUADRA_RETURN_IF_ERROR(SetWindow(kTfLitePaddingValid, 1, 1, 1, 1, &attributes));
+  attributes.SetInt("rank", keeps ? rank : 2);
+  return importer->AddNode("conv2d", inputs, std::move(attributes), params->activation);
+}
+
+}  // namespace
+
+extern const Op kFullyConnectedOp;
+const Op kFullyConnectedOp = {"fully_connected", {kTfLiteBuiltinFullyConnected, -1}, nullptr, 9,
+                              Import, nullptr, nullptr, nullptr};
+
+}  // namespace quadra

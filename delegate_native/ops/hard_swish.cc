@@ -1,0 +1,25 @@
+// HARD_SWISH: x * clamp(x + 3, 0, 6) / 6.
+#include "delegate_native/ops/elementwise.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  ValueId x;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
+  return importer->AddNode("hard_swish", {x}, {});
+}
+
+Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
+  writer->Line("e_v = e_v * min(max(e_v + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f);");
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kHardSwishOp;
+const Op kHardSwishOp = {"hard_swish", {kTfLiteBuiltinHardSwish, -1}, nullptr, 1, Import, BroadcastShape, nullptr, Step};
+
+}  // namespace quadra

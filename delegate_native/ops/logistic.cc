@@ -1,0 +1,25 @@
+// LOGISTIC: 1 / (1 + exp(-x)). exp of a large number is inf and its inverse 0, which is right.
+#include "delegate_native/ops/elementwise.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  ValueId x;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
+  return importer->AddNode("logistic", {x}, {});
+}
+
+Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
+  writer->Line("e_v = vec4(1.0f) / (vec4(1.0f) + exp(-e_v));");
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kLogisticOp;
+const Op kLogisticOp = {"logistic", {kTfLiteBuiltinLogistic, -1}, nullptr, 3, Import, BroadcastShape, nullptr, Step};
+
+}  // namespace quadra

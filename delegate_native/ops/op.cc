@@ -1,0 +1,74 @@
+#include "delegate_native/ops/op.h"
+
+#include <cstring>
+
+#include "delegate_native/ops/elementwise.h"
+
+namespace quadra {
+
+#define QUADRA_OP(name) extern const Op name;
+#include "delegate_native/ops/op_list.def"
+#undef QUADRA_OP
+
+namespace {
+
+const Op* const kOps[] = {
+#define QUADRA_OP(name) &name,
+#include "delegate_native/ops/op_list.def"
+#undef QUADRA_OP
+};
+
+Status In(const Node& node, const Status& status) {
+  return Status(status.code(), node.op + ": " + status.message());
+}
+
+}  // namespace
+
+Storage KernelContext::StorageOf(const Shape& shape) const {
+  const bool fits = gpu->supports_images && shape.w <= gpu->max_image2d[0] &&
+                    int64_t{shape.b} * shape.slices() * shape.h <= gpu->max_image2d[1];
+  return gpu->storage == Storage::kImage2d && fits ? Storage::kImage2d : Storage::kBuffer;
+}
+
+const Op* FindOp(const std::string& name) {
+  for (const Op* op : kOps) {
+    if (name == op->name) return op;
+  }
+  return nullptr;
+}
+
+const Op* FindOpFor(int builtin, const char* custom_name) {
+  constexpr int kCustom = 32;
+  for (const Op* op : kOps) {
+    if (builtin == kCustom) {
+      if (op->custom && custom_name && strcmp(op->custom, custom_name) == 0) return op;
+      continue;
+    }
+    for (int i = 0; op->builtins[i] >= 0; ++i) {
+      if (op->builtins[i] == builtin) return op;
+    }
+  }
+  return nullptr;
+}
+
+Status InferShapes(Graph* graph) {
+  for (const Node& node : graph->nodes) {
+    const Op* op = FindOp(node.op);
+    if (!op) return Internal("there is no op '%s'", node.op.c_str());
+    const Status status = op->shape(graph, node);
+    if (!status.ok()) return In(node, status);
+  }
+  return Status();
+}
+
+Status MakeKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                   KernelList* list) {
+  const Op* op = FindOp(node.op);
+  if (!op) return Internal("there is no op '%s'", node.op.c_str());
+  const Status status = (op->kernels ? op->kernels : ElementwiseKernels)(context, graph, node, list);
+  if (!status.ok()) return In(node, status);
+  if (list->kernels.empty()) return Internal("op '%s' made no kernel", op->name);
+  return AttachEpilogue(graph, node, list->steps_taken, &list->kernels.back());
+}
+
+}  // namespace quadra

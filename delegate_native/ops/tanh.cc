@@ -1,0 +1,25 @@
+// TANH. Beyond 10 the result is 1 in float32, and some drivers overflow there.
+#include "delegate_native/ops/elementwise.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  ValueId x;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
+  return importer->AddNode("tanh", {x}, {});
+}
+
+Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
+  writer->Line("e_v = tanh(min(max(e_v, vec4(-10.0f)), vec4(10.0f)));");
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kTanhOp;
+const Op kTanhOp = {"tanh", {kTfLiteBuiltinTanh, -1}, nullptr, 3, Import, BroadcastShape, nullptr, Step};
+
+}  // namespace quadra

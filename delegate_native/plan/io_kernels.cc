@@ -1,0 +1,55 @@
+#include "delegate_native/plan/io_kernels.h"
+
+namespace quadra {
+namespace {
+
+// CPU-shaped: a work-item does a row; GPU-shaped: one pixel of one slice. `tensor` names the one
+// whose sizes rule.
+void Shaped(const KernelContext& context, const Shape& shape, const std::string& tensor,
+            const std::string& pixel, KernelDesc* kernel) {
+  const std::string batch = "int b = s / " + tensor + "_s; int c = (s - b * " + tensor + "_s) * 4;\n";
+  const std::string row = "((b * " + tensor + "_h + y) * " + tensor + "_w + x) * " + tensor + "_c + c";
+  const std::string guard = "if (y >= " + tensor + "_h || s >= " + tensor + "_s * " + tensor + "_b";
+  if (context.gpu->is_cpu()) {
+    kernel->body = "int y = GLOBAL_X; int s = GLOBAL_Y;\n" + guard + ") { return; }\n" + batch +
+                   "for (int x = 0; x < " + tensor + "_w; ++x) {\nint i = " + row + ";\n" + pixel + "}\n";
+    kernel->Grid(shape.h, shape.slices() * shape.b, 1);
+  } else {
+    kernel->body = "int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;\n" + guard + " || x >= " +
+                   tensor + "_w) { return; }\n" + batch + "int i = " + row + ";\n" + pixel;
+    kernel->Grid(shape.w, shape.h, shape.slices() * shape.b);
+    kernel->Group(8, 4, 1);
+  }
+}
+
+}  // namespace
+
+KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int flat, int slices) {
+  KernelDesc kernel("to_slices");
+  kernel.Read("src", flat);
+  kernel.Write("dst", slices);
+  Shaped(context, shape, "dst",
+         "vec4 v = vec4(read_src(i), 0.0f, 0.0f, 0.0f);\n"
+         "if (c + 1 < dst_c) { v.y = read_src(i + 1); }\n"
+         "if (c + 2 < dst_c) { v.z = read_src(i + 2); }\n"
+         "if (c + 3 < dst_c) { v.w = read_src(i + 3); }\n"
+         "write_dst(v, x, y, s);\n",
+         &kernel);
+  return kernel;
+}
+
+KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int flat) {
+  KernelDesc kernel("from_slices");
+  kernel.Read("src", slices);
+  kernel.Write("dst", flat);
+  Shaped(context, shape, "src",
+         "vec4 v = read_src(x, y, s);\n"
+         "write_dst(v.x, i);\n"
+         "if (c + 1 < src_c) { write_dst(v.y, i + 1); }\n"
+         "if (c + 2 < src_c) { write_dst(v.z, i + 2); }\n"
+         "if (c + 3 < src_c) { write_dst(v.w, i + 3); }\n",
+         &kernel);
+  return kernel;
+}
+
+}  // namespace quadra

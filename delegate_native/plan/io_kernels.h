@@ -1,0 +1,14 @@
+// Kernels that bring dense BHWC floats into slices of four channels and back.
+#ifndef QUADRA_PLAN_IO_KERNELS_H_
+#define QUADRA_PLAN_IO_KERNELS_H_
+
+#include "delegate_native/ops/op.h"
+
+namespace quadra {
+
+KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int flat, int slices);
+KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int flat);
+
+}  // namespace quadra
+
+#endif  // QUADRA_PLAN_IO_KERNELS_H_

@@ -1,0 +1,252 @@
+#include "delegate_native/plan/layout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "delegate_native/base/half.h"
+
+namespace quadra {
+namespace {
+
+using Kind = TensorLayout::Kind;
+
+int64_t BytesOf(const TensorLayout& layout) {
+  const Shape& s = layout.shape;
+  if (layout.kind == Kind::kFlatBuffer) return s.elements() * 4;
+  return int64_t{s.b} * s.slices() * s.h * s.w * (layout.half ? 8 : 16);
+}
+
+// Dense BHWC floats to slices of four, unused lanes zero.
+std::vector<float> PackSlices(const std::vector<float>& dense, const Shape& s) {
+  std::vector<float> packed(static_cast<size_t>(s.b) * s.slices() * s.h * s.w * 4, 0.0f);
+  size_t from = 0;
+  for (int b = 0; b < s.b; ++b) {
+    for (int y = 0; y < s.h; ++y) {
+      for (int x = 0; x < s.w; ++x) {
+        for (int c = 0; c < s.c; ++c) {
+          const size_t pixel = (static_cast<size_t>(b * s.slices() + c / 4) * s.h + y) * s.w + x;
+          packed[pixel * 4 + c % 4] = dense[from++];
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+std::vector<uint8_t> ToBytes(const std::vector<float>& floats, bool half) {
+  std::vector<uint8_t> bytes(floats.size() * (half ? 2 : 4));
+  if (!half) {
+    memcpy(bytes.data(), floats.data(), bytes.size());
+    return bytes;
+  }
+  uint16_t* halfs = reinterpret_cast<uint16_t*>(bytes.data());
+  for (size_t i = 0; i < floats.size(); ++i) halfs[i] = FloatToHalf(floats[i]);
+  return bytes;
+}
+
+}  // namespace
+
+Layout::Layout(const Graph& graph, const GpuInfo& gpu, Precision precision)
+    : gpu_(gpu), precision_(precision) {
+  for (const Value& value : graph.values) {
+    AddSlices(value.name, value.shape);
+    tensors_.back().constant = value.constant;
+    // Constant operands are read rarely and are small: always buffers.
+    if (value.constant) tensors_.back().layout.kind = Kind::kSlicesBuffer;
+  }
+}
+
+int Layout::Add(const std::string& name, const Shape& shape, Kind kind) {
+  PlacedTensor tensor;
+  tensor.name = name;
+  tensor.layout.kind = kind;
+  tensor.layout.shape = shape;
+  tensor.layout.half = kind != Kind::kFlatBuffer && precision_ != Precision::kF32;
+  tensors_.push_back(std::move(tensor));
+  return size() - 1;
+}
+
+int Layout::AddSlices(const std::string& name, const Shape& shape) {
+  KernelContext context;
+  context.gpu = &gpu_;
+  const bool image = context.StorageOf(shape) == Storage::kImage2d;
+  return Add(name, shape, image ? Kind::kSlicesImage2d : Kind::kSlicesBuffer);
+}
+
+int Layout::AddFlat(const std::string& name, const Shape& shape) {
+  return Add(name, shape, Kind::kFlatBuffer);
+}
+
+Status Layout::Place(const std::vector<KernelDesc>& kernels) {
+  FindLifetimes(kernels);
+  QUADRA_RETURN_IF_ERROR(PlaceActivations());
+  PlaceImages();
+  PlaceIo();
+  PlaceConstants(kernels);
+  for (const PlannedBuffer& buffer : buffers_) {
+    if (buffer.kind != fb::BufferKind_Image &&
+        buffer.bytes > static_cast<uint64_t>(gpu_.max_buffer_bytes)) {
+      return Unsupported("the plan needs a buffer of %llu bytes; '%s' allows %lld",
+                         static_cast<unsigned long long>(buffer.bytes), gpu_.name.c_str(),
+                         static_cast<long long>(gpu_.max_buffer_bytes));
+    }
+  }
+  return Status();
+}
+
+void Layout::FindLifetimes(const std::vector<KernelDesc>& kernels) {
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    for (const TensorArg& arg : kernels[k].tensors) {
+      PlacedTensor& tensor = tensors_[static_cast<size_t>(arg.tensor)];
+      if (tensor.first < 0) tensor.first = static_cast<int>(k);
+      tensor.last = static_cast<int>(k);
+    }
+  }
+  for (PlacedTensor& tensor : tensors_) tensor.bytes = BytesOf(tensor.layout);
+}
+
+int Layout::AddRegion(int buffer, uint64_t offset, uint64_t bytes) {
+  regions_.emplace_back(buffer, offset, bytes);
+  return static_cast<int>(regions_.size()) - 1;
+}
+
+// Activations in buffers share one arena.
+Status Layout::PlaceActivations() {
+  std::vector<Lifetime> lifetimes;
+  std::vector<PlacedTensor*> placed;
+  for (PlacedTensor& tensor : tensors_) {
+    if (tensor.first < 0 || tensor.constant || tensor.layout.kind != Kind::kSlicesBuffer) continue;
+    lifetimes.push_back({tensor.bytes, tensor.first, tensor.last});
+    placed.push_back(&tensor);
+  }
+  if (placed.empty()) return Status();
+  const MemoryLayout memory = PlaceBySize(lifetimes, std::max(gpu_.buffer_alignment_bytes, 64));
+  // One arena as long as the device allows a buffer so large; else a buffer for each tensor.
+  const bool separate = gpu_.separate_buffers || memory.bytes > gpu_.max_buffer_bytes;
+  if (!separate) buffers_.push_back({fb::BufferKind_Arena, static_cast<uint64_t>(memory.bytes), 0, 0, false, {}});
+  const int arena = static_cast<int>(buffers_.size()) - 1;
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const uint64_t bytes = static_cast<uint64_t>(placed[i]->bytes);
+    if (separate) {
+      buffers_.push_back({fb::BufferKind_Arena, bytes, 0, 0, false, {}});
+      placed[i]->region = AddRegion(static_cast<int>(buffers_.size()) - 1, 0, bytes);
+      activation_bytes_ += bytes;
+    } else {
+      placed[i]->region = AddRegion(arena, static_cast<uint64_t>(memory.offsets[i]), bytes);
+    }
+  }
+  if (!separate) activation_bytes_ += static_cast<uint64_t>(memory.bytes);
+  lower_bound_ += static_cast<uint64_t>(memory.lower_bound);
+  return Status();
+}
+
+// Images are whole objects, shared by tensors of the same size.
+void Layout::PlaceImages() {
+  std::vector<Lifetime> lifetimes;
+  std::vector<int64_t> shapes;
+  std::vector<PlacedTensor*> placed;
+  for (PlacedTensor& tensor : tensors_) {
+    if (tensor.first < 0 || tensor.layout.kind != Kind::kSlicesImage2d) continue;
+    const Shape& s = tensor.layout.shape;
+    lifetimes.push_back({tensor.bytes, tensor.first, tensor.last});
+    shapes.push_back((int64_t{s.w} << 32) | (s.b * s.slices() * s.h));
+    placed.push_back(&tensor);
+  }
+  if (placed.empty()) return;
+  const std::vector<int> objects = ShareEqualObjects(lifetimes, shapes);
+  const int first_buffer = static_cast<int>(buffers_.size());
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const int buffer = first_buffer + objects[i];
+    if (buffer == static_cast<int>(buffers_.size())) {
+      const Shape& s = placed[i]->layout.shape;
+      buffers_.push_back({fb::BufferKind_Image, static_cast<uint64_t>(placed[i]->bytes), s.w,
+                          s.b * s.slices() * s.h, placed[i]->layout.half, {}});
+      activation_bytes_ += static_cast<uint64_t>(placed[i]->bytes);
+    }
+    placed[i]->region = AddRegion(buffer, 0, static_cast<uint64_t>(placed[i]->bytes));
+  }
+  lower_bound_ += static_cast<uint64_t>(PlaceBySize(lifetimes, 1).lower_bound);
+}
+
+void Layout::PlaceIo() {
+  for (PlacedTensor& tensor : tensors_) {
+    if (tensor.layout.kind != Kind::kFlatBuffer) continue;
+    const uint64_t bytes = static_cast<uint64_t>(tensor.bytes);
+    buffers_.push_back({fb::BufferKind_Io, bytes, 0, 0, false, {}});
+    tensor.region = AddRegion(static_cast<int>(buffers_.size()) - 1, 0, bytes);
+  }
+}
+
+// All constants lie in one buffer, unless the device's largest is too small or a memory checker
+// is to see each one's end.
+int Layout::AddConstantRegion(std::vector<uint8_t> bytes) {
+  const size_t alignment = static_cast<size_t>(std::max(gpu_.buffer_alignment_bytes, 64));
+  const bool fresh = constant_buffer_ < 0 || gpu_.separate_buffers ||
+                     buffers_[static_cast<size_t>(constant_buffer_)].data.size() + bytes.size() >
+                         static_cast<uint64_t>(gpu_.max_buffer_bytes);
+  if (fresh) {
+    constant_buffer_ = static_cast<int>(buffers_.size());
+    buffers_.push_back({fb::BufferKind_Constant, 0, 0, 0, false, {}});
+  }
+  PlannedBuffer& buffer = buffers_[static_cast<size_t>(constant_buffer_)];
+  const size_t offset = static_cast<size_t>(AlignUp(static_cast<int64_t>(buffer.data.size()),
+                                                    static_cast<int64_t>(alignment)));
+  buffer.data.resize(offset);
+  buffer.data.insert(buffer.data.end(), bytes.begin(), bytes.end());
+  buffer.bytes = buffer.data.size();
+  constant_bytes_ += bytes.size();
+  return AddRegion(constant_buffer_, offset, bytes.size());
+}
+
+void Layout::PlaceConstants(const std::vector<KernelDesc>& kernels) {
+  for (PlacedTensor& tensor : tensors_) {
+    if (!tensor.constant || tensor.first < 0) continue;
+    tensor.region = AddConstantRegion(
+        ToBytes(PackSlices(*tensor.constant, tensor.layout.shape), tensor.layout.half));
+  }
+  for (const KernelDesc& kernel : kernels) {
+    for (const ConstantArg& constant : kernel.constants) {
+      const bool half = precision_ != Precision::kF32 && constant.width > 1;
+      region_of_constant_[constant.data.get()] = AddConstantRegion(ToBytes(*constant.data, half));
+    }
+  }
+}
+
+int Layout::RegionOf(const ConstantArg& constant) const {
+  return region_of_constant_.at(constant.data.get());
+}
+
+Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* builder) const {
+  std::vector<flatbuffers::Offset<fb::Buffer>> buffers;
+  for (const PlannedBuffer& buffer : buffers_) {
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> data;
+    if (buffer.kind == fb::BufferKind_Constant) {
+      builder->ForceVectorAlignment(buffer.data.size(), 1, 64);
+      data = builder->CreateVector(buffer.data);
+    }
+    buffers.push_back(fb::CreateBuffer(*builder, buffer.kind, buffer.bytes, data, buffer.width,
+                                       buffer.height, buffer.half));
+  }
+  return builder->CreateVector(buffers);
+}
+
+Layout::Vector<const fb::Region*> Layout::WriteRegions(Builder* builder) const {
+  return builder->CreateVectorOfStructs(regions_);
+}
+
+Layout::Vector<flatbuffers::Offset<fb::Tensor>> Layout::WriteTensors(Builder* builder) const {
+  std::vector<flatbuffers::Offset<fb::Tensor>> tensors;
+  for (const PlacedTensor& tensor : tensors_) {
+    const Shape& s = tensor.layout.shape;
+    const std::vector<int> shape = {s.b, s.h, s.w, s.c};
+    fb::Region region(-1, 0, 0);
+    if (tensor.region >= 0) region = regions_[static_cast<size_t>(tensor.region)];
+    tensors.push_back(fb::CreateTensorDirect(
+        *builder, tensor.name.c_str(), &shape, region.buffer(), region.offset(), region.bytes(),
+        tensor.layout.half, tensor.layout.kind == Kind::kFlatBuffer, tensor.first, tensor.last));
+  }
+  return builder->CreateVector(tensors);
+}
+
+}  // namespace quadra

@@ -1,0 +1,83 @@
+// Where every tensor and constant of a plan lies: storage, buffers, offsets.
+#ifndef QUADRA_PLAN_LAYOUT_H_
+#define QUADRA_PLAN_LAYOUT_H_
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "delegate_native/ops/op.h"
+#include "delegate_native/plan/memory.h"
+#include "delegate_native/plan/plan_generated.h"
+
+namespace quadra {
+
+class Layout {
+ public:
+  // The graph's values get the ids 0, 1, …; further tensors the ids after them.
+  Layout(const Graph& graph, const GpuInfo& gpu, Precision precision);
+
+  int size() const { return static_cast<int>(tensors_.size()); }
+  int AddSlices(const std::string& name, const Shape& shape);
+  int AddFlat(const std::string& name, const Shape& shape);
+  const TensorLayout& LayoutOf(int tensor) const { return at(tensor).layout; }
+
+  // Decides lifetimes, buffers and offsets from the kernels in the order of their dispatch.
+  Status Place(const std::vector<KernelDesc>& kernels);
+
+  // What a kernel gets as its argument; index into the plan's regions. After Place.
+  int RegionOf(int tensor) const { return at(tensor).region; }
+  int RegionOf(const ConstantArg& constant) const;
+
+  using Builder = flatbuffers::FlatBufferBuilder;
+  template <typename T>
+  using Vector = flatbuffers::Offset<flatbuffers::Vector<T>>;
+  Vector<flatbuffers::Offset<fb::Buffer>> WriteBuffers(Builder* builder) const;
+  Vector<const fb::Region*> WriteRegions(Builder* builder) const;
+  Vector<flatbuffers::Offset<fb::Tensor>> WriteTensors(Builder* builder) const;
+
+  uint64_t activation_bytes() const { return activation_bytes_; }
+  uint64_t activation_bytes_lower_bound() const { return lower_bound_; }
+  uint64_t constant_bytes() const { return constant_bytes_; }
+
+ private:
+  struct PlacedTensor {
+    std::string name;
+    TensorLayout layout;
+    ConstantData constant;  // a constant operand, packed into slices
+    int first = -1, last = -1;
+    int region = -1;
+    int64_t bytes = 0;
+  };
+  struct PlannedBuffer {
+    fb::BufferKind kind;
+    uint64_t bytes = 0;
+    int width = 0, height = 0;
+    bool half = false;
+    std::vector<uint8_t> data;
+  };
+
+  const PlacedTensor& at(int tensor) const { return tensors_[static_cast<size_t>(tensor)]; }
+  int Add(const std::string& name, const Shape& shape, TensorLayout::Kind kind);
+  void FindLifetimes(const std::vector<KernelDesc>& kernels);
+  Status PlaceActivations();
+  void PlaceImages();
+  void PlaceIo();
+  void PlaceConstants(const std::vector<KernelDesc>& kernels);
+  int AddRegion(int buffer, uint64_t offset, uint64_t bytes);
+  int AddConstantRegion(std::vector<uint8_t> bytes);
+
+  const GpuInfo& gpu_;
+  const Precision precision_;
+  std::vector<PlacedTensor> tensors_;
+  std::vector<PlannedBuffer> buffers_;
+  std::vector<fb::Region> regions_;
+  std::unordered_map<const void*, int> region_of_constant_;
+  int constant_buffer_ = -1;
+  uint64_t activation_bytes_ = 0, lower_bound_ = 0, constant_bytes_ = 0;
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_PLAN_LAYOUT_H_

@@ -1,0 +1,236 @@
+#include "delegate_native/plan/make_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "delegate_native/base/hash.h"
+#include "delegate_native/base/version.h"
+#include "delegate_native/ops/op.h"
+#include "delegate_native/plan/io_kernels.h"
+#include "delegate_native/plan/layout.h"
+#include "delegate_native/plan/plan_generated.h"
+
+namespace quadra {
+namespace {
+
+template <typename T>
+using Offset = flatbuffers::Offset<T>;
+
+const char* NameOf(Precision precision) {
+  switch (precision) {
+    case Precision::kF32: return "f32";
+    case Precision::kF32F16: return "f32_f16";
+    case Precision::kF16: return "f16";
+  }
+  return "?";
+}
+
+// A kernel ready to be written: where its text is and what it is called with.
+struct PlannedDispatch {
+  const KernelDesc* desc = nullptr;
+  std::vector<int> nodes;
+  RenderedKernel rendered;
+  int kernel = -1;  // into the distinct kernels
+};
+
+struct DistinctKernel {
+  std::string name;
+  std::string entry;
+  std::string source;
+  std::string source_gles;
+};
+
+// Makes one plan; each function is a step, in the order in which Run calls them.
+class Planner {
+ public:
+  Planner(const Graph& graph, const GpuInfo& gpu, Precision precision)
+      : graph_(graph), gpu_(gpu), precision_(precision), layout_(graph, gpu, precision) {
+    context_.gpu = &gpu;
+    context_.precision = precision;
+  }
+
+  Status Run(PlanBytes* plan) {
+    QUADRA_RETURN_IF_ERROR(CollectKernels());
+    QUADRA_RETURN_IF_ERROR(layout_.Place(kernels_));
+    RenderAll();
+    Write(plan);
+    return Status();
+  }
+
+ private:
+  // Kernels of all nodes, between those that bring inputs in and outputs out.
+  Status CollectKernels() {
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      const Shape& shape = graph_.shape(graph_.inputs[i]);
+      const int flat = layout_.AddFlat(Format("input_%zu", i), shape);
+      inputs_.push_back(flat);
+      Keep(ToSlices(context_, shape, flat, graph_.inputs[i]), {});
+    }
+    for (const Node& node : graph_.nodes) {
+      KernelList list;
+      list.first_scratch = layout_.size();
+      QUADRA_RETURN_IF_ERROR(MakeKernels(context_, graph_, node, &list));
+      for (const Shape& shape : list.scratch) layout_.AddSlices("scratch", shape);
+      for (KernelDesc& kernel : list.kernels) Keep(std::move(kernel), node.sources);
+    }
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const Shape& shape = graph_.shape(graph_.outputs[i]);
+      const int flat = layout_.AddFlat(Format("output_%zu", i), shape);
+      outputs_.push_back(flat);
+      Keep(FromSlices(context_, shape, graph_.outputs[i], flat), {});
+    }
+    return Status();
+  }
+
+  void Keep(KernelDesc kernel, std::vector<int> nodes) {
+    kernels_.push_back(std::move(kernel));
+    nodes_of_kernel_.push_back(std::move(nodes));
+  }
+
+  // Texts; equal texts are one kernel. The entry's name is the index of the distinct kernel, so a
+  // text is rendered once with a place-holder to be compared.
+  void RenderAll() {
+    static const char kEntry[] = "QUADRA_ENTRY";
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      const KernelDesc& desc = kernels_[i];
+      std::vector<TensorLayout> layouts;
+      for (const TensorArg& tensor : desc.tensors) layouts.push_back(layout_.LayoutOf(tensor.tensor));
+      PlannedDispatch dispatch;
+      dispatch.desc = &desc;
+      dispatch.nodes = nodes_of_kernel_[i];
+      dispatch.rendered = Render(desc, layouts, Language::kOpenCl, precision_, kEntry);
+      const std::string& source = dispatch.rendered.source;
+      for (size_t k = 0; k < distinct_.size() && dispatch.kernel < 0; ++k) {
+        if (distinct_[k].source == source) dispatch.kernel = static_cast<int>(k);
+      }
+      if (dispatch.kernel < 0) {
+        dispatch.kernel = static_cast<int>(distinct_.size());
+        DistinctKernel kernel;
+        kernel.name = desc.name;
+        kernel.entry = Format("k%zu_", distinct_.size()) + desc.name;
+        kernel.source = source;
+        if (!desc.opencl_only) {
+          kernel.source_gles = Prelude(Language::kGles, precision_) +
+                               Render(desc, layouts, Language::kGles, precision_, "main").source;
+        }
+        distinct_.push_back(std::move(kernel));
+      }
+      dispatches_.push_back(std::move(dispatch));
+    }
+    for (DistinctKernel& kernel : distinct_) {
+      const size_t at = kernel.source.find(kEntry);
+      kernel.source.replace(at, sizeof(kEntry) - 1, kernel.entry);
+    }
+  }
+
+  int ProgramOf(int kernel) const { return gpu_.one_program ? 0 : kernel; }
+
+  Offset<fb::Program> WriteProgram(size_t first, size_t last) {
+    const std::string prelude = Prelude(Language::kOpenCl, precision_);
+    const std::string options = "-cl-std=CL1.2 -cl-mad-enable";
+    uint64_t fingerprint = Hash(prelude.data(), prelude.size());
+    fingerprint = Hash(options.data(), options.size(), fingerprint);
+    std::vector<Offset<fb::Kernel>> kernels;
+    for (size_t k = first; k < last; ++k) {
+      const DistinctKernel& kernel = distinct_[k];
+      fingerprint = Hash(kernel.source.data(), kernel.source.size(), fingerprint);
+      kernels.push_back(fb::CreateKernelDirect(builder_, kernel.entry.c_str(), kernel.name.c_str(),
+                                               kernel.source.c_str(), kernel.source_gles.c_str()));
+    }
+    return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(),
+                                   fingerprint);
+  }
+
+  std::vector<Offset<fb::Program>> WritePrograms() {
+    std::vector<Offset<fb::Program>> programs;
+    const size_t count = distinct_.size();
+    if (gpu_.one_program) {
+      if (count) programs.push_back(WriteProgram(0, count));
+    } else {
+      for (size_t k = 0; k < count; ++k) programs.push_back(WriteProgram(k, k + 1));
+    }
+    return programs;
+  }
+
+  Offset<fb::Dispatch> WriteDispatch(size_t i) {
+    const PlannedDispatch& dispatch = dispatches_[i];
+    const KernelDesc& desc = *dispatch.desc;
+    std::vector<fb::Arg> args;
+    for (const RenderedArg& arg : dispatch.rendered.args) {
+      switch (arg.kind) {
+        case RenderedArg::Kind::kTensor:
+          args.emplace_back(fb::ArgKind_Buffer,
+                            layout_.RegionOf(desc.tensors[static_cast<size_t>(arg.index)].tensor), 0, 0.0f);
+          break;
+        case RenderedArg::Kind::kConstant:
+          args.emplace_back(fb::ArgKind_Buffer,
+                            layout_.RegionOf(desc.constants[static_cast<size_t>(arg.index)]), 0, 0.0f);
+          break;
+        case RenderedArg::Kind::kInt: args.emplace_back(fb::ArgKind_Int, 0, arg.i, 0.0f); break;
+        case RenderedArg::Kind::kFloat: args.emplace_back(fb::ArgKind_Float, 0, 0, arg.f); break;
+      }
+    }
+    std::vector<int> global, local;
+    for (int a = 0; a < 3; ++a) {
+      local.push_back(desc.group[a]);
+      global.push_back(CeilDiv(desc.grid[a], desc.group[a]) * desc.group[a]);
+    }
+    const std::string name = Format("%03zu_", i) + desc.name;
+    const std::string& entry = distinct_[static_cast<size_t>(dispatch.kernel)].entry;
+    const auto args_offset = builder_.CreateVectorOfStructs(args);
+    return fb::CreateDispatch(builder_, builder_.CreateString(name), builder_.CreateString(desc.name),
+                              ProgramOf(dispatch.kernel), builder_.CreateString(entry), args_offset,
+                              builder_.CreateVector(global), builder_.CreateVector(local),
+                              builder_.CreateVector(dispatch.nodes));
+  }
+
+  std::vector<Offset<fb::Io>> WriteIo(const std::vector<int>& tensors) {
+    std::vector<Offset<fb::Io>> ios;
+    for (int tensor : tensors) {
+      const Shape& s = layout_.LayoutOf(tensor).shape;
+      const std::vector<int> shape = {s.b, s.h, s.w, s.c};
+      ios.push_back(fb::CreateIoDirect(builder_, tensor, &shape));
+    }
+    return ios;
+  }
+
+  void Write(PlanBytes* plan) {
+    const auto buffers = layout_.WriteBuffers(&builder_);
+    const auto regions = layout_.WriteRegions(&builder_);
+    const auto tensors = layout_.WriteTensors(&builder_);
+    const auto programs = builder_.CreateVector(WritePrograms());
+    std::vector<Offset<fb::Dispatch>> dispatch_list;
+    for (size_t i = 0; i < dispatches_.size(); ++i) dispatch_list.push_back(WriteDispatch(i));
+    const auto dispatches = builder_.CreateVector(dispatch_list);
+    const auto inputs = builder_.CreateVector(WriteIo(inputs_));
+    const auto outputs = builder_.CreateVector(WriteIo(outputs_));
+    const std::string device = gpu_.device_name + "; " + gpu_.api_version + "; " + gpu_.driver;
+    const auto root = fb::CreatePlan(
+        builder_, /*version=*/1, builder_.CreateString(kVersion), builder_.CreateString(gpu_.name),
+        builder_.CreateString(device), builder_.CreateString(NameOf(precision_)), buffers, regions,
+        tensors, programs, dispatches, inputs, outputs, layout_.activation_bytes(),
+        layout_.activation_bytes_lower_bound(), layout_.constant_bytes());
+    fb::FinishPlanBuffer(builder_, root);
+    plan->assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
+  }
+
+  const Graph& graph_;
+  const GpuInfo& gpu_;
+  const Precision precision_;
+  KernelContext context_;
+  Layout layout_;
+  std::vector<KernelDesc> kernels_;
+  std::vector<std::vector<int>> nodes_of_kernel_;
+  std::vector<PlannedDispatch> dispatches_;
+  std::vector<DistinctKernel> distinct_;
+  std::vector<int> inputs_, outputs_;
+  flatbuffers::FlatBufferBuilder builder_;
+};
+
+}  // namespace
+
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan) {
+  return Planner(graph, gpu, precision).Run(plan);
+}
+
+}  // namespace quadra

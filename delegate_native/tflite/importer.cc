@@ -1,0 +1,321 @@
+#include "delegate_native/tflite/importer.h"
+
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "delegate_native/base/half.h"
+
+namespace quadra {
+namespace {
+
+bool IsConstantTensor(const TfLiteTensor& tensor) {
+  return (tensor.allocation_type == kTfLiteMmapRo ||
+          tensor.allocation_type == kTfLitePersistentRo) &&
+         tensor.data != nullptr;
+}
+
+const char* NameOf(const TfLiteTensor& tensor) { return tensor.name ? tensor.name : "(unnamed)"; }
+
+int64_t ElementCount(const TfLiteIntArray* dims) {
+  int64_t count = 1;
+  for (int i = 0; i < dims->size; ++i) count *= dims->data[i];
+  return count;
+}
+
+}  // namespace
+
+const char* TypeName(TfLiteType type) {
+  static const char* const kNames[] = {"no type", "float32", "int32", "uint8", "int64", "string",
+                                       "bool", "int16", "complex64", "int8", "float16", "float64"};
+  const unsigned index = static_cast<unsigned>(type);
+  return index < sizeof(kNames) / sizeof(kNames[0]) ? kNames[index] : "an unknown type";
+}
+
+Status ConstantPool::Get(const TfLiteContext* context, int tensor, ConstantData* data) {
+  const auto known = known_.find(tensor);
+  if (known != known_.end()) {
+    *data = known->second;
+    return Status();
+  }
+  const TfLiteTensor& t = context->tensors[tensor];
+  if (!IsConstantTensor(t)) {
+    return Unsupported("operand '%s' is computed while the model runs; it must be a constant of the model",
+                       NameOf(t));
+  }
+  if (t.sparsity) {
+    return Unsupported("constant '%s' is sparse and no DENSIFY precedes it", NameOf(t));
+  }
+  if (t.type != kTfLiteFloat32 && t.type != kTfLiteFloat16) {
+    return Unsupported("constant '%s' is %s; float32 and float16 are supported", NameOf(t),
+                       TypeName(t.type));
+  }
+  const int64_t count = ElementCount(t.dims);
+  const size_t width = t.type == kTfLiteFloat32 ? 4 : 2;
+  if (count < 1 || t.bytes != static_cast<size_t>(count) * width) {
+    return InvalidModel("constant '%s' has %zu bytes, its shape asks for %zu", NameOf(t), t.bytes,
+                        static_cast<size_t>(count < 0 ? 0 : count) * width);
+  }
+  std::vector<float> floats(static_cast<size_t>(count));
+  if (t.type == kTfLiteFloat32) {
+    memcpy(floats.data(), t.data, t.bytes);
+  } else {
+    const uint16_t* halfs = static_cast<const uint16_t*>(t.data);
+    for (size_t i = 0; i < floats.size(); ++i) floats[i] = HalfToFloat(halfs[i]);
+  }
+  *data = std::make_shared<const std::vector<float>>(std::move(floats));
+  known_[tensor] = *data;
+  return Status();
+}
+
+void Importer::KnowShape(int tensor, Shape shape, int rank) { known_shapes_[tensor] = {shape, rank}; }
+
+void Importer::Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration) {
+  index_ = index;
+  node_ = node;
+  registration_ = registration;
+}
+
+Status Importer::ExpectInputs(int least, int most) const {
+  int count = num_inputs();
+  while (count > 0 && !HasInput(count - 1)) --count;
+  if (count < least || count > most) {
+    return Unsupported("it has %d inputs; %d to %d are supported", count, least, most);
+  }
+  for (int i = 0; i < count; ++i) {
+    const int tensor = InputIndex(i);
+    if (tensor >= static_cast<int>(context_->tensors_size) || (tensor < 0 && i < least)) {
+      return InvalidModel("input %d names tensor %d of %zu", i, tensor, context_->tensors_size);
+    }
+  }
+  if (num_outputs() != 1) return Unsupported("it has %d outputs; 1 is supported", num_outputs());
+  return Status();
+}
+
+Status Importer::GetRawParams(size_t size, const void** params) const {
+  if (registration_->builtin_code == kTfLiteBuiltinCustom) {
+    *params = node_->custom_initial_data;
+    if (!*params || static_cast<size_t>(node_->custom_initial_data_size) < size) {
+      return InvalidModel("its custom options have %d bytes; %zu are needed",
+                          node_->custom_initial_data_size, size);
+    }
+    return Status();
+  }
+  *params = node_->builtin_data;
+  if (!*params) return InvalidModel("it carries no options");
+  return Status();
+}
+
+bool Importer::IsConstant(int input) const {
+  return constants_->Has(InputIndex(input)) || IsConstantTensor(InputTensor(input));
+}
+
+int Importer::InputRank(int input) const {
+  const auto known = known_shapes_.find(InputIndex(input));
+  return known != known_shapes_.end() ? known->second.rank : InputTensor(input).dims->size;
+}
+
+Status Importer::Describe(int tensor, Shape* shape, int* rank) const {
+  const auto known = known_shapes_.find(tensor);
+  if (known != known_shapes_.end()) {
+    *shape = known->second.shape;
+    *rank = known->second.rank;
+    return Status();
+  }
+  const TfLiteTensor& t = context_->tensors[tensor];
+  if (!t.dims) return InvalidModel("tensor '%s' has no shape", NameOf(t));
+  if (t.dims->size > 4) {
+    return Unsupported("tensor '%s' has rank %d; ranks up to 4 are supported", NameOf(t),
+                       t.dims->size);
+  }
+  *rank = t.dims->size;
+  *shape = Shape();
+  int64_t elements = 1;
+  for (int i = 0; i < *rank; ++i) {
+    const int n = t.dims->data[i];
+    if (n <= 0) {
+      return Unsupported("tensor '%s' has %s dimension (axis %d is %d)", NameOf(t),
+                         n == 0 ? "an empty" : "an unknown", i, n);
+    }
+    shape->set_axis(4 - *rank + i, n);
+    elements *= n;
+    if (elements > std::numeric_limits<int>::max() / 4) {
+      return Unsupported("tensor '%s' has more than 2^29 elements", NameOf(t));
+    }
+  }
+  return Status();
+}
+
+Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) const {
+  if (tensor.type != kTfLiteFloat32) {
+    return Unsupported("%s '%s' is %s; float32 is supported", what, NameOf(tensor),
+                       TypeName(tensor.type));
+  }
+  if (tensor.is_variable) {
+    return Unsupported("%s '%s' is a variable that keeps its value between runs", what,
+                       NameOf(tensor));
+  }
+  if (tensor.allocation_type == kTfLiteDynamic) {
+    return Unsupported("%s '%s' has a size that is only known while the model runs", what,
+                       NameOf(tensor));
+  }
+  return Status();
+}
+
+Status Importer::Operand(int input, ValueId* value) {
+  const int tensor = InputIndex(input);
+  const auto known = value_of_tensor_.find(tensor);
+  if (known != value_of_tensor_.end()) {
+    *value = known->second;
+    return Status();
+  }
+  if (IsConstant(input)) return ConstantOperand(input, value);
+  const TfLiteTensor& t = context_->tensors[tensor];
+  QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "input"));
+  Shape shape;
+  int rank = 0;
+  QUADRA_RETURN_IF_ERROR(Describe(tensor, &shape, &rank));
+  *value = graph_->AddValue(NameOf(t), shape, rank);
+  value_of_tensor_[tensor] = *value;
+  return Status();
+}
+
+Status Importer::ConstantOperand(int input, ValueId* value) {
+  const int tensor = InputIndex(input);
+  const auto known = value_of_tensor_.find(tensor);
+  if (known != value_of_tensor_.end() && graph_->IsConstant(known->second)) {
+    *value = known->second;
+    return Status();
+  }
+  ConstantData data;
+  QUADRA_RETURN_IF_ERROR(constants_->Get(context_, tensor, &data));
+  Shape shape;
+  int rank = 0;
+  QUADRA_RETURN_IF_ERROR(Describe(tensor, &shape, &rank));
+  if (shape.elements() != static_cast<int64_t>(data->size())) {
+    return InvalidModel("constant '%s' has %zu values for shape %s",
+                        NameOf(context_->tensors[tensor]), data->size(), ToString(shape).c_str());
+  }
+  *value = graph_->AddValue(NameOf(context_->tensors[tensor]), shape, rank);
+  graph_->value(*value).constant = std::move(data);
+  value_of_tensor_[tensor] = *value;
+  return Status();
+}
+
+Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
+  const TfLiteTensor& t = InputTensor(input);
+  if (!IsConstantTensor(t)) {
+    return Unsupported("input %d ('%s') is computed while the model runs; it must be a constant of the model",
+                       input, NameOf(t));
+  }
+  const int64_t count = ElementCount(t.dims);
+  const size_t width = t.type == kTfLiteInt64 ? 8 : 4;
+  if (t.type != kTfLiteInt32 && t.type != kTfLiteInt64) {
+    return Unsupported("input %d ('%s') is %s; int32 and int64 are supported", input, NameOf(t),
+                       TypeName(t.type));
+  }
+  if (count < 0 || t.bytes != static_cast<size_t>(count) * width) {
+    return InvalidModel("constant '%s' has %zu bytes for %lld numbers", NameOf(t), t.bytes,
+                        static_cast<long long>(count));
+  }
+  ints->resize(static_cast<size_t>(count));
+  for (size_t i = 0; i < ints->size(); ++i) {
+    if (width == 4) {
+      (*ints)[i] = static_cast<const int32_t*>(t.data)[i];
+      continue;
+    }
+    const int64_t wide = static_cast<const int64_t*>(t.data)[i];
+    if (wide != static_cast<int32_t>(wide)) {
+      return Unsupported("constant '%s' holds %lld, beyond 32 bits", NameOf(t),
+                         static_cast<long long>(wide));
+    }
+    (*ints)[i] = static_cast<int>(wide);
+  }
+  return Status();
+}
+
+Status Importer::MakeOutput(ValueId* value) {
+  const TfLiteTensor& t = OutputTensor(0);
+  QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "output"));
+  // The shape comes from shape inference; the file's may be from before a resize.
+  *value = graph_->AddValue(NameOf(t), Shape(), t.dims ? t.dims->size : 4);
+  value_of_tensor_[OutputIndex(0)] = *value;
+  return Status();
+}
+
+Status Importer::AddNode(const char* op, std::vector<ValueId> inputs, Attributes attributes,
+                         TfLiteFusedActivation activation) {
+  const char* after = nullptr;
+  Attributes after_attributes;
+  const float infinity = std::numeric_limits<float>::infinity();
+  switch (activation) {
+    case kTfLiteActNone: break;
+    case kTfLiteActRelu:
+    case kTfLiteActRelu6:
+    case kTfLiteActReluN1To1:
+      after = "clamp";
+      after_attributes.SetFloat("low", activation == kTfLiteActReluN1To1 ? -1.0f : 0.0f);
+      after_attributes.SetFloat("high", activation == kTfLiteActRelu    ? infinity
+                                        : activation == kTfLiteActRelu6 ? 6.0f
+                                                                        : 1.0f);
+      break;
+    case kTfLiteActTanh: after = "tanh"; break;
+    case kTfLiteActSigmoid: after = "logistic"; break;
+    default: return Unsupported("its fused activation has code %d, which is unknown", activation);
+  }
+  if (after) {
+    const ValueId inner = AddInnerNode(op, std::move(inputs), std::move(attributes));
+    return AddNode(after, {inner}, std::move(after_attributes));
+  }
+  Node node;
+  node.op = op;
+  node.inputs = std::move(inputs);
+  node.attributes = std::move(attributes);
+  node.sources = {index_};
+  ValueId output;
+  QUADRA_RETURN_IF_ERROR(MakeOutput(&output));
+  node.outputs = {output};
+  graph_->nodes.push_back(std::move(node));
+  return Status();
+}
+
+ValueId Importer::AddInnerNode(const char* op, std::vector<ValueId> inputs, Attributes attributes) {
+  Node node;
+  node.op = op;
+  node.inputs = std::move(inputs);
+  node.attributes = std::move(attributes);
+  node.sources = {index_};
+  const ValueId output = graph_->AddValue(std::string(op) + Format("_%d", index_), Shape());
+  node.outputs = {output};
+  graph_->nodes.push_back(std::move(node));
+  return output;
+}
+
+ValueId Importer::ReshapeConstant(ValueId constant, Shape shape) {
+  const ValueId id = graph_->AddValue(graph_->value(constant).name, shape);
+  graph_->value(id).constant = graph_->value(constant).constant;
+  return id;
+}
+
+Status Importer::AddConstantOutput(ConstantData data) {
+  const int tensor = OutputIndex(0);
+  Shape shape;
+  int rank = 0;
+  QUADRA_RETURN_IF_ERROR(Describe(tensor, &shape, &rank));
+  if (shape.elements() != static_cast<int64_t>(data->size())) {
+    return InvalidModel("its result has %zu values for shape %s", data->size(),
+                        ToString(shape).c_str());
+  }
+  constants_->Put(tensor, data);
+  const ValueId value = graph_->AddValue(NameOf(OutputTensor(0)), shape, rank);
+  graph_->value(value).constant = std::move(data);
+  value_of_tensor_[tensor] = value;
+  return Status();
+}
+
+ValueId Importer::ValueOf(int tensor) const {
+  const auto known = value_of_tensor_.find(tensor);
+  return known == value_of_tensor_.end() ? -1 : known->second;
+}
+
+}  // namespace quadra
