@@ -1,0 +1,200 @@
+// CONCATENATION: any number of tensors after each other along any axis; constants, and one tensor
+// several times, are inputs like others.
+#include <utility>
+
+#include "delegate_native/ops/elementwise.h"
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1 << 20));
+  const TfLiteConcatenationParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  const int rank = importer->InputRank(0);
+  const int axis = params->axis < 0 ? params->axis + rank : params->axis;
+  if (axis < 0 || axis >= rank) {
+    return InvalidModel("axis %d is out of range for rank %d", params->axis, rank);
+  }
+  std::vector<ValueId> inputs(static_cast<size_t>(importer->num_inputs()));
+  for (int i = 0; i < importer->num_inputs(); ++i) {
+    QUADRA_RETURN_IF_ERROR(importer->Operand(i, &inputs[static_cast<size_t>(i)]));
+  }
+  Attributes attributes;
+  attributes.SetInt("axis", axis + 4 - rank);
+  return importer->AddNode("concat", inputs, attributes, params->activation);
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const int axis = node.attributes.Int("axis");
+  Value& out = graph->value(node.outputs[0]);
+  out.rank = graph->value(node.inputs[0]).rank;
+  out.shape = graph->shape(node.inputs[0]);
+  out.shape.set_axis(axis, 0);
+  for (ValueId id : node.inputs) {
+    Shape shape = graph->shape(id);
+    const int length = shape.axis(axis);
+    shape.set_axis(axis, out.shape.axis(axis));
+    if (shape != out.shape || graph->value(id).rank != out.rank) {
+      return InvalidModel("shapes %s and %s do not agree outside axis %d",
+                          ToString(graph->shape(node.inputs[0])).c_str(),
+                          ToString(graph->shape(id)).c_str(), axis);
+    }
+    out.shape.set_axis(axis, out.shape.axis(axis) + length);
+  }
+  return Status();
+}
+
+struct Part {
+  int tensor;
+  Shape shape;
+};
+
+// `a` and `b` into their place of the result: whole slices move. Along the batch, all slices of
+// all images are one long row of slices.
+constexpr char kRow[] = R"(
+  int image = s / part_s;
+  int slice = s - image * part_s;
+  int split = along_x;
+  if (along_y != 0) { split = y < along_y ? part_w : 0; }
+  if (along_s != 0) { split = slice < along_s ? part_w : 0; }
+  int a_row = image * a_slices + slice;
+  int b_row = image * b_slices + slice - along_s;
+  int to_row = image * dst_slices + slice + to_s;
+)";
+
+constexpr char kPixel[] = R"(
+    vec4 v = vec4(0.0f);
+    if (x < split) {
+      v = read_a(x, y, a_row);
+    } else {
+      v = read_b(x - along_x, y - along_y, b_row);
+    }
+    write_dst(v, x + to_x, y + to_y, to_row);
+)";
+
+// Puts one or two parts into `out`, from position `at` of the axis on.
+KernelDesc& AddPlace(const KernelContext& context, const Part& a, const Part* b, const Part& out,
+                     int axis, int at, KernelList* list) {
+  const bool batch = axis == 0;
+  const auto slices = [&](const Shape& shape) { return shape.slices() * (batch ? shape.b : 1); };
+  const int a_slices = slices(a.shape), b_slices = b ? slices(b->shape) : 0;
+  KernelDesc& desc = list->Add("concat");
+  desc.Read("a", a.tensor);
+  desc.Read("b", b ? b->tensor : a.tensor);
+  desc.Write("dst", out.tensor);
+  Shape part = out.shape;
+  part.set_axis(axis, a.shape.axis(axis) + (b ? b->shape.axis(axis) : 0));
+  const int part_slices = slices(part);
+  desc.Int("part_w", part.w);
+  desc.Int("part_h", part.h);
+  desc.Int("part_s", part_slices);
+  desc.Int("images", batch ? 1 : out.shape.b);
+  desc.Int("a_slices", a_slices);
+  desc.Int("b_slices", b_slices);
+  desc.Int("dst_slices", slices(out.shape));
+  desc.Int("along_x", axis == 2 ? a.shape.w : 0);
+  desc.Int("along_y", axis == 1 ? a.shape.h : 0);
+  desc.Int("along_s", axis == 0 || axis == 3 ? a_slices : 0);
+  desc.Int("to_x", axis == 2 ? at : 0);
+  desc.Int("to_y", axis == 1 ? at : 0);
+  desc.Int("to_s", axis == 0 ? at * out.shape.slices() : axis == 3 ? at / 4 : 0);
+  Loops loops;
+  loops.limits[0] = "part_w", loops.limits[1] = "part_h", loops.limits[2] = "part_s * images";
+  loops.row = kRow;
+  loops.pixel = kPixel;
+  LoopOver(context, part.w, part.h, part_slices * (batch ? 1 : out.shape.b), loops, &desc);
+  return desc;
+}
+
+// Channels of `b` after those of `a` where they begin inside a slice: `shift` lanes of each slice
+// of the result are the end of one slice of b (the end of a, the first time), then come the first
+// lanes of the next.
+constexpr char kChannelsRow[] = R"(
+  int image = s / dst_s;
+  int slice = s - image * dst_s;
+  int shift = a_c % 4;
+  int next = slice - a_c / 4;
+  int a_row = image * a_s + min(slice, a_s - 1);
+  int b_row = image * b_s;
+  int b_next = b_row + min(max(next, 0), b_s - 1);
+)";
+
+constexpr char kChannelsPixel[] = R"(
+    vec4 v = read_a(x, y, a_row);
+    if (next > 0) {
+      vec4 u = read_b(x, y, b_row + next - 1);
+      v = vec4(shift == 1 ? u.w : shift == 2 ? u.z : u.y, shift == 2 ? u.w : u.z, u.w, 0.0f);
+    }
+    if (next >= 0) {
+      vec4 u = read_b(x, y, b_next);
+      if (shift == 0) { v = u; }
+      if (shift == 1) { v = vec4(v.x, u.x, u.y, u.z); }
+      if (shift == 2) { v = vec4(v.x, v.y, u.x, u.y); }
+      if (shift == 3) { v = vec4(v.x, v.y, v.z, u.x); }
+    }
+    write_dst(v, x, y, s);
+)";
+
+void AddChannels(const KernelContext& context, const Part& a, const Part& b, const Part& out,
+                 KernelList* list) {
+  KernelDesc& desc = list->Add("concat_channels");
+  desc.Read("a", a.tensor);
+  desc.Read("b", b.tensor);
+  desc.Write("dst", out.tensor);
+  LoopOverResults(context, out.shape, kChannelsRow, kChannelsPixel, &desc);
+}
+
+// Neighbours in pairs until one is left; the last pair makes the result.
+void AddChannelsTree(const KernelContext& context, std::vector<Part> parts, const Part& out,
+                     KernelList* list) {
+  while (parts.size() > 1) {
+    std::vector<Part> joined;
+    for (size_t i = 0; i + 1 < parts.size(); i += 2) {
+      Part both = out;
+      if (parts.size() > 2) {
+        both.shape.c = parts[i].shape.c + parts[i + 1].shape.c;
+        both.tensor = list->AddScratch(both.shape);
+      }
+      AddChannels(context, parts[i], parts[i + 1], both, list);
+      joined.push_back(both);
+    }
+    if (parts.size() % 2 != 0) joined.push_back(parts.back());
+    parts = std::move(joined);
+  }
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const int axis = node.attributes.Int("axis");
+  const Part out = {node.outputs[0], graph.shape(node.outputs[0])};
+  std::vector<Part> parts;
+  bool whole_slices = true;
+  for (ValueId id : node.inputs) {
+    if (axis == 3 && !parts.empty()) whole_slices &= parts.back().shape.c % 4 == 0;
+    parts.push_back({id, graph.shape(id)});
+  }
+  if (!whole_slices) {
+    AddChannelsTree(context, std::move(parts), out, list);
+    return Status();
+  }
+  int at = 0;
+  for (size_t i = 0; i < parts.size(); i += 2) {
+    const Part* second = i + 1 < parts.size() ? &parts[i + 1] : nullptr;
+    KernelDesc& desc = AddPlace(context, parts[i], second, out, axis, at, list);
+    at += parts[i].shape.axis(axis) + (second ? second->shape.axis(axis) : 0);
+    // Merged steps are attached to the last kernel of a node; here each writes a part.
+    if (i + 2 < parts.size()) QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph, node, 0, &desc));
+  }
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kConcatOp;
+const Op kConcatOp = {"concat", {kTfLiteBuiltinConcatenation, -1}, nullptr, 6,
+                      Import, InferShape, Kernels, nullptr};
+
+}  // namespace quadra

@@ -1,0 +1,65 @@
+#include "delegate_native/ops/grid.h"
+
+#include <algorithm>
+
+namespace quadra {
+namespace {
+
+int PowerOfTwoFrom(int n) {
+  int power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
+}  // namespace
+
+void SetGpuGroup(const GpuInfo& gpu, KernelDesc* desc) {
+  constexpr int kWanted = 64;
+  int left = std::min(kWanted, gpu.max_work_group_size);
+  // Two rounds: first a flat tile, then whatever is free along any axis.
+  const int first[3] = {8, 8, 1};
+  int group[3] = {1, 1, 1};
+  for (int round = 0; round < 2; ++round) {
+    for (int axis = 0; axis < 3; ++axis) {
+      const int most = std::min(gpu.max_work_group[axis], PowerOfTwoFrom(desc->grid[axis]));
+      const int limit = round == 0 ? std::min(first[axis], most) : most;
+      while (group[axis] * 2 <= limit && left >= 2) group[axis] *= 2, left /= 2;
+    }
+  }
+  desc->Group(group[0], group[1], group[2]);
+}
+
+void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops& loops,
+              KernelDesc* desc) {
+  const bool rows = context.gpu->is_cpu();
+  const int tile_w = rows ? w : 1;
+  const int tile_h = rows ? std::min(h, std::max(1, loops.per_item / w)) : 1;
+  desc->Int("tile_w", tile_w);
+  desc->Int("tile_h", tile_h);
+  desc->body = Format(R"(
+int s = GLOBAL_Z;
+int x_begin = GLOBAL_X * tile_w;
+int y_begin = GLOBAL_Y * tile_h;
+if (x_begin >= %s || y_begin >= %s || s >= %s) { return; }
+int x_end = min(x_begin + tile_w, %s);
+int y_end = min(y_begin + tile_h, %s);
+for (int y = y_begin; y < y_end; ++y) {)",
+                      loops.limits[0], loops.limits[1], loops.limits[2], loops.limits[0],
+                      loops.limits[1]);
+  desc->body += loops.row;
+  desc->body += "  for (int x = x_begin; x < x_end; ++x) {";
+  desc->body += loops.pixel;
+  desc->body += "  }\n}\n";
+  desc->Grid(CeilDiv(w, tile_w), CeilDiv(h, tile_h), depth);
+  if (!rows) SetGpuGroup(*context.gpu, desc);
+}
+
+void LoopOverResults(const KernelContext& context, const Shape& out, const char* row,
+                     const char* pixel, KernelDesc* desc) {
+  Loops loops;
+  loops.row = row;
+  loops.pixel = pixel;
+  LoopOver(context, out.w, out.h, out.slices() * out.b, loops, desc);
+}
+
+}  // namespace quadra

@@ -1,0 +1,35 @@
+// How a kernel's results are spread over work-items: one result each on GPUs; on CPUs, where a
+// work-item costs as much as a hundred results, whole rows. The text is the same for both.
+#ifndef QUADRA_OPS_GRID_H_
+#define QUADRA_OPS_GRID_H_
+
+#include <string>
+
+#include "delegate_native/ops/op.h"
+
+namespace quadra {
+
+// Results (vec4) that make up a work-item of a CPU.
+constexpr int kResultsPerCpuItem = 512;
+
+// Sets a kernel's grid, group and body. `row` finds `int y, s`, `pixel` also `int x`; both run for
+// every place below the limits, which are the text of three numbers and their values:
+// {"dst_w", "dst_h", "dst_s * dst_b"} and w, h, slices.
+struct Loops {
+  const char* limits[3] = {"dst_w", "dst_h", "dst_s * dst_b"};
+  const char* row = "";
+  const char* pixel = "";
+  int per_item = kResultsPerCpuItem;  // fewer where one result is much work
+};
+void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops& loops,
+              KernelDesc* desc);
+// Every vec4 of the output.
+void LoopOverResults(const KernelContext& context, const Shape& out, const char* row,
+                     const char* pixel, KernelDesc* desc);
+
+// A group for a grid on a GPU: near 8 x 4 x 1, filled up along other axes where the grid is thin.
+void SetGpuGroup(const GpuInfo& gpu, KernelDesc* desc);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_GRID_H_

@@ -1,0 +1,135 @@
+// MEAN: over any constant set of axes, kept as 1 or dropped. Axes may be negative or repeated; in
+// the graph they are those of the four-dimensional shape.
+#include <algorithm>
+
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/reshape.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  const TfLiteReducerParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  std::vector<int> given, axes;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &given));
+  const int rank = importer->InputRank(0);
+  for (int axis : given) {
+    if (axis < -rank || axis >= rank) {
+      return InvalidModel("axis %d is out of range for rank %d", axis, rank);
+    }
+    axes.push_back((axis < 0 ? axis + rank : axis) + 4 - rank);
+  }
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  Attributes attributes;
+  attributes.SetInts("axes", axes);
+  attributes.SetInt("keep_dims", params->keep_dims);
+  return importer->AddNode("mean", {src}, attributes);
+}
+
+bool Reduces(const Node& node, int axis) {
+  const std::vector<int>& axes = node.attributes.Ints("axes");
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+// The input's shape with the reduced axes kept as 1.
+Shape Reduced(const Shape& in, const Node& node) {
+  Shape shape = in;
+  for (int axis : node.attributes.Ints("axes")) shape.set_axis(axis, 1);
+  return shape;
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  if (node.attributes.Int("keep_dims")) {
+    out.shape = Reduced(in.shape, node);
+    out.rank = in.rank;
+    return Status();
+  }
+  out.shape = Shape();
+  out.rank = 0;
+  for (int axis = 3; axis >= 4 - in.rank; --axis) {
+    if (!Reduces(node, axis)) out.shape.set_axis(3 - out.rank++, in.shape.axis(axis));
+  }
+  return Status();
+}
+
+constexpr char kRow[] = R"(
+  int first_s = s / dst_s * src_s + s % dst_s;
+)";
+
+// Axes that are not reduced have one element to sum. Sums of channels end in the first lane.
+constexpr char kPixel[] = R"(
+    vec4 sum = vec4(0.0f);
+    for (int b = 0; b < count_b; ++b) {
+      for (int i = 0; i < count_s; ++i) {
+        vec4 part = vec4(0.0f);
+        int from_s = first_s + b * src_s + i;
+        for (int j = 0; j < count_y; ++j) {
+          for (int k = 0; k < count_x; ++k) { part += read_src(x + k, y + j, from_s); }
+        }
+        if (sum_channels != 0) {
+          int rest = src_c - i * 4;
+          if (rest < 2) { part.y = 0.0f; }
+          if (rest < 3) { part.z = 0.0f; }
+          if (rest < 4) { part.w = 0.0f; }
+        }
+        sum += part;
+      }
+    }
+    if (sum_channels != 0) { sum = vec4(sum.x + sum.y + sum.z + sum.w, 0.0f, 0.0f, 0.0f); }
+    write_dst(sum * vec4(scale), x, y, s);
+)";
+
+// Sums along the axes where `to` has 1, times `scale`.
+void AddSum(const KernelContext& context, int from, const Shape& from_shape, int to,
+            const Shape& to_shape, float scale, KernelList* list) {
+  KernelDesc& desc = list->Add("mean");
+  desc.Read("src", from);
+  desc.Write("dst", to);
+  const bool channels = to_shape.c != from_shape.c;
+  desc.Int("count_b", from_shape.b / to_shape.b);
+  desc.Int("count_s", channels ? from_shape.slices() : 1);
+  desc.Int("count_y", from_shape.h / to_shape.h);
+  desc.Int("count_x", from_shape.w / to_shape.w);
+  desc.Int("sum_channels", channels);
+  desc.Float("scale", scale);
+  LoopOverResults(context, to_shape, kRow, kPixel, &desc);
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Shape& in = graph.shape(node.inputs[0]);
+  const Shape made = Reduced(in, node);
+  const float scale =
+      static_cast<float>(static_cast<double>(made.elements()) / static_cast<double>(in.elements()));
+  const int to = BeginReshape(graph, node, made, list);
+  Shape rows = in;  // after a first sum along x
+  rows.w = made.w;
+  constexpr int kWorthTwoSteps = 256;
+  if (in.h / made.h > 1 && in.h * in.w / (made.h * made.w) >= kWorthTwoSteps &&
+      !context.gpu->is_cpu()) {
+    // A work-item per image would leave a GPU idle: rows first.
+    const int sums = list->AddScratch(rows);
+    AddSum(context, node.inputs[0], in, sums, rows, 1.0f, list);
+    AddSum(context, sums, rows, to, made, scale, list);
+  } else {
+    AddSum(context, node.inputs[0], in, to, made, scale, list);
+  }
+  FinishReshape(context, graph, node, to, made, list);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kMeanOp;
+const Op kMeanOp = {"mean", {kTfLiteBuiltinMean, -1}, nullptr, 3,
+                    Import, InferShape, Kernels, nullptr};
+
+}  // namespace quadra

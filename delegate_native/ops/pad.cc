@@ -1,0 +1,96 @@
+// PAD: zeros before and after every axis, by a constant [rank, 2] of amounts. Amounts are never
+// negative; the attribute `value` says what is written (0 for PAD).
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  std::vector<int> amounts;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &amounts));
+  const size_t rank = static_cast<size_t>(importer->InputRank(0));
+  if (amounts.size() != 2 * rank) {
+    return InvalidModel("it has %zu padding amounts for rank %zu", amounts.size(), rank);
+  }
+  std::vector<int> before(4, 0), after(4, 0);
+  for (size_t i = 0; i < rank; ++i) {
+    before[4 - rank + i] = amounts[2 * i];
+    after[4 - rank + i] = amounts[2 * i + 1];
+  }
+  Attributes attributes;
+  attributes.SetInts("before", before);
+  attributes.SetInts("after", after);
+  attributes.SetFloat("value", 0.0f);
+  return importer->AddNode("pad", {src}, attributes);
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  const std::vector<int>& before = node.attributes.Ints("before");
+  const std::vector<int>& after = node.attributes.Ints("after");
+  for (int a = 0; a < 4; ++a) {
+    const size_t i = static_cast<size_t>(a);
+    if (before[i] < 0 || after[i] < 0) {
+      return Unsupported("it pads by a negative amount (%d before, %d after)", before[i], after[i]);
+    }
+    out.shape.set_axis(a, before[i] + in.shape.axis(a) + after[i]);
+  }
+  out.rank = in.rank;
+  return Status();
+}
+
+constexpr char kRow[] = R"(
+  int slice = s % dst_s;
+  int from_b = s / dst_s - before_b;
+  int from_y = y - before_y;
+  bool inside = from_b >= 0 && from_b < src_b && from_y >= 0 && from_y < src_h;
+)";
+
+constexpr char kPixel[] = R"(
+    int from_x = x - before_x;
+    vec4 v = vec4(value);
+    if (inside && from_x >= 0 && from_x < src_w) {
+      if (same_channels != 0) {
+        v = read_src(from_x, from_y, from_b * src_s + slice);
+      } else {
+        for (int i = 0; i < 4; ++i) {
+          int c = slice * 4 + i - before_c;
+          if (c >= 0 && c < src_c) {
+            v = with_lane(v, i, lane(read_src(from_x, from_y, from_b * src_s + c / 4), c % 4));
+          }
+        }
+      }
+    }
+    write_dst(v, x, y, s);
+)";
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Shape& in = graph.shape(node.inputs[0]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const std::vector<int>& before = node.attributes.Ints("before");
+  KernelDesc& desc = list->Add("pad");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Int("before_b", before[0]);
+  desc.Int("before_y", before[1]);
+  desc.Int("before_x", before[2]);
+  desc.Int("before_c", before[3]);
+  desc.Int("same_channels", in.c == out.c);
+  desc.Float("value", node.attributes.Float("value"));
+  LoopOverResults(context, out, kRow, kPixel, &desc);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kPadOp;
+const Op kPadOp = {"pad", {kTfLiteBuiltinPad, -1}, nullptr, 5,
+                   Import, InferShape, Kernels, nullptr};
+
+}  // namespace quadra

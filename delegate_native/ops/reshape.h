@@ -1,0 +1,21 @@
+// The kernel of RESHAPE, for ops whose result is a reshaped intermediate.
+#ifndef QUADRA_OPS_RESHAPE_H_
+#define QUADRA_OPS_RESHAPE_H_
+
+#include "delegate_native/ops/op.h"
+
+namespace quadra {
+
+// Copies tensor `from` into tensor `to`, elements in dense BHWC order.
+void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_shape, int to,
+                      const Shape& to_shape, KernelList* list);
+
+// For an op that makes its result in the shape `made`: where to write it, the output itself or a
+// scratch tensor that FinishReshape copies over.
+int BeginReshape(const Graph& graph, const Node& node, const Shape& made, KernelList* list);
+void FinishReshape(const KernelContext& context, const Graph& graph, const Node& node, int from,
+                   const Shape& made, KernelList* list);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_RESHAPE_H_

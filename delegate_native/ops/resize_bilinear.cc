@@ -1,0 +1,85 @@
+// RESIZE_BILINEAR: to a constant [height, width]. align_corners maps corner to corner,
+// half_pixel_centers maps middles of pixels; neither maps pixel i to i * in / out.
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  const TfLiteResizeBilinearParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  if (importer->InputRank(0) != 4) {
+    return InvalidModel("its input has rank %d; rank 4 is needed", importer->InputRank(0));
+  }
+  std::vector<int> size;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &size));
+  if (size.size() != 2) return InvalidModel("its size has %zu numbers, not 2", size.size());
+  Attributes attributes;
+  attributes.SetInts("size", size);
+  attributes.SetInt("align_corners", params->align_corners);
+  attributes.SetInt("half_pixel_centers", params->half_pixel_centers);
+  return importer->AddNode("resize_bilinear", {src}, attributes);
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  const std::vector<int>& size = node.attributes.Ints("size");
+  if (size[0] < 1 || size[1] < 1) {
+    return InvalidModel("its size of %dx%d is not positive", size[0], size[1]);
+  }
+  out.shape = {in.shape.b, size[0], size[1], in.shape.c};
+  out.rank = in.rank;
+  return Status();
+}
+
+constexpr char kRow[] = R"(
+  float at_y = max((float(y) + shift) * scale_y - shift, 0.0f);
+  int y0 = min(int(at_y), src_h - 1);
+  int y1 = min(y0 + 1, src_h - 1);
+  float part_y = at_y - float(y0);
+)";
+
+constexpr char kPixel[] = R"(
+    float at_x = max((float(x) + shift) * scale_x - shift, 0.0f);
+    int x0 = min(int(at_x), src_w - 1);
+    int x1 = min(x0 + 1, src_w - 1);
+    float part_x = at_x - float(x0);
+    vec4 left = read_src(x0, y0, s);
+    vec4 right = read_src(x1, y0, s);
+    left += (read_src(x0, y1, s) - left) * vec4(part_y);
+    right += (read_src(x1, y1, s) - right) * vec4(part_y);
+    write_dst(left + (right - left) * vec4(part_x), x, y, s);
+)";
+
+float Scale(int in, int out, bool align_corners) {
+  if (align_corners && out > 1) return static_cast<float>(in - 1) / static_cast<float>(out - 1);
+  return static_cast<float>(in) / static_cast<float>(out);
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Shape& in = graph.shape(node.inputs[0]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const bool align_corners = node.attributes.Int("align_corners") != 0;
+  KernelDesc& desc = list->Add("resize_bilinear");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Float("scale_y", Scale(in.h, out.h, align_corners));
+  desc.Float("scale_x", Scale(in.w, out.w, align_corners));
+  desc.Float("shift", node.attributes.Int("half_pixel_centers") ? 0.5f : 0.0f);
+  LoopOverResults(context, out, kRow, kPixel, &desc);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kResizeBilinearOp;
+const Op kResizeBilinearOp = {"resize_bilinear", {kTfLiteBuiltinResizeBilinear, -1}, nullptr, 4,
+                              Import, InferShape, Kernels, nullptr};
+
+}  // namespace quadra

@@ -1,0 +1,75 @@
+// SOFTMAX: exp(beta * x) over its sum along the last axis, for any shape. The largest element is
+// taken off first, so that nothing overflows.
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  const TfLiteSoftmaxParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  Attributes attributes;
+  attributes.SetFloat("beta", params->beta);
+  return importer->AddNode("softmax", {src}, attributes);
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  graph->value(node.outputs[0]).shape = in.shape;
+  graph->value(node.outputs[0]).rank = in.rank;
+  return Status();
+}
+
+// Lanes that hold no channel are never above the maximum, so that nothing becomes infinite there.
+// The last slice, the only one with such lanes, is kept apart: often it is the only one.
+constexpr char kPixel[] = R"(
+    int first = s * src_s;
+    int last = first + src_s - 1;
+    int rest = src_c - src_s * 4 + 4;
+    vec4 tail = read_src(x, y, last);
+    if (rest < 2) { tail.y = tail.x; }
+    if (rest < 3) { tail.z = tail.x; }
+    if (rest < 4) { tail.w = tail.x; }
+    vec4 most = tail;
+    for (int i = first; i < last; ++i) { most = max(most, read_src(x, y, i)); }
+    vec4 top = vec4(max(max(most.x, most.y), max(most.z, most.w)));
+    tail = exp((tail - top) * vec4(beta));
+    vec4 sum = tail;
+    if (rest < 2) { sum.y = 0.0f; }
+    if (rest < 3) { sum.z = 0.0f; }
+    if (rest < 4) { sum.w = 0.0f; }
+    for (int i = first; i < last; ++i) { sum += exp((read_src(x, y, i) - top) * vec4(beta)); }
+    vec4 scale = vec4(1.0f / (sum.x + sum.y + sum.z + sum.w));
+    for (int i = first; i < last; ++i) {
+      vec4 v = exp((read_src(x, y, i) - top) * vec4(beta)) * scale;
+      write_dst(v, x, y, i);
+    }
+    write_dst(tail * scale, x, y, last);
+)";
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Shape& shape = graph.shape(node.outputs[0]);
+  KernelDesc& desc = list->Add("softmax");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Float("beta", node.attributes.Float("beta", 1.0f));
+  Loops loops;
+  loops.limits[2] = "dst_b";
+  loops.pixel = kPixel;
+  loops.per_item = kResultsPerCpuItem / (4 * shape.slices());
+  LoopOver(context, shape.w, shape.h, shape.b, loops, &desc);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kSoftmaxOp;
+const Op kSoftmaxOp = {"softmax", {kTfLiteBuiltinSoftmax, -1}, nullptr, 4,
+                       Import, InferShape, Kernels, nullptr};
+
+}  // namespace quadra

@@ -1,0 +1,185 @@
+// STRIDED_SLICE: numpy's x[begin:end:stride, …] over any axes, any non-zero strides, bounds
+// clamped; masks leave bounds open, drop an axis, insert one, or stand for "all axes in between".
+#include <algorithm>
+
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/reshape.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(4, 4));
+  const TfLiteStridedSliceParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  std::vector<int> begin, end, strides;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &begin));
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &end));
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(3, &strides));
+  if (begin.size() != end.size() || begin.size() != strides.size() || begin.size() > 8) {
+    return InvalidModel("it has %zu begins, %zu ends and %zu strides", begin.size(), end.size(),
+                        strides.size());
+  }
+  Attributes attributes;
+  attributes.SetInts("begin", begin);
+  attributes.SetInts("end", end);
+  attributes.SetInts("strides", strides);
+  const auto set = [&](const char* name, int mask) {
+    if (mask) attributes.SetInt(name, mask);
+  };
+  set("begin_mask", params->begin_mask);
+  set("end_mask", params->end_mask);
+  set("ellipsis_mask", params->ellipsis_mask);
+  set("new_axis_mask", params->new_axis_mask);
+  set("shrink_axis_mask", params->shrink_axis_mask);
+  set("offset", params->offset);
+  return importer->AddNode("strided_slice", {src}, attributes);
+}
+
+struct Slicing {
+  int start[4] = {0, 0, 0, 0};
+  int stride[4] = {1, 1, 1, 1};
+  Shape taken;            // shape after slicing, all four axes kept
+  std::vector<int> dims;  // of the result: axes dropped and inserted
+};
+
+// One axis of size n by the i-th begin, end and stride. `count` is how many elements it keeps.
+Status SliceAxis(const Attributes& a, size_t i, int n, int* start, int* stride, int* count) {
+  const int bit = 1 << i;
+  *stride = a.Ints("strides")[i];
+  if (*stride == 0) return InvalidModel("stride %zu is 0", i);
+  const int64_t least = *stride > 0 ? 0 : -1;
+  const int64_t most = *stride > 0 ? n : n - 1;
+  const auto clamp = [&](int64_t at) {
+    return std::min(std::max(at < 0 ? at + n : at, least), most);
+  };
+  const int64_t begin = a.Int("begin_mask") & bit ? (*stride > 0 ? least : most)
+                                                  : clamp(a.Ints("begin")[i]);
+  *start = static_cast<int>(begin);
+  if (a.Int("shrink_axis_mask") & bit) {
+    if (begin < 0 || begin >= n) {
+      return InvalidModel("index %d of an axis of %d is out of range", a.Ints("begin")[i], n);
+    }
+    *stride = *count = 1;
+    return Status();
+  }
+  int64_t end = *stride > 0 ? most : least;
+  if (!(a.Int("end_mask") & bit)) {
+    end = clamp(a.Ints("end")[i] + (a.Int("offset") ? begin : int64_t{0}));
+  }
+  const int64_t span = *stride > 0 ? end - begin : begin - end;
+  const int64_t step = *stride > 0 ? *stride : -int64_t{*stride};
+  *count = span <= 0 ? 0 : static_cast<int>((span + step - 1) / step);
+  if (*count == 0) return Unsupported("its result is empty along an axis of %d", n);
+  return Status();
+}
+
+// Walks the specification: entry i of begin, end, strides is a new axis, the ellipsis, or a slice
+// of the next input axis. Axes that it does not reach are kept whole.
+Status MakeSlicing(const Value& in, const Attributes& a, Slicing* slicing) {
+  const size_t entries = a.Ints("begin").size();
+  const int first = 4 - in.rank;
+  int sliced = 0;  // entries that use up an input axis
+  for (size_t i = 0; i < entries; ++i) {
+    const int bit = 1 << i;
+    sliced += !((a.Int("ellipsis_mask") | a.Int("new_axis_mask")) & bit);
+  }
+  if (sliced > in.rank) {
+    return InvalidModel("it slices %d axes of rank %d", sliced, in.rank);
+  }
+  slicing->taken = in.shape;
+  int axis = first;
+  const auto keep = [&](int until) {
+    for (; axis < until; ++axis) slicing->dims.push_back(in.shape.axis(axis));
+  };
+  bool open = false;
+  for (size_t i = 0; i < entries; ++i) {
+    const int bit = 1 << i;
+    if (a.Int("ellipsis_mask") & bit) {
+      if (open) return InvalidModel("it has more than one ellipsis");
+      open = true;
+      int after = 0;
+      for (size_t j = i + 1; j < entries; ++j) {
+        after += !(a.Int("new_axis_mask") & (1 << j));
+      }
+      keep(4 - after);
+    } else if (a.Int("new_axis_mask") & bit) {
+      slicing->dims.push_back(1);
+    } else {
+      int count;
+      QUADRA_RETURN_IF_ERROR(SliceAxis(a, i, in.shape.axis(axis), &slicing->start[axis],
+                                       &slicing->stride[axis], &count));
+      slicing->taken.set_axis(axis, count);
+      if (!(a.Int("shrink_axis_mask") & bit)) slicing->dims.push_back(count);
+      ++axis;
+    }
+  }
+  keep(4);
+  return Status();
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  Slicing slicing;
+  QUADRA_RETURN_IF_ERROR(
+      MakeSlicing(graph->value(node.inputs[0]), node.attributes, &slicing));
+  const int rank = static_cast<int>(slicing.dims.size());
+  if (rank > 4) return Unsupported("its result has rank %d; ranks up to 4 are supported", rank);
+  Shape shape;
+  for (int i = 0; i < rank; ++i) {
+    shape.set_axis(4 - rank + i, slicing.dims[static_cast<size_t>(i)]);
+  }
+  graph->value(node.outputs[0]).shape = shape;
+  graph->value(node.outputs[0]).rank = rank;
+  return Status();
+}
+
+constexpr char kRow[] = R"(
+  int slice = s % dst_s;
+  int from_s = (s / dst_s * stride_b + start_b) * src_s;
+  int from_y = y * stride_y + start_y;
+)";
+
+constexpr char kPixel[] = R"(
+    int from_x = x * stride_x + start_x;
+    vec4 v = vec4(0.0f);
+    if (whole_slices != 0) {
+      v = read_src(from_x, from_y, from_s + slice + start_c / 4);
+    } else {
+      for (int i = 0; i < 4; ++i) {
+        int c = min(slice * 4 + i, dst_c - 1) * stride_c + start_c;
+        v = with_lane(v, i, lane(read_src(from_x, from_y, from_s + c / 4), c % 4));
+      }
+    }
+    write_dst(v, x, y, s);
+)";
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  Slicing slicing;
+  QUADRA_RETURN_IF_ERROR(MakeSlicing(graph.value(node.inputs[0]), node.attributes, &slicing));
+  const int to = BeginReshape(graph, node, slicing.taken, list);
+  KernelDesc& desc = list->Add("strided_slice");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", to);
+  const char* const names[4][2] = {{"start_b", "stride_b"}, {"start_y", "stride_y"},
+                                   {"start_x", "stride_x"}, {"start_c", "stride_c"}};
+  for (int axis = 0; axis < 4; ++axis) {
+    desc.Int(names[axis][0], slicing.start[axis]);
+    desc.Int(names[axis][1], slicing.stride[axis]);
+  }
+  desc.Int("whole_slices", slicing.stride[3] == 1 && slicing.start[3] % 4 == 0);
+  LoopOverResults(context, slicing.taken, kRow, kPixel, &desc);
+  FinishReshape(context, graph, node, to, slicing.taken, list);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kStridedSliceOp;
+const Op kStridedSliceOp = {"strided_slice", {kTfLiteBuiltinStridedSlice, -1}, nullptr, 8,
+                            Import, InferShape, Kernels, nullptr};
+
+}  // namespace quadra
