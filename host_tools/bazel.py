@@ -17,8 +17,8 @@ EVERYTHING = "//..."
 
 _DEADLINE_S = 3600.0
 _PROGRESS = re.compile(r"^\[[\d,]+ / [\d,]+\] |^(Loading|Analyzing):|^INFO:|^Starting local Bazel|^\s*$")
-# Exit statuses of `bazel`: 1 the build failed, 3 it built and a test failed, 4 there were no tests.
-_TESTS_FAILED, _NO_TESTS = 3, 4
+# Exit statuses of `bazel`; any other means that Bazel itself could not work.
+_BUILD_FAILED, _TESTS_FAILED, _NO_TESTS = 1, 3, 4
 
 
 def library(debug: bool = False) -> Path:
@@ -100,7 +100,10 @@ def _outputs(events: List[dict]) -> Dict[str, List[Path]]:
 
 
 def _build_failed(targets: Sequence[str], done: shell.Completed) -> BuildFailed:
-    return BuildFailed(f"build {' '.join(targets)}", _report(done), "mend what the compiler names, then build again")
+    do_next = "mend what is named above, then build again"
+    if done.returncode != _BUILD_FAILED:
+        do_next = "see that Bazel can work: `./inv doctor`; HOME and QUADRA_BAZEL_OUTPUT_BASE say where it writes"
+    return BuildFailed(f"build {' '.join(targets)}", _report(done), do_next)
 
 
 def _report(done: shell.Completed) -> str:

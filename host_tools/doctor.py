@@ -21,7 +21,7 @@ for platform in pyopencl.get_platforms():
     if platform.name != "Oclgrind":  # a simulator for tests, inside a Python package
         print(*(f"{d.name.strip()} ({platform.name.strip()})" for d in platform.get_devices()), sep="\\n")
 """
-_NO_DEVICE = "give the OpenCL driver what it needs (PoCL: its package, /sys mounted, free memory)"
+_NO_DEVICE = "give the OpenCL driver what it needs (PoCL: its package, /sys mounted, free memory, a home folder)"
 
 
 @dataclass(frozen=True)

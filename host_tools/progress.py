@@ -26,7 +26,7 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
         now = time.monotonic()
         if now - last[0] >= _LINE_EVERY_S:
             last[0] = now
-            print(f"· {title}: {now - started:.0f} s  {text}", file=sys.stderr, flush=True)
+            print(f"· {title}: {now - started:.0f} s  {text[:100]}", file=sys.stderr, flush=True)
 
     yield show
     if time.monotonic() - started >= 1.0:

@@ -52,5 +52,4 @@ def show(size: Size) -> None:
 
 
 def _is_export(symbol) -> bool:
-    visible = symbol["st_other"]["visibility"] in ("STV_DEFAULT", "STV_PROTECTED")
-    return visible and symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK")
+    return symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK")

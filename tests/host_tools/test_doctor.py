@@ -37,13 +37,6 @@ def test_an_empty_path_names_the_commands_that_are_not_found(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_the_doctor_works_on_a_bare_python():
-    """-I -S: neither site-packages nor the environment of this test."""
-    code = f"import sys; sys.path.insert(0, {str(settings.ROOT)!r}); from host_tools import doctor; doctor.main()"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=120)
-    assert "MISSING Python packages" in done.stdout and "  ./inv " in done.stdout, done.stderr
-
-
 def test_a_python_that_is_too_old_is_told(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 9, 2))
     check = next(c for c in doctor.check_all() if c.need.startswith("Python 3.11"))

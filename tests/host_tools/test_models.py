@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from host_tools import models, settings
+from host_tools import models
 from host_tools.errors import FetchFailed
 from host_tools.models import Entry, ModelDamaged, ModelNotFound
 
@@ -136,9 +136,3 @@ def test_a_downloads_folder_that_cannot_be_made_is_told(folders, tmp_path, monke
 
 def test_the_sample_picture_is_there():
     assert models.picture().read_bytes()[:2] == b"\xff\xd8"
-
-
-def test_settings_split_the_users_folders():
-    config = settings.read({"QUADRA_MODELS_DIR": "/a:/b", "HOME": "/home/x"})
-    assert [str(p) for p in config.models_dirs] == ["/a", "/b"]
-    assert str(config.downloads_dir) == "/home/x/.cache/quadra/models"

@@ -1,5 +1,6 @@
 """Processes end in time, and what they say arrives."""
 
+import os
 import sys
 import time
 
@@ -35,13 +36,16 @@ def test_the_deadline_stops_a_process_and_keeps_its_output():
     assert time.monotonic() - started < 15
 
 
-def test_the_deadline_stops_one_that_ignores_the_polite_signal(monkeypatch):
+def test_the_deadline_stops_one_that_ignores_the_polite_signal(monkeypatch, tmp_path):
     monkeypatch.setattr(shell, "_KILL_GRACE_S", 0.3)
-    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
-    started = time.monotonic()
+    code = (
+        "import os, pathlib, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        "pathlib.Path(sys.argv[1]).write_text(str(os.getpid())); time.sleep(60)"
+    )
     with pytest.raises(CommandTimedOut):
-        shell.run([*PYTHON, code], timeout_s=1)
-    assert time.monotonic() - started < 15
+        shell.run([*PYTHON, code, tmp_path / "pid"], timeout_s=1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_the_deadline_holds_when_a_grandchild_keeps_the_pipe_open():
