@@ -16,7 +16,7 @@ LIBRARY = "//delegate_native:libquadra.so"
 EVERYTHING = "//..."
 
 _DEADLINE_S = 3600.0
-_PROGRESS = re.compile(r"^\[[\d,]+ / [\d,]+\] |^(Loading|Analyzing):|^INFO:|^Starting local Bazel|^\s*$")
+_PROGRESS = re.compile(r"^\[[\d,]+ / [\d,]+\] |^(Loading|Analyzing):|^INFO:|^FAILED: Build did NOT|^Starting local Bazel|^\s*$")
 # Exit statuses of `bazel`; any other means that Bazel itself could not work.
 _BUILD_FAILED, _TESTS_FAILED, _NO_TESTS = 1, 3, 4
 
