@@ -20,7 +20,8 @@ extern "C" {
 
 typedef struct TfLiteDelegate TfLiteDelegate;
 
-/* One field per row of delegate/options.def; docs/options.md explains them. Strings are copied. */
+/* One field per row of delegate/options.def; docs/options.md explains them. Strings are copied; a
+ * NULL string keeps its default. */
 typedef struct QuadraDelegateOptions {
   size_t size; /* sizeof(QuadraDelegateOptions), set by QuadraDelegateOptionsDefault */
   const char* backend;

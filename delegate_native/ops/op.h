@@ -21,6 +21,8 @@ class Importer;
 struct KernelContext {
   const GpuInfo* gpu = nullptr;
   Precision precision = Precision::kF32;
+  // The kernels are only judged, never run: costly contents (packed weights) may be left out.
+  bool only_check = false;
   // Where a tensor of this shape is kept.
   Storage StorageOf(const Shape& shape) const;
 };

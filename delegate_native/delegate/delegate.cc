@@ -1,0 +1,233 @@
+#include "delegate_native/delegate/delegate.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "delegate_native/base/log.h"
+#include "delegate_native/delegate/backends.h"
+
+namespace quadra {
+namespace {
+
+// ---- callbacks of the interpreter; the one place that turns Status into TfLiteStatus ----
+
+TfLiteStatus Answer(TfLiteContext* context, const Status& status) {
+  if (status.ok()) return kTfLiteOk;
+  if (context->ReportError) {
+    context->ReportError(context, "Quadra: %s: %s", CodeName(status.code()), status.message().c_str());
+  }
+  return kTfLiteError;
+}
+
+// What a kernel of the interpreter owns. It may outlive the delegate, so it shares the partition.
+struct KernelData {
+  std::shared_ptr<Partition> partition;
+};
+
+void* InitKernel(TfLiteContext*, const char* buffer, size_t) {
+  const TfLiteDelegateParams* params = reinterpret_cast<const TfLiteDelegateParams*>(buffer);
+  return new KernelData{Delegate::From(params->delegate)->FindPartition(params->nodes_to_replace)};
+}
+
+void FreeKernel(TfLiteContext*, void* data) { delete static_cast<KernelData*>(data); }
+
+Partition* PartitionOf(const TfLiteNode* node) {
+  return node->user_data ? static_cast<KernelData*>(node->user_data)->partition.get() : nullptr;
+}
+
+TfLiteStatus PrepareKernel(TfLiteContext* context, TfLiteNode* node) {
+  Partition* partition = PartitionOf(node);
+  if (!partition) {
+    return Answer(context, Internal("the interpreter made other partitions than it announced"));
+  }
+  return Answer(context, partition->Prepare(context));
+}
+
+TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
+  return Answer(context, PartitionOf(node)->Invoke(context));
+}
+
+TfLiteRegistration Registration() {
+  TfLiteRegistration registration{};
+  registration.init = InitKernel;
+  registration.free = FreeKernel;
+  registration.prepare = PrepareKernel;
+  registration.invoke = InvokeKernel;
+  registration.custom_name = "QuadraDelegate";
+  registration.version = 1;
+  return registration;
+}
+
+TfLiteStatus ApplyDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
+  return Answer(context, Delegate::From(delegate)->Apply(context));
+}
+
+// TFLite's int array with the nodes that are on the GPU; free() it.
+TfLiteIntArray* NodesOnGpu(const std::vector<Verdict>& verdicts) {
+  TfLiteIntArray* nodes = static_cast<TfLiteIntArray*>(
+      malloc(sizeof(TfLiteIntArray) + sizeof(int) * verdicts.size()));
+  if (!nodes) return nullptr;
+  nodes->size = 0;
+  for (const Verdict& verdict : verdicts) {
+    if (verdict.on_gpu) nodes->data[nodes->size++] = verdict.node;
+  }
+  return nodes;
+}
+
+bool SameNodes(const std::vector<int>& nodes, const TfLiteIntArray* other) {
+  return static_cast<int>(nodes.size()) == other->size &&
+         std::equal(nodes.begin(), nodes.end(), other->data);
+}
+
+Precision PrecisionOf(const std::string& word) {
+  return word == "f16" ? Precision::kF16 : word == "f32_f16" ? Precision::kF32F16 : Precision::kF32;
+}
+
+}  // namespace
+
+Delegate::Delegate(Options options) : options_(std::move(options)) {
+  SetLogLevel(options_.debug);
+  precision_ = PrecisionOf(options_.precision);
+  c_delegate_.data_ = this;
+  c_delegate_.Prepare = ApplyDelegate;
+  // With this flag alone the interpreter asks the delegate before it prepares the graph: models
+  // with custom ops that only Quadra knows load. The price: sizes in the file may be from before
+  // a resize, so shapes are inferred from the partition's inputs when it is prepared.
+  c_delegate_.flags = kTfLiteDelegateFlagsAllowDynamicTensors;
+}
+
+Status Delegate::OpenBackend() {
+  if (!backend_tried_) {
+    backend_tried_ = true;
+    backend_status_ = MakeBackend(options_, &backend_, &target_, &backend_notes_);
+  }
+  return backend_status_;
+}
+
+Status Delegate::Apply(TfLiteContext* context) {
+  verdicts_.clear();
+  partitions_.clear();
+  ModelNodes model;
+  QUADRA_RETURN_IF_ERROR(ReadModel(context, &model));
+  ConstantPool constants;
+  const Status status = OpenBackend();
+  verdicts_ = Judge(context, model, target_, precision_, &constants);
+  if (!status.ok()) {
+    for (Verdict& verdict : verdicts_) {
+      verdict.on_gpu = false;
+      verdict.reason = status.message();
+    }
+    return Status();
+  }
+  MakePartitions(context, model, &constants);
+  return Replace(context);
+}
+
+SessionOptions Delegate::OptionsFor(int partition) const {
+  SessionOptions options;
+  options.target = target_;
+  options.precision = precision_;
+  options.profile = options_.profile != 0;
+  if (!options_.dump_dir.empty()) options.dump_dir = options_.dump_dir + Format("/partition_%d", partition);
+  return options;
+}
+
+void Delegate::LeaveToCpu(const TfLiteIntArray* nodes, const std::string& reason) {
+  for (Verdict& verdict : verdicts_) {
+    if (std::find(nodes->data, nodes->data + nodes->size, verdict.node) == nodes->data + nodes->size) continue;
+    verdict.on_gpu = false;
+    verdict.reason = reason;
+  }
+}
+
+// Compiles what the interpreter would make of the accepted nodes. A partition that fails goes back
+// to the CPU, which can change the others: until nothing fails.
+void Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
+                              ConstantPool* constants) {
+  bool again = true;
+  while (again) {
+    again = false;
+    const Status status = TryPartitions(context, model, constants, &again);
+    if (status.ok()) continue;
+    for (Verdict& verdict : verdicts_) {
+      if (verdict.on_gpu) verdict.reason = status.message();
+      verdict.on_gpu = false;
+    }
+    partitions_.clear();
+  }
+  for (size_t p = 0; p < partitions_.size(); ++p) {
+    for (Verdict& verdict : verdicts_) {
+      const std::vector<int>& nodes = partitions_[p]->nodes;
+      if (std::find(nodes.begin(), nodes.end(), verdict.node) != nodes.end()) {
+        verdict.partition = static_cast<int>(p);
+      }
+    }
+  }
+}
+
+Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
+                               ConstantPool* constants, bool* again) {
+  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(verdicts_), &free);
+  TfLiteDelegateParams* previews = nullptr;
+  int count = 0;
+  if (!nodes || context->PreviewDelegatePartitioning(context, nodes.get(), &previews, &count) != kTfLiteOk) {
+    return Internal("the interpreter could not partition the graph");
+  }
+  std::vector<const TfLiteDelegateParams*> order;
+  for (int i = 0; i < count; ++i) order.push_back(&previews[i]);
+  if (options_.max_partitions > 0 && count > options_.max_partitions) {
+    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+      return a->nodes_to_replace->size > b->nodes_to_replace->size;
+    });
+    for (int i = options_.max_partitions; i < count; ++i) {
+      LeaveToCpu(order[static_cast<size_t>(i)]->nodes_to_replace,
+                 Format("its partition is not among the max_partitions=%d largest", options_.max_partitions));
+    }
+    *again = true;
+    return Status();
+  }
+  std::vector<std::shared_ptr<Partition>> before = std::move(partitions_);
+  partitions_.clear();
+  for (const TfLiteDelegateParams* preview : order) {
+    const auto known = std::find_if(before.begin(), before.end(), [&](const auto& partition) {
+      return SameNodes(partition->nodes, preview->nodes_to_replace);
+    });
+    if (known != before.end()) {
+      partitions_.push_back(*known);
+      continue;
+    }
+    auto partition = std::make_shared<Partition>();
+    const Status status = MakePartition(context, model, *preview, constants, backend_,
+                                        OptionsFor(static_cast<int>(partitions_.size())), partition.get());
+    if (status.ok()) {
+      partitions_.push_back(std::move(partition));
+    } else {
+      Log(1, "a partition of %d nodes goes back to the CPU: %s", preview->nodes_to_replace->size,
+          status.message().c_str());
+      LeaveToCpu(preview->nodes_to_replace, "its partition could not be compiled: " + status.message());
+      *again = true;
+    }
+  }
+  return Status();
+}
+
+Status Delegate::Replace(TfLiteContext* context) {
+  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(verdicts_), &free);
+  if (!nodes) return Internal("out of memory");
+  if (nodes->size == 0) return Status();
+  if (context->ReplaceNodeSubsetsWithDelegateKernels(context, Registration(), nodes.get(), &c_delegate_) != kTfLiteOk) {
+    return Internal("the interpreter could not replace %d nodes", nodes->size);
+  }
+  return Status();
+}
+
+std::shared_ptr<Partition> Delegate::FindPartition(const TfLiteIntArray* nodes) const {
+  for (const auto& partition : partitions_) {
+    if (SameNodes(partition->nodes, nodes)) return partition;
+  }
+  return nullptr;
+}
+
+}  // namespace quadra

@@ -1,0 +1,134 @@
+#include "delegate_native/delegate/partition.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "delegate_native/base/clock.h"
+#include "delegate_native/ops/op.h"
+
+namespace quadra {
+namespace {
+
+Shape ShapeOf(const TfLiteIntArray* dims) {
+  Shape shape;
+  for (int i = 0; i < dims->size && i < 4; ++i) {
+    shape.set_axis(4 - dims->size + i, dims->data[i]);
+  }
+  return shape;
+}
+
+// Gives a tensor the size; leaves it alone when it has it already.
+Status Resize(TfLiteContext* context, TfLiteTensor* tensor, const Shape& shape, int rank) {
+  bool same = tensor->dims && tensor->dims->size == rank &&
+              tensor->bytes == static_cast<size_t>(shape.elements()) * sizeof(float);
+  for (int i = 0; same && i < rank; ++i) same = tensor->dims->data[i] == shape.axis(4 - rank + i);
+  if (same) return Status();
+  // The interpreter frees this with its own TfLiteIntArrayFree, which is free().
+  TfLiteIntArray* dims = static_cast<TfLiteIntArray*>(
+      malloc(sizeof(TfLiteIntArray) + sizeof(int) * static_cast<size_t>(rank)));
+  if (!dims) return Internal("out of memory");
+  dims->size = rank;
+  for (int i = 0; i < rank; ++i) dims->data[i] = shape.axis(4 - rank + i);
+  if (context->ResizeTensor(context, tensor, dims) != kTfLiteOk) {
+    return Internal("the interpreter refused to resize output '%s' to %s",
+                    tensor->name ? tensor->name : "", ToString(shape).c_str());
+  }
+  return Status();
+}
+
+Status ImportNodes(Importer* importer, const ModelNodes& model, const TfLiteIntArray* nodes) {
+  size_t at = 0;
+  for (int i = 0; i < nodes->size; ++i) {
+    while (at < model.plan.size() && model.plan[at] != nodes->data[i]) ++at;
+    if (at == model.plan.size()) return Internal("node %d is not in the model", nodes->data[i]);
+    const ModelNodes::Entry& entry = model.entries[at];
+    const Op* op = FindOpFor(entry.registration->builtin_code, entry.registration->custom_name);
+    if (!op) return Internal("node %d was accepted without an op", nodes->data[i]);
+    importer->Begin(nodes->data[i], entry.node, entry.registration);
+    QUADRA_RETURN_IF_ERROR(op->import(importer));
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status MakePartition(TfLiteContext* context, const ModelNodes& model,
+                     const TfLiteDelegateParams& params, ConstantPool* constants,
+                     std::shared_ptr<Backend> backend, const SessionOptions& options,
+                     Partition* partition) {
+  const int64_t start = NowUs();
+  const TfLiteIntArray* nodes = params.nodes_to_replace;
+  partition->nodes.assign(nodes->data, nodes->data + nodes->size);
+  Graph graph;
+  Importer importer(context, constants, &graph);
+  QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, nodes));
+  for (int i = 0; i < params.input_tensors->size; ++i) {
+    const int tensor = params.input_tensors->data[i];
+    const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
+    if (value < 0 || graph.IsConstant(value)) continue;
+    graph.inputs.push_back(value);
+    partition->input_tensors.push_back(tensor);
+  }
+  for (int i = 0; i < params.output_tensors->size; ++i) {
+    const int tensor = params.output_tensors->data[i];
+    const ValueId value = importer.ValueOf(tensor);
+    // Constants are read by this delegate only, straight from the model.
+    if (value < 0 || graph.IsConstant(value)) continue;
+    graph.outputs.push_back(value);
+    partition->output_tensors.push_back(tensor);
+  }
+  std::vector<Shape> shapes;
+  for (ValueId input : graph.inputs) shapes.push_back(graph.shape(input));
+  const int64_t imported = NowUs();
+  partition->session = std::make_unique<Session>(std::move(graph), std::move(backend), options);
+  partition->session->times().import_us = imported - start;
+  return partition->session->Prepare(shapes);
+}
+
+bool Partition::HasUnknownSizes(const TfLiteContext* context) const {
+  for (int tensor : input_tensors) {
+    if (context->tensors[tensor].allocation_type == kTfLiteDynamic) return true;
+  }
+  return false;
+}
+
+Status Partition::PrepareSession(TfLiteContext* context) {
+  std::vector<Shape> shapes;
+  for (int tensor : input_tensors) {
+    const TfLiteIntArray* dims = context->tensors[tensor].dims;
+    const Shape shape = ShapeOf(dims);
+    if (dims->size > 4 || shape.elements() < 1) {
+      return Unsupported("input '%s' now has rank %d and shape %s; ranks up to 4 without empty dimensions are supported",
+                         context->tensors[tensor].name, dims->size, ToString(shape).c_str());
+    }
+    shapes.push_back(shape);
+  }
+  QUADRA_RETURN_IF_ERROR(session->Prepare(shapes));
+  for (size_t i = 0; i < output_tensors.size(); ++i) {
+    const int output = static_cast<int>(i);
+    QUADRA_RETURN_IF_ERROR(Resize(context, &context->tensors[output_tensors[i]],
+                                  session->output_shape(output), session->output_rank(output)));
+  }
+  return Status();
+}
+
+Status Partition::Prepare(TfLiteContext* context) {
+  if (!HasUnknownSizes(context)) return PrepareSession(context);
+  // A neighbour on the CPU tells the sizes only while it runs: so do we.
+  for (int tensor : output_tensors) {
+    context->tensors[tensor].allocation_type = kTfLiteDynamic;
+    context->tensors[tensor].data = nullptr;
+  }
+  return Status();
+}
+
+Status Partition::Invoke(TfLiteContext* context) {
+  if (HasUnknownSizes(context)) QUADRA_RETURN_IF_ERROR(PrepareSession(context));
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  for (int tensor : input_tensors) inputs.push_back(context->tensors[tensor].data);
+  for (int tensor : output_tensors) outputs.push_back(context->tensors[tensor].data);
+  return session->Invoke(inputs, outputs);
+}
+
+}  // namespace quadra

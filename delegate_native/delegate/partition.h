@@ -1,0 +1,37 @@
+// A partition: the nodes that became one node of the interpreter, and the session that runs them.
+#ifndef QUADRA_DELEGATE_PARTITION_H_
+#define QUADRA_DELEGATE_PARTITION_H_
+
+#include <memory>
+#include <vector>
+
+#include "delegate_native/delegate/verdicts.h"
+#include "delegate_native/session/session.h"
+#include "delegate_native/tflite/abi.h"
+
+namespace quadra {
+
+struct Partition {
+  std::vector<int> nodes;           // of the model
+  std::vector<int> input_tensors;   // in the order of the graph's inputs
+  std::vector<int> output_tensors;  // in the order of the graph's outputs
+  std::unique_ptr<Session> session;
+
+  // Prepares for the current sizes of the inputs; sets the sizes of the outputs.
+  Status Prepare(TfLiteContext* context);
+  Status Invoke(TfLiteContext* context);
+
+ private:
+  bool HasUnknownSizes(const TfLiteContext* context) const;
+  Status PrepareSession(TfLiteContext* context);
+};
+
+// Imports the nodes of a previewed partition and compiles it.
+Status MakePartition(TfLiteContext* context, const ModelNodes& model,
+                     const TfLiteDelegateParams& params, ConstantPool* constants,
+                     std::shared_ptr<Backend> backend, const SessionOptions& options,
+                     Partition* partition);
+
+}  // namespace quadra
+
+#endif  // QUADRA_DELEGATE_PARTITION_H_

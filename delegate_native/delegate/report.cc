@@ -1,0 +1,114 @@
+// The delegate's report as JSON: one schema, documented in docs/report.md.
+#include "delegate_native/base/json_writer.h"
+#include "delegate_native/base/version.h"
+#include "delegate_native/delegate/delegate.h"
+
+namespace quadra {
+namespace {
+
+void WriteInts(const flatbuffers::Vector<int32_t>* values, JsonWriter* json) {
+  json->BeginArray();
+  for (int32_t value : *values) json->Number(value);
+  json->EndArray();
+}
+
+void WriteNode(const Verdict& verdict, JsonWriter* json) {
+  json->BeginObject();
+  json->Key("index").Number(verdict.node);
+  json->Key("op").Text(verdict.op);
+  json->Key("name").Text(verdict.name);
+  json->Key("on").Text(verdict.on_gpu ? "gpu" : "cpu");
+  json->Key("partition").Number(verdict.on_gpu ? verdict.partition : -1);
+  json->Key("reason").Text(verdict.on_gpu ? "" : verdict.reason);
+  json->EndObject();
+}
+
+void WriteDispatches(const fb::Plan& plan, JsonWriter* json) {
+  json->Key("dispatches").BeginArray();
+  for (const fb::Dispatch* dispatch : *plan.dispatches()) {
+    json->BeginObject();
+    json->Key("name").Text(dispatch->name()->str());
+    json->Key("kernel").Text(dispatch->kernel()->str());
+    json->Key("nodes");
+    WriteInts(dispatch->nodes(), json);
+    json->Key("global");
+    WriteInts(dispatch->global(), json);
+    json->Key("local");
+    WriteInts(dispatch->local(), json);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+void WritePartition(int id, const Partition& partition, JsonWriter* json) {
+  Session& session = *partition.session;
+  const fb::Plan& plan = *session.plan();
+  json->BeginObject();
+  json->Key("id").Number(id);
+  json->Key("nodes").BeginArray();
+  for (int node : partition.nodes) json->Number(node);
+  json->EndArray();
+  int64_t kernels = 0;
+  for (const fb::Program* program : *plan.programs()) kernels += program->kernels()->size();
+  json->Key("programs").Number(kernels);
+  json->Key("activation_bytes").Number(static_cast<int64_t>(plan.activation_bytes()));
+  json->Key("activation_bytes_lower_bound").Number(static_cast<int64_t>(plan.activation_bytes_lower_bound()));
+  json->Key("constant_bytes").Number(static_cast<int64_t>(plan.constant_bytes()));
+  json->Key("plan_bytes").Number(static_cast<int64_t>(session.plan_bytes()));
+  const SessionTimes& times = session.times();
+  json->Key("timings_us").BeginObject();
+  json->Key("import").Number(times.import_us);
+  json->Key("passes").Number(times.passes_us);
+  json->Key("plan").Number(times.plan_us);
+  json->Key("compile").Number(times.compile_us);
+  json->Key("upload").Number(times.upload_us);
+  json->EndObject();
+  WriteDispatches(plan, json);
+  json->EndObject();
+}
+
+void WriteProfile(int id, const Partition& partition, JsonWriter* json) {
+  for (const std::vector<float>& run : partition.session->profile()) {
+    json->BeginObject();
+    json->Key("partition").Number(id);
+    json->Key("dispatch_us").BeginArray();
+    for (float us : run) json->Real(us);
+    json->EndArray();
+    json->EndObject();
+  }
+}
+
+}  // namespace
+
+std::string Delegate::Report() const {
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("schema_version").Number(1);
+  json.Key("version").Text(kVersion);
+  json.Key("backend").Text(backend_ ? backend_->name() : "none");
+  json.Key("backend_notes").BeginArray();
+  for (const std::string& note : backend_notes_) json.Text(note);
+  json.EndArray();
+  json.Key("precision").Text(options_.precision);
+  json.Key("target").Text(target_.name);
+  json.Key("device").BeginObject();
+  const GpuInfo& device = backend_ ? backend_->info() : target_;
+  json.Key("name").Text(device.device_name);
+  json.Key("vendor").Text(device.vendor);
+  json.Key("version").Text(device.api_version);
+  json.Key("driver").Text(device.driver);
+  json.EndObject();
+  json.Key("nodes").BeginArray();
+  for (const Verdict& verdict : verdicts_) WriteNode(verdict, &json);
+  json.EndArray();
+  json.Key("partitions").BeginArray();
+  for (size_t i = 0; i < partitions_.size(); ++i) WritePartition(static_cast<int>(i), *partitions_[i], &json);
+  json.EndArray();
+  json.Key("profile").BeginArray();
+  for (size_t i = 0; i < partitions_.size(); ++i) WriteProfile(static_cast<int>(i), *partitions_[i], &json);
+  json.EndArray();
+  json.EndObject();
+  return json.text();
+}
+
+}  // namespace quadra

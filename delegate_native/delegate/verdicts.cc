@@ -1,0 +1,204 @@
+#include "delegate_native/delegate/verdicts.h"
+
+#include <unordered_set>
+
+#include "delegate_native/ops/op.h"
+#include "delegate_native/tflite/op_names.h"
+
+namespace quadra {
+namespace {
+
+// Ops whose result has a size that depends on numbers computed while the model runs, unless the
+// input at this index is constant; -1: always.
+int SizeGivingInput(int builtin) {
+  switch (builtin) {
+    case 22:   // RESHAPE
+    case 23:   // RESIZE_BILINEAR
+    case 97:   // RESIZE_NEAREST_NEIGHBOR
+    case 34:   // PAD
+    case 60:   // PADV2
+    case 65:   // SLICE
+    case 69:   // TILE
+    case 130:  // BROADCAST_TO
+      return 1;
+    case 45:   // STRIDED_SLICE
+      return 2;
+    case 67:   // TRANSPOSE_CONV
+    case 94:   // FILL
+      return 0;
+    case 96:   // RANGE
+    case 109:  // WHERE
+    case 103:  // UNIQUE
+    case 118:  // IF
+    case 119:  // WHILE
+    case 120:  // NON_MAX_SUPPRESSION_V4
+    case 121:  // NON_MAX_SUPPRESSION_V5
+      return -1;
+    default:
+      return 1 << 20;
+  }
+}
+
+class Judgement {
+ public:
+  Judgement(TfLiteContext* context, const GpuInfo& target, Precision precision,
+            ConstantPool* constants)
+      : context_(context), constants_(constants) {
+    kernel_context_.gpu = &target;
+    kernel_context_.precision = precision;
+    kernel_context_.only_check = true;
+  }
+
+  std::vector<Verdict> Run(const ModelNodes& model) {
+    std::vector<Verdict> verdicts;
+    for (size_t i = 0; i < model.plan.size(); ++i) {
+      verdicts.push_back(JudgeNode(model.plan[i], model.entries[i]));
+    }
+    // A constant's node goes where all its readers are.
+    for (size_t i = verdicts.size(); i-- > 0;) {
+      if (verdicts[i].on_gpu && IsConstantNode(model.entries[i])) {
+        LeaveToReaders(model, i, &verdicts);
+      }
+    }
+    return verdicts;
+  }
+
+ private:
+  Verdict JudgeNode(int index, const ModelNodes::Entry& entry) {
+    Verdict verdict;
+    verdict.node = index;
+    verdict.op = OpName(entry.registration->builtin_code, entry.registration->custom_name);
+    if (entry.node->outputs->size > 0) {
+      const char* name = context_->tensors[entry.node->outputs->data[0]].name;
+      verdict.name = name ? name : "";
+    }
+    Status status = CheckSizesKnown(entry);
+    if (status.ok()) status = Try(index, entry, verdict.op);
+    verdict.on_gpu = status.ok();
+    verdict.reason = status.message();
+    if (!status.ok()) NoteUnknownSizes(entry);
+    return verdict;
+  }
+
+  Status Try(int index, const ModelNodes::Entry& entry, const std::string& name) {
+    const TfLiteRegistration& registration = *entry.registration;
+    const Op* op = FindOpFor(registration.builtin_code, registration.custom_name);
+    if (!op) return Unsupported("Quadra has no %s yet", name.c_str());
+    if (registration.version > op->max_version) {
+      return Unsupported("%s has version %d; versions up to %d are supported", name.c_str(),
+                         registration.version, op->max_version);
+    }
+    scratch_ = Graph();
+    Importer importer(context_, constants_, &scratch_);
+    for (const auto& known : shapes_) importer.KnowShape(known.first, known.second.shape, known.second.rank);
+    importer.Begin(index, entry.node, entry.registration);
+    QUADRA_RETURN_IF_ERROR(op->import(&importer));
+    QUADRA_RETURN_IF_ERROR(InferShapes(&scratch_));
+    QUADRA_RETURN_IF_ERROR(Verify(scratch_));
+    for (const Node& node : scratch_.nodes) {
+      KernelList list;
+      list.first_scratch = static_cast<int>(scratch_.values.size());
+      QUADRA_RETURN_IF_ERROR(MakeKernels(kernel_context_, scratch_, node, &list));
+    }
+    for (int i = 0; i < entry.node->outputs->size; ++i) {
+      const int tensor = entry.node->outputs->data[i];
+      const ValueId value = importer.ValueOf(tensor);
+      if (value >= 0) shapes_[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
+    }
+    return Status();
+  }
+
+  Status CheckSizesKnown(const ModelNodes::Entry& entry) const {
+    for (int i = 0; i < entry.node->inputs->size; ++i) {
+      const int tensor = entry.node->inputs->data[i];
+      if (tensor >= 0 && unknown_size_.count(tensor)) {
+        const char* name = context_->tensors[tensor].name;
+        return Unsupported("the size of its input '%s' is only known while the model runs",
+                           name ? name : "");
+      }
+    }
+    return Status();
+  }
+
+  // A node left to the CPU may make tensors whose size only it knows.
+  void NoteUnknownSizes(const ModelNodes::Entry& entry) {
+    const TfLiteIntArray* inputs = entry.node->inputs;
+    const int giver = SizeGivingInput(entry.registration->builtin_code);
+    bool unknown = !CheckSizesKnown(entry).ok() || giver < 0;
+    if (giver >= 0 && giver < inputs->size && inputs->data[giver] >= 0) {
+      unknown |= context_->tensors[inputs->data[giver]].allocation_type != kTfLiteMmapRo;
+    }
+    if (!unknown) return;
+    for (int i = 0; i < entry.node->outputs->size; ++i) {
+      unknown_size_.insert(entry.node->outputs->data[i]);
+    }
+  }
+
+  bool IsConstantNode(const ModelNodes::Entry& entry) const {
+    return entry.node->outputs->size > 0 && constants_->Has(entry.node->outputs->data[0]);
+  }
+
+  static bool Reads(const TfLiteNode* node, int tensor) {
+    for (int i = 0; i < node->inputs->size; ++i) {
+      if (node->inputs->data[i] == tensor) return true;
+    }
+    return false;
+  }
+
+  static void LeaveToReaders(const ModelNodes& model, size_t i, std::vector<Verdict>* verdicts) {
+    const int tensor = model.entries[i].node->outputs->data[0];
+    Verdict& verdict = (*verdicts)[i];
+    int readers = 0;
+    for (size_t j = i + 1; j < model.plan.size(); ++j) {
+      if (!Reads(model.entries[j].node, tensor)) continue;
+      ++readers;
+      if ((*verdicts)[j].on_gpu) continue;
+      verdict.on_gpu = false;
+      verdict.reason = Format("its result is a constant that node %d (%s) reads on the CPU",
+                              model.plan[j], (*verdicts)[j].op.c_str());
+      return;
+    }
+    if (readers == 0) {
+      verdict.on_gpu = false;
+      verdict.reason = "its result is a constant that no node reads";
+    }
+  }
+
+  struct KnownShape {
+    Shape shape;
+    int rank;
+  };
+
+  TfLiteContext* context_;
+  ConstantPool* constants_;
+  Graph scratch_;
+  KernelContext kernel_context_;
+  std::unordered_map<int, KnownShape> shapes_;
+  std::unordered_set<int> unknown_size_;
+};
+
+}  // namespace
+
+Status ReadModel(TfLiteContext* context, ModelNodes* model) {
+  TfLiteIntArray* plan = nullptr;
+  if (context->GetExecutionPlan(context, &plan) != kTfLiteOk || !plan) {
+    return Internal("the interpreter gave no execution plan");
+  }
+  model->plan.assign(plan->data, plan->data + plan->size);  // the next call overwrites it
+  for (int index : model->plan) {
+    TfLiteNode* node = nullptr;
+    TfLiteRegistration* registration = nullptr;
+    if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk) {
+      return Internal("the interpreter gave no node %d", index);
+    }
+    model->entries.push_back({node, registration});
+  }
+  return Status();
+}
+
+std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
+                           Precision precision, ConstantPool* constants) {
+  return Judgement(context, target, precision, constants).Run(model);
+}
+
+}  // namespace quadra
