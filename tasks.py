@@ -61,22 +61,22 @@ def size(c, library=""):
 )
 def test(c, only="", slow=False, args=""):
     """Build everything and run the tests: native ones with Bazel, then pytest."""
-    from host_tools import check
+    from host_tools import upkeep
 
-    check.run_tests(only=only, slow=slow, args=args)
+    upkeep.run_tests(only=only, slow=slow, args=args)
 
 
 @task(help={"all": "Also the Python environment, so that the next start makes it anew."})
 def clean(c, all=False):
     """Remove what was built. Run folders and fetched models stay."""
-    from host_tools import check
+    from host_tools import upkeep
 
-    check.clean(everything=all)
+    upkeep.clean(everything=all)
 
 
 @task
 def lock(c):
     """Write requirements.lock anew from pyproject.toml (needs the network)."""
-    from host_tools import check
+    from host_tools import upkeep
 
-    check.lock()
+    upkeep.lock()

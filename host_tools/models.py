@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from host_tools import settings, shell
 from host_tools.errors import FetchFailed, Misuse, QuadraError
@@ -90,7 +90,6 @@ def located(entry: Entry) -> Optional[Path]:
     """Where the entry's file is, with the right content: the user's folders first, then what was fetched."""
     config = settings.read()
     candidates = [folder / entry.file_name for folder in config.models_dirs]
-    candidates += [folder / f"{entry.name}.tflite" for folder in config.models_dirs if "/" in entry.name]
     candidates.append(config.downloads_dir / f"{entry.name}.tflite")
     return next((c for c in candidates if c.is_file() and digest(c) == entry.sha256), None)
 
@@ -200,35 +199,27 @@ def _of_path(path: Path, name: str) -> Model:
 
 
 def _absent(entry: Entry) -> QuadraError:
+    tried = f"find the model {entry.name}"
+    if entry.member:
+        return ModelNotFound(tried, "it is not fetched yet", "`./inv models --fetch` brings it")
     folders = settings.read().models_dirs
-    others = [f / entry.file_name for f in folders if (f / entry.file_name).is_file()]
-    if others:
-        return ModelDamaged(
-            f"find the model {entry.name}",
-            f"{others[0]} is another file: SHA-256 {digest(others[0])}, not {entry.sha256}",
-            f"put the right file there, or give this one by its path: {others[0]}",
-        )
-    twin = f"; mediapipe/{entry.name} is another version that can be fetched" if _twin(entry) else ""
-    where = ", ".join(map(str, folders)) if folders else "QUADRA_MODELS_DIR, which is not set"
-    return ModelNotFound(
-        f"find the model {entry.name}",
-        f"it is not in {where}",
-        f"get {entry.file_name} from {entry.origin or 'PyPI'} into a folder and name that with QUADRA_MODELS_DIR{twin}"
-        if not entry.member
-        else "`./inv models --fetch` brings it",
-    )
-
-
-def _twin(entry: Entry) -> Optional[Entry]:
-    return catalogue().get(f"mediapipe/{entry.name}")
+    for other in (folder / entry.file_name for folder in folders):
+        if other.is_file():
+            reason = f"{other} is another file: SHA-256 {digest(other)}, not {entry.sha256}"
+            return ModelDamaged(tried, reason, f"put the right file there, or give this one by its path: {other}")
+    where = ", ".join(map(str, folders)) or "QUADRA_MODELS_DIR, which is not set"
+    do_next = f"get {entry.file_name} from {entry.origin} into a folder and name that with QUADRA_MODELS_DIR"
+    twin = f"mediapipe/{entry.name}"
+    if twin in catalogue():
+        do_next += f"; {twin} is another version, which can be fetched"
+    return ModelNotFound(tried, f"it is not in {where}", do_next)
 
 
 def _unknown(model: str) -> ModelNotFound:
-    if model.endswith(".tflite") or os.sep in model and not model.startswith("mediapipe/"):
-        reason = "is a folder" if Path(model).is_dir() else "there is no such file"
+    if model.endswith(".tflite") or os.sep in model:
+        reason = "that is a folder" if Path(model).is_dir() else "there is no such file"
         return ModelNotFound(f"read the model {model}", reason, "`./inv models` lists the names that can be given")
-    names: Mapping[str, Entry] = catalogue()
-    close = difflib.get_close_matches(model, names, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(model, catalogue(), n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(close)}? " if close else ""
     return ModelNotFound(
         f"find the model {model!r}",

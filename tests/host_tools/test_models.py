@@ -136,3 +136,10 @@ def test_a_downloads_folder_that_cannot_be_made_is_told(folders, tmp_path, monke
 
 def test_the_sample_picture_is_there():
     assert models.picture().read_bytes()[:2] == b"\xff\xd8"
+
+
+def test_a_name_that_two_versions_share_means_the_one_of_the_users_folder(monkeypatch):
+    monkeypatch.delenv("QUADRA_MODELS_DIR", raising=False)
+    with pytest.raises(ModelNotFound, match="mediapipe/pose_detection is another version, which can be fetched"):
+        models.find("pose_detection")
+    assert models.catalogue()["mediapipe/pose_detection"].member
