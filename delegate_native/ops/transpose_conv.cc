@@ -1,6 +1,6 @@
 // Custom op Convolution2DTransposeBias (MediaPipe): a transposed convolution with weights OHWI and
-// bias; its options are TFLite's TransposeConvParams. SAME gives input * stride, VALID
-// (input - 1) * stride + kernel; padding takes the smaller half first.
+// bias; its options are TFLite's TransposeConvParams. The result is (input - 1) * stride + kernel,
+// less the padding of SAME, which follows from the input's size; the smaller half is cut before.
 #include <algorithm>
 
 #include "delegate_native/ops/elementwise.h"
@@ -31,6 +31,12 @@ Status Import(Importer* importer) {
   return importer->AddNode("transpose_conv", inputs, std::move(attributes));
 }
 
+// Size of the result along one axis.
+int OutputSize(int in, int kernel, int stride, bool same) {
+  const int padding = same ? std::max(0, kernel - (in - 1) % stride - 1) : 0;
+  return (in - 1) * stride + kernel - padding;
+}
+
 Status InferShape(Graph* graph, const Node& node) {
   const Shape& in = graph->shape(node.inputs[0]);
   const Shape& weights = graph->shape(node.inputs[1]);
@@ -44,8 +50,8 @@ Status InferShape(Graph* graph, const Node& node) {
   const std::vector<int>& stride = node.attributes.Ints("stride");
   const bool same = node.attributes.Word("padding") == "same";
   Value& out = graph->value(node.outputs[0]);
-  out.shape = {in.b, same ? in.h * stride[0] : (in.h - 1) * stride[0] + weights.h,
-               same ? in.w * stride[1] : (in.w - 1) * stride[1] + weights.w, weights.b};
+  out.shape = {in.b, OutputSize(in.h, weights.h, stride[0], same),
+               OutputSize(in.w, weights.w, stride[1], same), weights.b};
   out.rank = 4;
   return Status();
 }
