@@ -27,8 +27,9 @@ Status Import(Importer* importer) {
   const int in = weights->data[1];
   const int rank = importer->InputRank(0);
   const bool keeps = params->keep_num_dims;
-  // Rows: everything but the last axis. Without keep_num_dims the rows may cut across channels.
-  if (keeps ? rank > 4 : rank != 2) {
+  // Without keep_num_dims rows may cut across channels: [4, 6] are 2 rows of 12. Where the channels
+  // are rows already, the reshape is an identity, which a pass removes.
+  if (!keeps) {
     Attributes flatten;
     flatten.SetInts("shape", {-1, in});
     inputs[0] = importer->AddInnerNode("reshape", {inputs[0]}, std::move(flatten));

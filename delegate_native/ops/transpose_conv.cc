@@ -1,6 +1,6 @@
 // Custom op Convolution2DTransposeBias (MediaPipe): a transposed convolution with weights OHWI and
-// bias; its options are TFLite's TransposeConvParams. The result is (input - 1) * stride + kernel,
-// less the padding of SAME, which follows from the input's size; the smaller half is cut before.
+// bias. The result is (input - 1) * stride + kernel, less the padding of SAME, which follows from
+// the input's size; the smaller half is cut before.
 #include <algorithm>
 
 #include "delegate_native/ops/elementwise.h"
@@ -9,9 +9,16 @@
 namespace quadra {
 namespace {
 
+// The custom options: how TfLiteTransposeConvParams began when the op was made; files end here.
+struct Options {
+  TfLitePadding padding;
+  int stride_width;
+  int stride_height;
+};
+
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
-  const TfLiteTransposeConvParams* params;
+  const Options* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   if (params->stride_height < 1 || params->stride_width < 1) {
     return InvalidModel("its strides (%d, %d) must be positive", params->stride_height,
