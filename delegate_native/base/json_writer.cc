@@ -62,6 +62,12 @@ JsonWriter& JsonWriter::Number(int64_t number) {
   return *this;
 }
 
+JsonWriter& JsonWriter::Flag(bool flag) {
+  Separate();
+  text_ += flag ? "true" : "false";
+  return *this;
+}
+
 JsonWriter& JsonWriter::Real(double number) {
   Separate();
   text_ += std::isfinite(number) ? Format("%.9g", number) : "null";

@@ -16,6 +16,7 @@ class JsonWriter {
   JsonWriter& Key(const char* name);
   JsonWriter& Text(const std::string& text);  // bytes that are not UTF-8 become '?'
   JsonWriter& Number(int64_t number);
+  JsonWriter& Flag(bool flag);
   JsonWriter& Real(double number);  // not finite: null
 
   const std::string& text() const { return text_; }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "delegate_native/base/status.h"
@@ -17,34 +18,41 @@ enum class Storage : uint8_t { kBuffer, kImage2d };
 struct GpuInfo {
   std::string name;    // short name of the target: "host-avx512", "adreno-640"
   std::string vendor;  // "qualcomm", "arm", "nvidia", "intel", "amd", "imagination", "cpu", …
+  std::string opencl_version;  // "2.0"
   std::string device_name, driver, api_version;  // as the driver says
   std::vector<std::string> extensions;
   int max_work_group_size = 256;
   int max_work_group[3] = {256, 256, 64};
   int64_t local_memory_bytes = 16384;
   int64_t max_buffer_bytes = int64_t{128} << 20;
-  int buffer_alignment_bytes = 128;
-  bool supports_images = false;
-  int max_image2d[2] = {0, 0};
+  int buffer_alignment_bytes = 128;  // of a part of a buffer that a kernel sees as its argument
+  int max_image2d[2] = {0, 0};       // 0: no images
+  int64_t max_image_buffer_width = 0;
   bool supports_fp16 = false;  // half arithmetic, not only half storage
 
   // Decisions that follow from the device; a JSON file may state them.
+  bool supports_images = false;
   Storage storage = Storage::kBuffer;
   int vector_width = 4;           // floats in one register: 4 on GPUs, 8 or 16 on CPUs
   int vector_registers = 16;      // how many such registers a kernel may count on
-  bool one_program = false;       // all kernels in one program: drivers whose compiler starts slowly
+  bool one_program = false;       // all kernels in one program
   bool separate_buffers = false;  // a buffer per tensor: lets a memory checker see overruns
+  bool shares_host_memory = false;  // kernels work on the caller's memory: nothing is copied
+  // Workarounds by symptom (device/quirks.h): those that apply, and those switched by the file.
+  std::vector<std::pair<std::string, bool>> quirks;
 
   bool Has(const char* extension) const;
   // CPU-shaped: wide vectors in registers instead of many small work-items.
   bool is_cpu() const { return vector_width > 4; }
 };
 
-// Reads a target file. Unknown keys and wrong types are errors that name the key.
+// Reads a target file and decides what it leaves open. Unknown keys and wrong types are errors that
+// name the key.
 Status ParseGpuInfo(const std::string& json, GpuInfo* info);
 std::string ToJson(const GpuInfo& info);
 
-// Sets the decisions (storage, vector width, …) from vendor, name and limits.
+// Sets the decisions (storage, vector width, …) from the facts; makes `vendor` the short word and
+// names a target that has no name. For a CPU, `vector_width` comes in as the driver says.
 void Decide(GpuInfo* info);
 
 }  // namespace quadra

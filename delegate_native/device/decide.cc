@@ -1,0 +1,123 @@
+// What follows from the facts of a device. Vendors' and CPUs' names are known here only.
+#include <cctype>
+#include <cstring>
+
+#include "delegate_native/device/gpu_info.h"
+#include "delegate_native/device/quirks.h"
+
+namespace quadra {
+namespace {
+
+struct Vendor {
+  const char* name;
+  const char* words;  // any of them in the driver's vendor or device name, in small letters
+  Storage storage;
+};
+
+constexpr Vendor kVendors[] = {
+    // A CPU that a stand-in shows as a GPU still says whose it is.
+    {"cpu", "genuineintel authenticamd", Storage::kBuffer},
+    {"qualcomm", "qualcomm adreno", Storage::kImage2d},
+    {"imagination", "imagination powervr", Storage::kImage2d},
+    {"nvidia", "nvidia", Storage::kBuffer},
+    {"intel", "intel", Storage::kBuffer},
+    {"samsung", "samsung xclipse", Storage::kBuffer},
+    {"amd", "advanced-micro amd radeon", Storage::kBuffer},
+    {"arm", "arm mali immortalis", Storage::kImage2d},
+};
+
+struct Isa {
+  const char* name;
+  const char* words;  // any of them in the compiler's target, as PoCL names it
+  int width;
+  int registers;
+};
+
+// PoCL says what it compiles for; the CPU may offer more, and the driver's vector width misleads
+// when PoCL is told to use less (POCL_KERNELLIB_NAME). Earlier rows win: skylake-avx512.
+constexpr Isa kIsas[] = {
+    {"avx512",
+     "avx512 icelake cascadelake cooperlake cannonlake tigerlake rocketlake sapphirerapids "
+     "emeraldrapids graniterapids znver4 znver5 x86-64-v4",
+     16, 32},
+    {"avx2", "avx2 haswell broadwell skylake alderlake raptorlake znver x86-64-v3 bdver4", 8, 16},
+    {"avx", "sandybridge ivybridge bdver btver2", 8, 16},
+    // Half as wide: two registers stand for one.
+    {"neon", "aarch64", 8, 16},
+    {"sse", "x86_64 i686", 8, 8},
+};
+
+std::string Lower(const std::string& text) {
+  std::string lower;
+  for (unsigned char c : text) lower += c == ' ' ? '-' : static_cast<char>(tolower(c));
+  return lower;
+}
+
+// Whether `text` (in small letters) holds any of the words.
+bool HoldsAny(const std::string& text, const char* words) {
+  for (const char* word = words; *word;) {
+    const size_t size = strcspn(word, " ");
+    if (text.find(std::string(word, size)) != std::string::npos) return true;
+    word += size;
+    word += strspn(word, " ");
+  }
+  return false;
+}
+
+// "Mali-G78 MP20" -> "mali-g78-mp20".
+std::string Slug(const std::string& text) {
+  std::string slug;
+  for (unsigned char c : text) {
+    if (isalnum(c)) slug += static_cast<char>(tolower(c));
+    else if (!slug.empty() && slug.back() != '-') slug += '-';
+  }
+  while (!slug.empty() && slug.back() == '-') slug.pop_back();
+  return slug;
+}
+
+// Adreno's model number is in its version only: "OpenCL 2.0 Adreno(TM) 640".
+std::string NameOf(const GpuInfo& info) {
+  const size_t adreno = info.api_version.find("Adreno(TM) ");
+  if (adreno != std::string::npos) return Slug("adreno " + info.api_version.substr(adreno + 11));
+  const std::string name = Slug(info.device_name);
+  return name.empty() ? "unnamed" : name;
+}
+
+void DecideCpu(GpuInfo* info) {
+  const std::string target = Lower(info->api_version + " " + info->device_name);
+  std::string name = info->vector_width >= 16 ? "avx512" : "avx2";
+  info->vector_width = info->vector_width >= 16 ? 16 : 8;
+  info->vector_registers = info->vector_width * 2;
+  for (const Isa& isa : kIsas) {
+    if (!HoldsAny(target, isa.words)) continue;
+    name = isa.name;
+    info->vector_width = isa.width;
+    info->vector_registers = isa.registers;
+    break;
+  }
+  info->shares_host_memory = HoldsAny(target, "pocl");
+  if (info->name.empty()) info->name = "host-" + name;
+}
+
+}  // namespace
+
+void Decide(GpuInfo* info) {
+  const std::string words = Lower(info->vendor + " " + info->device_name);
+  info->supports_images = info->max_image2d[0] > 0 && info->max_image2d[1] > 0;
+  info->storage = Storage::kBuffer;
+  for (const Vendor& vendor : kVendors) {
+    if (info->vendor == "cpu" || !HoldsAny(words, vendor.words)) continue;
+    info->vendor = vendor.name;
+    if (info->supports_images) info->storage = vendor.storage;
+    break;
+  }
+  if (info->vendor == "cpu") {
+    DecideCpu(info);
+  } else {
+    info->vector_width = 4;
+    if (info->name.empty()) info->name = NameOf(*info);
+  }
+  ApplyQuirks(info);
+}
+
+}  // namespace quadra

@@ -1,0 +1,233 @@
+#include "delegate_native/device/gpu_info.h"
+
+#include <cmath>
+
+#include "delegate_native/base/json.h"
+#include "delegate_native/base/json_writer.h"
+#include "delegate_native/device/quirks.h"
+
+namespace quadra {
+namespace {
+
+// The keys of a target file, once for reading and writing. A visitor has a method per kind.
+template <typename Visitor>
+void VisitFacts(Visitor* v, GpuInfo* info) {
+  v->Text("name", &info->name);
+  v->Text("vendor", &info->vendor);
+  v->Text("opencl_version", &info->opencl_version);
+  v->Text("device_name", &info->device_name);
+  v->Text("driver", &info->driver);
+  v->Text("api_version", &info->api_version);
+  v->Texts("extensions", &info->extensions);
+  v->Number("max_work_group_size", &info->max_work_group_size, 1);
+  v->Numbers("max_work_group", info->max_work_group, 3, 1);
+  v->Number("local_memory_bytes", &info->local_memory_bytes, 0);
+  v->Number("max_buffer_bytes", &info->max_buffer_bytes, 1);
+  v->Number("buffer_alignment_bytes", &info->buffer_alignment_bytes, 1);
+  v->Numbers("max_image2d", info->max_image2d, 2, 0);
+  v->Number("max_image_buffer_width", &info->max_image_buffer_width, 0);
+  v->Flag("supports_fp16", &info->supports_fp16);
+  v->Quirks("quirks", &info->quirks);
+}
+
+template <typename Visitor>
+void VisitDecisions(Visitor* v, GpuInfo* info) {
+  v->StorageWord("storage", &info->storage);
+  v->Number("vector_width", &info->vector_width, 4);
+  v->Number("vector_registers", &info->vector_registers, 1);
+  v->Flag("one_program", &info->one_program);
+  v->Flag("separate_buffers", &info->separate_buffers);
+  v->Flag("shares_host_memory", &info->shares_host_memory);
+}
+
+const char* StorageName(Storage storage) {
+  return storage == Storage::kImage2d ? "image2d" : "buffer";
+}
+
+class ReadVisitor {
+ public:
+  explicit ReadVisitor(const Json& json) : json_(json) {}
+
+  const Status& status() const { return status_; }
+
+  Status UnknownKeys() const {
+    for (const auto& member : json_.members) {
+      bool known = false;
+      for (const char* key : known_) known |= member.first == key;
+      if (!known) return Unsupported("key \"%s\" is unknown", member.first.c_str());
+    }
+    return Status();
+  }
+
+  void Text(const char* key, std::string* value) {
+    if (const Json* json = Find(key, Json::Type::kString)) *value = json->string;
+  }
+
+  void Texts(const char* key, std::vector<std::string>* value) {
+    const Json* json = Find(key, Json::Type::kArray);
+    if (!json) return;
+    value->clear();
+    for (const Json& item : json->items) {
+      if (item.type != Json::Type::kString) return Fail(key, "a list of strings", item);
+      value->push_back(item.string);
+    }
+  }
+
+  void Flag(const char* key, bool* value) {
+    if (const Json* json = Find(key, Json::Type::kBool)) *value = json->boolean;
+  }
+
+  template <typename Integer>
+  void Number(const char* key, Integer* value, int least) {
+    if (const Json* json = Find(key, Json::Type::kNumber)) Whole(key, *json, least, value);
+  }
+
+  void Numbers(const char* key, int* values, size_t count, int least) {
+    const Json* json = Find(key, Json::Type::kArray);
+    if (!json) return;
+    if (json->items.size() != count) {
+      status_ = Unsupported("key \"%s\" has %zu numbers instead of %zu", key,
+                            json->items.size(), count);
+      return;
+    }
+    for (size_t i = 0; i < count; ++i) Whole(key, json->items[i], least, &values[i]);
+  }
+
+  void StorageWord(const char* key, Storage* storage) {
+    const Json* json = Find(key, Json::Type::kString);
+    if (!json) return;
+    for (Storage known : {Storage::kBuffer, Storage::kImage2d}) {
+      if (json->string == StorageName(known)) {
+        *storage = known;
+        return;
+      }
+    }
+    status_ = Unsupported("key \"%s\" is \"%s\" instead of \"buffer\" or \"image2d\"", key,
+                          json->string.c_str());
+  }
+
+  void Quirks(const char* key, std::vector<std::pair<std::string, bool>>* quirks) {
+    const Json* json = Find(key, Json::Type::kObject);
+    if (!json) return;
+    for (const auto& member : json->members) {
+      bool known = false;
+      for (const Quirk& quirk : quadra::Quirks()) known |= member.first == quirk.symptom;
+      if (!known) {
+        status_ = Unsupported("key \"%s\" names \"%s\", which is not a known quirk", key,
+                              member.first.c_str());
+        return;
+      }
+      if (member.second.type != Json::Type::kBool) {
+        return Fail(member.first.c_str(), TypeName(Json::Type::kBool), member.second);
+      }
+      quirks->emplace_back(member.first, member.second.boolean);
+    }
+  }
+
+ private:
+  const Json* Find(const char* key, Json::Type type) {
+    known_.push_back(key);
+    const Json* json = json_.Find(key);
+    if (!json || !status_.ok()) return nullptr;
+    if (json->type == type) return json;
+    Fail(key, TypeName(type), *json);
+    return nullptr;
+  }
+
+  void Fail(const char* key, const char* wanted, const Json& got) {
+    status_ = Unsupported("key \"%s\" must be %s, and is %s", key, wanted, TypeName(got.type));
+  }
+
+  template <typename Integer>
+  void Whole(const char* key, const Json& json, int least, Integer* value) {
+    if (json.type != Json::Type::kNumber) return Fail(key, "a number", json);
+    const double most = sizeof(Integer) == 4 ? 2147483647.0 : 9007199254740992.0;
+    if (json.number != std::floor(json.number) || json.number < least || json.number > most) {
+      status_ = Unsupported("key \"%s\" is %g instead of a whole number from %d on", key,
+                            json.number, least);
+      return;
+    }
+    *value = static_cast<Integer>(json.number);
+  }
+
+  const Json& json_;
+  std::vector<const char*> known_;
+  Status status_;
+};
+
+class WriteVisitor {
+ public:
+  WriteVisitor() { json_.BeginObject(); }
+  std::string Finish() { return json_.EndObject().text(); }
+
+  void Text(const char* key, const std::string* value) { json_.Key(key).Text(*value); }
+  void Flag(const char* key, const bool* value) { json_.Key(key).Flag(*value); }
+  void StorageWord(const char* key, const Storage* s) { json_.Key(key).Text(StorageName(*s)); }
+
+  template <typename Integer>
+  void Number(const char* key, const Integer* value, int) {
+    json_.Key(key).Number(*value);
+  }
+
+  void Texts(const char* key, const std::vector<std::string>* values) {
+    json_.Key(key).BeginArray();
+    for (const std::string& value : *values) json_.Text(value);
+    json_.EndArray();
+  }
+
+  void Numbers(const char* key, const int* values, size_t count, int) {
+    json_.Key(key).BeginArray();
+    for (size_t i = 0; i < count; ++i) json_.Number(values[i]);
+    json_.EndArray();
+  }
+
+  void Quirks(const char* key, const std::vector<std::pair<std::string, bool>>* quirks) {
+    json_.Key(key).BeginObject();
+    for (const auto& quirk : *quirks) json_.Key(quirk.first.c_str()).Flag(quirk.second);
+    json_.EndObject();
+  }
+
+ private:
+  JsonWriter json_;
+};
+
+}  // namespace
+
+bool GpuInfo::Has(const char* extension) const {
+  for (const std::string& e : extensions) {
+    if (e == extension) return true;
+  }
+  return false;
+}
+
+Status ParseGpuInfo(const std::string& text, GpuInfo* info) {
+  Json json;
+  QUADRA_RETURN_IF_ERROR(ParseJson(text, &json));
+  if (json.type != Json::Type::kObject) return Unsupported("not an object with a target's keys");
+  *info = GpuInfo();
+  ReadVisitor reader(json);
+  VisitFacts(&reader, info);
+  VisitDecisions(&reader, info);  // a CPU's own vector width is a fact, too
+  QUADRA_RETURN_IF_ERROR(reader.status());
+  QUADRA_RETURN_IF_ERROR(reader.UnknownKeys());
+  Decide(info);
+  VisitDecisions(&reader, info);
+  if (info->storage == Storage::kImage2d && !info->supports_images) {
+    return Unsupported("key \"storage\" is \"image2d\", and \"max_image2d\" says: no images");
+  }
+  const int width = info->vector_width;
+  if (width != 4 && width != 8 && width != 16) {
+    return Unsupported("key \"vector_width\" is %d instead of 4, 8 or 16", width);
+  }
+  return Status();
+}
+
+std::string ToJson(const GpuInfo& info) {
+  WriteVisitor writer;
+  GpuInfo copy = info;  // visitors of both kinds take the same pointers
+  VisitFacts(&writer, &copy);
+  VisitDecisions(&writer, &copy);
+  return writer.Finish();
+}
+
+}  // namespace quadra

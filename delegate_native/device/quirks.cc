@@ -1,0 +1,42 @@
+#include "delegate_native/device/quirks.h"
+
+namespace quadra {
+namespace {
+
+bool Says(const std::string& text, const char* word) {
+  return text.find(word) != std::string::npos;
+}
+
+const bool* Switch(const GpuInfo& info, const char* symptom) {
+  for (const auto& quirk : info.quirks) {
+    if (quirk.first == symptom) return &quirk.second;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const std::vector<Quirk>& Quirks() {
+  static const std::vector<Quirk>& quirks = *new std::vector<Quirk>{
+      // PoCL: each program costs 90 ms more than a kernel in one, and one lock guards the compiler.
+      {"compiler_starts_slowly",
+       [](const GpuInfo& info) { return Says(info.api_version, "PoCL"); },
+       [](GpuInfo* info) { info->one_program = true; }},
+      // Oclgrind: an access that leaves its tensor but not the buffer goes unseen.
+      {"memory_checker_sees_whole_buffers",
+       [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },
+       [](GpuInfo* info) { info->separate_buffers = true; }},
+  };
+  return quirks;
+}
+
+void ApplyQuirks(GpuInfo* info) {
+  for (const Quirk& quirk : Quirks()) {
+    const bool* stated = Switch(*info, quirk.symptom);
+    if (stated ? !*stated : !quirk.shown_by(*info)) continue;
+    quirk.mend(info);
+    if (!stated) info->quirks.emplace_back(quirk.symptom, true);
+  }
+}
+
+}  // namespace quadra
