@@ -3,7 +3,6 @@
 #ifndef QUADRA_RUNTIME_BACKEND_H_
 #define QUADRA_RUNTIME_BACKEND_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,12 +18,10 @@ namespace quadra {
 class Executable {
  public:
   virtual ~Executable() = default;
-  // Copies dense floats to input `i`, runs everything, copies outputs back; the order of calls
-  // within one inference is inputs, Run, outputs.
-  virtual Status WriteInput(int i, const void* data, size_t bytes) = 0;
-  // With `dispatch_us`: also measures each dispatch, microseconds, in plan order.
-  virtual Status Run(std::vector<float>* dispatch_us) = 0;
-  virtual Status ReadOutput(int i, void* data, size_t bytes) = 0;
+  // One inference: dense floats in and out, as many bytes each as the plan's tensor says, in the
+  // plan's order. With `dispatch_us`: also measures each dispatch, microseconds, in plan order.
+  virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+                     std::vector<float>* dispatch_us) = 0;
 };
 
 struct LoadTimes {

@@ -5,13 +5,10 @@ namespace {
 
 class NullExecutable : public Executable {
  public:
-  Status WriteInput(int, const void*, size_t) override { return Refuse(); }
-  Status Run(std::vector<float>*) override { return Refuse(); }
-  Status ReadOutput(int, void*, size_t) override { return Refuse(); }
-
- private:
-  static Status Refuse() {
-    return quadra::Unsupported("the null backend makes plans and runs none; choose another backend to run");
+  Status Run(const std::vector<const void*>&, const std::vector<void*>&,
+             std::vector<float>*) override {
+    return quadra::Unsupported("run a plan: the null backend makes plans and runs none; next: "
+                               "choose another backend");
   }
 };
 

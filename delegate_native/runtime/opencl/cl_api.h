@@ -1,0 +1,58 @@
+// The OpenCL library: opened at run time, every function that is used in one table.
+#ifndef QUADRA_RUNTIME_OPENCL_CL_API_H_
+#define QUADRA_RUNTIME_OPENCL_CL_API_H_
+
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // clCreateCommandQueue: the one that every version has
+#include <CL/cl.h>
+
+#include <string>
+
+#include "delegate_native/base/status.h"
+
+namespace quadra {
+
+// Nothing newer than OpenCL 1.2.
+#define QUADRA_CL_FUNCTIONS(F)  \
+  F(BuildProgram)               \
+  F(CreateBuffer)               \
+  F(CreateCommandQueue)         \
+  F(CreateContext)              \
+  F(CreateImage)                \
+  F(CreateKernel)               \
+  F(CreateProgramWithSource)    \
+  F(CreateSubBuffer)            \
+  F(EnqueueNDRangeKernel)       \
+  F(EnqueueReadBuffer)          \
+  F(EnqueueWriteBuffer)         \
+  F(Finish)                     \
+  F(GetDeviceIDs)               \
+  F(GetDeviceInfo)              \
+  F(GetEventProfilingInfo)      \
+  F(GetKernelWorkGroupInfo)     \
+  F(GetPlatformIDs)             \
+  F(GetPlatformInfo)            \
+  F(GetProgramBuildInfo)        \
+  F(ReleaseCommandQueue)        \
+  F(ReleaseContext)             \
+  F(ReleaseEvent)               \
+  F(ReleaseKernel)              \
+  F(ReleaseMemObject)           \
+  F(ReleaseProgram)             \
+  F(SetKernelArg)
+
+struct ClApi {
+#define QUADRA_CL_FIELD(name) decltype(&::cl##name) name = nullptr;
+  QUADRA_CL_FUNCTIONS(QUADRA_CL_FIELD)
+#undef QUADRA_CL_FIELD
+};
+
+// `library`: a path, or empty for the usual names. The library stays open for good: drivers do not
+// take being closed well.
+Status LoadClApi(const std::string& library, ClApi* api);
+
+// What was tried, what came back (the error's name), what to do next.
+Status ClFailed(const char* tried, cl_int code, const char* next = nullptr);
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_OPENCL_CL_API_H_

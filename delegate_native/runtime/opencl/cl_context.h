@@ -1,0 +1,50 @@
+// One device with its context, shared by everything that runs on it, and the facts about it.
+#ifndef QUADRA_RUNTIME_OPENCL_CL_CONTEXT_H_
+#define QUADRA_RUNTIME_OPENCL_CL_CONTEXT_H_
+
+#include <memory>
+#include <utility>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/device/gpu_info.h"
+#include "delegate_native/runtime/opencl/cl_api.h"
+
+namespace quadra {
+
+// Owns one reference to an OpenCL object.
+template <typename T>
+class ClHandle {
+ public:
+  ClHandle() = default;
+  ClHandle(T object, cl_int(CL_API_CALL* release)(T)) : object_(object), release_(release) {}
+  ClHandle(ClHandle&& other) noexcept { *this = std::move(other); }
+  ClHandle& operator=(ClHandle&& other) noexcept {
+    std::swap(object_, other.object_);
+    std::swap(release_, other.release_);
+    return *this;
+  }
+  ~ClHandle() {
+    if (object_) release_(object_);
+  }
+
+  T get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  T object_ = nullptr;
+  cl_int(CL_API_CALL* release_)(T) = nullptr;
+};
+
+struct ClContext {
+  ClApi api;
+  GpuInfo info;
+  cl_device_id device = nullptr;
+  ClHandle<cl_context> context;
+};
+
+// Opens the library and the best device: a GPU if there is one, else an accelerator, else a CPU.
+Status MakeClContext(const std::string& library, std::shared_ptr<ClContext>* context);
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_OPENCL_CL_CONTEXT_H_

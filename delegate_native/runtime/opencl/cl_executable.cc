@@ -1,0 +1,313 @@
+#include "delegate_native/runtime/opencl/cl_executable.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace quadra {
+namespace {
+
+template <typename Vector>
+size_t Count(const Vector* vector) {
+  return vector ? vector->size() : 0;
+}
+
+// Memory that kernels address with vectors of any width.
+bool IsAligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
+
+}  // namespace
+
+Status ClExecutable::MakeQueue(cl_command_queue_properties properties,
+                               ClHandle<cl_command_queue>* queue) {
+  cl_int code = CL_SUCCESS;
+  cl_command_queue raw =
+      cl_.CreateCommandQueue(context_->context.get(), context_->device, properties, &code);
+  if (code != CL_SUCCESS) return ClFailed("make a command queue", code);
+  *queue = ClHandle<cl_command_queue>(raw, cl_.ReleaseCommandQueue);
+  return Status();
+}
+
+ClExecutable::Port ClExecutable::MakePort(const fb::Io& io) const {
+  const fb::Tensor& tensor = *plan_.tensors()->Get(static_cast<unsigned>(io.tensor()));
+  Port port;
+  port.buffer = tensor.buffer();
+  port.offset = tensor.offset();
+  port.bytes = tensor.bytes();
+  const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(port.buffer));
+  port.in_place = context_->info.shares_host_memory && buffer.kind() == fb::BufferKind_Io &&
+                  port.bytes == buffer.bytes();
+  return port;
+}
+
+// Memory that is used in place belongs to one port only.
+void ClExecutable::MakePorts() {
+  std::vector<int> ports_of(Count(plan_.buffers()), 0);
+  for (unsigned i = 0; i < Count(plan_.inputs()); ++i) {
+    inputs_.push_back(MakePort(*plan_.inputs()->Get(i)));
+  }
+  for (unsigned i = 0; i < Count(plan_.outputs()); ++i) {
+    outputs_.push_back(MakePort(*plan_.outputs()->Get(i)));
+  }
+  for (std::vector<Port>* ports : {&inputs_, &outputs_}) {
+    for (Port& port : *ports) ++ports_of[static_cast<size_t>(port.buffer)];
+  }
+  for (std::vector<Port>* ports : {&inputs_, &outputs_}) {
+    for (Port& port : *ports) port.in_place &= ports_of[static_cast<size_t>(port.buffer)] == 1;
+  }
+}
+
+bool ClExecutable::IsInPlace(int buffer) const {
+  for (const std::vector<Port>* ports : {&inputs_, &outputs_}) {
+    for (const Port& port : *ports) {
+      if (port.in_place && port.buffer == buffer) return true;
+    }
+  }
+  return false;
+}
+
+Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
+  if (buffer.bytes() > static_cast<uint64_t>(context_->info.max_buffer_bytes)) {
+    return DeviceFailed("make a buffer of %llu bytes: the device allows %lld",
+                        static_cast<unsigned long long>(buffer.bytes()),
+                        static_cast<long long>(context_->info.max_buffer_bytes));
+  }
+  cl_mem_flags flags = CL_MEM_READ_WRITE;
+  void* data = nullptr;
+  if (buffer.kind() == fb::BufferKind_Constant) {
+    data = const_cast<uint8_t*>(buffer.data()->data());
+    const bool in_place = context_->info.shares_host_memory && IsAligned(data);
+    flags = CL_MEM_READ_ONLY | (in_place ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR);
+  }
+  cl_int code = CL_SUCCESS;
+  cl_mem raw = cl_.CreateBuffer(context_->context.get(), flags, buffer.bytes(), data, &code);
+  if (code != CL_SUCCESS) {
+    const auto bytes = static_cast<unsigned long long>(buffer.bytes());
+    return ClFailed(Format("make a buffer of %llu bytes", bytes).c_str(), code);
+  }
+  *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  return Status();
+}
+
+Status ClExecutable::MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
+  const cl_image_format format = {
+      CL_RGBA, static_cast<cl_channel_type>(buffer.half() ? CL_HALF_FLOAT : CL_FLOAT)};
+  cl_image_desc desc = {};
+  desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+  desc.image_width = static_cast<size_t>(buffer.width());
+  desc.image_height = static_cast<size_t>(buffer.height());
+  cl_int code = CL_SUCCESS;
+  cl_mem raw = cl_.CreateImage(context_->context.get(), CL_MEM_READ_WRITE, &format, &desc, nullptr,
+                               &code);
+  if (code != CL_SUCCESS) {
+    return ClFailed(
+        Format("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str(), code);
+  }
+  *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  return Status();
+}
+
+// Nothing for a region that is its whole buffer: the buffer serves.
+Status ClExecutable::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) {
+  const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(region.buffer()));
+  if (buffer.kind() == fb::BufferKind_Image || region.bytes() == buffer.bytes()) return Status();
+  const cl_buffer_region bounds = {region.offset(), region.bytes()};
+  cl_int code = CL_SUCCESS;
+  cl_mem raw = cl_.CreateSubBuffer(buffers_[static_cast<size_t>(region.buffer())].get(), 0,
+                                   CL_BUFFER_CREATE_TYPE_REGION, &bounds, &code);
+  if (code != CL_SUCCESS) {
+    return ClFailed(Format("take %zu bytes at %zu of a buffer of %llu", bounds.size, bounds.origin,
+                           static_cast<unsigned long long>(buffer.bytes()))
+                        .c_str(),
+                    code);
+  }
+  *part = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  return Status();
+}
+
+Status ClExecutable::MakeMemory() {
+  QUADRA_RETURN_IF_ERROR(MakeQueue(0, &queue_));
+  MakePorts();
+  for (unsigned i = 0; i < Count(plan_.buffers()); ++i) {
+    const fb::Buffer& buffer = *plan_.buffers()->Get(i);
+    buffers_.emplace_back();
+    if (buffer.kind() == fb::BufferKind_Image) {
+      QUADRA_RETURN_IF_ERROR(MakeImage(buffer, &buffers_.back()));
+    } else if (buffer.bytes() > 0 && !IsInPlace(static_cast<int>(i))) {
+      QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, &buffers_.back()));
+    }
+  }
+  for (unsigned i = 0; i < Count(plan_.regions()); ++i) {
+    parts_.emplace_back();
+    QUADRA_RETURN_IF_ERROR(MakePart(*plan_.regions()->Get(i), &parts_.back()));
+  }
+  return Status();
+}
+
+Status ClExecutable::CheckGroup(const fb::Dispatch& dispatch, const Launch& launch) const {
+  size_t most = 0;
+  const cl_int code =
+      cl_.GetKernelWorkGroupInfo(launch.kernel.get(), context_->device, CL_KERNEL_WORK_GROUP_SIZE,
+                                 sizeof(most), &most, nullptr);
+  const size_t* local = launch.local;
+  if (code != CL_SUCCESS || local[0] * local[1] * local[2] <= most) return Status();
+  return DeviceFailed("%s: groups of %zu x %zu x %zu work-items; the driver allows %zu for it",
+                      dispatch.name()->c_str(), local[0], local[1], local[2], most);
+}
+
+Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index,
+                            const fb::Arg& arg) {
+  cl_int code = CL_SUCCESS;
+  if (arg.kind() == fb::ArgKind_Buffer) {
+    const int buffer = plan_.regions()->Get(static_cast<unsigned>(arg.index()))->buffer();
+    if (IsInPlace(buffer)) {
+      uses_.push_back({buffer, kernel, index});
+      return Status();
+    }
+    const ClHandle<cl_mem>& part = parts_[static_cast<size_t>(arg.index())];
+    cl_mem memory = part ? part.get() : buffers_[static_cast<size_t>(buffer)].get();
+    code = cl_.SetKernelArg(kernel, index, sizeof(memory), &memory);
+  } else if (arg.kind() == fb::ArgKind_Int) {
+    const cl_int value = arg.int_value();
+    code = cl_.SetKernelArg(kernel, index, sizeof(value), &value);
+  } else {
+    const cl_float value = arg.float_value();
+    code = cl_.SetKernelArg(kernel, index, sizeof(value), &value);
+  }
+  if (code == CL_SUCCESS) return Status();
+  return ClFailed(Format("set argument %u of %s", index, dispatch.name()->c_str()).c_str(), code);
+}
+
+Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, cl_program program) {
+  cl_int code = CL_SUCCESS;
+  cl_kernel raw = cl_.CreateKernel(program, dispatch.entry()->c_str(), &code);
+  if (code != CL_SUCCESS) {
+    return ClFailed(Format("find the kernel %s of %s", dispatch.entry()->c_str(),
+                           dispatch.name()->c_str())
+                        .c_str(),
+                    code);
+  }
+  launches_.emplace_back();
+  Launch& launch = launches_.back();
+  launch.kernel = ClHandle<cl_kernel>(raw, cl_.ReleaseKernel);
+  for (unsigned i = 0; i < 3; ++i) {
+    launch.global[i] = static_cast<size_t>(dispatch.global()->Get(i));
+    launch.local[i] = static_cast<size_t>(dispatch.local()->Get(i));
+  }
+  QUADRA_RETURN_IF_ERROR(CheckGroup(dispatch, launch));
+  for (unsigned i = 0; i < Count(dispatch.args()); ++i) {
+    QUADRA_RETURN_IF_ERROR(SetArg(dispatch, raw, i, *dispatch.args()->Get(i)));
+  }
+  return Status();
+}
+
+Status ClExecutable::MakeKernels(std::vector<ClProgram> programs) {
+  programs_ = std::move(programs);
+  launches_.reserve(Count(plan_.dispatches()));
+  for (unsigned i = 0; i < Count(plan_.dispatches()); ++i) {
+    const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
+    const ClProgram& program = programs_[static_cast<size_t>(dispatch.program())];
+    QUADRA_RETURN_IF_ERROR(MakeLaunch(dispatch, program->get()));
+  }
+  return Status();
+}
+
+// TFLite's tensors stay where they are, so this does something in the first inference only.
+Status ClExecutable::WorkOn(Port* port, void* caller) {
+  if (port->caller == caller) return Status();
+  cl_int code = CL_SUCCESS;
+  cl_mem raw = cl_.CreateBuffer(context_->context.get(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                port->bytes, caller, &code);
+  if (code != CL_SUCCESS) return ClFailed("make a buffer over the caller's memory", code);
+  port->in_caller = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
+  port->caller = caller;
+  for (const Use& use : uses_) {
+    if (use.buffer != port->buffer) continue;
+    code = cl_.SetKernelArg(use.kernel, use.arg, sizeof(raw), &raw);
+    if (code != CL_SUCCESS) return ClFailed("set an argument to the caller's memory", code);
+  }
+  return Status();
+}
+
+Status ClExecutable::Begin(const std::vector<const void*>& inputs,
+                           const std::vector<void*>& outputs) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    Port& port = inputs_[i];
+    if (port.in_place) {
+      QUADRA_RETURN_IF_ERROR(WorkOn(&port, const_cast<void*>(inputs[i])));
+      continue;
+    }
+    const cl_int code = cl_.EnqueueWriteBuffer(
+        queue_.get(), buffers_[static_cast<size_t>(port.buffer)].get(), CL_FALSE, port.offset,
+        port.bytes, inputs[i], 0, nullptr, nullptr);
+    if (code != CL_SUCCESS) return ClFailed(Format("write input %zu", i).c_str(), code);
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].in_place) QUADRA_RETURN_IF_ERROR(WorkOn(&outputs_[i], outputs[i]));
+  }
+  return Status();
+}
+
+Status ClExecutable::Launches(cl_command_queue queue, std::vector<ClHandle<cl_event>>* events) {
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const Launch& launch = launches_[i];
+    cl_event event = nullptr;
+    const cl_int code =
+        cl_.EnqueueNDRangeKernel(queue, launch.kernel.get(), 3, nullptr, launch.global,
+                                 launch.local, 0, nullptr, events ? &event : nullptr);
+    if (code != CL_SUCCESS) {
+      const fb::Dispatch& dispatch = *plan_.dispatches()->Get(static_cast<unsigned>(i));
+      return ClFailed(Format("launch %s", dispatch.name()->c_str()).c_str(), code);
+    }
+    if (events) events->emplace_back(event, cl_.ReleaseEvent);
+  }
+  return Status();
+}
+
+Status ClExecutable::Profile(std::vector<float>* dispatch_us) {
+  if (!profiling_queue_) {
+    QUADRA_RETURN_IF_ERROR(MakeQueue(CL_QUEUE_PROFILING_ENABLE, &profiling_queue_));
+  }
+  cl_.Finish(queue_.get());  // the inputs
+  std::vector<ClHandle<cl_event>> events;
+  const Status launched = Launches(profiling_queue_.get(), &events);
+  const cl_int code = cl_.Finish(profiling_queue_.get());
+  QUADRA_RETURN_IF_ERROR(launched);
+  if (code != CL_SUCCESS) return ClFailed("wait for the kernels", code);
+  dispatch_us->clear();
+  for (const ClHandle<cl_event>& event : events) {
+    cl_ulong start = 0, end = 0;
+    cl_.GetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_START, sizeof(start), &start,
+                              nullptr);
+    cl_.GetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr);
+    dispatch_us->push_back(static_cast<float>(end - start) * 1e-3f);
+  }
+  return Status();
+}
+
+Status ClExecutable::End(const std::vector<void*>& outputs) {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Port& port = outputs_[i];
+    if (port.in_place) continue;
+    const cl_int code = cl_.EnqueueReadBuffer(
+        queue_.get(), buffers_[static_cast<size_t>(port.buffer)].get(), CL_FALSE, port.offset,
+        port.bytes, outputs[i], 0, nullptr, nullptr);
+    if (code != CL_SUCCESS) return ClFailed(Format("read output %zu", i).c_str(), code);
+  }
+  return Status();
+}
+
+Status ClExecutable::Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+                         std::vector<float>* dispatch_us) {
+  if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
+    return Internal("%zu inputs and %zu outputs for a plan that has %zu and %zu", inputs.size(),
+                    outputs.size(), inputs_.size(), outputs_.size());
+  }
+  Status status = Begin(inputs, outputs);
+  if (status.ok()) status = dispatch_us ? Profile(dispatch_us) : Launches(queue_.get(), nullptr);
+  if (status.ok()) status = End(outputs);
+  // Also after an error: what was queued works on the caller's memory.
+  const cl_int code = cl_.Finish(queue_.get());
+  QUADRA_RETURN_IF_ERROR(std::move(status));
+  return code == CL_SUCCESS ? Status() : ClFailed("wait for the kernels", code);
+}
+
+}  // namespace quadra

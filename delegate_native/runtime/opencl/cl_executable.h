@@ -1,0 +1,76 @@
+// A plan on an OpenCL device: its memory, its kernels with their arguments set, its queue.
+#ifndef QUADRA_RUNTIME_OPENCL_CL_EXECUTABLE_H_
+#define QUADRA_RUNTIME_OPENCL_CL_EXECUTABLE_H_
+
+#include <memory>
+#include <vector>
+
+#include "delegate_native/runtime/backend.h"
+#include "delegate_native/runtime/opencl/cl_context.h"
+#include "delegate_native/runtime/opencl/cl_programs.h"
+
+namespace quadra {
+
+class ClExecutable : public Executable {
+ public:
+  ClExecutable(std::shared_ptr<ClContext> context, const fb::Plan* plan)
+      : context_(std::move(context)), cl_(context_->api), plan_(*plan) {}
+
+  // In this order.
+  Status MakeMemory();
+  Status MakeKernels(std::vector<ClProgram> programs);
+
+  Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+             std::vector<float>* dispatch_us) override;
+
+ private:
+  // An input or output of the plan.
+  struct Port {
+    int buffer = 0;
+    size_t offset = 0, bytes = 0;
+    bool in_place = false;      // kernels work on the caller's memory
+    void* caller = nullptr;     // that memory,
+    ClHandle<cl_mem> in_caller;  // and the buffer over it
+  };
+  struct Launch {
+    ClHandle<cl_kernel> kernel;
+    size_t global[3], local[3];
+  };
+  // A kernel's argument that is the memory of a port in place.
+  struct Use {
+    int buffer;
+    cl_kernel kernel;
+    cl_uint arg;
+  };
+
+  Status MakeQueue(cl_command_queue_properties properties, ClHandle<cl_command_queue>* queue);
+  Port MakePort(const fb::Io& io) const;
+  void MakePorts();
+  Status MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
+  Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
+  Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
+  Status MakeLaunch(const fb::Dispatch& dispatch, cl_program program);
+  Status CheckGroup(const fb::Dispatch& dispatch, const Launch& launch) const;
+  Status SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index, const fb::Arg& arg);
+  bool IsInPlace(int buffer) const;
+  Status WorkOn(Port* port, void* caller);
+  Status Begin(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
+  Status Launches(cl_command_queue queue, std::vector<ClHandle<cl_event>>* events);
+  Status Profile(std::vector<float>* dispatch_us);
+  Status End(const std::vector<void*>& outputs);
+
+  std::shared_ptr<ClContext> context_;
+  const ClApi& cl_;
+  const fb::Plan& plan_;
+  std::vector<ClProgram> programs_;
+  std::vector<ClHandle<cl_mem>> buffers_;  // parallel to plan.buffers; none for those in place
+  std::vector<ClHandle<cl_mem>> parts_;    // parallel to plan.regions; none for a whole buffer
+  std::vector<Port> inputs_, outputs_;
+  std::vector<Launch> launches_;  // parallel to plan.dispatches
+  std::vector<Use> uses_;
+  ClHandle<cl_command_queue> queue_, profiling_queue_;
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_OPENCL_CL_EXECUTABLE_H_

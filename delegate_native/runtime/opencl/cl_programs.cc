@@ -1,0 +1,114 @@
+#include "delegate_native/runtime/opencl/cl_programs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "delegate_native/base/log.h"
+
+namespace quadra {
+namespace {
+
+constexpr size_t kMostKept = 64;  // programs; those in use are kept beyond that
+constexpr size_t kMostThreads = 4;
+constexpr size_t kMostLog = 4000;
+
+std::string Text(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
+
+std::string SourceOf(const fb::Program& program) {
+  std::string source = Text(program.prelude());
+  if (program.kernels()) {
+    for (const fb::Kernel* kernel : *program.kernels()) source += Text(kernel->source());
+  }
+  return source;
+}
+
+std::string EntriesOf(const fb::Program& program) {
+  std::string entries;
+  if (program.kernels()) {
+    for (const fb::Kernel* kernel : *program.kernels()) {
+      entries += (entries.empty() ? "" : " ") + Text(kernel->entry());
+    }
+  }
+  return entries;
+}
+
+std::string BuildLog(const ClContext& context, cl_program program) {
+  size_t size = 0;
+  const auto read = [&](size_t n, char* to) {
+    return context.api.GetProgramBuildInfo(program, context.device, CL_PROGRAM_BUILD_LOG, n, to,
+                                           &size);
+  };
+  if (read(0, nullptr) != CL_SUCCESS || size <= 1) return "(the driver left no log)";
+  std::string log(size, '\0');
+  if (read(size, &log[0]) != CL_SUCCESS) return "(the driver did not show its log)";
+  log.resize(std::min({log.find('\0'), log.size(), kMostLog}));
+  return log;
+}
+
+}  // namespace
+
+ClProgram ClPrograms::Find(const std::string& text) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = built_.find(text);
+  return found == built_.end() ? nullptr : found->second;
+}
+
+void ClPrograms::Keep(const std::string& text, const ClProgram& program) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto it = built_.begin(); it != built_.end() && built_.size() >= kMostKept;) {
+    it = it->second.use_count() == 1 ? built_.erase(it) : std::next(it);
+  }
+  built_[text] = program;
+}
+
+Status ClPrograms::Compile(const fb::Program& program, const std::string& source,
+                           ClProgram* built) const {
+  const ClApi& cl = context_->api;
+  const char* text = source.c_str();
+  const size_t size = source.size();
+  cl_int code = CL_SUCCESS;
+  cl_program raw = cl.CreateProgramWithSource(context_->context.get(), 1, &text, &size, &code);
+  if (code != CL_SUCCESS) return ClFailed("give a program's text to the driver", code);
+  ClHandle<cl_program> handle(raw, cl.ReleaseProgram);
+  const std::string options = Text(program.options());
+  code = cl.BuildProgram(raw, 1, &context_->device, options.c_str(), nullptr, nullptr);
+  if (code != CL_SUCCESS) {
+    const Status status =
+        ClFailed(Format("compile %s", EntriesOf(program).c_str()).c_str(), code);
+    return DeviceFailed("%s; the driver's log: %s", status.message().c_str(),
+                        BuildLog(*context_, raw).c_str());
+  }
+  *built = std::make_shared<const ClHandle<cl_program>>(std::move(handle));
+  return Status();
+}
+
+Status ClPrograms::Build(const fb::Plan& plan, std::vector<ClProgram>* programs) {
+  const size_t count = plan.programs() ? plan.programs()->size() : 0;
+  programs->assign(count, nullptr);
+  std::vector<Status> results(count);
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < count; i = next++) {
+      const fb::Program& program = *plan.programs()->Get(static_cast<flatbuffers::uoffset_t>(i));
+      const std::string source = SourceOf(program);
+      const std::string key = Text(program.options()) + "\n" + source;
+      ClProgram& built = (*programs)[i];
+      built = Find(key);
+      if (built) continue;
+      Log(4, "compile %s\n%s", EntriesOf(program).c_str(), source.c_str());
+      results[i] = Compile(program, source, &built);
+      if (results[i].ok()) Keep(key, built);
+    }
+  };
+  std::vector<std::thread> helpers;
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  for (size_t i = 1; i < std::min({count, cores, kMostThreads}); ++i) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  for (Status& result : results) QUADRA_RETURN_IF_ERROR(std::move(result));
+  return Status();
+}
+
+}  // namespace quadra

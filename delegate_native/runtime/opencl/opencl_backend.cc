@@ -1,0 +1,59 @@
+#include "delegate_native/runtime/opencl/opencl_backend.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "delegate_native/base/clock.h"
+#include "delegate_native/runtime/opencl/cl_context.h"
+#include "delegate_native/runtime/opencl/cl_executable.h"
+#include "delegate_native/runtime/opencl/cl_programs.h"
+
+namespace quadra {
+namespace {
+
+class OpenClBackend : public Backend {
+ public:
+  explicit OpenClBackend(std::shared_ptr<ClContext> context)
+      : context_(std::move(context)), programs_(context_) {}
+
+  const char* name() const override { return "opencl"; }
+  const GpuInfo& info() const override { return context_->info; }
+
+  Status Load(const fb::Plan* plan, std::unique_ptr<Executable>* executable,
+              LoadTimes* times) override {
+    auto made = std::make_unique<ClExecutable>(context_, plan);
+    const int64_t start = NowUs();
+    QUADRA_RETURN_IF_ERROR(made->MakeMemory());
+    const int64_t uploaded = NowUs();
+    std::vector<ClProgram> programs;
+    QUADRA_RETURN_IF_ERROR(programs_.Build(*plan, &programs));
+    QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs)));
+    times->upload_us = uploaded - start;
+    times->compile_us = NowUs() - uploaded;
+    *executable = std::move(made);
+    return Status();
+  }
+
+ private:
+  std::shared_ptr<ClContext> context_;
+  ClPrograms programs_;
+};
+
+}  // namespace
+
+Status MakeOpenClBackend(const std::string& library, std::shared_ptr<Backend>* backend) {
+  // Never destroyed: a static of the process may be gone before the last interpreter is.
+  static std::mutex& mutex = *new std::mutex;
+  static auto& backends = *new std::map<std::string, std::weak_ptr<Backend>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  *backend = backends[library].lock();
+  if (*backend) return Status();
+  std::shared_ptr<ClContext> context;
+  QUADRA_RETURN_IF_ERROR(MakeClContext(library, &context));
+  *backend = std::make_shared<OpenClBackend>(std::move(context));
+  backends[library] = *backend;
+  return Status();
+}
+
+}  // namespace quadra
