@@ -50,7 +50,7 @@ class Session {
 
  private:
   Status Build();
-  Status Dump(const Graph& before, const Graph& after) const;
+  void SetOutputs(const Graph& imported);
 
   Graph graph_;
   std::shared_ptr<Backend> backend_;

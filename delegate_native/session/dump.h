@@ -1,0 +1,20 @@
+// Writes what a session made into a folder, for people and for the toolkit.
+#ifndef QUADRA_SESSION_DUMP_H_
+#define QUADRA_SESSION_DUMP_H_
+
+#include <string>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/graph/graph.h"
+#include "delegate_native/plan/make_plan.h"
+
+namespace quadra {
+
+// graph.txt, graph.opt.txt, plan.quadra, kernels/NNN_NAME.cl and .comp (one for each distinct
+// kernel). Makes the folder. An error names the file.
+Status Dump(const std::string& folder, const Graph& before, const Graph& after,
+            const PlanBytes& plan);
+
+}  // namespace quadra
+
+#endif  // QUADRA_SESSION_DUMP_H_

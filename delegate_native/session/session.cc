@@ -1,0 +1,89 @@
+#include "delegate_native/session/session.h"
+
+#include <utility>
+
+#include "delegate_native/base/clock.h"
+#include "delegate_native/base/log.h"
+#include "delegate_native/ops/op.h"
+#include "delegate_native/passes/pipeline.h"
+#include "delegate_native/session/dump.h"
+
+namespace quadra {
+namespace {
+
+constexpr size_t kMostProfiles = 100;
+
+}  // namespace
+
+Session::Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions options)
+    : graph_(std::move(graph)), backend_(std::move(backend)), options_(std::move(options)) {}
+
+Status Session::Prepare(const std::vector<Shape>& input_shapes) {
+  if (input_shapes.size() != graph_.inputs.size()) {
+    return Internal("%zu shapes for %zu inputs", input_shapes.size(), graph_.inputs.size());
+  }
+  for (size_t i = 0; i < input_shapes.size(); ++i) {
+    Shape& shape = graph_.value(graph_.inputs[i]).shape;
+    if (shape == input_shapes[i]) continue;
+    shape = input_shapes[i];
+    ready_ = false;
+  }
+  if (ready_) return Status();
+  QUADRA_RETURN_IF_ERROR(Build());
+  ready_ = true;
+  return Status();
+}
+
+Status Session::Build() {
+  int64_t mark = NowUs();
+  const auto lap = [&mark] {
+    const int64_t start = std::exchange(mark, NowUs());
+    return mark - start;
+  };
+  Graph optimized = graph_;
+  QUADRA_RETURN_IF_ERROR(InferShapes(&optimized));
+  const Graph imported = optimized;
+  QUADRA_RETURN_IF_ERROR(RunPasses(&optimized));
+  times_.passes_us = lap();
+  PlanBytes plan;
+  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, &plan));
+  times_.plan_us = lap();
+  const fb::Plan* made = fb::GetPlan(plan.data());
+  if (!options_.dump_dir.empty()) {
+    QUADRA_RETURN_IF_ERROR(Dump(options_.dump_dir, imported, optimized, plan));
+  }
+  std::unique_ptr<Executable> executable;
+  LoadTimes load;
+  QUADRA_RETURN_IF_ERROR(backend_->Load(made, &executable, &load));
+  times_.compile_us = load.compile_us;
+  times_.upload_us = load.upload_us;
+  Log(2, "prepared %u dispatches: passes %lld us, plan %lld us, compile %lld us, upload %lld us",
+      made->dispatches()->size(), static_cast<long long>(times_.passes_us),
+      static_cast<long long>(times_.plan_us), static_cast<long long>(times_.compile_us),
+      static_cast<long long>(times_.upload_us));
+  executable_ = std::move(executable);  // before its plan goes
+  plan_ = std::move(plan);
+  SetOutputs(imported);
+  return Status();
+}
+
+void Session::SetOutputs(const Graph& imported) {
+  output_shapes_.clear();
+  output_ranks_.clear();
+  for (ValueId output : imported.outputs) {
+    output_shapes_.push_back(imported.shape(output));
+    output_ranks_.push_back(imported.value(output).rank);
+  }
+}
+
+Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
+  if (!ready_) return Internal("invoked before it was prepared");
+  if (!options_.profile) return executable_->Run(inputs, outputs, nullptr);
+  std::vector<float> dispatch_us;
+  QUADRA_RETURN_IF_ERROR(executable_->Run(inputs, outputs, &dispatch_us));
+  if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());
+  profile_.push_back(std::move(dispatch_us));
+  return Status();
+}
+
+}  // namespace quadra
