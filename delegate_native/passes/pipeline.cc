@@ -1,0 +1,31 @@
+#include "delegate_native/passes/pipeline.h"
+
+#include "delegate_native/base/log.h"
+
+namespace quadra {
+
+const std::vector<Pass>& Pipeline() {
+  static const std::vector<Pass>& passes = *new std::vector<Pass>;
+  return passes;
+}
+
+Status RunPasses(Graph* graph) {
+  // A pass that never ends would hang the application; a large graph changes in few rounds.
+  constexpr int kMostRounds = 1000;
+  QUADRA_RETURN_IF_ERROR(Verify(*graph));
+  for (const Pass& pass : Pipeline()) {
+    int changes = 0, round = 0;
+    for (int changed = 1; changed > 0; changes += changed) {
+      if (++round > kMostRounds) return Internal("pass %s does not come to an end", pass.name);
+      changed = pass.run(graph);
+    }
+    const Status status = Verify(*graph);
+    if (!status.ok()) return Internal("after pass %s: %s", pass.name, status.message().c_str());
+    if (changes > 0) {
+      Log(3, "pass %s: %d changes, %zu nodes left", pass.name, changes, graph->nodes.size());
+    }
+  }
+  return Status();
+}
+
+}  // namespace quadra
