@@ -7,7 +7,7 @@
 
 namespace quadra {
 
-inline uint64_t Hash(const void* data, size_t size, uint64_t seed = 1469598103934665603ull) {
+inline uint64_t Hash(const void* data, size_t size, uint64_t seed = 14695981039346656037ull) {
   const unsigned char* bytes = static_cast<const unsigned char*>(data);
   for (size_t i = 0; i < size; ++i) seed = (seed ^ bytes[i]) * 1099511628211ull;
   return seed;

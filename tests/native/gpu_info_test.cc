@@ -1,0 +1,152 @@
+#include "delegate_native/device/gpu_info.h"
+
+#include "delegate_native/device/quirks.h"
+#include "gtest/gtest.h"
+
+namespace quadra {
+namespace {
+
+GpuInfo Parsed(const std::string& json) {
+  GpuInfo info;
+  const Status status = ParseGpuInfo(json, &info);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return info;
+}
+
+std::string ErrorOf(const std::string& json) {
+  GpuInfo info;
+  return ParseGpuInfo(json, &info).message();
+}
+
+GpuInfo Cpu(const char* device_name, const char* api_version, int vector_width) {
+  GpuInfo info;
+  info.vendor = "cpu";
+  info.device_name = device_name;
+  info.api_version = api_version;
+  info.vector_width = vector_width;
+  Decide(&info);
+  return info;
+}
+
+GpuInfo Gpu(const char* vendor, const char* device_name, const char* api_version) {
+  GpuInfo info;
+  info.vendor = vendor;
+  info.device_name = device_name;
+  info.api_version = api_version;
+  info.max_image2d[0] = info.max_image2d[1] = 16384;
+  Decide(&info);
+  return info;
+}
+
+TEST(GpuInfo, ReadsATargetFile) {
+  const GpuInfo info = Parsed(R"({
+    "name": "adreno-640", "vendor": "qualcomm", "opencl_version": "2.0",
+    "extensions": ["cl_khr_fp16"], "max_work_group_size": 1024, "max_work_group": [1024, 1024, 64],
+    "local_memory_bytes": 32768, "max_image2d": [16384, 16384],
+    "max_image_buffer_width": 134217728, "max_buffer_bytes": 4294967296,
+    "buffer_alignment_bytes": 64, "supports_fp16": true})");
+  EXPECT_EQ(info.name, "adreno-640");
+  EXPECT_EQ(info.opencl_version, "2.0");
+  EXPECT_TRUE(info.Has("cl_khr_fp16"));
+  EXPECT_FALSE(info.Has("cl_khr_fp1"));
+  EXPECT_EQ(info.max_work_group[2], 64);
+  EXPECT_EQ(info.max_buffer_bytes, int64_t{1} << 32);
+  EXPECT_TRUE(info.supports_images);
+  EXPECT_EQ(info.storage, Storage::kImage2d);
+  EXPECT_EQ(info.vector_width, 4);
+  EXPECT_FALSE(info.is_cpu());
+}
+
+TEST(GpuInfo, StatedDecisionsWin) {
+  const GpuInfo info = Parsed(R"({"vendor": "qualcomm", "max_image2d": [8, 8], "storage": "buffer",
+                                  "separate_buffers": true, "one_program": true})");
+  EXPECT_EQ(info.storage, Storage::kBuffer);
+  EXPECT_TRUE(info.separate_buffers);
+  EXPECT_TRUE(info.one_program);
+}
+
+TEST(GpuInfo, ErrorsNameTheKey) {
+  EXPECT_EQ(ErrorOf(R"({"nmae": "x"})"), "key \"nmae\" is unknown");
+  EXPECT_EQ(ErrorOf(R"({"name": 1})"), "key \"name\" must be a string, and is a number");
+  EXPECT_EQ(ErrorOf(R"({"max_image2d": [1]})"), "key \"max_image2d\" has 1 numbers instead of 2");
+  EXPECT_EQ(ErrorOf(R"({"max_image2d": [1, "2"]})"),
+            "key \"max_image2d\" must be a number, and is a string");
+  EXPECT_EQ(ErrorOf(R"({"extensions": [1]})"),
+            "key \"extensions\" must be a list of strings, and is a number");
+  for (const char* number : {"0", "-1", "1.5", "3000000000"}) {
+    EXPECT_NE(ErrorOf(std::string("{\"max_work_group_size\": ") + number + "}"), "") << number;
+  }
+  EXPECT_NE(ErrorOf(R"({"storage": "texture"})").find("\"storage\""), std::string::npos);
+  EXPECT_NE(ErrorOf(R"({"storage": "image2d"})").find("no images"), std::string::npos);
+  EXPECT_NE(ErrorOf(R"({"vector_width": 5})").find("\"vector_width\""), std::string::npos);
+  EXPECT_NE(ErrorOf(R"({"quirks": {"bad_weather": true}})").find("bad_weather"), std::string::npos);
+  EXPECT_NE(ErrorOf("[]"), "");
+  EXPECT_NE(ErrorOf("{"), "");
+}
+
+TEST(GpuInfo, WhatItPrintsItReads) {
+  GpuInfo info = Cpu("pthread-skylake-avx512-AMD EPYC",
+                     "OpenCL 3.0 PoCL HSTR: pthread-x86_64-pc-linux-gnu-skylake-avx512", 16);
+  info.extensions = {"cl_khr_fp16", "cl_khr_spir"};
+  info.max_buffer_bytes = int64_t{1} << 40;
+  info.quirks.emplace_back("memory_checker_sees_whole_buffers", false);
+  EXPECT_EQ(ToJson(Parsed(ToJson(info))), ToJson(info));
+}
+
+TEST(Decide, CpuShapesFollowWhatPoclCompilesFor) {
+  const std::string prefix = "OpenCL 3.0 PoCL HSTR: pthread-x86_64-pc-linux-gnu-";
+  struct {
+    const char* cpu;
+    const char* name;
+    int width, registers;
+  } cases[] = {{"skylake-avx512", "host-avx512", 16, 32}, {"znver4", "host-avx512", 16, 32},
+               {"haswell", "host-avx2", 8, 16},           {"skylake", "host-avx2", 8, 16},
+               {"znver3", "host-avx2", 8, 16},            {"sandybridge", "host-avx", 8, 16},
+               {"athlon64", "host-sse", 8, 8}};
+  for (const auto& c : cases) {
+    // The driver's width stays 16 when PoCL is told to compile for less.
+    const GpuInfo info = Cpu("pthread-AMD EPYC", (prefix + c.cpu).c_str(), 16);
+    EXPECT_EQ(info.name, c.name) << c.cpu;
+    EXPECT_EQ(info.vector_width, c.width) << c.cpu;
+    EXPECT_EQ(info.vector_registers, c.registers) << c.cpu;
+    EXPECT_TRUE(info.one_program && info.shares_host_memory && info.is_cpu());
+  }
+}
+
+TEST(Decide, AnotherCpuRuntimeIsBelieved) {
+  const GpuInfo info = Cpu("Some CPU", "OpenCL 3.0 (Build 0)", 16);
+  EXPECT_EQ(info.vector_width, 16);
+  EXPECT_EQ(info.vector_registers, 32);
+  EXPECT_FALSE(info.one_program);
+  EXPECT_FALSE(info.shares_host_memory);
+}
+
+TEST(Decide, GpusAreNamedAndGetTheirStorage) {
+  const GpuInfo adreno = Gpu("QUALCOMM", "QUALCOMM Adreno(TM)", "OpenCL 2.0 Adreno(TM) 640");
+  EXPECT_EQ(adreno.vendor, "qualcomm");
+  EXPECT_EQ(adreno.name, "adreno-640");
+  EXPECT_EQ(adreno.storage, Storage::kImage2d);
+  const GpuInfo mali = Gpu("ARM", "Mali-G78", "OpenCL 3.0 v1.r32p1");
+  EXPECT_EQ(mali.vendor, "arm");
+  EXPECT_EQ(mali.name, "mali-g78");
+  const GpuInfo geforce = Gpu("NVIDIA Corporation", "NVIDIA H200", "OpenCL 3.0 CUDA");
+  EXPECT_EQ(geforce.vendor, "nvidia");
+  EXPECT_EQ(geforce.storage, Storage::kBuffer);
+  EXPECT_EQ(geforce.vector_width, 4);
+  const GpuInfo radeon = Gpu("Advanced Micro Devices, Inc.", "gfx1030", "OpenCL 2.0");
+  EXPECT_EQ(radeon.vendor, "amd");
+}
+
+TEST(Quirks, AreShownAndCanBeSwitched) {
+  const std::string oclgrind = R"("device_name": "Oclgrind Simulator")";
+  EXPECT_TRUE(Parsed("{" + oclgrind + "}").separate_buffers);
+  const GpuInfo off =
+      Parsed("{" + oclgrind + R"(, "quirks": {"memory_checker_sees_whole_buffers": false}})");
+  EXPECT_FALSE(off.separate_buffers);
+  const GpuInfo on = Parsed(R"({"quirks": {"compiler_starts_slowly": true}})");
+  EXPECT_TRUE(on.one_program);
+  EXPECT_FALSE(Parsed("{}").one_program);
+}
+
+}  // namespace
+}  // namespace quadra

@@ -1,0 +1,267 @@
+// The OpenCL backend on whatever device this machine has, with plans made by hand.
+#include <atomic>
+#include <thread>
+
+#include "delegate_native/runtime/opencl/cl_context.h"
+#include "delegate_native/runtime/opencl/cl_executable.h"
+#include "delegate_native/runtime/opencl/cl_programs.h"
+#include "delegate_native/runtime/opencl/opencl_backend.h"
+#include "gtest/gtest.h"
+
+namespace quadra {
+namespace {
+
+constexpr int kCount = 256;
+constexpr int kBytes = kCount * 4;
+constexpr int kPlace = 1024;  // of the tensor between, in the arena: not at its start
+
+const char kScale[] = R"(
+__kernel void scale(__global const float* in, __global float* out, float by) {
+  out[get_global_id(0)] = in[get_global_id(0)] * by;
+}
+)";
+const char kAdd[] = R"(
+__kernel void add(__global const float* in, __constant float* table, __global float* out, int n) {
+  int i = get_global_id(0);
+  if (i < n) out[i] = in[i] + table[i % 4];
+}
+)";
+
+struct PlanText {
+  std::string scale = kScale;
+  int local = 16;
+  bool one_program = false;
+};
+
+// out[i] = in[i] * 2 + {1, 10, 100, 1000}[i % 4], with the product in an arena.
+class HandMadePlan {
+ public:
+  explicit HandMadePlan(const PlanText& text = PlanText()) {
+    const std::vector<float> table = {1, 10, 100, 1000};
+    const auto* bytes = reinterpret_cast<const uint8_t*>(table.data());
+    const std::vector<uint8_t> data(bytes, bytes + 16);
+    const std::vector<flatbuffers::Offset<fb::Buffer>> buffers = {
+        fb::CreateBufferDirect(b_, fb::BufferKind_Io, kBytes),
+        fb::CreateBufferDirect(b_, fb::BufferKind_Arena, kPlace + kBytes),
+        fb::CreateBufferDirect(b_, fb::BufferKind_Constant, 16, &data),
+        fb::CreateBufferDirect(b_, fb::BufferKind_Io, kBytes)};
+    const std::vector<fb::Region> regions = {
+        {0, 0, kBytes}, {1, kPlace, kBytes}, {2, 0, 16}, {3, 0, kBytes}};
+    const std::vector<flatbuffers::Offset<fb::Tensor>> tensors = {
+        fb::CreateTensorDirect(b_, "in", nullptr, 0, 0, kBytes),
+        fb::CreateTensorDirect(b_, "out", nullptr, 3, 0, kBytes)};
+    const std::vector<flatbuffers::Offset<fb::Kernel>> kernels = {
+        fb::CreateKernelDirect(b_, "scale", "scale", text.scale.c_str()),
+        fb::CreateKernelDirect(b_, "add", "add", kAdd)};
+    std::vector<flatbuffers::Offset<fb::Program>> programs;
+    if (text.one_program) {
+      programs = {fb::CreateProgramDirect(b_, "", &kernels)};
+    } else {
+      for (const auto& kernel : kernels) {
+        const std::vector<flatbuffers::Offset<fb::Kernel>> one = {kernel};
+        programs.push_back(fb::CreateProgramDirect(b_, "", &one, "-cl-std=CL1.2"));
+      }
+    }
+    const std::vector<fb::Arg> scale = {Memory(0), Memory(1), {fb::ArgKind_Float, 0, 0, 2.0f}};
+    const std::vector<fb::Arg> add = {
+        Memory(1), Memory(2), Memory(3), {fb::ArgKind_Int, 0, kCount, 0.0f}};
+    const std::vector<flatbuffers::Offset<fb::Dispatch>> dispatches = {
+        Dispatch("scale", 0, scale, text.local), Dispatch("add", text.one_program ? 0 : 1, add, 16)};
+    const std::vector<flatbuffers::Offset<fb::Io>> inputs = {fb::CreateIoDirect(b_, 0)};
+    const std::vector<flatbuffers::Offset<fb::Io>> outputs = {fb::CreateIoDirect(b_, 1)};
+    fb::FinishPlanBuffer(
+        b_, fb::CreatePlanDirect(b_, 1, "test", "test", "test", "f32", &buffers, &regions, &tensors,
+                                 &programs, &dispatches, &inputs, &outputs));
+  }
+
+  const fb::Plan* get() const { return fb::GetPlan(b_.GetBufferPointer()); }
+
+ private:
+  static fb::Arg Memory(int region) { return {fb::ArgKind_Buffer, region, 0, 0.0f}; }
+
+  flatbuffers::Offset<fb::Dispatch> Dispatch(const char* name, int program,
+                                             const std::vector<fb::Arg>& args, int local) {
+    const std::vector<int> global = {kCount, 1, 1}, group = {local, 1, 1};
+    const auto args_offset = b_.CreateVectorOfStructs(args);
+    return fb::CreateDispatch(b_, b_.CreateString(name), b_.CreateString(name), program,
+                              b_.CreateString(name), args_offset, b_.CreateVector(global),
+                              b_.CreateVector(group));
+  }
+
+  flatbuffers::FlatBufferBuilder b_;
+};
+
+std::vector<float> Ramp(float from) {
+  std::vector<float> ramp(kCount);
+  for (int i = 0; i < kCount; ++i) ramp[static_cast<size_t>(i)] = from + static_cast<float>(i);
+  return ramp;
+}
+
+void ExpectRight(const std::vector<float>& in, const std::vector<float>& out) {
+  const float table[] = {1, 10, 100, 1000};
+  for (size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] * 2 + table[i % 4]) << i;
+}
+
+void RunAndCheck(Executable* executable, float from, std::vector<float>* us = nullptr) {
+  const std::vector<float> in = Ramp(from);
+  std::vector<float> out(kCount, -1.0f);
+  const Status status = executable->Run({in.data()}, {out.data()}, us);
+  ASSERT_TRUE(status.ok()) << status.message();
+  ExpectRight(in, out);
+}
+
+class OpenCl : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Status status = MakeClContext("", &context_);
+    if (!status.ok()) GTEST_SKIP() << status.message();
+  }
+
+  Status Load(const fb::Plan* plan, std::unique_ptr<ClExecutable>* executable) {
+    *executable = std::make_unique<ClExecutable>(context_, plan);
+    QUADRA_RETURN_IF_ERROR((*executable)->MakeMemory());
+    std::vector<ClProgram> programs;
+    QUADRA_RETURN_IF_ERROR(ClPrograms(context_).Build(*plan, &programs));
+    return (*executable)->MakeKernels(std::move(programs));
+  }
+
+  std::shared_ptr<ClContext> context_;
+};
+
+TEST_F(OpenCl, KnowsItsDevice) {
+  const GpuInfo& info = context_->info;
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_FALSE(info.opencl_version.empty());
+  EXPECT_GT(info.max_work_group_size, 0);
+  EXPECT_GE(info.buffer_alignment_bytes, 16);
+  EXPECT_GE(info.vector_width, 4);
+  GpuInfo again;
+  EXPECT_TRUE(ParseGpuInfo(ToJson(info), &again).ok());
+  EXPECT_EQ(ToJson(again), ToJson(info));
+}
+
+TEST_F(OpenCl, RunsAPlanOnTheCallersMemoryAndOnItsOwn) {
+  for (const bool shares : {context_->info.shares_host_memory, false}) {
+    for (const bool one_program : {false, true}) {
+      context_->info.shares_host_memory = shares;
+      PlanText text;
+      text.one_program = one_program;
+      const HandMadePlan plan(text);
+      std::unique_ptr<ClExecutable> executable;
+      const Status status = Load(plan.get(), &executable);
+      ASSERT_TRUE(status.ok()) << status.message();
+      // The caller's memory is another one each time.
+      for (int run = 0; run < 3; ++run) RunAndCheck(executable.get(), static_cast<float>(run));
+    }
+  }
+}
+
+TEST_F(OpenCl, MeasuresEachDispatchWhenAsked) {
+  const HandMadePlan plan;
+  std::unique_ptr<ClExecutable> executable;
+  ASSERT_TRUE(Load(plan.get(), &executable).ok());
+  std::vector<float> us = {1, 2, 3};
+  RunAndCheck(executable.get(), 5, &us);
+  ASSERT_EQ(us.size(), 2u);
+  EXPECT_GT(us[0], 0.0f);
+  EXPECT_GT(us[1], 0.0f);
+  RunAndCheck(executable.get(), 6);
+}
+
+TEST_F(OpenCl, BuildsNothingTwice) {
+  const HandMadePlan plan, same;
+  ClPrograms programs(context_);
+  std::vector<ClProgram> first, second;
+  ASSERT_TRUE(programs.Build(*plan.get(), &first).ok());
+  ASSERT_TRUE(programs.Build(*same.get(), &second).ok());
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first[0], first[1]);
+}
+
+TEST_F(OpenCl, ABrokenKernelIsAnErrorWithTheDriversLog) {
+  PlanText text;
+  text.scale = "__kernel void scale(__global float* a) { a[0] = no_such_name; }";
+  const HandMadePlan plan(text);
+  std::unique_ptr<ClExecutable> executable;
+  const Status status = Load(plan.get(), &executable);
+  EXPECT_EQ(status.code(), Code::kDeviceFailed);
+  EXPECT_NE(status.message().find("compile scale: CL_BUILD_PROGRAM_FAILURE"), std::string::npos)
+      << status.message();
+  EXPECT_NE(status.message().find("no_such_name"), std::string::npos) << status.message();
+}
+
+TEST_F(OpenCl, AMissingEntryPointIsAnErrorThatNamesIt) {
+  PlanText text;
+  text.scale = "__kernel void other(__global float* a) { a[0] = 0.0f; }";
+  const HandMadePlan plan(text);
+  std::unique_ptr<ClExecutable> executable;
+  const Status status = Load(plan.get(), &executable);
+  EXPECT_NE(status.message().find("find the kernel scale"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("CL_INVALID_KERNEL_NAME"), std::string::npos) << status.message();
+}
+
+TEST_F(OpenCl, AGroupThatIsTooLargeIsAnErrorBeforeTheLaunch) {
+  PlanText text;
+  text.local = 1 << 20;
+  const HandMadePlan plan(text);
+  std::unique_ptr<ClExecutable> executable;
+  const Status status = Load(plan.get(), &executable);
+  EXPECT_EQ(status.code(), Code::kDeviceFailed);
+  EXPECT_NE(status.message().find("scale: groups of 1048576 x 1 x 1"), std::string::npos)
+      << status.message();
+}
+
+TEST_F(OpenCl, ABufferBeyondTheDevicesLimitIsAnError) {
+  const HandMadePlan plan;
+  context_->info.max_buffer_bytes = 8;
+  std::unique_ptr<ClExecutable> executable;
+  const Status status = Load(plan.get(), &executable);
+  EXPECT_NE(status.message().find("the device allows 8"), std::string::npos) << status.message();
+}
+
+TEST_F(OpenCl, TheWrongNumberOfInputsIsAnError) {
+  const HandMadePlan plan;
+  std::unique_ptr<ClExecutable> executable;
+  ASSERT_TRUE(Load(plan.get(), &executable).ok());
+  EXPECT_EQ(executable->Run({}, {}, nullptr).code(), Code::kInternal);
+}
+
+TEST_F(OpenCl, OneBackendServesThreadsAndOutlivesItsOwner) {
+  std::shared_ptr<Backend> backend, same;
+  ASSERT_TRUE(MakeOpenClBackend("", &backend).ok());
+  ASSERT_TRUE(MakeOpenClBackend("", &same).ok());
+  EXPECT_EQ(backend, same);
+  const HandMadePlan plan;
+  std::unique_ptr<Executable> executables[2];
+  LoadTimes times;
+  for (auto& executable : executables) {
+    ASSERT_TRUE(backend->Load(plan.get(), &executable, &times).ok());
+  }
+  backend.reset();
+  same.reset();
+  std::vector<std::thread> threads;
+  for (auto& executable : executables) {
+    threads.emplace_back([&executable] {
+      for (int run = 0; run < 50; ++run) RunAndCheck(executable.get(), static_cast<float>(run));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(OpenClLibrary, AMissingOneIsAnErrorThatNamesIt) {
+  std::shared_ptr<Backend> backend;
+  const Status status = MakeOpenClBackend("/nowhere/libOpenCL.so", &backend);
+  EXPECT_EQ(status.code(), Code::kDeviceFailed);
+  EXPECT_NE(status.message().find("/nowhere/libOpenCL.so"), std::string::npos);
+  EXPECT_NE(status.message().find("opencl_library"), std::string::npos);
+}
+
+TEST(OpenClLibrary, AnotherLibraryIsAnErrorThatNamesWhatItLacks) {
+  std::shared_ptr<Backend> backend;
+  const Status status = MakeOpenClBackend("libm.so.6", &backend);
+  EXPECT_NE(status.message().find("libm.so.6 lacks clBuildProgram, "), std::string::npos)
+      << status.message();
+}
+
+}  // namespace
+}  // namespace quadra
