@@ -77,9 +77,9 @@ class Renderer {
 
   // The statement behind write_NAME: the merged steps, then the store.
   std::string WriteText(const TensorArg& tensor, const std::string& store) const {
-    std::string text = "{ vec4 e_v = (value); ";
+    std::string text = "{ vec4 e_v = (VALUE); ";
     if (tensor.name == desc_.epilogue_tensor && !desc_.epilogue.empty()) {
-      text += "int e_x = (x); int e_y = (y); int e_s = (s); " + OnOneLine(desc_.epilogue) + " ";
+      text += "int e_x = (X); int e_y = (Y); int e_s = (S); " + OnOneLine(desc_.epilogue) + " ";
     }
     return text + store + " }";
   }
@@ -126,9 +126,10 @@ class Renderer {
   }
 };
 
-// "(s * NAME_h + y) * NAME_w + x" of macro parameters.
+// "(S * NAME_h + Y) * NAME_w + X" of macro parameters: capitals, for a macro replaces a letter
+// wherever it stands alone, the x of v.x too.
 std::string SliceIndex(const std::string& name) {
-  return "((s) * " + name + "_h + (y)) * " + name + "_w + (x)";
+  return "((S) * " + name + "_h + (Y)) * " + name + "_w + (X)";
 }
 
 class OpenClRenderer : public Renderer {
@@ -142,18 +143,18 @@ class OpenClRenderer : public Renderer {
     const std::string data = name + "_data";
     if (layout.kind == Kind::kFlatBuffer) {
       Parameter((read ? "__global const float* restrict " : "__global float* restrict ") + data);
-      if (read) Define("read_" + name, "i", data + "[i]");
-      else Define("write_" + name, "value, i", data + "[i] = (value)");
+      if (read) Define("read_" + name, "I", data + "[I]");
+      else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");
       return;
     }
     if (layout.kind == Kind::kSlicesImage2d) {
       Parameter((read ? "__read_only image2d_t " : "__write_only image2d_t ") + data);
-      const std::string at = "(int2)((x), (s) * " + name + "_h + (y))";
+      const std::string at = "(int2)((X), (S) * " + name + "_h + (Y))";
       if (read) {
-        Define("read_" + name, "x, y, s", "read_imagef(" + data + ", PIXEL_SAMPLER, " + at + ")");
+        Define("read_" + name, "X, Y, S", "read_imagef(" + data + ", PIXEL_SAMPLER, " + at + ")");
       } else {
-        const std::string place = "(int2)((x), (s) * " + name + "_h + (y))";
-        Define("write_" + name, "value, x, y, s",
+        const std::string place = "(int2)((X), (S) * " + name + "_h + (Y))";
+        Define("write_" + name, "VALUE, X, Y, S",
                WriteText(tensor, "write_imagef(" + data + ", " + place + ", e_v);"));
       }
       return;
@@ -172,33 +173,33 @@ class OpenClRenderer : public Renderer {
       const auto load = [&](const std::string& i) {
         return half ? "vload_half4(" + i + ", " + data + ")" : data + "[" + i + "]";
       };
-      Define("read_" + name, "x, y, s", load(index));
-      Define("read_" + name + "_at", "i", load("i"));
+      Define("read_" + name, "X, Y, S", load(index));
+      Define("read_" + name + "_at", "I", load("I"));
       // One channel of one pixel: i counts floats. CPU-shaped kernels broadcast it from memory.
-      Define("read_" + name + "_lane", "i",
-             half ? "vload_half(i, " + data + ")"
-                  : "((__global const float*)" + data + ")[i]");
-      Define("read_" + name + "_wide", "i",  // 16 floats from vec4 index i on
-             half ? "vload_half16(0, " + data + " + (i) * 4)"
-                  : "vload16(0, (__global const float*)" + data + " + (i) * 4)");
+      Define("read_" + name + "_lane", "I",
+             half ? "vload_half(I, " + data + ")"
+                  : "((__global const float*)" + data + ")[I]");
+      Define("read_" + name + "_wide", "I",  // 16 floats from vec4 index I on
+             half ? "vload_half16(0, " + data + " + (I) * 4)"
+                  : "vload16(0, (__global const float*)" + data + " + (I) * 4)");
       return;
     }
     const auto store = [&](const std::string& i) {
       return half ? "vstore_half4(e_v, " + i + ", " + data + ");" : data + "[" + i + "] = e_v;";
     };
-    Define("write_" + name, "value, x, y, s", WriteText(tensor, store(index)));
-    Define("write_" + name + "_at", "value, i", "{ vec4 e_v = (value); " + store("i") + " }");
-    Define("write_" + name + "_wide", "value, i",
-           half ? "vstore_half16(value, 0, " + data + " + (i) * 4)"
-                : "vstore16(value, 0, (__global float*)" + data + " + (i) * 4)");
+    Define("write_" + name, "VALUE, X, Y, S", WriteText(tensor, store(index)));
+    Define("write_" + name + "_at", "VALUE, I", "{ vec4 e_v = (VALUE); " + store("I") + " }");
+    Define("write_" + name + "_wide", "VALUE, I",
+           half ? "vstore_half16(VALUE, 0, " + data + " + (I) * 4)"
+                : "vstore16(VALUE, 0, (__global float*)" + data + " + (I) * 4)");
   }
 
   void DeclareConstant(const ConstantArg& constant, bool half) override {
     const std::string data = constant.name + "_data";
     const std::string width = constant.width == 1 ? "" : Format("%d", constant.width);
     Parameter("__global const " + (half ? "half" : "float" + width) + "* restrict " + data);
-    Define("read_" + constant.name, "i",
-           half ? "vload_half" + width + "(i, " + data + ")" : data + "[i]");
+    Define("read_" + constant.name, "I",
+           half ? "vload_half" + width + "(I, " + data + ")" : data + "[I]");
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
@@ -242,27 +243,27 @@ class GlesRenderer : public Renderer {
     const char* type = flat ? "float" : layout.half ? "uvec2" : "vec4";
     Block(name, type, read);
     if (flat) {
-      if (read) Define("read_" + name, "i", data + "[i]");
-      else Define("write_" + name, "value, i", data + "[i] = (value)");
+      if (read) Define("read_" + name, "I", data + "[I]");
+      else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");
       return;
     }
     const std::string index = SliceIndex(name);
     if (read) {
-      Define("read_" + name, "x, y, s", Load(data, index, layout.half));
-      Define("read_" + name + "_at", "i", Load(data, "i", layout.half));
+      Define("read_" + name, "X, Y, S", Load(data, index, layout.half));
+      Define("read_" + name + "_at", "I", Load(data, "I", layout.half));
     } else {
       const auto store = [&](const std::string& i) {
         return data + "[" + i + "] = " +
                (layout.half ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;");
       };
-      Define("write_" + name, "value, x, y, s", WriteText(tensor, store(index)));
-      Define("write_" + name + "_at", "value, i", "{ vec4 e_v = (value); " + store("i") + " }");
+      Define("write_" + name, "VALUE, X, Y, S", WriteText(tensor, store(index)));
+      Define("write_" + name + "_at", "VALUE, I", "{ vec4 e_v = (VALUE); " + store("I") + " }");
     }
   }
 
   void DeclareConstant(const ConstantArg& constant, bool half) override {
     Block(constant.name, half ? "uvec2" : constant.width == 1 ? "float" : "vec4", true);
-    Define("read_" + constant.name, "i", Load(constant.name + "_data", "i", half));
+    Define("read_" + constant.name, "I", Load(constant.name + "_data", "I", half));
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
@@ -290,14 +291,14 @@ class GlesRenderer : public Renderer {
 
   void DeclareImage(const TensorArg& tensor, bool half) {
     const std::string data = tensor.name + "_data";
-    const std::string at = "ivec2((x), (s) * " + tensor.name + "_h + (y))";
+    const std::string at = "ivec2((X), (S) * " + tensor.name + "_h + (Y))";
     if (tensor.access == Access::kRead) {
       declarations_ += Format("layout(binding = %d) uniform highp sampler2D ", sampler_++) + data + ";\n";
-      Define("read_" + tensor.name, "x, y, s", "texelFetch(" + data + ", " + at + ", 0)");
+      Define("read_" + tensor.name, "X, Y, S", "texelFetch(" + data + ", " + at + ", 0)");
     } else {
       declarations_ += Format("layout(%s, binding = %d) writeonly uniform highp image2D ",
                               half ? "rgba16f" : "rgba32f", image_++) + data + ";\n";
-      Define("write_" + tensor.name, "value, x, y, s",
+      Define("write_" + tensor.name, "VALUE, X, Y, S",
              WriteText(tensor, "imageStore(" + data + ", " + at + ", e_v);"));
     }
   }
