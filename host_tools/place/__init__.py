@@ -1,0 +1,1 @@
+"""Where a run happens. Every place takes a RunSpec and leaves a run folder."""

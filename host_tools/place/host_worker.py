@@ -1,0 +1,239 @@
+"""The process in which a model runs on this machine. Started by place/host.py: host_worker FOLDER LIBRARY MODE.
+
+MODE `cold` times the first start only; `run` does everything else; `verdicts` asks only who would run what.
+Progress goes to stdout as `stage: …` lines; results and errors go into the run folder.
+"""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from host_tools import inputs, reference_model, run_folder, spec as specs
+from host_tools.errors import QuadraError
+
+_PAIRS_BUDGET_S = 20.0  # slow models stop early; timings.json says how many runs there were
+_WARM_UP_RUNS = 2
+_PROFILED_RUNS = 10
+
+
+class Worker:
+    """Holds what the stages share. Each stage writes its results before the next begins."""
+
+    def __init__(self, folder: Path, library: Path) -> None:
+        from host_tools.place import interpreters  # after the baseline of memory was taken
+
+        self.interpreters = interpreters
+        self.folder, self.library = folder, library
+        self.spec = run_folder.RunFolder(folder).spec()
+        self.model = self.spec.model.name
+        self.content = Path(self.spec.model.path).read_bytes()
+        self.cpu_content, self.rewrites = reference_model.for_cpu(Path(self.spec.model.path))
+        self.arrays: List[np.ndarray] = []
+        self.timings: Dict[str, Any] = {"schema_version": 1, "threads": self.spec.threads, "init_us": {}, "samples_us": {}}
+        self.tensors: Dict[str, Any] = {}
+
+    def options(self, **more: str) -> Dict[str, str]:
+        return {**{k: v for k, v in self.spec.options.items() if v}, **more}
+
+    def start_quadra(self, **more: str) -> Tuple[Any, Any, Dict[str, int]]:
+        """Delegate, ready interpreter with inputs set and run once, and the time of each step in us."""
+        clock = Clock()
+        stage("load the delegate")
+        delegate = self.interpreters.load_quadra(self.library, self.options(**more))
+        clock.lap("load_delegate_us")
+        stage("give the model's nodes to the delegate")
+        interpreter = self.interpreters.make(self.content, self.model, threads=self.spec.threads, delegate=delegate)
+        clock.lap("interpreter_us")
+        self._first_run(interpreter, clock, "Quadra")
+        return delegate, interpreter, clock.laps
+
+    def start_xnnpack(self) -> Tuple[Any, Dict[str, int]]:
+        clock = Clock()
+        stage("start XNNPACK")
+        interpreter = self.interpreters.make(self.cpu_content, self.model, threads=self.spec.threads)
+        clock.lap("interpreter_us")
+        self._first_run(interpreter, clock, "XNNPACK")
+        return interpreter, clock.laps
+
+    def _first_run(self, interpreter, clock: "Clock", who: str) -> None:
+        self.interpreters.allocate(interpreter, self.model, self.content)
+        clock.lap("allocate_us")
+        if not self.arrays:
+            self.arrays = inputs.make(self.spec.inputs, inputs.from_details(interpreter.get_input_details()))
+            clock.lap("")  # making inputs is not part of anybody's start
+        stage(f"first inference of {who}")
+        self.interpreters.set_inputs(interpreter, self.arrays)
+        self.interpreters.invoke(interpreter, f"{self.model} on {who}")
+        clock.lap("first_invoke_us")
+        clock.laps["total_us"] = sum(clock.laps.values())
+
+    def keep(self, group: str, interpreter) -> None:
+        run_folder.write_arrays(self.folder / group, self.interpreters.outputs_of(interpreter))
+        self.tensors[group] = inputs.tensor_json(interpreter.get_output_details())
+        run_folder.write_json(self.folder / "tensors.json", self.tensors)
+
+    def keep_report(self, delegate, name: str = "verdicts.json") -> Dict[str, Any]:
+        report = self.interpreters.report_of(delegate)
+        run_folder.write_json(self.folder / name, report)
+        return report
+
+    def keep_timings(self) -> None:
+        run_folder.write_json(self.folder / "timings.json", self.timings)
+
+
+class Clock:
+    """Laps in whole microseconds."""
+
+    def __init__(self) -> None:
+        self.laps: Dict[str, int] = {}
+        self._last = time.perf_counter_ns()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter_ns()
+        if name:
+            self.laps[name] = (now - self._last) // 1000
+        self._last = now
+
+
+def cold(worker: Worker, baseline_bytes: int) -> None:
+    """First start with an empty driver cache, to the end of the first inference: cold.json."""
+    _, _, laps = worker.start_quadra()
+    run_folder.write_json(worker.folder / "cold.json", {**laps, **memory(baseline_bytes)})
+
+
+def verdicts(worker: Worker, baseline_bytes: int) -> None:
+    """Who would run what, by the null backend: verdicts.json."""
+    stage("ask the delegate for its verdicts")
+    delegate = worker.interpreters.load_quadra(worker.library, worker.options())
+    worker.interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
+    worker.keep_report(delegate)
+
+
+def full(worker: Worker, baseline_bytes: int) -> None:
+    """Everything but the cold start."""
+    delegate, quadra, laps = worker.start_quadra(dump_dir=str(worker.folder))
+    worker.timings["init_us"]["quadra_warm"] = laps
+    worker.timings["memory"] = memory(baseline_bytes)
+    worker.keep_timings()
+    worker.keep("outputs", quadra)
+    worker.tensors["inputs"] = inputs.tensor_json(quadra.get_input_details())
+    run_folder.write_arrays(worker.folder / "inputs", worker.arrays)
+    report = worker.keep_report(delegate)
+    reference(worker, report)
+    xnnpack = peer(worker)
+    pairs(worker, quadra, xnnpack)
+    if worker.spec.profile:
+        profile(worker)
+    stage("gather facts of this machine")
+    from host_tools import environment
+
+    run_folder.write_json(worker.folder / "environment.json", environment.facts(worker.library, worker.spec))
+
+
+def reference(worker: Worker, report: Dict[str, Any]) -> None:
+    """Outputs of the CPU interpreter: what Quadra's are compared with.
+
+    The interpreter's plain kernels are the reference. Where a quantised model runs partly on the CPU, XNNPACK
+    runs that part beside Quadra, and its integer kernels round in their own way: there it is the reference too.
+    """
+    stage("run the CPU reference")
+    shared = any(node["on"] == "cpu" for node in report["nodes"])
+    integer = any(t["dtype"] != "float32" for t in worker.tensors["inputs"] + worker.tensors["outputs"])
+    name, kernels = ("xnnpack", worker.interpreters.XNNPACK) if shared and integer else ("builtin", worker.interpreters.BUILTIN)
+    value: Dict[str, Any] = {"kernels": name, "rewrites": worker.rewrites}
+    try:
+        interpreter = worker.interpreters.make(worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels)
+        worker.interpreters.allocate(interpreter, worker.model, worker.cpu_content)
+        worker.interpreters.set_inputs(interpreter, worker.arrays)
+        worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
+        worker.keep("cpu_outputs", interpreter)
+    except QuadraError as error:
+        value["error"] = str(error)
+    run_folder.write_json(worker.folder / "reference.json", value)
+
+
+def peer(worker: Worker) -> Optional[Any]:
+    """XNNPACK, started and ready for timing; None where it was not asked for or cannot run the model."""
+    if "xnnpack" not in worker.spec.peers:
+        return None
+    try:
+        interpreter, laps = worker.start_xnnpack()
+    except QuadraError as error:
+        worker.timings["xnnpack_error"] = str(error)
+        worker.keep_timings()
+        return None
+    worker.timings["init_us"]["xnnpack"] = laps
+    worker.keep("xnnpack_outputs", interpreter)
+    return interpreter
+
+
+def pairs(worker: Worker, quadra, xnnpack: Optional[Any]) -> None:
+    """Alternated runs, the one that goes first changing too: what slows the machine slows both."""
+    stage("measure")
+    runners = [("quadra", quadra)] + ([("xnnpack", xnnpack)] if xnnpack else [])
+    for _ in range(_WARM_UP_RUNS):
+        for _, interpreter in runners:
+            interpreter.invoke()
+    samples: Dict[str, List[int]] = {name: [] for name, _ in runners}
+    end = time.monotonic() + _PAIRS_BUDGET_S
+    for run in range(worker.spec.repetitions):
+        for name, interpreter in runners if run % 2 == 0 else reversed(runners):
+            started = time.perf_counter_ns()
+            interpreter.invoke()
+            samples[name].append((time.perf_counter_ns() - started) // 1000)
+        if time.monotonic() > end and run >= 2:
+            break
+    worker.timings["samples_us"] = samples
+    worker.keep_timings()
+
+
+def profile(worker: Worker) -> None:
+    """Time per dispatch, from a delegate of its own, because asking a driver for times costs time: profile.json."""
+    stage("profile each dispatch")
+    delegate, interpreter, _ = worker.start_quadra(profile="1")
+    walls = []
+    for _ in range(_PROFILED_RUNS):
+        started = time.perf_counter_ns()
+        worker.interpreters.invoke(interpreter, f"{worker.model} with profile=1")
+        walls.append((time.perf_counter_ns() - started) // 1000)
+    report = worker.interpreters.report_of(delegate)
+    value = {"schema_version": 1, "invoke_us": walls, "partitions": report["partitions"], "invokes": report.get("profile", [])}
+    run_folder.write_json(worker.folder / "profile.json", value)
+
+
+def memory(baseline_bytes: int) -> Dict[str, int]:
+    return {"peak_rss_bytes": peak_rss_bytes(), "baseline_rss_bytes": baseline_bytes}
+
+
+def peak_rss_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def stage(text: str) -> None:
+    print(f"stage: {text}", flush=True)
+
+
+MODES = {"cold": cold, "run": full, "verdicts": verdicts}
+
+
+def main(argv: List[str]) -> int:
+    folder, library, mode = Path(argv[0]), Path(argv[1]), argv[2]
+    stage("start")
+    try:
+        worker = Worker(folder, library)
+        MODES[mode](worker, peak_rss_bytes())
+    except QuadraError as error:
+        value = {"kind": type(error).__name__, "exit_code": error.exit_code, "parts": list(error.args)}
+        (folder / "error.json").write_text(json.dumps(value), encoding="utf-8")
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
