@@ -68,3 +68,9 @@ class BuildFailed(QuadraError):
     """The native code did not build."""
 
     exit_code = 76
+
+
+class RunFailed(QuadraError):
+    """A run of a model did not come to its end."""
+
+    exit_code = 77

@@ -28,8 +28,8 @@ def run(spec: specs.RunSpec, library: Path, show: Show = lambda text: None) -> R
     try:
         if spec.inputs.kind == "picture":
             inputs.for_report(Path(spec.inputs.picture)).save(folder / "picture.png")
-        cache = folder / "driver_cache" if spec.cold else driver_cache(config)
-        settings.make_folder(cache, "QUADRA_CACHE_DIR")
+        cache = folder / "driver_cache" if spec.cold else config.driver_cache_dir
+        settings.make_folder(cache, "QUADRA_DRIVER_CACHE_DIR")
         if spec.cold:
             child.work("cold", cache)
         child.work("run", cache)
@@ -51,11 +51,6 @@ def verdicts(spec: specs.RunSpec, library: Path, folder: Path, show: Show = lamb
     run_folder.write_json(folder / "spec.json", spec.to_json())
     _Child(folder, library, spec, show).work("verdicts", folder)
     return json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
-
-
-def driver_cache(config: settings.Settings) -> Path:
-    """Where the drivers of this machine keep what they compiled, between runs."""
-    return config.downloads_dir.parent / "driver"
 
 
 def thread_environment(threads: int) -> Dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from host_tools import inputs, reference_model, run_folder, spec as specs
+from host_tools import inputs, model_facts, reference_model, run_folder, spec as specs
 from host_tools.errors import QuadraError
 
 _PAIRS_BUDGET_S = 20.0  # slow models stop early; timings.json says how many runs there were
@@ -116,6 +116,7 @@ def verdicts(worker: Worker, baseline_bytes: int) -> None:
 
 def full(worker: Worker, baseline_bytes: int) -> None:
     """Everything but the cold start."""
+    run_folder.write_json(worker.folder / "model.json", model_facts.read(worker.content, worker.model))
     delegate, quadra, laps = worker.start_quadra(dump_dir=str(worker.folder))
     worker.timings["init_us"]["quadra_warm"] = laps
     worker.timings["memory"] = memory(baseline_bytes)

@@ -1,0 +1,67 @@
+"""Reads what a model is made of: ops, shapes, arithmetic work. For model.json of a run folder."""
+
+from functools import lru_cache
+from typing import Any, Dict, List
+
+import numpy as np
+import tflite
+
+from host_tools.errors import Misuse
+
+
+def read(content: bytes, model: str) -> Dict[str, Any]:
+    """Nodes of the main graph in order: op, name and shape of the first output, flops (0: not counted)."""
+    try:
+        root = tflite.Model.GetRootAs(content, 0)
+        graph = root.Subgraphs(0)
+        nodes = [_node(root, graph, graph.Operators(i), i) for i in range(graph.OperatorsLength())]
+        tensors = graph.TensorsLength()
+    except Exception as error:  # flatbuffers raises whatever a bad offset leads to
+        raise Misuse(f"read the model {model}", f"it is damaged ({type(error).__name__})", "fetch it again") from error
+    return {"schema_version": 1, "name": model, "bytes": len(content), "tensors": tensors, "nodes": nodes}
+
+
+def _node(root, graph, operator, index: int) -> Dict[str, Any]:
+    code = root.OperatorCodes(operator.OpcodeIndex())
+    op = _op_name(code)
+    shapes = [_shape(graph, i) for i in operator.InputsAsNumpy()] if operator.InputsLength() else []
+    first = graph.Tensors(operator.Outputs(0)) if operator.OutputsLength() else None
+    shape = _shape(graph, operator.Outputs(0)) if first is not None else []
+    name = (first.Name() or b"").decode("utf-8", "replace") if first is not None else ""
+    return {"index": index, "op": op, "name": name, "shape": shape, "flops": flops(op, shapes, shape)}
+
+
+def _op_name(code) -> str:
+    if code.CustomCode():
+        return code.CustomCode().decode("utf-8", "replace")
+    number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    return _builtin_names().get(number, f"BUILTIN_{number}")
+
+
+@lru_cache(maxsize=None)
+def _builtin_names() -> Dict[int, str]:
+    return {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
+
+
+def _shape(graph, index: int) -> List[int]:
+    if index < 0:
+        return []
+    shape = graph.Tensors(int(index)).ShapeAsNumpy()
+    return [int(n) for n in shape] if isinstance(shape, np.ndarray) else []
+
+
+def flops(op: str, inputs: List[List[int]], output: List[int]) -> int:
+    """Two per multiply-add of the ops that do most of the work; others count 0."""
+    size = int(np.prod(output)) if output else 0
+    weights = inputs[1] if len(inputs) > 1 else []
+    if op == "CONV_2D" and len(weights) == 4:
+        return 2 * size * int(np.prod(weights[1:]))
+    if op == "DEPTHWISE_CONV_2D" and len(weights) == 4:
+        return 2 * size * weights[1] * weights[2]
+    if op == "FULLY_CONNECTED" and len(weights) == 2:
+        return 2 * size * weights[1]
+    if op == "Convolution2DTransposeBias" and len(weights) == 4:
+        return 2 * int(np.prod(inputs[0])) * int(np.prod(weights[:3]))
+    if op == "TRANSPOSE_CONV" and len(inputs) > 2 and len(weights) == 4:
+        return 2 * int(np.prod(inputs[2])) * int(np.prod(weights[:3]))
+    return 0

@@ -1,0 +1,179 @@
+"""Where the time of a run went: per dispatch, per kind of kernel, and what the interpreter adds.
+
+Times are medians over the profiled runs (profile.json), which a delegate of its own made with profile=1:
+asking the driver for times costs a little, so they are not the times of timings.json.
+"""
+
+import statistics
+from dataclasses import dataclass
+from typing import Any, Dict, List, Tuple
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools import run_folder
+from host_tools.errors import Misuse
+from host_tools.run_folder import RunFolder
+
+TRACE = "trace.json"
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One launch of a kernel."""
+
+    partition: int
+    name: str
+    kernel: str
+    nodes: Tuple[int, ...]
+    ops: str  # "CONV_2D + RELU"
+    global_size: Tuple[int, ...]
+    local_size: Tuple[int, ...]
+    time_us: float
+    flops: int
+
+    @property
+    def gflops_per_s(self) -> float:
+        return self.flops / self.time_us / 1e3 if self.time_us > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    dispatches: Tuple[Dispatch, ...]  # in the order of execution
+    invoke_us: float  # median wall time of the profiled inferences
+    runs: int
+
+    @property
+    def dispatch_us(self) -> float:
+        return sum(d.time_us for d in self.dispatches)
+
+    @property
+    def overhead_us(self) -> float:
+        """Wall time outside of dispatches: the interpreter, nodes on the CPU, launches, copies in and out."""
+        return max(0.0, self.invoke_us - self.dispatch_us)
+
+    def by_kernel(self) -> List[Tuple[str, float, int]]:
+        """(kernel, time_us, dispatches), slowest first."""
+        totals: Dict[str, List[float]] = {}
+        for dispatch in self.dispatches:
+            totals.setdefault(dispatch.kernel, []).append(dispatch.time_us)
+        return sorted(((k, sum(v), len(v)) for k, v in totals.items()), key=lambda row: -row[1])
+
+
+def read(folder: RunFolder) -> Profile:
+    """The profile of a run; Misuse where the run has none."""
+    if not folder.has("profile.json"):
+        raise Misuse(
+            f"read the profile of {folder.path.name}",
+            "the run was made without --profile",
+            "run it again: `./inv run MODEL --profile`",
+        )
+    value = folder.json("profile.json")
+    facts = {n["index"]: n for n in folder.optional_json("model.json", {}).get("nodes", [])}
+    dispatches: List[Dispatch] = []
+    for partition in value["partitions"]:
+        samples = [i["dispatch_us"] for i in value["invokes"] if i["partition"] == partition["id"]]
+        for index, row in enumerate(partition["dispatches"]):
+            times = [s[index] for s in samples if index < len(s)]
+            dispatches.append(_dispatch(partition["id"], row, statistics.median(times) if times else 0.0, facts))
+    walls = value["invoke_us"]
+    return Profile(tuple(dispatches), statistics.median(walls) if walls else 0.0, len(walls))
+
+
+def _dispatch(partition: int, row: Dict[str, Any], time_us: float, facts: Dict[int, Dict[str, Any]]) -> Dispatch:
+    nodes = tuple(row["nodes"])
+    ops = [facts[n]["op"] for n in nodes if n in facts]
+    return Dispatch(
+        partition=partition,
+        name=row["name"],
+        kernel=row["kernel"],
+        nodes=nodes,
+        ops=" + ".join(op for op in ops if op not in ("DEQUANTIZE", "DENSIFY")),
+        global_size=tuple(row["global"]),
+        local_size=tuple(row["local"]),
+        time_us=float(time_us),
+        flops=sum(facts[n]["flops"] for n in nodes if n in facts),
+    )
+
+
+def write_trace(folder: RunFolder, profile: Profile) -> str:
+    """Writes trace.json, which ui.perfetto.dev and chrome://tracing open; returns its path.
+
+    One inference: dispatches one after the other by their median times, under the partition and the inference.
+    """
+    events: List[Dict[str, Any]] = [
+        {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"Quadra: {folder.spec().model.name}"}},
+        {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "inference"}},
+        {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "dispatches"}},
+    ]
+    events.append(_slice(1, "inference", 0.0, profile.invoke_us, {"dispatches_us": profile.dispatch_us}))
+    now = 0.0
+    for d in profile.dispatches:
+        details = {
+            "kernel": d.kernel,
+            "ops": d.ops,
+            "nodes": list(d.nodes),
+            "global": list(d.global_size),
+            "local": list(d.local_size),
+            "gflops_per_s": round(d.gflops_per_s, 2),
+            "partition": d.partition,
+        }
+        events.append(_slice(2, d.name, now, d.time_us, details))
+        now += d.time_us
+    run_folder.write_json(folder.path / TRACE, {"traceEvents": events, "displayTimeUnit": "ms"})
+    return str(folder.path / TRACE)
+
+
+def _slice(thread: int, name: str, start_us: float, length_us: float, details: Dict[str, Any]) -> Dict[str, Any]:
+    return {"ph": "X", "pid": 1, "tid": thread, "name": name, "cat": "gpu", "ts": start_us, "dur": length_us, "args": details}
+
+
+def show(profile: Profile, console: Console, top: int) -> None:
+    """The slowest dispatches, the totals per kernel, and what lies outside."""
+    total = profile.dispatch_us or 1.0
+    slowest = sorted(profile.dispatches, key=lambda d: -d.time_us)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column, side in (
+        ("dispatch", "left"), ("us", "right"), ("share", "right"), ("GFLOP/s", "right"), ("global", "right"),
+        ("local", "right"), ("ops", "left"), ("nodes", "left"),
+    ):  # fmt: skip
+        table.add_column(column, justify=side, overflow="fold")
+    for d in slowest[:top]:
+        table.add_row(
+            escape(d.name),
+            f"{d.time_us:.0f}",
+            f"{100 * d.time_us / total:.1f} %",
+            f"{d.gflops_per_s:.1f}" if d.flops else "–",
+            "×".join(map(str, d.global_size)),
+            "×".join(map(str, d.local_size)),
+            escape(d.ops),
+            _numbers(d.nodes),
+        )
+    console.print(table)
+    if len(slowest) > top:
+        console.print(f"[dim]and {len(slowest) - top} more; --top shows them[/]")
+    console.print()
+    kinds = Table(box=None, pad_edge=False, header_style="dim")
+    for column, side in (("kernel", "left"), ("dispatches", "right"), ("us", "right"), ("share", "right")):
+        kinds.add_column(column, justify=side)
+    for kernel, time_us, count in profile.by_kernel():
+        kinds.add_row(escape(kernel), str(count), f"{time_us:.0f}", f"{100 * time_us / total:.1f} %")
+    console.print(kinds)
+    console.print(
+        f"\n{profile.invoke_us:.0f} us per inference (median of {profile.runs}, profiled): "
+        f"{profile.dispatch_us:.0f} us in {len(profile.dispatches)} dispatches, "
+        f"{profile.overhead_us:.0f} us outside (interpreter, nodes on the CPU, launches, copies)"
+    )
+
+
+def _numbers(nodes: Tuple[int, ...]) -> str:
+    """3-5,9"""
+    parts: List[str] = []
+    run: List[int] = []
+    for node in [*sorted(nodes), None]:
+        if run and node != run[-1] + 1:
+            parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+            run = []
+        run = [*run, node] if node is not None else run
+    return ",".join(parts)

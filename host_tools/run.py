@@ -1,0 +1,103 @@
+"""From the words of the command line to a finished run, and a short account of it for the terminal."""
+
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+from rich.console import Console
+from rich.markup import escape
+
+from host_tools import compare, inputs, models, report, settings, spec as specs, verdicts, views
+from host_tools.errors import JudgementFailed, Misuse
+from host_tools.place import host
+from host_tools.progress import progress
+from host_tools.run_folder import RunFolder
+from host_tools.times import summary as times_summary
+
+TARGETS = settings.ROOT / "host_tools" / "targets"
+
+
+def make_spec(model: str, *, image: str = "", value_range: str = "", seed: int = 1, target: str = "", **fields: Any) -> specs.RunSpec:
+    """A checked RunSpec. `fields` are those of RunSpec, with `backend` and `precision` beside them."""
+    found = models.find(model)
+    view = views.of_model(found.name)
+    wanted = inputs.parse_range(value_range) if value_range else view.value_range
+    if image:
+        picture = Path(image).expanduser().resolve()
+        inputs.open_picture(picture)
+        source = specs.InputSpec("picture", seed, wanted, str(picture), specs.sha256_of(picture))
+    else:
+        source = specs.InputSpec("random", seed, wanted)
+    options: Dict[str, str] = {"backend": fields.pop("backend", "opencl"), "precision": fields.pop("precision", "f32")}
+    if target:
+        options["target"] = str(target_file(target))
+    reference = specs.ModelRef(found.name, str(found.path), found.sha256)
+    return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, options, **fields))
+
+
+def target_file(target: str) -> Path:
+    """The file of a target: a path, or a name of host_tools/targets."""
+    path = Path(target).expanduser()
+    for candidate in (path, TARGETS / f"{target}.json"):
+        if candidate.is_file():
+            return candidate.resolve()
+    names = ", ".join(sorted(p.stem for p in TARGETS.glob("*.json"))) or "none"
+    raise Misuse(f"find the target {target!r}", "there is no such file", f"give a JSON file, or one of: {names}")
+
+
+def run_and_judge(spec: specs.RunSpec, library: Path) -> RunFolder:
+    """Runs, compares where there is a reference, writes the report. Judging wrong outputs is up to the caller."""
+    with progress(f"run {spec.model.name} on {spec.options['backend']}") as show:
+        folder = host.run(spec, library, show)
+        if folder.has("cpu_outputs"):
+            show("compare")
+            compare.compare(folder)
+        show("write the report")
+        report.write(folder)
+    return folder
+
+
+def account(folder: RunFolder, console: Console) -> None:
+    """What ran where, how right, how fast, and where to look on."""
+    spec, report_value = folder.spec(), folder.json("verdicts.json")
+    summary = verdicts.read(report_value)
+    console.print(f"[bold]{escape(spec.model.name)}[/], {escape(inputs.describe(spec.inputs))}")
+    console.print(f"  {escape(summary.sentence())}  [dim]({_words(report_value)})[/]")
+    verdicts.show_cpu_reasons(summary, console)
+    for note in report_value.get("backend_notes", []):
+        console.print(f"  note: {escape(note)}")
+    console.print()
+    if folder.has("cpu_outputs"):
+        compare.show(compare.compare(folder), console)
+    else:
+        console.print(f"[yellow]no CPU result to compare with[/]: {escape(folder.json('reference.json').get('error', ''))}")
+    console.print()
+    times_summary(folder.json("timings.json"), console)
+    console.print(f"\nrun folder  {escape(str(folder.path))}")
+    console.print(f"report      {escape(str(folder.path / report.FILE))}")
+
+
+def judge(folder: RunFolder) -> None:
+    """JudgementFailed when an output of the run is wrong."""
+    if not folder.has("cpu_outputs"):
+        return
+    found = compare.problems(compare.compare(folder))
+    if found:
+        raise JudgementFailed(
+            f"compare {folder.spec().model.name} with the CPU interpreter",
+            "; ".join(found),
+            f"`./inv profile`, `./inv plan` and the kernels in {folder.path} show what ran",
+        )
+
+
+def console(stderr: bool = False, width: Optional[int] = None) -> Console:
+    """Where tables go. Off a terminal lines are not cut at 80 columns."""
+    found = Console(stderr=stderr, highlight=False)
+    if width or not found.is_terminal:
+        return Console(stderr=stderr, highlight=False, width=width or 160)
+    return found
+
+
+def _words(report_value: Dict[str, Any]) -> str:
+    device = report_value.get("device", {}).get("name", "")
+    words = [report_value.get("backend"), report_value.get("precision"), f"target {report_value.get('target')}", device]
+    return escape(", ".join(word for word in words if word))

@@ -1,0 +1,77 @@
+"""What the samples of timings.json mean: medians, minima, and ratios to XNNPACK."""
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, Mapping, Optional
+
+from rich.console import Console
+from rich.table import Table
+
+NAMES = {"quadra": "Quadra", "xnnpack": "XNNPACK"}
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Steady inference times of one runner, in us."""
+
+    median: float
+    minimum: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Quadra over XNNPACK: below 1 Quadra is faster."""
+
+    median: float
+    minimum: float
+
+
+def steady(timings: Mapping[str, Any]) -> Dict[str, Steady]:
+    """Per runner; those without samples are left out."""
+    found = timings.get("samples_us", {})
+    return {who: Steady(statistics.median(s), min(s), len(s)) for who, s in found.items() if s}
+
+
+def ratio(timings: Mapping[str, Any]) -> Optional[Ratio]:
+    """None where one of the two did not run."""
+    found = steady(timings)
+    if not {"quadra", "xnnpack"} <= found.keys():
+        return None
+    ours, theirs = found["quadra"], found["xnnpack"]
+    return Ratio(ours.median / max(theirs.median, 1), ours.minimum / max(theirs.minimum, 1))
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """NaN for no values."""
+    logs = [math.log(v) for v in values if v > 0]
+    return math.exp(sum(logs) / len(logs)) if logs else math.nan
+
+
+def summary(timings: Mapping[str, Any], console: Console) -> None:
+    """Init, first and steady times beside XNNPACK's."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(f"ms, {timings['threads']} thread{'s' if timings['threads'] > 1 else ''}")
+    for column in ("init", "first run", "together", "steady median", "min", "runs"):
+        table.add_column(column, justify="right")
+    found = steady(timings)
+    rows = (("quadra_cold", "Quadra, cold", None), ("quadra_warm", "Quadra", "quadra"), ("xnnpack", "XNNPACK", "xnnpack"))
+    for key, label, who in rows:
+        init = timings["init_us"].get(key)
+        if not init:
+            continue
+        first, total = init["first_invoke_us"], init["total_us"]
+        measured = found.get(who) if who else None
+        steady_cells = [ms(measured.median), ms(measured.minimum), str(measured.runs)] if measured else ["", "", ""]
+        table.add_row(label, ms(total - first), ms(first), ms(total), *steady_cells)
+    console.print(table)
+    relation = ratio(timings)
+    if relation:
+        console.print(f"Quadra over XNNPACK: median {relation.median:.2f}, min {relation.minimum:.2f}")
+
+
+def ms(us: float) -> str:
+    """12.3 for 12300: three digits that count."""
+    value = us / 1000
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

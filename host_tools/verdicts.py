@@ -1,0 +1,88 @@
+"""Who runs what: reads the delegate's report and says it in few words."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Tuple
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+_WEIGHTS = ("DEQUANTIZE", "DENSIFY")  # of constants: they cost nothing at run time
+
+
+@dataclass(frozen=True)
+class OpRow:
+    """All nodes of one op that share a verdict."""
+
+    op: str
+    count: int
+    on: str  # "gpu" or "cpu"
+    reason: str  # always set on the CPU
+    nodes: Tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The verdicts of one model."""
+
+    backend: str
+    target: str
+    precision: str
+    gpu: int
+    cpu: int
+    partitions: int
+    rows: Tuple[OpRow, ...]  # CPU first, then by count
+
+    @property
+    def whole(self) -> bool:
+        return self.cpu == 0 and self.partitions == 1
+
+    def sentence(self) -> str:
+        total = self.gpu + self.cpu
+        if not self.gpu:
+            return f"all {total} nodes stay on the CPU"
+        parts = "one partition" if self.partitions == 1 else f"{self.partitions} partitions"
+        if not self.cpu:
+            return f"all {total} nodes on the GPU, in {parts}"
+        return f"{self.gpu} of {total} nodes on the GPU, in {parts}; {self.cpu} on the CPU"
+
+
+def read(report: Mapping[str, Any]) -> Verdicts:
+    """Verdicts from a report (verdicts.json)."""
+    groups: Dict[Tuple[str, str, str], List[int]] = {}
+    for node in report["nodes"]:
+        groups.setdefault((node["op"], node["on"], node.get("reason", "")), []).append(node["index"])
+    rows = [OpRow(op, len(nodes), on, reason, tuple(nodes)) for (op, on, reason), nodes in groups.items()]
+    rows.sort(key=lambda row: (row.on != "cpu", -row.count, row.op, row.reason))
+    count = Counter(node["on"] for node in report["nodes"])
+    return Verdicts(
+        backend=report.get("backend", ""),
+        target=report.get("target", ""),
+        precision=report.get("precision", ""),
+        gpu=count["gpu"],
+        cpu=count["cpu"],
+        partitions=len(report.get("partitions", [])),
+        rows=tuple(rows),
+    )
+
+
+def show(verdicts: Verdicts, console: Console) -> None:
+    """A row per op and verdict; what stays on the CPU comes first, with its reason."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("op")
+    table.add_column("nodes", justify="right")
+    table.add_column("runs on")
+    table.add_column("reason", overflow="fold")
+    for row in verdicts.rows:
+        place = "[green]GPU[/]" if row.on == "gpu" else "[yellow]CPU[/]"
+        note = escape(row.reason) or ("[dim]of constants: done once, when the model is loaded[/]" if row.op in _WEIGHTS else "")
+        table.add_row(escape(row.op), str(row.count), place, note)
+    console.print(table)
+
+
+def show_cpu_reasons(verdicts: Verdicts, console: Console) -> None:
+    """Only what stays on the CPU."""
+    for row in verdicts.rows:
+        if row.on == "cpu":
+            console.print(f"  [yellow]CPU[/] {row.count} x {escape(row.op)}: {escape(row.reason)}")
