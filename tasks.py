@@ -80,3 +80,124 @@ def lock(c):
     from host_tools import upkeep
 
     upkeep.lock()
+
+
+_RUN_HELP = {
+    "model": "A name of `inv models`, or a path to a .tflite file.",
+    "backend": "Where kernels run: auto, opencl, gles.",
+    "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
+    "target": "Make kernels for this device: a JSON file, or a name of host_tools/targets (default: ask the driver).",
+    "image": "A picture for the model's input (default: random values).",
+    "range": "What a picture's 0..255, or random values, become: LOW,HIGH (default: what the model was made for).",
+    "seed": "Of random values.",
+    "runs": "Timed inferences of each runner.",
+    "threads": "For XNNPACK and for OpenCL on the CPU.",
+    "profile": "Also measure every dispatch.",
+    "cold": "Also time a start with an empty driver cache.",
+    "timeout": "Seconds that one process may take.",
+    "library": "A libquadra.so that was built before (default: build it).",
+}
+
+
+@task(help=_RUN_HELP)
+def run(
+    c, model, backend="opencl", precision="f32", target="", image="", range="", seed=1, runs=20, threads=1,
+    profile=False, cold=False, timeout=300, library="",
+):  # fmt: skip
+    """Run a model with the delegate in the stock interpreter, and judge it against the CPU.
+
+    Prints what ran where, the error of each output and times beside XNNPACK's, and leaves a run folder with
+    a report. Exit status 1: an output is wrong.
+    """
+    from host_tools import run
+
+    words = {"backend": backend, "precision": precision, "target": target, "image": image, "value_range": range}
+    counts = {"seed": seed, "repetitions": runs, "threads": threads, "deadline_s": float(timeout)}
+    spec = run.make_spec(model, **words, **counts, profile=profile, cold=cold)
+    folder = run.run_and_judge(spec, _library(library))
+    run.account(folder, run.console())
+    run.judge(folder)
+
+
+@task(
+    help={
+        **{key: _RUN_HELP[key] for key in ("model", "target", "precision", "library")},
+        "json": "Print JSON instead of a table.",
+    }
+)
+def coverage(c, model, target="", precision="f32", json=False, library=""):
+    """Show which nodes of a model would run on the GPU, and why the others would not. Nothing is run."""
+    from json import dumps
+
+    from host_tools import coverage, run
+
+    report, found = coverage.ask(model, _library(library), target, precision)
+    if json:
+        print(dumps(coverage.to_json(model, report, found), indent=1))
+    else:
+        coverage.show(model, found, run.console())
+
+
+_ONE_RUN = {"run": "`latest` (default), the id of a run or its beginning, or the path of a run folder."}
+
+
+@task(help=_ONE_RUN)
+def compare(c, run="latest"):
+    """Judge the outputs of a run against the CPU's: largest error, where, NaN and infinity. Status 1: wrong."""
+    from host_tools import compare, run as runs
+
+    folder = _find_run(run)
+    compare.show(compare.compare(folder), runs.console())
+    runs.judge(folder)
+
+
+@task(help={**_ONE_RUN, "top": "Show so many dispatches."})
+def profile(c, run="latest", top=20):
+    """Show where the time of a run went, per dispatch and kernel; writes trace.json for ui.perfetto.dev.
+
+    The run must have been made with --profile.
+    """
+    from host_tools import profile, run as runs
+
+    folder = _find_run(run)
+    found = profile.read(folder)
+    profile.show(found, runs.console(), top)
+    print(f"trace  {profile.write_trace(folder, found)}  (open it in ui.perfetto.dev)")
+
+
+@task(help=_ONE_RUN)
+def report(c, run="latest"):
+    """Write the HTML report of a run anew; print its path."""
+    from host_tools import report
+
+    print(report.write(_find_run(run)))
+
+
+@task(help={**_ONE_RUN, "top": "Show so many dispatches and tensors (0: all)."})
+def plan(c, run="latest", top=0):
+    """List what a run's plan holds: dispatches with their arguments, buffers, and tensors with their lifetimes."""
+    from host_tools import plan_view, run as runs
+
+    for path in plan_view.of_run(_find_run(run)):
+        print(f"{path}")
+        plan_view.show(plan_view.read(path), runs.console(), top)
+
+
+def _library(given):
+    from pathlib import Path
+
+    from host_tools import bazel
+    from host_tools.errors import Misuse
+
+    if not given:
+        return bazel.library()
+    path = Path(given).expanduser().resolve()
+    if not path.is_file():
+        raise Misuse(f"load {given}", "there is no such file", "leave --library away to build one")
+    return path
+
+
+def _find_run(name):
+    from host_tools import run_folder, settings
+
+    return run_folder.find(name, settings.read().runs_dir)
