@@ -3,12 +3,15 @@
 import sys
 import traceback
 from contextlib import contextmanager
-from typing import Iterator, List, Optional
+from typing import Collection, Iterator, List, Optional
 
 from invoke import Exit, ParseError, Program
 
 from host_tools import settings
 from host_tools.errors import Misuse, QuadraError
+
+# Tasks that may be followed by words, and the option that these words mean.
+_WORD_OF = {"bench": "models", "compare": "run", "plan": "run", "profile": "run", "report": "run"}
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -39,6 +42,7 @@ class _Program(Program):
             super().parse_core(argv)
 
     def parse_tasks(self) -> None:
+        self.core.unparsed = name_words(self.core.unparsed, self.collection.task_names)
         with _misuse():
             super().parse_tasks()
 
@@ -47,11 +51,28 @@ class _Program(Program):
             super().parse_cleanup()
 
 
+def name_words(words: List[str], tasks: Collection[str]) -> List[str]:
+    """Lets words follow a task whose word has a default: `compare 2026` becomes `compare --run=2026`.
+
+    (invoke takes words without a flag only for what has no default.)
+    """
+    named, flag = [], ""
+    for word in words:
+        if word in tasks:
+            flag = _WORD_OF.get(word, "")
+        elif flag and not word.startswith("-"):
+            word = f"--{flag}={word}"
+        else:
+            flag = ""
+        named.append(word)
+    return named
+
+
 @contextmanager
 def _misuse() -> Iterator[None]:
     try:
         yield
-    except ParseError as error:
+    except (ParseError, ValueError) as error:
         raise Misuse("read the command line", str(error), "`./inv` lists the tasks, `./inv --help TASK` its options")
 
 

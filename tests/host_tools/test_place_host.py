@@ -1,0 +1,104 @@
+"""A run on this machine: complete, refused, crashed, hung. The delegate is a fake that takes no node."""
+
+import json
+
+import numpy as np
+import pytest
+
+from host_tools import coverage, run, run_folder, settings, shell
+from host_tools.errors import CommandTimedOut, Misuse, RunFailed
+from host_tools.place import host
+from tests.model_builder import Model
+
+SOURCE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory):
+    library = tmp_path_factory.mktemp("fake") / "libfake.so"
+    shell.run(["cc", "-shared", "-fPIC", "-o", library, SOURCE], timeout_s=60)
+    return library
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("QUADRA_DRIVER_CACHE_DIR", str(tmp_path / "driver"))
+    m = Model()
+    x = m.input((1, 8, 8, 3))
+    m.output(m.add(x, np.ones((1, 8, 8, 3), np.float32)))
+    path = tmp_path / "sum.tflite"
+    path.write_bytes(m.bytes())
+    return str(path)
+
+
+def latest():
+    return run_folder.find("latest", settings.read().runs_dir)
+
+
+def test_a_run_leaves_a_complete_folder(model, fake):
+    stages = []
+    folder = host.run(run.make_spec(model, cold=True, repetitions=4), fake, stages.append)
+    assert folder.is_complete() and folder.path == latest().path
+    np.testing.assert_allclose(folder.arrays("outputs")[0], folder.arrays("inputs")[0] + 1, rtol=1e-6)
+    timings = folder.json("timings.json")
+    assert {"quadra_cold", "quadra_warm", "xnnpack"} == set(timings["init_us"])
+    assert [len(timings["samples_us"][who]) for who in ("quadra", "xnnpack")] == [4, 4]
+    assert {"spec.json", "verdicts.json", "environment.json", "model.json", "log.txt"} <= {p.name for p in folder.path.iterdir()}
+    assert "measure" in stages
+    assert not (folder.path / "driver_cache").exists()
+
+
+def test_a_crash_is_reported_with_what_was_being_done(model, fake, monkeypatch):
+    monkeypatch.setenv("FAKE_DELEGATE", "crash")
+    with pytest.raises(RunFailed, match="signal 6 at the stage 'give the model's nodes to the delegate'") as caught:
+        host.run(run.make_spec(model), fake)
+    folder = latest()
+    assert folder.status()["state"] == "crashed" and str(folder.path) in str(caught.value)
+
+
+def test_a_hang_ends_at_the_deadline(model, fake, monkeypatch):
+    monkeypatch.setenv("FAKE_DELEGATE", "hang")
+    with pytest.raises(CommandTimedOut, match="within 3 s; it was at the stage 'give the model's nodes"):
+        host.run(run.make_spec(model, deadline_s=3.0), fake)
+    assert latest().status()["state"] == "timed_out"
+
+
+def test_a_refused_option_is_misuse_with_the_delegates_words(model, fake):
+    with pytest.raises(Misuse, match="backend: gles is not in this fake"):
+        host.run(run.make_spec(model, backend="gles"), fake)
+    assert latest().status()["state"] == "failed"
+
+
+def test_a_library_that_is_no_delegate_is_a_sentence(model, tmp_path):
+    (tmp_path / "bad.so").write_bytes(b"\x7fELF rubbish")
+    with pytest.raises(RunFailed, match="load .*bad.so"):
+        host.run(run.make_spec(model), tmp_path / "bad.so")
+
+
+def test_a_model_that_was_cut_off_is_a_sentence(model, fake, tmp_path):
+    content = (tmp_path / "sum.tflite").read_bytes()
+    (tmp_path / "cut.tflite").write_bytes(content[: len(content) // 2])
+    with pytest.raises((Misuse, RunFailed)):
+        host.run(run.make_spec(str(tmp_path / "cut.tflite")), fake)
+
+
+def test_coverage_asks_and_leaves_no_run(model, fake):
+    report, found = coverage.ask(model, fake)
+    assert (found.gpu, found.cpu) == (0, 1) and found.rows[0].reason == "the fake takes nothing"
+    assert json.loads(json.dumps(coverage.to_json(model, report, found)))["cpu"] == 1
+    assert not settings.read().runs_dir.exists()
+
+
+def test_a_picture_is_kept_for_the_report(model, fake, tmp_path):
+    from PIL import Image
+
+    Image.new("RGB", (2000, 1000), (9, 9, 9)).save(tmp_path / "p.png")
+    folder = host.run(run.make_spec(model, image=str(tmp_path / "p.png"), repetitions=1), fake)
+    with Image.open(folder.path / "picture.png") as kept:
+        assert kept.size == (640, 320)
+
+
+def test_one_thread_stays_in_the_calling_thread():
+    assert host.thread_environment(1) == {"POCL_DEVICES": "basic"}
+    assert host.thread_environment(2)["POCL_MAX_PTHREAD_COUNT"] == "2"
