@@ -93,6 +93,11 @@ class Judgement {
     for (const auto& known : shapes_) importer.KnowShape(known.first, known.second.shape, known.second.rank);
     importer.Begin(index, entry.node, entry.registration);
     QUADRA_RETURN_IF_ERROR(op->import(&importer));
+    for (int i = 0; i < entry.node->inputs->size; ++i) {
+      const int tensor = entry.node->inputs->data[i];
+      const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
+      if (value >= 0 && !scratch_.IsConstant(value)) scratch_.inputs.push_back(value);
+    }
     QUADRA_RETURN_IF_ERROR(InferShapes(&scratch_));
     QUADRA_RETURN_IF_ERROR(Verify(scratch_));
     for (const Node& node : scratch_.nodes) {
