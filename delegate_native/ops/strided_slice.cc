@@ -105,6 +105,8 @@ Status MakeSlicing(const Value& in, const Attributes& a, Slicing* slicing) {
       for (size_t j = i + 1; j < entries; ++j) {
         after += !(a.Int("new_axis_mask") & (1 << j));
       }
+      // TFLite lets it swallow the axis of the next entry.
+      if (axis >= 4 - after) return Unsupported("its ellipsis stands for no axis");
       keep(4 - after);
     } else if (a.Int("new_axis_mask") & bit) {
       slicing->dims.push_back(1);
