@@ -168,30 +168,23 @@ class OpenClRenderer : public Renderer {
     const bool read = tensor.access == Access::kRead;
     Parameter(std::string("__global ") + (read ? "const " : "") + (half ? "half" : "vec4") +
               "* restrict " + data);
-    const std::string index = SliceIndex(name);
+    // Row and column apart: what is known of either in a loop is found once by the compiler.
+    const std::string row = "(" + data + " + ((S) * " + name + "_h + (Y)) * " + name + "_w" +
+                            (half ? " * 4)" : ")");
+    const auto load = [&](const std::string& from, const std::string& i) {
+      return half ? "vload_half4(" + i + ", " + from + ")" : from + "[" + i + "]";
+    };
+    const auto store = [&](const std::string& to, const std::string& i) {
+      return half ? "vstore_half4(e_v, " + i + ", " + to + ");" : to + "[" + i + "] = e_v;";
+    };
     if (read) {
-      const auto load = [&](const std::string& i) {
-        return half ? "vload_half4(" + i + ", " + data + ")" : data + "[" + i + "]";
-      };
-      Define("read_" + name, "X, Y, S", load(index));
-      Define("read_" + name + "_at", "I", load("I"));
-      // One channel of one pixel: i counts floats. CPU-shaped kernels broadcast it from memory.
-      Define("read_" + name + "_lane", "I",
-             half ? "vload_half(I, " + data + ")"
-                  : "((__global const float*)" + data + ")[I]");
-      Define("read_" + name + "_wide", "I",  // 16 floats from vec4 index I on
-             half ? "vload_half16(0, " + data + " + (I) * 4)"
-                  : "vload16(0, (__global const float*)" + data + " + (I) * 4)");
+      Define("read_" + name, "X, Y, S", load(row, "(X)"));
+      Define("read_" + name + "_at", "I", load(data, "I"));
+      DefineLanes(name);
       return;
     }
-    const auto store = [&](const std::string& i) {
-      return half ? "vstore_half4(e_v, " + i + ", " + data + ");" : data + "[" + i + "] = e_v;";
-    };
-    Define("write_" + name, "VALUE, X, Y, S", WriteText(tensor, store(index)));
-    Define("write_" + name + "_at", "VALUE, I", "{ vec4 e_v = (VALUE); " + store("I") + " }");
-    Define("write_" + name + "_wide", "VALUE, I",
-           half ? "vstore_half16(VALUE, 0, " + data + " + (I) * 4)"
-                : "vstore16(VALUE, 0, (__global float*)" + data + " + (I) * 4)");
+    Define("write_" + name, "VALUE, X, Y, S", WriteText(tensor, store(row, "(X)")));
+    Define("write_" + name + "_at", "VALUE, I", "{ vec4 e_v = (VALUE); " + store(data, "I") + " }");
   }
 
   void DeclareConstant(const ConstantArg& constant, bool half) override {
@@ -200,6 +193,7 @@ class OpenClRenderer : public Renderer {
     Parameter("__global const " + (half ? "half" : "float" + width) + "* restrict " + data);
     Define("read_" + constant.name, "I",
            half ? "vload_half" + width + "(I, " + data + ")" : data + "[I]");
+    if (constant.width > 1) DefineLanes(constant.name);
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
@@ -211,19 +205,33 @@ class OpenClRenderer : public Renderer {
     for (const SharedArg& s : desc_.shared) {
       shared += "__local " + s.type + " " + s.name + Format("[%d];\n", s.count);
     }
-    const std::string group = Format("__attribute__((reqd_work_group_size(%d, %d, %d)))",
-                                     desc_.group[0], desc_.group[1], desc_.group[2]);
-    return macros_ + "__kernel " + group + "\nvoid " + entry + "(" + parameters_ + ") {\n" +
-           shared + desc_.body + "}\n" + undefs_;
+    const std::string kernel =
+        Format("__kernel __attribute__((reqd_work_group_size(%d, %d, %d)))\nvoid ", desc_.group[0],
+               desc_.group[1], desc_.group[2]) + entry + "(" + parameters_ + ") {\n";
+    if (desc_.outlined) {
+      return macros_ + "OUTLINED void " + entry + "_body(" + parameters_ +
+             ", int global_x, int global_y, int global_z) {\n" + desc_.body + "}\n" + kernel +
+             entry + "_body(" + names_ + ", get_global_id(0), get_global_id(1), get_global_id(2));\n}\n" +
+             undefs_;
+    }
+    return macros_ + kernel + "const int global_x = get_global_id(0), global_y = get_global_id(1), " +
+           "global_z = get_global_id(2);\n" + shared + desc_.body + "}\n" + undefs_;
   }
 
  private:
-  void Parameter(const std::string& text) {
-    if (!parameters_.empty()) parameters_ += ", ";
-    parameters_ += text;
+  // `declared` ends with the name, after a space.
+  void Parameter(const std::string& declared) {
+    const char* comma = parameters_.empty() ? "" : ", ";
+    parameters_ += comma + declared;
+    names_ += comma + declared.substr(declared.rfind(' ') + 1);
   }
 
-  std::string parameters_;
+  void DefineLanes(const std::string& name) {
+    macros_ += "#define " + name + "_lanes ((LANES)" + name + "_data)\n";
+    undefs_ += "#undef " + name + "_lanes\n";
+  }
+
+  std::string parameters_, names_;
 };
 
 class GlesRenderer : public Renderer {
@@ -315,8 +323,10 @@ class GlesRenderer : public Renderer {
 
 }  // namespace
 
-std::string Prelude(Language language, Precision) {
-  return language == Language::kOpenCl ? kOpenClPrelude : kGlesPrelude;
+std::string Prelude(Language language, Precision precision) {
+  if (language == Language::kGles) return kGlesPrelude;
+  const bool half = precision != Precision::kF32;
+  return std::string(kOpenClPrelude) + (half ? kOpenClHalfLanes : kOpenClLanes);
 }
 
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,

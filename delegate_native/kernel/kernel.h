@@ -5,6 +5,8 @@
 //   vec4 read_NAME(x, y, s)      write_NAME(value, x, y, s)      s = batch * NAME_s + slice
 // and knows their sizes as the ints NAME_w, NAME_h, NAME_s (slices), NAME_c, NAME_b.
 // Buffers only: read_NAME_at(i), write_NAME_at(value, i) with i = (s * NAME_h + y) * NAME_w + x.
+// Wide kernels (OpenCL only) have pointers: NAME_lanes is the first channel of a tensor's or a
+// constant's first element, of type LANES, read by lane_at(p), quad_at(p) and quads_at(p).
 // Flat tensors (inputs and outputs of a partition, dense BHWC floats): read_NAME(i),
 // write_NAME(value, i), one float each. Constants: vecN read_NAME(i), N as declared.
 #ifndef QUADRA_KERNEL_KERNEL_H_
@@ -60,6 +62,7 @@ struct KernelDesc {
   int grid[3] = {1, 1, 1};   // work-items; rounded up to groups when launched, bodies guard
   int group[3] = {1, 1, 1};  // work-items of a group
   bool opencl_only = false;  // wide vectors: the general sibling serves the other languages
+  bool outlined = false;     // OpenCL on CPUs: the body is a function of its own, compiled once
 
   KernelDesc() = default;
   explicit KernelDesc(std::string kernel_name) : name(std::move(kernel_name)) {}

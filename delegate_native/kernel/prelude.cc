@@ -9,16 +9,22 @@ typedef float8 vec8;
 typedef float16 vec16;
 typedef int2 ivec2;
 typedef int4 ivec4;
+typedef int8 ivec8;
+typedef int16 ivec16;
+typedef uint16 uvec16;
 #define vec4(...) ((float4)(__VA_ARGS__))
 #define vec8(...) ((float8)(__VA_ARGS__))
 #define vec16(...) ((float16)(__VA_ARGS__))
 #define ivec2(...) ((int2)(__VA_ARGS__))
 #define ivec4(...) ((int4)(__VA_ARGS__))
+#define ivec8(...) ((int8)(__VA_ARGS__))
+#define ivec16(...) ((int16)(__VA_ARGS__))
+#define uvec16(...) ((uint16)(__VA_ARGS__))
 #define float(x) ((float)(x))
 #define int(x) ((int)(x))
-#define GLOBAL_X ((int)get_global_id(0))
-#define GLOBAL_Y ((int)get_global_id(1))
-#define GLOBAL_Z ((int)get_global_id(2))
+#define GLOBAL_X global_x
+#define GLOBAL_Y global_y
+#define GLOBAL_Z global_z
 #define LOCAL_X ((int)get_local_id(0))
 #define LOCAL_Y ((int)get_local_id(1))
 #define LOCAL_Z ((int)get_local_id(2))
@@ -27,12 +33,39 @@ typedef int4 ivec4;
 #define GROUP_Z ((int)get_group_id(2))
 #define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define PIXEL_SAMPLER (CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST)
+// A body that is compiled once and called: PoCL compiles a kernel three times. Wide vectors must be
+// asked for by name, or such a function falls back to half of them.
+#define OUTLINED static
+#ifdef __has_attribute
+#if __has_attribute(min_vector_width)
+#undef OUTLINED
+#define OUTLINED __attribute__((noinline, min_vector_width(512))) static
+#endif
+#endif
 inline float lane(float4 v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 inline float4 with_lane(float4 v, int i, float f) {
   return (float4)(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
 }
+)";
+
+// Wide kernels (OpenCL only) read single channels, quads and four quads at once from any place, so
+// these take pointers; "LANES" is what NAME_lanes is.
+const char kOpenClLanes[] = R"(
+#define LANES __global const float*
+#define lane_at(p) (*(p))
+typedef float4 __attribute__((aligned(4))) quad_anywhere;
+typedef float16 __attribute__((aligned(4))) quads_anywhere;
+#define quad_at(p) (*(__global const quad_anywhere*)(p))
+#define quads_at(p) (*(__global const quads_anywhere*)(p))
+)";
+
+const char kOpenClHalfLanes[] = R"(
+#define LANES __global const half*
+#define lane_at(p) vload_half(0, p)
+#define quad_at(p) vload_half4(0, p)
+#define quads_at(p) vload_half16(0, p)
 )";
 
 const char kGlesPrelude[] = R"(#version 310 es

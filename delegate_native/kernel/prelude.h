@@ -5,6 +5,8 @@
 namespace quadra {
 
 extern const char kOpenClPrelude[];
+extern const char kOpenClLanes[];      // follows kOpenClPrelude where tensors are floats
+extern const char kOpenClHalfLanes[];  // where they are halfs
 extern const char kGlesPrelude[];
 
 }  // namespace quadra

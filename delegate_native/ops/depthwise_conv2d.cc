@@ -2,6 +2,7 @@
 // dilation, padding, multiplier.
 #include <algorithm>
 
+#include "delegate_native/ops/depthwise_wide.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"
@@ -121,6 +122,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   list->steps_taken = TakeClamp(node, &low, &high);
   kernel.Float("low", low);
   kernel.Float("high", high);
+  if (context.gpu->vector_width >= 8 && multiplier == 1) {
+    MakeWideDepthwise(out, &kernel);
+    return Status();
+  }
   kernel.body = Body(multiplier > 1);
   kernel.Grid(out.w, out.h, out.slices() * out.b);
   if (!context.gpu->is_cpu()) kernel.Group(8, 4, 1);

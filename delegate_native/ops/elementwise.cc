@@ -120,7 +120,8 @@ bool EpilogueAllowsFlatPixels(const Graph& graph, const Node& node) {
     for (ValueId operand : step.inputs) {
       const Shape& shape = graph.shape(operand);
       const bool one_pixel = shape.w == 1 && shape.h == 1;
-      if (!one_pixel && (shape.w != out.w || shape.h != out.h)) return false;
+      // A plane one pixel wide is read at x = 0, so that it cannot be walked as a row.
+      if (!one_pixel && (shape.w != out.w || shape.h != out.h || shape.w == 1)) return false;
     }
   }
   return true;

@@ -3,6 +3,7 @@
 // the input's size; the smaller half is cut before.
 #include <algorithm>
 
+#include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -63,78 +64,71 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// [out slice][ky][kx][in slice][in lane] vec4 of output lanes.
-std::vector<float> PackWeights(const std::vector<float>& ohwi, const Shape& weights) {
-  const int in_slices = CeilDiv(weights.c, 4), taps = weights.h * weights.w;
-  std::vector<float> packed(static_cast<size_t>(CeilDiv(weights.b, 4)) * taps * in_slices * 16, 0.0f);
-  for (int o = 0; o < weights.b; ++o) {
-    for (int t = 0; t < taps; ++t) {
-      for (int i = 0; i < weights.c; ++i) {
-        const size_t at = ((static_cast<size_t>(o / 4) * taps + t) * in_slices + i / 4) * 4 + i % 4;
-        packed[at * 4 + o % 4] = ohwi[(static_cast<size_t>(o) * taps + t) * weights.c + i];
-      }
-    }
-  }
-  return packed;
-}
+// Along one axis, the results at places step * i + first are a plain convolution with every
+// step-th weight, backwards.
+struct Phase {
+  int first = 0;   // of the results
+  int weight = 0;  // the first weight that meets them; then every step-th
+  int count = 0;   // of those weights
+  int pad = 0;     // of the plain convolution
 
-const char kBody[] = R"(
-int x = GLOBAL_X; int y = GLOBAL_Y; int z = GLOBAL_Z;
-if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
-int b = z / dst_s; int o = z - b * dst_s;
-vec4 sum = read_bias(o);
-for (int ky = 0; ky < kernel_y; ++ky) {
-  int ty = y + pad_y - ky;
-  int sy = ty / stride_y;
-  if (ty >= 0 && sy * stride_y == ty && sy < src_h) {
-    for (int kx = 0; kx < kernel_x; ++kx) {
-      int tx = x + pad_x - kx;
-      int sx = tx / stride_x;
-      if (tx >= 0 && sx * stride_x == tx && sx < src_w) {
-        int w = ((o * kernel_y + ky) * kernel_x + kx) * src_s * 4;
-        for (int i = 0; i < src_s; ++i) {
-          vec4 v = read_src(sx, sy, b * src_s + i);
-          sum += v.x * read_weights(w + i * 4);
-          sum += v.y * read_weights(w + i * 4 + 1);
-          sum += v.z * read_weights(w + i * 4 + 2);
-          sum += v.w * read_weights(w + i * 4 + 3);
-        }
+  Phase(int first_result, int kernel, int step, int cut) : first(first_result) {
+    weight = (first + cut) % step;
+    count = weight < kernel ? CeilDiv(kernel - weight, step) : 0;
+    pad = count - 1 - (first + cut - weight) / step;
+  }
+};
+
+// The weights [out][y][x][in] that meet the results of a phase.
+std::vector<float> Pick(const std::vector<float>& ohwi, const Shape& weights, const Phase& y,
+                        const Phase& x, int step_y, int step_x) {
+  std::vector<float> picked;
+  for (int o = 0; o < weights.b; ++o) {
+    for (int i = y.count - 1; i >= 0; --i) {
+      for (int j = x.count - 1; j >= 0; --j) {
+        const int ky = y.weight + i * step_y, kx = x.weight + j * step_x;
+        const auto at = ohwi.begin() + ((o * weights.h + ky) * weights.w + kx) * weights.c;
+        picked.insert(picked.end(), at, at + weights.c);
       }
     }
   }
+  return picked;
 }
-write_dst(min(max(sum, vec4(low)), vec4(high)), x, y, z);
-)";
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
-  const Shape& in = graph.shape(node.inputs[0]);
-  const Shape& out = graph.shape(node.outputs[0]);
   const Value& weights = graph.value(node.inputs[1]);
   const std::vector<int>& stride = node.attributes.Ints("stride");
-  std::vector<float> bias(static_cast<size_t>(out.slices()) * 4, 0.0f);
-  if (node.inputs.size() > 2) {
-    const std::vector<float>& given = *graph.value(node.inputs[2]).constant;
-    std::copy(given.begin(), given.end(), bias.begin());
+  Conv conv;
+  conv.name = "transpose_conv";
+  conv.src = node.inputs[0];
+  conv.dst = node.outputs[0];
+  conv.in = graph.shape(conv.src);
+  conv.out = graph.shape(conv.dst);
+  conv.step_y = stride[0];
+  conv.step_x = stride[1];
+  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant;
+  list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
+  const int cut_y = std::max(0, (conv.in.h - 1) * stride[0] + weights.shape.h - conv.out.h) / 2;
+  const int cut_x = std::max(0, (conv.in.w - 1) * stride[1] + weights.shape.w - conv.out.w) / 2;
+  for (int fy = 0; fy < stride[0]; ++fy) {
+    for (int fx = 0; fx < stride[1]; ++fx) {
+      const Phase y(fy, weights.shape.h, stride[0], cut_y), x(fx, weights.shape.w, stride[1], cut_x);
+      conv.first_y = fy;
+      conv.first_x = fx;
+      conv.window.kernel_y = y.count;
+      conv.window.kernel_x = x.count;
+      conv.window.pad_top = y.pad;
+      conv.window.pad_left = x.pad;
+      conv.weights = Pick(*weights.constant, weights.shape, y, x, stride[0], stride[1]);
+      if (conv.grid_h() == 0 || conv.grid_w() == 0) continue;
+      // Every phase stores results and takes the merged steps; the last one gets them as all ops do.
+      if (!list->kernels.empty()) {
+        QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph, node, list->steps_taken, &list->kernels.back()));
+      }
+      AddConv(context, conv, list);
+    }
   }
-  KernelDesc& kernel = list->Add("transpose_conv");
-  kernel.Read("src", node.inputs[0]);
-  kernel.Write("dst", node.outputs[0]);
-  kernel.Constant("weights", PackWeights(*weights.constant, weights.shape));
-  kernel.Constant("bias", std::move(bias));
-  kernel.Int("kernel_x", weights.shape.w);
-  kernel.Int("kernel_y", weights.shape.h);
-  kernel.Int("stride_x", stride[1]);
-  kernel.Int("stride_y", stride[0]);
-  kernel.Int("pad_x", std::max(0, (in.w - 1) * stride[1] + weights.shape.w - out.w) / 2);
-  kernel.Int("pad_y", std::max(0, (in.h - 1) * stride[0] + weights.shape.h - out.h) / 2);
-  float low, high;
-  list->steps_taken = TakeClamp(node, &low, &high);
-  kernel.Float("low", low);
-  kernel.Float("high", high);
-  kernel.body = kBody;
-  kernel.Grid(out.w, out.h, out.slices() * out.b);
-  if (!context.gpu->is_cpu()) kernel.Group(8, 4, 1);
   return Status();
 }
 

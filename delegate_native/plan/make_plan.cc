@@ -83,6 +83,7 @@ class Planner {
   }
 
   void Keep(KernelDesc kernel, std::vector<int> nodes) {
+    kernel.outlined = gpu_.is_cpu() && kernel.shared.empty();
     kernels_.push_back(std::move(kernel));
     nodes_of_kernel_.push_back(std::move(nodes));
   }
@@ -118,8 +119,10 @@ class Planner {
       dispatches_.push_back(std::move(dispatch));
     }
     for (DistinctKernel& kernel : distinct_) {
-      const size_t at = kernel.source.find(kEntry);
-      kernel.source.replace(at, sizeof(kEntry) - 1, kernel.entry);
+      std::string& text = kernel.source;
+      for (size_t at; (at = text.find(kEntry)) != std::string::npos;) {
+        text.replace(at, sizeof(kEntry) - 1, kernel.entry);
+      }
     }
   }
 

@@ -1,0 +1,52 @@
+// The kernels of all convolutions: which text computes one, by target and size. Sizes are arguments
+// of the kernels, so that one program serves many nodes.
+#ifndef QUADRA_OPS_CONV_TILES_H_
+#define QUADRA_OPS_CONV_TILES_H_
+
+#include <string>
+#include <vector>
+
+#include "delegate_native/ops/op.h"
+#include "delegate_native/ops/window.h"
+
+namespace quadra {
+
+// A dense convolution of tensor `src` into places of tensor `dst`.
+struct Conv {
+  const char* name = "conv2d";
+  int src = -1, dst = -1;
+  Shape in, out;
+  std::vector<float> weights;  // OHWI: out.c, window.kernel_y, window.kernel_x, in.c
+  std::vector<float> bias;     // out.c values, or none
+  Window window;               // pads at the end do not matter here
+  // Results lie at step * i + first of the output: a transposed convolution is several of these.
+  int step_y = 1, step_x = 1, first_y = 0, first_x = 0;
+  // The merged steps do not ask where in the plane a result lies: see EpilogueAllowsFlatPixels.
+  bool flat_epilogue = false;
+  float low = 0.0f, high = 0.0f;  // limits of the results
+
+  bool scattered() const { return step_y > 1 || step_x > 1; }
+  // Results along one axis.
+  int grid_w() const { return CeilDiv(out.w - first_x, step_x); }
+  int grid_h() const { return CeilDiv(out.h - first_y, step_y); }
+};
+
+// Appends the kernel that computes it.
+void AddConv(const KernelContext& context, const Conv& conv, KernelList* list);
+
+// Bias values, zeros where there is none, filled up to `count`.
+std::vector<float> BiasOf(const Conv& conv, int count);
+// [block][tap][input channel up to `in_c`][`lanes` output channels], zeros where there is no channel.
+std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c);
+// What every text wants to know of a convolution.
+void AddConvNumbers(const Conv& conv, KernelDesc* kernel);
+
+// CPU-shaped: vectors of `lanes` output channels, `vectors` of them times `pixels` in registers.
+struct WideTile {
+  int lanes, vectors, pixels;
+};
+void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_CONV_TILES_H_

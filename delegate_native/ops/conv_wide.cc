@@ -1,0 +1,145 @@
+// Convolutions on CPUs: a work-item is a micro-kernel. It keeps `pixels` x `vectors` vectors of
+// output channels in registers, multiplies a broadcast input channel by a vector of weights, and
+// walks over the blocks of output channels, so that finding its pixels is paid once.
+//
+// Pixels are numbered row by row through the plane; the last tile is moved back to end at the last
+// pixel, and a plane smaller than a tile has its last pixel repeated (the same item stores the same
+// value again). A tile whose taps all lie inside the image needs one offset for all pixels; at the
+// edges every tap has its own pointers, and taps outside read the zeros in front of the weights.
+#include <algorithm>
+
+#include "delegate_native/ops/conv_tiles.h"
+#include "delegate_native/ops/unroll.h"
+
+namespace quadra {
+namespace {
+
+// Work-items that a convolution should have at least, for the sake of several threads.
+constexpr int kEnoughItems = 32;
+
+// Vectors of coordinates, one per pixel of the tile: plane position i, place gx, gy in the grid,
+// and the first tap's place x, y in the source.
+std::string FindPixels(const WideTile& t) {
+  std::string lanes;
+  for (int i = 0; i < 8; ++i) lanes += Format(i ? ", %d" : "%d", i < t.pixels ? i : t.pixels - 1);
+  return Format(R"(
+int n = grid_w * grid_h;
+int first = GLOBAL_Y * %d;
+first = first > n - %d ? (n > %d ? n - %d : 0) : first;
+ivec8 i = ivec8(%s);
+i = i > n - 1 - first ? n - 1 - first : i;
+)", t.pixels, t.pixels, t.pixels, t.pixels, lanes.c_str()) + R"(
+int row = first / grid_w;
+ivec8 gx = i + (first - row * grid_w);
+ivec8 gy = ivec8(row);
+if (gx.s7 >= grid_w) { ivec8 rows = gx / grid_w; gx -= rows * grid_w; gy += rows; }
+ivec8 x = gx * stride_x - pad_x;
+ivec8 y = gy * stride_y - pad_y;
+ivec8 in8 = (x >= 0) & (x + (kernel_x - 1) * dilation_x < src_w) &
+            (y >= 0) & (y + (kernel_y - 1) * dilation_y < src_h);
+ivec4 in4 = in8.lo & in8.hi;
+ivec2 in2 = in4.lo & in4.hi;
+int inside = in2.x & in2.y;
+int plane = src_w * src_h * 4;
+int b = GLOBAL_Z;
+LANES from = src_lanes + b * src_s * plane;
+)";
+}
+
+// One weight vector times the same input channel of all pixels; `at` reads that of pixel $.
+std::string MultiplyAdd(const WideTile& t, const std::string& at) {
+  return Unroll(t.vectors, Format("vec%d w$ = read_weights(w + $);\n", t.lanes)) +
+         Unroll(t.pixels, "float v$ = lane_at(" + at + ");\n") +
+         Unroll(t.pixels, t.vectors, "a$_@ += v$ * w@;\n") + Format("w += %d;\n", t.vectors);
+}
+
+std::string Inside(const WideTile& t) {
+  return "if (inside != 0) {\nivec8 start = (y * src_w + x) * 4;\n" +
+         Unroll(t.pixels, "LANES p$ = from + start.s$;\n") + R"(
+for (int ky = 0; ky < kernel_y; ++ky) {
+for (int kx = 0; kx < kernel_x; ++kx) {
+int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;
+for (int c = 0; c < src_c; ++c) {
+)" + MultiplyAdd(t, "p$ + at") + "at += (c & 3) == 3 ? plane - 3 : 1;\n}\n}\n}\n}";
+}
+
+std::string Edge(const WideTile& t) {
+  return R"( else {
+for (int ky = 0; ky < kernel_y; ++ky) {
+for (int kx = 0; kx < kernel_x; ++kx) {
+ivec8 tx = x + kx * dilation_x;
+ivec8 ty = y + ky * dilation_y;
+ivec8 valid = (tx >= 0) & (tx < src_w) & (ty >= 0) & (ty < src_h);
+ivec8 start = ((ty * src_w + tx) * 4) & valid;
+ivec8 next = plane & valid;
+)" + Unroll(t.pixels, "LANES p$ = (valid.s$ != 0 ? from : weights_lanes) + start.s$;\n") + R"(
+for (int c = 0; c < src_c; c += 4) {
+int count = src_c - c < 4 ? src_c - c : 4;
+for (int k = 0; k < count; ++k) {
+)" + MultiplyAdd(t, "p$ + k") + "}\n" + Unroll(t.pixels, "p$ += next.s$;\n") + "}\n}\n}\n}\n";
+}
+
+// The quad of output channels `part` of pixel $.
+std::string Quad(const WideTile& t, int part) {
+  static const char* const kOf16[] = {".s0123", ".s4567", ".s89ab", ".scdef"};
+  static const char* const kOf8[] = {".lo", ".hi"};
+  const int quads = t.lanes / 4;
+  return Format("a$_%d%s", part / quads, t.lanes == 16 ? kOf16[part % quads] : kOf8[part % quads]);
+}
+
+std::string Store(const WideTile& t, bool flat) {
+  const int slices = t.vectors * t.lanes / 4;
+  std::string text = Unroll(t.pixels, t.vectors,
+                            "a$_@ = a$_@ < low ? low : a$_@; a$_@ = a$_@ > high ? high : a$_@;\n");
+  for (int k = 0; k < slices; ++k) {
+    if (k) text += Format("if (s + %d < last) {\n", k);
+    text += Unroll(t.pixels, "write_dst(" + Quad(t, k) + (flat ? ", first + i.s$, 0" : ", gx.s$, gy.s$") +
+                             Format(", s + %d);\n", k));
+  }
+  for (int k = 1; k < slices; ++k) text += "}";
+  return text + "\n";
+}
+
+std::string Body(const WideTile& t, bool flat, bool scattered) {
+  const int slices = t.vectors * t.lanes / 4;
+  std::string text = FindPixels(t);
+  if (scattered) text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
+  text += Format(R"(
+int o = GLOBAL_X * blocks;
+int s = b * dst_s + o * %d;
+int last = (b + 1) * dst_s;
+int end = s + blocks * %d < last ? s + blocks * %d : last;
+int w = (1 + o * kernel_y * kernel_x * src_c) * %d;
+for (; s < end; s += %d) {
+)", slices, slices, slices, t.vectors, slices);
+  text += Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors));
+  text += Unroll(t.pixels, t.vectors, Format("vec%d a$_@ = bias@;\n", t.lanes));
+  return text + "++o;\n" + Inside(t) + Edge(t) + Store(t, flat) + "}\n";
+}
+
+}  // namespace
+
+void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
+  const int lanes = tile.lanes * tile.vectors;
+  const int all_blocks = CeilDiv(conv.out.c, lanes);
+  const int tiles = CeilDiv(conv.grid_w() * conv.grid_h(), tile.pixels) * conv.in.b;
+  const int blocks = std::max(1, std::min(all_blocks, all_blocks * tiles / kEnoughItems));
+  const bool flat = conv.flat_epilogue && !conv.scattered();
+  KernelDesc& kernel = list->Add(conv.name);
+  kernel.opencl_only = true;
+  kernel.Read("src", conv.src);
+  kernel.Write("dst", conv.dst);
+  std::vector<float> weights(static_cast<size_t>(lanes), 0.0f);
+  const std::vector<float> packed = PackConvWeights(conv, lanes, conv.in.c);
+  weights.insert(weights.end(), packed.begin(), packed.end());
+  kernel.Constant("weights", std::move(weights), tile.lanes);
+  kernel.Constant("bias", BiasOf(conv, all_blocks * lanes), tile.lanes);
+  AddConvNumbers(conv, &kernel);
+  kernel.Int("grid_w", conv.grid_w());
+  kernel.Int("grid_h", conv.grid_h());
+  kernel.Int("blocks", blocks);
+  kernel.body = Body(tile, flat, conv.scattered());
+  kernel.Grid(CeilDiv(all_blocks, blocks), tiles / conv.in.b, conv.in.b);
+}
+
+}  // namespace quadra

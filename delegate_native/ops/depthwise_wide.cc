@@ -1,0 +1,107 @@
+#include "delegate_native/ops/depthwise_wide.h"
+
+#include "delegate_native/ops/unroll.h"
+
+namespace quadra {
+namespace {
+
+// Rows of the output that a work-item computes together: they share weights and masks.
+constexpr int kRows = 4;
+
+const char kPlace[] = R"(
+int s = GLOBAL_Y;
+int plane = src_w * src_h;
+LANES from = src_lanes + s * plane * 4;
+int before = s * plane;
+int after = (src_s * src_b - s) * plane;
+vec4 bias = read_bias(s % dst_s);
+int first_weight = s % dst_s * kernel_y * kernel_x;
+ivec4 quad = ivec4(0, 1, 2, 3) * stride_x;
+ivec16 pixel = ivec16(quad.xxxx, quad.yyyy, quad.zzzz, quad.wwww);
+int top = row * stride_y - pad_y;
+ivec4 tops = ivec4(0, 1, 2, 3) * stride_y + top;
+int next_row = stride_y * src_w * 4;
+int reach = (kernel_x - 1) * dilation_x + 4 * stride_x;
+)";
+
+// All taps of all rows and pixels lie inside: `load` reads the four pixels of row $ from p on.
+std::string Inside(int stride, const std::string& load) {
+  return Format("if (rows_inside && stride_x == %d && left >= 0 && left + reach <= src_w) {\n", stride) + R"(
+LANES line = from + (top * src_w + left) * 4;
+for (int ky = 0; ky < kernel_y; ++ky) {
+LANES p = line;
+for (int kx = 0; kx < kernel_x; ++kx) {
+vec4 k = read_weights(w); ++w;
+vec16 weight = vec16(k, k, k, k);
+)" + Unroll(kRows, "a$ += " + load + " * weight;\n") + R"(
+p += dilation_x * 4;
+}
+line += dilation_y * src_w * 4;
+}
+} else )";
+}
+
+// Rows and columns outside the image are read from inside it and left out of the sum. Where a
+// vector may reach beyond the tensor its pixels are read one by one.
+std::string Edge() {
+  return R"(for (int ky = 0; ky < kernel_y; ++ky) {
+ivec4 ys = tops + ky * dilation_y;
+ivec4 limit = (ys >= 0) & (ys < src_h) ? ivec4(src_w) : ivec4(0);
+ys = ys < 0 ? 0 : ys;
+ys = (ys >= src_h ? src_h - 1 : ys) * src_w;
+)" + Unroll(kRows, "uvec16 limit$ = uvec16(limit.s$);\n") + R"(
+for (int kx = 0; kx < kernel_x; ++kx) {
+int ix = left + kx * dilation_x;
+vec4 k = read_weights(w); ++w;
+vec16 weight = vec16(k, k, k, k);
+ivec16 columns = pixel + ix;
+uvec16 column = as_uint16(columns);
+)" + Unroll(kRows, "vec16 v$;\n") +
+         Format("if (stride_x == 1 && before + ys.s0 + ix >= 0 && ys.s%d + ix + 4 <= after) {\n",
+                kRows - 1) +
+         Unroll(kRows, "v$ = quads_at(from + (ys.s$ + ix) * 4);\n") + R"(
+} else {
+ivec4 xs = quad + ix;
+xs = xs < 0 ? 0 : xs;
+xs = (xs >= src_w ? src_w - 1 : xs) * 4;
+)" + Unroll(kRows, "{ LANES p = from + ys.s$ * 4; v$ = vec16(quad_at(p + xs.s0), quad_at(p + xs.s1), "
+                   "quad_at(p + xs.s2), quad_at(p + xs.s3)); }\n") +
+         "}\n" + Unroll(kRows, "a$ = column < limit$ ? a$ + v$ * weight : a$;\n") + "}\n}\n";
+}
+
+std::string Store() {
+  static const char* const kQuads[] = {"s0123", "s4567", "s89ab", "scdef"};
+  std::string text = Unroll(kRows, "a$ = a$ < low ? low : a$; a$ = a$ > high ? high : a$;\n");
+  for (int i = 0; i < 4; ++i) {
+    if (i) text += Format("if (x + %d < dst_w) {\n", i);
+    text += Format("write_dst(a0.%s, x + %d, row, s);\n", kQuads[i], i);
+    for (int j = 1; j < kRows; ++j) {
+      text += Format("if (row + %d < dst_h) { write_dst(a%d.%s, x + %d, row + %d, s); }\n", j, j, kQuads[i], i, j);
+    }
+  }
+  return text + "}}}\n";
+}
+
+}  // namespace
+
+void MakeWideDepthwise(const Shape& out, KernelDesc* kernel) {
+  const std::string strided =
+      "vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
+      "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24))";
+  kernel->opencl_only = true;
+  kernel->body =
+      Format("int row = GLOBAL_X * %d;\nrow = row > dst_h - %d ? (dst_h > %d ? dst_h - %d : 0) : row;",
+             kRows, kRows, kRows, kRows) +
+      kPlace +
+      Format("bool rows_inside = top >= 0 && top + %d * stride_y + (kernel_y - 1) * dilation_y < src_h;\n",
+             kRows - 1) + R"(
+for (int tile = 0; tile < dst_w; tile += 4) {
+int x = tile > dst_w - 4 ? (dst_w > 4 ? dst_w - 4 : 0) : tile;
+int left = x * stride_x - pad_x;
+int w = first_weight;
+)" + Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
+      Inside(1, "quads_at(p + $ * next_row)") + Inside(2, strided) + Edge() + Store() + "}\n";
+  kernel->Grid(CeilDiv(out.h, kRows), out.slices() * out.b, 1);
+}
+
+}  // namespace quadra

@@ -1,0 +1,14 @@
+// Depthwise convolutions on CPUs: four pixels of one slice per vector.
+#ifndef QUADRA_OPS_DEPTHWISE_WIDE_H_
+#define QUADRA_OPS_DEPTHWISE_WIDE_H_
+
+#include "delegate_native/ops/op.h"
+
+namespace quadra {
+
+// Sets body and grid of a kernel that has the tensors, constants and numbers of the general text.
+void MakeWideDepthwise(const Shape& out, KernelDesc* kernel);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_DEPTHWISE_WIDE_H_

@@ -1,0 +1,22 @@
+#include "delegate_native/ops/unroll.h"
+
+#include "delegate_native/base/status.h"
+
+namespace quadra {
+
+std::string Unroll(int n, const std::string& pattern) { return Unroll(n, 1, pattern); }
+
+std::string Unroll(int n, int m, const std::string& pattern) {
+  std::string text;
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < m; ++j) {
+      for (char c : pattern) {
+        if (c == '$' || c == '@') text += Format("%d", c == '$' ? i : j);
+        else text += c;
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace quadra

@@ -1,0 +1,16 @@
+// Generated kernels: text repeated per register.
+#ifndef QUADRA_OPS_UNROLL_H_
+#define QUADRA_OPS_UNROLL_H_
+
+#include <string>
+
+namespace quadra {
+
+// The pattern for every i below n, `$` standing for i.
+std::string Unroll(int n, const std::string& pattern);
+// The pattern for every i below n and j below m (j runs fastest), `$` for i and `@` for j.
+std::string Unroll(int n, int m, const std::string& pattern);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_UNROLL_H_
