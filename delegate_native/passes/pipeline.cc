@@ -1,11 +1,21 @@
 #include "delegate_native/passes/pipeline.h"
 
 #include "delegate_native/base/log.h"
+#include "delegate_native/passes/passes.h"
 
 namespace quadra {
 
 const std::vector<Pass>& Pipeline() {
-  static const std::vector<Pass>& passes = *new std::vector<Pass>;
+  static const std::vector<Pass>& passes = *new std::vector<Pass>{
+      {"remove_identity", RemoveIdentity},
+      {"merge_reshapes", MergeReshapes},
+      {"remove_output_reshape", RemoveOutputReshape},
+      {"fold_padding", FoldPadding},
+      {"fold_mul_into_weights", FoldMulIntoWeights},
+      {"fold_add_into_bias", FoldAddIntoBias},
+      {"replace_global_pool", ReplaceGlobalPool},
+      {"merge_elementwise", MergeElementwise},
+  };
   return passes;
 }
 

@@ -1,0 +1,55 @@
+// Zeros around an image before a convolution: the convolution pads by itself. Padding of
+// channels stays, and so does padding before pools, which leave cells outside the image out.
+#include <algorithm>
+
+#include "delegate_native/passes/passes.h"
+#include "delegate_native/passes/rewrite.h"
+
+namespace quadra {
+namespace {
+
+bool PadsImageWithZeros(const Node& node) {
+  if (node.op != "pad" || !node.fused.empty()) return false;
+  const std::vector<int>& before = node.attributes.Ints("before");
+  const std::vector<int>& after = node.attributes.Ints("after");
+  if (before.size() != 4 || after.size() != 4) return false;
+  if (node.attributes.Float("value") != 0.0f) return false;
+  return before[0] == 0 && after[0] == 0 && before[3] == 0 && after[3] == 0;
+}
+
+bool IsReadByConvolutionsOnly(const Graph& graph, ValueId id) {
+  if (graph.IsOutput(id)) return false;
+  const std::vector<int> consumers = graph.Consumers(id);
+  return std::all_of(consumers.begin(), consumers.end(), [&](int i) {
+    const Node& node = graph.nodes[static_cast<size_t>(i)];
+    const std::vector<ValueId> operands = Operands(node);
+    return (node.op == "conv2d" || node.op == "depthwise_conv2d") && node.inputs[0] == id &&
+           std::count(operands.begin(), operands.end(), id) == 1;
+  });
+}
+
+}  // namespace
+
+int FoldPadding(Graph* graph) {
+  int changes = 0;
+  for (size_t i = 0; i < graph->nodes.size(); ++i) {
+    const Node pad = graph->nodes[i];
+    if (!PadsImageWithZeros(pad) || !IsReadByConvolutionsOnly(*graph, pad.outputs[0])) continue;
+    const std::vector<int>& before = pad.attributes.Ints("before");
+    const std::vector<int>& after = pad.attributes.Ints("after");
+    for (int consumer : graph->Consumers(pad.outputs[0])) {
+      Node& node = graph->nodes[static_cast<size_t>(consumer)];
+      const Padding own = ResolvePadding(*graph, node);
+      node.attributes.SetWord("padding", "explicit");
+      node.attributes.SetInts("pad", {own.top + before[1], own.bottom + after[1],
+                                      own.left + before[2], own.right + after[2]});
+      node.inputs[0] = pad.inputs[0];
+      AddSources(pad, &node);
+    }
+    graph->RemoveNode(static_cast<int>(i--));
+    ++changes;
+  }
+  return changes;
+}
+
+}  // namespace quadra

@@ -1,0 +1,103 @@
+// Elementwise nodes become steps of the node that makes their operand: activations of
+// convolutions, residual additions, chains of elementwise nodes. Each saves a dispatch, and a
+// tensor that is written and read again.
+#include <algorithm>
+#include <utility>
+
+#include "delegate_native/passes/passes.h"
+#include "delegate_native/passes/rewrite.h"
+
+namespace quadra {
+namespace {
+
+constexpr size_t kMostSteps = 4;
+constexpr size_t kMostTensors = 4;  // that steps read: kernels have few arguments to spare
+
+// Tensors that a kernel gets for these operands; single numbers are passed by value.
+size_t CountTensors(const Graph& graph, const std::vector<ValueId>& operands) {
+  return static_cast<size_t>(std::count_if(operands.begin(), operands.end(), [&](ValueId id) {
+    return !graph.IsConstant(id) || graph.shape(id).elements() > 1;
+  }));
+}
+
+// The producer's steps after a merge: its own, the node, the node's own.
+std::vector<FusedStep> JoinSteps(const Node& producer, const Node& node, ValueId through) {
+  std::vector<FusedStep> steps = producer.fused;
+  FusedStep step;
+  step.op = node.op;
+  step.attributes = node.attributes;
+  const auto at = std::find(node.inputs.begin(), node.inputs.end(), through);
+  step.operand = static_cast<int>(at - node.inputs.begin());
+  for (ValueId input : node.inputs) {
+    if (input != through) step.inputs.push_back(input);  // x + x is a step without operand
+  }
+  steps.push_back(std::move(step));
+  steps.insert(steps.end(), node.fused.begin(), node.fused.end());
+  return steps;
+}
+
+bool CanMerge(const Graph& graph, const Node& node, ValueId through, int producer_index) {
+  const Node& producer = graph.nodes[static_cast<size_t>(producer_index)];
+  if (producer.outputs.size() != 1) return false;
+  if (graph.shape(through) != graph.shape(node.outputs[0])) return false;
+  // Nobody else may want the value, and only the first operand of a PRELU is what it changes.
+  const std::ptrdiff_t reads = std::count(node.inputs.begin(), node.inputs.end(), through);
+  if (CountUses(graph, through) != reads) return false;
+  if (node.op == "prelu" && (node.inputs[0] != through || reads != 1)) return false;
+  const std::vector<FusedStep> steps = JoinSteps(producer, node, through);
+  std::vector<ValueId> operands;
+  for (const FusedStep& step : steps) {
+    operands.insert(operands.end(), step.inputs.begin(), step.inputs.end());
+  }
+  return steps.size() <= kMostSteps && CountTensors(graph, operands) <= kMostTensors;
+}
+
+// The operand to merge the node into: a convolution's result if there is one, else the one that
+// is computed last; -1 if none will do.
+ValueId ChooseOperand(const Graph& graph, const Node& node) {
+  ValueId best = -1;
+  int best_rank = -1;
+  for (ValueId id : node.inputs) {
+    const int producer = graph.Producer(id);
+    if (producer < 0 || !CanMerge(graph, node, id, producer)) continue;
+    const bool convolution = IsConvolution(graph.nodes[static_cast<size_t>(producer)]);
+    const int rank = producer + (convolution ? static_cast<int>(graph.nodes.size()) : 0);
+    if (rank > best_rank) best = id, best_rank = rank;
+  }
+  return best;
+}
+
+// True when all operands of the node are there where the producer runs.
+bool RunsEarly(const Graph& graph, const Node& node, ValueId through, int producer) {
+  for (ValueId id : Operands(node)) {
+    if (id != through && graph.Producer(id) > producer) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int MergeElementwise(Graph* graph) {
+  int changes = 0;
+  for (size_t i = 0; i < graph->nodes.size();) {
+    const Node node = graph->nodes[i];
+    const ValueId through = IsElementwise(node) ? ChooseOperand(*graph, node) : -1;
+    if (through < 0) {
+      ++i;
+      continue;
+    }
+    const int producer = graph->Producer(through);
+    const bool early = RunsEarly(*graph, node, through, producer);
+    Node merged = graph->nodes[static_cast<size_t>(producer)];
+    merged.fused = JoinSteps(merged, node, through);
+    merged.outputs = node.outputs;
+    AddSources(node, &merged);
+    // The merged node runs where the producer did, or later if a step reads what is not there yet.
+    graph->nodes[early ? static_cast<size_t>(producer) : i] = std::move(merged);
+    graph->RemoveNode(early ? static_cast<int>(i) : producer);
+    ++changes;
+  }
+  return changes;
+}
+
+}  // namespace quadra

@@ -1,0 +1,20 @@
+// The passes, one per file. Each returns how many places it changed.
+#ifndef QUADRA_PASSES_PASSES_H_
+#define QUADRA_PASSES_PASSES_H_
+
+#include "delegate_native/graph/graph.h"
+
+namespace quadra {
+
+int FoldAddIntoBias(Graph* graph);
+int FoldMulIntoWeights(Graph* graph);
+int FoldPadding(Graph* graph);
+int MergeElementwise(Graph* graph);
+int MergeReshapes(Graph* graph);
+int RemoveIdentity(Graph* graph);
+int RemoveOutputReshape(Graph* graph);
+int ReplaceGlobalPool(Graph* graph);
+
+}  // namespace quadra
+
+#endif  // QUADRA_PASSES_PASSES_H_

@@ -1,0 +1,121 @@
+#include "delegate_native/passes/rewrite.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quadra {
+
+bool IsConvolution(const Node& node) {
+  return node.op == "conv2d" || node.op == "depthwise_conv2d" || node.op == "transpose_conv";
+}
+
+bool IsElementwise(const Node& node) {
+  for (const char* op : {"add", "mul", "clamp", "prelu", "hard_swish", "logistic", "tanh"}) {
+    if (node.op == op) return true;
+  }
+  return false;
+}
+
+int CountUses(const Graph& graph, ValueId id) {
+  std::ptrdiff_t uses = std::count(graph.outputs.begin(), graph.outputs.end(), id);
+  for (const Node& node : graph.nodes) {
+    const std::vector<ValueId> operands = Operands(node);
+    uses += std::count(operands.begin(), operands.end(), id);
+  }
+  return static_cast<int>(uses);
+}
+
+bool ChannelValues(const Graph& graph, ValueId id, const Shape& shape, std::vector<float>* values) {
+  if (!graph.IsConstant(id)) return false;
+  const std::vector<float>& data = *graph.value(id).constant;
+  const size_t channels = static_cast<size_t>(shape.c);
+  if (data.size() == 1) {
+    values->assign(channels, data[0]);
+    return true;
+  }
+  *values = data;
+  return data.size() == channels && graph.shape(id).c == shape.c;
+}
+
+namespace {
+
+void ResolveAxis(const std::string& padding, int in, int reach, int stride, int* before,
+                 int* after) {
+  if (padding != "same") return;
+  const int total = std::max(0, (CeilDiv(in, stride) - 1) * stride + reach - in);
+  *before = total / 2;
+  *after = total - *before;
+}
+
+}  // namespace
+
+Padding ResolvePadding(const Graph& graph, const Node& node) {
+  Padding padding;
+  const Attributes& a = node.attributes;
+  const std::string& word = a.Word("padding");
+  if (word == "explicit") {
+    const std::vector<int>& pad = a.Ints("pad");
+    if (pad.size() == 4) padding = {pad[0], pad[1], pad[2], pad[3]};
+    return padding;
+  }
+  const auto pair = [&](const char* name) {
+    return a.Ints(name).size() == 2 ? a.Ints(name) : std::vector<int>{1, 1};
+  };
+  std::vector<int> kernel = pair("filter");  // of a pool
+  if (IsConvolution(node)) {
+    const Shape& weights = graph.shape(node.inputs[1]);
+    kernel = {weights.h, weights.w};
+  }
+  const std::vector<int> stride = pair("stride"), dilation = pair("dilation");
+  const Shape& in = graph.shape(node.inputs[0]);
+  ResolveAxis(word, in.h, (kernel[0] - 1) * dilation[0] + 1, stride[0], &padding.top,
+              &padding.bottom);
+  ResolveAxis(word, in.w, (kernel[1] - 1) * dilation[1] + 1, stride[1], &padding.left,
+              &padding.right);
+  return padding;
+}
+
+void AddSources(const Node& from, Node* node) {
+  std::vector<int>& sources = node->sources;
+  sources.insert(sources.end(), from.sources.begin(), from.sources.end());
+  std::sort(sources.begin(), sources.end());
+  sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+}
+
+int RemoveDeadNodes(Graph* graph) {
+  int removed = 0;
+  for (size_t i = graph->nodes.size(); i-- > 0;) {
+    const std::vector<ValueId>& outputs = graph->nodes[i].outputs;
+    const auto is_dead = [&](ValueId id) { return CountUses(*graph, id) == 0; };
+    if (!std::all_of(outputs.begin(), outputs.end(), is_dead)) continue;
+    graph->RemoveNode(static_cast<int>(i));
+    ++removed;
+  }
+  return removed;
+}
+
+bool Filters::Read(const Graph& graph, const Node& node, Filters* filters) {
+  if (!IsConvolution(node) || !graph.IsConstant(node.inputs[1])) return false;
+  filters->shape_ = graph.shape(node.inputs[1]);
+  filters->weights_ = *graph.value(node.inputs[1]).constant;
+  filters->depthwise_ = node.op == "depthwise_conv2d";
+  const int inputs = graph.shape(node.inputs[0]).c;
+  const int outputs = graph.shape(node.outputs[0]).c;
+  filters->multiplier_ = std::max(1, outputs / inputs);
+  filters->outputs_per_group_ = std::max(1, outputs * filters->shape_.c / inputs);
+  filters->bias_.assign(static_cast<size_t>(outputs), 0.0f);
+  if (node.inputs.size() < 3) return true;
+  if (!graph.IsConstant(node.inputs[2])) return false;
+  filters->bias_ = *graph.value(node.inputs[2]).constant;
+  return true;
+}
+
+void Filters::Write(Graph* graph, Node* node) const {
+  // Copied: adding a constant moves the values.
+  const std::string name = graph->value(node->inputs[1]).name;
+  node->inputs[1] = graph->AddConstant(name, shape_, weights_);
+  node->inputs.resize(3);
+  node->inputs[2] = graph->AddConstant(name + "/bias", {1, 1, 1, outputs()}, bias_, 1);
+}
+
+}  // namespace quadra
