@@ -1,6 +1,7 @@
 #include "delegate_native/plan/make_plan.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "delegate_native/base/hash.h"
@@ -54,7 +55,7 @@ class Planner {
     QUADRA_RETURN_IF_ERROR(layout_.Place(kernels_));
     RenderAll();
     Write(plan);
-    return Status();
+    return plan->size() ? Status() : Internal("out of memory for a plan of %u bytes", builder_.GetSize());
   }
 
  private:
@@ -214,7 +215,7 @@ class Planner {
         tensors, programs, dispatches, inputs, outputs, layout_.activation_bytes(),
         layout_.activation_bytes_lower_bound(), layout_.constant_bytes());
     fb::FinishPlanBuffer(builder_, root);
-    plan->assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
+    *plan = PlanBytes(builder_.GetBufferPointer(), builder_.GetSize());
   }
 
   const Graph& graph_;
@@ -231,6 +232,14 @@ class Planner {
 };
 
 }  // namespace
+
+PlanBytes::PlanBytes(const uint8_t* bytes, size_t size) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, kAlignment, size) != 0) return;
+  memcpy(memory, bytes, size);
+  bytes_.reset(static_cast<uint8_t*>(memory));
+  size_ = size;
+}
 
 Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan) {
   return Planner(graph, gpu, precision).Run(plan);

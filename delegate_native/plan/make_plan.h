@@ -2,7 +2,10 @@
 #ifndef QUADRA_PLAN_MAKE_PLAN_H_
 #define QUADRA_PLAN_MAKE_PLAN_H_
 
-#include <vector>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
@@ -11,8 +14,25 @@
 
 namespace quadra {
 
-// The bytes of a finished fb::Plan (plan/plan.fbs).
-using PlanBytes = std::vector<uint8_t>;
+// The bytes of a finished fb::Plan (plan/plan.fbs), aligned so that a device which shares the
+// host's memory can use its constants where they are.
+class PlanBytes {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  PlanBytes() = default;
+  PlanBytes(const uint8_t* bytes, size_t size);
+
+  const uint8_t* data() const { return bytes_.get(); }
+  size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* bytes) const { free(bytes); }
+  };
+  std::unique_ptr<uint8_t, Free> bytes_;
+  size_t size_ = 0;
+};
 
 Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan);
 
