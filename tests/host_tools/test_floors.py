@@ -1,0 +1,111 @@
+"""The native code's floors, read from its #includes: who may see whom; upward never. Bazel's visibility says the same."""
+
+import re
+from pathlib import Path
+from typing import Dict, Iterator, List, Set, Tuple
+
+import pytest
+
+from host_tools import settings
+
+NATIVE = settings.ROOT / "delegate_native"
+
+# folder: what it may include besides itself, as folders or single headers.
+FLOORS: Dict[str, Set[str]] = {
+    "base": set(),
+    "graph": {"base"},
+    "device": {"base"},
+    "kernel": {"base"},
+    "tflite": {"base", "graph"},
+    "passes": {"base", "graph"},
+    "ops": {"base", "graph", "device", "kernel", "tflite"},
+    "plan": {"base", "graph", "device", "kernel", "ops"},
+    "runtime": {"base", "device", "plan/plan_generated.h"},
+    "session": {"base", "graph", "device", "kernel", "passes", "ops", "plan", "runtime/backend.h"},
+    "delegate": {"base", "graph", "device", "kernel", "tflite", "passes", "ops", "plan", "runtime", "session"},
+}
+INCLUDE = re.compile(r'#include "delegate_native/([^"]+)"')
+COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")|(R"\(.*?\)")', re.DOTALL)
+BODY = re.compile(r'R"\((.*?)\)"|"((?:\\.|[^"\\\n])*)"', re.DOTALL)
+VENDORS = re.compile(r"(?<![a-z])(adreno|qualcomm|mali|powervr|imgtec|nvidia|intel|samsung)(?![a-z])", re.IGNORECASE)
+# Words of one GPU language; bodies are written in all of them at once.
+LANGUAGE_WORDS = re.compile(
+    r"__global|__kernel|__local|__constant|\bkernel void|get_global_id|get_local_id|\bgl_[A-Z]|image2d_t|imageLoad|"
+    r"read_image|write_image|\bfloat4\b|\bint4\b|\bhalf4\b|\(float4\)|\bbarrier\(|memoryBarrier|layout\(|\buniform\b"
+)
+
+
+def sources(folder: str = "") -> Iterator[Path]:
+    yield from (p for p in sorted((NATIVE / folder).rglob("*")) if p.suffix in (".cc", ".h", ".def"))
+
+
+def code(path: Path) -> str:
+    """The text without comments."""
+    return COMMENT.sub(lambda m: m.group(1) or m.group(2) or " ", path.read_text())
+
+
+def includes() -> Iterator[Tuple[Path, str]]:
+    for path in sources():
+        yield from ((path.relative_to(NATIVE), included) for included in INCLUDE.findall(path.read_text()))
+
+
+def may_include(path: Path, included: str) -> bool:
+    floor = path.parts[0]
+    target = included.split("/")[0]
+    if target == floor == "runtime":  # siblings never include each other
+        return len(Path(included).parts) == 2 or Path(included).parts[1] == path.parts[1]
+    return target == floor or target in FLOORS[floor] or included in FLOORS[floor]
+
+
+def test_every_folder_is_a_floor():
+    assert {p.name for p in NATIVE.iterdir() if p.is_dir()} == set(FLOORS)
+
+
+def test_includes_never_look_upward():
+    wrong = [f"{path} includes {included}" for path, included in includes() if not may_include(path, included)]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("path", "included", "allowed"),
+    [
+        ("passes/x.cc", "graph/graph.h", True),
+        ("passes/x.cc", "tflite/abi.h", False),
+        ("graph/x.cc", "device/gpu_info.h", False),
+        ("runtime/opencl/x.cc", "runtime/backend.h", True),
+        ("runtime/opencl/x.cc", "runtime/gles/gl_api.h", False),
+        ("runtime/opencl/x.cc", "plan/memory.h", False),
+        ("session/x.cc", "runtime/opencl/cl_api.h", False),
+        ("delegate/x.cc", "runtime/opencl/opencl_backend.h", True),
+    ],
+)
+def test_the_rule_itself(path: str, included: str, allowed: bool):
+    assert may_include(Path(path), included) is allowed
+
+
+def test_only_the_options_read_the_environment():
+    assert [str(p.relative_to(NATIVE)) for p in sources() if "getenv" in code(p)] == ["delegate/options.cc"]
+
+
+def test_vendors_are_named_in_device_only():
+    # Where a driver's file lies on a phone is no decision about its maker.
+    allowed = {"runtime/opencl/cl_api.cc"}
+    found: List[str] = []
+    for path in sources():
+        name = str(path.relative_to(NATIVE))
+        if not name.startswith("device/") and name not in allowed:
+            found += [f"{name}: {word}" for word in VENDORS.findall(code(path))]
+    assert not found
+
+
+def test_kernel_bodies_have_no_word_of_one_language():
+    found: List[str] = []
+    for path in [*sources("ops"), NATIVE / "plan" / "io_kernels.cc"]:
+        for raw, text in BODY.findall(code(path)):
+            found += [f"{path.name}: {word}" for word in LANGUAGE_WORDS.findall(raw or text)]
+    assert not found
+
+
+def test_the_library_uses_no_iostreams_and_no_exceptions():
+    wrong = re.compile(r"#include <(iostream|sstream|fstream|iomanip|stdexcept|regex)>|\bthrow\b|\bdynamic_cast<|\btypeid\(")
+    assert not [f"{p.name}: {m.group(0)}" for p in sources() if (m := wrong.search(code(p)))]
