@@ -183,6 +183,47 @@ def plan(c, run="latest", top=0):
         plan_view.show(plan_view.read(path), runs.console(), top)
 
 
+@task
+def demo(c):
+    """See it work: a person's mask from a photograph, on the OpenCL delegate, judged against the CPU."""
+    from host_tools import demo
+
+    demo.show()
+
+
+@task(
+    iterable=["models"],
+    help={
+        "models": "Models to measure, by name or path (default: those that run wholly on the delegate).",
+        "runs": "Timed inferences of each runner.",
+        "limit": "Fail (status 1) when the geometric mean at one thread is over this; 0: no limit.",
+        "json": "Print the figures as JSON instead of a table.",
+        "library": _RUN_HELP["library"],
+    },
+)
+def bench(c, models, runs=50, limit=0.0, json=False, library=""):
+    """Measure models beside XNNPACK at 1 and 2 threads: speed, starts, memory, programs; as table, JSON and page.
+
+    Every model runs in processes of its own. Status 1: an output is wrong, a model failed, or --limit was passed.
+    """
+    import sys
+    from json import dumps
+
+    from host_tools import bench, run as runner
+    from host_tools.progress import progress
+
+    names, absent = bench.present(models or bench.MODELS)
+    for name in absent:
+        print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
+    with progress("bench") as show:
+        result = bench.measure(names, _library(library), runs, show)
+    if json:
+        print(dumps(bench.to_json(result), indent=1))
+    else:
+        bench.show(result, runner.console(width=230))
+    bench.judge(result, limit)
+
+
 def _library(given):
     from pathlib import Path
 

@@ -1,5 +1,6 @@
 """Who runs what: reads the delegate's report and says it in few words."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Tuple
@@ -8,17 +9,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+_NODE = re.compile(r"node \d+ \(\w+\)")
 _WEIGHTS = ("DEQUANTIZE", "DENSIFY")  # of constants: they cost nothing at run time
 
 
 @dataclass(frozen=True)
 class OpRow:
-    """All nodes of one op that share a verdict."""
+    """All nodes of one op that share a verdict. Reasons that differ only in the node they name count as one."""
 
     op: str
     count: int
     on: str  # "gpu" or "cpu"
-    reason: str  # always set on the CPU
+    reason: str  # of the first of them; always set on the CPU
     nodes: Tuple[int, ...]
 
 
@@ -51,9 +53,12 @@ class Verdicts:
 def read(report: Mapping[str, Any]) -> Verdicts:
     """Verdicts from a report (verdicts.json)."""
     groups: Dict[Tuple[str, str, str], List[int]] = {}
+    reasons: Dict[int, str] = {}
     for node in report["nodes"]:
-        groups.setdefault((node["op"], node["on"], node.get("reason", "")), []).append(node["index"])
-    rows = [OpRow(op, len(nodes), on, reason, tuple(nodes)) for (op, on, reason), nodes in groups.items()]
+        reasons[node["index"]] = node.get("reason", "")
+        kind = _NODE.sub("node …", reasons[node["index"]])
+        groups.setdefault((node["op"], node["on"], kind), []).append(node["index"])
+    rows = [OpRow(op, len(nodes), on, reasons[nodes[0]], tuple(nodes)) for (op, on, _), nodes in groups.items()]
     rows.sort(key=lambda row: (row.on != "cpu", -row.count, row.op, row.reason))
     count = Counter(node["on"] for node in report["nodes"])
     return Verdicts(

@@ -17,13 +17,13 @@ from host_tools.run_folder import RunFolder
 Show = Callable[[str], None]
 
 
-def run(spec: specs.RunSpec, library: Path, show: Show = lambda text: None) -> RunFolder:
-    """Runs `spec` with the delegate `library`; returns the finished run folder.
+def run(spec: specs.RunSpec, library: Path, show: Show = lambda text: None, runs_dir: Optional[Path] = None) -> RunFolder:
+    """Runs `spec` with the delegate `library`; returns the finished run folder, in runs_dir (default: the setting's).
 
     RunFailed (or the error that the worker met) when it did not come to its end: the folder is kept, marked.
     """
     config = settings.read()
-    folder = run_folder.start(spec, config.runs_dir)
+    folder = run_folder.start(spec, runs_dir or config.runs_dir)
     child = _Child(folder, library, spec, show)
     try:
         if spec.inputs.kind == "picture":
