@@ -21,6 +21,14 @@ def read(content: bytes, model: str) -> Dict[str, Any]:
     return {"schema_version": 1, "name": model, "bytes": len(content), "tensors": tensors, "nodes": nodes}
 
 
+def is_quantised(content: bytes) -> bool:
+    """Whether any tensor, weights too, holds 8- or 16-bit integers."""
+    root = tflite.Model.GetRootAs(content, 0)
+    kinds = (tflite.TensorType.INT8, tflite.TensorType.UINT8, tflite.TensorType.INT16, tflite.TensorType.INT4)
+    graphs = [root.Subgraphs(i) for i in range(root.SubgraphsLength())]
+    return any(graph.Tensors(i).Type() in kinds for graph in graphs for i in range(graph.TensorsLength()))
+
+
 def _node(root, graph, operator, index: int) -> Dict[str, Any]:
     code = root.OperatorCodes(operator.OpcodeIndex())
     op = _op_name(code)

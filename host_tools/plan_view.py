@@ -1,5 +1,6 @@
 """Opens plan.quadra: the dispatches in order, the programs, and the buffers with who lies where and when."""
 
+import math
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -40,9 +41,9 @@ def of_run(folder: RunFolder) -> List[Path]:
 
 def show(plan: Dict[str, Any], console: Console, top: int = 0) -> None:
     """The plan as tables. top: at most so many dispatches and tensors; 0 is all."""
-    kernels = sum(len(p["kernels"]) for p in plan["programs"])
+    kernels, programs = sum(len(p["kernels"]) for p in plan["programs"]), len(plan["programs"])
     console.print(
-        f"{len(plan['dispatches'])} dispatches, {kernels} kernels in {len(plan['programs'])} programs, "
+        f"{len(plan['dispatches'])} dispatches, {kernels} kernels in {programs} program{'s' if programs != 1 else ''}, "
         f"{plan['precision']}, target {escape(plan['target'])}, {escape(plan['device'])}"
     )
     console.print(
@@ -74,7 +75,8 @@ def _argument(plan: Dict[str, Any], arg: Dict[str, Any]) -> str:
     if arg["kind"] == "Int":
         return str(arg["int_value"])
     if arg["kind"] == "Float":
-        return f"{arg['float_value']:g}f"
+        value = arg["float_value"]
+        return f"{value:g}f" if math.isfinite(value) else f"{value:g}"
     regions = plan["regions"]
     if not 0 <= arg["index"] < len(regions):
         return f"region {arg['index']}?"
@@ -96,7 +98,8 @@ def _buffers(plan: Dict[str, Any]) -> Table:
 
 def _tensors(plan: Dict[str, Any], top: int) -> Table:
     table = _table("tensor", ("b×h×w×c", "right"), ("size", "right"), ("place", "left"), ("alive in dispatches", "right"))
-    for tensor in plan["tensors"][: top or None]:
+    placed = [t for t in plan["tensors"] if t["buffer"] >= 0]
+    for tensor in placed[: top or None]:
         table.add_row(
             escape(tensor["name"]),
             "×".join(map(str, tensor["shape"])),

@@ -6,7 +6,7 @@ asking the driver for times costs a little, so they are not the times of timings
 
 import statistics
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -42,16 +42,12 @@ class Dispatch:
 class Profile:
     dispatches: Tuple[Dispatch, ...]  # in the order of execution
     invoke_us: float  # median wall time of the profiled inferences
+    overhead_us: float  # median of their time outside of dispatches: interpreter, nodes on the CPU, launches, copies
     runs: int
 
     @property
     def dispatch_us(self) -> float:
         return sum(d.time_us for d in self.dispatches)
-
-    @property
-    def overhead_us(self) -> float:
-        """Wall time outside of dispatches: the interpreter, nodes on the CPU, launches, copies in and out."""
-        return max(0.0, self.invoke_us - self.dispatch_us)
 
     def by_kernel(self) -> List[Tuple[str, float, int]]:
         """(kernel, time_us, dispatches), slowest first."""
@@ -71,14 +67,17 @@ def read(folder: RunFolder) -> Profile:
         )
     value = folder.json("profile.json")
     facts = {n["index"]: n for n in folder.optional_json("model.json", {}).get("nodes", [])}
+    walls = value["invoke_us"]
+    outside = list(walls)
     dispatches: List[Dispatch] = []
     for partition in value["partitions"]:
         samples = [i["dispatch_us"] for i in value["invokes"] if i["partition"] == partition["id"]]
+        samples = samples[-len(walls) :]  # the first inference warmed up
+        outside = [rest - sum(times) for rest, times in zip(outside, samples)]
         for index, row in enumerate(partition["dispatches"]):
             times = [s[index] for s in samples if index < len(s)]
-            dispatches.append(_dispatch(partition["id"], row, statistics.median(times) if times else 0.0, facts))
-    walls = value["invoke_us"]
-    return Profile(tuple(dispatches), statistics.median(walls) if walls else 0.0, len(walls))
+            dispatches.append(_dispatch(partition["id"], row, _median(times), facts))
+    return Profile(tuple(dispatches), _median(walls), max(0.0, _median(outside)), len(walls))
 
 
 def _dispatch(partition: int, row: Dict[str, Any], time_us: float, facts: Dict[int, Dict[str, Any]]) -> Dispatch:
@@ -165,6 +164,10 @@ def show(profile: Profile, console: Console, top: int) -> None:
         f"{profile.dispatch_us:.0f} us in {len(profile.dispatches)} dispatches, "
         f"{profile.overhead_us:.0f} us outside (interpreter, nodes on the CPU, launches, copies)"
     )
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(statistics.median(values)) if values else 0.0
 
 
 def _numbers(nodes: Tuple[int, ...]) -> str:

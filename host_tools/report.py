@@ -148,7 +148,6 @@ def _plan(report: Mapping[str, Any]) -> Dict[str, Any]:
     return {
         "partitions": partitions,
         "dispatches": sum(len(p["dispatches"]) for p in partitions),
-        "kernels": len({d["kernel"] for p in partitions for d in p["dispatches"]}),
         "programs": total("programs"),
         "activation_bytes": total("activation_bytes"),
         "lower_bound": total("activation_bytes_lower_bound"),

@@ -9,13 +9,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-_NODE = re.compile(r"node \d+ \(\w+\)")
+_NAMES = re.compile(r"node \d+ \(\w+\)|'[^']*'")  # of nodes and tensors in reasons
+_SHOWN = 8  # kinds of reasons, in a short account
+_LONG = 160
 _WEIGHTS = ("DEQUANTIZE", "DENSIFY")  # of constants: they cost nothing at run time
 
 
 @dataclass(frozen=True)
 class OpRow:
-    """All nodes of one op that share a verdict. Reasons that differ only in the node they name count as one."""
+    """All nodes of one op that share a verdict. Reasons that differ only in the node or tensor they name count as one."""
 
     op: str
     count: int
@@ -56,7 +58,7 @@ def read(report: Mapping[str, Any]) -> Verdicts:
     reasons: Dict[int, str] = {}
     for node in report["nodes"]:
         reasons[node["index"]] = node.get("reason", "")
-        kind = _NODE.sub("node …", reasons[node["index"]])
+        kind = _NAMES.sub("…", reasons[node["index"]])
         groups.setdefault((node["op"], node["on"], kind), []).append(node["index"])
     rows = [OpRow(op, len(nodes), on, reasons[nodes[0]], tuple(nodes)) for (op, on, _), nodes in groups.items()]
     rows.sort(key=lambda row: (row.on != "cpu", -row.count, row.op, row.reason))
@@ -81,13 +83,20 @@ def show(verdicts: Verdicts, console: Console) -> None:
     table.add_column("reason", overflow="fold")
     for row in verdicts.rows:
         place = "[green]GPU[/]" if row.on == "gpu" else "[yellow]CPU[/]"
-        note = escape(row.reason) or ("[dim]of constants: done once, when the model is loaded[/]" if row.op in _WEIGHTS else "")
+        note = escape(_short(row.reason)) or ("[dim]of constants: done once, when the model is loaded[/]" if row.op in _WEIGHTS else "")
         table.add_row(escape(row.op), str(row.count), place, note)
     console.print(table)
 
 
 def show_cpu_reasons(verdicts: Verdicts, console: Console) -> None:
-    """Only what stays on the CPU."""
-    for row in verdicts.rows:
-        if row.on == "cpu":
-            console.print(f"  [yellow]CPU[/] {row.count} x {escape(row.op)}: {escape(row.reason)}")
+    """Only what stays on the CPU, the most frequent first."""
+    rows = [row for row in verdicts.rows if row.on == "cpu"]
+    for row in rows[:_SHOWN]:
+        console.print(f"  [yellow]CPU[/] {row.count} x {escape(row.op)}: {escape(_short(row.reason))}")
+    if len(rows) > _SHOWN:
+        console.print(f"  [dim]and {sum(r.count for r in rows[_SHOWN:])} nodes of {len(rows) - _SHOWN} other kinds: see the report[/]")
+
+
+def _short(reason: str) -> str:
+    """Names of tensors may be long: the middle goes."""
+    return reason if len(reason) <= _LONG else f"{reason[: _LONG // 2]} … {reason[-_LONG // 2 :]}"

@@ -139,23 +139,31 @@ def full(worker: Worker, baseline_bytes: int) -> None:
 def reference(worker: Worker, report: Dict[str, Any]) -> None:
     """Outputs of the CPU interpreter: what Quadra's are compared with.
 
-    The interpreter's plain kernels are the reference. Where a quantised model runs partly on the CPU, XNNPACK
-    runs that part beside Quadra, and its integer kernels round in their own way: there it is the reference too.
+    The interpreter's plain kernels are the reference. XNNPACK is it in two cases: where a quantised model runs partly
+    on the CPU, because XNNPACK runs that part beside Quadra and rounds integers in its own way; and where the plain
+    kernels cannot run the model.
     """
     stage("run the CPU reference")
     shared = any(node["on"] == "cpu" for node in report["nodes"])
-    integer = any(t["dtype"] != "float32" for t in worker.tensors["inputs"] + worker.tensors["outputs"])
-    name, kernels = ("xnnpack", worker.interpreters.XNNPACK) if shared and integer else ("builtin", worker.interpreters.BUILTIN)
-    value: Dict[str, Any] = {"kernels": name, "rewrites": worker.rewrites}
-    try:
-        interpreter = worker.interpreters.make(worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels)
-        worker.interpreters.allocate(interpreter, worker.model, worker.cpu_content)
-        worker.interpreters.set_inputs(interpreter, worker.arrays)
-        worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
-        worker.keep("cpu_outputs", interpreter)
-    except QuadraError as error:
-        value["error"] = str(error)
+    quantised = model_facts.is_quantised(worker.content)
+    value: Dict[str, Any] = {"kernels": "", "rewrites": worker.rewrites}
+    for name in ("xnnpack",) if shared and quantised else ("builtin", "xnnpack"):
+        try:
+            _run_reference(worker, worker.interpreters.XNNPACK if name == "xnnpack" else worker.interpreters.BUILTIN)
+        except QuadraError as error:
+            value["error"] = f"{error.tried}: {error.came_back}"
+            continue
+        value["kernels"] = name
+        break
     run_folder.write_json(worker.folder / "reference.json", value)
+
+
+def _run_reference(worker: Worker, kernels) -> None:
+    interpreter = worker.interpreters.make(worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels)
+    worker.interpreters.allocate(interpreter, worker.model, worker.cpu_content)
+    worker.interpreters.set_inputs(interpreter, worker.arrays)
+    worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
+    worker.keep("cpu_outputs", interpreter)
 
 
 def peer(worker: Worker) -> Optional[Any]:
@@ -174,22 +182,28 @@ def peer(worker: Worker) -> Optional[Any]:
 
 
 def pairs(worker: Worker, quadra, xnnpack: Optional[Any]) -> None:
-    """Alternated runs, the one that goes first changing too: what slows the machine slows both."""
+    """Alternated runs, the one that goes first changing too: what slows the machine slows both.
+
+    samples_us is time on the wall, cpu_us the processor time of the whole process: on a busy machine the latter
+    tells more.
+    """
     stage("measure")
     runners = [("quadra", quadra)] + ([("xnnpack", xnnpack)] if xnnpack else [])
     for _ in range(_WARM_UP_RUNS):
         for _, interpreter in runners:
             interpreter.invoke()
     samples: Dict[str, List[int]] = {name: [] for name, _ in runners}
+    cpu: Dict[str, List[int]] = {name: [] for name, _ in runners}
     end = time.monotonic() + _PAIRS_BUDGET_S
     for run in range(worker.spec.repetitions):
         for name, interpreter in runners if run % 2 == 0 else reversed(runners):
-            started = time.perf_counter_ns()
+            started, cpu_started = time.perf_counter_ns(), time.process_time_ns()
             interpreter.invoke()
             samples[name].append((time.perf_counter_ns() - started) // 1000)
+            cpu[name].append((time.process_time_ns() - cpu_started) // 1000)
         if time.monotonic() > end and run >= 2:
             break
-    worker.timings["samples_us"] = samples
+    worker.timings["samples_us"], worker.timings["cpu_us"] = samples, cpu
     worker.keep_timings()
 
 

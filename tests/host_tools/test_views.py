@@ -84,3 +84,13 @@ def test_verdicts_group_nodes_with_the_same_reason():
     found = verdicts.read(run_folders.REPORT)
     assert found.sentence() == "2 of 3 nodes on the GPU, in one partition; 1 on the CPU"
     assert [(row.op, row.on, row.nodes) for row in found.rows] == [("ARG_MAX", "cpu", (2,)), ("CONV_2D", "gpu", (0,)), ("RELU", "gpu", (1,))]
+
+
+def test_reasons_that_differ_only_in_names_count_as_one():
+    nodes = [
+        {"index": i, "op": "DEQUANTIZE", "name": "", "on": "cpu", "partition": -1, "reason": f"node {i} (CONV_2D) reads 'w{i}' on the CPU"}
+        for i in range(3)
+    ]
+    found = verdicts.read({"nodes": nodes, "partitions": []})
+    assert [(row.count, row.reason) for row in found.rows] == [(3, "node 0 (CONV_2D) reads 'w0' on the CPU")]
+    assert found.sentence() == "all 3 nodes stay on the CPU"
