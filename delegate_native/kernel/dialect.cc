@@ -180,11 +180,12 @@ class OpenClRenderer : public Renderer {
     if (read) {
       Define("read_" + name, "X, Y, S", load(row, "(X)"));
       Define("read_" + name + "_at", "I", load(data, "I"));
-      DefineLanes(name);
+      DefineLanes(name, "LANES");
       return;
     }
     Define("write_" + name, "VALUE, X, Y, S", WriteText(tensor, store(row, "(X)")));
     Define("write_" + name + "_at", "VALUE, I", "{ vec4 e_v = (VALUE); " + store(data, "I") + " }");
+    DefineLanes(name, "OUT_LANES");
   }
 
   void DeclareConstant(const ConstantArg& constant, bool half) override {
@@ -193,7 +194,7 @@ class OpenClRenderer : public Renderer {
     Parameter("__global const " + (half ? "half" : "float" + width) + "* restrict " + data);
     Define("read_" + constant.name, "I",
            half ? "vload_half" + width + "(I, " + data + ")" : data + "[I]");
-    if (constant.width > 1) DefineLanes(constant.name);
+    if (constant.width > 1) DefineLanes(constant.name, "LANES");
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
@@ -226,8 +227,8 @@ class OpenClRenderer : public Renderer {
     names_ += comma + declared.substr(declared.rfind(' ') + 1);
   }
 
-  void DefineLanes(const std::string& name) {
-    macros_ += "#define " + name + "_lanes ((LANES)" + name + "_data)\n";
+  void DefineLanes(const std::string& name, const char* type) {
+    macros_ += "#define " + name + "_lanes ((" + type + ")" + name + "_data)\n";
     undefs_ += "#undef " + name + "_lanes\n";
   }
 

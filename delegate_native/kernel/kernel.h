@@ -6,7 +6,8 @@
 // and knows their sizes as the ints NAME_w, NAME_h, NAME_s (slices), NAME_c, NAME_b.
 // Buffers only: read_NAME_at(i), write_NAME_at(value, i) with i = (s * NAME_h + y) * NAME_w + x.
 // Wide kernels (OpenCL only) have pointers: NAME_lanes is the first channel of a tensor's or a
-// constant's first element, of type LANES, read by lane_at(p), quad_at(p) and quads_at(p).
+// constant's first element, of type LANES, read by lane_at(p), quad_at(p) and quads_at(p); that of
+// a written tensor is of type OUT_LANES, written by put_quads(v, p).
 // Flat tensors (inputs and outputs of a partition, dense BHWC floats): read_NAME(i),
 // write_NAME(value, i), one float each. Constants: vecN read_NAME(i), N as declared.
 #ifndef QUADRA_KERNEL_KERNEL_H_

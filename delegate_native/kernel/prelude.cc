@@ -59,6 +59,8 @@ typedef float4 __attribute__((aligned(4))) quad_anywhere;
 typedef float16 __attribute__((aligned(4))) quads_anywhere;
 #define quad_at(p) (*(__global const quad_anywhere*)(p))
 #define quads_at(p) (*(__global const quads_anywhere*)(p))
+#define OUT_LANES __global float*
+#define put_quads(v, p) (*(__global quads_anywhere*)(p) = (v))
 )";
 
 const char kOpenClHalfLanes[] = R"(
@@ -66,6 +68,8 @@ const char kOpenClHalfLanes[] = R"(
 #define lane_at(p) vload_half(0, p)
 #define quad_at(p) vload_half4(0, p)
 #define quads_at(p) vload_half16(0, p)
+#define OUT_LANES __global half*
+#define put_quads(v, p) vstore_half16(v, 0, p)
 )";
 
 const char kGlesPrelude[] = R"(#version 310 es

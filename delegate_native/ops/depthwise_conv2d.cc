@@ -123,7 +123,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   kernel.Float("low", low);
   kernel.Float("high", high);
   if (context.gpu->vector_width >= 8 && multiplier == 1) {
-    MakeWideDepthwise(out, &kernel);
+    MakeWideDepthwise(out, static_cast<int>(node.fused.size()) == list->steps_taken, &kernel);
     return Status();
   }
   kernel.body = Body(multiplier > 1);

@@ -6,7 +6,7 @@ namespace quadra {
 namespace {
 
 // Rows of the output that a work-item computes together: they share weights and masks.
-constexpr int kRows = 4;
+constexpr int kRows = 4;  // as many as an ivec4 has places
 
 const char kPlace[] = R"(
 int s = GLOBAL_Y;
@@ -22,6 +22,10 @@ int top = row * stride_y - pad_y;
 ivec4 tops = ivec4(0, 1, 2, 3) * stride_y + top;
 int next_row = stride_y * src_w * 4;
 int reach = (kernel_x - 1) * dilation_x + 4 * stride_x;
+int bottom = top + 3 * stride_y + (kernel_y - 1) * dilation_y;
+bool rows_inside = top >= 0 && bottom < src_h;
+int nearest = before + (top < 0 ? 0 : top >= src_h ? src_h - 1 : top) * src_w;
+int farthest = (bottom < 0 ? 0 : bottom >= src_h ? src_h - 1 : bottom) * src_w + reach;
 )";
 
 // All taps of all rows and pixels lie inside: `load` reads the four pixels of row $ from p on.
@@ -41,37 +45,55 @@ line += dilation_y * src_w * 4;
 } else )";
 }
 
-// Rows and columns outside the image are read from inside it and left out of the sum. Where a
-// vector may reach beyond the tensor its pixels are read one by one.
-std::string Edge() {
-  return R"(for (int ky = 0; ky < kernel_y; ++ky) {
-ivec4 ys = tops + ky * dilation_y;
-ivec4 limit = (ys >= 0) & (ys < src_h) ? ivec4(src_w) : ivec4(0);
-ys = ys < 0 ? 0 : ys;
-ys = (ys >= src_h ? src_h - 1 : ys) * src_w;
-)" + Unroll(kRows, "uvec16 limit$ = uvec16(limit.s$);\n") + R"(
-for (int kx = 0; kx < kernel_x; ++kx) {
-int ix = left + kx * dilation_x;
+// Columns and rows outside the image: what is read in their place is multiplied by zero. `near`: a
+// vector of four pixels that reaches over the end of a row still lies in the tensor.
+const char kMaskedWeight[] = R"(
+int column = left + kx * dilation_x;
 vec4 k = read_weights(w); ++w;
-vec16 weight = vec16(k, k, k, k);
-ivec16 columns = pixel + ix;
-uvec16 column = as_uint16(columns);
-)" + Unroll(kRows, "vec16 v$;\n") +
-         Format("if (stride_x == 1 && before + ys.s0 + ix >= 0 && ys.s%d + ix + 4 <= after) {\n",
-                kRows - 1) +
-         Unroll(kRows, "v$ = quads_at(from + (ys.s$ + ix) * 4);\n") + R"(
-} else {
-ivec4 xs = quad + ix;
-xs = xs < 0 ? 0 : xs;
-xs = (xs >= src_w ? src_w - 1 : xs) * 4;
-)" + Unroll(kRows, "{ LANES p = from + ys.s$ * 4; v$ = vec16(quad_at(p + xs.s0), quad_at(p + xs.s1), "
-                   "quad_at(p + xs.s2), quad_at(p + xs.s3)); }\n") +
-         "}\n" + Unroll(kRows, "a$ = column < limit$ ? a$ + v$ * weight : a$;\n") + "}\n}\n";
+vec16 weight = as_uint16(pixel + column) < uvec16(src_w) ? vec16(k, k, k, k) : vec16(0.0f);
+)";
+
+std::string EdgeColumns() {
+  return R"(if (rows_inside && near) {
+LANES line = from + (top * src_w + left) * 4;
+for (int ky = 0; ky < kernel_y; ++ky) {
+LANES p = line;
+for (int kx = 0; kx < kernel_x; ++kx) {
+)" + std::string(kMaskedWeight) + Unroll(kRows, "a$ += quads_at(p + $ * next_row) * weight;\n") + R"(
+p += dilation_x * 4;
+}
+line += dilation_y * src_w * 4;
+}
+} else )";
 }
 
-std::string Store() {
+std::string EdgeRows() {
+  return R"(for (int ky = 0; ky < kernel_y; ++ky) {
+ivec4 ys = tops + ky * dilation_y;
+ivec4 valid = (ys >= 0) & (ys < src_h);
+ys = ys < 0 ? 0 : ys;
+ys = (ys >= src_h ? src_h - 1 : ys) * (src_w * 4);
+)" + Unroll(kRows, "LANES line$ = from + ys.s$; ivec16 valid$ = ivec16(valid.s$);\n") + R"(
+for (int kx = 0; kx < kernel_x; ++kx) {
+)" + kMaskedWeight + Unroll(kRows, "vec16 v$;\n") + "if (near) {\n" +
+         Unroll(kRows, "v$ = quads_at(line$ + column * 4);\n") + R"(
+} else {
+ivec4 xs = quad + column;
+xs = xs < 0 ? 0 : xs;
+xs = (xs >= src_w ? src_w - 1 : xs) * 4;
+)" + Unroll(kRows, "v$ = vec16(quad_at(line$ + xs.s0), quad_at(line$ + xs.s1), "
+                   "quad_at(line$ + xs.s2), quad_at(line$ + xs.s3));\n") +
+         "}\n" + Unroll(kRows, "a$ += v$ * (valid$ != 0 ? weight : vec16(0.0f));\n") + "}\n}\n";
+}
+
+std::string Store(bool plain) {
   static const char* const kQuads[] = {"s0123", "s4567", "s89ab", "scdef"};
   std::string text = Unroll(kRows, "a$ = a$ < low ? low : a$; a$ = a$ > high ? high : a$;\n");
+  if (plain) {
+    text += "if (dst_w >= 4 && dst_h >= " + Format("%d) {\n", kRows) +
+            "int at = ((s * dst_h + row) * dst_w + x) * 4;\n" +
+            Unroll(kRows, "put_quads(a$, dst_lanes + (at + $ * dst_w * 4));\n") + "} else {\n";
+  }
   for (int i = 0; i < 4; ++i) {
     if (i) text += Format("if (x + %d < dst_w) {\n", i);
     text += Format("write_dst(a0.%s, x + %d, row, s);\n", kQuads[i], i);
@@ -79,12 +101,12 @@ std::string Store() {
       text += Format("if (row + %d < dst_h) { write_dst(a%d.%s, x + %d, row + %d, s); }\n", j, j, kQuads[i], i, j);
     }
   }
-  return text + "}}}\n";
+  return text + (plain ? "}}}}\n" : "}}}\n");
 }
 
 }  // namespace
 
-void MakeWideDepthwise(const Shape& out, KernelDesc* kernel) {
+void MakeWideDepthwise(const Shape& out, bool plain, KernelDesc* kernel) {
   const std::string strided =
       "vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
       "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24))";
@@ -92,15 +114,15 @@ void MakeWideDepthwise(const Shape& out, KernelDesc* kernel) {
   kernel->body =
       Format("int row = GLOBAL_X * %d;\nrow = row > dst_h - %d ? (dst_h > %d ? dst_h - %d : 0) : row;",
              kRows, kRows, kRows, kRows) +
-      kPlace +
-      Format("bool rows_inside = top >= 0 && top + %d * stride_y + (kernel_y - 1) * dilation_y < src_h;\n",
-             kRows - 1) + R"(
+      kPlace + R"(
 for (int tile = 0; tile < dst_w; tile += 4) {
 int x = tile > dst_w - 4 ? (dst_w > 4 ? dst_w - 4 : 0) : tile;
 int left = x * stride_x - pad_x;
 int w = first_weight;
+bool near = stride_x == 1 && nearest + left >= 0 && farthest + left <= after;
 )" + Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
-      Inside(1, "quads_at(p + $ * next_row)") + Inside(2, strided) + Edge() + Store() + "}\n";
+      Inside(1, "quads_at(p + $ * next_row)") + Inside(2, strided) + EdgeColumns() + EdgeRows() +
+      Store(plain) + "}\n";
   kernel->Grid(CeilDiv(out.h, kRows), out.slices() * out.b, 1);
 }
 

@@ -7,7 +7,8 @@
 namespace quadra {
 
 // Sets body and grid of a kernel that has the tensors, constants and numbers of the general text.
-void MakeWideDepthwise(const Shape& out, KernelDesc* kernel);
+// `plain`: no merged step follows, results are stored as they are.
+void MakeWideDepthwise(const Shape& out, bool plain, KernelDesc* kernel);
 
 }  // namespace quadra
 
