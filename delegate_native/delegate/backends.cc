@@ -53,7 +53,12 @@ Status MakeBackend(const Options& options, std::shared_ptr<Backend>* backend, Gp
     notes->push_back("opencl: " + status.message());
     return status;
   }
-  if (!from_file) *target = (*backend)->info();
+  if (!from_file) {
+    *target = (*backend)->info();
+  } else {
+    // How texts are best compiled is the matter of the driver that compiles them.
+    target->one_program = (*backend)->info().one_program;
+  }
   return Status();
 }
 

@@ -76,8 +76,8 @@ constexpr char kPixel[] = R"(
 )";
 
 // Puts one or two parts into `out`, from position `at` of the axis on.
-KernelDesc& AddPlace(const KernelContext& context, const Part& a, const Part* b, const Part& out,
-                     int axis, int at, KernelList* list) {
+void AddPlace(const KernelContext& context, const Part& a, const Part* b, const Part& out,
+              int axis, int at, KernelList* list) {
   const bool batch = axis == 0;
   const auto slices = [&](const Shape& shape) { return shape.slices() * (batch ? shape.b : 1); };
   const int a_slices = slices(a.shape), b_slices = b ? slices(b->shape) : 0;
@@ -106,7 +106,6 @@ KernelDesc& AddPlace(const KernelContext& context, const Part& a, const Part* b,
   loops.row = kRow;
   loops.pixel = kPixel;
   LoopOver(context, part.w, part.h, part_slices * (batch ? 1 : out.shape.b), loops, &desc);
-  return desc;
 }
 
 // Channels of `b` after those of `a` where they begin inside a slice: `shift` lanes of each slice
@@ -183,10 +182,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   int at = 0;
   for (size_t i = 0; i < parts.size(); i += 2) {
     const Part* second = i + 1 < parts.size() ? &parts[i + 1] : nullptr;
-    KernelDesc& desc = AddPlace(context, parts[i], second, out, axis, at, list);
+    AddPlace(context, parts[i], second, out, axis, at, list);
     at += parts[i].shape.axis(axis) + (second ? second->shape.axis(axis) : 0);
-    // Merged steps are attached to the last kernel of a node; here each writes a part.
-    if (i + 2 < parts.size()) QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph, node, 0, &desc));
   }
   return Status();
 }

