@@ -22,68 +22,43 @@ int top = row * stride_y - pad_y;
 ivec4 tops = ivec4(0, 1, 2, 3) * stride_y + top;
 int next_row = stride_y * src_w * 4;
 int reach = (kernel_x - 1) * dilation_x + 4 * stride_x;
-int bottom = top + 3 * stride_y + (kernel_y - 1) * dilation_y;
-bool rows_inside = top >= 0 && bottom < src_h;
-int nearest = before + (top < 0 ? 0 : top >= src_h ? src_h - 1 : top) * src_w;
-int farthest = (bottom < 0 ? 0 : bottom >= src_h ? src_h - 1 : bottom) * src_w + reach;
+int last = ((top + 3 * stride_y + (kernel_y - 1) * dilation_y) * src_w) + reach;
 )";
 
-// All taps of all rows and pixels lie inside: `load` reads the four pixels of row $ from p on.
-std::string Inside(int stride, const std::string& load) {
-  return Format("if (rows_inside && stride_x == %d && left >= 0 && left + reach <= src_w) {\n", stride) + R"(
-LANES line = from + (top * src_w + left) * 4;
-for (int ky = 0; ky < kernel_y; ++ky) {
-LANES p = line;
-for (int kx = 0; kx < kernel_x; ++kx) {
-vec4 k = read_weights(w); ++w;
-vec16 weight = vec16(k, k, k, k);
-)" + Unroll(kRows, "a$ += " + load + " * weight;\n") + R"(
-p += dilation_x * 4;
-}
-line += dilation_y * src_w * 4;
-}
-} else )";
-}
-
-// Columns and rows outside the image: what is read in their place is multiplied by zero. `near`: a
-// vector of four pixels that reaches over the end of a row still lies in the tensor.
-const char kMaskedWeight[] = R"(
-int column = left + kx * dilation_x;
-vec4 k = read_weights(w); ++w;
-vec16 weight = as_uint16(pixel + column) < uvec16(src_w) ? vec16(k, k, k, k) : vec16(0.0f);
-)";
-
-std::string EdgeColumns() {
-  return R"(if (rows_inside && near) {
-LANES line = from + (top * src_w + left) * 4;
-for (int ky = 0; ky < kernel_y; ++ky) {
-LANES p = line;
-for (int kx = 0; kx < kernel_x; ++kx) {
-)" + std::string(kMaskedWeight) + Unroll(kRows, "a$ += quads_at(p + $ * next_row) * weight;\n") + R"(
-p += dilation_x * 4;
-}
-line += dilation_y * src_w * 4;
-}
-} else )";
-}
-
-std::string EdgeRows() {
-  return R"(for (int ky = 0; ky < kernel_y; ++ky) {
-ivec4 ys = tops + ky * dilation_y;
-ivec4 valid = (ys >= 0) & (ys < src_h);
-ys = ys < 0 ? 0 : ys;
-ys = (ys >= src_h ? src_h - 1 : ys) * (src_w * 4);
-)" + Unroll(kRows, "LANES line$ = from + ys.s$; ivec16 valid$ = ivec16(valid.s$);\n") + R"(
-for (int kx = 0; kx < kernel_x; ++kx) {
-)" + kMaskedWeight + Unroll(kRows, "vec16 v$;\n") + "if (near) {\n" +
-         Unroll(kRows, "v$ = quads_at(line$ + column * 4);\n") + R"(
+// How four pixels of row $ are read: as one vector, as every second pixel, or one by one from
+// inside the image where a vector would leave the tensor and for larger strides.
+std::string Load() {
+  return "if (near && stride_x == 1) {\n" + Unroll(kRows, "v$ = quads_at(p + $ * next_row);\n") +
+         "} else if (near) {\n" +
+         Unroll(kRows, "v$ = vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
+                       "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24));\n") + R"(
 } else {
 ivec4 xs = quad + column;
 xs = xs < 0 ? 0 : xs;
 xs = (xs >= src_w ? src_w - 1 : xs) * 4;
-)" + Unroll(kRows, "v$ = vec16(quad_at(line$ + xs.s0), quad_at(line$ + xs.s1), "
-                   "quad_at(line$ + xs.s2), quad_at(line$ + xs.s3));\n") +
-         "}\n" + Unroll(kRows, "a$ += v$ * (valid$ != 0 ? weight : vec16(0.0f));\n") + "}\n}\n";
+ivec4 ys = y < 0 ? 0 : y;
+ys = (ys >= src_h ? src_h - 1 : ys) * (src_w * 4);
+)" + Unroll(kRows, "{ LANES q = from + ys.s$; v$ = vec16(quad_at(q + xs.s0), quad_at(q + xs.s1), "
+                   "quad_at(q + xs.s2), quad_at(q + xs.s3)); }\n") + "}\n";
+}
+
+// What is read in place of a column or row outside the image is multiplied by zero.
+std::string Taps() {
+  return R"(for (int ky = 0; ky < kernel_y; ++ky) {
+ivec4 y = tops + ky * dilation_y;
+ivec4 valid = (y >= 0) & (y < src_h);
+)" + Unroll(kRows, "ivec16 valid$ = ivec16(valid.s$);\n") + R"(
+LANES p = from + ((top + ky * dilation_y) * src_w + left) * 4;
+for (int kx = 0; kx < kernel_x; ++kx) {
+int column = left + kx * dilation_x;
+vec4 k = read_weights(w); ++w;
+vec16 weight = as_uint16(pixel + column) < uvec16(src_w) ? vec16(k, k, k, k) : vec16(0.0f);
+)" + Unroll(kRows, "vec16 v$;\n") + Load() +
+         Unroll(kRows, "a$ += v$ * (valid$ != 0 ? weight : vec16(0.0f));\n") + R"(
+p += dilation_x * 4;
+}
+}
+)";
 }
 
 std::string Store(bool plain) {
@@ -107,9 +82,6 @@ std::string Store(bool plain) {
 }  // namespace
 
 void MakeWideDepthwise(const Shape& out, bool plain, KernelDesc* kernel) {
-  const std::string strided =
-      "vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
-      "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24))";
   kernel->opencl_only = true;
   kernel->body =
       Format("int row = GLOBAL_X * %d;\nrow = row > dst_h - %d ? (dst_h > %d ? dst_h - %d : 0) : row;",
@@ -119,10 +91,9 @@ for (int tile = 0; tile < dst_w; tile += 4) {
 int x = tile > dst_w - 4 ? (dst_w > 4 ? dst_w - 4 : 0) : tile;
 int left = x * stride_x - pad_x;
 int w = first_weight;
-bool near = stride_x == 1 && nearest + left >= 0 && farthest + left <= after;
+bool near = stride_x <= 2 && before + top * src_w + left >= 0 && last + left <= after;
 )" + Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
-      Inside(1, "quads_at(p + $ * next_row)") + Inside(2, strided) + EdgeColumns() + EdgeRows() +
-      Store(plain) + "}\n";
+      Taps() + Store(plain) + "}\n";
   kernel->Grid(CeilDiv(out.h, kRows), out.slices() * out.b, 1);
 }
 

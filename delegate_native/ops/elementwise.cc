@@ -107,8 +107,9 @@ Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDes
     const FusedStep& step = node.fused[i];
     const Op* op = FindOp(step.op);
     if (!op || !op->step) return Internal("'%s' cannot be merged into '%s'", step.op.c_str(), node.op.c_str());
-    // Index 0 is the step that a kernel's own body may have written.
-    StepWriter writer(graph, graph.shape(node.outputs[0]), desc, static_cast<int>(i) + 1);
+    // Index 0 is the step that a kernel's own body may have written. Steps that the body did itself
+    // do not count: texts with and without a clamp are one.
+    StepWriter writer(graph, graph.shape(node.outputs[0]), desc, static_cast<int>(i) - first + 1);
     QUADRA_RETURN_IF_ERROR(op->step(graph, step, &writer));
   }
   return Status();
