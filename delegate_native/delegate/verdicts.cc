@@ -1,5 +1,6 @@
 #include "delegate_native/delegate/verdicts.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "delegate_native/ops/op.h"
@@ -96,7 +97,9 @@ class Judgement {
     for (int i = 0; i < entry.node->inputs->size; ++i) {
       const int tensor = entry.node->inputs->data[i];
       const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
-      if (value >= 0 && !scratch_.IsConstant(value)) scratch_.inputs.push_back(value);
+      std::vector<ValueId>& inputs = scratch_.inputs;
+      const bool listed = std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+      if (value >= 0 && !listed && !scratch_.IsConstant(value)) inputs.push_back(value);
     }
     QUADRA_RETURN_IF_ERROR(InferShapes(&scratch_));
     QUADRA_RETURN_IF_ERROR(Verify(scratch_));
