@@ -7,13 +7,18 @@ namespace quadra {
 namespace {
 
 std::string FormatList(const char* format, va_list arguments) {
-  va_list copy;
-  va_copy(copy, arguments);
-  const int size = vsnprintf(nullptr, 0, format, copy);
-  va_end(copy);
-  if (size <= 0) return "";
-  std::string text(static_cast<size_t>(size), '\0');
-  vsnprintf(&text[0], text.size() + 1, format, arguments);
+  char short_text[512];
+  va_list again;
+  va_copy(again, arguments);
+  const int size = vsnprintf(short_text, sizeof(short_text), format, arguments);
+  std::string text;
+  if (size > 0 && static_cast<size_t>(size) < sizeof(short_text)) {
+    text.assign(short_text, static_cast<size_t>(size));
+  } else if (size > 0) {
+    text.resize(static_cast<size_t>(size));
+    vsnprintf(&text[0], text.size() + 1, format, again);
+  }
+  va_end(again);
   return text;
 }
 

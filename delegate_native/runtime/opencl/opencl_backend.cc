@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "delegate_native/base/clock.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
@@ -46,6 +47,7 @@ Status MakeOpenClBackend(const std::string& library, std::shared_ptr<Backend>* b
   // Never destroyed: a static of the process may be gone before the last interpreter is.
   static std::mutex& mutex = *new std::mutex;
   static auto& backends = *new std::map<std::string, std::weak_ptr<Backend>>;
+  static auto& kept = *new std::vector<std::shared_ptr<Backend>>;
   std::lock_guard<std::mutex> lock(mutex);
   *backend = backends[library].lock();
   if (*backend) return Status();
@@ -53,6 +55,8 @@ Status MakeOpenClBackend(const std::string& library, std::shared_ptr<Backend>* b
   QUADRA_RETURN_IF_ERROR(MakeClContext(library, &context));
   *backend = std::make_shared<OpenClBackend>(std::move(context));
   backends[library] = *backend;
+  // Half a second of such a compiler's start belongs to the context: the process keeps it.
+  if ((*backend)->info().one_program) kept.push_back(*backend);
   return Status();
 }
 
