@@ -22,8 +22,27 @@ std::string StepWriter::Read(ValueId operand) {
     const std::string batch = shape.b == 1 ? "0" : "e_s / " + slices;
     return "vec4(read_" + name + "(" + x + ", " + y + ", " + batch + ").x)";
   }
+  if (shape.c < out_.c) return ReadShort(name, shape, x, y);
   const std::string s = one_batch ? "e_s % " + slices : "e_s";
   return "read_" + name + "(" + x + ", " + y + ", " + s + ")";
+}
+
+std::string StepWriter::ReadShort(const std::string& name, const Shape& shape, const char* x,
+                                  const char* y) {
+  const std::string value = name + "_read", slice = name + "_slice";
+  const std::string slices = desc_->epilogue_tensor + "_s";
+  const std::string batch = shape.b == 1 ? "" : "e_s / " + slices + " * " + name + "_s + ";
+  Line("int " + slice + " = e_s % " + slices + "; vec4 " + value + " = vec4(0.0f);");
+  Line("if (" + slice + " < " + name + "_s) {");
+  Line(value + " = read_" + name + "(" + x + ", " + y + ", " + batch + slice + ");");
+  if (shape.c % 4 != 0) {  // lanes beyond the last channel hold any number
+    const std::string rest = name + "_c - " + slice + " * 4";
+    for (int lane = 1; lane < 4; ++lane) {
+      Line(Format("if (%s <= %d) { %s.%c = 0.0f; }", rest.c_str(), lane, value.c_str(), "xyzw"[lane]));
+    }
+  }
+  Line("}");
+  return value;
 }
 
 std::string StepWriter::Float(float value) {

@@ -16,7 +16,8 @@ class StepWriter {
   StepWriter(const Graph& graph, const Shape& out, KernelDesc* desc, int index)
       : graph_(graph), out_(out), desc_(desc), index_(index) {}
 
-  // An expression (vec4) that reads the operand at the current place, broadcast to the output.
+  // An expression (vec4) that reads the operand at the current place, broadcast to the output. An
+  // operand with fewer channels (and more than one) is zero beyond them: see merge_channel_padding.
   std::string Read(ValueId operand);
   // A number as an argument of the kernel: nodes that differ only in it share one program.
   std::string Float(float value);
@@ -24,6 +25,8 @@ class StepWriter {
   void Line(const std::string& text);
 
  private:
+  std::string ReadShort(const std::string& name, const Shape& shape, const char* x, const char* y);
+
   const Graph& graph_;
   const Shape& out_;
   KernelDesc* desc_;

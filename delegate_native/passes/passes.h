@@ -9,6 +9,7 @@ namespace quadra {
 int FoldAddIntoBias(Graph* graph);
 int FoldMulIntoWeights(Graph* graph);
 int FoldPadding(Graph* graph);
+int MergeChannelPadding(Graph* graph);
 int MergeElementwise(Graph* graph);
 int MergeReshapes(Graph* graph);
 int RemoveIdentity(Graph* graph);

@@ -14,6 +14,7 @@ const std::vector<Pass>& Pipeline() {
       {"fold_mul_into_weights", FoldMulIntoWeights},
       {"fold_add_into_bias", FoldAddIntoBias},
       {"replace_global_pool", ReplaceGlobalPool},
+      {"merge_channel_padding", MergeChannelPadding},
       {"merge_elementwise", MergeElementwise},
   };
   return passes;
