@@ -47,6 +47,7 @@ class Row:
     ratio_min: Dict[int, float] = field(default_factory=dict)  # of minima
     ratio_cpu: Dict[int, float] = field(default_factory=dict)  # of processor time
     cold_us: int = 0
+    cold_cpu_us: int = 0  # processor time of the same
     warm_us: int = 0
     xnnpack_start_us: int = 0
     programs: int = 0  # distinct kernels that were compiled
@@ -130,6 +131,7 @@ def _take_facts(row: Row, folder: RunFolder) -> None:
         row.right, row.relative_error = judged.ok, max((o.relative for o in judged.outputs), default=0.0)
     init = timings["init_us"]
     row.cold_us, row.warm_us = init["quadra_cold"]["total_us"], init["quadra_warm"]["total_us"]
+    row.cold_cpu_us = init["quadra_cold"].get("cpu_us", 0)
     row.xnnpack_start_us = init.get("xnnpack", {}).get("total_us", 0)
     row.peak_rss_bytes = timings["memory"]["peak_rss_bytes"]
     row.cold_peak_rss_bytes = timings["cold_memory"]["peak_rss_bytes"]
@@ -179,7 +181,7 @@ def show(result: Bench, console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("model", no_wrap=True)
     for column in (
-        "GPU nodes", "error", "Quadra ms", "XNNPACK ms", "ratio 1T", "(min)", "(cpu)", "ratio 2T", "(min)", "cold ms", "warm ms",
+        "GPU nodes", "error", "Quadra ms", "XNNPACK ms", "ratio 1T", "(min)", "(cpu)", "ratio 2T", "(min)", "cold ms", "(cpu)", "warm ms",
         "programs", "peak MiB", "activations", "bound", "shipped: ratio", "cold ms",
     ):  # fmt: skip
         table.add_column(column, justify="right")
@@ -212,6 +214,7 @@ def _cells(row: Row) -> List[str]:
         *[f"{by.get(1, math.nan):.2f}" for by in (row.ratio, row.ratio_min, row.ratio_cpu)],
         *[f"{by.get(2, math.nan):.2f}" for by in (row.ratio, row.ratio_min)],
         times.ms(row.cold_us),
+        times.ms(row.cold_cpu_us),
         times.ms(row.warm_us),
         str(row.programs),
         f"{row.peak_rss_bytes / 2**20:.0f}",

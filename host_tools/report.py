@@ -71,7 +71,8 @@ def _comparison(folder: RunFolder) -> Optional[Dict[str, Any]]:
     peers = result.xnnpack_relative or (float("nan"),) * len(result.outputs)
     rows = [(o.name, o.relative, peer, o.allowed) for o, peer in zip(result.outputs, peers)]
     worst = max(result.outputs, key=lambda o: (not o.ok, o.relative), default=None)
-    return {"result": result, "peers": peers, "chart": charts.errors(rows), "worst": worst}
+    tolerance = compare.TOLERANCE[result.precision]
+    return {"result": result, "tolerance": tolerance, "peers": peers, "chart": charts.errors(rows), "worst": worst}
 
 
 def _scene(folder: RunFolder) -> Optional[pictures.Scene]:
@@ -125,6 +126,7 @@ def _times(timings: Mapping[str, Any]) -> Dict[str, Any]:
         "cold_memory": timings.get("cold_memory"),
         "cold": timings["init_us"].get("quadra_cold"),
         "warm": timings["init_us"].get("quadra_warm"),
+        "compiled": timings.get("driver_compiled", 0),
         "xnnpack_error": timings.get("xnnpack_error", ""),
     }
 

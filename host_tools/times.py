@@ -61,7 +61,9 @@ def summary(timings: Mapping[str, Any], console: Console) -> None:
     for column in ("init", "first run", "together", "steady median", "min", "runs"):
         table.add_column(column, justify="right")
     found = steady(timings)
-    rows = (("quadra_cold", "Quadra, cold", None), ("quadra_warm", "Quadra", "quadra"), ("xnnpack", "XNNPACK", "xnnpack"))
+    compiled = timings.get("driver_compiled", 0)
+    started = f"Quadra ({compiled} kernels compiled)" if compiled else "Quadra"
+    rows = (("quadra_cold", "Quadra, cold", None), ("quadra_warm", started, "quadra"), ("xnnpack", "XNNPACK", "xnnpack"))
     for key, label, who in rows:
         init = timings["init_us"].get(key)
         if not init:

@@ -71,7 +71,7 @@ class _Child:
         self.stage, self.state = "start", "failed"
 
     def work(self, mode: str, cache: Path) -> None:
-        argv = [sys.executable, "-P", "-m", "host_tools.place.host_worker", self.folder, self.library, mode]
+        argv = [sys.executable, "-P", "-m", "host_tools.place.host_worker", self.folder, self.library, mode, cache]
         environment = {
             "PYTHONPATH": str(settings.ROOT),
             "PYTHONDONTWRITEBYTECODE": "1",

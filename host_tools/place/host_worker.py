@@ -1,7 +1,7 @@
-"""The process in which a model runs on this machine. Started by place/host.py: host_worker FOLDER LIBRARY MODE.
+"""The process in which a model runs on this machine. Started by place/host.py: host_worker FOLDER LIBRARY MODE CACHE.
 
 MODE `cold` times the first start only; `run` does everything else; `verdicts` asks only who would run what.
-Progress goes to stdout as `stage: …` lines; results and errors go into the run folder.
+CACHE is the folder where the driver keeps what it compiled. Progress goes to stdout as `stage: …` lines; results and errors go into the run folder.
 """
 
 import json
@@ -24,11 +24,11 @@ _PROFILED_RUNS = 10
 class Worker:
     """Holds what the stages share. Each stage writes its results before the next begins."""
 
-    def __init__(self, folder: Path, library: Path) -> None:
+    def __init__(self, folder: Path, library: Path, cache: Path) -> None:
         from host_tools.place import interpreters  # after the baseline of memory was taken
 
         self.interpreters = interpreters
-        self.folder, self.library = folder, library
+        self.folder, self.library, self.cache = folder, library, cache
         self.spec = run_folder.RunFolder(folder).spec()
         self.model = self.spec.model.name
         self.content = Path(self.spec.model.path).read_bytes()
@@ -71,6 +71,7 @@ class Worker:
         self.interpreters.invoke(interpreter, f"{self.model} on {who}")
         clock.lap("first_invoke_us")
         clock.laps["total_us"] = sum(clock.laps.values())
+        clock.laps["cpu_us"] = clock.cpu_us()
 
     def keep(self, group: str, interpreter) -> None:
         run_folder.write_arrays(self.folder / group, self.interpreters.outputs_of(interpreter))
@@ -87,11 +88,15 @@ class Worker:
 
 
 class Clock:
-    """Laps in whole microseconds."""
+    """Laps in whole microseconds, and the processor time of the whole."""
 
     def __init__(self) -> None:
         self.laps: Dict[str, int] = {}
         self._last = time.perf_counter_ns()
+        self._cpu = time.process_time_ns()
+
+    def cpu_us(self) -> int:
+        return (time.process_time_ns() - self._cpu) // 1000
 
     def lap(self, name: str) -> None:
         now = time.perf_counter_ns()
@@ -117,8 +122,10 @@ def verdicts(worker: Worker, baseline_bytes: int) -> None:
 def full(worker: Worker, baseline_bytes: int) -> None:
     """Everything but the cold start."""
     run_folder.write_json(worker.folder / "model.json", model_facts.read(worker.content, worker.model))
+    compiled = compiled_kernels(worker.cache)
     delegate, quadra, laps = worker.start_quadra(dump_dir=str(worker.folder))
     worker.timings["init_us"]["quadra_warm"] = laps
+    worker.timings["driver_compiled"] = compiled_kernels(worker.cache) - compiled
     worker.timings["memory"] = memory(baseline_bytes)
     worker.keep_timings()
     worker.keep("outputs", quadra)
@@ -225,6 +232,11 @@ def memory(baseline_bytes: int) -> Dict[str, int]:
     return {"peak_rss_bytes": peak_rss_bytes(), "baseline_rss_bytes": baseline_bytes}
 
 
+def compiled_kernels(cache: Path) -> int:
+    """Kernels in PoCL's cache; 0 for other drivers."""
+    return sum(1 for _ in cache.rglob("*.so"))
+
+
 def peak_rss_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
@@ -237,10 +249,10 @@ MODES = {"cold": cold, "run": full, "verdicts": verdicts}
 
 
 def main(argv: List[str]) -> int:
-    folder, library, mode = Path(argv[0]), Path(argv[1]), argv[2]
+    folder, library, mode, cache = Path(argv[0]), Path(argv[1]), argv[2], Path(argv[3])
     stage("start")
     try:
-        worker = Worker(folder, library)
+        worker = Worker(folder, library, cache)
         MODES[mode](worker, peak_rss_bytes())
     except QuadraError as error:
         value = {"kind": type(error).__name__, "exit_code": error.exit_code, "parts": list(error.args)}

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from host_tools import compare, run
+from host_tools import compare, run, run_folder
 from host_tools.errors import JudgementFailed, Misuse
 from tests.host_tools import run_folders
 
@@ -70,6 +70,27 @@ def test_a_quantised_output_may_be_off_by_one_step(tmp_path):
     theirs = np.arange(0, 250, dtype=np.uint8).reshape(1, 250)
     assert judged(tmp_path / "a", theirs + np.uint8(1), theirs, scale=0.5).ok
     assert not judged(tmp_path / "b", theirs + np.uint8(2), theirs, scale=0.5).ok
+
+
+def with_xnnpack(tmp_path, ours, xnnpack):
+    folder = run_folders.make(tmp_path, [ours], [RIGHT])
+    run_folder.write_arrays(folder.path / "xnnpack_outputs", [xnnpack])
+    return compare.compare(folder)
+
+
+def test_where_xnnpack_is_far_off_too_twice_that_is_allowed(tmp_path):
+    noisy = RIGHT + np.float32(0.01)  # XNNPACK off by a thousandth of the range
+    result = with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.019), noisy)
+    assert result.ok and result.outputs[0].allowed == pytest.approx(2e-3, rel=1e-3)
+    assert not with_xnnpack(tmp_path / "b", RIGHT + np.float32(0.021), noisy).ok
+
+
+def test_a_broken_xnnpack_does_not_allow_everything(tmp_path):
+    far = RIGHT + np.float32(5)
+    result = with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.2), far)
+    assert not result.ok and result.outputs[0].allowed == 1e-2
+    strange = np.full_like(RIGHT, np.nan)
+    assert not with_xnnpack(tmp_path / "b", RIGHT + np.float32(0.002), strange).ok
 
 
 def test_labels_must_be_equal(tmp_path):
