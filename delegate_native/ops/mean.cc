@@ -110,15 +110,17 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const float scale =
       static_cast<float>(static_cast<double>(made.elements()) / static_cast<double>(in.elements()));
   const int to = BeginReshape(graph, node, made, list);
-  Shape rows = in;  // after a first sum along x
+  Shape rows = in;  // after a first step along x
   rows.w = made.w;
   constexpr int kWorthTwoSteps = 256;
   if (in.h / made.h > 1 && in.h * in.w / (made.h * made.w) >= kWorthTwoSteps &&
       !context.gpu->is_cpu()) {
-    // A work-item per image would leave a GPU idle: rows first.
-    const int sums = list->AddScratch(rows);
-    AddSum(context, node.inputs[0], in, sums, rows, 1.0f, list);
-    AddSum(context, sums, rows, to, made, scale, list);
+    // A work-item per image would leave a GPU idle: rows first. They are averages already, for sums
+    // could be too large for half storage.
+    const int averages = list->AddScratch(rows);
+    const float shrink = static_cast<float>(made.w) / static_cast<float>(in.w);
+    AddSum(context, node.inputs[0], in, averages, rows, shrink, list);
+    AddSum(context, averages, rows, to, made, scale / shrink, list);
   } else {
     AddSum(context, node.inputs[0], in, to, made, scale, list);
   }
