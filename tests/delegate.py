@@ -41,13 +41,14 @@ class Outcome:
     def on_cpu(self) -> list[str]:
         return [f"{node['index']} {node['op']}: {node['reason']}" for node in self.nodes if node["on"] != "gpu"]
 
-    def check(self, expected: list[np.ndarray], precision: str = "f32", everything_on_gpu: bool = True) -> None:
+    def check(self, expected: list[np.ndarray], tolerance: float = TOLERANCE["f32"],
+              everything_on_gpu: bool = True) -> None:
         """Asserts that the (last) outputs are the expected ones, and where the nodes ran."""
         assert not self.error, self.error
         if everything_on_gpu:
             assert not self.on_cpu(), f"left to the CPU: {self.on_cpu()}"
         for output, (got, want) in enumerate(zip(self.outputs[-1], expected, strict=True)):
-            wrong = mismatch(got, want, TOLERANCE[precision])
+            wrong = mismatch(got, want, tolerance)
             assert not wrong, f"output {output}: {wrong}"
 
 
@@ -67,9 +68,12 @@ class Quadra:
         self._process: subprocess.Popen | None = None
         self._log = tempfile.TemporaryFile()
 
-    def run(self, model: bytes, *rounds: list[np.ndarray], timeout_s: float = 120, **given: str) -> Outcome:
-        """Loads `model` with the delegate and invokes it once per list of inputs."""
-        request = {"library": str(self.library), "model": model, "options": given, "rounds": rounds}
+    def run(self, model: bytes, *rounds: list[np.ndarray], timeout_s: float = 120, resolver: str = "BUILTIN_REF",
+            **given: str) -> Outcome:
+        """Loads `model` with the delegate and invokes it once per list of inputs. `resolver` names the CPU kernels
+        that serve what the delegate leaves."""
+        request = {"library": str(self.library), "model": model, "options": given, "rounds": rounds,
+                   "resolver": resolver}
         return Outcome(**self._ask(request, timeout_s))
 
     def close(self) -> None:
@@ -94,6 +98,8 @@ class Quadra:
 
     def _start(self) -> subprocess.Popen:
         if self._process is None:
+            self._log.seek(0)
+            self._log.truncate()
             self._process = subprocess.Popen(
                 [sys.executable, "-X", "faulthandler", "-m", "tests.delegate_worker"], cwd=ROOT,
                 env={**os.environ, **self._env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
@@ -108,6 +114,6 @@ class Quadra:
         return f"the process ended: {cause}\n{self.log()[-3000:]}"
 
     def log(self) -> str:
-        """What the workers printed so far."""
+        """What the worker printed so far."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace")

@@ -27,10 +27,10 @@ def report(library: str, delegate: Delegate) -> dict[str, Any]:
 
 
 def open_model(library: str, model: bytes, options: dict[str, str],
-               resolver: OpResolverType = OpResolverType.BUILTIN_REF) -> tuple[Interpreter, Delegate]:
+               resolver: str = "BUILTIN_REF") -> tuple[Interpreter, Delegate]:
     delegate = load_delegate(library, options)
     interpreter = Interpreter(model_content=model, experimental_delegates=[delegate],
-                              experimental_op_resolver_type=resolver)
+                              experimental_op_resolver_type=OpResolverType[resolver])
     return interpreter, delegate
 
 
@@ -50,7 +50,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Loads the model and invokes it once per entry of `rounds`; an exception becomes its text."""
     reply: dict[str, Any] = {"outputs": [], "report": None, "error": ""}
     try:
-        interpreter, delegate = open_model(request["library"], request["model"], request["options"])
+        interpreter, delegate = open_model(request["library"], request["model"], request["options"],
+                                           request["resolver"])
         reply["report"] = report(request["library"], delegate)
         for feeds in request["rounds"]:
             reply["outputs"].append(invoke(interpreter, feeds))

@@ -14,6 +14,8 @@ def mismatch(got: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
     wrong = odd & ~((got == expected) | (np.isnan(got) & np.isnan(expected)))
     if wrong.any():
         return f"expected {expected[wrong][0]}, got {got[wrong][0]} at {_first(wrong)}"
+    if not expected.size:
+        return ""
     finite = np.where(odd, 0, expected).astype(np.float64)
     span = max(np.ptp(finite), np.abs(finite).max(initial=0), 1e-30)
     error = np.abs(np.where(odd, 0, got).astype(np.float64) - finite) / span

@@ -92,7 +92,7 @@ class Model:
     def const_sparse(self, array: np.ndarray, **how) -> Value:
         """A sparse constant behind DENSIFY; `how` goes to `sparse.encode`. float16 gets a DEQUANTIZE behind it."""
         stored = self.value(array.shape, array.dtype.name, data=array, sparse=encode(array, **how))
-        dense = self.op("DENSIFY", [stored], array.shape, dtype=array.dtype.name)
+        dense = self.op("DENSIFY", [stored], array.shape, output={"dtype": array.dtype.name})
         if array.dtype != np.float16:
             return dense
         return self.op("DEQUANTIZE", [dense], array.shape, version=3)
@@ -103,12 +103,13 @@ class Model:
     # Nodes
 
     def op(self, name: str, inputs: Sequence[Operand | None], shape: Sequence[int] | list[Sequence[int]],
-           options_kind: str = "", version: int = 1, dtype: str = "float32", custom_options: bytes = b"",
-           **options) -> Any:
-        """Adds any node. A list of shapes makes several outputs; a name that is no builtin makes a custom op."""
+           options_kind: str = "", version: int = 1, output: dict[str, Any] | None = None,
+           custom_options: bytes = b"", **options) -> Any:
+        """Adds any node. A list of shapes makes several outputs; a name that is no builtin makes a custom op.
+        `output` holds fields of the output value: dtype, name, scale, ..."""
         several = isinstance(shape, list)
         operands = [-1 if value is None else self.operand(value).index for value in inputs]
-        outputs = [self.value(one, dtype) for one in (shape if several else [shape])]
+        outputs = [self.value(one, **(output or {})) for one in (shape if several else [shape])]
         code = getattr(tflite.BuiltinOperator, name, None)
         self.nodes.append(_Node(tflite.BuiltinOperator.CUSTOM if code is None else code, name if code is None else "",
                                 version, tuple(operands), tuple(value.index for value in outputs),

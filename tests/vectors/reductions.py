@@ -61,4 +61,5 @@ CASES = [
     _mean("rank_2_rows", (3, 7), (0,), keep_dims=True),
     _mean("rank_1", (9,), (0,)),
     _mean("large_image", (1, 33, 31, 5), (1, 2), keep_dims=True),
+    _mean("large_image_of_bytes", Feed((1, 8, 300, 3), 200, 255), (1, 2)),
 ]

@@ -1,0 +1,143 @@
+"""Models that are well-formed files and make no sense: each op with parameters or operands that it cannot have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.model_builder import Model
+from tests.sparse import Level, Sparse
+
+_IMAGE = (1, 4, 4, 4)
+_W, _B = np.ones((8, 3, 3, 4), np.float32), np.zeros(8, np.float32)
+_CONV = {"Padding": 0, "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
+_POOL = {"Padding": 0, "StrideH": 1, "StrideW": 1, "FilterHeight": 2, "FilterWidth": 2}
+_OUT = (1, 4, 4, 8)
+
+
+def _ints(*values: int) -> np.ndarray:
+    return np.array(values, np.int32)
+
+
+def _sparse(segments: list[int], indices: list[int], values: int = 4, traversal=(0, 1), rows: int = 4):
+    def build(m: Model, x):
+        levels = [Level(dense_size=rows), Level(segments=segments, indices=indices)]
+        stored = m.value((4, 6), data=np.zeros((4, 6), np.float32),
+                         sparse=Sparse(np.ones(values, np.float32), list(traversal), [], levels))
+        return m.add(x, m.op("DENSIFY", [stored], (4, 6)))
+    return (4, 6), build
+
+
+def _on_image(build):
+    return _IMAGE, build
+
+
+def _conv(weights=_W, bias=_B, **options):
+    return _on_image(lambda m, x: m.op("CONV_2D", [x, weights, bias], _OUT, "Conv2DOptions", **_CONV | options))
+
+
+def _depthwise(weights, bias=_B[:4], **options):
+    return _on_image(lambda m, x: m.op("DEPTHWISE_CONV_2D", [x, weights, bias], _IMAGE, "DepthwiseConv2DOptions",
+                                       **_CONV | {"DepthMultiplier": 1} | options))
+
+
+def _pool(**options):
+    return _on_image(lambda m, x: m.op("MAX_POOL_2D", [x], _IMAGE, "Pool2DOptions", **_POOL | options))
+
+
+def _op(name, operands, shape=_IMAGE, kind="", **options):
+    return _on_image(lambda m, x: m.op(name, [x, *operands], shape, kind, **options))
+
+
+def _slice(begin, end, strides):
+    return _op("STRIDED_SLICE", [_ints(*begin), _ints(*end), _ints(*strides)], kind="StridedSliceOptions")
+
+
+def _transpose(options: bytes, operands):
+    return _on_image(lambda m, x: m.op("Convolution2DTransposeBias", [x, *operands], (1, 8, 8, 8),
+                                       custom_options=options))
+
+
+def _mean_of_nothing(m: Model, x):
+    return m.op("MEAN", [x, np.zeros((0,), np.int32)], _IMAGE, "ReducerOptions", KeepDims=True)
+
+
+_TRANSPOSE = np.array([1, 2, 2], np.int32).tobytes()
+_ROW = np.ones((1, 4, 4, 1), np.float32)
+
+# name -> (input shape, build(model, input) -> output)
+BAD_MODELS = {
+    "conv_weights_of_other_channels": _conv(np.ones((8, 3, 3, 3), np.float32)),
+    "conv_groups_do_not_divide_outputs": _conv(np.ones((7, 3, 3, 2), np.float32), np.zeros(7, np.float32)),
+    "conv_bias_too_short": _conv(bias=_B[:5]),
+    "conv_stride_zero": _conv(StrideW=0),
+    "conv_stride_negative": _conv(StrideH=-1),
+    "conv_dilation_zero": _conv(DilationHFactor=0),
+    "conv_kernel_bigger_than_image_valid": _conv(np.ones((8, 5, 5, 4), np.float32), Padding=1),
+    "conv_weights_rank_2": _conv(np.ones((8, 4), np.float32)),
+    "conv_weights_int32": _conv(np.ones((8, 3, 3, 4), np.int32)),
+    "conv_unknown_activation": _conv(FusedActivationFunction=77),
+    "conv_unknown_padding": _conv(Padding=9),
+    "conv_without_weights": _op("CONV_2D", [], _OUT, "Conv2DOptions", **_CONV),
+    "conv_without_options": _op("CONV_2D", [_W, _B], _OUT),
+    "depthwise_channels_do_not_match": _depthwise(np.ones((1, 3, 3, 6), np.float32), np.zeros(6, np.float32)),
+    "depthwise_weights_first_axis": _depthwise(np.ones((2, 3, 3, 4), np.float32)),
+    "depthwise_bias_too_long": _depthwise(np.ones((1, 3, 3, 4), np.float32), _B),
+    "pool_kernel_zero": _pool(FilterWidth=0),
+    "pool_stride_zero": _pool(StrideH=0),
+    "pool_kernel_negative": _pool(FilterHeight=-3),
+    "concat_axis_out_of_range": _op("CONCATENATION", [_ROW], kind="ConcatenationOptions", Axis=7),
+    "concat_shapes_differ": _op("CONCATENATION", [np.ones((1, 3, 4, 4), np.float32)], kind="ConcatenationOptions",
+                                Axis=3),
+    "concat_ranks_differ": _op("CONCATENATION", [np.ones((4, 4), np.float32)], kind="ConcatenationOptions", Axis=0),
+    "pad_too_few_rows": _op("PAD", [np.zeros((3, 2), np.int32)], kind="PadOptions"),
+    "pad_negative": _op("PAD", [_ints(0, 0, -1, 0, 0, 0, 0, 0).reshape(4, 2)], (1, 3, 4, 4), kind="PadOptions"),
+    "pad_float_paddings": _op("PAD", [np.zeros((4, 2), np.float32)], kind="PadOptions"),
+    "pad_without_paddings": _op("PAD", [], kind="PadOptions"),
+    "reshape_to_other_count": _op("RESHAPE", [_ints(5, 5)], (5, 5), "ReshapeOptions"),
+    "reshape_two_unknowns": _op("RESHAPE", [_ints(-1, -1)], (8, 8), "ReshapeOptions"),
+    "mean_axis_out_of_range": _op("MEAN", [_ints(9)], kind="ReducerOptions", KeepDims=True),
+    "mean_without_axes": _op("MEAN", [], kind="ReducerOptions", KeepDims=True),
+    "slice_stride_zero": _slice([0] * 4, [1] * 4, [1, 0, 1, 1]),
+    "slice_vectors_of_different_length": _slice([0] * 4, [1] * 3, [1] * 4),
+    "slice_too_many_axes": _slice([0] * 6, [1] * 6, [1] * 6),
+    "slice_of_nothing": _slice([0, 3, 0, 0], [1, 2, 4, 4], [1] * 4),
+    "depth_to_space_does_not_divide": _op("DEPTH_TO_SPACE", [], kind="DepthToSpaceOptions", BlockSize=3),
+    "depth_to_space_block_zero": _op("DEPTH_TO_SPACE", [], kind="DepthToSpaceOptions", BlockSize=0),
+    "resize_to_nothing": _op("RESIZE_BILINEAR", [_ints(0, 4)], kind="ResizeBilinearOptions"),
+    "resize_negative": _op("RESIZE_BILINEAR", [_ints(4, -4)], kind="ResizeBilinearOptions"),
+    "resize_three_sizes": _op("RESIZE_BILINEAR", [_ints(4, 4, 4)], kind="ResizeBilinearOptions"),
+    "fully_connected_inner_size": _op("FULLY_CONNECTED", [np.ones((8, 5), np.float32), _B], (1, 8),
+                                      "FullyConnectedOptions"),
+    "fully_connected_bias_too_short": _op("FULLY_CONNECTED", [np.ones((8, 4), np.float32), _B[:3]], (16, 8),
+                                          "FullyConnectedOptions"),
+    "fully_connected_unknown_format": _op("FULLY_CONNECTED", [np.ones((8, 4), np.float32), _B], (16, 8),
+                                          "FullyConnectedOptions", WeightsFormat=1),
+    "prelu_alpha_does_not_broadcast": _op("PRELU", [np.ones((3,), np.float32)]),
+    "add_does_not_broadcast": _op("ADD", [np.ones((3,), np.float32)], kind="AddOptions"),
+    "add_one_operand": _op("ADD", [], kind="AddOptions"),
+    "add_three_operands": _op("ADD", [_ROW, _ROW], kind="AddOptions"),
+    "relu_without_input": _on_image(lambda m, x: m.op("RELU", [None], _IMAGE)),
+    "densify_index_out_of_range": _sparse([0, 1, 2, 3, 4], [0, 5, 6, 1]),
+    "densify_index_negative_as_uint8": _sparse([0, 1, 2, 3, 4], [0, 255, 2, 1]),
+    "densify_segments_go_back": _sparse([0, 3, 1, 3, 4], [0, 1, 2, 3]),
+    "densify_segments_past_indices": _sparse([0, 1, 2, 3, 99], [0, 1, 2, 3]),
+    "densify_too_few_segments": _sparse([0, 4], [0, 1, 2, 3]),
+    "densify_too_few_values": _sparse([0, 1, 2, 3, 4], [0, 1, 2, 3], values=1),
+    "densify_traversal_out_of_range": _sparse([0, 1, 2, 3, 4], [0, 1, 2, 3], traversal=(0, 7)),
+    "densify_traversal_repeats": _sparse([0, 1, 2, 3, 4], [0, 1, 2, 3], traversal=(1, 1)),
+    "densify_rows_do_not_match": _sparse([0, 1, 2, 3, 4], [0, 1, 2, 3], rows=400),
+    "transpose_without_options": _transpose(b"", [_W, _B]),
+    "transpose_with_short_options": _transpose(b"\1\0", [_W, _B]),
+    "transpose_stride_zero": _transpose(np.array([1, 0, 2], np.int32).tobytes(), [_W, _B]),
+    "transpose_unknown_padding": _transpose(np.array([5, 2, 2], np.int32).tobytes(), [_W, _B]),
+    "transpose_without_weights": _transpose(_TRANSPOSE, []),
+    "transpose_weights_of_other_channels": _transpose(_TRANSPOSE, [np.ones((8, 2, 2, 3), np.float32), _B]),
+    "transpose_bias_too_short": _transpose(_TRANSPOSE, [_W, _B[:3]]),
+}
+
+
+def make(name: str) -> bytes:
+    shape, build = BAD_MODELS[name]
+    model = Model()
+    model.output(build(model, model.input(shape)))
+    return model.bytes()

@@ -1,0 +1,300 @@
+"""Bad input is a clear error or a verdict with a reason, never a crash."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from host_tools import settings, shell
+from tests import cpu
+from tests.bad_models import BAD_MODELS, make
+from tests.delegate import Quadra, options
+from tests.model_builder import Model
+from tests.vectors.case import constant
+
+IMAGE = (1, 4, 5, 6)
+W, B = constant("bad_input/w", (8, 3, 3, 6)), constant("bad_input/b", (8,))
+
+
+def small_model(shape=IMAGE, **fields) -> bytes:
+    model = Model()
+    model.output(model.conv2d(model.input(shape, **fields), W, B, stride=(2, 2), activation="RELU"))
+    return model.bytes()
+
+
+def feed(shape=IMAGE, seed: str = "bad_input") -> np.ndarray:
+    return constant(seed, shape)
+
+
+@pytest.mark.parametrize("damage", [
+    lambda raw: b"", lambda raw: b"TFL3", lambda raw: raw[:100], lambda raw: b"\xff" * 400,
+    lambda raw: raw[:4] + b"ABCD" + raw[8:],
+], ids=["empty", "magic_only", "truncated", "garbage", "other_magic"])
+def test_damaged_file_is_refused(quadra, damage):
+    assert "ValueError" in quadra.run(damage(small_model()), **options()).error
+
+
+@pytest.mark.parametrize("name", BAD_MODELS)
+def test_senseless_node_is_left_to_cpu(quadra, name):
+    outcome = quadra.run(make(name), **options(backend="null", target="generic"))
+    if outcome.report is None:
+        assert outcome.error  # the interpreter itself refused the model
+        return
+    bad = outcome.nodes[0] if name.startswith("densify") else outcome.nodes[-1]
+    assert bad["on"] == "cpu" and bad["reason"], bad
+
+
+@pytest.mark.parametrize(("op", "dtype"), [
+    ("ADD", "int32"), ("ADD", "int64"), ("ADD", "int8"), ("RELU", "int8"), ("RELU", "uint8")])
+def test_unsupported_type_is_left_to_cpu(quadra, op, dtype):
+    model = Model()
+    fields = {"dtype": dtype, "scale": 0.5 if dtype.endswith("int8") else None}
+    x = model.input((2, 3), **fields)
+    operands, kind = ([x, x], "AddOptions") if op == "ADD" else ([x], "")
+    model.output(model.op(op, operands, (2, 3), kind, output=fields))
+    raw, feeds = model.bytes(), [np.arange(6, dtype=dtype).reshape(2, 3)]
+    outcome = quadra.run(raw, feeds, **options())
+    outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
+    assert outcome.nodes[0]["on"] == "cpu" and dtype in outcome.nodes[0]["reason"].lower(), outcome.nodes
+
+
+def test_zero_size_tensor_is_left_to_cpu(quadra):
+    model = Model()
+    model.output(model.unary("RELU", model.input((1, 0, 4, 4))))
+    outcome = quadra.run(model.bytes(), [np.zeros((1, 0, 4, 4), np.float32)], **options())
+    assert outcome.nodes[0]["on"] == "cpu" and outcome.nodes[0]["reason"]
+    assert outcome.error or outcome.outputs[0][0].shape == (1, 0, 4, 4)
+
+
+@pytest.mark.parametrize("op", ["RESHAPE", "PAD", "STRIDED_SLICE", "RESIZE_BILINEAR", "MEAN"])
+def test_shape_known_only_at_run_time_is_left_to_cpu(quadra, op):
+    """The parameter is a runtime tensor; a node before and one after it still run right."""
+    model = Model()
+    x = model.input(IMAGE)
+    y = model.unary("RELU", x)
+    values = {"RESHAPE": ([np.int32([1, 4, 6, 5])], (1, 4, 6, 5), "ReshapeOptions"),
+              "PAD": ([np.zeros((4, 2), np.int32)], IMAGE, "PadOptions"),
+              "STRIDED_SLICE": ([np.int32([0] * 4), np.int32(IMAGE), np.int32([1] * 4)], IMAGE, "StridedSliceOptions"),
+              "RESIZE_BILINEAR": ([np.int32([4, 5])], IMAGE, "ResizeBilinearOptions"),
+              "MEAN": ([np.int32([1])], (1, 5, 6), "ReducerOptions")}
+    operands, shape, kind = values[op]
+    runtime = [model.input(a.shape, "int32") for a in operands]
+    model.output(model.unary("TANH", model.op(op, [y, *runtime], shape, kind)))
+    raw, feeds = model.bytes(), [feed(), *operands]
+    outcome = quadra.run(raw, feeds, **options())
+    node = outcome.nodes[1]
+    assert node["on"] == "cpu" and node["reason"], node
+    outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
+
+
+def test_missing_opencl_library_leaves_model_to_cpu_or_says_so(library):
+    worker = Quadra(library)
+    outcome = worker.run(small_model(), [feed()], **options(opencl_library="/nowhere/libOpenCL.so"))
+    worker.close()
+    said = outcome.error + "".join(node["reason"] for node in outcome.nodes if node["on"] == "cpu")
+    assert "/nowhere/libOpenCL.so" in said or "OpenCL" in said, outcome
+    if not outcome.error:
+        outcome.check(cpu.run(small_model(), [feed()]), everything_on_gpu=False)
+
+
+def test_machine_without_opencl_device(library, tmp_path):
+    worker = Quadra(library, OCL_ICD_VENDORS=str(tmp_path))
+    for backend in ("opencl", "auto"):
+        outcome = worker.run(small_model(), [feed()], backend=backend)
+        said = outcome.error + "".join(node["reason"] for node in outcome.nodes if node["on"] == "cpu")
+        assert "OpenCL" in said, outcome
+        if not outcome.error:
+            outcome.check(cpu.run(small_model(), [feed()]), everything_on_gpu=False)
+    worker.close()
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("speed", "fast"), ("backend", "vulkan"), ("precision", "f64"), ("precision", ""), ("profile", "maybe"),
+    ("max_partitions", "-1"), ("max_partitions", "two"), ("max_partitions", "99999999999999999999"), ("debug", "9"),
+    ("debug", "1x"), ("Backend", "opencl"),
+])
+def test_wrong_option_is_named(quadra, name, value):
+    outcome = quadra.run(small_model(), **{"backend": "null", name: value})
+    assert outcome.error.startswith("ValueError"), outcome
+    assert name in outcome.error and (value in outcome.error), outcome.error
+
+
+@pytest.mark.parametrize(("text", "word"), [
+    ("", ""), ("{", ""), ("[]", ""), ('{"name": 5}', "name"), ('{"name": "x", "colour": "red"}', "colour"),
+    ('{"name": "x", "storage": "tape"}', "storage"), ('{"name": "x", "vector_width": "wide"}', "vector_width"),
+    ('{"name": "x", "vector_width": 3}', "vector_width"), ('{"name": "x", "max_work_group": [1]}', "max_work_group"),
+    ('{"name": "x", "max_work_group_size": -4}', "max_work_group_size"), ('{"name": "x"} y', ""),
+    ("[" * 100000, ""), (None, ""),
+], ids=range(13))
+def test_bad_target_file_is_named(quadra, tmp_path, text, word):
+    path = tmp_path / "bad.json"
+    if text is not None:
+        path.write_text(text)
+    outcome = quadra.run(small_model(), backend="null", target=str(path))
+    said = outcome.error or " ".join(outcome.on_cpu())
+    assert str(path) in said and word in said, outcome
+
+
+@pytest.mark.parametrize("folder", ["/proc/quadra", "/dev/null/x"])
+def test_folder_that_cannot_be_written_is_named(quadra, folder):
+    outcome = quadra.run(small_model(), [feed()], **options(dump_dir=folder))
+    said = outcome.error + " ".join((outcome.report or {}).get("backend_notes", [])) + quadra.log()
+    assert folder in said, outcome
+    if not outcome.error:
+        outcome.check(cpu.run(small_model(), [feed()]))
+
+
+def test_null_backend_says_that_it_cannot_invoke(quadra):
+    outcome = quadra.run(small_model(), [feed()], **options(backend="null", target="generic"))
+    assert not outcome.on_cpu() and outcome.nodes
+    assert "null" in outcome.error
+
+
+def test_null_backend_needs_no_driver(library, tmp_path):
+    worker = Quadra(library, OCL_ICD_VENDORS=str(tmp_path))
+    assert not worker.run(small_model(), backend="null").on_cpu()
+    worker.close()
+
+
+@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76"])
+@pytest.mark.parametrize("signature", [None, (-1, -1, -1, 6)], ids=["fixed", "dynamic"])
+def test_resized_inputs_stay_right(quadra, target, signature):
+    """Other sizes and batches after loading, and back again."""
+    model = Model()
+    x = model.input(IMAGE, signature=signature)
+    y = model.conv2d(x, W, B, stride=(2, 2), activation="RELU")
+    model.output(model.mean(y, (1, 2)), model.average_pool2d(y, (2, 2)), model.softmax(y))
+    raw = model.bytes()
+    shapes = [IMAGE, (1, 9, 7, 6), (3, 4, 5, 6), (2, 1, 1, 6), IMAGE]
+    rounds = [[feed(shape, f"round {i}")] for i, shape in enumerate(shapes)]
+    outcome = quadra.run(raw, *rounds, **options(target))
+    assert not outcome.error, outcome.error
+    for got, feeds in zip(outcome.outputs, rounds, strict=True):
+        resized = Model()
+        z = resized.conv2d(resized.input(feeds[0].shape), W, B, stride=(2, 2), activation="RELU")
+        resized.output(resized.mean(z, (1, 2)), resized.average_pool2d(z, (2, 2)), resized.softmax(z))
+        outcome.outputs = [got]
+        outcome.check(cpu.run(resized.bytes(), feeds))
+
+
+def test_resize_that_breaks_the_model_is_an_error(quadra):
+    """The channels no longer fit the weights: no result may come out of it, and the next model still works."""
+    outcome = quadra.run(small_model(), [feed((1, 4, 5, 3))], **options())
+    assert outcome.error and not outcome.outputs
+    quadra.run(small_model(), [feed()], **options()).check(cpu.run(small_model(), [feed()]))
+
+
+def test_wrong_shapes_in_file_do_not_matter(quadra):
+    """Shapes of inner tensors in a file can be stale; what counts is what follows from the inputs."""
+    model = Model()
+    x = model.input(IMAGE)
+    y = model.op("RELU", [x], (1, 1, 1, 1))
+    model.output(model.conv2d(model.op("TANH", [y], IMAGE), W, B))
+    outcome = quadra.run(model.bytes(), [feed()], **options())
+    outcome.check(cpu.run(model.bytes(), [feed()]))
+
+
+def test_few_partitions_when_asked(quadra):
+    """max_partitions keeps the largest; the rest is the CPU's, with the reason."""
+    model = Model()
+    y = model.conv2d(model.unary("RELU", model.input(IMAGE)), W, B)
+    z = model.op("EXP", [y], y.shape, "ExpOptions")
+    model.output(model.unary("TANH", z))
+    feeds = [feed()]
+    outcome = quadra.run(model.bytes(), feeds, **options(max_partitions="1"))
+    outcome.check(cpu.run(model.bytes(), feeds), everything_on_gpu=False)
+    assert [node["on"] for node in outcome.nodes] == ["gpu", "gpu", "cpu", "cpu"]
+    assert "max_partitions" in outcome.nodes[3]["reason"]
+
+
+_SCRIPT = """
+import sys, threading, resource
+import numpy as np
+from tests.delegate_worker import open_model, invoke, report
+from tests.test_bad_input import small_model, feed, cpu
+library = sys.argv[1]
+expected = cpu.run(small_model(), [feed()])[0]
+def right(interpreter):
+    assert np.allclose(invoke(interpreter, [feed()])[0], expected, atol=1e-5)
+"""
+
+
+def script(library, body: str, timeout_s: float = 300) -> str:
+    done = shell.run([sys.executable, "-X", "faulthandler", "-c", _SCRIPT + body, library], cwd=settings.ROOT,
+                     env={"POCL_CACHE_DIR": str(settings.ROOT / ".cache" / "pocl")}, timeout_s=timeout_s)
+    return done.stdout
+
+
+def test_many_create_and_destroy_cycles_do_not_leak(library):
+    grown = script(library, """
+def peak():
+    return int(open("/proc/self/statm").read().split()[1]) * 4
+for cycle in range(200):
+    interpreter, delegate = open_model(library, small_model(), {"backend": "opencl"})
+    if cycle % 10 == 0:
+        right(interpreter)
+    del interpreter, delegate
+    if cycle == 50:
+        start = peak()
+print(peak() - start)
+""")
+    assert int(grown) < 20000, f"{grown} KiB more after 150 cycles"
+
+
+def test_two_interpreters_in_one_process(library):
+    script(library, """
+one, a = open_model(library, small_model(), {"backend": "opencl"})
+two, b = open_model(library, small_model(), {"backend": "opencl"})
+for _ in range(3):
+    right(one); right(two)
+del one, a
+right(two)
+""")
+
+
+def test_interpreters_in_threads(library):
+    """Made in one thread and used in another; two at the same time."""
+    script(library, """
+made = [open_model(library, small_model(), {"backend": "opencl"}) for _ in range(2)]
+failures = []
+def work(interpreter):
+    try:
+        for _ in range(20): right(interpreter)
+    except BaseException as error:
+        failures.append(error)
+def make_and_work():
+    work(open_model(library, small_model(), {"backend": "opencl"})[0])
+threads = [threading.Thread(target=work, args=(i,)) for i, _ in made] + [threading.Thread(target=make_and_work)]
+[t.start() for t in threads]; [t.join() for t in threads]
+assert not failures, failures
+""")
+
+
+def test_one_delegate_in_two_interpreters_until_exit(library):
+    """At exit the delegate may go before the kernels that it made."""
+    script(library, """
+from ai_edge_litert.interpreter import Interpreter, load_delegate
+delegate = load_delegate(library, {"backend": "opencl"})
+made = [Interpreter(model_content=small_model(), experimental_delegates=[delegate]) for _ in range(2)]
+for interpreter in made: right(interpreter)
+keep = (made, delegate)
+""")
+
+
+def test_report_fits_the_buffer_it_is_given(library):
+    script(library, """
+import ctypes
+interpreter, delegate = open_model(library, small_model(), {"backend": "null"})
+function = ctypes.CDLL(library).QuadraDelegateReport
+function.restype, function.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
+pointer = delegate._get_native_delegate_pointer()
+needed = function(pointer, None, 0)
+buffer = ctypes.create_string_buffer(b"#" * 64, 64)
+assert function(pointer, buffer, 16) == needed
+assert buffer.raw[15] == 0 and buffer.raw[16:] == b"#" * 47 + b"\\0", buffer.raw
+assert report(library, delegate)["schema_version"] == 1
+ctypes.CDLL(library).QuadraDelegateDelete(None)
+ctypes.PyDLL(library).tflite_plugin_destroy_delegate(None)
+""")

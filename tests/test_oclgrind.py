@@ -1,0 +1,64 @@
+"""Test vectors with GPU-shaped kernels under Oclgrind: no access out of bounds, no race, no divergence. Every tensor
+has a buffer of its own there (target `separate-buffers`), so that an overrun cannot land in a neighbour."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from host_tools import shell
+from tests import oclgrind
+from tests.delegate import Quadra, options
+from tests.vectors import all_cases
+
+_QUICK_PER_OP = 3
+_PLANTED = """
+import numpy, pyopencl as cl
+context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+queue = cl.CommandQueue(context)
+program = cl.Program(context, '''{source}''').build()
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
+program.k(queue, (16,), (16,), buffer)
+queue.finish()
+"""
+_BAD = {
+    "Invalid write": "kernel void k(global float* a) { a[get_global_id(0) + 1] = 1.0f; }",
+    "data race": "kernel void k(global float* a) { a[0] = (float)get_global_id(0); }",
+    "divergence": "kernel void k(global float* a) { if (get_local_id(0) < 3) barrier(CLK_LOCAL_MEM_FENCE); a[0] = 0; }",
+}
+
+
+@pytest.mark.parametrize("word", _BAD)
+def test_planted_fault_is_seen(tmp_path, word):
+    log = tmp_path / "log"
+    script = _PLANTED.format(source=_BAD[word])
+    shell.run([sys.executable, "-c", script], env=oclgrind.environment(log), timeout_s=60)
+    assert word in oclgrind.Log(log).news()
+
+
+@pytest.fixture(scope="module")
+def checked(library, tmp_path_factory):
+    """(worker, log) on Oclgrind."""
+    path = tmp_path_factory.mktemp("oclgrind") / "log"
+    worker = Quadra(library, **oclgrind.environment(path))
+    yield worker, oclgrind.Log(path)
+    worker.close()
+
+
+def _cases() -> list:
+    """All cases; the first few of each op are quick."""
+    seen: dict[str, int] = {}
+    params = []
+    for case in (c for c in all_cases() if c.place != "cpu"):
+        seen[case.op] = seen.get(case.op, 0) + 1
+        params.append(pytest.param(case, id=case.id, marks=[pytest.mark.slow] * (seen[case.op] > _QUICK_PER_OP)))
+    return params
+
+
+@pytest.mark.parametrize("case", _cases())
+def test_kernels_touch_only_what_is_theirs(checked, case):
+    worker, log = checked
+    outcome = worker.run(case.model(), case.feeds(), **options("separate-buffers"))
+    assert not log.news()
+    outcome.check(case.expected(), everything_on_gpu=case.place == "gpu")
