@@ -48,6 +48,10 @@ inline float lane(float4 v, int i) {
 inline float4 with_lane(float4 v, int i, float f) {
   return (float4)(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
 }
+inline float4 lanes_from(float4 a, float4 b, int n) {
+  return n == 0 ? a : n == 1 ? (float4)(a.yzw, b.x) : n == 2 ? (float4)(a.zw, b.xy) :
+         n == 3 ? (float4)(a.w, b.xyz) : b;
+}
 )";
 
 // Wide kernels (OpenCL only) read single channels, quads and four quads at once from any place, so
@@ -90,6 +94,10 @@ float lane(vec4 v, int i) {
 }
 vec4 with_lane(vec4 v, int i, float f) {
   return vec4(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
+}
+vec4 lanes_from(vec4 a, vec4 b, int n) {
+  return n == 0 ? a : n == 1 ? vec4(a.yzw, b.x) : n == 2 ? vec4(a.zw, b.xy) :
+         n == 3 ? vec4(a.w, b.xyz) : b;
 }
 )";
 

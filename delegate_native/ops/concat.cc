@@ -63,16 +63,14 @@ constexpr char kRow[] = R"(
   int a_row = image * a_slices + slice;
   int b_row = image * b_slices + slice - along_s;
   int to_row = image * dst_slices + slice + to_s;
-)";
-
-constexpr char kPixel[] = R"(
-    vec4 v = vec4(0.0f);
-    if (x < split) {
-      v = read_a(x, y, a_row);
-    } else {
-      v = read_b(x - along_x, y - along_y, b_row);
-    }
+  for (int x = x_begin; x < min(split, x_end); ++x) {
+    vec4 v = read_a(x, y, a_row);
     write_dst(v, x + to_x, y + to_y, to_row);
+  }
+  for (int x = max(split, x_begin); x < x_end; ++x) {
+    vec4 v = read_b(x - along_x, y - along_y, b_row);
+    write_dst(v, x + to_x, y + to_y, to_row);
+  }
 )";
 
 // Puts one or two parts into `out`, from position `at` of the axis on.
@@ -104,7 +102,6 @@ void AddPlace(const KernelContext& context, const Part& a, const Part* b, const 
   Loops loops;
   loops.limits[0] = "part_w", loops.limits[1] = "part_h", loops.limits[2] = "part_s * images";
   loops.row = kRow;
-  loops.pixel = kPixel;
   LoopOver(context, part.w, part.h, part_slices * (batch ? 1 : out.shape.b), loops, &desc);
 }
 
@@ -117,23 +114,19 @@ constexpr char kChannelsRow[] = R"(
   int shift = a_c % 4;
   int next = slice - a_c / 4;
   int a_row = image * a_s + min(slice, a_s - 1);
-  int b_row = image * b_s;
-  int b_next = b_row + min(max(next, 0), b_s - 1);
+  int b_row = image * b_s + min(next, b_s - 1);
+  int b_before = image * b_s + next - 1;
 )";
 
 constexpr char kChannelsPixel[] = R"(
-    vec4 v = read_a(x, y, a_row);
+    vec4 v = vec4(0.0f);
     if (next > 0) {
-      vec4 u = read_b(x, y, b_row + next - 1);
-      v = vec4(shift == 1 ? u.w : shift == 2 ? u.z : u.y, shift == 2 ? u.w : u.z, u.w, 0.0f);
+      v = read_b(x, y, b_before);
+    } else {
+      v = read_a(x, y, a_row);
+      if (next == 0) { v = lanes_from(v, v, shift); }
     }
-    if (next >= 0) {
-      vec4 u = read_b(x, y, b_next);
-      if (shift == 0) { v = u; }
-      if (shift == 1) { v = vec4(v.x, u.x, u.y, u.z); }
-      if (shift == 2) { v = vec4(v.x, v.y, u.x, u.y); }
-      if (shift == 3) { v = vec4(v.x, v.y, v.z, u.x); }
-    }
+    if (next >= 0) { v = lanes_from(v, read_b(x, y, b_row), 4 - shift); }
     write_dst(v, x, y, s);
 )";
 

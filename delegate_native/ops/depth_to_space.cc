@@ -33,26 +33,22 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
+// Pixels of a row that come from the same channels, one such set after the other.
 constexpr char kRow[] = R"(
-  int slice = s % dst_s;
   int from_s = s / dst_s * src_s;
   int from_y = y / block;
-  int block_y = y - from_y * block;
-)";
-
-constexpr char kPixel[] = R"(
-    int from_x = x / block;
-    int first = (block_y * block + x - from_x * block) * dst_c + slice * 4;
-    vec4 v = vec4(0.0f);
-    if (whole_slices != 0) {
-      v = read_src(from_x, from_y, from_s + first / 4);
-    } else {
-      for (int i = 0; i < 4; ++i) {
-        int c = min(first + i, src_c - 1);
-        v = with_lane(v, i, lane(read_src(from_x, from_y, from_s + c / 4), c % 4));
-      }
+  for (int step = 0; step < block; ++step) {
+    int first = ((y - from_y * block) * block + step) * dst_c + s % dst_s * 4;
+    int low = from_s + first / 4;
+    int high = from_s + min(first / 4 + 1, src_s - 1);
+    int from_x = (x_begin + block - 1 - step) / block;
+    for (int x = from_x * block + step; x < x_end; x += block) {
+      vec4 v = read_src(from_x, from_y, low);
+      if (first % 4 != 0) { v = lanes_from(v, read_src(from_x, from_y, high), first % 4); }
+      write_dst(v, x, y, s);
+      from_x += 1;
     }
-    write_dst(v, x, y, s);
+  }
 )";
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -62,8 +58,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   desc.Int("block", node.attributes.Int("block"));
-  desc.Int("whole_slices", out.c % 4 == 0);
-  LoopOverResults(context, out, kRow, kPixel, &desc);
+  LoopOverResults(context, out, kRow, "", &desc);
   return Status();
 }
 

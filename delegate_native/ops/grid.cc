@@ -47,9 +47,12 @@ for (int y = y_begin; y < y_end; ++y) {)",
                       loops.limits[0], loops.limits[1], loops.limits[2], loops.limits[0],
                       loops.limits[1]);
   desc->body += loops.row;
-  desc->body += "  for (int x = x_begin; x < x_end; ++x) {";
-  desc->body += loops.pixel;
-  desc->body += "  }\n}\n";
+  if (*loops.pixel) {
+    desc->body += "  for (int x = x_begin; x < x_end; ++x) {";
+    desc->body += loops.pixel;
+    desc->body += "  }\n";
+  }
+  desc->body += "}\n";
   desc->Grid(CeilDiv(w, tile_w), CeilDiv(h, tile_h), depth);
   if (!rows) SetGpuGroup(*context.gpu, desc);
 }

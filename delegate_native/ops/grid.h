@@ -14,7 +14,8 @@ constexpr int kResultsPerCpuItem = 512;
 
 // Sets a kernel's grid, group and body. `row` finds `int y, s`, `pixel` also `int x`; both run for
 // every place below the limits, which are the text of three numbers and their values:
-// {"dst_w", "dst_h", "dst_s * dst_b"} and w, h, slices.
+// {"dst_w", "dst_h", "dst_s * dst_b"} and w, h, slices. A row without `pixel` goes itself from
+// `x_begin` to `x_end`; a row with it may declare what one pixel leaves to the next.
 struct Loops {
   const char* limits[3] = {"dst_w", "dst_h", "dst_s * dst_b"};
   const char* row = "";

@@ -1,5 +1,7 @@
 // MEAN: over any constant set of axes, kept as 1 or dropped. Axes may be negative or repeated; in
 // the graph they are those of the four-dimensional shape.
+#include "delegate_native/ops/mean.h"
+
 #include <algorithm>
 
 #include "delegate_native/ops/grid.h"
@@ -64,16 +66,28 @@ constexpr char kRow[] = R"(
   int first_s = s / dst_s * src_s + s % dst_s;
 )";
 
-// Axes that are not reduced have one element to sum. Sums of channels end in the first lane.
+// Axes that are not reduced have one element to sum. Sums of channels end in the first lane. Four
+// sums at once, for one would wait for itself.
 constexpr char kPixel[] = R"(
     vec4 sum = vec4(0.0f);
     for (int b = 0; b < count_b; ++b) {
       for (int i = 0; i < count_s; ++i) {
         vec4 part = vec4(0.0f);
+        vec4 part1 = vec4(0.0f);
+        vec4 part2 = vec4(0.0f);
+        vec4 part3 = vec4(0.0f);
         int from_s = first_s + b * src_s + i;
         for (int j = 0; j < count_y; ++j) {
-          for (int k = 0; k < count_x; ++k) { part += read_src(x + k, y + j, from_s); }
+          int k = 0;
+          for (; k < count_x - 3; k += 4) {
+            part += read_src(x + k, y + j, from_s);
+            part1 += read_src(x + k + 1, y + j, from_s);
+            part2 += read_src(x + k + 2, y + j, from_s);
+            part3 += read_src(x + k + 3, y + j, from_s);
+          }
+          for (; k < count_x; ++k) { part += read_src(x + k, y + j, from_s); }
         }
+        part = (part + part1) + (part2 + part3);
         if (sum_channels != 0) {
           int rest = src_c - i * 4;
           if (rest < 2) { part.y = 0.0f; }
@@ -87,9 +101,9 @@ constexpr char kPixel[] = R"(
     write_dst(sum * vec4(scale), x, y, s);
 )";
 
-// Sums along the axes where `to` has 1, times `scale`.
-void AddSum(const KernelContext& context, int from, const Shape& from_shape, int to,
-            const Shape& to_shape, float scale, KernelList* list) {
+// Means along the axes where `to` has 1.
+void AddMean(const KernelContext& context, int from, const Shape& from_shape, int to,
+             const Shape& to_shape, KernelList* list) {
   KernelDesc& desc = list->Add("mean");
   desc.Read("src", from);
   desc.Write("dst", to);
@@ -99,7 +113,8 @@ void AddSum(const KernelContext& context, int from, const Shape& from_shape, int
   desc.Int("count_y", from_shape.h / to_shape.h);
   desc.Int("count_x", from_shape.w / to_shape.w);
   desc.Int("sum_channels", channels);
-  desc.Float("scale", scale);
+  desc.Float("scale", static_cast<float>(static_cast<double>(to_shape.elements()) /
+                                         static_cast<double>(from_shape.elements())));
   LoopOverResults(context, to_shape, kRow, kPixel, &desc);
 }
 
@@ -107,28 +122,30 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
                KernelList* list) {
   const Shape& in = graph.shape(node.inputs[0]);
   const Shape made = Reduced(in, node);
-  const float scale =
-      static_cast<float>(static_cast<double>(made.elements()) / static_cast<double>(in.elements()));
   const int to = BeginReshape(graph, node, made, list);
-  Shape rows = in;  // after a first step along x
-  rows.w = made.w;
-  constexpr int kWorthTwoSteps = 256;
-  if (in.h / made.h > 1 && in.h * in.w / (made.h * made.w) >= kWorthTwoSteps &&
-      !context.gpu->is_cpu()) {
-    // A work-item per image would leave a GPU idle: rows first. They are averages already, for sums
-    // could be too large for half storage.
-    const int averages = list->AddScratch(rows);
-    const float shrink = static_cast<float>(made.w) / static_cast<float>(in.w);
-    AddSum(context, node.inputs[0], in, averages, rows, shrink, list);
-    AddSum(context, averages, rows, to, made, scale / shrink, list);
-  } else {
-    AddSum(context, node.inputs[0], in, to, made, scale, list);
-  }
+  AddMeanKernels(context, node.inputs[0], in, to, made, list);
   FinishReshape(context, graph, node, to, made, list);
   return Status();
 }
 
 }  // namespace
+
+void AddMeanKernels(const KernelContext& context, int from, const Shape& from_shape, int to,
+                    const Shape& to_shape, KernelList* list) {
+  constexpr int kWorthTwoSteps = 256;
+  const int columns = from_shape.w / to_shape.w, rows = from_shape.h / to_shape.h;
+  if (context.gpu->is_cpu() || rows == 1 || rows * columns < kWorthTwoSteps) {
+    AddMean(context, from, from_shape, to, to_shape, list);
+    return;
+  }
+  // A work-item for a whole image would leave a GPU idle: rows first. They are means already, for
+  // sums could be too large for half storage.
+  Shape row_means = from_shape;
+  row_means.w = to_shape.w;
+  const int between = list->AddScratch(row_means);
+  AddMean(context, from, from_shape, between, row_means, list);
+  AddMean(context, between, row_means, to, to_shape, list);
+}
 
 extern const Op kMeanOp;
 const Op kMeanOp = {"mean", {kTfLiteBuiltinMean, -1}, nullptr, 3,

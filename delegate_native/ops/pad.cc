@@ -44,25 +44,30 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
+// The four channels from `first` on may lie across two slices, and begin before the first channel
+// or end after the last.
 constexpr char kRow[] = R"(
-  int slice = s % dst_s;
   int from_b = s / dst_s - before_b;
   int from_y = y - before_y;
-  bool inside = from_b >= 0 && from_b < src_b && from_y >= 0 && from_y < src_h;
+  int first = s % dst_s * 4 - before_c;
+  int rest = src_c - first;
+  int from_s = from_b * src_s;
+  int low = from_s + min(max(first >> 2, 0), src_s - 1);
+  int high = from_s + min((first >> 2) + 1, src_s - 1);
+  bool inside = from_b >= 0 && from_b < src_b && from_y >= 0 && from_y < src_h &&
+                first > -4 && rest > 0;
+  bool whole = first >= 0 && rest >= min(4, dst_c - s % dst_s * 4) && (first & 3) == 0;
 )";
 
 constexpr char kPixel[] = R"(
     int from_x = x - before_x;
     vec4 v = vec4(value);
     if (inside && from_x >= 0 && from_x < src_w) {
-      if (same_channels != 0) {
-        v = read_src(from_x, from_y, from_b * src_s + slice);
-      } else {
+      v = read_src(from_x, from_y, low);
+      if (!whole) {
+        v = lanes_from(v, read_src(from_x, from_y, high), first & 3);
         for (int i = 0; i < 4; ++i) {
-          int c = slice * 4 + i - before_c;
-          if (c >= 0 && c < src_c) {
-            v = with_lane(v, i, lane(read_src(from_x, from_y, from_b * src_s + c / 4), c % 4));
-          }
+          if (first + i < 0 || i >= rest) { v = with_lane(v, i, value); }
         }
       }
     }
@@ -71,7 +76,6 @@ constexpr char kPixel[] = R"(
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
-  const Shape& in = graph.shape(node.inputs[0]);
   const Shape& out = graph.shape(node.outputs[0]);
   const std::vector<int>& before = node.attributes.Ints("before");
   KernelDesc& desc = list->Add("pad");
@@ -81,7 +85,6 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Int("before_y", before[1]);
   desc.Int("before_x", before[2]);
   desc.Int("before_c", before[3]);
-  desc.Int("same_channels", in.c == out.c);
   desc.Float("value", node.attributes.Float("value"));
   LoopOverResults(context, out, kRow, kPixel, &desc);
   return Status();

@@ -1,9 +1,9 @@
 // MAX_POOL_2D and AVERAGE_POOL_2D: over a window of each channel. Cells outside the image count
-// for nothing: a maximum starts from -inf, an average divides by the cells that are inside.
+// for nothing: a maximum is of those inside, an average divides by how many they are.
 #include <algorithm>
-#include <limits>
 
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/mean.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -70,6 +70,18 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
+// Whether the only window holds the whole image.
+bool CoversImage(const Node& node, const Shape& in, const Shape& out) {
+  bool covers = out.h == 1 && out.w == 1;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    int size, before;
+    const int length = axis == 0 ? in.h : in.w;
+    Window(node, axis, length, &size, &before);
+    covers &= node.attributes.Ints("filter")[axis] - before >= length;
+  }
+  return covers;
+}
+
 constexpr char kRow[] = R"(
   int y0 = y * stride_y - before_y;
   int y1 = min(y0 + filter_y, src_h);
@@ -80,7 +92,7 @@ constexpr char kMaxPixel[] = R"(
     int x0 = x * stride_x - before_x;
     int x1 = min(x0 + filter_x, src_w);
     x0 = max(x0, 0);
-    vec4 v = vec4(lowest);
+    vec4 v = read_src(x0, y0, s);
     for (int from_y = y0; from_y < y1; ++from_y) {
       for (int from_x = x0; from_x < x1; ++from_x) { v = max(v, read_src(from_x, from_y, s)); }
     }
@@ -103,20 +115,23 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& in = graph.shape(node.inputs[0]);
   const Shape& out = graph.shape(node.outputs[0]);
   const bool is_max = node.op == "max_pool2d";
+  if (!is_max && CoversImage(node, in, out)) {
+    AddMeanKernels(context, node.inputs[0], in, node.outputs[0], out, list);
+    return Status();
+  }
   KernelDesc& desc = list->Add(node.op.c_str());
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   const char* const names[2][3] = {{"filter_y", "stride_y", "before_y"},
                                    {"filter_x", "stride_x", "before_x"}};
+  const std::vector<int>& filter = node.attributes.Ints("filter");
   for (size_t axis = 0; axis < 2; ++axis) {
     int size, before;
     Window(node, axis, axis == 0 ? in.h : in.w, &size, &before);
-    desc.Int(names[axis][0], node.attributes.Ints("filter")[axis]);
+    desc.Int(names[axis][0], filter[axis]);
     desc.Int(names[axis][1], node.attributes.Ints("stride")[axis]);
     desc.Int(names[axis][2], before);
   }
-  // An argument: GLSL has no word for infinity.
-  if (is_max) desc.Float("lowest", -std::numeric_limits<float>::infinity());
   LoopOverResults(context, out, kRow, is_max ? kMaxPixel : kAveragePixel, &desc);
   return Status();
 }

@@ -68,31 +68,49 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
+// Where the first element lies in src; the next pixel's is dst_c elements on.
 constexpr char kRow[] = R"(
-  int slice = s % dst_s;
-  int row = (s / dst_s * dst_h + y) * dst_w;
+  int from = ((s / dst_s * dst_h + y) * dst_w + x_begin) * dst_c + s % dst_s * 4;
+  int p = from / src_c;
+  int q = p / src_w;
+  int from_c = from - p * src_c;
+  int from_x = p - q * src_w;
+  int from_y = q % src_h;
+  int from_s = q / src_h * src_s;
+  int end_s = src_s * src_b;
 )";
 
-// Whole slices move where the channels of both are the same or multiples of four.
+// Four elements are neighbours in one pixel of src, or are looked up one by one. The last slice's
+// unused lanes may run over the end: they stay at the last image.
 constexpr char kPixel[] = R"(
-    vec4 v = vec4(0.0f);
-    if (whole_slices != 0) {
-      int from = (row + x) * dst_s + slice;
-      int p = from / src_s;
-      int q = p / src_w;
-      v = read_src(p - q * src_w, q % src_h, q / src_h * src_s + from - p * src_s);
+    int low = from_s + from_c / 4;
+    vec4 v = read_src(from_x, from_y, low);
+    if (neighbours != 0) {
+      if (from_c % 4 != 0) {
+        int high = from_s + min(from_c / 4 + 1, src_s - 1);
+        v = lanes_from(v, read_src(from_x, from_y, high), from_c % 4);
+      }
     } else {
-      int first = (row + x) * dst_c + slice * 4;
+      int c = from_c;
+      int at_x = from_x;
+      int at_y = from_y;
+      int at_s = from_s;
       for (int i = 0; i < 4; ++i) {
-        int from = min(first + i, last);
-        int p = from / src_c;
-        int q = p / src_w;
-        int c = from - p * src_c;
-        vec4 u = read_src(p - q * src_w, q % src_h, q / src_h * src_s + c / 4);
-        v = with_lane(v, i, lane(u, c % 4));
+        v = with_lane(v, i, lane(read_src(at_x, at_y, at_s + c / 4), c % 4));
+        c += 1;
+        if (c == src_c) { c = 0; at_x += 1; }
+        if (at_x == src_w) { at_x = 0; at_y += 1; }
+        if (at_y == src_h) { at_y = 0; at_s = min(at_s + src_s, end_s - src_s); }
       }
     }
     write_dst(v, x, y, s);
+    from_c += dst_c;
+    while (from_c >= src_c) {
+      from_c -= src_c;
+      from_x += 1;
+      if (from_x == src_w) { from_x = 0; from_y += 1; }
+      if (from_y == src_h) { from_y = 0; from_s += src_s; }
+    }
 )";
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -109,9 +127,8 @@ void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_
   KernelDesc& desc = list->Add("reshape");
   desc.Read("src", from);
   desc.Write("dst", to);
-  desc.Int("whole_slices", from_shape.c == to_shape.c ||
-                               (from_shape.c % 4 == 0 && to_shape.c % 4 == 0));
-  desc.Int("last", static_cast<int>(from_shape.elements()) - 1);
+  desc.Int("neighbours", from_shape.c % to_shape.c == 0 ||
+                             (from_shape.c % 4 == 0 && to_shape.c % 4 == 0));
   LoopOverResults(context, to_shape, kRow, kPixel, &desc);
 }
 

@@ -45,17 +45,27 @@ constexpr char kRow[] = R"(
   int y0 = min(int(at_y), src_h - 1);
   int y1 = min(y0 + 1, src_h - 1);
   float part_y = at_y - float(y0);
+  int seen = -2;
+  vec4 left = vec4(0.0f);
+  vec4 right = vec4(0.0f);
 )";
 
+// Two columns, each between two rows, serve all pixels between them.
 constexpr char kPixel[] = R"(
     float at_x = max((float(x) + shift) * scale_x - shift, 0.0f);
     int x0 = min(int(at_x), src_w - 1);
     int x1 = min(x0 + 1, src_w - 1);
     float part_x = at_x - float(x0);
-    vec4 left = read_src(x0, y0, s);
-    vec4 right = read_src(x1, y0, s);
-    left += (read_src(x0, y1, s) - left) * vec4(part_y);
-    right += (read_src(x1, y1, s) - right) * vec4(part_y);
+    if (x0 != seen) {
+      left = right;
+      if (x0 != seen + 1) {
+        left = read_src(x0, y0, s);
+        left += (read_src(x0, y1, s) - left) * vec4(part_y);
+      }
+      right = read_src(x1, y0, s);
+      right += (read_src(x1, y1, s) - right) * vec4(part_y);
+      seen = x0;
+    }
     write_dst(left + (right - left) * vec4(part_x), x, y, s);
 )";
 

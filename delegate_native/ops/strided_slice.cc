@@ -142,13 +142,16 @@ constexpr char kRow[] = R"(
   int slice = s % dst_s;
   int from_s = (s / dst_s * stride_b + start_b) * src_s;
   int from_y = y * stride_y + start_y;
+  int first = slice * 4 * stride_c + start_c;
+  int low = from_s + first / 4;
+  int high = from_s + min(first / 4 + 1, src_s - 1);
 )";
 
 constexpr char kPixel[] = R"(
     int from_x = x * stride_x + start_x;
-    vec4 v = vec4(0.0f);
-    if (whole_slices != 0) {
-      v = read_src(from_x, from_y, from_s + slice + start_c / 4);
+    vec4 v = read_src(from_x, from_y, low);
+    if (stride_c == 1) {
+      if (first % 4 != 0) { v = lanes_from(v, read_src(from_x, from_y, high), first % 4); }
     } else {
       for (int i = 0; i < 4; ++i) {
         int c = min(slice * 4 + i, dst_c - 1) * stride_c + start_c;
@@ -172,7 +175,6 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     desc.Int(names[axis][0], slicing.start[axis]);
     desc.Int(names[axis][1], slicing.stride[axis]);
   }
-  desc.Int("whole_slices", slicing.stride[3] == 1 && slicing.start[3] % 4 == 0);
   LoopOverResults(context, slicing.taken, kRow, kPixel, &desc);
   FinishReshape(context, graph, node, to, slicing.taken, list);
   return Status();
