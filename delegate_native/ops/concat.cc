@@ -2,7 +2,6 @@
 // several times, are inputs like others.
 #include <utility>
 
-#include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 
