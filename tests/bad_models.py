@@ -75,7 +75,6 @@ BAD_MODELS = {
     "conv_kernel_bigger_than_image_valid": _conv(np.ones((8, 5, 5, 4), np.float32), Padding=1),
     "conv_weights_rank_2": _conv(np.ones((8, 4), np.float32)),
     "conv_weights_int32": _conv(np.ones((8, 3, 3, 4), np.int32)),
-    "conv_unknown_activation": _conv(FusedActivationFunction=77),
     "conv_unknown_padding": _conv(Padding=9),
     "conv_without_weights": _op("CONV_2D", [], _OUT, "Conv2DOptions", **_CONV),
     "conv_without_options": _op("CONV_2D", [_W, _B], _OUT),

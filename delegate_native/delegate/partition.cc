@@ -17,9 +17,11 @@ Shape ShapeOf(const TfLiteIntArray* dims) {
   return shape;
 }
 
-// Gives a tensor the size; leaves it alone when it has it already.
+// Gives a tensor the size; leaves it alone when it has it already. A dynamic tensor gets its memory
+// by it as well.
 Status Resize(TfLiteContext* context, TfLiteTensor* tensor, const Shape& shape, int rank) {
-  bool same = tensor->dims && tensor->dims->size == rank &&
+  const bool has_memory = tensor->allocation_type != kTfLiteDynamic || tensor->data;
+  bool same = has_memory && tensor->dims && tensor->dims->size == rank &&
               tensor->bytes == static_cast<size_t>(shape.elements()) * sizeof(float);
   for (int i = 0; same && i < rank; ++i) same = tensor->dims->data[i] == shape.axis(4 - rank + i);
   if (same) return Status();
