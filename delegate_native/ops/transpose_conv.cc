@@ -2,9 +2,11 @@
 // bias. The result is (input - 1) * stride + kernel, less the padding of SAME, which follows from
 // the input's size; the smaller half is cut before.
 #include <algorithm>
+#include <limits>
 
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/elementwise.h"
+#include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -95,10 +97,66 @@ std::vector<float> Pick(const std::vector<float>& ohwi, const Shape& weights, co
   return picked;
 }
 
+// Weights no larger than the step: all results of a place come from one pixel, so that they are
+// the channels of one pointwise convolution (quads [phase][slice]), placed by a second kernel.
+Status PointwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                        KernelList* list) {
+  const Shape& weights = graph.shape(node.inputs[1]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const int step_y = node.attributes.Ints("stride")[0], step_x = node.attributes.Ints("stride")[1];
+  const int padded = out.slices() * 4;
+  Conv conv;
+  conv.name = "transpose_conv";
+  conv.src = node.inputs[0];
+  conv.in = graph.shape(conv.src);
+  conv.out = {conv.in.b, conv.in.h, conv.in.w, step_y * step_x * padded};
+  conv.dst = list->AddScratch(conv.out);
+  conv.flat_epilogue = true;
+  conv.low = -std::numeric_limits<float>::infinity();
+  conv.high = -conv.low;
+  conv.weights.resize(static_cast<size_t>(conv.out.c) * static_cast<size_t>(weights.c), 0.0f);
+  conv.bias.resize(static_cast<size_t>(conv.out.c), 0.0f);
+  const std::vector<float>& ohwi = *graph.value(node.inputs[1]).constant;
+  const float* bias = node.inputs.size() > 2 ? graph.value(node.inputs[2]).constant->data() : nullptr;
+  for (int to = 0; to < conv.out.c; ++to) {
+    const int o = to % padded, y = to / padded / step_x, x = to / padded % step_x;
+    if (o >= weights.b) continue;
+    if (bias) conv.bias[static_cast<size_t>(to)] = bias[o];
+    if (y >= weights.h || x >= weights.w) continue;
+    const auto from = ohwi.begin() + ((o * weights.h + y) * weights.w + x) * weights.c;
+    std::copy(from, from + weights.c, conv.weights.begin() + to * weights.c);
+  }
+  AddConv(context, conv, list);
+  KernelDesc& place = list->Add("transpose_conv_place");
+  place.Read("src", conv.dst);
+  place.Write("dst", node.outputs[0]);
+  place.Int("step_y", step_y);
+  place.Int("step_x", step_x);
+  Loops loops;
+  loops.limits[0] = "src_w";
+  loops.row = R"(
+  int from_y = y / step_y;
+  int b = s / dst_s;
+  int from_s = b * src_s + (y - from_y * step_y) * step_x * dst_s + s - b * dst_s;
+)";
+  loops.pixel = R"(
+    for (int k = 0; k < step_x; ++k) {
+      if (x * step_x + k < dst_w) {
+        write_dst(read_src(x, from_y, from_s + k * dst_s), x * step_x + k, y, s);
+      }
+    }
+)";
+  LoopOver(context, conv.in.w, out.h, out.slices() * out.b, loops, &place);
+  return Status();
+}
+
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Value& weights = graph.value(node.inputs[1]);
   const std::vector<int>& stride = node.attributes.Ints("stride");
+  if (weights.shape.h <= stride[0] && weights.shape.w <= stride[1]) {
+    return PointwiseKernels(context, graph, node, list);
+  }
   Conv conv;
   conv.name = "transpose_conv";
   conv.src = node.inputs[0];

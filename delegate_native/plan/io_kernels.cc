@@ -42,6 +42,27 @@ KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slic
   KernelDesc kernel("from_slices");
   kernel.Read("src", slices);
   kernel.Write("dst", flat);
+  if (context.gpu->is_cpu()) {
+    // All channels of a pixel before the next: what is written follows on itself.
+    kernel.body = R"(
+int y = GLOBAL_X; int b = GLOBAL_Y;
+if (y >= src_h || b >= src_b) { return; }
+int i = (b * src_h + y) * src_w * src_c;
+for (int x = 0; x < src_w; ++x) {
+int c = 0;
+for (; c + 4 <= src_c; c += 4, i += 4) {
+vec4 v = read_src(x, y, b * src_s + c / 4);
+write_dst(v.x, i); write_dst(v.y, i + 1); write_dst(v.z, i + 2); write_dst(v.w, i + 3);
+}
+if (c < src_c) {
+vec4 v = read_src(x, y, b * src_s + c / 4);
+for (; c < src_c; ++c, ++i) { write_dst(v.x, i); v = v.yzww; }
+}
+}
+)";
+    kernel.Grid(shape.h, shape.b, 1);
+    return kernel;
+  }
   Shaped(context, shape, "src",
          "vec4 v = read_src(x, y, s);\n"
          "write_dst(v.x, i);\n"
