@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {
@@ -91,7 +92,7 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
   kernel.Int("blocks", blocks);
   kernel.body = QuadBody(*tile, conv.scattered());
   kernel.Grid(CeilDiv(w, tile->pixels), h, blocks * conv.out.b);
-  if (!context.gpu->is_cpu()) flat ? kernel.Group(32, 1, 1) : kernel.Group(8, 4, 1);
+  if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
 }
 
 }  // namespace

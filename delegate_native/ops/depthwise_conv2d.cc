@@ -4,6 +4,7 @@
 
 #include "delegate_native/ops/depthwise_wide.h"
 #include "delegate_native/ops/elementwise.h"
+#include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -128,7 +129,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   }
   kernel.body = Body(multiplier > 1);
   kernel.Grid(out.w, out.h, out.slices() * out.b);
-  if (!context.gpu->is_cpu()) kernel.Group(8, 4, 1);
+  if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
   return Status();
 }
 
