@@ -12,9 +12,12 @@ int FoldPadding(Graph* graph);
 int MergeChannelPadding(Graph* graph);
 int MergeElementwise(Graph* graph);
 int MergeReshapes(Graph* graph);
+int MoveResizeAfterConv(Graph* graph);
 int RemoveIdentity(Graph* graph);
 int RemoveOutputReshape(Graph* graph);
 int ReplaceGlobalPool(Graph* graph);
+int SplitConvOfConcat(Graph* graph);
+int SplitPixelDepthwise(Graph* graph);
 
 }  // namespace quadra
 

@@ -7,13 +7,16 @@ namespace quadra {
 
 const std::vector<Pass>& Pipeline() {
   static const std::vector<Pass>& passes = *new std::vector<Pass>{
+      {"split_conv_of_concat", SplitConvOfConcat},
       {"remove_identity", RemoveIdentity},
       {"merge_reshapes", MergeReshapes},
       {"remove_output_reshape", RemoveOutputReshape},
       {"fold_padding", FoldPadding},
+      {"split_pixel_depthwise", SplitPixelDepthwise},
       {"fold_mul_into_weights", FoldMulIntoWeights},
       {"fold_add_into_bias", FoldAddIntoBias},
       {"replace_global_pool", ReplaceGlobalPool},
+      {"move_resize_after_conv", MoveResizeAfterConv},
       {"merge_channel_padding", MergeChannelPadding},
       {"merge_elementwise", MergeElementwise},
   };

@@ -9,6 +9,14 @@ bool IsConvolution(const Node& node) {
   return node.op == "conv2d" || node.op == "depthwise_conv2d" || node.op == "transpose_conv";
 }
 
+bool IsPixelConvolution(const Graph& graph, const Node& node) {
+  if (node.op != "conv2d") return false;
+  const Shape& weights = graph.shape(node.inputs[1]);
+  const Shape &in = graph.shape(node.inputs[0]), &out = graph.shape(node.outputs[0]);
+  return weights.h == 1 && weights.w == 1 && in.h == out.h && in.w == out.w &&
+         ResolvePadding(graph, node).none();
+}
+
 bool IsElementwise(const Node& node) {
   for (const char* op : {"add", "mul", "clamp", "prelu", "hard_swish", "logistic", "tanh"}) {
     if (node.op == op) return true;

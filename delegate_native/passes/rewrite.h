@@ -10,6 +10,8 @@ namespace quadra {
 
 // conv2d, depthwise_conv2d, transpose_conv: inputs are source, weights and (optional) bias.
 bool IsConvolution(const Node& node);
+// conv2d whose results each come from one pixel at the same place.
+bool IsPixelConvolution(const Graph& graph, const Node& node);
 // One result per place from the operands at that place; can be merged into a producer.
 bool IsElementwise(const Node& node);
 
