@@ -67,27 +67,28 @@ constexpr char kRow[] = R"(
 )";
 
 // Axes that are not reduced have one element to sum. Sums of channels end in the first lane. Four
-// sums at once, for one would wait for itself.
+// sums at once, for one would wait for itself; sums of rows first, which keeps large ones exact.
 constexpr char kPixel[] = R"(
     vec4 sum = vec4(0.0f);
     for (int b = 0; b < count_b; ++b) {
       for (int i = 0; i < count_s; ++i) {
         vec4 part = vec4(0.0f);
-        vec4 part1 = vec4(0.0f);
-        vec4 part2 = vec4(0.0f);
-        vec4 part3 = vec4(0.0f);
         int from_s = first_s + b * src_s + i;
         for (int j = 0; j < count_y; ++j) {
+          vec4 row0 = vec4(0.0f);
+          vec4 row1 = vec4(0.0f);
+          vec4 row2 = vec4(0.0f);
+          vec4 row3 = vec4(0.0f);
           int k = 0;
           for (; k < count_x - 3; k += 4) {
-            part += read_src(x + k, y + j, from_s);
-            part1 += read_src(x + k + 1, y + j, from_s);
-            part2 += read_src(x + k + 2, y + j, from_s);
-            part3 += read_src(x + k + 3, y + j, from_s);
+            row0 += read_src(x + k, y + j, from_s);
+            row1 += read_src(x + k + 1, y + j, from_s);
+            row2 += read_src(x + k + 2, y + j, from_s);
+            row3 += read_src(x + k + 3, y + j, from_s);
           }
-          for (; k < count_x; ++k) { part += read_src(x + k, y + j, from_s); }
+          for (; k < count_x; ++k) { row0 += read_src(x + k, y + j, from_s); }
+          part += (row0 + row1) + (row2 + row3);
         }
-        part = (part + part1) + (part2 + part3);
         if (sum_channels != 0) {
           int rest = src_c - i * 4;
           if (rest < 2) { part.y = 0.0f; }
