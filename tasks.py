@@ -131,7 +131,8 @@ def coverage(c, model, target="", precision="f32", json=False, library=""):
 
     from host_tools import coverage, run
 
-    report, found = coverage.ask(model, _library(library), target, precision)
+    spec = coverage.make_spec(model, target, precision)
+    report, found = coverage.ask(spec, _library(library))
     if json:
         print(dumps(coverage.to_json(model, report, found), indent=1))
     else:

@@ -6,6 +6,7 @@ are taken in one process, alternated; what is compared is their ratio, because t
 
 import json
 import math
+import os
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,10 +26,22 @@ THREADS = (1, 2)
 KINDS = ("ratio", "ratio_min", "ratio_cpu")  # of medians, of minima, of processor time
 GOAL = 1.5  # geometric mean of time over XNNPACK, one thread
 MODELS = (
-    "body-pix-float-050-8", "deeplabv3_257_mv_gpu", "face_detection_front", "face_detection_full_range_sparse",
-    "face_detection_short_range", "pose_detection", "face_landmark", "hand_landmark_full", "hand_recrop", "iris_landmark",
-    "palm_detection_full", "palm_detection_lite", "pose_landmark_full", "selfie_segmentation", "selfie_segmentation_landscape",
-)  # fmt: skip
+    "body-pix-float-050-8",
+    "deeplabv3_257_mv_gpu",
+    "face_detection_front",
+    "face_detection_full_range_sparse",
+    "face_detection_short_range",
+    "pose_detection",
+    "face_landmark",
+    "hand_landmark_full",
+    "hand_recrop",
+    "iris_landmark",
+    "palm_detection_full",
+    "palm_detection_lite",
+    "pose_landmark_full",
+    "selfie_segmentation",
+    "selfie_segmentation_landscape",
+)
 
 
 @dataclass
@@ -67,6 +80,12 @@ class Bench:
     rows: Tuple[Row, ...]
     library: Dict[str, Any]
     cpu: str
+    cpus: int
+    load: float  # load average at the end: over the number of CPUs, times on the wall say little
+
+    @property
+    def busy(self) -> bool:
+        return self.load > 1.2 * self.cpus
 
     def mean(self, threads: int, kind: str = "ratio") -> float:
         """Geometric mean over all models that have it of `ratio`, `ratio_min` or `ratio_cpu`."""
@@ -84,8 +103,15 @@ def measure(names: Iterable[str], library: Path, repetitions: int, show: Callabl
     wanted = list(names)
     rows: List[Row] = []
     for number, name in enumerate(wanted, 1):
-        rows.append(_measure_model(name, library, repetitions, folder, lambda text: show(f"{number}/{len(wanted)} {name}: {text}")))
-        result = Bench(folder, tuple(rows), environment.library_facts(library), environment.cpu_name())
+        rows.append(
+            _measure_model(
+                name, library, repetitions, folder, lambda text: show(f"{number}/{len(wanted)} {name}: {text}")
+            )
+        )
+        facts = environment.library_facts(library)
+        result = Bench(
+            folder, tuple(rows), facts, environment.cpu_name(), len(os.sched_getaffinity(0)), os.getloadavg()[0]
+        )
         write(result)  # after every model: a long bench that is cut off is not lost
     return result
 
@@ -104,7 +130,9 @@ def _measure_model(name: str, library: Path, repetitions: int, folder: Path, sho
     try:
         for threads in THREADS:
             spec = run.make_spec(name, threads=threads, repetitions=repetitions, cold=threads == 1)
-            one = host.run(spec, library, lambda text: show(f"{threads} thread{'s' if threads > 1 else ''}, {text}"), folder)
+            one = host.run(
+                spec, library, lambda text: show(f"{threads} thread{'s' if threads > 1 else ''}, {text}"), folder
+            )
             _take_times(row, threads, one.json("timings.json"))
             if threads == 1:
                 _take_facts(row, one)
@@ -151,6 +179,8 @@ def to_json(result: Bench) -> Dict[str, Any]:
     return {
         "schema_version": 1,
         "cpu": result.cpu,
+        "cpus": result.cpus,
+        "load_average": round(result.load, 2),
         "library": result.library,
         "geometric_mean": means,
         "goal": GOAL,
@@ -165,7 +195,14 @@ def write(result: Bench) -> Path:
     chart = charts.ratios([(r.model, _series(r)) for r in timed], GOAL)
     template = report.environment().get_template("bench.html")
     about = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    page = template.render(bench=result, chart=chart, means={t: result.mean(t) for t in THREADS}, goal=GOAL, shipped=about, math=math)
+    page = template.render(
+        bench=result,
+        chart=chart,
+        means={t: [result.mean(t, kind) for kind in KINDS] for t in THREADS},
+        goal=GOAL,
+        shipped=about,
+        math=math,
+    )
     run_folder.write_text(result.folder / "bench.html", page)
     return result.folder / "bench.html"
 
@@ -181,9 +218,25 @@ def show(result: Bench, console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("model", no_wrap=True)
     for column in (
-        "GPU nodes", "error", "Quadra ms", "XNNPACK ms", "ratio 1T", "(min)", "(cpu)", "ratio 2T", "(min)", "cold ms", "(cpu)", "warm ms",
-        "programs", "peak MiB", "activations", "bound", "shipped: ratio", "cold ms",
-    ):  # fmt: skip
+        "GPU nodes",
+        "error",
+        "Quadra ms",
+        "XNNPACK ms",
+        "ratio 1T",
+        "(min)",
+        "(cpu)",
+        "ratio 2T",
+        "(min)",
+        "cold ms",
+        "(cpu)",
+        "warm ms",
+        "programs",
+        "peak MiB",
+        "activations",
+        "bound",
+        "shipped: ratio",
+        "cold ms",
+    ):
         table.add_column(column, justify="right")
     for row in result.rows:
         table.add_row(*(_cells(row)))
@@ -196,8 +249,15 @@ def show(result: Bench, console: Console) -> None:
         words = f"{median:.2f} of medians, {minimum:.2f} of minima, {cpu:.2f} of processor time"
         goal = f"  (goal: {GOAL} or less)" if threads == 1 else ""
         console.print(f"geometric mean at {threads} thread{'s' if threads > 1 else ''}: {words}{goal}")
+    if result.busy:
+        console.print(
+            f"[yellow]the machine was busy[/] (load {result.load:.1f} on {result.cpus} CPUs): "
+            "believe processor time, then minima"
+        )
     console.print(f"library: {report.size_text(result.library['bytes'])}")
-    console.print(f"page     {escape(str(result.folder / 'bench.html'))}\nfigures  {escape(str(result.folder / 'bench.json'))}")
+    console.print(
+        f"page     {escape(str(result.folder / 'bench.html'))}\nfigures  {escape(str(result.folder / 'bench.json'))}"
+    )
 
 
 def _cells(row: Row) -> List[str]:
@@ -228,9 +288,15 @@ def _cells(row: Row) -> List[str]:
 def judge(result: Bench, limit: float) -> None:
     """JudgementFailed when a model failed or is wrong, or the mean at one thread is over `limit` (0: no limit)."""
     if result.wrong:
-        raise JudgementFailed("bench", f"wrong or failed: {', '.join(result.wrong)}", "`./inv run MODEL` shows one of them closely")
+        raise JudgementFailed(
+            "bench", f"wrong or failed: {', '.join(result.wrong)}", "`./inv run MODEL` shows one of them closely"
+        )
     if limit and not result.mean(1) <= limit:
-        raise JudgementFailed("bench", f"the geometric mean is {result.mean(1):.2f}, over {limit:g}", "`./inv profile` shows where time goes")
+        raise JudgementFailed(
+            "bench",
+            f"the geometric mean is {result.mean(1):.2f}, over {limit:g}",
+            "`./inv profile` shows where time goes",
+        )
 
 
 def _number(value: float) -> Any:

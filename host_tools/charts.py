@@ -18,7 +18,9 @@ def strip(samples_us: Dict[str, Sequence[int]], names: Dict[str, str]) -> str:
     parts = [_open(height, "steady inference times"), _axis(highest, height - 24)]
     for index, (who, values) in enumerate(rows):
         y = _ROW * index + _ROW / 2 + 4
-        parts.append(f'<text class="t" x="{_LEFT - 12}" y="{y + 4:.0f}" text-anchor="end">{escape(names.get(who, who))}</text>')
+        parts.append(
+            f'<text class="t" x="{_LEFT - 12}" y="{y + 4:.0f}" text-anchor="end">{escape(names.get(who, who))}</text>'
+        )
         for number, value in enumerate(values):
             wobble = ((number * 7) % 11 - 5) * 1.7
             inside = value <= highest
@@ -56,14 +58,23 @@ def errors(rows: Sequence[Tuple[str, float, float, float]]) -> str:
     for index, (name, ours, peer, allowed) in enumerate(rows):
         y = 34 * index + 20
         good = ours <= allowed
-        parts.append(f'<text class="t" x="{_LEFT + 56}" y="{y + 4}" text-anchor="end">{escape(_short(name, 24))}</text>')
+        parts.append(
+            f'<text class="t" x="{_LEFT + 56}" y="{y + 4}" text-anchor="end">{escape(_short(name, 24))}</text>'
+        )
         parts.append(f'<line class="span" x1="{x(0):.1f}" x2="{x(ours):.1f}" y1="{y}" y2="{y}"/>')
         if allowed > 0:
-            parts.append(f'<line class="limit" x1="{x(allowed):.1f}" x2="{x(allowed):.1f}" y1="{y - 12}" y2="{y + 12}"/>')
+            parts.append(
+                f'<line class="limit" x1="{x(allowed):.1f}" x2="{x(allowed):.1f}" y1="{y - 12}" y2="{y + 12}"/>'
+            )
         if not math.isnan(peer):
-            parts.append(f'<circle class="dot xnnpack" cx="{x(peer):.1f}" cy="{y}" r="5"><title>XNNPACK: {peer:.2e}</title></circle>')
+            parts.append(
+                f'<circle class="dot xnnpack" cx="{x(peer):.1f}" cy="{y}" r="5">'
+                f"<title>XNNPACK: {peer:.2e}</title></circle>"
+            )
         kind = "quadra" if good else "bad"
-        parts.append(f'<circle class="dot {kind}" cx="{x(ours):.1f}" cy="{y}" r="5.5"><title>Quadra: {ours:.2e}</title></circle>')
+        parts.append(
+            f'<circle class="dot {kind}" cx="{x(ours):.1f}" cy="{y}" r="5.5"><title>Quadra: {ours:.2e}</title></circle>'
+        )
     return "".join(parts) + "</svg>"
 
 
@@ -86,7 +97,10 @@ def ratios(rows: Sequence[Tuple[str, Sequence[Tuple[str, float]]]], limit: float
         parts.append(f'<text class="t dim" x="{x(at):.1f}" y="{height - 8}" text-anchor="middle">{at:g}</text>')
     y = 2.0
     for (name, series), extent in zip(rows, heights):
-        parts.append(f'<text class="t" x="{left - 12}" y="{y + (extent - gap) / 2 + 4:.1f}" text-anchor="end">{escape(_short(name, 32))}</text>')
+        parts.append(
+            f'<text class="t" x="{left - 12}" y="{y + (extent - gap) / 2 + 4:.1f}" text-anchor="end">'
+            f"{escape(_short(name, 32))}</text>"
+        )
         for number, (label, value) in enumerate(series):
             top = y + bar * number
             width = max(1.0, x(value) - left)

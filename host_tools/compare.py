@@ -174,7 +174,9 @@ def _counts(a: np.ndarray, b: np.ndarray) -> Dict[str, int]:
 
 
 def _no_numbers(ours: np.ndarray, theirs: np.ndarray) -> Dict[str, Any]:
-    zero = dict.fromkeys(("range", "max_error", "mean_error", "relative", "allowed", "worst_value", "worst_expected"), 0.0)
+    zero = dict.fromkeys(
+        ("range", "max_error", "mean_error", "relative", "allowed", "worst_value", "worst_expected"), 0.0
+    )
     return {**zero, "worst_at": (), "different": 0, "nan": 0, "inf": 0, "cpu_nan": 0, "cpu_inf": 0}
 
 
@@ -207,7 +209,9 @@ def show(result: Comparison, console: Console) -> None:
     console.print(table)
     for output in result.outputs:
         if output.ok and output.dtype.startswith("float") and output.relative > TOLERANCE[result.precision]:
-            console.print(f"[dim]output {output.index}: XNNPACK is as far from the plain kernels: float32 says no more here[/]")
+            console.print(
+                f"[dim]output {output.index}: XNNPACK is as far from the plain kernels: float32 says no more here[/]"
+            )
         if not output.ok:
             console.print(f"[red]output {output.index}[/] ({escape(output.name)}) {escape(output.problem)}")
 

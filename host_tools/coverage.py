@@ -9,11 +9,15 @@ from rich.markup import escape
 
 from host_tools import run, verdicts
 from host_tools.place import host
+from host_tools.spec import RunSpec
 
 
-def ask(model: str, library: Path, target: str = "", precision: str = "f32") -> Tuple[Dict[str, Any], verdicts.Verdicts]:
+def make_spec(model: str, target: str = "", precision: str = "f32") -> RunSpec:
+    return run.make_spec(model, backend="null", precision=precision, target=target, deadline_s=120.0)
+
+
+def ask(spec: RunSpec, library: Path) -> Tuple[Dict[str, Any], verdicts.Verdicts]:
     """The delegate's report by the null backend, and what it says."""
-    spec = run.make_spec(model, backend="null", precision=precision, target=target, deadline_s=120.0)
     with tempfile.TemporaryDirectory(prefix="quadra-coverage-") as folder:
         report = host.verdicts(spec, library, Path(folder))
     return report, verdicts.read(report)

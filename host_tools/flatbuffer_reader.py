@@ -117,7 +117,9 @@ class _Decoder:
 
     def struct(self, name: str, at: int) -> Dict[str, Any]:
         offsets, _ = self.layout(name)
-        return {field: self.value(kind, at + offset) for (field, kind), offset in zip(self.schema.structs[name], offsets)}
+        return {
+            field: self.value(kind, at + offset) for (field, kind), offset in zip(self.schema.structs[name], offsets)
+        }
 
     def layout(self, name: str) -> Tuple[List[int], int]:
         """Offsets of a struct's fields, and its size: as C lays it out."""

@@ -147,6 +147,12 @@ def _first_line(error: Exception) -> str:
 def tensor_json(details: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     """What tensors.json keeps of the interpreter's details."""
     return [
-        {"name": t.name, "dtype": t.dtype.name, "shape": list(t.shape), "scale": float(t.scale), "zero_point": int(t.zero_point)}
+        {
+            "name": t.name,
+            "dtype": t.dtype.name,
+            "shape": list(t.shape),
+            "scale": float(t.scale),
+            "zero_point": int(t.zero_point),
+        }
         for t in from_details(details)
     ]

@@ -17,7 +17,9 @@ def read(content: bytes, model: str) -> Dict[str, Any]:
         nodes = [_node(root, graph, graph.Operators(i), i) for i in range(graph.OperatorsLength())]
         tensors = graph.TensorsLength()
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
-        raise Misuse(f"read the model {model}", f"it is damaged ({type(error).__name__})", "fetch it again") from error
+        raise Misuse(
+            f"read the model {model}", f"it is damaged ({type(error).__name__}: {error})", "fetch it again"
+        ) from error
     return {"schema_version": 1, "name": model, "bytes": len(content), "tensors": tensors, "nodes": nodes}
 
 

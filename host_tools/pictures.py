@@ -75,7 +75,9 @@ def _draw_classes(view, base, input_shape, outputs, scale):
     plane = views.classes(outputs)
     colours = _colours(int(plane.max()) + 1)
     layer = Image.fromarray(colours[plane]).resize(base.size, Image.Resampling.NEAREST)
-    strength = Image.fromarray(np.where(plane > 0, 170, 60).astype(np.uint8)).resize(base.size, Image.Resampling.NEAREST)
+    strength = Image.fromarray(np.where(plane > 0, 170, 60).astype(np.uint8)).resize(
+        base.size, Image.Resampling.NEAREST
+    )
     rows = [(f"{name} ({index})", f"{share:.3%}") for index, name, share in views.class_shares(view, plane)[:8]]
     return Image.composite(layer, base, strength), rows
 
@@ -113,7 +115,10 @@ def _draw_picture(view, base, input_shape, outputs, scale):
 
 
 def _draw_scores(view, base, input_shape, outputs, scale):
-    rows = [(f"place {place}", f"{views.label(view, index)}: {score:.4f}") for place, (index, score) in enumerate(views.best(outputs, scale), 1)]
+    rows = [
+        (f"place {place}", f"{views.label(view, index)}: {score:.4f}")
+        for place, (index, score) in enumerate(views.best(outputs, scale), 1)
+    ]
     return None, rows
 
 

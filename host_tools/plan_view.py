@@ -47,7 +47,8 @@ def show(plan: Dict[str, Any], console: Console, top: int = 0) -> None:
         f"{plan['precision']}, target {escape(plan['target'])}, {escape(plan['device'])}"
     )
     console.print(
-        f"activations {size_text(plan['activation_bytes'])} (lower bound {size_text(plan['activation_bytes_lower_bound'])}), "
+        f"activations {size_text(plan['activation_bytes'])} "
+        f"(lower bound {size_text(plan['activation_bytes_lower_bound'])}), "
         f"constants {size_text(plan['constant_bytes'])}\n"
     )
     console.print(_dispatches(plan, top))
@@ -58,7 +59,14 @@ def show(plan: Dict[str, Any], console: Console, top: int = 0) -> None:
 
 
 def _dispatches(plan: Dict[str, Any], top: int) -> Table:
-    table = _table("dispatch", ("kernel", "left"), ("global", "right"), ("local", "right"), ("nodes", "left"), ("arguments", "left"))
+    table = _table(
+        "dispatch",
+        ("kernel", "left"),
+        ("global", "right"),
+        ("local", "right"),
+        ("nodes", "left"),
+        ("arguments", "left"),
+    )
     for dispatch in plan["dispatches"][: top or None]:
         table.add_row(
             escape(dispatch["name"]),
@@ -90,14 +98,20 @@ def _buffers(plan: Dict[str, Any]) -> Table:
     for index, buffer in enumerate(plan["buffers"]):
         if buffer["kind"] != "Constant":
             inside = sum(1 for t in plan["tensors"] if t["buffer"] == index)
-            size = f"{buffer['width']} × {buffer['height']} px" if buffer["kind"] == "Image" else size_text(buffer["bytes"])
+            size = (
+                f"{buffer['width']} × {buffer['height']} px"
+                if buffer["kind"] == "Image"
+                else size_text(buffer["bytes"])
+            )
             table.add_row(f"b{index}", buffer["kind"], size, str(inside))
     table.add_row(f"{len(constants)} more", "Constant", size_text(sum(b["bytes"] for b in constants)), "")
     return table
 
 
 def _tensors(plan: Dict[str, Any], top: int) -> Table:
-    table = _table("tensor", ("b×h×w×c", "right"), ("size", "right"), ("place", "left"), ("alive in dispatches", "right"))
+    table = _table(
+        "tensor", ("b×h×w×c", "right"), ("size", "right"), ("place", "left"), ("alive in dispatches", "right")
+    )
     placed = [t for t in plan["tensors"] if t["buffer"] >= 0]
     for tensor in placed[: top or None]:
         table.add_row(

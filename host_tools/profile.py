@@ -5,8 +5,9 @@ asking the driver for times costs a little, so they are not the times of timings
 """
 
 import statistics
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -69,6 +70,8 @@ def read(folder: RunFolder) -> Profile:
     facts = {n["index"]: n for n in folder.optional_json("model.json", {}).get("nodes", [])}
     walls = value["invoke_us"]
     outside = list(walls)
+    # Several dispatches may share the work of a node: each gets its share.
+    sharing = Counter(node for p in value["partitions"] for row in p["dispatches"] for node in set(row["nodes"]))
     dispatches: List[Dispatch] = []
     for partition in value["partitions"]:
         samples = [i["dispatch_us"] for i in value["invokes"] if i["partition"] == partition["id"]]
@@ -76,11 +79,13 @@ def read(folder: RunFolder) -> Profile:
         outside = [rest - sum(times) for rest, times in zip(outside, samples)]
         for index, row in enumerate(partition["dispatches"]):
             times = [s[index] for s in samples if index < len(s)]
-            dispatches.append(_dispatch(partition["id"], row, _median(times), facts))
+            dispatches.append(_dispatch(partition["id"], row, _median(times), facts, sharing))
     return Profile(tuple(dispatches), _median(walls), max(0.0, _median(outside)), len(walls))
 
 
-def _dispatch(partition: int, row: Dict[str, Any], time_us: float, facts: Dict[int, Dict[str, Any]]) -> Dispatch:
+def _dispatch(
+    partition: int, row: Dict[str, Any], time_us: float, facts: Dict[int, Dict[str, Any]], sharing: Mapping[int, int]
+) -> Dispatch:
     nodes = tuple(row["nodes"])
     ops = [facts[n]["op"] for n in nodes if n in facts]
     return Dispatch(
@@ -92,7 +97,7 @@ def _dispatch(partition: int, row: Dict[str, Any], time_us: float, facts: Dict[i
         global_size=tuple(row["global"]),
         local_size=tuple(row["local"]),
         time_us=float(time_us),
-        flops=sum(facts[n]["flops"] for n in nodes if n in facts),
+        flops=sum(facts[n]["flops"] // sharing[n] for n in set(nodes) if n in facts),
     )
 
 
@@ -125,7 +130,16 @@ def write_trace(folder: RunFolder, profile: Profile) -> str:
 
 
 def _slice(thread: int, name: str, start_us: float, length_us: float, details: Dict[str, Any]) -> Dict[str, Any]:
-    return {"ph": "X", "pid": 1, "tid": thread, "name": name, "cat": "gpu", "ts": start_us, "dur": length_us, "args": details}
+    return {
+        "ph": "X",
+        "pid": 1,
+        "tid": thread,
+        "name": name,
+        "cat": "gpu",
+        "ts": start_us,
+        "dur": length_us,
+        "args": details,
+    }
 
 
 def show(profile: Profile, console: Console, top: int) -> None:
@@ -134,9 +148,15 @@ def show(profile: Profile, console: Console, top: int) -> None:
     slowest = sorted(profile.dispatches, key=lambda d: -d.time_us)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column, side in (
-        ("dispatch", "left"), ("us", "right"), ("share", "right"), ("GFLOP/s", "right"), ("global", "right"),
-        ("local", "right"), ("ops", "left"), ("nodes", "left"),
-    ):  # fmt: skip
+        ("dispatch", "left"),
+        ("us", "right"),
+        ("share", "right"),
+        ("GFLOP/s", "right"),
+        ("global", "right"),
+        ("local", "right"),
+        ("ops", "left"),
+        ("nodes", "left"),
+    ):
         table.add_column(column, justify=side, overflow="fold")
     for d in slowest[:top]:
         table.add_row(

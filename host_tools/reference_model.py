@@ -64,7 +64,9 @@ def _unpack(content: bytes, path: Path) -> schema.ModelT:
     try:
         return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
-        raise Misuse(f"read the model {path}", f"it is damaged ({type(error).__name__})", "fetch it again") from error
+        raise Misuse(
+            f"read the model {path}", f"it is damaged ({type(error).__name__}: {error})", "fetch it again"
+        ) from error
 
 
 def _to_transpose_conv(model: schema.ModelT, graph: schema.SubGraphT, operator: schema.OperatorT) -> None:

@@ -14,7 +14,12 @@ from host_tools.run_folder import RunFolder
 FILE = "report.html"
 TEMPLATES = Path(__file__).with_name("templates")
 _LOG_LINES = 40
-_STEPS = (("load_delegate_us", "load"), ("interpreter_us", "build"), ("allocate_us", "prepare"), ("first_invoke_us", "first run"))
+_STEPS = (
+    ("load_delegate_us", "load"),
+    ("interpreter_us", "build"),
+    ("allocate_us", "prepare"),
+    ("first_invoke_us", "first run"),
+)
 _STARTS = (("quadra_cold", "Quadra, cold"), ("quadra_warm", "Quadra, warm"), ("xnnpack", "XNNPACK"))
 
 
@@ -33,7 +38,11 @@ def render(folder: RunFolder) -> str:
 def environment() -> jinja2.Environment:
     """Everything in a run folder may be hostile: all that is not marked as markup is escaped."""
     found = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.ChainableUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     found.filters.update(ms=times.ms, size=size_text, number=number_text)
     return found
@@ -60,7 +69,9 @@ def content(folder: RunFolder) -> Dict[str, Any]:
         "profile": _profile(folder),
         "plan": _plan(report) if report and report["partitions"] else None,
         "environment": folder.optional_json("environment.json"),
-        "files": sorted(p.name + ("/" if p.is_dir() else "") for p in folder.path.iterdir() if p.name[0] != "." and p.name != FILE),
+        "files": sorted(
+            p.name + ("/" if p.is_dir() else "") for p in folder.path.iterdir() if p.name[0] != "." and p.name != FILE
+        ),
     }
 
 
@@ -138,7 +149,13 @@ def _profile(folder: RunFolder) -> Optional[Dict[str, Any]]:
     if not found.dispatches:
         return None
     slowest = sorted(found.dispatches, key=lambda d: -d.time_us)
-    return {"profile": found, "slowest": slowest, "kernels": found.by_kernel(), "total": found.dispatch_us or 1.0, "highest": slowest[0].time_us or 1.0}
+    return {
+        "profile": found,
+        "slowest": slowest,
+        "kernels": found.by_kernel(),
+        "total": found.dispatch_us or 1.0,
+        "highest": slowest[0].time_us or 1.0,
+    }
 
 
 def _plan(report: Mapping[str, Any]) -> Dict[str, Any]:

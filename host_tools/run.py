@@ -1,5 +1,6 @@
 """From the words of the command line to a finished run, and a short account of it for the terminal."""
 
+import json
 from pathlib import Path
 from typing import Any, Dict, Optional
 
@@ -7,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools import compare, inputs, models, report, settings, spec as specs, verdicts, views
-from host_tools.errors import JudgementFailed, Misuse
+from host_tools.errors import JudgementFailed, Misuse, ToolMissing
 from host_tools.place import host
 from host_tools.progress import progress
 from host_tools.run_folder import RunFolder
@@ -16,7 +17,9 @@ from host_tools.times import summary as times_summary
 TARGETS = settings.ROOT / "host_tools" / "targets"
 
 
-def make_spec(model: str, *, image: str = "", value_range: str = "", seed: int = 1, target: str = "", **fields: Any) -> specs.RunSpec:
+def make_spec(
+    model: str, *, image: str = "", value_range: str = "", seed: int = 1, target: str = "", **fields: Any
+) -> specs.RunSpec:
     """A checked RunSpec. `fields` are those of RunSpec, with `backend` and `precision` beside them."""
     found = models.find(model)
     view = views.of_model(found.name)
@@ -39,9 +42,20 @@ def target_file(target: str) -> Path:
     path = Path(target).expanduser()
     for candidate in (path, TARGETS / f"{target}.json"):
         if candidate.is_file():
-            return candidate.resolve()
+            return _checked_target(candidate.resolve())
     names = ", ".join(sorted(p.stem for p in TARGETS.glob("*.json"))) or "none"
     raise Misuse(f"find the target {target!r}", "there is no such file", f"give a JSON file, or one of: {names}")
+
+
+def _checked_target(path: Path) -> Path:
+    """The delegate reads it; here only what would otherwise leave every node to the CPU."""
+    try:
+        if not isinstance(json.loads(path.read_text(encoding="utf-8")), dict):
+            raise ValueError("not an object")
+    except (OSError, ValueError) as error:
+        do_next = "give a file as those in host_tools/targets are"
+        raise Misuse(f"read the target {path}", f"it is not JSON: {error}", do_next) from error
+    return path
 
 
 def run_and_judge(spec: specs.RunSpec, library: Path) -> RunFolder:
@@ -69,7 +83,9 @@ def account(folder: RunFolder, console: Console) -> None:
     if folder.has("cpu_outputs"):
         compare.show(compare.compare(folder), console)
     else:
-        console.print(f"[yellow]no CPU result to compare with[/]: {escape(folder.json('reference.json').get('error', ''))}")
+        console.print(
+            f"[yellow]no CPU result to compare with[/]: {escape(folder.json('reference.json').get('error', ''))}"
+        )
     console.print()
     times_summary(folder.json("timings.json"), console)
     console.print(f"\nrun folder  {escape(str(folder.path))}")
@@ -77,7 +93,14 @@ def account(folder: RunFolder, console: Console) -> None:
 
 
 def judge(folder: RunFolder) -> None:
-    """JudgementFailed when an output of the run is wrong."""
+    """JudgementFailed when an output of the run is wrong, ToolMissing when the backend asked for is not here."""
+    asked, report_value = folder.spec().options.get("backend", "auto"), folder.json("verdicts.json")
+    if asked != "auto" and report_value.get("backend") == "none":
+        raise ToolMissing(
+            f"run on {asked}",
+            "; ".join(report_value.get("backend_notes", [])) or _first_reason(report_value),
+            "`./inv doctor` says what to install; --backend auto takes what there is",
+        )
     if not folder.has("cpu_outputs"):
         return
     found = compare.problems(compare.compare(folder))
@@ -87,6 +110,10 @@ def judge(folder: RunFolder) -> None:
             "; ".join(found),
             f"`./inv profile`, `./inv plan` and the kernels in {folder.path} show what ran",
         )
+
+
+def _first_reason(report_value: Dict[str, Any]) -> str:
+    return next((node["reason"] for node in report_value["nodes"] if node["reason"]), "the delegate gave no reason")
 
 
 def console(stderr: bool = False, width: Optional[int] = None) -> Console:

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def start(spec: specs.RunSpec, runs_dir: Path) -> Path:
     return path
 
 
-def finish(partial: Path, state: str, stage: str = "", error: Dict[str, Any] = {}) -> RunFolder:
+def finish(partial: Path, state: str, stage: str = "", error: Optional[Dict[str, Any]] = None) -> RunFolder:
     """Writes status.json, gives the folder its name, and points `latest` to it."""
     status = {"schema_version": SCHEMA_VERSION, "state": state, "stage": stage, **({"error": error} if error else {})}
     write_json(partial / "status.json", status)
@@ -123,14 +123,18 @@ def find(name: str, runs_dir: Path) -> RunFolder:
     if not known:
         raise Misuse(f"find the run '{name}'", f"{runs_dir} holds no runs", "make one: `./inv run selfie_segmentation`")
     came_back = f"{len(fits)} runs begin so" if fits else f"no folder of {runs_dir} has that name"
-    raise Misuse(f"find the run '{name}'", came_back, "use `latest`, a path, or one of: " + ", ".join((fits or known)[-5:]))
+    raise Misuse(
+        f"find the run '{name}'", came_back, "use `latest`, a path, or one of: " + ", ".join((fits or known)[-5:])
+    )
 
 
 def list_ids(runs_dir: Path) -> List[str]:
     """Ids of the finished runs, oldest first."""
     if not runs_dir.is_dir():
         return []
-    return sorted(p.name for p in runs_dir.iterdir() if not p.is_symlink() and (p / "spec.json").exists() and p.name[0] != ".")
+    return sorted(
+        p.name for p in runs_dir.iterdir() if not p.is_symlink() and (p / "spec.json").exists() and p.name[0] != "."
+    )
 
 
 def write_json(path: Path, value: Any) -> None:

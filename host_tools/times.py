@@ -22,7 +22,7 @@ class Steady:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Quadra over XNNPACK: below 1 Quadra is faster. processor: of processor time, which other work does not lengthen."""
+    """Quadra over XNNPACK: below 1 Quadra is faster. processor: of processor time, which other work leaves alone."""
 
     median: float
     minimum: float
@@ -63,7 +63,11 @@ def summary(timings: Mapping[str, Any], console: Console) -> None:
     found = steady(timings)
     compiled = timings.get("driver_compiled", 0)
     started = f"Quadra ({compiled} kernels compiled)" if compiled else "Quadra"
-    rows = (("quadra_cold", "Quadra, cold", None), ("quadra_warm", started, "quadra"), ("xnnpack", "XNNPACK", "xnnpack"))
+    rows = (
+        ("quadra_cold", "Quadra, cold", None),
+        ("quadra_warm", started, "quadra"),
+        ("xnnpack", "XNNPACK", "xnnpack"),
+    )
     for key, label, who in rows:
         init = timings["init_us"].get(key)
         if not init:

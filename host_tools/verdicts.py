@@ -17,7 +17,7 @@ _WEIGHTS = ("DEQUANTIZE", "DENSIFY")  # of constants: they cost nothing at run t
 
 @dataclass(frozen=True)
 class OpRow:
-    """All nodes of one op that share a verdict. Reasons that differ only in the node or tensor they name count as one."""
+    """All nodes of one op that share a verdict. Reasons that differ only in the names they tell count as one."""
 
     op: str
     count: int
@@ -83,7 +83,9 @@ def show(verdicts: Verdicts, console: Console) -> None:
     table.add_column("reason", overflow="fold")
     for row in verdicts.rows:
         place = "[green]GPU[/]" if row.on == "gpu" else "[yellow]CPU[/]"
-        note = escape(_short(row.reason)) or ("[dim]of constants: done once, when the model is loaded[/]" if row.op in _WEIGHTS else "")
+        note = escape(_short(row.reason)) or (
+            "[dim]of constants: done once, when the model is loaded[/]" if row.op in _WEIGHTS else ""
+        )
         table.add_row(escape(row.op), str(row.count), place, note)
     console.print(table)
 
@@ -94,7 +96,10 @@ def show_cpu_reasons(verdicts: Verdicts, console: Console) -> None:
     for row in rows[:_SHOWN]:
         console.print(f"  [yellow]CPU[/] {row.count} x {escape(row.op)}: {escape(_short(row.reason))}")
     if len(rows) > _SHOWN:
-        console.print(f"  [dim]and {sum(r.count for r in rows[_SHOWN:])} nodes of {len(rows) - _SHOWN} other kinds: see the report[/]")
+        console.print(
+            f"  [dim]and {sum(r.count for r in rows[_SHOWN:])} nodes of {len(rows) - _SHOWN} other kinds: "
+            "see the report[/]"
+        )
 
 
 def _short(reason: str) -> str:

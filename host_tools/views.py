@@ -174,7 +174,9 @@ def _is_boxes(view: View, outputs: Sequence[np.ndarray]) -> bool:
     if len(outputs) != 2 or outputs[0].ndim != 3 or outputs[1].ndim != 3:
         return False
     boxes, scores = outputs[0].shape, outputs[1].shape
-    return boxes[1] == scores[1] and boxes[1] in _ANCHOR_GRIDS and scores[2] == 1 and boxes[2] >= 4 and boxes[2] % 2 == 0
+    return (
+        boxes[1] == scores[1] and boxes[1] in _ANCHOR_GRIDS and scores[2] == 1 and boxes[2] >= 4 and boxes[2] % 2 == 0
+    )
 
 
 def _is_points(view: View, outputs: Sequence[np.ndarray]) -> bool:

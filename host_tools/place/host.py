@@ -17,7 +17,9 @@ from host_tools.run_folder import RunFolder
 Show = Callable[[str], None]
 
 
-def run(spec: specs.RunSpec, library: Path, show: Show = lambda text: None, runs_dir: Optional[Path] = None) -> RunFolder:
+def run(
+    spec: specs.RunSpec, library: Path, show: Show = lambda text: None, runs_dir: Optional[Path] = None
+) -> RunFolder:
     """Runs `spec` with the delegate `library`; returns the finished run folder, in runs_dir (default: the setting's).
 
     RunFailed (or the error that the worker met) when it did not come to its end: the folder is kept, marked.

@@ -1,7 +1,8 @@
 """The process in which a model runs on this machine. Started by place/host.py: host_worker FOLDER LIBRARY MODE CACHE.
 
 MODE `cold` times the first start only; `run` does everything else; `verdicts` asks only who would run what.
-CACHE is the folder where the driver keeps what it compiled. Progress goes to stdout as `stage: …` lines; results and errors go into the run folder.
+CACHE is the folder where the driver keeps what it compiled. Progress goes to stdout as `stage: …` lines; results and
+errors go into the run folder.
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from host_tools import inputs, model_facts, reference_model, run_folder, spec as specs
+from host_tools import inputs, model_facts, reference_model, run_folder
 from host_tools.errors import QuadraError
 
 _PAIRS_BUDGET_S = 20.0  # slow models stop early; timings.json says how many runs there were
@@ -32,9 +33,15 @@ class Worker:
         self.spec = run_folder.RunFolder(folder).spec()
         self.model = self.spec.model.name
         self.content = Path(self.spec.model.path).read_bytes()
+        self.facts = model_facts.read(self.content, self.model)  # a damaged model ends here
         self.cpu_content, self.rewrites = reference_model.for_cpu(Path(self.spec.model.path))
         self.arrays: List[np.ndarray] = []
-        self.timings: Dict[str, Any] = {"schema_version": 1, "threads": self.spec.threads, "init_us": {}, "samples_us": {}}
+        self.timings: Dict[str, Any] = {
+            "schema_version": 1,
+            "threads": self.spec.threads,
+            "init_us": {},
+            "samples_us": {},
+        }
         self.tensors: Dict[str, Any] = {}
 
     def options(self, **more: str) -> Dict[str, str]:
@@ -121,7 +128,7 @@ def verdicts(worker: Worker, baseline_bytes: int) -> None:
 
 def full(worker: Worker, baseline_bytes: int) -> None:
     """Everything but the cold start."""
-    run_folder.write_json(worker.folder / "model.json", model_facts.read(worker.content, worker.model))
+    run_folder.write_json(worker.folder / "model.json", worker.facts)
     compiled = compiled_kernels(worker.cache)
     delegate, quadra, laps = worker.start_quadra(dump_dir=str(worker.folder))
     worker.timings["init_us"]["quadra_warm"] = laps
@@ -166,7 +173,9 @@ def reference(worker: Worker, report: Dict[str, Any]) -> None:
 
 
 def _run_reference(worker: Worker, kernels) -> None:
-    interpreter = worker.interpreters.make(worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels)
+    interpreter = worker.interpreters.make(
+        worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels
+    )
     worker.interpreters.allocate(interpreter, worker.model, worker.cpu_content)
     worker.interpreters.set_inputs(interpreter, worker.arrays)
     worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
@@ -224,7 +233,12 @@ def profile(worker: Worker) -> None:
         worker.interpreters.invoke(interpreter, f"{worker.model} with profile=1")
         walls.append((time.perf_counter_ns() - started) // 1000)
     report = worker.interpreters.report_of(delegate)
-    value = {"schema_version": 1, "invoke_us": walls, "partitions": report["partitions"], "invokes": report.get("profile", [])}
+    value = {
+        "schema_version": 1,
+        "invoke_us": walls,
+        "partitions": report["partitions"],
+        "invokes": report.get("profile", []),
+    }
     run_folder.write_json(worker.folder / "profile.json", value)
 
 

@@ -43,7 +43,9 @@ def report_of(delegate: Delegate) -> Dict[str, Any]:
         raise RunFailed("read the delegate's report", f"it is not JSON ({error})", "report this as a bug") from error
 
 
-def make(content: bytes, model: str, *, threads: int, kernels=XNNPACK, delegate: Optional[Delegate] = None) -> Interpreter:
+def make(
+    content: bytes, model: str, *, threads: int, kernels=XNNPACK, delegate: Optional[Delegate] = None
+) -> Interpreter:
     """An interpreter for a model's bytes; a delegate takes its nodes here. RunFailed where it refuses."""
     try:
         return Interpreter(
@@ -55,7 +57,9 @@ def make(content: bytes, model: str, *, threads: int, kernels=XNNPACK, delegate:
     except (ValueError, RuntimeError) as error:
         if content[4:8] != b"TFL3":
             raise Misuse(
-                f"read the model {model}", "it is not a TFLite model", "give a .tflite file; a damaged one: fetch it again"
+                f"read the model {model}",
+                "it is not a TFLite model",
+                "give a .tflite file; a damaged one: fetch it again",
             ) from error
         raise _refused(f"make an interpreter for {model}", error, content) from error
 

@@ -42,7 +42,13 @@ TIMINGS = {
     "schema_version": 1,
     "threads": 1,
     "init_us": {
-        "quadra_warm": {"load_delegate_us": 100, "interpreter_us": 200, "allocate_us": 300, "first_invoke_us": 400, "total_us": 1000},
+        "quadra_warm": {
+            "load_delegate_us": 100,
+            "interpreter_us": 200,
+            "allocate_us": 300,
+            "first_invoke_us": 400,
+            "total_us": 1000,
+        },
         "xnnpack": {"interpreter_us": 200, "allocate_us": 300, "first_invoke_us": 400, "total_us": 900},
     },
     "samples_us": {"quadra": [3000, 2000, 90000], "xnnpack": [1000, 2000, 3000]},
@@ -66,10 +72,14 @@ MODEL = {
 }
 
 
-def make(runs: Path, outputs=None, cpu_outputs=None, *, name="a_model", precision="f32", scale=0.0, report=REPORT, **files) -> RunFolder:
+def make(
+    runs: Path, outputs=None, cpu_outputs=None, *, name="a_model", precision="f32", scale=0.0, report=REPORT, **files
+) -> RunFolder:
     """A complete run folder. files: JSON files to add or replace, by their name without .json."""
     spec = specs.RunSpec(
-        specs.new_run_id(name), specs.ModelRef(name, f"/models/{name}.tflite", "0" * 64), options={"backend": "opencl", "precision": precision}
+        specs.new_run_id(name),
+        specs.ModelRef(name, f"/models/{name}.tflite", "0" * 64),
+        options={"backend": "opencl", "precision": precision},
     )
     folder = run_folder.start(spec, runs)
     outputs = [np.linspace(0, 1, 12, dtype=np.float32).reshape(1, 3, 4)] if outputs is None else outputs
@@ -77,7 +87,10 @@ def make(runs: Path, outputs=None, cpu_outputs=None, *, name="a_model", precisio
     run_folder.write_arrays(folder / "inputs", [np.zeros((1, 4, 4, 3), np.float32)])
     run_folder.write_arrays(folder / "outputs", outputs)
     run_folder.write_arrays(folder / "cpu_outputs", cpu_outputs)
-    rows = [{"name": f"output{i}", "dtype": a.dtype.name, "shape": list(a.shape), "scale": scale, "zero_point": 0} for i, a in enumerate(outputs)]
+    rows = [
+        {"name": f"output{i}", "dtype": a.dtype.name, "shape": list(a.shape), "scale": scale, "zero_point": 0}
+        for i, a in enumerate(outputs)
+    ]
     inputs = [{"name": "input", "dtype": "float32", "shape": [1, 4, 4, 3], "scale": 0.0, "zero_point": 0}]
     written = {
         "tensors": {"inputs": inputs, "outputs": rows, "cpu_outputs": rows},

@@ -13,14 +13,22 @@ from host_tools.errors import JudgementFailed
 def row(model, ratio, **fields):
     ratios = {1: ratio, 2: 2 * ratio}
     given = {
-        "nodes_gpu": 3, "right": True, "relative_error": 1e-6, "quadra_us": {1: 1000 * ratio, 2: 900.0}, "xnnpack_us": {1: 1000.0, 2: 500.0},
-        "ratio": ratios, "ratio_min": ratios, "ratio_cpu": ratios, "cold_us": 2_000_000, "warm_us": 100_000,
-    }  # fmt: skip
+        "nodes_gpu": 3,
+        "right": True,
+        "relative_error": 1e-6,
+        "quadra_us": {1: 1000 * ratio, 2: 900.0},
+        "xnnpack_us": {1: 1000.0, 2: 500.0},
+        "ratio": ratios,
+        "ratio_min": ratios,
+        "ratio_cpu": ratios,
+        "cold_us": 2_000_000,
+        "warm_us": 100_000,
+    }
     return bench.Row(model, **{**given, **fields})
 
 
 def of(tmp_path, *rows):
-    return bench.Bench(tmp_path, rows, {"path": "", "bytes": 500_000, "sha256": "0" * 64}, "a processor")
+    return bench.Bench(tmp_path, rows, {"path": "", "bytes": 500_000, "sha256": "0" * 64}, "a processor", 2, 0.5)
 
 
 def test_the_mean_is_geometric_and_leaves_failed_models_out(tmp_path):
@@ -72,7 +80,9 @@ def test_the_page_and_the_figures_are_written(tmp_path):
 
 def test_the_table_names_what_failed(tmp_path):
     console = Console(width=230, record=True, file=open("/dev/null", "w"))
-    bench.show(of(tmp_path, row("good", 1.0), row("bad", 1.0, right=False), bench.Row("broken", error="no such op")), console)
+    bench.show(
+        of(tmp_path, row("good", 1.0), row("bad", 1.0, right=False), bench.Row("broken", error="no such op")), console
+    )
     text = console.export_text()
     assert "broken: no such op" in text and "geometric mean at 1 thread: 1.00" in text
 

@@ -34,7 +34,9 @@ def test_random_floats_fill_their_range(value_range):
     assert low <= values.min() < low + 0.1 * (high - low) and high - 0.1 * (high - low) < values.max() <= high
 
 
-@pytest.mark.parametrize(("dtype", "low", "high"), [("uint8", 0, 255), ("int8", -128, 127), ("int32", 0, 4), ("int64", 0, 4)])
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"), [("uint8", 0, 255), ("int8", -128, 127), ("int32", 0, 4), ("int64", 0, 4)]
+)
 def test_random_integers_have_the_types_range(dtype, low, high):
     values = inputs.make(InputSpec(), [InputTensor("x", np.dtype(dtype), (5000,))])[0]
     assert values.dtype == dtype and values.min() == low and values.max() == high

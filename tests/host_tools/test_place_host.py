@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from host_tools import coverage, run, run_folder, settings, shell
-from host_tools.errors import CommandTimedOut, Misuse, RunFailed
+from host_tools.errors import CommandTimedOut, Misuse, RunFailed, ToolMissing
 from host_tools.place import host
+from tests.host_tools import run_folders
 from tests.model_builder import Model
 
 SOURCE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
@@ -44,7 +45,9 @@ def test_a_run_leaves_a_complete_folder(model, fake):
     timings = folder.json("timings.json")
     assert {"quadra_cold", "quadra_warm", "xnnpack"} == set(timings["init_us"])
     assert [len(timings["samples_us"][who]) for who in ("quadra", "xnnpack")] == [4, 4]
-    assert {"spec.json", "verdicts.json", "environment.json", "model.json", "log.txt"} <= {p.name for p in folder.path.iterdir()}
+    assert {"spec.json", "verdicts.json", "environment.json", "model.json", "log.txt"} <= {
+        p.name for p in folder.path.iterdir()
+    }
     assert "measure" in stages
     assert not (folder.path / "driver_cache").exists()
 
@@ -79,12 +82,14 @@ def test_a_library_that_is_no_delegate_is_a_sentence(model, tmp_path):
 def test_a_model_that_was_cut_off_is_a_sentence(model, fake, tmp_path):
     content = (tmp_path / "sum.tflite").read_bytes()
     (tmp_path / "cut.tflite").write_bytes(content[: len(content) // 2])
-    with pytest.raises((Misuse, RunFailed)):
+    with pytest.raises(Misuse, match="read the model cut: it is damaged"):
         host.run(run.make_spec(str(tmp_path / "cut.tflite")), fake)
+    with pytest.raises(Misuse, match="read the model cut: it is damaged"):
+        coverage.ask(coverage.make_spec(str(tmp_path / "cut.tflite")), fake)
 
 
 def test_coverage_asks_and_leaves_no_run(model, fake):
-    report, found = coverage.ask(model, fake)
+    report, found = coverage.ask(coverage.make_spec(model), fake)
     assert (found.gpu, found.cpu) == (0, 1) and found.rows[0].reason == "the fake takes nothing"
     assert json.loads(json.dumps(coverage.to_json(model, report, found)))["cpu"] == 1
     assert not settings.read().runs_dir.exists()
@@ -102,3 +107,21 @@ def test_a_picture_is_kept_for_the_report(model, fake, tmp_path):
 def test_one_thread_stays_in_the_calling_thread():
     assert host.thread_environment(1) == {"POCL_DEVICES": "basic"}
     assert host.thread_environment(2)["POCL_MAX_PTHREAD_COUNT"] == "2"
+
+
+def test_a_backend_that_is_not_here_is_no_success(tmp_path):
+    report = {**run_folders.REPORT, "backend": "none", "backend_notes": ["opencl: no platform"]}
+    with pytest.raises(ToolMissing, match="opencl: no platform"):
+        run.judge(run_folders.make(tmp_path, report=report))
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "not JSON"])
+def test_a_target_that_is_no_json_object_is_misuse(model, tmp_path, content):
+    (tmp_path / "target.json").write_text(content)
+    with pytest.raises(Misuse, match="read the target"):
+        run.make_spec(model, target=str(tmp_path / "target.json"))
+
+
+def test_an_unknown_target_lists_the_known_ones(model):
+    with pytest.raises(Misuse, match="adreno-640"):
+        run.make_spec(model, target="no-such-target")

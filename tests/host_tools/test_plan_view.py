@@ -13,22 +13,51 @@ from host_tools.errors import Misuse
 from tests.host_tools import run_folders
 
 
-
 def arg(kind, index=0, int_value=0, float_value=0.0):
     return {"kind": kind, "index": index, "int_value": int_value, "float_value": float_value}
 
 
 PLAN = {
-    "version": 1, "quadra": "0.1.0", "target": "host", "device": "a [bold]device[/]", "precision": "f32",
-    "buffers": [{"kind": "Arena", "bytes": 5000000000}, {"kind": "Constant", "bytes": 3, "data": [1, 2, 3]},
-                {"kind": "Image", "width": 7, "height": 9, "half": True}],
+    "version": 1,
+    "quadra": "0.1.0",
+    "target": "host",
+    "device": "a [bold]device[/]",
+    "precision": "f32",
+    "buffers": [
+        {"kind": "Arena", "bytes": 5000000000},
+        {"kind": "Constant", "bytes": 3, "data": [1, 2, 3]},
+        {"kind": "Image", "width": 7, "height": 9, "half": True},
+    ],
     "regions": [{"buffer": 1, "offset": 0, "bytes": 16}, {"buffer": 0, "offset": 64, "bytes": 128}],
-    "tensors": [{"name": "t<0>", "shape": [1, 2, 3, 4], "buffer": 0, "offset": 64, "bytes": 96, "first_use": 0, "last_use": 1}],
-    "programs": [{"prelude": "p", "kernels": [{"entry": "k0_add", "name": "add", "source": "s"}], "fingerprint": 18446744073709551615}],
-    "dispatches": [{"name": "000_add", "kernel": "add", "entry": "k0_add", "global": [8, 4, 1], "local": [8, 1, 1], "nodes": [3, 4],
-                    "args": [arg("Buffer", index=1), arg("Int", int_value=-5), arg("Float", float_value=0.5), arg("Buffer", index=99)]}],
-    "activation_bytes": 1000, "activation_bytes_lower_bound": 900,
-}  # fmt: skip
+    "tensors": [
+        {"name": "t<0>", "shape": [1, 2, 3, 4], "buffer": 0, "offset": 64, "bytes": 96, "first_use": 0, "last_use": 1}
+    ],
+    "programs": [
+        {
+            "prelude": "p",
+            "kernels": [{"entry": "k0_add", "name": "add", "source": "s"}],
+            "fingerprint": 18446744073709551615,
+        }
+    ],
+    "dispatches": [
+        {
+            "name": "000_add",
+            "kernel": "add",
+            "entry": "k0_add",
+            "global": [8, 4, 1],
+            "local": [8, 1, 1],
+            "nodes": [3, 4],
+            "args": [
+                arg("Buffer", index=1),
+                arg("Int", int_value=-5),
+                arg("Float", float_value=0.5),
+                arg("Buffer", index=99),
+            ],
+        }
+    ],
+    "activation_bytes": 1000,
+    "activation_bytes_lower_bound": 900,
+}
 
 
 @pytest.fixture(scope="module")

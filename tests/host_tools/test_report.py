@@ -17,7 +17,15 @@ HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{7*7}}'
 def test_a_complete_run_shows_its_figures(tmp_path):
     folder = run_folders.make(tmp_path, profile=run_folders.PROFILE)
     html = report.write(folder).read_text()
-    for figure in ("2 of 3 nodes on the GPU", "ARG_MAX is not supported", "3.00 ms", "ratio 1.50", "000_conv2d", "4.0 KiB", "right"):
+    for figure in (
+        "2 of 3 nodes on the GPU",
+        "ARG_MAX is not supported",
+        "3.00 ms",
+        "ratio 1.50",
+        "000_conv2d",
+        "4.0 KiB",
+        "right",
+    ):
         assert figure in html, figure
 
 
@@ -36,9 +44,19 @@ def test_hostile_names_are_escaped_everywhere(tmp_path):
     traced = {**run_folders.PROFILE, "partitions": value["partitions"]}
     samples = {**run_folders.TIMINGS, "samples_us": {HOSTILE: [1, 2], "quadra": [1]}, "xnnpack_error": HOSTILE}
     folder = run_folders.make(
-        tmp_path, name=HOSTILE, report=value, profile=traced, timings=samples, reference={"kernels": HOSTILE, "rewrites": [HOSTILE]},
-        environment={"time": HOSTILE, "cpu": HOSTILE, "opencl_devices": [{"error": HOSTILE}], "library": {"bytes": 1, "sha256": HOSTILE}},
-    )  # fmt: skip
+        tmp_path,
+        name=HOSTILE,
+        report=value,
+        profile=traced,
+        timings=samples,
+        reference={"kernels": HOSTILE, "rewrites": [HOSTILE]},
+        environment={
+            "time": HOSTILE,
+            "cpu": HOSTILE,
+            "opencl_devices": [{"error": HOSTILE}],
+            "library": {"bytes": 1, "sha256": HOSTILE},
+        },
+    )
     tensors = folder.json("tensors.json")
     tensors["outputs"][0]["name"] = HOSTILE
     run_folder.write_json(folder.path / "tensors.json", tensors)
@@ -64,7 +82,9 @@ def test_a_failed_run_gets_a_report_with_the_error_and_the_log(tmp_path):
     assert "ended by signal 11" in html and "last words &lt;b&gt;" in html and "crashed" in html
 
 
-@pytest.mark.parametrize("missing", ["timings.json", "verdicts.json", "model.json", "reference.json", "tensors.json", "status.json"])
+@pytest.mark.parametrize(
+    "missing", ["timings.json", "verdicts.json", "model.json", "reference.json", "tensors.json", "status.json"]
+)
 def test_a_folder_with_a_file_missing_still_has_a_report_or_a_sentence(tmp_path, missing):
     folder = run_folders.make(tmp_path)
     (folder.path / missing).unlink()
@@ -88,7 +108,11 @@ def test_dispatch_times_are_medians_and_the_rest_is_overhead(tmp_path):
     found = profile.read(run_folders.make(tmp_path, profile=run_folders.PROFILE))
     assert [d.time_us for d in found.dispatches] == [200, 20]
     assert found.dispatches[0].gflops_per_s == pytest.approx(10.0)
-    assert (found.invoke_us, found.dispatch_us, found.overhead_us) == (500, 220, 390)  # 390: of 500-110, 400-330, 900-220
+    assert (found.invoke_us, found.dispatch_us, found.overhead_us) == (
+        500,
+        220,
+        390,
+    )  # 390: of 500-110, 400-330, 900-220
     assert found.by_kernel() == [("conv2d", 200, 1), ("relu", 20, 1)]
 
 

@@ -77,18 +77,32 @@ def test_wrong_numbers_can_be_drawn_too(outputs):
 
 def test_class_shares_name_the_classes():
     plane = np.array([[0, 3], [3, 3]])
-    assert views.class_shares(views.of_model("deeplabv3_257_mv_gpu"), plane) == [(3, "bird", 0.75), (0, "background", 0.25)]
+    assert views.class_shares(views.of_model("deeplabv3_257_mv_gpu"), plane) == [
+        (3, "bird", 0.75),
+        (0, "background", 0.25),
+    ]
 
 
 def test_verdicts_group_nodes_with_the_same_reason():
     found = verdicts.read(run_folders.REPORT)
     assert found.sentence() == "2 of 3 nodes on the GPU, in one partition; 1 on the CPU"
-    assert [(row.op, row.on, row.nodes) for row in found.rows] == [("ARG_MAX", "cpu", (2,)), ("CONV_2D", "gpu", (0,)), ("RELU", "gpu", (1,))]
+    assert [(row.op, row.on, row.nodes) for row in found.rows] == [
+        ("ARG_MAX", "cpu", (2,)),
+        ("CONV_2D", "gpu", (0,)),
+        ("RELU", "gpu", (1,)),
+    ]
 
 
 def test_reasons_that_differ_only_in_names_count_as_one():
     nodes = [
-        {"index": i, "op": "DEQUANTIZE", "name": "", "on": "cpu", "partition": -1, "reason": f"node {i} (CONV_2D) reads 'w{i}' on the CPU"}
+        {
+            "index": i,
+            "op": "DEQUANTIZE",
+            "name": "",
+            "on": "cpu",
+            "partition": -1,
+            "reason": f"node {i} (CONV_2D) reads 'w{i}' on the CPU",
+        }
         for i in range(3)
     ]
     found = verdicts.read({"nodes": nodes, "partitions": []})
