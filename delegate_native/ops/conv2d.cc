@@ -70,6 +70,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant;
   conv.flat_epilogue = EpilogueAllowsFlatPixels(graph, node);
   list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
+  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
   AddConv(context, conv, list);
   return Status();
 }

@@ -23,6 +23,7 @@ struct Conv {
   int step_y = 1, step_x = 1, first_y = 0, first_x = 0;
   // The merged steps do not ask where in the plane a result lies: see EpilogueAllowsFlatPixels.
   bool flat_epilogue = false;
+  bool plain = true;              // no merged step follows
   float low = 0.0f, high = 0.0f;  // limits of the results
 
   bool scattered() const { return step_y > 1 || step_x > 1; }

@@ -87,10 +87,14 @@ std::string Quad(const WideTile& t, int part) {
   return Format("a$_%d%s", part / quads, t.lanes == 16 ? kOf16[part % quads] : kOf8[part % quads]);
 }
 
+std::string Clamp(const WideTile& t) {
+  return Unroll(t.pixels, t.vectors,
+                "a$_@ = a$_@ < low ? low : a$_@; a$_@ = a$_@ > high ? high : a$_@;\n");
+}
+
 std::string Store(const WideTile& t, bool flat) {
   const int slices = t.vectors * t.lanes / 4;
-  std::string text = Unroll(t.pixels, t.vectors,
-                            "a$_@ = a$_@ < low ? low : a$_@; a$_@ = a$_@ > high ? high : a$_@;\n");
+  std::string text = Clamp(t);
   for (int k = 0; k < slices; ++k) {
     if (k) text += Format("if (s + %d < last) {\n", k);
     text += Unroll(t.pixels, "write_dst(" + Quad(t, k) + (flat ? ", first + i.s$, 0" : ", gx.s$, gy.s$") +
@@ -100,10 +104,27 @@ std::string Store(const WideTile& t, bool flat) {
   return text + "\n";
 }
 
-std::string Body(const WideTile& t, bool flat, bool scattered) {
+// Merged steps are much text: written once, in a loop over the results laid down in memory.
+std::string StoreInLoop(const WideTile& t, bool flat, bool scattered) {
+  const int slices = t.vectors * t.lanes / 4;
+  const char* place = "int to_x = first + j; int to_y = 0;\n";
+  if (!flat) place = "int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n";
+  if (scattered) {
+    place = "int to_y = (first + j) / grid_w; int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
+            "to_y = to_y * step_y + first_y;\n";
+  }
+  return Clamp(t) + Format("vec4 results[%d];\n", t.pixels * slices) +
+         Unroll(t.pixels, t.vectors,
+                Format("((vec%d*)results)[$ * %d + @] = a$_@;\n", t.lanes, t.vectors)) +
+         Format("for (int k = 0; k < min(last - s, %d); ++k) {\n", slices) +
+         Format("for (int j = 0; j < min(n - first, %d); ++j) {\n", t.pixels) + place +
+         Format("write_dst(results[j * %d + k], to_x, to_y, s + k);\n}\n}\n", slices);
+}
+
+std::string Body(const WideTile& t, bool flat, bool scattered, bool plain) {
   const int slices = t.vectors * t.lanes / 4;
   std::string text = FindPixels(t);
-  if (scattered) text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
+  if (scattered && plain) text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
   text += Format(R"(
 int o = GLOBAL_X * blocks;
 int s = b * dst_s + o * %d;
@@ -114,7 +135,8 @@ for (; s < end; s += %d) {
 )", slices, slices, slices, t.vectors, slices);
   text += Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors));
   text += Unroll(t.pixels, t.vectors, Format("vec%d a$_@ = bias@;\n", t.lanes));
-  return text + "++o;\n" + Inside(t) + Edge(t) + Store(t, flat) + "}\n";
+  return text + "++o;\n" + Inside(t) + Edge(t) +
+         (plain ? Store(t, flat) : StoreInLoop(t, flat, scattered)) + "}\n";
 }
 
 }  // namespace
@@ -138,7 +160,7 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   kernel.Int("grid_w", conv.grid_w());
   kernel.Int("grid_h", conv.grid_h());
   kernel.Int("blocks", blocks);
-  kernel.body = Body(tile, flat, conv.scattered());
+  kernel.body = Body(tile, flat, conv.scattered(), conv.plain);
   kernel.Grid(CeilDiv(all_blocks, blocks), tiles / conv.in.b, conv.in.b);
 }
 

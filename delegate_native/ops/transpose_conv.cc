@@ -167,6 +167,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   conv.step_x = stride[1];
   if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant;
   list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
+  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
   const int cut_y = std::max(0, (conv.in.h - 1) * stride[0] + weights.shape.h - conv.out.h) / 2;
   const int cut_x = std::max(0, (conv.in.w - 1) * stride[1] + weights.shape.w - conv.out.w) / 2;
   for (int fy = 0; fy < stride[0]; ++fy) {
