@@ -22,6 +22,10 @@ const std::vector<Quirk>& Quirks() {
       {"compiler_starts_slowly",
        [](const GpuInfo& info) { return Says(info.api_version, "PoCL"); },
        [](GpuInfo* info) { info->one_program = true; }},
+      // Oclgrind 19 to 21 crash when two threads build programs.
+      {"compiler_crashes_in_threads",
+       [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },
+       [](GpuInfo* info) { info->one_program = true; }},
       // Oclgrind: an access that leaves its tensor but not the buffer goes unseen.
       {"memory_checker_sees_whole_buffers",
        [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },
