@@ -12,7 +12,7 @@ from tests import oclgrind
 from tests.delegate import Quadra, options
 from tests.vectors import all_cases
 
-_QUICK_PER_OP = 3
+_IMAGES_PER_OP = 2
 _PLANTED = """
 import numpy, pyopencl as cl
 context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
@@ -46,19 +46,22 @@ def checked(library, tmp_path_factory):
     worker.close()
 
 
-def _cases() -> list:
-    """All cases; the first few of each op are quick."""
+def _params() -> list:
+    """Every case with buffers; with images the first few of each op."""
     seen: dict[str, int] = {}
     params = []
     for case in (c for c in all_cases() if c.place != "cpu"):
         seen[case.op] = seen.get(case.op, 0) + 1
-        params.append(pytest.param(case, id=case.id, marks=[pytest.mark.slow] * (seen[case.op] > _QUICK_PER_OP)))
+        params.append(pytest.param(case, "separate-buffers", id=f"{case.id}-buffers"))
+        marks = [pytest.mark.slow] * (seen[case.op] > _IMAGES_PER_OP)
+        params.append(pytest.param(case, "adreno-640", id=f"{case.id}-images", marks=marks))
     return params
 
 
-@pytest.mark.parametrize("case", _cases())
-def test_kernels_touch_only_what_is_theirs(checked, case):
+@pytest.mark.parametrize(("case", "target"), _params())
+def test_kernels_touch_only_what_is_theirs(checked, case, target):
     worker, log = checked
-    outcome = worker.run(case.model(), case.feeds(), **options("separate-buffers"))
+    outcome = worker.run(case.model(), case.feeds(), **options(target))
     assert not log.news()
+    assert "Oclgrind" in outcome.report["device"]["name"]
     outcome.check(case.expected(), everything_on_gpu=case.place == "gpu")
