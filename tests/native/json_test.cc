@@ -35,7 +35,8 @@ TEST(Json, ReadsEscapesAndSurrogatePairs) {
 
 TEST(Json, SaysWhereItIsWrongAndWhatItExpected) {
   EXPECT_EQ(ErrorOf(""), "not JSON: line 1, column 1: expected a value");
-  EXPECT_EQ(ErrorOf("{\n  \"a\": 1,\n}"), "not JSON: line 3, column 1: expected a key in double quotes");
+  EXPECT_EQ(ErrorOf("{\n  \"a\": 1,\n}"),
+            "not JSON: line 3, column 1: expected a key in double quotes");
   EXPECT_EQ(ErrorOf("[1 2]"), "not JSON: line 1, column 4: expected ',' or ']'");
   EXPECT_EQ(ErrorOf("{\"a\" 1}"), "not JSON: line 1, column 6: expected ':'");
   EXPECT_EQ(ErrorOf("{\"a\": 1, \"a\": 2}"),

@@ -1,5 +1,5 @@
 // The OpenCL backend on whatever device this machine has, with plans made by hand.
-#include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "delegate_native/runtime/opencl/cl_context.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kCount = 256;
 constexpr int kBytes = kCount * 4;
-constexpr int kPlace = 1024;  // of the tensor between, in the arena: not at its start
+constexpr int kPlace = 1024;  // in the arena and among the constants: not at the start
 
 const char kScale[] = R"(
 __kernel void scale(__global const float* in, __global float* out, float by) {
@@ -37,16 +37,16 @@ struct PlanText {
 class HandMadePlan {
  public:
   explicit HandMadePlan(const PlanText& text = PlanText()) {
-    const std::vector<float> table = {1, 10, 100, 1000};
-    const auto* bytes = reinterpret_cast<const uint8_t*>(table.data());
-    const std::vector<uint8_t> data(bytes, bytes + 16);
+    const float table[] = {1, 10, 100, 1000};
+    std::vector<uint8_t> data(kPlace + sizeof(table));
+    memcpy(&data[kPlace], table, sizeof(table));
     const std::vector<flatbuffers::Offset<fb::Buffer>> buffers = {
         fb::CreateBufferDirect(b_, fb::BufferKind_Io, kBytes),
         fb::CreateBufferDirect(b_, fb::BufferKind_Arena, kPlace + kBytes),
-        fb::CreateBufferDirect(b_, fb::BufferKind_Constant, 16, &data),
+        fb::CreateBufferDirect(b_, fb::BufferKind_Constant, data.size(), &data),
         fb::CreateBufferDirect(b_, fb::BufferKind_Io, kBytes)};
     const std::vector<fb::Region> regions = {
-        {0, 0, kBytes}, {1, kPlace, kBytes}, {2, 0, 16}, {3, 0, kBytes}};
+        {0, 0, kBytes}, {1, kPlace, kBytes}, {2, kPlace, 16}, {3, 0, kBytes}};
     const std::vector<flatbuffers::Offset<fb::Tensor>> tensors = {
         fb::CreateTensorDirect(b_, "in", nullptr, 0, 0, kBytes),
         fb::CreateTensorDirect(b_, "out", nullptr, 3, 0, kBytes)};
@@ -66,7 +66,8 @@ class HandMadePlan {
     const std::vector<fb::Arg> add = {
         Memory(1), Memory(2), Memory(3), {fb::ArgKind_Int, 0, kCount, 0.0f}};
     const std::vector<flatbuffers::Offset<fb::Dispatch>> dispatches = {
-        Dispatch("scale", 0, scale, text.local), Dispatch("add", text.one_program ? 0 : 1, add, 16)};
+        Dispatch("scale", 0, scale, text.local),
+        Dispatch("add", text.one_program ? 0 : 1, add, 16)};
     const std::vector<flatbuffers::Offset<fb::Io>> inputs = {fb::CreateIoDirect(b_, 0)};
     const std::vector<flatbuffers::Offset<fb::Io>> outputs = {fb::CreateIoDirect(b_, 1)};
     fb::FinishPlanBuffer(
@@ -150,8 +151,13 @@ TEST_F(OpenCl, RunsAPlanOnTheCallersMemoryAndOnItsOwn) {
       std::unique_ptr<ClExecutable> executable;
       const Status status = Load(plan.get(), &executable);
       ASSERT_TRUE(status.ok()) << status.message();
-      // The caller's memory is another one each time.
-      for (int run = 0; run < 3; ++run) RunAndCheck(executable.get(), static_cast<float>(run));
+      std::vector<std::vector<float>> ins, outs;  // all kept: each run gets memory of its own
+      for (int run = 0; run < 3; ++run) {
+        ins.push_back(Ramp(static_cast<float>(run)));
+        outs.emplace_back(kCount, -1.0f);
+        ASSERT_TRUE(executable->Run({ins.back().data()}, {outs.back().data()}, nullptr).ok());
+        ExpectRight(ins.back(), outs.back());
+      }
     }
   }
 }
