@@ -34,12 +34,14 @@ int Graph::Producer(ValueId id) const {
 }
 
 std::vector<int> Graph::Consumers(ValueId id) const {
+  const auto has = [id](const std::vector<ValueId>& ids) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
   std::vector<int> found;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const std::vector<ValueId> operands = Operands(nodes[i]);
-    if (std::find(operands.begin(), operands.end(), id) != operands.end()) {
-      found.push_back(static_cast<int>(i));
-    }
+    bool reads = has(nodes[i].inputs);
+    for (const FusedStep& step : nodes[i].fused) reads = reads || has(step.inputs);
+    if (reads) found.push_back(static_cast<int>(i));
   }
   return found;
 }

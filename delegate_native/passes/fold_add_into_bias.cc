@@ -17,8 +17,8 @@ bool FoldAfter(Graph* graph, size_t i) {
     Node& conv = graph->nodes[static_cast<size_t>(producer)];
     std::vector<float> terms;
     Filters filters;
-    if (!conv.fused.empty() || !Filters::Read(*graph, conv, &filters)) continue;
     if (!ChannelValues(*graph, term, graph->shape(result), &terms)) continue;
+    if (!conv.fused.empty() || !Filters::Read(*graph, conv, &filters)) continue;
     for (size_t o = 0; o < terms.size(); ++o) filters.bias()[o] += terms[o];
     filters.Write(graph, &conv);
     conv.outputs = add.outputs;

@@ -17,8 +17,8 @@ bool FoldAfter(Graph* graph, size_t i) {
     Node& conv = graph->nodes[static_cast<size_t>(producer)];
     std::vector<float> factors;
     Filters filters;
-    if (!conv.fused.empty() || !Filters::Read(*graph, conv, &filters)) continue;
     if (!ChannelValues(*graph, factor, graph->shape(result), &factors)) continue;
+    if (!conv.fused.empty() || !Filters::Read(*graph, conv, &filters)) continue;
     filters.ForEach([&](float& w, int o, int) { w *= factors[static_cast<size_t>(o)]; });
     for (size_t o = 0; o < factors.size(); ++o) filters.bias()[o] *= factors[o];
     filters.Write(graph, &conv);

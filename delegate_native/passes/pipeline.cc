@@ -15,6 +15,7 @@ const std::vector<Pass>& Pipeline() {
       {"split_pixel_depthwise", SplitPixelDepthwise},
       {"fold_mul_into_weights", FoldMulIntoWeights},
       {"fold_add_into_bias", FoldAddIntoBias},
+      {"fold_mul_into_weights", FoldMulIntoWeights},  // factors that a term stood before
       {"replace_global_pool", ReplaceGlobalPool},
       {"move_resize_after_conv", MoveResizeAfterConv},
       {"merge_channel_padding", MergeChannelPadding},

@@ -25,10 +25,13 @@ bool IsElementwise(const Node& node) {
 }
 
 int CountUses(const Graph& graph, ValueId id) {
-  std::ptrdiff_t uses = std::count(graph.outputs.begin(), graph.outputs.end(), id);
+  const auto in = [id](const std::vector<ValueId>& ids) {
+    return std::count(ids.begin(), ids.end(), id);
+  };
+  std::ptrdiff_t uses = in(graph.outputs);
   for (const Node& node : graph.nodes) {
-    const std::vector<ValueId> operands = Operands(node);
-    uses += std::count(operands.begin(), operands.end(), id);
+    uses += in(node.inputs);
+    for (const FusedStep& step : node.fused) uses += in(step.inputs);
   }
   return static_cast<int>(uses);
 }

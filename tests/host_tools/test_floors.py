@@ -109,3 +109,9 @@ def test_kernel_bodies_have_no_word_of_one_language():
 def test_the_library_uses_no_iostreams_and_no_exceptions():
     wrong = re.compile(r"#include <(iostream|sstream|fstream|iomanip|stdexcept|regex)>|\bthrow\b|\bdynamic_cast<|\btypeid\(")
     assert not [f"{p.name}: {m.group(0)}" for p in sources() if (m := wrong.search(code(p)))]
+
+
+def test_every_pass_is_described():
+    rows = re.findall(r"^\| `(\w+)` \|", (settings.ROOT / "docs" / "passes.md").read_text(), re.MULTILINE)
+    passes = re.findall(r'^ +\{"(\w+)", ', (NATIVE / "passes" / "pipeline.cc").read_text(), re.MULTILINE)
+    assert rows == list(dict.fromkeys(passes))
