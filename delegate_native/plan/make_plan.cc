@@ -17,6 +17,9 @@ namespace {
 template <typename T>
 using Offset = flatbuffers::Offset<T>;
 
+// Stands for the entry's name until the text is known.
+constexpr char kEntry[] = "QUADRA_ENTRY";
+
 const char* NameOf(Precision precision) {
   switch (precision) {
     case Precision::kF32: return "f32";
@@ -89,10 +92,9 @@ class Planner {
     nodes_of_kernel_.push_back(std::move(nodes));
   }
 
-  // Texts; equal texts are one kernel. The entry's name is the index of the distinct kernel, so a
-  // text is rendered once with a place-holder to be compared.
+  // Texts; equal texts are one kernel. The entry's name comes from the text, so that a kernel is the
+  // same in every plan: what was compiled for one partition serves another.
   void RenderAll() {
-    static const char kEntry[] = "QUADRA_ENTRY";
     for (size_t i = 0; i < kernels_.size(); ++i) {
       const KernelDesc& desc = kernels_[i];
       std::vector<TensorLayout> layouts;
@@ -101,22 +103,7 @@ class Planner {
       dispatch.desc = &desc;
       dispatch.nodes = nodes_of_kernel_[i];
       dispatch.rendered = Render(desc, layouts, Language::kOpenCl, precision_, kEntry);
-      const std::string& source = dispatch.rendered.source;
-      for (size_t k = 0; k < distinct_.size() && dispatch.kernel < 0; ++k) {
-        if (distinct_[k].source == source) dispatch.kernel = static_cast<int>(k);
-      }
-      if (dispatch.kernel < 0) {
-        dispatch.kernel = static_cast<int>(distinct_.size());
-        DistinctKernel kernel;
-        kernel.name = desc.name;
-        kernel.entry = Format("k%zu_", distinct_.size()) + desc.name;
-        kernel.source = source;
-        if (!desc.opencl_only) {
-          kernel.source_gles = Prelude(Language::kGles, precision_) +
-                               Render(desc, layouts, Language::kGles, precision_, "main").source;
-        }
-        distinct_.push_back(std::move(kernel));
-      }
+      dispatch.kernel = FindOrAdd(desc, layouts, dispatch.rendered.source);
       dispatches_.push_back(std::move(dispatch));
     }
     for (DistinctKernel& kernel : distinct_) {
@@ -125,6 +112,27 @@ class Planner {
         text.replace(at, sizeof(kEntry) - 1, kernel.entry);
       }
     }
+  }
+
+  int FindOrAdd(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
+                const std::string& source) {
+    for (size_t k = 0; k < distinct_.size(); ++k) {
+      if (distinct_[k].source == source) return static_cast<int>(k);
+    }
+    DistinctKernel kernel;
+    kernel.name = desc.name;
+    kernel.source = source;
+    uint32_t number = static_cast<uint32_t>(Hash(source.data(), source.size()) >> 16);
+    const auto taken = [&](const DistinctKernel& other) { return other.entry == kernel.entry; };
+    do {
+      kernel.entry = desc.name + Format("_%08x", number++);
+    } while (std::any_of(distinct_.begin(), distinct_.end(), taken));
+    if (!desc.opencl_only) {
+      kernel.source_gles = Prelude(Language::kGles, precision_) +
+                           Render(desc, layouts, Language::kGles, precision_, "main").source;
+    }
+    distinct_.push_back(std::move(kernel));
+    return static_cast<int>(distinct_.size()) - 1;
   }
 
   int ProgramOf(int kernel) const { return gpu_.one_program ? 0 : kernel; }

@@ -55,7 +55,7 @@ class HandMadePlan {
         fb::CreateKernelDirect(b_, "add", "add", kAdd)};
     std::vector<flatbuffers::Offset<fb::Program>> programs;
     if (text.one_program) {
-      programs = {fb::CreateProgramDirect(b_, "", &kernels)};
+      programs = {fb::CreateProgramDirect(b_, "", &kernels, "-cl-std=CL1.2")};
     } else {
       for (const auto& kernel : kernels) {
         const std::vector<flatbuffers::Offset<fb::Kernel>> one = {kernel};
@@ -121,7 +121,7 @@ class OpenCl : public testing::Test {
   Status Load(const fb::Plan* plan, std::unique_ptr<ClExecutable>* executable) {
     *executable = std::make_unique<ClExecutable>(context_, plan);
     QUADRA_RETURN_IF_ERROR((*executable)->MakeMemory());
-    std::vector<ClProgram> programs;
+    ClKernelPrograms programs;
     QUADRA_RETURN_IF_ERROR(ClPrograms(context_).Build(*plan, &programs));
     return (*executable)->MakeKernels(std::move(programs));
   }
@@ -177,11 +177,23 @@ TEST_F(OpenCl, MeasuresEachDispatchWhenAsked) {
 TEST_F(OpenCl, BuildsNothingTwice) {
   const HandMadePlan plan, same;
   ClPrograms programs(context_);
-  std::vector<ClProgram> first, second;
+  ClKernelPrograms first, second;
   ASSERT_TRUE(programs.Build(*plan.get(), &first).ok());
   ASSERT_TRUE(programs.Build(*same.get(), &second).ok());
+  EXPECT_EQ(first.size(), 2u);
   EXPECT_EQ(first, second);
-  EXPECT_NE(first[0], first[1]);
+  EXPECT_NE(first["scale"], first["add"]);
+}
+
+TEST_F(OpenCl, AKernelThatAnotherPlanHadServesInAProgramOfSeveral) {
+  PlanText together;
+  together.one_program = true;
+  const HandMadePlan plan, joined(together);
+  ClPrograms programs(context_);
+  ClKernelPrograms first, second;
+  ASSERT_TRUE(programs.Build(*plan.get(), &first).ok());
+  ASSERT_TRUE(programs.Build(*joined.get(), &second).ok());
+  EXPECT_EQ(first, second);
 }
 
 TEST_F(OpenCl, ABrokenKernelIsAnErrorWithTheDriversLog) {

@@ -199,13 +199,16 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, cl_program program
   return Status();
 }
 
-Status ClExecutable::MakeKernels(std::vector<ClProgram> programs) {
+Status ClExecutable::MakeKernels(ClKernelPrograms programs) {
   programs_ = std::move(programs);
   launches_.reserve(Count(plan_.dispatches()));
   for (unsigned i = 0; i < Count(plan_.dispatches()); ++i) {
     const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
-    const ClProgram& program = programs_[static_cast<size_t>(dispatch.program())];
-    QUADRA_RETURN_IF_ERROR(MakeLaunch(dispatch, program->get()));
+    const auto program = programs_.find(dispatch.entry()->str());
+    if (program == programs_.end()) {
+      return Internal("the plan has no kernel %s", dispatch.entry()->c_str());
+    }
+    QUADRA_RETURN_IF_ERROR(MakeLaunch(dispatch, program->second->get()));
   }
   return Status();
 }

@@ -18,7 +18,7 @@ class ClExecutable : public Executable {
 
   // In this order.
   Status MakeMemory();
-  Status MakeKernels(std::vector<ClProgram> programs);
+  Status MakeKernels(ClKernelPrograms programs);
 
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
@@ -62,7 +62,7 @@ class ClExecutable : public Executable {
   std::shared_ptr<ClContext> context_;
   const ClApi& cl_;
   const fb::Plan& plan_;
-  std::vector<ClProgram> programs_;
+  ClKernelPrograms programs_;
   std::vector<ClHandle<cl_mem>> buffers_;  // parallel to plan.buffers; none for those in place
   std::vector<ClHandle<cl_mem>> parts_;    // parallel to plan.regions; none for a whole buffer
   std::vector<Port> inputs_, outputs_;

@@ -10,29 +10,11 @@
 namespace quadra {
 namespace {
 
-constexpr size_t kMostKept = 64;  // programs; those in use are kept beyond that
+constexpr size_t kMostKept = 256;  // kernels; those in use are kept beyond that
 constexpr size_t kMostThreads = 4;
 constexpr size_t kMostLog = 4000;
 
 std::string Text(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
-
-std::string SourceOf(const fb::Program& program) {
-  std::string source = Text(program.prelude());
-  if (program.kernels()) {
-    for (const fb::Kernel* kernel : *program.kernels()) source += Text(kernel->source());
-  }
-  return source;
-}
-
-std::string EntriesOf(const fb::Program& program) {
-  std::string entries;
-  if (program.kernels()) {
-    for (const fb::Kernel* kernel : *program.kernels()) {
-      entries += (entries.empty() ? "" : " ") + Text(kernel->entry());
-    }
-  }
-  return entries;
-}
 
 std::string BuildLog(const ClContext& context, cl_program program) {
   size_t size = 0;
@@ -49,34 +31,33 @@ std::string BuildLog(const ClContext& context, cl_program program) {
 
 }  // namespace
 
-ClProgram ClPrograms::Find(const std::string& text) {
+ClProgram ClPrograms::Find(const std::string& key) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = built_.find(text);
+  const auto found = built_.find(key);
   return found == built_.end() ? nullptr : found->second;
 }
 
-void ClPrograms::Keep(const std::string& text, const ClProgram& program) {
+void ClPrograms::Keep(const std::string& key, const ClProgram& program) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (auto it = built_.begin(); it != built_.end() && built_.size() >= kMostKept;) {
     it = it->second.use_count() == 1 ? built_.erase(it) : std::next(it);
   }
-  built_[text] = program;
+  built_[key] = program;
 }
 
-Status ClPrograms::Compile(const fb::Program& program, const std::string& source,
-                           ClProgram* built) const {
+Status ClPrograms::Compile(const std::string& source, const std::string& options,
+                           const std::string& entries, ClProgram* built) const {
   const ClApi& cl = context_->api;
+  Log(4, "compile %s\n%s", entries.c_str(), source.c_str());
   const char* text = source.c_str();
   const size_t size = source.size();
   cl_int code = CL_SUCCESS;
   cl_program raw = cl.CreateProgramWithSource(context_->context.get(), 1, &text, &size, &code);
   if (code != CL_SUCCESS) return ClFailed("give a program's text to the driver", code);
   ClHandle<cl_program> handle(raw, cl.ReleaseProgram);
-  const std::string options = Text(program.options());
   code = cl.BuildProgram(raw, 1, &context_->device, options.c_str(), nullptr, nullptr);
   if (code != CL_SUCCESS) {
-    const Status status =
-        ClFailed(Format("compile %s", EntriesOf(program).c_str()).c_str(), code);
+    const Status status = ClFailed(Format("compile %s", entries.c_str()).c_str(), code);
     return DeviceFailed("%s; the driver's log: %s", status.message().c_str(),
                         BuildLog(*context_, raw).c_str());
   }
@@ -84,22 +65,44 @@ Status ClPrograms::Compile(const fb::Program& program, const std::string& source
   return Status();
 }
 
-Status ClPrograms::Build(const fb::Plan& plan, std::vector<ClProgram>* programs) {
+// Compiles those kernels of the program that no other plan had compiled.
+Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* programs) {
+  const std::string options = Text(program.options());
+  const std::string prelude = Text(program.prelude());
+  std::string source = prelude, entries;
+  std::vector<std::pair<std::string, std::string>> missing;  // entry, key
+  for (const fb::Kernel* kernel : *program.kernels()) {
+    const std::string entry = Text(kernel->entry());
+    const std::string text = Text(kernel->source());
+    std::string key = options + "\n" + prelude + text;
+    ClProgram known = Find(key);
+    if (known) {
+      (*programs)[entry] = std::move(known);
+      continue;
+    }
+    source += text;
+    entries += (entries.empty() ? "" : " ") + entry;
+    missing.emplace_back(entry, std::move(key));
+  }
+  if (missing.empty()) return Status();
+  ClProgram built;
+  QUADRA_RETURN_IF_ERROR(Compile(source, options, entries, &built));
+  for (const auto& kernel : missing) {
+    (*programs)[kernel.first] = built;
+    Keep(kernel.second, built);
+  }
+  return Status();
+}
+
+Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs) {
   const size_t count = plan.programs() ? plan.programs()->size() : 0;
-  programs->assign(count, nullptr);
+  std::vector<ClKernelPrograms> parts(count);
   std::vector<Status> results(count);
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i = next++; i < count; i = next++) {
       const fb::Program& program = *plan.programs()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      const std::string source = SourceOf(program);
-      const std::string key = Text(program.options()) + "\n" + source;
-      ClProgram& built = (*programs)[i];
-      built = Find(key);
-      if (built) continue;
-      Log(4, "compile %s\n%s", EntriesOf(program).c_str(), source.c_str());
-      results[i] = Compile(program, source, &built);
-      if (results[i].ok()) Keep(key, built);
+      if (program.kernels()) results[i] = BuildMissing(program, &parts[i]);
     }
   };
   std::vector<std::thread> helpers;
@@ -108,6 +111,7 @@ Status ClPrograms::Build(const fb::Plan& plan, std::vector<ClProgram>* programs)
   work();
   for (std::thread& helper : helpers) helper.join();
   for (Status& result : results) QUADRA_RETURN_IF_ERROR(std::move(result));
+  for (ClKernelPrograms& part : parts) programs->insert(part.begin(), part.end());
   return Status();
 }
 

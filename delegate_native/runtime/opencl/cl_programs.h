@@ -1,4 +1,4 @@
-// Compiles the programs of a plan, several at once, none twice.
+// Compiles the programs of a plan, several at once, no kernel twice.
 #ifndef QUADRA_RUNTIME_OPENCL_CL_PROGRAMS_H_
 #define QUADRA_RUNTIME_OPENCL_CL_PROGRAMS_H_
 
@@ -14,23 +14,27 @@
 namespace quadra {
 
 using ClProgram = std::shared_ptr<const ClHandle<cl_program>>;
+// By a kernel's entry point, the program that holds it.
+using ClKernelPrograms = std::map<std::string, ClProgram>;
 
 // Keeps what it built: a second interpreter, another partition or a resized model finds it there.
 class ClPrograms {
  public:
   explicit ClPrograms(std::shared_ptr<ClContext> context) : context_(std::move(context)) {}
 
-  // `programs` runs parallel to plan->programs(). Any thread.
-  Status Build(const fb::Plan& plan, std::vector<ClProgram>* programs);
+  // Programs for all kernels of the plan. Any thread.
+  Status Build(const fb::Plan& plan, ClKernelPrograms* programs);
 
  private:
-  ClProgram Find(const std::string& text);
-  void Keep(const std::string& text, const ClProgram& program);
-  Status Compile(const fb::Program& program, const std::string& source, ClProgram* built) const;
+  ClProgram Find(const std::string& key);
+  void Keep(const std::string& key, const ClProgram& program);
+  Status BuildMissing(const fb::Program& program, ClKernelPrograms* programs);
+  Status Compile(const std::string& source, const std::string& options, const std::string& entries,
+                 ClProgram* built) const;
 
   std::shared_ptr<ClContext> context_;
   std::mutex mutex_;
-  std::map<std::string, ClProgram> built_;  // by options and source
+  std::map<std::string, ClProgram> built_;  // by options, prelude and kernel
 };
 
 }  // namespace quadra

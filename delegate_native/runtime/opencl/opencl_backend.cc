@@ -27,7 +27,7 @@ class OpenClBackend : public Backend {
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(made->MakeMemory());
     const int64_t uploaded = NowUs();
-    std::vector<ClProgram> programs;
+    ClKernelPrograms programs;
     QUADRA_RETURN_IF_ERROR(programs_.Build(*plan, &programs));
     QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs)));
     times->upload_us = uploaded - start;
