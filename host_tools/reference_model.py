@@ -101,9 +101,13 @@ def _params(options) -> Tuple[int, int, int]:
 def _output_shape(graph: schema.SubGraphT, source: int, weights: int, padding: int, stride_h: int, stride_w: int):
     b, h, w, _ = (int(n) for n in graph.tensors[source].shape)
     o, kernel_h, kernel_w, _ = (int(n) for n in graph.tensors[weights].shape)
-    if padding == 1:
-        return [b, h * stride_h, w * stride_w, o]
-    return [b, (h - 1) * stride_h + kernel_h, (w - 1) * stride_w + kernel_w, o]
+    return [b, _output_size(h, kernel_h, stride_h, padding), _output_size(w, kernel_w, stride_w, padding), o]
+
+
+def _output_size(size: int, kernel: int, stride: int, padding: int) -> int:
+    """As MediaPipe's own kernel has it: what SAME cuts off follows from the input's size."""
+    cut = max(0, kernel - (size - 1) % stride - 1) if padding == 1 else 0
+    return (size - 1) * stride + kernel - cut
 
 
 def _add_int32_constant(model: schema.ModelT, graph: schema.SubGraphT, values: List[int]) -> int:
