@@ -7,22 +7,7 @@ from ai_edge_litert.interpreter import Interpreter
 from host_tools import reference_model
 from host_tools.errors import Misuse
 from tests.model_builder import Model
-
-
-def plain_transpose_conv(x, w, b, stride, padding):
-    """Scatters every input pixel; SAME cuts what padding of the forward convolution would have added."""
-    (_, h, width, _), (o, kh, kw, _), (sy, sx) = x.shape, w.shape, stride
-    full = np.zeros(((h - 1) * sy + kh, (width - 1) * sx + kw, o), np.float64)
-    for y in range(h):
-        for column in range(width):
-            full[y * sy : y * sy + kh, column * sx : column * sx + kw] += np.einsum("oijc,c->ijo", w, x[0, y, column])
-    if padding == "VALID":
-        return full + b
-    top, left = max(kh - sy, 0) // 2, max(kw - sx, 0) // 2
-    result = np.zeros((h * sy, width * sx, o))
-    part = full[top : top + h * sy, left : left + width * sx]
-    result[: part.shape[0], : part.shape[1]] = part
-    return result + b
+from tests.vectors.transpose_conv_bias import transpose_conv_bias
 
 
 def model_file(tmp_path, x_shape, w, b, stride, padding):
@@ -49,7 +34,7 @@ def test_the_rewritten_model_gives_the_right_numbers(tmp_path, padding, kernel, 
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
     interpreter.invoke()
     got = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])[0]
-    np.testing.assert_allclose(got, np.maximum(plain_transpose_conv(x, w, b, stride, padding), 0), atol=1e-5)
+    np.testing.assert_allclose(got, np.maximum(transpose_conv_bias(x, w, b, stride, padding)[0], 0), atol=1e-5)
 
 
 def test_a_model_without_such_ops_stays_as_it_is(tmp_path):
