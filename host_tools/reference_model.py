@@ -70,10 +70,10 @@ def _unpack(content: bytes, path: Path) -> schema.ModelT:
 
 
 def _to_transpose_conv(model: schema.ModelT, graph: schema.SubGraphT, operator: schema.OperatorT) -> None:
-    source, weights, bias = (int(i) for i in operator.inputs)
+    source, weights, *bias = (int(i) for i in operator.inputs)
     padding, stride_w, stride_h = _params(operator.customOptions)
     shape = _output_shape(graph, source, weights, padding, stride_h, stride_w)
-    operator.inputs = np.array([_add_int32_constant(model, graph, shape), weights, source, bias], np.int32)
+    operator.inputs = np.array([_add_int32_constant(model, graph, shape), weights, source, *bias], np.int32)
     options = schema.TransposeConvOptionsT()
     options.padding, options.strideW, options.strideH = _PADDING[padding], stride_w, stride_h
     operator.builtinOptionsType = schema.BuiltinOptions.TransposeConvOptions
