@@ -16,15 +16,20 @@ def mismatch(got: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
         return f"expected {expected[wrong][0]}, got {got[wrong][0]} at {_first(wrong)}"
     if not expected.size:
         return ""
-    finite = np.where(odd, 0, expected).astype(np.float64)
-    span = max(np.ptp(finite), np.abs(finite).max(initial=0), 1e-30)
-    error = np.abs(np.where(odd, 0, got).astype(np.float64) - finite) / span
+    error, span = errors(np.where(odd, 0, got), np.where(odd, 0, expected))
     bad = ~(error <= tolerance)
     if not bad.any():
         return ""
     at = _first(bad)
     return (f"{bad.sum()} of {bad.size} numbers differ by more than {tolerance:g} of the range {span:g}; "
             f"largest {error.max():g}; the first at {at}: got {got[at]}, expected {expected[at]}")
+
+
+def errors(got: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, float]:
+    """The errors as parts of the expected output's range, and that range. All numbers are finite in `expected`."""
+    expected = expected.astype(np.float64)
+    span = float(max(np.ptp(expected), np.abs(expected).max(), 1e-30))
+    return np.abs(got.astype(np.float64) - expected) / span, span
 
 
 def _open_range(x: np.ndarray) -> np.ndarray:

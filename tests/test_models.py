@@ -8,7 +8,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from host_tools import models, reference_model
 from tests.delegate import options
-from tests.judge import mismatch
+from tests.judge import errors, mismatch
 from tests.vectors import transpose_conv_bias
 from tests.vectors.case import generator
 
@@ -19,23 +19,37 @@ WHOLE = ["selfie_segmentation", "iris_landmark", "deeplabv3_257_mv_gpu", "body-p
 PARTLY = ["split_concat", "mobilenet_v1_0.25_128_quant", "keras_lstm_mnist_ptq", "style_transfer_quantized_dynamic",
           "hair_segmentation", "mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq",
           "movenet_single_pose_lightning_ptq", "deeplabv3_mnv2_dm05_pascal_quant", "face_landmark_with_attention"]
-QUICK = {"selfie_segmentation", "iris_landmark", "split_concat", "mobilenet_v1_0.25_128_quant"}
+PLAIN = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"  # TFLite's own kernels, without XNNPACK
 RUNNABLE_ON_CPU = [name for name in PARTLY if name not in ("hair_segmentation", "face_landmark_with_attention")]
 
 
-def names(those: list[str]) -> list:
-    return [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in those]
-
-
-def random_feeds(model: bytes) -> tuple[Interpreter, list[np.ndarray]]:
-    """A CPU interpreter of the model and numbers for its inputs."""
-    interpreter = Interpreter(model_content=model, num_threads=2)
+def open_on_cpu(model: bytes, kernels: str = "BUILTIN") -> Interpreter:
+    interpreter = Interpreter(model_content=model, num_threads=2,
+                              experimental_op_resolver_type=OpResolverType[kernels])
     interpreter.allocate_tensors()
+    return interpreter
+
+
+def random_feeds(interpreter: Interpreter) -> list[np.ndarray]:
     feeds = []
     for detail in interpreter.get_input_details():
         numbers = generator(detail["name"]).random(detail["shape"])
         feeds.append((numbers * (255 if detail["dtype"] in (np.uint8, np.int8) else 1)).astype(detail["dtype"]))
-    return interpreter, feeds
+    return feeds
+
+
+def doubt(model: bytes, feeds: list[np.ndarray], expected: list[np.ndarray]) -> float:
+    """How far TFLite's kernels are from each other on these numbers, as a part of the range: noise drives some
+    networks to where rounding alone makes more than 1e-4."""
+    interpreter = open_on_cpu(model, PLAIN)
+    return max(float(errors(got, want)[0].max()) for got, want in zip(on_cpu(interpreter, feeds), expected))
+
+
+def sensitivity(interpreter: Interpreter, feeds: list[np.ndarray], expected: list[np.ndarray]) -> float:
+    """What a millionth more in the inputs changes, as a part of the range: weights quantized with float activations
+    round those in steps, and a step taken early moves everything after it."""
+    nudged = [feed * np.float32(1 + 1e-6) if feed.dtype == np.float32 else feed for feed in feeds]
+    return max(float(errors(got, want)[0].max()) for got, want in zip(on_cpu(interpreter, nudged), expected))
 
 
 def on_cpu(interpreter: Interpreter, feeds: list[np.ndarray]) -> list[np.ndarray]:
@@ -45,25 +59,28 @@ def on_cpu(interpreter: Interpreter, feeds: list[np.ndarray]) -> list[np.ndarray
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
-@pytest.mark.parametrize("name", names(WHOLE))
+@pytest.mark.parametrize("name", WHOLE)
 def test_model_runs_wholly_on_gpu_and_is_right(quadra, model_path, name):
     path = model_path(name)
-    interpreter, feeds = random_feeds(reference_model.for_cpu(path)[0])
+    reference = reference_model.for_cpu(path)[0]
+    interpreter = open_on_cpu(reference)
+    feeds = random_feeds(interpreter)
+    expected = on_cpu(interpreter, feeds)
     outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, **options())
-    outcome.check(on_cpu(interpreter, feeds), tolerance=1e-4)
+    outcome.check(expected, tolerance=max(1e-4, doubt(reference, feeds, expected)))
     assert len(outcome.report["partitions"]) == 1
 
 
-@pytest.mark.parametrize("name", names(RUNNABLE_ON_CPU))
+@pytest.mark.parametrize("name", RUNNABLE_ON_CPU)
 def test_other_model_runs_partly_and_is_right(quadra, model_path, name):
-    """Quantized ones differ by a few steps even between TFLite's own kernels."""
+    """Nodes on the CPU run with the same kernels in both."""
     path = model_path(name)
-    interpreter, feeds = random_feeds(reference_model.for_cpu(path)[0])
-    outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, resolver="BUILTIN_WITHOUT_DEFAULT_DELEGATES",
-                         **options())
+    interpreter = open_on_cpu(path.read_bytes(), PLAIN)
+    feeds = random_feeds(interpreter)
+    outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, resolver=PLAIN, **options())
     expected = on_cpu(interpreter, feeds)
-    quantized = any(output.dtype != np.float32 for output in expected) or name.endswith(("ptq", "quant", "dynamic"))
-    outcome.check(expected, tolerance=0.05 if quantized else 1e-4, everything_on_gpu=False)
+    outcome.check(expected, tolerance=max(1e-2, 2 * sensitivity(interpreter, feeds, expected)),
+                  everything_on_gpu=False)
     assert all(node["reason"] for node in outcome.nodes if node["on"] == "cpu")
 
 
@@ -72,9 +89,7 @@ def test_model_rewritten_for_cpu_means_the_same(tmp_path, case):
     """The toolkit's rewrite of Convolution2DTransposeBias agrees with the numpy reference of the custom op."""
     path = tmp_path / "model.tflite"
     path.write_bytes(case.model())
-    interpreter = Interpreter(model_content=reference_model.for_cpu(path)[0],
-                              experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
+    interpreter = open_on_cpu(reference_model.for_cpu(path)[0], "BUILTIN_REF")
     assert not mismatch(on_cpu(interpreter, case.feeds())[0], case.expected()[0], 1e-5)
 
 
