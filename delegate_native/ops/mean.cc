@@ -66,29 +66,29 @@ constexpr char kRow[] = R"(
   int first_s = s / dst_s * src_s + s % dst_s;
 )";
 
-// Axes that are not reduced have one element to sum. Sums of channels end in the first lane. Four
-// sums at once, for one would wait for itself; sums of rows first, which keeps large ones exact.
+// Axes that are not reduced have one element to sum. Sums of channels end in the first lane. What
+// follows a mean often magnifies its rounding, so pixels are added as CPUs do it: one by one in a
+// mean, `chunk` at a time in a pool.
 constexpr char kPixel[] = R"(
     vec4 sum = vec4(0.0f);
     for (int b = 0; b < count_b; ++b) {
       for (int i = 0; i < count_s; ++i) {
         vec4 part = vec4(0.0f);
+        vec4 some = vec4(0.0f);
         int from_s = first_s + b * src_s + i;
+        int left = chunk;
         for (int j = 0; j < count_y; ++j) {
-          vec4 row0 = vec4(0.0f);
-          vec4 row1 = vec4(0.0f);
-          vec4 row2 = vec4(0.0f);
-          vec4 row3 = vec4(0.0f);
-          int k = 0;
-          for (; k < count_x - 3; k += 4) {
-            row0 += read_src(x + k, y + j, from_s);
-            row1 += read_src(x + k + 1, y + j, from_s);
-            row2 += read_src(x + k + 2, y + j, from_s);
-            row3 += read_src(x + k + 3, y + j, from_s);
+          for (int k = 0; k < count_x; ++k) {
+            some += read_src(x + k, y + j, from_s);
+            --left;
+            if (left == 0) {
+              part += some;
+              some = vec4(0.0f);
+              left = chunk;
+            }
           }
-          for (; k < count_x; ++k) { row0 += read_src(x + k, y + j, from_s); }
-          part += (row0 + row1) + (row2 + row3);
         }
+        part += some;
         if (sum_channels != 0) {
           int rest = src_c - i * 4;
           if (rest < 2) { part.y = 0.0f; }
@@ -99,12 +99,12 @@ constexpr char kPixel[] = R"(
       }
     }
     if (sum_channels != 0) { sum = vec4(sum.x + sum.y + sum.z + sum.w, 0.0f, 0.0f, 0.0f); }
-    write_dst(sum * vec4(scale), x, y, s);
+    write_dst(sum / vec4(count), x, y, s);
 )";
 
 // Means along the axes where `to` has 1.
 void AddMean(const KernelContext& context, int from, const Shape& from_shape, int to,
-             const Shape& to_shape, KernelList* list) {
+             const Shape& to_shape, int chunk, KernelList* list) {
   KernelDesc& desc = list->Add("mean");
   desc.Read("src", from);
   desc.Write("dst", to);
@@ -114,8 +114,8 @@ void AddMean(const KernelContext& context, int from, const Shape& from_shape, in
   desc.Int("count_y", from_shape.h / to_shape.h);
   desc.Int("count_x", from_shape.w / to_shape.w);
   desc.Int("sum_channels", channels);
-  desc.Float("scale", static_cast<float>(static_cast<double>(to_shape.elements()) /
-                                         static_cast<double>(from_shape.elements())));
+  desc.Int("chunk", chunk);
+  desc.Float("count", static_cast<float>(from_shape.elements() / to_shape.elements()));
   LoopOverResults(context, to_shape, kRow, kPixel, &desc);
 }
 
@@ -124,7 +124,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& in = graph.shape(node.inputs[0]);
   const Shape made = Reduced(in, node);
   const int to = BeginReshape(graph, node, made, list);
-  AddMeanKernels(context, node.inputs[0], in, to, made, list);
+  AddMeanKernels(context, node.inputs[0], in, to, made, /*chunk=*/1, list);
   FinishReshape(context, graph, node, to, made, list);
   return Status();
 }
@@ -132,11 +132,11 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 void AddMeanKernels(const KernelContext& context, int from, const Shape& from_shape, int to,
-                    const Shape& to_shape, KernelList* list) {
+                    const Shape& to_shape, int chunk, KernelList* list) {
   constexpr int kWorthTwoSteps = 256;
   const int columns = from_shape.w / to_shape.w, rows = from_shape.h / to_shape.h;
   if (context.gpu->is_cpu() || rows == 1 || rows * columns < kWorthTwoSteps) {
-    AddMean(context, from, from_shape, to, to_shape, list);
+    AddMean(context, from, from_shape, to, to_shape, chunk, list);
     return;
   }
   // A work-item for a whole image would leave a GPU idle: rows first. They are means already, for
@@ -144,8 +144,8 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
   Shape row_means = from_shape;
   row_means.w = to_shape.w;
   const int between = list->AddScratch(row_means);
-  AddMean(context, from, from_shape, between, row_means, list);
-  AddMean(context, between, row_means, to, to_shape, list);
+  AddMean(context, from, from_shape, between, row_means, chunk, list);
+  AddMean(context, between, row_means, to, to_shape, chunk, list);
 }
 
 extern const Op kMeanOp;

@@ -6,9 +6,10 @@
 
 namespace quadra {
 
-// Means of tensor `from` into tensor `to`, along the axes where `to_shape` has 1.
+// Means of tensor `from` into tensor `to`, along the axes where `to_shape` has 1. Sums of `chunk`
+// pixels each are added to the total.
 void AddMeanKernels(const KernelContext& context, int from, const Shape& from_shape, int to,
-                    const Shape& to_shape, KernelList* list);
+                    const Shape& to_shape, int chunk, KernelList* list);
 
 }  // namespace quadra
 

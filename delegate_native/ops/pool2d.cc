@@ -116,7 +116,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& out = graph.shape(node.outputs[0]);
   const bool is_max = node.op == "max_pool2d";
   if (!is_max && CoversImage(node, in, out)) {
-    AddMeanKernels(context, node.inputs[0], in, node.outputs[0], out, list);
+    AddMeanKernels(context, node.inputs[0], in, node.outputs[0], out, /*chunk=*/7, list);
     return Status();
   }
   KernelDesc& desc = list->Add(node.op.c_str());

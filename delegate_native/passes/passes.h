@@ -15,7 +15,6 @@ int MergeReshapes(Graph* graph);
 int MoveResizeAfterConv(Graph* graph);
 int RemoveIdentity(Graph* graph);
 int RemoveOutputReshape(Graph* graph);
-int ReplaceGlobalPool(Graph* graph);
 int SplitConvOfConcat(Graph* graph);
 int SplitPixelDepthwise(Graph* graph);
 

@@ -16,7 +16,6 @@ const std::vector<Pass>& Pipeline() {
       {"fold_mul_into_weights", FoldMulIntoWeights},
       {"fold_add_into_bias", FoldAddIntoBias},
       {"fold_mul_into_weights", FoldMulIntoWeights},  // factors that a term stood before
-      {"replace_global_pool", ReplaceGlobalPool},
       {"move_resize_after_conv", MoveResizeAfterConv},
       {"merge_channel_padding", MergeChannelPadding},
       {"merge_elementwise", MergeElementwise},
