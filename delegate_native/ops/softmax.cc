@@ -51,13 +51,62 @@ constexpr char kPixel[] = R"(
     write_dst(tail * scale, x, y, last);
 )";
 
+// A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers).
+std::string GroupBody() {
+  const std::string slices = R"(
+for (int i = LOCAL_X; i < src_s; i += 32) {
+  vec4 v = read_src(x, y, first + i);
+  int rest = src_c - i * 4;
+  if (rest < 2) { v.y = v.x; }
+  if (rest < 3) { v.z = v.x; }
+  if (rest < 4) { v.w = v.x; })";
+  return R"(
+int x = GLOBAL_Y;
+int y = GLOBAL_Z % src_h;
+int first = GLOBAL_Z / src_h * src_s;
+float top = read_src(x, y, first).x;
+)" + slices + R"(
+  top = max(top, max(max(v.x, v.y), max(v.z, v.w)));
+}
+part[LOCAL_X] = top;
+GROUP_BARRIER();
+for (int i = 0; i < 32; ++i) { top = max(top, part[i]); }
+GROUP_BARRIER();
+float sum = 0.0f;
+)" + slices + R"(
+  v = exp((v - vec4(top)) * vec4(beta));
+  sum += v.x;
+  if (rest > 1) { sum += v.y; }
+  if (rest > 2) { sum += v.z; }
+  if (rest > 3) { sum += v.w; }
+}
+part[LOCAL_X] = sum;
+GROUP_BARRIER();
+sum = 0.0f;
+for (int i = 0; i < 32; ++i) { sum += part[i]; }
+)" + slices + R"(
+  v = exp((v - vec4(top)) * vec4(beta)) / vec4(sum);
+  write_dst(v, x, y, first + i);
+}
+)";
+}
+
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Shape& shape = graph.shape(node.outputs[0]);
-  KernelDesc& desc = list->Add("softmax");
+  const int pixels = shape.b * shape.h * shape.w;
+  const bool group = !context.gpu->is_cpu() && shape.slices() >= 32 && pixels <= 1024;
+  KernelDesc& desc = list->Add(group ? "softmax_group" : "softmax");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   desc.Float("beta", node.attributes.Float("beta", 1.0f));
+  if (group) {
+    desc.shared.push_back({"part", "float", 32});
+    desc.body = GroupBody();
+    desc.Grid(32, shape.w, shape.h * shape.b);
+    desc.Group(32, 1, 1);
+    return Status();
+  }
   Loops loops;
   loops.limits[2] = "dst_b";
   loops.pixel = kPixel;

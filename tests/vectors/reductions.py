@@ -34,6 +34,7 @@ CASES = [
     _softmax("rank_3", (2, 3, 7)),
     _softmax("rank_2", (3, 10)),
     _softmax("rank_2_long", (1, 1001)),
+    _softmax("many_channels", (2, 3, 2, 130)),
     _softmax("rank_1", (9,)),
     _softmax("beta", (1, 2, 3, 6), beta=0.5),
     _softmax("large_beta", (2, 6), beta=10.0),
