@@ -65,4 +65,13 @@ void LoopOverResults(const KernelContext& context, const Shape& out, const char*
   LoopOver(context, out.w, out.h, out.slices() * out.b, loops, desc);
 }
 
+void LoopOverPairs(const KernelContext& context, const Shape& out, const char* row,
+                   const char* pixel, KernelDesc* desc) {
+  Loops loops;
+  loops.limits[2] = "(dst_s * dst_b + 1) / 2";
+  loops.row = row;
+  loops.pixel = pixel;
+  LoopOver(context, out.w, out.h, CeilDiv(out.slices() * out.b, 2), loops, desc);
+}
+
 }  // namespace quadra

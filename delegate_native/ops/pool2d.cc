@@ -82,32 +82,46 @@ bool CoversImage(const Node& node, const Shape& in, const Shape& out) {
   return covers;
 }
 
+// Two slices at once, for finding the window is half of the work.
 constexpr char kRow[] = R"(
   int y0 = y * stride_y - before_y;
   int y1 = min(y0 + filter_y, src_h);
   y0 = max(y0, 0);
+  int s0 = s * 2;
+  int s1 = min(s0 + 1, dst_s * dst_b - 1);
 )";
 
 constexpr char kMaxPixel[] = R"(
     int x0 = x * stride_x - before_x;
     int x1 = min(x0 + filter_x, src_w);
     x0 = max(x0, 0);
-    vec4 v = read_src(x0, y0, s);
+    vec4 v0 = read_src(x0, y0, s0);
+    vec4 v1 = read_src(x0, y0, s1);
     for (int from_y = y0; from_y < y1; ++from_y) {
-      for (int from_x = x0; from_x < x1; ++from_x) { v = max(v, read_src(from_x, from_y, s)); }
+      for (int from_x = x0; from_x < x1; ++from_x) {
+        v0 = max(v0, read_src(from_x, from_y, s0));
+        v1 = max(v1, read_src(from_x, from_y, s1));
+      }
     }
-    write_dst(v, x, y, s);
+    write_dst(v0, x, y, s0);
+    if (s1 > s0) { write_dst(v1, x, y, s1); }
 )";
 
 constexpr char kAveragePixel[] = R"(
     int x0 = x * stride_x - before_x;
     int x1 = min(x0 + filter_x, src_w);
     x0 = max(x0, 0);
-    vec4 v = vec4(0.0f);
+    vec4 v0 = vec4(0.0f);
+    vec4 v1 = vec4(0.0f);
     for (int from_y = y0; from_y < y1; ++from_y) {
-      for (int from_x = x0; from_x < x1; ++from_x) { v += read_src(from_x, from_y, s); }
+      for (int from_x = x0; from_x < x1; ++from_x) {
+        v0 += read_src(from_x, from_y, s0);
+        v1 += read_src(from_x, from_y, s1);
+      }
     }
-    write_dst(v / vec4(float((y1 - y0) * (x1 - x0))), x, y, s);
+    vec4 count = vec4(float((y1 - y0) * (x1 - x0)));
+    write_dst(v0 / count, x, y, s0);
+    if (s1 > s0) { write_dst(v1 / count, x, y, s1); }
 )";
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -132,7 +146,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     desc.Int(names[axis][1], node.attributes.Ints("stride")[axis]);
     desc.Int(names[axis][2], before);
   }
-  LoopOverResults(context, out, kRow, is_max ? kMaxPixel : kAveragePixel, &desc);
+  LoopOverPairs(context, out, kRow, is_max ? kMaxPixel : kAveragePixel, &desc);
   return Status();
 }
 

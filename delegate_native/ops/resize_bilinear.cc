@@ -40,33 +40,44 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
+// Two slices at once, for finding the place is half of the work. Two columns, `left` and `right`,
+// each between two rows, serve all pixels between them.
 constexpr char kRow[] = R"(
   float at_y = max((float(y) + shift) * scale_y - shift, 0.0f);
   int y0 = min(int(at_y), src_h - 1);
   int y1 = min(y0 + 1, src_h - 1);
   float part_y = at_y - float(y0);
-  int seen = -2;
-  vec4 left = vec4(0.0f);
-  vec4 right = vec4(0.0f);
+  int x0 = -2;
+  int s0 = s * 2;
+  int s1 = min(s0 + 1, dst_s * dst_b - 1);
+  vec4 left_0 = vec4(0.0f);
+  vec4 left_1 = vec4(0.0f);
+  vec4 right_0 = vec4(0.0f);
+  vec4 right_1 = vec4(0.0f);
 )";
 
-// Two columns, each between two rows, serve all pixels between them.
 constexpr char kPixel[] = R"(
     float at_x = max((float(x) + shift) * scale_x - shift, 0.0f);
-    int x0 = min(int(at_x), src_w - 1);
-    int x1 = min(x0 + 1, src_w - 1);
-    float part_x = at_x - float(x0);
+    int seen = x0;
+    x0 = min(int(at_x), src_w - 1);
     if (x0 != seen) {
-      left = right;
+      int x1 = min(x0 + 1, src_w - 1);
+      left_0 = right_0;
+      left_1 = right_1;
       if (x0 != seen + 1) {
-        left = read_src(x0, y0, s);
-        left += (read_src(x0, y1, s) - left) * vec4(part_y);
+        left_0 = read_src(x0, y0, s0);
+        left_1 = read_src(x0, y0, s1);
+        left_0 += (read_src(x0, y1, s0) - left_0) * vec4(part_y);
+        left_1 += (read_src(x0, y1, s1) - left_1) * vec4(part_y);
       }
-      right = read_src(x1, y0, s);
-      right += (read_src(x1, y1, s) - right) * vec4(part_y);
-      seen = x0;
+      right_0 = read_src(x1, y0, s0);
+      right_1 = read_src(x1, y0, s1);
+      right_0 += (read_src(x1, y1, s0) - right_0) * vec4(part_y);
+      right_1 += (read_src(x1, y1, s1) - right_1) * vec4(part_y);
     }
-    write_dst(left + (right - left) * vec4(part_x), x, y, s);
+    float part_x = at_x - float(x0);
+    write_dst(left_0 + (right_0 - left_0) * vec4(part_x), x, y, s0);
+    if (s1 > s0) { write_dst(left_1 + (right_1 - left_1) * vec4(part_x), x, y, s1); }
 )";
 
 float Scale(int in, int out, bool align_corners) {
@@ -85,7 +96,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Float("scale_y", Scale(in.h, out.h, align_corners));
   desc.Float("scale_x", Scale(in.w, out.w, align_corners));
   desc.Float("shift", node.attributes.Int("half_pixel_centers") ? 0.5f : 0.0f);
-  LoopOverResults(context, out, kRow, kPixel, &desc);
+  LoopOverPairs(context, out, kRow, kPixel, &desc);
   return Status();
 }
 
