@@ -224,7 +224,10 @@ class OpenClRenderer : public Renderer {
   void Parameter(const std::string& declared) {
     const char* comma = parameters_.empty() ? "" : ", ";
     parameters_ += comma + declared;
-    names_ += comma + declared.substr(declared.rfind(' ') + 1);
+    const size_t space = declared.rfind(' ');
+    names_ += comma + declared.substr(space + 1);
+    const std::string type = declared.substr(0, space);
+    out_.types.push_back(type.substr(0, type.find(" restrict")));
   }
 
   void DefineLanes(const std::string& name, const char* type) {

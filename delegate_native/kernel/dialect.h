@@ -37,6 +37,7 @@ struct RenderedKernel {
   std::string entry;   // name of the entry point
   std::string source;  // without the prelude
   std::vector<RenderedArg> args;
+  std::vector<std::string> types;  // of the args, in OpenCL
 };
 
 // The part that all kernels of a program share.

@@ -42,6 +42,7 @@ struct DistinctKernel {
   std::string entry;
   std::string source;
   std::string source_gles;
+  std::vector<std::string> parameters;  // where it can be called through a common entry
 };
 
 // Makes one plan; each function is a step, in the order in which Run calls them.
@@ -103,7 +104,7 @@ class Planner {
       dispatch.desc = &desc;
       dispatch.nodes = nodes_of_kernel_[i];
       dispatch.rendered = Render(desc, layouts, Language::kOpenCl, precision_, kEntry);
-      dispatch.kernel = FindOrAdd(desc, layouts, dispatch.rendered.source);
+      dispatch.kernel = FindOrAdd(desc, layouts, dispatch.rendered);
       dispatches_.push_back(std::move(dispatch));
     }
     for (DistinctKernel& kernel : distinct_) {
@@ -115,7 +116,8 @@ class Planner {
   }
 
   int FindOrAdd(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
-                const std::string& source) {
+                const RenderedKernel& rendered) {
+    const std::string& source = rendered.source;
     for (size_t k = 0; k < distinct_.size(); ++k) {
       if (distinct_[k].source == source) return static_cast<int>(k);
     }
@@ -127,6 +129,9 @@ class Planner {
     do {
       kernel.entry = desc.name + Format("_%08x", number++);
     } while (std::any_of(distinct_.begin(), distinct_.end(), taken));
+    if (desc.outlined && desc.group[0] * desc.group[1] * desc.group[2] == 1) {
+      kernel.parameters = rendered.types;
+    }
     if (!desc.opencl_only) {
       kernel.source_gles = Prelude(Language::kGles, precision_) +
                            Render(desc, layouts, Language::kGles, precision_, "main").source;
@@ -146,8 +151,10 @@ class Planner {
     for (size_t k = first; k < last; ++k) {
       const DistinctKernel& kernel = distinct_[k];
       fingerprint = Hash(kernel.source.data(), kernel.source.size(), fingerprint);
-      kernels.push_back(fb::CreateKernelDirect(builder_, kernel.entry.c_str(), kernel.name.c_str(),
-                                               kernel.source.c_str(), kernel.source_gles.c_str()));
+      const auto parameters = builder_.CreateVectorOfStrings(kernel.parameters);
+      kernels.push_back(fb::CreateKernel(
+          builder_, builder_.CreateString(kernel.entry), builder_.CreateString(kernel.name),
+          builder_.CreateString(kernel.source), builder_.CreateString(kernel.source_gles), parameters));
     }
     return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(),
                                    fingerprint);

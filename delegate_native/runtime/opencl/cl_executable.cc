@@ -176,13 +176,38 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
   return ClFailed(Format("set argument %u of %s", index, dispatch.name()->c_str()).c_str(), code);
 }
 
-Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, cl_program program) {
+// Places go by kind, each kind in the order of the kernel's own arguments.
+Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common,
+                                   cl_kernel kernel) {
+  const fb::Arg number(fb::ArgKind_Int, 0, common.NumberOf(dispatch.entry()->str()), 0.0f);
+  QUADRA_RETURN_IF_ERROR(SetArg(dispatch, kernel, 0, number));
+  const fb::ArgKind kinds[3] = {fb::ArgKind_Buffer, fb::ArgKind_Int, fb::ArgKind_Float};
+  const int counts[3] = {common.buffers, common.ints, common.floats};
+  cl_uint place = 1;
+  for (int k = 0; k < 3; ++k) {
+    const cl_uint end = place + static_cast<cl_uint>(counts[k]);
+    for (unsigned i = 0; i < Count(dispatch.args()); ++i) {
+      const fb::Arg& arg = *dispatch.args()->Get(i);
+      if (arg.kind() == kinds[k]) QUADRA_RETURN_IF_ERROR(SetArg(dispatch, kernel, place++, arg));
+    }
+    for (; place < end; ++place) {
+      const cl_int zero = 0;  // also the bits of 0.0f
+      const bool buffer = kinds[k] == fb::ArgKind_Buffer;
+      const cl_int code = cl_.SetKernelArg(kernel, place, buffer ? sizeof(cl_mem) : sizeof(zero),
+                                           buffer ? nullptr : &zero);
+      if (code != CL_SUCCESS) return ClFailed("leave an argument empty", code);
+    }
+  }
+  return Status();
+}
+
+Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built) {
   cl_int code = CL_SUCCESS;
-  cl_kernel raw = cl_.CreateKernel(program, dispatch.entry()->c_str(), &code);
+  const bool common = !built.common.empty();
+  const char* entry = common ? ClCommonEntry::name() : dispatch.entry()->c_str();
+  cl_kernel raw = cl_.CreateKernel(built.program.get(), entry, &code);
   if (code != CL_SUCCESS) {
-    return ClFailed(Format("find the kernel %s of %s", dispatch.entry()->c_str(),
-                           dispatch.name()->c_str())
-                        .c_str(),
+    return ClFailed(Format("find the kernel %s of %s", entry, dispatch.name()->c_str()).c_str(),
                     code);
   }
   launches_.emplace_back();
@@ -193,6 +218,7 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, cl_program program
     launch.local[i] = static_cast<size_t>(dispatch.local()->Get(i));
   }
   QUADRA_RETURN_IF_ERROR(CheckGroup(dispatch, launch));
+  if (common) return SetCommonArgs(dispatch, built.common, raw);
   for (unsigned i = 0; i < Count(dispatch.args()); ++i) {
     QUADRA_RETURN_IF_ERROR(SetArg(dispatch, raw, i, *dispatch.args()->Get(i)));
   }
@@ -208,7 +234,7 @@ Status ClExecutable::MakeKernels(ClKernelPrograms programs) {
     if (program == programs_.end()) {
       return Internal("the plan has no kernel %s", dispatch.entry()->c_str());
     }
-    QUADRA_RETURN_IF_ERROR(MakeLaunch(dispatch, program->second->get()));
+    QUADRA_RETURN_IF_ERROR(MakeLaunch(dispatch, *program->second));
   }
   return Status();
 }

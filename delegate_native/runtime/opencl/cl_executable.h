@@ -49,7 +49,8 @@ class ClExecutable : public Executable {
   Status MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
-  Status MakeLaunch(const fb::Dispatch& dispatch, cl_program program);
+  Status MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built);
+  Status SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common, cl_kernel kernel);
   Status CheckGroup(const fb::Dispatch& dispatch, const Launch& launch) const;
   Status SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index, const fb::Arg& arg);
   bool IsInPlace(int buffer) const;

@@ -46,7 +46,8 @@ void ClPrograms::Keep(const std::string& key, const ClProgram& program) {
 }
 
 Status ClPrograms::Compile(const std::string& source, const std::string& options,
-                           const std::string& entries, ClProgram* built) const {
+                           const std::string& entries, ClCommonEntry common,
+                           ClProgram* built) const {
   const ClApi& cl = context_->api;
   Log(4, "compile %s\n%s", entries.c_str(), source.c_str());
   const char* text = source.c_str();
@@ -61,7 +62,8 @@ Status ClPrograms::Compile(const std::string& source, const std::string& options
     return DeviceFailed("%s; the driver's log: %s", status.message().c_str(),
                         BuildLog(*context_, raw).c_str());
   }
-  *built = std::make_shared<const ClHandle<cl_program>>(std::move(handle));
+  *built = std::make_shared<const ClBuiltProgram>(
+      ClBuiltProgram{std::move(handle), std::move(common)});
   return Status();
 }
 
@@ -71,6 +73,7 @@ Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* pr
   const std::string prelude = Text(program.prelude());
   std::string source = prelude, entries;
   std::vector<std::pair<std::string, std::string>> missing;  // entry, key
+  std::vector<const fb::Kernel*> kernels;                    // of those
   for (const fb::Kernel* kernel : *program.kernels()) {
     const std::string entry = Text(kernel->entry());
     const std::string text = Text(kernel->source());
@@ -83,10 +86,13 @@ Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* pr
     source += text;
     entries += (entries.empty() ? "" : " ") + entry;
     missing.emplace_back(entry, std::move(key));
+    kernels.push_back(kernel);
   }
   if (missing.empty()) return Status();
   ClProgram built;
-  QUADRA_RETURN_IF_ERROR(Compile(source, options, entries, &built));
+  ClCommonEntry common = MakeCommonEntry(kernels);
+  source += common.source;
+  QUADRA_RETURN_IF_ERROR(Compile(source, options, entries, std::move(common), &built));
   for (const auto& kernel : missing) {
     (*programs)[kernel.first] = built;
     Keep(kernel.second, built);

@@ -9,11 +9,16 @@
 #include <vector>
 
 #include "delegate_native/plan/plan_generated.h"
+#include "delegate_native/runtime/opencl/cl_common_entry.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 
 namespace quadra {
 
-using ClProgram = std::shared_ptr<const ClHandle<cl_program>>;
+struct ClBuiltProgram {
+  ClHandle<cl_program> program;
+  ClCommonEntry common;
+};
+using ClProgram = std::shared_ptr<const ClBuiltProgram>;
 // By a kernel's entry point, the program that holds it.
 using ClKernelPrograms = std::map<std::string, ClProgram>;
 
@@ -30,7 +35,7 @@ class ClPrograms {
   void Keep(const std::string& key, const ClProgram& program);
   Status BuildMissing(const fb::Program& program, ClKernelPrograms* programs);
   Status Compile(const std::string& source, const std::string& options, const std::string& entries,
-                 ClProgram* built) const;
+                 ClCommonEntry common, ClProgram* built) const;
 
   std::shared_ptr<ClContext> context_;
   std::mutex mutex_;
