@@ -213,7 +213,7 @@ def bench(c, models, runs=50, limit=0.0, json=False, library=""):
     from host_tools import bench, run as runner
     from host_tools.progress import progress
 
-    names, absent = bench.present(models or bench.MODELS)
+    names, absent = bench.chosen(models)
     for name in absent:
         print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
     with progress("bench") as show:

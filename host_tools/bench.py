@@ -116,13 +116,14 @@ def measure(names: Iterable[str], library: Path, repetitions: int, show: Callabl
     return result
 
 
-def present(names: Sequence[str]) -> Tuple[List[str], List[str]]:
-    """(those that are here or can be fetched, those that are not)."""
-    here, absent = [], []
+def chosen(names: Sequence[str]) -> Tuple[List[str], List[str]]:
+    """(models to measure, those of MODELS that are not here). Names that were given must all be found."""
     for name in names:
-        entry = models.catalogue().get(name)
-        (absent if entry and not entry.member and not models.located(entry) else here).append(name)
-    return here, absent
+        models.find(name)
+    if names:
+        return list(names), []
+    status = {entry.name: bool(entry.member or where) for entry, where in models.status()}
+    return [n for n in MODELS if status[n]], [n for n in MODELS if not status[n]]
 
 
 def _measure_model(name: str, library: Path, repetitions: int, folder: Path, show: Callable[[str], None]) -> Row:

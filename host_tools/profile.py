@@ -145,6 +145,7 @@ def _slice(thread: int, name: str, start_us: float, length_us: float, details: D
 def show(profile: Profile, console: Console, top: int) -> None:
     """The slowest dispatches, the totals per kernel, and what lies outside."""
     total = profile.dispatch_us or 1.0
+    single = len({d.partition for d in profile.dispatches}) < 2
     slowest = sorted(profile.dispatches, key=lambda d: -d.time_us)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column, side in (
@@ -160,7 +161,7 @@ def show(profile: Profile, console: Console, top: int) -> None:
         table.add_column(column, justify=side, overflow="fold")
     for d in slowest[:top]:
         table.add_row(
-            escape(d.name),
+            escape(d.name if single else f"{d.partition}/{d.name}"),
             f"{d.time_us:.0f}",
             f"{100 * d.time_us / total:.1f} %",
             f"{d.gflops_per_s:.1f}" if d.flops else "–",

@@ -1,5 +1,6 @@
 """The command line: invoke with our tasks, and errors as sentences. Started by ./inv."""
 
+import os
 import sys
 import traceback
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ def main(argv: Optional[List[str]] = None) -> int:
             traceback.print_exc()
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except BrokenPipeError:  # the reader of `inv … | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # as a shell reports a process that a closed pipe ended
     return 0
 
 

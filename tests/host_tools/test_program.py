@@ -72,3 +72,9 @@ def test_the_lock_holds_every_dependency_at_its_version():
     wanted = tomllib.loads((settings.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     locked = (settings.ROOT / "requirements.lock").read_text().lower().splitlines()
     assert not [line for line in wanted if line.lower() not in locked]
+
+
+def test_a_pipe_that_is_closed_early_is_no_error():
+    script = f"set -o pipefail; {INV} --list | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stderr and done.returncode in (0, 141), done.stderr

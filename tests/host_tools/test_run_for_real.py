@@ -1,0 +1,103 @@
+"""The main job, from the spec to the page, with the real delegate: a person's mask from a photograph."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from host_tools import compare, coverage, models, plan_view, profile, report, run, verdicts, views
+from host_tools.place import host
+
+MODEL = "selfie_segmentation"
+
+
+@pytest.fixture(scope="module")
+def folder(library, model_path, tmp_path_factory):
+    model_path(MODEL)
+    spec = run.make_spec(MODEL, image=str(models.picture()), profile=True, repetitions=3)
+    return host.run(spec, library, runs_dir=tmp_path_factory.mktemp("runs"))
+
+
+def test_every_node_runs_on_the_delegate(folder):
+    found = verdicts.read(folder.json("verdicts.json"))
+    assert found.whole, found.rows
+    assert found.backend == "opencl"
+
+
+def test_the_mask_is_the_cpus_and_shows_the_person(folder):
+    assert compare.compare(folder).ok
+    mask = views.mask(views.of_model(MODEL), folder.arrays("outputs"))
+    assert mask.shape == (256, 256)
+    assert mask[128, 128] > 0.95 and mask[250, 128] > 0.95, "face and chest"
+    assert mask[10, 10] < 0.05 and mask[10, 245] < 0.05, "the flag and the wall"
+
+
+def test_a_wrong_mask_would_be_found(folder, tmp_path):
+    wrong = folder.arrays("outputs")[0].copy()
+    wrong[0, 200, 100, 0] += 0.001
+    row = compare.measure(0, folder.tensors("outputs")[0], wrong, folder.arrays("cpu_outputs")[0], 1e-4)
+    assert not row.ok and row.worst_at == (0, 200, 100, 0)
+
+
+def test_times_are_those_of_both(folder):
+    timings = folder.json("timings.json")
+    assert [len(timings["samples_us"][who]) for who in ("quadra", "xnnpack")] == [3, 3]
+    for laps in timings["init_us"].values():
+        steps = [us for name, us in laps.items() if name not in ("total_us", "cpu_us")]
+        assert sum(steps) == laps["total_us"] and min(steps) >= 0
+
+
+def test_every_dispatch_is_profiled(folder):
+    found = profile.read(folder)
+    (partition,) = folder.json("verdicts.json")["partitions"]
+    assert [d.name for d in found.dispatches] == [d["name"] for d in partition["dispatches"]]
+    assert all(d.time_us >= 0 for d in found.dispatches)
+    assert 0 < found.dispatch_us < 1.2 * found.invoke_us
+    flops = sum(n["flops"] for n in folder.json("model.json")["nodes"])
+    assert sum(d.flops for d in found.dispatches) == pytest.approx(flops, rel=0.01)
+
+
+def test_the_plan_agrees_with_the_report(folder):
+    (path,) = plan_view.of_run(folder)
+    plan = plan_view.read(path)
+    (partition,) = folder.json("verdicts.json")["partitions"]
+    assert [d["name"] for d in plan["dispatches"]] == [d["name"] for d in partition["dispatches"]]
+    assert plan["activation_bytes"] == partition["activation_bytes"] >= partition["activation_bytes_lower_bound"] > 0
+    for dispatch in plan["dispatches"]:
+        assert all(g % n == 0 for g, n in zip(dispatch["global"], dispatch["local"], strict=True)), dispatch["name"]
+
+
+def test_tensors_that_live_at_the_same_time_do_not_share_memory(folder):
+    plan = plan_view.read(plan_view.of_run(folder)[0])
+    arenas = {i for i, buffer in enumerate(plan["buffers"]) if buffer["kind"] == "Arena"}
+    placed = [t for t in plan["tensors"] if t["buffer"] in arenas]
+    assert len(placed) > 50
+    for a, b in itertools.combinations(placed, 2):
+        apart_in_time = a["last_use"] < b["first_use"] or b["last_use"] < a["first_use"]
+        apart = a["offset"] + a["bytes"] <= b["offset"] or b["offset"] + b["bytes"] <= a["offset"]
+        assert apart_in_time or apart or a["buffer"] != b["buffer"], (a, b)
+    for tensor in placed:
+        assert tensor["offset"] + tensor["bytes"] <= plan["buffers"][tensor["buffer"]]["bytes"]
+
+
+def test_the_page_shows_it(folder):
+    html = report.render(folder)
+    assert "all 246 nodes on the GPU" in html and ">right<" in html
+    assert html.count("data:image/jpeg;base64,") == 4
+
+
+def test_coverage_needs_no_driver(library, model_path, monkeypatch):
+    model_path(MODEL)
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/nonexistent")
+    _, found = coverage.ask(coverage.make_spec(MODEL, target="adreno-640"), library)
+    assert found.whole and found.target == "adreno-640"
+
+
+def test_the_same_seed_gives_the_same_run_and_other_targets_agree(library, model_path, tmp_path):
+    model_path(MODEL)
+    arrays = []
+    for target in ("", "", "generic"):
+        spec = run.make_spec(MODEL, seed=5, target=target, repetitions=1, peers=())
+        arrays.append(host.run(spec, library, runs_dir=tmp_path).arrays("outputs")[0])
+    assert np.array_equal(arrays[0], arrays[1])
+    assert np.abs(arrays[2] - arrays[0]).max() <= 1e-3 * np.ptp(arrays[0])
