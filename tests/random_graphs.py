@@ -209,12 +209,12 @@ def _concatenation(b: _Builder) -> bool:
         return len(v.shape) == len(x.shape) and all(
             n == m for i, (n, m) in enumerate(zip(v.shape, x.shape)) if i != axis % len(x.shape))
     parts = [x] + b.draw(st.lists(st.sampled_from([v for v in b.values if fits(v)]), max_size=3))
+    if sum(prod(v.shape) for v in parts) > _MOST:
+        return False
     if b.draw(st.booleans()):
         extra = list(x.shape)
         extra[axis] = b.draw(st.integers(1, 5))
         parts.append(b.const(tuple(extra)))
-    if sum(prod(v.shape) for v in parts) > _MOST:
-        return False
     b.add("concatenation", *b.draw(st.permutations(parts)), axis=axis)
     return True
 

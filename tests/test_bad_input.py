@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
 import sys
 
 import numpy as np
@@ -10,8 +12,9 @@ import pytest
 from host_tools import settings, shell
 from tests import cpu
 from tests.bad_models import BAD_MODELS, make
-from tests.delegate import Quadra, options
+from tests.delegate import TOLERANCE, Quadra, WorkerDied, options
 from tests.model_builder import Model
+from tests.vectors import all_cases
 from tests.vectors.case import constant
 
 IMAGE = (1, 4, 5, 6)
@@ -34,6 +37,31 @@ def feed(shape=IMAGE, seed: str = "bad_input") -> np.ndarray:
 ], ids=["empty", "magic_only", "truncated", "garbage", "other_magic"])
 def test_damaged_file_is_refused(quadra, damage):
     assert "ValueError" in quadra.run(damage(small_model()), **options()).error
+
+
+_OPEN = """
+import sys
+from ai_edge_litert.interpreter import Interpreter
+try:
+    Interpreter(model_content=sys.stdin.buffer.read())
+except Exception:
+    pass
+"""
+
+
+def test_damaged_bytes_crash_no_more_than_the_interpreter_alone(quadra):
+    """A few bytes of a file changed: what the interpreter survives without the delegate, it survives with it."""
+    generator, cases = random.Random(1), all_cases()
+    for _ in range(100):
+        raw = bytearray(generator.choice(cases).model())
+        for _ in range(generator.choice([1, 1, 2, 4])):
+            place = generator.randrange(8, len(raw))
+            raw[place] = generator.choice([0, 1, 0x7F, 0xFF, raw[place] ^ 1 << generator.randrange(8)])
+        try:
+            quadra.run(bytes(raw), **options("generic", backend="null"))
+        except WorkerDied as died:
+            alone = subprocess.run([sys.executable, "-c", _OPEN], input=bytes(raw), capture_output=True, timeout=60)
+            assert alone.returncode < 0, died
 
 
 @pytest.mark.parametrize("name", BAD_MODELS)
@@ -207,6 +235,13 @@ def test_few_partitions_when_asked(quadra):
     outcome.check(cpu.run(model.bytes(), feeds), everything_on_gpu=False)
     assert [node["on"] for node in outcome.nodes] == ["gpu", "gpu", "cpu", "cpu"]
     assert "max_partitions" in outcome.nodes[3]["reason"]
+
+
+def test_half_arithmetic_is_left_out_where_the_device_has_none(quadra):
+    """PoCL does not compute in half: the precision asked for is still right, within half's tolerance."""
+    outcome = quadra.run(small_model(), [feed()], **options(precision="f16"))
+    outcome.check(cpu.run(small_model(), [feed()]), TOLERANCE["f16"], everything_on_gpu=False)
+    assert not outcome.on_cpu() or "half" in outcome.on_cpu()[0] or "f16" in outcome.on_cpu()[0]
 
 
 _SCRIPT = """

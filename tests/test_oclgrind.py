@@ -6,10 +6,12 @@ from __future__ import annotations
 import sys
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from host_tools import shell
-from tests import oclgrind
+from tests import cpu, oclgrind
 from tests.delegate import Quadra, options
+from tests.random_graphs import graphs
 from tests.vectors import all_cases
 
 _IMAGES_PER_OP = 2
@@ -65,3 +67,13 @@ def test_kernels_touch_only_what_is_theirs(checked, case, target):
     assert not log.news()
     assert "Oclgrind" in outcome.report["device"]["name"]
     outcome.check(case.expected(), everything_on_gpu=case.place == "gpu")
+
+
+@settings(max_examples=max(10, settings.default.max_examples // 2), suppress_health_check=list(HealthCheck))
+@given(graph=graphs())
+def test_random_graph_touches_only_what_is_its_own(checked, graph):
+    worker, log = checked
+    feeds = graph.feeds()
+    outcome = worker.run(graph.model.bytes(), feeds, **options("separate-buffers"))
+    assert not log.news()
+    outcome.check(cpu.run(graph.model.bytes(), feeds), tolerance=1e-4)
