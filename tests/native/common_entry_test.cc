@@ -1,0 +1,49 @@
+#include "delegate_native/runtime/opencl/cl_common_entry.h"
+
+#include "gtest/gtest.h"
+
+namespace quadra {
+namespace {
+
+struct Sample {
+  std::string entry;
+  std::vector<std::string> parameters;
+};
+
+ClCommonEntry EntryOf(const std::vector<Sample>& samples) {
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<fb::Kernel>> offsets;
+  for (const Sample& sample : samples) {
+    offsets.push_back(fb::CreateKernel(builder, builder.CreateString(sample.entry), 0, 0, 0,
+                                       builder.CreateVectorOfStrings(sample.parameters)));
+  }
+  builder.Finish(fb::CreateProgramDirect(builder, "", &offsets));
+  const auto* program = flatbuffers::GetRoot<fb::Program>(builder.GetBufferPointer());
+  std::vector<const fb::Kernel*> kernels;
+  for (const fb::Kernel* kernel : *program->kernels()) kernels.push_back(kernel);
+  return MakeCommonEntry(kernels);
+}
+
+TEST(CommonEntry, HasRoomForTheLongestListOfEachKind) {
+  const ClCommonEntry common =
+      EntryOf({{"one", {"__global const float*", "int", "int"}}, {"two", {"__global float*", "__global float*", "float"}}});
+  EXPECT_EQ(common.buffers, 2);
+  EXPECT_EQ(common.ints, 2);
+  EXPECT_EQ(common.floats, 1);
+  EXPECT_EQ(common.NumberOf("two"), 1);
+}
+
+TEST(CommonEntry, CallsEachBodyWithItsOwnTypes) {
+  const ClCommonEntry common = EntryOf({{"one", {"__global const vec4*", "float", "int"}}});
+  EXPECT_NE(common.source.find(
+                "case 0: one_body((__global const vec4*)buffer_0, float_0, int_0, x, y, z); break;"),
+            std::string::npos)
+      << common.source;
+}
+
+TEST(CommonEntry, IsEmptyWhenABodyCannotBeCalled) {
+  EXPECT_TRUE(EntryOf({{"one", {"int"}}, {"two", {}}}).empty());
+}
+
+}  // namespace
+}  // namespace quadra

@@ -1,0 +1,52 @@
+#include "delegate_native/ops/conv_tiles.h"
+#include "delegate_native/ops/unroll.h"
+#include "gtest/gtest.h"
+
+namespace quadra {
+namespace {
+
+TEST(Unroll, RepeatsThePatternPerRegister) {
+  EXPECT_EQ(Unroll(3, "a$ += b;"), "a0 += b;a1 += b;a2 += b;");
+  EXPECT_EQ(Unroll(2, 2, "a$_@ "), "a0_0 a0_1 a1_0 a1_1 ");
+  EXPECT_EQ(Unroll(0, "never"), "");
+}
+
+// Three output channels, two taps, five input channels; every weight tells where it belongs.
+Conv NumberedConv() {
+  Conv conv;
+  conv.in = {1, 4, 4, 5};
+  conv.out = {1, 4, 4, 3};
+  conv.window.kernel_x = 2;
+  for (int i = 0; i < 3 * 2 * 5; ++i) conv.weights.push_back(static_cast<float>(i + 1));
+  return conv;
+}
+
+TEST(PackConvWeights, PutsChannelsSideBySideAndZerosInTheGaps) {
+  const Conv conv = NumberedConv();
+  const std::vector<float> packed = PackConvWeights(conv, 2, 8);
+  ASSERT_EQ(packed.size(), 2u * 2 * 8 * 2);  // blocks of two lanes, taps, padded input channels
+  for (int o = 0; o < 4; ++o) {
+    for (int tap = 0; tap < 2; ++tap) {
+      for (int i = 0; i < 8; ++i) {
+        const float wanted = o < 3 && i < 5 ? static_cast<float>((o * 2 + tap) * 5 + i + 1) : 0.0f;
+        const int at = (((o / 2) * 2 + tap) * 8 + i) * 2 + o % 2;
+        EXPECT_EQ(packed[static_cast<size_t>(at)], wanted) << o << " " << tap << " " << i;
+      }
+    }
+  }
+}
+
+TEST(PackConvWeights, HasARowWithoutATap) {
+  Conv conv = NumberedConv();
+  conv.window.kernel_x = 0;
+  EXPECT_EQ(PackConvWeights(conv, 4, 8), std::vector<float>(8 * 4, 0.0f));
+}
+
+TEST(BiasOf, IsZeroWhereThereIsNone) {
+  Conv conv;
+  conv.bias = {1.0f, 2.0f};
+  EXPECT_EQ(BiasOf(conv, 4), (std::vector<float>{1.0f, 2.0f, 0.0f, 0.0f}));
+}
+
+}  // namespace
+}  // namespace quadra
