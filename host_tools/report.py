@@ -83,7 +83,14 @@ def _comparison(folder: RunFolder) -> Optional[Dict[str, Any]]:
     rows = [(o.name, o.relative, peer, o.allowed) for o, peer in zip(result.outputs, peers)]
     worst = max(result.outputs, key=lambda o: (not o.ok, o.relative), default=None)
     tolerance = compare.TOLERANCE[result.precision]
-    return {"result": result, "tolerance": tolerance, "peers": peers, "chart": charts.errors(rows), "worst": worst}
+    return {
+        "result": result,
+        "tolerance": tolerance,
+        "unsure": compare.UNSURE,
+        "peers": peers,
+        "chart": charts.errors(rows),
+        "worst": worst,
+    }
 
 
 def _scene(folder: RunFolder) -> Optional[pictures.Scene]:

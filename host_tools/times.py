@@ -62,7 +62,7 @@ def summary(timings: Mapping[str, Any], console: Console) -> None:
         table.add_column(column, justify="right")
     found = steady(timings)
     compiled = timings.get("driver_compiled", 0)
-    started = f"Quadra ({compiled} kernels compiled)" if compiled else "Quadra"
+    started = "Quadra, driver compiled" if compiled else "Quadra"
     rows = (
         ("quadra_cold", "Quadra, cold", None),
         ("quadra_warm", started, "quadra"),

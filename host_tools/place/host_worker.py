@@ -14,12 +14,14 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from host_tools import inputs, model_facts, reference_model, run_folder
+from host_tools import compare, inputs, model_facts, reference_model, run_folder
 from host_tools.errors import QuadraError
 
 _PAIRS_BUDGET_S = 20.0  # slow models stop early; timings.json says how many runs there were
 _WARM_UP_RUNS = 2
 _PROFILED_RUNS = 10
+_CLOSE = 2e-5  # of an output's range: no need to ask how far the CPU itself may be off
+_LAST_BIT_RUNS = 5
 
 
 class Worker:
@@ -36,6 +38,7 @@ class Worker:
         self.facts = model_facts.read(self.content, self.model)  # a damaged model ends here
         self.cpu_content, self.rewrites = reference_model.for_cpu(Path(self.spec.model.path))
         self.arrays: List[np.ndarray] = []
+        self.outputs: List[np.ndarray] = []
         self.timings: Dict[str, Any] = {
             "schema_version": 1,
             "threads": self.spec.threads,
@@ -80,10 +83,12 @@ class Worker:
         clock.laps["total_us"] = sum(clock.laps.values())
         clock.laps["cpu_us"] = clock.cpu_us()
 
-    def keep(self, group: str, interpreter) -> None:
-        run_folder.write_arrays(self.folder / group, self.interpreters.outputs_of(interpreter))
+    def keep(self, group: str, interpreter) -> List[np.ndarray]:
+        arrays = self.interpreters.outputs_of(interpreter)
+        run_folder.write_arrays(self.folder / group, arrays)
         self.tensors[group] = inputs.tensor_json(interpreter.get_output_details())
         run_folder.write_json(self.folder / "tensors.json", self.tensors)
+        return arrays
 
     def keep_report(self, delegate, name: str = "verdicts.json") -> Dict[str, Any]:
         report = self.interpreters.report_of(delegate)
@@ -135,7 +140,7 @@ def full(worker: Worker, baseline_bytes: int) -> None:
     worker.timings["driver_compiled"] = compiled_kernels(worker.cache) - compiled
     worker.timings["memory"] = memory(baseline_bytes)
     worker.keep_timings()
-    worker.keep("outputs", quadra)
+    worker.outputs = worker.keep("outputs", quadra)
     worker.tensors["inputs"] = inputs.tensor_json(quadra.get_input_details())
     run_folder.write_arrays(worker.folder / "inputs", worker.arrays)
     report = worker.keep_report(delegate)
@@ -163,7 +168,8 @@ def reference(worker: Worker, report: Dict[str, Any]) -> None:
     value: Dict[str, Any] = {"kernels": "", "rewrites": worker.rewrites}
     for name in ("xnnpack",) if shared and quantised else ("builtin", "xnnpack"):
         try:
-            _run_reference(worker, worker.interpreters.XNNPACK if name == "xnnpack" else worker.interpreters.BUILTIN)
+            kernels = worker.interpreters.XNNPACK if name == "xnnpack" else worker.interpreters.BUILTIN
+            value["last_bit_moves"] = _run_reference(worker, kernels)
         except QuadraError as error:
             value["error"] = f"{error.tried}: {error.came_back}"
             continue
@@ -172,7 +178,8 @@ def reference(worker: Worker, report: Dict[str, Any]) -> None:
     run_folder.write_json(worker.folder / "reference.json", value)
 
 
-def _run_reference(worker: Worker, kernels) -> None:
+def _run_reference(worker: Worker, kernels) -> List[float]:
+    """Writes cpu_outputs; returns what `last_bit_moves` does, or nothing where Quadra is close anyway."""
     interpreter = worker.interpreters.make(
         worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels
     )
@@ -180,6 +187,28 @@ def _run_reference(worker: Worker, kernels) -> None:
     worker.interpreters.set_inputs(interpreter, worker.arrays)
     worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
     worker.keep("cpu_outputs", interpreter)
+    expected = [array.copy() for array in worker.interpreters.outputs_of(interpreter)]
+    if all(compare.distance(a, b) < _CLOSE for a, b in zip(worker.outputs, expected)):
+        return []
+    return last_bit_moves(worker, interpreter, expected)
+
+
+def last_bit_moves(worker: Worker, interpreter, expected: List[np.ndarray]) -> List[float]:
+    """How far each output of the CPU moves, of its range, when the last bit of the float inputs changes.
+
+    Nobody can be asked to be closer than that: the inputs themselves are not known better.
+    """
+    moves = [0.0] * len(expected)
+    for seed in range(_LAST_BIT_RUNS):
+        signs = np.random.default_rng(seed)
+        for detail, array in zip(interpreter.get_input_details(), worker.arrays):
+            if array.dtype == np.float32:
+                array = np.nextafter(array, signs.choice(np.float32([-np.inf, np.inf]), array.shape))
+            interpreter.set_tensor(detail["index"], array)
+        worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
+        distances = map(compare.distance, worker.interpreters.outputs_of(interpreter), expected)
+        moves = [max(pair) for pair in zip(moves, distances)]
+    return moves
 
 
 def peer(worker: Worker) -> Optional[Any]:

@@ -85,6 +85,18 @@ def test_where_xnnpack_is_far_off_too_twice_that_is_allowed(tmp_path):
     assert not with_xnnpack(tmp_path / "b", RIGHT + np.float32(0.021), noisy).ok
 
 
+def test_where_the_last_bit_of_the_inputs_moves_it_twice_that_is_allowed(tmp_path):
+    def result(name, error, moves):
+        reference = {"kernels": "builtin", "rewrites": [], "last_bit_moves": moves}
+        ours = RIGHT + np.float32(error)
+        return compare.compare(run_folders.make(tmp_path / name, [ours], [RIGHT], reference=reference))
+
+    assert result("a", 0.019, [1e-3]).ok
+    assert not result("b", 0.021, [1e-3]).ok
+    assert not result("c", 0.019, []).ok
+    assert not result("d", 0.2, [1.0]).ok, "never over a hundredth"
+
+
 def test_a_broken_xnnpack_does_not_allow_everything(tmp_path):
     far = RIGHT + np.float32(5)
     result = with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.2), far)

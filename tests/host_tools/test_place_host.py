@@ -1,13 +1,14 @@
 """A run on this machine: complete, refused, crashed, hung. The delegate is a fake that takes no node."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from host_tools import coverage, run, run_folder, settings, shell
 from host_tools.errors import CommandTimedOut, Misuse, RunFailed, ToolMissing
-from host_tools.place import host
+from host_tools.place import host, host_worker, interpreters
 from tests.host_tools import run_folders
 from tests.model_builder import Model
 
@@ -102,6 +103,22 @@ def test_a_picture_is_kept_for_the_report(model, fake, tmp_path):
     folder = host.run(run.make_spec(model, image=str(tmp_path / "p.png"), repetitions=1), fake)
     with Image.open(folder.path / "picture.png") as kept:
         assert kept.size == (640, 320)
+
+
+def test_how_far_the_last_bit_moves_an_output_is_asked_where_it_matters(tmp_path, monkeypatch):
+    class OneModel:  # output = 1000 * (input - 1), which magnifies the last bit of inputs near 1
+        def get_input_details(self):
+            return [{"index": 0}]
+
+        def set_tensor(self, index, array):
+            self.array = array
+
+    monkeypatch.setattr(interpreters, "invoke", lambda interpreter, what: None)
+    monkeypatch.setattr(interpreters, "outputs_of", lambda i: [np.float32(1000) * (i.array - np.float32(1))])
+    inputs = np.linspace(1, 1.01, 8, dtype=np.float32)
+    worker = SimpleNamespace(arrays=[inputs], model="m", interpreters=interpreters)
+    (move,) = host_worker.last_bit_moves(worker, OneModel(), [np.float32(1000) * (inputs - np.float32(1))])
+    assert move == pytest.approx(2**-23 * 1000 / 10, rel=0.1)
 
 
 def test_one_thread_stays_in_the_calling_thread():
