@@ -9,12 +9,16 @@ from tests.vectors import all_cases
 
 CASES = [case for case in all_cases() if case.place != "cpu"]
 REJECTED = [case for case in all_cases() if case.place == "cpu"]
-# (target, precision, is every case quick?). "" is the device's own target: kernels shaped for the CPU that PoCL drives.
-RUNS = [
-    ("", "f32", True), ("adreno-640", "f32", True), ("mali-g76", "f32", True), ("generic", "f32", False),
-    ("", "f32_f16", False), ("adreno-640", "f32_f16", False), ("mali-g76", "f32_f16", False),
+# Ops whose kernels are generated for the target's vectors and registers.
+SHAPED = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "Convolution2DTransposeBias"}
+# (target, precision, ops whose every case is quick; None for all). "" is the device's own target: kernels shaped for
+# the CPU that PoCL drives.
+RUNS: list[tuple[str, str, set[str] | None]] = [
+    ("", "f32", None), ("adreno-640", "f32", None), ("mali-g76", "f32", None), ("generic", "f32", set()),
+    ("cpu-avx512", "f32", set()), ("cpu-avx2", "f32", SHAPED),
+    ("", "f32_f16", set()), ("adreno-640", "f32_f16", set()), ("mali-g76", "f32_f16", set()),
 ]
-_QUICK_PER_OP = 2  # where not every case is
+_QUICK_PER_OP = 2  # of the others
 
 
 def _params() -> list:
@@ -25,7 +29,7 @@ def _params() -> list:
             if precision != "f32" and not case.half:
                 continue
             seen[case.op] = seen.get(case.op, 0) + 1
-            quick = all_quick or seen[case.op] <= _QUICK_PER_OP
+            quick = all_quick is None or case.op in all_quick or seen[case.op] <= _QUICK_PER_OP
             name = f"{case.id}-{target or 'own'}" + ("" if precision == "f32" else f"-{precision}")
             params.append(pytest.param(case, target, precision, id=name, marks=[] if quick else pytest.mark.slow))
     return params
