@@ -1,6 +1,8 @@
 #include "delegate_native/delegate/verdicts.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <unordered_set>
 
 #include "delegate_native/ops/op.h"
@@ -156,6 +158,11 @@ class Judgement {
   static void LeaveToReaders(const ModelNodes& model, size_t i, std::vector<Verdict>* verdicts) {
     const int tensor = model.entries[i].node->outputs->data[0];
     Verdict& verdict = (*verdicts)[i];
+    if (std::find(model.outputs.begin(), model.outputs.end(), tensor) != model.outputs.end()) {
+      verdict.on_gpu = false;
+      verdict.reason = "its result is a constant that is an output of the model";
+      return;
+    }
     int readers = 0;
     for (size_t j = i + 1; j < model.plan.size(); ++j) {
       if (!Reads(model.entries[j].node, tensor)) continue;
@@ -185,6 +192,26 @@ class Judgement {
   std::unordered_set<int> unknown_size_;
 };
 
+// A context does not tell the model's outputs. It tells those of a partition: of one with all nodes.
+Status ReadOutputs(TfLiteContext* context, ModelNodes* model) {
+  if (model->plan.empty()) return Status();
+  std::unique_ptr<TfLiteIntArray, decltype(&free)> all(
+      static_cast<TfLiteIntArray*>(malloc(sizeof(TfLiteIntArray) + sizeof(int) * model->plan.size())), &free);
+  if (!all) return Internal("out of memory");
+  all->size = static_cast<int>(model->plan.size());
+  std::copy(model->plan.begin(), model->plan.end(), all->data);
+  TfLiteDelegateParams* whole = nullptr;
+  int count = 0;
+  if (context->PreviewDelegatePartitioning(context, all.get(), &whole, &count) != kTfLiteOk) {
+    return Internal("the interpreter could not partition the graph");
+  }
+  for (int i = 0; i < count; ++i) {
+    const TfLiteIntArray* outputs = whole[i].output_tensors;
+    model->outputs.insert(model->outputs.end(), outputs->data, outputs->data + outputs->size);
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status ReadModel(TfLiteContext* context, ModelNodes* model) {
@@ -201,7 +228,7 @@ Status ReadModel(TfLiteContext* context, ModelNodes* model) {
     }
     model->entries.push_back({node, registration});
   }
-  return Status();
+  return ReadOutputs(context, model);
 }
 
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,

@@ -29,6 +29,7 @@ struct ModelNodes {
     const TfLiteRegistration* registration = nullptr;
   };
   std::vector<Entry> entries;  // parallel to plan
+  std::vector<int> outputs;    // tensors
 };
 
 Status ReadModel(TfLiteContext* context, ModelNodes* model);

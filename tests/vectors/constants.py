@@ -29,6 +29,14 @@ def _shared_reference(x):
     return np.maximum(x @ w.T, 0) @ w.T
 
 
+def _also_output(op, name, stored, make):
+    """The constant is read on the GPU and is an output, too: somebody must write it there."""
+    def build(m, x):
+        c = make(m, stored)
+        return m.add(x, c), c
+    return Case(op, name, [stored.shape], build, lambda x: (x + stored.astype(np.float32), stored), place="any")
+
+
 CASES = [
     _sparse("random_vector_rows", (6, 10)),
     _sparse("random_rank_4", (2, 3, 4, 5)),
@@ -49,5 +57,8 @@ CASES = [
            lambda m, a: m.const_f16(a)),
     _added("DEQUANTIZE", "float16_subnormal", np.array([6e-8, -6e-5, 65504, 0, -0.0, 1e-7], np.float16),
            lambda m, a: m.const_f16(a)),
+    _also_output("DENSIFY", "also_output", sparse_constant("also_output", (4, 8)), lambda m, a: m.const_sparse(a)),
+    _also_output("DEQUANTIZE", "also_output", constant("also_output", (3, 4)).astype(np.float16),
+                 lambda m, a: m.const_f16(a)),
     Case("DEQUANTIZE", "float16_used_twice", [(1, 3, 3, 4)], _shared, _shared_reference),
 ]
