@@ -59,19 +59,17 @@ for (int y = y_begin; y < y_end; ++y) {)",
 
 void LoopOverResults(const KernelContext& context, const Shape& out, const char* row,
                      const char* pixel, KernelDesc* desc) {
-  Loops loops;
-  loops.row = row;
-  loops.pixel = pixel;
-  LoopOver(context, out.w, out.h, out.slices() * out.b, loops, desc);
+  LoopOverSlices(context, out, 1, row, pixel, desc);
 }
 
-void LoopOverPairs(const KernelContext& context, const Shape& out, const char* row,
-                   const char* pixel, KernelDesc* desc) {
+void LoopOverSlices(const KernelContext& context, const Shape& out, int count, const char* row,
+                    const char* pixel, KernelDesc* desc) {
+  const std::string depth = Format("(dst_s * dst_b + %d) / %d", count - 1, count);
   Loops loops;
-  loops.limits[2] = "(dst_s * dst_b + 1) / 2";
+  if (count > 1) loops.limits[2] = depth.c_str();
   loops.row = row;
   loops.pixel = pixel;
-  LoopOver(context, out.w, out.h, CeilDiv(out.slices() * out.b, 2), loops, desc);
+  LoopOver(context, out.w, out.h, CeilDiv(out.slices() * out.b, count), loops, desc);
 }
 
 }  // namespace quadra

@@ -27,9 +27,9 @@ void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops
 // Every vec4 of the output.
 void LoopOverResults(const KernelContext& context, const Shape& out, const char* row,
                      const char* pixel, KernelDesc* desc);
-// The same with two slices for each `int s`: the text takes slices 2 s and 2 s + 1, if it exists.
-void LoopOverPairs(const KernelContext& context, const Shape& out, const char* row,
-                   const char* pixel, KernelDesc* desc);
+// The same for a text that makes `count` slices at once: from slice count * s on, as far as exist.
+void LoopOverSlices(const KernelContext& context, const Shape& out, int count, const char* row,
+                    const char* pixel, KernelDesc* desc);
 
 // A group for a grid on a GPU: near 8 x 4 x 1, filled up along other axes where the grid is thin.
 void SetGpuGroup(const GpuInfo& gpu, KernelDesc* desc);

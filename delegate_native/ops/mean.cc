@@ -62,61 +62,81 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-constexpr char kRow[] = R"(
-  int first_s = s / dst_s * src_s + s % dst_s;
-)";
+// `line` for each slice that a work-item makes, its number in place of $.
+std::string Each(int slices, const std::string& line) {
+  std::string text;
+  for (int i = 0; i < slices; ++i) {
+    for (char c : line) text += c == '$' ? static_cast<char>('0' + i) : c;
+  }
+  return text;
+}
 
-// Axes that are not reduced have one element to sum. Sums of channels end in the first lane. What
-// follows a mean often magnifies its rounding, so pixels are added as CPUs do it: one by one in a
-// mean, `chunk` at a time in a pool.
-constexpr char kPixel[] = R"(
-    vec4 sum = vec4(0.0f);
+std::string Row(int slices) {
+  return Format("\n  int first = s * %d;\n", slices) +
+         Each(slices, "  int s$ = min(first + $, dst_s * dst_b - 1);\n");
+}
+
+// What follows a mean often magnifies its rounding, so pixels are added as CPUs do it: one by one
+// in a mean, `chunk` at a time in a pool. Such additions wait for each other: the more slices, the
+// less is lost.
+std::string Pixel(int slices) {
+  return "\n" + Each(slices, "    vec4 sum$ = vec4(0.0f);\n    vec4 some$ = vec4(0.0f);\n") + R"(
+    int left = chunk;
     for (int b = 0; b < count_b; ++b) {
-      for (int i = 0; i < count_s; ++i) {
-        vec4 part = vec4(0.0f);
-        vec4 some = vec4(0.0f);
-        int from_s = first_s + b * src_s + i;
-        int left = chunk;
-        for (int j = 0; j < count_y; ++j) {
-          for (int k = 0; k < count_x; ++k) {
-            some += read_src(x + k, y + j, from_s);
-            --left;
-            if (left == 0) {
-              part += some;
-              some = vec4(0.0f);
-              left = chunk;
-            }
+      for (int j = 0; j < count_y; ++j) {
+        for (int k = 0; k < count_x; ++k) {
+)" + Each(slices, "          some$ += read_src(x + k, y + j, b * src_s + s$);\n") + R"(
+          left -= 1;
+          if (left == 0) {
+            left = chunk;
+)" + Each(slices, "            sum$ += some$;\n            some$ = vec4(0.0f);\n") + R"(
           }
         }
-        part += some;
-        if (sum_channels != 0) {
-          int rest = src_c - i * 4;
-          if (rest < 2) { part.y = 0.0f; }
-          if (rest < 3) { part.z = 0.0f; }
-          if (rest < 4) { part.w = 0.0f; }
+      }
+    }
+)" + Each(slices, "    vec4 v$ = (sum$ + some$) / vec4(count);\n"
+                      "    if (s$ == first + $) { write_dst(v$, x, y, s$); }\n");
+}
+
+// Where channels are summed too. Axes that are not reduced have one element to sum.
+constexpr char kChannels[] = R"(
+    vec4 sum = vec4(0.0f);
+    for (int b = 0; b < count_b; ++b) {
+      for (int i = 0; i < src_s; ++i) {
+        vec4 part = vec4(0.0f);
+        for (int j = 0; j < count_y; ++j) {
+          for (int k = 0; k < count_x; ++k) {
+            part += read_src(x + k, y + j, (s + b) * src_s + i);
+          }
         }
+        int rest = src_c - i * 4;
+        if (rest < 2) { part.y = 0.0f; }
+        if (rest < 3) { part.z = 0.0f; }
+        if (rest < 4) { part.w = 0.0f; }
         sum += part;
       }
     }
-    if (sum_channels != 0) { sum = vec4(sum.x + sum.y + sum.z + sum.w, 0.0f, 0.0f, 0.0f); }
-    write_dst(sum / vec4(count), x, y, s);
+    write_dst(vec4((sum.x + sum.y + sum.z + sum.w) / count, 0.0f, 0.0f, 0.0f), x, y, s);
 )";
 
 // Means along the axes where `to` has 1.
 void AddMean(const KernelContext& context, int from, const Shape& from_shape, int to,
              const Shape& to_shape, int chunk, KernelList* list) {
-  KernelDesc& desc = list->Add("mean");
+  const bool channels = to_shape.c != from_shape.c;
+  KernelDesc& desc = list->Add(channels ? "mean_channels" : "mean");
   desc.Read("src", from);
   desc.Write("dst", to);
-  const bool channels = to_shape.c != from_shape.c;
   desc.Int("count_b", from_shape.b / to_shape.b);
-  desc.Int("count_s", channels ? from_shape.slices() : 1);
   desc.Int("count_y", from_shape.h / to_shape.h);
   desc.Int("count_x", from_shape.w / to_shape.w);
-  desc.Int("sum_channels", channels);
-  desc.Int("chunk", chunk);
   desc.Float("count", static_cast<float>(from_shape.elements() / to_shape.elements()));
-  LoopOverResults(context, to_shape, kRow, kPixel, &desc);
+  if (channels) {
+    LoopOverResults(context, to_shape, "", kChannels, &desc);
+  } else {
+    desc.Int("chunk", chunk);
+    const int slices = context.gpu->is_cpu() ? 4 : 1;
+    LoopOverSlices(context, to_shape, slices, Row(slices).c_str(), Pixel(slices).c_str(), &desc);
+  }
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,

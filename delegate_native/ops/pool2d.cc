@@ -146,7 +146,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     desc.Int(names[axis][1], node.attributes.Ints("stride")[axis]);
     desc.Int(names[axis][2], before);
   }
-  LoopOverPairs(context, out, kRow, is_max ? kMaxPixel : kAveragePixel, &desc);
+  LoopOverSlices(context, out, 2, kRow, is_max ? kMaxPixel : kAveragePixel, &desc);
   return Status();
 }
 

@@ -96,7 +96,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Float("scale_y", Scale(in.h, out.h, align_corners));
   desc.Float("scale_x", Scale(in.w, out.w, align_corners));
   desc.Float("shift", node.attributes.Int("half_pixel_centers") ? 0.5f : 0.0f);
-  LoopOverPairs(context, out, kRow, kPixel, &desc);
+  LoopOverSlices(context, out, 2, kRow, kPixel, &desc);
   return Status();
 }
 
