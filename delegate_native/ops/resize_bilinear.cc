@@ -11,7 +11,8 @@ Status Import(Importer* importer) {
   const TfLiteResizeBilinearParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   if (params->align_corners && params->half_pixel_centers) {
-    return InvalidModel("it has both align_corners and half_pixel_centers, which exclude each other");
+    return InvalidModel(
+        "it has both align_corners and half_pixel_centers, which exclude each other");
   }
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
