@@ -18,7 +18,7 @@ constexpr int kEnoughItems = 4096;
 constexpr QuadTile kQuadTiles[] = {{4, 2}, {2, 2}, {2, 1}, {1, 1}};
 
 // By the vectors' width; the tile leaves registers for weights and broadcasts.
-constexpr WideTile kWideTiles[] = {{16, 1, 8}, {8, 2, 6}};
+const WideTile kWideTiles[] = {{16, 1, 8}, {8, 2, 6}};
 
 int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
   return CeilDiv(w, tile.pixels) * h * CeilDiv(out.slices(), tile.slices) * out.b;
@@ -142,7 +142,8 @@ void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {
 }
 
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
-  for (const WideTile& tile : kWideTiles) {
+  for (WideTile tile : kWideTiles) {
+    tile.halves = context.precision != Precision::kF32;
     if (tile.lanes <= context.gpu->vector_width) return AddWideConv(tile, conv, list);
   }
   AddQuadConv(context, conv, list);

@@ -45,6 +45,9 @@ void AddConvNumbers(const Conv& conv, KernelDesc* kernel);
 // CPU-shaped: vectors of `lanes` output channels, `vectors` of them times `pixels` in registers.
 struct WideTile {
   int lanes, vectors, pixels;
+  bool halves = false;  // tensors hold halves, which are turned into floats four at a time
+
+  WideTile(int l, int v, int p) : lanes(l), vectors(v), pixels(p) {}
 };
 void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list);
 

@@ -53,17 +53,37 @@ std::string MultiplyAdd(const WideTile& t, const std::string& at) {
          Unroll(t.pixels, t.vectors, "a$_@ += v$ * w@;\n") + Format("w += %d;\n", t.vectors);
 }
 
+// The same for the four channels of a slice.
+std::string MultiplyAddSlice(const WideTile& t, const std::string& at) {
+  std::string text = Unroll(t.pixels, "vec4 v$ = quad_at(" + at + ");\n");
+  for (int k = 0; k < 4; ++k) {
+    const int at_k = k * t.vectors;
+    text += "{\n" +
+            Unroll(t.vectors, Format("vec%d w$ = read_weights(w + %d + $);\n", t.lanes, at_k)) +
+            Unroll(t.pixels, t.vectors, Format("a$_@ += v$.s%d * w@;\n", k)) + "}\n";
+  }
+  return text + Format("w += %d;\n", 4 * t.vectors);
+}
+
 std::string Inside(const WideTile& t) {
+  const std::string channel =
+      t.halves ? "for (int c = 0; c < channels; c += 4) {\n" + MultiplyAddSlice(t, "p$ + at") +
+                     "at += plane;\n"
+               : "for (int c = 0; c < channels; ++c) {\n" + MultiplyAdd(t, "p$ + at") +
+                     "at += (c & 3) == 3 ? plane - 3 : 1;\n";
   return "if (inside != 0) {\nivec8 start = (y * src_w + x) * 4;\n" +
          Unroll(t.pixels, "LANES p$ = from + start.s$;\n") + R"(
 for (int ky = 0; ky < kernel_y; ++ky) {
 for (int kx = 0; kx < kernel_x; ++kx) {
 int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;
-for (int c = 0; c < src_c; ++c) {
-)" + MultiplyAdd(t, "p$ + at") + "at += (c & 3) == 3 ? plane - 3 : 1;\n}\n}\n}\n}";
+)" + channel + "}\n}\n}\n}";
 }
 
 std::string Edge(const WideTile& t) {
+  const std::string slice =
+      t.halves ? MultiplyAddSlice(t, "p$")
+               : "int count = channels - c < 4 ? channels - c : 4;\n"
+                 "for (int k = 0; k < count; ++k) {\n" + MultiplyAdd(t, "p$ + k") + "}\n";
   return R"( else {
 for (int ky = 0; ky < kernel_y; ++ky) {
 for (int kx = 0; kx < kernel_x; ++kx) {
@@ -72,11 +92,9 @@ ivec8 ty = y + ky * dilation_y;
 ivec8 valid = (tx >= 0) & (tx < src_w) & (ty >= 0) & (ty < src_h);
 ivec8 start = ((ty * src_w + tx) * 4) & valid;
 ivec8 next = plane & valid;
-)" + Unroll(t.pixels, "LANES p$ = (valid.s$ != 0 ? from : weights_lanes) + start.s$;\n") + R"(
-for (int c = 0; c < src_c; c += 4) {
-int count = src_c - c < 4 ? src_c - c : 4;
-for (int k = 0; k < count; ++k) {
-)" + MultiplyAdd(t, "p$ + k") + "}\n" + Unroll(t.pixels, "p$ += next.s$;\n") + "}\n}\n}\n}\n";
+)" + Unroll(t.pixels, "LANES p$ = (valid.s$ != 0 ? from : weights_lanes) + start.s$;\n") +
+         "for (int c = 0; c < channels; c += 4) {\n" + slice +
+         Unroll(t.pixels, "p$ += next.s$;\n") + "}\n}\n}\n}\n";
 }
 
 // The quad of output channels `part` of pixel $.
@@ -97,8 +115,8 @@ std::string Store(const WideTile& t, bool flat) {
   std::string text = Clamp(t);
   for (int k = 0; k < slices; ++k) {
     if (k) text += Format("if (s + %d < last) {\n", k);
-    text += Unroll(t.pixels, "write_dst(" + Quad(t, k) + (flat ? ", first + i.s$, 0" : ", gx.s$, gy.s$") +
-                             Format(", s + %d);\n", k));
+    const char* place = flat ? ", first + i.s$, 0" : ", gx.s$, gy.s$";
+    text += Unroll(t.pixels, "write_dst(" + Quad(t, k) + place + Format(", s + %d);\n", k));
   }
   for (int k = 1; k < slices; ++k) text += "}";
   return text + "\n";
@@ -110,7 +128,8 @@ std::string StoreInLoop(const WideTile& t, bool flat, bool scattered) {
   const char* place = "int to_x = first + j; int to_y = 0;\n";
   if (!flat) place = "int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n";
   if (scattered) {
-    place = "int to_y = (first + j) / grid_w; int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
+    place = "int to_y = (first + j) / grid_w;\n"
+            "int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
             "to_y = to_y * step_y + first_y;\n";
   }
   return Clamp(t) + Format("vec4 results[%d];\n", t.pixels * slices) +
@@ -130,7 +149,7 @@ int o = GLOBAL_X * blocks;
 int s = b * dst_s + o * %d;
 int last = (b + 1) * dst_s;
 int end = s + blocks * %d < last ? s + blocks * %d : last;
-int w = (1 + o * kernel_y * kernel_x * src_c) * %d;
+int w = (1 + o * kernel_y * kernel_x * channels) * %d;
 for (; s < end; s += %d) {
 )", slices, slices, slices, t.vectors, slices);
   text += Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors));
@@ -146,17 +165,19 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   const int all_blocks = CeilDiv(conv.out.c, lanes);
   const int tiles = CeilDiv(conv.grid_w() * conv.grid_h(), tile.pixels) * conv.in.b;
   const int blocks = std::max(1, std::min(all_blocks, all_blocks * tiles / kEnoughItems));
+  const int channels = tile.halves ? conv.in.slices() * 4 : conv.in.c;
   const bool flat = conv.flat_epilogue && !conv.scattered();
   KernelDesc& kernel = list->Add(conv.name);
   kernel.opencl_only = true;
   kernel.Read("src", conv.src);
   kernel.Write("dst", conv.dst);
   std::vector<float> weights(static_cast<size_t>(lanes), 0.0f);
-  const std::vector<float> packed = PackConvWeights(conv, lanes, conv.in.c);
+  const std::vector<float> packed = PackConvWeights(conv, lanes, channels);
   weights.insert(weights.end(), packed.begin(), packed.end());
   kernel.Constant("weights", std::move(weights), tile.lanes);
   kernel.Constant("bias", BiasOf(conv, all_blocks * lanes), tile.lanes);
   AddConvNumbers(conv, &kernel);
+  kernel.Int("channels", channels);
   kernel.Int("grid_w", conv.grid_w());
   kernel.Int("grid_h", conv.grid_h());
   kernel.Int("blocks", blocks);
