@@ -71,15 +71,19 @@ def read(folder: RunFolder) -> Profile:
     walls = value["invoke_us"]
     outside = list(walls)
     # Several dispatches may share the work of a node: each gets its share.
-    sharing = Counter(node for p in value["partitions"] for row in p["dispatches"] for node in set(row["nodes"]))
+    main = [p for p in value["partitions"] if not p.get("subgraph")]
+    sharing = Counter(node for p in main for row in p["dispatches"] for node in set(row["nodes"]))
     dispatches: List[Dispatch] = []
     for partition in value["partitions"]:
         samples = [i["dispatch_us"] for i in value["invokes"] if i["partition"] == partition["id"]]
         samples = samples[-len(walls) :]  # the first inference warmed up
+        if len(samples) < len(walls):
+            continue  # of a subgraph that was not called each time
         outside = [rest - sum(times) for rest, times in zip(outside, samples)]
+        known = {} if partition.get("subgraph") else facts  # the facts are the main subgraph's
         for index, row in enumerate(partition["dispatches"]):
             times = [s[index] for s in samples if index < len(s)]
-            dispatches.append(_dispatch(partition["id"], row, _median(times), facts, sharing))
+            dispatches.append(_dispatch(partition["id"], row, _median(times), known, sharing))
     return Profile(tuple(dispatches), _median(walls), max(0.0, _median(outside)), len(walls))
 
 

@@ -54,13 +54,14 @@ class Verdicts:
 
 def read(report: Mapping[str, Any]) -> Verdicts:
     """Verdicts from a report (verdicts.json)."""
-    groups: Dict[Tuple[str, str, str], List[int]] = {}
-    reasons: Dict[int, str] = {}
+    groups: Dict[Tuple[str, str, str], List[Mapping[str, Any]]] = {}
     for node in report["nodes"]:
-        reasons[node["index"]] = node.get("reason", "")
-        kind = _NAMES.sub("…", reasons[node["index"]])
-        groups.setdefault((node["op"], node["on"], kind), []).append(node["index"])
-    rows = [OpRow(op, len(nodes), on, reasons[nodes[0]], tuple(nodes)) for (op, on, _), nodes in groups.items()]
+        kind = _NAMES.sub("…", node.get("reason", ""))
+        groups.setdefault((node["op"], node["on"], kind), []).append(node)
+    rows = [
+        OpRow(op, len(nodes), on, nodes[0].get("reason", ""), tuple(node["index"] for node in nodes))
+        for (op, on, _), nodes in groups.items()
+    ]
     rows.sort(key=lambda row: (row.on != "cpu", -row.count, row.op, row.reason))
     count = Counter(node["on"] for node in report["nodes"])
     return Verdicts(

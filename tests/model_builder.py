@@ -221,26 +221,30 @@ class Model:
 
     # The file
 
-    def bytes(self) -> bytes:
-        """The finished model."""
+    def bytes(self, *others: Model) -> bytes:
+        """The finished model; `others` are its further subgraphs."""
         builder = flatbuffers.Builder(1024)
         buffers = [flat.table(builder, "Buffer")]
-        tensors = [self._write_value(builder, value, buffers) for value in self.values]
-        codes = sorted({(node.code, node.custom, node.version) for node in self.nodes})
-        nodes = [self._write_node(builder, node, codes) for node in self.nodes]
-        graph = flat.table(builder, "SubGraph", Tensors=flat.offsets(builder, tensors),
-                           Inputs=flat.ints(builder, [v.index for v in self.inputs]),
-                           Outputs=flat.ints(builder, [v.index for v in self.outputs]),
-                           Operators=flat.offsets(builder, nodes), Name=builder.CreateString("main"))
+        models = [self, *others]
+        codes = sorted({(node.code, node.custom, node.version) for model in models for node in model.nodes})
+        graphs = [model._write_graph(builder, buffers, codes) for model in models]
         op_codes = [flat.table(builder, "OperatorCode", DeprecatedBuiltinCode=min(code, 127), BuiltinCode=code,
                                CustomCode=name, Version=version)
                     for code, custom, version in codes
                     for name in [builder.CreateString(custom) if custom else None]]
         model = flat.table(builder, "Model", Version=3, Description=builder.CreateString("quadra test"),
-                           OperatorCodes=flat.offsets(builder, op_codes), Subgraphs=flat.offsets(builder, [graph]),
+                           OperatorCodes=flat.offsets(builder, op_codes), Subgraphs=flat.offsets(builder, graphs),
                            Buffers=flat.offsets(builder, buffers))
         builder.Finish(model, b"TFL3")
         return bytes(builder.Output())
+
+    def _write_graph(self, builder, buffers: list[int], codes) -> int:
+        tensors = [self._write_value(builder, value, buffers) for value in self.values]
+        nodes = [self._write_node(builder, node, codes) for node in self.nodes]
+        return flat.table(builder, "SubGraph", Tensors=flat.offsets(builder, tensors),
+                          Inputs=flat.ints(builder, [v.index for v in self.inputs]),
+                          Outputs=flat.ints(builder, [v.index for v in self.outputs]),
+                          Operators=flat.offsets(builder, nodes), Name=builder.CreateString("graph"))
 
     @staticmethod
     def _write_value(builder, value: Value, buffers: list[int]) -> int:

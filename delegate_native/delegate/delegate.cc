@@ -76,6 +76,16 @@ TfLiteIntArray* NodesOnGpu(const std::vector<Verdict>& verdicts) {
   return nodes;
 }
 
+// Which subgraph of the model this is; the context itself does not tell.
+int SubgraphOf(TfLiteContext* context) {
+  for (int i = 0;; ++i) {
+    TfLiteContext* other = nullptr;
+    if (context->AcquireSubgraphContext(context, i, &other) != kTfLiteOk) return 0;
+    if (other == context) return i;
+    context->ReleaseSubgraphContext(context, i);
+  }
+}
+
 bool SameNodes(const std::vector<int>& nodes, const TfLiteIntArray* other) {
   return static_cast<int>(nodes.size()) == other->size &&
          std::equal(nodes.begin(), nodes.end(), other->data);
@@ -106,16 +116,28 @@ Status Delegate::OpenBackend() {
   return backend_status_;
 }
 
+// A model begins with its main subgraph.
+void Delegate::Begin(int subgraph) {
+  if (subgraph == 0) {
+    earlier_.clear();
+    earlier_partitions_ = 0;
+  } else {
+    earlier_partitions_ += now_.partitions.size();
+    earlier_.push_back(std::move(now_));
+  }
+  now_ = Applied();
+  now_.subgraph = subgraph;
+}
+
 Status Delegate::Apply(TfLiteContext* context) {
-  verdicts_.clear();
-  partitions_.clear();
+  Begin(SubgraphOf(context));
   ModelNodes model;
   QUADRA_RETURN_IF_ERROR(ReadModel(context, &model));
   ConstantPool constants;
   const Status status = OpenBackend();
-  verdicts_ = Judge(context, model, target_, precision_, &constants);
+  now_.verdicts = Judge(context, model, target_, precision_, &constants);
   if (!status.ok()) {
-    for (Verdict& verdict : verdicts_) {
+    for (Verdict& verdict : now_.verdicts) {
       verdict.on_gpu = false;
       verdict.reason = status.message();
     }
@@ -135,7 +157,7 @@ SessionOptions Delegate::OptionsFor(int partition) const {
 }
 
 void Delegate::LeaveToCpu(const TfLiteIntArray* nodes, const std::string& reason) {
-  for (Verdict& verdict : verdicts_) {
+  for (Verdict& verdict : now_.verdicts) {
     if (std::find(nodes->data, nodes->data + nodes->size, verdict.node) == nodes->data + nodes->size) continue;
     verdict.on_gpu = false;
     verdict.reason = reason;
@@ -151,17 +173,17 @@ void Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
     again = false;
     const Status status = TryPartitions(context, model, constants, &again);
     if (status.ok()) continue;
-    for (Verdict& verdict : verdicts_) {
+    for (Verdict& verdict : now_.verdicts) {
       if (verdict.on_gpu) verdict.reason = status.message();
       verdict.on_gpu = false;
     }
-    partitions_.clear();
+    now_.partitions.clear();
   }
-  for (size_t p = 0; p < partitions_.size(); ++p) {
-    for (Verdict& verdict : verdicts_) {
-      const std::vector<int>& nodes = partitions_[p]->nodes;
+  for (size_t p = 0; p < now_.partitions.size(); ++p) {
+    for (Verdict& verdict : now_.verdicts) {
+      const std::vector<int>& nodes = now_.partitions[p]->nodes;
       if (std::find(nodes.begin(), nodes.end(), verdict.node) != nodes.end()) {
-        verdict.partition = static_cast<int>(p);
+        verdict.partition = static_cast<int>(earlier_partitions_ + p);
       }
     }
   }
@@ -169,7 +191,7 @@ void Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
 
 Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
                                ConstantPool* constants, bool* again) {
-  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(verdicts_), &free);
+  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
   TfLiteDelegateParams* previews = nullptr;
   int count = 0;
   if (!nodes || context->PreviewDelegatePartitioning(context, nodes.get(), &previews, &count) != kTfLiteOk) {
@@ -188,21 +210,21 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
     *again = true;
     return Status();
   }
-  std::vector<std::shared_ptr<Partition>> before = std::move(partitions_);
-  partitions_.clear();
+  std::vector<std::shared_ptr<Partition>> before = std::move(now_.partitions);
+  now_.partitions.clear();
   for (const TfLiteDelegateParams* preview : order) {
     const auto known = std::find_if(before.begin(), before.end(), [&](const auto& partition) {
       return SameNodes(partition->nodes, preview->nodes_to_replace);
     });
     if (known != before.end()) {
-      partitions_.push_back(*known);
+      now_.partitions.push_back(*known);
       continue;
     }
     auto partition = std::make_shared<Partition>();
     const Status status = MakePartition(context, model, *preview, constants, backend_,
-                                        OptionsFor(static_cast<int>(partitions_.size())), partition.get());
+                                        OptionsFor(static_cast<int>(earlier_partitions_ + now_.partitions.size())), partition.get());
     if (status.ok()) {
-      partitions_.push_back(std::move(partition));
+      now_.partitions.push_back(std::move(partition));
     } else {
       Log(1, "a partition of %d nodes goes back to the CPU: %s", preview->nodes_to_replace->size,
           status.message().c_str());
@@ -214,7 +236,7 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
 }
 
 Status Delegate::Replace(TfLiteContext* context) {
-  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(verdicts_), &free);
+  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
   if (!nodes) return Internal("out of memory");
   if (nodes->size == 0) return Status();
   if (context->ReplaceNodeSubsetsWithDelegateKernels(context, Registration(), nodes.get(), &c_delegate_) != kTfLiteOk) {
@@ -224,7 +246,7 @@ Status Delegate::Replace(TfLiteContext* context) {
 }
 
 std::shared_ptr<Partition> Delegate::FindPartition(const TfLiteIntArray* nodes) const {
-  for (const auto& partition : partitions_) {
+  for (const auto& partition : now_.partitions) {
     if (SameNodes(partition->nodes, nodes)) return partition;
   }
   return nullptr;

@@ -12,6 +12,13 @@
 
 namespace quadra {
 
+// What the delegate made of one subgraph of a model.
+struct Applied {
+  int subgraph = 0;  // 0 is the main one
+  std::vector<Verdict> verdicts;
+  std::vector<std::shared_ptr<Partition>> partitions;
+};
+
 class Delegate {
  public:
   explicit Delegate(Options options);
@@ -21,7 +28,7 @@ class Delegate {
     return static_cast<Delegate*>(c_delegate->data_);
   }
 
-  // What the interpreter calls when the delegate is applied to a model.
+  // What the interpreter calls for each subgraph of a model.
   Status Apply(TfLiteContext* context);
   // The partition whose nodes these are; null if there is none.
   std::shared_ptr<Partition> FindPartition(const TfLiteIntArray* nodes) const;
@@ -30,6 +37,7 @@ class Delegate {
 
  private:
   Status OpenBackend();
+  void Begin(int subgraph);
   SessionOptions OptionsFor(int partition) const;
   void MakePartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants);
   Status TryPartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
@@ -45,8 +53,9 @@ class Delegate {
   std::vector<std::string> backend_notes_;
   std::shared_ptr<Backend> backend_;
   GpuInfo target_;
-  std::vector<Verdict> verdicts_;
-  std::vector<std::shared_ptr<Partition>> partitions_;
+  Applied now_;
+  std::vector<Applied> earlier_;  // subgraphs of the same model
+  size_t earlier_partitions_ = 0;
 };
 
 }  // namespace quadra

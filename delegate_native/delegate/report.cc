@@ -12,8 +12,9 @@ void WriteInts(const flatbuffers::Vector<int32_t>* values, JsonWriter* json) {
   json->EndArray();
 }
 
-void WriteNode(const Verdict& verdict, JsonWriter* json) {
+void WriteNode(int subgraph, const Verdict& verdict, JsonWriter* json) {
   json->BeginObject();
+  json->Key("subgraph").Number(subgraph);
   json->Key("index").Number(verdict.node);
   json->Key("op").Text(verdict.op);
   json->Key("name").Text(verdict.name);
@@ -40,11 +41,12 @@ void WriteDispatches(const fb::Plan& plan, JsonWriter* json) {
   json->EndArray();
 }
 
-void WritePartition(int id, const Partition& partition, JsonWriter* json) {
+void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter* json) {
   Session& session = *partition.session;
   const fb::Plan& plan = *session.plan();
   json->BeginObject();
   json->Key("id").Number(id);
+  json->Key("subgraph").Number(subgraph);
   json->Key("nodes").BeginArray();
   for (int node : partition.nodes) json->Number(node);
   json->EndArray();
@@ -98,14 +100,25 @@ std::string Delegate::Report() const {
   json.Key("version").Text(device.api_version);
   json.Key("driver").Text(device.driver);
   json.EndObject();
+  std::vector<const Applied*> graphs;
+  for (const Applied& graph : earlier_) graphs.push_back(&graph);
+  graphs.push_back(&now_);
   json.Key("nodes").BeginArray();
-  for (const Verdict& verdict : verdicts_) WriteNode(verdict, &json);
+  for (const Applied* graph : graphs) {
+    for (const Verdict& verdict : graph->verdicts) WriteNode(graph->subgraph, verdict, &json);
+  }
   json.EndArray();
   json.Key("partitions").BeginArray();
-  for (size_t i = 0; i < partitions_.size(); ++i) WritePartition(static_cast<int>(i), *partitions_[i], &json);
+  int id = 0;
+  for (const Applied* graph : graphs) {
+    for (const auto& partition : graph->partitions) WritePartition(id++, graph->subgraph, *partition, &json);
+  }
   json.EndArray();
   json.Key("profile").BeginArray();
-  for (size_t i = 0; i < partitions_.size(); ++i) WriteProfile(static_cast<int>(i), *partitions_[i], &json);
+  id = 0;
+  for (const Applied* graph : graphs) {
+    for (const auto& partition : graph->partitions) WriteProfile(id++, *partition, &json);
+  }
   json.EndArray();
   json.EndObject();
   return json.text();

@@ -137,8 +137,8 @@ struct TfLiteContext {
   void* GetTensor;
   void* GetEvalTensor;
   void* GetModelMetadata;
-  void* AcquireSubgraphContext;
-  void* ReleaseSubgraphContext;
+  TfLiteStatus (*AcquireSubgraphContext)(TfLiteContext*, int subgraph, TfLiteContext** acquired);
+  TfLiteStatus (*ReleaseSubgraphContext)(TfLiteContext*, int subgraph);
 };
 
 struct TfLiteDelegate {

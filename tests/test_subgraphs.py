@@ -1,0 +1,39 @@
+"""Models of several subgraphs: each has its partitions, and one report tells of all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests import cpu
+from tests.delegate import options
+from tests.model_builder import Model
+from tests.vectors.case import constant
+
+SHAPE = (1, 4, 5, 8)
+
+
+def if_model() -> bytes:
+    """TANH, then one of two subgraphs, then RELU of what has an unknown size."""
+    model, convolve, exp = Model(), Model(), Model()
+    condition, x = model.input((1,), "bool"), model.input(SHAPE)
+    (y,) = model.op("IF", [condition, model.unary("TANH", x)], [SHAPE], "IfOptions", ThenSubgraphIndex=1,
+                    ElseSubgraphIndex=2)
+    model.output(model.unary("RELU", y))
+    convolve.output(convolve.conv2d(convolve.input(SHAPE), constant("if/w", (8, 3, 3, 8)), constant("if/b", (8,))))
+    z = exp.op("EXP", [exp.input(SHAPE)], SHAPE, "ExpOptions")
+    exp.output(exp.unary("LOGISTIC", z))
+    return model.bytes(convolve, exp)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_branches(quadra, tmp_path, taken):
+    feeds = [np.array([taken]), constant("if/x", SHAPE)]
+    outcome = quadra.run(if_model(), feeds, **options(dump_dir=str(tmp_path)))
+    outcome.check(cpu.run(if_model(), feeds), everything_on_gpu=False)
+    told = {(node["subgraph"], node["index"], node["op"]): node["partition"] for node in outcome.nodes}
+    assert set(told) == {(0, 0, "TANH"), (0, 1, "IF"), (0, 2, "RELU"), (1, 0, "CONV_2D"), (2, 0, "EXP"),
+                         (2, 1, "LOGISTIC")}
+    partitions = {p["id"]: (p["subgraph"], p["nodes"]) for p in outcome.report["partitions"]}
+    assert partitions == {told[node]: (node[0], [node[1]]) for node in told if node[2] not in ("IF", "EXP", "RELU")}
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"partition_{id}" for id in partitions)
