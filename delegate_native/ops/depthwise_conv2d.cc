@@ -45,13 +45,15 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// [out slice][ky][kx] vec4 of output lanes.
+// [out slice][kx][ky] vec4 of output lanes: taps are added column by column, as the CPU's kernels
+// do, so that results agree to the last bit.
 std::vector<float> PackWeights(const std::vector<float>& hwc, const Shape& weights) {
   const int taps = weights.h * weights.w;
   std::vector<float> packed(static_cast<size_t>(CeilDiv(weights.c, 4)) * taps * 4, 0.0f);
   for (int t = 0; t < taps; ++t) {
+    const int column_major = t % weights.w * weights.h + t / weights.w;
     for (int c = 0; c < weights.c; ++c) {
-      packed[(static_cast<size_t>(c / 4) * taps + t) * 4 + c % 4] =
+      packed[(static_cast<size_t>(c / 4) * taps + column_major) * 4 + c % 4] =
           hwc[static_cast<size_t>(t) * weights.c + c];
     }
   }
@@ -77,10 +79,10 @@ if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
 int b = z / dst_s; int o = z - b * dst_s;
 vec4 sum = read_bias(o);
 int w = o * kernel_y * kernel_x;
-for (int ky = 0; ky < kernel_y; ++ky) {
-  int sy = y * stride_y - pad_y + ky * dilation_y;
-  for (int kx = 0; kx < kernel_x; ++kx) {
-    int sx = x * stride_x - pad_x + kx * dilation_x;
+for (int kx = 0; kx < kernel_x; ++kx) {
+  int sx = x * stride_x - pad_x + kx * dilation_x;
+  for (int ky = 0; ky < kernel_y; ++ky) {
+    int sy = y * stride_y - pad_y + ky * dilation_y;
     if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w) {
 )") + (many ? kReadMany : kReadOne) + R"(
       sum += v * read_weights(w);

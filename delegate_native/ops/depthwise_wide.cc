@@ -20,6 +20,7 @@ ivec4 quad = ivec4(0, 1, 2, 3) * stride_x;
 ivec16 pixel = ivec16(quad.xxxx, quad.yyyy, quad.zzzz, quad.wwww);
 int top = row * stride_y - pad_y;
 ivec4 tops = ivec4(0, 1, 2, 3) * stride_y + top;
+bool rows_inside = top >= 0 && top + 3 * stride_y + (kernel_y - 1) * dilation_y < src_h;
 int next_row = stride_y * src_w * 4;
 int reach = (kernel_x - 1) * dilation_x + 4 * stride_x;
 int last = ((top + 3 * stride_y + (kernel_y - 1) * dilation_y) * src_w) + reach;
@@ -42,20 +43,24 @@ ys = (ys >= src_h ? src_h - 1 : ys) * (src_w * 4);
                    "quad_at(q + xs.s2), quad_at(q + xs.s3)); }\n") + "}\n";
 }
 
-// What is read in place of a column or row outside the image is multiplied by zero.
+// Taps go column by column, as the CPU's kernels add them: results agree to the last bit. What is
+// read in place of a column or row outside the image is multiplied by zero.
 std::string Taps() {
-  return R"(for (int ky = 0; ky < kernel_y; ++ky) {
-ivec4 y = tops + ky * dilation_y;
-ivec4 valid = (y >= 0) & (y < src_h);
-)" + Unroll(kRows, "ivec16 valid$ = ivec16(valid.s$);\n") + R"(
-LANES p = from + ((top + ky * dilation_y) * src_w + left) * 4;
-for (int kx = 0; kx < kernel_x; ++kx) {
+  return R"(for (int kx = 0; kx < kernel_x; ++kx) {
 int column = left + kx * dilation_x;
+ivec16 inside = as_uint16(pixel + column) < uvec16(src_w);
+LANES p = from + (top * src_w + column) * 4;
+for (int ky = 0; ky < kernel_y; ++ky) {
+ivec4 y = tops + ky * dilation_y;
 vec4 k = read_weights(w); ++w;
-vec16 weight = as_uint16(pixel + column) < uvec16(src_w) ? vec16(k, k, k, k) : vec16(0.0f);
+vec16 weight = inside != 0 ? vec16(k, k, k, k) : vec16(0.0f);
 )" + Unroll(kRows, "vec16 v$;\n") + Load() +
-         Unroll(kRows, "a$ += v$ * (valid$ != 0 ? weight : vec16(0.0f));\n") + R"(
-p += dilation_x * 4;
+         "if (rows_inside) {\n" + Unroll(kRows, "a$ += v$ * weight;\n") + R"(
+} else {
+ivec4 valid = (y >= 0) & (y < src_h);
+)" + Unroll(kRows, "a$ += v$ * (ivec16(valid.s$) != 0 ? weight : vec16(0.0f));\n") + R"(
+}
+p += dilation_y * src_w * 4;
 }
 }
 )";
