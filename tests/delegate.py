@@ -42,13 +42,13 @@ class Outcome:
         return [f"{node['index']} {node['op']}: {node['reason']}" for node in self.nodes if node["on"] != "gpu"]
 
     def check(self, expected: list[np.ndarray], tolerance: float = TOLERANCE["f32"],
-              everything_on_gpu: bool = True) -> None:
+              everything_on_gpu: bool = True, least_range: float = 1e-30) -> None:
         """Asserts that the (last) outputs are the expected ones, and where the nodes ran."""
         assert not self.error, self.error
         if everything_on_gpu:
             assert not self.on_cpu(), f"left to the CPU: {self.on_cpu()}"
         for output, (got, want) in enumerate(zip(self.outputs[-1], expected, strict=True)):
-            wrong = mismatch(got, want, tolerance)
+            wrong = mismatch(got, want, tolerance, least_range)
             assert not wrong, f"output {output}: {wrong}"
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 
-def mismatch(got: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
-    """Empty when `got` is `expected` within tolerance * range; otherwise a sentence that says what differs."""
+def mismatch(got: np.ndarray, expected: np.ndarray, tolerance: float, least_range: float = 1e-30) -> str:
+    """Empty when `got` is `expected` within tolerance * range; otherwise a sentence that says what differs. A range
+    below `least_range` counts as that: terms near 1 that cancel leave their rounding behind."""
     if got.shape != expected.shape:
         return f"shape {got.shape}, expected {expected.shape}"
     got, expected = _open_range(got), _open_range(expected)
@@ -16,7 +17,7 @@ def mismatch(got: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
         return f"expected {expected[wrong][0]}, got {got[wrong][0]} at {_first(wrong)}"
     if not expected.size:
         return ""
-    error, span = errors(np.where(odd, 0, got), np.where(odd, 0, expected))
+    error, span = errors(np.where(odd, 0, got), np.where(odd, 0, expected), least_range)
     bad = ~(error <= tolerance)
     if not bad.any():
         return ""
@@ -25,10 +26,10 @@ def mismatch(got: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
             f"largest {error.max():g}; the first at {at}: got {got[at]}, expected {expected[at]}")
 
 
-def errors(got: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, float]:
+def errors(got: np.ndarray, expected: np.ndarray, least_range: float = 1e-30) -> tuple[np.ndarray, float]:
     """The errors as parts of the expected output's range, and that range. All numbers are finite in `expected`."""
     expected = expected.astype(np.float64)
-    span = float(max(np.ptp(expected), np.abs(expected).max(), 1e-30))
+    span = float(max(np.ptp(expected), np.abs(expected).max(), least_range))
     return np.abs(got.astype(np.float64) - expected) / span, span
 
 

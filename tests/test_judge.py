@@ -34,6 +34,11 @@ def test_wrong_numbers_are_told(got, word):
     assert word in mismatch(got, RAMP, 1e-5)
 
 
+def test_rounding_left_by_terms_that_cancel_is_no_error_where_that_is_said():
+    assert mismatch(RAMP * 1e-6 + np.float32(1e-8), RAMP * 1e-6, 1e-5)
+    assert not mismatch(RAMP * 1e-6 + np.float32(1e-8), RAMP * 1e-6, 1e-5, least_range=0.01)
+
+
 def test_infinities_and_nans_must_be_where_they_belong():
     expected = changed((2, 3), np.inf)
     assert mismatch(expected, expected, 1e-5) == ""

@@ -18,7 +18,7 @@ FULL = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 def check(quadra, graph, target: str, tolerance: float) -> None:
     model, feeds = graph.model.bytes(), graph.feeds()
     expected = cpu.run(model, feeds)
-    quadra.run(model, feeds, **options(target)).check(expected, tolerance=tolerance)
+    quadra.run(model, feeds, **options(target)).check(expected, tolerance=tolerance, least_range=0.01)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target or "own")
