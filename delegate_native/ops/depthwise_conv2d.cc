@@ -19,11 +19,8 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(SetWindow(params->padding, params->stride_height, params->stride_width,
                                    params->dilation_height_factor, params->dilation_width_factor,
                                    &attributes));
-  std::vector<ValueId> inputs(importer->HasInput(2) ? 3 : 2);
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &inputs[0]));
-  for (int i = 1; i < static_cast<int>(inputs.size()); ++i) {
-    QUADRA_RETURN_IF_ERROR(importer->ConstantOperand(i, &inputs[static_cast<size_t>(i)]));
-  }
+  std::vector<ValueId> inputs;
+  QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
   return importer->AddNode("depthwise_conv2d", inputs, std::move(attributes), params->activation);
 }
 

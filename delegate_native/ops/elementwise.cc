@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "delegate_native/tflite/importer.h"
+
 namespace quadra {
 
 std::string StepWriter::Read(ValueId operand) {
@@ -52,6 +54,13 @@ std::string StepWriter::Float(float value) {
 }
 
 void StepWriter::Line(const std::string& text) { desc_->epilogue += text + "\n"; }
+
+Status ImportUnary(const char* op, Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  ValueId x;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
+  return importer->AddNode(op, {x}, {});
+}
 
 Status BroadcastShape(Graph* graph, const Node& node) {
   Value& out = graph->value(node.outputs[0]);

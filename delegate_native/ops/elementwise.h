@@ -34,6 +34,8 @@ class StepWriter {
   int count_ = 0;
 };
 
+// Imports an op of one operand and no options.
+Status ImportUnary(const char* op, Importer* importer);
 // Output shape of a node by numpy's rules over all its inputs.
 Status BroadcastShape(Graph* graph, const Node& node);
 // One kernel that reads input 0, runs the step and writes.

@@ -15,11 +15,8 @@ Status Import(Importer* importer) {
     return Unsupported("its weights are shuffled (format %d); the plain format is supported",
                        params->weights_format);
   }
-  std::vector<ValueId> inputs(importer->HasInput(2) ? 3 : 2);
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &inputs[0]));
-  for (int i = 1; i < static_cast<int>(inputs.size()); ++i) {
-    QUADRA_RETURN_IF_ERROR(importer->ConstantOperand(i, &inputs[static_cast<size_t>(i)]));
-  }
+  std::vector<ValueId> inputs;
+  QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
   if (importer->InputRank(1) != 2) {
     return Unsupported("its weights have rank %d; rank 2 is supported", importer->InputRank(1));
   }

@@ -5,12 +5,7 @@
 namespace quadra {
 namespace {
 
-Status Import(Importer* importer) {
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
-  ValueId x;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
-  return importer->AddNode("hard_swish", {x}, {});
-}
+Status Import(Importer* importer) { return ImportUnary("hard_swish", importer); }
 
 Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
   writer->Line("e_v = e_v * min(max(e_v + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f);");

@@ -5,12 +5,7 @@
 namespace quadra {
 namespace {
 
-Status Import(Importer* importer) {
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
-  ValueId x;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
-  return importer->AddNode("logistic", {x}, {});
-}
+Status Import(Importer* importer) { return ImportUnary("logistic", importer); }
 
 Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
   writer->Line("e_v = vec4(1.0f) / (vec4(1.0f) + exp(-e_v));");

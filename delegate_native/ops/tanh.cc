@@ -5,12 +5,7 @@
 namespace quadra {
 namespace {
 
-Status Import(Importer* importer) {
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
-  ValueId x;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
-  return importer->AddNode("tanh", {x}, {});
-}
+Status Import(Importer* importer) { return ImportUnary("tanh", importer); }
 
 Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
   writer->Line("e_v = tanh(min(max(e_v, vec4(-10.0f)), vec4(10.0f)));");

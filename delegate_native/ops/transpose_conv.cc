@@ -30,11 +30,8 @@ Status Import(Importer* importer) {
   if (params->padding != kTfLitePaddingSame && params->padding != kTfLitePaddingValid) {
     return InvalidModel("its padding has the unknown code %d", params->padding);
   }
-  std::vector<ValueId> inputs(importer->HasInput(2) ? 3 : 2);
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &inputs[0]));
-  for (int i = 1; i < static_cast<int>(inputs.size()); ++i) {
-    QUADRA_RETURN_IF_ERROR(importer->ConstantOperand(i, &inputs[static_cast<size_t>(i)]));
-  }
+  std::vector<ValueId> inputs;
+  QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
   Attributes attributes;
   attributes.SetInts("stride", {params->stride_height, params->stride_width});
   attributes.SetWord("padding", params->padding == kTfLitePaddingSame ? "same" : "valid");

@@ -202,6 +202,15 @@ Status Importer::ConstantOperand(int input, ValueId* value) {
   return Status();
 }
 
+Status Importer::WeightedOperands(std::vector<ValueId>* values) {
+  values->assign(HasInput(2) ? 3 : 2, -1);
+  QUADRA_RETURN_IF_ERROR(Operand(0, &(*values)[0]));
+  for (size_t i = 1; i < values->size(); ++i) {
+    QUADRA_RETURN_IF_ERROR(ConstantOperand(static_cast<int>(i), &(*values)[i]));
+  }
+  return Status();
+}
+
 Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
   const TfLiteTensor& t = InputTensor(input);
   if (!IsConstantTensor(t)) {

@@ -63,6 +63,8 @@ class Importer {
   Status Operand(int input, ValueId* value);
   // An operand that must be known when the model is loaded.
   Status ConstantOperand(int input, ValueId* value);
+  // Input 0, then constants: the weights and, if it is there, the bias.
+  Status WeightedOperands(std::vector<ValueId>* values);
   Status ConstantInts(int input, std::vector<int>* ints) const;
 
   // Adds a node that computes output 0; a fused activation becomes a node of its own after it.
