@@ -214,6 +214,15 @@ def test_resize_that_breaks_the_model_is_an_error(quadra):
     quadra.run(small_model(), [feed()], **options()).check(cpu.run(small_model(), [feed()]))
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (1, 2, 3, 4), (2, 3, 4, 5)])
+def test_resize_to_another_rank_is_an_error(quadra, shape):
+    """Axes are counted from the ranks in the model: no result in the wrong shape may come out of it."""
+    model = Model()
+    model.output(model.unary("RELU", model.input((2, 3, 4))))
+    outcome = quadra.run(model.bytes(), [feed(shape)], **options())
+    assert "rank" in outcome.error and "Internal" not in outcome.error and not outcome.outputs
+
+
 def test_wrong_shapes_in_file_do_not_matter(quadra):
     """Shapes of inner tensors in a file can be stale; what counts is what follows from the inputs."""
     model = Model()
@@ -276,6 +285,25 @@ for cycle in range(200):
 print(peak() - start)
 """)
     assert int(grown) < 20000, f"{grown} KiB more after 150 cycles"
+
+
+def test_resizing_what_has_an_unknown_size_does_not_leak(library):
+    """TRANSPOSE by a permutation given at run time: the partition behind it learns its sizes while it runs."""
+    grown = script(library, """
+from tests.model_builder import Model
+model = Model()
+x, order = model.input((1, 64, 64, 8)), model.input((4,), "int32")
+model.output(model.unary("RELU", model.op("TRANSPOSE", [x, order], x.shape)))
+interpreter, delegate = open_model(library, model.bytes(), {"backend": "opencl"})
+def pages():
+    return int(open("/proc/self/statm").read().split()[1]) * 4
+for cycle in range(220):
+    invoke(interpreter, [np.ones((1, 64, 64 + cycle % 2, 8), np.float32), np.array([0, 1, 2, 3], np.int32)])
+    if cycle == 20:
+        start = pages()
+print(pages() - start)
+""")
+    assert int(grown) < 10000, f"{grown} KiB more after 200 resizes of 130 KiB"
 
 
 def test_two_interpreters_in_one_process(library):

@@ -98,10 +98,16 @@ Status Partition::PrepareSession(TfLiteContext* context) {
   std::vector<Shape> shapes;
   for (int tensor : input_tensors) {
     const TfLiteIntArray* dims = context->tensors[tensor].dims;
+    const int rank = session->input_rank(static_cast<int>(shapes.size()));
+    if (dims->size != rank) {
+      // Axes were counted from the model's ranks.
+      return Unsupported("input '%s' now has rank %d, and %d in the model; sizes may change, ranks may not",
+                         context->tensors[tensor].name, dims->size, rank);
+    }
     const Shape shape = ShapeOf(dims);
-    if (dims->size > 4 || shape.elements() < 1) {
-      return Unsupported("input '%s' now has rank %d and shape %s; ranks up to 4 without empty dimensions are supported",
-                         context->tensors[tensor].name, dims->size, ToString(shape).c_str());
+    if (shape.elements() < 1) {
+      return Unsupported("input '%s' now has the shape %s; empty dimensions are not supported",
+                         context->tensors[tensor].name, ToString(shape).c_str());
     }
     shapes.push_back(shape);
   }
@@ -118,8 +124,10 @@ Status Partition::Prepare(TfLiteContext* context) {
   if (!HasUnknownSizes(context)) return PrepareSession(context);
   // A neighbour on the CPU tells the sizes only while it runs: so do we.
   for (int tensor : output_tensors) {
-    context->tensors[tensor].allocation_type = kTfLiteDynamic;
-    context->tensors[tensor].data = nullptr;
+    TfLiteTensor& output = context->tensors[tensor];
+    if (output.allocation_type == kTfLiteDynamic) continue;  // it owns its memory already
+    output.allocation_type = kTfLiteDynamic;
+    output.data = nullptr;
   }
   return Status();
 }
