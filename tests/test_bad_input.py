@@ -117,6 +117,16 @@ def test_shape_known_only_at_run_time_is_left_to_cpu(quadra, op):
     outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
 
 
+def test_rank_known_only_at_run_time(quadra):
+    """The axes that come in name one axis twice, so the sum has another rank than the file says."""
+    model = Model()
+    x, axes = model.input(IMAGE), model.input((2,), "int32")
+    model.output(model.unary("RELU", model.op("SUM", [x, axes], (1, 6), "ReducerOptions")))
+    feeds = [feed(), np.int32([1, 1])]
+    outcome = quadra.run(model.bytes(), feeds, **options())
+    outcome.check(cpu.run(model.bytes(), feeds), everything_on_gpu=False)
+
+
 def test_missing_opencl_library_leaves_model_to_cpu_or_says_so(library):
     worker = Quadra(library)
     outcome = worker.run(small_model(), [feed()], **options(opencl_library="/nowhere/libOpenCL.so"))

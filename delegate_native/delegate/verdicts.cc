@@ -23,6 +23,11 @@ int SizeGivingInput(int builtin) {
     case 65:   // SLICE
     case 69:   // TILE
     case 130:  // BROADCAST_TO
+    case 40:   // MEAN, and other reductions: axes may repeat, so even the rank is open
+    case 74:   // SUM
+    case 81:   // REDUCE_PROD
+    case 82:   // REDUCE_MAX
+    case 89:   // REDUCE_MIN
       return 1;
     case 45:   // STRIDED_SLICE
       return 2;
