@@ -45,6 +45,9 @@ typedef uint16 uvec16;
 inline float lane(float4 v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
+// As max and min, but NaN stays NaN: it is a finding, not a number to be hidden.
+inline float4 above(float4 v, float4 low) { return v < low ? low : v; }
+inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
 inline float4 with_lane(float4 v, int i, float f) {
   return (float4)(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
 }
@@ -92,6 +95,8 @@ precision highp int;
 float lane(vec4 v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
+vec4 above(vec4 v, vec4 low) { return mix(v, low, lessThan(v, low)); }
+vec4 below(vec4 v, vec4 high) { return mix(v, high, greaterThan(v, high)); }
 vec4 with_lane(vec4 v, int i, float f) {
   return vec4(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
 }

@@ -24,7 +24,7 @@ Status Import(Importer* importer) {
 Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
   const std::string low = writer->Float(step.attributes.Float("low"));
   const std::string high = writer->Float(step.attributes.Float("high"));
-  writer->Line("e_v = min(max(e_v, vec4(" + low + ")), vec4(" + high + "));");
+  writer->Line("e_v = below(above(e_v, vec4(" + low + ")), vec4(" + high + "));");
   return Status();
 }
 

@@ -59,7 +59,7 @@ bool in$ = row && x$ >= 0 && x$ < limit_x;
       const char* const place = scattered ? "(x + %d) * step_x + first_x, y * step_y + first_y"
                                           : "x + %d, y";
       if (i) text += Format("if (x + %d < grid_w) { ", i);
-      text += Format("write_dst(min(max(a%d_%d, vec4(low)), vec4(high)), ", i, k) + Format(place, i) +
+      text += Format("write_dst(below(above(a%d_%d, vec4(low)), vec4(high)), ", i, k) + Format(place, i) +
               Format(", b * dst_s + o + %d);%s\n", k, i ? " }" : "");
     }
     if (k) text += "}\n";

@@ -87,7 +87,7 @@ for (int kx = 0; kx < kernel_x; ++kx) {
     ++w;
   }
 }
-write_dst(min(max(sum, vec4(low)), vec4(high)), x, y, z);
+write_dst(below(above(sum, vec4(low)), vec4(high)), x, y, z);
 )";
 }
 

@@ -15,7 +15,7 @@ Status Import(Importer* importer) {
 
 Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
   const std::string alpha = step.inputs.empty() ? "e_v" : writer->Read(step.inputs[0]);
-  writer->Line("e_v = max(e_v, vec4(0.0f)) + " + alpha + " * min(e_v, vec4(0.0f));");
+  writer->Line("e_v = above(e_v, vec4(0.0f)) + " + alpha + " * below(e_v, vec4(0.0f));");
   return Status();
 }
 

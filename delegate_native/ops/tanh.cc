@@ -8,7 +8,7 @@ namespace {
 Status Import(Importer* importer) { return ImportUnary("tanh", importer); }
 
 Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
-  writer->Line("e_v = tanh(min(max(e_v, vec4(-10.0f)), vec4(10.0f)));");
+  writer->Line("e_v = tanh(below(above(e_v, vec4(-10.0f)), vec4(10.0f)));");
   return Status();
 }
 
