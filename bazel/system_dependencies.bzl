@@ -10,6 +10,17 @@ def system_dependencies():
         package = "opencl-c-headers",
     )
     system_repository(
+        name = "gles_headers",
+        build_file = "//bazel:gles_headers.BUILD",
+        links = {
+            "include/EGL": "/usr/include/EGL",
+            "include/GLES2": "/usr/include/GLES2",
+            "include/GLES3": "/usr/include/GLES3",
+            "include/KHR": "/usr/include/KHR",
+        },
+        package = "libegl-dev libgles-dev",
+    )
+    system_repository(
         name = "flatbuffers",
         build_file = "//bazel:flatbuffers.BUILD",
         links = {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "delegate_native/runtime/gles/gles_backend.h"
 #include "delegate_native/runtime/null/null_backend.h"
 #include "delegate_native/runtime/opencl/opencl_backend.h"
 
@@ -33,31 +34,31 @@ Status ReadTarget(const std::string& path, GpuInfo* target) {
 
 }  // namespace
 
-Status MakeBackend(const Options& options, std::shared_ptr<Backend>* backend, GpuInfo* target,
-                   std::vector<std::string>* notes) {
+std::vector<std::string> BackendsToTry(const Options& options) {
+  if (options.backend == "auto") return {"opencl", "gles"};
+  return {options.backend};
+}
+
+Status OpenGpu(const Options& options, const std::string& backend, Gpu* gpu) {
   const bool from_file = !options.target.empty();
-  if (from_file) QUADRA_RETURN_IF_ERROR(ReadTarget(options.target, target));
-  if (options.backend == "null") {
+  if (from_file) QUADRA_RETURN_IF_ERROR(ReadTarget(options.target, &gpu->target));
+  if (backend == "null") {
     if (!from_file) {
-      target->name = "generic";
-      Decide(target);
+      gpu->target.name = "generic";
+      Decide(&gpu->target);
     }
-    *backend = MakeNullBackend(*target);
+    gpu->backend = MakeNullBackend(gpu->target);
     return Status();
   }
-  if (options.backend == "gles") {
-    return Unsupported("the OpenGL ES backend is not part of this version; use backend=opencl");
-  }
-  const Status status = MakeOpenClBackend(options.opencl_library, backend);
-  if (!status.ok()) {
-    notes->push_back("opencl: " + status.message());
-    return status;
-  }
-  if (!from_file) {
-    *target = (*backend)->info();
+  if (backend == "gles") {
+    QUADRA_RETURN_IF_ERROR(MakeGlesBackend(options.egl_library, &gpu->backend));
   } else {
-    // How texts are best compiled is the matter of the driver that compiles them.
-    target->one_program = (*backend)->info().one_program;
+    QUADRA_RETURN_IF_ERROR(MakeOpenClBackend(options.opencl_library, &gpu->backend));
+  }
+  if (from_file) {
+    RunOn(gpu->backend->info(), &gpu->target);
+  } else {
+    gpu->target = gpu->backend->info();
   }
   return Status();
 }

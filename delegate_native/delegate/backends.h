@@ -11,11 +11,16 @@
 
 namespace quadra {
 
-// The backend that the options ask for and the target to make plans for (the backend's own device
-// unless the options name a file). `notes` says what was tried. On failure nothing can run on a
-// GPU: the status is the reason for every node's verdict.
-Status MakeBackend(const Options& options, std::shared_ptr<Backend>* backend, GpuInfo* target,
-                   std::vector<std::string>* notes);
+// A backend and the target to make its plans for: its own device, or that of the options' file.
+struct Gpu {
+  std::shared_ptr<Backend> backend;
+  GpuInfo target;
+};
+
+// Names of the backends that the options ask for, in the order in which they are tried.
+std::vector<std::string> BackendsToTry(const Options& options);
+
+Status OpenGpu(const Options& options, const std::string& backend, Gpu* gpu);
 
 }  // namespace quadra
 

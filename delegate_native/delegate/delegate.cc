@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
-#include "delegate_native/delegate/backends.h"
 
 namespace quadra {
 namespace {
@@ -99,6 +98,10 @@ Precision PrecisionOf(const std::string& word) {
 
 Delegate::Delegate(Options options) : options_(std::move(options)) {
   SetLogLevel(options_.debug);
+  for (const std::string& name : BackendsToTry(options_)) {
+    candidates_.emplace_back();
+    candidates_.back().name = name;
+  }
   precision_ = PrecisionOf(options_.precision);
   c_delegate_.data_ = this;
   c_delegate_.Prepare = ApplyDelegate;
@@ -108,12 +111,12 @@ Delegate::Delegate(Options options) : options_(std::move(options)) {
   c_delegate_.flags = kTfLiteDelegateFlagsAllowDynamicTensors;
 }
 
-Status Delegate::OpenBackend() {
-  if (!backend_tried_) {
-    backend_tried_ = true;
-    backend_status_ = MakeBackend(options_, &backend_, &target_, &backend_notes_);
+Status Delegate::Open(Candidate* candidate) {
+  if (!candidate->tried) {
+    candidate->tried = true;
+    candidate->status = OpenGpu(options_, candidate->name, &candidate->gpu);
   }
-  return backend_status_;
+  return candidate->status;
 }
 
 // A model begins with its main subgraph.
@@ -121,6 +124,7 @@ void Delegate::Begin(int subgraph) {
   if (subgraph == 0) {
     earlier_.clear();
     earlier_partitions_ = 0;
+    backend_notes_.clear();
   } else {
     earlier_partitions_ += now_.partitions.size();
     earlier_.push_back(std::move(now_));
@@ -129,27 +133,57 @@ void Delegate::Begin(int subgraph) {
   now_.subgraph = subgraph;
 }
 
+Status Delegate::Try(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
+                     Candidate* candidate) {
+  now_.partitions.clear();
+  const Status status = Open(candidate);
+  now_.gpu = candidate->gpu;
+  now_.verdicts = Judge(context, model, now_.gpu.target, precision_, constants);
+  if (status.ok()) return MakePartitions(context, model, constants);
+  for (Verdict& verdict : now_.verdicts) {
+    verdict.on_gpu = false;
+    verdict.reason = status.message();
+  }
+  return status;
+}
+
+size_t Applied::nodes_on_gpu() const {
+  return static_cast<size_t>(std::count_if(verdicts.begin(), verdicts.end(),
+                                           [](const Verdict& verdict) { return verdict.on_gpu; }));
+}
+
 Status Delegate::Apply(TfLiteContext* context) {
-  Begin(SubgraphOf(context));
+  const int subgraph = SubgraphOf(context);
+  Begin(subgraph);
   ModelNodes model;
   QUADRA_RETURN_IF_ERROR(ReadModel(context, &model));
   ConstantPool constants;
-  const Status status = OpenBackend();
-  now_.verdicts = Judge(context, model, target_, precision_, &constants);
-  if (!status.ok()) {
-    for (Verdict& verdict : now_.verdicts) {
-      verdict.on_gpu = false;
-      verdict.reason = status.message();
+  Applied best;
+  for (Candidate& candidate : candidates_) {
+    const Status status = Try(context, model, &constants, &candidate);
+    if (!best.gpu.backend || now_.nodes_on_gpu() > best.nodes_on_gpu()) {
+      std::swap(best, now_);
+      best.subgraph = now_.subgraph = subgraph;
     }
-    return Status();
+    if (status.ok()) break;
+    backend_notes_.push_back(candidate.name + ": " + status.message());
+    Log(1, "passed over: %s", backend_notes_.back().c_str());
   }
-  MakePartitions(context, model, &constants);
+  now_ = std::move(best);
+  if (!now_.gpu.backend) LeaveAllToCpu();
   return Replace(context);
+}
+
+// No backend could be opened: each one's reason is every node's.
+void Delegate::LeaveAllToCpu() {
+  std::string reasons;
+  for (const std::string& note : backend_notes_) reasons += (reasons.empty() ? "" : "; ") + note;
+  for (Verdict& verdict : now_.verdicts) verdict.reason = reasons;
 }
 
 SessionOptions Delegate::OptionsFor(int partition) const {
   SessionOptions options;
-  options.target = target_;
+  options.target = now_.gpu.target;
   options.precision = precision_;
   options.profile = options_.profile != 0;
   if (!options_.dump_dir.empty()) options.dump_dir = options_.dump_dir + Format("/partition_%d", partition);
@@ -166,13 +200,15 @@ void Delegate::LeaveToCpu(const TfLiteIntArray* nodes, const std::string& reason
 
 // Compiles what the interpreter would make of the accepted nodes. A partition that fails goes back
 // to the CPU, which can change the others: until nothing fails.
-void Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
-                              ConstantPool* constants) {
+Status Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
+                                ConstantPool* constants) {
+  Status first_failure;
   bool again = true;
   while (again) {
     again = false;
-    const Status status = TryPartitions(context, model, constants, &again);
+    const Status status = TryPartitions(context, model, constants, &again, &first_failure);
     if (status.ok()) continue;
+    first_failure = status;
     for (Verdict& verdict : now_.verdicts) {
       if (verdict.on_gpu) verdict.reason = status.message();
       verdict.on_gpu = false;
@@ -187,10 +223,12 @@ void Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
       }
     }
   }
+  return first_failure;
 }
 
 Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
-                               ConstantPool* constants, bool* again) {
+                               ConstantPool* constants, bool* again,
+                               Status* first_failure) {
   std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
   TfLiteDelegateParams* previews = nullptr;
   int count = 0;
@@ -221,7 +259,7 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
       continue;
     }
     auto partition = std::make_shared<Partition>();
-    const Status status = MakePartition(context, model, *preview, constants, backend_,
+    const Status status = MakePartition(context, model, *preview, constants, now_.gpu.backend,
                                         OptionsFor(static_cast<int>(earlier_partitions_ + now_.partitions.size())), partition.get());
     if (status.ok()) {
       now_.partitions.push_back(std::move(partition));
@@ -229,6 +267,7 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
       Log(1, "a partition of %d nodes goes back to the CPU: %s", preview->nodes_to_replace->size,
           status.message().c_str());
       LeaveToCpu(preview->nodes_to_replace, "its partition could not be compiled: " + status.message());
+      if (first_failure->ok()) *first_failure = status;
       *again = true;
     }
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/delegate/backends.h"
 #include "delegate_native/delegate/options.h"
 #include "delegate_native/delegate/partition.h"
 #include "delegate_native/delegate/verdicts.h"
@@ -15,8 +16,11 @@ namespace quadra {
 // What the delegate made of one subgraph of a model.
 struct Applied {
   int subgraph = 0;  // 0 is the main one
+  Gpu gpu;           // without a backend when none could be opened
   std::vector<Verdict> verdicts;
   std::vector<std::shared_ptr<Partition>> partitions;
+
+  size_t nodes_on_gpu() const;
 };
 
 class Delegate {
@@ -36,23 +40,32 @@ class Delegate {
   std::string Report() const;
 
  private:
-  Status OpenBackend();
+  // A backend that the options ask for; opened when a model first needs it.
+  struct Candidate {
+    std::string name;
+    bool tried = false;
+    Status status;
+    Gpu gpu;
+  };
+
   void Begin(int subgraph);
+  Status Open(Candidate* candidate);
+  // What `candidate` makes of the model; not ok when nodes that it had accepted went back.
+  Status Try(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
+             Candidate* candidate);
   SessionOptions OptionsFor(int partition) const;
-  void MakePartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants);
+  Status MakePartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants);
   Status TryPartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
-                       bool* again);
+                       bool* again, Status* first_failure);
+  void LeaveAllToCpu();
   void LeaveToCpu(const TfLiteIntArray* nodes, const std::string& reason);
   Status Replace(TfLiteContext* context);
 
   TfLiteDelegate c_delegate_{};
   const Options options_;
   Precision precision_ = Precision::kF32;
-  bool backend_tried_ = false;
-  Status backend_status_;
-  std::vector<std::string> backend_notes_;
-  std::shared_ptr<Backend> backend_;
-  GpuInfo target_;
+  std::vector<Candidate> candidates_;
+  std::vector<std::string> backend_notes_;  // why a backend was passed over
   Applied now_;
   std::vector<Applied> earlier_;  // subgraphs of the same model
   size_t earlier_partitions_ = 0;

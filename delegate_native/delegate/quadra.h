@@ -32,6 +32,7 @@ typedef struct QuadraDelegateOptions {
   int max_partitions;
   const char* opencl_library;
   int debug;
+  const char* egl_library;
 } QuadraDelegateOptions;
 
 QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);

@@ -87,14 +87,15 @@ std::string Delegate::Report() const {
   json.BeginObject();
   json.Key("schema_version").Number(1);
   json.Key("version").Text(kVersion);
-  json.Key("backend").Text(backend_ ? backend_->name() : "none");
+  const Gpu& gpu = earlier_.empty() ? now_.gpu : earlier_.front().gpu;
+  json.Key("backend").Text(gpu.backend ? gpu.backend->name() : "none");
   json.Key("backend_notes").BeginArray();
   for (const std::string& note : backend_notes_) json.Text(note);
   json.EndArray();
   json.Key("precision").Text(options_.precision);
-  json.Key("target").Text(target_.name);
+  json.Key("target").Text(gpu.target.name);
   json.Key("device").BeginObject();
-  const GpuInfo& device = backend_ ? backend_->info() : target_;
+  const GpuInfo& device = gpu.backend ? gpu.backend->info() : gpu.target;
   json.Key("name").Text(device.device_name);
   json.Key("vendor").Text(device.vendor);
   json.Key("version").Text(device.api_version);

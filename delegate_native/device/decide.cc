@@ -1,4 +1,5 @@
 // What follows from the facts of a device. Vendors' and CPUs' names are known here only.
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 
@@ -111,13 +112,37 @@ void Decide(GpuInfo* info) {
     if (info->supports_images) info->storage = vendor.storage;
     break;
   }
-  if (info->vendor == "cpu") {
+  if (info->vendor == "cpu" && info->api == Api::kOpenCl) {
     DecideCpu(info);
   } else {
     info->vector_width = 4;
     if (info->name.empty()) info->name = NameOf(*info);
   }
   ApplyQuirks(info);
+}
+
+void RunOn(const GpuInfo& device, GpuInfo* target) {
+  const auto lower = [](auto* limit, auto most) { *limit = std::min(*limit, most); };
+  target->api = device.api;
+  // How texts are best compiled is the matter of the driver that compiles them.
+  target->one_program = device.one_program;
+  lower(&target->max_work_group_size, device.max_work_group_size);
+  for (int i = 0; i < 3; ++i) {
+    lower(&target->max_work_group[i], device.max_work_group[i]);
+    lower(&target->max_groups[i], device.max_groups[i]);
+  }
+  lower(&target->local_memory_bytes, device.local_memory_bytes);
+  lower(&target->max_buffer_bytes, device.max_buffer_bytes);
+  target->buffer_alignment_bytes =
+      std::max(target->buffer_alignment_bytes, device.buffer_alignment_bytes);
+  for (int i = 0; i < 2; ++i) lower(&target->max_image2d[i], device.max_image2d[i]);
+  target->supports_images = target->supports_images && device.supports_images;
+  if (!target->supports_images) target->storage = Storage::kBuffer;
+  if (device.api != Api::kGles) return;
+  target->vector_width = 4;  // the language has no wider vectors
+  target->max_storage_blocks = device.max_storage_blocks;
+  target->max_image_units = device.max_image_units;
+  target->max_texture_units = device.max_texture_units;
 }
 
 }  // namespace quadra

@@ -14,6 +14,7 @@ template <typename Visitor>
 void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Text("name", &info->name);
   v->Text("vendor", &info->vendor);
+  v->ApiWord("api", &info->api);
   v->Text("opencl_version", &info->opencl_version);
   v->Text("device_name", &info->device_name);
   v->Text("driver", &info->driver);
@@ -26,6 +27,10 @@ void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Number("buffer_alignment_bytes", &info->buffer_alignment_bytes, 1);
   v->Numbers("max_image2d", info->max_image2d, 2, 0);
   v->Number("max_image_buffer_width", &info->max_image_buffer_width, 0);
+  v->Number("max_storage_blocks", &info->max_storage_blocks, 1);
+  v->Number("max_image_units", &info->max_image_units, 0);
+  v->Number("max_texture_units", &info->max_texture_units, 0);
+  v->Numbers("max_groups", info->max_groups, 3, 1);
   v->Flag("supports_fp16", &info->supports_fp16);
   v->Quirks("quirks", &info->quirks);
 }
@@ -40,9 +45,9 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->Flag("shares_host_memory", &info->shares_host_memory);
 }
 
-const char* StorageName(Storage storage) {
-  return storage == Storage::kImage2d ? "image2d" : "buffer";
-}
+// Words for the values of an enumeration, in their order.
+constexpr const char* kStorageWords[] = {"buffer", "image2d"};
+constexpr const char* kApiWords[] = {"opencl", "gles"};
 
 class ReadVisitor {
  public:
@@ -93,18 +98,8 @@ class ReadVisitor {
     for (size_t i = 0; i < count; ++i) Whole(key, json->items[i], least, &values[i]);
   }
 
-  void StorageWord(const char* key, Storage* storage) {
-    const Json* json = Find(key, Json::Type::kString);
-    if (!json) return;
-    for (Storage known : {Storage::kBuffer, Storage::kImage2d}) {
-      if (json->string == StorageName(known)) {
-        *storage = known;
-        return;
-      }
-    }
-    status_ = Unsupported("key \"%s\" is \"%s\" instead of \"buffer\" or \"image2d\"", key,
-                          json->string.c_str());
-  }
+  void StorageWord(const char* key, Storage* storage) { Word(key, kStorageWords, storage); }
+  void ApiWord(const char* key, Api* api) { Word(key, kApiWords, api); }
 
   void Quirks(const char* key, std::vector<std::pair<std::string, bool>>* quirks) {
     const Json* json = Find(key, Json::Type::kObject);
@@ -138,6 +133,19 @@ class ReadVisitor {
     status_ = Unsupported("key \"%s\" must be %s, and is %s", key, wanted, TypeName(got.type));
   }
 
+  template <typename Enum>
+  void Word(const char* key, const char* const (&words)[2], Enum* value) {
+    const Json* json = Find(key, Json::Type::kString);
+    if (!json) return;
+    for (int i = 0; i < 2; ++i) {
+      if (json->string != words[i]) continue;
+      *value = static_cast<Enum>(i);
+      return;
+    }
+    status_ = Unsupported("key \"%s\" is \"%s\" instead of \"%s\" or \"%s\"", key,
+                          json->string.c_str(), words[0], words[1]);
+  }
+
   template <typename Integer>
   void Whole(const char* key, const Json& json, int least, Integer* value) {
     if (json.type != Json::Type::kNumber) return Fail(key, "a number", json);
@@ -162,7 +170,12 @@ class WriteVisitor {
 
   void Text(const char* key, const std::string* value) { json_.Key(key).Text(*value); }
   void Flag(const char* key, const bool* value) { json_.Key(key).Flag(*value); }
-  void StorageWord(const char* key, const Storage* s) { json_.Key(key).Text(StorageName(*s)); }
+  void StorageWord(const char* key, const Storage* s) {
+    json_.Key(key).Text(kStorageWords[static_cast<int>(*s)]);
+  }
+  void ApiWord(const char* key, const Api* api) {
+    json_.Key(key).Text(kApiWords[static_cast<int>(*api)]);
+  }
 
   template <typename Integer>
   void Number(const char* key, const Integer* value, int) {
@@ -216,6 +229,9 @@ Status ParseGpuInfo(const std::string& text, GpuInfo* info) {
     return Unsupported("key \"storage\" is \"image2d\", and \"max_image2d\" says: no images");
   }
   const int width = info->vector_width;
+  if (info->api == Api::kGles && width != 4) {
+    return Unsupported("key \"vector_width\" is %d, and \"api\" is \"gles\", which has vectors of 4", width);
+  }
   if (width != 4 && width != 8 && width != 16) {
     return Unsupported("key \"vector_width\" is %d instead of 4, 8 or 16", width);
   }

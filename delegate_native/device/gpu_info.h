@@ -12,12 +12,16 @@
 
 namespace quadra {
 
+// The language that a plan's kernels are written in, and the API that runs them.
+enum class Api : uint8_t { kOpenCl, kGles };
+
 // Where activations live.
 enum class Storage : uint8_t { kBuffer, kImage2d };
 
 struct GpuInfo {
   std::string name;    // short name of the target: "host-avx512", "adreno-640"
   std::string vendor;  // "qualcomm", "arm", "nvidia", "intel", "amd", "imagination", "cpu", …
+  Api api = Api::kOpenCl;
   std::string opencl_version;  // "2.0"
   std::string device_name, driver, api_version;  // as the driver says
   std::vector<std::string> extensions;
@@ -28,6 +32,11 @@ struct GpuInfo {
   int buffer_alignment_bytes = 128;  // of a part of a buffer that a kernel sees as its argument
   int max_image2d[2] = {0, 0};       // 0: no images
   int64_t max_image_buffer_width = 0;
+  // Of one kernel, OpenGL ES only. The defaults are what version 3.1 promises.
+  int max_storage_blocks = 4;  // buffers
+  int max_image_units = 4;     // images that are written
+  int max_texture_units = 16;  // images that are read
+  int max_groups[3] = {65535, 65535, 65535};  // of one dispatch
   bool supports_fp16 = false;  // half arithmetic, not only half storage
 
   // Decisions that follow from the device; a JSON file may state them.
@@ -54,6 +63,9 @@ std::string ToJson(const GpuInfo& info);
 // Sets the decisions (storage, vector width, …) from the facts; makes `vendor` the short word and
 // names a target that has no name. For a CPU, `vector_width` comes in as the driver says.
 void Decide(GpuInfo* info);
+
+// Another device's target is to run on `device`: in its language, within its limits.
+void RunOn(const GpuInfo& device, GpuInfo* target);
 
 }  // namespace quadra
 

@@ -279,8 +279,7 @@ class GlesRenderer : public Renderer {
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
-    declarations_ += Format("layout(location = %d) uniform ", location_++) +
-                     (is_float ? "float " : "int ") + name + ";\n";
+    numbers_ += (is_float ? "highp float " : "highp int ") + name + "; ";
   }
 
   std::string Assemble(const std::string&) override {
@@ -291,7 +290,10 @@ class GlesRenderer : public Renderer {
     const std::string group =
         Format("layout(local_size_x = %d, local_size_y = %d, local_size_z = %d) in;\n",
                desc_.group[0], desc_.group[1], desc_.group[2]);
-    return group + declarations_ + shared + macros_ + "void main() {\n" + desc_.body + "}\n";
+    // One block, four bytes each: a dispatch binds its part of a buffer instead of setting each.
+    const std::string numbers =
+        numbers_.empty() ? "" : "layout(std140, binding = 0) uniform numbers { " + numbers_ + "};\n";
+    return group + declarations_ + numbers + shared + macros_ + "void main() {\n" + desc_.body + "}\n";
   }
 
  private:
@@ -321,14 +323,17 @@ class GlesRenderer : public Renderer {
            "].y))";
   }
 
-  std::string declarations_;
-  int binding_ = 0, location_ = 0, sampler_ = 0, image_ = 0;
+  std::string declarations_, numbers_;
+  int binding_ = 0, sampler_ = 0, image_ = 0;
 };
 
 }  // namespace
 
 std::string Prelude(Language language, Precision precision) {
-  if (language == Language::kGles) return kGlesPrelude;
+  if (language == Language::kGles) {
+    return std::string("#version 310 es\nprecision ") +
+           (precision == Precision::kF16 ? "mediump" : "highp") + " float;\n" + kGlesPrelude;
+  }
   const bool half = precision != Precision::kF32;
   return std::string(kOpenClPrelude) + (half ? kOpenClHalfLanes : kOpenClLanes);
 }

@@ -12,6 +12,9 @@ typedef int4 ivec4;
 typedef int8 ivec8;
 typedef int16 ivec16;
 typedef uint16 uvec16;
+typedef float sum_t;
+typedef float4 sum4_t;
+typedef float place_t;
 #define vec4(...) ((float4)(__VA_ARGS__))
 #define vec8(...) ((float8)(__VA_ARGS__))
 #define vec16(...) ((float16)(__VA_ARGS__))
@@ -79,9 +82,10 @@ const char kOpenClHalfLanes[] = R"(
 #define put_quads(v, p) vstore_half16(v, 0, p)
 )";
 
-const char kGlesPrelude[] = R"(#version 310 es
-precision highp float;
-precision highp int;
+const char kGlesPrelude[] = R"(precision highp int;
+#define sum_t highp float
+#define sum4_t highp vec4
+#define place_t highp float
 #define GLOBAL_X int(gl_GlobalInvocationID.x)
 #define GLOBAL_Y int(gl_GlobalInvocationID.y)
 #define GLOBAL_Z int(gl_GlobalInvocationID.z)

@@ -41,15 +41,17 @@ struct DistinctKernel {
   std::string name;
   std::string entry;
   std::string source;
-  std::string source_gles;
   std::vector<std::string> parameters;  // where it can be called through a common entry
 };
 
 // Makes one plan; each function is a step, in the order in which Run calls them.
 class Planner {
  public:
-  Planner(const Graph& graph, const GpuInfo& gpu, Precision precision)
-      : graph_(graph), gpu_(gpu), precision_(precision), layout_(graph, gpu, precision) {
+  Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
+          const std::vector<ProgramBinary>& binaries)
+      : graph_(graph), gpu_(gpu), precision_(precision), binaries_(binaries),
+        language_(gpu.api == Api::kGles ? Language::kGles : Language::kOpenCl),
+        layout_(graph, gpu, precision) {
     context_.gpu = &gpu;
     context_.precision = precision;
   }
@@ -103,8 +105,8 @@ class Planner {
       PlannedDispatch dispatch;
       dispatch.desc = &desc;
       dispatch.nodes = nodes_of_kernel_[i];
-      dispatch.rendered = Render(desc, layouts, Language::kOpenCl, precision_, kEntry);
-      dispatch.kernel = FindOrAdd(desc, layouts, dispatch.rendered);
+      dispatch.rendered = Render(desc, layouts, language_, precision_, kEntry);
+      dispatch.kernel = FindOrAdd(desc, dispatch.rendered);
       dispatches_.push_back(std::move(dispatch));
     }
     for (DistinctKernel& kernel : distinct_) {
@@ -115,8 +117,7 @@ class Planner {
     }
   }
 
-  int FindOrAdd(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
-                const RenderedKernel& rendered) {
+  int FindOrAdd(const KernelDesc& desc, const RenderedKernel& rendered) {
     const std::string& source = rendered.source;
     for (size_t k = 0; k < distinct_.size(); ++k) {
       if (distinct_[k].source == source) return static_cast<int>(k);
@@ -132,19 +133,17 @@ class Planner {
     if (desc.outlined && desc.group[0] * desc.group[1] * desc.group[2] == 1) {
       kernel.parameters = rendered.types;
     }
-    if (!desc.opencl_only) {
-      kernel.source_gles = Prelude(Language::kGles, precision_) +
-                           Render(desc, layouts, Language::kGles, precision_, "main").source;
-    }
     distinct_.push_back(std::move(kernel));
     return static_cast<int>(distinct_.size()) - 1;
   }
 
-  int ProgramOf(int kernel) const { return gpu_.one_program ? 0 : kernel; }
+  bool one_program() const { return gpu_.one_program && language_ == Language::kOpenCl; }
+  int ProgramOf(int kernel) const { return one_program() ? 0 : kernel; }
 
-  Offset<fb::Program> WriteProgram(size_t first, size_t last) {
-    const std::string prelude = Prelude(Language::kOpenCl, precision_);
-    const std::string options = "-cl-std=CL1.2 -cl-mad-enable";
+  // Program `index` with the kernels from `first` on, before `last`.
+  Offset<fb::Program> WriteProgram(size_t index, size_t first, size_t last) {
+    const std::string prelude = Prelude(language_, precision_);
+    const std::string options = language_ == Language::kOpenCl ? "-cl-std=CL1.2 -cl-mad-enable" : "";
     uint64_t fingerprint = Hash(prelude.data(), prelude.size());
     fingerprint = Hash(options.data(), options.size(), fingerprint);
     std::vector<Offset<fb::Kernel>> kernels;
@@ -154,19 +153,21 @@ class Planner {
       const auto parameters = builder_.CreateVectorOfStrings(kernel.parameters);
       kernels.push_back(fb::CreateKernel(
           builder_, builder_.CreateString(kernel.entry), builder_.CreateString(kernel.name),
-          builder_.CreateString(kernel.source), builder_.CreateString(kernel.source_gles), parameters));
+          builder_.CreateString(kernel.source), parameters));
     }
-    return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(),
-                                   fingerprint);
+    ProgramBinary none;
+    const ProgramBinary& binary = index < binaries_.size() ? binaries_[index] : none;
+    return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(), fingerprint,
+                                   binary.bytes.empty() ? nullptr : &binary.bytes, binary.format);
   }
 
   std::vector<Offset<fb::Program>> WritePrograms() {
     std::vector<Offset<fb::Program>> programs;
     const size_t count = distinct_.size();
-    if (gpu_.one_program) {
-      if (count) programs.push_back(WriteProgram(0, count));
+    if (one_program()) {
+      if (count) programs.push_back(WriteProgram(0, 0, count));
     } else {
-      for (size_t k = 0; k < count; ++k) programs.push_back(WriteProgram(k, k + 1));
+      for (size_t k = 0; k < count; ++k) programs.push_back(WriteProgram(k, k, k + 1));
     }
     return programs;
   }
@@ -177,16 +178,18 @@ class Planner {
     std::vector<fb::Arg> args;
     for (const RenderedArg& arg : dispatch.rendered.args) {
       switch (arg.kind) {
-        case RenderedArg::Kind::kTensor:
-          args.emplace_back(fb::ArgKind_Buffer,
-                            layout_.RegionOf(desc.tensors[static_cast<size_t>(arg.index)].tensor), 0, 0.0f);
+        case RenderedArg::Kind::kTensor: {
+          const TensorArg& tensor = desc.tensors[static_cast<size_t>(arg.index)];
+          args.emplace_back(fb::ArgKind_Buffer, tensor.access == Access::kWrite,
+                            layout_.RegionOf(tensor.tensor), 0, 0.0f);
           break;
+        }
         case RenderedArg::Kind::kConstant:
-          args.emplace_back(fb::ArgKind_Buffer,
+          args.emplace_back(fb::ArgKind_Buffer, false,
                             layout_.RegionOf(desc.constants[static_cast<size_t>(arg.index)]), 0, 0.0f);
           break;
-        case RenderedArg::Kind::kInt: args.emplace_back(fb::ArgKind_Int, 0, arg.i, 0.0f); break;
-        case RenderedArg::Kind::kFloat: args.emplace_back(fb::ArgKind_Float, 0, 0, arg.f); break;
+        case RenderedArg::Kind::kInt: args.emplace_back(fb::ArgKind_Int, false, 0, arg.i, 0.0f); break;
+        case RenderedArg::Kind::kFloat: args.emplace_back(fb::ArgKind_Float, false, 0, 0, arg.f); break;
       }
     }
     std::vector<int> global, local;
@@ -225,7 +228,9 @@ class Planner {
     const auto outputs = builder_.CreateVector(WriteIo(outputs_));
     const std::string device = gpu_.device_name + "; " + gpu_.api_version + "; " + gpu_.driver;
     const auto root = fb::CreatePlan(
-        builder_, /*version=*/1, builder_.CreateString(kVersion), builder_.CreateString(gpu_.name),
+        builder_, /*version=*/1, builder_.CreateString(kVersion),
+        builder_.CreateString(language_ == Language::kGles ? "gles" : "opencl"),
+        builder_.CreateString(gpu_.name),
         builder_.CreateString(device), builder_.CreateString(NameOf(precision_)), buffers, regions,
         tensors, programs, dispatches, inputs, outputs, layout_.activation_bytes(),
         layout_.activation_bytes_lower_bound(), layout_.constant_bytes());
@@ -236,6 +241,8 @@ class Planner {
   const Graph& graph_;
   const GpuInfo& gpu_;
   const Precision precision_;
+  const std::vector<ProgramBinary>& binaries_;
+  const Language language_;
   KernelContext context_;
   Layout layout_;
   std::vector<KernelDesc> kernels_;
@@ -256,8 +263,9 @@ PlanBytes::PlanBytes(const uint8_t* bytes, size_t size) {
   size_ = size;
 }
 
-Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan) {
-  return Planner(graph, gpu, precision).Run(plan);
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision,
+                const std::vector<ProgramBinary>& binaries, PlanBytes* plan) {
+  return Planner(graph, gpu, precision, binaries).Run(plan);
 }
 
 }  // namespace quadra

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
+#include "delegate_native/base/program_binary.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/graph/graph.h"
@@ -34,7 +36,10 @@ class PlanBytes {
   size_t size_ = 0;
 };
 
-Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan);
+// The kernels are in the language of gpu.api. `binaries`: of the programs of this same plan, as an
+// executable gave them, to be kept with it; or none.
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision,
+                const std::vector<ProgramBinary>& binaries, PlanBytes* plan);
 
 }  // namespace quadra
 

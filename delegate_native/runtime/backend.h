@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/program_binary.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/plan/plan_generated.h"
@@ -22,10 +23,13 @@ class Executable {
   // plan's order. With `dispatch_us`: also measures each dispatch, microseconds, in plan order.
   virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                      std::vector<float>* dispatch_us) = 0;
+  // The plan's programs as the driver compiled them, in the plan's order; none where it gives none.
+  virtual std::vector<ProgramBinary> Binaries() { return {}; }
 };
 
 struct LoadTimes {
   int64_t compile_us = 0;
+  int from_binary = 0;  // programs that the plan's binaries saved from being compiled
   int64_t upload_us = 0;
 };
 

@@ -44,15 +44,13 @@ Status WriteFile(const std::string& path, const std::string& text) {
 
 Status WriteKernels(const std::string& folder, const fb::Plan& plan) {
   QUADRA_RETURN_IF_ERROR(MakeFolder(folder));
+  const char* const ending = plan.api()->str() == "gles" ? ".comp" : ".cl";
   int index = 0;
   for (const fb::Program* program : *plan.programs()) {
     for (const fb::Kernel* kernel : *program->kernels()) {
       const std::string path = folder + Format("/%03d_%s", index++, kernel->name()->c_str());
       QUADRA_RETURN_IF_ERROR(
-          WriteFile(path + ".cl", program->prelude()->str() + kernel->source()->str()));
-      if (kernel->source_gles() && kernel->source_gles()->size() > 0) {
-        QUADRA_RETURN_IF_ERROR(WriteFile(path + ".comp", kernel->source_gles()->str()));
-      }
+          WriteFile(path + ending, program->prelude()->str() + kernel->source()->str()));
     }
   }
   return Status();
@@ -60,12 +58,16 @@ Status WriteKernels(const std::string& folder, const fb::Plan& plan) {
 
 }  // namespace
 
+Status DumpPlan(const std::string& folder, const PlanBytes& plan) {
+  return WriteFile(folder + "/plan.quadra", plan.data(), plan.size());
+}
+
 Status Dump(const std::string& folder, const Graph& before, const Graph& after,
             const PlanBytes& plan) {
   QUADRA_RETURN_IF_ERROR(MakeFolder(folder));
   QUADRA_RETURN_IF_ERROR(WriteFile(folder + "/graph.txt", Print(before)));
   QUADRA_RETURN_IF_ERROR(WriteFile(folder + "/graph.opt.txt", Print(after)));
-  QUADRA_RETURN_IF_ERROR(WriteFile(folder + "/plan.quadra", plan.data(), plan.size()));
+  QUADRA_RETURN_IF_ERROR(DumpPlan(folder, plan));
   return WriteKernels(folder + "/kernels", *fb::GetPlan(plan.data()));
 }
 

@@ -10,10 +10,12 @@
 
 namespace quadra {
 
-// graph.txt, graph.opt.txt, plan.quadra, kernels/NNN_NAME.cl and .comp (one for each distinct
+// graph.txt, graph.opt.txt, plan.quadra, kernels/NNN_NAME.cl or .comp (one for each distinct
 // kernel). Makes the folder. An error names the file.
 Status Dump(const std::string& folder, const Graph& before, const Graph& after,
             const PlanBytes& plan);
+// plan.quadra alone, in a folder that is there.
+Status DumpPlan(const std::string& folder, const PlanBytes& plan);
 
 }  // namespace quadra
 

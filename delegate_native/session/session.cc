@@ -46,7 +46,7 @@ Status Session::Build() {
   QUADRA_RETURN_IF_ERROR(RunPasses(&optimized));
   times_.passes_us = lap();
   PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, &plan));
+  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, {}, &plan));
   times_.plan_us = lap();
   const fb::Plan* made = fb::GetPlan(plan.data());
   if (!options_.dump_dir.empty()) {
@@ -55,6 +55,9 @@ Status Session::Build() {
   std::unique_ptr<Executable> executable;
   LoadTimes load;
   QUADRA_RETURN_IF_ERROR(backend_->Load(made, &executable, &load));
+  if (!options_.dump_dir.empty()) {
+    QUADRA_RETURN_IF_ERROR(KeepBinaries(optimized, executable->Binaries()));
+  }
   times_.compile_us = load.compile_us;
   times_.upload_us = load.upload_us;
   Log(2, "prepared %u dispatches: passes %lld us, plan %lld us, compile %lld us, upload %lld us",
@@ -65,6 +68,14 @@ Status Session::Build() {
   plan_ = std::move(plan);
   SetOutputs(imported);
   return Status();
+}
+
+// Writes the plan once more, with its programs as the driver compiled them.
+Status Session::KeepBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries) {
+  if (binaries.empty()) return Status();
+  PlanBytes plan;
+  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, binaries, &plan));
+  return DumpPlan(options_.dump_dir, plan);
 }
 
 void Session::SetOutputs(const Graph& imported) {

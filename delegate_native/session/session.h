@@ -51,6 +51,7 @@ class Session {
 
  private:
   Status Build();
+  Status KeepBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries);
   void SetOutputs(const Graph& imported);
 
   Graph graph_;

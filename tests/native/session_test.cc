@@ -107,8 +107,7 @@ TEST(Session, WritesWhatItMade) {
   Session session = NullSession(folder);
   const Status status = session.Prepare({SizeOf(1, 2, 2, 3)});
   ASSERT_TRUE(status.ok()) << status.message();
-  for (const char* name : {"graph.txt", "graph.opt.txt", "plan.quadra", "kernels/000_to_slices.cl",
-                           "kernels/000_to_slices.comp"}) {
+  for (const char* name : {"graph.txt", "graph.opt.txt", "plan.quadra", "kernels/000_to_slices.cl"}) {
     EXPECT_TRUE(IsFile(folder + "/" + name)) << name;
   }
 }

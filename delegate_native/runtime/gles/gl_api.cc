@@ -1,0 +1,131 @@
+#include "delegate_native/runtime/gles/gl_api.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <vector>
+
+#include "delegate_native/base/log.h"
+
+namespace quadra {
+namespace {
+
+const char* const kEglLibraries[] = {"libEGL.so", "libEGL.so.1"};
+// For drivers whose eglGetProcAddress knows extensions only.
+const char* const kGlLibraries[] = {"libGLESv3.so", "libGLESv2.so", "libGLESv2.so.2"};
+
+template <typename Function, typename Symbol>
+Function Cast(Symbol symbol) {
+  return reinterpret_cast<Function>(symbol);
+}
+
+Status FindEglFunctions(void* library, const std::string& path, EglApi* api) {
+  std::string missing;
+#define QUADRA_EGL_FIND(name)                                              \
+  api->name = Cast<decltype(api->name)>(dlsym(library, "egl" #name));      \
+  if (!api->name) missing += missing.empty() ? "egl" #name : ", egl" #name;
+  QUADRA_EGL_FUNCTIONS(QUADRA_EGL_FIND)
+#undef QUADRA_EGL_FIND
+  if (!missing.empty()) return DeviceFailed("%s lacks %s", path.c_str(), missing.c_str());
+#define QUADRA_EGL_EXTENSION(name) \
+  api->name = Cast<decltype(api->name)>(api->GetProcAddress("egl" #name));
+  QUADRA_EGL_EXTENSION(GetPlatformDisplayEXT)
+  QUADRA_EGL_EXTENSION(QueryDevicesEXT)
+  QUADRA_EGL_EXTENSION(QueryDeviceStringEXT)
+#undef QUADRA_EGL_EXTENSION
+  return Status();
+}
+
+void* OpenGlLibrary() {
+  for (const char* name : kGlLibraries) {
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status LoadEglApi(const std::string& library, EglApi* api) {
+  std::vector<std::string> paths(std::begin(kEglLibraries), std::end(kEglLibraries));
+  if (!library.empty()) paths = {library};
+  std::string tried;
+  for (const std::string& path : paths) {
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    Status status;
+    if (handle) {
+      status = FindEglFunctions(handle, path, api);
+      if (status.ok()) {
+        Log(1, "EGL library: %s", path.c_str());
+        return status;
+      }
+    }
+    const char* error = handle ? nullptr : dlerror();
+    tried += (tried.empty() ? "" : "; ") + (error ? std::string(error) : status.message());
+  }
+  return DeviceFailed(
+      "open the EGL library: %s; next: install an OpenGL ES driver (Debian: libegl1 libegl-mesa0), "
+      "or name the library in the option egl_library",
+      tried.c_str());
+}
+
+Status LoadGlApi(const EglApi& egl, GlApi* api) {
+  void* library = nullptr;
+  bool opened = false;
+  const auto find = [&](const char* name) -> void* {
+    if (void* found = Cast<void*>(egl.GetProcAddress(name))) return found;
+    if (!opened) library = OpenGlLibrary();
+    opened = true;
+    return library ? dlsym(library, name) : nullptr;
+  };
+  std::string missing;
+#define QUADRA_GL_FIND(name)                                        \
+  api->name = Cast<decltype(api->name)>(find("gl" #name));          \
+  if (!api->name) missing += missing.empty() ? "gl" #name : ", gl" #name;
+  QUADRA_GL_FUNCTIONS(QUADRA_GL_FIND)
+#undef QUADRA_GL_FIND
+  if (missing.empty()) return Status();
+  return DeviceFailed("the OpenGL ES driver lacks %s; Quadra needs OpenGL ES 3.1", missing.c_str());
+}
+
+bool HasWord(const char* words, const char* word) {
+  if (!words) return false;
+  const size_t size = strlen(word);
+  for (const char* at = strstr(words, word); at; at = strstr(at + size, word)) {
+    if ((at == words || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0')) return true;
+  }
+  return false;
+}
+
+Status EglFailed(const EglApi& egl, const char* tried) {
+  static const char* const kNames[] = {
+      "EGL_SUCCESS",     "EGL_NOT_INITIALIZED", "EGL_BAD_ACCESS",        "EGL_BAD_ALLOC",
+      "EGL_BAD_ATTRIBUTE", "EGL_BAD_CONFIG",    "EGL_BAD_CONTEXT",       "EGL_BAD_CURRENT_SURFACE",
+      "EGL_BAD_DISPLAY", "EGL_BAD_MATCH",       "EGL_BAD_NATIVE_PIXMAP", "EGL_BAD_NATIVE_WINDOW",
+      "EGL_BAD_PARAMETER", "EGL_BAD_SURFACE",   "EGL_CONTEXT_LOST"};
+  const EGLint code = egl.GetError();
+  const EGLint index = code - EGL_SUCCESS;
+  if (index >= 0 && index < static_cast<EGLint>(sizeof(kNames) / sizeof(kNames[0]))) {
+    return DeviceFailed("%s: %s", tried, kNames[index]);
+  }
+  return DeviceFailed("%s: EGL error 0x%x", tried, static_cast<unsigned>(code));
+}
+
+Status CheckGl(const GlApi& gl, const char* tried) {
+  const GLenum code = gl.GetError();
+  if (code == GL_NO_ERROR) return Status();
+  // A context keeps one flag for each kind; a lost one answers the same for ever.
+  for (int i = 0; i < 8 && gl.GetError() != GL_NO_ERROR; ++i) {
+  }
+  switch (code) {
+    case GL_INVALID_ENUM: return DeviceFailed("%s: GL_INVALID_ENUM", tried);
+    case GL_INVALID_VALUE: return DeviceFailed("%s: GL_INVALID_VALUE", tried);
+    case GL_INVALID_OPERATION: return DeviceFailed("%s: GL_INVALID_OPERATION", tried);
+    case GL_OUT_OF_MEMORY:
+      return DeviceFailed("%s: GL_OUT_OF_MEMORY; next: precision=f32_f16 halves what is needed", tried);
+    case 0x0507:
+      return DeviceFailed("%s: GL_CONTEXT_LOST; the GPU was reset; next: make the interpreter anew", tried);
+    default: return DeviceFailed("%s: GL error 0x%x", tried, code);
+  }
+}
+
+}  // namespace quadra

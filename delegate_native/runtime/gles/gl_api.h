@@ -1,0 +1,113 @@
+// EGL and OpenGL ES: opened at run time, every function that is used in one table.
+#ifndef QUADRA_RUNTIME_GLES_GL_API_H_
+#define QUADRA_RUNTIME_GLES_GL_API_H_
+
+#include <EGL/egl.h>
+#include <EGL/eglext.h>
+#include <GLES3/gl31.h>
+// After the core API.
+#include <GLES2/gl2ext.h>
+
+#include <string>
+
+#include "delegate_native/base/status.h"
+
+namespace quadra {
+
+#define QUADRA_EGL_FUNCTIONS(F) \
+  F(BindAPI)                    \
+  F(ChooseConfig)               \
+  F(CreateContext)              \
+  F(CreatePbufferSurface)       \
+  F(DestroyContext)             \
+  F(DestroySurface)             \
+  F(GetDisplay)                 \
+  F(GetError)                   \
+  F(GetProcAddress)             \
+  F(Initialize)                 \
+  F(MakeCurrent)                \
+  F(QueryString)                \
+  F(ReleaseThread)
+
+// Nothing newer than OpenGL ES 3.1.
+#define QUADRA_GL_FUNCTIONS(F) \
+  F(ActiveTexture)             \
+  F(AttachShader)              \
+  F(BeginQuery)                \
+  F(BindBuffer)                \
+  F(BindBufferRange)           \
+  F(BindImageTexture)          \
+  F(BindTexture)               \
+  F(BufferData)                \
+  F(ClientWaitSync)            \
+  F(CompileShader)             \
+  F(CreateProgram)             \
+  F(CreateShader)              \
+  F(DeleteBuffers)             \
+  F(DeleteProgram)             \
+  F(DeleteQueries)             \
+  F(DeleteShader)              \
+  F(DeleteSync)                \
+  F(DeleteTextures)            \
+  F(DispatchCompute)           \
+  F(EndQuery)                  \
+  F(FenceSync)                 \
+  F(GenBuffers)                \
+  F(GenQueries)                \
+  F(GenTextures)               \
+  F(GetError)                  \
+  F(GetInteger64v)             \
+  F(GetIntegeri_v)             \
+  F(GetIntegerv)               \
+  F(GetProgramBinary)          \
+  F(GetProgramInfoLog)         \
+  F(GetProgramiv)              \
+  F(GetQueryObjectuiv)         \
+  F(GetShaderInfoLog)          \
+  F(GetShaderiv)               \
+  F(GetString)                 \
+  F(GetStringi)                \
+  F(LinkProgram)               \
+  F(MapBufferRange)            \
+  F(MemoryBarrier)             \
+  F(ProgramBinary)             \
+  F(ProgramParameteri)         \
+  F(ShaderSource)              \
+  F(TexParameteri)             \
+  F(TexStorage2D)              \
+  F(UnmapBuffer)               \
+  F(UseProgram)
+
+struct EglApi {
+#define QUADRA_EGL_FIELD(name) decltype(&::egl##name) name = nullptr;
+  QUADRA_EGL_FUNCTIONS(QUADRA_EGL_FIELD)
+#undef QUADRA_EGL_FIELD
+  // Extensions; null where the driver lacks them.
+  PFNEGLGETPLATFORMDISPLAYEXTPROC GetPlatformDisplayEXT = nullptr;
+  PFNEGLQUERYDEVICESEXTPROC QueryDevicesEXT = nullptr;
+  PFNEGLQUERYDEVICESTRINGEXTPROC QueryDeviceStringEXT = nullptr;
+};
+
+struct GlApi {
+#define QUADRA_GL_FIELD(name) decltype(&::gl##name) name = nullptr;
+  QUADRA_GL_FUNCTIONS(QUADRA_GL_FIELD)
+#undef QUADRA_GL_FIELD
+};
+
+// `library`: a path, or empty for the usual names. The library stays open for good: drivers do not
+// take being closed well.
+Status LoadEglApi(const std::string& library, EglApi* api);
+// With a context current: some drivers give functions to no one else.
+Status LoadGlApi(const EglApi& egl, GlApi* api);
+
+// Whether a list of words, parted by spaces, has this one.
+bool HasWord(const char* words, const char* word);
+
+// What was tried, what came back (the error's name), what to do next.
+Status EglFailed(const EglApi& egl, const char* tried);
+// Ok unless an error is pending.
+Status CheckGl(const GlApi& gl, const char* tried);
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_GLES_GL_API_H_

@@ -1,0 +1,48 @@
+// An OpenGL ES context of our own, and the facts about the device behind it. Everything here happens
+// on the context's thread.
+#ifndef QUADRA_RUNTIME_GLES_GL_CONTEXT_H_
+#define QUADRA_RUNTIME_GLES_GL_CONTEXT_H_
+
+#include <memory>
+#include <string>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/device/gpu_info.h"
+#include "delegate_native/runtime/gles/gl_api.h"
+
+namespace quadra {
+
+class GlContext {
+ public:
+  GlContext() = default;
+  ~GlContext();
+  GlContext(const GlContext&) = delete;
+  GlContext& operator=(const GlContext&) = delete;
+
+  // Finds a display that gives an OpenGL ES 3.1 context and makes that current on this thread. It
+  // needs no window: surfaceless where the driver can, else with a surface of one pixel.
+  Status Open(const std::string& library);
+
+  EglApi egl;
+  GlApi gl;
+  GpuInfo info;
+  int uniform_alignment_bytes = 256;  // of a part of a uniform buffer
+  bool has_timer_query = false;
+  bool has_program_binary = false;
+
+ private:
+  Status OpenOn(EGLDisplay display, const char* how);
+  Status MakeContext(const char* extensions, EGLint minor_version);
+  Status MakeSurface(const char* extensions, EGLConfig config);
+  Status CheckVersion(const char* how) const;
+  void Close();
+  void ReadInfo();
+
+  EGLDisplay display_ = EGL_NO_DISPLAY;
+  EGLContext context_ = EGL_NO_CONTEXT;
+  EGLSurface surface_ = EGL_NO_SURFACE;
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_GLES_GL_CONTEXT_H_

@@ -1,0 +1,41 @@
+// The thread, its context and the programs made there: shared by everything that runs on OpenGL ES.
+#ifndef QUADRA_RUNTIME_GLES_GL_DEVICE_H_
+#define QUADRA_RUNTIME_GLES_GL_DEVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "delegate_native/runtime/gles/gl_context.h"
+#include "delegate_native/runtime/gles/gl_programs.h"
+#include "delegate_native/runtime/gles/gl_thread.h"
+
+namespace quadra {
+
+struct GlDevice {
+  ~GlDevice() {
+    const Status closed = thread.Do([this] {
+      programs.reset();
+      context.reset();
+      return Status();
+    });
+    static_cast<void>(closed);
+  }
+
+  Status Open(const std::string& library) {
+    return thread.Do([&] {
+      context = std::make_unique<GlContext>();
+      QUADRA_RETURN_IF_ERROR(context->Open(library));
+      programs = std::make_unique<GlPrograms>(*context);
+      return Status();
+    });
+  }
+
+  GlThread thread;
+  // Used on the thread only.
+  std::unique_ptr<GlContext> context;
+  std::unique_ptr<GlPrograms> programs;
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_GLES_GL_DEVICE_H_

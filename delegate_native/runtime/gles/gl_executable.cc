@@ -1,0 +1,284 @@
+#include "delegate_native/runtime/gles/gl_executable.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "delegate_native/base/clock.h"
+
+namespace quadra {
+namespace {
+
+constexpr GLuint64 kWaitNs = 1000000000;
+constexpr int kMostWaits = 60;
+// What a kernel may see of what the one before wrote.
+constexpr GLbitfield kKernelBarrier = GL_SHADER_STORAGE_BARRIER_BIT |
+                                      GL_SHADER_IMAGE_ACCESS_BARRIER_BIT | GL_TEXTURE_FETCH_BARRIER_BIT;
+
+template <typename Vector>
+unsigned Count(const Vector* vector) {
+  return vector ? vector->size() : 0;
+}
+
+}  // namespace
+
+GlExecutable::GlExecutable(std::shared_ptr<GlDevice> device, const fb::Plan* plan)
+    : device_(std::move(device)), gl_(device_->context->gl), plan_(*plan) {}
+
+GlExecutable::~GlExecutable() {
+  const Status freed = device_->thread.Do([this] {
+    Free();
+    return Status();
+  });
+  static_cast<void>(freed);
+}
+
+void GlExecutable::Free() {
+  for (unsigned i = 0; i < buffers_.size(); ++i) {
+    const bool image = plan_.buffers()->Get(i)->kind() == fb::BufferKind_Image;
+    (image ? gl_.DeleteTextures : gl_.DeleteBuffers)(1, &buffers_[i]);
+  }
+  gl_.DeleteBuffers(1, &numbers_);
+  programs_.clear();
+}
+
+Status GlExecutable::Load(LoadTimes* times) {
+  return device_->thread.Do([&] {
+    const int64_t start = NowUs();
+    QUADRA_RETURN_IF_ERROR(MakeMemory());
+    const int64_t uploaded = NowUs();
+    QUADRA_RETURN_IF_ERROR(device_->programs->Build(plan_, &programs_, &times->from_binary));
+    QUADRA_RETURN_IF_ERROR(MakeLaunches());
+    times->upload_us = uploaded - start;
+    times->compile_us = NowUs() - uploaded;
+    return Status();
+  });
+}
+
+Status GlExecutable::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {
+  const bool constant = buffer.kind() == fb::BufferKind_Constant;
+  gl_.GenBuffers(1, made);
+  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, *made);
+  gl_.BufferData(GL_SHADER_STORAGE_BUFFER, static_cast<GLsizeiptr>(buffer.bytes()),
+                 constant ? buffer.data()->data() : nullptr, constant ? GL_STATIC_DRAW : GL_DYNAMIC_COPY);
+  return CheckGl(gl_, Format("make a buffer of %llu bytes",
+                             static_cast<unsigned long long>(buffer.bytes())).c_str());
+}
+
+Status GlExecutable::MakeImage(const fb::Buffer& buffer, GLuint* made) {
+  gl_.GenTextures(1, made);
+  gl_.BindTexture(GL_TEXTURE_2D, *made);
+  gl_.TexStorage2D(GL_TEXTURE_2D, 1, buffer.half() ? GL_RGBA16F : GL_RGBA32F, buffer.width(), buffer.height());
+  // Pixels are fetched as they are; a float texture with another filter reads as zeros.
+  gl_.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
+  gl_.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
+  return CheckGl(gl_, Format("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str());
+}
+
+GlExecutable::Port GlExecutable::MakePort(const fb::Io& io) const {
+  const fb::Tensor& tensor = *plan_.tensors()->Get(static_cast<unsigned>(io.tensor()));
+  Port port;
+  port.buffer = buffers_[static_cast<size_t>(tensor.buffer())];
+  port.offset = static_cast<GLintptr>(tensor.offset());
+  port.bytes = static_cast<GLsizeiptr>(tensor.bytes());
+  return port;
+}
+
+Status GlExecutable::MakeMemory() {
+  for (const fb::Buffer* buffer : *plan_.buffers()) {
+    buffers_.push_back(0);
+    if (buffer->kind() == fb::BufferKind_Image) {
+      QUADRA_RETURN_IF_ERROR(MakeImage(*buffer, &buffers_.back()));
+    } else if (buffer->bytes() > 0) {
+      QUADRA_RETURN_IF_ERROR(MakeBuffer(*buffer, &buffers_.back()));
+    }
+  }
+  for (const fb::Io* io : *plan_.inputs()) inputs_.push_back(MakePort(*io));
+  for (const fb::Io* io : *plan_.outputs()) outputs_.push_back(MakePort(*io));
+  return Status();
+}
+
+void GlExecutable::Bind(const fb::Arg& arg, Launch* launch) {
+  const fb::Region& region = *plan_.regions()->Get(static_cast<unsigned>(arg.index()));
+  const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(region.buffer()));
+  Binding binding;
+  binding.object = buffers_[static_cast<size_t>(region.buffer())];
+  if (buffer.kind() != fb::BufferKind_Image) {
+    binding.offset = static_cast<GLintptr>(region.offset());
+    binding.bytes = static_cast<GLsizeiptr>(region.bytes());
+    launch->buffers.push_back(binding);
+    return;
+  }
+  binding.format = buffer.half() ? GL_RGBA16F : GL_RGBA32F;
+  (arg.written() ? launch->images : launch->textures).push_back(binding);
+}
+
+// Appends the dispatch's numbers to `numbers`, where a binding may begin.
+Status GlExecutable::MakeLaunch(const fb::Dispatch& dispatch, std::vector<int32_t>* numbers) {
+  if (static_cast<unsigned>(dispatch.program()) >= programs_.size()) {
+    return Internal("the plan has no program %d", dispatch.program());
+  }
+  launches_.emplace_back();
+  Launch& launch = launches_.back();
+  launch.program = programs_[static_cast<size_t>(dispatch.program())]->id();
+  const size_t step = static_cast<size_t>(device_->context->uniform_alignment_bytes) / sizeof(int32_t);
+  numbers->resize((numbers->size() + step - 1) / step * step);
+  launch.numbers = static_cast<GLintptr>(numbers->size() * sizeof(int32_t));
+  for (const fb::Arg* arg : *dispatch.args()) {
+    if (arg->kind() == fb::ArgKind_Buffer) {
+      Bind(*arg, &launch);
+      continue;
+    }
+    int32_t bits = arg->int_value();
+    const float real = arg->float_value();
+    if (arg->kind() == fb::ArgKind_Float) memcpy(&bits, &real, sizeof(bits));
+    numbers->push_back(bits);
+  }
+  // The block's size is a multiple of sixteen bytes.
+  numbers->resize((numbers->size() + 3) / 4 * 4);
+  launch.numbers_bytes = static_cast<GLsizeiptr>(numbers->size() * sizeof(int32_t)) - launch.numbers;
+  for (unsigned i = 0; i < 3; ++i) {
+    launch.groups[i] = static_cast<GLuint>(dispatch.global()->Get(i) / dispatch.local()->Get(i));
+  }
+  return Status();
+}
+
+Status GlExecutable::MakeLaunches() {
+  std::vector<int32_t> numbers;
+  launches_.reserve(Count(plan_.dispatches()));
+  for (const fb::Dispatch* dispatch : *plan_.dispatches()) {
+    QUADRA_RETURN_IF_ERROR(MakeLaunch(*dispatch, &numbers));
+  }
+  gl_.GenBuffers(1, &numbers_);
+  gl_.BindBuffer(GL_UNIFORM_BUFFER, numbers_);
+  gl_.BufferData(GL_UNIFORM_BUFFER, static_cast<GLsizeiptr>(numbers.size() * sizeof(int32_t)),
+                 numbers.data(), GL_STATIC_DRAW);
+  return CheckGl(gl_, "make a buffer for the numbers of the dispatches");
+}
+
+Status GlExecutable::Write(const Port& port, const void* from) {
+  if (port.bytes == 0) return Status();
+  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, port.buffer);
+  void* to = gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, port.offset, port.bytes,
+                                GL_MAP_WRITE_BIT | GL_MAP_INVALIDATE_RANGE_BIT);
+  if (!to) return CheckGl(gl_, "map an input");
+  memcpy(to, from, static_cast<size_t>(port.bytes));
+  if (gl_.UnmapBuffer(GL_SHADER_STORAGE_BUFFER)) return Status();
+  return DeviceFailed("write an input: the driver lost the memory; next: invoke again");
+}
+
+Status GlExecutable::Read(const Port& port, void* to) {
+  if (port.bytes == 0) return Status();
+  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, port.buffer);
+  const void* from = gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, port.offset, port.bytes, GL_MAP_READ_BIT);
+  if (!from) return CheckGl(gl_, "map an output");
+  memcpy(to, from, static_cast<size_t>(port.bytes));
+  gl_.UnmapBuffer(GL_SHADER_STORAGE_BUFFER);
+  return Status();
+}
+
+void GlExecutable::Dispatch(const Launch& launch) {
+  gl_.UseProgram(launch.program);
+  if (launch.numbers_bytes > 0) {
+    gl_.BindBufferRange(GL_UNIFORM_BUFFER, 0, numbers_, launch.numbers, launch.numbers_bytes);
+  }
+  for (GLuint i = 0; i < launch.buffers.size(); ++i) {
+    const Binding& b = launch.buffers[i];
+    gl_.BindBufferRange(GL_SHADER_STORAGE_BUFFER, i, b.object, b.offset, b.bytes);
+  }
+  for (GLuint i = 0; i < launch.textures.size(); ++i) {
+    gl_.ActiveTexture(GL_TEXTURE0 + i);
+    gl_.BindTexture(GL_TEXTURE_2D, launch.textures[i].object);
+  }
+  for (GLuint i = 0; i < launch.images.size(); ++i) {
+    const Binding& b = launch.images[i];
+    gl_.BindImageTexture(i, b.object, 0, GL_FALSE, 0, GL_WRITE_ONLY, b.format);
+  }
+  gl_.DispatchCompute(launch.groups[0], launch.groups[1], launch.groups[2]);
+  gl_.MemoryBarrier(kKernelBarrier);
+}
+
+Status GlExecutable::WaitForGpu() {
+  const GLsync fence = gl_.FenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+  if (!fence) return CheckGl(gl_, "make a fence");
+  GLenum answer = GL_TIMEOUT_EXPIRED;
+  for (int i = 0; i < kMostWaits && answer == GL_TIMEOUT_EXPIRED; ++i) {
+    answer = gl_.ClientWaitSync(fence, GL_SYNC_FLUSH_COMMANDS_BIT, kWaitNs);
+  }
+  gl_.DeleteSync(fence);
+  if (answer == GL_TIMEOUT_EXPIRED) return DeviceFailed("wait for the kernels: not done after %d s", kMostWaits);
+  if (answer == GL_WAIT_FAILED) return CheckGl(gl_, "wait for the kernels");
+  return Status();
+}
+
+// By the driver's timers where it has them; else each dispatch is waited for, which costs it the
+// time of a round trip.
+Status GlExecutable::Profile(std::vector<float>* dispatch_us) {
+  dispatch_us->clear();
+  if (!device_->context->has_timer_query) {
+    for (const Launch& launch : launches_) {
+      const int64_t start = NowUs();
+      Dispatch(launch);
+      QUADRA_RETURN_IF_ERROR(WaitForGpu());
+      dispatch_us->push_back(static_cast<float>(NowUs() - start));
+    }
+    return Status();
+  }
+  std::vector<GLuint> queries(launches_.size());
+  gl_.GenQueries(static_cast<GLsizei>(queries.size()), queries.data());
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    gl_.BeginQuery(GL_TIME_ELAPSED_EXT, queries[i]);
+    Dispatch(launches_[i]);
+    gl_.EndQuery(GL_TIME_ELAPSED_EXT);
+  }
+  Status status = WaitForGpu();
+  if (status.ok()) status = AskTimers(queries, dispatch_us);
+  gl_.DeleteQueries(static_cast<GLsizei>(queries.size()), queries.data());
+  return status;
+}
+
+Status GlExecutable::AskTimers(const std::vector<GLuint>& queries, std::vector<float>* dispatch_us) {
+  for (GLuint query : queries) {
+    GLuint ns = 0;
+    gl_.GetQueryObjectuiv(query, GL_QUERY_RESULT, &ns);
+    dispatch_us->push_back(static_cast<float>(ns) * 1e-3f);
+  }
+  return CheckGl(gl_, "read the driver's timers");
+}
+
+Status GlExecutable::RunHere(const std::vector<const void*>& inputs,
+                             const std::vector<void*>& outputs, std::vector<float>* dispatch_us) {
+  for (size_t i = 0; i < inputs_.size(); ++i) QUADRA_RETURN_IF_ERROR(Write(inputs_[i], inputs[i]));
+  if (dispatch_us) {
+    QUADRA_RETURN_IF_ERROR(Profile(dispatch_us));
+  } else {
+    for (const Launch& launch : launches_) Dispatch(launch);
+  }
+  gl_.MemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+  QUADRA_RETURN_IF_ERROR(WaitForGpu());
+  for (size_t i = 0; i < outputs_.size(); ++i) QUADRA_RETURN_IF_ERROR(Read(outputs_[i], outputs[i]));
+  return CheckGl(gl_, "run the kernels");
+}
+
+Status GlExecutable::Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+                         std::vector<float>* dispatch_us) {
+  if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
+    return Internal("%zu inputs and %zu outputs for a plan that has %zu and %zu", inputs.size(),
+                    outputs.size(), inputs_.size(), outputs_.size());
+  }
+  return device_->thread.Do([&] { return RunHere(inputs, outputs, dispatch_us); });
+}
+
+std::vector<ProgramBinary> GlExecutable::Binaries() {
+  std::vector<ProgramBinary> binaries;
+  const Status status = device_->thread.Do([&] {
+    for (const GlProgramPtr& program : programs_) {
+      binaries.push_back(device_->programs->BinaryOf(*program));
+    }
+    return Status();
+  });
+  static_cast<void>(status);
+  return binaries;
+}
+
+}  // namespace quadra

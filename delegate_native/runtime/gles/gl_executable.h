@@ -1,0 +1,75 @@
+// A plan on OpenGL ES: its memory, its programs, its bindings.
+#ifndef QUADRA_RUNTIME_GLES_GL_EXECUTABLE_H_
+#define QUADRA_RUNTIME_GLES_GL_EXECUTABLE_H_
+
+#include <memory>
+#include <vector>
+
+#include "delegate_native/runtime/backend.h"
+#include "delegate_native/runtime/gles/gl_device.h"
+
+namespace quadra {
+
+class GlExecutable : public Executable {
+ public:
+  GlExecutable(std::shared_ptr<GlDevice> device, const fb::Plan* plan);
+  ~GlExecutable() override;
+
+  Status Load(LoadTimes* times);
+  Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+             std::vector<float>* dispatch_us) override;
+  std::vector<ProgramBinary> Binaries() override;
+
+ private:
+  // An input or output of the plan.
+  struct Port {
+    GLuint buffer = 0;
+    GLintptr offset = 0;
+    GLsizeiptr bytes = 0;
+  };
+  // A part of a buffer at a binding, a texture at a texture unit or an image unit.
+  struct Binding {
+    GLuint object = 0;
+    GLintptr offset = 0;
+    GLsizeiptr bytes = 0;
+    GLenum format = 0;  // of an image
+  };
+  struct Launch {
+    GLuint program = 0;
+    std::vector<Binding> buffers, textures, images;  // by unit
+    GLintptr numbers = 0;                            // where they are in numbers_,
+    GLsizeiptr numbers_bytes = 0;                    // and how many
+    GLuint groups[3] = {1, 1, 1};
+  };
+
+  // All of these on the device's thread.
+  Status MakeMemory();
+  Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
+  Status MakeImage(const fb::Buffer& buffer, GLuint* made);
+  Port MakePort(const fb::Io& io) const;
+  Status MakeLaunches();
+  Status MakeLaunch(const fb::Dispatch& dispatch, std::vector<int32_t>* numbers);
+  void Bind(const fb::Arg& arg, Launch* launch);
+  Status RunHere(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+                 std::vector<float>* dispatch_us);
+  Status Write(const Port& port, const void* from);
+  Status Read(const Port& port, void* to);
+  void Dispatch(const Launch& launch);
+  Status Profile(std::vector<float>* dispatch_us);
+  Status AskTimers(const std::vector<GLuint>& queries, std::vector<float>* dispatch_us);
+  Status WaitForGpu();
+  void Free();
+
+  std::shared_ptr<GlDevice> device_;
+  const GlApi& gl_;
+  const fb::Plan& plan_;
+  std::vector<GLuint> buffers_;  // parallel to plan.buffers: buffer or texture objects
+  GLuint numbers_ = 0;           // the numbers of all dispatches
+  std::vector<GlProgramPtr> programs_;  // parallel to plan.programs
+  std::vector<Port> inputs_, outputs_;
+  std::vector<Launch> launches_;  // parallel to plan.dispatches
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_GLES_GL_EXECUTABLE_H_

@@ -1,0 +1,119 @@
+#include "delegate_native/runtime/gles/gl_programs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "delegate_native/base/log.h"
+
+namespace quadra {
+namespace {
+
+constexpr size_t kMostKept = 256;  // programs; those in use are kept beyond that
+constexpr GLint kMostLog = 4000;
+
+std::string SourceOf(const fb::Program& program) {
+  return program.prelude()->str() + program.kernels()->Get(0)->source()->str();
+}
+
+const char* NameOf(const fb::Program& program) { return program.kernels()->Get(0)->entry()->c_str(); }
+
+}  // namespace
+
+// A binary of another driver, or a damaged one, does not link: then the source is compiled.
+GlProgramPtr GlPrograms::FromBinary(const fb::Program& program) const {
+  if (!program.binary() || program.binary()->size() == 0 || !context_.has_program_binary) return nullptr;
+  auto made = std::make_shared<const GlProgram>(gl_, gl_.CreateProgram());
+  gl_.ProgramBinary(made->id(), program.binary_format(), program.binary()->data(),
+                    static_cast<GLsizei>(program.binary()->size()));
+  GLint linked = GL_FALSE;
+  gl_.GetProgramiv(made->id(), GL_LINK_STATUS, &linked);
+  const Status status = CheckGl(gl_, "load a program binary");
+  if (linked && status.ok()) return made;
+  quadra::Log(2, "the driver refused the binary of %s: it is compiled anew", NameOf(program));
+  return nullptr;
+}
+
+std::string GlPrograms::Log(GLuint object, bool is_shader) const {
+  std::string log(static_cast<size_t>(kMostLog), '\0');
+  GLsizei size = 0;
+  (is_shader ? gl_.GetShaderInfoLog : gl_.GetProgramInfoLog)(object, kMostLog, &size, &log[0]);
+  log.resize(static_cast<size_t>(std::max(0, std::min(size, kMostLog - 1))));
+  while (!log.empty() && log.back() == '\n') log.pop_back();
+  return log.empty() ? "(the driver left no log)" : log;
+}
+
+Status GlPrograms::Finish(const fb::Program& program, GLuint shader, const GlProgram& built) const {
+  GLint compiled = GL_FALSE, linked = GL_FALSE;
+  gl_.GetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
+  if (!compiled) {
+    return DeviceFailed("compile %s: the driver's log: %s", NameOf(program), Log(shader, true).c_str());
+  }
+  gl_.GetProgramiv(built.id(), GL_LINK_STATUS, &linked);
+  if (linked) return Status();
+  return DeviceFailed("link %s: the driver's log: %s", NameOf(program), Log(built.id(), false).c_str());
+}
+
+// First everything is handed to the driver, then it is asked for results: it may use several threads.
+Status GlPrograms::Build(const fb::Plan& plan, std::vector<GlProgramPtr>* programs, int* from_binary) {
+  struct Pending {
+    const fb::Program* program;
+    std::string source;
+    GLuint shader;
+    GlProgramPtr made;
+  };
+  std::vector<Pending> pending;
+  for (auto it = built_.begin(); it != built_.end() && built_.size() >= kMostKept;) {
+    it = it->second.use_count() == 1 ? built_.erase(it) : std::next(it);
+  }
+  for (const fb::Program* program : *plan.programs()) {
+    const std::string source = SourceOf(*program);
+    GlProgramPtr& made = built_[source];
+    if (!made) {
+      made = FromBinary(*program);
+      if (made) ++*from_binary;
+    }
+    if (!made) {
+      const GLuint shader = gl_.CreateShader(GL_COMPUTE_SHADER);
+      quadra::Log(4, "compile %s\n%s", NameOf(*program), source.c_str());
+      const char* text = source.c_str();
+      gl_.ShaderSource(shader, 1, &text, nullptr);
+      gl_.CompileShader(shader);
+      made = std::make_shared<const GlProgram>(gl_, gl_.CreateProgram());
+      pending.push_back({program, source, shader, made});
+    }
+    programs->push_back(made);
+  }
+  for (const Pending& p : pending) {
+    gl_.AttachShader(p.made->id(), p.shader);
+    if (context_.has_program_binary) {
+      gl_.ProgramParameteri(p.made->id(), GL_PROGRAM_BINARY_RETRIEVABLE_HINT, GL_TRUE);
+    }
+    gl_.LinkProgram(p.made->id());
+  }
+  Status status;
+  for (const Pending& p : pending) {
+    Status one = Finish(*p.program, p.shader, *p.made);
+    gl_.DeleteShader(p.shader);
+    if (one.ok()) continue;
+    built_.erase(p.source);
+    if (status.ok()) status = std::move(one);
+  }
+  QUADRA_RETURN_IF_ERROR(std::move(status));
+  return CheckGl(gl_, "compile the programs");
+}
+
+ProgramBinary GlPrograms::BinaryOf(const GlProgram& program) const {
+  ProgramBinary binary;
+  GLint size = 0;
+  if (context_.has_program_binary) gl_.GetProgramiv(program.id(), GL_PROGRAM_BINARY_LENGTH, &size);
+  if (size <= 0) return binary;
+  binary.bytes.resize(static_cast<size_t>(size));
+  GLsizei got = 0;
+  GLenum format = 0;
+  gl_.GetProgramBinary(program.id(), size, &got, &format, binary.bytes.data());
+  binary.bytes.resize(CheckGl(gl_, "read a program binary").ok() ? static_cast<size_t>(std::max(0, got)) : 0);
+  binary.format = format;
+  return binary;
+}
+
+}  // namespace quadra

@@ -1,0 +1,54 @@
+// Compiles the programs of a plan, or takes them from its binaries; no kernel twice. On the context's
+// thread.
+#ifndef QUADRA_RUNTIME_GLES_GL_PROGRAMS_H_
+#define QUADRA_RUNTIME_GLES_GL_PROGRAMS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "delegate_native/base/program_binary.h"
+#include "delegate_native/plan/plan_generated.h"
+#include "delegate_native/runtime/gles/gl_context.h"
+
+namespace quadra {
+
+// Owns one program object.
+class GlProgram {
+ public:
+  GlProgram(const GlApi& gl, GLuint id) : gl_(gl), id_(id) {}
+  ~GlProgram() { gl_.DeleteProgram(id_); }
+  GlProgram(const GlProgram&) = delete;
+  GlProgram& operator=(const GlProgram&) = delete;
+
+  GLuint id() const { return id_; }
+
+ private:
+  const GlApi& gl_;
+  const GLuint id_;
+};
+using GlProgramPtr = std::shared_ptr<const GlProgram>;
+
+// Keeps what it built: a second interpreter, another partition or a resized model finds it there.
+class GlPrograms {
+ public:
+  explicit GlPrograms(const GlContext& context) : context_(context), gl_(context.gl) {}
+
+  // The plan's programs, in its order; counts those that its binaries saved from being compiled.
+  Status Build(const fb::Plan& plan, std::vector<GlProgramPtr>* programs, int* from_binary);
+  ProgramBinary BinaryOf(const GlProgram& program) const;
+
+ private:
+  GlProgramPtr FromBinary(const fb::Program& program) const;
+  Status Finish(const fb::Program& program, GLuint shader, const GlProgram& built) const;
+  std::string Log(GLuint object, bool is_shader) const;
+
+  const GlContext& context_;
+  const GlApi& gl_;
+  std::map<std::string, GlProgramPtr> built_;  // by source
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNTIME_GLES_GL_PROGRAMS_H_

@@ -1,0 +1,49 @@
+#include "delegate_native/runtime/gles/gles_backend.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "delegate_native/runtime/gles/gl_executable.h"
+
+namespace quadra {
+namespace {
+
+class GlesBackend : public Backend {
+ public:
+  explicit GlesBackend(std::shared_ptr<GlDevice> device)
+      : device_(std::move(device)), info_(device_->context->info) {}
+
+  const char* name() const override { return "gles"; }
+  const GpuInfo& info() const override { return info_; }
+
+  Status Load(const fb::Plan* plan, std::unique_ptr<Executable>* executable,
+              LoadTimes* times) override {
+    auto made = std::make_unique<GlExecutable>(device_, plan);
+    QUADRA_RETURN_IF_ERROR(made->Load(times));
+    *executable = std::move(made);
+    return Status();
+  }
+
+ private:
+  std::shared_ptr<GlDevice> device_;
+  const GpuInfo info_;
+};
+
+}  // namespace
+
+Status MakeGlesBackend(const std::string& library, std::shared_ptr<Backend>* backend) {
+  // Never destroyed: a static of the process may be gone before the last interpreter is.
+  static std::mutex& mutex = *new std::mutex;
+  static auto& backends = *new std::map<std::string, std::weak_ptr<Backend>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  *backend = backends[library].lock();
+  if (*backend) return Status();
+  auto device = std::make_shared<GlDevice>();
+  QUADRA_RETURN_IF_ERROR(device->Open(library));
+  *backend = std::make_shared<GlesBackend>(std::move(device));
+  backends[library] = *backend;
+  return Status();
+}
+
+}  // namespace quadra
