@@ -22,6 +22,10 @@ const std::vector<Quirk>& Quirks() {
       {"compiler_starts_slowly",
        [](const GpuInfo& info) { return Says(info.api_version, "PoCL"); },
        [](GpuInfo* info) { info->one_program = true; }},
+      // llvmpipe: a read of a storage block is four reads for each lane, one of an image a gather.
+      {"storage_blocks_are_read_slowly",
+       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](GpuInfo* info) { info->reads_buffers_as_images = info->max_image_buffer_width > 0; }},
       // Oclgrind 19 to 21 crash when two threads build programs.
       {"compiler_crashes_in_threads",
        [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },

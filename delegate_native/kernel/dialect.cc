@@ -9,6 +9,7 @@ namespace quadra {
 namespace {
 
 using Kind = TensorLayout::Kind;
+using View = RenderedArg::View;
 
 bool IsWordChar(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -43,8 +44,9 @@ std::string OnOneLine(const std::string& text) {
 // Everything that differs between the languages; one instance renders one kernel.
 class Renderer {
  public:
-  Renderer(const KernelDesc& desc, const std::vector<TensorLayout>& layouts, Precision precision)
-      : desc_(desc), layouts_(layouts), half_constants_(precision != Precision::kF32) {}
+  Renderer(const KernelDesc& desc, const std::vector<TensorLayout>& layouts, const Dialect& dialect)
+      : desc_(desc), layouts_(layouts), dialect_(dialect),
+        half_constants_(dialect.precision != Precision::kF32) {}
   virtual ~Renderer() = default;
 
   RenderedKernel Run(const std::string& entry) {
@@ -65,8 +67,9 @@ class Renderer {
   }
 
  protected:
-  virtual void DeclareTensor(const TensorArg& tensor, const TensorLayout& layout) = 0;
-  virtual void DeclareConstant(const ConstantArg& constant, bool half) = 0;
+  // The view that the kernel has of it.
+  virtual View DeclareTensor(const TensorArg& tensor, const TensorLayout& layout) = 0;
+  virtual View DeclareConstant(const ConstantArg& constant, bool half) = 0;
   virtual void DeclareNumber(const std::string& name, bool is_float) = 0;
   virtual std::string Assemble(const std::string& entry) = 0;
 
@@ -86,6 +89,7 @@ class Renderer {
 
   const KernelDesc& desc_;
   const std::vector<TensorLayout>& layouts_;
+  const Dialect& dialect_;
   const bool half_constants_;
   RenderedKernel out_;
   std::string macros_, undefs_;
@@ -93,8 +97,8 @@ class Renderer {
  private:
   void AddTensor(int i) {
     const TensorArg& tensor = desc_.tensors[static_cast<size_t>(i)];
-    DeclareTensor(tensor, layouts_[static_cast<size_t>(i)]);
     RenderedArg arg;
+    arg.view = DeclareTensor(tensor, layouts_[static_cast<size_t>(i)]);
     arg.kind = RenderedArg::Kind::kTensor;
     arg.index = i;
     out_.args.push_back(arg);
@@ -102,8 +106,8 @@ class Renderer {
 
   void AddConstant(int i) {
     const ConstantArg& constant = desc_.constants[static_cast<size_t>(i)];
-    DeclareConstant(constant, half_constants_ && constant.width > 1);
     RenderedArg arg;
+    arg.view = DeclareConstant(constant, half_constants_ && constant.width > 1);
     arg.kind = RenderedArg::Kind::kConstant;
     arg.index = i;
     out_.args.push_back(arg);
@@ -137,7 +141,7 @@ class OpenClRenderer : public Renderer {
   using Renderer::Renderer;
 
  protected:
-  void DeclareTensor(const TensorArg& tensor, const TensorLayout& layout) override {
+  View DeclareTensor(const TensorArg& tensor, const TensorLayout& layout) override {
     const std::string& name = tensor.name;
     const bool read = tensor.access == Access::kRead;
     const std::string data = name + "_data";
@@ -145,7 +149,7 @@ class OpenClRenderer : public Renderer {
       Parameter((read ? "__global const float* restrict " : "__global float* restrict ") + data);
       if (read) Define("read_" + name, "I", data + "[I]");
       else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");
-      return;
+      return View::kMemory;
     }
     if (layout.kind == Kind::kSlicesImage2d) {
       Parameter((read ? "__read_only image2d_t " : "__write_only image2d_t ") + data);
@@ -157,9 +161,10 @@ class OpenClRenderer : public Renderer {
         Define("write_" + name, "VALUE, X, Y, S",
                WriteText(tensor, "write_imagef(" + data + ", " + place + ", e_v);"));
       }
-      return;
+      return View::kMemory;
     }
     DeclareSlicesBuffer(tensor, layout.half);
+    return View::kMemory;
   }
 
   void DeclareSlicesBuffer(const TensorArg& tensor, bool half) {
@@ -188,13 +193,14 @@ class OpenClRenderer : public Renderer {
     DefineLanes(name, "OUT_LANES");
   }
 
-  void DeclareConstant(const ConstantArg& constant, bool half) override {
+  View DeclareConstant(const ConstantArg& constant, bool half) override {
     const std::string data = constant.name + "_data";
     const std::string width = constant.width == 1 ? "" : Format("%d", constant.width);
     Parameter("__global const " + (half ? "half" : "float" + width) + "* restrict " + data);
     Define("read_" + constant.name, "I",
            half ? "vload_half" + width + "(I, " + data + ")" : data + "[I]");
     if (constant.width > 1) DefineLanes(constant.name, "LANES");
+    return View::kMemory;
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
@@ -240,24 +246,42 @@ class OpenClRenderer : public Renderer {
 
 class GlesRenderer : public Renderer {
  public:
-  using Renderer::Renderer;
+  GlesRenderer(const KernelDesc& desc, const std::vector<TensorLayout>& layouts, const Dialect& dialect)
+      : Renderer(desc, layouts, dialect), rows_left_(dialect.image_units) {
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      const bool image = layouts[i].kind == Kind::kSlicesImage2d;
+      if (image && desc.tensors[i].access == Access::kWrite) --rows_left_;
+    }
+  }
 
  protected:
-  void DeclareTensor(const TensorArg& tensor, const TensorLayout& layout) override {
+  View DeclareTensor(const TensorArg& tensor, const TensorLayout& layout) override {
     const std::string& name = tensor.name;
     const bool read = tensor.access == Access::kRead;
     const std::string data = name + "_data";
     if (layout.kind == Kind::kSlicesImage2d) {
       DeclareImage(tensor, layout.half);
-      return;
+      return View::kMemory;
     }
     const bool flat = layout.kind == Kind::kFlatBuffer;
     const char* type = flat ? "float" : layout.half ? "uvec2" : "vec4";
+    const Shape& s = layout.shape;
+    const int64_t texels = flat ? s.elements() : int64_t{s.b} * s.slices() * s.h * s.w;
+    if (read && MayBeRow(texels)) {
+      const View view = Row(name, flat ? 1 : 4, layout.half);
+      if (flat) {
+        Define("read_" + name, "I", "imageLoad(" + data + ", I).x");
+      } else {
+        Define("read_" + name, "X, Y, S", "imageLoad(" + data + ", " + SliceIndex(name) + ")");
+        Define("read_" + name + "_at", "I", "imageLoad(" + data + ", I)");
+      }
+      return view;
+    }
     Block(name, type, read);
     if (flat) {
       if (read) Define("read_" + name, "I", data + "[I]");
       else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");
-      return;
+      return View::kMemory;
     }
     const std::string index = SliceIndex(name);
     if (read) {
@@ -271,11 +295,19 @@ class GlesRenderer : public Renderer {
       Define("write_" + name, "VALUE, X, Y, S", WriteText(tensor, store(index)));
       Define("write_" + name + "_at", "VALUE, I", "{ vec4 e_v = (VALUE); " + store("I") + " }");
     }
+    return View::kMemory;
   }
 
-  void DeclareConstant(const ConstantArg& constant, bool half) override {
+  View DeclareConstant(const ConstantArg& constant, bool half) override {
+    const std::string data = constant.name + "_data";
+    if (MayBeRow(static_cast<int64_t>(constant.data->size()) / constant.width)) {
+      const char* lanes = constant.width == 1 ? ", I).x" : ", I)";
+      Define("read_" + constant.name, "I", "imageLoad(" + data + lanes);
+      return Row(constant.name, constant.width, half);
+    }
     Block(constant.name, half ? "uvec2" : constant.width == 1 ? "float" : "vec4", true);
-    Define("read_" + constant.name, "I", Load(constant.name + "_data", "I", half));
+    Define("read_" + constant.name, "I", Load(data, "I", half));
+    return View::kMemory;
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
@@ -297,6 +329,15 @@ class GlesRenderer : public Renderer {
   }
 
  private:
+  bool MayBeRow(int64_t texels) const { return rows_left_ > 0 && texels <= dialect_.max_row_texels; }
+
+  View Row(const std::string& name, int width, bool half) {
+    declarations_ += Format("layout(%s, binding = %d) readonly uniform highp imageBuffer ",
+                            width == 1 ? "r32f" : half ? "rgba16f" : "rgba32f", image_++) + name + "_data;\n";
+    --rows_left_;
+    return width == 1 ? View::kTexelsFloat : half ? View::kTexelsHalf4 : View::kTexelsFloat4;
+  }
+
   void Block(const std::string& name, const char* type, bool read) {
     declarations_ += Format("layout(std430, binding = %d) ", binding_++) +
                      (read ? "readonly" : "writeonly") + " buffer " + name + "_block { " + type +
@@ -325,23 +366,26 @@ class GlesRenderer : public Renderer {
 
   std::string declarations_, numbers_;
   int binding_ = 0, sampler_ = 0, image_ = 0;
+  int rows_left_;  // image units for buffers that are read as images
 };
 
 }  // namespace
 
-std::string Prelude(Language language, Precision precision) {
-  if (language == Language::kGles) {
-    return std::string("#version 310 es\nprecision ") +
-           (precision == Precision::kF16 ? "mediump" : "highp") + " float;\n" + kGlesPrelude;
+std::string Prelude(const Dialect& dialect) {
+  if (dialect.language == Language::kGles) {
+    // Extensions come before anything else.
+    return std::string("#version 310 es\n") +
+           (dialect.image_units > 0 ? "#extension GL_EXT_texture_buffer : require\n" : "") + "precision " +
+           (dialect.precision == Precision::kF16 ? "mediump" : "highp") + " float;\n" + kGlesPrelude;
   }
-  const bool half = precision != Precision::kF32;
+  const bool half = dialect.precision != Precision::kF32;
   return std::string(kOpenClPrelude) + (half ? kOpenClHalfLanes : kOpenClLanes);
 }
 
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
-                      Language language, Precision precision, const std::string& entry) {
-  if (language == Language::kOpenCl) return OpenClRenderer(desc, layouts, precision).Run(entry);
-  return GlesRenderer(desc, layouts, precision).Run(entry);
+                      const Dialect& dialect, const std::string& entry) {
+  if (dialect.language == Language::kOpenCl) return OpenClRenderer(desc, layouts, dialect).Run(entry);
+  return GlesRenderer(desc, layouts, dialect).Run(entry);
 }
 
 }  // namespace quadra

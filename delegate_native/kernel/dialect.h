@@ -16,6 +16,16 @@ enum class Language { kOpenCl, kGles };
 // both (where the device computes in half; sums stay float).
 enum class Precision { kF32, kF32F16, kF16 };
 
+// The language of a text, and how it may be written.
+struct Dialect {
+  Language language = Language::kOpenCl;
+  Precision precision = Precision::kF32;
+  // OpenGL ES: how many buffers and written images of a kernel may be images, so that buffers are
+  // read as images of one row, and how long such a row may be. 0: buffers are storage blocks.
+  int image_units = 0;
+  int64_t max_row_texels = 0;
+};
+
 // How one tensor of a kernel is stored.
 struct TensorLayout {
   enum class Kind { kSlicesBuffer, kSlicesImage2d, kFlatBuffer };
@@ -27,7 +37,11 @@ struct TensorLayout {
 // One argument of the rendered kernel, in order.
 struct RenderedArg {
   enum class Kind { kTensor, kConstant, kInt, kFloat };
+  // How the kernel sees a buffer: as memory, or as an image of one row of four floats, of four
+  // halfs, of single floats.
+  enum class View { kMemory, kTexelsFloat4, kTexelsHalf4, kTexelsFloat };
   Kind kind = Kind::kInt;
+  View view = View::kMemory;
   int index = 0;  // into desc.tensors or desc.constants
   int i = 0;
   float f = 0.0f;
@@ -41,12 +55,12 @@ struct RenderedKernel {
 };
 
 // The part that all kernels of a program share.
-std::string Prelude(Language language, Precision precision);
+std::string Prelude(const Dialect& dialect);
 
 // `layouts` runs parallel to desc.tensors. Two descriptions that differ only in numbers render to
 // the same source: programs are shared by text. `entry` goes in as the kernel's name.
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
-                      Language language, Precision precision, const std::string& entry);
+                      const Dialect& dialect, const std::string& entry);
 
 }  // namespace quadra
 

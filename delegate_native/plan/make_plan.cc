@@ -29,6 +29,16 @@ const char* NameOf(Precision precision) {
   return "?";
 }
 
+fb::View ViewOf(const RenderedArg& arg) {
+  switch (arg.view) {
+    case RenderedArg::View::kMemory: return fb::View_Memory;
+    case RenderedArg::View::kTexelsFloat4: return fb::View_TexelsFloat4;
+    case RenderedArg::View::kTexelsHalf4: return fb::View_TexelsHalf4;
+    case RenderedArg::View::kTexelsFloat: return fb::View_TexelsFloat;
+  }
+  return fb::View_Memory;
+}
+
 // A kernel ready to be written: where its text is and what it is called with.
 struct PlannedDispatch {
   const KernelDesc* desc = nullptr;
@@ -50,8 +60,13 @@ class Planner {
   Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
           const std::vector<ProgramBinary>& binaries)
       : graph_(graph), gpu_(gpu), precision_(precision), binaries_(binaries),
-        language_(gpu.api == Api::kGles ? Language::kGles : Language::kOpenCl),
         layout_(graph, gpu, precision) {
+    dialect_.language = gpu.api == Api::kGles ? Language::kGles : Language::kOpenCl;
+    dialect_.precision = precision;
+    if (gpu.reads_buffers_as_images) {
+      dialect_.image_units = gpu.max_image_units;
+      dialect_.max_row_texels = gpu.max_image_buffer_width;
+    }
     context_.gpu = &gpu;
     context_.precision = precision;
   }
@@ -105,7 +120,7 @@ class Planner {
       PlannedDispatch dispatch;
       dispatch.desc = &desc;
       dispatch.nodes = nodes_of_kernel_[i];
-      dispatch.rendered = Render(desc, layouts, language_, precision_, kEntry);
+      dispatch.rendered = Render(desc, layouts, dialect_, kEntry);
       dispatch.kernel = FindOrAdd(desc, dispatch.rendered);
       dispatches_.push_back(std::move(dispatch));
     }
@@ -137,13 +152,13 @@ class Planner {
     return static_cast<int>(distinct_.size()) - 1;
   }
 
-  bool one_program() const { return gpu_.one_program && language_ == Language::kOpenCl; }
+  bool one_program() const { return gpu_.one_program && dialect_.language == Language::kOpenCl; }
   int ProgramOf(int kernel) const { return one_program() ? 0 : kernel; }
 
   // Program `index` with the kernels from `first` on, before `last`.
   Offset<fb::Program> WriteProgram(size_t index, size_t first, size_t last) {
-    const std::string prelude = Prelude(language_, precision_);
-    const std::string options = language_ == Language::kOpenCl ? "-cl-std=CL1.2 -cl-mad-enable" : "";
+    const std::string prelude = Prelude(dialect_);
+    const std::string options = dialect_.language == Language::kOpenCl ? "-cl-std=CL1.2 -cl-mad-enable" : "";
     uint64_t fingerprint = Hash(prelude.data(), prelude.size());
     fingerprint = Hash(options.data(), options.size(), fingerprint);
     std::vector<Offset<fb::Kernel>> kernels;
@@ -180,16 +195,16 @@ class Planner {
       switch (arg.kind) {
         case RenderedArg::Kind::kTensor: {
           const TensorArg& tensor = desc.tensors[static_cast<size_t>(arg.index)];
-          args.emplace_back(fb::ArgKind_Buffer, tensor.access == Access::kWrite,
+          args.emplace_back(fb::ArgKind_Buffer, tensor.access == Access::kWrite, ViewOf(arg),
                             layout_.RegionOf(tensor.tensor), 0, 0.0f);
           break;
         }
         case RenderedArg::Kind::kConstant:
-          args.emplace_back(fb::ArgKind_Buffer, false,
+          args.emplace_back(fb::ArgKind_Buffer, false, ViewOf(arg),
                             layout_.RegionOf(desc.constants[static_cast<size_t>(arg.index)]), 0, 0.0f);
           break;
-        case RenderedArg::Kind::kInt: args.emplace_back(fb::ArgKind_Int, false, 0, arg.i, 0.0f); break;
-        case RenderedArg::Kind::kFloat: args.emplace_back(fb::ArgKind_Float, false, 0, 0, arg.f); break;
+        case RenderedArg::Kind::kInt: args.emplace_back(fb::ArgKind_Int, false, fb::View_Memory, 0, arg.i, 0.0f); break;
+        case RenderedArg::Kind::kFloat: args.emplace_back(fb::ArgKind_Float, false, fb::View_Memory, 0, 0, arg.f); break;
       }
     }
     std::vector<int> global, local;
@@ -229,7 +244,7 @@ class Planner {
     const std::string device = gpu_.device_name + "; " + gpu_.api_version + "; " + gpu_.driver;
     const auto root = fb::CreatePlan(
         builder_, /*version=*/1, builder_.CreateString(kVersion),
-        builder_.CreateString(language_ == Language::kGles ? "gles" : "opencl"),
+        builder_.CreateString(dialect_.language == Language::kGles ? "gles" : "opencl"),
         builder_.CreateString(gpu_.name),
         builder_.CreateString(device), builder_.CreateString(NameOf(precision_)), buffers, regions,
         tensors, programs, dispatches, inputs, outputs, layout_.activation_bytes(),
@@ -242,7 +257,7 @@ class Planner {
   const GpuInfo& gpu_;
   const Precision precision_;
   const std::vector<ProgramBinary>& binaries_;
-  const Language language_;
+  Dialect dialect_;
   KernelContext context_;
   Layout layout_;
   std::vector<KernelDesc> kernels_;

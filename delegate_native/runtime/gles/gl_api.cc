@@ -83,6 +83,9 @@ Status LoadGlApi(const EglApi& egl, GlApi* api) {
   if (!api->name) missing += missing.empty() ? "gl" #name : ", gl" #name;
   QUADRA_GL_FUNCTIONS(QUADRA_GL_FIND)
 #undef QUADRA_GL_FIND
+  for (const char* name : {"glTexBufferRangeEXT", "glTexBufferRangeOES", "glTexBufferRange"}) {
+    if (!api->TexBufferRange) api->TexBufferRange = Cast<decltype(api->TexBufferRange)>(find(name));
+  }
   if (missing.empty()) return Status();
   return DeviceFailed("the OpenGL ES driver lacks %s; Quadra needs OpenGL ES 3.1", missing.c_str());
 }

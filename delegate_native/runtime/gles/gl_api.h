@@ -92,6 +92,8 @@ struct GlApi {
 #define QUADRA_GL_FIELD(name) decltype(&::gl##name) name = nullptr;
   QUADRA_GL_FUNCTIONS(QUADRA_GL_FIELD)
 #undef QUADRA_GL_FIELD
+  // OpenGL ES 3.2 or an extension; null where the driver lacks it.
+  PFNGLTEXBUFFERRANGEEXTPROC TexBufferRange = nullptr;
 };
 
 // `library`: a path, or empty for the usual names. The library stays open for good: drivers do not

@@ -162,6 +162,12 @@ void GlContext::ReadInfo() {
       std::min(number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS), number(GL_MAX_SHADER_STORAGE_BUFFER_BINDINGS));
   info.max_image_units = std::min(number(GL_MAX_COMPUTE_IMAGE_UNIFORMS), number(GL_MAX_IMAGE_UNITS));
   info.max_texture_units = number(GL_MAX_COMPUTE_TEXTURE_IMAGE_UNITS);
+  // The kernels name the extension.
+  if (info.Has("GL_EXT_texture_buffer") && gl.TexBufferRange) {
+    info.max_image_buffer_width = number(GL_MAX_TEXTURE_BUFFER_SIZE_EXT);
+    info.buffer_alignment_bytes =
+        std::max(info.buffer_alignment_bytes, number(GL_TEXTURE_BUFFER_OFFSET_ALIGNMENT_EXT));
+  }
   uniform_alignment_bytes = std::max(16, number(GL_UNIFORM_BUFFER_OFFSET_ALIGNMENT));
   has_timer_query = info.Has("GL_EXT_disjoint_timer_query");
   has_program_binary = number(GL_NUM_PROGRAM_BINARY_FORMATS) > 0;

@@ -15,6 +15,10 @@ constexpr int kMostWaits = 60;
 constexpr GLbitfield kKernelBarrier = GL_SHADER_STORAGE_BARRIER_BIT |
                                       GL_SHADER_IMAGE_ACCESS_BARRIER_BIT | GL_TEXTURE_FETCH_BARRIER_BIT;
 
+GLenum FormatOf(fb::View view) {
+  return view == fb::View_TexelsFloat ? GL_R32F : view == fb::View_TexelsHalf4 ? GL_RGBA16F : GL_RGBA32F;
+}
+
 template <typename Vector>
 unsigned Count(const Vector* vector) {
   return vector ? vector->size() : 0;
@@ -38,6 +42,7 @@ void GlExecutable::Free() {
     const bool image = plan_.buffers()->Get(i)->kind() == fb::BufferKind_Image;
     (image ? gl_.DeleteTextures : gl_.DeleteBuffers)(1, &buffers_[i]);
   }
+  for (const Texels& texels : texels_) gl_.DeleteTextures(1, &texels.texture);
   gl_.DeleteBuffers(1, &numbers_);
   programs_.clear();
 }
@@ -98,10 +103,30 @@ Status GlExecutable::MakeMemory() {
   return Status();
 }
 
+GLuint GlExecutable::TexelsOf(const fb::Arg& arg, GLenum format) {
+  for (const Texels& known : texels_) {
+    if (known.region == arg.index() && known.view == arg.view()) return known.texture;
+  }
+  const fb::Region& region = *plan_.regions()->Get(static_cast<unsigned>(arg.index()));
+  Texels made = {arg.index(), arg.view(), 0};
+  gl_.GenTextures(1, &made.texture);
+  gl_.BindTexture(GL_TEXTURE_BUFFER_EXT, made.texture);
+  gl_.TexBufferRange(GL_TEXTURE_BUFFER_EXT, format, buffers_[static_cast<size_t>(region.buffer())],
+                     static_cast<GLintptr>(region.offset()), static_cast<GLsizeiptr>(region.bytes()));
+  texels_.push_back(made);
+  return made.texture;
+}
+
 void GlExecutable::Bind(const fb::Arg& arg, Launch* launch) {
   const fb::Region& region = *plan_.regions()->Get(static_cast<unsigned>(arg.index()));
   const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(region.buffer()));
   Binding binding;
+  if (arg.view() != fb::View_Memory) {
+    binding.format = FormatOf(arg.view());
+    binding.object = TexelsOf(arg, binding.format);
+    launch->images.push_back(binding);
+    return;
+  }
   binding.object = buffers_[static_cast<size_t>(region.buffer())];
   if (buffer.kind() != fb::BufferKind_Image) {
     binding.offset = static_cast<GLintptr>(region.offset());
@@ -110,6 +135,7 @@ void GlExecutable::Bind(const fb::Arg& arg, Launch* launch) {
     return;
   }
   binding.format = buffer.half() ? GL_RGBA16F : GL_RGBA32F;
+  binding.access = GL_WRITE_ONLY;
   (arg.written() ? launch->images : launch->textures).push_back(binding);
 }
 
@@ -192,7 +218,7 @@ void GlExecutable::Dispatch(const Launch& launch) {
   }
   for (GLuint i = 0; i < launch.images.size(); ++i) {
     const Binding& b = launch.images[i];
-    gl_.BindImageTexture(i, b.object, 0, GL_FALSE, 0, GL_WRITE_ONLY, b.format);
+    gl_.BindImageTexture(i, b.object, 0, GL_FALSE, 0, b.access, b.format);
   }
   gl_.DispatchCompute(launch.groups[0], launch.groups[1], launch.groups[2]);
   gl_.MemoryBarrier(kKernelBarrier);

@@ -33,6 +33,13 @@ class GlExecutable : public Executable {
     GLintptr offset = 0;
     GLsizeiptr bytes = 0;
     GLenum format = 0;  // of an image
+    GLenum access = GL_READ_ONLY;
+  };
+  // A texture over a part of a buffer.
+  struct Texels {
+    int region;
+    fb::View view;
+    GLuint texture;
   };
   struct Launch {
     GLuint program = 0;
@@ -50,6 +57,7 @@ class GlExecutable : public Executable {
   Status MakeLaunches();
   Status MakeLaunch(const fb::Dispatch& dispatch, std::vector<int32_t>* numbers);
   void Bind(const fb::Arg& arg, Launch* launch);
+  GLuint TexelsOf(const fb::Arg& arg, GLenum format);
   Status RunHere(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                  std::vector<float>* dispatch_us);
   Status Write(const Port& port, const void* from);
@@ -64,6 +72,7 @@ class GlExecutable : public Executable {
   const GlApi& gl_;
   const fb::Plan& plan_;
   std::vector<GLuint> buffers_;  // parallel to plan.buffers: buffer or texture objects
+  std::vector<Texels> texels_;
   GLuint numbers_ = 0;           // the numbers of all dispatches
   std::vector<GlProgramPtr> programs_;  // parallel to plan.programs
   std::vector<Port> inputs_, outputs_;

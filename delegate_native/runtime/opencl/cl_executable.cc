@@ -179,7 +179,7 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
 // Places go by kind, each kind in the order of the kernel's own arguments.
 Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common,
                                    cl_kernel kernel) {
-  const fb::Arg number(fb::ArgKind_Int, false, 0, common.NumberOf(dispatch.entry()->str()), 0.0f);
+  const fb::Arg number(fb::ArgKind_Int, false, fb::View_Memory, 0, common.NumberOf(dispatch.entry()->str()), 0.0f);
   QUADRA_RETURN_IF_ERROR(SetArg(dispatch, kernel, 0, number));
   const fb::ArgKind kinds[3] = {fb::ArgKind_Buffer, fb::ArgKind_Int, fb::ArgKind_Float};
   const int counts[3] = {common.buffers, common.ints, common.floats};
