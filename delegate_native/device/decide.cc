@@ -106,6 +106,7 @@ void Decide(GpuInfo* info) {
   const std::string words = Lower(info->vendor + " " + info->device_name);
   info->supports_images = info->max_image2d[0] > 0 && info->max_image2d[1] > 0;
   info->storage = Storage::kBuffer;
+  info->has_timer_queries = info->Has("GL_EXT_disjoint_timer_query");
   for (const Vendor& vendor : kVendors) {
     if (info->vendor == "cpu" || !HoldsAny(words, vendor.words)) continue;
     info->vendor = vendor.name;

@@ -26,6 +26,10 @@ const std::vector<Quirk>& Quirks() {
       {"storage_blocks_are_read_slowly",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->reads_buffers_as_images = info->max_image_buffer_width > 0; }},
+      // llvmpipe has timer queries, and they answer 0 for what is no drawing.
+      {"timer_queries_count_nothing",
+       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](GpuInfo* info) { info->has_timer_queries = false; }},
       // Oclgrind 19 to 21 crash when two threads build programs.
       {"compiler_crashes_in_threads",
        [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },

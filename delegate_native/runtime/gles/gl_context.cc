@@ -169,7 +169,6 @@ void GlContext::ReadInfo() {
         std::max(info.buffer_alignment_bytes, number(GL_TEXTURE_BUFFER_OFFSET_ALIGNMENT_EXT));
   }
   uniform_alignment_bytes = std::max(16, number(GL_UNIFORM_BUFFER_OFFSET_ALIGNMENT));
-  has_timer_query = info.Has("GL_EXT_disjoint_timer_query");
   has_program_binary = number(GL_NUM_PROGRAM_BINARY_FORMATS) > 0;
   Decide(&info);
 }

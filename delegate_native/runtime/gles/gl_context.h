@@ -27,7 +27,6 @@ class GlContext {
   GlApi gl;
   GpuInfo info;
   int uniform_alignment_bytes = 256;  // of a part of a uniform buffer
-  bool has_timer_query = false;
   bool has_program_binary = false;
 
  private:

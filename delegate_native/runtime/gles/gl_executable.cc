@@ -241,7 +241,7 @@ Status GlExecutable::WaitForGpu() {
 // time of a round trip.
 Status GlExecutable::Profile(std::vector<float>* dispatch_us) {
   dispatch_us->clear();
-  if (!device_->context->has_timer_query) {
+  if (!device_->context->info.has_timer_queries) {
     for (const Launch& launch : launches_) {
       const int64_t start = NowUs();
       Dispatch(launch);
