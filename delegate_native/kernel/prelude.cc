@@ -99,8 +99,26 @@ const char kGlesPrelude[] = R"(precision highp int;
 float lane(vec4 v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
-vec4 above(vec4 v, vec4 low) { return mix(v, low, lessThan(v, low)); }
-vec4 below(vec4 v, vec4 high) { return mix(v, high, greaterThan(v, high)); }
+// Compilers take a choice by lessThan for a max, which loses NaN; isnan they leave alone.
+vec4 above(vec4 v, vec4 low) { return mix(max(v, low), v, isnan(v)); }
+vec4 below(vec4 v, vec4 high) { return mix(min(v, high), v, isnan(v)); }
+// The language promises nothing relative for tanh near 0 and log near 1, and drivers make
+// (e - 1/e) / (e + 1/e) and log2(x) * ln(2), which lose all digits there: series instead.
+vec4 tanh_of(vec4 v) {
+  vec4 z = v * v;
+  vec4 small = v * (vec4(105.0f) + vec4(10.0f) * z) / (vec4(105.0f) + z * (vec4(45.0f) + z));
+  return mix(mix(tanh(v), small, lessThan(abs(v), vec4(0.5f))), v, isnan(v));
+}
+float tanh_of(float v) { return tanh_of(vec4(v)).x; }
+#define tanh tanh_of
+vec4 log_of(vec4 v) {
+  vec4 s = (v - vec4(1.0f)) / (v + vec4(1.0f));
+  vec4 z = s * s;
+  vec4 near = (s + s) * (vec4(1.0f) + z * (vec4(0.33333333f) + z * (vec4(0.2f) + z * vec4(0.14285714f))));
+  return mix(log(v), near, lessThan(abs(v - vec4(1.0f)), vec4(0.3f)));
+}
+float log_of(float v) { return log_of(vec4(v)).x; }
+#define log log_of
 vec4 with_lane(vec4 v, int i, float f) {
   return vec4(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
 }
