@@ -141,6 +141,7 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
   if (!target->supports_images) target->storage = Storage::kBuffer;
   if (device.api != Api::kGles) return;
   target->vector_width = 4;  // the language has no wider vectors
+  target->flat_group = device.flat_group;
   target->reads_buffers_as_images = device.reads_buffers_as_images;
   target->max_image_buffer_width = device.max_image_buffer_width;
   target->max_storage_blocks = device.max_storage_blocks;

@@ -41,6 +41,7 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->Number("vector_width", &info->vector_width, 4);
   v->Number("vector_registers", &info->vector_registers, 1);
   v->Flag("reads_buffers_as_images", &info->reads_buffers_as_images);
+  v->Number("flat_group", &info->flat_group, 0);
   v->Flag("has_timer_queries", &info->has_timer_queries);
   v->Flag("one_program", &info->one_program);
   v->Flag("separate_buffers", &info->separate_buffers);

@@ -45,6 +45,7 @@ struct GpuInfo {
   int vector_width = 4;           // floats in one register: 4 on GPUs, 8 or 16 on CPUs
   int vector_registers = 16;      // how many such registers a kernel may count on
   bool reads_buffers_as_images = false;  // OpenGL ES: through images of one row of texels
+  int flat_group = 0;  // OpenGL ES: work-items in one row, in groups of so many; 0: in three axes
   bool has_timer_queries = false;  // OpenGL ES: the driver measures; else each dispatch is waited for
   bool one_program = false;       // all kernels in one program
   bool separate_buffers = false;  // a buffer per tensor: lets a memory checker see overruns

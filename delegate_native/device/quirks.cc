@@ -1,5 +1,7 @@
 #include "delegate_native/device/quirks.h"
 
+#include <algorithm>
+
 namespace quadra {
 namespace {
 
@@ -26,6 +28,10 @@ const std::vector<Quirk>& Quirks() {
       {"storage_blocks_are_read_slowly",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->reads_buffers_as_images = info->max_image_buffer_width > 0; }},
+      // llvmpipe computes lanes along x together, and idle ones cost as much as busy ones.
+      {"lanes_lie_along_x_only",
+       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](GpuInfo* info) { info->flat_group = std::min(64, info->max_work_group[0]); }},
       // llvmpipe has timer queries, and they answer 0 for what is no drawing.
       {"timer_queries_count_nothing",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },

@@ -62,6 +62,11 @@ class Renderer {
       arg.f = scalar.f;
       out_.args.push_back(arg);
     }
+    for (int axis = 0; axis < 3; ++axis) {
+      out_.grid[axis] = desc_.grid[axis];
+      out_.group[axis] = desc_.group[axis];
+    }
+    if (dialect_.flat_group > 0 && desc_.shared.empty()) Flatten();
     out_.source = Assemble(entry);
     return std::move(out_);
   }
@@ -76,6 +81,25 @@ class Renderer {
   void Define(const std::string& name, const std::string& parameters, const std::string& text) {
     macros_ += "#define " + name + "(" + parameters + ") " + text + "\n";
     undefs_ += "#undef " + name + "\n";
+  }
+
+  // Work-items in one row; the text learns the sizes of the grid.
+  void Flatten() {
+    flat_ = true;
+    DeclareInt("flat_w", desc_.grid[0]);
+    DeclareInt("flat_h", desc_.grid[1]);
+    out_.grid[0] = desc_.grid[0] * desc_.grid[1] * desc_.grid[2];
+    out_.grid[1] = out_.grid[2] = 1;
+    out_.group[0] = dialect_.flat_group;
+    out_.group[1] = out_.group[2] = 1;
+  }
+
+  void DeclareInt(const std::string& name, int value) {
+    DeclareNumber(name, false);
+    RenderedArg arg;
+    arg.kind = RenderedArg::Kind::kInt;
+    arg.i = value;
+    out_.args.push_back(arg);
   }
 
   // The statement behind write_NAME: the merged steps, then the store.
@@ -93,6 +117,7 @@ class Renderer {
   const bool half_constants_;
   RenderedKernel out_;
   std::string macros_, undefs_;
+  bool flat_ = false;
 
  private:
   void AddTensor(int i) {
@@ -120,11 +145,7 @@ class Renderer {
       for (char letter : {'w', 'h', 's', 'c', 'b'}) {
         const std::string name = desc_.tensors[i].name + "_" + letter;
         if (!Uses(text, name)) continue;
-        DeclareNumber(name, false);
-        RenderedArg arg;
-        arg.kind = RenderedArg::Kind::kInt;
-        arg.i = DimensionOf(layouts_[i].shape, letter);
-        out_.args.push_back(arg);
+        DeclareInt(name, DimensionOf(layouts_[i].shape, letter));
       }
     }
   }
@@ -244,6 +265,14 @@ class OpenClRenderer : public Renderer {
   std::string parameters_, names_;
 };
 
+const char kPlace[] =
+    "int global_x = int(gl_GlobalInvocationID.x), global_y = int(gl_GlobalInvocationID.y), "
+    "global_z = int(gl_GlobalInvocationID.z);\n";
+const char kFlatPlace[] =
+    "int flat_place = int(gl_GlobalInvocationID.x), flat_row = flat_place / flat_w, "
+    "global_x = flat_place - flat_row * flat_w, global_z = flat_row / flat_h, "
+    "global_y = flat_row - global_z * flat_h;\n";
+
 class GlesRenderer : public Renderer {
  public:
   GlesRenderer(const KernelDesc& desc, const std::vector<TensorLayout>& layouts, const Dialect& dialect)
@@ -321,11 +350,12 @@ class GlesRenderer : public Renderer {
     }
     const std::string group =
         Format("layout(local_size_x = %d, local_size_y = %d, local_size_z = %d) in;\n",
-               desc_.group[0], desc_.group[1], desc_.group[2]);
+               out_.group[0], out_.group[1], out_.group[2]);
     // One block, four bytes each: a dispatch binds its part of a buffer instead of setting each.
     const std::string numbers =
         numbers_.empty() ? "" : "layout(std140, binding = 0) uniform numbers { " + numbers_ + "};\n";
-    return group + declarations_ + numbers + shared + macros_ + "void main() {\n" + desc_.body + "}\n";
+    return group + declarations_ + numbers + shared + macros_ + "void main() {\n" +
+           (flat_ ? kFlatPlace : kPlace) + desc_.body + "}\n";
   }
 
  private:

@@ -24,6 +24,9 @@ struct Dialect {
   // read as images of one row, and how long such a row may be. 0: buffers are storage blocks.
   int image_units = 0;
   int64_t max_row_texels = 0;
+  // OpenGL ES: work-items lie in one row of groups of this many, and the text finds its x, y, z from
+  // its place there; kernels with shared memory stay as they are. 0: grids are as described.
+  int flat_group = 0;
 };
 
 // How one tensor of a kernel is stored.
@@ -51,6 +54,7 @@ struct RenderedKernel {
   std::string entry;   // name of the entry point
   std::string source;  // without the prelude
   std::vector<RenderedArg> args;
+  int grid[3] = {1, 1, 1}, group[3] = {1, 1, 1};
   std::vector<std::string> types;  // of the args, in OpenCL
 };
 

@@ -86,9 +86,9 @@ const char kGlesPrelude[] = R"(precision highp int;
 #define sum_t highp float
 #define sum4_t highp vec4
 #define place_t highp float
-#define GLOBAL_X int(gl_GlobalInvocationID.x)
-#define GLOBAL_Y int(gl_GlobalInvocationID.y)
-#define GLOBAL_Z int(gl_GlobalInvocationID.z)
+#define GLOBAL_X global_x
+#define GLOBAL_Y global_y
+#define GLOBAL_Z global_z
 #define LOCAL_X int(gl_LocalInvocationID.x)
 #define LOCAL_Y int(gl_LocalInvocationID.y)
 #define LOCAL_Z int(gl_LocalInvocationID.z)

@@ -63,6 +63,7 @@ class Planner {
         layout_(graph, gpu, precision) {
     dialect_.language = gpu.api == Api::kGles ? Language::kGles : Language::kOpenCl;
     dialect_.precision = precision;
+    dialect_.flat_group = gpu.flat_group;
     if (gpu.reads_buffers_as_images) {
       dialect_.image_units = gpu.max_image_units;
       dialect_.max_row_texels = gpu.max_image_buffer_width;
@@ -190,8 +191,9 @@ class Planner {
   Offset<fb::Dispatch> WriteDispatch(size_t i) {
     const PlannedDispatch& dispatch = dispatches_[i];
     const KernelDesc& desc = *dispatch.desc;
+    const RenderedKernel& rendered = dispatch.rendered;
     std::vector<fb::Arg> args;
-    for (const RenderedArg& arg : dispatch.rendered.args) {
+    for (const RenderedArg& arg : rendered.args) {
       switch (arg.kind) {
         case RenderedArg::Kind::kTensor: {
           const TensorArg& tensor = desc.tensors[static_cast<size_t>(arg.index)];
@@ -209,8 +211,8 @@ class Planner {
     }
     std::vector<int> global, local;
     for (int a = 0; a < 3; ++a) {
-      local.push_back(desc.group[a]);
-      global.push_back(CeilDiv(desc.grid[a], desc.group[a]) * desc.group[a]);
+      local.push_back(rendered.group[a]);
+      global.push_back(CeilDiv(rendered.grid[a], rendered.group[a]) * rendered.group[a]);
     }
     const std::string name = Format("%03zu_", i) + desc.name;
     const std::string& entry = distinct_[static_cast<size_t>(dispatch.kernel)].entry;
