@@ -20,8 +20,22 @@ constexpr QuadTile kQuadTiles[] = {{4, 2}, {2, 2}, {2, 1}, {1, 1}};
 // By the vectors' width; the tile leaves registers for weights and broadcasts.
 const WideTile kWideTiles[] = {{16, 1, 8}, {8, 2, 6}};
 
+// Where work-items run one after another, many of them are no gain: tiles are as large as registers
+// and the compiler's time allow.
+QuadTile FlatTile(int w, int out_slices) {
+  if (w == 1) return {1, std::min(4, out_slices)};
+  return {w >= 5 ? 8 : 4, std::min(2, out_slices)};
+}
+
 int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
   return CeilDiv(w, tile.pixels) * h * CeilDiv(out.slices(), tile.slices) * out.b;
+}
+
+QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Shape& out) {
+  if (gpu.flat_group > 0) return FlatTile(w, out.slices());
+  const QuadTile* tile = kQuadTiles;
+  while (tile->pixels * tile->slices > 1 && ItemsOf(*tile, w, h, out) < kEnoughItems) ++tile;
+  return *tile;
 }
 
 std::string Sum(const QuadTile& t, const char* lane, int at) {
@@ -76,10 +90,9 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
   const bool flat = buffers && pointwise && conv.flat_epilogue && conv.in.w == conv.out.w;
   const int w = flat ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = flat ? 1 : conv.grid_h();
-  const QuadTile* tile = kQuadTiles;
-  while (tile->pixels * tile->slices > 1 && ItemsOf(*tile, w, h, conv.out) < kEnoughItems) ++tile;
-  const int blocks = CeilDiv(conv.out.slices(), tile->slices);
-  const int lanes = tile->slices * 4;
+  const QuadTile tile = TileFor(*context.gpu, w, h, conv.out);
+  const int blocks = CeilDiv(conv.out.slices(), tile.slices);
+  const int lanes = tile.slices * 4;
   KernelDesc& kernel = list->Add(conv.name);
   kernel.Read("src", conv.src);
   kernel.Write("dst", conv.dst);
@@ -90,8 +103,8 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
   kernel.Int("grid_h", h);
   kernel.Int("limit_x", flat ? w : conv.in.w);
   kernel.Int("blocks", blocks);
-  kernel.body = QuadBody(*tile, conv.scattered());
-  kernel.Grid(CeilDiv(w, tile->pixels), h, blocks * conv.out.b);
+  kernel.body = QuadBody(tile, conv.scattered());
+  kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * conv.out.b);
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
 }
 

@@ -5,6 +5,7 @@
 #include "delegate_native/ops/depthwise_wide.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/unroll.h"
 #include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -91,6 +92,73 @@ write_dst(below(above(sum, vec4(low)), vec4(high)), x, y, z);
 )";
 }
 
+// A strip of neighbours of a row: what one reads, the next ones use again. Taps are added row by row;
+// everything along x is in the text.
+struct Strip {
+  int pixels, taps, stride, dilation;
+
+  int Column(int pixel, int tap) const { return pixel * stride + tap * dilation; }
+  std::vector<int> Columns() const {
+    std::vector<int> columns;
+    for (int i = 0; i < pixels; ++i) {
+      for (int k = 0; k < taps; ++k) columns.push_back(Column(i, k));
+    }
+    std::sort(columns.begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    return columns;
+  }
+};
+
+std::string StripBody(const Strip& strip) {
+  const std::vector<int> columns = strip.Columns();
+  std::string text = Format(R"(
+int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
+if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
+int o = z - z / dst_s * dst_s;
+int first = x * %d - pad_x;
+int w = o * kernel_y * %d;
+)", strip.pixels, strip.stride, strip.taps);
+  text += Unroll(strip.pixels, "sum4_t a$ = read_bias(o);\n");
+  for (int c : columns) text += Format("bool in%d = first + %d >= 0 && first + %d < src_w;\n", c, c, c);
+  text += R"(for (int ky = 0; ky < kernel_y; ++ky) {
+int sy = y * stride_y - pad_y + ky * dilation_y;
+bool row = sy >= 0 && sy < src_h;
+)";
+  for (int c : columns) {
+    text += Format("vec4 v%d = vec4(0.0f);\nif (row && in%d) { v%d = read_src(first + %d, sy, z); }\n", c, c, c, c);
+  }
+  for (int k = 0; k < strip.taps; ++k) {
+    text += Format("vec4 w%d = read_weights(w + kernel_y * %d + ky);\n", k, k);
+    for (int i = 0; i < strip.pixels; ++i) text += Format("a%d += v%d * w%d;\n", i, strip.Column(i, k), k);
+  }
+  text += "}\n";
+  for (int i = 0; i < strip.pixels; ++i) {
+    const std::string write =
+        Format("write_dst(below(above(a%d, vec4(low)), vec4(high)), x + %d, y, z);", i, i);
+    text += i ? Format("if (x + %d < dst_w) { ", i) + write + " }\n" : write + "\n";
+  }
+  return text;
+}
+
+// Strips where they leave enough work-items, and where the text stays short.
+void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Window& window,
+                      int multiplier, KernelDesc* kernel) {
+  constexpr int kPixels = 4, kEnoughItems = 4096;
+  constexpr size_t kMostColumns = 16;
+  const Strip strip = {kPixels, window.kernel_x, window.stride_x, window.dilation_x};
+  const int slices = out.slices() * out.b;
+  const bool enough = context.gpu->flat_group > 0 ||
+                      CeilDiv(out.w, kPixels) * out.h * slices >= kEnoughItems;
+  if (multiplier == 1 && enough && out.w > 1 && strip.Columns().size() <= kMostColumns) {
+    kernel->body = StripBody(strip);
+    kernel->Grid(CeilDiv(out.w, kPixels), out.h, slices);
+  } else {
+    kernel->body = Body(multiplier > 1);
+    kernel->Grid(out.w, out.h, slices);
+  }
+  if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, kernel);
+}
+
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Shape& in = graph.shape(node.inputs[0]);
@@ -126,9 +194,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     MakeWideDepthwise(out, static_cast<int>(node.fused.size()) == list->steps_taken, &kernel);
     return Status();
   }
-  kernel.body = Body(multiplier > 1);
-  kernel.Grid(out.w, out.h, out.slices() * out.b);
-  if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
+  MakeGpuDepthwise(context, out, window, multiplier, &kernel);
   return Status();
 }
 
