@@ -84,14 +84,14 @@ def lock(c):
 
 _RUN_HELP = {
     "model": "A name of `inv models`, or a path to a .tflite file.",
-    "backend": "Where kernels run: auto, opencl, gles.",
+    "backend": "The GPU API: opencl, gles, or auto, which takes the first of these that works.",
     "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
     "target": "Make kernels for this device: a JSON file, or a name of host_tools/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
     "range": "What a picture's 0..255, or random values, become: LOW,HIGH (default: what the model was made for).",
     "seed": "Of random values.",
     "runs": "Timed inferences of each runner.",
-    "threads": "For XNNPACK and for OpenCL on the CPU.",
+    "threads": "For XNNPACK, and for the GPU driver where that is this machine's CPU.",
     "profile": "Also measure every dispatch.",
     "cold": "Also time a start with an empty driver cache.",
     "timeout": "Seconds that one process may take.",
@@ -101,7 +101,7 @@ _RUN_HELP = {
 
 @task(help=_RUN_HELP)
 def run(
-    c, model, backend="opencl", precision="f32", target="", image="", range="", seed=1, runs=20, threads=1,
+    c, model, backend="auto", precision="f32", target="", image="", range="", seed=1, runs=20, threads=1,
     profile=False, cold=False, timeout=300, library="",
 ):  # fmt: skip
     """Run a model with the delegate in the stock interpreter, and judge it against the CPU.

@@ -9,19 +9,13 @@ from glob import glob
 from pathlib import Path
 from typing import List, Tuple
 
-from host_tools import settings, shell
-from host_tools.errors import QuadraError
+from host_tools import devices, settings
 
 PACKAGES = settings.ROOT / "host_tools" / "debian_packages.txt"
 LOCK = settings.ROOT / "requirements.lock"
 _FREE_BYTES = 2 * 10**9
-_LIST_DEVICES = """
-import pyopencl
-for platform in pyopencl.get_platforms():
-    if platform.name != "Oclgrind":  # a simulator for tests, inside a Python package
-        print(*(f"{d.name.strip()} ({platform.name.strip()})" for d in platform.get_devices()), sep="\\n")
-"""
-_NO_DEVICE = "give the OpenCL driver what it needs (PoCL: its package, /sys mounted, free memory, a home folder)"
+_NO_OPENCL = "give the OpenCL driver what it needs (PoCL: its package, /sys mounted, free memory, a home folder)"
+_NO_GLES = "give the OpenGL ES driver what it needs (Mesa: libegl1, libegl-mesa0 and libgl1-mesa-dri of one version)"
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,7 @@ class Check:
 def check_all() -> List[Check]:
     """Every check, needs of the machine first. Changes nothing."""
     checks = [_python(), *map(_package, package_table()), _python_packages()]
-    checks += [_opencl_devices(), *_folders(), _space()]
+    checks += [_opencl_devices(), _gles_devices(), *_folders(), _space()]
     return checks
 
 
@@ -103,13 +97,17 @@ def _opencl_devices() -> Check:
     need = "an OpenCL device"
     if not _installed("pyopencl"):
         return Check(need, "not looked for: pyopencl is not there yet", True)
-    try:
-        # A broken driver may take its process down: not this one.
-        devices = shell.run([sys.executable, "-c", _LIST_DEVICES], timeout_s=60).stdout.split("\n")
-        found = "; ".join(filter(None, devices))
-    except QuadraError as error:
-        return Check(need, str(error.came_back).splitlines()[-1].lstrip(" |"), False, do_next=_NO_DEVICE)
-    return Check(need, found or "none", bool(found), do_next=_NO_DEVICE)
+    return _devices(need, devices.opencl(), "platform", _NO_OPENCL)
+
+
+def _gles_devices() -> Check:
+    return _devices("an OpenGL ES 3.1 device", devices.gles(), "version", _NO_GLES)
+
+
+def _devices(need: str, found: devices.Devices, detail: str, do_next: str) -> Check:
+    errors = [device["error"] for device in found if "error" in device]
+    names = [f"{device['name'].strip()} ({device[detail].split('  ')[0].strip()})" for device in found if "name" in device]
+    return Check(need, "; ".join(errors or names) or "none", bool(names), do_next=do_next)
 
 
 def _folders() -> List[Check]:

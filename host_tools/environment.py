@@ -1,20 +1,22 @@
-"""Facts about this machine and its software, for environment.json. Asked for last: it loads OpenCL by itself."""
+"""Facts about this machine and its software, for environment.json."""
 
 import os
 import platform
 import sys
 import time
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
-from host_tools import spec as specs
+from host_tools import devices, spec as specs
+from host_tools.place import drivers
 
 _PACKAGES = ("ai-edge-litert", "numpy", "pyopencl", "tflite", "flatbuffers", "pillow")
 
 
-def facts(library: Path, spec: specs.RunSpec) -> Dict[str, Any]:
-    """What a reader of the run needs to judge or to repeat it."""
+def facts(library: Path, threads: int) -> Dict[str, Any]:
+    """What a reader of a run needs to judge or to repeat it."""
     return {
         "schema_version": 1,
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -25,7 +27,8 @@ def facts(library: Path, spec: specs.RunSpec) -> Dict[str, Any]:
         "python": sys.version.split()[0],
         "packages": {name: _version(name) for name in _PACKAGES},
         "library": library_facts(library),
-        "opencl_devices": opencl_devices(),
+        "driver_settings": drivers.settings(threads),
+        **_devices(threads),
     }
 
 
@@ -42,31 +45,10 @@ def cpu_name() -> str:
     return names[0] if names else platform.machine()
 
 
-def opencl_devices() -> List[Dict[str, Any]]:
-    """Devices that pyopencl sees; one entry with `error` where there are none."""
-    try:
-        import pyopencl
-
-        found = []
-        for platform_ in pyopencl.get_platforms():
-            for device in platform_.get_devices():
-                found.append(
-                    {
-                        "platform": f"{platform_.name} {platform_.version}",
-                        "name": device.name,
-                        "vendor": device.vendor,
-                        "version": device.version,
-                        "driver": device.driver_version,
-                        "compute_units": device.max_compute_units,
-                        "global_memory_bytes": device.global_mem_size,
-                        "local_memory_bytes": device.local_mem_size,
-                        "max_work_group_size": device.max_work_group_size,
-                        "extensions": device.extensions.split(),
-                    }
-                )
-        return found
-    except Exception as error:  # a broken driver must not cost the run: its results are already there
-        return [{"error": f"{type(error).__name__}: {error}"}]
+@lru_cache(maxsize=None)  # a bench asks once
+def _devices(threads: int) -> Dict[str, devices.Devices]:
+    told = drivers.settings(threads)
+    return {"opencl_devices": devices.opencl(told), "gles_devices": devices.gles(told)}
 
 
 def _version(package: str) -> str:

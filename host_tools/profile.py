@@ -18,6 +18,10 @@ from host_tools.errors import Misuse
 from host_tools.run_folder import RunFolder
 
 TRACE = "trace.json"
+CLOCKS = {
+    "timers": "dispatch times are the driver's own",
+    "waits": "each dispatch was waited for, and its time holds one round trip to the driver",
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Profile:
     invoke_us: float  # median wall time of the profiled inferences
     overhead_us: float  # median of their time outside of dispatches: interpreter, nodes on the CPU, launches, copies
     runs: int
+    clock: str = ""  # how dispatches were measured, in words; empty where that is not known
 
     @property
     def dispatch_us(self) -> float:
@@ -84,7 +89,8 @@ def read(folder: RunFolder) -> Profile:
         for index, row in enumerate(partition["dispatches"]):
             times = [s[index] for s in samples if index < len(s)]
             dispatches.append(_dispatch(partition["id"], row, _median(times), known, sharing))
-    return Profile(tuple(dispatches), _median(walls), max(0.0, _median(outside)), len(walls))
+    clock = CLOCKS.get(value.get("dispatch_times_by", ""), "")
+    return Profile(tuple(dispatches), _median(walls), max(0.0, _median(outside)), len(walls), clock)
 
 
 def _dispatch(
@@ -189,6 +195,8 @@ def show(profile: Profile, console: Console, top: int) -> None:
         f"{profile.dispatch_us:.0f} us in {len(profile.dispatches)} dispatches, "
         f"{profile.overhead_us:.0f} us outside (interpreter, nodes on the CPU, launches, copies)"
     )
+    if profile.clock:
+        console.print(profile.clock)
 
 
 def _median(values: Sequence[float]) -> float:

@@ -54,6 +54,7 @@ def content(folder: RunFolder) -> Dict[str, Any]:
     status = folder.optional_json("status.json", {"state": run_folder.COMPLETE, "stage": ""})
     report = folder.optional_json("verdicts.json")
     timings = folder.optional_json("timings.json")
+    found = verdicts.read(report) if report else None
     return {
         "spec": spec,
         "inputs": inputs.describe(spec.inputs),
@@ -61,7 +62,9 @@ def content(folder: RunFolder) -> Dict[str, Any]:
         "failed": status["state"] != run_folder.COMPLETE,
         "log": _log(folder) if status["state"] != run_folder.COMPLETE else "",
         "report": report,
-        "verdicts": verdicts.read(report) if report else None,
+        "verdicts": found,
+        "backend": found and found.backend_sentence(spec.options.get("backend", "auto")),
+        "backend_words": found and verdicts.words(found),
         "comparison": _comparison(folder),
         "reference": folder.optional_json("reference.json", {}),
         "scene": _scene(folder),

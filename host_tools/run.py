@@ -30,7 +30,7 @@ def make_spec(
         source = specs.InputSpec("picture", seed, wanted, str(picture), specs.sha256_of(picture))
     else:
         source = specs.InputSpec("random", seed, wanted)
-    options: Dict[str, str] = {"backend": fields.pop("backend", "opencl"), "precision": fields.pop("precision", "f32")}
+    options: Dict[str, str] = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
     if target:
         options["target"] = str(target_file(target))
     reference = specs.ModelRef(found.name, str(found.path), found.sha256)
@@ -75,10 +75,13 @@ def account(folder: RunFolder, console: Console) -> None:
     spec, report_value = folder.spec(), folder.json("verdicts.json")
     summary = verdicts.read(report_value)
     console.print(f"[bold]{escape(spec.model.name)}[/], {escape(inputs.describe(spec.inputs))}")
-    console.print(f"  {escape(summary.sentence())}  [dim]({_words(report_value)})[/]")
-    verdicts.show_cpu_reasons(summary, console)
-    for note in report_value.get("backend_notes", []):
-        console.print(f"  note: {escape(note)}")
+    asked = spec.options.get("backend", "auto")
+    console.print(f"  {escape(summary.sentence())}")
+    console.print(f"  {escape(summary.backend_sentence(asked))}  [dim]({escape(verdicts.words(summary))})[/]")
+    for api, sentence in summary.passed_over:
+        console.print(f"  [yellow]passed over[/] {escape(api)}: {escape(sentence)}")
+    if summary.backend != "none":
+        verdicts.show_cpu_reasons(summary, console)
     console.print()
     if folder.has("cpu_outputs"):
         compare.show(compare.compare(folder), console)
@@ -122,9 +125,3 @@ def console(stderr: bool = False, width: Optional[int] = None) -> Console:
     if width or not found.is_terminal:
         return Console(stderr=stderr, highlight=False, width=width or 160)
     return found
-
-
-def _words(report_value: Dict[str, Any]) -> str:
-    device = report_value.get("device", {}).get("name", "")
-    words = [report_value.get("backend"), report_value.get("precision"), f"target {report_value.get('target')}", device]
-    return escape(", ".join(word for word in words if word))

@@ -12,6 +12,7 @@ from rich.table import Table
 _NAMES = re.compile(r"node \d+ \(\w+\)|'[^']*'")  # of nodes and tensors in reasons
 _SHOWN = 8  # kinds of reasons, in a short account
 _LONG = 160
+APIS = {"opencl": "OpenCL", "gles": "OpenGL ES", "null": "no GPU", "none": "no GPU"}
 _WEIGHTS = ("DEQUANTIZE", "DENSIFY")  # of constants: they cost nothing at run time
 
 
@@ -30,7 +31,9 @@ class OpRow:
 class Verdicts:
     """The verdicts of one model."""
 
-    backend: str
+    backend: str  # that ran: "opencl", "gles", "null" (plans only), or "none" where no GPU API works
+    passed_over: Tuple[Tuple[str, str], ...]  # APIs that did not work, and why
+    device: str
     target: str
     precision: str
     gpu: int
@@ -41,6 +44,16 @@ class Verdicts:
     @property
     def whole(self) -> bool:
         return self.cpu == 0 and self.partitions == 1
+
+    def backend_sentence(self, asked: str) -> str:
+        """Which backend ran, and why that one. asked: the option `backend` of the run."""
+        api = APIS.get(self.backend, self.backend)
+        if self.backend == "none":
+            return "no GPU API works here: the CPU runs everything"
+        if asked != "auto":
+            return f"{api}, as asked"
+        others = " and ".join(other for other, _ in self.passed_over)
+        return f"{api}, because {others} did not work" if others else f"{api}, the first choice"
 
     def sentence(self) -> str:
         total = self.gpu + self.cpu
@@ -66,6 +79,8 @@ def read(report: Mapping[str, Any]) -> Verdicts:
     count = Counter(node["on"] for node in report["nodes"])
     return Verdicts(
         backend=report.get("backend", ""),
+        passed_over=tuple(map(_passed_over, report.get("backend_notes", ()))),
+        device=report.get("device", {}).get("name", ""),
         target=report.get("target", ""),
         precision=report.get("precision", ""),
         gpu=count["gpu"],
@@ -73,6 +88,17 @@ def read(report: Mapping[str, Any]) -> Verdicts:
         partitions=len(report.get("partitions", [])),
         rows=tuple(rows),
     )
+
+
+def _passed_over(note: str) -> Tuple[str, str]:
+    name, _, sentence = note.partition(": ")
+    return APIS.get(name, name), sentence
+
+
+def words(verdicts: Verdicts) -> str:
+    """What the kernels were made for: f32, target host-avx512, the device's name."""
+    target = verdicts.target and f"target {verdicts.target}"
+    return ", ".join(filter(None, (verdicts.precision, target, verdicts.device)))
 
 
 def show(verdicts: Verdicts, console: Console) -> None:

@@ -101,6 +101,8 @@ std::string Delegate::Report() const {
   json.Key("version").Text(device.api_version);
   json.Key("driver").Text(device.driver);
   json.EndObject();
+  const bool waited_for = device.api == Api::kGles && !device.has_timer_queries;
+  json.Key("dispatch_times_by").Text(waited_for ? "waits" : "timers");
   std::vector<const Applied*> graphs;
   for (const Applied& graph : earlier_) graphs.push_back(&graph);
   graphs.push_back(&now_);

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional
 
-from host_tools import inputs, run_folder, settings, shell, spec as specs
+from host_tools import environment, inputs, run_folder, settings, shell, spec as specs
 from host_tools.errors import CommandTimedOut, Misuse, QuadraError, RunFailed
+from host_tools.place import drivers
 from host_tools.run_folder import RunFolder
 
 Show = Callable[[str], None]
@@ -35,6 +36,8 @@ def run(
         if spec.cold:
             child.work("cold", cache)
         child.work("run", cache)
+        show("gather facts of this machine")
+        run_folder.write_json(folder / "environment.json", environment.facts(library, spec.threads))
         if spec.cold:
             _merge_cold(folder)
             shutil.rmtree(cache, ignore_errors=True)
@@ -55,16 +58,6 @@ def verdicts(spec: specs.RunSpec, library: Path, folder: Path, show: Show = lamb
     return json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
 
 
-def thread_environment(threads: int) -> Dict[str, str]:
-    """PoCL's own settings for a number of threads. Drivers of real GPUs do not look at them.
-
-    Its `basic` device works in the calling thread: with one thread nothing is handed over, nothing wakes up.
-    """
-    if threads == 1:
-        return {"POCL_DEVICES": "basic"}
-    return {"POCL_DEVICES": "pthread", "POCL_MAX_PTHREAD_COUNT": str(threads)}
-
-
 class _Child:
     """Starts workers for one run folder; knows the stage that was reached."""
 
@@ -77,8 +70,8 @@ class _Child:
         environment = {
             "PYTHONPATH": str(settings.ROOT),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "POCL_CACHE_DIR": str(cache),
-            **thread_environment(self.spec.threads),
+            **drivers.settings(self.spec.threads),
+            **drivers.caches(cache),
         }
         with open(self.folder / "log.txt", "a", encoding="utf-8", errors="replace") as log:
             log.write(f"== {mode}\n")

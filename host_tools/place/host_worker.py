@@ -16,6 +16,7 @@ import numpy as np
 
 from host_tools import compare, inputs, model_facts, reference_model, run_folder
 from host_tools.errors import QuadraError
+from host_tools.place import drivers
 
 _PAIRS_BUDGET_S = 20.0  # slow models stop early; timings.json says how many runs there were
 _WARM_UP_RUNS = 2
@@ -134,10 +135,10 @@ def verdicts(worker: Worker, baseline_bytes: int) -> None:
 def full(worker: Worker, baseline_bytes: int) -> None:
     """Everything but the cold start."""
     run_folder.write_json(worker.folder / "model.json", worker.facts)
-    compiled = compiled_kernels(worker.cache)
+    compiled = drivers.compiled(worker.cache)
     delegate, quadra, laps = worker.start_quadra(dump_dir=str(worker.folder))
     worker.timings["init_us"]["quadra_warm"] = laps
-    worker.timings["driver_compiled"] = compiled_kernels(worker.cache) - compiled
+    worker.timings["driver_compiled"] = drivers.compiled(worker.cache) - compiled
     worker.timings["memory"] = memory(baseline_bytes)
     worker.keep_timings()
     worker.outputs = worker.keep("outputs", quadra)
@@ -149,10 +150,6 @@ def full(worker: Worker, baseline_bytes: int) -> None:
     pairs(worker, quadra, xnnpack)
     if worker.spec.profile:
         profile(worker)
-    stage("gather facts of this machine")
-    from host_tools import environment
-
-    run_folder.write_json(worker.folder / "environment.json", environment.facts(worker.library, worker.spec))
 
 
 def reference(worker: Worker, report: Dict[str, Any]) -> None:
@@ -264,6 +261,7 @@ def profile(worker: Worker) -> None:
     report = worker.interpreters.report_of(delegate)
     value = {
         "schema_version": 1,
+        "dispatch_times_by": report.get("dispatch_times_by", ""),
         "invoke_us": walls,
         "partitions": report["partitions"],
         "invokes": report.get("profile", []),
@@ -273,11 +271,6 @@ def profile(worker: Worker) -> None:
 
 def memory(baseline_bytes: int) -> Dict[str, int]:
     return {"peak_rss_bytes": peak_rss_bytes(), "baseline_rss_bytes": baseline_bytes}
-
-
-def compiled_kernels(cache: Path) -> int:
-    """Kernels in PoCL's cache; 0 for other drivers."""
-    return sum(1 for _ in cache.rglob("*.so"))
 
 
 def peak_rss_bytes() -> int:

@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 
-from host_tools import doctor, settings
+import pytest
+
+from host_tools import devices, doctor, settings
 from host_tools.doctor import Check
 
 INV = settings.ROOT / "inv"
@@ -51,3 +53,29 @@ def test_a_folder_that_cannot_be_written_is_told(monkeypatch):
 def test_a_models_folder_that_is_not_there_is_told(monkeypatch):
     monkeypatch.setenv("QUADRA_MODELS_DIR", "/no/such/folder")
     assert "set QUADRA_MODELS_DIR right, or unset it" in doctor.advice(doctor.check_all())
+
+
+def test_the_devices_of_both_apis_are_really_asked():
+    found = {c.need: c for c in doctor.check_all()}
+    for need, name in (("an OpenCL device", "OpenCL"), ("an OpenGL ES 3.1 device", "OpenGL ES 3.")):
+        assert found[need].ok and name in found[need].found, found[need]
+
+
+@pytest.mark.parametrize(
+    ("variable", "need", "package"),
+    [
+        ("OCL_ICD_VENDORS", "an OpenCL device", "PoCL"),
+        ("__EGL_VENDOR_LIBRARY_DIRS", "an OpenGL ES 3.1 device", "libegl-mesa0"),
+    ],
+)
+def test_an_api_without_a_driver_is_told(monkeypatch, variable, need, package):
+    monkeypatch.setenv(variable, "/no/such/folder")
+    checks = {c.need: c for c in doctor.check_all()}
+    assert not checks[need].ok and package in checks[need].do_next
+    assert sum(not c.ok for c in checks.values()) == 1, "the other API is not to blame"
+
+
+def test_a_driver_too_old_for_compute_is_no_device(monkeypatch):
+    monkeypatch.setattr(devices, "gles", lambda: [{"error": "eglCreateContext(OpenGL ES 3.1) failed"}])
+    check = next(c for c in doctor.check_all() if c.need == "an OpenGL ES 3.1 device")
+    assert not check.ok and "eglCreateContext" in check.found

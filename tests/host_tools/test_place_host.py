@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from host_tools import coverage, run, run_folder, settings, shell
+from rich.console import Console
+
+from host_tools import coverage, devices, environment, report, run, run_folder, settings, shell
 from host_tools.errors import CommandTimedOut, Misuse, RunFailed, ToolMissing
-from host_tools.place import host, host_worker, interpreters
+from host_tools.place import drivers, host, host_worker, interpreters
 from tests.host_tools import run_folders
 from tests.model_builder import Model
 
@@ -121,15 +123,67 @@ def test_how_far_the_last_bit_moves_an_output_is_asked_where_it_matters(tmp_path
     assert move == pytest.approx(2**-23 * 1000 / 10, rel=0.1)
 
 
-def test_one_thread_stays_in_the_calling_thread():
-    assert host.thread_environment(1) == {"POCL_DEVICES": "basic"}
-    assert host.thread_environment(2)["POCL_MAX_PTHREAD_COUNT"] == "2"
+def test_drivers_get_as_many_threads_as_xnnpack_and_one_stays_in_the_calling_thread():
+    one, two = drivers.settings(1), drivers.settings(2)
+    assert (one["POCL_DEVICES"], one["LP_NUM_THREADS"]) == ("basic", "0")
+    assert (two["POCL_MAX_PTHREAD_COUNT"], two["LP_NUM_THREADS"]) == ("2", "2")
+
+
+@pytest.mark.parametrize("avx512", [False, True])
+def test_mesa_has_a_cache_for_each_vector_width(monkeypatch, tmp_path, avx512):
+    monkeypatch.setattr(drivers, "_has_avx512", lambda: avx512)
+    folder = tmp_path / ("mesa-512" if avx512 else "mesa")
+    assert drivers.caches(tmp_path)["MESA_SHADER_CACHE_DIR"] == str(folder)
+    assert drivers.settings(1).get("LP_NATIVE_VECTOR_WIDTH") == ("512" if avx512 else None)
+    (folder / "ab").mkdir(parents=True)
+    for name in ("index", "ab/cdef"):
+        (folder / name).touch()
+    (tmp_path / "kernel.so").touch()
+    assert drivers.compiled(tmp_path) == 2
+
+
+def test_devices_are_in_the_folder_whatever_becomes_of_asking(model, fake, monkeypatch):
+    monkeypatch.setattr(environment, "_devices", environment._devices.__wrapped__)
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/nonexistent")
+    facts = host.run(run.make_spec(model, repetitions=1), fake).json("environment.json")
+    assert "PLATFORM_NOT_FOUND" in facts["opencl_devices"][0]["error"]
+    assert facts["gles_devices"] and facts["driver_settings"]["LP_NUM_THREADS"] == "0"
+
+
+def test_a_driver_that_hangs_or_dies_costs_nothing_but_the_answer(monkeypatch, tmp_path):
+    for body, said in (("import time; time.sleep(60)", "did not end within"), ("import os; os.abort()", "SIGABRT")):
+        (tmp_path / "pyopencl.py").write_text(body)
+        monkeypatch.setattr(devices, "_DEADLINE_S", 2.0)
+        monkeypatch.setattr(devices.settings, "ROOT", f"{tmp_path}:{settings.ROOT}")
+        assert said in devices.opencl()[0]["error"]
 
 
 def test_a_backend_that_is_not_here_is_no_success(tmp_path):
     report = {**run_folders.REPORT, "backend": "none", "backend_notes": ["opencl: no platform"]}
     with pytest.raises(ToolMissing, match="opencl: no platform"):
         run.judge(run_folders.make(tmp_path, report=report))
+
+
+@pytest.mark.parametrize(
+    ("asked", "backend", "notes", "sentence"),
+    [
+        ("opencl", "opencl", [], "OpenCL, as asked"),
+        ("auto", "opencl", [], "OpenCL, the first choice"),
+        ("auto", "gles", ["opencl: no platform"], "OpenGL ES, because OpenCL did not work"),
+        ("auto", "none", ["opencl: no platform", "gles: no EGL"], "no GPU API works here"),
+    ],
+)
+def test_the_account_and_the_page_say_which_backend_ran_and_why(tmp_path, asked, backend, notes, sentence):
+    made = run_folders.make(tmp_path, report={**run_folders.REPORT, "backend": backend, "backend_notes": notes})
+    stated = made.json("spec.json")
+    stated["options"]["backend"] = asked
+    run_folder.write_json(made.path / "spec.json", stated)
+    console = Console(width=160, record=True, file=open("/dev/null", "w"))
+    run.account(made, console)
+    text, page = console.export_text(), report.render(made)
+    assert sentence in text and sentence in page
+    for note in notes:
+        assert note.split(": ")[1] in text and note.split(": ")[1] in page
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "not JSON"])

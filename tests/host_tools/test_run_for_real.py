@@ -86,6 +86,43 @@ def test_the_page_shows_it(folder):
     assert html.count("data:image/jpeg;base64,") == 4
 
 
+@pytest.fixture(scope="module")
+def on_gles(library, model_path, tmp_path_factory):
+    model_path("face_detection_front")
+    spec = run.make_spec("face_detection_front", backend="gles", profile=True, cold=True, repetitions=3)
+    return host.run(spec, library, runs_dir=tmp_path_factory.mktemp("runs"))
+
+
+def test_opengl_es_runs_the_same_job(on_gles):
+    found = verdicts.read(on_gles.json("verdicts.json"))
+    assert found.whole and found.backend == "gles" and not found.passed_over
+    result = compare.compare(on_gles)
+    assert result.ok and all(output.allowed <= 1e-4 for output in result.outputs), "judged as OpenCL is"
+    assert [d.name for d in profile.read(on_gles).dispatches][0].endswith("to_slices")
+    assert plan_view.read(plan_view.of_run(on_gles)[0])["api"] == "gles"
+    assert next((on_gles.path / "partition_0" / "kernels").glob("*.comp")).read_text().startswith("#version 310 es")
+
+
+def test_a_cold_start_on_opengl_es_has_to_compile(on_gles):
+    starts = on_gles.json("timings.json")["init_us"]
+    assert starts["quadra_cold"]["cpu_us"] > 3 * starts["quadra_warm"]["cpu_us"]
+
+
+def test_the_devices_of_both_apis_are_told_after_a_run_on_either(folder, on_gles):
+    for run_folder in (folder, on_gles):
+        facts = run_folder.json("environment.json")
+        assert facts["opencl_devices"][0]["name"] and facts["gles_devices"][0]["name"]
+
+
+def test_without_opencl_auto_takes_opengl_es_and_says_so(library, model_path, monkeypatch, tmp_path):
+    model_path("face_detection_front")
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/nonexistent")
+    made = host.run(run.make_spec("face_detection_front", repetitions=1, peers=()), library, runs_dir=tmp_path)
+    found = verdicts.read(made.json("verdicts.json"))
+    assert found.backend == "gles" and found.backend_sentence("auto") == "OpenGL ES, because OpenCL did not work"
+    assert "CL_PLATFORM_NOT_FOUND" in found.passed_over[0][1]
+
+
 def test_coverage_needs_no_driver(library, model_path, monkeypatch):
     model_path(MODEL)
     monkeypatch.setenv("OCL_ICD_VENDORS", "/nonexistent")
