@@ -14,7 +14,7 @@ ClCommonEntry EntryOf(const std::vector<Sample>& samples) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<fb::Kernel>> offsets;
   for (const Sample& sample : samples) {
-    offsets.push_back(fb::CreateKernel(builder, builder.CreateString(sample.entry), 0, 0, 0,
+    offsets.push_back(fb::CreateKernel(builder, builder.CreateString(sample.entry), 0, 0,
                                        builder.CreateVectorOfStrings(sample.parameters)));
   }
   builder.Finish(fb::CreateProgramDirect(builder, "", &offsets));

@@ -31,6 +31,7 @@ struct PlanText {
   std::string scale = kScale;
   int local = 16;
   bool one_program = false;
+  std::vector<ProgramBinary> binaries;
 };
 
 // out[i] = in[i] * 2 + {1, 10, 100, 1000}[i % 4], with the product in an arena.
@@ -55,30 +56,35 @@ class HandMadePlan {
         fb::CreateKernelDirect(b_, "add", "add", kAdd)};
     std::vector<flatbuffers::Offset<fb::Program>> programs;
     if (text.one_program) {
-      programs = {fb::CreateProgramDirect(b_, "", &kernels, "-cl-std=CL1.2")};
+      programs = {Program(kernels, text.binaries, 0)};
     } else {
       for (const auto& kernel : kernels) {
-        const std::vector<flatbuffers::Offset<fb::Kernel>> one = {kernel};
-        programs.push_back(fb::CreateProgramDirect(b_, "", &one, "-cl-std=CL1.2"));
+        programs.push_back(Program({kernel}, text.binaries, programs.size()));
       }
     }
-    const std::vector<fb::Arg> scale = {Memory(0), Memory(1), {fb::ArgKind_Float, 0, 0, 2.0f}};
+    const std::vector<fb::Arg> scale = {Memory(0), Memory(1), {fb::ArgKind_Float, false, fb::View_Memory, 0, 0, 2.0f}};
     const std::vector<fb::Arg> add = {
-        Memory(1), Memory(2), Memory(3), {fb::ArgKind_Int, 0, kCount, 0.0f}};
+        Memory(1), Memory(2), Memory(3), {fb::ArgKind_Int, false, fb::View_Memory, 0, kCount, 0.0f}};
     const std::vector<flatbuffers::Offset<fb::Dispatch>> dispatches = {
         Dispatch("scale", 0, scale, text.local),
         Dispatch("add", text.one_program ? 0 : 1, add, 16)};
     const std::vector<flatbuffers::Offset<fb::Io>> inputs = {fb::CreateIoDirect(b_, 0)};
     const std::vector<flatbuffers::Offset<fb::Io>> outputs = {fb::CreateIoDirect(b_, 1)};
     fb::FinishPlanBuffer(
-        b_, fb::CreatePlanDirect(b_, 1, "test", "test", "test", "f32", &buffers, &regions, &tensors,
+        b_, fb::CreatePlanDirect(b_, 1, "test", "opencl", "test", "test", "f32", &buffers, &regions, &tensors,
                                  &programs, &dispatches, &inputs, &outputs));
   }
 
   const fb::Plan* get() const { return fb::GetPlan(b_.GetBufferPointer()); }
 
  private:
-  static fb::Arg Memory(int region) { return {fb::ArgKind_Buffer, region, 0, 0.0f}; }
+  static fb::Arg Memory(int region) { return {fb::ArgKind_Buffer, false, fb::View_Memory, region, 0, 0.0f}; }
+
+  flatbuffers::Offset<fb::Program> Program(const std::vector<flatbuffers::Offset<fb::Kernel>>& kernels,
+                                           const std::vector<ProgramBinary>& binaries, size_t index) {
+    const std::vector<uint8_t>* binary = index < binaries.size() ? &binaries[index].bytes : nullptr;
+    return fb::CreateProgramDirect(b_, "", &kernels, "-cl-std=CL1.2", 0, binary);
+  }
 
   flatbuffers::Offset<fb::Dispatch> Dispatch(const char* name, int program,
                                              const std::vector<fb::Arg>& args, int local) {
@@ -122,11 +128,13 @@ class OpenCl : public testing::Test {
     *executable = std::make_unique<ClExecutable>(context_, plan);
     QUADRA_RETURN_IF_ERROR((*executable)->MakeMemory());
     ClKernelPrograms programs;
-    QUADRA_RETURN_IF_ERROR(ClPrograms(context_).Build(*plan, &programs));
-    return (*executable)->MakeKernels(std::move(programs));
+    auto made_by = std::make_shared<ClPrograms>(context_);
+    QUADRA_RETURN_IF_ERROR(made_by->Build(*plan, &programs, &from_binary_));
+    return (*executable)->MakeKernels(std::move(programs), std::move(made_by));
   }
 
   std::shared_ptr<ClContext> context_;
+  int from_binary_ = 0;
 };
 
 TEST_F(OpenCl, KnowsItsDevice) {
@@ -178,8 +186,8 @@ TEST_F(OpenCl, BuildsNothingTwice) {
   const HandMadePlan plan, same;
   ClPrograms programs(context_);
   ClKernelPrograms first, second;
-  ASSERT_TRUE(programs.Build(*plan.get(), &first).ok());
-  ASSERT_TRUE(programs.Build(*same.get(), &second).ok());
+  ASSERT_TRUE(programs.Build(*plan.get(), &first, &from_binary_).ok());
+  ASSERT_TRUE(programs.Build(*same.get(), &second, &from_binary_).ok());
   EXPECT_EQ(first.size(), 2u);
   EXPECT_EQ(first, second);
   EXPECT_NE(first["scale"], first["add"]);
@@ -191,9 +199,38 @@ TEST_F(OpenCl, AKernelThatAnotherPlanHadServesInAProgramOfSeveral) {
   const HandMadePlan plan, joined(together);
   ClPrograms programs(context_);
   ClKernelPrograms first, second;
-  ASSERT_TRUE(programs.Build(*plan.get(), &first).ok());
-  ASSERT_TRUE(programs.Build(*joined.get(), &second).ok());
+  ASSERT_TRUE(programs.Build(*plan.get(), &first, &from_binary_).ok());
+  ASSERT_TRUE(programs.Build(*joined.get(), &second, &from_binary_).ok());
   EXPECT_EQ(first, second);
+}
+
+TEST_F(OpenCl, WhatTheDriverCompiledIsNotCompiledAgain) {
+  for (const bool one_program : {false, true}) {
+    PlanText text;
+    text.one_program = one_program;
+    const HandMadePlan plan(text);
+    std::unique_ptr<ClExecutable> first, second;
+    ASSERT_TRUE(Load(plan.get(), &first).ok());
+    EXPECT_EQ(from_binary_, 0);
+    text.binaries = first->Binaries();
+    ASSERT_EQ(text.binaries.size(), one_program ? 1u : 2u);
+    EXPECT_GT(text.binaries[0].bytes.size(), 0u);
+    const HandMadePlan again(text);
+    ASSERT_TRUE(Load(again.get(), &second).ok());
+    EXPECT_EQ(from_binary_, static_cast<int>(text.binaries.size()));
+    RunAndCheck(second.get(), 3);
+    from_binary_ = 0;
+  }
+}
+
+TEST_F(OpenCl, ADamagedBinaryIsCompiledAnew) {
+  PlanText text;
+  text.binaries = {{{1, 2, 3, 4}, 0}};  // and none for the other
+  const HandMadePlan plan(text);
+  std::unique_ptr<ClExecutable> executable;
+  ASSERT_TRUE(Load(plan.get(), &executable).ok());
+  EXPECT_EQ(from_binary_, 0);
+  RunAndCheck(executable.get(), 5);
 }
 
 TEST_F(OpenCl, ABrokenKernelIsAnErrorWithTheDriversLog) {

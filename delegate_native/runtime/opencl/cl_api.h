@@ -19,6 +19,7 @@ namespace quadra {
   F(CreateContext)              \
   F(CreateImage)                \
   F(CreateKernel)               \
+  F(CreateProgramWithBinary)    \
   F(CreateProgramWithSource)    \
   F(CreateSubBuffer)            \
   F(EnqueueNDRangeKernel)       \
@@ -32,6 +33,7 @@ namespace quadra {
   F(GetPlatformIDs)             \
   F(GetPlatformInfo)            \
   F(GetProgramBuildInfo)        \
+  F(GetProgramInfo)             \
   F(ReleaseCommandQueue)        \
   F(ReleaseContext)             \
   F(ReleaseEvent)               \

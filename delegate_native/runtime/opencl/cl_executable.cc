@@ -225,8 +225,17 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
   return Status();
 }
 
-Status ClExecutable::MakeKernels(ClKernelPrograms programs) {
+std::vector<ProgramBinary> ClExecutable::Binaries() {
+  std::vector<ProgramBinary> binaries;
+  for (unsigned i = 0; i < Count(plan_.programs()); ++i) {
+    binaries.push_back(made_by_->BinaryOf(*plan_.programs()->Get(i), programs_));
+  }
+  return binaries;
+}
+
+Status ClExecutable::MakeKernels(ClKernelPrograms programs, std::shared_ptr<const ClPrograms> made_by) {
   programs_ = std::move(programs);
+  made_by_ = std::move(made_by);
   launches_.reserve(Count(plan_.dispatches()));
   for (unsigned i = 0; i < Count(plan_.dispatches()); ++i) {
     const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);

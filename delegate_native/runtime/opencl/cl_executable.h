@@ -18,10 +18,11 @@ class ClExecutable : public Executable {
 
   // In this order.
   Status MakeMemory();
-  Status MakeKernels(ClKernelPrograms programs);
+  Status MakeKernels(ClKernelPrograms programs, std::shared_ptr<const ClPrograms> made_by);
 
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
+  std::vector<ProgramBinary> Binaries() override;
 
  private:
   // An input or output of the plan.
@@ -64,6 +65,7 @@ class ClExecutable : public Executable {
   const ClApi& cl_;
   const fb::Plan& plan_;
   ClKernelPrograms programs_;
+  std::shared_ptr<const ClPrograms> made_by_;
   std::vector<ClHandle<cl_mem>> buffers_;  // parallel to plan.buffers; none for those in place
   std::vector<ClHandle<cl_mem>> parts_;    // parallel to plan.regions; none for a whole buffer
   std::vector<Port> inputs_, outputs_;

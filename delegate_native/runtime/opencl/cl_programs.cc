@@ -46,8 +46,7 @@ void ClPrograms::Keep(const std::string& key, const ClProgram& program) {
 }
 
 Status ClPrograms::Compile(const std::string& source, const std::string& options,
-                           const std::string& entries, ClCommonEntry common,
-                           ClProgram* built) const {
+                           const std::string& entries, ClHandle<cl_program>* program) const {
   const ClApi& cl = context_->api;
   Log(4, "compile %s\n%s", entries.c_str(), source.c_str());
   const char* text = source.c_str();
@@ -62,13 +61,54 @@ Status ClPrograms::Compile(const std::string& source, const std::string& options
     return DeviceFailed("%s; the driver's log: %s", status.message().c_str(),
                         BuildLog(*context_, raw).c_str());
   }
-  *built = std::make_shared<const ClBuiltProgram>(
-      ClBuiltProgram{std::move(handle), std::move(common)});
+  *program = std::move(handle);
   return Status();
 }
 
+// None when the driver refuses it: a binary of another driver, or a damaged one.
+ClHandle<cl_program> ClPrograms::FromBinary(const fb::Program& program) const {
+  const ClApi& cl = context_->api;
+  ClHandle<cl_program> handle;
+  if (!program.binary() || program.binary()->size() == 0) return handle;
+  const unsigned char* bytes = program.binary()->data();
+  const size_t size = program.binary()->size();
+  cl_int code = CL_SUCCESS, of_device = CL_SUCCESS;
+  cl_program raw = cl.CreateProgramWithBinary(context_->context.get(), 1, &context_->device, &size, &bytes,
+                                              &of_device, &code);
+  if (raw) handle = ClHandle<cl_program>(raw, cl.ReleaseProgram);
+  if (code == CL_SUCCESS && of_device == CL_SUCCESS &&
+      cl.BuildProgram(raw, 1, &context_->device, Text(program.options()).c_str(), nullptr, nullptr) == CL_SUCCESS) {
+    return handle;
+  }
+  Log(2, "the driver refused the binary of a program: it is compiled anew");
+  return ClHandle<cl_program>();
+}
+
+ProgramBinary ClPrograms::BinaryOf(const fb::Program& program, const ClKernelPrograms& programs) const {
+  const ClApi& cl = context_->api;
+  ProgramBinary binary;
+  ClProgram built;
+  for (const fb::Kernel* kernel : *program.kernels()) {
+    const auto found = programs.find(kernel->entry()->str());
+    if (found == programs.end() || (built && built != found->second)) return binary;
+    built = found->second;
+  }
+  if (!built || built->kernels != program.kernels()->size()) return binary;
+  size_t size = 0;
+  if (cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) != CL_SUCCESS) {
+    return binary;
+  }
+  binary.bytes.resize(size);
+  unsigned char* to = binary.bytes.data();
+  if (size == 0 || cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARIES, sizeof(to), &to, nullptr) != CL_SUCCESS) {
+    binary.bytes.clear();
+  }
+  return binary;
+}
+
 // Compiles those kernels of the program that no other plan had compiled.
-Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* programs) {
+Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* programs,
+                                bool* from_binary) {
   const std::string options = Text(program.options());
   const std::string prelude = Text(program.prelude());
   std::string source = prelude, entries;
@@ -89,10 +129,15 @@ Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* pr
     kernels.push_back(kernel);
   }
   if (missing.empty()) return Status();
-  ClProgram built;
-  ClCommonEntry common = MakeCommonEntry(kernels);
-  source += common.source;
-  QUADRA_RETURN_IF_ERROR(Compile(source, options, entries, std::move(common), &built));
+  ClBuiltProgram made;
+  made.common = MakeCommonEntry(kernels);
+  made.kernels = kernels.size();
+  if (kernels.size() == program.kernels()->size()) made.program = FromBinary(program);
+  *from_binary = static_cast<bool>(made.program);
+  if (!made.program) {
+    QUADRA_RETURN_IF_ERROR(Compile(source + made.common.source, options, entries, &made.program));
+  }
+  const ClProgram built = std::make_shared<const ClBuiltProgram>(std::move(made));
   for (const auto& kernel : missing) {
     (*programs)[kernel.first] = built;
     Keep(kernel.second, built);
@@ -100,15 +145,18 @@ Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* pr
   return Status();
 }
 
-Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs) {
+Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, int* from_binary) {
   const size_t count = plan.programs() ? plan.programs()->size() : 0;
   std::vector<ClKernelPrograms> parts(count);
   std::vector<Status> results(count);
+  std::atomic<int> loaded{0};
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i = next++; i < count; i = next++) {
       const fb::Program& program = *plan.programs()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      if (program.kernels()) results[i] = BuildMissing(program, &parts[i]);
+      bool binary = false;
+      if (program.kernels()) results[i] = BuildMissing(program, &parts[i], &binary);
+      if (binary) ++loaded;
     }
   };
   std::vector<std::thread> helpers;
@@ -116,6 +164,7 @@ Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs) {
   for (size_t i = 1; i < std::min({count, cores, kMostThreads}); ++i) helpers.emplace_back(work);
   work();
   for (std::thread& helper : helpers) helper.join();
+  *from_binary += loaded;
   for (Status& result : results) QUADRA_RETURN_IF_ERROR(std::move(result));
   for (ClKernelPrograms& part : parts) programs->insert(part.begin(), part.end());
   return Status();

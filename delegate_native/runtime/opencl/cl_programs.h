@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/program_binary.h"
 #include "delegate_native/plan/plan_generated.h"
 #include "delegate_native/runtime/opencl/cl_common_entry.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
@@ -17,6 +18,7 @@ namespace quadra {
 struct ClBuiltProgram {
   ClHandle<cl_program> program;
   ClCommonEntry common;
+  size_t kernels = 0;  // that it holds
 };
 using ClProgram = std::shared_ptr<const ClBuiltProgram>;
 // By a kernel's entry point, the program that holds it.
@@ -27,15 +29,19 @@ class ClPrograms {
  public:
   explicit ClPrograms(std::shared_ptr<ClContext> context) : context_(std::move(context)) {}
 
-  // Programs for all kernels of the plan. Any thread.
-  Status Build(const fb::Plan& plan, ClKernelPrograms* programs);
+  // Programs for all kernels of the plan; counts those that its binaries saved from being compiled.
+  // Any thread.
+  Status Build(const fb::Plan& plan, ClKernelPrograms* programs, int* from_binary);
+  // The program as the driver compiled it, where one built program is all of it.
+  ProgramBinary BinaryOf(const fb::Program& program, const ClKernelPrograms& programs) const;
 
  private:
   ClProgram Find(const std::string& key);
   void Keep(const std::string& key, const ClProgram& program);
-  Status BuildMissing(const fb::Program& program, ClKernelPrograms* programs);
+  Status BuildMissing(const fb::Program& program, ClKernelPrograms* programs, bool* from_binary);
+  ClHandle<cl_program> FromBinary(const fb::Program& program) const;
   Status Compile(const std::string& source, const std::string& options, const std::string& entries,
-                 ClCommonEntry common, ClProgram* built) const;
+                 ClHandle<cl_program>* program) const;
 
   std::shared_ptr<ClContext> context_;
   std::mutex mutex_;

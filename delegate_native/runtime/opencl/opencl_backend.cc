@@ -16,7 +16,7 @@ namespace {
 class OpenClBackend : public Backend {
  public:
   explicit OpenClBackend(std::shared_ptr<ClContext> context)
-      : context_(std::move(context)), programs_(context_) {}
+      : context_(std::move(context)), programs_(std::make_shared<ClPrograms>(context_)) {}
 
   const char* name() const override { return "opencl"; }
   const GpuInfo& info() const override { return context_->info; }
@@ -28,8 +28,8 @@ class OpenClBackend : public Backend {
     QUADRA_RETURN_IF_ERROR(made->MakeMemory());
     const int64_t uploaded = NowUs();
     ClKernelPrograms programs;
-    QUADRA_RETURN_IF_ERROR(programs_.Build(*plan, &programs));
-    QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs)));
+    QUADRA_RETURN_IF_ERROR(programs_->Build(*plan, &programs, &times->from_binary));
+    QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs), programs_));
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;
     *executable = std::move(made);
@@ -38,7 +38,7 @@ class OpenClBackend : public Backend {
 
  private:
   std::shared_ptr<ClContext> context_;
-  ClPrograms programs_;
+  std::shared_ptr<ClPrograms> programs_;
 };
 
 }  // namespace
