@@ -45,7 +45,7 @@ struct ScalarArg {
 
 struct SharedArg {
   std::string name;
-  std::string type;  // "float" or "vec4"
+  std::string type;  // "float", "vec4", "sum_t" or "sum4_t"
   int count = 0;
 };
 

@@ -52,7 +52,7 @@ int b = z / blocks; int o = (z - b * blocks) * %d;
 int w = o * kernel_y * kernel_x * src_s * 4;
 )", t.pixels, t.slices);
   text += Unroll(t.slices, "vec4 w$;\n");
-  text += Unroll(t.pixels, t.slices, "vec4 a$_@ = read_bias(o + @);\n");
+  text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   text += R"(
 for (int ky = 0; ky < kernel_y; ++ky) {
 int sy = y * stride_y - pad_y + ky * dilation_y;

@@ -75,7 +75,7 @@ std::string Body(bool many) {
 int x = GLOBAL_X; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
 int b = z / dst_s; int o = z - b * dst_s;
-vec4 sum = read_bias(o);
+sum4_t sum = read_bias(o);
 int w = o * kernel_y * kernel_x;
 for (int kx = 0; kx < kernel_x; ++kx) {
   int sx = x * stride_x - pad_x + kx * dilation_x;

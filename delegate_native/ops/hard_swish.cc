@@ -8,7 +8,7 @@ namespace {
 Status Import(Importer* importer) { return ImportUnary("hard_swish", importer); }
 
 Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
-  writer->Line("e_v = e_v * min(max(e_v + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f);");
+  writer->Line("{ sum4_t six = min(max(e_v + vec4(3.0f), vec4(0.0f)), vec4(6.0f)); e_v = e_v * six * vec4(0.16666667f); }");
   return Status();
 }
 

@@ -80,7 +80,7 @@ std::string Row(int slices) {
 // in a mean, `chunk` at a time in a pool. Such additions wait for each other: the more slices, the
 // less is lost.
 std::string Pixel(int slices) {
-  return "\n" + Each(slices, "    vec4 sum$ = vec4(0.0f);\n    vec4 some$ = vec4(0.0f);\n") + R"(
+  return "\n" + Each(slices, "    sum4_t sum$ = vec4(0.0f);\n    sum4_t some$ = vec4(0.0f);\n") + R"(
     int left = chunk;
     for (int b = 0; b < count_b; ++b) {
       for (int j = 0; j < count_y; ++j) {
@@ -100,10 +100,10 @@ std::string Pixel(int slices) {
 
 // Where channels are summed too. Axes that are not reduced have one element to sum.
 constexpr char kChannels[] = R"(
-    vec4 sum = vec4(0.0f);
+    sum4_t sum = vec4(0.0f);
     for (int b = 0; b < count_b; ++b) {
       for (int i = 0; i < src_s; ++i) {
-        vec4 part = vec4(0.0f);
+        sum4_t part = vec4(0.0f);
         for (int j = 0; j < count_y; ++j) {
           for (int k = 0; k < count_x; ++k) {
             part += read_src(x + k, y + j, (s + b) * src_s + i);

@@ -111,15 +111,15 @@ constexpr char kAveragePixel[] = R"(
     int x0 = x * stride_x - before_x;
     int x1 = min(x0 + filter_x, src_w);
     x0 = max(x0, 0);
-    vec4 v0 = vec4(0.0f);
-    vec4 v1 = vec4(0.0f);
+    sum4_t v0 = vec4(0.0f);
+    sum4_t v1 = vec4(0.0f);
     for (int from_y = y0; from_y < y1; ++from_y) {
       for (int from_x = x0; from_x < x1; ++from_x) {
         v0 += read_src(from_x, from_y, s0);
         v1 += read_src(from_x, from_y, s1);
       }
     }
-    vec4 count = vec4(float((y1 - y0) * (x1 - x0)));
+    sum4_t count = vec4(float((y1 - y0) * (x1 - x0)));
     write_dst(v0 / count, x, y, s0);
     if (s1 > s0) { write_dst(v1 / count, x, y, s1); }
 )";

@@ -44,7 +44,7 @@ Status InferShape(Graph* graph, const Node& node) {
 // Two slices at once, for finding the place is half of the work. Two columns, `left` and `right`,
 // each between two rows, serve all pixels between them.
 constexpr char kRow[] = R"(
-  float at_y = max((float(y) + shift) * scale_y - shift, 0.0f);
+  place_t at_y = max((float(y) + shift) * scale_y - shift, 0.0f);
   int y0 = min(int(at_y), src_h - 1);
   int y1 = min(y0 + 1, src_h - 1);
   float part_y = at_y - float(y0);
@@ -58,7 +58,7 @@ constexpr char kRow[] = R"(
 )";
 
 constexpr char kPixel[] = R"(
-    float at_x = max((float(x) + shift) * scale_x - shift, 0.0f);
+    place_t at_x = max((float(x) + shift) * scale_x - shift, 0.0f);
     int seen = x0;
     x0 = min(int(at_x), src_w - 1);
     if (x0 != seen) {

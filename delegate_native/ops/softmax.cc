@@ -38,12 +38,12 @@ constexpr char kPixel[] = R"(
     for (int i = first; i < last; ++i) { most = max(most, read_src(x, y, i)); }
     vec4 top = vec4(max(max(most.x, most.y), max(most.z, most.w)));
     tail = exp((tail - top) * vec4(beta));
-    vec4 sum = tail;
+    sum4_t sum = tail;
     if (rest < 2) { sum.y = 0.0f; }
     if (rest < 3) { sum.z = 0.0f; }
     if (rest < 4) { sum.w = 0.0f; }
     for (int i = first; i < last; ++i) { sum += exp((read_src(x, y, i) - top) * vec4(beta)); }
-    vec4 scale = vec4(1.0f / (sum.x + sum.y + sum.z + sum.w));
+    sum4_t scale = vec4(1.0f / (sum.x + sum.y + sum.z + sum.w));
     for (int i = first; i < last; ++i) {
       vec4 v = exp((read_src(x, y, i) - top) * vec4(beta)) * scale;
       write_dst(v, x, y, i);
@@ -72,7 +72,7 @@ part[LOCAL_X] = top;
 GROUP_BARRIER();
 for (int i = 0; i < 32; ++i) { top = max(top, part[i]); }
 GROUP_BARRIER();
-float sum = 0.0f;
+sum_t sum = 0.0f;
 )" + slices + R"(
   v = exp((v - vec4(top)) * vec4(beta));
   sum += v.x;
@@ -101,7 +101,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Write("dst", node.outputs[0]);
   desc.Float("beta", node.attributes.Float("beta", 1.0f));
   if (group) {
-    desc.shared.push_back({"part", "float", 32});
+    desc.shared.push_back({"part", "sum_t", 32});
     desc.body = GroupBody();
     desc.Grid(32, shape.w, shape.h * shape.b);
     desc.Group(32, 1, 1);
