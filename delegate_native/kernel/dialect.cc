@@ -340,7 +340,9 @@ class GlesRenderer : public Renderer {
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
-    numbers_ += (is_float ? "highp float " : "highp int ") + name + "; ";
+    const std::string type = is_float ? "highp float " : "highp int ";
+    numbers_ += type + "in_" + name + "; ";
+    locals_ += type + name + " = in_" + name + ";\n";
   }
 
   std::string Assemble(const std::string&) override {
@@ -355,7 +357,7 @@ class GlesRenderer : public Renderer {
     const std::string numbers =
         numbers_.empty() ? "" : "layout(std140, binding = 0) uniform numbers { " + numbers_ + "};\n";
     return group + declarations_ + numbers + shared + macros_ + "void main() {\n" +
-           (flat_ ? kFlatPlace : kPlace) + desc_.body + "}\n";
+           locals_ + (flat_ ? kFlatPlace : kPlace) + desc_.body + "}\n";
   }
 
  private:
@@ -395,6 +397,7 @@ class GlesRenderer : public Renderer {
   }
 
   std::string declarations_, numbers_;
+  std::string locals_;  // numbers are read once: drivers may read a block anew at each use
   int binding_ = 0, sampler_ = 0, image_ = 0;
   int rows_left_;  // image units for buffers that are read as images
 };
