@@ -141,8 +141,7 @@ def test_machine_without_opencl_device(library, tmp_path):
     worker = Quadra(library, OCL_ICD_VENDORS=str(tmp_path))
     for backend in ("opencl", "auto"):
         outcome = worker.run(small_model(), [feed()], backend=backend)
-        said = outcome.error + "".join(node["reason"] for node in outcome.nodes if node["on"] == "cpu")
-        assert "OpenCL" in said, outcome
+        assert "OpenCL" in outcome.error + "".join((outcome.report or {}).get("backend_notes", [])), outcome
         if not outcome.error:
             outcome.check(cpu.run(small_model(), [feed()]), everything_on_gpu=False)
     worker.close()

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "delegate_native/runtime/gles/gles_backend.h"
 #include "delegate_native/runtime/null/null_backend.h"
@@ -13,37 +14,41 @@ namespace {
 
 Status ReadFile(const std::string& path, std::string* text) {
   FILE* file = fopen(path.c_str(), "rb");
-  if (!file) return InvalidModel("target file %s: %s", path.c_str(), strerror(errno));
+  if (!file) return InvalidModel("%s", strerror(errno));
   char block[4096];
   for (size_t n; (n = fread(block, 1, sizeof(block), file)) > 0;) text->append(block, n);
   const bool failed = ferror(file) != 0;
   fclose(file);
-  if (failed) return InvalidModel("target file %s: reading failed", path.c_str());
-  return Status();
-}
-
-Status ReadTarget(const std::string& path, GpuInfo* target) {
-  std::string text;
-  QUADRA_RETURN_IF_ERROR(ReadFile(path, &text));
-  const Status status = ParseGpuInfo(text, target);
-  if (!status.ok()) {
-    return Status(status.code(), "target file " + path + ": " + status.message());
-  }
+  if (failed) return InvalidModel("it cannot be read");
   return Status();
 }
 
 }  // namespace
+
+Status ReadTarget(const Options& options, std::unique_ptr<GpuInfo>* target) {
+  target->reset();
+  if (options.target.empty()) return Status();
+  std::string text;
+  auto read = std::make_unique<GpuInfo>();
+  Status status = ReadFile(options.target, &text);
+  if (status.ok()) status = ParseGpuInfo(text, read.get());
+  if (!status.ok()) {
+    return Status(status.code(), "read the target file " + options.target + ": " + status.message() +
+                                     "; next: mend the file, or leave the option target out to plan for this device");
+  }
+  *target = std::move(read);
+  return Status();
+}
 
 std::vector<std::string> BackendsToTry(const Options& options) {
   if (options.backend == "auto") return {"opencl", "gles"};
   return {options.backend};
 }
 
-Status OpenGpu(const Options& options, const std::string& backend, Gpu* gpu) {
-  const bool from_file = !options.target.empty();
-  if (from_file) QUADRA_RETURN_IF_ERROR(ReadTarget(options.target, &gpu->target));
+Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo* target, Gpu* gpu) {
+  if (target) gpu->target = *target;
   if (backend == "null") {
-    if (!from_file) {
+    if (!target) {
       gpu->target.name = "generic";
       Decide(&gpu->target);
     }
@@ -55,7 +60,7 @@ Status OpenGpu(const Options& options, const std::string& backend, Gpu* gpu) {
   } else {
     QUADRA_RETURN_IF_ERROR(MakeOpenClBackend(options.opencl_library, &gpu->backend));
   }
-  if (from_file) {
+  if (target) {
     RunOn(gpu->backend->info(), &gpu->target);
   } else {
     gpu->target = gpu->backend->info();

@@ -20,7 +20,11 @@ struct Gpu {
 // Names of the backends that the options ask for, in the order in which they are tried.
 std::vector<std::string> BackendsToTry(const Options& options);
 
-Status OpenGpu(const Options& options, const std::string& backend, Gpu* gpu);
+// What the options' target file says; null where they name none.
+Status ReadTarget(const Options& options, std::unique_ptr<GpuInfo>* target);
+
+// `target`: what to make plans for; null for the backend's own device.
+Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo* target, Gpu* gpu);
 
 }  // namespace quadra
 

@@ -15,7 +15,7 @@ namespace {
 TfLiteStatus Answer(TfLiteContext* context, const Status& status) {
   if (status.ok()) return kTfLiteOk;
   if (context->ReportError) {
-    context->ReportError(context, "Quadra: %s: %s", CodeName(status.code()), status.message().c_str());
+    context->ReportError(context, "Quadra: %s: %s. ", CodeName(status.code()), status.message().c_str());
   }
   return kTfLiteError;
 }
@@ -98,9 +98,14 @@ Precision PrecisionOf(const std::string& word) {
 
 Delegate::Delegate(Options options) : options_(std::move(options)) {
   SetLogLevel(options_.debug);
-  for (const std::string& name : BackendsToTry(options_)) {
-    candidates_.emplace_back();
-    candidates_.back().name = name;
+  Candidate candidate;
+  candidate.name = options_.backend;
+  candidate.status = ReadTarget(options_, &target_);
+  candidate.tried = !candidate.status.ok();
+  if (candidate.tried) candidates_.push_back(candidate);  // the same for all backends
+  else for (const std::string& name : BackendsToTry(options_)) {
+    candidate.name = name;
+    candidates_.push_back(candidate);
   }
   precision_ = PrecisionOf(options_.precision);
   c_delegate_.data_ = this;
@@ -114,7 +119,7 @@ Delegate::Delegate(Options options) : options_(std::move(options)) {
 Status Delegate::Open(Candidate* candidate) {
   if (!candidate->tried) {
     candidate->tried = true;
-    candidate->status = OpenGpu(options_, candidate->name, &candidate->gpu);
+    candidate->status = OpenGpu(options_, candidate->name, target_.get(), &candidate->gpu);
   }
   return candidate->status;
 }
@@ -159,26 +164,40 @@ Status Delegate::Apply(TfLiteContext* context) {
   QUADRA_RETURN_IF_ERROR(ReadModel(context, &model));
   ConstantPool constants;
   Applied best;
+  std::vector<std::vector<Verdict>> tried;
   for (Candidate& candidate : candidates_) {
     const Status status = Try(context, model, &constants, &candidate);
+    tried.push_back(now_.verdicts);
     if (!best.gpu.backend || now_.nodes_on_gpu() > best.nodes_on_gpu()) {
       std::swap(best, now_);
       best.subgraph = now_.subgraph = subgraph;
     }
     if (status.ok()) break;
-    backend_notes_.push_back(candidate.name + ": " + status.message());
-    Log(1, "passed over: %s", backend_notes_.back().c_str());
+    const std::string note = candidate.name + ": " + status.message();
+    if (std::find(backend_notes_.begin(), backend_notes_.end(), note) != backend_notes_.end()) continue;
+    backend_notes_.push_back(note);
+    Log(1, "passed over: %s", note.c_str());
   }
   now_ = std::move(best);
-  if (!now_.gpu.backend) LeaveAllToCpu();
+  SayWhy(tried);
   return Replace(context);
 }
 
-// No backend could be opened: each one's reason is every node's.
-void Delegate::LeaveAllToCpu() {
-  std::string reasons;
-  for (const std::string& note : backend_notes_) reasons += (reasons.empty() ? "" : "; ") + note;
-  for (Verdict& verdict : now_.verdicts) verdict.reason = reasons;
+// A node that is left to the CPU has a reason for each backend that was tried.
+void Delegate::SayWhy(const std::vector<std::vector<Verdict>>& tried) {
+  for (size_t node = 0; node < now_.verdicts.size(); ++node) {
+    Verdict& verdict = now_.verdicts[node];
+    if (verdict.on_gpu) continue;
+    std::string reasons;
+    bool differ = false;
+    for (size_t i = 0; i < tried.size(); ++i) {
+      const Verdict& one = tried[i][node];
+      differ = differ || one.reason != tried[0][node].reason;
+      const std::string reason = one.on_gpu ? "it could run there" : one.reason;
+      reasons += (i ? "; " : "") + candidates_[i].name + ": " + reason;
+    }
+    if (differ || !now_.gpu.backend) verdict.reason = reasons;
+  }
 }
 
 SessionOptions Delegate::OptionsFor(int partition) const {

@@ -57,13 +57,14 @@ class Delegate {
   Status MakePartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants);
   Status TryPartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
                        bool* again, Status* first_failure);
-  void LeaveAllToCpu();
+  void SayWhy(const std::vector<std::vector<Verdict>>& tried);
   void LeaveToCpu(const TfLiteIntArray* nodes, const std::string& reason);
   Status Replace(TfLiteContext* context);
 
   TfLiteDelegate c_delegate_{};
   const Options options_;
   Precision precision_ = Precision::kF32;
+  std::unique_ptr<GpuInfo> target_;  // of the options' file, if they name one
   std::vector<Candidate> candidates_;
   std::vector<std::string> backend_notes_;  // why a backend was passed over
   Applied now_;

@@ -114,21 +114,34 @@ Status EglFailed(const EglApi& egl, const char* tried) {
 }
 
 Status CheckGl(const GlApi& gl, const char* tried) {
-  const GLenum code = gl.GetError();
+  GLenum code = gl.GetError();
+  if (code == GL_CONTEXT_LOST_KHR || (gl.GetGraphicsResetStatus && gl.GetGraphicsResetStatus() != GL_NO_ERROR)) {
+    gl.lost = true;
+  }
+  if (gl.lost) code = GL_CONTEXT_LOST_KHR;
   if (code == GL_NO_ERROR) return Status();
   // A context keeps one flag for each kind; a lost one answers the same for ever.
   for (int i = 0; i < 8 && gl.GetError() != GL_NO_ERROR; ++i) {
   }
+  const char* name = code == GL_INVALID_ENUM        ? "GL_INVALID_ENUM"
+                     : code == GL_INVALID_VALUE     ? "GL_INVALID_VALUE"
+                     : code == GL_INVALID_OPERATION ? "GL_INVALID_OPERATION" : "an unknown error";
   switch (code) {
-    case GL_INVALID_ENUM: return DeviceFailed("%s: GL_INVALID_ENUM", tried);
-    case GL_INVALID_VALUE: return DeviceFailed("%s: GL_INVALID_VALUE", tried);
-    case GL_INVALID_OPERATION: return DeviceFailed("%s: GL_INVALID_OPERATION", tried);
     case GL_OUT_OF_MEMORY:
       return DeviceFailed("%s: GL_OUT_OF_MEMORY; next: precision=f32_f16 halves what is needed", tried);
-    case 0x0507:
-      return DeviceFailed("%s: GL_CONTEXT_LOST; the GPU was reset; next: make the interpreter anew", tried);
-    default: return DeviceFailed("%s: GL error 0x%x", tried, code);
+    case GL_CONTEXT_LOST_KHR:
+      return DeviceFailed("%s: GL_CONTEXT_LOST, the GPU was reset; next: make the delegate and its "
+                          "interpreter anew", tried);
+    default:
+      return DeviceFailed("%s: %s (0x%x); next: try backend=opencl, and report this with what debug=1 prints",
+                          tried, name, code);
   }
+}
+
+Status GlFailed(const GlApi& gl, const char* tried) {
+  QUADRA_RETURN_IF_ERROR(CheckGl(gl, tried));
+  return DeviceFailed("%s: the driver gave nothing and left no error; next: try backend=opencl, and "
+                      "report this with what debug=1 prints", tried);
 }
 
 }  // namespace quadra

@@ -8,6 +8,7 @@
 // After the core API.
 #include <GLES2/gl2ext.h>
 
+#include <atomic>
 #include <string>
 
 #include "delegate_native/base/status.h"
@@ -94,6 +95,10 @@ struct GlApi {
 #undef QUADRA_GL_FIELD
   // OpenGL ES 3.2 or an extension; null where the driver lacks it.
   PFNGLTEXBUFFERRANGEEXTPROC TexBufferRange = nullptr;
+  // Of contexts that tell of resets; null where they do not.
+  PFNGLGETGRAPHICSRESETSTATUSKHRPROC GetGraphicsResetStatus = nullptr;
+  // Once the context is known to be lost: nothing brings it back.
+  mutable std::atomic<bool> lost{false};
 };
 
 // `library`: a path, or empty for the usual names. The library stays open for good: drivers do not
@@ -107,8 +112,10 @@ bool HasWord(const char* words, const char* word);
 
 // What was tried, what came back (the error's name), what to do next.
 Status EglFailed(const EglApi& egl, const char* tried);
-// Ok unless an error is pending.
+// Ok unless an error is pending, or the GPU was reset, which some drivers tell only when asked.
 Status CheckGl(const GlApi& gl, const char* tried);
+// Of a call that gave nothing: never ok, even where the driver left no error.
+Status GlFailed(const GlApi& gl, const char* tried);
 
 }  // namespace quadra
 

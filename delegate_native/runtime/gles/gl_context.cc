@@ -68,6 +68,7 @@ void GlContext::Close() {
   display_ = EGL_NO_DISPLAY;
   context_ = EGL_NO_CONTEXT;
   surface_ = EGL_NO_SURFACE;
+  tells_resets_ = false;
 }
 
 Status GlContext::Open(const std::string& library) {
@@ -75,7 +76,7 @@ Status GlContext::Open(const std::string& library) {
   QUADRA_RETURN_IF_ERROR(LoadEglApi(library, &egl));
   std::string tried;
   for (const Display& display : Displays(egl)) {
-    const Status status = OpenOn(display.display, display.how);
+    const Status status = OpenOn(display.display);
     if (status.ok()) {
       ReadInfo();
       Log(1, "OpenGL ES device (%s display): %s, %s: target %s", display.how,
@@ -91,33 +92,40 @@ Status GlContext::Open(const std::string& library) {
                       tried.empty() ? "the EGL library offers no display" : tried.c_str());
 }
 
-Status GlContext::OpenOn(EGLDisplay display, const char* how) {
+Status GlContext::OpenOn(EGLDisplay display) {
   EGLint major = 0, minor = 0;
   if (!egl.Initialize(display, &major, &minor)) return EglFailed(egl, "eglInitialize");
   display_ = display;
   if (!egl.BindAPI(EGL_OPENGL_ES_API)) return EglFailed(egl, "eglBindAPI(OpenGL ES)");
   const char* extensions = egl.QueryString(display, EGL_EXTENSIONS);
-  const bool minors = major > 1 || minor >= 5 || HasWord(extensions, "EGL_KHR_create_context");
-  QUADRA_RETURN_IF_ERROR(MakeContext(extensions, minors ? 1 : 0));
+  QUADRA_RETURN_IF_ERROR(
+      MakeContext(extensions, major > 1 || minor >= 5 || HasWord(extensions, "EGL_KHR_create_context")));
   if (!egl.MakeCurrent(display, surface_, surface_, context_)) return EglFailed(egl, "eglMakeCurrent");
   QUADRA_RETURN_IF_ERROR(LoadGlApi(egl, &gl));
-  return CheckVersion(how);
+  return CheckVersion();
 }
 
-// `minor_version` 0: the driver takes a major version only, and gives the newest that goes with it.
-Status GlContext::MakeContext(const char* extensions, EGLint minor_version) {
+// Without `has_minors` the driver takes a major version only, and gives the newest that goes with it.
+Status GlContext::MakeContext(const char* extensions, bool has_minors) {
   EGLConfig config = EGL_NO_CONFIG_KHR;
   const bool surfaceless = HasWord(extensions, "EGL_KHR_surfaceless_context");
   if (!surfaceless || !HasWord(extensions, "EGL_KHR_no_config_context")) {
-    const EGLint wanted[] = {EGL_RENDERABLE_TYPE, EGL_OPENGL_ES3_BIT_KHR,
-                             EGL_SURFACE_TYPE, surfaceless ? 0 : EGL_PBUFFER_BIT, EGL_NONE};
-    EGLint count = 0;
-    if (!egl.ChooseConfig(display_, wanted, &config, 1, &count)) return EglFailed(egl, "eglChooseConfig");
-    if (count == 0) return DeviceFailed("eglChooseConfig: no configuration for OpenGL ES 3");
+    QUADRA_RETURN_IF_ERROR(ChooseConfig(surfaceless, has_minors, &config));
   }
-  const EGLint attributes[] = {EGL_CONTEXT_MAJOR_VERSION, 3,
-                               minor_version ? EGL_CONTEXT_MINOR_VERSION : EGL_NONE, minor_version, EGL_NONE};
-  context_ = egl.CreateContext(display_, config, EGL_NO_CONTEXT, attributes);
+  std::vector<EGLint> attributes = {EGL_CONTEXT_MAJOR_VERSION, 3};
+  if (has_minors) attributes.insert(attributes.end(), {EGL_CONTEXT_MINOR_VERSION, 1});
+  // After a reset of the GPU, an ordinary context may end the process or give any numbers.
+  if (HasWord(extensions, "EGL_EXT_create_context_robustness")) {
+    std::vector<EGLint> telling = attributes;
+    telling.insert(telling.end(), {EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_EXT,
+                                   EGL_LOSE_CONTEXT_ON_RESET_EXT, EGL_NONE});
+    context_ = egl.CreateContext(display_, config, EGL_NO_CONTEXT, telling.data());
+    tells_resets_ = context_ != EGL_NO_CONTEXT;
+  }
+  if (context_ == EGL_NO_CONTEXT) {
+    attributes.push_back(EGL_NONE);
+    context_ = egl.CreateContext(display_, config, EGL_NO_CONTEXT, attributes.data());
+  }
   if (context_ == EGL_NO_CONTEXT) return EglFailed(egl, "eglCreateContext(OpenGL ES 3.1)");
   if (surfaceless) return Status();
   const EGLint size[] = {EGL_WIDTH, 1, EGL_HEIGHT, 1, EGL_NONE};
@@ -125,12 +133,20 @@ Status GlContext::MakeContext(const char* extensions, EGLint minor_version) {
   return surface_ == EGL_NO_SURFACE ? EglFailed(egl, "eglCreatePbufferSurface") : Status();
 }
 
-Status GlContext::CheckVersion(const char* how) const {
+Status GlContext::ChooseConfig(bool surfaceless, bool has_minors, EGLConfig* config) {
+  const EGLint wanted[] = {EGL_RENDERABLE_TYPE, has_minors ? EGL_OPENGL_ES3_BIT_KHR : EGL_OPENGL_ES2_BIT,
+                           EGL_SURFACE_TYPE, surfaceless ? 0 : EGL_PBUFFER_BIT, EGL_NONE};
+  EGLint count = 0;
+  if (!egl.ChooseConfig(display_, wanted, config, 1, &count)) return EglFailed(egl, "eglChooseConfig");
+  return count == 0 ? DeviceFailed("eglChooseConfig: no configuration for OpenGL ES 3") : Status();
+}
+
+Status GlContext::CheckVersion() const {
   GLint major = 0, minor = 0;
   gl.GetIntegerv(GL_MAJOR_VERSION, &major);
   gl.GetIntegerv(GL_MINOR_VERSION, &minor);
   if (major > 3 || (major == 3 && minor >= 1)) return Status();
-  return DeviceFailed("the %s display has OpenGL ES %d.%d (%s); Quadra needs 3.1", how, major, minor,
+  return DeviceFailed("the context is of version %d.%d (%s)", major, minor,
                       Text(gl.GetString(GL_VERSION)).c_str());
 }
 
@@ -169,7 +185,17 @@ void GlContext::ReadInfo() {
         std::max(info.buffer_alignment_bytes, number(GL_TEXTURE_BUFFER_OFFSET_ALIGNMENT_EXT));
   }
   uniform_alignment_bytes = std::max(16, number(GL_UNIFORM_BUFFER_OFFSET_ALIGNMENT));
+  if (tells_resets_) {
+    const char* const names[] = {"GL_KHR_robustness", "glGetGraphicsResetStatusKHR",
+                                 "GL_EXT_robustness", "glGetGraphicsResetStatusEXT"};
+    for (int i = 0; i < 4 && !gl.GetGraphicsResetStatus; i += 2) {
+      if (!info.Has(names[i])) continue;
+      gl.GetGraphicsResetStatus =
+          reinterpret_cast<decltype(gl.GetGraphicsResetStatus)>(egl.GetProcAddress(names[i + 1]));
+    }
+  }
   has_program_binary = number(GL_NUM_PROGRAM_BINARY_FORMATS) > 0;
+  gl.GetError();  // of a driver that does not know one of these
   Decide(&info);
 }
 

@@ -30,16 +30,17 @@ class GlContext {
   bool has_program_binary = false;
 
  private:
-  Status OpenOn(EGLDisplay display, const char* how);
-  Status MakeContext(const char* extensions, EGLint minor_version);
-  Status MakeSurface(const char* extensions, EGLConfig config);
-  Status CheckVersion(const char* how) const;
+  Status OpenOn(EGLDisplay display);
+  Status MakeContext(const char* extensions, bool has_minors);
+  Status ChooseConfig(bool surfaceless, bool has_minors, EGLConfig* config);
+  Status CheckVersion() const;
   void Close();
   void ReadInfo();
 
   EGLDisplay display_ = EGL_NO_DISPLAY;
   EGLContext context_ = EGL_NO_CONTEXT;
   EGLSurface surface_ = EGL_NO_SURFACE;
+  bool tells_resets_ = false;
 };
 
 }  // namespace quadra

@@ -12,6 +12,12 @@
 namespace quadra {
 
 struct GlDevice {
+  static std::shared_ptr<GlDevice> Make() {
+    // A forked child leaves it to its parent.
+    return {new GlDevice, [](GlDevice* device) {
+              if (device->thread.is_here()) delete device;
+            }};
+  }
   ~GlDevice() {
     const Status closed = thread.Do([this] {
       programs.reset();

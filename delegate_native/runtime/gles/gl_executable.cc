@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "delegate_native/base/clock.h"
+#include "delegate_native/base/log.h"
 
 namespace quadra {
 namespace {
 
 constexpr GLuint64 kWaitNs = 1000000000;
 constexpr int kMostWaits = 60;
+constexpr GLuint64 kLeastDispatchNs = 100;
 // What a kernel may see of what the one before wrote.
 constexpr GLbitfield kKernelBarrier = GL_SHADER_STORAGE_BARRIER_BIT |
                                       GL_SHADER_IMAGE_ACCESS_BARRIER_BIT | GL_TEXTURE_FETCH_BARRIER_BIT;
@@ -187,9 +189,10 @@ Status GlExecutable::Write(const Port& port, const void* from) {
   gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, port.buffer);
   void* to = gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, port.offset, port.bytes,
                                 GL_MAP_WRITE_BIT | GL_MAP_INVALIDATE_RANGE_BIT);
-  if (!to) return CheckGl(gl_, "map an input");
+  if (!to) return GlFailed(gl_, "map an input");
   memcpy(to, from, static_cast<size_t>(port.bytes));
   if (gl_.UnmapBuffer(GL_SHADER_STORAGE_BUFFER)) return Status();
+  QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "write an input"));
   return DeviceFailed("write an input: the driver lost the memory; next: invoke again");
 }
 
@@ -197,10 +200,11 @@ Status GlExecutable::Read(const Port& port, void* to) {
   if (port.bytes == 0) return Status();
   gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, port.buffer);
   const void* from = gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, port.offset, port.bytes, GL_MAP_READ_BIT);
-  if (!from) return CheckGl(gl_, "map an output");
+  if (!from) return GlFailed(gl_, "map an output");
   memcpy(to, from, static_cast<size_t>(port.bytes));
-  gl_.UnmapBuffer(GL_SHADER_STORAGE_BUFFER);
-  return Status();
+  if (gl_.UnmapBuffer(GL_SHADER_STORAGE_BUFFER)) return Status();
+  QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "read an output"));
+  return DeviceFailed("read an output: the driver lost the memory; next: invoke again");
 }
 
 void GlExecutable::Dispatch(const Launch& launch) {
@@ -226,30 +230,41 @@ void GlExecutable::Dispatch(const Launch& launch) {
 
 Status GlExecutable::WaitForGpu() {
   const GLsync fence = gl_.FenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-  if (!fence) return CheckGl(gl_, "make a fence");
+  if (!fence) return GlFailed(gl_, "make a fence");
   GLenum answer = GL_TIMEOUT_EXPIRED;
   for (int i = 0; i < kMostWaits && answer == GL_TIMEOUT_EXPIRED; ++i) {
     answer = gl_.ClientWaitSync(fence, GL_SYNC_FLUSH_COMMANDS_BIT, kWaitNs);
   }
   gl_.DeleteSync(fence);
-  if (answer == GL_TIMEOUT_EXPIRED) return DeviceFailed("wait for the kernels: not done after %d s", kMostWaits);
-  if (answer == GL_WAIT_FAILED) return CheckGl(gl_, "wait for the kernels");
+  if (answer == GL_TIMEOUT_EXPIRED) {
+    return DeviceFailed("wait for the kernels: not done after %d s; next: a smaller model, or backend=opencl",
+                        kMostWaits);
+  }
+  if (answer == GL_WAIT_FAILED) return GlFailed(gl_, "wait for the kernels");
   return Status();
 }
 
 // By the driver's timers where it has them; else each dispatch is waited for, which costs it the
 // time of a round trip.
-Status GlExecutable::Profile(std::vector<float>* dispatch_us) {
-  dispatch_us->clear();
-  if (!device_->context->info.has_timer_queries) {
-    for (const Launch& launch : launches_) {
-      const int64_t start = NowUs();
-      Dispatch(launch);
-      QUADRA_RETURN_IF_ERROR(WaitForGpu());
-      dispatch_us->push_back(static_cast<float>(NowUs() - start));
-    }
-    return Status();
+Status GlExecutable::Profile(const std::vector<const void*>& inputs, std::vector<float>* dispatch_us) {
+  if (device_->context->info.has_timer_queries) {
+    QUADRA_RETURN_IF_ERROR(ProfileByTimers(dispatch_us));
+    if (!dispatch_us->empty()) return Status();
+    QUADRA_RETURN_IF_ERROR(WriteAll(inputs));  // their memory has served for other tensors since
   }
+  for (const Launch& launch : launches_) {
+    const int64_t start = NowUs();
+    Dispatch(launch);
+    QUADRA_RETURN_IF_ERROR(WaitForGpu());
+    dispatch_us->push_back(static_cast<float>(NowUs() - start));
+  }
+  return Status();
+}
+
+// Leaves `dispatch_us` empty where the timers did not measure.
+Status GlExecutable::ProfileByTimers(std::vector<float>* dispatch_us) {
+  GLint disjoint = 0;
+  gl_.GetIntegerv(GL_GPU_DISJOINT_EXT, &disjoint);  // asking forgets what was before
   std::vector<GLuint> queries(launches_.size());
   gl_.GenQueries(static_cast<GLsizei>(queries.size()), queries.data());
   for (size_t i = 0; i < launches_.size(); ++i) {
@@ -257,26 +272,41 @@ Status GlExecutable::Profile(std::vector<float>* dispatch_us) {
     Dispatch(launches_[i]);
     gl_.EndQuery(GL_TIME_ELAPSED_EXT);
   }
-  Status status = WaitForGpu();
-  if (status.ok()) status = AskTimers(queries, dispatch_us);
-  gl_.DeleteQueries(static_cast<GLsizei>(queries.size()), queries.data());
-  return status;
-}
-
-Status GlExecutable::AskTimers(const std::vector<GLuint>& queries, std::vector<float>* dispatch_us) {
-  for (GLuint query : queries) {
+  const Status status = WaitForGpu();
+  GLuint64 all_ns = 0;
+  for (size_t i = 0; i < queries.size() && status.ok(); ++i) {
     GLuint ns = 0;
-    gl_.GetQueryObjectuiv(query, GL_QUERY_RESULT, &ns);
+    gl_.GetQueryObjectuiv(queries[i], GL_QUERY_RESULT, &ns);
+    all_ns += ns;
     dispatch_us->push_back(static_cast<float>(ns) * 1e-3f);
   }
-  return CheckGl(gl_, "read the driver's timers");
+  gl_.DeleteQueries(static_cast<GLsizei>(queries.size()), queries.data());
+  QUADRA_RETURN_IF_ERROR(status);
+  gl_.GetIntegerv(GL_GPU_DISJOINT_EXT, &disjoint);
+  const Status timed = CheckGl(gl_, "measure by the driver's timers");
+  if (gl_.lost) return timed;
+  // Some drivers know the query and count nothing: a dispatch takes more than that.
+  const bool still = all_ns < kLeastDispatchNs * queries.size();
+  if (!timed.ok() || still) device_->context->info.has_timer_queries = false;
+  if (!timed.ok() || still || disjoint) {
+    Log(2, "the driver's timers %s: each dispatch is waited for",
+        !timed.ok() ? "fail" : still ? "stand still" : "were disturbed");
+    dispatch_us->clear();
+  }
+  return Status();
+}
+
+Status GlExecutable::WriteAll(const std::vector<const void*>& inputs) {
+  for (size_t i = 0; i < inputs_.size(); ++i) QUADRA_RETURN_IF_ERROR(Write(inputs_[i], inputs[i]));
+  return Status();
 }
 
 Status GlExecutable::RunHere(const std::vector<const void*>& inputs,
                              const std::vector<void*>& outputs, std::vector<float>* dispatch_us) {
-  for (size_t i = 0; i < inputs_.size(); ++i) QUADRA_RETURN_IF_ERROR(Write(inputs_[i], inputs[i]));
+  QUADRA_RETURN_IF_ERROR(WriteAll(inputs));
   if (dispatch_us) {
-    QUADRA_RETURN_IF_ERROR(Profile(dispatch_us));
+    dispatch_us->clear();
+    QUADRA_RETURN_IF_ERROR(Profile(inputs, dispatch_us));
   } else {
     for (const Launch& launch : launches_) Dispatch(launch);
   }

@@ -63,8 +63,9 @@ class GlExecutable : public Executable {
   Status Write(const Port& port, const void* from);
   Status Read(const Port& port, void* to);
   void Dispatch(const Launch& launch);
-  Status Profile(std::vector<float>* dispatch_us);
-  Status AskTimers(const std::vector<GLuint>& queries, std::vector<float>* dispatch_us);
+  Status WriteAll(const std::vector<const void*>& inputs);
+  Status Profile(const std::vector<const void*>& inputs, std::vector<float>* dispatch_us);
+  Status ProfileByTimers(std::vector<float>* dispatch_us);
   Status WaitForGpu();
   void Free();
 

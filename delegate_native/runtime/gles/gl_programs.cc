@@ -45,12 +45,13 @@ std::string GlPrograms::Log(GLuint object, bool is_shader) const {
 Status GlPrograms::Finish(const fb::Program& program, GLuint shader, const GlProgram& built) const {
   GLint compiled = GL_FALSE, linked = GL_FALSE;
   gl_.GetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
-  if (!compiled) {
-    return DeviceFailed("compile %s: the driver's log: %s", NameOf(program), Log(shader, true).c_str());
-  }
   gl_.GetProgramiv(built.id(), GL_LINK_STATUS, &linked);
-  if (linked) return Status();
-  return DeviceFailed("link %s: the driver's log: %s", NameOf(program), Log(built.id(), false).c_str());
+  if (compiled && linked) return Status();
+  const std::string log = compiled ? Log(built.id(), false) : Log(shader, true);
+  const Status pending = CheckGl(gl_, Format("%s %s", compiled ? "link" : "compile", NameOf(program)).c_str());
+  if (gl_.lost) return pending;
+  return DeviceFailed("%s %s: the driver's log: %s; next: dump_dir keeps the kernel's text for a report",
+                      compiled ? "link" : "compile", NameOf(program), log.c_str());
 }
 
 // First everything is handed to the driver, then it is asked for results: it may use several threads.

@@ -3,9 +3,11 @@
 #ifndef QUADRA_RUNTIME_GLES_GL_THREAD_H_
 #define QUADRA_RUNTIME_GLES_GL_THREAD_H_
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "delegate_native/base/status.h"
 
@@ -13,22 +15,29 @@ namespace quadra {
 
 class GlThread {
  public:
-  GlThread() : thread_([this] { Work(); }) {}
+  GlThread();
   ~GlThread();
   GlThread(const GlThread&) = delete;
   GlThread& operator=(const GlThread&) = delete;
 
-  // Has `job` (which returns a Status) done and waits for it. Any thread but this one.
+  // Has `job` (which returns a Status) done and waits for it. Any thread but this one. An error
+  // where there is no such thread: see is_here().
   template <typename Job>
   Status Do(Job job) {
     return Wait([](void* it) { return (*static_cast<Job*>(it))(); }, &job);
   }
+
+  // False in a child that was forked since: threads, and a driver's state, stay with the parent. What
+  // belongs to the thread cannot even be destroyed there.
+  bool is_here() const { return getpid() == process_; }
+  static Status Forked();
 
  private:
   using Call = Status (*)(void*);
   Status Wait(Call call, void* job);
   void Work();
 
+  const pid_t process_ = getpid();
   std::mutex callers_;  // one caller at a time
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -36,7 +45,8 @@ class GlThread {
   void* job_ = nullptr;
   Status result_;
   bool stop_ = false;
-  std::thread thread_;  // last: it uses the others
+  pthread_t thread_{};
+  int refused_ = 0;  // why there is no thread
 };
 
 }  // namespace quadra

@@ -1,5 +1,8 @@
 #include "delegate_native/runtime/gles/gles_backend.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -16,6 +19,7 @@ class GlesBackend : public Backend {
 
   const char* name() const override { return "gles"; }
   const GpuInfo& info() const override { return info_; }
+  bool is_lost() const { return device_->context->gl.lost; }
 
   Status Load(const fb::Plan* plan, std::unique_ptr<Executable>* executable,
               LoadTimes* times) override {
@@ -35,14 +39,20 @@ class GlesBackend : public Backend {
 Status MakeGlesBackend(const std::string& library, std::shared_ptr<Backend>* backend) {
   // Never destroyed: a static of the process may be gone before the last interpreter is.
   static std::mutex& mutex = *new std::mutex;
-  static auto& backends = *new std::map<std::string, std::weak_ptr<Backend>>;
+  static auto& backends = *new std::map<std::string, std::weak_ptr<GlesBackend>>;
+  // Drivers do not survive a fork, be it before anything of ours.
+  static std::atomic<pid_t> process{0};
+  pid_t first = 0;
+  if (!process.compare_exchange_strong(first, getpid()) && first != getpid()) return GlThread::Forked();
   std::lock_guard<std::mutex> lock(mutex);
-  *backend = backends[library].lock();
-  if (*backend) return Status();
-  auto device = std::make_shared<GlDevice>();
-  QUADRA_RETURN_IF_ERROR(device->Open(library));
-  *backend = std::make_shared<GlesBackend>(std::move(device));
-  backends[library] = *backend;
+  std::shared_ptr<GlesBackend> known = backends[library].lock();
+  if (!known || known->is_lost()) {
+    std::shared_ptr<GlDevice> device = GlDevice::Make();
+    QUADRA_RETURN_IF_ERROR(device->Open(library));
+    known = std::make_shared<GlesBackend>(std::move(device));
+    backends[library] = known;
+  }
+  *backend = std::move(known);
   return Status();
 }
 
