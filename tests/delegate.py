@@ -19,6 +19,7 @@ from host_tools.settings import ROOT
 from tests.judge import mismatch
 
 TARGETS = ROOT / "host_tools" / "targets"
+_DRIVER_CACHES = {"POCL_CACHE_DIR": "pocl", "MESA_SHADER_CACHE_DIR": "mesa"}
 TOLERANCE = {"f32": 1e-5, "f32_f16": 1e-2, "f16": 1e-2}
 
 
@@ -52,9 +53,18 @@ class Outcome:
             assert not wrong, f"output {output}: {wrong}"
 
 
-def options(target: str = "", **given: str) -> dict[str, str]:
+def options(target: str = "", backend: str = "opencl", **given: str) -> dict[str, str]:
     """Delegate options with a target by its name; an empty name asks the device."""
-    return {"backend": "opencl", **({"target": str(TARGETS / f"{target}.json")} if target else {}), **given}
+    return {"backend": backend, **({"target": str(TARGETS / f"{target}.json")} if target else {}), **given}
+
+
+def driver_caches() -> dict[str, str]:
+    """The environment that keeps what drivers compiled in the checkout: a second run is quicker, and no run depends
+    on what lies in the user's home."""
+    folders = {variable: ROOT / ".cache" / name for variable, name in _DRIVER_CACHES.items()}
+    for folder in folders.values():
+        folder.mkdir(parents=True, exist_ok=True)
+    return {variable: str(folder) for variable, folder in folders.items()}
 
 
 class Quadra:
@@ -62,9 +72,7 @@ class Quadra:
 
     def __init__(self, library: Path, **env: str) -> None:
         self.library = library
-        cache = ROOT / ".cache" / "pocl"
-        cache.mkdir(parents=True, exist_ok=True)
-        self._env = {"POCL_CACHE_DIR": str(cache), **env}
+        self._env = {**driver_caches(), **env}
         self._process: subprocess.Popen | None = None
         self._log = tempfile.TemporaryFile()
 

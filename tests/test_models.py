@@ -9,6 +9,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from host_tools import models, reference_model
 from tests.delegate import options
 from tests.judge import errors, mismatch
+from tests.runs import BACKENDS
 from tests.vectors import transpose_conv_bias
 from tests.vectors.case import generator
 
@@ -59,25 +60,27 @@ def on_cpu(interpreter: Interpreter, feeds: list[np.ndarray]) -> list[np.ndarray
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", WHOLE)
-def test_model_runs_wholly_on_gpu_and_is_right(quadra, model_path, name):
+def test_model_runs_wholly_on_gpu_and_is_right(quadra, model_path, name, backend):
     path = model_path(name)
     reference = reference_model.for_cpu(path)[0]
     interpreter = open_on_cpu(reference)
     feeds = random_feeds(interpreter)
     expected = on_cpu(interpreter, feeds)
-    outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, **options())
+    outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, **options(backend=backend))
     outcome.check(expected, tolerance=max(1e-4, doubt(reference, feeds, expected)))
-    assert len(outcome.report["partitions"]) == 1
+    assert len(outcome.report["partitions"]) == 1 and outcome.report["backend"] == backend
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", RUNNABLE_ON_CPU)
-def test_other_model_runs_partly_and_is_right(quadra, model_path, name):
+def test_other_model_runs_partly_and_is_right(quadra, model_path, name, backend):
     """Nodes on the CPU run with the same kernels in both."""
     path = model_path(name)
     interpreter = open_on_cpu(path.read_bytes(), PLAIN)
     feeds = random_feeds(interpreter)
-    outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, resolver=PLAIN, **options())
+    outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, resolver=PLAIN, **options(backend=backend))
     expected = on_cpu(interpreter, feeds)
     outcome.check(expected, tolerance=max(1e-2, 2 * sensitivity(interpreter, feeds, expected)),
                   everything_on_gpu=False)

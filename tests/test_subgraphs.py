@@ -8,6 +8,7 @@ import pytest
 from tests import cpu
 from tests.delegate import options
 from tests.model_builder import Model
+from tests.runs import BACKENDS
 from tests.vectors.case import constant
 
 SHAPE = (1, 4, 5, 8)
@@ -26,10 +27,11 @@ def if_model() -> bytes:
     return model.bytes(convolve, exp)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("taken", [True, False])
-def test_branches(quadra, tmp_path, taken):
+def test_branches(quadra, tmp_path, taken, backend):
     feeds = [np.array([taken]), constant("if/x", SHAPE)]
-    outcome = quadra.run(if_model(), feeds, **options(dump_dir=str(tmp_path)))
+    outcome = quadra.run(if_model(), feeds, **options(backend=backend, dump_dir=str(tmp_path)))
     outcome.check(cpu.run(if_model(), feeds), everything_on_gpu=False)
     told = {(node["subgraph"], node["index"], node["op"]): node["partition"] for node in outcome.nodes}
     assert set(told) == {(0, 0, "TANH"), (0, 1, "IF"), (0, 2, "RELU"), (1, 0, "CONV_2D"), (2, 0, "EXP"),
