@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from host_tools.place import drivers
 from host_tools.settings import ROOT
 from tests.judge import mismatch
 
 TARGETS = ROOT / "host_tools" / "targets"
-_DRIVER_CACHES = {"POCL_CACHE_DIR": "pocl", "MESA_SHADER_CACHE_DIR": "mesa"}
 TOLERANCE = {"f32": 1e-5, "f32_f16": 1e-2, "f16": 1e-2}
 
 
@@ -58,13 +58,12 @@ def options(target: str = "", backend: str = "opencl", **given: str) -> dict[str
     return {"backend": backend, **({"target": str(TARGETS / f"{target}.json")} if target else {}), **given}
 
 
-def driver_caches() -> dict[str, str]:
-    """The environment that keeps what drivers compiled in the checkout: a second run is quicker, and no run depends
-    on what lies in the user's home."""
-    folders = {variable: ROOT / ".cache" / name for variable, name in _DRIVER_CACHES.items()}
-    for folder in folders.values():
-        folder.mkdir(parents=True, exist_ok=True)
-    return {variable: str(folder) for variable, folder in folders.items()}
+def drivers_environment() -> dict[str, str]:
+    """What the toolkit tells drivers, with a cache in the checkout: a second run is quicker, and no run depends on what
+    lies in the user's home."""
+    cache = ROOT / ".cache" / "drivers"
+    cache.mkdir(parents=True, exist_ok=True)
+    return {**drivers.settings(threads=2), **drivers.caches(cache)}
 
 
 class Quadra:
@@ -72,7 +71,7 @@ class Quadra:
 
     def __init__(self, library: Path, **env: str) -> None:
         self.library = library
-        self._env = {**driver_caches(), **env}
+        self._env = {**drivers_environment(), **env}
         self._process: subprocess.Popen | None = None
         self._log = tempfile.TemporaryFile()
 

@@ -12,7 +12,7 @@ import pytest
 from host_tools import settings, shell
 from tests import cpu
 from tests.bad_models import BAD_MODELS, make
-from tests.delegate import TOLERANCE, Quadra, WorkerDied, options
+from tests.delegate import TOLERANCE, Quadra, WorkerDied, drivers_environment, options
 from tests.model_builder import Model
 from tests.vectors import all_cases
 from tests.vectors.case import constant
@@ -276,7 +276,7 @@ def right(interpreter):
 
 def script(library, body: str, timeout_s: float = 300) -> str:
     done = shell.run([sys.executable, "-X", "faulthandler", "-c", _SCRIPT + body, library], cwd=settings.ROOT,
-                     env={"POCL_CACHE_DIR": str(settings.ROOT / ".cache" / "pocl")}, timeout_s=timeout_s)
+                     env=drivers_environment(), timeout_s=timeout_s)
     return done.stdout
 
 
