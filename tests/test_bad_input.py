@@ -14,10 +14,12 @@ from tests import cpu
 from tests.bad_models import BAD_MODELS, make
 from tests.delegate import TOLERANCE, Quadra, WorkerDied, drivers_environment, options
 from tests.model_builder import Model
+from tests.runs import BACKENDS
 from tests.vectors import all_cases
 from tests.vectors.case import constant
 
 IMAGE = (1, 4, 5, 6)
+on_both = pytest.mark.parametrize("backend", BACKENDS)
 W, B = constant("bad_input/w", (8, 3, 3, 6)), constant("bad_input/b", (8,))
 
 
@@ -74,30 +76,33 @@ def test_senseless_node_is_left_to_cpu(quadra, name):
     assert bad["on"] == "cpu" and bad["reason"], bad
 
 
+@on_both
 @pytest.mark.parametrize(("op", "dtype"), [
     ("ADD", "int32"), ("ADD", "int64"), ("ADD", "int8"), ("RELU", "int8"), ("RELU", "uint8")])
-def test_unsupported_type_is_left_to_cpu(quadra, op, dtype):
+def test_unsupported_type_is_left_to_cpu(quadra, op, dtype, backend):
     model = Model()
     fields = {"dtype": dtype, "scale": 0.5 if dtype.endswith("int8") else None}
     x = model.input((2, 3), **fields)
     operands, kind = ([x, x], "AddOptions") if op == "ADD" else ([x], "")
     model.output(model.op(op, operands, (2, 3), kind, output=fields))
     raw, feeds = model.bytes(), [np.arange(6, dtype=dtype).reshape(2, 3)]
-    outcome = quadra.run(raw, feeds, **options())
+    outcome = quadra.run(raw, feeds, **options(backend=backend))
     outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
     assert outcome.nodes[0]["on"] == "cpu" and dtype in outcome.nodes[0]["reason"].lower(), outcome.nodes
 
 
-def test_zero_size_tensor_is_left_to_cpu(quadra):
+@on_both
+def test_zero_size_tensor_is_left_to_cpu(quadra, backend):
     model = Model()
     model.output(model.unary("RELU", model.input((1, 0, 4, 4))))
-    outcome = quadra.run(model.bytes(), [np.zeros((1, 0, 4, 4), np.float32)], **options())
+    outcome = quadra.run(model.bytes(), [np.zeros((1, 0, 4, 4), np.float32)], **options(backend=backend))
     assert outcome.nodes[0]["on"] == "cpu" and outcome.nodes[0]["reason"]
     assert outcome.error or outcome.outputs[0][0].shape == (1, 0, 4, 4)
 
 
+@on_both
 @pytest.mark.parametrize("op", ["RESHAPE", "PAD", "STRIDED_SLICE", "RESIZE_BILINEAR", "MEAN"])
-def test_shape_known_only_at_run_time_is_left_to_cpu(quadra, op):
+def test_shape_known_only_at_run_time_is_left_to_cpu(quadra, op, backend):
     """The parameter is a runtime tensor; a node before and one after it still run right."""
     model = Model()
     x = model.input(IMAGE)
@@ -111,28 +116,30 @@ def test_shape_known_only_at_run_time_is_left_to_cpu(quadra, op):
     runtime = [model.input(a.shape, "int32") for a in operands]
     model.output(model.unary("TANH", model.op(op, [y, *runtime], shape, kind)))
     raw, feeds = model.bytes(), [feed(), *operands]
-    outcome = quadra.run(raw, feeds, **options())
+    outcome = quadra.run(raw, feeds, **options(backend=backend))
     node = outcome.nodes[1]
     assert node["on"] == "cpu" and node["reason"], node
     outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
 
 
-def test_rank_known_only_at_run_time(quadra):
+@on_both
+def test_rank_known_only_at_run_time(quadra, backend):
     """The axes that come in name one axis twice, so the sum has another rank than the file says."""
     model = Model()
     x, axes = model.input(IMAGE), model.input((2,), "int32")
     model.output(model.unary("RELU", model.op("SUM", [x, axes], (1, 6), "ReducerOptions")))
     feeds = [feed(), np.int32([1, 1])]
-    outcome = quadra.run(model.bytes(), feeds, **options())
+    outcome = quadra.run(model.bytes(), feeds, **options(backend=backend))
     outcome.check(cpu.run(model.bytes(), feeds), everything_on_gpu=False)
 
 
-def test_missing_opencl_library_leaves_model_to_cpu_or_says_so(library):
+@pytest.mark.parametrize(("backend", "option"), [("opencl", "opencl_library"), ("gles", "egl_library")])
+def test_missing_library_leaves_model_to_cpu_or_says_so(library, backend, option):
     worker = Quadra(library)
-    outcome = worker.run(small_model(), [feed()], **options(opencl_library="/nowhere/libOpenCL.so"))
+    outcome = worker.run(small_model(), [feed()], **options(backend=backend, **{option: "/nowhere/lib.so"}))
     worker.close()
     said = outcome.error + "".join(node["reason"] for node in outcome.nodes if node["on"] == "cpu")
-    assert "/nowhere/libOpenCL.so" in said or "OpenCL" in said, outcome
+    assert "/nowhere/lib.so" in said and option in said, outcome
     if not outcome.error:
         outcome.check(cpu.run(small_model(), [feed()]), everything_on_gpu=False)
 
@@ -174,9 +181,10 @@ def test_bad_target_file_is_named(quadra, tmp_path, text, word):
     assert str(path) in said and word in said, outcome
 
 
+@on_both
 @pytest.mark.parametrize("folder", ["/proc/quadra", "/dev/null/x"])
-def test_folder_that_cannot_be_written_is_named(quadra, folder):
-    outcome = quadra.run(small_model(), [feed()], **options(dump_dir=folder))
+def test_folder_that_cannot_be_written_is_named(quadra, folder, backend):
+    outcome = quadra.run(small_model(), [feed()], **options(backend=backend, dump_dir=folder))
     said = outcome.error or " ".join(outcome.on_cpu())
     assert folder in said, outcome
     if not outcome.error:
@@ -195,9 +203,10 @@ def test_null_backend_needs_no_driver(library, tmp_path):
     worker.close()
 
 
+@on_both
 @pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76"])
 @pytest.mark.parametrize("signature", [None, (-1, -1, -1, 6)], ids=["fixed", "dynamic"])
-def test_resized_inputs_stay_right(quadra, target, signature):
+def test_resized_inputs_stay_right(quadra, target, signature, backend):
     """Other sizes and batches after loading, and back again."""
     model = Model()
     x = model.input(IMAGE, signature=signature)
@@ -206,7 +215,7 @@ def test_resized_inputs_stay_right(quadra, target, signature):
     raw = model.bytes()
     shapes = [IMAGE, (1, 9, 7, 6), (3, 4, 5, 6), (2, 1, 1, 6), IMAGE]
     rounds = [[feed(shape, f"round {i}")] for i, shape in enumerate(shapes)]
-    outcome = quadra.run(raw, *rounds, **options(target))
+    outcome = quadra.run(raw, *rounds, **options(target, backend))
     assert not outcome.error, outcome.error
     for got, feeds in zip(outcome.outputs, rounds, strict=True):
         resized = Model()
@@ -216,48 +225,53 @@ def test_resized_inputs_stay_right(quadra, target, signature):
         outcome.check(cpu.run(resized.bytes(), feeds))
 
 
-def test_resize_that_breaks_the_model_is_an_error(quadra):
+@on_both
+def test_resize_that_breaks_the_model_is_an_error(quadra, backend):
     """The channels no longer fit the weights: no result may come out of it, and the next model still works."""
-    outcome = quadra.run(small_model(), [feed((1, 4, 5, 3))], **options())
+    outcome = quadra.run(small_model(), [feed((1, 4, 5, 3))], **options(backend=backend))
     assert outcome.error and not outcome.outputs
-    quadra.run(small_model(), [feed()], **options()).check(cpu.run(small_model(), [feed()]))
+    quadra.run(small_model(), [feed()], **options(backend=backend)).check(cpu.run(small_model(), [feed()]))
 
 
+@on_both
 @pytest.mark.parametrize("shape", [(3, 4), (1, 2, 3, 4), (2, 3, 4, 5)])
-def test_resize_to_another_rank_is_an_error(quadra, shape):
+def test_resize_to_another_rank_is_an_error(quadra, shape, backend):
     """Axes are counted from the ranks in the model: no result in the wrong shape may come out of it."""
     model = Model()
     model.output(model.unary("RELU", model.input((2, 3, 4))))
-    outcome = quadra.run(model.bytes(), [feed(shape)], **options())
+    outcome = quadra.run(model.bytes(), [feed(shape)], **options(backend=backend))
     assert "rank" in outcome.error and "Internal" not in outcome.error and not outcome.outputs
 
 
-def test_wrong_shapes_in_file_do_not_matter(quadra):
+@on_both
+def test_wrong_shapes_in_file_do_not_matter(quadra, backend):
     """Shapes of inner tensors in a file can be stale; what counts is what follows from the inputs."""
     model = Model()
     x = model.input(IMAGE)
     y = model.op("RELU", [x], (1, 1, 1, 1))
     model.output(model.conv2d(model.op("TANH", [y], IMAGE), W, B))
-    outcome = quadra.run(model.bytes(), [feed()], **options())
+    outcome = quadra.run(model.bytes(), [feed()], **options(backend=backend))
     outcome.check(cpu.run(model.bytes(), [feed()]))
 
 
-def test_few_partitions_when_asked(quadra):
+@on_both
+def test_few_partitions_when_asked(quadra, backend):
     """max_partitions keeps the largest; the rest is the CPU's, with the reason."""
     model = Model()
     y = model.conv2d(model.unary("RELU", model.input(IMAGE)), W, B)
     z = model.op("EXP", [y], y.shape, "ExpOptions")
     model.output(model.unary("TANH", z))
     feeds = [feed()]
-    outcome = quadra.run(model.bytes(), feeds, **options(max_partitions="1"))
+    outcome = quadra.run(model.bytes(), feeds, **options(backend=backend, max_partitions="1"))
     outcome.check(cpu.run(model.bytes(), feeds), everything_on_gpu=False)
     assert [node["on"] for node in outcome.nodes] == ["gpu", "gpu", "cpu", "cpu"]
     assert "max_partitions" in outcome.nodes[3]["reason"]
 
 
-def test_half_arithmetic_is_left_out_where_the_device_has_none(quadra):
+@on_both
+def test_half_arithmetic_is_left_out_where_the_device_has_none(quadra, backend):
     """PoCL does not compute in half: the precision asked for is still right, within half's tolerance."""
-    outcome = quadra.run(small_model(), [feed()], **options(precision="f16"))
+    outcome = quadra.run(small_model(), [feed()], **options(backend=backend, precision="f16"))
     outcome.check(cpu.run(small_model(), [feed()]), TOLERANCE["f16"], everything_on_gpu=False)
     assert not outcome.on_cpu() or "half" in outcome.on_cpu()[0] or "f16" in outcome.on_cpu()[0]
 
@@ -267,25 +281,26 @@ import sys, threading, resource
 import numpy as np
 from tests.delegate_worker import open_model, invoke, report
 from tests.test_bad_input import small_model, feed, cpu
-library = sys.argv[1]
+library, backend = sys.argv[1:]
 expected = cpu.run(small_model(), [feed()])[0]
 def right(interpreter):
     assert np.allclose(invoke(interpreter, [feed()])[0], expected, atol=1e-5)
 """
 
 
-def script(library, body: str, timeout_s: float = 300) -> str:
-    done = shell.run([sys.executable, "-X", "faulthandler", "-c", _SCRIPT + body, library], cwd=settings.ROOT,
+def script(library, backend: str, body: str, timeout_s: float = 300) -> str:
+    done = shell.run([sys.executable, "-X", "faulthandler", "-c", _SCRIPT + body, library, backend], cwd=settings.ROOT,
                      env=drivers_environment(), timeout_s=timeout_s)
     return done.stdout
 
 
-def test_many_create_and_destroy_cycles_do_not_leak(library):
-    grown = script(library, """
+@on_both
+def test_many_create_and_destroy_cycles_do_not_leak(library, backend):
+    grown = script(library, backend, """
 def peak():
     return int(open("/proc/self/statm").read().split()[1]) * 4
 for cycle in range(200):
-    interpreter, delegate = open_model(library, small_model(), {"backend": "opencl"})
+    interpreter, delegate = open_model(library, small_model(), {"backend": backend})
     if cycle % 10 == 0:
         right(interpreter)
     del interpreter, delegate
@@ -296,14 +311,15 @@ print(peak() - start)
     assert int(grown) < 20000, f"{grown} KiB more after 150 cycles"
 
 
-def test_resizing_what_has_an_unknown_size_does_not_leak(library):
+@on_both
+def test_resizing_what_has_an_unknown_size_does_not_leak(library, backend):
     """TRANSPOSE by a permutation given at run time: the partition behind it learns its sizes while it runs."""
-    grown = script(library, """
+    grown = script(library, backend, """
 from tests.model_builder import Model
 model = Model()
 x, order = model.input((1, 64, 64, 8)), model.input((4,), "int32")
 model.output(model.unary("RELU", model.op("TRANSPOSE", [x, order], x.shape)))
-interpreter, delegate = open_model(library, model.bytes(), {"backend": "opencl"})
+interpreter, delegate = open_model(library, model.bytes(), {"backend": backend})
 def pages():
     return int(open("/proc/self/statm").read().split()[1]) * 4
 for cycle in range(220):
@@ -315,10 +331,11 @@ print(pages() - start)
     assert int(grown) < 10000, f"{grown} KiB more after 200 resizes of 130 KiB"
 
 
-def test_two_interpreters_in_one_process(library):
-    script(library, """
-one, a = open_model(library, small_model(), {"backend": "opencl"})
-two, b = open_model(library, small_model(), {"backend": "opencl"})
+@on_both
+def test_two_interpreters_in_one_process(library, backend):
+    script(library, backend, """
+one, a = open_model(library, small_model(), {"backend": backend})
+two, b = open_model(library, small_model(), {"backend": backend})
 for _ in range(3):
     right(one); right(two)
 del one, a
@@ -326,10 +343,11 @@ right(two)
 """)
 
 
-def test_interpreters_in_threads(library):
+@on_both
+def test_interpreters_in_threads(library, backend):
     """Made in one thread and used in another; two at the same time."""
-    script(library, """
-made = [open_model(library, small_model(), {"backend": "opencl"}) for _ in range(2)]
+    script(library, backend, """
+made = [open_model(library, small_model(), {"backend": backend}) for _ in range(2)]
 failures = []
 def work(interpreter):
     try:
@@ -337,18 +355,19 @@ def work(interpreter):
     except BaseException as error:
         failures.append(error)
 def make_and_work():
-    work(open_model(library, small_model(), {"backend": "opencl"})[0])
+    work(open_model(library, small_model(), {"backend": backend})[0])
 threads = [threading.Thread(target=work, args=(i,)) for i, _ in made] + [threading.Thread(target=make_and_work)]
 [t.start() for t in threads]; [t.join() for t in threads]
 assert not failures, failures
 """)
 
 
-def test_one_delegate_in_two_interpreters_until_exit(library):
+@on_both
+def test_one_delegate_in_two_interpreters_until_exit(library, backend):
     """At exit the delegate may go before the kernels that it made."""
-    script(library, """
+    script(library, backend, """
 from ai_edge_litert.interpreter import Interpreter, load_delegate
-delegate = load_delegate(library, {"backend": "opencl"})
+delegate = load_delegate(library, {"backend": backend})
 made = [Interpreter(model_content=small_model(), experimental_delegates=[delegate]) for _ in range(2)]
 for interpreter in made: right(interpreter)
 keep = (made, delegate)
@@ -356,9 +375,9 @@ keep = (made, delegate)
 
 
 def test_report_fits_the_buffer_it_is_given(library):
-    script(library, """
+    script(library, "null", """
 import ctypes
-interpreter, delegate = open_model(library, small_model(), {"backend": "null"})
+interpreter, delegate = open_model(library, small_model(), {"backend": backend})
 function = ctypes.CDLL(library).QuadraDelegateReport
 function.restype, function.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
 pointer = delegate._get_native_delegate_pointer()

@@ -174,7 +174,8 @@ class Planner {
     ProgramBinary none;
     const ProgramBinary& binary = index < binaries_.size() ? binaries_[index] : none;
     return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(), fingerprint,
-                                   binary.bytes.empty() ? nullptr : &binary.bytes, binary.format);
+                                   binary.bytes.empty() ? nullptr : &binary.bytes, binary.format,
+                                   Hash(binary.bytes.data(), binary.bytes.size()));
   }
 
   std::vector<Offset<fb::Program>> WritePrograms() {

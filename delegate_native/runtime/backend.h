@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/hash.h"
 #include "delegate_native/base/program_binary.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
@@ -26,6 +27,13 @@ class Executable {
   // The plan's programs as the driver compiled them, in the plan's order; none where it gives none.
   virtual std::vector<ProgramBinary> Binaries() { return {}; }
 };
+
+// Whether the plan has the program as a driver compiled it, byte for byte.
+inline bool HasBinary(const fb::Program& program) {
+  const auto* binary = program.binary();
+  return binary && binary->size() > 0 &&
+         Hash(binary->data(), binary->size()) == program.binary_hash();
+}
 
 struct LoadTimes {
   int64_t compile_us = 0;

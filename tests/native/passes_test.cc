@@ -1,45 +1,12 @@
-// Runs the cases of tests/passes/<pass>.txt: graphs before and after one pass, as text.
-//   == what the case shows
-//   <graph>
-//   -- becomes            or        -- stays
-//   <graph>
+// Runs the cases of tests/passes/<pass>.txt: graphs before and after one pass, as text (pass_cases.h).
 // Numbers of values and names do not count; model nodes ("from 1 2") count where "after" has them.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "delegate_native/passes/pipeline.h"
+#include "tests/native/pass_cases.h"
 
 namespace quadra {
 namespace {
-
-struct Case {
-  std::string title, before, after;
-  bool stays = false;
-};
-
-std::vector<Case> ReadCases(const std::string& pass) {
-  std::ifstream file("tests/passes/" + pass + ".txt");
-  std::vector<Case> cases;
-  std::string line;
-  bool is_after = false;
-  while (std::getline(file, line)) {
-    if (line.rfind("== ", 0) == 0) {
-      cases.emplace_back();
-      cases.back().title = line.substr(3);
-      is_after = false;
-    } else if (cases.empty()) {
-      continue;
-    } else if (line == "-- becomes" || line == "-- stays") {
-      is_after = true;
-      cases.back().stays = line == "-- stays";
-    } else {
-      (is_after ? cases.back().after : cases.back().before) += line + "\n";
-    }
-  }
-  return cases;
-}
 
 // The graph's text with values numbered in the order of their appearance.
 std::string Normal(const Graph& graph, bool keep_sources) {
@@ -69,7 +36,7 @@ std::string Normal(const Graph& graph, bool keep_sources) {
   return Print(copy, /*all_constants=*/true);
 }
 
-void Check(const Pass& pass, const Case& one) {
+void Check(const Pass& pass, const PassCase& one) {
   SCOPED_TRACE(std::string(pass.name) + ": " + one.title);
   Graph graph;
   Status status = Parse(one.before, &graph);
@@ -94,10 +61,10 @@ void Check(const Pass& pass, const Case& one) {
 
 TEST(Passes, DoWhatTheirCasesShow) {
   for (const Pass& pass : Pipeline()) {
-    const std::vector<Case> cases = ReadCases(pass.name);
+    const std::vector<PassCase> cases = ReadPassCases(pass.name);
     EXPECT_GE(cases.size(), 2u) << "tests/passes/" << pass.name << ".txt has too few cases";
     bool fires = false, stays = false;
-    for (const Case& one : cases) {
+    for (const PassCase& one : cases) {
       Check(pass, one);
       (one.stays ? stays : fires) = true;
     }

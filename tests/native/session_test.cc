@@ -1,16 +1,18 @@
-// A session from a graph's text to numbers, on the OpenCL device of this machine, and what it
-// writes and refuses.
+// A session from a graph's text to numbers, on every backend of this machine, and what it writes and
+// refuses.
 #include "delegate_native/session/session.h"
 
 #include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
 
 #include "delegate_native/runtime/null/null_backend.h"
-#include "delegate_native/runtime/opencl/opencl_backend.h"
-#include "gtest/gtest.h"
+#include "tests/native/backends.h"
 
 namespace quadra {
 namespace {
@@ -41,37 +43,44 @@ bool IsFile(const std::string& path) {
   return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0;
 }
 
-Session NullSession(const std::string& dump_dir) {
+Session NullSession(const std::string& dump_dir, Api api = Api::kOpenCl) {
   SessionOptions options;
+  options.target.api = api;
   Decide(&options.target);
   options.dump_dir = dump_dir;
   return Session(GraphOf(kGraph), MakeNullBackend(options.target), options);
 }
 
-class OpenClSession : public testing::Test {
+// `run`(inputs, outputs) computes kGraph.
+template <typename Run>
+void ExpectRight(const Shape& shape, Run run) {
+  std::vector<float> in(static_cast<size_t>(shape.elements())), out(in.size(), -1.0f);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i) - 3;
+  const Status status = run({in.data()}, {out.data()});
+  ASSERT_TRUE(status.ok()) << status.message();
+  const float factors[] = {2, 3, 5};
+  for (size_t i = 0; i < in.size(); ++i) {
+    ASSERT_EQ(out[i], std::min(std::max(in[i] * factors[i % 3], 0.0f), 100.0f)) << i;
+  }
+}
+
+void ExpectRight(Session* session, const Shape& shape) {
+  ExpectRight(shape, [&](const std::vector<const void*>& in, const std::vector<void*>& out) {
+    return session->Invoke(in, out);
+  });
+}
+
+class GpuSession : public OnEveryBackend {
  protected:
   void SetUp() override {
-    const Status status = MakeOpenClBackend("", &backend_);
-    if (!status.ok()) GTEST_SKIP() << status.message();
-    options_.target = backend_->info();
+    OnEveryBackend::SetUp();
+    if (backend_) options_.target = backend_->info();
   }
 
-  void ExpectRight(Session* session, const Shape& shape) {
-    std::vector<float> in(static_cast<size_t>(shape.elements())), out(in.size(), -1.0f);
-    for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i) - 3;
-    const Status status = session->Invoke({in.data()}, {out.data()});
-    ASSERT_TRUE(status.ok()) << status.message();
-    const float factors[] = {2, 3, 5};
-    for (size_t i = 0; i < in.size(); ++i) {
-      ASSERT_EQ(out[i], std::min(std::max(in[i] * factors[i % 3], 0.0f), 100.0f)) << i;
-    }
-  }
-
-  std::shared_ptr<Backend> backend_;
   SessionOptions options_;
 };
 
-TEST_F(OpenClSession, FollowsItsInputsSizes) {
+TEST_P(GpuSession, FollowsItsInputsSizes) {
   Session session(GraphOf(kGraph), backend_, options_);
   for (const Shape& shape : {SizeOf(1, 2, 2, 3), SizeOf(2, 5, 1, 3), SizeOf(1, 2, 2, 3)}) {
     ASSERT_TRUE(session.Prepare({shape}).ok());
@@ -84,7 +93,7 @@ TEST_F(OpenClSession, FollowsItsInputsSizes) {
   }
 }
 
-TEST_F(OpenClSession, AFailedSizeDoesNotSpoilTheNext) {
+TEST_P(GpuSession, AFailedSizeDoesNotSpoilTheNext) {
   Session session(GraphOf(kGraph), backend_, options_);
   EXPECT_FALSE(session.Prepare({SizeOf(1, 2, 2, 4)}).ok());  // three factors for four channels
   std::vector<float> in(16), out(16);
@@ -93,7 +102,7 @@ TEST_F(OpenClSession, AFailedSizeDoesNotSpoilTheNext) {
   ExpectRight(&session, SizeOf(1, 2, 2, 3));
 }
 
-TEST_F(OpenClSession, KeepsTheLastHundredProfiles) {
+TEST_P(GpuSession, KeepsTheLastHundredProfiles) {
   options_.profile = true;
   Session session(GraphOf(kGraph), backend_, options_);
   ASSERT_TRUE(session.Prepare({SizeOf(1, 2, 2, 3)}).ok());
@@ -102,13 +111,53 @@ TEST_F(OpenClSession, KeepsTheLastHundredProfiles) {
   EXPECT_EQ(session.profile()[0].size(), session.plan()->dispatches()->size());
 }
 
-TEST(Session, WritesWhatItMade) {
-  const std::string folder = testing::TempDir() + "/session_test/a/b";
-  Session session = NullSession(folder);
-  const Status status = session.Prepare({SizeOf(1, 2, 2, 3)});
+TEST_P(GpuSession, WhatItWroteLoadsWithoutBeingCompiled) {
+  options_.dump_dir = testing::TempDir() + "/session_test_" + GetParam().name;
+  ASSERT_TRUE(Session(GraphOf(kGraph), backend_, options_).Prepare({SizeOf(1, 2, 2, 3)}).ok());
+  ASSERT_TRUE(OpenAnother().ok());
+  std::ifstream file(options_.dump_dir + "/plan.quadra", std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  const PlanBytes plan(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  const fb::Plan* read = fb::GetPlan(plan.data());
+  EXPECT_EQ(read->api()->str(), GetParam().name);
+  std::unique_ptr<Executable> executable;
+  LoadTimes times;
+  const Status status = backend_->Load(read, &executable, &times);
   ASSERT_TRUE(status.ok()) << status.message();
-  for (const char* name : {"graph.txt", "graph.opt.txt", "plan.quadra", "kernels/000_to_slices.cl"}) {
-    EXPECT_TRUE(IsFile(folder + "/" + name)) << name;
+  EXPECT_EQ(times.from_binary, static_cast<int>(read->programs()->size()));
+  ExpectRight(SizeOf(1, 2, 2, 3), [&](const std::vector<const void*>& in, const std::vector<void*>& out) {
+    return executable->Run(in, out, nullptr);
+  });
+}
+
+TEST_P(GpuSession, SeveralWorkInThreadsOfTheirOwn) {
+  std::vector<std::thread> threads;
+  for (int height = 1; height <= 3; ++height) {
+    threads.emplace_back([this, height] {
+      Session session(GraphOf(kGraph), backend_, options_);
+      for (int run = 0; run < 20; ++run) {
+        const Shape shape = SizeOf(1, height, run / 10 + 1, 3);
+        ASSERT_TRUE(session.Prepare({shape}).ok());
+        ExpectRight(&session, shape);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuSession, EveryBackend(), NameOfBackend);
+
+TEST(Session, WritesWhatItMade) {
+  for (const Api api : {Api::kOpenCl, Api::kGles}) {
+    const bool gles = api == Api::kGles;
+    const std::string folder = testing::TempDir() + "/session_test/a/" + (gles ? "gles" : "opencl");
+    Session session = NullSession(folder, api);
+    const Status status = session.Prepare({SizeOf(1, 2, 2, 3)});
+    ASSERT_TRUE(status.ok()) << status.message();
+    const char* const kernel = gles ? "kernels/000_to_slices.comp" : "kernels/000_to_slices.cl";
+    for (const char* name : {"graph.txt", "graph.opt.txt", "plan.quadra", kernel}) {
+      EXPECT_TRUE(IsFile(folder + "/" + name)) << name;
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
+#include "delegate_native/runtime/backend.h"
 
 namespace quadra {
 namespace {
@@ -21,7 +22,7 @@ const char* NameOf(const fb::Program& program) { return program.kernels()->Get(0
 
 // A binary of another driver, or a damaged one, does not link: then the source is compiled.
 GlProgramPtr GlPrograms::FromBinary(const fb::Program& program) const {
-  if (!program.binary() || program.binary()->size() == 0 || !context_.has_program_binary) return nullptr;
+  if (!context_.has_program_binary || !HasBinary(program)) return nullptr;
   auto made = std::make_shared<const GlProgram>(gl_, gl_.CreateProgram());
   gl_.ProgramBinary(made->id(), program.binary_format(), program.binary()->data(),
                     static_cast<GLsizei>(program.binary()->size()));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
+#include "delegate_native/runtime/backend.h"
 
 namespace quadra {
 namespace {
@@ -69,7 +70,7 @@ Status ClPrograms::Compile(const std::string& source, const std::string& options
 ClHandle<cl_program> ClPrograms::FromBinary(const fb::Program& program) const {
   const ClApi& cl = context_->api;
   ClHandle<cl_program> handle;
-  if (!program.binary() || program.binary()->size() == 0) return handle;
+  if (!HasBinary(program)) return handle;
   const unsigned char* bytes = program.binary()->data();
   const size_t size = program.binary()->size();
   cl_int code = CL_SUCCESS, of_device = CL_SUCCESS;
