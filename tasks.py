@@ -121,22 +121,24 @@ def run(
 
 @task(
     help={
-        **{key: _RUN_HELP[key] for key in ("model", "target", "precision", "library")},
+        **{key: _RUN_HELP[key] for key in ("model", "precision", "library")},
+        "target": "The device to plan for: a JSON file, or a name of host_tools/targets (default: generic).",
+        "backend": "The GPU API to plan for: opencl or gles (default: what the target says).",
         "json": "Print JSON instead of a table.",
     }
 )
-def coverage(c, model, target="", precision="f32", json=False, library=""):
+def coverage(c, model, backend="", target="", precision="f32", json=False, library=""):
     """Show which nodes of a model would run on the GPU, and why the others would not. Nothing is run."""
     from json import dumps
 
     from host_tools import coverage, run
 
-    spec = coverage.make_spec(model, target, precision)
+    spec = coverage.make_spec(model, target, precision, backend)
     report, found = coverage.ask(spec, _library(library))
     if json:
-        print(dumps(coverage.to_json(model, report, found), indent=1))
+        print(dumps(coverage.to_json(spec, report, found), indent=1))
     else:
-        coverage.show(model, found, run.console())
+        coverage.show(spec, found, run.console())
 
 
 _ONE_RUN = {"run": "`latest` (default), the id of a run or its beginning, or the path of a run folder."}

@@ -1,5 +1,6 @@
 """Which nodes of a model the delegate would take, and why not the others. Nothing is run on a GPU."""
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any, Dict, Tuple
@@ -8,12 +9,39 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools import run, verdicts
+from host_tools.errors import Misuse
 from host_tools.place import host
 from host_tools.spec import RunSpec
 
+_GLES = "-gles"  # how the names of OpenGL ES targets end
 
-def make_spec(model: str, target: str = "", precision: str = "f32") -> RunSpec:
-    return run.make_spec(model, backend="null", precision=precision, target=target, deadline_s=120.0)
+
+def make_spec(model: str, target: str = "", precision: str = "f32", backend: str = "") -> RunSpec:
+    """backend: opencl, gles, or empty: what the target says."""
+    if backend not in ("", "opencl", "gles"):
+        raise Misuse("read --backend", f"{backend!r} is not one of opencl, gles", "choose one of these")
+    if backend == "gles":
+        target = _of_gles(target or "generic")
+    spec = run.make_spec(model, backend="null", precision=precision, target=target, deadline_s=120.0)
+    if backend and api_of(spec) != backend:
+        raise Misuse(
+            f"make a plan for {verdicts.APIS[backend]}",
+            f"the target {target or 'generic'} is of {_api_name(spec)}",
+            "give another target, or leave --backend away",
+        )
+    return spec
+
+
+def _of_gles(target: str) -> str:
+    """`mali-g76` and `mali-g76-gles` both mean the latter; a path stays one."""
+    twin = target if target.endswith(_GLES) else target + _GLES
+    return twin if (run.TARGETS / f"{twin}.json").is_file() else target
+
+
+def api_of(spec: RunSpec) -> str:
+    """The GPU API that the target of `spec` stands for."""
+    file = spec.options.get("target")
+    return str(json.loads(Path(file).read_text(encoding="utf-8")).get("api", "opencl")) if file else "opencl"
 
 
 def ask(spec: RunSpec, library: Path) -> Tuple[Dict[str, Any], verdicts.Verdicts]:
@@ -23,12 +51,13 @@ def ask(spec: RunSpec, library: Path) -> Tuple[Dict[str, Any], verdicts.Verdicts
     return report, verdicts.read(report)
 
 
-def to_json(model: str, report: Dict[str, Any], found: verdicts.Verdicts) -> Dict[str, Any]:
+def to_json(spec: RunSpec, report: Dict[str, Any], found: verdicts.Verdicts) -> Dict[str, Any]:
     """For --json: stable fields only."""
     rows = [{"op": r.op, "count": r.count, "on": r.on, "reason": r.reason, "nodes": list(r.nodes)} for r in found.rows]
     return {
         "schema_version": 1,
-        "model": model,
+        "model": spec.model.name,
+        "api": api_of(spec),
         "target": found.target,
         "precision": found.precision,
         "gpu": found.gpu,
@@ -38,6 +67,12 @@ def to_json(model: str, report: Dict[str, Any], found: verdicts.Verdicts) -> Dic
     }
 
 
-def show(model: str, found: verdicts.Verdicts, console: Console) -> None:
-    console.print(f"[bold]{escape(model)}[/] on the target {escape(found.target)}: {escape(found.sentence())}\n")
+def show(spec: RunSpec, found: verdicts.Verdicts, console: Console) -> None:
+    where = f"{_api_name(spec)} on the target {found.target}"
+    console.print(f"[bold]{escape(spec.model.name)}[/], {escape(where)}: {escape(found.sentence())}\n")
     verdicts.show(found, console)
+
+
+def _api_name(spec: RunSpec) -> str:
+    api = api_of(spec)
+    return verdicts.APIS.get(api, api)

@@ -92,10 +92,31 @@ def test_a_model_that_was_cut_off_is_a_sentence(model, fake, tmp_path):
 
 
 def test_coverage_asks_and_leaves_no_run(model, fake):
-    report, found = coverage.ask(coverage.make_spec(model), fake)
+    spec = coverage.make_spec(model)
+    report, found = coverage.ask(spec, fake)
     assert (found.gpu, found.cpu) == (0, 1) and found.rows[0].reason == "the fake takes nothing"
-    assert json.loads(json.dumps(coverage.to_json(model, report, found)))["cpu"] == 1
+    assert json.loads(json.dumps(coverage.to_json(spec, report, found)))["cpu"] == 1
     assert not settings.read().runs_dir.exists()
+
+
+def test_coverage_takes_a_target_of_the_api_that_is_asked_for(model, tmp_path, monkeypatch):
+    for name, words in (("a", "{}"), ("a-gles", '{"api": "gles"}'), ("generic", "{}"), ("generic-gles", '{"api": "gles"}')):
+        (tmp_path / f"{name}.json").write_text(words)
+    monkeypatch.setattr(run, "TARGETS", tmp_path)
+
+    def target(*words):
+        return coverage.make_spec(model, *words).options.get("target", "").rsplit("/", 1)[-1]
+
+    assert target() == "" and target("a") == "a.json" and target("a-gles") == "a-gles.json"
+    assert target("", "f32", "gles") == "generic-gles.json"
+    assert target("a", "f32", "gles") == target("a-gles", "f32", "gles") == "a-gles.json"
+    assert target("a", "f32", "opencl") == "a.json"
+    with pytest.raises(Misuse, match="the target a-gles is of OpenGL ES"):
+        target("a-gles", "f32", "opencl")
+    with pytest.raises(Misuse, match="is of OpenCL"):
+        target(str(tmp_path / "a.json"), "f32", "gles")
+    with pytest.raises(Misuse, match="not one of opencl, gles"):
+        target("a", "f32", "auto")
 
 
 def test_a_picture_is_kept_for_the_report(model, fake, tmp_path):

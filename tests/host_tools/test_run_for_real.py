@@ -130,6 +130,15 @@ def test_coverage_needs_no_driver(library, model_path, monkeypatch):
     assert found.whole and found.target == "adreno-640"
 
 
+def test_coverage_asks_for_opengl_es_too(library, model_path, monkeypatch, tmp_path):
+    model_path(MODEL)
+    monkeypatch.setenv("__EGL_VENDOR_LIBRARY_DIRS", "/nonexistent")
+    (tmp_path / "small-gles.json").write_text('{"name": "small-gles", "api": "gles", "max_storage_blocks": 4}')
+    spec = coverage.make_spec(MODEL, str(tmp_path / "small-gles.json"), "f32", "gles")
+    report_value, found = coverage.ask(spec, library)
+    assert found.whole and coverage.to_json(spec, report_value, found)["api"] == "gles"
+
+
 def test_the_same_seed_gives_the_same_run_and_other_targets_agree(library, model_path, tmp_path):
     model_path(MODEL)
     arrays = []
