@@ -198,33 +198,37 @@ def demo(c):
     iterable=["models"],
     help={
         "models": "Models to measure, by name or path (default: those that run wholly on the delegate).",
+        "backend": "opencl, gles, or both beside each other.",
         "runs": "Timed inferences of each runner.",
-        "limit": "Fail (status 1) when the geometric mean at one thread is over this; 0: no limit.",
+        "limit": "Fail (status 1) when the geometric mean over XNNPACK at one thread is over this; 0: no limit."
+        " Of both backends, OpenCL's is meant.",
+        "limit_shipped": "Fail when that mean is over this share of the shipped GPU delegate's; 0: no limit.",
         "json": "Print the figures as JSON instead of a table.",
         "library": _RUN_HELP["library"],
     },
 )
-def bench(c, models, runs=50, limit=0.0, json=False, library=""):
+def bench(c, models, backend="opencl", runs=50, limit=0.0, limit_shipped=0.0, json=False, library=""):
     """Measure models beside XNNPACK at 1 and 2 threads: speed, starts, memory, programs; as table, JSON and page.
 
-    Every model runs in processes of its own. Status 1: an output is wrong, a model failed, or --limit was passed.
+    Every model runs in processes of its own; on the CPU, the GPU driver gets as many threads as XNNPACK.
+    Status 1: an output is wrong, a model failed, or a limit was passed.
     """
     import sys
     from json import dumps
 
-    from host_tools import bench, run as runner
+    from host_tools import bench, bench_page, bench_table, run as runner
     from host_tools.progress import progress
 
     names, absent = bench.chosen(models)
     for name in absent:
         print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
     with progress("bench") as show:
-        result = bench.measure(names, _library(library), runs, show)
+        result = bench.measure(names, backend, _library(library), runs, show, bench_page.write)
     if json:
         print(dumps(bench.to_json(result), indent=1))
     else:
-        bench.show(result, runner.console(width=230))
-    bench.judge(result, limit)
+        bench_table.show(result, runner.console())
+    bench.judge(result, limit, limit_shipped)
 
 
 def _library(given):

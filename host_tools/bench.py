@@ -1,7 +1,8 @@
-"""Quadra beside XNNPACK, model by model, at one and two threads; and beside the GPU delegate that TFLite ships.
+"""Quadra beside XNNPACK, model by model, on one backend or both, at one and two threads; and beside the GPU delegate
+that TFLite ships.
 
-Every model runs in processes of its own and leaves run folders, from which all figures are taken. Times of the two
-are taken in one process, alternated; what is compared is their ratio, because the machine may be busy.
+Every model runs in processes of its own and leaves run folders, from which all figures are taken. Times of Quadra and
+XNNPACK are taken in one process, alternated; what is compared is their ratio, because the machine may be busy.
 """
 
 import json
@@ -10,21 +11,19 @@ import os
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from host_tools import charts, compare, environment, models, report, run, run_folder, settings, times, verdicts
-from host_tools.errors import JudgementFailed, QuadraError
-from host_tools.place import host
+from host_tools import compare, environment, models, run, run_folder, settings, times, verdicts
+from host_tools.errors import JudgementFailed, Misuse, QuadraError
+from host_tools.place import drivers, host
 from host_tools.run_folder import RunFolder
 
 SHIPPED = Path(__file__).with_name("shipped_delegate.json")
 THREADS = (1, 2)
 KINDS = ("ratio", "ratio_min", "ratio_cpu")  # of medians, of minima, of processor time
-GOAL = 1.5  # geometric mean of time over XNNPACK, one thread
+BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
+GOAL = {"opencl": 1.5}  # geometric mean of time over XNNPACK's, one thread
+GOAL_BESIDE_SHIPPED = {"gles": 0.5}  # the same, over that of the shipped delegate
 MODELS = (
     "body-pix-float-050-8",
     "deeplabv3_257_mv_gpu",
@@ -46,9 +45,11 @@ MODELS = (
 
 @dataclass
 class Row:
-    """The figures of one model. Ratios are Quadra's time over XNNPACK's. None: not known."""
+    """The figures of one model on one backend. Ratios are Quadra's time over XNNPACK's. None: not known."""
 
     model: str
+    backend: str = "opencl"
+    device: str = ""
     error: str = ""  # why there are no figures
     nodes_gpu: int = 0
     nodes_cpu: int = 0
@@ -71,12 +72,39 @@ class Row:
     lower_bound_bytes: int = 0
     shipped: Dict[str, float] = field(default_factory=dict)
 
+    @property
+    def shipped_ratio(self) -> Optional[float]:
+        """The shipped delegate's time over XNNPACK's, on the same backend."""
+        time_ms, xnnpack_ms = self.shipped.get(f"{self.backend}_ms"), self.shipped.get("xnnpack_ms")
+        return time_ms / xnnpack_ms if time_ms and xnnpack_ms else None
+
+    def over_shipped(self, kind: str = "ratio") -> Optional[float]:
+        """Quadra's ratio at one thread over the shipped delegate's."""
+        ours = getattr(self, kind).get(1)
+        return ours / self.shipped_ratio if ours and self.shipped_ratio else None
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Quadra beside the shipped delegate: geometric means over the models that both have run, at one thread."""
+
+    models: int
+    ratio: float  # over XNNPACK
+    shipped_ratio: float
+    quotient: Dict[str, float]  # of the two, by KINDS
+    goal: Optional[float]  # for the quotient of medians
+
+    @property
+    def met(self) -> bool:
+        return self.goal is None or self.quotient["ratio"] <= self.goal
+
 
 @dataclass(frozen=True)
 class Bench:
     """All rows, and what they were made with."""
 
     folder: Path
+    backends: Tuple[str, ...]
     rows: Tuple[Row, ...]
     library: Dict[str, Any]
     cpu: str
@@ -87,33 +115,62 @@ class Bench:
     def busy(self) -> bool:
         return self.load > 1.2 * self.cpus
 
-    def mean(self, threads: int, kind: str = "ratio") -> float:
+    @property
+    def devices(self) -> Dict[str, str]:
+        """The device that ran with one thread, by backend."""
+        return {b: next((r.device for r in self.of(b) if r.device), "none") for b in self.backends}
+
+    def of(self, backend: str) -> List[Row]:
+        return [r for r in self.rows if r.backend == backend]
+
+    def mean(self, backend: str, threads: int, kind: str = "ratio") -> float:
         """Geometric mean over all models that have it of `ratio`, `ratio_min` or `ratio_cpu`."""
-        return times.geometric_mean(getattr(r, kind)[threads] for r in self.rows if threads in getattr(r, kind))
+        return times.geometric_mean(getattr(r, kind)[threads] for r in self.of(backend) if threads in getattr(r, kind))
+
+    def beside_shipped(self, backend: str) -> Optional[Beside]:
+        """None where no model has figures of both."""
+        rows = [r for r in self.of(backend) if r.over_shipped()]
+        if not rows:
+            return None
+        quotient = {kind: times.geometric_mean(r.over_shipped(kind) or 0 for r in rows) for kind in KINDS}
+        ours = times.geometric_mean(r.ratio[1] for r in rows)
+        theirs = times.geometric_mean(r.shipped_ratio or 0 for r in rows)
+        return Beside(len(rows), ours, theirs, quotient, GOAL_BESIDE_SHIPPED.get(backend))
 
     @property
     def wrong(self) -> List[str]:
-        return [r.model for r in self.rows if r.error or r.right is False]
+        return [f"{r.model} on {verdicts.APIS[r.backend]}" for r in self.rows if r.error or r.right is False]
 
 
-def measure(names: Iterable[str], library: Path, repetitions: int, show: Callable[[str], None]) -> Bench:
-    """Runs every model at one and two threads; writes bench.json and bench.html into a folder of its own."""
+def measure(
+    names: Sequence[str],
+    backend: str,
+    library: Path,
+    repetitions: int,
+    show: Callable[[str], None],
+    keep: Callable[["Bench"], Any],
+) -> Bench:
+    """Runs every model at one and two threads, in a folder of its own. `keep` gets the bench so far after each model:
+    a long one that is cut off is not lost."""
     folder = settings.read().runs_dir / f"bench-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
     settings.make_folder(folder, "QUADRA_RUNS_DIR")
-    wanted = list(names)
-    rows: List[Row] = []
-    for number, name in enumerate(wanted, 1):
-        rows.append(
-            _measure_model(
-                name, library, repetitions, folder, lambda text: show(f"{number}/{len(wanted)} {name}: {text}")
-            )
-        )
-        facts = environment.library_facts(library)
-        result = Bench(
-            folder, tuple(rows), facts, environment.cpu_name(), len(os.sched_getaffinity(0)), os.getloadavg()[0]
-        )
-        write(result)  # after every model: a long bench that is cut off is not lost
+    backends, facts = backends_of(backend), environment.library_facts(library)
+    cpu, cpus = environment.cpu_name(), len(os.sched_getaffinity(0))
+    result = Bench(folder, backends, (), facts, cpu, cpus, os.getloadavg()[0])
+    for number, name in enumerate(names, 1):
+        rows = list(result.rows)
+        for one in backends:
+            head = f"{number}/{len(names)} {name}: {verdicts.APIS[one]}"
+            rows.append(_measure_model(name, one, library, repetitions, folder, lambda text: show(f"{head}, {text}")))
+        result = Bench(folder, backends, tuple(rows), facts, cpu, cpus, os.getloadavg()[0])
+        keep(result)
     return result
+
+
+def backends_of(word: str) -> Tuple[str, ...]:
+    if word not in BACKENDS:
+        raise Misuse("read --backend", f"{word!r} is not one of {', '.join(BACKENDS)}", "choose one of these")
+    return BACKENDS[word]
 
 
 def chosen(names: Sequence[str]) -> Tuple[List[str], List[str]]:
@@ -126,14 +183,16 @@ def chosen(names: Sequence[str]) -> Tuple[List[str], List[str]]:
     return [n for n in MODELS if status[n]], [n for n in MODELS if not status[n]]
 
 
-def _measure_model(name: str, library: Path, repetitions: int, folder: Path, show: Callable[[str], None]) -> Row:
-    row = Row(name, shipped=shipped().get(name, {}))
+def _measure_model(
+    name: str, backend: str, library: Path, repetitions: int, folder: Path, show: Callable[[str], None]
+) -> Row:
+    row = Row(name, backend, shipped=shipped()["models"].get(name, {}))
     try:
         for threads in THREADS:
-            spec = run.make_spec(name, threads=threads, repetitions=repetitions, cold=threads == 1)
-            one = host.run(
-                spec, library, lambda text: show(f"{threads} thread{'s' if threads > 1 else ''}, {text}"), folder
-            )
+            spec = run.make_spec(name, backend=backend, threads=threads, repetitions=repetitions, cold=threads == 1)
+            row.model, words = spec.model.name, f"{threads} thread{'s' if threads > 1 else ''}"
+            one = host.run(spec, library, lambda text: show(f"{words}, {text}"), folder)
+            run.check_backend(one)
             _take_times(row, threads, one.json("timings.json"))
             if threads == 1:
                 _take_facts(row, one)
@@ -154,7 +213,7 @@ def _take_times(row: Row, threads: int, timings: Dict[str, Any]) -> None:
 def _take_facts(row: Row, folder: RunFolder) -> None:
     timings, value = folder.json("timings.json"), folder.json("verdicts.json")
     found = verdicts.read(value)
-    row.nodes_gpu, row.nodes_cpu = found.gpu, found.cpu
+    row.nodes_gpu, row.nodes_cpu, row.device = found.gpu, found.cpu, found.device
     if folder.has("cpu_outputs"):
         judged = compare.compare(folder)
         row.right, row.relative_error = judged.ok, max((o.relative for o in judged.outputs), default=0.0)
@@ -170,135 +229,66 @@ def _take_facts(row: Row, folder: RunFolder) -> None:
     row.lower_bound_bytes = sum(p["activation_bytes_lower_bound"] for p in value["partitions"])
 
 
-def shipped() -> Dict[str, Dict[str, float]]:
-    """Figures of the shipped GPU delegate, by model."""
-    return json.loads(SHIPPED.read_text(encoding="utf-8"))["models"]
+def shipped() -> Dict[str, Any]:
+    """Figures of the shipped GPU delegate, by model, and where they are from."""
+    return json.loads(SHIPPED.read_text(encoding="utf-8"))
 
 
 def to_json(result: Bench) -> Dict[str, Any]:
-    means = {str(t): {kind: _number(result.mean(t, kind)) for kind in KINDS} for t in THREADS}
+    means = {
+        b: {str(t): {kind: _number(result.mean(b, t, kind)) for kind in KINDS} for t in THREADS}
+        for b in result.backends
+    }
+    beside = {b: asdict(found) for b in result.backends if (found := result.beside_shipped(b))}
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "cpu": result.cpu,
         "cpus": result.cpus,
         "load_average": round(result.load, 2),
         "library": result.library,
+        "devices": result.devices,
+        "driver_settings": {str(t): drivers.settings(t) for t in THREADS},
         "geometric_mean": means,
         "goal": GOAL,
-        "rows": [{**asdict(row), "relative_error": _number(row.relative_error)} for row in result.rows],
+        "beside_shipped": _numbers(beside),
+        "rows": [_numbers(_row_json(row)) for row in result.rows],
     }
 
 
-def write(result: Bench) -> Path:
-    """Writes bench.json and bench.html; returns the latter."""
-    run_folder.write_json(result.folder / "bench.json", to_json(result))
-    timed = [r for r in result.rows if r.ratio]
-    chart = charts.ratios([(r.model, _series(r)) for r in timed], GOAL)
-    template = report.environment().get_template("bench.html")
-    about = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    page = template.render(
-        bench=result,
-        chart=chart,
-        means={t: [result.mean(t, kind) for kind in KINDS] for t in THREADS},
-        goal=GOAL,
-        shipped=about,
-        math=math,
-    )
-    run_folder.write_text(result.folder / "bench.html", page)
-    return result.folder / "bench.html"
+def _row_json(row: Row) -> Dict[str, Any]:
+    return {**asdict(row), "shipped_ratio": row.shipped_ratio, "over_shipped": row.over_shipped()}
 
 
-def _series(row: Row) -> List[Tuple[str, float]]:
-    found = [(f"{t} thread{'s' if t > 1 else ''}", row.ratio[t]) for t in THREADS if t in row.ratio]
-    theirs = row.shipped.get("opencl_ms"), row.shipped.get("xnnpack_ms")
-    return found + ([("shipped delegate, OpenCL", theirs[0] / theirs[1])] if all(theirs) else [])
+def judge(result: Bench, limit: float, limit_shipped: float) -> None:
+    """JudgementFailed when a model failed or is wrong, or a mean at one thread is over its limit (0: no limit).
 
-
-def show(result: Bench, console: Console) -> None:
-    """The table, the means, and where the page is."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("model", no_wrap=True)
-    for column in (
-        "GPU nodes",
-        "error",
-        "Quadra ms",
-        "XNNPACK ms",
-        "ratio 1T",
-        "(min)",
-        "(cpu)",
-        "ratio 2T",
-        "(min)",
-        "cold ms",
-        "(cpu)",
-        "warm ms",
-        "programs",
-        "peak MiB",
-        "activations",
-        "bound",
-        "shipped: ratio",
-        "cold ms",
-    ):
-        table.add_column(column, justify="right")
-    for row in result.rows:
-        table.add_row(*(_cells(row)))
-    console.print(table)
-    for row in result.rows:
-        if row.error:
-            console.print(f"[red]{escape(row.model)}[/]: {escape(row.error)}")
-    for threads in THREADS:
-        median, minimum, cpu = (result.mean(threads, kind) for kind in KINDS)
-        words = f"{median:.2f} of medians, {minimum:.2f} of minima, {cpu:.2f} of processor time"
-        goal = f"  (goal: {GOAL} or less)" if threads == 1 else ""
-        console.print(f"geometric mean at {threads} thread{'s' if threads > 1 else ''}: {words}{goal}")
-    if result.busy:
-        console.print(
-            f"[yellow]the machine was busy[/] (load {result.load:.1f} on {result.cpus} CPUs): "
-            "believe processor time, then minima"
-        )
-    console.print(f"library: {report.size_text(result.library['bytes'])}")
-    console.print(
-        f"page     {escape(str(result.folder / 'bench.html'))}\nfigures  {escape(str(result.folder / 'bench.json'))}"
-    )
-
-
-def _cells(row: Row) -> List[str]:
-    if row.error:
-        return [escape(row.model), "[red]failed[/]"]
-    theirs, base = row.shipped.get("opencl_ms"), row.shipped.get("xnnpack_ms")
-    error = f"{row.relative_error:.0e}"
-    return [
-        escape(row.model),
-        f"{row.nodes_gpu}/{row.nodes_gpu + row.nodes_cpu}",
-        "–" if row.right is None else error if row.right else f"[red]{error}[/]",
-        times.ms(row.quadra_us[1]),
-        times.ms(row.xnnpack_us[1]) if row.xnnpack_us else "–",
-        *[f"{by.get(1, math.nan):.2f}" for by in (row.ratio, row.ratio_min, row.ratio_cpu)],
-        *[f"{by.get(2, math.nan):.2f}" for by in (row.ratio, row.ratio_min)],
-        times.ms(row.cold_us),
-        times.ms(row.cold_cpu_us),
-        times.ms(row.warm_us),
-        str(row.programs),
-        f"{row.peak_rss_bytes / 2**20:.0f}",
-        report.size_text(row.activation_bytes),
-        report.size_text(row.lower_bound_bytes),
-        f"{theirs / base:.1f}" if theirs and base else "–",
-        f"{row.shipped['opencl_cold_ms']:.0f}" if "opencl_cold_ms" in row.shipped else "–",
-    ]
-
-
-def judge(result: Bench, limit: float) -> None:
-    """JudgementFailed when a model failed or is wrong, or the mean at one thread is over `limit` (0: no limit)."""
+    limit: of the first backend that was measured, over XNNPACK. limit_shipped: of each, over the shipped delegate.
+    """
     if result.wrong:
         raise JudgementFailed(
             "bench", f"wrong or failed: {', '.join(result.wrong)}", "`./inv run MODEL` shows one of them closely"
         )
-    if limit and not result.mean(1) <= limit:
-        raise JudgementFailed(
-            "bench",
-            f"the geometric mean is {result.mean(1):.2f}, over {limit:g}",
-            "`./inv profile` shows where time goes",
-        )
+    first = result.mean(result.backends[0], 1)
+    if limit and not first <= limit:
+        raise _too_slow(f"the geometric mean is {first:.2f}, over {limit:g}")
+    for backend in result.backends if limit_shipped else ():
+        beside = result.beside_shipped(backend)
+        quotient = beside.quotient["ratio"] if beside else math.nan
+        if not quotient <= limit_shipped:
+            words = f"{verdicts.APIS[backend]} takes {quotient:.2f} of the shipped delegate's time"
+            raise _too_slow(f"{words}, over {limit_shipped:g}")
 
 
-def _number(value: float) -> Any:
+def _too_slow(came_back: str) -> JudgementFailed:
+    return JudgementFailed("bench", came_back, "`./inv profile` shows where time goes")
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
     return round(value, 9) if math.isfinite(value) else str(value)
+
+
+def _numbers(value: Any) -> Any:
+    """JSON has no infinity: it becomes a word."""
+    return {key: _numbers(one) for key, one in value.items()} if isinstance(value, dict) else _number(value)

@@ -2,8 +2,11 @@
 
 import math
 import statistics
+from dataclasses import dataclass
 from html import escape
-from typing import Dict, List, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, Sequence, Tuple
+
+from host_tools.times import ratio_text
 
 _WIDTH, _ROW, _LEFT, _RIGHT = 860, 54, 110, 96
 
@@ -78,39 +81,65 @@ def errors(rows: Sequence[Tuple[str, float, float, float]]) -> str:
     return "".join(parts) + "</svg>"
 
 
-def ratios(rows: Sequence[Tuple[str, Sequence[Tuple[str, float]]]], limit: float) -> str:
-    """Bars of time over XNNPACK's, a group per model. rows: (model, ((series, ratio), …)); limit: a dashed line."""
-    if not rows:
+@dataclass(frozen=True)
+class Mark:
+    """A ratio on the axis. kind: its classes in style.css: a backend, and `more` or `shipped` if it is not the main one."""
+
+    label: str
+    kind: str
+    value: float
+
+
+RatioRow = Tuple[str, Sequence[Mark]]
+
+
+def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
+    """Time over XNNPACK's on a logarithmic axis, a row per model; goals: dashed lines, by the kind they are for."""
+    values = [mark.value for _, marks in rows for mark in marks if mark.value > 0]
+    if not values:
         return ""
-    bar, gap = 11, 10
-    highest = max([limit * 1.1] + [min(value, 4.0) for _, series in rows for _, value in series])
-    heights = [bar * len(series) + gap for _, series in rows]
-    height = sum(heights) + 30
-    left = 230
+    low, high = math.log10(min([0.8, *values])) - 0.06, math.log10(max([2.0, *values])) + 0.1
+    row_height, left = 38, 236
+    bottom = row_height * len(rows) + 6
 
     def x(value: float) -> float:
-        return left + min(value, highest) / highest * (_WIDTH - left - 60)
+        return left + (math.log10(max(value, 10**low)) - low) / (high - low) * (_WIDTH - left - 14)
 
-    parts = [_open(height, "time over XNNPACK")]
-    for at, kind in ((1.0, "grid"), (limit, "limit")):
-        parts.append(f'<line class="{kind}" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="0" y2="{height - 26}"/>')
-        parts.append(f'<text class="t dim" x="{x(at):.1f}" y="{height - 8}" text-anchor="middle">{at:g}</text>')
-    y = 2.0
-    for (name, series), extent in zip(rows, heights):
-        parts.append(
-            f'<text class="t" x="{left - 12}" y="{y + (extent - gap) / 2 + 4:.1f}" text-anchor="end">'
-            f"{escape(_short(name, 32))}</text>"
-        )
-        for number, (label, value) in enumerate(series):
-            top = y + bar * number
-            width = max(1.0, x(value) - left)
-            parts.append(
-                f'<rect class="bar s{number}" x="{left}" y="{top:.1f}" width="{width:.1f}" height="{bar - 2}" rx="2">'
-                f"<title>{escape(label)}: {value:.2f}</title></rect>"
-            )
-            parts.append(f'<text class="t small" x="{x(value) + 6:.1f}" y="{top + bar - 3:.1f}">{value:.2f}</text>')
-        y += extent
+    parts = [_open(bottom + 24, "time over XNNPACK"), '<g class="grid">']
+    steps = [step * 10.0**power for power in range(-3, 6) for step in (1, 2, 5)]
+    for value in (step for step in steps if low <= math.log10(step) <= high):
+        kind = ' class="one"' if value == 1 else ""
+        parts.append(f'<line{kind} x1="{x(value):.1f}" x2="{x(value):.1f}" y1="0" y2="{bottom}"/>')
+        parts.append(f'<text class="t dim" x="{x(value):.1f}" y="{bottom + 18}" text-anchor="middle">{value:g}</text>')
+    parts.append("</g>")
+    for kind, goal in goals.items():
+        line = f'x1="{x(goal):.1f}" x2="{x(goal):.1f}" y1="0" y2="{bottom}"'
+        parts.append(f'<line class="goal {escape(kind)}" {line}><title>goal: {goal:g}</title></line>')
+    for index, (name, marks) in enumerate(rows):
+        y = row_height * index + row_height / 2 + 3
+        shown = escape(_short(name, 34))
+        parts.append(f'<text class="t" x="{left - 14}" y="{y + 4:.1f}" text-anchor="end">{shown}</text>')
+        parts += _marks(marks, x, y)
     return "".join(parts) + "</svg>"
+
+
+def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> List[str]:
+    """One row: each API's marks joined by a line; the number above Quadra's, below the shipped delegate's."""
+    parts: List[str] = []
+    for api in dict.fromkeys(mark.kind.split()[0] for mark in marks):
+        places = [x(mark.value) for mark in marks if mark.kind.split()[0] == api]
+        parts.append(f'<line class="span" x1="{min(places):.1f}" x2="{max(places):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
+    for mark in sorted(marks, key=lambda m: " " not in m.kind):  # those with a number on top
+        at = x(mark.value)
+        words = f"<title>{escape(mark.label)}: {mark.value:.2f}</title>"
+        radius = 3.2 if mark.kind.endswith("more") else 5
+        place = f'cx="{at:.1f}" cy="{y:.1f}" r="{radius}"'
+        parts.append(f'<circle class="mark {escape(mark.kind)}" {place}>{words}</circle>')
+        if not mark.kind.endswith("more"):
+            text_y = y + 16 if mark.kind.endswith("shipped") else y - 8
+            number = f'<text class="t small" x="{at:.1f}" y="{text_y:.1f}" text-anchor="middle">{ratio_text(mark.value)}'
+            parts.append(f"{number}</text>")
+    return parts
 
 
 def _high(values: Sequence[int]) -> float:

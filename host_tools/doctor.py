@@ -106,7 +106,8 @@ def _gles_devices() -> Check:
 
 def _devices(need: str, found: devices.Devices, detail: str, do_next: str) -> Check:
     errors = [device["error"] for device in found if "error" in device]
-    names = [f"{device['name'].strip()} ({device[detail].split('  ')[0].strip()})" for device in found if "name" in device]
+    working = [device for device in found if "error" not in device]
+    names = [f"{device['name'].strip()} ({device[detail].split('  ')[0].strip()})" for device in working]
     return Check(need, "; ".join(errors or names) or "none", bool(names), do_next=do_next)
 
 

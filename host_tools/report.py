@@ -44,7 +44,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(ms=times.ms, size=size_text, number=number_text)
+    found.filters.update(ms=times.ms, ratio=times.ratio_text, size=size_text, number=number_text)
     return found
 
 
@@ -132,6 +132,7 @@ def _times(timings: Mapping[str, Any]) -> Dict[str, Any]:
     for key, label in _STARTS:
         laps = timings["init_us"].get(key)
         if laps:
+            label = "Quadra" if key == "quadra_warm" and timings.get("driver_compiled") else label
             steps = [(name, laps[lap]) for lap, name in _STEPS if laps.get(lap)]
             starts.append({"label": label, "total": laps["total_us"], "steps": steps, "kind": key.split("_")[0]})
     longest = max((s["total"] for s in starts), default=1)

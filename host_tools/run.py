@@ -78,8 +78,8 @@ def account(folder: RunFolder, console: Console) -> None:
     asked = spec.options.get("backend", "auto")
     console.print(f"  {escape(summary.sentence())}")
     console.print(f"  {escape(summary.backend_sentence(asked))}  [dim]({escape(verdicts.words(summary))})[/]")
-    for api, sentence in summary.passed_over:
-        console.print(f"  [yellow]passed over[/] {escape(api)}: {escape(sentence)}")
+    for api, sentence in summary.failures:
+        console.print(f"  [yellow]{escape(api)} failed[/]: {escape(sentence)}")
     if summary.backend != "none":
         verdicts.show_cpu_reasons(summary, console)
     console.print()
@@ -95,8 +95,8 @@ def account(folder: RunFolder, console: Console) -> None:
     console.print(f"report      {escape(str(folder.path / report.FILE))}")
 
 
-def judge(folder: RunFolder) -> None:
-    """JudgementFailed when an output of the run is wrong, ToolMissing when the backend asked for is not here."""
+def check_backend(folder: RunFolder) -> None:
+    """ToolMissing when the backend that was asked for is not here: then the CPU ran everything."""
     asked, report_value = folder.spec().options.get("backend", "auto"), folder.json("verdicts.json")
     if asked != "auto" and report_value.get("backend") == "none":
         raise ToolMissing(
@@ -104,6 +104,11 @@ def judge(folder: RunFolder) -> None:
             "; ".join(report_value.get("backend_notes", [])) or _first_reason(report_value),
             "`./inv doctor` says what to install; --backend auto takes what there is",
         )
+
+
+def judge(folder: RunFolder) -> None:
+    """JudgementFailed when an output of the run is wrong, ToolMissing when the backend asked for is not here."""
+    check_backend(folder)
     if not folder.has("cpu_outputs"):
         return
     found = compare.problems(compare.compare(folder))

@@ -85,6 +85,13 @@ def summary(timings: Mapping[str, Any], console: Console) -> None:
         )
 
 
+def ratio_text(value: Optional[float]) -> str:
+    """Three digits that count; a dash for what is not known."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
 def ms(us: float) -> str:
     """12.3 for 12300: three digits that count."""
     value = us / 1000

@@ -32,7 +32,7 @@ class Verdicts:
     """The verdicts of one model."""
 
     backend: str  # that ran: "opencl", "gles", "null" (plans only), or "none" where no GPU API works
-    passed_over: Tuple[Tuple[str, str], ...]  # APIs that did not work, and why
+    failures: Tuple[Tuple[str, str], ...]  # APIs that failed, wholly or in part, and the sentence
     device: str
     target: str
     precision: str
@@ -52,8 +52,10 @@ class Verdicts:
             return "no GPU API works here: the CPU runs everything"
         if asked != "auto":
             return f"{api}, as asked"
-        others = " and ".join(other for other, _ in self.passed_over)
-        return f"{api}, because {others} did not work" if others else f"{api}, the first choice"
+        failed = [other for other, _ in self.failures]
+        if api in failed:
+            return f"{api}, which still takes the most nodes"
+        return f"{api}, because {' and '.join(failed)} failed" if failed else f"{api}, the first choice"
 
     def sentence(self) -> str:
         total = self.gpu + self.cpu
@@ -79,7 +81,7 @@ def read(report: Mapping[str, Any]) -> Verdicts:
     count = Counter(node["on"] for node in report["nodes"])
     return Verdicts(
         backend=report.get("backend", ""),
-        passed_over=tuple(map(_passed_over, report.get("backend_notes", ()))),
+        failures=tuple(map(_failure, report.get("backend_notes", ()))),
         device=report.get("device", {}).get("name", ""),
         target=report.get("target", ""),
         precision=report.get("precision", ""),
@@ -90,7 +92,7 @@ def read(report: Mapping[str, Any]) -> Verdicts:
     )
 
 
-def _passed_over(note: str) -> Tuple[str, str]:
+def _failure(note: str) -> Tuple[str, str]:
     name, _, sentence = note.partition(": ")
     return APIS.get(name, name), sentence
 

@@ -190,7 +190,8 @@ def test_a_backend_that_is_not_here_is_no_success(tmp_path):
     [
         ("opencl", "opencl", [], "OpenCL, as asked"),
         ("auto", "opencl", [], "OpenCL, the first choice"),
-        ("auto", "gles", ["opencl: no platform"], "OpenGL ES, because OpenCL did not work"),
+        ("auto", "gles", ["opencl: no platform"], "OpenGL ES, because OpenCL failed"),
+        ("auto", "opencl", ["opencl: no room", "gles: no EGL"], "OpenCL, which still takes the most nodes"),
         ("auto", "none", ["opencl: no platform", "gles: no EGL"], "no GPU API works here"),
     ],
 )

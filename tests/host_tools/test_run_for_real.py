@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from host_tools import compare, coverage, models, plan_view, profile, report, run, verdicts, views
+from host_tools import bench, compare, coverage, models, plan_view, profile, report, run, verdicts, views
 from host_tools.place import host
 
 MODEL = "selfie_segmentation"
@@ -95,7 +95,7 @@ def on_gles(library, model_path, tmp_path_factory):
 
 def test_opengl_es_runs_the_same_job(on_gles):
     found = verdicts.read(on_gles.json("verdicts.json"))
-    assert found.whole and found.backend == "gles" and not found.passed_over
+    assert found.whole and found.backend == "gles" and not found.failures
     result = compare.compare(on_gles)
     assert result.ok and all(output.allowed <= 1e-4 for output in result.outputs), "judged as OpenCL is"
     assert [d.name for d in profile.read(on_gles).dispatches][0].endswith("to_slices")
@@ -119,8 +119,22 @@ def test_without_opencl_auto_takes_opengl_es_and_says_so(library, model_path, mo
     monkeypatch.setenv("OCL_ICD_VENDORS", "/nonexistent")
     made = host.run(run.make_spec("face_detection_front", repetitions=1, peers=()), library, runs_dir=tmp_path)
     found = verdicts.read(made.json("verdicts.json"))
-    assert found.backend == "gles" and found.backend_sentence("auto") == "OpenGL ES, because OpenCL did not work"
-    assert "CL_PLATFORM_NOT_FOUND" in found.passed_over[0][1]
+    assert found.backend == "gles" and found.backend_sentence("auto") == "OpenGL ES, because OpenCL failed"
+    assert "CL_PLATFORM_NOT_FOUND" in found.failures[0][1]
+
+
+@pytest.mark.slow
+def test_a_bench_of_both_backends(library, model_path, monkeypatch, tmp_path):
+    model_path("face_detection_front")
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path))
+    shown, kept = [], []
+    result = bench.measure(["face_detection_front"], "both", library, 3, shown.append, kept.append)
+    opencl, gles = result.rows
+    assert not result.wrong and kept == [result] and "llvmpipe" in gles.device != opencl.device
+    for row in result.rows:
+        assert row.nodes_cpu == 0 and row.ratio.keys() == {1, 2} and row.cold_us > row.warm_us > 0
+        assert row.over_shipped() == row.ratio[1] / row.shipped_ratio
+    assert opencl.quadra_us[1] < gles.quadra_us[1], "llvmpipe is no match for kernels shaped for a CPU"
 
 
 def test_coverage_needs_no_driver(library, model_path, monkeypatch):

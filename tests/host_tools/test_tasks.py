@@ -68,12 +68,21 @@ def test_json_is_all_that_goes_to_stdout(capsys, model, fake):
 
 def test_a_bench_of_a_model_and_its_limit(capsys, model, fake, tmp_path):
     status, out, err = inv(capsys, "bench", model, "--runs=3", "--limit=0.000001", fake)
-    assert status == 1 and "geometric mean at 1 thread" in out and "over 1e-06" in err
+    assert status == 1 and "over XNNPACK, 1 thread" in out and "over 1e-06" in err
     (folder,) = (p for p in (tmp_path / "runs").iterdir() if p.name.startswith("bench-"))
     value = json.loads((folder / "bench.json").read_text())
     assert set(value["rows"][0]["ratio"]) == {"1", "2"} and value["rows"][0]["cold_us"] > 0
     assert len(run_folder.list_ids(folder)) == 2
     assert not run_folder.list_ids(tmp_path / "runs"), "runs of a bench are not in the way of others"
+
+
+def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake, tmp_path):
+    status, out, err = inv(capsys, "bench", model, "--backend=both", "--runs=3", fake)
+    assert status == 1 and "sum on OpenGL ES" in err and "backend: gles is not in this fake" in out
+    (folder,) = (p for p in (tmp_path / "runs").iterdir() if p.name.startswith("bench-"))
+    opencl, gles = json.loads((folder / "bench.json").read_text())["rows"]
+    assert opencl["ratio"]["1"] > 0 and not opencl["error"]
+    assert gles["error"] and not gles["ratio"] and gles["backend"] == "gles"
 
 
 @pytest.mark.parametrize(
