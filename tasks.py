@@ -188,7 +188,7 @@ def plan(c, run="latest", top=0):
 
 @task
 def demo(c):
-    """See it work: a person's mask from a photograph, on the OpenCL delegate, judged against the CPU."""
+    """See it work: a person's mask from a photograph, on OpenCL and OpenGL ES, judged against the CPU."""
     from host_tools import demo
 
     demo.show()

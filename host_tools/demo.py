@@ -1,4 +1,4 @@
-"""The demonstration: a person's mask from a photograph, on the OpenCL delegate, judged against the CPU."""
+"""The demonstration: a person's mask from a photograph, on the delegate's backends, judged against the CPU."""
 
 import sys
 from pathlib import Path
@@ -16,14 +16,18 @@ def show() -> RunFolder:
     picture = models.picture()
     _step(2, "the delegate, built for this machine")
     library: Path = bazel.library()
-    _step(3, "run it in the interpreter, beside the CPU and XNNPACK")
+    _step(3, "run it on OpenGL ES, beside the CPU and XNNPACK")
+    other = run.run_and_judge(run.make_spec(MODEL, backend="gles", image=str(picture), profile=True), library)
+    _step(4, "run it on OpenCL, too")
     spec = run.make_spec(MODEL, image=str(picture), profile=True, cold=True, repetitions=50)
     folder = run.run_and_judge(spec, library)
     print(file=sys.stderr)
     run.account(folder, run.console())
+    print(f"\n{run.short_account(other)}")
     print(f"\nOpen {folder.path / report.FILE} in a browser: picture, mask, time per op, where each node ran.")
     print("Next: `./inv models`, `./inv run MODEL`, `./inv coverage MODEL`, `./inv bench`.")
     run.judge(folder)
+    run.judge(other)
     return folder
 
 

@@ -7,12 +7,11 @@ from typing import Any, Dict, Optional
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools import compare, inputs, models, report, settings, spec as specs, verdicts, views
+from host_tools import compare, inputs, models, report, settings, spec as specs, times, verdicts, views
 from host_tools.errors import JudgementFailed, Misuse, ToolMissing
 from host_tools.place import host
 from host_tools.progress import progress
 from host_tools.run_folder import RunFolder
-from host_tools.times import summary as times_summary
 
 TARGETS = settings.ROOT / "host_tools" / "targets"
 
@@ -90,9 +89,20 @@ def account(folder: RunFolder, console: Console) -> None:
             f"[yellow]no CPU result to compare with[/]: {escape(folder.json('reference.json').get('error', ''))}"
         )
     console.print()
-    times_summary(folder.json("timings.json"), console)
+    times.summary(folder.json("timings.json"), console)
     console.print(f"\nrun folder  {escape(str(folder.path))}")
     console.print(f"report      {escape(str(folder.path / report.FILE))}")
+
+
+def short_account(folder: RunFolder) -> str:
+    """One sentence and where to look on."""
+    found, timings = verdicts.read(folder.json("verdicts.json")), folder.json("timings.json")
+    result, steady, ratio = compare.compare(folder), times.steady(timings), times.ratio(timings)
+    error = max((output.relative for output in result.outputs), default=0.0)
+    judged = f"{'right' if result.ok else 'WRONG'}, largest error {error:.1e} of the range"
+    timed = f"{times.ms(steady['quadra'].median)} ms" + (f", {ratio.median:.1f} times XNNPACK's" if ratio else "")
+    api = verdicts.APIS.get(found.backend, found.backend)
+    return f"{api} ({found.device}): {found.sentence()}; {judged}; {timed}\nreport      {folder.path / report.FILE}"
 
 
 def check_backend(folder: RunFolder) -> None:

@@ -4,6 +4,7 @@ A model runs native code of a driver, an interpreter and a delegate. When one of
 parent lives on, keeps what there was, and says what was being done.
 """
 
+import contextlib
 import json
 import shutil
 import sys
@@ -42,8 +43,10 @@ def run(
             _merge_cold(folder)
             shutil.rmtree(cache, ignore_errors=True)
     except QuadraError as error:
-        state = "timed_out" if isinstance(error, CommandTimedOut) else child.state
-        kept = run_folder.finish(folder, state, child.stage, {"exit_code": error.exit_code, "parts": list(error.args)})
+        state, at = "timed_out" if isinstance(error, CommandTimedOut) else child.state, child.stage
+        if isinstance(error, RunFailed):
+            child.dump(cache)
+        kept = run_folder.finish(folder, state, at, {"exit_code": error.exit_code, "parts": list(error.args)})
         raise type(error)(error.tried, error.came_back, _also(error.do_next, kept.path)) from error
     except BaseException:
         run_folder.finish(folder, "interrupted", child.stage)
@@ -93,6 +96,12 @@ class _Child:
                 ) from error
         if done.returncode != 0:
             raise self._failed(done)
+
+    def dump(self, cache: Path) -> None:
+        """What was made of the model is worth a look above all when it failed: written down, if that works."""
+        if not any(self.folder.glob("partition_*")):
+            with contextlib.suppress(QuadraError):
+                self.work("dump", cache)
 
     def _failed(self, done: shell.Completed) -> QuadraError:
         known = self._known_error()

@@ -1,6 +1,7 @@
 """The process in which a model runs on this machine. Started by place/host.py: host_worker FOLDER LIBRARY MODE CACHE.
 
-MODE `cold` times the first start only; `run` does everything else; `verdicts` asks only who would run what.
+MODE `cold` times the first start only; `run` does everything else; `dump` only writes down what is made of the model,
+where `run` did not come that far; `verdicts` asks only who would run what.
 CACHE is the folder where the driver keeps what it compiled. Progress goes to stdout as `stage: …` lines; results and
 errors go into the run folder.
 """
@@ -136,7 +137,7 @@ def full(worker: Worker, baseline_bytes: int) -> None:
     """Everything but the cold start."""
     run_folder.write_json(worker.folder / "model.json", worker.facts)
     compiled = drivers.compiled(worker.cache)
-    delegate, quadra, laps = worker.start_quadra(dump_dir=str(worker.folder))
+    delegate, quadra, laps = worker.start_quadra()
     worker.timings["init_us"]["quadra_warm"] = laps
     worker.timings["driver_compiled"] = drivers.compiled(worker.cache) - compiled
     worker.timings["memory"] = memory(baseline_bytes)
@@ -150,6 +151,16 @@ def full(worker: Worker, baseline_bytes: int) -> None:
     pairs(worker, quadra, xnnpack)
     if worker.spec.profile:
         profile(worker)
+    else:
+        dump(worker, baseline_bytes)
+
+
+def dump(worker: Worker, baseline_bytes: int) -> None:
+    """Graphs, kernels and plans, from a delegate of its own: a driver may have to compile anew to give its programs."""
+    stage("write down the plan")
+    delegate = worker.interpreters.load_quadra(worker.library, worker.options(dump_dir=str(worker.folder)))
+    interpreter = worker.interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
+    worker.interpreters.allocate(interpreter, worker.model, worker.content)
 
 
 def reference(worker: Worker, report: Dict[str, Any]) -> None:
@@ -250,9 +261,10 @@ def pairs(worker: Worker, quadra, xnnpack: Optional[Any]) -> None:
 
 
 def profile(worker: Worker) -> None:
-    """Time per dispatch, from a delegate of its own, because asking a driver for times costs time: profile.json."""
+    """Time per dispatch, from a delegate of its own, because asking a driver for times costs time: profile.json.
+    It also does what `dump` does."""
     stage("profile each dispatch")
-    delegate, interpreter, _ = worker.start_quadra(profile="1")
+    delegate, interpreter, _ = worker.start_quadra(profile="1", dump_dir=str(worker.folder))
     walls = []
     for _ in range(_PROFILED_RUNS):
         started = time.perf_counter_ns()
@@ -281,7 +293,7 @@ def stage(text: str) -> None:
     print(f"stage: {text}", flush=True)
 
 
-MODES = {"cold": cold, "run": full, "verdicts": verdicts}
+MODES = {"cold": cold, "run": full, "dump": dump, "verdicts": verdicts}
 
 
 def main(argv: List[str]) -> int:

@@ -63,6 +63,16 @@ def test_a_crash_is_reported_with_what_was_being_done(model, fake, monkeypatch):
     assert folder.status()["state"] == "crashed" and str(folder.path) in str(caught.value)
 
 
+def test_what_failed_is_written_down_in_a_process_of_its_own(model, fake, monkeypatch):
+    modes = []
+    work = host._Child.work
+    monkeypatch.setattr(host._Child, "work", lambda self, mode, cache: (modes.append(mode), work(self, mode, cache)))
+    monkeypatch.setenv("FAKE_DELEGATE", "crash")
+    with pytest.raises(RunFailed):
+        host.run(run.make_spec(model), fake)
+    assert modes == ["run", "dump"] and latest().status()["stage"] == "give the model's nodes to the delegate"
+
+
 def test_a_hang_ends_at_the_deadline(model, fake, monkeypatch):
     monkeypatch.setenv("FAKE_DELEGATE", "hang")
     with pytest.raises(CommandTimedOut, match="within 3 s; it was at the stage 'give the model's nodes"):
