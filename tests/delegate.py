@@ -76,11 +76,11 @@ class Quadra:
         self._log = tempfile.TemporaryFile()
 
     def run(self, model: bytes, *rounds: list[np.ndarray], timeout_s: float = 120, resolver: str = "BUILTIN_REF",
-            **given: str) -> Outcome:
+            env: dict[str, str] | None = None, **given: str) -> Outcome:
         """Loads `model` with the delegate and invokes it once per list of inputs. `resolver` names the CPU kernels
-        that serve what the delegate leaves."""
+        that serve what the delegate leaves; `env` is added to the worker's environment for this one request."""
         request = {"library": str(self.library), "model": model, "options": given, "rounds": rounds,
-                   "resolver": resolver}
+                   "resolver": resolver, "env": env or {}}
         return Outcome(**self._ask(request, timeout_s))
 
     def close(self) -> None:

@@ -48,6 +48,17 @@ def invoke(interpreter: Interpreter, feeds: list[np.ndarray]) -> list[np.ndarray
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Loads the model and invokes it once per entry of `rounds`; an exception becomes its text."""
+    before = {name: os.environ.get(name) for name in request["env"]}
+    os.environ.update(request["env"])
+    reply = _attempt(request)  # nothing of it is left when the environment is as it was
+    for name, value in before.items():
+        os.environ.pop(name)
+        if value is not None:
+            os.environ[name] = value
+    return reply
+
+
+def _attempt(request: dict[str, Any]) -> dict[str, Any]:
     reply: dict[str, Any] = {"outputs": [], "report": None, "error": ""}
     try:
         interpreter, delegate = open_model(request["library"], request["model"], request["options"],

@@ -41,17 +41,12 @@ GlThread::~GlThread() {
   pthread_join(thread_, nullptr);
 }
 
-Status GlThread::Forked() {
-  return DeviceFailed("use OpenGL ES in a forked process: its parent has used it, and threads do not come "
-                      "along; next: start the process anew (Python: multiprocessing's \"spawn\")");
-}
-
 Status GlThread::Wait(Call call, void* job) {
   if (refused_ != 0) {
     return DeviceFailed("start a thread for OpenGL ES: %s; next: end threads that are not needed",
                         strerror(refused_));
   }
-  if (!is_here()) return Forked();
+  QUADRA_RETURN_IF_ERROR(home_.Check("OpenGL ES"));
   std::lock_guard<std::mutex> turn(callers_);
   std::unique_lock<std::mutex> lock(mutex_);
   call_ = call;

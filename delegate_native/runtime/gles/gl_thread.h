@@ -4,11 +4,11 @@
 #define QUADRA_RUNTIME_GLES_GL_THREAD_H_
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <condition_variable>
 #include <mutex>
 
+#include "delegate_native/base/home_process.h"
 #include "delegate_native/base/status.h"
 
 namespace quadra {
@@ -27,17 +27,15 @@ class GlThread {
     return Wait([](void* it) { return (*static_cast<Job*>(it))(); }, &job);
   }
 
-  // False in a child that was forked since: threads, and a driver's state, stay with the parent. What
-  // belongs to the thread cannot even be destroyed there.
-  bool is_here() const { return getpid() == process_; }
-  static Status Forked();
+  // False in a child that was forked since: what belongs to the thread cannot even be destroyed there.
+  bool is_here() const { return home_.is_here(); }
 
  private:
   using Call = Status (*)(void*);
   Status Wait(Call call, void* job);
   void Work();
 
-  const pid_t process_ = getpid();
+  const HomeProcess home_;
   std::mutex callers_;  // one caller at a time
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,8 +1,5 @@
 #include "delegate_native/runtime/gles/gles_backend.h"
 
-#include <unistd.h>
-
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -40,10 +37,8 @@ Status MakeGlesBackend(const std::string& library, std::shared_ptr<Backend>* bac
   // Never destroyed: a static of the process may be gone before the last interpreter is.
   static std::mutex& mutex = *new std::mutex;
   static auto& backends = *new std::map<std::string, std::weak_ptr<GlesBackend>>;
-  // Drivers do not survive a fork, be it before anything of ours.
-  static std::atomic<pid_t> process{0};
-  pid_t first = 0;
-  if (!process.compare_exchange_strong(first, getpid()) && first != getpid()) return GlThread::Forked();
+  static const HomeProcess home;
+  QUADRA_RETURN_IF_ERROR(home.Check("OpenGL ES"));
   std::lock_guard<std::mutex> lock(mutex);
   std::shared_ptr<GlesBackend> known = backends[library].lock();
   if (!known || known->is_lost()) {

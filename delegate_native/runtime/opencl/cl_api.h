@@ -52,7 +52,8 @@ struct ClApi {
 // take being closed well.
 Status LoadClApi(const std::string& library, ClApi* api);
 
-// What was tried, what came back (the error's name), what to do next.
+std::string ClErrorName(cl_int code);
+// What was tried, what came back (the error's name), what to do next (null: what fits the code).
 Status ClFailed(const char* tried, cl_int code, const char* next = nullptr);
 
 }  // namespace quadra

@@ -58,12 +58,21 @@ constexpr ErrorName kErrors[] = {
 
 }  // namespace
 
-Status ClFailed(const char* tried, cl_int code, const char* next) {
-  std::string name = Format("error %d", code);
+std::string ClErrorName(cl_int code) {
   for (const ErrorName& error : kErrors) {
-    if (error.code == code) name = error.name;
+    if (error.code == code) return error.name;
   }
-  return DeviceFailed("%s: %s%s%s", tried, name.c_str(), next ? "; next: " : "", next ? next : "");
+  return Format("error %d", code);
+}
+
+Status ClFailed(const char* tried, cl_int code, const char* next) {
+  const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
+                      code == CL_OUT_OF_HOST_MEMORY;
+  if (!next) {
+    next = memory ? "precision=f32_f16 halves what is needed"
+                  : "try backend=gles, and report this with what debug=1 prints";
+  }
+  return DeviceFailed("%s: %s; next: %s", tried, ClErrorName(code).c_str(), next);
 }
 
 }  // namespace quadra

@@ -339,6 +339,7 @@ Status ClExecutable::Run(const std::vector<const void*>& inputs, const std::vect
     return Internal("%zu inputs and %zu outputs for a plan that has %zu and %zu", inputs.size(),
                     outputs.size(), inputs_.size(), outputs_.size());
   }
+  QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
   Status status = Begin(inputs, outputs);
   if (status.ok()) status = dispatch_us ? Profile(dispatch_us) : Launches(queue_.get(), nullptr);
   if (status.ok()) status = End(outputs);

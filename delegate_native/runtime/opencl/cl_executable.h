@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "delegate_native/base/home_process.h"
 #include "delegate_native/runtime/backend.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_programs.h"
@@ -61,6 +62,7 @@ class ClExecutable : public Executable {
   Status Profile(std::vector<float>* dispatch_us);
   Status End(const std::vector<void*>& outputs);
 
+  const HomeProcess home_;
   std::shared_ptr<ClContext> context_;
   const ClApi& cl_;
   const fb::Plan& plan_;

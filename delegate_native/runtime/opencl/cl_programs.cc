@@ -58,9 +58,8 @@ Status ClPrograms::Compile(const std::string& source, const std::string& options
   ClHandle<cl_program> handle(raw, cl.ReleaseProgram);
   code = cl.BuildProgram(raw, 1, &context_->device, options.c_str(), nullptr, nullptr);
   if (code != CL_SUCCESS) {
-    const Status status = ClFailed(Format("compile %s", entries.c_str()).c_str(), code);
-    return DeviceFailed("%s; the driver's log: %s", status.message().c_str(),
-                        BuildLog(*context_, raw).c_str());
+    return DeviceFailed("compile %s: %s, the driver's log: %s; next: dump_dir keeps the kernels' text for a report",
+                        entries.c_str(), ClErrorName(code).c_str(), BuildLog(*context_, raw).c_str());
   }
   *program = std::move(handle);
   return Status();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "delegate_native/base/clock.h"
+#include "delegate_native/base/home_process.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_executable.h"
 #include "delegate_native/runtime/opencl/cl_programs.h"
@@ -23,6 +24,7 @@ class OpenClBackend : public Backend {
 
   Status Load(const fb::Plan* plan, std::unique_ptr<Executable>* executable,
               LoadTimes* times) override {
+    QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
     auto made = std::make_unique<ClExecutable>(context_, plan);
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(made->MakeMemory());
@@ -37,6 +39,7 @@ class OpenClBackend : public Backend {
   }
 
  private:
+  const HomeProcess home_;
   std::shared_ptr<ClContext> context_;
   std::shared_ptr<ClPrograms> programs_;
 };
@@ -48,6 +51,8 @@ Status MakeOpenClBackend(const std::string& library, std::shared_ptr<Backend>* b
   static std::mutex& mutex = *new std::mutex;
   static auto& backends = *new std::map<std::string, std::weak_ptr<Backend>>;
   static auto& kept = *new std::vector<std::shared_ptr<Backend>>;
+  static const HomeProcess home;
+  QUADRA_RETURN_IF_ERROR(home.Check("OpenCL"));
   std::lock_guard<std::mutex> lock(mutex);
   *backend = backends[library].lock();
   if (*backend) return Status();

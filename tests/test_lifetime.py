@@ -1,0 +1,279 @@
+"""Threads, and the life of delegates, on both backends; each test in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from host_tools import devices, settings, shell
+from tests.delegate import drivers_environment
+from tests.model_builder import Model
+from tests.vectors.case import constant
+
+IMAGE = (1, 4, 5, 6)
+BACKENDS = ("opencl", "gles")
+
+
+def small_model() -> bytes:
+    model = Model()
+    y = model.conv2d(model.input(IMAGE), constant("lifetime/w", (8, 3, 3, 6)), constant("lifetime/b", (8,)), stride=(2, 2),
+                     activation="RELU")
+    model.output(model.add(y, y), model.softmax(y))
+    return model.bytes()
+
+
+def long_model() -> bytes:
+    """A second or so on two processor cores."""
+    model = Model()
+    y = model.input((1, 160, 160, 64))
+    for i in range(3):
+        y = model.conv2d(y, constant(f"lifetime/long{i}", (64, 3, 3, 64)) * 0.05)
+    model.output(y)
+    return model.bytes()
+
+
+_PRELUDE = """
+import ctypes, gc, json, os, signal, sys, threading, time
+import numpy as np
+from tests import cpu
+from tests.delegate_worker import invoke, open_model, report
+from tests.test_lifetime import IMAGE, constant, long_model, small_model
+library, backends = sys.argv[1], sys.argv[2:]
+MODEL, FEED = small_model(), [constant("lifetime/feed", IMAGE)]
+EXPECTED = cpu.run(MODEL, FEED)
+
+def opened(backend, model=MODEL):
+    interpreter, delegate = open_model(library, model, {"backend": backend})
+    assert report(library, delegate)["backend"] == backend, report(library, delegate)["backend_notes"]
+    return interpreter, delegate
+
+def right(interpreter):
+    outputs = invoke(interpreter, FEED)
+    for got, want in zip(outputs, EXPECTED, strict=True):
+        assert np.allclose(got, want, atol=1e-5), np.abs(got - want).max()
+    return [output.tobytes() for output in outputs]
+
+failures = []
+def in_thread(work, *args):
+    def guarded():
+        try:
+            work(*args)
+        except BaseException as error:
+            failures.append(error)
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    return thread
+
+def join(*threads):
+    for thread in threads:
+        thread.join(100)
+        assert not thread.is_alive(), "hangs"
+    assert not failures, failures
+"""
+
+
+def run(library: Path, body: str, *backends: str, timeout_s: float = 120) -> Any:
+    """What the script prints in its last line, as JSON; None if that is nothing."""
+    missing = [f"{name}: {error}" for name in backends if (error := _error_of(name))]
+    if missing:
+        pytest.skip(f"not on this machine: {'; '.join(missing)}")
+    done = shell.run([sys.executable, "-X", "faulthandler", "-c", _PRELUDE + body, library, *backends],
+                     cwd=settings.ROOT, env=drivers_environment(), timeout_s=timeout_s)
+    return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
+
+
+_errors: dict[str, str] = {}
+
+
+def _error_of(backend: str) -> str:
+    if backend not in _errors:
+        _errors[backend] = getattr(devices, backend)()[0].get("error", "")
+    return _errors[backend]
+
+
+def test_both_apis_from_two_threads_each_give_the_same_bits_a_thousand_times(library):
+    """An interpreter is not reentrant: a lock for each."""
+    run(library, """
+made = [opened(backend) for backend in backends]
+locks = [threading.Lock() for _ in made]
+first = [right(interpreter) for interpreter, _ in made]
+def work(i):
+    for _ in range(249):
+        with locks[i]:
+            assert right(made[i][0]) == first[i]
+join(*[in_thread(work, i) for i in (0, 1, 0, 1)])
+""", *BACKENDS)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_made_invoked_and_destroyed_on_three_threads(library, backend):
+    run(library, """
+held = []
+join(in_thread(lambda: held.append(opened(backends[0]))))
+join(in_thread(lambda: right(held[0][0])))
+join(in_thread(held.clear))
+join(in_thread(lambda: right(opened(backends[0])[0])))
+""", backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_two_hundred_lives_leave_nothing_behind(library, backend):
+    grown = run(library, """
+def owned():
+    pages = int(open("/proc/self/statm").read().split()[1])
+    return [pages * 4, len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))]
+for life in range(200):
+    interpreter, delegate = opened(backends[0])
+    right(interpreter)
+    del interpreter, delegate
+    if life == 60:
+        before = owned()
+print(json.dumps([now - then for now, then in zip(owned(), before)]))
+""", backend)
+    kib, threads, files = grown
+    assert kib < 3000 and threads == 0 and files == 0, f"after 140 lives: {kib} KiB, {threads} threads, {files} files more"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_two_delegates_at_once_and_the_first_goes_first(library, backend):
+    run(library, """
+one, two = opened(backends[0]), opened(backends[0])
+for _ in range(3):
+    assert right(one[0]) == right(two[0])
+del one
+right(two[0])
+three = opened(backends[0])
+del two
+right(three[0])
+""", backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_interpreter_outlives_its_delegate_object(library, backend):
+    """TFLite forbids it; applications do it at exit."""
+    run(library, """
+interpreter, delegate = opened(backends[0])
+first = right(interpreter)
+ctypes.PyDLL(library).tflite_plugin_destroy_delegate(ctypes.c_void_p(delegate._get_native_delegate_pointer()))
+delegate._library = None  # it is destroyed
+assert right(interpreter) == first
+del interpreter, delegate
+right(opened(backends[0])[0])
+""", backend)
+
+
+@pytest.mark.parametrize("ending", ["pass", "sys.exit()", "os._exit(0)", "gc.collect(); kept.reverse()"])
+def test_a_process_ends_with_live_delegates(library, ending):
+    run(library, f"""
+kept = [opened(backend) for backend in backends]
+for interpreter, _ in kept: right(interpreter)
+sys.modules["kept"] = kept
+{ending}
+""", *BACKENDS, timeout_s=30)
+
+
+def test_the_applications_context_stays_current_and_as_it_was(library):
+    run(library, """
+egl = ctypes.CDLL("libEGL.so.1")
+egl.eglGetProcAddress.restype, egl.eglGetProcAddress.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+def function(name, result, *arguments):
+    return ctypes.CFUNCTYPE(result, *arguments)(egl.eglGetProcAddress(name.encode()))
+void, number, real = ctypes.c_void_p, ctypes.c_uint, ctypes.c_float
+display = function("eglGetPlatformDisplayEXT", void, number, void, void)(0x31DD, None, None)
+assert function("eglInitialize", number, void, void, void)(display, None, None)
+function("eglBindAPI", number, number)(0x30A0)
+context = function("eglCreateContext", void, void, void, void, void)(
+    display, None, None, (ctypes.c_int * 5)(0x3098, 3, 0x30FB, 1, 0x3038))
+assert function("eglMakeCurrent", number, void, void, void, void)(display, None, None, context)
+current = function("eglGetCurrentContext", void)
+get_error = function("glGetError", number)
+get = function("glGetIntegerv", None, number, void)
+buffers = (ctypes.c_uint * 2)()
+function("glGenBuffers", None, ctypes.c_int, void)(2, buffers)
+bind = function("glBindBuffer", None, number, number)
+data = function("glBufferData", None, number, ctypes.c_ssize_t, void, number)
+bind(0x90D2, buffers[0]); data(0x90D2, 16, (real * 4)(1, 2, 3, 4), 0x88E4)
+bind(0x8A11, buffers[1])
+function("glViewport", None, *[ctypes.c_int] * 4)(1, 2, 3, 4)
+function("glActiveTexture", None, number)(0x84C3)
+function("glEnable", None, number)(0x0C11)
+def state():
+    # storage and uniform buffers, program, viewport, active texture, bound texture, scissor test
+    values = (ctypes.c_int * 4)()
+    found = []
+    for what in (0x90D3, 0x8A28, 0x8B8D, 0x0BA2, 0x84E0, 0x8069, 0x0C11):
+        get(what, values)
+        found += list(values)
+    return found
+before = state()
+interpreter, delegate = opened("gles")
+for _ in range(3):
+    assert current() == context
+    right(interpreter)
+assert current() == context and state() == before and get_error() == 0
+del interpreter, delegate
+assert current() == context and state() == before and get_error() == 0
+mapped = function("glMapBufferRange", void, number, ctypes.c_ssize_t, ctypes.c_ssize_t, number)(0x90D2, 0, 16, 1)
+assert list((real * 4).from_address(mapped)) == [1, 2, 3, 4]
+""", "gles")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_ctrl_c_while_it_runs(library, backend):
+    """Python's handler runs on the main thread, when the invocation is over; the model goes on afterwards."""
+    run(library, """
+interpreter, delegate = opened(backends[0], long_model())
+feed = [constant("lifetime/long", (1, 160, 160, 64))]
+first = invoke(interpreter, feed)[0]
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        invoke(interpreter, feed)
+    raise AssertionError("no KeyboardInterrupt")
+except KeyboardInterrupt:
+    pass
+assert np.array_equal(invoke(interpreter, feed)[0], first)
+""", backend)
+
+
+def test_signals_are_not_for_our_thread(library):
+    run(library, """
+interpreter, delegate = opened("gles")
+threads = {}
+for task in os.listdir("/proc/self/task"):
+    status = dict(line.split(":", 1) for line in open(f"/proc/self/task/{task}/status"))
+    threads.setdefault(status["Name"].strip(), int(status["SigBlk"], 16))
+for name in ("SIGINT", "SIGTERM", "SIGCHLD", "SIGUSR1", "SIGPROF"):
+    assert threads["quadra-gles"] >> (getattr(signal, name) - 1) & 1, name
+assert not threads["quadra-gles"] >> (signal.SIGSEGV - 1) & 1
+assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
+""", "gles")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_forked_child_is_refused_and_its_parent_goes_on(library, backend):
+    run(library, """
+interpreter, delegate = opened(backends[0])
+first = right(interpreter)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)  # a hang ends here
+    try:
+        invoke(interpreter, FEED)
+        os._exit(1)
+    except Exception as error:
+        if "fork" not in str(error): os._exit(2)
+    made, other = open_model(library, MODEL, {"backend": backends[0]})
+    told = report(library, other)
+    if told["backend"] != "none" or "fork" not in told["backend_notes"][0]: os._exit(3)
+    right(made)
+    del made, other, interpreter, delegate
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0, "the child ended otherwise"
+assert right(interpreter) == first
+""", backend)
