@@ -231,6 +231,34 @@ def bench(c, models, backend="opencl", runs=50, limit=0.0, limit_shipped=0.0, js
     bench.judge(result, limit, limit_shipped)
 
 
+@task(
+    iterable=["op"],
+    help={
+        "op": "Only this op, by its TFLite name, e.g. CONV_2D; may be given several times.",
+        "quick": "A few vectors of each op instead of all.",
+        "json": "Print JSON instead of a table.",
+        "library": _RUN_HELP["library"],
+    },
+)
+def parity(c, op, quick=False, json=False, library=""):
+    """Run every op's test vectors on both backends, in every precision and storage; show which are right.
+
+    Status 1: a vector is wrong, or an op is missing somewhere.
+    """
+    from json import dumps
+
+    from host_tools import parity, run
+    from host_tools.progress import progress
+
+    with progress("parity") as show:
+        found = parity.measure(_library(library), op, quick, show)
+    if json:
+        print(dumps(parity.to_json(found), indent=1))
+    else:
+        parity.show(found, run.console())
+    parity.judge(found)
+
+
 def _library(given):
     from pathlib import Path
 
