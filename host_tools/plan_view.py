@@ -12,6 +12,7 @@ from host_tools import flatbuffer_reader, settings
 from host_tools.errors import Misuse
 from host_tools.report import size_text
 from host_tools.run_folder import RunFolder
+from host_tools.verdicts import APIS
 
 SCHEMA = settings.ROOT / "delegate_native" / "plan" / "plan.fbs"
 FILE = "plan.quadra"
@@ -44,7 +45,8 @@ def show(plan: Dict[str, Any], console: Console, top: int = 0) -> None:
     kernels, programs = sum(len(p["kernels"]) for p in plan["programs"]), len(plan["programs"])
     console.print(
         f"{len(plan['dispatches'])} dispatches, {kernels} kernels in {programs} program{'s' if programs != 1 else ''}, "
-        f"{plan['precision']}, target {escape(plan['target'])}, {escape(plan['device'])}"
+        f"{APIS.get(plan['api'] or 'opencl', escape(plan['api']))}, {plan['precision']}, target {escape(plan['target'])}, "
+        f"{escape(plan['device'].strip('; '))}"
     )
     console.print(
         f"activations {size_text(plan['activation_bytes'])} "

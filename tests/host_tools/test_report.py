@@ -37,7 +37,8 @@ def test_a_wrong_output_is_shown_as_wrong(tmp_path):
 
 def test_hostile_names_are_escaped_everywhere(tmp_path):
     value = copy.deepcopy(run_folders.REPORT)
-    value["target"] = value["device"]["name"] = HOSTILE
+    value["target"] = value["device"]["name"] = value["backend"] = HOSTILE
+    value["backend_notes"] = [HOSTILE, f"opencl: {HOSTILE}"]
     for node in value["nodes"]:
         node["name"] = node["op"] = node["reason"] = HOSTILE
     value["partitions"][0]["dispatches"][0].update(name=HOSTILE, kernel=HOSTILE)
@@ -54,6 +55,8 @@ def test_hostile_names_are_escaped_everywhere(tmp_path):
             "time": HOSTILE,
             "cpu": HOSTILE,
             "opencl_devices": [{"error": HOSTILE}],
+            "gles_devices": [{"name": HOSTILE, "version": HOSTILE}],
+            "driver_settings": {HOSTILE: HOSTILE},
             "library": {"bytes": 1, "sha256": HOSTILE},
         },
     )
