@@ -105,6 +105,9 @@ void DecideCpu(GpuInfo* info) {
 void Decide(GpuInfo* info) {
   const std::string words = Lower(info->vendor + " " + info->device_name);
   info->supports_images = info->max_image2d[0] > 0 && info->max_image2d[1] > 0;
+  for (int& most : info->max_groups) {
+    if (most == 0) most = info->api == Api::kGles ? 65535 : INT32_MAX;
+  }
   info->storage = Storage::kBuffer;
   info->has_timer_queries = info->Has("GL_EXT_disjoint_timer_query");
   for (const Vendor& vendor : kVendors) {
@@ -124,6 +127,7 @@ void Decide(GpuInfo* info) {
 
 void RunOn(const GpuInfo& device, GpuInfo* target) {
   const auto lower = [](auto* limit, auto most) { *limit = std::min(*limit, most); };
+  const bool same_api = target->api == device.api;
   target->api = device.api;
   // How texts are best compiled is the matter of the driver that compiles them.
   target->one_program = device.one_program;
@@ -141,9 +145,19 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
   if (!target->supports_images) target->storage = Storage::kBuffer;
   if (device.api != Api::kGles) return;
   target->vector_width = 4;  // the language has no wider vectors
-  target->flat_group = device.flat_group;
+  lower(&target->max_image_buffer_width, device.max_image_buffer_width);
+  if (same_api) {
+    // A target of this API says itself what its texts are to be like.
+    target->reads_buffers_as_images = target->reads_buffers_as_images && device.max_image_buffer_width > 0;
+    lower(&target->flat_group, device.max_work_group[0]);
+    lower(&target->max_storage_blocks, device.max_storage_blocks);
+    lower(&target->max_image_units, device.max_image_units);
+    lower(&target->max_texture_units, device.max_texture_units);
+    return;
+  }
   target->reads_buffers_as_images = device.reads_buffers_as_images;
   target->max_image_buffer_width = device.max_image_buffer_width;
+  target->flat_group = device.flat_group;
   target->max_storage_blocks = device.max_storage_blocks;
   target->max_image_units = device.max_image_units;
   target->max_texture_units = device.max_texture_units;

@@ -30,7 +30,7 @@ void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Number("max_storage_blocks", &info->max_storage_blocks, 1);
   v->Number("max_image_units", &info->max_image_units, 0);
   v->Number("max_texture_units", &info->max_texture_units, 0);
-  v->Numbers("max_groups", info->max_groups, 3, 1);
+  v->Numbers("max_groups", info->max_groups, 3, 0);
   v->Flag("supports_fp16", &info->supports_fp16);
   v->Quirks("quirks", &info->quirks);
 }

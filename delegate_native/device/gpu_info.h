@@ -36,7 +36,7 @@ struct GpuInfo {
   int max_storage_blocks = 4;  // buffers
   int max_image_units = 4;     // images that are written
   int max_texture_units = 16;  // images that are read
-  int max_groups[3] = {65535, 65535, 65535};  // of one dispatch
+  int max_groups[3] = {0, 0, 0};  // of one dispatch; 0: what OpenGL ES 3.1 promises; OpenCL has no limit
   bool supports_fp16 = false;  // half arithmetic, not only half storage
 
   // Decisions that follow from the device; a JSON file may state them.

@@ -2,6 +2,7 @@
 #ifndef QUADRA_KERNEL_DIALECT_H_
 #define QUADRA_KERNEL_DIALECT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Dialect {
   // OpenGL ES: work-items lie in one row of groups of this many, and the text finds its x, y, z from
   // its place there; kernels with shared memory stay as they are. 0: grids are as described.
   int flat_group = 0;
+  int max_groups[3] = {INT32_MAX, INT32_MAX, INT32_MAX};  // of one dispatch
 };
 
 // How one tensor of a kernel is stored.
@@ -55,6 +57,8 @@ struct RenderedKernel {
   std::string source;  // without the prelude
   std::vector<RenderedArg> args;
   int grid[3] = {1, 1, 1}, group[3] = {1, 1, 1};
+  // The number that says where along an axis a dispatch begins; -1: at 0, one dispatch is enough.
+  int base_arg[3] = {-1, -1, -1};
   std::vector<std::string> types;  // of the args, in OpenCL
 };
 

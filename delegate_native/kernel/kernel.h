@@ -13,6 +13,7 @@
 #ifndef QUADRA_KERNEL_KERNEL_H_
 #define QUADRA_KERNEL_KERNEL_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +35,7 @@ struct ConstantArg {
   std::string name;
   int width = 4;  // floats per element: 1, 4, 8 or 16
   std::shared_ptr<const std::vector<float>> data;
+  int64_t floats = 0;  // also where the data are left out, because the kernel is only judged
 };
 
 struct ScalarArg {
@@ -74,8 +76,9 @@ struct KernelDesc {
     tensors.push_back({std::move(arg), tensor, Access::kWrite});
   }
   void Constant(std::string arg, std::vector<float> data, int width = 4) {
-    constants.push_back(
-        {std::move(arg), width, std::make_shared<const std::vector<float>>(std::move(data))});
+    const int64_t floats = static_cast<int64_t>(data.size());
+    constants.push_back({std::move(arg), width,
+                         std::make_shared<const std::vector<float>>(std::move(data)), floats});
   }
   void Int(std::string arg, int value) { scalars.push_back({std::move(arg), false, value, 0.0f}); }
   void Float(std::string arg, float value) { scalars.push_back({std::move(arg), true, 0, value}); }

@@ -31,9 +31,9 @@ typedef float place_t;
 #define LOCAL_X ((int)get_local_id(0))
 #define LOCAL_Y ((int)get_local_id(1))
 #define LOCAL_Z ((int)get_local_id(2))
-#define GROUP_X ((int)get_group_id(0))
-#define GROUP_Y ((int)get_group_id(1))
-#define GROUP_Z ((int)get_group_id(2))
+#define GROUP_X (global_x / (int)get_local_size(0))
+#define GROUP_Y (global_y / (int)get_local_size(1))
+#define GROUP_Z (global_z / (int)get_local_size(2))
 #define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define PIXEL_SAMPLER (CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST)
 // A body that is compiled once and called: PoCL compiles a kernel three times. Wide vectors must be
@@ -92,9 +92,9 @@ const char kGlesPrelude[] = R"(precision highp int;
 #define LOCAL_X int(gl_LocalInvocationID.x)
 #define LOCAL_Y int(gl_LocalInvocationID.y)
 #define LOCAL_Z int(gl_LocalInvocationID.z)
-#define GROUP_X int(gl_WorkGroupID.x)
-#define GROUP_Y int(gl_WorkGroupID.y)
-#define GROUP_Z int(gl_WorkGroupID.z)
+#define GROUP_X (global_x / int(gl_WorkGroupSize.x))
+#define GROUP_Y (global_y / int(gl_WorkGroupSize.y))
+#define GROUP_Z (global_z / int(gl_WorkGroupSize.z))
 #define GROUP_BARRIER() memoryBarrierShared(); barrier()
 float lane(vec4 v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;

@@ -37,6 +37,28 @@ Storage KernelContext::StorageOf(const Shape& shape) const {
   return gpu->storage == Storage::kImage2d && fits ? Storage::kImage2d : Storage::kBuffer;
 }
 
+TensorLayout KernelContext::LayoutOf(const Shape& shape, bool constant) const {
+  TensorLayout layout;
+  const bool image = !constant && StorageOf(shape) == Storage::kImage2d;
+  layout.kind = image ? TensorLayout::Kind::kSlicesImage2d : TensorLayout::Kind::kSlicesBuffer;
+  layout.half = precision != Precision::kF32;
+  layout.shape = shape;
+  return layout;
+}
+
+Dialect KernelContext::DialectOf() const {
+  Dialect dialect;
+  dialect.language = gpu->api == Api::kGles ? Language::kGles : Language::kOpenCl;
+  dialect.precision = precision;
+  if (gpu->reads_buffers_as_images) {
+    dialect.image_units = gpu->max_image_units;
+    dialect.max_row_texels = gpu->max_image_buffer_width;
+  }
+  dialect.flat_group = gpu->flat_group;
+  for (int axis = 0; axis < 3; ++axis) dialect.max_groups[axis] = gpu->max_groups[axis];
+  return dialect;
+}
+
 const Op* FindOp(const std::string& name) {
   for (const Op* op : kOps) {
     if (name == op->name) return op;

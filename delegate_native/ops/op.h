@@ -25,6 +25,10 @@ struct KernelContext {
   bool only_check = false;
   // Where a tensor of this shape is kept.
   Storage StorageOf(const Shape& shape) const;
+  // The same for a kernel's text. Constant operands are read rarely and are small: always buffers.
+  TensorLayout LayoutOf(const Shape& shape, bool constant) const;
+  // The language, and how the device wants it written.
+  Dialect DialectOf() const;
 };
 
 // Tensors that a node needs between its kernels: ids start after the graph's values.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "delegate_native/base/half.h"
+#include "delegate_native/kernel/bindings.h"
 
 namespace quadra {
 namespace {
@@ -48,34 +49,32 @@ std::vector<uint8_t> ToBytes(const std::vector<float>& floats, bool half) {
 }  // namespace
 
 Layout::Layout(const Graph& graph, const GpuInfo& gpu, Precision precision)
-    : gpu_(gpu), precision_(precision) {
+    : gpu_(gpu) {
+  context_.gpu = &gpu_;
+  context_.precision = precision;
   for (const Value& value : graph.values) {
-    AddSlices(value.name, value.shape);
+    Add(value.name, context_.LayoutOf(value.shape, value.constant != nullptr));
     tensors_.back().constant = value.constant;
-    // Constant operands are read rarely and are small: always buffers.
-    if (value.constant) tensors_.back().layout.kind = Kind::kSlicesBuffer;
   }
 }
 
-int Layout::Add(const std::string& name, const Shape& shape, Kind kind) {
+int Layout::Add(const std::string& name, const TensorLayout& layout) {
   PlacedTensor tensor;
   tensor.name = name;
-  tensor.layout.kind = kind;
-  tensor.layout.shape = shape;
-  tensor.layout.half = kind != Kind::kFlatBuffer && precision_ != Precision::kF32;
+  tensor.layout = layout;
   tensors_.push_back(std::move(tensor));
   return size() - 1;
 }
 
 int Layout::AddSlices(const std::string& name, const Shape& shape) {
-  KernelContext context;
-  context.gpu = &gpu_;
-  const bool image = context.StorageOf(shape) == Storage::kImage2d;
-  return Add(name, shape, image ? Kind::kSlicesImage2d : Kind::kSlicesBuffer);
+  return Add(name, context_.LayoutOf(shape, /*constant=*/false));
 }
 
 int Layout::AddFlat(const std::string& name, const Shape& shape) {
-  return Add(name, shape, Kind::kFlatBuffer);
+  TensorLayout layout;
+  layout.kind = Kind::kFlatBuffer;
+  layout.shape = shape;
+  return Add(name, layout);
 }
 
 Status Layout::Place(const std::vector<KernelDesc>& kernels) {
@@ -183,7 +182,7 @@ void Layout::PlaceIo() {
 int Layout::AddConstantRegion(std::vector<uint8_t> bytes) {
   const size_t alignment = static_cast<size_t>(std::max(gpu_.buffer_alignment_bytes, 64));
   const bool fresh = constant_buffer_ < 0 || gpu_.separate_buffers ||
-                     buffers_[static_cast<size_t>(constant_buffer_)].data.size() + bytes.size() >
+                     buffers_[static_cast<size_t>(constant_buffer_)].data.size() + alignment + bytes.size() >
                          static_cast<uint64_t>(gpu_.max_buffer_bytes);
   if (fresh) {
     constant_buffer_ = static_cast<int>(buffers_.size());
@@ -206,11 +205,23 @@ void Layout::PlaceConstants(const std::vector<KernelDesc>& kernels) {
         ToBytes(PackSlices(*tensor.constant, tensor.layout.shape), tensor.layout.half));
   }
   for (const KernelDesc& kernel : kernels) {
-    for (const ConstantArg& constant : kernel.constants) {
-      const bool half = precision_ != Precision::kF32 && constant.width > 1;
-      region_of_constant_[constant.data.get()] = AddConstantRegion(ToBytes(*constant.data, half));
+    const std::vector<int> joined = JoinedConstants(kernel, context_.DialectOf().language);
+    std::vector<uint8_t> together;
+    for (int i : joined) {
+      const std::vector<uint8_t> bytes = BytesOfConstant(kernel.constants[static_cast<size_t>(i)]);
+      together.insert(together.end(), bytes.begin(), bytes.end());
+    }
+    const int region = joined.empty() ? -1 : AddConstantRegion(std::move(together));
+    for (size_t i = 0; i < kernel.constants.size(); ++i) {
+      const ConstantArg& constant = kernel.constants[i];
+      const bool is_joined = std::count(joined.begin(), joined.end(), static_cast<int>(i)) > 0;
+      region_of_constant_[constant.data.get()] = is_joined ? region : AddConstantRegion(BytesOfConstant(constant));
     }
   }
+}
+
+std::vector<uint8_t> Layout::BytesOfConstant(const ConstantArg& constant) const {
+  return ToBytes(*constant.data, context_.precision != Precision::kF32 && constant.width > 1);
 }
 
 int Layout::RegionOf(const ConstantArg& constant) const {
@@ -235,16 +246,20 @@ Layout::Vector<const fb::Region*> Layout::WriteRegions(Builder* builder) const {
   return builder->CreateVectorOfStructs(regions_);
 }
 
-Layout::Vector<flatbuffers::Offset<fb::Tensor>> Layout::WriteTensors(Builder* builder) const {
+Layout::Vector<flatbuffers::Offset<fb::Tensor>> Layout::WriteTensors(
+    Builder* builder, const std::vector<int>& dispatch_of) const {
   std::vector<flatbuffers::Offset<fb::Tensor>> tensors;
   for (const PlacedTensor& tensor : tensors_) {
     const Shape& s = tensor.layout.shape;
     const std::vector<int> shape = {s.b, s.h, s.w, s.c};
     fb::Region region(-1, 0, 0);
+    const bool used = tensor.first >= 0;
+    const int first = used ? dispatch_of[static_cast<size_t>(tensor.first)] : -1;
+    const int last = used ? dispatch_of[static_cast<size_t>(tensor.last) + 1] - 1 : -1;
     if (tensor.region >= 0) region = regions_[static_cast<size_t>(tensor.region)];
     tensors.push_back(fb::CreateTensorDirect(
         *builder, tensor.name.c_str(), &shape, region.buffer(), region.offset(), region.bytes(),
-        tensor.layout.half, tensor.layout.kind == Kind::kFlatBuffer, tensor.first, tensor.last));
+        tensor.layout.half, tensor.layout.kind == Kind::kFlatBuffer, first, last));
   }
   return builder->CreateVector(tensors);
 }

@@ -35,7 +35,9 @@ class Layout {
   using Vector = flatbuffers::Offset<flatbuffers::Vector<T>>;
   Vector<flatbuffers::Offset<fb::Buffer>> WriteBuffers(Builder* builder) const;
   Vector<const fb::Region*> WriteRegions(Builder* builder) const;
-  Vector<flatbuffers::Offset<fb::Tensor>> WriteTensors(Builder* builder) const;
+  // `dispatch_of[k]` is the first dispatch of kernel k; a last entry tells how many there are.
+  Vector<flatbuffers::Offset<fb::Tensor>> WriteTensors(Builder* builder,
+                                                       const std::vector<int>& dispatch_of) const;
 
   uint64_t activation_bytes() const { return activation_bytes_; }
   uint64_t activation_bytes_lower_bound() const { return lower_bound_; }
@@ -59,7 +61,8 @@ class Layout {
   };
 
   const PlacedTensor& at(int tensor) const { return tensors_[static_cast<size_t>(tensor)]; }
-  int Add(const std::string& name, const Shape& shape, TensorLayout::Kind kind);
+  int Add(const std::string& name, const TensorLayout& layout);
+  std::vector<uint8_t> BytesOfConstant(const ConstantArg& constant) const;
   void FindLifetimes(const std::vector<KernelDesc>& kernels);
   Status PlaceActivations();
   void PlaceImages();
@@ -69,7 +72,7 @@ class Layout {
   int AddConstantRegion(std::vector<uint8_t> bytes);
 
   const GpuInfo& gpu_;
-  const Precision precision_;
+  KernelContext context_;
   std::vector<PlacedTensor> tensors_;
   std::vector<PlannedBuffer> buffers_;
   std::vector<fb::Region> regions_;

@@ -61,15 +61,9 @@ class Planner {
           const std::vector<ProgramBinary>& binaries)
       : graph_(graph), gpu_(gpu), precision_(precision), binaries_(binaries),
         layout_(graph, gpu, precision) {
-    dialect_.language = gpu.api == Api::kGles ? Language::kGles : Language::kOpenCl;
-    dialect_.precision = precision;
-    dialect_.flat_group = gpu.flat_group;
-    if (gpu.reads_buffers_as_images) {
-      dialect_.image_units = gpu.max_image_units;
-      dialect_.max_row_texels = gpu.max_image_buffer_width;
-    }
     context_.gpu = &gpu;
     context_.precision = precision;
+    dialect_ = context_.DialectOf();
   }
 
   Status Run(PlanBytes* plan) {
@@ -123,13 +117,33 @@ class Planner {
       dispatch.nodes = nodes_of_kernel_[i];
       dispatch.rendered = Render(desc, layouts, dialect_, kEntry);
       dispatch.kernel = FindOrAdd(desc, dispatch.rendered);
-      dispatches_.push_back(std::move(dispatch));
+      dispatch_of_kernel_.push_back(static_cast<int>(dispatches_.size()));
+      AddDispatches(std::move(dispatch), 0);
     }
+    dispatch_of_kernel_.push_back(static_cast<int>(dispatches_.size()));
     for (DistinctKernel& kernel : distinct_) {
       std::string& text = kernel.source;
       for (size_t at; (at = text.find(kEntry)) != std::string::npos;) {
         text.replace(at, sizeof(kEntry) - 1, kernel.entry);
       }
+    }
+  }
+
+  // One dispatch, or several with a part each of a grid that is too large along `axis` or later ones.
+  void AddDispatches(PlannedDispatch dispatch, int axis) {
+    if (axis == 3) {
+      dispatches_.push_back(std::move(dispatch));
+      return;
+    }
+    RenderedKernel& rendered = dispatch.rendered;
+    const int base_arg = rendered.base_arg[axis];
+    if (base_arg < 0) return AddDispatches(std::move(dispatch), axis + 1);
+    const int most = rendered.group[axis] * dialect_.max_groups[axis];
+    const int all = rendered.grid[axis];
+    for (int first = 0; first < all; first += most) {
+      rendered.args[static_cast<size_t>(base_arg)].i = first;
+      rendered.grid[axis] = std::min(most, all - first);
+      AddDispatches(dispatch, axis + 1);
     }
   }
 
@@ -146,7 +160,9 @@ class Planner {
     do {
       kernel.entry = desc.name + Format("_%08x", number++);
     } while (std::any_of(distinct_.begin(), distinct_.end(), taken));
-    if (desc.outlined && desc.group[0] * desc.group[1] * desc.group[2] == 1) {
+    // A common entry point knows no numbers of its own.
+    const bool in_parts = rendered.base_arg[0] >= 0 || rendered.base_arg[1] >= 0 || rendered.base_arg[2] >= 0;
+    if (desc.outlined && !in_parts && desc.group[0] * desc.group[1] * desc.group[2] == 1) {
       kernel.parameters = rendered.types;
     }
     distinct_.push_back(std::move(kernel));
@@ -237,7 +253,7 @@ class Planner {
   void Write(PlanBytes* plan) {
     const auto buffers = layout_.WriteBuffers(&builder_);
     const auto regions = layout_.WriteRegions(&builder_);
-    const auto tensors = layout_.WriteTensors(&builder_);
+    const auto tensors = layout_.WriteTensors(&builder_, dispatch_of_kernel_);
     const auto programs = builder_.CreateVector(WritePrograms());
     std::vector<Offset<fb::Dispatch>> dispatch_list;
     for (size_t i = 0; i < dispatches_.size(); ++i) dispatch_list.push_back(WriteDispatch(i));
@@ -266,6 +282,7 @@ class Planner {
   std::vector<KernelDesc> kernels_;
   std::vector<std::vector<int>> nodes_of_kernel_;
   std::vector<PlannedDispatch> dispatches_;
+  std::vector<int> dispatch_of_kernel_;  // its first; a last entry tells how many there are
   std::vector<DistinctKernel> distinct_;
   std::vector<int> inputs_, outputs_;
   flatbuffers::FlatBufferBuilder builder_;

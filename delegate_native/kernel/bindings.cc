@@ -1,0 +1,86 @@
+#include "delegate_native/kernel/bindings.h"
+
+#include <algorithm>
+
+namespace quadra {
+namespace {
+
+using Kind = TensorLayout::Kind;
+using View = RenderedArg::View;
+
+int64_t TexelsOf(const TensorLayout& layout) {
+  const Shape& s = layout.shape;
+  return layout.kind == Kind::kFlatBuffer ? s.elements() : int64_t{s.b} * s.slices() * s.h * s.w;
+}
+
+// Hands out a device's units, one argument after the other.
+class Binder {
+ public:
+  Binder(const Dialect& dialect, Bindings* bindings) : dialect_(dialect), bindings_(bindings) {}
+
+  // A buffer: as an image of one row while there are units for that, else as a storage block.
+  View Buffer(bool read, int64_t texels, int width, bool half) {
+    const bool row = read && bindings_->image_units < dialect_.image_units &&
+                     texels <= dialect_.max_row_texels;
+    ++(row ? bindings_->image_units : bindings_->storage_blocks);
+    if (!row) return View::kMemory;
+    return width == 1 ? View::kTexelsFloat : half ? View::kTexelsHalf4 : View::kTexelsFloat4;
+  }
+
+ private:
+  const Dialect& dialect_;
+  Bindings* bindings_;
+};
+
+bool Holds(const std::vector<int>& list, size_t index) {
+  return std::find(list.begin(), list.end(), static_cast<int>(index)) != list.end();
+}
+
+}  // namespace
+
+std::vector<int> JoinedConstants(const KernelDesc& desc, Language language) {
+  std::vector<int> joined;
+  if (language != Language::kGles) return joined;
+  for (size_t i = 0; i < desc.constants.size(); ++i) {
+    if (desc.constants[i].width == 4) joined.push_back(static_cast<int>(i));
+  }
+  if (joined.size() < 2) joined.clear();
+  return joined;
+}
+
+Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
+                    const Dialect& dialect) {
+  Bindings bindings;
+  bindings.joined = JoinedConstants(desc, dialect.language);
+  // Images first: they have no other way.
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    if (layouts[i].kind != Kind::kSlicesImage2d) continue;
+    const bool read = desc.tensors[i].access == Access::kRead;
+    ++(read ? bindings.texture_units : bindings.image_units);
+  }
+  Binder binder(dialect, &bindings);
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const bool image = layouts[i].kind == Kind::kSlicesImage2d;
+    const int width = layouts[i].kind == Kind::kFlatBuffer ? 1 : 4;
+    bindings.tensors.push_back(image ? View::kMemory
+                                     : binder.Buffer(desc.tensors[i].access == Access::kRead,
+                                                     TexelsOf(layouts[i]), width, layouts[i].half));
+  }
+  int64_t joined_texels = 0;
+  for (int i : bindings.joined) joined_texels += desc.constants[static_cast<size_t>(i)].floats / 4;
+  for (size_t i = 0; i < desc.constants.size(); ++i) {
+    const ConstantArg& constant = desc.constants[i];
+    const bool half = dialect.precision != Precision::kF32 && constant.width > 1;
+    if (!Holds(bindings.joined, i)) {
+      bindings.constants.push_back(
+          binder.Buffer(true, constant.floats / constant.width, constant.width, half));
+    } else if (static_cast<int>(i) == bindings.joined[0]) {
+      bindings.constants.push_back(binder.Buffer(true, joined_texels, 4, half));
+    } else {
+      bindings.constants.push_back(bindings.constants[static_cast<size_t>(bindings.joined[0])]);
+    }
+  }
+  return bindings;
+}
+
+}  // namespace quadra

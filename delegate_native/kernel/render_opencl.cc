@@ -1,0 +1,128 @@
+#include "delegate_native/base/status.h"
+#include "delegate_native/kernel/renderer.h"
+
+namespace quadra {
+namespace {
+
+class OpenClRenderer : public Renderer {
+ public:
+  using Renderer::Renderer;
+
+ protected:
+  void DeclareTensor(size_t i) override {
+    const TensorArg& tensor = desc_.tensors[i];
+    const TensorLayout& layout = layouts_[i];
+    AddArg(RenderedArg::Kind::kTensor, i, View::kMemory);
+    const std::string& name = tensor.name;
+    const bool read = tensor.access == Access::kRead;
+    const std::string data = name + "_data";
+    if (layout.kind == Kind::kFlatBuffer) {
+      Parameter((read ? "__global const float* restrict " : "__global float* restrict ") + data);
+      if (read) Define("read_" + name, "I", data + "[I]");
+      else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");
+      return;
+    }
+    if (layout.kind == Kind::kSlicesImage2d) {
+      Parameter((read ? "__read_only image2d_t " : "__write_only image2d_t ") + data);
+      const std::string at = "(int2)((X), (S) * " + name + "_h + (Y))";
+      if (read) {
+        Define("read_" + name, "X, Y, S", "read_imagef(" + data + ", PIXEL_SAMPLER, " + at + ")");
+      } else {
+        const std::string place = "(int2)((X), (S) * " + name + "_h + (Y))";
+        Define("write_" + name, "VALUE, X, Y, S",
+               WriteText(tensor, "write_imagef(" + data + ", " + place + ", e_v);"));
+      }
+      return;
+    }
+    DeclareSlicesBuffer(tensor, layout.half);
+  }
+
+  void DeclareSlicesBuffer(const TensorArg& tensor, bool half) {
+    const std::string& name = tensor.name;
+    const std::string data = name + "_data";
+    const bool read = tensor.access == Access::kRead;
+    Parameter(std::string("__global ") + (read ? "const " : "") + (half ? "half" : "vec4") +
+              "* restrict " + data);
+    // Row and column apart: what is known of either in a loop is found once by the compiler.
+    const std::string row = "(" + data + " + ((S) * " + name + "_h + (Y)) * " + name + "_w" +
+                            (half ? " * 4)" : ")");
+    const auto load = [&](const std::string& from, const std::string& i) {
+      return half ? "vload_half4(" + i + ", " + from + ")" : from + "[" + i + "]";
+    };
+    const auto store = [&](const std::string& to, const std::string& i) {
+      return half ? "vstore_half4(e_v, " + i + ", " + to + ");" : to + "[" + i + "] = e_v;";
+    };
+    if (read) {
+      Define("read_" + name, "X, Y, S", load(row, "(X)"));
+      Define("read_" + name + "_at", "I", load(data, "I"));
+      DefineLanes(name, "LANES");
+      return;
+    }
+    Define("write_" + name, "VALUE, X, Y, S", WriteText(tensor, store(row, "(X)")));
+    Define("write_" + name + "_at", "VALUE, I", "{ vec4 e_v = (VALUE); " + store(data, "I") + " }");
+    DefineLanes(name, "OUT_LANES");
+  }
+
+  void DeclareConstant(size_t i) override {
+    const ConstantArg& constant = desc_.constants[i];
+    const bool half = half_constants_ && constant.width > 1;
+    AddArg(RenderedArg::Kind::kConstant, i, View::kMemory);
+    const std::string data = constant.name + "_data";
+    const std::string width = constant.width == 1 ? "" : Format("%d", constant.width);
+    Parameter("__global const " + (half ? "half" : "float" + width) + "* restrict " + data);
+    Define("read_" + constant.name, "I",
+           half ? "vload_half" + width + "(I, " + data + ")" : data + "[I]");
+    if (constant.width > 1) DefineLanes(constant.name, "LANES");
+  }
+
+  void DeclareNumber(const std::string& name, bool is_float) override {
+    Parameter((is_float ? "float " : "int ") + name);
+  }
+
+  std::string Assemble(const std::string& entry) override {
+    std::string shared;
+    for (const SharedArg& s : desc_.shared) {
+      shared += "__local " + s.type + " " + s.name + Format("[%d];\n", s.count);
+    }
+    const std::string kernel =
+        Format("__kernel __attribute__((reqd_work_group_size(%d, %d, %d)))\nvoid ", desc_.group[0],
+               desc_.group[1], desc_.group[2]) + entry + "(" + parameters_ + ") {\n";
+    if (desc_.outlined) {
+      return macros_ + "OUTLINED void " + entry + "_body(" + parameters_ +
+             ", int global_x, int global_y, int global_z) {\n" + desc_.body + "}\n" + kernel +
+             entry + "_body(" + names_ + ", get_global_id(0)" + Base(0) + ", get_global_id(1)" + Base(1) +
+             ", get_global_id(2)" + Base(2) + ");\n}\n" +
+             undefs_;
+    }
+    return macros_ + kernel + "const int global_x = get_global_id(0)" + Base(0) +
+           ", global_y = get_global_id(1)" + Base(1) + ", global_z = get_global_id(2)" + Base(2) +
+           ";\n" + shared + desc_.body + "}\n" + undefs_;
+  }
+
+ private:
+  // `declared` ends with the name, after a space.
+  void Parameter(const std::string& declared) {
+    const char* comma = parameters_.empty() ? "" : ", ";
+    parameters_ += comma + declared;
+    const size_t space = declared.rfind(' ');
+    names_ += comma + declared.substr(space + 1);
+    const std::string type = declared.substr(0, space);
+    out_.types.push_back(type.substr(0, type.find(" restrict")));
+  }
+
+  void DefineLanes(const std::string& name, const char* type) {
+    macros_ += "#define " + name + "_lanes ((" + type + ")" + name + "_data)\n";
+    undefs_ += "#undef " + name + "_lanes\n";
+  }
+
+  std::string parameters_, names_;
+};
+
+}  // namespace
+
+RenderedKernel RenderOpenCl(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
+                            const Dialect& dialect, const std::string& entry) {
+  return OpenClRenderer(desc, layouts, dialect).Run(entry);
+}
+
+}  // namespace quadra

@@ -1,0 +1,140 @@
+#include "delegate_native/kernel/renderer.h"
+
+#include <cctype>
+
+#include "delegate_native/base/status.h"
+
+namespace quadra {
+namespace {
+
+bool IsWordChar(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Whether `text` uses `word` as a whole word.
+bool Uses(const std::string& text, const std::string& word) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !IsWordChar(text[at - 1])) && (end == text.size() || !IsWordChar(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int DimensionOf(const Shape& shape, char letter) {
+  switch (letter) {
+    case 'w': return shape.w;
+    case 'h': return shape.h;
+    case 's': return shape.slices();
+    case 'c': return shape.c;
+    default: return shape.b;
+  }
+}
+
+// Epilogues are macros, and macros are one line.
+std::string OnOneLine(const std::string& text) {
+  std::string line;
+  for (char c : text) line += c == '\n' ? ' ' : c;
+  return line;
+}
+
+constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
+
+}  // namespace
+
+RenderedKernel Renderer::Run(const std::string& entry) {
+  out_.entry = entry;
+  for (size_t i = 0; i < desc_.tensors.size(); ++i) DeclareTensor(i);
+  for (size_t i = 0; i < desc_.constants.size(); ++i) DeclareConstant(i);
+  AddDimensions();
+  for (const ScalarArg& scalar : desc_.scalars) {
+    DeclareNumber(scalar.name, scalar.is_float);
+    RenderedArg arg;
+    arg.kind = scalar.is_float ? RenderedArg::Kind::kFloat : RenderedArg::Kind::kInt;
+    arg.i = scalar.i;
+    arg.f = scalar.f;
+    out_.args.push_back(arg);
+  }
+  MakeGrid();
+  out_.source = Assemble(entry);
+  return std::move(out_);
+}
+
+void Renderer::AddArg(RenderedArg::Kind kind, size_t index, View view) {
+  RenderedArg arg;
+  arg.kind = kind;
+  arg.index = static_cast<int>(index);
+  arg.view = view;
+  out_.args.push_back(arg);
+}
+
+void Renderer::DeclareInt(const std::string& name, int value) {
+  DeclareNumber(name, false);
+  RenderedArg arg;
+  arg.kind = RenderedArg::Kind::kInt;
+  arg.i = value;
+  out_.args.push_back(arg);
+}
+
+void Renderer::Define(const std::string& name, const std::string& parameters, const std::string& text) {
+  macros_ += "#define " + name + "(" + parameters + ") " + text + "\n";
+  undefs_ += "#undef " + name + "\n";
+}
+
+std::string Renderer::WriteText(const TensorArg& tensor, const std::string& store) const {
+  std::string text = "{ vec4 e_v = (VALUE); ";
+  if (tensor.name == desc_.epilogue_tensor && !desc_.epilogue.empty()) {
+    text += "int e_x = (X); int e_y = (Y); int e_s = (S); " + OnOneLine(desc_.epilogue) + " ";
+  }
+  return text + store + " }";
+}
+
+std::string Renderer::Base(int axis) const {
+  return out_.base_arg[axis] < 0 ? "" : std::string(" + ") + kBaseNames[axis];
+}
+
+// "(S * NAME_h + Y) * NAME_w + X" of macro parameters: capitals, for a macro replaces a letter
+// wherever it stands alone, the x of v.x too.
+std::string Renderer::SliceIndex(const std::string& name) {
+  return "((S) * " + name + "_h + (Y)) * " + name + "_w + (X)";
+}
+
+// Sizes of tensors become arguments where the text speaks of them.
+void Renderer::AddDimensions() {
+  const std::string text = macros_ + desc_.body + desc_.epilogue;
+  for (size_t i = 0; i < desc_.tensors.size(); ++i) {
+    for (char letter : {'w', 'h', 's', 'c', 'b'}) {
+      const std::string name = desc_.tensors[i].name + "_" + letter;
+      if (!Uses(text, name)) continue;
+      DeclareInt(name, DimensionOf(layouts_[i].shape, letter));
+    }
+  }
+}
+
+// A grid of more groups than the device takes is dispatched in parts, each of which knows by
+// numbers where it begins.
+void Renderer::MakeGrid() {
+  for (int axis = 0; axis < 3; ++axis) {
+    out_.grid[axis] = desc_.grid[axis];
+    out_.group[axis] = desc_.group[axis];
+  }
+  const int64_t items = int64_t{desc_.grid[0]} * desc_.grid[1] * desc_.grid[2];
+  if (dialect_.flat_group > 0 && desc_.shared.empty() && items <= INT32_MAX) Flatten();
+  for (int axis = 0; axis < 3; ++axis) {
+    if (CeilDiv(out_.grid[axis], out_.group[axis]) <= dialect_.max_groups[axis]) continue;
+    out_.base_arg[axis] = static_cast<int>(out_.args.size());
+    DeclareInt(kBaseNames[axis], 0);
+  }
+}
+
+// Work-items in one row; the text learns the sizes of the grid.
+void Renderer::Flatten() {
+  flat_ = true;
+  DeclareInt("flat_w", desc_.grid[0]);
+  DeclareInt("flat_h", desc_.grid[1]);
+  out_.grid[0] = desc_.grid[0] * desc_.grid[1] * desc_.grid[2];
+  out_.grid[1] = out_.grid[2] = 1;
+  out_.group[0] = dialect_.flat_group;
+  out_.group[1] = out_.group[2] = 1;
+}
+
+}  // namespace quadra

@@ -1,0 +1,61 @@
+// What the renderers of all languages share; one instance renders one kernel.
+#ifndef QUADRA_KERNEL_RENDERER_H_
+#define QUADRA_KERNEL_RENDERER_H_
+
+#include <string>
+#include <vector>
+
+#include "delegate_native/kernel/dialect.h"
+#include "delegate_native/kernel/kernel.h"
+
+namespace quadra {
+
+class Renderer {
+ public:
+  using Kind = TensorLayout::Kind;
+  using View = RenderedArg::View;
+
+  Renderer(const KernelDesc& desc, const std::vector<TensorLayout>& layouts, const Dialect& dialect)
+      : desc_(desc), layouts_(layouts), dialect_(dialect),
+        half_constants_(dialect.precision != Precision::kF32) {}
+  virtual ~Renderer() = default;
+
+  RenderedKernel Run(const std::string& entry);
+
+ protected:
+  virtual void DeclareTensor(size_t i) = 0;
+  virtual void DeclareConstant(size_t i) = 0;
+  virtual void DeclareNumber(const std::string& name, bool is_float) = 0;
+  virtual std::string Assemble(const std::string& entry) = 0;
+
+  void AddArg(RenderedArg::Kind kind, size_t index, View view);
+  void DeclareInt(const std::string& name, int value);
+  void Define(const std::string& name, const std::string& parameters, const std::string& text);
+  // The statement behind write_NAME: the merged steps, then the store.
+  std::string WriteText(const TensorArg& tensor, const std::string& store) const;
+  // " + base_x" where the grid is dispatched in parts.
+  std::string Base(int axis) const;
+  static std::string SliceIndex(const std::string& name);
+
+  const KernelDesc& desc_;
+  const std::vector<TensorLayout>& layouts_;
+  const Dialect& dialect_;
+  const bool half_constants_;
+  RenderedKernel out_;
+  std::string macros_, undefs_;
+  bool flat_ = false;
+
+ private:
+  void AddDimensions();
+  void MakeGrid();
+  void Flatten();
+};
+
+RenderedKernel RenderOpenCl(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
+                            const Dialect& dialect, const std::string& entry);
+RenderedKernel RenderGles(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
+                          const Dialect& dialect, const std::string& entry);
+
+}  // namespace quadra
+
+#endif  // QUADRA_KERNEL_RENDERER_H_
