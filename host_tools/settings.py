@@ -19,6 +19,7 @@ class Settings:
     downloads_dir: Path  # QUADRA_DOWNLOADS_DIR: models that Quadra fetched
     runs_dir: Path  # QUADRA_RUNS_DIR: run folders
     driver_cache_dir: Path  # QUADRA_DRIVER_CACHE_DIR: what OpenCL drivers compiled in earlier runs
+    tools_dir: Path  # QUADRA_TOOLS_DIR: what was fetched or made to build and run Android code
     bazel: str  # QUADRA_BAZEL: the bazel to use
     bazel_output_base: Optional[Path]  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
     debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback
@@ -40,6 +41,7 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Settings:
         downloads_dir=path("QUADRA_DOWNLOADS_DIR", cache / "quadra" / "models"),
         runs_dir=path("QUADRA_RUNS_DIR", ROOT / "runs"),
         driver_cache_dir=path("QUADRA_DRIVER_CACHE_DIR", cache / "quadra" / "driver"),
+        tools_dir=path("QUADRA_TOOLS_DIR", cache / "quadra" / "tools"),
         bazel=env.get("QUADRA_BAZEL") or "bazel",
         bazel_output_base=_absolute(base) if base else None,
         debug=_debug(env.get("QUADRA_DEBUG") or "0"),

@@ -1,0 +1,180 @@
+"""Libraries that let Android's x86_64 .so files load on this machine.
+
+Such a file asks libc.so, libm.so, libdl.so and liblog.so for symbols of version LIBC, and perhaps libEGL.so,
+libGLESv3.so and libOpenCL.so for their functions. Here these libraries are made, from the symbols that the given
+files really ask for: functions that mean the same (same.txt) are jumps to glibc, others are written in C (libc.c).
+Graphics and OpenCL are this machine's. A symbol that nobody knows is an error here, not a crash later.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Dict, Iterable, List, Sequence, Set
+
+from host_tools import settings, shell
+from host_tools.bionic import symbols
+from host_tools.errors import Misuse, ToolMissing
+
+_HERE = Path(__file__).parent
+_C_LIBRARIES = ("libc.so", "libm.so", "libdl.so")
+_LOG = "liblog.so"
+_FORWARDED = {  # Android's name: this machine's, our own part, the Debian package
+    "libEGL.so": ("libEGL.so.1", "egl.c", "libegl1"),
+    "libGLESv3.so": ("libGLESv2.so.2", "", "libgles2"),
+    "libGLESv2.so": ("libGLESv2.so.2", "", "libgles2"),
+    "libOpenCL.so": ("libOpenCL.so.1", "opencl.c", "ocl-icd-libopencl1"),
+}
+_DATA = {"__sF", "stdin", "stdout", "stderr"}
+_GCC_S = 60.0
+_NOTE = '.section .note.GNU-stack,"",@progbits\n'
+
+
+def folder_for(libraries: Sequence[Path]) -> Path:
+    """A folder for LD_LIBRARY_PATH with which `libraries` load; made once for what they ask for.
+
+    Misuse names a symbol that cannot be given, and the library that asks for it.
+    """
+    asked = _checked([symbols.read(path) for path in libraries])
+    made = settings.make_folder(settings.read().tools_dir / "bionic", "QUADRA_TOOLS_DIR") / _key(asked)
+    if made.is_dir():
+        return made
+    work = Path(tempfile.mkdtemp(prefix=".new-", dir=made.parent))
+    try:
+        _make(work, asked)
+        try:
+            work.rename(made)
+        except OSError:
+            if not made.is_dir():  # else another process was first
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return made
+
+
+def same_functions() -> Set[str]:
+    """Names of same.txt."""
+    lines = (_HERE / "same.txt").read_text(encoding="utf-8").splitlines()
+    return {name for line in lines if not line.startswith("#") for name in line.split()}
+
+
+def own_functions() -> Set[str]:
+    """Names that libc.c has."""
+    return set(re.findall(r"\bbionic_(\w+)\(", (_HERE / "libc.c").read_text(encoding="utf-8")))
+
+
+def _checked(libraries: Sequence[symbols.Library]) -> Dict[str, Set[str]]:
+    """Names to be given, by the library that is asked for them."""
+    asked: Dict[str, Set[str]] = {name: set() for name in (*_C_LIBRARIES, _LOG)}
+    own, known = own_functions(), own_functions() | same_functions() | _DATA
+    others = {name for library in libraries for name in library.exported}
+    forwarded = {name: _exports_of(name) for library in libraries for name in library.needed if name in _FORWARDED}
+    for library in libraries:
+        _check_machine(library, {known.name for known in libraries})
+        for symbol in library.wanted:
+            if symbol.version == "LIBC" and symbol.name in known:
+                asked[symbol.source if symbol.source in asked else "libc.so"].add(symbol.name)
+            elif symbol.name.startswith("__android_log_") and symbol.name in own:
+                asked[_LOG].add(symbol.name)
+            elif symbol.name not in others and not any(symbol.name in names for names in forwarded.values()):
+                raise _unknown(symbol)
+    return asked
+
+
+def _check_machine(library: symbols.Library, loaded: Set[str]) -> None:
+    if library.machine != "EM_X86_64":
+        raise Misuse(
+            f"load {library.name} on this machine",
+            f"it is for {library.machine.removeprefix('EM_')}",
+            "give the library for Android x86_64: `./inv build --abi x86_64`",
+        )
+    strange = [n for n in library.needed if n not in (*_C_LIBRARIES, _LOG, *_FORWARDED) and n not in loaded]
+    if strange:
+        raise Misuse(
+            f"load {library.name} on this machine",
+            f"it needs {', '.join(strange)}, which is not one of Android's libraries that are known here",
+            "link it without, or add it to host_tools/bionic",
+        )
+
+
+def _unknown(symbol: symbols.Wanted) -> Misuse:
+    version = f" (version {symbol.version})" if symbol.version else ""
+    return Misuse(
+        f"load {symbol.library} on this machine",
+        f"it asks for {symbol.name}{version}, which host_tools/bionic does not know",
+        "if Bionic and glibc mean the same by it, add it to host_tools/bionic/same.txt; else write it in libc.c",
+    )
+
+
+def _exports_of(android_name: str) -> Set[str]:
+    return set(symbols.read(_of_machine(android_name)).exported)
+
+
+def _of_machine(android_name: str) -> Path:
+    """This machine's library behind one of _FORWARDED."""
+    name, _, package = _FORWARDED[android_name]
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib/x86_64-linux-gnu"):
+        if (Path(folder) / name).exists():
+            return Path(folder) / name
+    raise ToolMissing(f"stand in for Android's {android_name}", f"{name} is not here", f"apt-get install {package}")
+
+
+def _key(asked: Dict[str, Set[str]]) -> str:
+    """Of everything that what is made depends on."""
+    digest = hashlib.sha256()
+    for path in sorted(_HERE.iterdir()):
+        if path.is_file():
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    digest.update(repr(sorted((name, sorted(names)) for name, names in asked.items())).encode())
+    digest.update(shell.run(["gcc", "--version"], timeout_s=_GCC_S, hint="apt-get install g++").stdout.encode())
+    digest.update(os.confstr("CS_GNU_LIBC_VERSION").encode())
+    return digest.hexdigest()[:16]
+
+
+def _make(work: Path, asked: Dict[str, Set[str]]) -> None:
+    """Two layers: a function that exports NAME and calls glibc's NAME in one library would call itself."""
+    own = own_functions()
+    jumps = sorted(set().union(*asked.values()) - own - _DATA)
+    (work / "inner.s").write_text(_assembler(_jump(f"bionic_{name}", name) for name in jumps))
+    _gcc(work, "libquadra_bionic.so", "-fno-builtin", _HERE / "libc.c", "inner.s", "-Wl,-z,defs", "-lm")
+    for library, names in asked.items():
+        _make_outer(work, library, sorted(names - _DATA))
+    for library, (_, source, _) in _FORWARDED.items():
+        own_part = [_HERE / source] if source else ["-x", "c", os.devnull, "-x", "none"]
+        _gcc(work, library, *own_part, "-Wl,--no-as-needed", _of_machine(library), "-ldl")
+    for path in work.glob("*.s"):
+        path.unlink()
+
+
+def _make_outer(work: Path, library: str, names: List[str]) -> None:
+    """The library under Android's name: NAME of version LIBC (the log has no versions) jumps inside."""
+    lines: List[str] = []
+    for name in names:
+        exported = name if library == _LOG else f"outer_{name}"
+        lines.append(_jump(exported, f"bionic_{name}"))
+        if library != _LOG:
+            lines.append(f".symver {exported},{name}@@LIBC")
+    source = work / f"{library}.s"
+    source.write_text(_assembler(lines))
+    (work / "versions.s").write_text("LIBC { local: outer_*; };\n")
+    words = ["-nostdlib", source, "-L.", "-lquadra_bionic", "-Wl,-rpath,$ORIGIN"]
+    if library == "libc.so":
+        words.insert(1, _HERE / "streams.c")
+    if library != _LOG:
+        words.append("-Wl,--version-script=versions.s")
+    _gcc(work, library, *words)
+
+
+def _jump(name: str, target: str) -> str:
+    return f".globl {name}\n.type {name},@function\n{name}: endbr64\n jmp *{target}@GOTPCREL(%rip)"
+
+
+def _assembler(lines: Iterable[str]) -> str:
+    return ".text\n" + "\n".join(lines) + f"\n{_NOTE}"
+
+
+def _gcc(work: Path, library: str, *words: object) -> None:
+    argv = ["gcc", "-O2", "-g0", "-Wall", "-fPIC", "-shared", "-o", library, f"-Wl,-soname,{library}", "-Wl,-z,relro"]
+    shell.run([*argv, *words], timeout_s=_GCC_S, cwd=work, hint="apt-get install g++")

@@ -1,0 +1,47 @@
+// Android's libOpenCL.so, as a phone's vendor puts it there: who asks for GPUs gets whatever the
+// machine has. To callers in the libraries that BIONIC_CL_GPU_FOR names (part of the file's name;
+// "*": all), a device says that it is a GPU and calls itself BIONIC_CL_NAME of BIONIC_CL_VENDOR:
+// some code chooses its kernels by these names, or refuses what it does not know.
+// All else is what the library that this one is linked with has (libOpenCL.so.1).
+#define CL_TARGET_OPENCL_VERSION 120
+#define _GNU_SOURCE
+#include <CL/cl.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint size,
+                      cl_device_id *devices, cl_uint *count) {
+  cl_int (*next)(cl_platform_id, cl_device_type, cl_uint, cl_device_id *, cl_uint *) =
+      dlsym(RTLD_NEXT, "clGetDeviceIDs");
+  const cl_int result = next(platform, type, size, devices, count);
+  const int retry = result == CL_DEVICE_NOT_FOUND && (type & CL_DEVICE_TYPE_GPU);
+  return retry ? next(platform, CL_DEVICE_TYPE_ALL, size, devices, count) : result;
+}
+
+static int shows_gpu_to(const void *caller) {
+  const char *who = getenv("BIONIC_CL_GPU_FOR");
+  Dl_info info;
+  if (!who || !*who) return 0;
+  return !strcmp(who, "*") || (dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, who));
+}
+
+static cl_int give(const void *from, size_t bytes, size_t size, void *value, size_t *needed) {
+  if (needed) *needed = bytes;
+  if (value && size < bytes) return CL_INVALID_VALUE;
+  if (value) memcpy(value, from, bytes);
+  return CL_SUCCESS;
+}
+
+cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
+                       size_t *needed) {
+  cl_int (*next)(cl_device_id, cl_device_info, size_t, void *, size_t *) =
+      dlsym(RTLD_NEXT, "clGetDeviceInfo");
+  if (!shows_gpu_to(__builtin_return_address(0))) return next(device, what, size, value, needed);
+  const char *name = getenv("BIONIC_CL_NAME"), *vendor = getenv("BIONIC_CL_VENDOR");
+  const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
+  if (what == CL_DEVICE_TYPE) return give(&gpu, sizeof gpu, size, value, needed);
+  if (what == CL_DEVICE_NAME && name) return give(name, strlen(name) + 1, size, value, needed);
+  if (what == CL_DEVICE_VENDOR && vendor) return give(vendor, strlen(vendor) + 1, size, value, needed);
+  return next(device, what, size, value, needed);
+}
