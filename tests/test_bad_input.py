@@ -133,13 +133,12 @@ def test_rank_known_only_at_run_time(quadra, backend):
     outcome.check(cpu.run(model.bytes(), feeds), everything_on_gpu=False)
 
 
-@pytest.mark.parametrize(("backend", "option"), [("opencl", "opencl_library"), ("gles", "egl_library")])
-def test_missing_library_leaves_model_to_cpu_or_says_so(library, backend, option):
+def test_missing_opencl_library_leaves_model_to_cpu_or_says_so(library):
     worker = Quadra(library)
-    outcome = worker.run(small_model(), [feed()], **options(backend=backend, **{option: "/nowhere/lib.so"}))
+    outcome = worker.run(small_model(), [feed()], **options(opencl_library="/nowhere/libOpenCL.so"))
     worker.close()
     said = outcome.error + "".join(node["reason"] for node in outcome.nodes if node["on"] == "cpu")
-    assert "/nowhere/lib.so" in said and option in said, outcome
+    assert "/nowhere/libOpenCL.so" in said and "opencl_library" in said, outcome
     if not outcome.error:
         outcome.check(cpu.run(small_model(), [feed()]), everything_on_gpu=False)
 
@@ -277,7 +276,7 @@ def test_half_arithmetic_is_left_out_where_the_device_has_none(quadra, backend):
 
 
 _SCRIPT = """
-import sys, threading, resource
+import sys, threading
 import numpy as np
 from tests.delegate_worker import open_model, invoke, report
 from tests.test_bad_input import small_model, feed, cpu
@@ -292,23 +291,6 @@ def script(library, backend: str, body: str, timeout_s: float = 300) -> str:
     done = shell.run([sys.executable, "-X", "faulthandler", "-c", _SCRIPT + body, library, backend], cwd=settings.ROOT,
                      env=drivers_environment(), timeout_s=timeout_s)
     return done.stdout
-
-
-@on_both
-def test_many_create_and_destroy_cycles_do_not_leak(library, backend):
-    grown = script(library, backend, """
-def peak():
-    return int(open("/proc/self/statm").read().split()[1]) * 4
-for cycle in range(200):
-    interpreter, delegate = open_model(library, small_model(), {"backend": backend})
-    if cycle % 10 == 0:
-        right(interpreter)
-    del interpreter, delegate
-    if cycle == 50:
-        start = peak()
-print(peak() - start)
-""")
-    assert int(grown) < 20000, f"{grown} KiB more after 150 cycles"
 
 
 @on_both
@@ -331,15 +313,11 @@ print(pages() - start)
     assert int(grown) < 10000, f"{grown} KiB more after 200 resizes of 130 KiB"
 
 
-@on_both
-def test_two_interpreters_in_one_process(library, backend):
-    script(library, backend, """
-one, a = open_model(library, small_model(), {"backend": backend})
-two, b = open_model(library, small_model(), {"backend": backend})
-for _ in range(3):
-    right(one); right(two)
-del one, a
-right(two)
+def test_opencl_works_after_gles_in_one_process(library):
+    """Both drivers may bring the same compiler."""
+    script(library, "gles", """
+for name in (backend, "opencl", backend):
+    right(open_model(library, small_model(), {"backend": name})[0])
 """)
 
 
