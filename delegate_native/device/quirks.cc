@@ -32,6 +32,11 @@ const std::vector<Quirk>& Quirks() {
       {"lanes_lie_along_x_only",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->flat_group = std::min(64, info->max_work_group[0]); }},
+      // llvmpipe turns floats into halfs and back around each operation: minutes to compile, four times
+      // as slow.
+      {"half_arithmetic_is_emulated",
+       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](GpuInfo* info) { info->supports_fp16 = false; }},
       // llvmpipe has timer queries, and they answer 0 for what is no drawing.
       {"timer_queries_count_nothing",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },

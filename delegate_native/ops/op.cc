@@ -49,7 +49,9 @@ TensorLayout KernelContext::LayoutOf(const Shape& shape, bool constant) const {
 Dialect KernelContext::DialectOf() const {
   Dialect dialect;
   dialect.language = gpu->api == Api::kGles ? Language::kGles : Language::kOpenCl;
-  dialect.precision = precision;
+  // Where half arithmetic is none, only storage is half.
+  const bool no_half = precision == Precision::kF16 && !gpu->supports_fp16;
+  dialect.precision = no_half ? Precision::kF32F16 : precision;
   if (gpu->reads_buffers_as_images) {
     dialect.image_units = gpu->max_image_units;
     dialect.max_row_texels = gpu->max_image_buffer_width;

@@ -168,6 +168,7 @@ void GlContext::ReadInfo() {
     gl.GetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_SIZE, i, &info.max_work_group[i]);
     gl.GetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, i, &info.max_groups[i]);
   }
+  info.supports_fp16 = true;  // as mediump
   info.local_memory_bytes = number(GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
   GLint64 block = 0;
   gl.GetInteger64v(GL_MAX_SHADER_STORAGE_BLOCK_SIZE, &block);
