@@ -55,6 +55,7 @@ class Row:
     nodes_cpu: int = 0
     right: Optional[bool] = None
     relative_error: float = 0.0
+    unsure: bool = False  # the error is more than the usual limit, and as far as rounding moves the output
     quadra_us: Dict[int, float] = field(default_factory=dict)  # by threads; medians
     xnnpack_us: Dict[int, float] = field(default_factory=dict)
     ratio: Dict[int, float] = field(default_factory=dict)  # of medians
@@ -217,6 +218,7 @@ def _take_facts(row: Row, folder: RunFolder) -> None:
     if folder.has("cpu_outputs"):
         judged = compare.compare(folder)
         row.right, row.relative_error = judged.ok, max((o.relative for o in judged.outputs), default=0.0)
+        row.unsure = judged.unsure
     init = timings["init_us"]
     row.cold_us, row.warm_us = init["quadra_cold"]["total_us"], init["quadra_warm"]["total_us"]
     row.cold_cpu_us = init["quadra_cold"].get("cpu_us", 0)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import List
 
-from host_tools import bench, charts, report, run_folder, verdicts
+from host_tools import bench, charts, compare, report, run_folder, verdicts
 from host_tools.place import drivers
 
 FILE = "bench.html"
@@ -17,6 +17,7 @@ def write(result: bench.Bench) -> Path:
         apis=verdicts.APIS,
         chart=charts.ratios(_chart_rows(result), bench.GOAL if "opencl" in result.backends else {}),
         kinds=bench.KINDS,
+        unsure=compare.UNSURE,
         goal=bench.GOAL,
         threads=bench.THREADS,
         settings={t: drivers.settings(t) for t in bench.THREADS},

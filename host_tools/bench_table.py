@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from host_tools import bench_page, report, times, verdicts
+from host_tools import bench_page, compare, report, times, verdicts
 from host_tools.bench import GOAL, KINDS, THREADS, Bench, Row
 
 
@@ -15,6 +15,8 @@ def show(result: Bench, console: Console) -> None:
     console.print("[bold]One inference[/]  [dim]ms: medians at 1 thread; ratios: Quadra over XNNPACK[/]")
     time_columns = ("GPU nodes", "error", "Quadra ms", "XNNPACK ms", "1 thread", "min", "cpu", "2 threads", "min")
     console.print(_table(result, (*time_columns, "shipped", "of it"), _time_cells))
+    if any(row.unsure for row in result.rows):
+        console.print(f"[dim]* {compare.UNSURE}[/]")
     console.print("\n[bold]Starts and size[/]  [dim]to the end of the first inference, 1 thread; memory in MiB[/]")
     start_columns = ("cold ms", "cpu", "shipped cold", "warm ms", "XNNPACK ms", "programs", "dispatches")
     console.print(_table(result, (*start_columns, "peak", "peak cold", "activations", "bound"), _start_cells))
@@ -53,7 +55,7 @@ def _table(result: Bench, columns: Sequence[str], cells: Any) -> Table:
 
 
 def _time_cells(row: Row) -> List[str]:
-    error = f"{row.relative_error:.0e}"
+    error = f"{row.relative_error:.0e}{'*' if row.unsure else ''}"
     return [
         f"{row.nodes_gpu}/{row.nodes_gpu + row.nodes_cpu}",
         "–" if row.right is None else error if row.right else f"[red]{error}[/]",

@@ -66,6 +66,12 @@ class Comparison:
     def ok(self) -> bool:
         return all(output.ok for output in self.outputs)
 
+    @property
+    def unsure(self) -> bool:
+        """Whether a float output is right because of UNSURE alone."""
+        floats = (o for o in self.outputs if o.ok and o.dtype.startswith("float"))
+        return any(output.relative > TOLERANCE[self.precision] for output in floats)
+
     def to_json(self) -> Dict[str, Any]:
         outputs = [{**{k: _finite(v) for k, v in asdict(o).items()}, "ok": o.ok} for o in self.outputs]
         peers = [_finite(v) for v in self.xnnpack_relative]

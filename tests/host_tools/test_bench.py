@@ -139,6 +139,13 @@ def test_the_table_names_what_failed(tmp_path):
     assert "OpenGL ES" not in text and text.count("goal 1.5 or less: met") == 1
 
 
+def test_an_error_that_is_right_only_because_rounding_is_magnified_is_marked(tmp_path):
+    result = of(tmp_path, row("m", 1.0, relative_error=2e-4, unsure=True), row("n", 1.0))
+    assert "2e-04*" in table(result) and "* float32 says no more here" in table(result)
+    page = bench_page.write(result).read_text()
+    assert "2.0e-04*" in page and "* float32 says no more here" in page and "1.0e-06*" not in page
+
+
 def test_two_backends_stand_below_each_other(tmp_path):
     lines = table(of(tmp_path, row("m", 1.0), row("m", 20.0, "gles"))).splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("m  "))

@@ -97,6 +97,12 @@ def test_where_the_last_bit_of_the_inputs_moves_it_three_times_that_is_allowed(t
     assert not result("d", 0.2, [1.0]).ok, "never over a hundredth"
 
 
+def test_what_is_right_for_that_reason_alone_is_told(tmp_path):
+    assert with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.002), RIGHT + np.float32(0.002)).unsure
+    assert not with_xnnpack(tmp_path / "b", RIGHT.copy(), RIGHT + np.float32(0.002)).unsure
+    assert not with_xnnpack(tmp_path / "c", RIGHT + np.float32(0.2), RIGHT.copy()).unsure, "that is wrong"
+
+
 def test_a_broken_xnnpack_does_not_allow_everything(tmp_path):
     far = RIGHT + np.float32(5)
     result = with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.2), far)
