@@ -25,7 +25,7 @@ class Run:
 
     backend: str
     target: str
-    precision: str
+    precision: str = "f32"
     whole: frozenset[str] | None = _SAMPLED
 
     @property
