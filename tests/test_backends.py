@@ -57,7 +57,7 @@ LIMITS = {
 }
 
 
-_TOO_MANY_BLOCKS = ("rewrite-skip_path_with_new_channels", "graph-residual")
+_TOO_MANY_BLOCKS = ("rewrite-skip_path_with_new_channels", "rewrite-skip_path_of_a_pool", "graph-residual")
 
 
 def small_model() -> bytes:

@@ -11,6 +11,7 @@ import pytest
 
 from host_tools import devices, settings, shell
 from tests.delegate import drivers_environment
+from tests.faults import egl  # noqa: F401: a fixture
 from tests.model_builder import Model
 from tests.vectors.case import constant
 
@@ -174,6 +175,34 @@ for interpreter, _ in kept: right(interpreter)
 sys.modules["kept"] = kept
 {ending}
 """, *BACKENDS, timeout_s=30)
+
+
+def test_after_a_lost_context_new_delegates_work_beside_the_old(library, egl):  # noqa: F811
+    run(library, f"""
+options = {{"backend": "gles", "egl_library": "{egl}"}}
+os.environ["EGL_FAULTS"] = "lost_after=7"
+one, delegate = open_model(library, MODEL, options)
+right(one)
+def fails():
+    try:
+        invoke(one, FEED)
+    except RuntimeError as error:
+        assert "GL_CONTEXT_LOST" in str(error), error
+        return True
+assert fails()
+os.environ["EGL_FAULTS"] = ""
+two, other = open_model(library, MODEL, options)
+assert report(library, other)["backend"] == "gles"
+right(two)
+assert fails()
+from ai_edge_litert.interpreter import Interpreter
+three = Interpreter(model_content=MODEL, experimental_delegates=[delegate])
+[note] = report(library, delegate)["backend_notes"]
+assert "make the delegate and its interpreter anew" in note, note
+right(three)  # on the CPU
+del one, delegate, three
+right(two)
+""", "gles")
 
 
 def test_the_applications_context_stays_current_and_as_it_was(library):

@@ -295,7 +295,8 @@ static const struct Program* Look(GLuint id) {
   program->blocks = Count(id, 0x92E6);
   for (GLint i = 0; i < program->blocks && i < 32; ++i) {
     Ask(id, 0x92E6, i, 0x9302, 0x9303, answer); /* storage block: binding, least size */
-    program->block[i].binding = answer[0], program->block[i].bytes = answer[1];
+    program->block[i].binding = answer[0];
+    program->block[i].bytes = answer[1] <= 16 ? 4 : answer[1]; /* Mesa rounds up; an array of floats needs one */
   }
   if (Count(id, 0x92E2) > 0) {
     Ask(id, 0x92E2, 0, 0x9302, 0x9303, answer);
