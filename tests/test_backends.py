@@ -57,9 +57,6 @@ LIMITS = {
 }
 
 
-_TOO_MANY_BLOCKS = ("rewrite-skip_path_with_new_channels", "rewrite-skip_path_of_a_pool", "graph-residual")
-
-
 def small_model() -> bytes:
     model = Model()
     y = model.conv2d(model.input(IMAGE), constant("backends/w", (8, 3, 3, 6)), constant("backends/b", (8,)),
@@ -258,10 +255,8 @@ def _limit_params() -> list:
                 if seen[case.op] > 3:
                     continue
                 quick = seen[case.op] == 1 and (name, target) in (("few groups", ""), ("poor", "adreno-640"))
-                marks = [] if quick else [pytest.mark.slow]
-                if case.id in _TOO_MANY_BLOCKS and "storage_blocks=4" in faults and not target:
-                    marks.append(pytest.mark.xfail(reason="the merged kernel has five storage blocks", strict=True))
-                params.append(pytest.param(case, faults, target, id=f"{case.id}-{name}-{target or 'own'}", marks=marks))
+                params.append(pytest.param(case, faults, target, id=f"{case.id}-{name}-{target or 'own'}",
+                                           marks=[] if quick else pytest.mark.slow))
     return params
 
 

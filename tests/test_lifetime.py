@@ -47,9 +47,10 @@ library, backends = sys.argv[1], sys.argv[2:]
 MODEL, FEED = small_model(), [constant("lifetime/feed", IMAGE)]
 EXPECTED = cpu.run(MODEL, FEED)
 
-def opened(backend, model=MODEL):
-    interpreter, delegate = open_model(library, model, {"backend": backend})
-    assert report(library, delegate)["backend"] == backend, report(library, delegate)["backend_notes"]
+def opened(backend, model=MODEL, **given):
+    interpreter, delegate = open_model(library, model, {"backend": backend, **given})
+    told = report(library, delegate)
+    assert told["backend"] == backend and all(node["on"] == "gpu" for node in told["nodes"]), told["backend_notes"]
     return interpreter, delegate
 
 def right(interpreter):
@@ -179,9 +180,8 @@ sys.modules["kept"] = kept
 
 def test_after_a_lost_context_new_delegates_work_beside_the_old(library, egl):  # noqa: F811
     run(library, f"""
-options = {{"backend": "gles", "egl_library": "{egl}"}}
 os.environ["EGL_FAULTS"] = "lost_after=7"
-one, delegate = open_model(library, MODEL, options)
+one, delegate = opened("gles", egl_library="{egl}")
 right(one)
 def fails():
     try:
@@ -191,8 +191,7 @@ def fails():
         return True
 assert fails()
 os.environ["EGL_FAULTS"] = ""
-two, other = open_model(library, MODEL, options)
-assert report(library, other)["backend"] == "gles"
+two, other = opened("gles", egl_library="{egl}")
 right(two)
 assert fails()
 from ai_edge_litert.interpreter import Interpreter
@@ -203,6 +202,20 @@ right(three)  # on the CPU
 del one, delegate, three
 right(two)
 """, "gles")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_process_ends_while_a_model_runs(library, backend):
+    run(library, """
+interpreter, delegate = opened(backends[0], long_model())
+feed = [constant("lifetime/long", (1, 160, 160, 64))]
+invoke(interpreter, feed)
+def work():
+    while True: invoke(interpreter, feed)
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.5)
+""", backend, timeout_s=60)
 
 
 def test_the_applications_context_stays_current_and_as_it_was(library):
@@ -248,6 +261,12 @@ del interpreter, delegate
 assert current() == context and state() == before and get_error() == 0
 mapped = function("glMapBufferRange", void, number, ctypes.c_ssize_t, ctypes.c_ssize_t, number)(0x90D2, 0, 16, 1)
 assert list((real * 4).from_address(mapped)) == [1, 2, 3, 4]
+# And the other way round: it ends what it shares with us.
+interpreter, delegate = opened("gles")
+function("eglTerminate", number, void)(display)
+right(interpreter)
+del interpreter, delegate
+right(opened("gles")[0])
 """, "gles")
 
 
