@@ -45,10 +45,14 @@ def api_of(spec: RunSpec) -> str:
 
 
 def ask(spec: RunSpec, library: Path) -> Tuple[Dict[str, Any], verdicts.Verdicts]:
-    """The delegate's report by the null backend, and what it says."""
+    """The delegate's report by the null backend, and what it says. Misuse where it cannot read the target."""
     with tempfile.TemporaryDirectory(prefix="quadra-coverage-") as folder:
         report = host.verdicts(spec, library, Path(folder))
-    return report, verdicts.read(report)
+    found = verdicts.read(report)
+    if found.backend == "none":
+        sentence = "; ".join(why for _, why in found.failures)
+        raise Misuse(f"plan {spec.model.name} for {spec.options.get('target', 'generic')}", sentence, "see docs/targets.md")
+    return report, found
 
 
 def to_json(spec: RunSpec, report: Dict[str, Any], found: verdicts.Verdicts) -> Dict[str, Any]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from host_tools import bench, compare, coverage, models, plan_view, profile, report, run, verdicts, views
+from host_tools.errors import Misuse
 from host_tools.place import host
 
 MODEL = "selfie_segmentation"
@@ -121,6 +122,13 @@ def test_without_opencl_auto_takes_opengl_es_and_says_so(library, model_path, mo
     found = verdicts.read(made.json("verdicts.json"))
     assert found.backend == "gles" and found.backend_sentence("auto") == "OpenGL ES, because OpenCL failed"
     assert "CL_PLATFORM_NOT_FOUND" in found.failures[0][1]
+
+
+def test_a_target_that_the_delegate_cannot_read_is_misuse_with_its_words(library, model_path, tmp_path):
+    model_path(MODEL)
+    (tmp_path / "odd.json").write_text('{"storage": "paper"}')
+    with pytest.raises(Misuse, match='plan selfie_segmentation for .*odd.json: .*"storage"'):
+        coverage.ask(coverage.make_spec(MODEL, str(tmp_path / "odd.json")), library)
 
 
 @pytest.mark.slow
