@@ -51,7 +51,8 @@ def ask(spec: RunSpec, library: Path) -> Tuple[Dict[str, Any], verdicts.Verdicts
     found = verdicts.read(report)
     if found.backend == "none":
         sentence = "; ".join(why for _, why in found.failures)
-        raise Misuse(f"plan {spec.model.name} for {spec.options.get('target', 'generic')}", sentence, "see docs/targets.md")
+        target = spec.options.get("target", "generic")
+        raise Misuse(f"plan {spec.model.name} for {target}", sentence, "see docs/targets.md")
     return report, found
 
 
