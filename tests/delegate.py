@@ -42,14 +42,16 @@ class Outcome:
     def on_cpu(self) -> list[str]:
         return [f"{node['index']} {node['op']}: {node['reason']}" for node in self.nodes if node["on"] != "gpu"]
 
-    def check(self, expected: list[np.ndarray], tolerance: float = TOLERANCE["f32"],
+    def check(self, expected: list[np.ndarray], tolerance: float | list[float] = TOLERANCE["f32"],
               everything_on_gpu: bool = True, least_range: float = 1e-30) -> None:
-        """Asserts that the (last) outputs are the expected ones, and where the nodes ran."""
+        """Asserts that the (last) outputs are the expected ones, and where the nodes ran. A list of tolerances has one
+        for each output."""
         assert not self.error, self.error
         if everything_on_gpu:
             assert not self.on_cpu(), f"left to the CPU: {self.on_cpu()}"
-        for output, (got, want) in enumerate(zip(self.outputs[-1], expected, strict=True)):
-            wrong = mismatch(got, want, tolerance, least_range)
+        tolerances = tolerance if isinstance(tolerance, list) else [tolerance] * len(expected)
+        for output, (got, want, most) in enumerate(zip(self.outputs[-1], expected, tolerances, strict=True)):
+            wrong = mismatch(got, want, most, least_range)
             assert not wrong, f"output {output}: {wrong}"
 
 

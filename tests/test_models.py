@@ -39,11 +39,12 @@ def random_feeds(interpreter: Interpreter) -> list[np.ndarray]:
     return feeds
 
 
-def doubt(model: bytes, feeds: list[np.ndarray], expected: list[np.ndarray]) -> float:
-    """How far TFLite's kernels are from each other on these numbers, as a part of the range: noise drives some
-    networks to where rounding alone makes more than 1e-4."""
-    interpreter = open_on_cpu(model, PLAIN)
-    return max(float(errors(got, want)[0].max()) for got, want in zip(on_cpu(interpreter, feeds), expected))
+def limits(model: bytes, feeds: list[np.ndarray], expected: list[np.ndarray]) -> list[float]:
+    """For each output 1e-4 of its range, or three times what TFLite's kernels are apart on these numbers: noise drives
+    some networks to where rounding alone makes more. The rule of host_tools/compare.py."""
+    plain = on_cpu(open_on_cpu(model, PLAIN), feeds)
+    apart = [float(errors(got, want)[0].max()) for got, want in zip(plain, expected)]
+    return [max(1e-4, min(3 * noise, 1e-2)) for noise in apart]
 
 
 def sensitivity(interpreter: Interpreter, feeds: list[np.ndarray], expected: list[np.ndarray]) -> float:
@@ -69,7 +70,7 @@ def test_model_runs_wholly_on_gpu_and_is_right(quadra, model_path, name, backend
     feeds = random_feeds(interpreter)
     expected = on_cpu(interpreter, feeds)
     outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, **options(backend=backend))
-    outcome.check(expected, tolerance=max(1e-4, doubt(reference, feeds, expected)))
+    outcome.check(expected, tolerance=limits(reference, feeds, expected))
     assert len(outcome.report["partitions"]) == 1 and outcome.report["backend"] == backend
 
 
