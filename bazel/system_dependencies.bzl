@@ -21,6 +21,15 @@ def system_dependencies():
         package = "libegl-dev libgles-dev",
     )
     system_repository(
+        name = "jni_headers",
+        build_file = "//bazel:jni_headers.BUILD",
+        links = {
+            "include/jni.h": "/usr/lib/jvm/default-java/include/jni.h",
+            "include/jni_md.h": "/usr/lib/jvm/default-java/include/linux/jni_md.h",
+        },
+        package = "default-jdk-headless",
+    )
+    system_repository(
         name = "flatbuffers",
         build_file = "//bazel:flatbuffers.BUILD",
         links = {

@@ -20,6 +20,9 @@ class Settings:
     runs_dir: Path  # QUADRA_RUNS_DIR: run folders
     driver_cache_dir: Path  # QUADRA_DRIVER_CACHE_DIR: what OpenCL drivers compiled in earlier runs
     tools_dir: Path  # QUADRA_TOOLS_DIR: what was fetched or made to build and run Android code
+    java_home: Optional[Path]  # JAVA_HOME: the JDK to use; without it, the one of PATH
+    keystore: Optional[Path]  # QUADRA_KEYSTORE: who signs an APK for release
+    keystore_password: str  # QUADRA_KEYSTORE_PASSWORD
     bazel: str  # QUADRA_BAZEL: the bazel to use
     bazel_output_base: Optional[Path]  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
     debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback
@@ -42,6 +45,9 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Settings:
         runs_dir=path("QUADRA_RUNS_DIR", ROOT / "runs"),
         driver_cache_dir=path("QUADRA_DRIVER_CACHE_DIR", cache / "quadra" / "driver"),
         tools_dir=path("QUADRA_TOOLS_DIR", cache / "quadra" / "tools"),
+        java_home=_absolute(env["JAVA_HOME"]) if env.get("JAVA_HOME") else None,
+        keystore=_absolute(env["QUADRA_KEYSTORE"]) if env.get("QUADRA_KEYSTORE") else None,
+        keystore_password=env.get("QUADRA_KEYSTORE_PASSWORD", ""),
         bazel=env.get("QUADRA_BAZEL") or "bazel",
         bazel_output_base=_absolute(base) if base else None,
         debug=_debug(env.get("QUADRA_DEBUG") or "0"),

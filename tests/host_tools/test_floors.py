@@ -23,6 +23,7 @@ FLOORS: Dict[str, Set[str]] = {
     "runtime": {"base", "device", "plan/plan_generated.h"},
     "session": {"base", "graph", "device", "kernel", "passes", "ops", "plan", "runtime/backend.h"},
     "delegate": {"base", "graph", "device", "kernel", "tflite", "passes", "ops", "plan", "runtime", "session"},
+    "jni": {"base", "delegate"},
 }
 INCLUDE = re.compile(r'#include "delegate_native/([^"]+)"')
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")|(R"\(.*?\)")', re.DOTALL)

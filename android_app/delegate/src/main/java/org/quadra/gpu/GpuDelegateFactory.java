@@ -1,0 +1,234 @@
+package org.quadra.gpu;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.tensorflow.lite.Delegate;
+import org.tensorflow.lite.DelegateFactory;
+import org.tensorflow.lite.RuntimeFlavor;
+
+/** Makes a delegate per interpreter; the interpreter closes it. */
+public class GpuDelegateFactory implements DelegateFactory {
+  private final Options options;
+
+  public GpuDelegateFactory() {
+    this(new Options());
+  }
+
+  public GpuDelegateFactory(Options options) {
+    if (options == null) {
+      throw new IllegalArgumentException(
+          "Quadra: the options are null; next: leave them out for the defaults");
+    }
+    this.options = options;
+  }
+
+  /**
+   * A delegate for the interpreter in the app.
+   *
+   * @throws IllegalArgumentException for the interpreter of Google Play services, which takes its
+   *     own delegates only
+   */
+  @Override
+  public Delegate create(RuntimeFlavor flavor) {
+    if (flavor != RuntimeFlavor.APPLICATION) {
+      throw new IllegalArgumentException(
+          "Quadra: make a delegate for the interpreter "
+              + flavor
+              + ": it takes no delegate of an app;"
+              + " next: InterpreterApi.Options.setRuntime(TfLiteRuntime.FROM_APPLICATION_ONLY)");
+    }
+    return new GpuDelegate(options);
+  }
+
+  /**
+   * What is not set has the default of docs/options.md. Setters with the names of TensorFlow Lite's
+   * GPU delegate come first, those of Quadra's own options after them; both may be used, and the
+   * last one called wins.
+   */
+  public static class Options {
+    public static final int INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER = 0;
+    public static final int INFERENCE_PREFERENCE_SUSTAINED_SPEED = 1;
+
+    /** A GPU API to use and no other. */
+    public enum GpuBackend {
+      UNSET("auto"),
+      OPENCL("opencl"),
+      OPENGL("gles");
+
+      private final String word;
+
+      GpuBackend(String word) {
+        this.word = word;
+      }
+
+      public int value() {
+        return ordinal();
+      }
+    }
+
+    private final Map<String, String> values = new LinkedHashMap<>();
+    private boolean quantizedModelsAllowed = true;
+    private int inferencePreference = INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER;
+    private String serializationDir;
+    private String modelToken;
+
+    // ---- TensorFlow Lite's names ----
+
+    /**
+     * true: compute in float16 where the device can; false: in float32. Unlike TensorFlow Lite's,
+     * false by default.
+     */
+    public Options setPrecisionLossAllowed(boolean allowed) {
+      return setPrecision(allowed ? "f16" : "f32");
+    }
+
+    public boolean isPrecisionLossAllowed() {
+      return values.containsKey("precision") && !values.get("precision").equals("f32");
+    }
+
+    /**
+     * Kept and given back. Quantised models run on the CPU today, whatever is said here; the report
+     * says why.
+     */
+    public Options setQuantizedModelsAllowed(boolean allowed) {
+      quantizedModelsAllowed = allowed;
+      return this;
+    }
+
+    public boolean areQuantizedModelsAllowed() {
+      return quantizedModelsAllowed;
+    }
+
+    /**
+     * Kept and given back: kernels are chosen without measuring, so that both preferences come to
+     * the same.
+     */
+    public Options setInferencePreference(int preference) {
+      if (preference != INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER
+          && preference != INFERENCE_PREFERENCE_SUSTAINED_SPEED) {
+        throw new IllegalArgumentException(
+            "Quadra: setInferencePreference("
+                + preference
+                + "): it is neither FAST_SINGLE_ANSWER (0) nor"
+                + " SUSTAINED_SPEED (1)");
+      }
+      inferencePreference = preference;
+      return this;
+    }
+
+    public int getInferencePreference() {
+      return inferencePreference;
+    }
+
+    /**
+     * Kept and given back: nothing is written there yet, every start compiles. Neither may be null.
+     */
+    public Options setSerializationParams(String serializationDir, String modelToken) {
+      if (serializationDir == null || modelToken == null) {
+        throw new IllegalArgumentException(
+            "Quadra: setSerializationParams: the folder or the token is null");
+      }
+      this.serializationDir = serializationDir;
+      this.modelToken = modelToken;
+      return this;
+    }
+
+    public String getSerializationDir() {
+      return serializationDir;
+    }
+
+    public String getModelToken() {
+      return modelToken;
+    }
+
+    public Options setForceBackend(GpuBackend backend) {
+      return setBackend(backend == null ? null : backend.word);
+    }
+
+    public GpuBackend getForceBackend() {
+      for (GpuBackend backend : GpuBackend.values()) {
+        if (backend.word.equals(values.get("backend"))) {
+          return backend;
+        }
+      }
+      return GpuBackend.UNSET;
+    }
+
+    // ---- Quadra's own: one for each row of delegate_native/delegate/options.def; null means the
+    // default ----
+
+    /** "auto", "opencl", "gles", or "null", which makes plans and runs nothing. */
+    public Options setBackend(String backend) {
+      return set("backend", backend);
+    }
+
+    /** "f32"; "f32_f16", which stores float16 and computes in float32; "f16", float16 for both. */
+    public Options setPrecision(String precision) {
+      return set("precision", precision);
+    }
+
+    /** JSON file of a GPU to make plans for, instead of this device's own. */
+    public Options setTarget(String path) {
+      return set("target", path);
+    }
+
+    /** A folder that gets graph, kernels and plan of each partition. */
+    public Options setDumpDir(String folder) {
+      return set("dump_dir", folder);
+    }
+
+    /** Measures every dispatch; the report has the times. */
+    public Options setProfile(boolean profile) {
+      return set("profile", profile ? "1" : "0");
+    }
+
+    /** At most so many partitions, the largest first; 0: all. */
+    public Options setMaxPartitions(int count) {
+      return set("max_partitions", Integer.toString(count));
+    }
+
+    /** OpenCL library to load instead of the device's. */
+    public Options setOpenclLibrary(String path) {
+      return set("opencl_library", path);
+    }
+
+    /** 0 is silent; 5 logs all. */
+    public Options setDebug(int level) {
+      return set("debug", Integer.toString(level));
+    }
+
+    /** EGL library to load for OpenGL ES instead of the device's. */
+    public Options setEglLibrary(String path) {
+      return set("egl_library", path);
+    }
+
+    /**
+     * Any option by its name. Whether name and value are right is checked when a delegate is made.
+     */
+    public Options set(String name, String value) {
+      if (name == null
+          || name.isEmpty()
+          || name.indexOf('\0') >= 0
+          || (value != null && value.indexOf('\0') >= 0)) {
+        throw new IllegalArgumentException(
+            "Quadra: set an option: the name is empty, or a NUL is in it or its value");
+      }
+      if (value == null) {
+        values.remove(name);
+      } else {
+        values.put(name, value);
+      }
+      return this;
+    }
+
+    /** The options that were set, as name and value. */
+    public Map<String, String> toMap() {
+      return new LinkedHashMap<>(values);
+    }
+
+    @Override
+    public String toString() {
+      return values.toString();
+    }
+  }
+}

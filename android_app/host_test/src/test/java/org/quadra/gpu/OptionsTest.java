@@ -1,0 +1,93 @@
+package org.quadra.gpu;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import org.junit.Test;
+import org.quadra.gpu.GpuDelegateFactory.Options;
+import org.quadra.gpu.GpuDelegateFactory.Options.GpuBackend;
+
+public class OptionsTest {
+  @Test
+  public void nothingIsSetAtFirst() {
+    Options options = new Options();
+    assertTrue(options.toMap().isEmpty());
+    assertFalse(options.isPrecisionLossAllowed());
+    assertTrue(options.areQuantizedModelsAllowed());
+    assertEquals(Options.INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER, options.getInferencePreference());
+    assertEquals(GpuBackend.UNSET, options.getForceBackend());
+    assertNull(options.getSerializationDir());
+    assertNull(options.getModelToken());
+  }
+
+  @Test
+  public void precisionLossMeansFloat16() {
+    Options options = new Options().setPrecisionLossAllowed(true);
+    assertEquals("f16", options.toMap().get("precision"));
+    assertTrue(options.isPrecisionLossAllowed());
+    assertTrue(options.setPrecision("f32_f16").isPrecisionLossAllowed());
+    assertFalse(options.setPrecisionLossAllowed(false).isPrecisionLossAllowed());
+    assertEquals("f32", options.toMap().get("precision"));
+  }
+
+  @Test
+  public void aForcedBackendIsTheOptionBackend() {
+    Options options = new Options();
+    assertEquals("opencl", options.setForceBackend(GpuBackend.OPENCL).toMap().get("backend"));
+    assertEquals("gles", options.setForceBackend(GpuBackend.OPENGL).toMap().get("backend"));
+    assertEquals(GpuBackend.OPENGL, options.getForceBackend());
+    assertEquals("auto", options.setForceBackend(GpuBackend.UNSET).toMap().get("backend"));
+    assertEquals(GpuBackend.UNSET, options.setForceBackend(null).getForceBackend());
+    assertEquals(GpuBackend.UNSET, options.setBackend("null").getForceBackend());
+    assertEquals(2, GpuBackend.OPENGL.value());
+  }
+
+  @Test
+  public void whatIsKeptOnlyComesBack() {
+    Options options = new Options().setQuantizedModelsAllowed(false);
+    options
+        .setInferencePreference(Options.INFERENCE_PREFERENCE_SUSTAINED_SPEED)
+        .setSerializationParams("/cache", "v1");
+    assertFalse(options.areQuantizedModelsAllowed());
+    assertEquals(Options.INFERENCE_PREFERENCE_SUSTAINED_SPEED, options.getInferencePreference());
+    assertEquals("/cache", options.getSerializationDir());
+    assertEquals("v1", options.getModelToken());
+    assertTrue(options.toMap().isEmpty());
+  }
+
+  @Test
+  public void valuesAreWordsOfTheTable() {
+    Options options =
+        new GpuDelegate.Options().setProfile(true).setMaxPartitions(3).setDebug(2).setDumpDir("/d");
+    assertEquals("{profile=1, max_partitions=3, debug=2, dump_dir=/d}", options.toString());
+    assertEquals(
+        "{profile=0, max_partitions=3, debug=2}",
+        options.setProfile(false).setDumpDir(null).toString());
+  }
+
+  @Test
+  public void impossibleValuesAreRefusedAtOnce() {
+    Options options = new Options();
+    assertThrows(IllegalArgumentException.class, () -> options.setInferencePreference(7));
+    assertThrows(
+        IllegalArgumentException.class, () -> options.setSerializationParams(null, "token"));
+    assertThrows(
+        IllegalArgumentException.class, () -> options.setSerializationParams("folder", null));
+    assertThrows(IllegalArgumentException.class, () -> options.set(null, "x"));
+    assertThrows(IllegalArgumentException.class, () -> options.set("", "x"));
+    assertThrows(IllegalArgumentException.class, () -> options.setTarget("a\0b"));
+    assertThrows(IllegalArgumentException.class, () -> new GpuDelegate(null));
+    assertThrows(IllegalArgumentException.class, () -> new GpuDelegateFactory(null));
+    assertThrows(IllegalArgumentException.class, () -> new CompatibilityList(null));
+  }
+
+  @Test
+  public void theMapIsACopy() {
+    Options options = new Options();
+    options.toMap().put("backend", "gles");
+    assertTrue(options.toMap().isEmpty());
+  }
+}

@@ -1,0 +1,36 @@
+package org.quadra.runner;
+
+import java.util.concurrent.TimeUnit;
+import org.json.JSONException;
+import org.json.JSONObject;
+import org.quadra.gpu.ProcessClock;
+
+/** Laps in whole microseconds, and the processor time of the whole. */
+final class Clock {
+  private final JSONObject laps = new JSONObject();
+  private final long cpu = ProcessClock.cpuTimeNanos();
+  private long last = System.nanoTime();
+  private long total;
+
+  void lap(String name) throws JSONException {
+    long now = System.nanoTime();
+    long us = micros(now - last);
+    laps.put(name, us);
+    total += us;
+    last = now;
+  }
+
+  /** The laps; they grow until the end. */
+  JSONObject laps() {
+    return laps;
+  }
+
+  /** Adds the sum of the laps and the processor time. */
+  void end() throws JSONException {
+    laps.put("total_us", total).put("cpu_us", micros(ProcessClock.cpuTimeNanos() - cpu));
+  }
+
+  static long micros(long nanos) {
+    return TimeUnit.NANOSECONDS.toMicros(nanos);
+  }
+}

@@ -1,0 +1,312 @@
+package org.quadra.runner;
+
+import java.io.Closeable;
+import java.io.File;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.json.JSONArray;
+import org.json.JSONException;
+import org.json.JSONObject;
+import org.quadra.gpu.GpuDelegate;
+import org.quadra.gpu.GpuDelegateFactory;
+import org.tensorflow.lite.Delegate;
+import org.tensorflow.lite.Interpreter;
+import org.tensorflow.lite.Tensor;
+
+/**
+ * A way to run the model: with Quadra, with a peer's delegate, or on the CPU. Started, it has run
+ * once.
+ */
+final class Contender implements Closeable {
+  static final String QUADRA = "quadra";
+  static final String XNNPACK = "xnnpack";
+  static final String SHIPPED_OPENCL = "shipped-opencl";
+  static final String SHIPPED_GLES = "shipped-gles";
+
+  final String name;
+  final JSONObject laps; // of its start, in us
+  private final Delegate delegate; // null on the CPU
+  private final Interpreter interpreter;
+  private Object[] inputs;
+
+  private Contender(String name, Delegate delegate, Interpreter interpreter, JSONObject laps) {
+    this.name = name;
+    this.delegate = delegate;
+    this.interpreter = interpreter;
+    this.laps = laps;
+  }
+
+  /** The name in files and JSON: words joined by "_". */
+  static String key(String name) {
+    return name.replace('-', '_');
+  }
+
+  /** The delegate with these options, the model given to it and run once. */
+  static Contender startQuadra(
+      RunSpec spec, File model, Map<String, String> options, List<NpyArray> inputs, Stages stages)
+      throws RunError {
+    return start(QUADRA, () -> quadra(options), spec, model, inputs, stages);
+  }
+
+  /** A peer, started the same way. */
+  static Contender startPeer(
+      String name, RunSpec spec, File model, List<NpyArray> inputs, Stages stages) throws RunError {
+    switch (name) {
+      case XNNPACK:
+        return start(name, () -> null, spec, model, inputs, stages);
+      case SHIPPED_OPENCL:
+        return start(name, () -> shipped("OPENCL", spec), spec, model, inputs, stages);
+      case SHIPPED_GLES:
+        return start(name, () -> shipped("OPENGL", spec), spec, model, inputs, stages);
+      default:
+        throw RunError.misuse(
+            "start the peer " + name,
+            "there is no such peer",
+            "choose from " + XNNPACK + ", " + SHIPPED_OPENCL + ", " + SHIPPED_GLES);
+    }
+  }
+
+  /** An interpreter whose graph the delegate has seen; nothing is run. */
+  static Contender prepareQuadra(RunSpec spec, File model, Map<String, String> options)
+      throws RunError {
+    Delegate delegate = quadra(options);
+    return new Contender(
+        QUADRA, delegate, interpreter(QUADRA, spec, model, delegate), new JSONObject());
+  }
+
+  /**
+   * One inference with the inputs of the start; its time in ns, without copying values in and out.
+   */
+  long run() throws RunError {
+    try {
+      interpreter.runForMultipleInputsOutputs(inputs, new HashMap<Integer, Object>());
+    } catch (IllegalArgumentException | IllegalStateException error) {
+      throw RunError.failed("run the model on " + name, error, "see the log of the device");
+    }
+    return interpreter.getLastNativeInferenceDurationNanoseconds();
+  }
+
+  List<NpyArray> outputs() throws RunError {
+    List<NpyArray> arrays = new ArrayList<>();
+    for (int i = 0; i < interpreter.getOutputTensorCount(); i++) {
+      Tensor tensor = interpreter.getOutputTensor(i);
+      requireReadable(tensor);
+      arrays.add(new NpyArray(tensor.dataType(), tensor.shape(), tensor.asReadOnlyBuffer()));
+    }
+    return arrays;
+  }
+
+  JSONArray inputFacts() throws JSONException {
+    JSONArray facts = new JSONArray();
+    for (int i = 0; i < interpreter.getInputTensorCount(); i++) {
+      facts.put(facts(interpreter.getInputTensor(i)));
+    }
+    return facts;
+  }
+
+  JSONArray outputFacts() throws JSONException {
+    JSONArray facts = new JSONArray();
+    for (int i = 0; i < interpreter.getOutputTensorCount(); i++) {
+      facts.put(facts(interpreter.getOutputTensor(i)));
+    }
+    return facts;
+  }
+
+  /** The delegate's report, as it wrote it; only Quadra has one. */
+  String report() {
+    return ((GpuDelegate) delegate).getReport().toJson();
+  }
+
+  void allocate() throws RunError {
+    try {
+      interpreter.allocateTensors();
+    } catch (IllegalArgumentException | IllegalStateException error) {
+      throw RunError.failed("prepare the model for " + name, error, "see the log of the device");
+    }
+  }
+
+  @Override
+  public void close() {
+    interpreter.close();
+    closeDelegate(delegate);
+  }
+
+  private interface DelegateMaker {
+    Delegate make() throws RunError;
+  }
+
+  private static Contender start(
+      String name,
+      DelegateMaker maker,
+      RunSpec spec,
+      File model,
+      List<NpyArray> inputs,
+      Stages stages)
+      throws RunError {
+    try {
+      Clock clock = new Clock();
+      stages.begin(name.equals(QUADRA) ? "load the delegate" : "start " + name);
+      Delegate delegate = maker.make();
+      if (delegate != null) {
+        clock.lap("load_delegate_us");
+        stages.begin("give the model's nodes to " + name);
+      }
+      Interpreter interpreter = interpreter(name, spec, model, delegate);
+      clock.lap("interpreter_us");
+      Contender started = new Contender(name, delegate, interpreter, clock.laps());
+      try {
+        started.firstRun(inputs, clock, stages);
+      } catch (RunError | RuntimeException error) {
+        started.close();
+        throw error;
+      }
+      return started;
+    } catch (JSONException error) {
+      throw RunError.failed("time the start of " + name, error, "report this as a bug");
+    }
+  }
+
+  private void firstRun(List<NpyArray> arrays, Clock clock, Stages stages)
+      throws RunError, JSONException {
+    allocate();
+    clock.lap("allocate_us");
+    stages.begin("first inference of " + name);
+    setInputs(arrays);
+    run();
+    clock.lap("first_invoke_us");
+    clock.end();
+  }
+
+  private void setInputs(List<NpyArray> arrays) throws RunError {
+    int count = interpreter.getInputTensorCount();
+    if (arrays.size() != count) {
+      throw RunError.misuse(
+          "set the inputs",
+          "the run folder has " + arrays.size() + ", the model wants " + count,
+          "make the folder anew");
+    }
+    inputs = new Object[count];
+    for (int i = 0; i < count; i++) {
+      Tensor tensor = interpreter.getInputTensor(i);
+      NpyArray array = arrays.get(i);
+      if (array.type != tensor.dataType() || array.data.limit() != tensor.numBytes()) {
+        throw RunError.misuse(
+            "set the input " + tensor.name(),
+            "it takes "
+                + tensor.numBytes()
+                + " bytes of "
+                + tensor.dataType()
+                + ", the run folder has "
+                + array.data.limit()
+                + " of "
+                + array.type,
+            "make the folder anew");
+      }
+      ByteBuffer values = array.data.duplicate().order(ByteOrder.nativeOrder());
+      values.rewind();
+      inputs[i] = values;
+    }
+  }
+
+  private static Interpreter interpreter(String name, RunSpec spec, File model, Delegate delegate)
+      throws RunError {
+    Interpreter.Options options =
+        new Interpreter.Options().setNumThreads(spec.threads).setUseXNNPACK(true);
+    if (delegate != null) {
+      options.addDelegate(delegate);
+    }
+    try {
+      return new Interpreter(model, options);
+    } catch (IllegalArgumentException | IllegalStateException error) {
+      closeDelegate(delegate);
+      throw RunError.failed(
+          "make an interpreter for " + spec.modelName + " on " + name,
+          error,
+          "see the log of the device");
+    }
+  }
+
+  private static Delegate quadra(Map<String, String> options) throws RunError {
+    GpuDelegateFactory.Options all = new GpuDelegateFactory.Options();
+    for (Map.Entry<String, String> option : options.entrySet()) {
+      all.set(option.getKey(), option.getValue());
+    }
+    try {
+      return new GpuDelegate(all);
+    } catch (IllegalArgumentException error) {
+      throw RunError.misuse(
+          "make the delegate with " + options, error.getMessage(), "see docs/options.md");
+    } catch (IllegalStateException error) {
+      throw RunError.failed(
+          "load the delegate", error, "see that the APK has the library for this ABI");
+    }
+  }
+
+  /** The delegate that TensorFlow Lite ships, by reflection: an app may be built without it. */
+  private static Delegate shipped(String backend, RunSpec spec) throws RunError {
+    String options = "org.tensorflow.lite.gpu.GpuDelegateFactory$Options";
+    try {
+      Class<?> optionsClass = Class.forName(options);
+      Class<?> backendClass = Class.forName(options + "$GpuBackend");
+      Object made = optionsClass.getConstructor().newInstance();
+      Object word = backendClass.getMethod("valueOf", String.class).invoke(null, backend);
+      boolean lossAllowed =
+          spec.options.containsKey("precision") && !spec.options.get("precision").equals("f32");
+      optionsClass.getMethod("setForceBackend", backendClass).invoke(made, word);
+      optionsClass.getMethod("setPrecisionLossAllowed", boolean.class).invoke(made, lossAllowed);
+      return (Delegate)
+          Class.forName("org.tensorflow.lite.gpu.GpuDelegate")
+              .getConstructor(optionsClass)
+              .newInstance(made);
+    } catch (ClassNotFoundException | NoClassDefFoundError error) {
+      throw RunError.failed(
+          "start the delegate that TensorFlow Lite ships",
+          "this app was built without it",
+          "./inv apk --peers");
+    } catch (InvocationTargetException error) {
+      throw RunError.failed(
+          "start the delegate that TensorFlow Lite ships",
+          error.getCause(),
+          "see the log of the device");
+    } catch (ReflectiveOperationException | LinkageError error) {
+      throw RunError.failed(
+          "start the delegate that TensorFlow Lite ships",
+          error,
+          "build the app with the version of gradle/libs.versions.toml");
+    }
+  }
+
+  private static void closeDelegate(Delegate delegate) {
+    if (delegate != null) {
+      delegate.close();
+    }
+  }
+
+  private static void requireReadable(Tensor tensor) throws RunError {
+    if (NpyArray.descr(tensor.dataType()) == null) {
+      throw RunError.misuse(
+          "read the output " + tensor.name(),
+          "its type is " + tensor.dataType(),
+          "give a model with numeric outputs");
+    }
+  }
+
+  private static JSONObject facts(Tensor tensor) throws JSONException {
+    JSONArray shape = new JSONArray();
+    for (int n : tensor.shape()) {
+      shape.put(n);
+    }
+    Tensor.QuantizationParams quantization = tensor.quantizationParams();
+    return new JSONObject()
+        .put("name", tensor.name())
+        .put("dtype", NpyArray.dtype(tensor.dataType()))
+        .put("shape", shape)
+        .put("scale", (double) quantization.getScale())
+        .put("zero_point", quantization.getZeroPoint());
+  }
+}

@@ -1,0 +1,246 @@
+package org.quadra.runner;
+
+import java.io.File;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.json.JSONArray;
+import org.json.JSONException;
+import org.json.JSONObject;
+import org.quadra.gpu.ProcessClock;
+
+/**
+ * Does one run: reads spec.json and inputs/ of a run folder, leaves outputs, times, verdicts and
+ * plans there, as host_tools/place/host_worker.py does. Each stage writes its results before the
+ * next begins.
+ */
+final class RunWorker {
+  static final String RUN = "run";
+  static final String COLD = "cold";
+  static final String VERDICTS = "verdicts";
+
+  private static final long PAIRS_BUDGET_NANOS =
+      TimeUnit.SECONDS.toNanos(20); // slow models stop early
+  private static final int LEAST_PAIRS = 3;
+  private static final int WARM_UP_RUNS = 2;
+  private static final int PROFILED_RUNS = 10;
+  private static final String CPU_MODEL =
+      "cpu_model.tflite"; // custom ops rewritten for those who do not know them
+
+  private final RunFolder folder;
+  private final Stages stages;
+  private final Facts facts;
+  private final long baselineBytes = Facts.peakRssBytes();
+  private final RunSpec spec;
+  private final File model;
+  private final File cpuModel;
+  private final List<NpyArray> inputs;
+  private final JSONObject timings = new JSONObject();
+  private final JSONObject tensors = new JSONObject();
+
+  RunWorker(RunFolder folder, Facts facts, Stages stages) throws RunError {
+    this.folder = folder;
+    this.facts = facts;
+    this.stages = stages;
+    spec =
+        RunSpec.parse(folder.readText("spec.json"), new File(folder.path, "spec.json").getPath());
+    model = new File(spec.modelPath);
+    requireModel(model);
+    cpuModel = folder.has(CPU_MODEL) ? new File(folder.path, CPU_MODEL) : model;
+    inputs = folder.readArrays("inputs");
+  }
+
+  void work(String mode) throws RunError {
+    try {
+      switch (mode) {
+        case RUN:
+          full();
+          break;
+        case COLD:
+          cold();
+          break;
+        case VERDICTS:
+          verdicts();
+          break;
+        default:
+          throw RunError.misuse(
+              "read the argument mode",
+              "'" + mode + "' is not one of run, cold, verdicts",
+              "leave it out to run");
+      }
+    } catch (JSONException error) {
+      throw RunError.failed("write down the run", error, "report this as a bug");
+    }
+  }
+
+  /** The first start, where the driver's cache is empty: cold.json. */
+  private void cold() throws RunError, JSONException {
+    try (Contender quadra = Contender.startQuadra(spec, model, options(), inputs, stages)) {
+      JSONObject value = new JSONObject(quadra.laps.toString());
+      folder.writeJson("cold.json", addMemory(value));
+    }
+  }
+
+  /** Who would run what: verdicts.json. */
+  private void verdicts() throws RunError {
+    stages.begin("ask the delegate for its verdicts");
+    try (Contender quadra = Contender.prepareQuadra(spec, model, options())) {
+      folder.writeText("verdicts.json", quadra.report() + "\n");
+    }
+  }
+
+  private void full() throws RunError, JSONException {
+    timings.put("schema_version", RunSpec.SCHEMA_VERSION).put("threads", spec.threads);
+    timings.put("init_us", new JSONObject()).put("samples_us", new JSONObject());
+    String thermalBefore = facts.thermalStatus();
+    List<Contender> started = new ArrayList<>();
+    try {
+      Contender quadra = Contender.startQuadra(spec, model, options(), inputs, stages);
+      started.add(quadra);
+      timings.getJSONObject("init_us").put("quadra_warm", quadra.laps);
+      timings.put("memory", addMemory(new JSONObject()));
+      tensors.put("inputs", quadra.inputFacts());
+      keep("outputs", quadra);
+      folder.writeText("verdicts.json", quadra.report() + "\n");
+      for (String peer : spec.peers) {
+        startPeer(peer, started);
+      }
+      pairs(started);
+    } finally {
+      for (Contender contender : started) {
+        contender.close();
+      }
+    }
+    profileOrDump();
+    stages.begin("gather facts of this device");
+    folder.writeJson("environment.json", facts.toJson(thermalBefore));
+  }
+
+  /** A peer that cannot run the model is a finding, not the end of the run. */
+  private void startPeer(String name, List<Contender> started) throws RunError, JSONException {
+    String key = Contender.key(name);
+    Contender peer;
+    try {
+      peer = Contender.startPeer(name, spec, cpuModel, inputs, stages);
+    } catch (RunError error) {
+      timings.put(key + "_error", error.getMessage());
+      keepTimings();
+      return;
+    }
+    started.add(peer);
+    timings.getJSONObject("init_us").put(key, peer.laps);
+    keep(key + "_outputs", peer);
+  }
+
+  private void keep(String group, Contender contender) throws RunError, JSONException {
+    folder.writeArrays(group, contender.outputs());
+    tensors.put(group, contender.outputFacts());
+    folder.writeJson("tensors.json", tensors);
+    keepTimings();
+  }
+
+  private void keepTimings() throws RunError {
+    folder.writeJson("timings.json", timings);
+  }
+
+  /** Alternated runs, the one that goes first changing too: what slows the device slows all. */
+  private void pairs(List<Contender> contenders) throws RunError, JSONException {
+    stages.begin("measure");
+    Map<String, JSONArray> samples = new LinkedHashMap<>();
+    Map<String, JSONArray> cpu = new LinkedHashMap<>();
+    for (Contender contender : contenders) {
+      samples.put(contender.name, new JSONArray());
+      cpu.put(contender.name, new JSONArray());
+      for (int i = 0; i < WARM_UP_RUNS; i++) {
+        contender.run();
+      }
+    }
+    List<Contender> order = new ArrayList<>(contenders);
+    long end = System.nanoTime() + PAIRS_BUDGET_NANOS;
+    for (int round = 0; round < spec.repetitions; round++) {
+      for (Contender contender : order) {
+        long started = ProcessClock.cpuTimeNanos();
+        samples.get(contender.name).put(Clock.micros(contender.run()));
+        cpu.get(contender.name).put(Clock.micros(ProcessClock.cpuTimeNanos() - started));
+      }
+      Collections.reverse(order);
+      if (System.nanoTime() > end && round + 1 >= LEAST_PAIRS) {
+        break;
+      }
+    }
+    timings.put("samples_us", byKey(samples)).put("cpu_us", byKey(cpu));
+    keepTimings();
+  }
+
+  private static JSONObject byKey(Map<String, JSONArray> samples) throws JSONException {
+    JSONObject json = new JSONObject();
+    for (Map.Entry<String, JSONArray> entry : samples.entrySet()) {
+      json.put(Contender.key(entry.getKey()), entry.getValue());
+    }
+    return json;
+  }
+
+  /**
+   * By a delegate of its own, because times and plans cost the driver time: profile.json,
+   * partition_N/.
+   */
+  private void profileOrDump() throws RunError, JSONException {
+    Map<String, String> more = options();
+    more.put("dump_dir", folder.path.getPath());
+    if (!spec.profile) {
+      stages.begin("write down the plan");
+      try (Contender quadra = Contender.prepareQuadra(spec, model, more)) {
+        quadra.allocate();
+      }
+      return;
+    }
+    more.put("profile", "1");
+    JSONArray walls = new JSONArray();
+    try (Contender quadra = Contender.startQuadra(spec, model, more, inputs, stages)) {
+      stages.begin("profile each dispatch");
+      for (int i = 0; i < PROFILED_RUNS; i++) {
+        walls.put(Clock.micros(quadra.run()));
+      }
+      JSONObject report = new JSONObject(quadra.report());
+      JSONObject value = new JSONObject().put("schema_version", RunSpec.SCHEMA_VERSION);
+      value.put("dispatch_times_by", report.optString("dispatch_times_by")).put("invoke_us", walls);
+      value
+          .put("partitions", report.getJSONArray("partitions"))
+          .put("invokes", report.getJSONArray("profile"));
+      folder.writeJson("profile.json", value);
+    }
+  }
+
+  private Map<String, String> options() {
+    return new LinkedHashMap<>(spec.options);
+  }
+
+  private JSONObject addMemory(JSONObject value) throws JSONException {
+    return value
+        .put("peak_rss_bytes", Facts.peakRssBytes())
+        .put("baseline_rss_bytes", baselineBytes);
+  }
+
+  private static void requireModel(File model) throws RunError {
+    byte[] head = new byte[8];
+    try (FileInputStream stream = new FileInputStream(model)) {
+      if (stream.read(head) == head.length && new String(head, 4, 4, "ISO-8859-1").equals("TFL3")) {
+        return;
+      }
+    } catch (IOException error) {
+      throw RunError.misuse(
+          "read the model " + model,
+          String.valueOf(error.getMessage()),
+          "push it to where the app may read it");
+    }
+    throw RunError.misuse(
+        "read the model " + model,
+        "it is not a TFLite model",
+        "give a .tflite file; a damaged one: fetch it again");
+  }
+}

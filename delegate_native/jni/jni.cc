@@ -1,0 +1,106 @@
+// What Java's org.quadra.gpu.QuadraNative calls. Text crosses as UTF-8 bytes: JNI's own strings are encoded otherwise.
+#include <jni.h>
+#include <time.h>
+
+#include <string>
+#include <utility>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/delegate/delegate.h"
+#include "delegate_native/delegate/options.h"
+#include "delegate_native/delegate/probe.h"
+#include "delegate_native/delegate/quadra.h"
+
+namespace quadra {
+namespace {
+
+constexpr char kClass[] = "org/quadra/gpu/QuadraNative";
+
+TfLiteDelegate* FromHandle(jlong handle) {
+  return reinterpret_cast<TfLiteDelegate*>(static_cast<intptr_t>(handle));
+}
+
+// Null where Java has no memory left; its exception is then pending.
+jbyteArray ToBytes(JNIEnv* env, const std::string& text) {
+  const jsize size = static_cast<jsize>(text.size());
+  jbyteArray bytes = env->NewByteArray(size);
+  if (bytes) env->SetByteArrayRegion(bytes, 0, size, reinterpret_cast<const jbyte*>(text.data()));
+  return bytes;
+}
+
+// `words` is key NUL value NUL …
+Status ReadOptions(JNIEnv* env, jbyteArray words, Options* options) {
+  std::string text(static_cast<size_t>(env->GetArrayLength(words)), '\0');
+  env->GetByteArrayRegion(words, 0, static_cast<jsize>(text.size()), reinterpret_cast<jbyte*>(&text[0]));
+  QUADRA_RETURN_IF_ERROR(DefaultOptions(options));
+  for (size_t at = 0; at < text.size();) {
+    const std::string key = text.c_str() + at;
+    at += key.size() + 1;
+    if (at >= text.size()) return Internal("the option '%s' came without a value", key.c_str());
+    const std::string value = text.c_str() + at;
+    at += value.size() + 1;
+    QUADRA_RETURN_IF_ERROR(SetOption(key, value, options));
+  }
+  return Status();
+}
+
+// Puts the sentence where Java looks for it; says whether there was none.
+bool Succeeded(JNIEnv* env, const Status& status, jobjectArray error) {
+  if (status.ok()) return true;
+  jbyteArray sentence = ToBytes(env, status.message());
+  if (sentence) env->SetObjectArrayElement(error, 0, sentence);
+  return false;
+}
+
+jlong Create(JNIEnv* env, jclass, jbyteArray words, jobjectArray error) {
+  Options options;
+  if (!Succeeded(env, ReadOptions(env, words, &options), error)) return 0;
+  TfLiteDelegate* delegate = (new Delegate(std::move(options)))->c_delegate();
+  return static_cast<jlong>(reinterpret_cast<intptr_t>(delegate));
+}
+
+void Destroy(JNIEnv*, jclass, jlong handle) { QuadraDelegateDelete(FromHandle(handle)); }
+
+jbyteArray Report(JNIEnv* env, jclass, jlong handle) {
+  return ToBytes(env, Delegate::From(FromHandle(handle))->Report());
+}
+
+jbyteArray Probe(JNIEnv* env, jclass, jbyteArray words, jobjectArray error) {
+  Options options;
+  if (!Succeeded(env, ReadOptions(env, words, &options), error)) return nullptr;
+  return ToBytes(env, ProbeBackends(options));
+}
+
+// Android's Java API gives the processor time of a process in milliseconds, too coarse for an inference.
+jlong CpuTimeNanos(JNIEnv*, jclass) {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<jlong>(now.tv_sec) * 1000000000 + now.tv_nsec;
+}
+
+template <typename Function>
+JNINativeMethod Method(const char* name, const char* signature, Function function) {
+  return {const_cast<char*>(name), const_cast<char*>(signature), reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+}  // namespace quadra
+
+extern "C" QUADRA_EXPORT jint JNI_OnLoad(JavaVM* vm, void*) {
+  JNIEnv* env = nullptr;
+  if (vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_6) != JNI_OK) return JNI_ERR;
+  jclass java = env->FindClass(quadra::kClass);
+  if (!java) {  // the library is used without its Java API
+    env->ExceptionClear();
+    return JNI_VERSION_1_6;
+  }
+  const JNINativeMethod methods[] = {
+      quadra::Method("create", "([B[[B)J", &quadra::Create),
+      quadra::Method("destroy", "(J)V", &quadra::Destroy),
+      quadra::Method("report", "(J)[B", &quadra::Report),
+      quadra::Method("probe", "([B[[B)[B", &quadra::Probe),
+      quadra::Method("cpuTimeNanos", "()J", &quadra::CpuTimeNanos),
+  };
+  const jint count = static_cast<jint>(sizeof(methods) / sizeof(methods[0]));
+  return env->RegisterNatives(java, methods, count) == JNI_OK ? JNI_VERSION_1_6 : JNI_ERR;
+}
