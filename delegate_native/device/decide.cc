@@ -152,6 +152,7 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
     lower(&target->flat_group, device.max_work_group[0]);
     lower(&target->max_storage_blocks, device.max_storage_blocks);
     lower(&target->max_image_units, device.max_image_units);
+    lower(&target->max_output_resources, device.max_output_resources);
     lower(&target->max_texture_units, device.max_texture_units);
     return;
   }
@@ -160,6 +161,7 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
   target->flat_group = device.flat_group;
   target->max_storage_blocks = device.max_storage_blocks;
   target->max_image_units = device.max_image_units;
+  target->max_output_resources = device.max_output_resources;
   target->max_texture_units = device.max_texture_units;
 }
 

@@ -29,6 +29,7 @@ void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Number("max_image_buffer_width", &info->max_image_buffer_width, 0);
   v->Number("max_storage_blocks", &info->max_storage_blocks, 1);
   v->Number("max_image_units", &info->max_image_units, 0);
+  v->Number("max_output_resources", &info->max_output_resources, 1);
   v->Number("max_texture_units", &info->max_texture_units, 0);
   v->Numbers("max_groups", info->max_groups, 3, 0);
   v->Flag("supports_fp16", &info->supports_fp16);

@@ -34,7 +34,8 @@ struct GpuInfo {
   int64_t max_image_buffer_width = 0;
   // Of one kernel, OpenGL ES only. The defaults are what version 3.1 promises.
   int max_storage_blocks = 4;  // buffers
-  int max_image_units = 4;     // images that are written
+  int max_image_units = 4;     // images that are written, buffers that are read as images
+  int max_output_resources = 4;  // both together
   int max_texture_units = 16;  // images that are read
   int max_groups[3] = {0, 0, 0};  // of one dispatch; 0: what OpenGL ES 3.1 promises; OpenCL has no limit
   bool supports_fp16 = false;  // half arithmetic, not only half storage

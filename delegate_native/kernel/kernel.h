@@ -64,6 +64,7 @@ struct KernelDesc {
   std::string epilogue_tensor;
   int grid[3] = {1, 1, 1};   // work-items; rounded up to groups when launched, bodies guard
   int group[3] = {1, 1, 1};  // work-items of a group
+  int64_t trips = 0;         // of all loops of one work-item together, where they may be many
   bool opencl_only = false;  // wide vectors: the general sibling serves the other languages
   bool outlined = false;     // OpenCL on CPUs: the body is a function of its own, compiled once
 

@@ -1,8 +1,10 @@
 #include "delegate_native/ops/conv_tiles.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {
@@ -38,19 +40,32 @@ QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Shape& out) {
   return *tile;
 }
 
+int64_t TripsOf(const Window& window, int slices) {
+  return int64_t{window.kernel_y} * (int64_t{window.kernel_x} * (slices + 1) + 1);
+}
+
 std::string Sum(const QuadTile& t, const char* lane, int at) {
   return Unroll(t.slices, Format("w$ = read_weights(w + %d + $);\n", at * t.slices)) +
          Unroll(t.pixels, t.slices, std::string("a$_@ += v$.") + lane + " * w@;\n");
 }
 
+// Input slices that one kernel multiplies: all, or as many as a device's loops and buffers allow.
+// Then each kernel adds its results to those of the one before.
+struct Part {
+  int first = 0, count = 0;
+  bool whole = true;
+  int before = -1;  // tensor with the sums so far
+  int to = -1;
+};
+
 // `limit_x` ends the row that is read: the plane, when the whole plane is one row.
-std::string QuadBody(const QuadTile& t, bool scattered) {
+std::string QuadBody(const QuadTile& t, bool scattered, const Part& part) {
   std::string text = Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * dst_b) { return; }
 int b = z / blocks; int o = (z - b * blocks) * %d;
-int w = o * kernel_y * kernel_x * src_s * 4;
-)", t.pixels, t.slices);
+int w = o * kernel_y * kernel_x * %s * 4;
+)", t.pixels, t.slices, part.whole ? "src_s" : "(last_s - first_s)");
   text += Unroll(t.slices, "vec4 w$;\n");
   text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   text += R"(
@@ -62,7 +77,7 @@ for (int kx = 0; kx < kernel_x; ++kx) {
   text += Unroll(t.pixels, Format(R"(int x$ = (x + $) * stride_x - pad_x + kx * dilation_x;
 bool in$ = row && x$ >= 0 && x$ < limit_x;
 )"));
-  text += "for (int i = 0; i < src_s; ++i) {\n";
+  text += part.whole ? "for (int i = 0; i < src_s; ++i) {\n" : "for (int i = first_s; i < last_s; ++i) {\n";
   text += Unroll(t.pixels, "vec4 v$ = vec4(0.0f);\nif (in$) { v$ = read_src(x$, sy, b * src_s + i); }\n");
   const char* const lanes[] = {"x", "y", "z", "w"};
   for (int k = 0; k < 4; ++k) text += Sum(t, lanes[k], k);
@@ -70,18 +85,35 @@ bool in$ = row && x$ >= 0 && x$ < limit_x;
   for (int k = 0; k < t.slices; ++k) {
     if (k) text += Format("if (o + %d < dst_s) {\n", k);
     for (int i = 0; i < t.pixels; ++i) {
-      const char* const place = scattered ? "(x + %d) * step_x + first_x, y * step_y + first_y"
-                                          : "x + %d, y";
+      const std::string place =
+          Format(scattered ? "(x + %d) * step_x + first_x, y * step_y + first_y" : "x + %d, y", i) +
+          Format(", b * dst_s + o + %d", k);
       if (i) text += Format("if (x + %d < grid_w) { ", i);
-      text += Format("write_dst(below(above(a%d_%d, vec4(low)), vec4(high)), ", i, k) + Format(place, i) +
-              Format(", b * dst_s + o + %d);%s\n", k, i ? " }" : "");
+      if (part.before >= 0) text += Format("a%d_%d += read_before(", i, k) + place + "); ";
+      text += Format("write_dst(below(above(a%d_%d, vec4(low)), vec4(high)), ", i, k) + place +
+              Format(");%s\n", i ? " }" : "");
     }
     if (k) text += "}\n";
   }
   return text;
 }
 
-void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* list) {
+// The convolution by the channels of a part alone, as far as its weights tell.
+Conv ChannelsOf(const Conv& conv, const Part& part) {
+  Conv some = conv;
+  const int first = part.first * 4;
+  some.in.c = std::min(conv.in.c - first, part.count * 4);
+  if (part.before >= 0) some.bias.clear();
+  if (part.to != conv.dst) some.low = -std::numeric_limits<float>::infinity(), some.high = -some.low;
+  some.weights.clear();
+  for (size_t from = 0; from < conv.weights.size(); from += static_cast<size_t>(conv.in.c)) {
+    const auto at = conv.weights.begin() + static_cast<std::ptrdiff_t>(from) + first;
+    some.weights.insert(some.weights.end(), at, at + some.in.c);
+  }
+  return some;
+}
+
+void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& part, KernelList* list) {
   const Window& window = conv.window;
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
                        context.StorageOf(conv.out) == Storage::kBuffer;
@@ -93,22 +125,66 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
   const QuadTile tile = TileFor(*context.gpu, w, h, conv.out);
   const int blocks = CeilDiv(conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
+  const Conv some = part.whole ? Conv() : ChannelsOf(conv, part);
+  const Conv& own = part.whole ? conv : some;
   KernelDesc& kernel = list->Add(conv.name);
   kernel.Read("src", conv.src);
-  kernel.Write("dst", conv.dst);
-  kernel.Constant("weights", PackConvWeights(conv, lanes, conv.in.slices() * 4));
-  kernel.Constant("bias", BiasOf(conv, blocks * lanes));
-  AddConvNumbers(conv, &kernel);
+  if (part.before >= 0) kernel.Read("before", part.before);
+  kernel.Write("dst", part.to);
+  kernel.Constant("weights", PackConvWeights(own, lanes, part.count * 4));
+  kernel.constants.back().floats = PackedFloats(conv, lanes, part.count * 4);
+  kernel.Constant("bias", BiasOf(own, blocks * lanes));
+  AddConvNumbers(own, &kernel);
+  if (!part.whole) {
+    kernel.Int("first_s", part.first);
+    kernel.Int("last_s", part.first + part.count);
+  }
   kernel.Int("grid_w", w);
   kernel.Int("grid_h", h);
   kernel.Int("limit_x", flat ? w : conv.in.w);
   kernel.Int("blocks", blocks);
-  kernel.body = QuadBody(tile, conv.scattered());
+  kernel.body = QuadBody(tile, conv.scattered(), part);
+  kernel.trips = TripsOf(window, part.count);
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * conv.out.b);
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
 }
 
+// How many input slices one kernel may take.
+int SlicesAtOnce(const KernelContext& context, const Conv& conv) {
+  const int slices = conv.in.slices();
+  const int lanes = 4 * 4;  // output channels are filled up to a tile's
+  const int64_t floats = PackedFloats(conv, lanes, 4) + AlignUp(conv.out.c, lanes);
+  const int64_t by_bytes = context.gpu->max_buffer_bytes / (floats * (context.precision == Precision::kF32 ? 4 : 2));
+  const int64_t taps = std::max(1, conv.window.kernel_y * conv.window.kernel_x);
+  const int64_t by_trips = kMostTrips / taps - 2;
+  return static_cast<int>(std::min<int64_t>(slices, std::min(by_bytes, by_trips)));
+}
+
+void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* list) {
+  constexpr int kMostParts = 64;
+  const int slices = conv.in.slices(), most = SlicesAtOnce(context, conv);
+  const int parts = most > 0 ? CeilDiv(slices, most) : 1;
+  Part part;
+  part.count = slices;
+  part.to = conv.dst;
+  if (parts == 1 || parts > kMostParts) return AddQuadPart(context, conv, part, list);
+  part.whole = false;
+  const int each = CeilDiv(slices, parts);
+  for (part.first = 0; part.first < slices; part.first += each) {
+    const bool last = part.first + each >= slices;
+    part.count = std::min(each, slices - part.first);
+    part.to = last ? conv.dst : list->AddScratch(conv.out);
+    AddQuadPart(context, conv, part, list);
+    part.before = part.to;
+  }
+}
+
 }  // namespace
+
+int64_t PackedFloats(const Conv& conv, int lanes, int in_c) {
+  const int64_t taps = std::max(1, conv.window.kernel_y * conv.window.kernel_x);
+  return CeilDiv(conv.out.c, lanes) * taps * in_c * lanes;
+}
 
 std::vector<float> BiasOf(const Conv& conv, int count) {
   std::vector<float> bias = conv.bias;
@@ -121,8 +197,7 @@ std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
   if (conv.weights.empty() && taps > 0) return {};  // only judged, never run
   // A phase of a transposed convolution may have no tap; a constant has at least one row.
   const size_t rows = static_cast<size_t>(std::max(1, taps)) * static_cast<size_t>(in_c);
-  std::vector<float> packed(static_cast<size_t>(CeilDiv(conv.out.c, lanes)) * rows *
-                            static_cast<size_t>(lanes), 0.0f);
+  std::vector<float> packed(static_cast<size_t>(PackedFloats(conv, lanes, in_c)), 0.0f);
   const float* from = conv.weights.data();
   for (int o = 0; o < conv.out.c; ++o) {
     for (int t = 0; t < taps; ++t) {

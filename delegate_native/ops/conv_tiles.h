@@ -39,6 +39,8 @@ void AddConv(const KernelContext& context, const Conv& conv, KernelList* list);
 std::vector<float> BiasOf(const Conv& conv, int count);
 // [block][tap][input channel up to `in_c`][`lanes` output channels], zeros where there is no channel.
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c);
+// How many numbers that are, also where the weights are left out.
+int64_t PackedFloats(const Conv& conv, int lanes, int in_c);
 // What every text wants to know of a convolution.
 void AddConvNumbers(const Conv& conv, KernelDesc* kernel);
 

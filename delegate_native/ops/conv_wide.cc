@@ -175,6 +175,7 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   const std::vector<float> packed = PackConvWeights(conv, lanes, channels);
   weights.insert(weights.end(), packed.begin(), packed.end());
   kernel.Constant("weights", std::move(weights), tile.lanes);
+  kernel.constants.back().floats = lanes + PackedFloats(conv, lanes, channels);
   kernel.Constant("bias", BiasOf(conv, all_blocks * lanes), tile.lanes);
   AddConvNumbers(conv, &kernel);
   kernel.Int("channels", channels);

@@ -145,6 +145,7 @@ void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Wind
                       int multiplier, KernelDesc* kernel) {
   constexpr int kPixels = 4, kEnoughItems = 4096;
   constexpr size_t kMostColumns = 16;
+  kernel->trips = int64_t{window.kernel_x} * (window.kernel_y + 1);
   const Strip strip = {kPixels, window.kernel_x, window.stride_x, window.dilation_x};
   const int slices = out.slices() * out.b;
   const bool enough = context.gpu->flat_group > 0 ||

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -119,9 +120,66 @@ constexpr char kChannels[] = R"(
     write_dst(vec4((sum.x + sum.y + sum.z + sum.w) / count, 0.0f, 0.0f, 0.0f), x, y, s);
 )";
 
-// Means along the axes where `to` has 1.
+// A part of a reduced axis, on the way to its mean: sums over `count_AXIS` pixels or slices, divided by
+// that number. Channels that are summed over count only as far as they exist.
+constexpr char kPart[] = R"(
+    int b0 = s / dst_s;
+    int i0 = (s - b0 * dst_s) * count_s;
+    sum4_t sum = vec4(0.0f);
+    for (int b = b0 * count_b; b < min(b0 * count_b + count_b, src_b); ++b) {
+      for (int i = i0; i < min(i0 + count_s, src_s); ++i) {
+        sum4_t part = vec4(0.0f);
+        for (int j = y * count_y; j < min(y * count_y + count_y, src_h); ++j) {
+          for (int k = x * count_x; k < min(x * count_x + count_x, src_w); ++k) {
+            part += read_src(k, j, b * src_s + i);
+          }
+        }
+        int rest = count_s == 1 ? 4 : src_c - i * 4;
+        if (rest < 2) { part.y = 0.0f; }
+        if (rest < 3) { part.z = 0.0f; }
+        if (rest < 4) { part.w = 0.0f; }
+        sum += part;
+      }
+    }
+    write_dst(sum / vec4(count), x, y, s);
+)";
+
+int64_t TripsOf(const Shape& from, const Shape& to) {
+  const int64_t slices = from.c == to.c ? 1 : from.slices();
+  const auto along = [&](int axis) { return int64_t{from.axis(axis)} / to.axis(axis); };
+  return along(0) * (slices * (along(1) * (along(2) + 1) + 1) + 1);
+}
+
+// Cuts the longest reduced axis of `shape` into parts of `kPartLength` and replaces tensor and shape by
+// their means; returns the length.
+int AddPart(const KernelContext& context, const Shape& to_shape, int* from, Shape* shape, KernelList* list) {
+  constexpr int kPartLength = 1024;
+  const auto steps = [&](int axis) {
+    if (shape->axis(axis) == to_shape.axis(axis)) return 1;
+    return axis == 3 ? shape->slices() : shape->axis(axis);
+  };
+  int axis = 0;
+  for (int a = 1; a < 4; ++a) axis = steps(a) > steps(axis) ? a : axis;
+  const int length = std::min(steps(axis), kPartLength);
+  Shape parts = *shape;
+  parts.set_axis(axis, CeilDiv(steps(axis), length) * (axis == 3 ? 4 : 1));
+  const int to = list->AddScratch(parts);
+  KernelDesc& desc = list->Add("mean_part");
+  desc.Read("src", *from);
+  desc.Write("dst", to);
+  const char* const names[] = {"count_b", "count_y", "count_x", "count_s"};
+  for (int a = 0; a < 4; ++a) desc.Int(names[a], a == axis ? length : 1);
+  desc.Float("count", static_cast<float>(length));
+  desc.trips = length + 4;
+  LoopOverResults(context, parts, "", kPart, &desc);
+  *from = to;
+  *shape = parts;
+  return length;
+}
+
+// Means along the axes where `to` has 1; `count` is how many numbers make one.
 void AddMean(const KernelContext& context, int from, const Shape& from_shape, int to,
-             const Shape& to_shape, int chunk, KernelList* list) {
+             const Shape& to_shape, double count, int chunk, KernelList* list) {
   const bool channels = to_shape.c != from_shape.c;
   KernelDesc& desc = list->Add(channels ? "mean_channels" : "mean");
   desc.Read("src", from);
@@ -129,7 +187,8 @@ void AddMean(const KernelContext& context, int from, const Shape& from_shape, in
   desc.Int("count_b", from_shape.b / to_shape.b);
   desc.Int("count_y", from_shape.h / to_shape.h);
   desc.Int("count_x", from_shape.w / to_shape.w);
-  desc.Float("count", static_cast<float>(from_shape.elements() / to_shape.elements()));
+  desc.Float("count", static_cast<float>(count));
+  desc.trips = TripsOf(from_shape, to_shape);
   if (channels) {
     LoopOverResults(context, to_shape, "", kChannels, &desc);
   } else {
@@ -155,17 +214,27 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
                     const Shape& to_shape, int chunk, KernelList* list) {
   constexpr int kWorthTwoSteps = 256;
   const int columns = from_shape.w / to_shape.w, rows = from_shape.h / to_shape.h;
-  if (context.gpu->is_cpu() || rows == 1 || rows * columns < kWorthTwoSteps) {
-    AddMean(context, from, from_shape, to, to_shape, chunk, list);
+  const bool once = context.gpu->is_cpu() || rows == 1 || rows * columns < kWorthTwoSteps;
+  Shape row_means = from_shape;
+  if (!once) row_means.w = to_shape.w;
+  double count = static_cast<double>(row_means.elements() / to_shape.elements());
+  if (!context.gpu->is_cpu() && (columns > kMostTrips || TripsOf(row_means, to_shape) > kMostTrips)) {
+    // The last part may be shorter, so that the number to divide by is no whole one.
+    Shape shape = from_shape;
+    count = static_cast<double>(from_shape.elements() / to_shape.elements());
+    while (TripsOf(shape, to_shape) > kMostTrips) count /= AddPart(context, to_shape, &from, &shape, list);
+    AddMean(context, from, shape, to, to_shape, count, chunk, list);
+    return;
+  }
+  if (once) {
+    AddMean(context, from, from_shape, to, to_shape, count, chunk, list);
     return;
   }
   // A work-item for a whole image would leave a GPU idle: rows first. They are means already, for
   // sums could be too large for half storage.
-  Shape row_means = from_shape;
-  row_means.w = to_shape.w;
   const int between = list->AddScratch(row_means);
-  AddMean(context, from, from_shape, between, row_means, chunk, list);
-  AddMean(context, between, row_means, to, to_shape, chunk, list);
+  AddMean(context, from, from_shape, between, row_means, columns, chunk, list);
+  AddMean(context, between, row_means, to, to_shape, count, chunk, list);
 }
 
 extern const Op kMeanOp;

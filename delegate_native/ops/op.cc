@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "delegate_native/ops/elementwise.h"
+#include "delegate_native/ops/limits.h"
 
 namespace quadra {
 
@@ -27,6 +28,17 @@ bool Writes(const KernelDesc& kernel, ValueId value) {
     if (arg.tensor == value && arg.access == Access::kWrite) return true;
   }
   return false;
+}
+
+std::vector<TensorLayout> LayoutsOf(const KernelContext& context, const Graph& graph,
+                                    const KernelList& list, const KernelDesc& kernel) {
+  std::vector<TensorLayout> layouts;
+  for (const TensorArg& arg : kernel.tensors) {
+    const bool scratch = arg.tensor >= list.first_scratch;
+    layouts.push_back(scratch ? context.LayoutOf(list.scratch[static_cast<size_t>(arg.tensor - list.first_scratch)], false)
+                              : context.LayoutOf(graph.shape(arg.tensor), graph.IsConstant(arg.tensor)));
+  }
+  return layouts;
 }
 
 }  // namespace
@@ -103,6 +115,11 @@ Status MakeKernels(const KernelContext& context, const Graph& graph, const Node&
   for (KernelDesc& kernel : list->kernels) {
     if (!Writes(kernel, node.outputs[0])) continue;
     QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph, node, list->steps_taken, &kernel));
+  }
+  for (KernelDesc& kernel : list->kernels) {
+    FitGroup(*context.gpu, &kernel);
+    const Status fits = CheckLimits(context, kernel, LayoutsOf(context, graph, *list, kernel));
+    if (!fits.ok()) return In(node, fits);
   }
   return Status();
 }

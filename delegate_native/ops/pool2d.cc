@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/mean.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -124,6 +125,37 @@ constexpr char kAveragePixel[] = R"(
     if (s1 > s0) { write_dst(v1 / count, x, y, s1); }
 )";
 
+int64_t TripsOf(const Node& node, const Shape& in, bool along_y, bool along_x) {
+  const std::vector<int>& filter = node.attributes.Ints("filter");
+  const int64_t rows = along_y ? std::min(filter[0], in.h) : 1;
+  return rows * (along_x ? std::min(filter[1], in.w) + 1 : 2);
+}
+
+// From which tensor into which, along which axes.
+struct PoolStep {
+  int from, to;
+  bool along_y, along_x;
+};
+
+void AddPool(const KernelContext& context, const Node& node, const Shape& in, const Shape& out,
+             const PoolStep& step, KernelList* list) {
+  KernelDesc& desc = list->Add(node.op.c_str());
+  desc.Read("src", step.from);
+  desc.Write("dst", step.to);
+  const char* const names[2][3] = {{"filter_y", "stride_y", "before_y"},
+                                   {"filter_x", "stride_x", "before_x"}};
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const bool along = axis == 0 ? step.along_y : step.along_x;
+    int size, before;
+    Window(node, axis, axis == 0 ? in.h : in.w, &size, &before);
+    desc.Int(names[axis][0], along ? node.attributes.Ints("filter")[axis] : 1);
+    desc.Int(names[axis][1], along ? node.attributes.Ints("stride")[axis] : 1);
+    desc.Int(names[axis][2], along ? before : 0);
+  }
+  desc.trips = TripsOf(node, in, step.along_y, step.along_x);
+  LoopOverSlices(context, out, 2, kRow, node.op == "max_pool2d" ? kMaxPixel : kAveragePixel, &desc);
+}
+
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Shape& in = graph.shape(node.inputs[0]);
@@ -133,20 +165,16 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     AddMeanKernels(context, node.inputs[0], in, node.outputs[0], out, /*chunk=*/7, list);
     return Status();
   }
-  KernelDesc& desc = list->Add(node.op.c_str());
-  desc.Read("src", node.inputs[0]);
-  desc.Write("dst", node.outputs[0]);
-  const char* const names[2][3] = {{"filter_y", "stride_y", "before_y"},
-                                   {"filter_x", "stride_x", "before_x"}};
-  const std::vector<int>& filter = node.attributes.Ints("filter");
-  for (size_t axis = 0; axis < 2; ++axis) {
-    int size, before;
-    Window(node, axis, axis == 0 ? in.h : in.w, &size, &before);
-    desc.Int(names[axis][0], filter[axis]);
-    desc.Int(names[axis][1], node.attributes.Ints("stride")[axis]);
-    desc.Int(names[axis][2], before);
+  if (context.gpu->is_cpu() || TripsOf(node, in, true, true) <= kMostTrips) {
+    AddPool(context, node, in, out, {node.inputs[0], node.outputs[0], true, true}, list);
+    return Status();
   }
-  LoopOverSlices(context, out, 2, kRow, is_max ? kMaxPixel : kAveragePixel, &desc);
+  // Rows first, then columns of their results: the cells inside the image are a rectangle.
+  Shape rows = in;
+  rows.w = out.w;
+  const int between = list->AddScratch(rows);
+  AddPool(context, node, in, rows, {node.inputs[0], between, false, true}, list);
+  AddPool(context, node, rows, out, {between, node.outputs[0], true, false}, list);
   return Status();
 }
 

@@ -104,7 +104,7 @@ constexpr char kPixel[] = R"(
       }
     }
     write_dst(v, x, y, s);
-    from_c += dst_c;
+    if (x + 1 < x_end) { from_c += dst_c; }
     while (from_c >= src_c) {
       from_c -= src_c;
       from_x += 1;

@@ -1,6 +1,7 @@
 // SOFTMAX: exp(beta * x) over its sum along the last axis, for any shape. The largest element is
 // taken off first, so that nothing overflows.
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/limits.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -95,18 +96,21 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
                KernelList* list) {
   const Shape& shape = graph.shape(node.outputs[0]);
   const int pixels = shape.b * shape.h * shape.w;
-  const bool group = !context.gpu->is_cpu() && shape.slices() >= 32 && pixels <= 1024;
+  const int64_t trips = int64_t{3} * shape.slices();  // of one work-item
+  const bool group = !context.gpu->is_cpu() && shape.slices() >= 32 && (pixels <= 1024 || trips > kMostTrips);
   KernelDesc& desc = list->Add(group ? "softmax_group" : "softmax");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   desc.Float("beta", node.attributes.Float("beta", 1.0f));
   if (group) {
+    desc.trips = trips / 32 + 100;
     desc.shared.push_back({"part", "sum_t", 32});
     desc.body = GroupBody();
     desc.Grid(32, shape.w, shape.h * shape.b);
     desc.Group(32, 1, 1);
     return Status();
   }
+  desc.trips = trips;
   Loops loops;
   loops.limits[2] = "dst_b";
   loops.pixel = kPixel;

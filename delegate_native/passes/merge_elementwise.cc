@@ -36,7 +36,16 @@ std::vector<FusedStep> JoinSteps(const Node& producer, const Node& node, ValueId
   return steps;
 }
 
-bool CanMerge(const Graph& graph, const Node& node, ValueId through, int producer_index) {
+// The producer with the node's work in it.
+Node Merged(const Graph& graph, const Node& node, ValueId through, int producer) {
+  Node merged = graph.nodes[static_cast<size_t>(producer)];
+  merged.fused = JoinSteps(merged, node, through);
+  merged.outputs = node.outputs;
+  AddSources(node, &merged);
+  return merged;
+}
+
+bool CanMerge(const Graph& graph, const Node& node, ValueId through, int producer_index, const Fits& fits) {
   const Node& producer = graph.nodes[static_cast<size_t>(producer_index)];
   if (producer.outputs.size() != 1) return false;
   if (graph.shape(through) != graph.shape(node.outputs[0])) return false;
@@ -49,17 +58,19 @@ bool CanMerge(const Graph& graph, const Node& node, ValueId through, int produce
   for (const FusedStep& step : steps) {
     operands.insert(operands.end(), step.inputs.begin(), step.inputs.end());
   }
-  return steps.size() <= kMostSteps && CountTensors(graph, operands) <= kMostTensors;
+  const size_t tensors = CountTensors(graph, operands);
+  if (steps.size() > kMostSteps || tensors > kMostTensors) return false;
+  return tensors == 0 || !fits || fits(graph, Merged(graph, node, through, producer_index));
 }
 
 // The operand to merge the node into: a convolution's result if there is one, else the one that
 // is computed last; -1 if none will do.
-ValueId ChooseOperand(const Graph& graph, const Node& node) {
+ValueId ChooseOperand(const Graph& graph, const Node& node, const Fits& fits) {
   ValueId best = -1;
   int best_rank = -1;
   for (ValueId id : node.inputs) {
     const int producer = graph.Producer(id);
-    if (producer < 0 || !CanMerge(graph, node, id, producer)) continue;
+    if (producer < 0 || !CanMerge(graph, node, id, producer, fits)) continue;
     const bool convolution = IsConvolution(graph.nodes[static_cast<size_t>(producer)]);
     const int rank = producer + (convolution ? static_cast<int>(graph.nodes.size()) : 0);
     if (rank > best_rank) best = id, best_rank = rank;
@@ -77,21 +88,18 @@ bool RunsEarly(const Graph& graph, const Node& node, ValueId through, int produc
 
 }  // namespace
 
-int MergeElementwise(Graph* graph) {
+int MergeElementwise(Graph* graph, const Fits& fits) {
   int changes = 0;
   for (size_t i = 0; i < graph->nodes.size();) {
     const Node node = graph->nodes[i];
-    const ValueId through = IsElementwise(node) ? ChooseOperand(*graph, node) : -1;
+    const ValueId through = IsElementwise(node) ? ChooseOperand(*graph, node, fits) : -1;
     if (through < 0) {
       ++i;
       continue;
     }
     const int producer = graph->Producer(through);
     const bool early = RunsEarly(*graph, node, through, producer);
-    Node merged = graph->nodes[static_cast<size_t>(producer)];
-    merged.fused = JoinSteps(merged, node, through);
-    merged.outputs = node.outputs;
-    AddSources(node, &merged);
+    Node merged = Merged(*graph, node, through, producer);
     // The merged node runs where the producer did, or later if a step reads what is not there yet.
     graph->nodes[early ? static_cast<size_t>(producer) : i] = std::move(merged);
     graph->RemoveNode(early ? static_cast<int>(i) : producer);

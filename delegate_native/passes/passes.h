@@ -2,15 +2,20 @@
 #ifndef QUADRA_PASSES_PASSES_H_
 #define QUADRA_PASSES_PASSES_H_
 
+#include <functional>
+
 #include "delegate_native/graph/graph.h"
 
 namespace quadra {
+
+// Whether a device can run a node, which is not yet in the graph; none: it can.
+using Fits = std::function<bool(const Graph& graph, const Node& node)>;
 
 int FoldAddIntoBias(Graph* graph);
 int FoldMulIntoWeights(Graph* graph);
 int FoldPadding(Graph* graph);
 int MergeChannelPadding(Graph* graph);
-int MergeElementwise(Graph* graph);
+int MergeElementwise(Graph* graph, const Fits& fits);
 int MergeReshapes(Graph* graph);
 int MoveResizeAfterConv(Graph* graph);
 int RemoveIdentity(Graph* graph);

@@ -4,26 +4,35 @@
 #include "delegate_native/passes/passes.h"
 
 namespace quadra {
+namespace {
+
+// Most passes make nodes that ask no more of a device than those they replace.
+template <int (*run)(Graph*)>
+int Any(Graph* graph, const Fits&) {
+  return run(graph);
+}
+
+}  // namespace
 
 const std::vector<Pass>& Pipeline() {
   static const std::vector<Pass>& passes = *new std::vector<Pass>{
-      {"split_conv_of_concat", SplitConvOfConcat},
-      {"remove_identity", RemoveIdentity},
-      {"merge_reshapes", MergeReshapes},
-      {"remove_output_reshape", RemoveOutputReshape},
-      {"fold_padding", FoldPadding},
-      {"split_pixel_depthwise", SplitPixelDepthwise},
-      {"fold_mul_into_weights", FoldMulIntoWeights},
-      {"fold_add_into_bias", FoldAddIntoBias},
-      {"fold_mul_into_weights", FoldMulIntoWeights},  // factors that a term stood before
-      {"move_resize_after_conv", MoveResizeAfterConv},
-      {"merge_channel_padding", MergeChannelPadding},
+      {"split_conv_of_concat", Any<SplitConvOfConcat>},
+      {"remove_identity", Any<RemoveIdentity>},
+      {"merge_reshapes", Any<MergeReshapes>},
+      {"remove_output_reshape", Any<RemoveOutputReshape>},
+      {"fold_padding", Any<FoldPadding>},
+      {"split_pixel_depthwise", Any<SplitPixelDepthwise>},
+      {"fold_mul_into_weights", Any<FoldMulIntoWeights>},
+      {"fold_add_into_bias", Any<FoldAddIntoBias>},
+      {"fold_mul_into_weights", Any<FoldMulIntoWeights>},  // factors that a term stood before
+      {"move_resize_after_conv", Any<MoveResizeAfterConv>},
+      {"merge_channel_padding", Any<MergeChannelPadding>},
       {"merge_elementwise", MergeElementwise},
   };
   return passes;
 }
 
-Status RunPasses(Graph* graph) {
+Status RunPasses(Graph* graph, const Fits& fits) {
   // A pass that never ends would hang the application; a large graph changes in few rounds.
   constexpr int kMostRounds = 1000;
   QUADRA_RETURN_IF_ERROR(Verify(*graph));
@@ -31,7 +40,7 @@ Status RunPasses(Graph* graph) {
     int changes = 0, round = 0;
     for (int changed = 1; changed > 0; changes += changed) {
       if (++round > kMostRounds) return Internal("pass %s does not come to an end", pass.name);
-      changed = pass.run(graph);
+      changed = pass.run(graph, fits);
     }
     const Status status = Verify(*graph);
     if (!status.ok()) return Internal("after pass %s: %s", pass.name, status.message().c_str());

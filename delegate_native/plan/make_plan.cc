@@ -6,6 +6,7 @@
 
 #include "delegate_native/base/hash.h"
 #include "delegate_native/base/version.h"
+#include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/plan/io_kernels.h"
 #include "delegate_native/plan/layout.h"
@@ -100,6 +101,7 @@ class Planner {
   }
 
   void Keep(KernelDesc kernel, std::vector<int> nodes) {
+    FitGroup(gpu_, &kernel);
     kernel.outlined = gpu_.is_cpu() && kernel.shared.empty();
     kernels_.push_back(std::move(kernel));
     nodes_of_kernel_.push_back(std::move(nodes));

@@ -43,7 +43,7 @@ Status Session::Build() {
   Graph optimized = graph_;
   QUADRA_RETURN_IF_ERROR(InferShapes(&optimized));
   const Graph imported = optimized;
-  QUADRA_RETURN_IF_ERROR(RunPasses(&optimized));
+  QUADRA_RETURN_IF_ERROR(RunPasses(&optimized, FitsTarget()));
   times_.passes_us = lap();
   PlanBytes plan;
   QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, {}, &plan));
@@ -68,6 +68,20 @@ Status Session::Build() {
   plan_ = std::move(plan);
   SetOutputs(imported);
   return Status();
+}
+
+// Only OpenGL ES has so few bindings that a merge may take too many.
+Fits Session::FitsTarget() const {
+  if (options_.target.api != Api::kGles) return nullptr;
+  return [this](const Graph& graph, const Node& node) {
+    KernelContext context;
+    context.gpu = &options_.target;
+    context.precision = options_.precision;
+    context.only_check = true;
+    KernelList list;
+    list.first_scratch = static_cast<int>(graph.values.size());
+    return MakeKernels(context, graph, node, &list).ok();
+  };
 }
 
 // Writes the plan once more, with its programs as the driver compiled them.

@@ -10,6 +10,7 @@
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
+#include "delegate_native/passes/pipeline.h"
 #include "delegate_native/plan/make_plan.h"
 #include "delegate_native/runtime/backend.h"
 
@@ -51,6 +52,7 @@ class Session {
 
  private:
   Status Build();
+  Fits FitsTarget() const;
   Status KeepBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries);
   void SetOutputs(const Graph& imported);
 

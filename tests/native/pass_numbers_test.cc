@@ -54,7 +54,7 @@ class PassNumbers : public OnEveryBackend {
 
   void Check(const Pass& pass, const Graph& before, std::mt19937* generator) {
     Graph after = before;
-    for (int round = 0; round < 100 && pass.run(&after) > 0; ++round) {
+    for (int round = 0; round < 100 && pass.run(&after, nullptr) > 0; ++round) {
     }
     std::vector<Floats> inputs;
     for (ValueId input : before.inputs) {

@@ -50,7 +50,7 @@ void Check(const Pass& pass, const PassCase& one) {
   }
   int changes = 0;
   for (int changed = 1, round = 0; changed > 0 && round < 100; ++round, changes += changed) {
-    changed = pass.run(&graph);
+    changed = pass.run(&graph, nullptr);
   }
   status = Verify(graph);
   EXPECT_TRUE(status.ok()) << status.message();

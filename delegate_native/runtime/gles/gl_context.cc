@@ -178,6 +178,7 @@ void GlContext::ReadInfo() {
   info.max_storage_blocks =
       std::min(number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS), number(GL_MAX_SHADER_STORAGE_BUFFER_BINDINGS));
   info.max_image_units = std::min(number(GL_MAX_COMPUTE_IMAGE_UNIFORMS), number(GL_MAX_IMAGE_UNITS));
+  info.max_output_resources = number(GL_MAX_COMBINED_SHADER_OUTPUT_RESOURCES);
   info.max_texture_units = number(GL_MAX_COMPUTE_TEXTURE_IMAGE_UNITS);
   // The kernels name the extension.
   if (info.Has("GL_EXT_texture_buffer") && gl.TexBufferRange) {

@@ -1,0 +1,161 @@
+"""What devices limit: loops, groups of a dispatch, sizes of buffers, bindings. Results stay right, or the verdict says
+what was needed, what the device allows and what helps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.delegate import TARGETS, TOLERANCE, Outcome, Quadra, options
+from tests.model_builder import Model
+from tests.vectors import all_cases
+from tests.vectors.case import Case, Feed, constant
+from tests.vectors.conv_2d import conv2d
+
+BACKENDS = ["opencl", "gles"]
+
+
+def _case(op: str, name: str, shape: tuple[int, ...] | Feed, build: Callable, reference: Callable) -> Case:
+    return Case(op, name, [shape], build, reference)
+
+
+def _windows(x, size: int, stride: int, of) -> np.ndarray:
+    places = range(0, x.shape[1] - size + 1, stride)
+    found = [[of(x[:, i:i + size, j:j + size].astype(np.float64), (1, 2)) for j in places] for i in places]
+    return np.asarray(found).transpose(2, 0, 1, 3)
+
+
+def _mean(name: str, shape, axes) -> Case:
+    return _case("MEAN", name, Feed(shape, 0, 2), lambda m, x: m.mean(x, axes),
+                 lambda x: x.astype(np.float64).mean(axis=axes))
+
+
+def _dense(name: str, inputs: int, outputs: int) -> Case:
+    w, b = constant(name + "/w", (outputs, inputs)), constant(name + "/b", (outputs,))
+    return _case("FULLY_CONNECTED", name, (1, inputs), lambda m, x: m.fully_connected(x, w, b, activation="RELU6"),
+                 lambda x: np.clip(x.astype(np.float64) @ w.T.astype(np.float64) + b, 0, 6))
+
+
+def _softmax(x):
+    e = np.exp(x.astype(np.float64) - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+# One work-item that did all of it would loop more than 65535 times, where llvmpipe ends loops without a word.
+LONG = [
+    _mean("image_300x300", (1, 300, 300, 3), (1, 2)),
+    _mean("width_of_100000", (1, 1, 100000, 2), (2,)),
+    _mean("channels_300000", (2, 300000), (1,)),
+    _mean("image_and_channels", (2, 40, 40, 203), (1, 2, 3)),
+    _mean("batch_too", (3, 200, 200, 5), (0, 1, 2)),
+    _case("AVERAGE_POOL_2D", "whole_image_300x300", Feed((1, 300, 300, 3), 0, 2),
+          lambda m, x: m.average_pool2d(x, (300, 300), (1, 1), "VALID"),
+          lambda x: x.astype(np.float64).mean(axis=(1, 2), keepdims=True)),
+    _case("AVERAGE_POOL_2D", "window_of_257x257", Feed((1, 300, 300, 2), 0, 2),
+          lambda m, x: m.average_pool2d(x, (257, 257), (43, 43), "VALID"), lambda x: _windows(x, 257, 43, np.mean)),
+    _case("MAX_POOL_2D", "window_of_257x257", Feed((1, 300, 300, 2), 0, 2),
+          lambda m, x: m.max_pool2d(x, (257, 257), (43, 43), "VALID"), lambda x: _windows(x, 257, 43, np.max)),
+    _dense("inputs_300000", 300000, 8),
+    _case("SOFTMAX", "channels_300000", (1, 300000), lambda m, x: m.softmax(x), _softmax),
+    _case("SOFTMAX", "many_pixels", (40, 40, 1400), lambda m, x: m.softmax(x), _softmax),
+    _case("RESHAPE", "column_to_row", (300000, 1), lambda m, x: m.reshape(x, (1, 300000)), lambda x: x.reshape(1, -1)),
+    _case("RESHAPE", "row_to_column", (1, 300000), lambda m, x: m.reshape(x, (300000, 1)), lambda x: x.reshape(-1, 1)),
+]
+# More groups along an axis than OpenGL ES promises.
+WIDE = [
+    _dense("outputs_300000", 5, 300000),
+    _case("RELU", "long_row", (1, 3000000), lambda m, x: m.unary("RELU", x), lambda x: np.maximum(x, 0)),
+]
+ONE_PER_OP = list({case.op: case for case in all_cases() if case.place == "gpu" and case.half}.values())
+_LONG_SUMS = 1e-4  # a sum of 90000 numbers one by one, as CPUs make it, rounds by more than 1e-5
+
+
+def run(quadra: Quadra, case: Case, backend: str, target: str = "", precision: str = "f32",
+        tolerance: float = 0.0) -> Outcome:
+    given = {**options("", backend, precision=precision), **({"target": target} if target else {})}
+    outcome = quadra.run(case.model(), case.feeds(), **given)
+    outcome.check(case.expected(), tolerance or TOLERANCE[precision], everything_on_gpu=False)
+    return outcome
+
+
+def target_file(folder, **limits) -> str:
+    path = folder / "target.json"
+    path.write_text(json.dumps({"name": "small", "vendor": "generic", **limits}))
+    return str(path)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("case", LONG + WIDE, ids=lambda case: case.id)
+def test_large_tensor_is_right(quadra, case, backend):
+    assert not run(quadra, case, backend, tolerance=_LONG_SUMS).on_cpu()
+
+
+@pytest.mark.parametrize("case", LONG + WIDE, ids=lambda case: case.id)
+def test_large_tensor_is_right_within_what_opengl_es_promises(quadra, case):
+    assert not run(quadra, case, "gles", str(TARGETS / "generic-gles.json"), tolerance=_LONG_SUMS).on_cpu()
+
+
+@pytest.mark.parametrize("precision", ["f32", "f16"])
+@pytest.mark.parametrize("case", ONE_PER_OP, ids=lambda case: case.id)
+def test_vector_is_right_within_what_opengl_es_promises(quadra, case, precision):
+    assert not run(quadra, case, "gles", str(TARGETS / "generic-gles.json"), precision).on_cpu()
+
+
+@pytest.mark.parametrize(("backend", "more"), [("opencl", {}), ("gles", {}), ("gles", {"flat_group": 4})])
+@pytest.mark.parametrize("case", ONE_PER_OP, ids=lambda case: case.id)
+def test_grid_of_too_many_groups_is_dispatched_in_parts(quadra, tmp_path, case, backend, more):
+    target = target_file(tmp_path, api=backend, max_groups=[3, 2, 2], **more)
+    assert not run(quadra, case, backend, target).on_cpu()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("case", ONE_PER_OP, ids=lambda case: case.id)
+def test_small_buffers_and_groups_are_kept_to(quadra, tmp_path, case, backend):
+    target = target_file(tmp_path, api=backend, max_buffer_bytes=8192, max_work_group_size=8, max_work_group=[4, 4, 2])
+    run(quadra, case, backend, target)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_weights_too_large_for_a_buffer_are_cut_by_input_channels(quadra, tmp_path, backend):
+    target = target_file(tmp_path, api=backend, max_buffer_bytes=16384)
+    w = constant("cut", (32, 3, 3, 37))
+    case = Case("CONV_2D", "cut", [(1, 9, 8, 37)], lambda m, x: m.unary("RELU", m.conv2d(x, w)),
+                lambda x: np.maximum(conv2d(x, w), 0))
+    assert not run(quadra, case, backend, target).on_cpu()
+
+
+LIMITED = [
+    ("buffer", dict(max_buffer_bytes=64), ("bytes", "'small' allows 64", "helps")),
+    ("storage blocks", dict(max_storage_blocks=1), ("needs 2 storage blocks", "'small' allows 1", "help")),
+]
+
+
+@pytest.mark.parametrize(("what", "limits", "words"), LIMITED, ids=[row[0] for row in LIMITED])
+def test_verdict_says_what_the_device_lacks(quadra, tmp_path, what, limits, words):
+    case = Case("RELU", "limited", [(1, 4, 4, 8)], lambda m, x: m.unary("RELU", x), lambda x: np.maximum(x, 0))
+    reasons = run(quadra, case, "gles", target_file(tmp_path, api="gles", **limits)).on_cpu()
+    assert len(reasons) == 1 and all(word in reasons[0] for word in words), reasons
+
+
+def test_operands_are_merged_only_as_far_as_bindings_go(quadra, tmp_path):
+    """Four sums after a convolution: each is a tensor that its kernel would read too."""
+    def build(m: Model, x, *others):
+        y = m.conv2d(x, constant("merged", (8, 1, 1, 8)))
+        for other in others:
+            y = m.add(y, other)
+        return m.unary("RELU", y)
+
+    def reference(x, *others):
+        return np.maximum(conv2d(x, constant("merged", (8, 1, 1, 8))) + sum(others), 0)
+
+    case = Case("CONV_2D", "merged", [(1, 5, 6, 8)] * 5, build, reference)
+    dispatches = {}
+    for blocks in (4, 8):
+        target = target_file(tmp_path, api="gles", max_storage_blocks=blocks, max_output_resources=blocks)
+        outcome = run(quadra, case, "gles", target)
+        assert not outcome.on_cpu()
+        dispatches[blocks] = sum(outcome.report["partitions"][0]["dispatches"].values())
+    assert dispatches[8] < dispatches[4], dispatches
