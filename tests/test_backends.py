@@ -245,16 +245,18 @@ def test_timers_that_do_not_measure_give_way_to_waiting(gles, faults, least_us, 
 
 
 def _limit_params() -> list:
-    """Three cases of each op, one of them quick: with buffers, and with images."""
+    """Three cases of each op, one of them quick: with buffers, and with images. Merged kernels are poor in all ways:
+    all of these."""
     params = []
     for name, faults in LIMITS.items():
         for target in ("", "adreno-640"):
             seen: dict[str, int] = {}
             for case in filter(lambda case: case.place == "gpu", all_cases()):
                 seen[case.op] = seen.get(case.op, 0) + 1
-                if seen[case.op] > 3:
+                merged = case.op in ("graph", "rewrite")
+                if seen[case.op] > 3 and not merged:
                     continue
-                quick = seen[case.op] == 1 and (name, target) in (("few groups", ""), ("poor", "adreno-640"))
+                quick = (merged or seen[case.op] == 1) and (name, target) in (("few groups", ""), ("poor", "adreno-640"))
                 params.append(pytest.param(case, faults, target, id=f"{case.id}-{name}-{target or 'own'}",
                                            marks=[] if quick else pytest.mark.slow))
     return params
