@@ -28,9 +28,9 @@ def small_model() -> bytes:
 
 
 def long_model() -> bytes:
-    """A second or so on two processor cores."""
+    """Long enough to be interrupted."""
     model = Model()
-    y = model.input((1, 160, 160, 64))
+    y = model.input((1, 96, 96, 64))
     for i in range(3):
         y = model.conv2d(y, constant(f"lifetime/long{i}", (64, 3, 3, 64)) * 0.05)
     model.output(y)
@@ -209,7 +209,7 @@ right(two)
 def test_a_process_ends_while_a_model_runs(library, backend):
     run(library, """
 interpreter, delegate = opened(backends[0], long_model())
-feed = [constant("lifetime/long", (1, 160, 160, 64))]
+feed = [constant("lifetime/long", (1, 96, 96, 64))]
 invoke(interpreter, feed)
 def work():
     while True: invoke(interpreter, feed)
@@ -275,7 +275,7 @@ def test_ctrl_c_while_it_runs(library, backend):
     """Python's handler runs on the main thread, when the invocation is over; the model goes on afterwards."""
     run(library, """
 interpreter, delegate = opened(backends[0], long_model())
-feed = [constant("lifetime/long", (1, 160, 160, 64))]
+feed = [constant("lifetime/long", (1, 96, 96, 64))]
 first = invoke(interpreter, feed)[0]
 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
