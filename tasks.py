@@ -96,25 +96,28 @@ _RUN_HELP = {
     "cold": "Also time a start with an empty driver cache.",
     "timeout": "Seconds that one process may take.",
     "library": "A libquadra.so that was built before (default: build it).",
+    "on": "Where: host, this machine; app, Android's runtime and the APK's own code on this machine.",
+    "peer": "Who else runs, in turns: xnnpack, and with --on app shipped-opencl, shipped-gles; ',' between them.",
 }
 
 
 @task(help=_RUN_HELP)
 def run(
     c, model, backend="auto", precision="f32", target="", image="", range="", seed=1, runs=20, threads=1,
-    profile=False, cold=False, timeout=300, library="",
+    profile=False, cold=False, timeout=300, library="", on="host", peer="xnnpack",
 ):  # fmt: skip
     """Run a model with the delegate in the stock interpreter, and judge it against the CPU.
 
     Prints what ran where, the error of each output and times beside XNNPACK's, and leaves a run folder with
     a report. Exit status 1: an output is wrong.
     """
-    from host_tools import run
+    from host_tools import peers, run
 
     words = {"backend": backend, "precision": precision, "target": target, "image": image, "value_range": range}
+    where = {"place": on, "peers": peers.parse(peer)}
     counts = {"seed": seed, "repetitions": runs, "threads": threads, "deadline_s": float(timeout)}
-    spec = run.make_spec(model, **words, **counts, profile=profile, cold=cold)
-    folder = run.run_and_judge(spec, _library(library))
+    spec = run.make_spec(model, **words, **where, **counts, profile=profile, cold=cold)
+    folder = run.run_and_judge(spec, _library(library, on))
     run.account(folder, run.console())
     run.judge(folder)
 
@@ -259,14 +262,14 @@ def parity(c, op, quick=False, json=False, library=""):
     parity.judge(found)
 
 
-def _library(given):
+def _library(given, on="host"):
     from pathlib import Path
 
-    from host_tools import bazel
+    from host_tools import place
     from host_tools.errors import Misuse
 
     if not given:
-        return bazel.library()
+        return place.named(on).library()
     path = Path(given).expanduser().resolve()
     if not path.is_file():
         raise Misuse(f"load {given}", "there is no such file", "leave --library away to build one")

@@ -73,8 +73,8 @@ class Comparison:
         return any(output.relative > TOLERANCE[self.precision] for output in floats)
 
     def to_json(self) -> Dict[str, Any]:
-        outputs = [{**{k: _finite(v) for k, v in asdict(o).items()}, "ok": o.ok} for o in self.outputs]
-        peers = [_finite(v) for v in self.xnnpack_relative]
+        outputs = [{**{k: number(v) for k, v in asdict(o).items()}, "ok": o.ok} for o in self.outputs]
+        peers = [number(v) for v in self.xnnpack_relative]
         return {
             "schema_version": 1,
             "ok": self.ok,
@@ -195,7 +195,7 @@ def _no_numbers(ours: np.ndarray, theirs: np.ndarray) -> Dict[str, Any]:
     return {**zero, "worst_at": (), "different": 0, "nan": 0, "inf": 0, "cpu_nan": 0, "cpu_inf": 0}
 
 
-def _finite(value: Any) -> Any:
+def number(value: Any) -> Any:
     """JSON has no infinity: it becomes a word."""
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)

@@ -116,6 +116,7 @@ def _folders() -> List[Check]:
     wanted = [
         ("fetched models", config.downloads_dir, "QUADRA_DOWNLOADS_DIR"),
         ("run folders", config.runs_dir, "QUADRA_RUNS_DIR"),
+        ("what Android code needs", config.tools_dir, "QUADRA_TOOLS_DIR"),
     ]
     if config.bazel_output_base:
         wanted.append(("builds", config.bazel_output_base, "QUADRA_BAZEL_OUTPUT_BASE"))

@@ -7,7 +7,7 @@ import jinja2
 import numpy as np
 from PIL import Image
 
-from host_tools import charts, compare, inputs, pictures, profile, run_folder, times, verdicts, views
+from host_tools import charts, compare, inputs, peers, pictures, profile, run_folder, times, verdicts, views
 from host_tools.errors import QuadraError
 from host_tools.run_folder import RunFolder
 
@@ -20,7 +20,11 @@ _STEPS = (
     ("allocate_us", "prepare"),
     ("first_invoke_us", "first run"),
 )
-_STARTS = (("quadra_cold", "Quadra, cold"), ("quadra_warm", "Quadra, warm"), ("xnnpack", "XNNPACK"))
+_STARTS = (
+    ("quadra_cold", "Quadra, cold"),
+    ("quadra_warm", "Quadra, warm"),
+    *((key, label) for key, label in times.NAMES.items() if key != "quadra"),
+)
 
 
 def write(folder: RunFolder) -> Path:
@@ -69,6 +73,7 @@ def content(folder: RunFolder) -> Dict[str, Any]:
         "reference": folder.optional_json("reference.json", {}),
         "scene": _scene(folder),
         "times": _times(timings) if timings else None,
+        "peers": _peers(folder, timings) if timings else [],
         "profile": _profile(folder),
         "plan": _plan(report) if report and report["partitions"] else None,
         "environment": folder.optional_json("environment.json"),
@@ -151,6 +156,15 @@ def _times(timings: Mapping[str, Any]) -> Dict[str, Any]:
         "compiled": timings.get("driver_compiled", 0),
         "xnnpack_error": timings.get("xnnpack_error", ""),
     }
+
+
+def _peers(folder: RunFolder, timings: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """A row per peer: how far Quadra's time is from its, and what it took."""
+    rows = []
+    for peer in peers.read(folder):
+        found = {"label": peers.label(peer.name), "sentence": peers.sentence(peer), "error": peer.error}
+        rows.append({**found, "ok": peer.ok, "ratio": times.ratio(timings, peers.key(peer.name))})
+    return rows
 
 
 def _profile(folder: RunFolder) -> Optional[Dict[str, Any]]:

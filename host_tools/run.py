@@ -7,9 +7,8 @@ from typing import Any, Dict, Optional
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools import compare, inputs, models, report, settings, spec as specs, times, verdicts, views
+from host_tools import compare, inputs, models, peers, place, report, settings, spec as specs, times, verdicts, views
 from host_tools.errors import JudgementFailed, Misuse, ToolMissing
-from host_tools.place import host
 from host_tools.progress import progress
 from host_tools.run_folder import RunFolder
 
@@ -60,10 +59,10 @@ def _checked_target(path: Path) -> Path:
 def run_and_judge(spec: specs.RunSpec, library: Path) -> RunFolder:
     """Runs, compares where there is a reference, writes the report. Judging wrong outputs is up to the caller."""
     with progress(f"run {spec.model.name} on {spec.options['backend']}") as show:
-        folder = host.run(spec, library, show)
+        folder = place.named(spec.place).run(spec, library, show)
         if folder.has("cpu_outputs"):
             show("compare")
-            compare.compare(folder)
+            peers.judge(folder, compare.compare(folder))
         show("write the report")
         report.write(folder)
     return folder
@@ -88,6 +87,9 @@ def account(folder: RunFolder, console: Console) -> None:
         console.print(
             f"[yellow]no CPU result to compare with[/]: {escape(folder.json('reference.json').get('error', ''))}"
         )
+    for peer in peers.read(folder):
+        if peer.name in peers.SHIPPED and not peer.error:
+            console.print(f"{escape(peers.label(peer.name))}: {escape(peers.sentence(peer))}")
     console.print()
     times.summary(folder.json("timings.json"), console)
     console.print(f"\nrun folder  {escape(str(folder.path))}")

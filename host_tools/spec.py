@@ -13,6 +13,8 @@ SCHEMA_VERSION = 1
 BACKENDS = ("auto", "opencl", "gles", "null")
 PRECISIONS = ("f32", "f32_f16", "f16")
 KINDS = ("random", "picture")
+PLACES = ("host", "app")
+PEERS = ("xnnpack", "shipped-opencl", "shipped-gles")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,12 @@ def checked(spec: RunSpec) -> RunSpec:
     """`spec`, if every field makes sense."""
     _one_of("--backend", spec.options.get("backend", "auto"), BACKENDS)
     _one_of("--precision", spec.options.get("precision", "f32"), PRECISIONS)
+    _one_of("--on", spec.place, PLACES)
+    for peer in spec.peers:
+        _one_of("--peer", peer, PEERS)
+        if peer != "xnnpack" and spec.place == "host":
+            came_back, do_next = "it is a library for Android, which --on host has not", "run in the app place: --on app"
+            raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
     _one_of("the kind of inputs", spec.inputs.kind, KINDS)
     _at_least("--runs", spec.repetitions, 1)
     _at_least("--threads", spec.threads, 1)

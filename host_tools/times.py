@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Mapping, Optional
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-NAMES = {"quadra": "Quadra", "xnnpack": "XNNPACK"}
+from host_tools import peers
+
+NAMES = {"quadra": "Quadra", "xnnpack": "XNNPACK", **{peers.key(name): peers.label(name) for name in peers.SHIPPED}}
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Steady:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Quadra over XNNPACK: below 1 Quadra is faster. processor: of processor time, which other work leaves alone."""
+    """Quadra over a peer: below 1 Quadra is faster. processor: of processor time, which other work leaves alone."""
 
     median: float
     minimum: float
@@ -35,16 +38,16 @@ def steady(timings: Mapping[str, Any]) -> Dict[str, Steady]:
     return {who: Steady(statistics.median(s), min(s), len(s)) for who, s in found.items() if s}
 
 
-def ratio(timings: Mapping[str, Any]) -> Optional[Ratio]:
-    """None where one of the two did not run."""
+def ratio(timings: Mapping[str, Any], peer: str = "xnnpack") -> Optional[Ratio]:
+    """Quadra over a peer, by its key; None where one of the two did not run."""
     found = steady(timings)
-    if not {"quadra", "xnnpack"} <= found.keys():
+    if not {"quadra", peer} <= found.keys():
         return None
-    ours, theirs = found["quadra"], found["xnnpack"]
+    ours, theirs = found["quadra"], found[peer]
     cpu = timings.get("cpu_us", {})
     processor = math.nan
-    if cpu.get("quadra") and cpu.get("xnnpack"):
-        processor = statistics.median(cpu["quadra"]) / max(statistics.median(cpu["xnnpack"]), 1)
+    if cpu.get("quadra") and cpu.get(peer):
+        processor = statistics.median(cpu["quadra"]) / max(statistics.median(cpu[peer]), 1)
     return Ratio(ours.median / max(theirs.median, 1), ours.minimum / max(theirs.minimum, 1), processor)
 
 
@@ -55,7 +58,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 
 def summary(timings: Mapping[str, Any], console: Console) -> None:
-    """Init, first and steady times beside XNNPACK's."""
+    """Init, first and steady times beside the peers'."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(f"ms, {timings['threads']} thread{'s' if timings['threads'] > 1 else ''}")
     for column in ("init", "first run", "together", "steady median", "min", "runs"):
@@ -66,7 +69,7 @@ def summary(timings: Mapping[str, Any], console: Console) -> None:
     rows = (
         ("quadra_cold", "Quadra, cold", None),
         ("quadra_warm", started, "quadra"),
-        ("xnnpack", "XNNPACK", "xnnpack"),
+        *((key, label, key) for key, label in NAMES.items() if key != "quadra"),
     )
     for key, label, who in rows:
         init = timings["init_us"].get(key)
@@ -77,10 +80,14 @@ def summary(timings: Mapping[str, Any], console: Console) -> None:
         steady_cells = [ms(measured.median), ms(measured.minimum), str(measured.runs)] if measured else ["", "", ""]
         table.add_row(label, ms(total - first), ms(first), ms(total), *steady_cells)
     console.print(table)
-    relation = ratio(timings)
-    if relation:
+    for key, label in NAMES.items():
+        if timings.get(f"{key}_error"):
+            console.print(f"[yellow]{label} did not run[/]: {escape(timings[f'{key}_error'])}")
+        relation = None if key == "quadra" else ratio(timings, key)
+        if not relation:
+            continue
         console.print(
-            f"Quadra over XNNPACK: {relation.median:.2f} of medians, {relation.minimum:.2f} of minima, "
+            f"Quadra over {label}: {relation.median:.2f} of medians, {relation.minimum:.2f} of minima, "
             f"{relation.processor:.2f} of processor time"
         )
 

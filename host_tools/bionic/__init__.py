@@ -84,11 +84,12 @@ def _checked(libraries: Sequence[symbols.Library]) -> Dict[str, Set[str]]:
 
 
 def _check_machine(library: symbols.Library, loaded: Set[str]) -> None:
-    if library.machine != "EM_X86_64":
+    for_host = any(symbol.version.startswith("GLIBC") for symbol in library.wanted)
+    if library.machine != "EM_X86_64" or for_host:
         raise Misuse(
-            f"load {library.name} on this machine",
-            f"it is for {library.machine.removeprefix('EM_')}",
-            "give the library for Android x86_64: `./inv build --abi x86_64`",
+            f"load {library.name} as Android would",
+            f"it is for {'this machine' if for_host else library.machine.removeprefix('EM_')}, not for Android x86_64",
+            "give the library that `./inv build --abi x86_64` makes",
         )
     strange = [n for n in library.needed if n not in (*_C_LIBRARIES, _LOG, *_FORWARDED) and n not in loaded]
     if strange:

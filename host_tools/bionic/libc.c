@@ -179,7 +179,9 @@ size_t bionic_strlcat(char *to, const char *from, size_t size) {
 int bionic_sigemptyset(uint64_t *set) { return *set = 0, 0; }
 int bionic_sigfillset(uint64_t *set) { return *set = ~UINT64_C(0), 0; }
 int bionic_sigaddset(uint64_t *set, int number) { return *set |= UINT64_C(1) << (number - 1), 0; }
-int bionic_sigdelset(uint64_t *set, int number) { return *set &= ~(UINT64_C(1) << (number - 1)), 0; }
+int bionic_sigdelset(uint64_t *set, int number) {
+  return *set &= ~(UINT64_C(1) << (number - 1)), 0;
+}
 
 static int mask(int (*set_mask)(int, const sigset_t *, sigset_t *), int how, const uint64_t *set,
                 uint64_t *old) {

@@ -23,7 +23,8 @@ static int shows_gpu_to(const void *caller) {
   const char *who = getenv("BIONIC_CL_GPU_FOR");
   Dl_info info;
   if (!who || !*who) return 0;
-  return !strcmp(who, "*") || (dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, who));
+  if (!strcmp(who, "*")) return 1;
+  return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, who);
 }
 
 static cl_int give(const void *from, size_t bytes, size_t size, void *value, size_t *needed) {
@@ -41,7 +42,7 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, vo
   const char *name = getenv("BIONIC_CL_NAME"), *vendor = getenv("BIONIC_CL_VENDOR");
   const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
   if (what == CL_DEVICE_TYPE) return give(&gpu, sizeof gpu, size, value, needed);
-  if (what == CL_DEVICE_NAME && name) return give(name, strlen(name) + 1, size, value, needed);
-  if (what == CL_DEVICE_VENDOR && vendor) return give(vendor, strlen(vendor) + 1, size, value, needed);
+  const char *said = what == CL_DEVICE_NAME ? name : what == CL_DEVICE_VENDOR ? vendor : NULL;
+  if (said) return give(said, strlen(said) + 1, size, value, needed);
   return next(device, what, size, value, needed);
 }

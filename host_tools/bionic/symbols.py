@@ -39,7 +39,8 @@ def read(path: Path) -> Library:
         with open(path, "rb") as stream:
             return _read(path, ELFFile(stream))
     except (OSError, ELFError, AttributeError) as error:
-        raise Misuse(f"read the library {path}", str(error) or "it is no ELF library", "give a shared library") from error
+        came_back = str(error) or "it is no ELF library"
+        raise Misuse(f"read the library {path}", came_back, "give a shared library") from error
 
 
 def _read(path: Path, elf: ELFFile) -> Library:

@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -296,18 +296,22 @@ def stage(text: str) -> None:
 MODES = {"cold": cold, "run": full, "dump": dump, "verdicts": verdicts}
 
 
-def main(argv: List[str]) -> int:
-    folder, library, mode, cache = Path(argv[0]), Path(argv[1]), argv[2], Path(argv[3])
-    stage("start")
+def answer(folder: Path, work: Callable[[], None]) -> int:
+    """Does `work`; the exit status, after an error with error.json."""
     try:
-        worker = Worker(folder, library, cache)
-        MODES[mode](worker, peak_rss_bytes())
+        work()
     except QuadraError as error:
         value = {"kind": type(error).__name__, "exit_code": error.exit_code, "parts": list(error.args)}
         (folder / "error.json").write_text(json.dumps(value), encoding="utf-8")
         print(f"error: {error}", file=sys.stderr, flush=True)
         return error.exit_code
     return 0
+
+
+def main(argv: List[str]) -> int:
+    folder, library, mode, cache = Path(argv[0]), Path(argv[1]), argv[2], Path(argv[3])
+    stage("start")
+    return answer(folder, lambda: MODES[mode](Worker(folder, library, cache), peak_rss_bytes()))
 
 
 if __name__ == "__main__":

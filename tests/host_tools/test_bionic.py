@@ -52,7 +52,8 @@ def android_library(folder, source, asks, name="libprobe.so", extra=()):
     for library, names in asks.items():
         text = "".join(f".globl {n}\n.type {n},@function\n{n}: ret\n" for n in names.split())
         if "stderr" in names.split():
-            text = text.replace(".type stderr,@function\nstderr: ret", ".type stderr,@object\n.data\nstderr: .quad 0\n.text")
+            data = ".type stderr,@object\n.data\nstderr: .quad 0\n.text"
+            text = text.replace(".type stderr,@function\nstderr: ret", data)
         (folder / "stub.s").write_text(text + '.section .note.GNU-stack,"",@progbits\n')
         versions = [] if library == "liblog.so" else ["-Wl,--version-script=v.map"]
         gcc(folder, "-o", library, "stub.s", f"-Wl,-soname,{library}", *versions)
@@ -117,8 +118,13 @@ def test_another_machines_library_and_no_library_are_refused(tmp_path):
     content = bytearray(library.read_bytes())
     content[18:20] = (183).to_bytes(2, "little")  # e_machine: AArch64
     (tmp_path / "arm.so").write_bytes(content)
-    with pytest.raises(Misuse, match="it is for AARCH64"):
+    with pytest.raises(Misuse, match="it is for AARCH64, not for Android x86_64"):
         bionic.folder_for([tmp_path / "arm.so"])
+    source = tmp_path / "here.c"
+    source.write_text("#include <stdio.h>\nint f(void) { return puts(\"here\"); }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "here.so", source], check=True)
+    with pytest.raises(Misuse, match="it is for this machine, not for Android"):
+        bionic.folder_for([tmp_path / "here.so"])
     (tmp_path / "text.so").write_text("not a library")
     with pytest.raises(Misuse, match="read the library"):
         bionic.folder_for([tmp_path / "text.so"])
@@ -148,7 +154,8 @@ def test_the_default_display_needs_no_window_system(tmp_path):
 
 
 def test_lists_hold_each_name_once_and_glibc_has_it():
-    names = [n for line in (bionic._HERE / "same.txt").read_text().splitlines() if line[:1] != "#" for n in line.split()]
+    lines = (bionic._HERE / "same.txt").read_text().splitlines()
+    names = [name for line in lines if line[:1] != "#" for name in line.split()]
     assert len(names) == len(set(names))
     assert not set(names) & bionic.own_functions()
     libraries = [ctypes.CDLL(name) for name in ("libc.so.6", "libm.so.6")]

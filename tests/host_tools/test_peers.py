@@ -1,0 +1,99 @@
+"""Peers: what they took, how right they were, and how a run says it."""
+
+import numpy as np
+import pytest
+
+from host_tools import compare, inputs, peers, report, run, run_folder, spec as specs, times
+from host_tools.errors import Misuse
+from host_tools.place import companion, interpreters
+from host_tools.run_folder import RunFolder
+from tests.model_builder import Model
+
+LOG = """stage: give the model's nodes to quadra
+tflite: Replacing 9 out of 9 node(s) with delegate (Quadra) node, yielding 1 partitions for the whole graph.
+stage: start xnnpack
+stage: start shipped-opencl
+stage: give the model's nodes to shipped-opencl
+tflite: Replacing 70 out of 71 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 2 partitions for subgraph 0.
+VERBOSE: Replacing 70 out of 71 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 2 partitions for subgraph 0.
+stage: first inference of shipped-opencl
+"""
+
+
+def folder_with_peers(path) -> RunFolder:
+    reference = specs.ModelRef("small", "/nowhere/small.tflite", "0" * 64)
+    names = ("xnnpack", "shipped-opencl", "shipped-gles")
+    spec = specs.RunSpec("20260101-000000-000-small", reference, place="app", peers=names)
+    run_folder.write_json(path / "spec.json", spec.to_json())
+    right, wrong = np.arange(4, dtype=np.float32), np.float32([0, 1, 2, 4])
+    for group in ("outputs", "cpu_outputs", "xnnpack_outputs"):
+        run_folder.write_arrays(path / group, [right])
+    run_folder.write_arrays(path / "shipped_opencl_outputs", [wrong])
+    row = [{"name": "out", "dtype": "float32", "shape": [4], "scale": 0.0, "zero_point": 0}]
+    groups = ("outputs", "cpu_outputs", "xnnpack_outputs", "shipped_opencl_outputs")
+    run_folder.write_json(path / "tensors.json", {"inputs": [], **{group: row for group in groups}})
+    laps = {"load_delegate_us": 1, "interpreter_us": 2, "allocate_us": 3, "first_invoke_us": 4, "total_us": 10}
+    samples = {"quadra": [10, 12, 11], "xnnpack": [20, 22, 21], "shipped_opencl": [40, 44, 42]}
+    init = {"quadra_warm": laps, "xnnpack": laps, "shipped_opencl": laps}
+    timings = {"schema_version": 1, "threads": 1, "init_us": init, "samples_us": samples, "cpu_us": samples}
+    timings["shipped_gles_error"] = "No shader implementation for split"
+    run_folder.write_json(path / "timings.json", timings)
+    (path / "log.txt").write_text(LOG)
+    return RunFolder(path)
+
+
+def test_peers_are_judged_by_what_quadra_may_be_off(tmp_path):
+    folder = folder_with_peers(tmp_path)
+    xnnpack, opencl, gles = peers.judge(folder, compare.compare(folder))
+    assert xnnpack.ok is True and xnnpack.nodes is None
+    assert opencl.ok is False and opencl.relative == pytest.approx((1 / 3,))
+    assert (opencl.nodes_taken, opencl.nodes, opencl.partitions) == (70, 71, 2)
+    assert gles.error == "No shader implementation for split" and gles.ok is None
+    assert peers.read(folder) == (xnnpack, opencl, gles)
+    assert peers.sentence(opencl) == "took 70 of 71 nodes in 2 partitions; WRONG, largest error 3.3e-01 of the range"
+
+
+def test_times_beside_each_peer(tmp_path):
+    timings = folder_with_peers(tmp_path).json("timings.json")
+    assert times.ratio(timings, "shipped_opencl").median == pytest.approx(11 / 42)
+    assert times.ratio(timings, "shipped_gles") is None
+    console = run.console(width=120)
+    with console.capture() as shown:
+        times.summary(timings, console)
+    assert "Quadra over shipped, OpenCL: 0.26 of medians" in shown.get()
+    assert "shipped, OpenGL ES did not run: No shader implementation for split" in shown.get()
+
+
+def test_the_report_has_every_peer(tmp_path):
+    folder = folder_with_peers(tmp_path)
+    peers.judge(folder, compare.compare(folder))
+    page = report.write(folder).read_text()
+    assert "shipped, OpenCL" in page and "No shader implementation for split" in page
+
+
+def test_the_shipped_delegate_is_not_for_the_host():
+    assert peers.parse(" xnnpack, shipped-gles,xnnpack") == ("xnnpack", "shipped-gles")
+    reference = specs.ModelRef("small", "/nowhere", "")
+    with pytest.raises(Misuse, match="run shipped-gles beside Quadra: it is a library for Android"):
+        specs.checked(specs.RunSpec("id", reference, peers=("shipped-gles",)))
+    with pytest.raises(Misuse, match="'tensorrt' is not one of xnnpack, shipped-opencl"):
+        specs.checked(specs.RunSpec("id", reference, peers=("tensorrt",)))
+    with pytest.raises(Misuse, match="'moon' is not one of host, app"):
+        specs.checked(specs.RunSpec("id", reference, place="moon"))
+
+
+def test_inputs_are_read_from_the_file_as_the_interpreter_sees_them(tmp_path):
+    m = Model()
+    x, y = m.input((1, 8, 8, 3)), m.input((1, 8, 8, 3))
+    m.output(m.add(x, y))
+    interpreter = interpreters.make(m.bytes(), "sum", threads=1)
+    assert companion.inputs_of(m.bytes()) == inputs.from_details(interpreter.get_input_details())
+
+
+def test_a_damaged_model_leaves_no_inputs(tmp_path):
+    path = tmp_path / "damaged.tflite"
+    path.write_bytes(b"\x1c\0\0\0TFL3" + b"\xff" * 40)
+    spec = specs.RunSpec("id", specs.ModelRef("damaged", str(path), ""), place="app")
+    with pytest.raises(Misuse, match="read the model damaged: it is damaged"):
+        companion.prepare(spec, tmp_path)
+    assert not (tmp_path / "inputs").exists()
