@@ -42,6 +42,22 @@ def build(c, debug=False):
     print(bazel.library(debug=debug))
 
 
+@task(
+    help={
+        "abi": "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three).",
+        "libraries": "A folder with ABI/libquadra.so, built before.",
+        "out": "The APK's path (default: .cache/android/quadra-runner.apk).",
+        "release": "Not debuggable, and signed with the key of QUADRA_KEYSTORE.",
+        "peers": "With the GPU delegate that TFLite ships, to measure beside ours.",
+    }
+)
+def apk(c, abi="", libraries="", out="", release=False, peers=False):
+    """Make the test app's APK, without Gradle or an SDK; inspect it and show what was found."""
+    from host_tools import apk, run
+
+    apk.show(apk.from_words(abi, libraries, out, release=release, peers=peers), run.console(width=150))
+
+
 @task(help={"library": "A shared library to measure (default: the delegate, built for this machine)."})
 def size(c, library=""):
     """Show what the delegate weighs: bytes, sections, exports, needed libraries."""

@@ -16,7 +16,7 @@ TEST_MODULE = "host_test"
 _BUILT = settings.ROOT / ".cache" / "java"
 _COMPILE_DEADLINE_S = 300.0
 # Android's classes of the one jar are woven for Robolectric; the compiler wants to see what they implement there.
-_ANDROID = ("android-all", "robolectric-sandbox")
+COMPILE_LIBRARIES = (*maven.bundle("tflite"), "android-all", "robolectric-sandbox")
 
 
 def tool(name: str) -> str:
@@ -36,7 +36,7 @@ def sources(module: str, tree: str = "main") -> List[Path]:
 
 def app_class_path() -> List[Path]:
     """What the app is compiled against: TFLite's classes and Android's."""
-    return maven.class_path("tflite", *_ANDROID)
+    return maven.class_path(*COMPILE_LIBRARIES)
 
 
 def app_classes() -> Path:

@@ -7,8 +7,8 @@ from typing import List
 import pytest
 
 from host_tools import java
-from host_tools.errors import FetchFailed
 from host_tools.place import drivers
+from tests import android_parts
 from tests.host_tools.test_options_doc import table
 
 API = java.APP / "delegate/src/main/java/org/quadra/gpu"
@@ -18,10 +18,7 @@ _DEADLINE_S = 300.0
 @pytest.fixture(autouse=True, scope="module")
 def android_classes():
     """Android's and TFLite's classes, from Maven Central once; without a network these tests say so and are skipped."""
-    try:
-        java.maven.class_path("tflite", "shipped", "junit", "robolectric", "android-all")
-    except FetchFailed as error:
-        pytest.skip(str(error))
+    android_parts.need_classes()
 
 
 def junit(classes: List[str], library: Path, cache: Path) -> str:

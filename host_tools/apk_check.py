@@ -1,0 +1,206 @@
+"""Inspects an APK: identity, levels, signature, alignment, libraries per ABI, and whether its classes are there."""
+
+import re
+import struct
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Sequence, Tuple
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools import maven, shell
+from host_tools.errors import Misuse
+
+_DEADLINE_S = 120.0
+_PACKAGES = "apt-get install aapt zipalign apksigner dexdump"
+_PAGE_BYTES = 16384
+_MACHINES = {"EM_AARCH64": "arm64-v8a", "EM_ARM": "armeabi-v7a", "EM_X86_64": "x86_64", "EM_386": "x86"}
+_OURS = "libquadra.so"
+_COMPONENTS = ("application", "activity", "service", "receiver", "provider", "instrumentation")
+_ELEMENT = re.compile(r"^ *E: ([\w-]+) ")
+_NAME = re.compile(r"^ *A: (?:http://schemas.android.com/apk/res/android:)?name\(0x01010003\)=\"([^\"]*)\"")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    found: str
+    ok: bool = True
+
+
+def inspect(apk: Path, classes: Path, abis: Sequence[str], release: bool) -> List[Finding]:
+    """Everything about `apk` that must be as it should. `classes`: the folder of those that were dexed."""
+    dex = _dex_classes(apk)
+    named = _manifest_names(apk)
+    found = [*_identity(apk, release), *_dex(dex, classes), *_components(named, dex), *_opencl(named)]
+    return [*found, *_libraries(apk, abis), _aligned(apk), *_signature(apk)]
+
+
+def show(apk: Path, findings: Sequence[Finding], console: Console) -> None:
+    """Prints the table."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for one in findings:
+        table.add_row("[green]ok[/]" if one.ok else "[red]WRONG[/]", escape(one.what), escape(one.found))
+    console.print(f"{escape(str(apk))}  {apk.stat().st_size:,} bytes", highlight=False)
+    console.print(table, highlight=False)
+
+
+def abi_of(library: Path) -> str:
+    """The ABI that an ELF library is for; empty where Android has none like it."""
+    try:
+        with open(library, "rb") as file:
+            return _MACHINES.get(ELFFile(file)["e_machine"], "")
+    except (OSError, ELFError) as error:
+        raise Misuse(f"read the library {library}", str(error) or "it is no ELF file", "build it again") from error
+
+
+def made_by(library: Path) -> str:
+    """The toolchain, as the library's own note tells it; empty where it tells none."""
+    with open(library, "rb") as file:
+        section = ELFFile(file).get_section_by_name(".note.quadra")
+        if section is None or not hasattr(section, "iter_notes"):
+            return ""
+        words = [note["n_descdata"] for note in section.iter_notes()]
+    return bytes(words[0]).rstrip(b"\0").decode("utf-8", "replace") if words else ""
+
+
+def _identity(apk: Path, release: bool) -> List[Finding]:
+    said = shell.run(["aapt2", "dump", "badging", apk], timeout_s=_DEADLINE_S, hint=_PACKAGES).stdout
+    package = re.search(r"^package: name='([^']*)' versionCode='([^']*)' versionName='([^']*)'", said, re.MULTILINE)
+    names = ("applicationId", "quadra-code", "quadra-name")
+    ok = bool(package) and package.groups() == tuple(maven.version(name) for name in names)
+    found = "{} {} ({})".format(*(package.group(i) for i in (1, 3, 2))) if package else "none"
+    levels = {key: re.search(rf"^{word}:'(\d+)'", said, re.MULTILINE) for key, word in _LEVELS.items()}
+    shown = {key: match.group(1) if match else "none" for key, match in levels.items()}
+    level_ok = all(shown[key] == maven.version(f"android-{key}Sdk") for key in shown)
+    debuggable = "application-debuggable" in said
+    return [
+        Finding("package", found, ok),
+        Finding("Android levels", f"from {shown['min']}, made for {shown['target']}", level_ok),
+        Finding("debuggable", "yes" if debuggable else "no", debuggable is not release),
+    ]
+
+
+_LEVELS = {"min": "sdkVersion", "target": "targetSdkVersion"}
+
+
+def _dex(dex: Sequence[str], classes: Path) -> List[Finding]:
+    ours = [str(path.relative_to(classes).with_suffix("")) for path in classes.rglob("*.class")]
+    absent = sorted(set(ours) - set(dex))
+    found = f"{len(dex)} classes, {len(ours)} of them ours" if not absent else f"missing: {', '.join(absent)}"
+    return [Finding("classes.dex, read by dexdump", found, bool(dex) and not absent)]
+
+
+def _components(named: Sequence[Tuple[str, str]], dex: Sequence[str]) -> List[Finding]:
+    """Every class that the manifest names is there."""
+    package = maven.version("applicationId")
+    found = []
+    for kind, name in named:
+        if kind in _COMPONENTS:
+            full = package + name if name.startswith(".") else name
+            there = full.replace(".", "/") in dex
+            found.append(Finding(f"{kind} of the manifest", full if there else f"{full} is not in the dex", there))
+    if not any(one.what.startswith("instrumentation") for one in found):
+        found.append(Finding("instrumentation of the manifest", "none", False))
+    return found
+
+
+def _opencl(named: Sequence[Tuple[str, str]]) -> List[Finding]:
+    names = [name for kind, name in named if kind == "uses-native-library"]
+    return [Finding("libraries of the vendor", ", ".join(names) or "none", "libOpenCL.so" in names)]
+
+
+def _libraries(apk: Path, abis: Sequence[str]) -> List[Finding]:
+    """The same libraries for every ABI; ours in pages of 16 KB where the address space has 64 bits."""
+    found = []
+    with zipfile.ZipFile(apk) as archive, tempfile.TemporaryDirectory(prefix="quadra-apk-") as folder:
+        native = [entry for entry in archive.infolist() if entry.filename.startswith("lib/")]
+        names = {abi: {e.filename.rsplit("/", 1)[1] for e in native if e.filename.startswith(f"lib/{abi}/")} for abi in abis}
+        strangers = {entry.filename.split("/")[1] for entry in native} - set(abis)
+        if strangers:
+            found.append(Finding("ABIs", f"{', '.join(sorted(strangers))} was not asked for", False))
+        for abi in abis:
+            complete = names[abi] == set.union(*names.values()) and _OURS in names[abi]
+            found.append(Finding(f"lib/{abi}", ", ".join(sorted(names[abi])) or "nothing", complete))
+            for name in sorted(names[abi]):
+                found.append(_library(Path(archive.extract(f"lib/{abi}/{name}", folder)), abi))
+        stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in native)
+        found.append(Finding("libraries are stored", "as they are" if stored else "some are compressed", stored))
+    return found
+
+
+def _library(path: Path, abi: str) -> Finding:
+    """Others' libraries are what they are; of ours, the pages are judged."""
+    with open(path, "rb") as file:
+        elf = ELFFile(file)
+        pages = min(segment["p_align"] for segment in elf.iter_segments() if segment["p_type"] == "PT_LOAD")
+        wide = elf.elfclass == 64
+    facts = f"{path.stat().st_size:,} bytes, pages of {pages // 1024} KB"
+    ok = abi_of(path) == abi
+    if path.name == _OURS:
+        facts += f", made by {made_by(path) or 'nobody who says so'}"
+        ok = ok and (not wide or pages >= _PAGE_BYTES)
+    return Finding(f"lib/{abi}/{path.name}", facts, ok)
+
+
+def _aligned(apk: Path) -> Finding:
+    """Every stored library begins on a page of 16 KB."""
+    with zipfile.ZipFile(apk) as archive, open(apk, "rb") as file:
+        entries = [entry for entry in archive.infolist() if entry.filename.startswith("lib/")]
+        crooked = [entry.filename for entry in entries if _data_offset(file, entry) % _PAGE_BYTES]
+    told = shell.run(["zipalign", "-c", _PAGE_BYTES, apk], timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
+    ok = not crooked and told.returncode == 0
+    return Finding("libraries begin on 16 KB pages", "all" if ok else f"not {', '.join(crooked)}{told.stdout[-200:]}", ok)
+
+
+def _data_offset(file, entry: zipfile.ZipInfo) -> int:
+    file.seek(entry.header_offset + 26)
+    name, extra = struct.unpack("<HH", file.read(4))
+    return entry.header_offset + 30 + name + extra
+
+
+def _signature(apk: Path) -> List[Finding]:
+    argv = ["apksigner", "verify", "--verbose", "--print-certs", "--min-sdk-version", maven.version("android-minSdk"), apk]
+    told = shell.run(argv, timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
+    schemes = [v for v in ("v2", "v3") if re.search(rf"Verified using {v} scheme .*: true", told.stdout)]
+    signer = re.search(r"certificate DN: (.*)", told.stdout)
+    found = f"{' and '.join(schemes) or 'none'}, {signer.group(1) if signer else told.stderr.strip()[-200:]}"
+    return [Finding("signature", found, told.returncode == 0 and schemes == ["v2", "v3"])]
+
+
+def _dex_classes(apk: Path) -> List[str]:
+    """Names of the classes in the dex, as dexdump, which verifies it, lists them."""
+    with zipfile.ZipFile(apk) as archive, tempfile.TemporaryDirectory(prefix="quadra-apk-") as folder:
+        dex = archive.extract("classes.dex", folder)
+        told = shell.run(["dexdump", dex], timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
+    return re.findall(r"Class descriptor  : 'L([^;]+);'", told.stdout) if told.returncode == 0 else []
+
+
+def _manifest_names(apk: Path) -> List[Tuple[str, str]]:
+    """Element and android:name of everything in the binary manifest that has one."""
+    argv = ["aapt2", "dump", "xmltree", "--file", "AndroidManifest.xml", apk]
+    element, found = "", []
+    for line in shell.run(argv, timeout_s=_DEADLINE_S, hint=_PACKAGES).stdout.splitlines():
+        match = _ELEMENT.match(line)
+        element = match.group(1) if match else element
+        name = _NAME.match(line)
+        if name:
+            found.append((element, name.group(1)))
+    return found
+
+
+def by_digest(apk: Path, name: str) -> Dict[str, str]:
+    """Class file and SHA-256, of the list that the APK carries."""
+    with zipfile.ZipFile(apk) as archive:
+        rows = [line.split("  ", 1) for line in archive.read(name).decode().splitlines()]
+    return {file: digest for digest, file in rows}

@@ -1,0 +1,39 @@
+"""What tests of Android's Java share: whether its classes can be had, and libraries that look like ours."""
+
+import struct
+from pathlib import Path
+from typing import Dict
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from host_tools import apk, maven
+from host_tools.errors import FetchFailed
+
+
+def need_classes() -> None:
+    """Fetches everything in one go, once per machine; without a network the test says so and is skipped."""
+    bundles = [alias for name in ("tflite", "shipped", "junit", "robolectric") for alias in maven.bundle(name)]
+    try:
+        maven.artifacts([*bundles, "android-all", "dalvik-dx"])
+    except FetchFailed as error:
+        pytest.skip(str(error))
+
+
+def stand_ins(folder: Path) -> Dict[str, Path]:
+    """ABI/libquadra.so for each ABI: real Android libraries, TFLite's, whose segments say that they want 16 KB pages."""
+    made = {}
+    for abi in apk.ABIS:
+        source = maven.aar_file("tensorflow-lite-gpu", f"jni/{abi}/libtensorflowlite_gpu_jni.so")
+        content = bytearray(source.read_bytes())
+        with open(source, "rb") as file:
+            elf = ELFFile(file)
+            at = [elf["e_phoff"] + i * elf["e_phentsize"] for i in range(elf["e_phnum"])]
+            wide = elf.elfclass == 64
+        for offset in at:
+            if struct.unpack_from("<I", content, offset)[0] == 1:  # PT_LOAD
+                struct.pack_into("<Q" if wide else "<I", content, offset + (48 if wide else 28), apk.PAGE_BYTES)
+        made[abi] = folder / abi / apk.NAME
+        made[abi].parent.mkdir(parents=True)
+        made[abi].write_bytes(content)
+    return made
