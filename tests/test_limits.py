@@ -35,8 +35,8 @@ def _mean(name: str, shape, axes) -> Case:
 
 def _dense(name: str, inputs: int, outputs: int) -> Case:
     w, b = constant(name + "/w", (outputs, inputs)), constant(name + "/b", (outputs,))
-    return _case("FULLY_CONNECTED", name, (1, inputs), lambda m, x: m.fully_connected(x, w, b, activation="RELU6"),
-                 lambda x: np.clip(x.astype(np.float64) @ w.T.astype(np.float64) + b, 0, 6))
+    return _case("FULLY_CONNECTED", name, (1, inputs), lambda m, x: m.fully_connected(x, w, b),
+                 lambda x: x.astype(np.float64) @ w.T.astype(np.float64) + b)
 
 
 def _softmax(x):
@@ -44,6 +44,8 @@ def _softmax(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
+# The largest number comes last.
+_RAMP = np.arange(300 * 300, dtype=np.float32).reshape(1, 300, 300, 1) / 1000
 # One work-item that did all of it would loop more than 65535 times, where llvmpipe ends loops without a word.
 LONG = [
     _mean("image_300x300", (1, 300, 300, 3), (1, 2)),
@@ -57,7 +59,8 @@ LONG = [
     _case("AVERAGE_POOL_2D", "window_of_257x257", Feed((1, 300, 300, 2), 0, 2),
           lambda m, x: m.average_pool2d(x, (257, 257), (43, 43), "VALID"), lambda x: _windows(x, 257, 43, np.mean)),
     _case("MAX_POOL_2D", "window_of_257x257", Feed((1, 300, 300, 2), 0, 2),
-          lambda m, x: m.max_pool2d(x, (257, 257), (43, 43), "VALID"), lambda x: _windows(x, 257, 43, np.max)),
+          lambda m, x: m.max_pool2d(m.add(x, _RAMP), (257, 257), (43, 43), "VALID"),
+          lambda x: _windows(x + _RAMP, 257, 43, np.max)),
     _dense("inputs_300000", 300000, 8),
     _case("SOFTMAX", "channels_300000", (1, 300000), lambda m, x: m.softmax(x), _softmax),
     _case("SOFTMAX", "many_pixels", (40, 40, 1400), lambda m, x: m.softmax(x), _softmax),
@@ -79,6 +82,16 @@ def run(quadra: Quadra, case: Case, backend: str, target: str = "", precision: s
     outcome = quadra.run(case.model(), case.feeds(), **given)
     outcome.check(case.expected(), tolerance or TOLERANCE[precision], everything_on_gpu=False)
     return outcome
+
+
+@pytest.mark.parametrize("target", ["", "adreno-640"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_halves_are_rounded_to_the_nearest(quadra, backend, target):
+    """Not cut off: errors of one sign would add up from layer to layer."""
+    case = Case("RELU", "halves", [Feed((1, 32, 32, 4), 1, 2)], lambda m, x: m.unary("RELU", x), lambda x: x)
+    given = options(target, backend, precision="f32_f16")
+    got = quadra.run(case.model(), case.feeds(), **given).outputs[-1][0]
+    assert np.abs(got - case.feeds()[0]).max() <= 2**-11
 
 
 def target_file(folder, **limits) -> str:

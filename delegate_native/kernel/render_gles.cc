@@ -135,8 +135,12 @@ class GlesRenderer : public Renderer {
     } else {
       declarations_ += Format("layout(%s, binding = %d) writeonly uniform highp image2D ",
                               half ? "rgba16f" : "rgba32f", image_++) + data + ";\n";
+      // Drivers may cut digits off instead of rounding; errors of one sign add up from layer to layer.
+      const bool round = half && dialect_.precision == Precision::kF32F16;
+      const std::string value = round ? "vec4(unpackHalf2x16(packHalf2x16(e_v.xy)), "
+                                        "unpackHalf2x16(packHalf2x16(e_v.zw)))" : "e_v";
       Define("write_" + tensor.name, "VALUE, X, Y, S",
-             WriteText(tensor, "imageStore(" + data + ", " + at + ", e_v);"));
+             WriteText(tensor, "imageStore(" + data + ", " + at + ", " + value + ");"));
     }
   }
 

@@ -176,7 +176,8 @@ void GlContext::ReadInfo() {
   info.buffer_alignment_bytes = std::max(16, number(GL_SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT));
   info.max_image2d[0] = info.max_image2d[1] = number(GL_MAX_TEXTURE_SIZE);
   info.max_storage_blocks =
-      std::min(number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS), number(GL_MAX_SHADER_STORAGE_BUFFER_BINDINGS));
+      std::min({number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS), number(GL_MAX_SHADER_STORAGE_BUFFER_BINDINGS),
+                number(GL_MAX_COMBINED_SHADER_STORAGE_BLOCKS)});
   info.max_image_units = std::min(number(GL_MAX_COMPUTE_IMAGE_UNIFORMS), number(GL_MAX_IMAGE_UNITS));
   info.max_output_resources = number(GL_MAX_COMBINED_SHADER_OUTPUT_RESOURCES);
   info.max_texture_units = number(GL_MAX_COMPUTE_TEXTURE_IMAGE_UNITS);
