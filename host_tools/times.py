@@ -3,7 +3,7 @@
 import math
 import statistics
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Mapping, Optional
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -69,7 +69,7 @@ def summary(timings: Mapping[str, Any], console: Console) -> None:
     rows = (
         ("quadra_cold", "Quadra, cold", None),
         ("quadra_warm", started, "quadra"),
-        *((key, label, key) for key, label in NAMES.items() if key != "quadra"),
+        *(row for key, label in NAMES.items() if key != "quadra" for row in _start_rows(key, label)),
     )
     for key, label, who in rows:
         init = timings["init_us"].get(key)
@@ -90,6 +90,10 @@ def summary(timings: Mapping[str, Any], console: Console) -> None:
             f"Quadra over {label}: {relation.median:.2f} of medians, {relation.minimum:.2f} of minima, "
             f"{relation.processor:.2f} of processor time"
         )
+
+
+def _start_rows(key: str, label: str) -> Iterable[Tuple[str, str, Optional[str]]]:
+    return (f"{key}_cold", f"{label}, cold", None), (key, label, key)
 
 
 def ratio_text(value: Optional[float]) -> str:

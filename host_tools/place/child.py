@@ -6,7 +6,7 @@ parent lives on, keeps what there was, and says what was being done.
 
 import json
 from pathlib import Path
-from typing import Callable, Mapping, Optional, Sequence
+from typing import Callable, Dict, Mapping, Optional, Sequence
 
 from host_tools import run_folder, shell, spec as specs
 from host_tools.errors import CommandTimedOut, Misuse, QuadraError, RunFailed
@@ -88,14 +88,21 @@ class Child:
         return kind(*value["parts"])
 
 
-def merge_cold(folder: Path) -> None:
-    """Moves cold.json, which a process of its own left, into timings.json."""
-    timings = json.loads((folder / "timings.json").read_text(encoding="utf-8"))
-    cold = json.loads((folder / "cold.json").read_text(encoding="utf-8"))
-    timings["cold_memory"] = {k: cold.pop(k) for k in ("peak_rss_bytes", "baseline_rss_bytes")}
-    timings["init_us"]["quadra_cold"] = cold
-    run_folder.write_json(folder / "timings.json", timings)
+def take_cold(folder: Path) -> Dict[str, int]:
+    """What a process that only started somebody left in cold.json, which goes."""
+    laps = json.loads((folder / "cold.json").read_text(encoding="utf-8"))
     (folder / "cold.json").unlink()
+    return laps
+
+
+def merge_cold(folder: Path, starts: Mapping[str, Dict[str, int]]) -> None:
+    """Puts cold starts, by the key of who started, into timings.json; `quadra` is one of them."""
+    timings = json.loads((folder / "timings.json").read_text(encoding="utf-8"))
+    for who, laps in starts.items():
+        memory = {k: laps[k] for k in ("peak_rss_bytes", "baseline_rss_bytes")}
+        timings["cold_memory" if who == "quadra" else f"{who}_cold_memory"] = memory
+        timings["init_us"][f"{who}_cold"] = {k: v for k, v in laps.items() if k not in memory}
+    run_folder.write_json(folder / "timings.json", timings)
 
 
 def _ending(returncode: int) -> str:

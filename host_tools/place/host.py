@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from host_tools import bazel, environment, inputs, run_folder, settings, spec as specs
 from host_tools.errors import QuadraError
 from host_tools.place import drivers
-from host_tools.place.child import Child, Show, merge_cold
+from host_tools.place.child import Child, Show, merge_cold, take_cold
 from host_tools.run_folder import RunFolder
 
 
@@ -35,13 +35,15 @@ def run(
         if spec.inputs.kind == "picture":
             inputs.for_report(Path(spec.inputs.picture)).save(folder / "picture.png")
         settings.make_folder(cache, "QUADRA_DRIVER_CACHE_DIR")
+        starts = {}
         if spec.cold:
             child.work("cold", cache)
+            starts["quadra"] = take_cold(folder)
         child.work("run", cache)
         show("gather facts of this machine")
         run_folder.write_json(folder / "environment.json", environment.facts(library, spec.threads))
         if spec.cold:
-            merge_cold(folder)
+            merge_cold(folder, starts)
             shutil.rmtree(cache, ignore_errors=True)
 
     return child.finish(work, lambda: child.dump(cache))

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from host_tools import compare, inputs, peers, report, run, run_folder, spec as specs, times
-from host_tools.errors import Misuse
-from host_tools.place import companion, interpreters
+from host_tools.errors import Misuse, RunFailed
+from host_tools.place import app, companion, interpreters
+from host_tools.place.child import merge_cold
 from host_tools.run_folder import RunFolder
 from tests.model_builder import Model
 
@@ -97,3 +98,54 @@ def test_a_damaged_model_leaves_no_inputs(tmp_path):
     with pytest.raises(Misuse, match="read the model damaged: it is damaged"):
         companion.prepare(spec, tmp_path)
     assert not (tmp_path / "inputs").exists()
+
+
+class FakeChild(app._Child):
+    """Runs nothing; `work` does what a list of names says."""
+
+    def __init__(self, folder, spec, crashes):
+        super().__init__(folder, spec, lambda text: None, None)
+        self.crashes, self.calls = crashes, []
+
+    def work(self, mode, cache, names=None):
+        self.calls.append((mode, list(names or ())))
+        for name in names or ():
+            if name in self.crashes:
+                self.stage, self.state = f"first inference of {name}", "crashed"
+                raise RunFailed("run small", "the process was ended by signal 11 at the stage …\n  | more", "")
+        if mode == "cold":
+            laps = {"total_us": 5, "peak_rss_bytes": 2, "baseline_rss_bytes": 1}
+            run_folder.write_json(self.folder / "cold.json", laps)
+
+
+def test_a_peer_that_takes_the_process_down_is_left_out(tmp_path):
+    spec = folder_with_peers(tmp_path).spec()
+    child = FakeChild(tmp_path, spec, {"shipped-gles"})
+    assert child.run_with_peers(tmp_path) == {
+        "shipped_gles_error": "the process was ended by signal 11 at the stage …"
+    }
+    assert [names for _, names in child.calls] == [list(spec.peers), ["xnnpack", "shipped-opencl"]]
+    assert child.state == "failed"  # and not "crashed", should something else fail later
+
+
+def test_a_crash_that_is_no_peers_fault_ends_the_run(tmp_path, monkeypatch):
+    child = FakeChild(tmp_path, folder_with_peers(tmp_path).spec(), set())
+
+    def crash(mode, cache, names=None):
+        child.stage, child.state = "first inference of quadra", "crashed"
+        raise RunFailed("run small", "the process was ended by signal 11", "")
+
+    monkeypatch.setattr(child, "work", crash)
+    with pytest.raises(RunFailed, match="signal 11"):
+        child.run_with_peers(tmp_path)
+
+
+def test_gpu_peers_start_cold_in_processes_of_their_own(tmp_path):
+    folder = folder_with_peers(tmp_path)
+    child = FakeChild(tmp_path, folder.spec(), {"shipped-gles"})
+    starts = child.cold_starts(tmp_path)
+    assert list(starts) == ["quadra", "shipped_opencl"]
+    merge_cold(tmp_path, starts)
+    timings = folder.json("timings.json")
+    assert timings["init_us"]["shipped_opencl_cold"] == {"total_us": 5}
+    assert timings["cold_memory"]["peak_rss_bytes"] == 2

@@ -16,8 +16,8 @@ import org.robolectric.annotation.Config;
 
 /**
  * The APK's runner on a desktop's Java, inside Android's classes: what {@code am instrument} does
- * on a phone. System properties quadra.folder and quadra.mode are the runner's arguments. Exit
- * status: 0, or the runner's, or 70 when Robolectric itself failed.
+ * on a phone. System properties quadra.folder, quadra.mode and quadra.peers are the runner's
+ * arguments. Exit status: 0, or the runner's, or 70 when Robolectric itself failed.
  */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 34, manifest = Config.NONE)
@@ -42,6 +42,7 @@ public class RunnerOnHost {
     Bundle arguments = new Bundle();
     arguments.putString(QuadraRunner.ARGUMENT_FOLDER, System.getProperty("quadra.folder"));
     arguments.putString(QuadraRunner.ARGUMENT_MODE, System.getProperty("quadra.mode"));
+    arguments.putString(QuadraRunner.ARGUMENT_PEERS, System.getProperty("quadra.peers"));
     AtomicInteger exit = new AtomicInteger(BROKEN);
     new Runner(exit).onCreate(arguments);
     System.setProperty(EXIT, Integer.toString(exit.get()));

@@ -12,12 +12,14 @@ import org.json.JSONException;
  * <pre>am instrument -w -e folder PATH org.quadra.runner/.QuadraRunner</pre>
  *
  * <p>Arguments: {@code folder}, which has spec.json and inputs/; {@code mode}: run (default), cold
- * (only the first start), verdicts (runs nothing). Ends with RESULT_OK, or with RESULT_CANCELED, a
- * sentence as {@code error} and error.json.
+ * (only the first start), verdicts (runs nothing); {@code peers}: who runs beside Quadra, with ","
+ * between them, instead of those in spec.json; with mode cold, the one that starts in Quadra's
+ * place. Ends with RESULT_OK, or with RESULT_CANCELED, a sentence as {@code error} and error.json.
  */
 public class QuadraRunner extends Instrumentation {
   public static final String ARGUMENT_FOLDER = "folder";
   public static final String ARGUMENT_MODE = "mode";
+  public static final String ARGUMENT_PEERS = "peers";
 
   private Bundle arguments = new Bundle();
 
@@ -39,7 +41,8 @@ public class QuadraRunner extends Instrumentation {
       begin("start");
       folder = openFolder();
       RunWorker worker = new RunWorker(folder, new Facts(getTargetContext()), this::begin);
-      worker.work(arguments.getString(ARGUMENT_MODE, RunWorker.RUN));
+      worker.work(
+          arguments.getString(ARGUMENT_MODE, RunWorker.RUN), arguments.getString(ARGUMENT_PEERS));
       result.putString("state", "complete");
       finish(Activity.RESULT_OK, result);
     } catch (RunError error) {

@@ -4,6 +4,7 @@ import java.io.File;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -55,14 +56,15 @@ final class RunWorker {
     inputs = folder.readArrays("inputs");
   }
 
-  void work(String mode) throws RunError {
+  /** {@code peers}: instead of spec.json's; null: those. */
+  void work(String mode, String peers) throws RunError {
     try {
       switch (mode) {
         case RUN:
-          full();
+          full(peers == null ? spec.peers : names(peers));
           break;
         case COLD:
-          cold();
+          cold(peers == null ? "" : peers);
           break;
         case VERDICTS:
           verdicts();
@@ -79,9 +81,12 @@ final class RunWorker {
   }
 
   /** The first start, where the driver's cache is empty: cold.json. */
-  private void cold() throws RunError, JSONException {
-    try (Contender quadra = Contender.startQuadra(spec, model, options(), inputs, stages)) {
-      JSONObject value = new JSONObject(quadra.laps.toString());
+  private void cold(String peer) throws RunError, JSONException {
+    try (Contender first =
+        peer.isEmpty()
+            ? Contender.startQuadra(spec, model, options(), inputs, stages)
+            : Contender.startPeer(peer, spec, cpuModel, inputs, stages)) {
+      JSONObject value = new JSONObject(first.laps.toString());
       folder.writeJson("cold.json", addMemory(value));
     }
   }
@@ -94,7 +99,7 @@ final class RunWorker {
     }
   }
 
-  private void full() throws RunError, JSONException {
+  private void full(List<String> peers) throws RunError, JSONException {
     timings.put("schema_version", RunSpec.SCHEMA_VERSION).put("threads", spec.threads);
     timings.put("init_us", new JSONObject()).put("samples_us", new JSONObject());
     String thermalBefore = facts.thermalStatus();
@@ -107,7 +112,7 @@ final class RunWorker {
       tensors.put("inputs", quadra.inputFacts());
       keep("outputs", quadra);
       folder.writeText("verdicts.json", quadra.report() + "\n");
-      for (String peer : spec.peers) {
+      for (String peer : peers) {
         startPeer(peer, started);
       }
       pairs(started);
@@ -175,6 +180,10 @@ final class RunWorker {
     }
     timings.put("samples_us", byKey(samples)).put("cpu_us", byKey(cpu));
     keepTimings();
+  }
+
+  private static List<String> names(String joined) {
+    return joined.isEmpty() ? Collections.<String>emptyList() : Arrays.asList(joined.split(","));
   }
 
   private static JSONObject byKey(Map<String, JSONArray> samples) throws JSONException {
