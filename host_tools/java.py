@@ -106,6 +106,6 @@ def robolectric_properties() -> Mapping[str, str]:
 def _digest(argv: Sequence[str], files: Sequence[Path], class_path: Sequence[Path]) -> str:
     digest = hashlib.sha256("\0".join(map(str, (*argv, *class_path))).encode())
     for file in files:
-        digest.update(f"\0{file.relative_to(settings.ROOT)}\0".encode())
+        digest.update(f"\0{os.path.relpath(file, settings.ROOT)}\0".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

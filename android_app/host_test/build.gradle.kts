@@ -29,5 +29,5 @@ dependencies {
     implementation(project(":delegate"))
     implementation(libs.bundles.tflite)
     implementation(libs.bundles.robolectric)
-    testImplementation(libs.bundles.junit)
+    implementation(libs.bundles.junit)
 }

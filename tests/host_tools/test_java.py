@@ -96,6 +96,26 @@ def _public(javap: Path, class_path: str, name: str) -> set:
     return {member.replace("final ", "").replace("synchronized ", "") for member in members}
 
 
+def test_java_in_the_documentation_compiles(tmp_path, monkeypatch):
+    """Each example is the body of a method that gets a model, an input and an output; its imports come first."""
+    pages = [java.settings.ROOT / "README.md", *sorted((java.settings.ROOT / "docs").glob("*.md"))]
+    examples = [text for page in pages for text in re.findall(r"^```java\n(.*?)^```", page.read_text(), re.M | re.S)]
+    assert len(examples) >= 3
+    files = [_example(tmp_path / f"Example{number}.java", text) for number, text in enumerate(examples)]
+    class_path = [java.app_classes(), *java.app_class_path()]
+    monkeypatch.setattr(java, "_BUILT", tmp_path)
+    java.compile_java(files, class_path, "the examples of the documentation")
+
+
+def _example(file: Path, text: str) -> Path:
+    lines = text.splitlines()
+    imports = [line for line in lines if line.startswith("import ")]
+    body = "\n".join(line for line in lines if not line.startswith("import "))
+    method = f"void run(java.io.File model, Object input, Object output) throws Exception {{\n{body}\n}}"
+    file.write_text("\n".join([*imports, f"class {file.stem} {{ {method} }}", ""]))
+    return file
+
+
 @pytest.mark.parametrize("module", java.MODULES)
 def test_java_files_keep_to_the_house_rules(module):
     for file in java.sources(module):
