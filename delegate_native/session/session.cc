@@ -1,5 +1,6 @@
 #include "delegate_native/session/session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "delegate_native/base/clock.h"
@@ -70,9 +71,13 @@ Status Session::Build() {
   return Status();
 }
 
-// Only OpenGL ES has so few bindings that a merge may take too many.
+// Only OpenGL ES has so few bindings that a merge may take too many. Where there are plenty, asking
+// would cost more than the passes do.
 Fits Session::FitsTarget() const {
-  if (options_.target.api != Api::kGles) return nullptr;
+  constexpr int kPlenty = 12;  // no kernel has more tensors and constants, with all that steps read
+  const GpuInfo& gpu = options_.target;
+  const int fewest = std::min({gpu.max_storage_blocks, gpu.max_output_resources, gpu.max_texture_units});
+  if (gpu.api != Api::kGles || fewest >= kPlenty) return nullptr;
   return [this](const Graph& graph, const Node& node) {
     KernelContext context;
     context.gpu = &options_.target;
