@@ -31,7 +31,7 @@ class Check:
 
 def check_all() -> List[Check]:
     """Every check, needs of the machine first. Changes nothing."""
-    checks = [_python(), *map(_package, package_table()), _python_packages()]
+    checks = [_python(), *map(_package, package_table()), *_java(), _python_packages()]
     checks += [_opencl_devices(), _gles_devices(), *_folders(), _space()]
     return checks
 
@@ -74,6 +74,17 @@ def _package(row: Tuple[str, str, str]) -> Check:
     paths = glob(evidence) if evidence.startswith("/") else [shutil.which(evidence) or ""]
     found = paths[0] if paths and paths[0] else f"no {evidence}"
     return Check(f"{package}: {purpose}", found, not found.startswith("no "), package=package)
+
+
+def _java() -> List[Check]:
+    """JAVA_HOME, where it is set: it goes before the packages' Java."""
+    home = settings.read().java_home
+    if not home:
+        return []
+    found = home / "bin" / "javac"
+    there = os.access(found, os.X_OK)
+    do_next = "set JAVA_HOME to the folder of a JDK, or unset it"
+    return [Check("the JDK of JAVA_HOME", str(found) if there else f"no {found}", there, do_next=do_next)]
 
 
 def _python_packages() -> Check:

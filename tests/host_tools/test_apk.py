@@ -51,6 +51,18 @@ def test_the_classes_in_the_apk_are_those_that_were_compiled(made):
     assert told == real and "org/quadra/runner/QuadraRunner.class" in told
 
 
+def test_the_classes_that_run_on_this_machine_are_those_that_were_dexed(made):
+    done = java.run_java(
+        "org.junit.runner.JUnitCore",
+        ["org.quadra.runner.DexedClassesTest"],
+        [java.test_classes(), *java.test_class_path()],
+        timeout_s=300,
+        properties={"quadra.apk": str(made.path), **java.robolectric_properties()},
+        check=False,
+    )
+    assert "OK (1 test)" in done.stdout, done.stdout[-3000:]
+
+
 def test_the_classes_ask_for_nothing_that_only_the_tests_have(made):
     with zipfile.ZipFile(made.path) as archive:
         dex = archive.read("classes.dex")

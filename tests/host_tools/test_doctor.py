@@ -55,6 +55,11 @@ def test_a_models_folder_that_is_not_there_is_told(monkeypatch):
     assert "set QUADRA_MODELS_DIR right, or unset it" in doctor.advice(doctor.check_all())
 
 
+def test_a_java_home_that_is_no_jdk_is_told(monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/no/such/jdk")
+    assert "set JAVA_HOME to the folder of a JDK, or unset it" in doctor.advice(doctor.check_all())
+
+
 def test_the_devices_of_both_apis_are_really_asked():
     found = {c.need: c for c in doctor.check_all()}
     for need, name in (("an OpenCL device", "OpenCL"), ("an OpenGL ES 3.1 device", "OpenGL ES 3.")):
