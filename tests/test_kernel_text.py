@@ -18,6 +18,7 @@ from tests.vectors import all_cases
 
 CPUS = ["cpu-avx512", "cpu-avx2"]  # wide kernels are for OpenCL alone
 TARGETS_OF = {"opencl": ["adreno-640", "mali-g76", "generic", *CPUS], "gles": ["adreno-640", "mali-g76", "generic"]}
+PROMISED = ["generic"]  # has as few bindings as OpenGL ES 3.1 promises: what merges elsewhere may be apart there
 ENDING = {"opencl": "cl", "gles": "comp"}
 CASES = [case for case in all_cases() if case.place != "cpu"]
 OPS = sorted({case.op for case in CASES})
@@ -34,14 +35,15 @@ def combinations(api: str) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def target_file(tmp_path_factory):
-    """target_file(name, api): a target whose plans are in the language of `api`."""
+    """target_file(name, api): in OpenGL ES the target's twin, with tensors stored as OpenCL's stores them."""
     folder = tmp_path_factory.mktemp("targets")
 
     def path(name: str, api: str) -> Path:
-        made = folder / f"{name}-{api}.json"
-        if not made.exists():
-            made.write_text(json.dumps({**json.loads((TARGETS / f"{name}.json").read_text()), "api": api}))
-        return made
+        target, twin, made = (TARGETS / f"{name}.json", TARGETS / f"{name}-gles.json", folder / f"{name}.json")
+        if api == "gles" and not made.exists():
+            storage = json.loads(target.read_text())["storage"]
+            made.write_text(json.dumps({**json.loads(twin.read_text()), "storage": storage}))
+        return made if api == "gles" else target
 
     return path
 
@@ -83,7 +85,9 @@ class Texts:
 @pytest.mark.parametrize("op", OPS)
 def test_every_kernel_has_a_twin_and_both_compile(quadra, tmp_path, target_file, op):
     gles, opencl = (Texts(quadra, op, api, tmp_path / api, target_file) for api in ("gles", "opencl"))
-    assert gles.names == {made: opencl.names[made] for made in gles.names}
+    for made, names in gles.names.items():
+        if made[1] not in PROMISED:
+            assert names == opencl.names[made], made
     done = shell.run(["glslangValidator", "-S", "comp", *gles.paths], timeout_s=120, check=False)
     assert done.returncode == 0, done.stdout
     clang = shutil.which("clang") or shutil.which("clang-15")  # PoCL comes with it
