@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import re
 import shutil
 import sys
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from host_tools import devices, settings
 PACKAGES = settings.ROOT / "host_tools" / "debian_packages.txt"
 LOCK = settings.ROOT / "requirements.lock"
 _FREE_BYTES = 2 * 10**9
+_JAVA = range(17, 22)
 _NO_OPENCL = "give the OpenCL driver what it needs (PoCL: its package, /sys mounted, free memory, a home folder)"
 _NO_GLES = "give the OpenGL ES driver what it needs (Mesa: libegl1, libegl-mesa0 and libgl1-mesa-dri of one version)"
 
@@ -81,10 +83,14 @@ def _java() -> List[Check]:
     home = settings.read().java_home
     if not home:
         return []
-    found = home / "bin" / "javac"
-    there = os.access(found, os.X_OK)
-    do_next = "set JAVA_HOME to the folder of a JDK, or unset it"
-    return [Check("the JDK of JAVA_HOME", str(found) if there else f"no {found}", there, do_next=do_next)]
+    compiler, release = home / "bin" / "javac", home / "release"
+    text = release.read_text(errors="replace") if release.is_file() else ""
+    version = re.search(r'JAVA_VERSION="(\d+)', text)
+    number = int(version.group(1)) if version else 0
+    found = f"{home}, version {number or 'unknown'}" if os.access(compiler, os.X_OK) else f"no {compiler}"
+    ok = not found.startswith("no ") and (not number or number in _JAVA)
+    do_next = f"set JAVA_HOME to a JDK of version {_JAVA[0]} to {_JAVA[-1]} (Robolectric knows no later one), or unset it"
+    return [Check("the JDK of JAVA_HOME", found, ok, do_next=do_next)]
 
 
 def _python_packages() -> Check:

@@ -55,9 +55,15 @@ def test_a_models_folder_that_is_not_there_is_told(monkeypatch):
     assert "set QUADRA_MODELS_DIR right, or unset it" in doctor.advice(doctor.check_all())
 
 
-def test_a_java_home_that_is_no_jdk_is_told(monkeypatch):
-    monkeypatch.setenv("JAVA_HOME", "/no/such/jdk")
-    assert "set JAVA_HOME to the folder of a JDK, or unset it" in doctor.advice(doctor.check_all())
+def test_a_java_home_that_is_no_jdk_or_too_new_is_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert any(line.startswith("set JAVA_HOME to a JDK of version 17 to 21") for line in doctor.advice(doctor.check_all()))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "javac").symlink_to(sys.executable)
+    for version, ok in (("17.0.15", True), ("25.0.1", False)):
+        (tmp_path / "release").write_text(f'JAVA_VERSION="{version}"\n')
+        check = next(c for c in doctor.check_all() if c.need == "the JDK of JAVA_HOME")
+        assert check.ok is ok and f"version {version[:2]}" in check.found
 
 
 def test_the_devices_of_both_apis_are_really_asked():
