@@ -1,7 +1,7 @@
 """Libraries that let Android's x86_64 .so files load on this machine.
 
-Such a file asks libc.so, libm.so, libdl.so and liblog.so for symbols of version LIBC, and perhaps libEGL.so,
-libGLESv3.so and libOpenCL.so for their functions. Here these libraries are made, from the symbols that the given
+Such a file asks libc.so, libm.so, libdl.so and liblog.so for symbols of versions LIBC and LIBLOG, and perhaps
+libEGL.so, libGLESv3.so and libOpenCL.so for their functions. Here these libraries are made, from the symbols that the given
 files really ask for: functions that mean the same (same.txt) are jumps to glibc, others are written in C (libc.c).
 Graphics and OpenCL are this machine's. A symbol that nobody knows is an error here, not a crash later.
 """
@@ -19,8 +19,7 @@ from host_tools.bionic import symbols
 from host_tools.errors import Misuse, ToolMissing
 
 _HERE = Path(__file__).parent
-_C_LIBRARIES = ("libc.so", "libm.so", "libdl.so")
-_LOG = "liblog.so"
+_VERSIONS = {"libc.so": "LIBC", "libm.so": "LIBC", "libdl.so": "LIBC", "liblog.so": "LIBLOG"}  # of their symbols
 _FORWARDED = {  # Android's name: this machine's, our own part, the Debian package
     "libEGL.so": ("libEGL.so.1", "egl.c", "libegl1"),
     "libGLESv3.so": ("libGLESv2.so.2", "", "libgles2"),
@@ -67,17 +66,16 @@ def own_functions() -> Set[str]:
 
 def _checked(libraries: Sequence[symbols.Library]) -> Dict[str, Set[str]]:
     """Names to be given, by the library that is asked for them."""
-    asked: Dict[str, Set[str]] = {name: set() for name in (*_C_LIBRARIES, _LOG)}
-    own, known = own_functions(), own_functions() | same_functions() | _DATA
+    asked: Dict[str, Set[str]] = {name: set() for name in _VERSIONS}
+    known = own_functions() | same_functions() | _DATA
     others = {name for library in libraries for name in library.exported}
     forwarded = {name: _exports_of(name) for library in libraries for name in library.needed if name in _FORWARDED}
     for library in libraries:
         _check_machine(library, {known.name for known in libraries})
         for symbol in library.wanted:
-            if symbol.version == "LIBC" and symbol.name in known:
-                asked[symbol.source if symbol.source in asked else "libc.so"].add(symbol.name)
-            elif symbol.name.startswith("__android_log_") and symbol.name in own:
-                asked[_LOG].add(symbol.name)
+            source = symbol.source or ("liblog.so" if symbol.name.startswith("__android_log_") else "libc.so")
+            if symbol.version in ("", _VERSIONS.get(source)) and symbol.name in known:
+                asked[source].add(symbol.name)
             elif symbol.name not in others and not any(symbol.name in names for names in forwarded.values()):
                 raise _unknown(symbol)
     return asked
@@ -91,7 +89,7 @@ def _check_machine(library: symbols.Library, loaded: Set[str]) -> None:
             f"it is for {'this machine' if for_host else library.machine.removeprefix('EM_')}, not for Android x86_64",
             "give the library that `./inv build --abi x86_64` makes",
         )
-    strange = [n for n in library.needed if n not in (*_C_LIBRARIES, _LOG, *_FORWARDED) and n not in loaded]
+    strange = [n for n in library.needed if n not in (*_VERSIONS, *_FORWARDED) and n not in loaded]
     if strange:
         raise Misuse(
             f"load {library.name} on this machine",
@@ -150,21 +148,16 @@ def _make(work: Path, asked: Dict[str, Set[str]]) -> None:
 
 
 def _make_outer(work: Path, library: str, names: List[str]) -> None:
-    """The library under Android's name: NAME of version LIBC (the log has no versions) jumps inside."""
+    """The library under Android's name: NAME of its version jumps inside."""
     lines: List[str] = []
     for name in names:
-        exported = name if library == _LOG else f"outer_{name}"
-        lines.append(_jump(exported, f"bionic_{name}"))
-        if library != _LOG:
-            lines.append(f".symver {exported},{name}@@LIBC")
+        lines += [_jump(f"outer_{name}", f"bionic_{name}"), f".symver outer_{name},{name}@@{_VERSIONS[library]}"]
     source = work / f"{library}.s"
     source.write_text(_assembler(lines))
-    (work / "versions.s").write_text("LIBC { local: outer_*; };\n")
-    words = ["-nostdlib", source, "-L.", "-lquadra_bionic", "-Wl,-rpath,$ORIGIN"]
+    (work / "versions.s").write_text(f"{_VERSIONS[library]} {{ local: outer_*; }};\n")
+    words = ["-nostdlib", source, "-L.", "-lquadra_bionic", "-Wl,-rpath,$ORIGIN", "-Wl,--version-script=versions.s"]
     if library == "libc.so":
         words.insert(1, _HERE / "streams.c")
-    if library != _LOG:
-        words.append("-Wl,--version-script=versions.s")
     _gcc(work, library, *words)
 
 

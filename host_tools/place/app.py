@@ -5,13 +5,14 @@ libraries of host_tools/bionic make both load here. OpenCL and OpenGL ES are thi
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from host_tools import bazel, bionic, environment, java, maven, peers, run_folder, settings, spec as specs
+from host_tools import apk, bazel, bionic, environment, java, maven, peers, run_folder, settings, spec as specs
 from host_tools.errors import Misuse, RunFailed
 from host_tools.place import companion, drivers, host
 from host_tools.place.child import Child, Show, merge_cold, take_cold
@@ -164,5 +165,6 @@ def _merge_environment(folder: Path, here: Dict, machine: Machine) -> None:
     seen = ("device", "thermal", "opencl_devices", "gles_devices")
     merged = {**here, **{key: inside[key] for key in seen if key in inside}}
     merged["packages"] = {**here["packages"], **inside.get("packages", {})}
+    merged["runner_classes_sha256"] = hashlib.sha256(apk.class_list(java.app_classes()).encode()).hexdigest()
     merged["system"] = f"{inside.get('system', 'Android')} on {here['system']}"
     run_folder.write_json(folder / "environment.json", merged)

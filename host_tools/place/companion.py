@@ -70,10 +70,27 @@ class _Finished(host_worker.Worker):
         self.tensors = done.json("tensors.json")
 
 
-def main(argv: List[str]) -> int:
-    folder = Path(argv[0])
+def reference(folder: Path) -> None:
+    """Writes cpu_outputs/ and reference.json, as on the host.
+
+    A quantised model that runs partly on the CPU has XNNPACK for its reference, which runs that part beside Quadra
+    and rounds integers in its own way: then it must be that of the runtime in which the model ran.
+    """
+    worker = _Finished(folder)
     report = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
-    return host_worker.answer(folder, lambda: host_worker.reference(_Finished(folder), report))
+    host_worker.reference(worker, report)
+    shared = any(node["on"] == "cpu" for node in report["nodes"])
+    done = run_folder.RunFolder(folder)
+    if shared and model_facts.is_quantised(worker.content) and done.has("xnnpack_outputs"):
+        run_folder.write_arrays(folder / "cpu_outputs", done.arrays("xnnpack_outputs"))
+        tensors = {**worker.tensors, "cpu_outputs": worker.tensors["xnnpack_outputs"]}
+        run_folder.write_json(folder / "tensors.json", tensors)
+        value = {"last_bit_moves": [], **done.json("reference.json"), "kernels": "xnnpack", "runtime": "tensorflow-lite"}
+        run_folder.write_json(folder / "reference.json", {k: v for k, v in value.items() if k != "error"})
+
+
+def main(argv: List[str]) -> int:
+    return host_worker.answer(Path(argv[0]), lambda: reference(Path(argv[0])))
 
 
 if __name__ == "__main__":

@@ -44,10 +44,12 @@ ASKS = {
 }
 
 
-def android_library(folder, source, asks, name="libprobe.so", extra=()):
-    """A library for Android x86_64: it asks libraries under Android's names for symbols of version LIBC."""
+def android_library(folder, source, asks, name="libprobe.so", extra=(), versioned=True):
+    """A library for Android x86_64: it asks libraries under Android's names for symbols of their versions.
+
+    versioned=False: the log's has none, as for libraries made with older NDKs.
+    """
     folder.mkdir(exist_ok=True)
-    (folder / "v.map").write_text("LIBC { global: *; };")
     words = []
     for library, names in asks.items():
         text = "".join(f".globl {n}\n.type {n},@function\n{n}: ret\n" for n in names.split())
@@ -55,7 +57,9 @@ def android_library(folder, source, asks, name="libprobe.so", extra=()):
             data = ".type stderr,@object\n.data\nstderr: .quad 0\n.text"
             text = text.replace(".type stderr,@function\nstderr: ret", data)
         (folder / "stub.s").write_text(text + '.section .note.GNU-stack,"",@progbits\n')
-        versions = [] if library == "liblog.so" else ["-Wl,--version-script=v.map"]
+        version = "LIBLOG" if library == "liblog.so" else "LIBC"
+        (folder / "v.map").write_text(f"{version} {{ global: *; }};")
+        versions = ["-Wl,--version-script=v.map"] if versioned or library != "liblog.so" else []
         gcc(folder, "-o", library, "stub.s", f"-Wl,-soname,{library}", *versions)
         words.append(folder / library)
     (folder / "probe.c").write_text(source)
@@ -80,8 +84,9 @@ def load(folder, library, code):
     return subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True)
 
 
-def test_android_code_gets_functions_that_mean_what_androids_headers_say(tmp_path):
-    library = android_library(tmp_path / "android", PROBE, ASKS)
+@pytest.mark.parametrize("versioned", (True, False))
+def test_android_code_gets_functions_that_mean_what_androids_headers_say(versioned, tmp_path):
+    library = android_library(tmp_path / "android", PROBE, ASKS, versioned=versioned)
     done = load(bionic.folder_for([library]), library, "print(*(ctypes.c_long * 8).in_dll(lib, 'answers'))")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1", str(os.sysconf("SC_NPROCESSORS_ONLN")), "1", "9", "1", "1", "1", "1"]
