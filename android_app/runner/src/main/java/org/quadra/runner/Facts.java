@@ -1,6 +1,7 @@
 package org.quadra.runner;
 
 import android.content.Context;
+import android.content.pm.PackageManager;
 import android.os.Build;
 import android.os.PowerManager;
 import java.io.BufferedReader;
@@ -40,7 +41,7 @@ final class Facts {
     json.put("cpu", Build.HARDWARE).put("cpus", Runtime.getRuntime().availableProcessors());
     json.put("system", "Android " + Build.VERSION.RELEASE + " (API " + Build.VERSION.SDK_INT + ")");
     json.put("device", device());
-    json.put("packages", new JSONObject().put("tensorflow-lite", TensorFlowLite.runtimeVersion()));
+    json.put("packages", packages());
     json.put(
         "thermal", new JSONObject().put("before", thermalBefore).put("after", thermalStatus()));
     return addBackends(json);
@@ -69,6 +70,17 @@ final class Facts {
       return 0;
     }
     return 0;
+  }
+
+  private JSONObject packages() throws JSONException {
+    JSONObject packages = new JSONObject().put("tensorflow-lite", TensorFlowLite.runtimeVersion());
+    String own = context.getPackageName();
+    try {
+      String version = context.getPackageManager().getPackageInfo(own, 0).versionName;
+      return packages.put(own, version == null ? "unknown" : version);
+    } catch (PackageManager.NameNotFoundException error) {
+      return packages.put(own, "unknown");
+    }
   }
 
   private static JSONObject device() throws JSONException {
