@@ -18,11 +18,13 @@ static int Fault(const char* word) {
   static result(*next_##name) parameters; \
   static result name parameters
 
-WRAP(int, clBuildProgram, (Handle program, unsigned count, const Handle* devices, const char* options, void* done, void* data)) {
+WRAP(int, clBuildProgram, (Handle program, unsigned count, const Handle* devices, const char* options, void* done,
+                           void* data)) {
   return Fault("refuse_build") ? -11 : next_clBuildProgram(program, count, devices, options, done, data);
 }
 
-WRAP(int, clGetProgramBuildInfo, (Handle program, Handle device, unsigned what, size_t size, void* value, size_t* needed)) {
+WRAP(int, clGetProgramBuildInfo, (Handle program, Handle device, unsigned what, size_t size, void* value,
+                                  size_t* needed)) {
   static const char kLog[] = "1:7: error: this test wants no such thing";
   if (!Fault("refuse_build") || what != 0x1183 /* the log */)
     return next_clGetProgramBuildInfo(program, device, what, size, value, needed);
@@ -37,8 +39,9 @@ WRAP(Handle, clCreateKernel, (Handle program, const char* name, int* error)) {
   return NULL;
 }
 
-WRAP(int, clEnqueueNDRangeKernel, (Handle queue, Handle kernel, unsigned dimensions, const size_t* offset, const size_t* global,
-                                   const size_t* local, unsigned count, const Handle* events, Handle* event)) {
+WRAP(int, clEnqueueNDRangeKernel, (Handle queue, Handle kernel, unsigned dimensions, const size_t* offset,
+                                   const size_t* global, const size_t* local, unsigned count, const Handle* events,
+                                   Handle* event)) {
   if (Fault("refuse_launch")) return -5; /* CL_OUT_OF_RESOURCES */
   return next_clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, events, event);
 }

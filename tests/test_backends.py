@@ -43,9 +43,9 @@ BROKEN = [
     ("never_done", "not done after"),
 ]
 # A GPU that has no more than OpenGL ES 3.1 promises, and not all that llvmpipe has besides.
-POOR = ("storage_blocks=4 storage_bindings=4 image_uniforms=4 image_units=4 texture_units=16 invocations=128 group_x=128 "
-        "group_y=128 group_z=64 groups_x=65535 groups_y=65535 groups_z=65535 shared_bytes=16384 storage_alignment=256 "
-        "uniform_alignment=256 uniform_block_bytes=16384 texture_size=2048 hide=GL_EXT_texture_buffer "
+POOR = ("storage_blocks=4 storage_bindings=4 image_uniforms=4 image_units=4 texture_units=16 invocations=128 "
+        "group_x=128 group_y=128 group_z=64 groups_x=65535 groups_y=65535 groups_z=65535 shared_bytes=16384 "
+        "storage_alignment=256 uniform_alignment=256 uniform_block_bytes=16384 texture_size=2048 hide=GL_EXT_texture_buffer "
         "hide=GL_EXT_disjoint_timer_query no_binaries")
 LIMITS = {
     "poor": f"{POOR} renderer=Poor storage_block_bytes=1048576",
@@ -233,8 +233,8 @@ def test_a_function_that_egl_does_not_know_is_looked_up_in_the_driver(quadra, eg
 
 
 @pytest.mark.parametrize(("faults", "least_us", "most_us"), [
-    ("timer_ns=7000", 6.9, 7.1), ("timer_ns=0", 7.2, 1e7), ("timer_ns=1", 7.2, 1e7), ("timer_ns=7000 disjoint", 7.2, 1e7),
-    ("no_timers", 7.2, 1e7), ("hide=GL_EXT_disjoint_timer_query", 7.2, 1e7)])
+    ("timer_ns=7000", 6.9, 7.1), ("timer_ns=0", 7.2, 1e7), ("timer_ns=1", 7.2, 1e7),
+    ("timer_ns=7000 disjoint", 7.2, 1e7), ("no_timers", 7.2, 1e7), ("hide=GL_EXT_disjoint_timer_query", 7.2, 1e7)])
 def test_timers_that_do_not_measure_give_way_to_waiting(gles, faults, least_us, most_us):
     """llvmpipe's count nothing, so its name is hidden."""
     outcome = gles(small_model(), *FEEDS, faults=f"renderer=Timed {faults}", profile="1")
@@ -256,7 +256,8 @@ def _limit_params() -> list:
                 merged = case.op in ("graph", "rewrite")
                 if seen[case.op] > 3 and not merged:
                     continue
-                quick = (merged or seen[case.op] == 1) and (name, target) in (("few groups", ""), ("poor", "adreno-640"))
+                quick = ((merged or seen[case.op] == 1)
+                         and (name, target) in (("few groups", ""), ("poor", "adreno-640")))
                 params.append(pytest.param(case, faults, target, id=f"{case.id}-{name}-{target or 'own'}",
                                            marks=[] if quick else pytest.mark.slow))
     return params
@@ -272,10 +273,12 @@ def test_no_kernel_oversteps_a_poor_gpus_limits(gles, case, faults, target):
 def test_the_watched_driver_tells_of_what_is_overstepped(quadra, egl, tmp_path):  # noqa: F811
     """Limits that the driver keeps to itself cannot be kept."""
     log = tmp_path / "violations.txt"
-    faults = ("secret_limits renderer=Poor hide=GL_EXT_texture_buffer storage_blocks=1 storage_alignment=4096 uniform_alignment=4096 "
-              "uniform_block_bytes=8 storage_block_bytes=64 group_x=1 groups_x=0 invocations=1 storage_bindings=1 shared_bytes=-1")
-    quadra.run(small_model(), *FEEDS, backend="gles", egl_library=str(egl), env={"EGL_FAULTS": f"{faults} strict={log}"})
+    faults = ("secret_limits renderer=Poor hide=GL_EXT_texture_buffer storage_blocks=1 storage_alignment=4096 "
+              "uniform_alignment=4096 uniform_block_bytes=8 storage_block_bytes=64 group_x=1 groups_x=0 invocations=1 "
+              "storage_bindings=1 shared_bytes=-1")
+    env = {"EGL_FAULTS": f"{faults} strict={log}"}
+    quadra.run(small_model(), *FEEDS, backend="gles", egl_library=str(egl), env=env)
     told = log.read_text()
-    for word in ("storage_blocks", "storage_alignment", "uniform_alignment", "uniform_block_bytes", "storage_block_bytes",
-                 "group_x", "groups_x", "invocations", "storage_bindings", "shared_bytes"):
+    for word in ("storage_blocks", "storage_alignment", "uniform_alignment", "uniform_block_bytes", "shared_bytes",
+                 "storage_block_bytes", "group_x", "groups_x", "invocations", "storage_bindings"):
         assert f"against {word}=" in told, word

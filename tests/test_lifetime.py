@@ -21,8 +21,8 @@ BACKENDS = ("opencl", "gles")
 
 def small_model() -> bytes:
     model = Model()
-    y = model.conv2d(model.input(IMAGE), constant("lifetime/w", (8, 3, 3, 6)), constant("lifetime/b", (8,)), stride=(2, 2),
-                     activation="RELU")
+    y = model.conv2d(model.input(IMAGE), constant("lifetime/w", (8, 3, 3, 6)), constant("lifetime/b", (8,)),
+                     stride=(2, 2), activation="RELU")
     model.output(model.add(y, y), model.softmax(y))
     return model.bytes()
 
@@ -137,7 +137,8 @@ for life in range(200):
 print(json.dumps([now - then for now, then in zip(owned(), before)]))
 """, backend)
     kib, threads, files = grown
-    assert kib < 3000 and threads == 0 and files == 0, f"after 140 lives: {kib} KiB, {threads} threads, {files} files more"
+    more = f"after 140 lives: {kib} KiB, {threads} threads, {files} files more"
+    assert kib < 3000 and threads == 0 and files == 0, more
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

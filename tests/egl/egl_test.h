@@ -1,6 +1,7 @@
-/* An EGL library for tests: the system's, but with the faults that the environment variable EGL_FAULTS names, and with a
- * strict eye on what is called. EGL_FAULTS holds words parted by spaces, "word" or "word=value"; it is read anew whenever
- * it matters, so one process can try them all. The words are described where they are looked up: faults.c, strict.c. */
+/* An EGL library for tests: the system's, but with the faults that the environment variable EGL_FAULTS names, and with
+ * a strict eye on what is called. EGL_FAULTS holds words parted by spaces, "word" or "word=value"; it is read anew
+ * whenever it matters, so one process can try them all. The words are described where they are looked up: faults.c,
+ * strict.c. */
 #ifndef EGL_TEST_H_
 #define EGL_TEST_H_
 

@@ -86,7 +86,8 @@ void* RealGl(const char* name) { return ((void* (*)(const char*))RealEgl("eglGet
 WRAP(const GLubyte*, GetString, (GLenum what)) {
   static __thread char version[64], renderer[512];
   if (what == kExtensions) return (const GLubyte*)WithoutHidden((const char*)next_GetString(what));
-  if (what == kVersion && Fault("version")) return (const GLubyte*)strcat(strcpy(version, "OpenGL ES "), Fault("version"));
+  if (what == kVersion && Fault("version"))
+    return (const GLubyte*)strcat(strcpy(version, "OpenGL ES "), Fault("version"));
   if (what == kRenderer && Fault("renderer")) return (const GLubyte*)strcpy(renderer, Fault("renderer"));
   return next_GetString(what);
 }
@@ -188,13 +189,6 @@ WRAP(void, GetProgramInfoLog, (GLuint program, GLsizei most, GLsizei* size, char
   Refusal(program, most, size, log);
 }
 
-/* refuse_binaries: as if they were another driver's. */
-WRAP(void, ProgramBinary, (GLuint program, GLenum format, const void* bytes, GLsizei size)) {
-  state->refused[program % kObjects] = 0;
-  if (Fault("refuse_binaries")) state->error = 0x0500;
-  else next_ProgramBinary(program, format, bytes, size);
-}
-
 /* out_of_memory=N: the N-th buffer finds none. */
 WRAP(void, BufferData, (GLenum target, GLsizeiptr size, const void* data, GLenum usage)) {
   if (++state->allocations == FaultNumber("out_of_memory", -1)) state->error = kOutOfMemory;
@@ -256,7 +250,7 @@ WRAP(void, GetQueryObjectuiv, (GLuint query, GLenum what, GLuint* value)) {
 const struct Hook kFaultHooks[] = {
     HOOK(GetString), HOOK(GetStringi), HOOK(GetIntegerv), HOOK(GetIntegeri_v), HOOK(GetInteger64v), HOOK(GetError),
     HOOK(ShaderSource), HOOK(AttachShader), HOOK(GetShaderiv), HOOK(GetProgramiv), HOOK(GetShaderInfoLog),
-    HOOK(GetProgramInfoLog), HOOK(ProgramBinary), HOOK(BufferData), HOOK(DispatchCompute), HOOK(MapBufferRange),
+    HOOK(GetProgramInfoLog), HOOK(BufferData), HOOK(DispatchCompute), HOOK(MapBufferRange),
     HOOK(UnmapBuffer), HOOK(FenceSync), HOOK(ClientWaitSync), HOOK(BeginQuery), HOOK(EndQuery), HOOK(GetQueryObjectuiv),
     {"glGetGraphicsResetStatusEXT", (void*)GetGraphicsResetStatus, (void**)&next_GetGraphicsResetStatus},
     {"glGetGraphicsResetStatusKHR", (void*)GetGraphicsResetStatus, (void**)&next_GetGraphicsResetStatus}, {0}};

@@ -329,7 +329,8 @@ static void CheckDispatch(const GLuint groups[3]) {
   static const char* const kGroups[3] = {"groups_x", "groups_y", "groups_z"};
   const struct Program* program = Look(state->used);
   GLbitfield needed = program->blocks ? kStorageBarrier : 0;
-  for (int i = 0; i < 3; ++i) Check(groups[i] > 0 && groups[i] <= Limit(kGroups[i]), call, "groups", groups[i], kGroups[i]);
+  for (int i = 0; i < 3; ++i)
+    Check(groups[i] > 0 && groups[i] <= Limit(kGroups[i]), call, "groups", groups[i], kGroups[i]);
   for (int i = 0; i < program->blocks && i < 32; ++i) {
     const struct Range* range = &state->storage[program->block[i].binding % kUnits];
     if (!range->object || range->bytes < program->block[i].bytes)
