@@ -106,8 +106,8 @@ def show(found: Parity, console: Console) -> None:
     console.print(
         "37/37  vectors that ran wholly on the GPU and are right, of those that fit in the precision\n"
         "hole   no vector runs there: the op or the storage is missing\n"
-        "f32    floats · f32_f16  kept as halves, computed in floats · f16  computed in halves too where the language\n"
-        "       has them (OpenGL ES; OpenCL computes in floats)\n"
+        "f32    floats · f32_f16  kept as halves, computed in floats\n"
+        "f16    computed in halves, too, where the language has them: in OpenGL ES; OpenCL computes in floats\n"
         "buffer, image  where tensors are kept: kernels of the targets mali-g76 and adreno-640",
         highlight=False,
     )

@@ -10,9 +10,10 @@ from tests.delegate import options
 from tests.random_graphs import OPS, graphs, single_ops
 from tests.runs import Run
 
-RUNS = [Run("opencl", ""), Run("opencl", "adreno-640"), Run("opencl", "mali-g76"), Run("opencl", "generic"),
+RUNS = [Run("opencl", ""), Run("opencl", "adreno-640"), Run("opencl", "mali-g76"),
         Run("gles", ""), Run("gles", "adreno-640"), Run("gles", "generic-gles"), Run("gles", "mali-g76", "f32_f16")]
-SLOW_RUNS = [Run("opencl", "adreno-640", "f32_f16"), Run("gles", "", "f16"), Run("gles", "adreno-640", "f16")]
+SLOW_RUNS = [Run("opencl", "generic"), Run("opencl", "adreno-640", "f32_f16"), Run("gles", "", "f16"),
+             Run("gles", "adreno-640", "f16")]
 everywhere = pytest.mark.parametrize("run", [
     *[pytest.param(run, id=run.id) for run in RUNS],
     *[pytest.param(run, id=run.id, marks=pytest.mark.slow) for run in SLOW_RUNS]])

@@ -16,7 +16,7 @@ class BackendTest : public OnEveryBackend {
     return backend_->Load(plan.get(), executable, &times_);
   }
 
-  // Loads a plan with these binaries and with texts that the backend has not seen; checks its results.
+  // Loads a plan with these binaries and texts that the backend has not seen; checks its results.
   void LoadAnewAndCheck(PlanText text, int from_binary) {
     static int texts_seen = 0;
     const std::string note = Format("// %d\n", ++texts_seen);
@@ -157,7 +157,9 @@ TEST(Backends, StandSideBySide) {
   std::unique_ptr<Executable> executables[2];
   LoadTimes times;
   for (int i : {0, 1}) ASSERT_TRUE(backends[i]->Load(plans[i].get(), &executables[i], &times).ok());
-  for (int run = 0; run < 6; ++run) RunAndCheck(executables[run % 2].get(), static_cast<float>(run));
+  for (int run = 0; run < 6; ++run) {
+    RunAndCheck(executables[run % 2].get(), static_cast<float>(run));
+  }
 }
 
 }  // namespace
