@@ -143,7 +143,7 @@ def _depthwise(b: _Builder) -> bool:
 def _binary(b: _Builder) -> bool:
     x = b.pick()
     partners = [v for v in b.values if _broadcast_size(v.shape, x.shape) <= _MOST]
-    if b.draw(st.booleans()):
+    if b.draw(st.booleans()) and partners:
         y = b.draw(st.sampled_from(partners))
     else:
         cut = b.draw(st.integers(0, len(x.shape)))
