@@ -34,12 +34,22 @@ def models(c, fetch=False, path=""):
     models.show()
 
 
-@task(help={"debug": "With symbols and without optimisation."})
-def build(c, debug=False):
-    """Build the delegate for this machine; print where libquadra.so is."""
-    from host_tools import bazel
+_ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all of them: all."
 
-    print(bazel.library(debug=debug))
+
+@task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
+def build(c, debug=False, abi=""):
+    """Build the delegate for this machine, or for Android; print where libquadra.so is.
+
+    Android builds use the NDK of ANDROID_NDK_HOME (r25 or later), or one put together from packages, for tests.
+    """
+    from host_tools import apk, bazel, ndk
+
+    if not abi:
+        print(bazel.library(debug=debug))
+        return
+    for made in bazel.android(ndk.abis(abi)).values():
+        print(apk.keep(made.abi, made.path))
 
 
 @task(
@@ -58,14 +68,26 @@ def apk(c, abi="", libraries="", out="", release=False, peers=False):
     apk.show(apk.from_words(abi, libraries, out, release=release, peers=peers), run.console(width=150))
 
 
-@task(help={"library": "A shared library to measure (default: the delegate, built for this machine)."})
-def size(c, library=""):
-    """Show what the delegate weighs: bytes, sections, exports, needed libraries."""
+@task(
+    help={
+        "library": "A shared library to measure (default: the delegate, built for this machine).",
+        "abi": f"{_ABI_HELP} Builds it, and judges it.",
+    }
+)
+def size(c, library="", abi=""):
+    """Show what the delegate weighs: bytes by part, exports, needed libraries, who made it.
+
+    With --abi also what Android asks of a library, and the budgets. Exit status 1: one was missed.
+    """
     from pathlib import Path
 
-    from host_tools import bazel, size
+    from host_tools import android_check, bazel, ndk, size
 
-    size.show(size.measure(Path(library) if library else bazel.library()))
+    if not abi:
+        size.show(size.measure(Path(library) if library else bazel.library()))
+        return
+    made = bazel.android(ndk.abis(abi))
+    android_check.judge([android_check.show(android_check.check(one)) for one in made.values()])
 
 
 @task(

@@ -102,6 +102,16 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
     return Made(out, findings)
 
 
+def keep(abi: str, library: Path) -> Path:
+    """Puts a library where the packager and Gradle look for that ABI's; returns the place."""
+    place = LIBRARIES / abi / NAME
+    if not place.exists() or not place.samefile(library):
+        settings.make_folder(place.parent, "the checkout")
+        place.unlink(missing_ok=True)
+        shutil.copyfile(library, place)
+    return place
+
+
 def class_list(classes: Path) -> str:
     """Digest and name of each of our classes, as `sha256sum` prints them: which classes were dexed."""
     files = sorted(path for path in classes.rglob("*.class"))
@@ -243,10 +253,7 @@ def _debug_key() -> Path:
 
 def _keep_for_gradle(libraries: Mapping[str, Path]) -> None:
     for abi in ABIS:
-        target = LIBRARIES / abi / NAME
-        if abi not in libraries:
-            target.unlink(missing_ok=True)
-        elif not target.exists() or not target.samefile(libraries[abi]):
-            settings.make_folder(target.parent, "the checkout")
-            target.unlink(missing_ok=True)
-            shutil.copyfile(libraries[abi], target)
+        if abi in libraries:
+            keep(abi, libraries[abi])
+        else:
+            (LIBRARIES / abi / NAME).unlink(missing_ok=True)

@@ -4,21 +4,33 @@ import json
 import re
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence
 from urllib.parse import unquote, urlparse
 
-from host_tools import settings, shell
+from host_tools import ndk, settings, shell
 from host_tools.errors import BuildFailed, JudgementFailed, ToolMissing
 from host_tools.progress import progress
 
 LIBRARY = "//delegate_native:libquadra.so"
+ANDROID = "//delegate_native:{abi}"
 EVERYTHING = "//..."
 
 _DEADLINE_S = 3600.0
 _PROGRESS = re.compile(r"^\[[\d,]+ / [\d,]+\] |^(Loading|Analyzing):|^INFO:|^FAILED: Build did NOT|^Starting local Bazel|^\s*$")
 # Exit statuses of `bazel`; any other means that Bazel itself could not work.
 _BUILD_FAILED, _TESTS_FAILED, _NO_TESTS = 1, 3, 4
+
+
+@dataclass(frozen=True)
+class AndroidLibrary:
+    """What a build for one ABI left: the library, the same with its symbols, and the objects that it was linked from."""
+
+    abi: str
+    path: Path
+    unstripped: Path
+    objects: List[Path]
 
 
 def library(debug: bool = False) -> Path:
@@ -28,15 +40,29 @@ def library(debug: bool = False) -> Path:
 
 def build(targets: Sequence[str], debug: bool = False) -> Dict[str, List[Path]]:
     """Builds targets; returns the files of each, by label."""
-    done, events = _bazel("build", targets, debug)
+    done, events = _bazel("build", targets, _config(debug))
     if done.returncode != 0:
         raise _build_failed(targets, done)
     return _outputs(events)
 
 
+def android(abis: Sequence[str]) -> Dict[str, AndroidLibrary]:
+    """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI."""
+    targets = {abi: ANDROID.format(abi=abi) for abi in abis}
+    groups = "--output_groups=default,unstripped,objects"
+    done, events = _bazel("build", list(targets.values()), "android", [groups], ndk.find().environment)
+    if done.returncode != 0:
+        raise _build_failed(list(targets.values()), done)
+    made = {group: _outputs(events, group) for group in ("default", "unstripped", "objects")}
+    return {
+        abi: AndroidLibrary(abi, made["default"][label][0], made["unstripped"][label][0], made["objects"][label])
+        for abi, label in targets.items()
+    }
+
+
 def test(targets: Sequence[str] = (EVERYTHING,), debug: bool = False) -> List[str]:
     """Builds targets and runs those of them that are tests; returns the labels that passed."""
-    done, events = _bazel("test", targets, debug)
+    done, events = _bazel("test", targets, _config(debug))
     if done.returncode == _TESTS_FAILED:
         raise JudgementFailed(f"native tests {' '.join(targets)}", _report(done), "the logs above name the cases")
     if done.returncode not in (0, _NO_TESTS):
@@ -50,17 +76,28 @@ def clean() -> None:
     shell.run([*_start(), "clean"], cwd=settings.ROOT, timeout_s=120)
 
 
-def _bazel(verb: str, targets: Sequence[str], debug: bool):
+def shutdown() -> None:
+    """Ends Bazel's server of this output base."""
+    shell.run([*_start(), "shutdown"], cwd=settings.ROOT, timeout_s=120)
+
+
+def _config(debug: bool) -> str:
+    return "debug" if debug else "release"
+
+
+def _bazel(
+    verb: str, targets: Sequence[str], config: str, more: Sequence[str] = (), env: Optional[Mapping[str, str]] = None
+):
     with tempfile.TemporaryDirectory(prefix="quadra-bazel-") as folder:
         events_file = Path(folder) / "events.json"
-        argv = [*_start(), verb, f"--config={'debug' if debug else 'release'}"]
+        argv = [*_start(), verb, f"--config={config}", *more]
         argv += [f"--build_event_json_file={events_file}", "--color=no", "--curses=no", "--show_progress_rate_limit=1"]
         if _is_debian():
             argv.append("--config=debian")
         title = f"{verb} {' '.join(targets)}"
         with progress(title) as show:
             done = shell.run(
-                [*argv, "--", *targets], cwd=settings.ROOT, timeout_s=_DEADLINE_S, check=False, on_line=show
+                [*argv, "--", *targets], cwd=settings.ROOT, env=env, timeout_s=_DEADLINE_S, check=False, on_line=show
             )
         lines = events_file.read_text().splitlines() if events_file.exists() else []
     return done, [json.loads(line) for line in lines]
@@ -82,7 +119,7 @@ def _is_debian() -> bool:
     return found in ("/usr/bin/bazel", "/bin/bazel") and Path("/usr/share/bazel/A-server.jar").exists()
 
 
-def _outputs(events: List[dict]) -> Dict[str, List[Path]]:
+def _outputs(events: List[dict], output_group: str = "default") -> Dict[str, List[Path]]:
     sets = {e["id"]["namedSet"]["id"]: e["namedSetOfFiles"] for e in events if "namedSetOfFiles" in e}
 
     def files(set_id: str) -> List[Path]:
@@ -94,7 +131,7 @@ def _outputs(events: List[dict]) -> Dict[str, List[Path]]:
     for event in events:
         if event.get("completed", {}).get("success"):
             groups = event["completed"].get("outputGroup", [])
-            ids = [s["id"] for g in groups if g["name"] == "default" for s in g.get("fileSets", [])]
+            ids = [s["id"] for g in groups if g["name"] == output_group for s in g.get("fileSets", [])]
             result[event["id"]["targetCompleted"]["label"]] = [path for i in ids for path in files(i)]
     return result
 

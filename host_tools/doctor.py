@@ -10,7 +10,8 @@ from glob import glob
 from pathlib import Path
 from typing import List, Tuple
 
-from host_tools import devices, settings
+from host_tools import devices, ndk, settings
+from host_tools.errors import Misuse
 
 PACKAGES = settings.ROOT / "host_tools" / "debian_packages.txt"
 LOCK = settings.ROOT / "requirements.lock"
@@ -34,7 +35,7 @@ class Check:
 def check_all() -> List[Check]:
     """Every check, needs of the machine first. Changes nothing."""
     checks = [_python(), *map(_package, package_table()), *_java(), _python_packages()]
-    checks += [_opencl_devices(), _gles_devices(), *_folders(), _space()]
+    checks += [_opencl_devices(), _gles_devices(), _ndk(), *_folders(), _space()]
     return checks
 
 
@@ -126,6 +127,17 @@ def _devices(need: str, found: devices.Devices, detail: str, do_next: str) -> Ch
     working = [device for device in found if "error" not in device]
     names = [f"{device['name'].strip()} ({device[detail].split('  ')[0].strip()})" for device in working]
     return Check(need, "; ".join(errors or names) or "none", bool(names), do_next=do_next)
+
+
+def _ndk() -> Check:
+    need = "a toolchain for Android"
+    home = settings.read().android_ndk_home
+    if not home:
+        return Check(need, "a stand-in from packages, for tests (ANDROID_NDK_HOME is not set)", True)
+    try:
+        return Check(need, f"{ndk.real(home).made_by} ({home})", True)
+    except Misuse as error:
+        return Check(need, f"{home}: {error.came_back}", False, do_next=error.do_next)
 
 
 def _folders() -> List[Check]:

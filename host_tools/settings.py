@@ -23,6 +23,7 @@ class Settings:
     java_home: Optional[Path]  # JAVA_HOME: the JDK to use; without it, the one of PATH
     keystore: Optional[Path]  # QUADRA_KEYSTORE: who signs an APK for release
     keystore_password: str  # QUADRA_KEYSTORE_PASSWORD
+    android_ndk_home: Optional[Path]  # ANDROID_NDK_HOME: an NDK, r25 or later
     bazel: str  # QUADRA_BAZEL: the bazel to use
     bazel_output_base: Optional[Path]  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
     debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback
@@ -48,6 +49,7 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Settings:
         java_home=_absolute(env["JAVA_HOME"]) if env.get("JAVA_HOME") else None,
         keystore=_absolute(env["QUADRA_KEYSTORE"]) if env.get("QUADRA_KEYSTORE") else None,
         keystore_password=env.get("QUADRA_KEYSTORE_PASSWORD", ""),
+        android_ndk_home=_absolute(env["ANDROID_NDK_HOME"]) if env.get("ANDROID_NDK_HOME") else None,
         bazel=env.get("QUADRA_BAZEL") or "bazel",
         bazel_output_base=_absolute(base) if base else None,
         debug=_debug(env.get("QUADRA_DEBUG") or "0"),

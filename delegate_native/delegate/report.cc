@@ -1,5 +1,6 @@
 // The delegate's report as JSON: one schema, documented in docs/report.md.
 #include "delegate_native/base/json_writer.h"
+#include "delegate_native/base/maker.h"
 #include "delegate_native/base/version.h"
 #include "delegate_native/delegate/delegate.h"
 
@@ -87,6 +88,7 @@ std::string Delegate::Report() const {
   json.BeginObject();
   json.Key("schema_version").Number(1);
   json.Key("version").Text(kVersion);
+  json.Key("made_by").Text(Maker());
   const Gpu& gpu = earlier_.empty() ? now_.gpu : earlier_.front().gpu;
   json.Key("backend").Text(gpu.backend ? gpu.backend->name() : "none");
   json.Key("backend_notes").BeginArray();

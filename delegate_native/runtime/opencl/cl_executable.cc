@@ -109,7 +109,8 @@ Status ClExecutable::MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memor
 Status ClExecutable::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) {
   const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(region.buffer()));
   if (buffer.kind() == fb::BufferKind_Image || region.bytes() == buffer.bytes()) return Status();
-  const cl_buffer_region bounds = {region.offset(), region.bytes()};
+  const cl_buffer_region bounds = {static_cast<size_t>(region.offset()),
+                                   static_cast<size_t>(region.bytes())};
   cl_int code = CL_SUCCESS;
   cl_mem raw = cl_.CreateSubBuffer(buffers_[static_cast<size_t>(region.buffer())].get(), 0,
                                    CL_BUFFER_CREATE_TYPE_REGION, &bounds, &code);

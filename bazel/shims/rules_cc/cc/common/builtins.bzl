@@ -1,0 +1,2 @@
+builtin_cc_common = cc_common
+builtin_cc_info = CcInfo

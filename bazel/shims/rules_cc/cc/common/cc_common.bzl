@@ -1,0 +1,3 @@
+load(":builtins.bzl", "builtin_cc_common")
+
+cc_common = builtin_cc_common

@@ -1,0 +1,1 @@
+cc_toolchain = native.cc_toolchain
