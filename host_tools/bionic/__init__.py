@@ -1,9 +1,9 @@
 """Libraries that let Android's x86_64 .so files load on this machine.
 
 Such a file asks libc.so, libm.so, libdl.so and liblog.so for symbols of versions LIBC and LIBLOG, and perhaps
-libEGL.so, libGLESv3.so and libOpenCL.so for their functions. Here these libraries are made, from the symbols that the given
-files really ask for: functions that mean the same (same.txt) are jumps to glibc, others are written in C (libc.c).
-Graphics and OpenCL are this machine's. A symbol that nobody knows is an error here, not a crash later.
+libEGL.so, libGLESv3.so and libOpenCL.so for their functions. Here these libraries are made, from the symbols that the
+given files really ask for: functions that mean the same (same.txt) are jumps to glibc, others are written in C
+(libc.c). Graphics and OpenCL are this machine's. A symbol that nobody knows is an error here, not a crash later.
 """
 
 import hashlib

@@ -63,6 +63,7 @@ class Machine:
     """Everything that a Java process needs to be a phone's, in words for its command line."""
 
     def __init__(self, library: Path, shipped: bool = False) -> None:
+        self.named = _named(library)
         runtime = maven.aar_file("tensorflow-lite", f"jni/{ABI}/libtensorflowlite_jni.so")
         self.libraries = [library, runtime]
         classes = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of the app place")
@@ -71,7 +72,6 @@ class Machine:
             self.libraries.append(peers.library(ABI))
             self.class_path += maven.class_path(*peers.ALIASES)
         self.compat = bionic.folder_for(self.libraries)
-        self.names = _named(library)
 
     def command(self, main: str, properties: Dict[str, str], arguments: Sequence[object] = ()) -> List[object]:
         told = {**java.robolectric_properties(), **properties, "java.library.path": self._library_path()}
@@ -88,7 +88,7 @@ class Machine:
         }
 
     def _library_path(self) -> str:
-        return os.pathsep.join(str(path.parent) for path in (self.names, *self.libraries[1:]))
+        return os.pathsep.join(str(path.parent) for path in (self.named, *self.libraries[1:]))
 
 
 def _named(library: Path) -> Path:

@@ -85,7 +85,7 @@ def reference(folder: Path) -> None:
         run_folder.write_arrays(folder / "cpu_outputs", done.arrays("xnnpack_outputs"))
         tensors = {**worker.tensors, "cpu_outputs": worker.tensors["xnnpack_outputs"]}
         run_folder.write_json(folder / "tensors.json", tensors)
-        value = {"last_bit_moves": [], **done.json("reference.json"), "kernels": "xnnpack", "runtime": "tensorflow-lite"}
+        value = {"last_bit_moves": [], **done.json("reference.json"), "kernels": "xnnpack"}
         run_folder.write_json(folder / "reference.json", {k: v for k, v in value.items() if k != "error"})
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from host_tools import bionic
+from host_tools import bionic, c_library
 from host_tools.errors import FolderNotWritable, Misuse
 
 # Declarations as Android's headers have them; nothing of this machine's C library is included.
@@ -166,3 +166,10 @@ def test_lists_hold_each_name_once_and_glibc_has_it():
     libraries = [ctypes.CDLL(name) for name in ("libc.so.6", "libm.so.6")]
     absent = [name for name in names if not any(hasattr(library, name) for library in libraries)]
     assert not absent
+
+
+def test_all_that_quadra_may_ask_of_android_is_known():
+    asked = {symbol.name for symbol in c_library.symbols("x86_64")}
+    asked.discard("__stack_chk_guard")  # of other ABIs; that of x86_64 lies beside the thread's data
+    assert len(asked) > 50
+    assert not asked - bionic.own_functions() - bionic.same_functions() - bionic._DATA

@@ -27,6 +27,7 @@ public class RunnerOnHost {
   private static final String EXIT = "quadra.exit";
 
   public static void main(String[] arguments) {
+    System.setOut(System.err); // one stream: what native code logs stays between its stages
     System.setProperty(EXIT, Integer.toString(BROKEN));
     Result result = JUnitCore.runClasses(RunnerOnHost.class);
     for (Failure failure : result.getFailures()) {

@@ -1,0 +1,191 @@
+"""The app place: the APK's runner inside Android's own runtime, on this machine. Slow parts come once for all tests."""
+
+import hashlib
+import os
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from host_tools import apk, compare, java, maven, peers, run, run_folder, settings, shell
+from host_tools.errors import FetchFailed, FolderNotWritable, Misuse, QuadraError, RunFailed, ToolMissing
+from host_tools.place import app, host
+from tests.model_builder import Model
+
+BACKENDS = ("opencl", "gles")
+
+
+@pytest.fixture(scope="module")
+def android():
+    """Quadra's library for Android x86_64 (QUADRA_ANDROID_LIBRARY, or built), once all that Maven Central has to give
+    is here; or a reason to skip."""
+    try:
+        maven.artifacts([*maven.bundle("robolectric"), *maven.bundle("tflite"), *peers.ALIASES, "junit", "android-all"])
+    except FetchFailed as error:
+        pytest.skip(str(error))
+    given = os.environ.get("QUADRA_ANDROID_LIBRARY")
+    return Path(given) if given else app.library()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """One convolution: all of it runs on the GPU."""
+    m, generator = Model(), np.random.default_rng(0)
+    weights = generator.normal(size=(8, 3, 3, 4)).astype(np.float32)
+    m.output(m.conv2d(m.input((1, 8, 8, 4)), weights, generator.normal(size=8).astype(np.float32), activation="RELU6"))
+    path = tmp_path_factory.mktemp("model") / "small.tflite"
+    path.write_bytes(m.bytes())
+    return path
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("QUADRA_DRIVER_CACHE_DIR", str(settings.ROOT / ".cache" / "pocl"))
+
+
+@pytest.fixture(scope="module")
+def finished(model, android, tmp_path_factory):
+    """finished(backend): a run of the small model, made once."""
+    done = {}
+
+    def one(backend):
+        if backend not in done:
+            spec = spec_of(model, backend=backend, profile=True, cold=backend == "opencl")
+            done[backend] = app.run(spec, android, runs_dir=tmp_path_factory.mktemp("runs"))
+        return done[backend]
+
+    return one
+
+
+def spec_of(model, **fields):
+    return run.make_spec(str(model), place="app", repetitions=4, **fields)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_model_runs_as_on_a_phone_and_is_as_right_as_on_the_host(backend, model, finished, library):
+    folder = finished(backend)
+    assert folder.is_complete()
+    report = folder.json("verdicts.json")
+    assert report["backend"] == backend and all(node["on"] == "gpu" for node in report["nodes"])
+    result = compare.compare(folder)
+    assert result.ok and result.outputs[0].relative < 1e-6
+    there = host.run(run.make_spec(str(model), repetitions=4, backend=backend, profile=True), library)
+    for group in ("inputs", "cpu_outputs"):
+        np.testing.assert_array_equal(folder.arrays(group)[0], there.arrays(group)[0])
+    np.testing.assert_allclose(folder.arrays("outputs")[0], there.arrays("outputs")[0], rtol=0, atol=1e-5)
+    left = {p.name for p in there.path.iterdir()} - {"latest"}
+    assert left <= {p.name for p in folder.path.iterdir()}
+    for name in ("timings.json", "profile.json", "environment.json", "tensors.json", "verdicts.json"):
+        assert set(there.json(name)) <= set(folder.json(name)), name
+    assert not (folder.path / "driver_cache").exists()
+
+
+def test_the_delegate_that_tflite_ships_runs_beside_quadra(model, android):
+    names = ("xnnpack", "shipped-opencl", "shipped-gles")
+    folder = app.run(spec_of(model, backend="gles", peers=names), android)
+    for peer in peers.judge(folder, compare.compare(folder)):
+        assert peer.ok is True and not peer.error, peer
+        if peer.name in peers.SHIPPED:
+            assert (peer.nodes_taken, peer.nodes, peer.partitions) == (1, 1, 1)
+    samples = folder.json("timings.json")["samples_us"]
+    assert {name: len(values) for name, values in samples.items()} == {
+        who: 4 for who in ("quadra", "xnnpack", "shipped_opencl", "shipped_gles")
+    }
+
+
+# Two processes: Robolectric's class loader and Java's own cannot both load one library.
+@pytest.mark.parametrize("names", (["host.DelegateInAndroid"], ["gpu.GpuDelegateTest", "gpu.CompatibilityListTest"]))
+def test_java_tests_pass_with_androids_libraries(names, model, android):
+    machine = app.Machine(android)
+    machine.class_path.insert(0, java.test_classes())
+    classes = [f"org.quadra.{name}" for name in names]
+    argv = machine.command("org.junit.runner.JUnitCore", {"quadra.model": str(model)}, classes)
+    env = machine.environment(1, settings.read().driver_cache_dir)
+    done = shell.run(argv, timeout_s=600, env=env, check=False)
+    assert done.returncode == 0 and "\nOK (" in done.stdout, done.stdout[-6000:] + done.stderr[-3000:]
+
+
+def test_the_classes_that_ran_are_the_ones_that_were_dexed(finished, android, tmp_path):
+    made = apk.make({app.ABI: android}, tmp_path / "runner.apk")
+    with zipfile.ZipFile(made.path) as archive:
+        listed = archive.read(apk.CLASS_LIST)
+    assert b"org/quadra/runner/QuadraRunner.class" in listed
+    assert finished("opencl").json("environment.json")["runner_classes_sha256"] == hashlib.sha256(listed).hexdigest()
+
+
+def test_a_wrong_option_is_a_sentence_of_the_delegate(model, android):
+    with pytest.raises(Misuse, match="max_partitions"):
+        spec = spec_of(model)
+        app.run(type(spec)(**{**vars(spec), "options": {"max_partitions": "many"}}), android)
+    status = run_folder.find("latest", settings.read().runs_dir).status()
+    assert status["state"] == "failed" and status["error"]["exit_code"] == 2
+
+
+def test_a_hang_ends_at_the_deadline_and_the_folder_says_so(model, android, tmp_path):
+    started = time.monotonic()
+    with pytest.raises(QuadraError, match="did not end within 1 s"):
+        app.run(spec_of(model, deadline_s=1.0), android)
+    assert time.monotonic() - started < 30
+    assert run_folder.find("latest", settings.read().runs_dir).status()["state"] == "timed_out"
+
+
+def test_a_damaged_model_is_named_and_nothing_is_half_written(model, android, tmp_path):
+    damaged = tmp_path / "damaged.tflite"
+    damaged.write_bytes(b"\x1c\0\0\0TFL3" + b"\xff" * 64)
+    with pytest.raises(Misuse, match="read the model damaged: it is damaged"):
+        app.run(spec_of(damaged), android)
+    folder = run_folder.find("latest", settings.read().runs_dir)
+    assert folder.status()["state"] == "failed"
+    assert not folder.has("inputs") and not [p for p in folder.path.parent.iterdir() if p.name.startswith(".partial")]
+
+
+def test_a_model_that_cannot_be_invoked_keeps_its_log(android, tmp_path):
+    m = Model()
+    x = m.input((1, 4, 4, 3))
+    m.output(m.add(x, np.ones((1, 4, 4, 3), np.float32)))
+    content = bytearray(m.bytes())
+    path = tmp_path / "half.tflite"
+    path.write_bytes(content[: len(content) * 3 // 4])
+    with pytest.raises((Misuse, RunFailed)):
+        app.run(spec_of(path), android)
+    assert run_folder.find("latest", settings.read().runs_dir).has("status.json")
+
+
+def test_no_library_and_the_hosts_library_are_refused_before_anything_runs(model, library, android, tmp_path):
+    with pytest.raises(Misuse, match="there is no such file"):
+        app.run(spec_of(model), tmp_path / "libquadra.so")
+    with pytest.raises(Misuse, match="load libquadra.so as Android would: it is for this machine"):
+        app.run(spec_of(model), library)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_no_java_and_no_maven_are_errors_that_say_what_to_install(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_TOOLS_DIR", str(tmp_path / "tools"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "libquadra.so").touch()
+    with pytest.raises(ToolMissing, match="apt-get install (maven|default-jdk-headless)") as caught:
+        app.run(spec_of(model), tmp_path / "libquadra.so")
+    assert caught.value.exit_code == 73 and not (tmp_path / "runs").exists()
+
+
+def test_a_tools_folder_that_cannot_be_written_is_named(model, monkeypatch, tmp_path):
+    monkeypatch.setenv("QUADRA_TOOLS_DIR", "/proc/nowhere")
+    (tmp_path / "libquadra.so").touch()
+    with pytest.raises(FolderNotWritable, match="QUADRA_TOOLS_DIR"):
+        app.run(spec_of(model), tmp_path / "libquadra.so")
+
+
+def test_a_runs_folder_that_cannot_be_written_is_named(model, android, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", "/proc/nowhere")
+    with pytest.raises(FolderNotWritable, match="QUADRA_RUNS_DIR"):
+        app.run(spec_of(model), android)
+
+
+def test_shared_models_are_as_right_as_on_the_host(android, model_path):
+    for name in ("face_detection_short_range",):
+        folder = app.run(spec_of(model_path(name)), android)
+        assert compare.compare(folder).ok
