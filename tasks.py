@@ -55,7 +55,7 @@ def build(c, debug=False, abi=""):
 @task(
     help={
         "abi": "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three).",
-        "libraries": "A folder with ABI/libquadra.so, built before.",
+        "libraries": "A folder with ABI/libquadra.so, built before (default: build them).",
         "out": "The APK's path (default: .cache/android/quadra-runner.apk).",
         "release": "Not debuggable, and signed with the key of QUADRA_KEYSTORE.",
         "peers": "With the GPU delegate that TFLite ships, to measure beside ours.",

@@ -16,15 +16,15 @@ from xml.etree import ElementTree
 
 from rich.console import Console
 
-from host_tools import apk_check, java, maven, settings, shell
+from host_tools import apk_check, bazel, java, maven, settings, shell
 from host_tools.errors import JudgementFailed, Misuse
+from host_tools.ndk import ABIS
 from host_tools.progress import progress
 
 MANIFEST = java.APP / "runner" / "src" / "main" / "AndroidManifest.xml"
 BUILT = settings.ROOT / ".cache" / "android"
 LIBRARIES = BUILT / "libs"  # Gradle takes libquadra.so from here, too
 NAME = "libquadra.so"
-ABIS = ("arm64-v8a", "armeabi-v7a", "x86_64")
 PAGE_BYTES = 16384
 CLASS_LIST = "assets/classes.sha256"
 
@@ -55,14 +55,20 @@ class Made:
 
 
 def from_words(abi: str, libraries: str, out: str, *, release: bool = False, peers: bool = False) -> Made:
-    """make(), with the words of the command line: ABIs with commas, a folder, a path."""
+    """make(), with the words of the command line: ABIs with commas, a folder, a path. No folder: builds the libraries."""
     abis = [word for word in abi.split(",") if word and word != "all"]
     unknown = [word for word in abis if word not in ABIS]
     if unknown:
         raise Misuse("read --abi", f"there is no ABI {unknown[0]}", f"choose from {', '.join(ABIS)}")
     name = "quadra-runner-release.apk" if release else "quadra-runner.apk"
     path = Path(out).expanduser().resolve() if out else BUILT / name
-    return make(found_in(Path(libraries or LIBRARIES).resolve(), abis), path, release=release, peers=peers)
+    if libraries:
+        return make(found_in(Path(libraries).expanduser().resolve(), abis), path, release=release, peers=peers)
+    if release and not settings.read().android_ndk_home:
+        found = "ANDROID_NDK_HOME is not set, and the stand-in is for tests only"
+        raise Misuse("make an APK for release", found, "set it to an NDK (r25 or later)")
+    built = bazel.android(abis or ABIS)
+    return make({abi: one.path for abi, one in built.items()}, path, release=release, peers=peers)
 
 
 def show(made: Made, console: Console) -> None:

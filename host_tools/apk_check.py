@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Sequence, Tuple
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from host_tools import maven, shell
-from host_tools.errors import Misuse
+from host_tools import maven, shell, size
 
 _DEADLINE_S = 120.0
 _PACKAGES = "apt-get install aapt zipalign apksigner dexdump"
@@ -57,21 +54,14 @@ def show(apk: Path, findings: Sequence[Finding], console: Console) -> None:
 
 def abi_of(library: Path) -> str:
     """The ABI that an ELF library is for; empty where Android has none like it."""
-    try:
-        with open(library, "rb") as file:
-            return _MACHINES.get(ELFFile(file)["e_machine"], "")
-    except (OSError, ELFError) as error:
-        raise Misuse(f"read the library {library}", str(error) or "it is no ELF file", "build it again") from error
+    with size.opened(library) as elf:
+        return _MACHINES.get(elf["e_machine"], "")
 
 
 def made_by(library: Path) -> str:
     """The toolchain, as the library's own note tells it; empty where it tells none."""
-    with open(library, "rb") as file:
-        section = ELFFile(file).get_section_by_name(".note.quadra")
-        if section is None or not hasattr(section, "iter_notes"):
-            return ""
-        words = [note["n_descdata"] for note in section.iter_notes()]
-    return bytes(words[0]).rstrip(b"\0").decode("utf-8", "replace") if words else ""
+    with size.opened(library) as elf:
+        return size.made_by(elf)
 
 
 def _identity(apk: Path, release: bool) -> List[Finding]:
@@ -141,8 +131,7 @@ def _libraries(apk: Path, abis: Sequence[str]) -> List[Finding]:
 
 def _library(path: Path, abi: str) -> Finding:
     """Others' libraries are what they are; of ours, the pages are judged."""
-    with open(path, "rb") as file:
-        elf = ELFFile(file)
+    with size.opened(path) as elf:
         pages = min(segment["p_align"] for segment in elf.iter_segments() if segment["p_type"] == "PT_LOAD")
         wide = elf.elfclass == 64
     facts = f"{path.stat().st_size:,} bytes, pages of {pages // 1024} KB"

@@ -100,7 +100,7 @@ def test_a_library_of_this_machine_or_none_at_all_is_refused(tmp_path):
     (tmp_path / "x86_64" / apk.NAME).write_bytes(b"no library")
     with pytest.raises(Misuse) as error:
         apk.make(apk.found_in(tmp_path), tmp_path / "no.apk")
-    assert "read the library" in error.value.tried
+    assert f"measure {tmp_path}" in error.value.tried
     with pytest.raises(Misuse) as error:
         apk.found_in(tmp_path, ["arm64-v8a"])
     assert "arm64-v8a/libquadra.so is not there" in error.value.came_back
@@ -142,6 +142,10 @@ def test_release_refuses_what_no_ndk_made_and_wants_a_key(libraries, tmp_path, m
     with pytest.raises(JudgementFailed) as error:
         apk.make(one, tmp_path / "out.apk", release=True)
     assert "stand-in NDK" in error.value.came_back and "ANDROID_NDK_HOME" in error.value.do_next
+    monkeypatch.delenv("ANDROID_NDK_HOME", raising=False)
+    with pytest.raises(Misuse) as error:
+        apk.from_words("", "", str(tmp_path / "out.apk"), release=True)
+    assert "ANDROID_NDK_HOME is not set" in error.value.came_back
     monkeypatch.setattr(apk_check, "made_by", lambda path: "NDK 26.1.10909125")
     monkeypatch.delenv("QUADRA_KEYSTORE", raising=False)
     with pytest.raises(Misuse) as error:
@@ -184,3 +188,18 @@ def test_the_manifest_names_every_library_that_the_backend_opens_by_name():
 def test_the_version_is_the_librarys():
     source = (java.settings.ROOT / "delegate_native/base/version.h").read_text()
     assert f'kVersion[] = "{apk.maven.version("quadra-name")}"' in source
+
+
+def test_without_a_folder_the_libraries_are_built(monkeypatch, tmp_path):
+    def build(abis):
+        return {abi: apk.bazel.AndroidLibrary(abi, tmp_path / abi, tmp_path, []) for abi in abis}
+
+    asked = []
+    monkeypatch.setattr(apk.bazel, "android", build)
+    monkeypatch.setattr(apk, "make", lambda *words, **more: asked.append((words, more)))
+    apk.from_words("", "", "out.apk", peers=True)
+    apk.from_words("x86_64,arm64-v8a", "", "")
+    (first, more), (second, _) = asked
+    assert first == ({abi: tmp_path / abi for abi in apk.ABIS}, Path("out.apk").resolve())
+    assert more == {"release": False, "peers": True}
+    assert list(second[0]) == ["x86_64", "arm64-v8a"] and second[1] == apk.BUILT / "quadra-runner.apk"
