@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <unordered_set>
+#include <set>
 
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/op_names.h"
@@ -193,8 +193,8 @@ class Judgement {
   ConstantPool* constants_;
   Graph scratch_;
   KernelContext kernel_context_;
-  std::unordered_map<int, KnownShape> shapes_;
-  std::unordered_set<int> unknown_size_;
+  std::map<int, KnownShape> shapes_;
+  std::set<int> unknown_size_;
 };
 
 // A context does not tell the model's outputs. It tells those of a partition: of one with all nodes.

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "delegate_native/ops/op.h"
@@ -76,7 +75,7 @@ class Layout {
   std::vector<PlacedTensor> tensors_;
   std::vector<PlannedBuffer> buffers_;
   std::vector<fb::Region> regions_;
-  std::unordered_map<const void*, int> region_of_constant_;
+  std::map<const void*, int> region_of_constant_;
   int constant_buffer_ = -1;
   uint64_t activation_bytes_ = 0, lower_bound_ = 0, constant_bytes_ = 0;
 };

@@ -3,8 +3,8 @@
 #ifndef QUADRA_TFLITE_IMPORTER_H_
 #define QUADRA_TFLITE_IMPORTER_H_
 
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "delegate_native/base/status.h"
@@ -23,7 +23,7 @@ class ConstantPool {
   bool Has(int tensor) const { return known_.count(tensor) != 0; }
 
  private:
-  std::unordered_map<int, ConstantData> known_;
+  std::map<int, ConstantData> known_;
 };
 
 const char* TypeName(TfLiteType type);
@@ -95,12 +95,12 @@ class Importer {
   int index_ = -1;
   const TfLiteNode* node_ = nullptr;
   const TfLiteRegistration* registration_ = nullptr;
-  std::unordered_map<int, ValueId> value_of_tensor_;
+  std::map<int, ValueId> value_of_tensor_;
   struct KnownShape {
     Shape shape;
     int rank;
   };
-  std::unordered_map<int, KnownShape> known_shapes_;
+  std::map<int, KnownShape> known_shapes_;
 };
 
 }  // namespace quadra
