@@ -1,5 +1,5 @@
 // Nothing here throws, so what carries exceptions is left out of Android libraries: the unwinder, the personality of
-// C++ frames and the demangler of messages, a tenth of the library. An exception of the C++ library (a string that is
+// C++ frames and the demangler of messages, 150 KB on arm64. An exception of the C++ library (a string that is
 // too long) ends the process, as it would without a handler.
 #ifdef __ANDROID__
 #include <cstddef>
