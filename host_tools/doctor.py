@@ -10,7 +10,7 @@ from glob import glob
 from pathlib import Path
 from typing import List, Tuple
 
-from host_tools import devices, ndk, settings
+from host_tools import gpus, ndk, settings
 from host_tools.errors import Misuse
 
 PACKAGES = settings.ROOT / "host_tools" / "debian_packages.txt"
@@ -115,14 +115,14 @@ def _opencl_devices() -> Check:
     need = "an OpenCL device"
     if not _installed("pyopencl"):
         return Check(need, "not looked for: pyopencl is not there yet", True)
-    return _devices(need, devices.opencl(), "platform", _NO_OPENCL)
+    return _devices(need, gpus.opencl(), "platform", _NO_OPENCL)
 
 
 def _gles_devices() -> Check:
-    return _devices("an OpenGL ES 3.1 device", devices.gles(), "version", _NO_GLES)
+    return _devices("an OpenGL ES 3.1 device", gpus.gles(), "version", _NO_GLES)
 
 
-def _devices(need: str, found: devices.Devices, detail: str, do_next: str) -> Check:
+def _devices(need: str, found: gpus.Devices, detail: str, do_next: str) -> Check:
     errors = [device["error"] for device in found if "error" in device]
     working = [device for device in found if "error" not in device]
     names = [f"{device['name'].strip()} ({device[detail].split('  ')[0].strip()})" for device in working]

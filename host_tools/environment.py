@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Dict
 
-from host_tools import devices, spec as specs
+from host_tools import gpus, spec as specs
 from host_tools.place import drivers
 
 _PACKAGES = ("ai-edge-litert", "numpy", "pyopencl", "tflite", "flatbuffers", "pillow")
@@ -46,9 +46,9 @@ def cpu_name() -> str:
 
 
 @lru_cache(maxsize=None)  # a bench asks once
-def _devices(threads: int) -> Dict[str, devices.Devices]:
+def _devices(threads: int) -> Dict[str, gpus.Devices]:
     told = drivers.settings(threads)
-    return {"opencl_devices": devices.opencl(told), "gles_devices": devices.gles(told)}
+    return {"opencl_devices": gpus.opencl(told), "gles_devices": gpus.gles(told)}
 
 
 def _version(package: str) -> str:

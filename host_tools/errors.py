@@ -5,6 +5,8 @@ Exit codes of every task:
   1   the judgement failed: a test, a comparison, a limit
   2   misuse: a wrong option, a file that is not there
   70+ infrastructure: a tool, the network, a device; running again may help
+  80+ of these: a device
+  130 stopped with Ctrl-C
 """
 
 
@@ -74,3 +76,101 @@ class RunFailed(QuadraError):
     """A run of a model did not come to its end."""
 
     exit_code = 77
+
+
+class DeviceError(QuadraError):
+    """Base of what went wrong with one device: `serial` is its name for adb, `step` what was being done."""
+
+    exit_code = 80
+    retry = False  # whether the same request may succeed a moment later
+
+    def __init__(self, tried: str, came_back: str, do_next: str = "", *, serial: str = "", step: str = "") -> None:
+        super().__init__(tried, came_back, do_next)
+        self.serial, self.step = serial, step
+
+
+class DeviceNotFound(DeviceError):
+    """No device of this name is connected, or none at all."""
+
+    exit_code = 81
+
+
+class DeviceUnusable(DeviceError):
+    """It is connected, but offline, unauthorized, in recovery, or too old."""
+
+    exit_code = 82
+
+
+class DeviceBusy(DeviceError):
+    """Another process works with it."""
+
+    exit_code = 83
+
+
+class DeviceTimedOut(DeviceError):
+    """An operation did not end before its deadline."""
+
+    exit_code = 84
+    retry = True
+
+
+class DeviceLost(DeviceError):
+    """The connection broke: unplugged, rebooted, or the adb server died."""
+
+    exit_code = 85
+    retry = True
+
+
+class TransferFailed(DeviceError):
+    """What arrived is not what was sent."""
+
+    exit_code = 86
+    retry = True
+
+
+class DeviceFull(DeviceError):
+    """There is no room for what was to be written."""
+
+    exit_code = 87
+
+
+class DeviceRefused(DeviceError):
+    """The device answered that it will not: a permission, a missing file, a command that failed."""
+
+    exit_code = 88
+
+
+class ReplyNotUnderstood(DeviceError):
+    """The answer has not the form that it must have; nothing of it was used."""
+
+    exit_code = 89
+
+
+class InstallRefused(DeviceError):
+    """The package manager did not take the APK."""
+
+    exit_code = 90
+
+
+class AppMissing(DeviceError):
+    """The test app is not installed, or was uninstalled while it ran."""
+
+    exit_code = 91
+
+
+class AppCrashed(DeviceError):
+    """The test app's process died."""
+
+    exit_code = 92
+
+
+class AppNotResponding(DeviceError):
+    """The system stopped the test app because it did not answer."""
+
+    exit_code = 93
+
+
+class DeviceTooHot(DeviceError):
+    """It did not cool down in time, or throttled while it was measured."""
+
+    exit_code = 94

@@ -20,6 +20,9 @@ class Settings:
     runs_dir: Path  # QUADRA_RUNS_DIR: run folders
     driver_cache_dir: Path  # QUADRA_DRIVER_CACHE_DIR: what OpenCL drivers compiled in earlier runs
     tools_dir: Path  # QUADRA_TOOLS_DIR: what was fetched or made to build and run Android code
+    devices_dir: Path  # QUADRA_DEVICES_DIR: virtual devices, and who works with which device
+    adb_port: int  # QUADRA_ADB_PORT: where Quadra's own adb server listens
+    history: Path  # QUADRA_HISTORY: the samples of all regression runs
     java_home: Optional[Path]  # JAVA_HOME: the JDK to use; without it, the one of PATH
     keystore: Optional[Path]  # QUADRA_KEYSTORE: who signs an APK for release
     keystore_password: str  # QUADRA_KEYSTORE_PASSWORD
@@ -46,6 +49,9 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Settings:
         runs_dir=path("QUADRA_RUNS_DIR", ROOT / "runs"),
         driver_cache_dir=path("QUADRA_DRIVER_CACHE_DIR", cache / "quadra" / "driver"),
         tools_dir=path("QUADRA_TOOLS_DIR", cache / "quadra" / "tools"),
+        devices_dir=path("QUADRA_DEVICES_DIR", cache / "quadra" / "devices"),
+        adb_port=_port(env.get("QUADRA_ADB_PORT") or "5137"),
+        history=path("QUADRA_HISTORY", cache / "quadra" / "history.sqlite"),
         java_home=_absolute(env["JAVA_HOME"]) if env.get("JAVA_HOME") else None,
         keystore=_absolute(env["QUADRA_KEYSTORE"]) if env.get("QUADRA_KEYSTORE") else None,
         keystore_password=env.get("QUADRA_KEYSTORE_PASSWORD", ""),
@@ -78,4 +84,11 @@ def _absolute(text: str) -> Path:
 def _debug(text: str) -> int:
     if text not in ("0", "1", "2", "3", "4", "5"):
         raise Misuse("read QUADRA_DEBUG", f"{text!r} is not one of 0..5", "set it to 1 for tracebacks, or unset it")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1024 <= int(text) <= 65535:
+        do_next = "set it to a free port, or unset it"
+        raise Misuse("read QUADRA_ADB_PORT", f"{text!r} is not a port from 1024 to 65535", do_next)
     return int(text)

@@ -13,7 +13,7 @@ SCHEMA_VERSION = 1
 BACKENDS = ("auto", "opencl", "gles", "null")
 PRECISIONS = ("f32", "f32_f16", "f16")
 KINDS = ("random", "picture")
-PLACES = ("host", "app")
+PLACES = ("host", "app", "device")
 PEERS = ("xnnpack", "shipped-opencl", "shipped-gles")
 
 
@@ -44,13 +44,14 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run. `options` are the delegate's own: backend, precision, target."""
+    """One run. `options` are the delegate's own: backend, precision, target. `place` and `device` say where."""
 
     run_id: str
     model: ModelRef
     inputs: InputSpec = InputSpec()
     options: Dict[str, str] = field(default_factory=dict)
     place: str = "host"
+    device: str = ""  # the serial, where the place is a device
     repetitions: int = 20
     threads: int = 1
     peers: Tuple[str, ...] = ("xnnpack",)
@@ -87,6 +88,8 @@ def checked(spec: RunSpec) -> RunSpec:
     _one_of("--backend", spec.options.get("backend", "auto"), BACKENDS)
     _one_of("--precision", spec.options.get("precision", "f32"), PRECISIONS)
     _one_of("--on", spec.place, PLACES)
+    if bool(spec.device) != (spec.place == "device"):
+        raise Misuse("read the place of a run", "a device has a serial, other places have none", "run the model again")
     for peer in spec.peers:
         _one_of("--peer", peer, PEERS)
         if peer != "xnnpack" and spec.place == "host":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tools import devices, settings, shell
+from host_tools import gpus, settings, shell
 
 _EGL = [settings.ROOT / "tests" / "egl" / name for name in ("faults.c", "strict.c")]
 _OPENCL = [settings.ROOT / "tests" / "opencl_faults.c"]
@@ -21,7 +21,7 @@ def _compiled(path: Path, sources: list[Path], *flags: str) -> Path:
 @pytest.fixture(scope="session")
 def egl(tmp_path_factory) -> Path:
     """An EGL library that has the faults that EGL_FAULTS names; skips where there is no OpenGL ES to begin with."""
-    error = devices.gles()[0].get("error")
+    error = gpus.gles()[0].get("error")
     if error:
         pytest.skip(f"there is no OpenGL ES 3.1 here: {error}")
     return _compiled(tmp_path_factory.mktemp("egl") / "libEGL_faults.so", _EGL)
@@ -36,7 +36,7 @@ def old_egl(egl) -> Path:
 @pytest.fixture(scope="session")
 def opencl(tmp_path_factory) -> Path:
     """An OpenCL library that has the faults that OPENCL_FAULTS names; skips where there is no OpenCL to begin with."""
-    error = devices.opencl()[0].get("error")
+    error = gpus.opencl()[0].get("error")
     if error:
         pytest.skip(f"there is no OpenCL here: {error}")
     return _compiled(tmp_path_factory.mktemp("opencl") / "libOpenCL_faults.so", _OPENCL)

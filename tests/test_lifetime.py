@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from host_tools import devices, settings, shell
+from host_tools import gpus, settings, shell
 from tests.delegate import drivers_environment
 from tests.faults import egl  # noqa: F401: a fixture
 from tests.model_builder import Model

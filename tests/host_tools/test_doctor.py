@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from host_tools import devices, doctor, settings
+from host_tools import doctor, gpus, settings
 from host_tools.doctor import Check
 
 INV = settings.ROOT / "inv"

@@ -8,7 +8,7 @@ import pytest
 
 from rich.console import Console
 
-from host_tools import coverage, devices, environment, report, run, run_folder, settings, shell
+from host_tools import coverage, gpus, environment, report, run, run_folder, settings, shell
 from host_tools.errors import CommandTimedOut, Misuse, RunFailed, ToolMissing
 from host_tools.place import drivers, host, host_worker, interpreters
 from tests.host_tools import run_folders
@@ -186,7 +186,7 @@ def test_a_driver_that_hangs_or_dies_costs_nothing_but_the_answer(monkeypatch, t
         (tmp_path / "pyopencl.py").write_text(body)
         monkeypatch.setattr(devices, "_DEADLINE_S", 2.0)
         monkeypatch.setattr(devices.settings, "ROOT", f"{tmp_path}:{settings.ROOT}")
-        assert said in devices.opencl()[0]["error"]
+        assert said in gpus.opencl()[0]["error"]
 
 
 def test_a_backend_that_is_not_here_is_no_success(tmp_path):
