@@ -36,7 +36,7 @@ def gles(env: Optional[Mapping[str, str]] = None) -> Devices:
 def _ask(api: str, env: Optional[Mapping[str, str]]) -> Devices:
     more = {**(env or {}), "PYTHONPATH": str(settings.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = shell.run([sys.executable, "-m", "host_tools.devices", api], timeout_s=_DEADLINE_S, env=more)
+        done = shell.run([sys.executable, "-m", "host_tools.gpus", api], timeout_s=_DEADLINE_S, env=more)
         return json.loads(done.stdout.splitlines()[-1])
     except (QuadraError, ValueError, IndexError) as error:
         # The last line is the one that says it: of a traceback, or of a driver that ended the process.
