@@ -87,6 +87,6 @@ def test_an_api_without_a_driver_is_told(monkeypatch, variable, need, package):
 
 
 def test_a_driver_too_old_for_compute_is_no_device(monkeypatch):
-    monkeypatch.setattr(devices, "gles", lambda: [{"error": "eglCreateContext(OpenGL ES 3.1) failed"}])
+    monkeypatch.setattr(gpus, "gles", lambda: [{"error": "eglCreateContext(OpenGL ES 3.1) failed"}])
     check = next(c for c in doctor.check_all() if c.need == "an OpenGL ES 3.1 device")
     assert not check.ok and "eglCreateContext" in check.found
