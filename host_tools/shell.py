@@ -86,6 +86,29 @@ def hand_over(argv: Sequence[object], *, cwd: Optional[Path] = None, env: Option
         raise _not_started(words, error, "") from error
 
 
+def start_detached(
+    argv: Sequence[object], *, log: Path, cwd: Optional[Path] = None, env: Optional[Mapping[str, str]] = None
+) -> subprocess.Popen:
+    """Starts what outlives us, in a session of its own, so that Ctrl-C does not reach it; it prints into `log`.
+
+    Who starts it sees to its end. Poll the process returned while you live: else it stays as a zombie.
+    """
+    words = [os.fspath(a) if isinstance(a, os.PathLike) else str(a) for a in argv]
+    try:
+        with open(log, "ab") as output:
+            return subprocess.Popen(
+                words,
+                cwd=cwd,
+                env={**os.environ, **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise _not_started(words, error, "") from error
+
+
 def _start(words: List[str], cwd: Optional[Path], env: Optional[Mapping[str, str]], hint: str) -> subprocess.Popen:
     try:
         return subprocess.Popen(

@@ -73,3 +73,15 @@ def test_lines_arrive_while_the_process_runs():
 
 def test_bytes_that_are_not_text_do_no_harm():
     assert shell.run(["printf", "a\\377b"], timeout_s=30).stdout == "a\ufffdb"
+
+
+def test_a_detached_process_has_a_session_of_its_own_and_prints_into_its_log(tmp_path):
+    log = tmp_path / "log.txt"
+    process = shell.start_detached([sys.executable, "-c", "import os; print(os.getsid(0) == os.getpid())"], log=log)
+    assert process.wait(timeout=20) == 0
+    assert log.read_text() == "True\n"
+
+
+def test_a_detached_program_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(ToolMissing, match="no-such-program"):
+        shell.start_detached(["no-such-program"], log=tmp_path / "log.txt")
