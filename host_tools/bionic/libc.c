@@ -218,11 +218,13 @@ long bionic_sysconf(int name) {
   return -1;
 }
 
-// A machine that is no phone has no properties of one.
+#define API_LEVEL "34"
+
+// A machine that is no phone has no properties of one, but for its API level: without it TFLite's runtime leaves
+// XNNPACK out.
 int bionic___system_property_get(const char *name, char *value) {
-  (void)name;
-  *value = 0;
-  return 0;
+  strcpy(value, strcmp(name, "ro.build.version.sdk") ? "" : API_LEVEL);
+  return (int)strlen(value);
 }
 
 const void *bionic___system_property_find(const char *name) { return (void)name, NULL; }
@@ -231,7 +233,7 @@ void bionic___system_property_read_callback(const void *property, void *callback
   (void)property, (void)callback, (void)cookie;
 }
 
-int bionic_android_get_device_api_level(void) { return 34; }
+int bionic_android_get_device_api_level(void) { return atoi(API_LEVEL); }
 
 // --- The log
 
