@@ -74,7 +74,8 @@ class Machine:
         self.compat = bionic.folder_for(self.libraries)
 
     def command(self, main: str, properties: Dict[str, str], arguments: Sequence[object] = ()) -> List[object]:
-        told = {**java.robolectric_properties(), **properties, "java.library.path": self._library_path()}
+        own = {"quadra.version": maven.version("quadra-name"), "java.library.path": self._library_path()}
+        told = {**java.robolectric_properties(), **own, **properties}
         words = [f"-D{key}={value}" for key, value in told.items()]
         path = os.pathsep.join(map(str, self.class_path))
         return [java.tool("java"), *_JVM, *words, "-cp", path, main, *arguments]
@@ -115,9 +116,9 @@ class _Child(Child):
 
     def work(self, mode: str, cache: Path, names: Optional[Sequence[str]] = None) -> None:
         """names: who runs beside Quadra, or starts in its place; None: whom the RunSpec names."""
-        told = {"quadra.folder": str(self.folder), "quadra.mode": mode}
+        told = {"quadra.argument.folder": str(self.folder), "quadra.argument.mode": mode}
         if names is not None:
-            told["quadra.peers"] = ",".join(names)
+            told["quadra.argument.peers"] = ",".join(names)
         title = f"{mode} {','.join(names or ())}".strip()
         self.start(title, self.machine.command(_MAIN, told), self.machine.environment(self.spec.threads, cache))
 

@@ -3,68 +3,81 @@ package org.quadra.host;
 import android.app.Activity;
 import android.content.Context;
 import android.os.Bundle;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.Properties;
 import org.junit.Test;
 import org.junit.runner.JUnitCore;
-import org.junit.runner.Result;
 import org.junit.runner.RunWith;
 import org.junit.runner.notification.Failure;
 import org.quadra.runner.QuadraRunner;
-import org.robolectric.RobolectricTestRunner;
-import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
 
 /**
  * The APK's runner on a desktop's Java, inside Android's classes: what {@code am instrument} does
- * on a phone. System properties quadra.folder, quadra.mode and quadra.peers are the runner's
- * arguments. Exit status: 0, or the runner's, or 70 when Robolectric itself failed.
+ * on a phone. Each system property quadra.argument.NAME is an argument of the runner; {@link
+ * Status} and {@link HostContext} read others. The process ends with 0, or the runner's exit code,
+ * or 70 when nobody said why.
  */
-@RunWith(RobolectricTestRunner.class)
+@RunWith(AndroidClasses.class)
 @Config(sdk = 34, manifest = Config.NONE)
 public class RunnerOnHost {
   private static final int BROKEN = 70;
-  // A property, because this class is loaded twice: inside Android and outside.
-  private static final String EXIT = "quadra.exit";
+  private static final String ARGUMENT = "quadra.argument.";
 
   public static void main(String[] arguments) {
     System.setOut(System.err); // one stream: what native code logs stays between its stages
-    System.setProperty(EXIT, Integer.toString(BROKEN));
-    Result result = JUnitCore.runClasses(RunnerOnHost.class);
-    for (Failure failure : result.getFailures()) {
+    for (Failure failure : JUnitCore.runClasses(RunnerOnHost.class).getFailures()) {
       System.err.println(failure.getTrace());
     }
-    System.out.flush();
-    // Not exit(): threads of drivers may live on, and what their libraries do last helps nobody.
-    Runtime.getRuntime().halt(result.wasSuccessful() ? Integer.getInteger(EXIT) : BROKEN);
+    end(BROKEN); // a run that ends does not come here
   }
 
   @Test
   public void run() {
+    Status status = Status.open();
+    try {
+      new Runner(new HostContext(), status).onCreate(arguments());
+    } catch (Throwable error) { // whatever it is, a phone's system would tell of it
+      status.crashed(error);
+      error.printStackTrace();
+    }
+    end(BROKEN);
+  }
+
+  private static Bundle arguments() {
     Bundle arguments = new Bundle();
-    arguments.putString(QuadraRunner.ARGUMENT_FOLDER, System.getProperty("quadra.folder"));
-    arguments.putString(QuadraRunner.ARGUMENT_MODE, System.getProperty("quadra.mode"));
-    arguments.putString(QuadraRunner.ARGUMENT_PEERS, System.getProperty("quadra.peers"));
-    AtomicInteger exit = new AtomicInteger(BROKEN);
-    new Runner(exit).onCreate(arguments);
-    System.setProperty(EXIT, Integer.toString(exit.get()));
+    Properties properties = System.getProperties();
+    for (String name : properties.stringPropertyNames()) {
+      if (name.startsWith(ARGUMENT)) {
+        arguments.putString(name.substring(ARGUMENT.length()), properties.getProperty(name));
+      }
+    }
+    return arguments;
+  }
+
+  /** Not exit(): threads of drivers may live on, and what their libraries do last helps nobody. */
+  private static void end(int code) {
+    System.err.flush();
+    Runtime.getRuntime().halt(code);
   }
 
   /** What the system does for an Instrumentation. */
   private static final class Runner extends QuadraRunner {
-    private final AtomicInteger exit;
+    private final Context context;
+    private final Status status;
 
-    Runner(AtomicInteger exit) {
-      this.exit = exit;
+    Runner(Context context, Status status) {
+      this.context = context;
+      this.status = status;
     }
 
     @Override
     public Context getTargetContext() {
-      return RuntimeEnvironment.getApplication();
+      return context;
     }
 
     @Override
     public Context getContext() {
-      return RuntimeEnvironment.getApplication();
+      return context;
     }
 
     @Override
@@ -73,16 +86,18 @@ public class RunnerOnHost {
     }
 
     @Override
-    public void sendStatus(int code, Bundle status) {}
+    public void sendStatus(int code, Bundle values) {
+      status.sent(code, values);
+    }
 
     @Override
-    public void finish(int code, Bundle result) {
+    public void finish(int code, Bundle values) {
+      status.finished(code, values);
       if (code == Activity.RESULT_OK) {
-        exit.set(0);
-        return;
+        end(0);
       }
-      System.err.println(result.getString("error"));
-      exit.set(Integer.parseInt(result.getString("exit_code")));
+      System.err.println(values.getString("error"));
+      end(Integer.parseInt(values.getString("exit_code")));
     }
   }
 }

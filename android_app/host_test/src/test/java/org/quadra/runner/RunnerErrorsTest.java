@@ -115,6 +115,14 @@ public class RunnerErrorsTest {
   }
 
   @Test
+  public void withAModelThatIsElsewhereOnThisDevice() throws IOException {
+    File folder = folderWith(1, write("m.tflite", "0000TFL30000").getPath());
+    assertMisuse(
+        run("folder", folder.getPath(), "model", "/elsewhere/m.tflite"),
+        "read the model /elsewhere/m.tflite");
+  }
+
+  @Test
   public void withADamagedModel() throws IOException {
     File folder = folderWith(1, write("m.tflite", "this is no model").getPath());
     assertMisuse(run("folder", folder.getPath()), "it is not a TFLite model");

@@ -14,12 +14,14 @@ import org.json.JSONException;
  * <p>Arguments: {@code folder}, which has spec.json and inputs/; {@code mode}: run (default), cold
  * (only the first start), verdicts (runs nothing); {@code peers}: who runs beside Quadra, with ","
  * between them, instead of those in spec.json; with mode cold, the one that starts in Quadra's
- * place. Ends with RESULT_OK, or with RESULT_CANCELED, a sentence as {@code error} and error.json.
+ * place; {@code model}: where the model is on this device, instead of the path in spec.json. Ends
+ * with RESULT_OK, or with RESULT_CANCELED, a sentence as {@code error} and error.json.
  */
 public class QuadraRunner extends Instrumentation {
   public static final String ARGUMENT_FOLDER = "folder";
   public static final String ARGUMENT_MODE = "mode";
   public static final String ARGUMENT_PEERS = "peers";
+  public static final String ARGUMENT_MODEL = "model";
 
   private Bundle arguments = new Bundle();
 
@@ -40,7 +42,9 @@ public class QuadraRunner extends Instrumentation {
     try {
       begin("start");
       folder = openFolder();
-      RunWorker worker = new RunWorker(folder, new Facts(getTargetContext()), this::begin);
+      Facts facts = new Facts(getTargetContext());
+      String model = arguments.getString(ARGUMENT_MODEL, "");
+      RunWorker worker = new RunWorker(folder, model, facts, this::begin);
       worker.work(
           arguments.getString(ARGUMENT_MODE, RunWorker.RUN), arguments.getString(ARGUMENT_PEERS));
       result.putString("state", "complete");

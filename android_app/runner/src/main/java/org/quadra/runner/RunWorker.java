@@ -44,15 +44,16 @@ final class RunWorker {
   private final JSONObject timings = new JSONObject();
   private final JSONObject tensors = new JSONObject();
 
-  RunWorker(RunFolder folder, Facts facts, Stages stages) throws RunError {
+  /** {@code model}: its file on this device; empty: the path of spec.json. */
+  RunWorker(RunFolder folder, String model, Facts facts, Stages stages) throws RunError {
     this.folder = folder;
     this.facts = facts;
     this.stages = stages;
     spec =
         RunSpec.parse(folder.readText("spec.json"), new File(folder.path, "spec.json").getPath());
-    model = new File(spec.modelPath);
-    requireModel(model);
-    cpuModel = folder.has(CPU_MODEL) ? new File(folder.path, CPU_MODEL) : model;
+    this.model = new File(model.isEmpty() ? spec.modelPath : model);
+    requireModel(this.model);
+    cpuModel = folder.has(CPU_MODEL) ? new File(folder.path, CPU_MODEL) : this.model;
     inputs = folder.readArrays("inputs");
   }
 

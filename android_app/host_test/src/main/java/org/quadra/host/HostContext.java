@@ -1,0 +1,63 @@
+package org.quadra.host;
+
+import android.app.ApplicationPackageManager;
+import android.content.ContextWrapper;
+import android.content.pm.PackageInfo;
+import android.content.pm.PackageManager;
+import android.os.Build;
+import android.os.PowerManager;
+import org.robolectric.Shadows;
+import org.robolectric.shadow.api.Shadow;
+import org.robolectric.util.ReflectionHelpers;
+
+/**
+ * What the runner sees of the device. System properties: quadra.package and quadra.version are the
+ * app's, quadra.thermal the device's thermal status, quadra.build.FIELD a field of {@link Build}.
+ */
+final class HostContext extends ContextWrapper {
+  private static final String BUILD = "quadra.build.";
+
+  private final PackageManager packages;
+  private final PowerManager power;
+
+  HostContext() {
+    super(null);
+    packages = Shadow.newInstanceOf(ApplicationPackageManager.class);
+    PackageInfo own = new PackageInfo();
+    own.packageName = getPackageName();
+    own.versionName = System.getProperty("quadra.version");
+    Shadows.shadowOf(packages).installPackage(own);
+    power = Shadow.newInstanceOf(PowerManager.class);
+    Shadows.shadowOf(power).setCurrentThermalStatus(Integer.getInteger("quadra.thermal", 0));
+    for (String name : System.getProperties().stringPropertyNames()) {
+      if (name.startsWith(BUILD)) {
+        String value = System.getProperty(name);
+        ReflectionHelpers.setStaticField(Build.class, name.substring(BUILD.length()), value);
+      }
+    }
+    String abis = System.getProperty("quadra.abis");
+    if (abis != null) {
+      ReflectionHelpers.setStaticField(Build.class, "SUPPORTED_ABIS", abis.split(","));
+    }
+  }
+
+  @Override
+  public String getPackageName() {
+    return System.getProperty("quadra.package", "org.quadra.runner");
+  }
+
+  @Override
+  public PackageManager getPackageManager() {
+    return packages;
+  }
+
+  @Override
+  public Object getSystemService(String name) {
+    return POWER_SERVICE.equals(name) ? power : null;
+  }
+
+  @Override
+  public String getSystemServiceName(Class<?> service) {
+    return service == PowerManager.class ? POWER_SERVICE : null;
+  }
+}
