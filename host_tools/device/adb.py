@@ -1,0 +1,403 @@
+"""One device: commands, properties and files over adb, each with a deadline that holds, and errors that say what to do.
+
+What a device says is not believed before it is checked. Requests that change nothing, or the same again, are tried up
+to three times within their deadline; each time is an Event of the device.
+"""
+
+import hashlib
+import os
+import re
+import shlex
+import struct
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Callable, Dict, Iterator, List, Optional, Sequence, Set
+
+from adbutils.errors import AdbError, AdbTimeout
+
+from host_tools.device import explain, packets, properties, server, sync
+from host_tools.device.connection import Connection, Deadline
+from host_tools.device.retry import Event, tried
+from host_tools.device.sync import FileInfo
+from host_tools.errors import (
+    DeviceError,
+    DeviceLost,
+    DeviceNotFound,
+    DeviceRefused,
+    DeviceTimedOut,
+    DeviceUnusable,
+    FolderNotWritable,
+    Misuse,
+    ReplyNotUnderstood,
+    TransferFailed,
+)
+
+OUTPUT_LIMIT_BYTES = 16 << 20
+_COMMAND_LIMIT_BYTES = 32 << 10
+_IDLE_S = 20.0  # a transfer of which nothing is heard for so long stands still
+_BACK_S = 10.0  # how long a device that is offline may take to come back
+_LOOK_S = 1.0  # for a question to the server on this machine
+_NETWORK = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A command that ended. Outputs are text; bytes that are not UTF-8 show as replacement signs."""
+
+    argv: List[str]
+    status: int
+    stdout: str
+    stderr: str
+
+
+class Device:
+    """A device by its serial. Nothing is asked before the first request; threads may share it."""
+
+    def __init__(self, serial: str, *, virtual: bool = False) -> None:
+        self.serial, self.virtual = serial, virtual
+        self.events: List[Event] = []  # every retry, reconnection and restart of the server
+        self.idle_s = _IDLE_S
+        self._port = server.port()
+        self._features: Optional[Set[str]] = None
+        self._properties: Optional[Dict[str, str]] = None
+        self._connections: Set[Connection] = set()
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def __repr__(self) -> str:
+        return f"Device({self.serial})"
+
+    def shell(
+        self,
+        argv: Sequence[object],
+        *,
+        timeout_s: float,
+        check: bool = True,
+        on_line: Optional[Callable[[str], None]] = None,
+        step: str = "",
+        repeatable: bool = False,
+        limit_bytes: int = OUTPUT_LIMIT_BYTES,
+        cleaning: bool = False,
+    ) -> Reply:
+        """Runs a command and returns what it printed.
+
+        Each word of argv is one word for the device, whatever it holds. on_line gets each line of either output as it
+        comes. With check, a status other than 0 raises DeviceRefused. repeatable: it may run twice, so what went wrong
+        on the way is tried again. cleaning: also after stop().
+        """
+        words = [str(word) for word in argv]
+        texts: List[packets.Texts] = []
+
+        def once() -> int:
+            texts[:] = [packets.Texts(limit_bytes, on_line)]
+            status = self._command(words, deadline, step, texts[0].take, cleaning)
+            texts[0].end()
+            return status
+
+        deadline = Deadline(timeout_s)
+        status = tried(once, self.events, step, deadline, attempts=3 if repeatable else 1)
+        reply = Reply(words, status, texts[0].text(packets.STDOUT), texts[0].text(packets.STDERR))
+        if check and status != 0:
+            raise self._failed(reply, step)
+        return reply
+
+    def stream(
+        self,
+        argv: Sequence[object],
+        *,
+        timeout_s: float,
+        to: BinaryIO,
+        limit_bytes: int,
+        step: str = "",
+    ) -> int:
+        """Runs a command and writes its standard output, byte for byte, into `to`; returns how many bytes.
+
+        Raises DeviceRefused where its status is not 0, ReplyNotUnderstood where more than the limit came.
+        """
+        words = [str(word) for word in argv]
+        counts = [0]
+        errors = packets.Texts(OUTPUT_LIMIT_BYTES, None)
+
+        def take(kind: int, piece: bytes) -> None:
+            if kind != packets.STDOUT:
+                errors.take(kind, piece)
+                return
+            counts[0] += len(piece)
+            if counts[0] > limit_bytes:
+                raise ValueError(f"more than {limit_bytes} bytes of output")
+            to.write(piece)
+
+        status = self._command(words, Deadline(timeout_s), step, take)
+        if status != 0:
+            raise self._failed(Reply(words, status, "", errors.text(packets.STDERR)), step)
+        return counts[0]
+
+    def properties(self) -> Dict[str, str]:
+        """The system properties, as of the first time that they were asked for."""
+        if self._properties is None:
+            reply = self.shell(["getprop"], timeout_s=15, step="properties", repeatable=True)
+            self._properties = properties.parse(reply.stdout)
+        return self._properties
+
+    def features(self, timeout_s: float = 10.0) -> Set[str]:
+        """What the device's daemon can do."""
+        if self._features is None:
+            with self._doing("features", "ask what adb can do there", Deadline(timeout_s)) as deadline:
+                self._transport(deadline).close()
+                self._features = set(self._ask_server(f"host-serial:{self.serial}:features", deadline).split(","))
+        return self._features
+
+    def stat(self, path: str, timeout_s: float = 10.0, *, follow: bool = False) -> Optional[FileInfo]:
+        """What is at the path; None: nothing."""
+        v2 = "stat_v2" in self.features(timeout_s)
+        return self._sync("stat", f"look at {path}", timeout_s, lambda c: sync.look(c, path, v2=v2, follow=follow))
+
+    def list(self, path: str, timeout_s: float = 20.0) -> List[FileInfo]:
+        """What a folder holds. The names are the device's words: see names before one is used here."""
+        v2 = "ls_v2" in self.features(timeout_s)
+        return self._sync("list", f"list {path}", timeout_s, lambda c: sync.entries(c, path, v2=v2))
+
+    def send(
+        self,
+        local: Path,
+        remote: str,
+        mode: int = 0o644,
+        timeout_s: float = 600.0,
+        *,
+        mtime: Optional[int] = None,
+        show: Callable[[int], None] = lambda count: None,
+        attempts: int = 3,
+    ) -> int:
+        """Sends a file; returns its bytes. The device may show a part of it until the end: see transfer.push."""
+
+        def once(connection: Connection) -> int:
+            with open(local, "rb") as source:
+                at = int(os.fstat(source.fileno()).st_mtime) if mtime is None else mtime
+                return sync.send(connection, source, remote, mode, at, show)
+
+        try:
+            return self._sync("send", f"send {local.name} to {remote}", timeout_s, once, attempts)
+        except OSError as error:  # what the device does is a DeviceError
+            raise Misuse(f"send {local}", error.strerror or str(error), "see to that file") from error
+
+    def receive(
+        self,
+        remote: str,
+        local: Path,
+        limit_bytes: int,
+        timeout_s: float = 600.0,
+        *,
+        show: Callable[[int], None] = lambda count: None,
+        attempts: int = 3,
+    ) -> str:
+        """Brings a file, whole or not at all: its size and digest agree with the device's. Returns the SHA-256."""
+        what = f"bring {remote}"
+        deadline = Deadline(timeout_s, self.idle_s)
+
+        def once() -> str:
+            handle, temporary = tempfile.mkstemp(dir=local.parent, prefix=".part-")
+            try:
+                with os.fdopen(handle, "w+b") as to:
+                    run = lambda c: sync.receive(c, remote, to, limit_bytes, show)  # noqa: E731
+                    got = self._sync_once("receive", what, deadline, run)
+                    to.seek(0)
+                    digest = hashlib.file_digest(to, "sha256").hexdigest()
+                there = self.digests([remote], max(0.1, deadline.left())).get(remote)
+                if there != digest:
+                    came_back = f"the {got} bytes that came have another SHA-256 than the file there"
+                    raise TransferFailed(what, came_back, "try again", serial=self.serial, step="receive")
+                os.replace(temporary, local)
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+            return digest
+
+        try:
+            return tried(once, self.events, "receive", deadline, attempts)
+        except OSError as error:
+            raise FolderNotWritable(f"write {local}", error.strerror or str(error), "see to that path") from error
+
+    def digests(self, paths: Sequence[str], timeout_s: float, prefix: Sequence[str] = ()) -> Dict[str, str]:
+        """SHA-256 of files, by the device; a file that is not there, or not to be read, is left out."""
+        found: Dict[str, str] = {}
+        deadline = Deadline(timeout_s)
+        for start in range(0, len(paths), 100):
+            some = list(paths[start : start + 100])
+            argv = [*prefix, "sha256sum", *some]
+            left = max(0.1, deadline.left())
+            reply = self.shell(argv, timeout_s=left, check=False, step="digest", repeatable=True)
+            found.update(properties.digests(reply.stdout, some))
+            if reply.status == 127 or "not found" in reply.stderr:
+                raise self._failed(reply, "digest")
+        return found
+
+    def stop(self) -> None:
+        """Ends what other threads ask of the device right now: they get an error at once, and so do new requests."""
+        self._stopped = True
+        with self._lock:
+            for connection in list(self._connections):
+                connection.close()
+
+    def reconnect(self, deadline: Deadline) -> None:
+        """Connects the server with a device of the network anew."""
+        self._event("reconnect", f"connect {self.serial}")
+        try:
+            self._ask_server(f"host:disconnect:{self.serial}", deadline)
+        except AdbError:
+            pass  # it was not connected
+        said = self._ask_server(f"host:connect:{self.serial}", deadline)
+        if not re.match(r"(already )?connected to ", said):
+            raise explain.of_server(said, f"connect {self.serial}", self.serial, "connect")
+
+    def _command(
+        self,
+        words: List[str],
+        deadline: Deadline,
+        step: str,
+        take: Callable[[int, bytes], None],
+        cleaning: bool = False,
+    ) -> int:
+        line = shlex.join(words)
+        step = step or (words[0] if words else "shell")
+        what = f"run `{explain.shown(line, 120)}` on {self.serial}"
+        if len(os.fsencode(line)) > _COMMAND_LIMIT_BYTES or "\0" in line:
+            raise Misuse(what, "the command is too long, or has a NUL in it", "give it less at a time")
+        with self._doing(step, what, deadline, cleaning=cleaning):
+            if "shell_v2" not in self.features(max(0.1, deadline.left())):
+                came_back = "its adb daemon has no shell protocol v2"
+                raise DeviceUnusable(what, came_back, "use a device with Android 7 or later", serial=self.serial, step=step)
+            with self._service(f"shell,v2,TERM=dumb,raw:{line}", deadline) as connection:
+                return packets.read(connection, take)
+
+    def _failed(self, reply: Reply, step: str) -> DeviceError:
+        said = reply.stderr.strip() or reply.stdout.strip()
+        what = f"run `{explain.shown(shlex.join(reply.argv), 120)}` on {self.serial}"
+        came_back = f"status {reply.status}: {explain.shown(said)}"
+        if explain.says_full(said):
+            return explain.of_files(came_back, what, self.serial, step)
+        return DeviceRefused(what, came_back, "see to it on the device", serial=self.serial, step=step)
+
+    def _sync(self, step: str, what: str, timeout_s: float, work: Callable, attempts: int = 3):
+        deadline = Deadline(timeout_s, self.idle_s)
+        return tried(lambda: self._sync_once(step, what, deadline, work), self.events, step, deadline, attempts)
+
+    def _sync_once(self, step: str, what: str, deadline: Deadline, work: Callable):
+        with self._doing(step, f"{what} on {self.serial}", deadline, transfer=True):
+            with self._service("sync:", deadline) as connection:
+                return work(connection)
+
+    @contextmanager
+    def _service(self, service: str, deadline: Deadline) -> Iterator[Connection]:
+        connection = self._transport(deadline)
+        with self._lock:
+            self._connections.add(connection)
+        try:
+            connection.request(service)
+            yield connection
+        finally:
+            with self._lock:
+                self._connections.discard(connection)
+            connection.close()
+
+    def _transport(self, deadline: Deadline) -> Connection:
+        """A connection on which the server has chosen the device: starts the server and connects where needed."""
+        for last in (False, False, True):
+            try:
+                return self._choose(deadline)
+            except (ConnectionError, EOFError):
+                if last:
+                    raise
+                if server.up(deadline):
+                    self._event("restart", "the adb server was not running")
+            except AdbError as error:
+                if last or isinstance(error, AdbTimeout) or not self._mend(str(error), deadline):
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _choose(self, deadline: Deadline) -> Connection:
+        connection = Connection(self._port, deadline)
+        try:
+            connection.request(f"host:tport:serial:{self.serial}")
+            connection.exact(8)  # the transport's number
+            return connection
+        except BaseException:
+            connection.close()
+            raise
+
+    def _mend(self, text: str, deadline: Deadline) -> bool:
+        """Whether what the server said may have passed now, after a connection or a while."""
+        gone = re.search(r"not found|no devices", text)
+        away = re.search(r"offline|still connecting|no transport", text)
+        if _NETWORK.fullmatch(self.serial) and (gone or away):
+            self.reconnect(deadline)
+            return True
+        if not away:
+            return False
+        self._event("wait", explain.shown(text))
+        end = time.monotonic() + _BACK_S
+        while time.monotonic() < end and deadline.wait():
+            if self._state(deadline) == "device":
+                return True
+            time.sleep(0.1)
+        return False
+
+    def _state(self, deadline: Deadline) -> str:
+        try:
+            return self._ask_server(f"host-serial:{self.serial}:get-state", deadline)
+        except (AdbError, EOFError, OSError, ValueError) as error:
+            return explain.shown(str(error))
+
+    def _ask_server(self, request: str, deadline: Deadline) -> str:
+        with Connection(self._port, deadline) as connection:
+            connection.request(request)
+            return connection.block()
+
+    def _event(self, error: str, text: str) -> None:
+        self.events.append(Event("adb", error, text))
+
+    @contextmanager
+    def _doing(
+        self, step: str, what: str, deadline: Deadline, *, transfer: bool = False, cleaning: bool = False
+    ) -> Iterator[Deadline]:
+        """Gives what went wrong its class: whose fault it was, and whether it may pass."""
+        place = {"serial": self.serial, "step": step}
+        try:
+            self._go_on(what, place, cleaning)
+            yield deadline
+        except DeviceError:
+            raise
+        except (TimeoutError, AdbTimeout) as error:
+            self._go_on(what, place, cleaning)
+            raise DeviceTimedOut(what, deadline.text(), "see whether the device answers: `./inv devices`", **place) from error
+        except AdbError as error:
+            raise explain.of_server(str(error), what, self.serial, step) from error
+        except sync.SyncFailed as error:
+            raise explain.of_files(str(error), what, self.serial, step) from error
+        except (ValueError, struct.error) as error:
+            do_next = "try again; if it stays so, this device does not keep to adb's protocol"
+            raise ReplyNotUnderstood(what, f"the answer is damaged: {explain.shown(str(error))}", do_next, **place) from error
+        except (EOFError, ConnectionError) as error:
+            self._go_on(what, place, cleaning)
+            raise self._cut(str(error), what, place, transfer) from error
+        except OSError:
+            self._go_on(what, place, cleaning)  # stop() closes what a thread reads from
+            raise
+
+    def _go_on(self, what: str, place: Dict[str, str], cleaning: bool) -> None:
+        if self._stopped and not cleaning:
+            raise DeviceError(what, "it was stopped", **place)
+
+    def _cut(self, text: str, what: str, place: Dict[str, str], transfer: bool) -> DeviceError:
+        """The stream ended: because the device is gone, or though it is there."""
+        state = self._state(Deadline(_LOOK_S))
+        if state != "device":
+            do_next = "see to its cable or network; `./inv devices` shows its state"
+            kind = DeviceNotFound if "not found" in state and "adb server" in text else DeviceLost
+            return kind(what, f"the connection broke ({state})", do_next, **place)
+        if transfer:
+            return TransferFailed(what, f"the device ended the transfer early: {text}", "try again", **place)
+        return ReplyNotUnderstood(what, f"the answer ended early: {text}", "try again", **place)

@@ -1,0 +1,69 @@
+"""Names that come from a device, checked before a file here gets one. Pure; used for everything that is pulled."""
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import Tuple
+
+from host_tools.errors import ReplyNotUnderstood
+
+NAME_LIMIT_BYTES = 200
+DEPTH_LIMIT = 16
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}")
+
+
+def name(given: str) -> str:
+    """The name of one file or folder, unchanged. Raises ReplyNotUnderstood where it could mean another place."""
+    return _checked(given, given)
+
+
+def relative(given: str) -> Tuple[str, ...]:
+    """The parts of a path inside a folder; `./` at its beginning and `/` at its end are no parts."""
+    text = given[:-1] if given.endswith("/") else given
+    while text.startswith("./"):
+        text = text[2:]
+    parts = tuple(_checked(part, given) for part in text.split("/")) if text not in ("", ".") else ()
+    if len(parts) > DEPTH_LIMIT:
+        raise _refused(given, f"it is more than {DEPTH_LIMIT} folders deep")
+    return parts
+
+
+def inside(folder: Path, given: str) -> Path:
+    """Where a pulled file goes: a path below `folder`."""
+    parts = relative(given)
+    if not parts:
+        raise _refused(given, "it names the folder itself")
+    return folder.joinpath(*parts)
+
+
+def suffix(path: Path) -> str:
+    """The ending of a file's name, where it is an ordinary one: it goes into a name on a device."""
+    return path.suffix.lower() if _SUFFIX.fullmatch(path.suffix) else ""
+
+
+def below(folder: str, path: str) -> str:
+    """The part of a device's path that is below a device's folder."""
+    try:
+        return str(PurePosixPath(path).relative_to(PurePosixPath(folder)))
+    except ValueError:
+        raise _refused(path, f"it is not below {folder}") from None
+
+
+def _checked(part: str, given: str) -> str:
+    if part in ("", ".", ".."):
+        raise _refused(given, f"{part!r} is no name")
+    if any(c in "/\\" or not c.isprintable() for c in part):
+        raise _refused(given, "it holds a separator or a control character")
+    if part[0] in "-~" or part[0].isspace() or part[-1].isspace():
+        raise _refused(given, "it begins or ends with what tools take for something else")
+    try:
+        length = len(part.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise _refused(given, "it is not UTF-8") from None
+    if length > NAME_LIMIT_BYTES:
+        raise _refused(given, f"it is longer than {NAME_LIMIT_BYTES} bytes")
+    return part
+
+
+def _refused(given: str, why: str) -> ReplyNotUnderstood:
+    shown = ascii(given if len(given) <= 120 else given[:120] + "…")
+    return ReplyNotUnderstood("take a file's name from a device", f"{shown}: {why}", "nothing was written", step="names")
