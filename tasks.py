@@ -300,6 +300,33 @@ def parity(c, op, quick=False, json=False, library=""):
     parity.judge(found)
 
 
+@task(help={"json": "Print JSON instead of a table."})
+def devices(c, json=False):
+    """List phones and virtual devices, their states, and who works with them."""
+    from host_tools import run
+    from host_tools.device import show
+
+    show.devices(run.console(), json)
+
+
+_ON_HELP = "A serial of `inv devices`; any, the first that is free; all, at the same time; virtual (started if need be)."
+
+
+@task(
+    iterable=["models"],
+    help={
+        "models": "Models to bring there, by name or path.",
+        "on": _ON_HELP,
+        "clean": "Empty the device's store first.",
+    },
+)
+def push(c, models, on="any", clean=False):
+    """Bring models onto devices: once each, by content; what lies there already costs nothing."""
+    from host_tools.device import show
+
+    show.push(models, on, clean)
+
+
 def _library(given, on="host"):
     from pathlib import Path
 

@@ -12,7 +12,7 @@ from host_tools import settings
 from host_tools.errors import Misuse, QuadraError
 
 # Tasks that may be followed by words, and the option that these words mean.
-_WORD_OF = {"bench": "models", "compare": "run", "plan": "run", "profile": "run", "report": "run"}
+_WORD_OF = {"bench": "models", "compare": "run", "plan": "run", "profile": "run", "push": "models", "report": "run"}
 
 
 def main(argv: Optional[List[str]] = None) -> int:

@@ -6,42 +6,29 @@ to three times within their deadline; each time is an Event of the device.
 
 import hashlib
 import os
-import re
 import shlex
-import struct
 import tempfile
-import threading
-import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Callable, Dict, Iterator, List, Optional, Sequence, Set
+from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Set
 
-from adbutils.errors import AdbError, AdbTimeout
-
-from host_tools.device import explain, packets, properties, server, sync
+from host_tools.device import explain, packets, properties, sync
 from host_tools.device.connection import Connection, Deadline
+from host_tools.device.link import Link
 from host_tools.device.retry import Event, tried
 from host_tools.device.sync import FileInfo
 from host_tools.errors import (
     DeviceError,
-    DeviceLost,
-    DeviceNotFound,
     DeviceRefused,
-    DeviceTimedOut,
     DeviceUnusable,
     FolderNotWritable,
     Misuse,
-    ReplyNotUnderstood,
     TransferFailed,
 )
 
 OUTPUT_LIMIT_BYTES = 16 << 20
 _COMMAND_LIMIT_BYTES = 32 << 10
 _IDLE_S = 20.0  # a transfer of which nothing is heard for so long stands still
-_BACK_S = 10.0  # how long a device that is offline may take to come back
-_LOOK_S = 1.0  # for a question to the server on this machine
-_NETWORK = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
 
 
 @dataclass(frozen=True)
@@ -61,12 +48,20 @@ class Device:
         self.serial, self.virtual = serial, virtual
         self.events: List[Event] = []  # every retry, reconnection and restart of the server
         self.idle_s = _IDLE_S
-        self._port = server.port()
-        self._features: Optional[Set[str]] = None
+        self._link = Link(serial, self.events)
         self._properties: Optional[Dict[str, str]] = None
-        self._connections: Set[Connection] = set()
-        self._lock = threading.Lock()
-        self._stopped = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether stop() was called."""
+        return self._link.stopped
+
+    def twin(self) -> "Device":
+        """Another handle on the same device, which stop() of this one does not reach: for cleaning up."""
+        made = Device(self.serial, virtual=self.virtual)
+        made.events, made.idle_s = self.events, self.idle_s
+        made._link = Link(self.serial, self.events)
+        return made
 
     def __repr__(self) -> str:
         return f"Device({self.serial})"
@@ -81,20 +76,19 @@ class Device:
         step: str = "",
         repeatable: bool = False,
         limit_bytes: int = OUTPUT_LIMIT_BYTES,
-        cleaning: bool = False,
     ) -> Reply:
         """Runs a command and returns what it printed.
 
         Each word of argv is one word for the device, whatever it holds. on_line gets each line of either output as it
         comes. With check, a status other than 0 raises DeviceRefused. repeatable: it may run twice, so what went wrong
-        on the way is tried again. cleaning: also after stop().
+        on the way is tried again.
         """
         words = [str(word) for word in argv]
         texts: List[packets.Texts] = []
 
         def once() -> int:
             texts[:] = [packets.Texts(limit_bytes, on_line)]
-            status = self._command(words, deadline, step, texts[0].take, cleaning)
+            status = self._command(words, deadline, step, texts[0].take)
             texts[0].end()
             return status
 
@@ -129,7 +123,11 @@ class Device:
             counts[0] += len(piece)
             if counts[0] > limit_bytes:
                 raise ValueError(f"more than {limit_bytes} bytes of output")
-            to.write(piece)
+            try:
+                to.write(piece)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise FolderNotWritable("write what the device sends", reason, "free space there") from error
 
         status = self._command(words, Deadline(timeout_s), step, take)
         if status != 0:
@@ -145,11 +143,7 @@ class Device:
 
     def features(self, timeout_s: float = 10.0) -> Set[str]:
         """What the device's daemon can do."""
-        if self._features is None:
-            with self._doing("features", "ask what adb can do there", Deadline(timeout_s)) as deadline:
-                self._transport(deadline).close()
-                self._features = set(self._ask_server(f"host-serial:{self.serial}:features", deadline).split(","))
-        return self._features
+        return self._link.features(timeout_s)
 
     def stat(self, path: str, timeout_s: float = 10.0, *, follow: bool = False) -> Optional[FileInfo]:
         """What is at the path; None: nothing."""
@@ -235,23 +229,13 @@ class Device:
                 raise self._failed(reply, "digest")
         return found
 
+    def connect(self, timeout_s: float = 10.0) -> None:
+        """Connects the server with a device of the network, anew if it was connected."""
+        self._link.connect(Deadline(timeout_s))
+
     def stop(self) -> None:
         """Ends what other threads ask of the device right now: they get an error at once, and so do new requests."""
-        self._stopped = True
-        with self._lock:
-            for connection in list(self._connections):
-                connection.close()
-
-    def reconnect(self, deadline: Deadline) -> None:
-        """Connects the server with a device of the network anew."""
-        self._event("reconnect", f"connect {self.serial}")
-        try:
-            self._ask_server(f"host:disconnect:{self.serial}", deadline)
-        except AdbError:
-            pass  # it was not connected
-        said = self._ask_server(f"host:connect:{self.serial}", deadline)
-        if not re.match(r"(already )?connected to ", said):
-            raise explain.of_server(said, f"connect {self.serial}", self.serial, "connect")
+        self._link.stop()
 
     def _command(
         self,
@@ -259,18 +243,18 @@ class Device:
         deadline: Deadline,
         step: str,
         take: Callable[[int, bytes], None],
-        cleaning: bool = False,
     ) -> int:
         line = shlex.join(words)
         step = step or (words[0] if words else "shell")
         what = f"run `{explain.shown(line, 120)}` on {self.serial}"
         if len(os.fsencode(line)) > _COMMAND_LIMIT_BYTES or "\0" in line:
             raise Misuse(what, "the command is too long, or has a NUL in it", "give it less at a time")
-        with self._doing(step, what, deadline, cleaning=cleaning):
+        with self._link.doing(step, what, deadline):
             if "shell_v2" not in self.features(max(0.1, deadline.left())):
                 came_back = "its adb daemon has no shell protocol v2"
-                raise DeviceUnusable(what, came_back, "use a device with Android 7 or later", serial=self.serial, step=step)
-            with self._service(f"shell,v2,TERM=dumb,raw:{line}", deadline) as connection:
+                do_next = "use a device with Android 7 or later"
+                raise DeviceUnusable(what, came_back, do_next, serial=self.serial, step=step)
+            with self._link.service(f"shell,v2,TERM=dumb,raw:{line}", deadline) as connection:
                 return packets.read(connection, take)
 
     def _failed(self, reply: Reply, step: str) -> DeviceError:
@@ -286,118 +270,6 @@ class Device:
         return tried(lambda: self._sync_once(step, what, deadline, work), self.events, step, deadline, attempts)
 
     def _sync_once(self, step: str, what: str, deadline: Deadline, work: Callable):
-        with self._doing(step, f"{what} on {self.serial}", deadline, transfer=True):
-            with self._service("sync:", deadline) as connection:
+        with self._link.doing(step, f"{what} on {self.serial}", deadline, transfer=True):
+            with self._link.service("sync:", deadline) as connection:
                 return work(connection)
-
-    @contextmanager
-    def _service(self, service: str, deadline: Deadline) -> Iterator[Connection]:
-        connection = self._transport(deadline)
-        with self._lock:
-            self._connections.add(connection)
-        try:
-            connection.request(service)
-            yield connection
-        finally:
-            with self._lock:
-                self._connections.discard(connection)
-            connection.close()
-
-    def _transport(self, deadline: Deadline) -> Connection:
-        """A connection on which the server has chosen the device: starts the server and connects where needed."""
-        for last in (False, False, True):
-            try:
-                return self._choose(deadline)
-            except (ConnectionError, EOFError):
-                if last:
-                    raise
-                if server.up(deadline):
-                    self._event("restart", "the adb server was not running")
-            except AdbError as error:
-                if last or isinstance(error, AdbTimeout) or not self._mend(str(error), deadline):
-                    raise
-        raise AssertionError("the last attempt returns or raises")
-
-    def _choose(self, deadline: Deadline) -> Connection:
-        connection = Connection(self._port, deadline)
-        try:
-            connection.request(f"host:tport:serial:{self.serial}")
-            connection.exact(8)  # the transport's number
-            return connection
-        except BaseException:
-            connection.close()
-            raise
-
-    def _mend(self, text: str, deadline: Deadline) -> bool:
-        """Whether what the server said may have passed now, after a connection or a while."""
-        gone = re.search(r"not found|no devices", text)
-        away = re.search(r"offline|still connecting|no transport", text)
-        if _NETWORK.fullmatch(self.serial) and (gone or away):
-            self.reconnect(deadline)
-            return True
-        if not away:
-            return False
-        self._event("wait", explain.shown(text))
-        end = time.monotonic() + _BACK_S
-        while time.monotonic() < end and deadline.wait():
-            if self._state(deadline) == "device":
-                return True
-            time.sleep(0.1)
-        return False
-
-    def _state(self, deadline: Deadline) -> str:
-        try:
-            return self._ask_server(f"host-serial:{self.serial}:get-state", deadline)
-        except (AdbError, EOFError, OSError, ValueError) as error:
-            return explain.shown(str(error))
-
-    def _ask_server(self, request: str, deadline: Deadline) -> str:
-        with Connection(self._port, deadline) as connection:
-            connection.request(request)
-            return connection.block()
-
-    def _event(self, error: str, text: str) -> None:
-        self.events.append(Event("adb", error, text))
-
-    @contextmanager
-    def _doing(
-        self, step: str, what: str, deadline: Deadline, *, transfer: bool = False, cleaning: bool = False
-    ) -> Iterator[Deadline]:
-        """Gives what went wrong its class: whose fault it was, and whether it may pass."""
-        place = {"serial": self.serial, "step": step}
-        try:
-            self._go_on(what, place, cleaning)
-            yield deadline
-        except DeviceError:
-            raise
-        except (TimeoutError, AdbTimeout) as error:
-            self._go_on(what, place, cleaning)
-            raise DeviceTimedOut(what, deadline.text(), "see whether the device answers: `./inv devices`", **place) from error
-        except AdbError as error:
-            raise explain.of_server(str(error), what, self.serial, step) from error
-        except sync.SyncFailed as error:
-            raise explain.of_files(str(error), what, self.serial, step) from error
-        except (ValueError, struct.error) as error:
-            do_next = "try again; if it stays so, this device does not keep to adb's protocol"
-            raise ReplyNotUnderstood(what, f"the answer is damaged: {explain.shown(str(error))}", do_next, **place) from error
-        except (EOFError, ConnectionError) as error:
-            self._go_on(what, place, cleaning)
-            raise self._cut(str(error), what, place, transfer) from error
-        except OSError:
-            self._go_on(what, place, cleaning)  # stop() closes what a thread reads from
-            raise
-
-    def _go_on(self, what: str, place: Dict[str, str], cleaning: bool) -> None:
-        if self._stopped and not cleaning:
-            raise DeviceError(what, "it was stopped", **place)
-
-    def _cut(self, text: str, what: str, place: Dict[str, str], transfer: bool) -> DeviceError:
-        """The stream ended: because the device is gone, or though it is there."""
-        state = self._state(Deadline(_LOOK_S))
-        if state != "device":
-            do_next = "see to its cable or network; `./inv devices` shows its state"
-            kind = DeviceNotFound if "not found" in state and "adb server" in text else DeviceLost
-            return kind(what, f"the connection broke ({state})", do_next, **place)
-        if transfer:
-            return TransferFailed(what, f"the device ended the transfer early: {text}", "try again", **place)
-        return ReplyNotUnderstood(what, f"the answer ended early: {text}", "try again", **place)

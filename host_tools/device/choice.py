@@ -47,8 +47,8 @@ def found() -> List[Found]:
     for serial in virtual.values():
         if serial not in {one.serial for one in listed}:
             try:
-                Device(serial, virtual=True).reconnect(deadline.part(5.0))
-            except (DeviceError, AdbError, OSError, EOFError, ValueError):
+                Device(serial, virtual=True).connect(min(5.0, deadline.left()))
+            except DeviceError:
                 pass  # it is listed with the state that it has
     return [
         Found(one.serial, one.state, one.model, one.product, one.serial in virtual.values(), lock.holder(one.serial))

@@ -3,7 +3,15 @@
 import re
 from typing import Tuple, Type
 
-from host_tools.errors import DeviceError, DeviceFull, DeviceLost, DeviceNotFound, DeviceRefused, DeviceUnusable
+from host_tools.errors import (
+    AppMissing,
+    DeviceError,
+    DeviceFull,
+    DeviceLost,
+    DeviceNotFound,
+    DeviceRefused,
+    DeviceUnusable,
+)
 
 _ALLOW = "unlock the device, allow USB debugging for this computer in its dialog, then ask again"
 _PLUG = "plug it in again, or restart it; `./inv devices` shows its state"
@@ -14,8 +22,9 @@ _OF_SERVER: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
     (r"still authorizing", DeviceUnusable, _ALLOW),
     (r"device offline|still connecting|no transport|transport offline", DeviceUnusable, _PLUG),
     (r"not found|no devices|unknown device", DeviceNotFound, "`./inv devices` lists what is connected"),
-    (r"connection refused|no route|unreachable|timed out|failed to connect|unable to connect", DeviceNotFound,
+    (r"refused|no route|unreachable|resolve|getaddrinfo|name or service", DeviceNotFound,
      "see that the device runs and that its address is right; `./inv devices` lists what is connected"),
+    (r"failed to connect|unable to connect|timed out", DeviceUnusable, "nothing there speaks as adb does; " + _PLUG),
     (r"insufficient permissions|no permissions", DeviceUnusable, "add udev rules for the device, see docs/devices.md"),
     (r"^closed$", DeviceRefused, "its adb daemon does not offer this service: Android 7 or later is needed"),
     (r"failed to read|connection reset|protocol fault", DeviceLost, _PLUG),
@@ -26,6 +35,18 @@ _OF_FILES: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
     (r"permission denied|read-only|not permitted", DeviceRefused, "see to that path on the device"),
     (r"no such file|not a directory|is a directory", DeviceRefused, "see to that path on the device"),
 )
+
+
+_OF_RUN_AS: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
+    (r"run-as: (unknown package|Package '.*' is unknown)", AppMissing, "install the test app: `./inv install`"),
+    (r"run-as: .*not debuggable", DeviceRefused, "install an APK that is debuggable: `./inv apk` without --release"),
+    *_OF_FILES,
+)
+
+
+def of_run_as(text: str, tried: str, serial: str, step: str) -> DeviceError:
+    """The error that a refusal of run-as (AOSP run-as.cpp), or of what it ran, stands for."""
+    return _look_up(_OF_RUN_AS, text, tried, serial, step, "see to it on the device")
 
 
 def of_server(text: str, tried: str, serial: str, step: str) -> DeviceError:

@@ -64,6 +64,11 @@ def _checked(part: str, given: str) -> str:
     return part
 
 
+def shown(given: str) -> str:
+    """A name fit to be printed."""
+    return ascii(given if len(given) <= 120 else given[:120] + "…")
+
+
 def _refused(given: str, why: str) -> ReplyNotUnderstood:
-    shown = ascii(given if len(given) <= 120 else given[:120] + "…")
-    return ReplyNotUnderstood("take a file's name from a device", f"{shown}: {why}", "nothing was written", step="names")
+    came_back = f"{shown(given)}: {why}"
+    return ReplyNotUnderstood("take a file's name from a device", came_back, "nothing was written", step="names")

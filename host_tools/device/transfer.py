@@ -69,8 +69,7 @@ def push(
             if _lies_there(device, known, there.get(name), digest, sizes[path], deadline):
                 pushed.kept_bytes += sizes[path]
             else:
-                step = lambda count, path=path, done=done: show(path.name, min(done + count, total), total)  # noqa: E731
-                _send(device, path, name, digest, mode, step, deadline)
+                _send(device, path, name, digest, mode, _counting(show, path.name, done, total), deadline)
                 known.write(name, device.stat(f"{STORE}/{name}", max(0.1, deadline.left())))
                 pushed.sent_bytes += sizes[path]
             done += sizes[path]
@@ -79,6 +78,10 @@ def push(
     pushed.retries = sum(event.step != "adb" for event in device.events[events:])
     pushed.wall_s = time.monotonic() - started
     return pushed
+
+
+def _counting(show: Show, name: str, done: int, total: int) -> Callable[[int], None]:
+    return lambda count: show(name, min(done + count, total), total)
 
 
 def clear(device: Device, timeout_s: float = 60.0) -> None:
@@ -164,7 +167,7 @@ def _damaged(device: Device, path: Path, came: object) -> DeviceError:
 def _remove(device: Device, part: str) -> None:
     """Best effort, quickly: the next push removes it otherwise."""
     try:
-        device.shell(["rm", "-f", part], timeout_s=_CLEANING_S, check=False, step="clean", cleaning=True)
+        device.twin().shell(["rm", "-f", part], timeout_s=_CLEANING_S, check=False, step="clean")
     except DeviceError:
         pass
 

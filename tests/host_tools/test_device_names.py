@@ -1,4 +1,4 @@
-"""What a device says is read only in its own form: names, properties, digests, the list of devices. Hypothesis attacks."""
+"""What a device says is read only in its own form: names, properties, digests, the list of devices."""
 
 import os
 import tempfile
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from host_tools.device import choice, explain, lock, names, properties
-from host_tools.errors import DeviceFull, DeviceNotFound, DeviceUnusable, ReplyNotUnderstood
+from host_tools.errors import DeviceFull, DeviceNotFound, DeviceRefused, DeviceUnusable, ReplyNotUnderstood
 
 HOSTILE = [
     "", ".", "..", "../x", "a/../../x", "/etc/passwd", "//x", "a//b", "a\\b", "a\0b", "a\nb", "-rf", "~root", "a/-x",
@@ -106,6 +106,8 @@ def test_any_list_of_devices_gives_serials_that_are_safe_in_a_request(text):
         ("device unauthorized.\nThis adb server's $ADB_VENDOR_KEYS is not set", DeviceUnusable),
         ("failed to authenticate to 127.0.0.1:5298", DeviceUnusable),
         ("failed to connect to '127.0.0.1:5297': Connection refused", DeviceNotFound),
+        ("failed to connect to 127.0.0.1:5297", DeviceUnusable),
+        ("closed", DeviceRefused),
     ],
 )
 def test_the_words_of_adbs_server_have_their_error(said, kind):
