@@ -238,21 +238,26 @@ def demo(c):
 @task(
     iterable=["models"],
     help={
-        "models": "Models to measure, by name or path (default: those that run wholly on the delegate).",
-        "backend": "opencl, gles, or both beside each other.",
-        "runs": "Timed inferences of each runner.",
+        "models": "Models to measure, by name or path (default: those that run wholly on the delegate; with --peer all).",
+        "backend": "opencl, gles, or both beside each other (default: opencl; with --peer those of the peers).",
+        "runs": "Timed inferences of each runner (default: 50; with --peer 10).",
         "limit": "Fail (status 1) when the geometric mean over XNNPACK at one thread is over this; 0: no limit."
         " Of both backends, OpenCL's is meant.",
         "limit_shipped": "Fail when that mean is over this share of the shipped GPU delegate's; 0: no limit.",
         "json": "Print the figures as JSON instead of a table.",
         "library": _RUN_HELP["library"],
+        "peer": "In Android's runtime instead, beside xnnpack, shipped-opencl, shipped-gles (TFLite's own GPU delegate);"
+        " ',' between them. One thread.",
+        "resume": "With --peer: go on with the bench of this folder; what it has is not measured again.",
     },
 )
-def bench(c, models, backend="opencl", runs=50, limit=0.0, limit_shipped=0.0, json=False, library=""):
+def bench(
+    c, models, backend="", runs=0, limit=0.0, limit_shipped=0.0, json=False, library="", peer="", resume=""
+):
     """Measure models beside XNNPACK at 1 and 2 threads: speed, starts, memory, programs; as table, JSON and page.
 
     Every model runs in processes of its own; on the CPU, the GPU driver gets as many threads as XNNPACK.
-    Status 1: an output is wrong, a model failed, or a limit was passed.
+    Status 1: an output is wrong, a model failed, or a limit was passed. With --peer a peer that fails is a finding.
     """
     import sys
     from json import dumps
@@ -260,16 +265,36 @@ def bench(c, models, backend="opencl", runs=50, limit=0.0, limit_shipped=0.0, js
     from host_tools import bench, bench_page, bench_table, run as runner
     from host_tools.progress import progress
 
+    if peer or resume:
+        _bench_peers(models, backend, peer, runs, resume, library, json, limit_shipped)
+        return
     names, absent = bench.chosen(models)
     for name in absent:
         print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
     with progress("bench") as show:
-        result = bench.measure(names, backend, _library(library), runs, show, bench_page.write)
+        result = bench.measure(names, backend or "opencl", _library(library), runs or 50, show, bench_page.write)
     if json:
         print(dumps(bench.to_json(result), indent=1))
     else:
         bench_table.show(result, runner.console())
     bench.judge(result, limit, limit_shipped)
+
+
+def _bench_peers(models, backend, peer, runs, resume, library, json, limit_shipped):
+    from json import dumps
+
+    from host_tools import bench_peers, bench_peers_page, bench_peers_table, run as runner
+    from host_tools.progress import progress
+
+    asked = bench_peers.asked(models, backend, peer, runs, resume)
+    found = _library(library, bench_peers.PLACE)
+    with progress("bench") as show:
+        result = bench_peers.measure(asked, found, show, bench_peers_page.write)
+    if json:
+        print(dumps(bench_peers.to_json(result), indent=1))
+    else:
+        bench_peers_table.show(result, runner.console())
+    bench_peers.judge(result, limit_shipped)
 
 
 @task(
