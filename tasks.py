@@ -352,6 +352,23 @@ def push(c, models, on="any", clean=False):
     show.push(models, on, clean)
 
 
+@task(
+    positional=["what"],
+    iterable=["fault"],
+    help={
+        "what": "start, stop, list, fault (plants --fault, or shows what is planted), or faults (all there are).",
+        "name": "Of the virtual device (stop: `all` stops all).",
+        "fault": "What is to go wrong: STEP:KIND[=VALUE][@N][xTIMES], or none to clear all; may be given several times.",
+    },
+)
+def device(c, what, name="virtual", fault=None):
+    """Start, stop and list virtual devices, which need no hardware; plant faults in them."""
+    from host_tools import run
+    from host_tools.virtual_device import show
+
+    show.device(what, name, fault or [], run.console())
+
+
 def _library(given, on="host"):
     from pathlib import Path
 

@@ -1,0 +1,150 @@
+"""One host's connection: the handshake, then the streams it opens, each served in a thread of its own."""
+
+import itertools
+import os
+import socket
+import threading
+from typing import TYPE_CHECKING, Dict
+
+from host_tools.virtual_device import services, wire
+from host_tools.virtual_device.faults import Dropped
+from host_tools.virtual_device.stream import Stream, StreamClosed
+
+if TYPE_CHECKING:
+    from host_tools.virtual_device.device import VirtualDevice
+
+FEATURES = (
+    "shell_v2,cmd,stat_v2,ls_v2,fixed_push_mkdir,fixed_push_symlink_timestamp,abb,abb_exec,"
+    "sendrecv_v2,sendrecv_v2_dry_run_send"
+)
+
+
+class Connection:
+    """`run` reads messages until the host goes or `drop` is called. `gone` is set at the end."""
+
+    def __init__(self, device: "VirtualDevice", peer: socket.socket) -> None:
+        self.device, self.max_payload, self.gone = device, wire.MAX_HANDSHAKE, threading.Event()
+        self._peer, self._version = peer, wire.OLDEST_VERSION
+        self._sending = threading.Lock()
+        self._streams: Dict[int, Stream] = {}
+        self._lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self._accepted = False
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def run(self) -> None:
+        try:
+            while True:
+                self._handle(wire.receive(self._peer))
+        except (EOFError, OSError):
+            pass
+        except (wire.BadMessage, Dropped) as error:
+            self.device.note("connection", str(error))
+        finally:
+            self.drop()
+            self._peer.close()
+
+    def drop(self) -> None:
+        """Ends the connection at once, as an unplugged cable does."""
+        self.gone.set()
+        try:
+            self._peer.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        with self._lock:
+            streams = list(self._streams.values())
+            self._streams.clear()
+        for stream in streams:
+            stream.lost()
+
+    def lost(self) -> bool:
+        """Whether the host has gone, looked at without reading."""
+        try:
+            return self.gone.is_set() or not self._peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def send(self, message: wire.Message) -> None:
+        """What cannot be sent any more is dropped: the reader sees the end of the connection."""
+        try:
+            with self._sending:
+                self._peer.sendall(message.header(self._version))
+                if message.payload:
+                    self._peer.sendall(message.payload)
+        except OSError:
+            self.gone.set()
+
+    def forget(self, stream: Stream) -> None:
+        with self._lock:
+            self._streams.pop(stream.local, None)
+
+    def _handle(self, message: wire.Message) -> None:
+        if message.command == wire.CNXN:
+            self._greeted(message)
+        elif message.command == wire.AUTH:
+            self._authorise()
+        elif not self._accepted:
+            raise wire.BadMessage(f"{message.name()} before the handshake")
+        elif message.command == wire.OPEN:
+            self._open(message)
+        else:
+            self._for_stream(message)
+
+    def _for_stream(self, message: wire.Message) -> None:
+        with self._lock:
+            stream = self._streams.get(message.arg1)
+            if stream and message.command == wire.CLSE:
+                del self._streams[message.arg1]
+        if stream is None:
+            if message.command == wire.OKAY:  # as adbd: somebody still waits for a stream that has ended
+                self.send(wire.Message(wire.CLSE, message.arg1, message.arg0))
+        elif message.command == wire.WRTE:
+            stream.fed(message.payload)
+        elif message.command == wire.OKAY:
+            stream.acknowledged()
+        elif message.command == wire.CLSE:
+            stream.lost()
+
+    def _greeted(self, message: wire.Message) -> None:
+        self._version = min(message.arg0, wire.VERSION)
+        self.max_payload = max(1, min(message.arg1, wire.MAX_PAYLOAD))
+        self.device.meet("connect", connection=self)
+        self._authorise()
+
+    def _authorise(self) -> None:
+        """Lets the host in, or asks it for a key that is never good enough."""
+        if self.device.meet("auth", connection=self):
+            self.send(wire.Message(wire.AUTH, wire.AUTH_TOKEN, 0, os.urandom(20)))
+            return
+        self._accepted = True
+        banner = self.device.banner(FEATURES)
+        self.send(wire.Message(wire.CNXN, wire.VERSION, wire.MAX_PAYLOAD, banner))
+
+    def _open(self, message: wire.Message) -> None:
+        name = message.payload.rstrip(b"\0").decode("utf-8", "surrogateescape")
+        handler = services.find(name)
+        if handler is None or message.arg0 == 0 or message.arg1 != 0:
+            self.device.note("refused", name)
+            self.send(wire.Message(wire.CLSE, 0, message.arg0))
+            return
+        stream = Stream(self, next(self._ids), message.arg0, name)
+        with self._lock:
+            self._streams[stream.local] = stream
+        threading.Thread(target=self._serve, args=(stream, handler), daemon=True, name=name[:30]).start()
+
+    def _serve(self, stream: Stream, handler) -> None:
+        try:
+            self.device.note("open", stream.service)
+            self.device.meet("open." + services.kind(stream.service), stream=stream)
+            self.send(wire.Message(wire.OKAY, stream.local, stream.remote))
+            handler(self.device, stream)
+            stream.close()
+        except StreamClosed:
+            stream.close()
+        except Dropped:
+            self.drop()
+        except Exception as error:  # a bug of ours must look like one device's fault, and be found in its log
+            self.device.note("bug", f"{stream.service}: {error!r}", traceback=True)
+            stream.close()

@@ -1,0 +1,220 @@
+"""The virtual device: a listener on the loopback, and the state that its services share."""
+
+import itertools
+import socket
+import threading
+import time
+import traceback as tracebacks
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from host_tools.virtual_device import properties as phone
+from host_tools.virtual_device import system_files
+from host_tools.virtual_device.connection import Connection
+from host_tools.virtual_device.faults import Dropped, Fault, Faults
+from host_tools.virtual_device.files import Files
+from host_tools.virtual_device.log_buffer import LogBuffer
+from host_tools.virtual_device.state import State
+from host_tools.virtual_device.stream import Stream
+
+_POLL_S = 0.02
+_BOOT_S = 0.5
+_KEPT_NOTES = 5000
+
+
+@dataclass
+class App:
+    """An installed package, as far as the system's own commands need it."""
+
+    package: str
+    uid: int
+    debuggable: bool = False
+
+
+@dataclass(frozen=True)
+class Note:
+    """One line of what happened on the device, for its log and for tests."""
+
+    time_s: float
+    what: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.time_s:10.3f} {self.what}: {self.text}"
+
+
+class VirtualDevice:
+    """A phone for adb at 127.0.0.1:`port`, with its files under `root`.
+
+    Starts with start() or as a context manager. `faults` plants what goes wrong; `log` says what was asked.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        name: str = "virtual",
+        port: int = 0,
+        properties: Optional[Mapping[str, str]] = None,
+        faults: Sequence[str] = (),
+        on_note: Optional[Callable[[Note], None]] = None,
+    ) -> None:
+        self.name, self.root, self.port = name, Path(root).resolve(), port
+        self.properties: Dict[str, str] = {**phone.defaults(name), **(properties or {})}
+        self._first_properties = dict(self.properties)
+        self.faults = Faults()
+        for text in faults:
+            self.faults.add(text)
+        self.log: List[Note] = []
+        self.state, self.logcat = State(), LogBuffer()
+        self.apps: Dict[str, App] = {}
+        self.processes: Dict[int, Tuple[str, str]] = {1: ("root", "init"), 512: ("shell", "adbd")}  # user, name
+        self.stopping = threading.Event()
+        self.pids = itertools.count(2101)
+        self.boot_id, self.booted_at = str(uuid.uuid4()), time.monotonic()
+        self.last_asked = time.monotonic()
+        self._on_note = on_note
+        self._started = time.monotonic()
+        self._away_until = 0.0
+        self._lock = threading.Lock()
+        self._connections: List[Connection] = []
+        self._listener: Optional[socket.socket] = None
+        self.files = Files(self.root, self)
+        system_files.make(self)
+
+    @property
+    def serial(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> "VirtualDevice":
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", self.port))
+        self._listener.listen(64)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True, name=f"device {self.name}").start()
+        self.note("start", f"{self.name} at {self.serial}")
+        return self
+
+    def stop(self) -> None:
+        self.stopping.set()
+        if self._listener:
+            try:
+                self._listener.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            self._listener.close()
+        self.drop_all()
+
+    def __enter__(self) -> "VirtualDevice":
+        return self.start()
+
+    def __exit__(self, *_) -> None:
+        self.stop()
+
+    def drop_all(self) -> None:
+        """Ends every connection."""
+        with self._lock:
+            connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.drop()
+
+    def reboot(self, away_s: float = _BOOT_S) -> None:
+        """All connections end and new ones wait until it has started again; files stay."""
+        self._away_until = time.monotonic() + away_s
+        self.boot_id, self.booted_at = str(uuid.uuid4()), self._away_until
+        kept = {k: v for k, v in self.properties.items() if k.startswith("persist.")}
+        self.properties.clear()
+        self.properties.update({**self._first_properties, **kept})
+        self.logcat.clear()
+        self.note("reboot", f"away for {away_s:g} s")
+        self.drop_all()
+
+    def banner(self, features: str) -> bytes:
+        """What a host is told at the handshake."""
+        words = [f"{k}={self.properties.get(k, '')}" for k in phone.IN_BANNER]
+        return ("device::" + ";".join([*words, f"features={features}"])).encode("utf-8", "replace")
+
+    def note(self, what: str, text: str, *, traceback: bool = False) -> None:
+        """Writes to the device's log."""
+        if traceback:
+            text = f"{text}\n{tracebacks.format_exc()}"
+        note = Note(time.monotonic() - self._started, what, text)
+        self.last_asked = time.monotonic()
+        with self._lock:
+            self.log.append(note)
+            del self.log[:-_KEPT_NOTES]
+        if self._on_note:
+            self._on_note(note)
+
+    def meet(
+        self, step: str, *, stream: Optional[Stream] = None, connection: Optional[Connection] = None
+    ) -> Optional[Fault]:
+        """Counts that `step` was met, and lets the fault happen that is due there.
+
+        Faults that can happen anywhere are dealt with here (it may not return soon, or raise Dropped); others,
+        and `unauthorized` at the step auth, are returned to the caller, who knows how to do it.
+        """
+        fault = self.faults.due(step)
+        if step == "auth" and fault is None:
+            fault = self.faults.lasting("unauthorized")
+        if fault is None:
+            return None
+        self.note("fault", f"{fault} at {step}")
+        if fault.kind == "stall":
+            self._stall(fault, stream, connection)
+            return None
+        if fault.kind == "hot":
+            self.state.thermal.heat(fault.value, fault.cleared)
+            return None
+        if fault.kind == "unauthorized" and step == "auth":
+            return fault
+        if fault.kind == "reboot":
+            self.reboot(_BOOT_S if fault.value is None else fault.value)
+        if fault.kind == "offline" and fault.value is not None:
+            threading.Timer(fault.value, self.faults.clear, [str(fault)]).start()
+        if fault.kind in ("offline", "unauthorized"):
+            self.drop_all()
+        if fault.kind in ("drop", "offline", "unauthorized", "reboot"):
+            raise Dropped(f"{fault.kind} at {step}")
+        return fault
+
+    def _stall(self, fault: Fault, stream: Optional[Stream], connection: Optional[Connection]) -> None:
+        end = None if fault.value is None else time.monotonic() + fault.value
+        while not (self.stopping.is_set() or fault.cleared.is_set()):
+            if stream and stream.closed.is_set():
+                return
+            if connection and connection.lost():
+                raise Dropped("the host went while the device did nothing")
+            if end is not None and time.monotonic() >= end:
+                return
+            fault.cleared.wait(_POLL_S)
+
+    def _accept(self) -> None:
+        while not self.stopping.is_set():
+            try:
+                peer, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(peer,), daemon=True, name="connection").start()
+
+    def _serve(self, peer: socket.socket) -> None:
+        connection = Connection(self, peer)
+        with self._lock:
+            self._connections.append(connection)
+        try:
+            self._hold(connection)
+            connection.run()
+        finally:
+            with self._lock:
+                if connection in self._connections:
+                    self._connections.remove(connection)
+
+    def _hold(self, connection: Connection) -> None:
+        """A device that starts again, or is offline, does not answer."""
+        while not self.stopping.is_set() and not connection.lost():
+            if time.monotonic() >= self._away_until and not self.faults.lasting("offline"):
+                return
+            self.stopping.wait(_POLL_S)

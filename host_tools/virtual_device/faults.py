@@ -1,0 +1,182 @@
+"""What can go wrong on a virtual device, where, and how it is asked for.
+
+A fault is `STEP:KIND[=VALUE][@N][xTIMES]`: at the Nth time that STEP is met from now on (default: the first), and
+TIMES times in a row (`x*`: until it is cleared). STEP may end in `*`. STEPS and KINDS are all there is;
+`inv device faults` prints them.
+"""
+
+import fnmatch
+import re
+import threading
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+from host_tools.errors import Misuse
+
+
+class Dropped(Exception):
+    """The connection is to end without a word."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    text: str
+    value: str = ""  # what VALUE means; "" takes none
+    lasting: bool = False  # goes on until it is cleared, unless TIMES says otherwise
+
+
+ANYWHERE = ("stall", "drop", "offline", "unauthorized", "reboot", "hot")
+
+KINDS: Dict[str, Kind] = {
+    "stall": Kind("nothing happens any more, or for VALUE seconds", "seconds"),
+    "drop": Kind("the connection ends, as when a cable is pulled"),
+    "offline": Kind("the connection ends; new ones get no answer, for VALUE seconds or until cleared", "seconds", True),
+    "unauthorized": Kind("the connection ends; new ones are asked for a key that is never right", lasting=True),
+    "reboot": Kind("the device starts again: all connections end, it is away for VALUE seconds", "seconds"),
+    "hot": Kind("the thermal service reports a severe state, for VALUE seconds or until cleared", "seconds", True),
+    "truncate": Kind("a part of the data is missing, and no word is said about it"),
+    "corrupt": Kind("one bit of the data is another"),
+    "wrong_size": Kind("the size that is said is not the size of what comes"),
+    "full": Kind("no space is left on the device", lasting=True),
+    "refuse": Kind("the request fails with an error of the device"),
+    "hostile": Kind("an answer that attacks who reads it; VALUE picks one of several", "number"),
+    "split": Kind("the bytes come one by one"),
+    "crash": Kind("the process that serves this dies"),
+    "anr": Kind("the app stops to answer; the system ends it"),
+    "uninstall": Kind("the app is uninstalled while this goes on"),
+    "slow": Kind("every kernel takes VALUE times as long", "factor", True),
+    "wrong_kernel": Kind("a kernel computes something else", lasting=True),
+}
+
+# What is met where; all of ANYWHERE is possible at every step.
+STEPS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
+    "connect": ("a host has said CNXN", ("hostile",)),
+    "auth": ("before a host is let in", ()),
+    "message": ("a host's message has come", ("corrupt", "hostile")),
+    "open.shell": ("a shell or a command is asked for", ("refuse", "hostile")),
+    "open.exec": ("exec: is asked for", ("refuse", "hostile")),
+    "open.sync": ("sync: is asked for", ("refuse", "hostile")),
+    "open.abb_exec": ("abb_exec: is asked for", ("refuse", "hostile")),
+    "open.reboot": ("reboot: is asked for", ("refuse",)),
+    "shell.output": ("a command writes", ("truncate", "corrupt", "hostile", "split")),
+    "shell.exit": ("a command ends", ("truncate", "hostile", "crash")),
+    "sync.stat": ("a file is asked about", ("truncate", "wrong_size", "hostile", "refuse", "split")),
+    "sync.list": ("before each name of a folder", ("truncate", "hostile", "refuse", "split")),
+    "sync.send": ("a file is to be received", ("refuse", "full", "hostile")),
+    "sync.send.data": ("each piece of it", ("truncate", "corrupt", "full", "refuse", "crash")),
+    "sync.send.done": ("all of it has come", ("truncate", "corrupt", "refuse", "hostile", "crash")),
+    "sync.recv": ("a file is to be sent", ("refuse", "hostile")),
+    "sync.recv.data": ("each piece of it", ("truncate", "corrupt", "wrong_size", "refuse", "hostile", "split")),
+    "files.write": ("a command writes to a file", ("full",)),
+    "install": ("a package is to be installed", ("refuse", "full", "hostile", "crash")),
+    "instrument": ("am instrument begins", ("refuse", "hostile", "crash", "uninstall")),
+    "app.start": ("the app's process starts", ("crash", "anr", "uninstall")),
+    "app.run": ("the app works", ("crash", "anr", "uninstall", "full", "slow", "wrong_kernel")),
+}
+
+_FORM = re.compile(r"([a-z_.]+\*?|\*):([a-z_]+)(?:=([^@x]+))?(?:@([0-9]+))?(?:x([0-9]+|\*))?")
+
+
+@dataclass
+class Fault:
+    step: str
+    kind: str
+    value: Optional[float]
+    nth: int
+    times: Optional[int]  # None: until it is cleared
+    met: int = 0  # how often its step was met
+    done: int = 0  # how often it happened
+    cleared: threading.Event = field(default_factory=threading.Event)
+
+    def __str__(self) -> str:
+        value = "" if self.value is None else f"={self.value:g}"
+        times = "*" if self.times is None else str(self.times)
+        return f"{self.step}:{self.kind}{value}@{self.nth}x{times}"
+
+    def due(self, step: str) -> bool:
+        """Counts that `step` was met; whether the fault happens now."""
+        if not fnmatch.fnmatchcase(step, self.step) or self.cleared.is_set():
+            return False
+        self.met += 1
+        if self.met < self.nth or (self.times is not None and self.done >= self.times):
+            return False
+        self.done += 1
+        return True
+
+
+def parse(text: str) -> Fault:
+    """A fault as asked for; Misuse says what is wrong with it."""
+    tried = f"read the fault {text!r}"
+    match = _FORM.fullmatch(text)
+    if not match:
+        form = "STEP:KIND[=VALUE][@N][xTIMES]"
+        raise Misuse(tried, f"it has not the form {form}", "`./inv device faults` lists steps and kinds")
+    step, kind, value, nth, times = match.groups()
+    steps = fnmatch.filter(STEPS, step)
+    if not steps:
+        raise Misuse(tried, f"there is no step {step!r}", f"steps: {', '.join(STEPS)}")
+    possible = dict.fromkeys(k for s in steps for k in (*ANYWHERE, *STEPS[s][1]))
+    if kind not in possible:
+        raise Misuse(tried, f"{kind!r} cannot happen at {step}", f"kinds there: {', '.join(possible)}")
+    if times is None:
+        count = None if KINDS[kind].lasting else 1
+    else:
+        count = None if times == "*" else int(times)
+    return Fault(step, kind, _value(tried, kind, value), max(1, int(nth or 1)), count)
+
+
+def _value(tried: str, kind: str, text: Optional[str]) -> Optional[float]:
+    if text is None:
+        return None
+    if not KINDS[kind].value:
+        raise Misuse(tried, f"{kind} takes no value", f"leave ={text} out")
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e6:
+        raise Misuse(tried, f"{text!r} is not a number of {KINDS[kind].value}", f"for example {kind}=2")
+    return value
+
+
+class Faults:
+    """The faults of one device. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._faults: List[Fault] = []
+
+    def add(self, text: str) -> Fault:
+        fault = parse(text)
+        with self._lock:
+            self._faults.append(fault)
+        return fault
+
+    def clear(self, text: str = "") -> None:
+        """Takes away the faults that begin with `text`, all by default; what they hold up goes on."""
+        with self._lock:
+            gone = [f for f in self._faults if str(f).startswith(text)]
+            self._faults = [f for f in self._faults if f not in gone]
+        for fault in gone:
+            fault.cleared.set()
+
+    def due(self, step: str) -> Optional[Fault]:
+        """Counts that `step` was met; the fault that happens now, if any."""
+        with self._lock:
+            hits = [fault for fault in self._faults if fault.due(step)]
+        return hits[0] if hits else None
+
+    def lasting(self, kind: str) -> Optional[Fault]:
+        """The fault of this kind that has begun and goes on until it is cleared."""
+        with self._lock:
+            found = [f for f in self._faults if f.kind == kind and f.done and f.times is None]
+        return found[0] if found else None
+
+    def all(self) -> List[Fault]:
+        with self._lock:
+            return list(self._faults)
+
+
+def table() -> List[Tuple[str, str, str]]:
+    """Step, when it is met, kinds: for people."""
+    return [(step, when, ", ".join(kinds)) for step, (when, kinds) in STEPS.items()]

@@ -1,0 +1,85 @@
+"""The files that a device has from the start."""
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from host_tools.virtual_device.device import VirtualDevice
+
+_FOLDERS = {
+    "data": 0o771,
+    "data/app": 0o771,
+    "data/data": 0o771,
+    "data/local": 0o751,
+    "data/local/tmp": 0o771,
+    "data/anr": 0o775,
+    "data/tombstones": 0o771,
+    "data/user": 0o711,
+    "dev": 0o755,
+    "mnt": 0o755,
+    "proc/sys/kernel/random": 0o755,
+    "storage/emulated/0/Android/data": 0o771,
+    "storage/emulated/0/Download": 0o770,
+    "storage/self": 0o755,
+    "sys/class/thermal/thermal_zone0": 0o755,
+    "system/bin": 0o755,
+    "system/lib64": 0o755,
+    "tmp": 0o771,
+    "vendor/lib64": 0o755,
+}
+_LINKS = {
+    "bin": "/system/bin",
+    "data/user/0": "/data/data",
+    "sdcard": "/storage/self/primary",
+    "storage/self/primary": "/storage/emulated/0",
+}
+
+
+def make(device: "VirtualDevice") -> None:
+    """Folders, links and generated files under the device's root; what is there already stays."""
+    root = os.fspath(device.root)
+    for name, mode in _FOLDERS.items():
+        path = os.path.join(root, name)
+        if not os.path.isdir(path):
+            os.makedirs(path)
+            os.chmod(path, mode)
+    for name, target in _LINKS.items():
+        path = os.path.join(root, name)
+        if not os.path.islink(path):
+            os.symlink(target, path)
+    with open(os.path.join(root, "dev", "null"), "ab"):
+        pass
+    device.files.made.update(
+        {
+            "/proc/cpuinfo": _cpu,
+            "/proc/loadavg": lambda: _host_file("/proc/loadavg"),
+            "/proc/meminfo": _memory,
+            "/proc/uptime": lambda: _uptime(device),
+            "/proc/sys/kernel/random/boot_id": lambda: f"{device.boot_id}\n".encode(),
+            "/proc/version": lambda: b"Linux version 6.1.57-android14 (quadra) #1 SMP PREEMPT\n",
+            "/sys/class/thermal/thermal_zone0/temp": lambda: b"%d\n" % (device.state.thermal.skin_c * 1000),
+            "/sys/class/thermal/thermal_zone0/type": lambda: b"skin\n",
+        }
+    )
+
+
+def _host_file(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _cpu() -> bytes:
+    return _host_file("/proc/cpuinfo")
+
+
+def _memory() -> bytes:
+    return _host_file("/proc/meminfo")
+
+
+def _uptime(device: "VirtualDevice") -> bytes:
+    up = max(0.0, time.monotonic() - device.booted_at)
+    return b"%.2f %.2f\n" % (up, up)
