@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Mapping, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -24,7 +24,6 @@ from host_tools.progress import progress
 MANIFEST = java.APP / "runner" / "src" / "main" / "AndroidManifest.xml"
 BUILT = settings.ROOT / ".cache" / "android"
 LIBRARIES = BUILT / "libs"  # Gradle takes libquadra.so from here, too
-DEBUG_LIBRARIES = BUILT / "debug"
 NAME = "libquadra.so"
 PAGE_BYTES = 16384
 CLASS_LIST = "assets/classes.sha256"
@@ -109,9 +108,9 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
     return Made(out, findings)
 
 
-def keep(abi: str, library: Path, folder: Path = LIBRARIES) -> Path:
-    """Puts a library where the packager and Gradle look for that ABI's; returns the place. Another folder: beside it."""
-    place = folder / abi / NAME
+def keep(abi: str, library: Path) -> Path:
+    """Puts a library where the packager and Gradle look for that ABI's; returns the place."""
+    place = LIBRARIES / abi / NAME
     if not place.exists() or not place.samefile(library):
         settings.make_folder(place.parent, "the checkout")
         place.unlink(missing_ok=True)
@@ -124,6 +123,12 @@ def class_list(classes: Path) -> str:
     files = sorted(path for path in classes.rglob("*.class"))
     rows = [(hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(classes)) for path in files]
     return "".join(f"{digest}  {name}\n" for digest, name in rows)
+
+
+def classes_of(listed: str) -> Optional[Path]:
+    """Folder of the class files that an APK's list has, byte for byte; None: they are not on this machine."""
+    folders = [java.app_classes(), *sorted(java.BUILT.glob("*/classes"))]
+    return next((folder for folder in folders if class_list(folder) == listed), None)
 
 
 def manifest(release: bool) -> str:

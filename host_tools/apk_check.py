@@ -146,25 +146,46 @@ def _aligned(apk: Path) -> Finding:
     """Every stored library begins on a page of 16 KB."""
     with zipfile.ZipFile(apk) as archive, open(apk, "rb") as file:
         entries = [entry for entry in archive.infolist() if entry.filename.startswith("lib/")]
-        crooked = [entry.filename for entry in entries if _data_offset(file, entry) % _PAGE_BYTES]
+        crooked = [entry.filename for entry in entries if data_offset(file, entry) % _PAGE_BYTES]
     told = shell.run(["zipalign", "-c", _PAGE_BYTES, apk], timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
     ok = not crooked and told.returncode == 0
     return Finding("libraries begin on 16 KB pages", "all" if ok else f"not {', '.join(crooked)}{told.stdout[-200:]}", ok)
 
 
-def _data_offset(file, entry: zipfile.ZipInfo) -> int:
+def data_offset(file, entry: zipfile.ZipInfo) -> int:
+    """Where the data of an entry begins in the APK."""
     file.seek(entry.header_offset + 26)
     name, extra = struct.unpack("<HH", file.read(4))
     return entry.header_offset + 30 + name + extra
 
 
-def _signature(apk: Path) -> List[Finding]:
-    argv = ["apksigner", "verify", "--verbose", "--print-certs", "--min-sdk-version", maven.version("android-minSdk"), apk]
+@dataclass(frozen=True)
+class Signature:
+    """What apksigner says: whether every byte is as it was signed, by which schemes, and who signed."""
+
+    verified: bool
+    schemes: Tuple[str, ...]  # of those after JAR signing
+    name: str
+    signer: str  # SHA-256 of the certificate
+    said: str
+
+
+def signature(apk: Path, min_sdk: int) -> Signature:
+    """Verifies the APK as devices from level `min_sdk` on do."""
+    argv = ["apksigner", "verify", "--verbose", "--print-certs", "--min-sdk-version", min_sdk, apk]
     told = shell.run(argv, timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
     schemes = [v for v in ("v2", "v3") if re.search(rf"Verified using {v} scheme .*: true", told.stdout)]
-    signer = re.search(r"certificate DN: (.*)", told.stdout)
-    found = f"{' and '.join(schemes) or 'none'}, {signer.group(1) if signer else told.stderr.strip()[-200:]}"
-    return [Finding("signature", found, told.returncode == 0 and schemes == ["v2", "v3"])]
+    name = re.search(r"certificate DN: (.*)", told.stdout)
+    digest = re.search(r"^Signer #1 certificate SHA-256 digest: ([0-9a-f]{64})$", told.stdout, re.MULTILINE)
+    said = (told.stdout + told.stderr).strip()
+    found = (one.group(1) if one else "" for one in (name, digest))
+    return Signature(told.returncode == 0, tuple(schemes), *found, said)
+
+
+def _signature(apk: Path) -> List[Finding]:
+    told = signature(apk, int(maven.version("android-minSdk")))
+    found = f"{' and '.join(told.schemes) or 'none'}, {told.name or told.said[-200:]}"
+    return [Finding("signature", found, told.verified and told.schemes == ("v2", "v3"))]
 
 
 def _dex_classes(apk: Path) -> List[str]:

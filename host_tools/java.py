@@ -13,7 +13,7 @@ from host_tools.errors import BuildFailed, ToolMissing
 APP = settings.ROOT / "android_app"
 MODULES = ("delegate", "runner")  # what goes into the APK
 TEST_MODULE = "host_test"
-_BUILT = settings.ROOT / ".cache" / "java"
+BUILT = settings.ROOT / ".cache" / "java"
 _COMPILE_DEADLINE_S = 300.0
 # Android's classes of the one jar are woven for Robolectric; the compiler wants to see what they implement there.
 COMPILE_LIBRARIES = (*maven.bundle("tflite"), "android-all", "robolectric-sandbox")
@@ -59,7 +59,7 @@ def compile_java(files: Sequence[Path], class_path: Sequence[Path], what: str) -
     """Compiles into a folder that is named after what goes in; the same input is not compiled twice."""
     level = maven.version("java")
     argv = [tool("javac"), "--release", level, "-encoding", "UTF-8", "-Xlint:all,-options,-classfile", "-Werror"]
-    done = _BUILT / _digest(argv, files, class_path) / "classes"
+    done = BUILT / _digest(argv, files, class_path) / "classes"
     if done.is_dir():
         return done
     settings.make_folder(done.parent, "the checkout")

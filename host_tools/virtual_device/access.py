@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Dict, Tuple
 
 if TYPE_CHECKING:
-    from host_tools.virtual_device.device import App
+    from host_tools.virtual_device.packages import Installed
 
 ROOT_UID, SYSTEM_UID, SHELL_UID = 0, 1000, 2000
 APP_DATA = "/data/data"
@@ -50,7 +50,7 @@ def read_only(path: str) -> bool:
     return not any(within(path, folder) for folder in _READ_ONLY)
 
 
-def owner(path: str, apps: Dict[str, "App"]) -> int:
+def owner(path: str, apps: Dict[str, "Installed"]) -> int:
     """The number of the user that a file belongs to, from where it lies."""
     if within(path, APP_DATA) and path.count("/") >= 3:
         app = apps.get(path.split("/")[3])
@@ -66,7 +66,7 @@ def user_name(uid: int) -> str:
     return USERS.get(uid) or (f"u0_a{uid - 10000}" if uid >= 10000 else str(uid))
 
 
-def uid_of(user: str, apps: Dict[str, "App"]) -> int:
+def uid_of(user: str, apps: Dict[str, "Installed"]) -> int:
     if user in apps:
         return apps[user].uid
     return ROOT_UID if user == "root" else SHELL_UID

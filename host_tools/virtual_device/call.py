@@ -12,12 +12,13 @@ import os
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Callable, Deque, Dict, List, Protocol
+from typing import TYPE_CHECKING, Callable, Deque, Dict, List, Optional, Protocol
 
 from host_tools.virtual_device.files import View, normal
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
+    from host_tools.virtual_device.faults import Fault
 
 _PIPE_BYTES = 1 << 20
 
@@ -64,6 +65,10 @@ class Call:
         """Writes `NAME: text` to the error stream and returns the status."""
         self.err(os.fsencode(f"{self.argv[0]}: {text}\n"))
         return status
+
+    def meet(self, step: str) -> Optional["Fault"]:
+        """The device's meet, for this command: a stall ends when nobody listens any more."""
+        return self.device.meet(step, closed=self.cancelled)
 
     def wait(self, seconds: float) -> None:
         """Sleeps, but not longer than somebody listens."""

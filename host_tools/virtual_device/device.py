@@ -13,24 +13,18 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from host_tools.virtual_device import properties as phone
 from host_tools.virtual_device import system_files
 from host_tools.virtual_device.connection import Connection
+from host_tools.virtual_device.evidence import Evidence
 from host_tools.virtual_device.faults import Dropped, Fault, Faults
 from host_tools.virtual_device.files import Files
 from host_tools.virtual_device.log_buffer import LogBuffer
+from host_tools.virtual_device.packages import Installed, Packages
+from host_tools.virtual_device.processes import Processes
 from host_tools.virtual_device.state import State
 from host_tools.virtual_device.stream import Stream
 
 _POLL_S = 0.02
 _BOOT_S = 0.5
 _KEPT_NOTES = 5000
-
-
-@dataclass
-class App:
-    """An installed package, as far as the system's own commands need it."""
-
-    package: str
-    uid: int
-    debuggable: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ class VirtualDevice:
             self.faults.add(text)
         self.log: List[Note] = []
         self.state, self.logcat = State(), LogBuffer()
-        self.apps: Dict[str, App] = {}
+        self.apps: Dict[str, Installed] = {}
         self.processes: Dict[int, Tuple[str, str]] = {1: ("root", "init"), 512: ("shell", "adbd")}  # user, name
         self.stopping = threading.Event()
         self.pids = itertools.count(2101)
@@ -83,6 +77,8 @@ class VirtualDevice:
         self._listener: Optional[socket.socket] = None
         self.files = Files(self.root, self)
         system_files.make(self)
+        self.processes, self.evidence = Processes(self), Evidence(self)
+        self.packages = Packages(self)
 
     @property
     def serial(self) -> str:
@@ -106,6 +102,7 @@ class VirtualDevice:
             except OSError:
                 pass
             self._listener.close()
+        self.processes.end_all("shutdown")
         self.drop_all()
 
     def __enter__(self) -> "VirtualDevice":
@@ -129,6 +126,7 @@ class VirtualDevice:
         self.properties.clear()
         self.properties.update({**self._first_properties, **kept})
         self.logcat.clear()
+        self.processes.end_all("reboot")
         self.note("reboot", f"away for {away_s:g} s")
         self.drop_all()
 
@@ -150,12 +148,18 @@ class VirtualDevice:
             self._on_note(note)
 
     def meet(
-        self, step: str, *, stream: Optional[Stream] = None, connection: Optional[Connection] = None
+        self,
+        step: str,
+        *,
+        stream: Optional[Stream] = None,
+        connection: Optional[Connection] = None,
+        closed: Optional[threading.Event] = None,
     ) -> Optional[Fault]:
         """Counts that `step` was met, and lets the fault happen that is due there.
 
         Faults that can happen anywhere are dealt with here (it may not return soon, or raise Dropped); others,
-        and `unauthorized` at the step auth, are returned to the caller, who knows how to do it.
+        and `unauthorized` at the step auth, are returned to the caller, who knows how to do it. A stall ends with
+        the stream, or when `closed` is set.
         """
         fault = self.faults.due(step)
         if step == "auth" and fault is None:
@@ -164,8 +168,12 @@ class VirtualDevice:
             return None
         self.note("fault", f"{fault} at {step}")
         if fault.kind == "stall":
-            self._stall(fault, stream, connection)
+            self._stall(fault, closed or (stream.closed if stream else None), connection)
             return None
+        return self.happen(fault, step)
+
+    def happen(self, fault: Fault, step: str) -> Optional[Fault]:
+        """Lets a fault happen that is due, as meet does."""
         if fault.kind == "hot":
             self.state.thermal.heat(fault.value, fault.cleared)
             return None
@@ -181,10 +189,12 @@ class VirtualDevice:
             raise Dropped(f"{fault.kind} at {step}")
         return fault
 
-    def _stall(self, fault: Fault, stream: Optional[Stream], connection: Optional[Connection]) -> None:
+    def _stall(
+        self, fault: Fault, closed: Optional[threading.Event], connection: Optional[Connection]
+    ) -> None:
         end = None if fault.value is None else time.monotonic() + fault.value
         while not (self.stopping.is_set() or fault.cleared.is_set()):
-            if stream and stream.closed.is_set():
+            if closed and closed.is_set():
                 return
             if connection and connection.lost():
                 raise Dropped("the host went while the device did nothing")

@@ -1,0 +1,258 @@
+"""The processes of apps: an installed APK's runner on this machine's Java, inside Android's classes.
+
+What is loaded is the APK's: its native libraries, and the class files whose digests its list has. See
+host_tools/place/app.py for what stands around them.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import re
+import shutil
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
+
+from host_tools import apk, bionic, java, maven, peers, shell
+from host_tools.errors import QuadraError
+from host_tools.place import app as place
+
+if TYPE_CHECKING:
+    from host_tools.virtual_device.device import VirtualDevice
+    from host_tools.virtual_device.packages import Installed
+
+RUNNER = "org.quadra.runner.QuadraRunner"  # the one Instrumentation that can be run here
+_NEEDED = (RUNNER, "org.tensorflow.lite.Interpreter")
+_SHIPPED = "libtensorflowlite_gpu_jni.so"
+_TAGGED = re.compile(r"(?!INFO|WARNING|ERROR|VERBOSE|DEBUG)([A-Za-z][\w.-]{0,22}): (.*)")
+_NATIVE_STDERR = re.compile(r"(INFO|WARNING|ERROR|VERBOSE): ")
+_BUILD = {
+    "BRAND": "ro.product.brand", "DEVICE": "ro.product.device", "FINGERPRINT": "ro.build.fingerprint",
+    "HARDWARE": "ro.hardware", "MANUFACTURER": "ro.product.manufacturer", "MODEL": "ro.product.model",
+    "PRODUCT": "ro.product.name", "SOC_MANUFACTURER": "ro.soc.manufacturer", "SOC_MODEL": "ro.soc.model",
+}  # fmt: skip
+
+
+class LoadFailed(Exception):
+    """The app cannot be started, as a phone would say it: a Java exception's class and message."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(kind, message)
+        self.kind, self.message = kind, message
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a process tells: `status`, `finish`, `crash` (an exception), or `end`, where `code` is the exit status."""
+
+    what: str
+    code: int
+    values: Dict[str, str]
+
+
+class Machine(place.Machine):
+    """What a Java process needs to be this device's, for one installed APK."""
+
+    def __init__(self, libraries: Path, classes: Path) -> None:  # pylint: disable=super-init-not-called
+        self.libraries = sorted(libraries.glob("*.so"))
+        self.folder = libraries
+        host = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of the app place")
+        self.class_path = [host, classes, *java.test_class_path()[1:]]
+        if any(path.name == _SHIPPED for path in self.libraries):
+            self.class_path += maven.class_path(*peers.ALIASES)
+        self.compat = bionic.folder_for(self.libraries)
+
+    def _library_path(self) -> str:
+        return str(self.folder)
+
+
+class AppProcess:
+    """One running app. `events` has what it tells, the last is its end."""
+
+    def __init__(self, device: "VirtualDevice", one: "Installed", pid: int) -> None:
+        self.device, self.one, self.pid = device, one, pid
+        self.started_s = time.time()
+        self.events: "queue.Queue[Event]" = queue.Queue()
+        self.output: List[str] = []  # its last lines
+        self.runner = RUNNER
+        self.killed_for = ""  # why the system ended it
+        self.seen_bytes = 0  # of memory, when it was last looked at
+        self.crash_report = device.root / "data" / "tombstones" / f".report-{pid}"
+        self._scratch = device.root / "data" / "system" / f"scratch-{pid}"  # Robolectric wants one
+        self._process = None
+        self._told = -1  # the end of a pipe that the process tells its status into
+
+    def start(self, machine: Machine, arguments: Mapping[str, str], env: Mapping[str, str]) -> None:
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        self._told, writer = os.pipe()
+        properties = {
+            **{f"quadra.argument.{key}": value for key, value in arguments.items()},
+            **{f"quadra.build.{field}": self.device.properties.get(name, "") for field, name in _BUILD.items()},
+            "quadra.abis": self.device.properties["ro.product.cpu.abilist"],
+            "quadra.package": self.one.package,
+            "quadra.version": self.one.version_name,
+            "quadra.thermal": str(self.device.state.thermal.status),
+            "quadra.status": f"/proc/self/fd/{writer}",
+            "java.io.tmpdir": str(self._scratch),
+        }
+        argv = machine.command("org.quadra.host.RunnerOnHost", properties)
+        argv[1:1] = [f"-XX:ErrorFile={self.crash_report}", "-XX:-CreateCoredumpOnCrash"]
+        try:
+            self._process = shell.start_piped(argv, env=env, pass_fds=[writer])
+        finally:
+            os.close(writer)
+        readers = [threading.Thread(target=work, daemon=True) for work in (self._read_events, self._read_output)]
+        for reader in readers:
+            reader.start()
+        threading.Thread(target=self._wait, args=(readers,), daemon=True).start()
+
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def send(self, number: int) -> None:
+        if self.alive():
+            shell.end_group(self._process, number)
+
+    def end(self, why: str) -> None:
+        """The system ends it."""
+        self.killed_for = self.killed_for or why
+        self.send(signal.SIGKILL)
+
+    def resident_bytes(self) -> int:
+        try:
+            with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
+                self.seen_bytes = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") or self.seen_bytes
+        except (OSError, IndexError, AttributeError):
+            pass
+        return self.seen_bytes
+
+    def clean(self, text: str) -> str:
+        """As the device would say it: paths are its own."""
+        return text.replace(str(self.device.root), "")
+
+    def _read_events(self) -> None:
+        with os.fdopen(self._told, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                row = json.loads(line)
+                values = {key: self.clean(str(value)) for key, value in row["values"].items()}
+                self.events.put(Event(row["what"], row["code"], values))
+
+    def _read_output(self) -> None:
+        for raw in self._process.stdout:
+            line = self.clean(raw.decode("utf-8", "replace").rstrip("\n"))
+            self.output = [*self.output[-60:], line]
+            self._log(line)
+
+    def _log(self, line: str) -> None:
+        """Where on a phone it would go: System.out and Android's log are kept, a native stderr is not."""
+        tagged = _TAGGED.fullmatch(line)
+        if line.startswith("stage: "):
+            self.log("I", "System.out", line)
+        elif tagged:
+            self.log("I", *tagged.groups())
+        elif not _NATIVE_STDERR.match(line):
+            self.log("W", "System.err", line)
+
+    def log(self, priority: str, tag: str, text: str, buffer: str = "main") -> None:
+        self.device.logcat.add(priority, tag, text, pid=self.pid, uid=self.one.uid, buffer=buffer)
+
+    def _wait(self, readers: List[threading.Thread]) -> None:
+        code = self._process.wait()
+        shell.end_group(self._process)
+        for reader in readers:
+            reader.join(5)
+        self._process.stdin.close()
+        self._process.stdout.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        self.events.put(Event("end", code, {}))
+
+
+class Processes:
+    """All processes of apps on one device."""
+
+    def __init__(self, device: "VirtualDevice") -> None:
+        self.device = device
+        self._running: Dict[int, AppProcess] = {}
+        self._machines: Dict[str, Machine] = {}
+        self._lock, self._making = threading.Lock(), threading.Lock()
+
+    def all(self) -> List[AppProcess]:
+        with self._lock:
+            self._running = {pid: one for pid, one in self._running.items() if one.alive()}
+            return list(self._running.values())
+
+    def of(self, package: str) -> List[AppProcess]:
+        return [one for one in self.all() if one.one.package == package]
+
+    def start(self, one: "Installed", arguments: Mapping[str, str], more: Mapping[str, str]) -> AppProcess:
+        """Starts the package's runner. `more` is for its environment. LoadFailed: it cannot be loaded."""
+        machine = self.machine(one)
+        process = AppProcess(self.device, one, next(self.device.pids))
+        cache = self.device.root / f"{one.data}/code_cache".lstrip("/")
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        env = {**machine.environment(_threads(arguments), cache), **more}
+        with self._lock:
+            process.start(machine, arguments, env)
+            self._running[process.pid] = process
+        return process
+
+    def machine(self, one: "Installed") -> Machine:
+        """Made once per installed APK."""
+        with self._making:
+            if one.folder not in self._machines:
+                self._machines[one.folder] = _machine(self.device, one)
+            return self._machines[one.folder]
+
+    def prepare(self, one: "Installed") -> None:
+        """Makes what its first start needs, beside what goes on: as phones compile what was installed."""
+
+        def work() -> None:
+            with contextlib.suppress(LoadFailed):  # its start will say why
+                self.machine(one)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def end(self, package: str, why: str) -> int:
+        """Ends the processes of a package; how many there were."""
+        found = self.of(package)
+        for process in found:
+            process.end(why)
+        return len(found)
+
+    def end_all(self, why: str) -> None:
+        for process in self.all():
+            process.end(why)
+
+
+def _machine(device: "VirtualDevice", one: "Installed") -> Machine:
+    for name in _NEEDED:
+        if name not in one.classes:
+            raise LoadFailed("java.lang.ClassNotFoundException", f'Didn\'t find class "{name}" on path: {_paths(one)}')
+    classes: Optional[Path] = apk.classes_of(one.class_list)
+    if classes is None:
+        text = f"Didn't find class \"{RUNNER}\" on path: {_paths(one)}"
+        why = "the class files of this APK's list are not on this machine: build it here with `./inv apk`"
+        raise LoadFailed("java.lang.ClassNotFoundException", f"{text} ({why})")
+    try:
+        return Machine(device.root / one.libraries.lstrip("/"), classes)
+    except QuadraError as error:
+        raise LoadFailed("java.lang.UnsatisfiedLinkError", f"dlopen failed: {error.came_back}") from error
+
+
+def _paths(one: "Installed") -> str:
+    folders = f"nativeLibraryDirectories=[{one.folder}/lib/{one.abi}, /system/lib64, /vendor/lib64]"
+    return f'DexPathList[[zip file "{one.apk}"],{folders}]'
+
+
+def _threads(arguments: Mapping[str, str]) -> int:
+    """As many as the run asks for: a driver on the CPU gets what XNNPACK gets."""
+    try:
+        with open(os.path.join(arguments.get("folder", ""), "spec.json"), encoding="utf-8") as file:
+            spec: Any = json.load(file)
+        return max(1, min(64, int(spec["threads"])))
+    except (OSError, ValueError, KeyError, TypeError):
+        return 1
