@@ -23,6 +23,7 @@ from host_tools.errors import (
     DeviceUnusable,
     FolderNotWritable,
     Misuse,
+    ReplyNotUnderstood,
     TransferFailed,
 )
 
@@ -221,12 +222,20 @@ class Device:
         deadline = Deadline(timeout_s)
         for start in range(0, len(paths), 100):
             some = list(paths[start : start + 100])
-            argv = [*prefix, "sha256sum", *some]
-            left = max(0.1, deadline.left())
-            reply = self.shell(argv, timeout_s=left, check=False, step="digest", repeatable=True)
-            found.update(properties.digests(reply.stdout, some))
-            if reply.status == 127 or "not found" in reply.stderr:
-                raise self._failed(reply, "digest")
+            work = lambda some=some: self._digests([*prefix, "sha256sum", *some], some, deadline)  # noqa: E731
+            found.update(tried(work, self.events, "digest", deadline))
+        return found
+
+    def _digests(self, argv: List[str], paths: List[str], deadline: Deadline) -> Dict[str, str]:
+        reply = self.shell(argv, timeout_s=max(0.1, deadline.left()), check=False, step="digest")
+        found = properties.digests(reply.stdout, paths)
+        if reply.status == 127:
+            raise self._failed(reply, "digest")
+        if reply.status == 0 and len(found) < len(set(paths)):
+            what, came_back = f"compare files on {self.serial}", "sha256sum left some out, and said no word about it"
+            error = ReplyNotUnderstood(what, came_back, "try again", serial=self.serial, step="digest")
+            error.retry = True
+            raise error
         return found
 
     def connect(self, timeout_s: float = 10.0) -> None:
@@ -270,6 +279,6 @@ class Device:
         return tried(lambda: self._sync_once(step, what, deadline, work), self.events, step, deadline, attempts)
 
     def _sync_once(self, step: str, what: str, deadline: Deadline, work: Callable):
-        with self._link.doing(step, f"{what} on {self.serial}", deadline, transfer=True):
+        with self._link.doing(step, f"{what} on {self.serial}", deadline, transfer=step in ("send", "receive")):
             with self._link.service("sync:", deadline) as connection:
                 return work(connection)

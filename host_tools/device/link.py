@@ -189,4 +189,6 @@ class Link:
             return DeviceLost(what, f"the connection broke ({state})", do_next, **place)
         if transfer:
             return TransferFailed(what, f"the device ended the transfer early: {text}", "try again", **place)
-        return ReplyNotUnderstood(what, f"the answer ended early: {text}", "try again", **place)
+        error = ReplyNotUnderstood(what, f"the answer ended early: {text}", "try again", **place)
+        error.retry = True  # what is whole the next time may be of the right form
+        return error

@@ -1,7 +1,7 @@
 """Names that come from a device, checked before a file here gets one. Pure; used for everything that is pulled."""
 
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Tuple
 
 from host_tools.errors import ReplyNotUnderstood
@@ -42,17 +42,17 @@ def suffix(path: Path) -> str:
 
 def below(folder: str, path: str) -> str:
     """The part of a device's path that is below a device's folder."""
-    try:
-        return str(PurePosixPath(path).relative_to(PurePosixPath(folder)))
-    except ValueError:
-        raise _refused(path, f"it is not below {folder}") from None
+    start = folder.rstrip("/") + "/"
+    if not path.startswith(start) or path == start:
+        raise _refused(path, f"it is not below {folder}")
+    return path[len(start) :]
 
 
 def _checked(part: str, given: str) -> str:
     if part in ("", ".", ".."):
         raise _refused(given, f"{part!r} is no name")
-    if any(c in "/\\" or not c.isprintable() for c in part):
-        raise _refused(given, "it holds a separator or a control character")
+    if any(c in "/\\\ufffd" or not c.isprintable() for c in part):
+        raise _refused(given, "it holds a separator, a control character, or is not UTF-8")
     if part[0] in "-~" or part[0].isspace() or part[-1].isspace():
         raise _refused(given, "it begins or ends with what tools take for something else")
     try:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from host_tools.device.adb import Device
+from host_tools.device.connection import Deadline
 from host_tools.errors import QuadraError
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: st
     outcomes: List[Outcome[T]] = [Outcome(device) for device in devices]
     unexpected: List[BaseException] = []
 
-    def one(outcome: Outcome[T], show: Show) -> None:
+    def one(outcome: Outcome[T], show: Show, ended: threading.Event) -> None:
         try:
             outcome.value = work(outcome.device, show)
         except QuadraError as error:
@@ -43,24 +44,25 @@ def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: st
             unexpected.append(error)
             for device in devices:
                 device.stop()
+        finally:
+            ended.set()
 
     with _bars(devices, title) as shows:
-        threads = [
-            threading.Thread(target=one, args=(outcome, show), daemon=True, name=outcome.device.serial)
-            for outcome, show in zip(outcomes, shows, strict=True)
-        ]
+        # Not Thread.join: after a Ctrl-C in it Python takes a thread that still works for one that has ended.
+        ends = [threading.Event() for _ in devices]
+        for outcome, show, ended in zip(outcomes, shows, ends, strict=True):
+            words = (outcome, show, ended)
+            threading.Thread(target=one, args=words, daemon=True, name=outcome.device.serial).start()
         try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(0.2)
+            for ended in ends:
+                while not ended.wait(0.2):
+                    pass
         except BaseException:
             for device in devices:
                 device.stop()
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join(_CLEANING_S / max(1, len(threads)))
+            until = Deadline(_CLEANING_S)
+            for ended in ends:
+                ended.wait(until.left())
             raise
     if unexpected:
         raise unexpected[0]

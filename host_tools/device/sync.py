@@ -87,14 +87,18 @@ def send(
     """Sends what `source` holds; returns the bytes. The device's refusal ends it early."""
     _ask(connection, b"SEND", f"{path},{stat.S_IFREG | mode}")
     sent = 0
-    while batch := source.read(_CHUNK_BYTES * _BATCH_CHUNKS):
-        if connection.has_answer():
-            _end_of_send(connection)
-            raise ValueError("it said OKAY before it had everything")
-        connection.send_all(_chunks(batch))
-        sent += len(batch)
-        show(len(batch))
-    connection.send_all(_HEAD.pack(b"DONE", mtime & 0xFFFFFFFF))
+    try:
+        while batch := source.read(_CHUNK_BYTES * _BATCH_CHUNKS):
+            if connection.has_answer():
+                _end_of_send(connection)
+                raise ValueError("it said OKAY before it had everything")
+            connection.send_all(_chunks(batch))
+            sent += len(batch)
+            show(len(batch))
+        connection.send_all(_HEAD.pack(b"DONE", mtime & 0xFFFFFFFF))
+    except ConnectionError:
+        _end_of_send(connection)  # who refuses closes the stream, too: its words may be here already
+        raise
     _end_of_send(connection)
     return sent
 

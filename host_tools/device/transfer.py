@@ -52,7 +52,10 @@ def quiet(what: str, done: int, total: int) -> None:
 def push(
     device: Device, files: Sequence[Path], show: Show = quiet, *, timeout_s: float = 0.0, mode: int = 0o644
 ) -> Pushed:
-    """Puts files into the device's store, those that are not there yet. timeout_s: of all; 0: by their size."""
+    """Puts files into the device's store, those that are not there yet. timeout_s: of all; 0: by their size.
+
+    They are for reading: adbd gives everybody the rights of the owner, so the owner may not write either.
+    """
     started = time.monotonic()
     paths = list(dict.fromkeys(Path(file) for file in files))
     sizes = {path: _size(path) for path in paths}
@@ -142,7 +145,7 @@ def _send(
             show(sent[0])
 
         try:
-            device.send(path, part, mode, max(0.1, deadline.left()), show=step, attempts=1)
+            device.send(path, part, mode & 0o555, max(0.1, deadline.left()), show=step, attempts=1)
             came = device.digests([part], max(0.1, deadline.left())).get(part)
             if came != digest:
                 raise _damaged(device, path, came)
