@@ -48,8 +48,9 @@ def build(c, debug=False, abi=""):
     if not abi:
         print(bazel.library(debug=debug))
         return
-    for made in bazel.android(ndk.abis(abi)).values():
-        print(apk.keep(made.abi, made.path))
+    folder = apk.DEBUG_LIBRARIES if debug else apk.LIBRARIES
+    for made in bazel.android(ndk.abis(abi), debug=debug).values():
+        print(apk.keep(made.abi, made.path, folder))
 
 
 @task(
@@ -77,7 +78,7 @@ def apk(c, abi="", libraries="", out="", release=False, peers=False):
 def size(c, library="", abi=""):
     """Show what the delegate weighs: bytes by part, exports, needed libraries, who made it.
 
-    With --abi also what Android asks of a library, and the budgets. Exit status 1: one was missed.
+    With --abi also the runner for a shell, what Android asks of both, and the budgets. Exit status 1: one was missed.
     """
     from pathlib import Path
 
@@ -86,8 +87,10 @@ def size(c, library="", abi=""):
     if not abi:
         size.show(size.measure(Path(library) if library else bazel.library()))
         return
-    made = bazel.android(ndk.abis(abi))
-    android_check.judge([android_check.show(android_check.check(one)) for one in made.values()])
+    abis = ndk.abis(abi)
+    checked = [android_check.check(one) for one in bazel.android(abis).values()]
+    checked += [android_check.check_runner(one, path) for one, path in bazel.runners(abis).items()]
+    android_check.judge([android_check.show(one) for one in checked])
 
 
 @task(

@@ -1,4 +1,5 @@
-"""A shared library for one Android ABI, beside builds for this machine: stripped, and its parts for those who measure."""
+"""What is built for one Android ABI beside builds for this machine: a library with its parts, for those who measure, and an
+executable. Both stripped."""
 
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
@@ -34,6 +35,20 @@ android_library = rule(
         "code": attr.label_list(cfg = _abi_transition, mandatory = True, providers = [CcInfo]),
         "stripped": attr.label(cfg = _abi_transition, mandatory = True, allow_single_file = True),
         "unstripped": attr.label(cfg = _abi_transition, mandatory = True, allow_single_file = True),
+        "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
+    },
+)
+
+def _executable_impl(ctx):
+    stripped = ctx.actions.declare_file("%s/%s" % (ctx.attr.abi, ctx.file.stripped.basename[:-len(".stripped")]))
+    ctx.actions.symlink(output = stripped, target_file = ctx.file.stripped)
+    return [DefaultInfo(files = depset([stripped]))]
+
+android_executable = rule(
+    implementation = _executable_impl,
+    attrs = {
+        "abi": attr.string(mandatory = True),
+        "stripped": attr.label(cfg = _abi_transition, mandatory = True, allow_single_file = True),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
     },
 )

@@ -1,7 +1,8 @@
-"""Judges a library that was built for Android: its ELF shape, what it asks of the system, and its size."""
+"""Judges what was built for Android, the library and the runner: ELF shape, what is asked of the system, size."""
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import List, Sequence, Tuple
 
 from elftools.elf.elffile import ELFFile
@@ -31,34 +32,42 @@ class Checked:
     floors: List[Tuple[str, int]]
     api_level: int
     budget: int  # bytes; 0: none
-    shipped: int  # bytes of TFLite's own GPU delegate for this ABI
+    shipped: int  # bytes of TFLite's own GPU delegate for this ABI; 0: this is no delegate
     wrong: List[str]
 
 
 def check(made: AndroidLibrary) -> Checked:
     """Reads a build. `wrong` is empty when Android will load it and the budget is met."""
     measured = size.measure(made.path)
-    figures = json.loads(_FIGURES.read_text())
-    budget, shipped = (figures[key].get(made.abi, 0) for key in ("budget_bytes", "shipped_bytes"))
+    budget, shipped = (_figure(key, made.abi) for key in ("budget_bytes", "shipped_bytes"))
     with size.opened(made.path) as elf:
         level, asked = _asked(elf, made.abi)
-        wrong = [*_shape(elf, made.abi), *_surroundings(elf, measured), *asked]
-    if budget and measured.file_bytes > budget:
-        wrong.append(f"it is {measured.file_bytes:,} bytes; the budget is {budget:,}")
+        wrong = [*_shape(elf, made.abi), *_name(elf), *_surroundings(elf, measured), *asked, *_weight(measured, budget)]
     by_floor = size.floors(made.path, made.unstripped, made.objects) if made.objects else []
     return Checked(made.abi, measured, by_floor, level, budget, shipped, wrong)
+
+
+def check_runner(abi: str, runner: Path) -> Checked:
+    """The same of the program that a device's shell runs."""
+    measured = size.measure(runner)
+    budget = _figure("runner_budget_bytes", abi)
+    with size.opened(runner) as elf:
+        level, asked = _asked(elf, abi)
+        wrong = [*_shape(elf, abi), *_start(elf), *_surroundings(elf, measured), *asked, *_weight(measured, budget)]
+    return Checked(abi, measured, [], level, budget, 0, wrong)
 
 
 def show(checked: Checked) -> Checked:
     """Prints it; returns it."""
     measured = checked.size
-    beside = f"budget {checked.budget:,}; " if checked.budget else ""
+    beside = [f"budget {checked.budget:,}"] if checked.budget else []
+    beside += [f"the delegate that TFLite ships: {checked.shipped:,}"] if checked.shipped else []
     print(f"{checked.abi}: {measured.path}")
-    print(f"  {measured.file_bytes:,} bytes ({beside}the delegate that TFLite ships: {checked.shipped:,})")
+    print(f"  {measured.file_bytes:,} bytes ({'; '.join(beside)})")
     for name, count in checked.floors:
         print(f"  {count:>12,}  {name}")
     print(f"  made by: {measured.made_by}")
-    print(f"  exports: {', '.join(measured.exports)}")
+    print(f"  exports: {', '.join(measured.exports) or 'none'}")
     print(f"  needs:   {', '.join(measured.needed)}; API level {checked.api_level}")
     for line in checked.wrong:
         print(f"  WRONG:   {line}")
@@ -67,9 +76,9 @@ def show(checked: Checked) -> Checked:
 
 def judge(all_checked: Sequence[Checked]) -> None:
     """JudgementFailed when anything is wrong with one of them."""
-    wrong = [f"{one.abi}: {line}" for one in all_checked for line in one.wrong]
+    wrong = [f"{one.abi}, {one.size.path.name}: {line}" for one in all_checked for line in one.wrong]
     if wrong:
-        raise JudgementFailed("check the libraries for Android", "; ".join(wrong), "see the table above")
+        raise JudgementFailed("check what was built for Android", "; ".join(wrong), "see the table above")
 
 
 def _shape(elf: ELFFile, abi: str) -> List[str]:
@@ -90,16 +99,35 @@ def _shape(elf: ELFFile, abi: str) -> List[str]:
 
 
 def _surroundings(elf: ELFFile, measured: size.Size) -> List[str]:
-    dynamic = elf.get_section_by_name(".dynamic")
-    names = [tag.soname for tag in dynamic.iter_tags("DT_SONAME")]
-    found = [] if names == [NAME] else [f"its name is {names or 'not there'}, not {NAME}"]
-    if list(dynamic.iter_tags("DT_TEXTREL")):
-        found.append("its code is relocated (TEXTREL)")
+    relocated = list(elf.get_section_by_name(".dynamic").iter_tags("DT_TEXTREL"))
+    found = ["its code is relocated (TEXTREL)"] if relocated else []
     found += [f"it needs {name}" for name in measured.needed if name not in NEEDED]
     found += [f"it shows {name}" for name in measured.exports if not name.startswith(EXPORTS)]
     found += [] if measured.stripped else ["it is not stripped"]
     found += [] if measured.made_by else ["it does not say who made it"]
     return found
+
+
+def _name(elf: ELFFile) -> List[str]:
+    names = [tag.soname for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_SONAME")]
+    return [] if names == [NAME] else [f"its name is {names or 'not there'}, not {NAME}"]
+
+
+def _start(elf: ELFFile) -> List[str]:
+    """Of an executable: it can lie anywhere (PIE), and Android's loader starts it."""
+    loaders = [s.get_interp_name() for s in elf.iter_segments() if s["p_type"] == "PT_INTERP"]
+    expected = "/system/bin/linker64" if elf.elfclass == 64 else "/system/bin/linker"
+    found = [] if elf["e_type"] == "ET_DYN" and elf["e_entry"] else ["it is no position-independent executable"]
+    return found + ([] if loaders == [expected] else [f"{loaders or 'nobody'} starts it, not {expected}"])
+
+
+def _weight(measured: size.Size, budget: int) -> List[str]:
+    over = budget and measured.file_bytes > budget
+    return [f"it is {measured.file_bytes:,} bytes; the budget is {budget:,}"] if over else []
+
+
+def _figure(key: str, abi: str) -> int:
+    return json.loads(_FIGURES.read_text())[key].get(abi, 0)
 
 
 def _asked(elf: ELFFile, abi: str) -> Tuple[int, List[str]]:

@@ -24,6 +24,7 @@ from host_tools.progress import progress
 MANIFEST = java.APP / "runner" / "src" / "main" / "AndroidManifest.xml"
 BUILT = settings.ROOT / ".cache" / "android"
 LIBRARIES = BUILT / "libs"  # Gradle takes libquadra.so from here, too
+DEBUG_LIBRARIES = BUILT / "debug"
 NAME = "libquadra.so"
 PAGE_BYTES = 16384
 CLASS_LIST = "assets/classes.sha256"
@@ -108,9 +109,9 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
     return Made(out, findings)
 
 
-def keep(abi: str, library: Path) -> Path:
-    """Puts a library where the packager and Gradle look for that ABI's; returns the place."""
-    place = LIBRARIES / abi / NAME
+def keep(abi: str, library: Path, folder: Path = LIBRARIES) -> Path:
+    """Puts a library where the packager and Gradle look for that ABI's; returns the place. Another folder: beside it."""
+    place = folder / abi / NAME
     if not place.exists() or not place.samefile(library):
         settings.make_folder(place.parent, "the checkout")
         place.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from host_tools.progress import progress
 
 LIBRARY = "//delegate_native:libquadra.so"
 ANDROID = "//delegate_native:{abi}"
+RUNNER = "//delegate_native/runner:{abi}"
 EVERYTHING = "//..."
 
 _DEADLINE_S = 3600.0
@@ -46,18 +47,29 @@ def build(targets: Sequence[str], debug: bool = False) -> Dict[str, List[Path]]:
     return _outputs(events)
 
 
-def android(abis: Sequence[str]) -> Dict[str, AndroidLibrary]:
-    """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI."""
+def android(abis: Sequence[str], debug: bool = False) -> Dict[str, AndroidLibrary]:
+    """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI. debug: it is not stripped."""
     targets = {abi: ANDROID.format(abi=abi) for abi in abis}
-    groups = "--output_groups=default,unstripped,objects"
-    done, events = _bazel("build", list(targets.values()), "android", [groups], ndk.find().environment)
+    groups, config = "--output_groups=default,unstripped,objects", "debug" if debug else "android"
+    done, events = _bazel("build", list(targets.values()), config, [groups], ndk.find().environment)
     if done.returncode != 0:
         raise _build_failed(list(targets.values()), done)
     made = {group: _outputs(events, group) for group in ("default", "unstripped", "objects")}
+    library = made["unstripped" if debug else "default"]
     return {
-        abi: AndroidLibrary(abi, made["default"][label][0], made["unstripped"][label][0], made["objects"][label])
+        abi: AndroidLibrary(abi, library[label][0], made["unstripped"][label][0], made["objects"][label])
         for abi, label in targets.items()
     }
+
+
+def runners(abis: Sequence[str]) -> Dict[str, Path]:
+    """Builds the program that runs a model from a device's shell; by ABI."""
+    targets = {abi: RUNNER.format(abi=abi) for abi in abis}
+    done, events = _bazel("build", list(targets.values()), "android", env=ndk.find().environment)
+    if done.returncode != 0:
+        raise _build_failed(list(targets.values()), done)
+    made = _outputs(events)
+    return {abi: made[label][0] for abi, label in targets.items()}
 
 
 def test(targets: Sequence[str] = (EVERYTHING,), debug: bool = False) -> List[str]:

@@ -15,6 +15,7 @@ from host_tools.errors import CommandFailed, CommandTimedOut, ToolMissing
 
 _KILL_GRACE_S = 5.0
 _SHOWN_LINES = 20
+_LOOK_S = 0.05  # between looks at whether it is to stop
 
 
 @dataclass(frozen=True)
@@ -39,20 +40,23 @@ def run(
     env: Optional[Mapping[str, str]] = None,
     check: bool = True,
     on_line: Optional[Callable[[str], None]] = None,
+    on_error_line: Optional[Callable[[str], None]] = None,
     hint: str = "",
+    stop: Optional[threading.Event] = None,
 ) -> Completed:
     """Runs `argv` to its end and returns what it printed.
 
     env is added to the environment. on_line is called, from other threads, with each line of either
-    stream as it comes. With check, an exit status other than 0 raises CommandFailed; hint is its
-    "what to do next". At the deadline the whole process group is stopped and CommandTimedOut raised.
+    stream as it comes; where on_error_line is given, that one gets those of stderr. With check, an exit status other than 0 raises CommandFailed; hint is its
+    "what to do next". At the deadline the whole process group is stopped and CommandTimedOut raised; when `stop` is
+    set it is stopped, too, and has ended by a signal.
     """
     words = [os.fspath(a) if isinstance(a, os.PathLike) else str(a) for a in argv]
     started = time.monotonic()
     process = _start(words, cwd, env, hint)
-    streams = [_Reader(process.stdout, on_line), _Reader(process.stderr, on_line)]
+    streams = [_Reader(process.stdout, on_line), _Reader(process.stderr, on_error_line or on_line)]
     try:
-        process.wait(timeout=timeout_s)
+        _wait(process, timeout_s, stop)
         # A grandchild may hold the pipes open: readers get the rest of the time, not for ever.
         for stream in streams:
             stream.join(max(0.1, started + timeout_s - time.monotonic()))
@@ -152,6 +156,19 @@ def _start(words: List[str], cwd: Optional[Path], env: Optional[Mapping[str, str
 def _not_started(words: List[str], error: OSError, hint: str) -> ToolMissing:
     reason = f"{error.filename or words[0]}: {error.strerror or error}"
     return ToolMissing(f"run `{shlex.join(words)}`", reason, hint or "`./inv doctor` says what to install")
+
+
+def _wait(process: subprocess.Popen, timeout_s: float, stop: Optional[threading.Event]) -> None:
+    end = time.monotonic() + timeout_s
+    while stop is not None and time.monotonic() < end:
+        try:
+            process.wait(timeout=min(_LOOK_S, max(0.0, end - time.monotonic())))
+            return
+        except subprocess.TimeoutExpired:
+            if stop.is_set():
+                _stop(process)
+                return
+    process.wait(timeout=max(0.0, end - time.monotonic()))
 
 
 def _stop(process: subprocess.Popen) -> None:

@@ -14,6 +14,7 @@ BACKENDS = ("auto", "opencl", "gles", "null")
 PRECISIONS = ("f32", "f32_f16", "f16")
 KINDS = ("random", "picture")
 PLACES = ("host", "app", "device")
+ROUTES = ("", "app", "shell")
 PEERS = ("xnnpack", "shipped-opencl", "shipped-gles")
 
 
@@ -44,7 +45,10 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run. `options` are the delegate's own: backend, precision, target. `place` and `device` say where."""
+    """One run. `options` are the delegate's own: backend, precision, target. `place` and `device` say where.
+
+    `route` says how a device runs it: the app, or the native runner in its shell. Figures of the two are never pooled.
+    """
 
     run_id: str
     model: ModelRef
@@ -52,6 +56,7 @@ class RunSpec:
     options: Dict[str, str] = field(default_factory=dict)
     place: str = "host"
     device: str = ""  # the serial, where the place is a device
+    route: str = ""  # "shell", or "app" (also: nothing said)
     repetitions: int = 20
     threads: int = 1
     peers: Tuple[str, ...] = ("xnnpack",)
@@ -90,8 +95,14 @@ def checked(spec: RunSpec) -> RunSpec:
     _one_of("--on", spec.place, PLACES)
     if bool(spec.device) != (spec.place == "device"):
         raise Misuse("read the place of a run", "a device has a serial, other places have none", "run the model again")
+    _one_of("the route of a run", spec.route, ROUTES)
+    if spec.route and spec.place != "device":
+        raise Misuse("read the route of a run", "only a device has one", "run the model again")
     for peer in spec.peers:
         _one_of("--peer", peer, PEERS)
+        if peer != "xnnpack" and spec.route == "shell":
+            came_back, do_next = "the runner in a shell knows xnnpack only", "run it in the app: `./inv run --on`"
+            raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
         if peer != "xnnpack" and spec.place == "host":
             came_back, do_next = "it is a library for Android, which --on host has not", "run in the app place: --on app"
             raise Misuse(f"run {peer} beside Quadra", came_back, do_next)

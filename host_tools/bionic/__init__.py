@@ -1,4 +1,4 @@
-"""Libraries that let Android's x86_64 .so files load on this machine.
+"""Libraries that let Android's x86_64 .so files and executables run on this machine.
 
 Such a file asks libc.so, libm.so, libdl.so and liblog.so for symbols of versions LIBC and LIBLOG, and perhaps
 libEGL.so, libGLESv3.so and libOpenCL.so for their functions. Here these libraries are made, from the symbols that the
@@ -27,6 +27,7 @@ _FORWARDED = {  # Android's name: this machine's, our own part, the Debian packa
     "libOpenCL.so": ("libOpenCL.so.1", "opencl.c", "ocl-icd-libopencl1"),
 }
 _DATA = {"__sF", "stdin", "stdout", "stderr"}
+_LOADER = "/lib64/ld-linux-x86-64.so.2"
 _GCC_S = 60.0
 _NOTE = '.section .note.GNU-stack,"",@progbits\n'
 
@@ -51,6 +52,14 @@ def folder_for(libraries: Sequence[Path]) -> Path:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return made
+
+
+def command(executable: Path, libraries: Sequence[Path], words: Sequence[object]) -> List[object]:
+    """What starts an Android executable here, with `words` for it: this machine's loader, in place of Android's.
+
+    `libraries` are those that it will load. Misuse as above.
+    """
+    return [_LOADER, "--library-path", folder_for([executable, *libraries]), executable, *words]
 
 
 def same_functions() -> Set[str]:

@@ -19,6 +19,18 @@ static void fail(const char *what) {
   abort();
 }
 
+// --- The start of an executable. Its first argument is what the kernel left on the stack.
+
+extern int __libc_start_main(int (*)(int, char **, char **), int, char **, void (*)(void),
+                             void (*)(void), void (*)(void), void *);
+
+void bionic___libc_init(void *arguments, void (*at_exit)(void), int (*run)(int, char **, char **),
+                        const void *structors) {
+  (void)at_exit, (void)structors;
+  const int count = (int)*(long *)arguments;
+  __libc_start_main(run, count, (char **)arguments + 1, NULL, NULL, NULL, arguments);
+}
+
 // --- Errors
 
 int *bionic___errno(void) { return &errno; }

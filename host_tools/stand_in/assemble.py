@@ -157,8 +157,10 @@ def _make_abi(prebuilt: Path, zig: Path, abi: Abi, show: Show) -> None:
             shell.run([prebuilt / "bin/llvm-ar", "rcsD", place, *members], timeout_s=60)
         start = prebuilt / "sysroot/usr/lib" / abi.folder / str(API_LEVEL)
         start.mkdir(parents=True)
-        _compiled(compiler.compile_c(HERE / "crtbegin_so.c", start / "crtbegin_so.o"), HERE / "crtbegin_so.c", abi)
-        _compiled(compiler.compile_c(Path(os.devnull), start / "crtend_so.o"), Path("crtend_so"), abi)
+        for name in ("crtbegin_so", "crtbegin_dynamic"):
+            _compiled(compiler.compile_c(HERE / f"{name}.c", start / f"{name}.o"), HERE / f"{name}.c", abi)
+        for name in ("crtend_so", "crtend_android"):
+            _compiled(compiler.compile_c(Path(os.devnull), start / f"{name}.o"), Path(name), abi)
 
 
 def _compiled(done: shell.Completed, source: Path, abi: Abi) -> None:

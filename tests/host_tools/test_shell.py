@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import time
 
 import pytest
@@ -69,6 +70,23 @@ def test_lines_arrive_while_the_process_runs():
     seen = []
     shell.run(["printf", "one\\ntwo\\n"], timeout_s=30, on_line=seen.append)
     assert seen == ["one", "two"]
+
+
+def test_it_stops_when_somebody_says_so_and_both_streams_can_be_told_apart():
+    stop, out, err = threading.Event(), [], []
+
+    def first(line):
+        out.append(line)
+        stop.set()
+
+    words = ["sh", "-c", "echo error >&2; echo out; sleep 60"]
+    done = shell.run(words, timeout_s=30, check=False, on_line=first, on_error_line=err.append, stop=stop)
+    assert (out, err) == (["out"], ["error"]) and done.returncode < 0 and done.wall_s < 10
+
+
+def test_a_deadline_holds_where_somebody_might_say_stop():
+    with pytest.raises(CommandTimedOut):
+        shell.run(["sleep", "60"], timeout_s=0.2, stop=threading.Event())
 
 
 def test_bytes_that_are_not_text_do_no_harm():

@@ -1,4 +1,4 @@
-"""The library for Android: built for every ABI, judged as Android would, within its budget."""
+"""The library and the runner for Android: built for every ABI, judged as Android would, within their budgets."""
 
 import shutil
 
@@ -12,6 +12,11 @@ def made():
     return bazel.android(ndk.ABIS)
 
 
+@pytest.fixture(scope="module")
+def runners():
+    return bazel.runners(ndk.ABIS)
+
+
 @pytest.mark.parametrize("abi", ndk.ABIS)
 def test_android_will_load_it_and_the_budget_is_met(made, abi):
     checked = android_check.check(made[abi])
@@ -20,14 +25,29 @@ def test_android_will_load_it_and_the_budget_is_met(made, abi):
     assert {"ops", "delegate", "runtime/opencl", "runtime/gles", "kernels' text"} <= {name for name, _ in checked.floors}
 
 
-def test_it_says_who_made_it(made):
-    assert {size.measure(one.path).made_by for one in made.values()} == {ndk.find().made_by}
+@pytest.mark.parametrize("abi", ndk.ABIS)
+def test_android_will_start_the_runner(runners, abi):
+    checked = android_check.check_runner(abi, runners[abi])
+    assert not checked.wrong
+    assert checked.size.exports == [] and 20_000 < checked.size.file_bytes
 
 
-def test_the_list_of_c_symbols_has_nothing_that_no_abi_asks_for(made):
+def test_a_library_is_no_runner(made):
+    """Seen red: the delegate as if the shell could start it."""
+    wrong = "\n".join(android_check.check_runner("arm64-v8a", made["arm64-v8a"].path).wrong)
+    assert "no position-independent executable" in wrong and "nobody starts it" in wrong and "the budget is" in wrong
+
+
+def test_they_say_who_made_them(made, runners):
+    files = [*(one.path for one in made.values()), *runners.values()]
+    assert {size.measure(path).made_by for path in files} == {ndk.find().made_by}
+
+
+def test_the_list_of_c_symbols_has_nothing_that_no_abi_asks_for(made, runners):
     if not ndk.find().is_stand_in:
         pytest.skip("the list is that of the stand-in; an NDK's C++ library may ask for less")
-    asked = {name for one in made.values() for name in undefined(one.path)}
+    files = [*(one.path for one in made.values()), *runners.values()]
+    asked = {name for path in files for name in undefined(path)}
     assert sorted(s.name for s in c_library.all_symbols() if s.name not in asked) == []
 
 

@@ -1,0 +1,100 @@
+#include "delegate_native/runner/arrays.h"
+
+#include <cstring>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/runner/files.h"
+
+namespace quadra {
+namespace {
+
+constexpr char kMagic[] = "\x93NUMPY\x01";  // and a byte of the minor version, two of the length
+constexpr size_t kMagicSize = sizeof(kMagic) - 1;
+constexpr size_t kPrefix = 10;
+constexpr size_t kAlignment = 64;
+
+struct Type {
+  TfLiteType type;
+  const char* name;
+  const char* npy;
+};
+
+constexpr Type kTypes[] = {
+    {kTfLiteFloat32, "float32", "<f4"}, {kTfLiteFloat16, "float16", "<f2"},
+    {kTfLiteFloat64, "float64", "<f8"}, {kTfLiteInt8, "int8", "|i1"},
+    {kTfLiteUInt8, "uint8", "|u1"},     {kTfLiteInt16, "int16", "<i2"},
+    {kTfLiteInt32, "int32", "<i4"},     {kTfLiteInt64, "int64", "<i8"},
+    {kTfLiteBool, "bool", "|b1"},
+};
+
+const Type* Find(TfLiteType type) {
+  for (const Type& one : kTypes) {
+    if (one.type == type) return &one;
+  }
+  return nullptr;
+}
+
+Outcome Damaged(const std::string& path, const char* cause) {
+  return Outcome::Misuse("read " + path, cause, "make the run folder anew");
+}
+
+}  // namespace
+
+const char* TypeName(TfLiteType type) {
+  const Type* found = Find(type);
+  return found ? found->name : nullptr;
+}
+
+Tensor Describe(const TfLiteApi& tflite, const TfLiteTensor* tensor) {
+  const char* name = tflite.TfLiteTensorName(tensor);
+  Tensor facts{name ? name : "", tflite.TfLiteTensorType(tensor), {},
+               tflite.TfLiteTensorQuantizationParams(tensor), tflite.TfLiteTensorByteSize(tensor)};
+  for (int i = 0; i < tflite.TfLiteTensorNumDims(tensor); ++i) {
+    facts.shape.push_back(tflite.TfLiteTensorDim(tensor, i));
+  }
+  return facts;
+}
+
+std::string ArrayPath(const std::string& folder, size_t index) {
+  return folder + Format("/%03d.npy", static_cast<int>(index));
+}
+
+Outcome ReadArray(const std::string& path, const Tensor& tensor, std::string* values) {
+  std::string file;
+  QUADRA_RETURN_IF_FAILED(ReadFile(path, &file));
+  if (file.size() < kPrefix || file.compare(0, kMagicSize, kMagic, kMagicSize) != 0) {
+    return Damaged(path, "it is not a .npy file of version 1");
+  }
+  const size_t begin = kPrefix + static_cast<unsigned char>(file[8]) +
+                       (static_cast<size_t>(static_cast<unsigned char>(file[9])) << 8);
+  if (begin > file.size()) return Damaged(path, "it ends within its header");
+  const std::string header = file.substr(kPrefix, file.find_last_not_of(" \n", begin - 1) + 1 - kPrefix);
+  const Type* type = Find(tensor.type);
+  const bool fits = type && strstr(header.c_str(), (std::string("'descr': '") + type->npy + "'").c_str()) &&
+                    strstr(header.c_str(), "'fortran_order': False") &&
+                    file.size() - begin == tensor.bytes;
+  if (!fits) {
+    return Outcome::Misuse("set the input " + tensor.name,
+                           Format("it takes %zu bytes of %s, %s has %zu bytes: %s", tensor.bytes,
+                                  type ? type->name : "no numeric type", path.c_str(),
+                                  file.size() - begin, header.c_str()),
+                           "make the run folder anew");
+  }
+  *values = file.substr(begin);
+  return Outcome();
+}
+
+std::string NpyFile(const Tensor& tensor, const std::string& values) {
+  std::string header = Format("{'descr': '%s', 'fortran_order': False, 'shape': (", Find(tensor.type)->npy);
+  for (int n : tensor.shape) header += Format("%d,", n);
+  header += "), }";
+  header.append(kAlignment - (kPrefix + header.size() + 1) % kAlignment, ' ');
+  header += '\n';
+  std::string file(kMagic, kMagicSize);
+  file += '\0';
+  file += static_cast<char>(header.size() & 0xff);
+  file += static_cast<char>(header.size() >> 8);
+  return file + header + values;
+}
+
+}  // namespace quadra

@@ -1,0 +1,167 @@
+#include "delegate_native/runner/contender.h"
+
+#include <cstdio>
+
+#include "delegate_native/base/clock.h"
+#include "delegate_native/base/status.h"
+
+namespace quadra {
+namespace {
+
+char refusal[1024];  // what the delegate said when it was not made
+
+void HearRefusal(const char* text) { snprintf(refusal, sizeof(refusal), "%s", text); }
+
+void Hear(void* heard, const char* format, va_list list) {
+  char text[1024];
+  vsnprintf(text, sizeof(text), format, list);
+  *static_cast<std::string*>(heard) = text;
+}
+
+}  // namespace
+
+void Stage(const std::string& text) {
+  fprintf(stdout, "stage: %s\n", text.c_str());
+  fflush(stdout);
+}
+
+Contender::~Contender() {
+  if (interpreter_) tflite_.TfLiteInterpreterDelete(interpreter_);
+  if (delegate_) quadra_->destroy(delegate_);
+  if (model_) tflite_.TfLiteModelDelete(model_);
+}
+
+Outcome Contender::Start(const Spec& spec, const std::string& model, const Options& options,
+                         QuadraApi* quadra, const std::string& library,
+                         const std::string& inputs_folder) {
+  const std::string name = name_;
+  const int64_t cpu_us = ProcessCpuUs();
+  Stage(quadra ? "load the delegate" : "start " + name);
+  QUADRA_RETURN_IF_FAILED(Prepare(spec, model, options, quadra, library));
+  QUADRA_RETURN_IF_FAILED(Allocate());
+  Lap("allocate_us");
+  Stage("first inference of " + name);
+  QUADRA_RETURN_IF_FAILED(SetInputs(inputs_folder));
+  last_us_ = NowUs();  // reading files is not part of a start
+  QUADRA_RETURN_IF_FAILED(Run());
+  Lap("first_invoke_us");
+  int64_t total_us = 0;
+  for (const auto& lap : laps_) total_us += lap.second;
+  laps_.emplace_back("total_us", total_us);
+  laps_.emplace_back("cpu_us", ProcessCpuUs() - cpu_us);
+  return Outcome();
+}
+
+Outcome Contender::Prepare(const Spec& spec, const std::string& model, const Options& options,
+                           QuadraApi* quadra, const std::string& library) {
+  last_us_ = NowUs();
+  if (quadra) {
+    QUADRA_RETURN_IF_FAILED(MakeDelegate(options, quadra, library));
+    Lap("load_delegate_us");
+    Stage("give the model's nodes to the delegate");
+  }
+  QUADRA_RETURN_IF_FAILED(MakeInterpreter(spec, model));
+  Lap("interpreter_us");
+  return Outcome();
+}
+
+Outcome Contender::MakeDelegate(const Options& options, QuadraApi* quadra, const std::string& library) {
+  QUADRA_RETURN_IF_FAILED(quadra->Load(library));
+  quadra_ = quadra;
+  std::vector<const char*> keys, values;
+  for (const auto& option : options) {
+    keys.push_back(option.first.c_str());
+    values.push_back(option.second.c_str());
+  }
+  HearRefusal("it gives no reason");
+  delegate_ = quadra->create(keys.data(), values.data(), keys.size(), HearRefusal);
+  if (delegate_) return Outcome();
+  return Outcome::Misuse("make the delegate", refusal, "see docs/options.md");
+}
+
+Outcome Contender::MakeInterpreter(const Spec& spec, const std::string& model) {
+  const std::string tried = "make an interpreter for " + spec.model_name + " on " + name_;
+  model_ = tflite_.TfLiteModelCreateFromFile(model.c_str());
+  if (!model_) {
+    return Outcome::Misuse("read the model " + model, "TFLite does not take it",
+                           "give a .tflite file; a damaged one: fetch it again");
+  }
+  TfLiteInterpreterOptions* options = tflite_.TfLiteInterpreterOptionsCreate();
+  tflite_.TfLiteInterpreterOptionsSetNumThreads(options, spec.threads);
+  tflite_.TfLiteInterpreterOptionsSetErrorReporter(options, Hear, &heard_);
+  if (delegate_) tflite_.TfLiteInterpreterOptionsAddDelegate(options, delegate_);
+  interpreter_ = tflite_.TfLiteInterpreterCreate(model_, options);
+  tflite_.TfLiteInterpreterOptionsDelete(options);
+  return interpreter_ ? Outcome() : Failed(tried);
+}
+
+Outcome Contender::Allocate() {
+  const bool done = tflite_.TfLiteInterpreterAllocateTensors(interpreter_) == kTfLiteOk;
+  return done ? Outcome() : Failed(std::string("prepare the model for ") + name_);
+}
+
+Outcome Contender::SetInputs(const std::string& folder) {
+  const int count = tflite_.TfLiteInterpreterGetInputTensorCount(interpreter_);
+  for (int i = 0; i < count; ++i) {
+    TfLiteTensor* tensor = tflite_.TfLiteInterpreterGetInputTensor(interpreter_, i);
+    std::string values;
+    QUADRA_RETURN_IF_FAILED(
+        ReadArray(ArrayPath(folder, static_cast<size_t>(i)), Describe(tflite_, tensor), &values));
+    if (tflite_.TfLiteTensorCopyFromBuffer(tensor, values.data(), values.size()) != kTfLiteOk) {
+      return Failed(Format("set input %d of the model", i));
+    }
+  }
+  return Outcome();
+}
+
+Outcome Contender::Run() {
+  const bool done = tflite_.TfLiteInterpreterInvoke(interpreter_) == kTfLiteOk;
+  return done ? Outcome() : Failed(std::string("run the model on ") + name_);
+}
+
+Outcome Contender::Outputs(std::vector<Tensor>* tensors, std::vector<std::string>* values) const {
+  const int count = tflite_.TfLiteInterpreterGetOutputTensorCount(interpreter_);
+  for (int i = 0; i < count; ++i) {
+    const TfLiteTensor* output = tflite_.TfLiteInterpreterGetOutputTensor(interpreter_, i);
+    const Tensor tensor = Describe(tflite_, output);
+    if (!TypeName(tensor.type)) {
+      return Outcome::Misuse("read the output " + tensor.name, "its type is not numeric",
+                             "give a model with numeric outputs");
+    }
+    std::string bytes(tensor.bytes, '\0');
+    if (tflite_.TfLiteTensorCopyToBuffer(output, &bytes[0], bytes.size()) != kTfLiteOk) {
+      return Failed("read the output " + tensor.name);
+    }
+    tensors->push_back(tensor);
+    values->push_back(bytes);
+  }
+  return Outcome();
+}
+
+std::vector<Tensor> Contender::Inputs() const {
+  std::vector<Tensor> tensors;
+  for (int i = 0; i < tflite_.TfLiteInterpreterGetInputTensorCount(interpreter_); ++i) {
+    tensors.push_back(Describe(tflite_, tflite_.TfLiteInterpreterGetInputTensor(interpreter_, i)));
+  }
+  return tensors;
+}
+
+std::string Contender::Report() const {
+  std::string text(quadra_->report(delegate_, nullptr, 0), '\0');
+  quadra_->report(delegate_, &text[0], text.size());
+  text.resize(text.size() - 1);  // its final NUL
+  return text;
+}
+
+Outcome Contender::Failed(const std::string& tried) const {
+  return Outcome::Failed(tried, heard_.empty() ? "TFLite gave no reason" : heard_,
+                         "see the log of the device");
+}
+
+void Contender::Lap(const char* step) {
+  const int64_t now_us = NowUs();
+  laps_.emplace_back(step, now_us - last_us_);
+  last_us_ = now_us;
+}
+
+}  // namespace quadra

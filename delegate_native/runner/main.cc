@@ -1,0 +1,40 @@
+// Runs one model from a phone's shell, without an app: TFLite's runtime and Quadra are loaded by path, everything else
+// is in the run folder. `stage: …` lines say what is being done; an error is a sentence, an exit status (2: what was
+// asked cannot be done, 77: the run failed) and error.json.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "delegate_native/runner/files.h"
+#include "delegate_native/runner/spec.h"
+#include "delegate_native/runner/worker.h"
+
+namespace quadra {
+namespace {
+
+constexpr int kGraceS = 10;  // after the deadline, for whoever started us to end us
+
+Outcome Main(int count, char** words, Arguments* arguments) {
+  QUADRA_RETURN_IF_FAILED(ParseArguments(count, words, arguments));
+  Spec spec;
+  QUADRA_RETURN_IF_FAILED(ReadSpec(*arguments, &spec));
+  // Nobody may be there any more to end a process that hangs in a driver.
+  alarm(static_cast<unsigned>(spec.deadline_s + kGraceS));
+  return Worker(*arguments, spec).Work();
+}
+
+}  // namespace
+}  // namespace quadra
+
+int main(int count, char** words) {
+  quadra::Stage("start");
+  quadra::Arguments arguments;
+  quadra::Outcome outcome = quadra::Main(count, words, &arguments);
+  if (outcome.ok()) return 0;
+  fprintf(stderr, "error: %s\n", outcome.Sentence().c_str());
+  if (!arguments.folder.empty()) {
+    const quadra::Outcome kept = quadra::WriteFile(arguments.folder, "error.json", outcome.Json() + "\n");
+    if (!kept.ok()) fprintf(stderr, "error: %s\n", kept.Sentence().c_str());
+  }
+  return outcome.exit_code();
+}

@@ -1,0 +1,41 @@
+// What was asked of a run: spec.json (host_tools/spec.py) and the words of the command line.
+#ifndef QUADRA_RUNNER_SPEC_H_
+#define QUADRA_RUNNER_SPEC_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "delegate_native/runner/outcome.h"
+
+namespace quadra {
+
+using Options = std::vector<std::pair<std::string, std::string>>;  // of the delegate: key, value
+
+struct Arguments {
+  std::string folder;   // the run folder: spec.json and inputs/ before the run
+  std::string mode = "run";
+  std::string runtime;  // TFLite's library
+  std::string quadra;   // the delegate's
+  std::string model;    // where it lies on this device; empty: where spec.json says
+  std::string target;   // the same of the target file
+};
+
+struct Spec {
+  std::string model_name;
+  std::string model_path;
+  Options options;
+  int repetitions = 0;
+  int threads = 0;
+  int deadline_s = 0;
+  std::vector<std::string> peers;
+  bool profile = false;
+};
+
+// --folder PATH --runtime PATH --quadra PATH [--mode run|verdicts] [--model PATH] [--target PATH]
+Outcome ParseArguments(int count, char** words, Arguments* arguments);
+Outcome ReadSpec(const Arguments& arguments, Spec* spec);
+
+}  // namespace quadra
+
+#endif  // QUADRA_RUNNER_SPEC_H_
