@@ -29,7 +29,8 @@ from host_tools.errors import (
     Misuse,
     TransferFailed,
 )
-from host_tools.virtual_device.device import App, VirtualDevice
+from host_tools.virtual_device.device import VirtualDevice
+from tests.host_tools.installed import install
 
 PACKAGE = "org.example.app"
 HOME = f"/data/data/{PACKAGE}"
@@ -62,7 +63,7 @@ def device(phone):
 @pytest.fixture
 def app(phone, device):
     """Files of an app that run-as may look into."""
-    phone.apps[PACKAGE] = App(PACKAGE, 10123, debuggable=True)
+    install(phone, PACKAGE)
     folder = phone.root / HOME.lstrip("/") / "files" / "run"
     (folder / "outputs").mkdir(parents=True)
     for name, data in FILES.items():
