@@ -14,11 +14,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Callable, Deque, Dict, List, Optional, Protocol
 
+from host_tools.virtual_device.faults import Fault
 from host_tools.virtual_device.files import View, normal
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
-    from host_tools.virtual_device.faults import Fault
 
 _PIPE_BYTES = 1 << 20
 
@@ -66,8 +66,8 @@ class Call:
         self.err(os.fsencode(f"{self.argv[0]}: {text}\n"))
         return status
 
-    def meet(self, step: str) -> Optional["Fault"]:
-        """The device's meet, for this command: a stall ends when nobody listens any more."""
+    def meet(self, step: str) -> Optional[Fault]:
+        """A fault that is due at this step and that the command is to do (see VirtualDevice.meet)."""
         return self.device.meet(step, closed=self.cancelled)
 
     def wait(self, seconds: float) -> None:

@@ -4,10 +4,10 @@ import itertools
 import os
 import socket
 import threading
-from typing import TYPE_CHECKING, Dict
+from typing import TYPE_CHECKING, Dict, Optional
 
-from host_tools.virtual_device import services, wire
-from host_tools.virtual_device.faults import Dropped
+from host_tools.virtual_device import services, wire, wire_hostile
+from host_tools.virtual_device.faults import Dropped, Fault, split
 from host_tools.virtual_device.stream import Stream, StreamClosed
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ FEATURES = (
     "shell_v2,cmd,stat_v2,ls_v2,fixed_push_mkdir,fixed_push_symlink_timestamp,abb,abb_exec,"
     "sendrecv_v2,sendrecv_v2_dry_run_send"
 )
+_COPIED = 16 << 10  # bytes that are cheaper to copy than to send by a call of their own
 
 
 class Connection:
@@ -30,6 +31,8 @@ class Connection:
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
         self._accepted = False
+        self._wrong: Optional[Fault] = None  # what is to happen to the next message that we send
+        self._banner: Optional[bytes] = None
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def run(self) -> None:
@@ -70,17 +73,32 @@ class Connection:
         """What cannot be sent any more is dropped: the reader sees the end of the connection."""
         try:
             with self._sending:
+                if self._wrong:
+                    self._send_wrong(message)
+                    return
+                if len(message.payload) <= _COPIED:
+                    self._peer.sendall(message.encoded(self._version))
+                    return
                 self._peer.sendall(message.header(self._version))
-                if message.payload:
-                    self._peer.sendall(message.payload)
+                self._peer.sendall(message.payload)
         except OSError:
             self.gone.set()
+
+    def _send_wrong(self, message: wire.Message) -> None:
+        fault, self._wrong = self._wrong, None
+        if fault.kind == "split":
+            for piece in split(message.encoded(self._version)):
+                self._peer.sendall(piece)
+            return
+        hostile = fault.kind == "hostile"
+        self._peer.sendall(wire_hostile.message(fault.value, message) if hostile else wire_hostile.bad_magic(message))
 
     def forget(self, stream: Stream) -> None:
         with self._lock:
             self._streams.pop(stream.local, None)
 
     def _handle(self, message: wire.Message) -> None:
+        self._wrong = self.device.meet("message", connection=self) or self._wrong
         if message.command == wire.CNXN:
             self._greeted(message)
         elif message.command == wire.AUTH:
@@ -110,7 +128,9 @@ class Connection:
     def _greeted(self, message: wire.Message) -> None:
         self._version = min(message.arg0, wire.VERSION)
         self.max_payload = max(1, min(message.arg1, wire.MAX_PAYLOAD))
-        self.device.meet("connect", connection=self)
+        fault = self.device.meet("connect", connection=self)
+        if fault and fault.kind == "hostile":
+            self._banner = wire_hostile.banner(fault.value)
         self._authorise()
 
     def _authorise(self) -> None:
@@ -119,7 +139,7 @@ class Connection:
             self.send(wire.Message(wire.AUTH, wire.AUTH_TOKEN, 0, os.urandom(20)))
             return
         self._accepted = True
-        banner = self.device.banner(FEATURES)
+        banner = self.device.banner(FEATURES) if self._banner is None else self._banner
         self.send(wire.Message(wire.CNXN, wire.VERSION, wire.MAX_PAYLOAD, banner))
 
     def _open(self, message: wire.Message) -> None:
@@ -137,7 +157,15 @@ class Connection:
     def _serve(self, stream: Stream, handler) -> None:
         try:
             self.device.note("open", stream.service)
-            self.device.meet("open." + services.kind(stream.service), stream=stream)
+            fault = self.device.meet("open." + services.kind(stream.service), closed=stream.closed)
+            if fault and fault.kind == "hostile":
+                self.send(wire_hostile.unasked())
+            elif fault:
+                self.forget(stream)
+                self.send(wire.Message(wire.CLSE, 0, stream.remote))
+                return
+            if stream.closed.is_set():  # the host has given up while nothing happened
+                return
             self.send(wire.Message(wire.OKAY, stream.local, stream.remote))
             handler(self.device, stream)
             stream.close()

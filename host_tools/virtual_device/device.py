@@ -20,7 +20,6 @@ from host_tools.virtual_device.log_buffer import LogBuffer
 from host_tools.virtual_device.packages import Installed, Packages
 from host_tools.virtual_device.processes import Processes
 from host_tools.virtual_device.state import State
-from host_tools.virtual_device.stream import Stream
 
 _POLL_S = 0.02
 _BOOT_S = 0.5
@@ -71,6 +70,7 @@ class VirtualDevice:
         self.last_asked = time.monotonic()
         self._on_note = on_note
         self._started = time.monotonic()
+        self.boot_s = _BOOT_S
         self._away_until = 0.0
         self._lock = threading.Lock()
         self._connections: List[Connection] = []
@@ -118,8 +118,9 @@ class VirtualDevice:
         for connection in connections:
             connection.drop()
 
-    def reboot(self, away_s: float = _BOOT_S) -> None:
+    def reboot(self, away_s: Optional[float] = None) -> None:
         """All connections end and new ones wait until it has started again; files stay."""
+        away_s = self.boot_s if away_s is None else away_s
         self._away_until = time.monotonic() + away_s
         self.boot_id, self.booted_at = str(uuid.uuid4()), self._away_until
         kept = {k: v for k, v in self.properties.items() if k.startswith("persist.")}
@@ -148,18 +149,13 @@ class VirtualDevice:
             self._on_note(note)
 
     def meet(
-        self,
-        step: str,
-        *,
-        stream: Optional[Stream] = None,
-        connection: Optional[Connection] = None,
-        closed: Optional[threading.Event] = None,
+        self, step: str, *, closed: Optional[threading.Event] = None, connection: Optional[Connection] = None
     ) -> Optional[Fault]:
         """Counts that `step` was met, and lets the fault happen that is due there.
 
         Faults that can happen anywhere are dealt with here (it may not return soon, or raise Dropped); others,
-        and `unauthorized` at the step auth, are returned to the caller, who knows how to do it. A stall ends with
-        the stream, or when `closed` is set.
+        and `unauthorized` at the step auth, are returned to the caller, who knows how to do it. A stall is over
+        when `closed` is set or the connection's host has gone.
         """
         fault = self.faults.due(step)
         if step == "auth" and fault is None:
@@ -168,7 +164,7 @@ class VirtualDevice:
             return None
         self.note("fault", f"{fault} at {step}")
         if fault.kind == "stall":
-            self._stall(fault, closed or (stream.closed if stream else None), connection)
+            self._stall(fault, closed, connection)
             return None
         return self.happen(fault, step)
 
@@ -180,18 +176,16 @@ class VirtualDevice:
         if fault.kind == "unauthorized" and step == "auth":
             return fault
         if fault.kind == "reboot":
-            self.reboot(_BOOT_S if fault.value is None else fault.value)
+            self.reboot(fault.value)
         if fault.kind == "offline" and fault.value is not None:
             threading.Timer(fault.value, self.faults.clear, [str(fault)]).start()
         if fault.kind in ("offline", "unauthorized"):
             self.drop_all()
         if fault.kind in ("drop", "offline", "unauthorized", "reboot"):
-            raise Dropped(f"{fault.kind} at {step}")
+            raise Dropped(f"{fault.kind} at {step}", died=fault.kind == "reboot")
         return fault
 
-    def _stall(
-        self, fault: Fault, closed: Optional[threading.Event], connection: Optional[Connection]
-    ) -> None:
+    def _stall(self, fault: Fault, closed: Optional[threading.Event], connection: Optional[Connection]) -> None:
         end = None if fault.value is None else time.monotonic() + fault.value
         while not (self.stopping.is_set() or fault.cleared.is_set()):
             if closed and closed.is_set():

@@ -15,7 +15,11 @@ from host_tools.errors import Misuse
 
 
 class Dropped(Exception):
-    """The connection is to end without a word."""
+    """The connection is to end without a word. `died`: the device has no time to clean up behind itself."""
+
+    def __init__(self, text: str, died: bool = False) -> None:
+        super().__init__(text)
+        self.died = died
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ KINDS: Dict[str, Kind] = {
     "full": Kind("no space is left on the device", lasting=True),
     "refuse": Kind("the request fails with an error of the device"),
     "hostile": Kind("an answer that attacks who reads it; VALUE picks one of several", "number"),
-    "split": Kind("the bytes come one by one"),
+    "split": Kind("the first bytes come one by one"),
     "crash": Kind("the process that serves this dies"),
     "anr": Kind("the app stops to answer; the system ends it"),
     "uninstall": Kind("the app is uninstalled while this goes on"),
@@ -52,7 +56,7 @@ KINDS: Dict[str, Kind] = {
 STEPS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
     "connect": ("a host has said CNXN", ("hostile",)),
     "auth": ("before a host is let in", ()),
-    "message": ("a host's message has come", ("corrupt", "hostile")),
+    "message": ("a host's message has come", ("corrupt", "hostile", "split")),
     "open.shell": ("a shell or a command is asked for", ("refuse", "hostile")),
     "open.exec": ("exec: is asked for", ("refuse", "hostile")),
     "open.sync": ("sync: is asked for", ("refuse", "hostile")),
@@ -73,6 +77,8 @@ STEPS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
     "app.start": ("the app's process starts", ("crash", "anr", "uninstall")),
     "app.run": ("the app works", ("crash", "anr", "uninstall", "full", "slow", "wrong_kernel")),
 }
+
+_SPLIT = 200
 
 _FORM = re.compile(r"([a-z_.]+\*?|\*):([a-z_]+)(?:=([^@x]+))?(?:@([0-9]+))?(?:x([0-9]+|\*))?")
 
@@ -175,6 +181,12 @@ class Faults:
     def all(self) -> List[Fault]:
         with self._lock:
             return list(self._faults)
+
+
+def split(data: bytes) -> List[bytes]:
+    """The first bytes one by one, then the rest."""
+    singly = min(len(data), _SPLIT)
+    return [data[i : i + 1] for i in range(singly)] + ([data[singly:]] if len(data) > singly else [])
 
 
 def table() -> List[Tuple[str, str, str]]:

@@ -77,12 +77,12 @@ class Shell:
         if len(commands) == 1:
             return self._command(commands[0], call)
         threads = []
+        failed: List[Exception] = []
         source = call.stdin
         for part in commands[:-1]:
             pipe = Pipe(call.cancelled)
-            thread = threading.Thread(
-                target=self._child()._stage, args=(part, replace(call, stdin=source, out=pipe.write), pipe), daemon=True
-            )
+            inner = replace(call, stdin=source, out=pipe.write)
+            thread = threading.Thread(target=self._child()._stage, args=(part, inner, pipe, failed), daemon=True)
             thread.start()
             threads.append((thread, source))
             source = pipe
@@ -94,12 +94,16 @@ class Shell:
                     pipe.stop()
             for thread, _ in threads:
                 thread.join()
+            if failed:
+                raise failed[0]
 
-    def _stage(self, command: tree.Command, call: Call, pipe: Pipe) -> None:
+    def _stage(self, command: tree.Command, call: Call, pipe: Pipe, failed: List[Exception]) -> None:
         try:
             self._own(command, call)
         except Stopped:
             pass
+        except Exception as error:  # the whole command's, as if it had happened in its last part
+            failed.append(error)
         finally:
             pipe.end()
             if isinstance(call.stdin, Pipe):
@@ -374,13 +378,9 @@ def _assignment(word: tree.Word) -> Optional[Tuple[str, tree.Word]]:
 
 
 def _writer(call: Call, file, path: str) -> Callable[[bytes], None]:
-    device = call.device
-
     def write(data: bytes) -> None:
-        fault = device.meet("files.write")
-        if fault and fault.kind == "full":
-            pass  # from now on there is no room
-        device.files.room()
+        call.meet("files.write")  # full: from now on there is no room
+        call.device.files.room()
         if path != "/dev/null":
             file.write(data)
 

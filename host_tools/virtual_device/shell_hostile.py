@@ -2,7 +2,7 @@
 
 from typing import List, Tuple
 
-from host_tools.virtual_device.faults import Fault
+from host_tools.virtual_device.faults import Fault, split
 
 _HOSTILE = (
     b"\x1b]0;title\x07\x1b[2J\x1b[31mall is well\n",
@@ -22,7 +22,7 @@ def output(fault: Fault, data: bytes) -> Tuple[List[bytes], bool]:
         middle = len(data) // 2
         return [data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]], False
     if fault.kind == "split":
-        return [data[i : i + 1] for i in range(len(data))], False
+        return split(data), False
     if fault.kind == "hostile":
         return [_HOSTILE[int(fault.value or 0) % len(_HOSTILE)]], True
     return [data], False

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, List, Optional
 
 from host_tools.virtual_device import commands  # noqa: F401  (fills the table)
 from host_tools.virtual_device.call import Call, Stopped, lines, run
-from host_tools.virtual_device.faults import Dropped
 from host_tools.virtual_device.shell import run_text
 from host_tools.virtual_device.shell_hostile import output
 from host_tools.virtual_device.stream import Stream, StreamClosed
@@ -37,14 +36,15 @@ def execute(device: "VirtualDevice", stream: Stream) -> None:
 
 
 def binder(device: "VirtualDevice", stream: Stream) -> None:
-    """`abb_exec:SERVICE\\0WORD\\0…`: as `cmd SERVICE WORD…`, without a shell."""
-    words: List[str] = stream.service.partition(":")[2].split("\0")
+    """`abb:` and `abb_exec:SERVICE\\0WORD\\0…`: as `cmd SERVICE WORD…`, without a shell."""
+    kind, _, text = stream.service.partition(":")
+    words: List[str] = text.split("\0")
 
     def serve(call: Call) -> int:
         call.argv = ["cmd", *words]
         return run(call)
 
-    _Raw(device, stream).serve(serve)
+    (_Packets if kind == "abb" else _Raw)(device, stream).serve(serve)
 
 
 def _interactive(call: Call, pty: bool) -> int:
@@ -106,11 +106,7 @@ class _Raw:
         self._write(STDERR, data)
 
     def _write(self, channel: int, data: bytes) -> None:
-        try:
-            fault = self.device.meet("shell.output", stream=self.stream)
-        except Dropped:
-            self.stream.connection.drop()
-            raise Stopped from None
+        fault = self.device.meet("shell.output", closed=self.stream.closed)
         if self._cut:
             return
         pieces = [data]
@@ -129,7 +125,7 @@ class _Raw:
         self.stream.write(data)
 
     def _end(self, status: int) -> None:
-        self.device.meet("shell.exit", stream=self.stream)
+        self.device.meet("shell.exit", closed=self.stream.closed)
 
 
 class _Packets(_Raw):
@@ -165,7 +161,7 @@ class _Packets(_Raw):
             self.stream.write(_HEADER.pack(channel, len(piece)) + piece)
 
     def _end(self, status: int) -> None:
-        fault = self.device.meet("shell.exit", stream=self.stream)
+        fault = self.device.meet("shell.exit", closed=self.stream.closed)
         packet: Optional[bytes] = _HEADER.pack(EXIT, 1) + bytes([status & 255])
         if fault and fault.kind == "truncate":
             packet = packet[:3]

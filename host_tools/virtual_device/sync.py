@@ -7,7 +7,7 @@ import struct
 from typing import TYPE_CHECKING, BinaryIO, Callable, Dict, Optional
 
 from host_tools.virtual_device import sync_hostile
-from host_tools.virtual_device.faults import Dropped, Fault
+from host_tools.virtual_device.faults import Dropped, Fault, split
 from host_tools.virtual_device.files import Status, View
 from host_tools.virtual_device.stream import Stream, StreamClosed
 
@@ -62,17 +62,17 @@ class Sync:
 
     def meet(self, step: str) -> Optional[Fault]:
         """A fault that is due here and not yet dealt with; `refuse` and `full` fail the request."""
-        fault = self.device.meet(step, stream=self.stream)
+        fault = self.device.meet(step, closed=self.stream.closed)
         if fault and fault.kind == "refuse":
             raise Failed("Permission denied")
         if fault and fault.kind == "crash":
-            raise Dropped(str(fault))
+            raise Dropped(str(fault), died=True)
         return fault
 
     def write(self, data: bytes, fault: Optional[Fault] = None) -> None:
         if fault and fault.kind == "split":
-            for index in range(len(data)):
-                self.stream.write(data[index : index + 1])
+            for piece in split(data):
+                self.stream.write(piece)
                 self.stream.flush()
             return
         self.stream.write(data)
@@ -169,8 +169,9 @@ class Sync:
             os.fchmod(file.fileno(), mode)
             try:
                 mtime = self._drain(file, path)
-            except (Failed, StreamClosed):
-                self.files.remove(path)
+            except (Failed, StreamClosed, Dropped) as error:
+                if not getattr(error, "died", False):
+                    self.files.remove(path)
                 raise
         self.files.set_times(path, mtime, mtime)
         self._sent(path)
@@ -210,13 +211,12 @@ class Sync:
                 raise Failed("invalid data message", skip=False)
             if length > MAX_DATA:
                 raise Failed("oversize data message", skip=False)
-            fault = self._meet_full("sync.send.data")
-            self._piece(file, length, fault)
+            self._piece(file, self.stream.read(length))
 
-    def _piece(self, file: Optional[BinaryIO], length: int, fault: Optional[Fault]) -> None:
-        data = self.stream.read(length)
+    def _piece(self, file: Optional[BinaryIO], data: bytes) -> None:
+        fault = self._meet_full("sync.send.data")
         if fault and fault.kind == "truncate":
-            data = data[: length // 2]
+            data = data[: len(data) // 2]
         elif fault and fault.kind == "corrupt" and data:
             data = _flipped(data)
         if file is None:

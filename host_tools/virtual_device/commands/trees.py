@@ -224,7 +224,7 @@ def _copy_file(call: Call, source: str, target: str, mode: int) -> None:
 
 def write(call: Call, file, data: bytes) -> None:
     """Writes as a command does: the device may be full."""
-    fault = call.device.meet("files.write")
+    fault = call.meet("files.write")
     if fault and fault.kind == "full":
         raise OSError(28, "No space left on device")
     call.device.files.room()
