@@ -301,6 +301,32 @@ def _bench_peers(models, backend, peer, runs, resume, library, json, limit_shipp
 
 
 @task(
+    help={
+        "suite": "A suite file (TOML), or a name: nightly, quick.",
+        "on": "Where: host, app, virtual, a serial, any, all, or several with a comma between them (default: the suite's).",
+        "baseline": "Compare with the result that has this name.",
+        "save": "Give this result a name, if it is whole and right.",
+        "library": _RUN_HELP["library"],
+    }
+)
+def regress(c, suite, on="", baseline="", save="", library=""):
+    """Run a suite of models on devices, keep every sample, and say what got worse than the baseline, and by how much.
+
+    Leaves a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
+    something could not run.
+    """
+    from host_tools import run
+    from host_tools.regress import page, table, task as regression
+
+    found = regression.run(suite, on, baseline, save, _library(library) if library else None)
+    table.show(found, run.console())
+    print(f"report      {found.folder / page.FILE}")
+    if found.state != "complete":
+        raise Exit(code=130)
+    regression.judge(found)
+
+
+@task(
     iterable=["op"],
     help={
         "op": "Only this op, by its TFLite name, e.g. CONV_2D; may be given several times.",

@@ -78,6 +78,12 @@ class RunFailed(QuadraError):
     exit_code = 77
 
 
+class HistoryUnusable(QuadraError):
+    """The history of regression runs is damaged, foreign, or cannot be written."""
+
+    exit_code = 78
+
+
 class DeviceError(QuadraError):
     """Base of what went wrong with one device: `serial` is its name for adb, `step` what was being done."""
 

@@ -5,19 +5,24 @@ import org.json.JSONException;
 import org.json.JSONObject;
 import org.quadra.gpu.ProcessClock;
 
-/** Laps in whole microseconds, and the processor time of the whole. */
+/** Laps in whole microseconds; the processor time of the whole, and of the last lap. */
 final class Clock {
   private final JSONObject laps = new JSONObject();
   private final long cpu = ProcessClock.cpuTimeNanos();
   private long last = System.nanoTime();
+  private long lastCpu = cpu;
+  private long lapCpu;
   private long total;
 
   void lap(String name) throws JSONException {
     long now = System.nanoTime();
+    long nowCpu = ProcessClock.cpuTimeNanos();
     long us = micros(now - last);
     laps.put(name, us);
     total += us;
     last = now;
+    lapCpu = nowCpu - lastCpu;
+    lastCpu = nowCpu;
   }
 
   /** The laps; they grow until the end. */
@@ -25,9 +30,10 @@ final class Clock {
     return laps;
   }
 
-  /** Adds the sum of the laps and the processor time. */
+  /** Adds the sum of the laps and the processor time; the last lap is the first inference. */
   void end() throws JSONException {
     laps.put("total_us", total).put("cpu_us", micros(ProcessClock.cpuTimeNanos() - cpu));
+    laps.put("first_invoke_cpu_us", micros(lapCpu));
   }
 
   static long micros(long nanos) {

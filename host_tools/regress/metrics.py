@@ -1,0 +1,157 @@
+"""The numbers of a launch that are compared: one per metric and launch, from its raw samples.
+
+How steady inference is measured (`measure`):
+  wall             the median time of an inference, as a user waits for it
+  processor        the same of processor time
+  ratio            Quadra's median over XNNPACK's of the same process, in turns: what slows the machine slows both
+  processor_ratio  the same of processor time
+`auto` takes processor_ratio where the driver computes on the CPU, wall elsewhere: docs/regress.md has the figures
+behind it. Starts are measured on the wall, or in processor time where that is the measure.
+"""
+
+import statistics
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+from host_tools.regress.launch import Launch
+
+TIMED = ("init", "cold", "first", "steady", "memory")
+EXACT = ("error", "verdicts", "plan")
+METRICS = (*TIMED, *EXACT)
+PEER = "xnnpack"
+_ON_CPU = 0.9  # of the time on the wall: then the driver computed, and did not wait for a GPU
+
+
+@dataclass(frozen=True)
+class Series:
+    """One number per launch. unit: us, bytes, or the name of what it is a share of."""
+
+    values: Tuple[float, ...]
+    unit: str
+    scale_us: float = 1.0  # us that one unit is, about: for limits in us
+
+
+def measure_of(asked: str, *sides: Sequence[Launch]) -> str:
+    """The measure that all sides can give."""
+    if asked != "auto":
+        return asked
+    if not all(map(computes_on_cpu, sides)):
+        return "wall"
+    every = [launch for side in sides for launch in side]
+    return "processor_ratio" if all(launch.samples.get(f"{PEER}.cpu_us") for launch in every) else "processor"
+
+
+def computes_on_cpu(launches: Sequence[Launch]) -> bool:
+    """Whether the driver computes in the process: then its processor time is the work. Of each launch the least
+    disturbed inference says it."""
+    shares = []
+    for launch in launches:
+        walls, cpus = launch.samples.get("quadra.wall_us", []), launch.samples.get("quadra.cpu_us", [])
+        shares += [max(c / max(w, 1.0) for w, c in zip(walls, cpus))] if walls and cpus else []
+    return bool(shares) and statistics.median(shares) >= _ON_CPU
+
+
+def series(launches: Sequence[Launch], metric: str, measure: str) -> Optional[Series]:
+    """None where the launches have not what the metric needs."""
+    found = [launch for launch in launches if launch.ok]
+    if metric in ("init", "first"):
+        found = _warm(found)
+    give, unit = _GIVERS[metric](measure)
+    values = [value for launch in found if (value := give(launch)) and value > 0]
+    if not values:
+        return None
+    scale = 1.0
+    if unit.startswith("of "):
+        word = "cpu_us" if "processor" in measure else "wall_us"
+        scale = statistics.median(_median(launch, f"{PEER}.{word}") or 1.0 for launch in found)
+    return Series(tuple(values), unit, scale)
+
+
+def _warm(launches: Sequence[Launch]) -> List[Launch]:
+    """Without those whose driver had to compile first, unless all had to."""
+    warm = [launch for launch in launches if not launch.samples.get("driver_compiled", [0])[0]]
+    return warm or list(launches)
+
+
+_FIRST = ("start.quadra_warm.total_us", "start.quadra_warm.first_invoke_us")
+_FIRST_CPU = ("start.quadra_warm.cpu_us", "start.quadra_warm.first_invoke_cpu_us")
+Giver = Tuple[Callable[[Launch], Optional[float]], str]
+
+
+def _init(measure: str) -> Giver:
+    """A start without its first inference."""
+    whole, first = (_FIRST_CPU if "processor" in measure else _FIRST)
+
+    def give(launch: Launch) -> Optional[float]:
+        total, last = _one(launch, whole), _one(launch, first)
+        return total - last if total and last is not None else None
+
+    return give, _time_unit(measure)
+
+
+def _cold(measure: str) -> Giver:
+    name = "cpu_us" if "processor" in measure else "total_us"
+    return lambda launch: _one(launch, f"start.quadra_cold.{name}"), _time_unit(measure)
+
+
+def _first(measure: str) -> Giver:
+    _, first = (_FIRST_CPU if "processor" in measure else _FIRST)
+    return lambda launch: _one(launch, first), _time_unit(measure)
+
+
+def _time_unit(measure: str) -> str:
+    return "us of processor time" if "processor" in measure else "us"
+
+
+def _memory(measure: str) -> Giver:
+    def give(launch: Launch) -> Optional[float]:
+        peak, before = _one(launch, "memory.peak_rss_bytes"), _one(launch, "memory.baseline_rss_bytes")
+        return peak - (before or 0) if peak else None
+
+    return give, "bytes"
+
+
+def _steady(measure: str) -> Giver:
+    word = "cpu_us" if "processor" in measure else "wall_us"
+    if not measure.endswith("ratio"):
+        return lambda launch: _median(launch, f"quadra.{word}"), "us" if word == "wall_us" else "us of processor time"
+
+    def give(launch: Launch) -> Optional[float]:
+        ours, theirs = _median(launch, f"quadra.{word}"), _median(launch, f"{PEER}.{word}")
+        return ours / theirs if ours and theirs else None
+
+    return give, "of XNNPACK's time" if word == "wall_us" else "of XNNPACK's processor time"
+
+
+def peer(launches: Sequence[Launch]) -> List[float]:
+    """XNNPACK's median time on the wall, per launch."""
+    found = (_median(launch, f"{PEER}.wall_us") for launch in launches if launch.ok)
+    return [value for value in found if value]
+
+
+def _median(launch: Launch, name: str) -> Optional[float]:
+    values = launch.samples.get(name)
+    return statistics.median(values) if values else None
+
+
+def _one(launch: Launch, name: str) -> Optional[float]:
+    return launch.samples.get(name, [None])[0]
+
+
+_GIVERS: Dict[str, Callable[[str], Giver]] = {
+    "init": _init,
+    "cold": _cold,
+    "first": _first,
+    "steady": _steady,
+    "memory": _memory,
+}
+
+
+def text(value: float, unit: str) -> str:
+    """3.07 ms, 91.8 MiB, 1.07 of XNNPACK's processor time"""
+    if unit == "bytes":
+        return f"{value / 2**20:.1f} MiB"
+    if unit.startswith("us"):
+        digits = 3 if value < 1e3 else 2 if value < 1e4 else 1
+        return f"{value / 1e3:.{digits}f} ms{unit[2:]}"
+    return f"{value:.3f} {unit}"

@@ -1,0 +1,87 @@
+/* An OpenCL library for tests: the system's, but from the first launch to the next wait everything takes OPENCL_SLOW
+ * times as long (1.1: a tenth longer; it computes while it waits, as slower kernels would), and where the text of a
+ * kernel has the word OPENCL_WRONG, its first `+=` becomes a `-=`. */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef void* Handle;
+
+static double began; /* processor time at the first launch since the last wait; 0: none */
+
+static double Now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec + 1e-9 * now.tv_nsec;
+}
+
+static int Waited(int status) {
+  const char* factor = getenv("OPENCL_SLOW");
+  double now = Now(), until = now + (now - began) * ((factor ? atof(factor) : 1.0) - 1.0);
+  while (began && Now() < until) continue;
+  began = 0;
+  return status;
+}
+
+#define WRAP(result, name, parameters)     \
+  static result(*next_##name) parameters; \
+  static result name parameters
+
+WRAP(int, clFinish, (Handle queue)) { return Waited(next_clFinish(queue)); }
+
+WRAP(int, clWaitForEvents, (unsigned count, const Handle* events)) {
+  return Waited(next_clWaitForEvents(count, events));
+}
+
+WRAP(int, clEnqueueNDRangeKernel, (Handle queue, Handle kernel, unsigned dimensions, const size_t* offset,
+                                   const size_t* global, const size_t* local, unsigned count, const Handle* events,
+                                   Handle* event)) {
+  if (!began) began = Now();
+  return next_clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, events, event);
+}
+
+WRAP(int, clEnqueueReadBuffer, (Handle queue, Handle buffer, unsigned blocking, size_t offset, size_t size, void* to,
+                                unsigned count, const Handle* events, Handle* event)) {
+  int status = next_clEnqueueReadBuffer(queue, buffer, blocking, offset, size, to, count, events, event);
+  return blocking ? Waited(status) : status;
+}
+
+WRAP(Handle, clCreateProgramWithSource, (Handle context, unsigned count, const char** texts, const size_t* sizes,
+                                         int* error)) {
+  const char* word = getenv("OPENCL_WRONG");
+  if (!word || count != 1 || !strstr(texts[0], word))
+    return next_clCreateProgramWithSource(context, count, texts, sizes, error);
+  size_t size = sizes && sizes[0] ? sizes[0] : strlen(texts[0]);
+  char* copy = calloc(size + 1, 1);
+  memcpy(copy, texts[0], size);
+  char* kernel = strstr(copy, word);
+  char* sum = kernel ? strstr(kernel, " += ") : NULL;
+  if (sum) sum[1] = '-';
+  const char* text = copy;
+  Handle program = next_clCreateProgramWithSource(context, 1, &text, &size, error);
+  free(copy);
+  return program;
+}
+
+#define HOOK(name) {#name, (void*)name, (void**)&next_##name}
+static const struct {
+  const char* name;
+  void* function;
+  void** next;
+} kHooks[] = {HOOK(clFinish), HOOK(clWaitForEvents), HOOK(clEnqueueNDRangeKernel), HOOK(clEnqueueReadBuffer),
+              HOOK(clCreateProgramWithSource)};
+
+/* Where the delegate asks for functions, if a library has it. */
+void* loadOpenCLPointer(const char* name) {
+  static void* library;
+  if (!library) library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* function = library ? dlsym(library, name) : NULL;
+  for (size_t i = 0; function && i < sizeof kHooks / sizeof kHooks[0]; ++i) {
+    if (strcmp(kHooks[i].name, name)) continue;
+    *kHooks[i].next = function;
+    return kHooks[i].function;
+  }
+  return function;
+}
