@@ -137,27 +137,36 @@ _RUN_HELP = {
     "cold": "Also time a start with an empty driver cache.",
     "timeout": "Seconds that one process may take.",
     "library": "A libquadra.so that was built before (default: build it).",
-    "on": "Where: host, this machine; app, Android's runtime and the APK's own code on this machine.",
-    "peer": "Who else runs, in turns: xnnpack, and with --on app shipped-opencl, shipped-gles; ',' between them.",
+    "on": "Where: host, this machine; app, Android's runtime and the APK's own code on this machine; or devices:"
+    " a serial, any, all, virtual.",
+    "peer": "Who else runs, in turns: xnnpack, and on Android shipped-opencl, shipped-gles; ',' between them.",
+    "apk": "On devices: this APK of the test app (default: made for the device).",
 }
 
 
 @task(help=_RUN_HELP)
 def run(
     c, model, backend="auto", precision="f32", target="", image="", range="", seed=1, runs=20, threads=1,
-    profile=False, cold=False, timeout=300, library="", on="host", peer="xnnpack",
+    profile=False, cold=False, timeout=300, library="", on="host", peer="xnnpack", apk="",
 ):  # fmt: skip
     """Run a model with the delegate in the stock interpreter, and judge it against the CPU.
 
     Prints what ran where, the error of each output and times beside XNNPACK's, and leaves a run folder with
     a report. Exit status 1: an output is wrong.
     """
-    from host_tools import peers, run
+    from functools import partial
+
+    from host_tools import peers, run, spec as specs
 
     words = {"backend": backend, "precision": precision, "target": target, "image": image, "value_range": range}
-    where = {"place": on, "peers": peers.parse(peer)}
     counts = {"seed": seed, "repetitions": runs, "threads": threads, "deadline_s": float(timeout)}
-    spec = run.make_spec(model, **words, **where, **counts, profile=profile, cold=cold)
+    make = partial(run.make_spec, model, **words, **counts, peers=peers.parse(peer), profile=profile, cold=cold)
+    if on not in specs.PLACES:
+        from host_tools import on_devices
+
+        on_devices.run(on, make, _file(library), run.console(), _file(apk))
+        return
+    spec = make(place=on)
     folder = run.run_and_judge(spec, _library(library, on))
     run.account(folder, run.console())
     run.judge(folder)
@@ -382,6 +391,36 @@ def push(c, models, on="any", clean=False):
 
 
 @task(
+    help={
+        "on": _ON_HELP,
+        "apk": _RUN_HELP["apk"],
+        "peers": "With the GPU delegate that TFLite ships.",
+        "fresh": "Remove the app that is there, with its files, first.",
+        "remove": "Only remove it.",
+    }
+)
+def install(c, on="any", apk="", peers=False, fresh=False, remove=False):
+    """Install the test app on devices, unless that very one is there. `inv run` does it by itself."""
+    from host_tools import on_devices, run
+
+    on_devices.install(on, _file(apk), run.console(), fresh=fresh, shipped=peers, remove=remove)
+
+
+@task(
+    help={
+        "run": "The run's name or its beginning (default: all that lie there).",
+        "on": _ON_HELP,
+        "cache": "Also what the app's code cache holds: serialized plans, and what the driver compiled.",
+    }
+)
+def pull(c, run="", on="any", cache=False):
+    """Bring runs that were broken off on a device, each into its run folder, and remove them there."""
+    from host_tools import on_devices, run as runs
+
+    on_devices.pull(on, run, cache, runs.console())
+
+
+@task(
     positional=["what"],
     iterable=["fault"],
     help={
@@ -399,17 +438,21 @@ def device(c, what, name="virtual", fault=None):
 
 
 def _library(given, on="host"):
+    from host_tools import place
+
+    return _file(given) or place.named(on).library()
+
+
+def _file(given):
+    """The file that was given; None: none was."""
     from pathlib import Path
 
-    from host_tools import place
     from host_tools.errors import Misuse
 
-    if not given:
-        return place.named(on).library()
     path = Path(given).expanduser().resolve()
-    if not path.is_file():
-        raise Misuse(f"load {given}", "there is no such file", "leave --library away to build one")
-    return path
+    if given and not path.is_file():
+        raise Misuse(f"load {given}", "there is no such file", "leave it away to have one made")
+    return path if given else None
 
 
 def _find_run(name):

@@ -20,6 +20,15 @@ def facts(library: Path, threads: int) -> Dict[str, Any]:
     return {
         "schema_version": 1,
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **software(library),
+        "driver_settings": drivers.settings(threads),
+        **_devices(threads),
+    }
+
+
+def software(library: Path) -> Dict[str, Any]:
+    """This machine without its GPUs, and the delegate's file."""
+    return {
         "cpu": cpu_name(),
         "cpus": len(os.sched_getaffinity(0)),
         "load_average": [round(v, 2) for v in os.getloadavg()],
@@ -27,8 +36,6 @@ def facts(library: Path, threads: int) -> Dict[str, Any]:
         "python": sys.version.split()[0],
         "packages": {name: _version(name) for name in _PACKAGES},
         "library": library_facts(library),
-        "driver_settings": drivers.settings(threads),
-        **_devices(threads),
     }
 
 

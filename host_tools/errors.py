@@ -180,3 +180,15 @@ class DeviceTooHot(DeviceError):
     """It did not cool down in time, or throttled while it was measured."""
 
     exit_code = 94
+
+
+class DeviceRebooted(DeviceLost):
+    """It restarted, or Android on it did, while something went on there."""
+
+    exit_code = 95
+
+
+class AppCrashedNatively(AppCrashed):
+    """The test app's process was ended by a signal; there is a tombstone."""
+
+    exit_code = 96

@@ -12,7 +12,8 @@ from host_tools import settings
 from host_tools.errors import Misuse, QuadraError
 
 # Tasks that may be followed by words, and the option that these words mean.
-_WORD_OF = {"bench": "models", "compare": "run", "plan": "run", "profile": "run", "push": "models", "report": "run"}
+_WORD_OF = {"bench": "models", "compare": "run", "plan": "run", "profile": "run", "pull": "run", "push": "models",
+            "report": "run"}  # fmt: skip
 
 
 def main(argv: Optional[List[str]] = None) -> int:

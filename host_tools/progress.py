@@ -31,3 +31,8 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
     yield show
     if time.monotonic() - started >= 1.0:
         print(f"· {title}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+def counted(show: Callable[[str], None]) -> Callable[[str, int, int], None]:
+    """For who tells what is done and how much of it, where `show` takes words."""
+    return lambda what, done, total: show(f"{what}: {done >> 20} of {total >> 20} MiB" if total >> 20 else what)

@@ -1,5 +1,6 @@
 """The report of a run: one HTML file that needs nothing else, to look at and to send on. Works on run folders only."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
@@ -39,6 +40,7 @@ def render(folder: RunFolder) -> str:
     return environment().get_template("run.html").render(**content(folder))
 
 
+@lru_cache(maxsize=None)  # it keeps the templates that it read
 def environment() -> jinja2.Environment:
     """Everything in a run folder may be hostile: all that is not marked as markup is escaped."""
     found = jinja2.Environment(

@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools import compare, inputs, models, peers, place, report, settings, spec as specs, times, verdicts, views
+from host_tools import compare, device_account, inputs, models, peers, place, report, settings, spec as specs, times, verdicts, views
 from host_tools.errors import JudgementFailed, Misuse, ToolMissing
 from host_tools.progress import progress
 from host_tools.run_folder import RunFolder
@@ -56,15 +56,23 @@ def _checked_target(path: Path) -> Path:
     return path
 
 
-def run_and_judge(spec: specs.RunSpec, library: Path) -> RunFolder:
-    """Runs, compares where there is a reference, writes the report. Judging wrong outputs is up to the caller."""
+def run_and_judge(spec: specs.RunSpec, library: Path, **where: Any) -> RunFolder:
+    """Runs, compares where there is a reference, writes the report. Judging wrong outputs is up to the caller.
+
+    where: what the place wants besides, a device and its APK.
+    """
     with progress(f"run {spec.model.name} on {spec.options['backend']}") as show:
-        folder = place.named(spec.place).run(spec, library, show)
-        if folder.has("cpu_outputs"):
-            show("compare")
-            peers.judge(folder, compare.compare(folder))
-        show("write the report")
-        report.write(folder)
+        return run_shown(spec, show, library, **where)
+
+
+def run_shown(spec: specs.RunSpec, show: Callable[[str], None], library: Path, **where: Any) -> RunFolder:
+    """The same, telling `show` what goes on."""
+    folder = place.named(spec.place).run(spec, library, show, **where)
+    if folder.has("cpu_outputs"):
+        show("compare")
+        peers.judge(folder, compare.compare(folder))
+    show("write the report")
+    report.write(folder)
     return folder
 
 
@@ -76,6 +84,7 @@ def account(folder: RunFolder, console: Console) -> None:
     asked = spec.options.get("backend", "auto")
     console.print(f"  {escape(summary.sentence())}")
     console.print(f"  {escape(summary.backend_sentence(asked))}  [dim]({escape(verdicts.words(summary))})[/]")
+    device_account.show(folder.optional_json("environment.json", {}), console)
     for api, sentence in summary.failures:
         console.print(f"  [yellow]{escape(api)} failed[/]: {escape(sentence)}")
     if summary.backend != "none":

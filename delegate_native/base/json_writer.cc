@@ -62,6 +62,12 @@ JsonWriter& JsonWriter::Number(int64_t number) {
   return *this;
 }
 
+JsonWriter& JsonWriter::Written(const std::string& json) {
+  Separate();
+  text_ += json;
+  return *this;
+}
+
 JsonWriter& JsonWriter::Flag(bool flag) {
   Separate();
   text_ += flag ? "true" : "false";

@@ -18,6 +18,7 @@ class JsonWriter {
   JsonWriter& Number(int64_t number);
   JsonWriter& Flag(bool flag);
   JsonWriter& Real(double number);  // not finite: null
+  JsonWriter& Written(const std::string& json);  // a value that is JSON already
 
   const std::string& text() const { return text_; }
 

@@ -102,6 +102,7 @@ std::string Delegate::Report() const {
   json.Key("vendor").Text(device.vendor);
   json.Key("version").Text(device.api_version);
   json.Key("driver").Text(device.driver);
+  if (gpu.backend) json.Key("target").Written(ToJson(device));
   json.EndObject();
   const bool waited_for = device.api == Api::kGles && !device.has_timer_queries;
   json.Key("dispatch_times_by").Text(waited_for ? "waits" : "timers");

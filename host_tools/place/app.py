@@ -4,18 +4,17 @@ Inside are Android's own TFLite runtime (the x86_64 library of the AAR) and Quad
 libraries of host_tools/bionic make both load here. OpenCL and OpenGL ES are this machine's. See docs/android.md.
 """
 
-import contextlib
 import hashlib
 import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 from host_tools import apk, bazel, bionic, environment, java, maven, peers, run_folder, settings, spec as specs
-from host_tools.errors import Misuse, RunFailed
-from host_tools.place import companion, drivers, host
-from host_tools.place.child import Child, Show, merge_cold, take_cold
+from host_tools.errors import Misuse
+from host_tools.place import companion, drivers, host, turns
+from host_tools.place.child import Child, Show, add_timings, merge_cold
 from host_tools.run_folder import RunFolder
 
 ABI = "x86_64"
@@ -41,14 +40,18 @@ def run(
     child = _Child(folder, spec, show, machine)
     cache = folder / "driver_cache" if spec.cold else config.driver_cache_dir
 
+    def start(mode: str, names: Optional[Sequence[str]]) -> None:
+        child.work(mode, cache, names)
+
     def work() -> None:
         settings.make_folder(cache, "QUADRA_DRIVER_CACHE_DIR")
         show("make inputs")
         companion.prepare(spec, folder)
-        starts = child.cold_starts(cache) if spec.cold else {}
+        # They have no kernels in common, so that one cache is empty to each, and has what all compiled afterwards.
+        starts = turns.cold_starts(child, start) if spec.cold else {}
         compiled = drivers.compiled(cache)
-        lost = child.run_with_peers(cache)
-        _merge_timings(folder, {"driver_compiled": drivers.compiled(cache) - compiled, **lost})
+        lost = turns.run_with_peers(child, start)
+        add_timings(folder, {"driver_compiled": drivers.compiled(cache) - compiled, **lost})
         child.reference()
         show("gather facts of this machine")
         _merge_environment(folder, environment.facts(library, spec.threads), machine)
@@ -122,42 +125,9 @@ class _Child(Child):
         title = f"{mode} {','.join(names or ())}".strip()
         self.start(title, self.machine.command(_MAIN, told), self.machine.environment(self.spec.threads, cache))
 
-    def cold_starts(self, cache: Path) -> Dict[str, Dict[str, int]]:
-        """By key: Quadra and each GPU peer, in processes of their own. They have no kernels in common, so that one
-        `cache` is empty to each, and has what all compiled afterwards."""
-        self.work("cold", cache)
-        starts = {"quadra": take_cold(self.folder)}
-        for name in self.spec.peers:
-            if name in peers.SHIPPED:
-                with contextlib.suppress(RunFailed, Misuse):  # the run will say why
-                    self.work("cold", cache, [name])
-                    starts[peers.key(name)] = take_cold(self.folder)
-                self.state = "failed"
-        return starts
-
-    def run_with_peers(self, cache: Path) -> Dict[str, str]:
-        """The run. A peer that takes the process down is left out of the next try; returns why, as in timings.json."""
-        names, lost = list(self.spec.peers), {}
-        while True:
-            try:
-                self.work("run", cache, names)
-                return lost
-            except RunFailed as error:
-                guilty = [name for name in names if self.state == "crashed" and self.stage.endswith(f" {name}")]
-                if not guilty:
-                    raise
-                lost[f"{peers.key(guilty[0])}_error"] = error.came_back.splitlines()[0]
-                names.remove(guilty[0])
-                self.state = "failed"
-
     def reference(self) -> None:
         argv, env = host.python_command("host_tools.place.companion", self.folder)
         self.start("reference", argv, env)
-
-
-def _merge_timings(folder: Path, more: Mapping[str, Any]) -> None:
-    timings = json.loads((folder / "timings.json").read_text(encoding="utf-8"))
-    run_folder.write_json(folder / "timings.json", {**timings, **more})
 
 
 def _merge_environment(folder: Path, here: Dict, machine: Machine) -> None:

@@ -6,10 +6,10 @@ parent lives on, keeps what there was, and says what was being done.
 
 import json
 from pathlib import Path
-from typing import Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from host_tools import run_folder, shell, spec as specs
-from host_tools.errors import CommandTimedOut, Misuse, QuadraError, RunFailed
+from host_tools.errors import CommandTimedOut, DeviceTimedOut, Misuse, QuadraError, RunFailed
 from host_tools.run_folder import RunFolder
 
 Show = Callable[[str], None]
@@ -56,12 +56,15 @@ class Child:
         try:
             work()
         except QuadraError as error:
-            state, at = "timed_out" if isinstance(error, CommandTimedOut) else self.state, self.stage
+            late = isinstance(error, (CommandTimedOut, DeviceTimedOut))
+            state, at = "timed_out" if late else self.state, self.stage
             if isinstance(error, RunFailed):
                 after_failure()
             said = {"exit_code": error.exit_code, "parts": list(error.args)}
             kept = run_folder.finish(self.folder, state, at, said)
-            raise type(error)(error.tried, error.came_back, _also(error.do_next, kept.path)) from error
+            error.args = (error.tried, error.came_back, _also(error.do_next, kept.path))
+            error.do_next = error.args[2]
+            raise
         except BaseException:
             run_folder.finish(self.folder, "interrupted", self.stage)
             raise
@@ -86,6 +89,12 @@ class Child:
         file.unlink()
         kind = Misuse if value["kind"] == "Misuse" else RunFailed
         return kind(*value["parts"])
+
+
+def add_timings(folder: Path, more: Mapping[str, Any]) -> None:
+    """Adds keys to timings.json."""
+    timings = json.loads((folder / "timings.json").read_text(encoding="utf-8"))
+    run_folder.write_json(folder / "timings.json", {**timings, **more})
 
 
 def take_cold(folder: Path) -> Dict[str, int]:

@@ -1,0 +1,132 @@
+"""The folder of a run on a device: private to the test app, filled before the run, pulled and removed after it."""
+
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+from host_tools.device import pull, received, transfer
+from host_tools.device.app import PACKAGE
+from host_tools.errors import DeviceRefused, ReplyNotUnderstood, TransferFailed
+from host_tools.place.companion import CPU_MODEL
+from host_tools.progress import counted
+
+Show = Callable[[str], None]
+
+RUNS = "files/quadra/runs"
+PRIVATE = f"/data/data/{PACKAGE}"
+CACHE = "code_cache"
+OWN_CACHE = f"{CACHE}/quadra"  # what the delegate keeps there
+CACHE_HERE = "cache"  # its name in a run folder
+_TIMEOUT_S = 20.0
+_FILE_LIMIT_BYTES = 1 << 20  # of one that is brought alone
+_RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
+_PULLED = ".pulled"
+
+
+class RemoteFolder:
+    """One run's."""
+
+    def __init__(self, device: Any, run_id: str) -> None:
+        self.device, self.run_id = device, run_id
+        self.inside = f"{RUNS}/{run_id}"  # from the app's folder, where run-as starts
+        self.path = f"{PRIVATE}/{self.inside}"
+
+    def fill(self, folder: Path, model: Path, show: Show) -> str:
+        """Puts spec.json, the inputs and the rewritten model there; returns where the model lies on the device."""
+        given = [folder / "spec.json", *sorted((folder / "inputs").glob("*.npy"))]
+        if (folder / CPU_MODEL).exists():
+            given.append(folder / CPU_MODEL)
+        pushed = transfer.push(self.device, [model, *given], counted(show))
+        self._as_app(["mkdir", "-p", f"{self.inside}/inputs"], "make the run's folder")
+        there = {f"{self.inside}/{file.relative_to(folder)}": file for file in given}
+        for name, file in there.items():
+            self._as_app(["cp", pushed.remote[file], name], "copy the inputs")
+        digests = self.device.digests(list(there), _TIMEOUT_S, prefix=("run-as", PACKAGE))
+        for name, file in there.items():
+            if digests.get(name) != transfer.sha256(file):
+                tried, found = f"copy {name} into the app's folder", "what lies there is not what was copied"
+                raise TransferFailed(tried, found, "see whether the device is full", serial=self.device.serial, step="copy")
+        return pushed.remote[model]
+
+    def pull(self, folder: Path, show: Show) -> None:
+        """Brings what the runner left: files of names that a runner may leave, checked, nothing else."""
+        self._as_app(["rm", "-rf", f"{self.inside}/inputs", f"{self.inside}/{CPU_MODEL}", f"{self.inside}/spec.json"], "pull")
+        scratch = folder / _PULLED
+        try:
+            show("pull outputs, times and plans")
+            pull.pull_app(self.device, PACKAGE, self.inside, scratch, show=counted(show))
+            files = [file for file in sorted(scratch.rglob("*")) if file.is_file()]
+            names = [str(file.relative_to(scratch)) for file in files]
+            for name in received.accepted(names):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (scratch / name).replace(folder / name)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        self.pull_cache(folder, OWN_CACHE, show)
+
+    def pull_cache(self, folder: Path, inside: str, show: Show) -> int:
+        """Brings serialized plans from the app's code cache; returns how many files. None there: none."""
+        count = len(self.cache_files(inside))
+        if count:
+            show("pull the cache")
+            shutil.rmtree(folder / CACHE_HERE, ignore_errors=True)
+            pull.pull_app(self.device, PACKAGE, inside, folder / CACHE_HERE, show=counted(show))
+        return count
+
+    def cache_files(self, inside: str = CACHE) -> List[str]:
+        """What drivers and the delegate keep for the next start."""
+        said = self._ask(["find", inside, "-type", "f"], "look into the cache")
+        return [line for line in said.splitlines() if line.startswith(inside)]
+
+    def empty_cache(self) -> None:
+        """As after an installation: the next start is a cold one."""
+        self._as_app(["rm", "-rf", CACHE], "empty the cache")
+        self._as_app(["mkdir", "-p", CACHE], "empty the cache")
+
+    def bring(self, name: str, folder: Path) -> bool:
+        """Brings one small JSON file; false where it is not there."""
+        content = io.BytesIO()
+        try:
+            argv = ["run-as", PACKAGE, "cat", f"{self.inside}/{name}"]
+            self.device.stream(argv, timeout_s=_TIMEOUT_S, to=content, limit_bytes=_FILE_LIMIT_BYTES, step="pull")
+            value = json.loads(content.getvalue())
+            if not isinstance(value, dict):
+                raise ValueError("it is no object")
+        except ValueError as error:
+            tried, found = f"read {name} of the run", f"it is damaged: {error}"
+            raise ReplyNotUnderstood(tried, found, "run again", serial=self.device.serial, step="pull") from error
+        except DeviceRefused:
+            return False
+        (folder / name).write_bytes(content.getvalue())
+        return True
+
+    def remove(self) -> None:
+        argv = ["run-as", PACKAGE, "rm", "-rf", self.inside]
+        self.device.shell(argv, timeout_s=_TIMEOUT_S, check=False, step="remove the run's folder")
+
+    def _as_app(self, argv: List[str], step: str) -> None:
+        self.device.shell(["run-as", PACKAGE, *argv], timeout_s=_TIMEOUT_S, step=step)
+
+    def _ask(self, argv: List[str], step: str) -> str:
+        return self.device.shell(["run-as", PACKAGE, *argv], timeout_s=_TIMEOUT_S, check=False, step=step).stdout
+
+
+def left(device: Any) -> List[str]:
+    """Ids of the runs whose folders lie on the device."""
+    said = device.shell(["run-as", PACKAGE, "ls", RUNS], timeout_s=_TIMEOUT_S, check=False, step="look for runs").stdout
+    return sorted(line.strip() for line in said.splitlines() if _RUN_ID.fullmatch(line.strip()))
+
+
+def spec_of(device: Any, run_id: str) -> Dict[str, Any]:
+    """The spec.json of a run that was broken off there; empty where there is none."""
+    said = device.shell(
+        ["run-as", PACKAGE, "cat", f"{RUNS}/{run_id}/spec.json"], timeout_s=_TIMEOUT_S, check=False, step="read a run's spec"
+    ).stdout
+    try:
+        value = json.loads(said)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
