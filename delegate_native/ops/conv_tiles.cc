@@ -58,8 +58,56 @@ struct Part {
   int to = -1;
 };
 
+// `flat`: where work-items run one after another, a branch saves no work, and costs the compiler as
+// much as the arithmetic in it: pixels outside are read inside and dropped, and one loop writes.
+std::string ReadPixels(const QuadTile& t, bool flat) {
+  return Unroll(t.pixels, flat ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, b * src_s + i);
+if (!in$) { v$ = vec4(0.0f); }
+)"
+                               : R"(vec4 v$ = vec4(0.0f);
+if (in$) { v$ = read_src(x$, sy, b * src_s + i); }
+)");
+}
+
+// Statements that finish the sum of pixel x + `pixel`.
+std::string WriteSum(const std::string& sum, const std::string& pixel, int slice, bool scattered,
+                     const Part& part) {
+  const std::string x = "x + " + pixel;
+  const std::string place =
+      (scattered ? "(" + x + ") * step_x + first_x, y * step_y + first_y" : x + ", y") +
+      Format(", b * dst_s + o + %d", slice);
+  const std::string add = part.before >= 0 ? sum + " += read_before(" + place + "); " : "";
+  return add + "write_dst(below(above(" + sum + ", vec4(low)), vec4(high)), " + place + ");";
+}
+
+std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool flat) {
+  std::string text;
+  if (flat && t.pixels > 1) {
+    text = Format("int pixels = min(%d, grid_w - x);\n", t.pixels);
+    text += "for (int j = 0; j < pixels; ++j) {\n";
+    for (int k = 0; k < t.slices; ++k) {
+      const std::string write = WriteSum(Format("a0_%d", k), "j", k, scattered, part);
+      text += k ? Format("if (o + %d < dst_s) { ", k) + write + " }\n" : write + "\n";
+    }
+    for (int i = 1; i < t.pixels; ++i) {
+      text += Unroll(t.slices, Format("a%d_$ = a%d_$;\n", i - 1, i));
+    }
+    return text + "}\n";
+  }
+  for (int k = 0; k < t.slices; ++k) {
+    if (k) text += Format("if (o + %d < dst_s) {\n", k);
+    for (int i = 0; i < t.pixels; ++i) {
+      const std::string write =
+          WriteSum(Format("a%d_%d", i, k), Format("%d", i), k, scattered, part);
+      text += i ? Format("if (x + %d < grid_w) { ", i) + write + " }\n" : write + "\n";
+    }
+    if (k) text += "}\n";
+  }
+  return text;
+}
+
 // `limit_x` ends the row that is read: the plane, when the whole plane is one row.
-std::string QuadBody(const QuadTile& t, bool scattered, const Part& part) {
+std::string QuadBody(const QuadTile& t, bool scattered, const Part& part, bool flat) {
   std::string text = Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * dst_b) { return; }
@@ -78,24 +126,11 @@ for (int kx = 0; kx < kernel_x; ++kx) {
 bool in$ = row && x$ >= 0 && x$ < limit_x;
 )"));
   text += part.whole ? "for (int i = 0; i < src_s; ++i) {\n" : "for (int i = first_s; i < last_s; ++i) {\n";
-  text += Unroll(t.pixels, "vec4 v$ = vec4(0.0f);\nif (in$) { v$ = read_src(x$, sy, b * src_s + i); }\n");
+  text += ReadPixels(t, flat);
   const char* const lanes[] = {"x", "y", "z", "w"};
   for (int k = 0; k < 4; ++k) text += Sum(t, lanes[k], k);
   text += Format("w += %d;\n}\n}\n}\n", 4 * t.slices);
-  for (int k = 0; k < t.slices; ++k) {
-    if (k) text += Format("if (o + %d < dst_s) {\n", k);
-    for (int i = 0; i < t.pixels; ++i) {
-      const std::string place =
-          Format(scattered ? "(x + %d) * step_x + first_x, y * step_y + first_y" : "x + %d, y", i) +
-          Format(", b * dst_s + o + %d", k);
-      if (i) text += Format("if (x + %d < grid_w) { ", i);
-      if (part.before >= 0) text += Format("a%d_%d += read_before(", i, k) + place + "); ";
-      text += Format("write_dst(below(above(a%d_%d, vec4(low)), vec4(high)), ", i, k) + place +
-              Format(");%s\n", i ? " }" : "");
-    }
-    if (k) text += "}\n";
-  }
-  return text;
+  return text + WriteSums(t, scattered, part, flat);
 }
 
 // The convolution by the channels of a part alone, as far as its weights tell.
@@ -143,7 +178,7 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
   kernel.Int("grid_h", h);
   kernel.Int("limit_x", flat ? w : conv.in.w);
   kernel.Int("blocks", blocks);
-  kernel.body = QuadBody(tile, conv.scattered(), part);
+  kernel.body = QuadBody(tile, conv.scattered(), part, context.gpu->flat_group > 0);
   kernel.trips = TripsOf(window, part.count);
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * conv.out.b);
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
