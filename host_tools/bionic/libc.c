@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -246,6 +247,16 @@ void bionic___system_property_read_callback(const void *property, void *callback
 }
 
 int bionic_android_get_device_api_level(void) { return atoi(API_LEVEL); }
+
+// --- Memory. XNNPACK asks for 32 bytes on Android, and reads such memory with AVX-512, where the machine has that, as if
+// it had asked for 64: no phone has AVX-512, a desktop has.
+static size_t at_least_64(size_t alignment) { return alignment < 64 ? 64 : alignment; }
+
+void *bionic_memalign(size_t alignment, size_t bytes) { return memalign(at_least_64(alignment), bytes); }
+
+int bionic_posix_memalign(void **memory, size_t alignment, size_t bytes) {
+  return posix_memalign(memory, at_least_64(alignment), bytes);
+}
 
 // --- The log
 

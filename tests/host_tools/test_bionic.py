@@ -19,7 +19,8 @@ int strerror_r(int, char *, size_t); long sysconf(int); size_t strlcpy(char *, c
 int *__errno(void); int sigfillset(unsigned long *); int pthread_sigmask(int, const unsigned long *, unsigned long *);
 double cos(double); void *dlopen(const char *, int); int close(int);
 int __android_log_print(int, const char *, const char *, ...); int __system_property_get(const char *, char *);
-long answers[10];
+void *memalign(size_t, size_t); int posix_memalign(void **, size_t, size_t);
+long answers[11];
 __attribute__((constructor)) static void fill(void) {
   char text[64]; unsigned long set[2] = {0, 42}, old[2] = {0, 42};
   answers[0] = strerror_r(2, text, sizeof text) == 0 && text[0] == 'N';
@@ -34,13 +35,15 @@ __attribute__((constructor)) static void fill(void) {
   answers[7] = dlopen("libnowhere.so", 2) == 0;
   answers[8] = __system_property_get("ro.build.version.sdk", text) == 2 && text[0] == '3' && text[1] == '4';
   answers[9] = __system_property_get("ro.hardware", text) == 0 && text[0] == 0;
+  void *memory = 0;
+  answers[10] = posix_memalign(&memory, 32, 96) == 0 && (size_t)memory % 64 == 0 && (size_t)memalign(32, 96) % 64 == 0;
   fprintf(stderr, "to %s\n", "stderr"); fflush(stderr);
   __android_log_print(4, "tag", "%d lines", 2);
 }
 """
 ASKS = {
     "libc.so": "stderr fprintf fflush strerror_r sysconf strlcpy __errno sigfillset pthread_sigmask close"
-    " __system_property_get",
+    " __system_property_get memalign posix_memalign",
     "libm.so": "cos",
     "libdl.so": "dlopen",
     "liblog.so": "__android_log_print",
@@ -90,9 +93,9 @@ def load(folder, library, code):
 @pytest.mark.parametrize("versioned", (True, False))
 def test_android_code_gets_functions_that_mean_what_androids_headers_say(versioned, tmp_path):
     library = android_library(tmp_path / "android", PROBE, ASKS, versioned=versioned)
-    done = load(bionic.folder_for([library]), library, "print(*(ctypes.c_long * 10).in_dll(lib, 'answers'))")
+    done = load(bionic.folder_for([library]), library, "print(*(ctypes.c_long * 11).in_dll(lib, 'answers'))")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["1", str(os.sysconf("SC_NPROCESSORS_ONLN")), "1", "9", "1", "1", "1", "1", "1", "1"]
+    assert done.stdout.split() == ["1", str(os.sysconf("SC_NPROCESSORS_ONLN")), "1", "9", "1", "1", "1", "1", "1", "1", "1"]
     assert "to stderr\ntag: 2 lines\n" in done.stderr
 
 
