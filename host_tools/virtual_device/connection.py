@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import select
 import socket
 import threading
 from typing import TYPE_CHECKING, Dict, Optional
@@ -61,12 +62,14 @@ class Connection:
             stream.lost()
 
     def lost(self) -> bool:
-        """Whether the host has gone, looked at without reading."""
+        """Whether the host has gone, seen without reading what it may have sent before."""
+        if self.gone.is_set():
+            return True
+        look = select.poll()
         try:
-            return self.gone.is_set() or not self._peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return False
-        except OSError:
+            look.register(self._peer, select.POLLRDHUP)
+            return bool(look.poll(0))
+        except (OSError, ValueError):
             return True
 
     def send(self, message: wire.Message) -> None:

@@ -15,6 +15,7 @@ from host_tools.virtual_device import access
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
 
+ENTRY = "entry"
 _MAX_LINKS = 40
 _MAX_PATH = 4095
 
@@ -116,8 +117,18 @@ class View:
         self.files, self.user = files, user
 
     def locate(self, path: str, need: str, follow: bool = True) -> str:
-        """The located path, if the user may read ("r"), write ("w") or reach ("") it."""
+        """The located path, if the user may read ("r"), write ("w") or reach ("") it.
+
+        What is made, removed or renamed needs a folder that may be written ("entry").
+        """
         located = self.files.locate(path, follow)
+        if need == ENTRY:
+            folder = os.path.dirname(located)
+            if access.read_only(folder):
+                raise failure(errno.EROFS, path)
+            if access.WRITE not in access.rights(folder, self.user):
+                raise failure(errno.EACCES, path)
+            return located
         if need == access.WRITE and access.read_only(located):
             raise failure(errno.EROFS, path)
         if need and need not in access.rights(located, self.user):
@@ -190,7 +201,7 @@ class View:
 
     def make_folder(self, path: str, mode: int = 0o770) -> None:
         self.files.room()
-        real = self.real(path, access.WRITE)
+        real = self.real(path, ENTRY)
         self._do(path, os.mkdir, real)
         os.chmod(real, mode)
 
@@ -203,18 +214,18 @@ class View:
                 self.make_folder(here, mode)
 
     def remove(self, path: str) -> None:
-        self._do(path, os.unlink, self.real(path, access.WRITE, follow=False))
+        self._do(path, os.unlink, self.real(path, ENTRY, follow=False))
 
     def remove_folder(self, path: str) -> None:
-        self._do(path, os.rmdir, self.real(path, access.WRITE, follow=False))
+        self._do(path, os.rmdir, self.real(path, ENTRY, follow=False))
 
     def rename(self, old: str, new: str) -> None:
-        self._do(old, os.rename, self.real(old, access.WRITE, False), self.real(new, access.WRITE, False))
+        self._do(old, os.rename, self.real(old, ENTRY, False), self.real(new, ENTRY, False))
 
     def link(self, target: str, path: str) -> None:
         """A symbolic link at `path` with this text."""
         self.files.room()
-        real = self.real(path, access.WRITE, follow=False)
+        real = self.real(path, ENTRY, follow=False)
         self._do(path, os.symlink, target, real)
 
     def read_link(self, path: str) -> str:

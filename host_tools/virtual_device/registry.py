@@ -68,9 +68,10 @@ def start(
     folder = _folder(name)
     for text in planted:
         faults.parse(text)
-    settings.make_folder(folder, "QUADRA_DEVICES_DIR")
-    os.chmod(folder, 0o700)
+    settings.make_folder(folder.parent, "QUADRA_DEVICES_DIR")
     with _Turn(folder):
+        settings.make_folder(folder, "QUADRA_DEVICES_DIR")
+        os.chmod(folder, 0o700)
         running = find(name)
         if running and running.alive:
             for text in planted:
@@ -108,18 +109,16 @@ def _wait(name: str, folder: Path, process: subprocess.Popen) -> str:
     )
 
 
-def stop(name: str = DEFAULT, *, keep_files: bool = False) -> bool:
+def stop(name: str = DEFAULT) -> bool:
     """Ends the device's process and removes its folder; whether there was one."""
     folder = _folder(name)
     if not folder.is_dir():
         return False
-    record = find(name)
-    if _held(folder):
-        _end(folder, record)
-    if keep_files:
-        (folder / daemon.RECORD).unlink(missing_ok=True)
-    else:
-        _remove(folder)
+    with _Turn(folder):
+        record = find(name)
+        if _held(folder):
+            _end(folder, record)
+        shutil.rmtree(folder, ignore_errors=True)
     return record is not None
 
 
@@ -229,15 +228,11 @@ def _last_port(folder: Path) -> int:
         return 0
 
 
-def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 class _Turn:
-    """Two starts of one name at once: the second waits, and finds what the first has started."""
+    """Starts and stops of one name at once come one after the other: a second start finds what the first began."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "turn"
+        self._path = folder.with_name(f".{folder.name}.turn")
 
     def __enter__(self) -> None:
         self._file = open(self._path, "ab")

@@ -285,12 +285,14 @@ class Shell:
         for part in parts:
             grown = []
             for folder in found:
+                if not set("*?[") & set(part):
+                    whole = posixpath.join(folder, part)
+                    grown += [whole] if call.files.exists(self._path(whole)) else []
+                    continue
                 try:
                     names = call.files.names(self._path(folder or "."))
                 except OSError:
                     names = []
-                if part in (".", ".."):
-                    names = [part]
                 hits = [n for n in names if fnmatch.fnmatchcase(n, part) and (part[0] == "." or n[0] != ".")]
                 grown += [posixpath.join(folder, n) for n in hits]
             found = grown

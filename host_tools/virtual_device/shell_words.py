@@ -1,7 +1,7 @@
 """The grammar of the device's shell: from text to a tree. The part of POSIX that people send over adb.
 
 Lists, pipes, quotes, redirections, variables, command substitution, if, for, while and groups are understood;
-functions, here-documents and job control are not, and are refused.
+functions, arithmetic, here-documents and job control are not, and are refused.
 """
 
 from dataclasses import dataclass, field
@@ -211,6 +211,8 @@ class Lexer:
         if self.text[self.at] == "`":
             return Substitution(self._until("`"), quoted)
         following = self.text[self.at + 1 : self.at + 2]
+        if self.text.startswith("$((", self.at):
+            raise SyntaxFault("$(( )) is not understood by this shell")
         if following == "(":
             return Substitution(self._in_brackets(), quoted)
         if following == "{":

@@ -40,6 +40,7 @@ class Sync:
     def __init__(self, device: "VirtualDevice", stream: Stream) -> None:
         self.device, self.stream = device, stream
         self.files: View = device.files.view("shell")
+        self._all_came = False  # DONE, of the file that is being received
 
     def run(self) -> None:
         """Requests until QUIT, the end of the stream or a failure."""
@@ -143,6 +144,7 @@ class Sync:
             if not path or not text.isdecimal():
                 raise Failed(f"missing , in ID_SEND_V1 ({text})")
             mode = int(text)
+        self._all_came = False
         try:
             self._meet_full("sync.send")
             if flags & _DRY_RUN:
@@ -181,6 +183,7 @@ class Sync:
         while True:
             word, length = self._header()
             if word == b"DONE":
+                self._all_came = True
                 break
             if word != b"DATA" or length > MAX_DATA:
                 raise Failed("invalid data message", skip=False)
@@ -204,6 +207,7 @@ class Sync:
         while True:
             word, length = self._header()
             if word == b"DONE":
+                self._all_came = True
                 if file is None:
                     self.write(b"OKAY" + bytes(4))
                 return length
@@ -237,7 +241,7 @@ class Sync:
 
     def _skip(self) -> None:
         """Reads on to DONE: the host only listens when it has sent all."""
-        while True:
+        while not self._all_came:
             word, length = self._header()
             if word == b"DONE":
                 return
