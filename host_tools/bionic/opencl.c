@@ -2,13 +2,16 @@
 // machine has. To callers in the libraries that BIONIC_CL_GPU_FOR names (part of the file's name;
 // "*": all), a device says that it is a GPU and calls itself BIONIC_CL_NAME of BIONIC_CL_VENDOR:
 // some code chooses its kernels by these names, or refuses what it does not know.
-// All else is what the library that this one is linked with has (libOpenCL.so.1).
+// All else is what the library that this one is linked with has (libOpenCL.so.1), but for what
+// planted.h says.
 #define CL_TARGET_OPENCL_VERSION 120
 #define _GNU_SOURCE
 #include <CL/cl.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "planted.h"
 
 cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint size,
                       cl_device_id *devices, cl_uint *count) {
@@ -45,4 +48,34 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, vo
   const char *said = what == CL_DEVICE_NAME ? name : what == CL_DEVICE_VENDOR ? vendor : NULL;
   if (said) return give(said, strlen(said) + 1, size, value, needed);
   return next(device, what, size, value, needed);
+}
+
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                              const size_t *offset, const size_t *global, const size_t *local,
+                              cl_uint count, const cl_event *before, cl_event *event) {
+  static cl_int (*next)(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
+                        const size_t *, cl_uint, const cl_event *, cl_event *);
+  static double slow = -1.0;
+  if (!next) next = dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel");
+  if (slow < 0.0) slow = planted("BIONIC_GPU_SLOW");
+  if (slow <= 1.0) return next(queue, kernel, dimensions, offset, global, local, count, before, event);
+  const double start_s = now_s();
+  cl_int result = next(queue, kernel, dimensions, offset, global, local, count, before, event);
+  if (result == CL_SUCCESS) result = clFinish(queue);
+  busy_until(start_s + slow * (now_s() - start_s));
+  return result;
+}
+
+cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **texts,
+                                     const size_t *sizes, cl_int *result) {
+  cl_program (*next)(cl_context, cl_uint, const char **, const size_t *, cl_int *) =
+      dlsym(RTLD_NEXT, "clCreateProgramWithSource");
+  const double wrong = planted("BIONIC_GPU_WRONG");
+  size_t size = count == 1 ? (sizes && sizes[0] ? sizes[0] : strlen(texts[0])) : 0;
+  char *changed = wrong && size ? with_wrong_kernel(texts[0], &size, wrong) : NULL;
+  const char *text = changed;
+  cl_program made = changed ? next(context, 1, &text, &size, result)
+                            : next(context, count, texts, sizes, result);
+  free(changed);
+  return made;
 }
