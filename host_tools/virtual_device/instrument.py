@@ -9,7 +9,7 @@ from typing import Dict, List, Optional
 
 from host_tools.virtual_device import evidence
 from host_tools.virtual_device.call import Call, Stopped
-from host_tools.virtual_device.faults import Fault
+from host_tools.virtual_device.faults import Dropped, Fault
 from host_tools.virtual_device.files import normal
 from host_tools.virtual_device.packages import Installed
 from host_tools.virtual_device.processes import AppProcess, Event, LoadFailed
@@ -103,8 +103,9 @@ class _Run:
             return 0
         try:
             return self._follow(process)
-        except Stopped:
-            process.end("the host went")  # who waited for it is gone: so is the run
+        except (Stopped, Dropped):  # who waited for it is gone: so is the run
+            process.end("its host went")
+            self.device.evidence.killed(process)
             raise
 
     def _start(self, one: Installed) -> AppProcess:
@@ -189,7 +190,7 @@ class _Run:
     def _happen(self, fault: Fault, process: AppProcess) -> None:
         """A fault of app.start or app.run."""
         if fault.kind == "crash":
-            process.send(signal.SIGSEGV)
+            process.send(signal.SIGABRT)  # at once; of SIGSEGV Java's runtime would write a report first
         elif fault.kind == "uninstall":
             self.device.packages.uninstall(self.package)
         elif fault.kind in ("anr", "stall"):

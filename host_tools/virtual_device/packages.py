@@ -128,7 +128,7 @@ class Packages:
             if one is None:
                 return False
             self._save()
-            self.device.processes.end(package, "stop due to uninstall")
+            self.device.processes.end(package, "pkg removed")
             shutil.rmtree(self.real(one.folder).parent, ignore_errors=True)
             if not keep_data:
                 shutil.rmtree(self.real(one.data), ignore_errors=True)

@@ -66,6 +66,12 @@ class Machine(place.Machine):
             self.class_path += maven.class_path(*peers.ALIASES)
         self.compat = bionic.folder_for(self.libraries)
 
+    def start_words(self, properties: Dict[str, str], crash_report: Path) -> List[object]:
+        """The command line of a process; when native code brings it down, it leaves a report."""
+        words = self.command("org.quadra.host.RunnerOnHost", properties)
+        words[1:1] = [f"-XX:ErrorFile={crash_report}", "-XX:-CreateCoredumpOnCrash"]
+        return words
+
     def _library_path(self) -> str:
         return str(self.folder)
 
@@ -99,8 +105,7 @@ class AppProcess:
             "quadra.status": f"/proc/self/fd/{writer}",
             "java.io.tmpdir": str(self._scratch),
         }
-        argv = machine.command("org.quadra.host.RunnerOnHost", properties)
-        argv[1:1] = [f"-XX:ErrorFile={self.crash_report}", "-XX:-CreateCoredumpOnCrash"]
+        argv = machine.start_words(properties, self.crash_report)
         try:
             self._process = shell.start_piped(argv, env=env, pass_fds=[writer])
         finally:
