@@ -46,10 +46,10 @@ KINDS: Dict[str, Kind] = {
     "hostile": Kind("an answer that attacks who reads it; VALUE picks one of several", "number"),
     "split": Kind("the first bytes come one by one"),
     "crash": Kind("the process that serves this dies"),
-    "anr": Kind("the app stops to answer; the system ends it"),
+    "anr": Kind("the app stops to answer; the system ends it after VALUE seconds (2)", "seconds"),
     "uninstall": Kind("the app is uninstalled while this goes on"),
-    "slow": Kind("every kernel takes VALUE times as long", "factor", True),
-    "wrong_kernel": Kind("a kernel computes something else", lasting=True),
+    "slow": Kind("every kernel takes VALUE times as long (1.1)", "factor", True),
+    "wrong_kernel": Kind("a kernel stores VALUE times of what it computes (1.25)", "factor", True),
 }
 
 # What is met where; all of ANYWHERE is possible at every step.
