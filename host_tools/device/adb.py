@@ -268,6 +268,7 @@ class Device:
 
     def _failed(self, reply: Reply, step: str) -> DeviceError:
         said = reply.stderr.strip() or reply.stdout.strip()
+        step = step or " ".join(reply.argv[:1])
         what = f"run `{explain.shown(shlex.join(reply.argv), 120)}` on {self.serial}"
         came_back = f"status {reply.status}: {explain.shown(said)}"
         if explain.says_full(said):

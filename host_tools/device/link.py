@@ -5,7 +5,7 @@ import struct
 import threading
 import time
 from contextlib import contextmanager
-from typing import Dict, Iterator, List, Optional, Set
+from typing import Callable, Dict, Iterator, List, Optional, Set, TypeVar
 
 from adbutils.errors import AdbError, AdbTimeout
 
@@ -20,9 +20,17 @@ from host_tools.errors import (
     TransferFailed,
 )
 
+READY = "device"
+T = TypeVar("T")
+_POLL_S = 0.02
 _BACK_S = 10.0  # how long a device that is offline may take to come back
+_SETTLED_S = 1.0  # until a device that was connected anew can be used
 _LOOK_S = 1.0  # for a question to the server on this machine
 _NETWORK = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}")
+
+
+class _Begun(EOFError):
+    """The service may have begun before the stream ended: it is not for us to ask for it twice."""
 
 
 class Link:
@@ -40,9 +48,9 @@ class Link:
         """What the device's daemon can do."""
         if self._features is None:
             deadline = Deadline(timeout_s)
+            ask = lambda: self._ask_server(f"host-serial:{self.serial}:features", deadline)  # noqa: E731
             with self.doing("features", f"ask {self.serial} what its adb daemon can do", deadline):
-                self._close(self._transport(deadline))
-                self._features = set(self._ask_server(f"host-serial:{self.serial}:features", deadline).split(","))
+                self._features = set(self._mended(ask, deadline).split(","))
         return self._features
 
     def stop(self) -> None:
@@ -57,33 +65,22 @@ class Link:
         with self.doing("connect", f"connect {self.serial}", deadline):
             self._reconnect(deadline)
 
-    def _reconnect(self, deadline: Deadline) -> None:
-        self._event("reconnect", f"connect {self.serial}")
-        try:
-            self._ask_server(f"host:disconnect:{self.serial}", deadline)
-        except AdbError:
-            pass  # it was not connected
-        said = self._ask_server(f"host:connect:{self.serial}", deadline)
-        if not re.match(r"(already )?connected to ", said):
-            raise explain.of_server(said, f"connect {self.serial}", self.serial, "connect")
-
     @contextmanager
     def service(self, service: str, deadline: Deadline) -> Iterator[Connection]:
         """An open stream to a service of the device's daemon."""
-        connection = self._transport(deadline)
+        connection = self._mended(lambda: self._start(service, deadline), deadline)
         try:
-            connection.request(service)
             yield connection
         finally:
             self._close(connection)
 
-    def _transport(self, deadline: Deadline) -> Connection:
-        """A connection on which the server has chosen the device: starts the server and connects where needed."""
+    def _mended(self, work: Callable[[], T], deadline: Deadline) -> T:
+        """What `work` returns. It asks the server for the device; the server is started and the device connected."""
         for last in (False, False, True):
             try:
-                return self._choose(deadline)
-            except (ConnectionError, EOFError):
-                if last:
+                return work()
+            except (ConnectionError, EOFError) as error:
+                if last or self.stopped or isinstance(error, _Begun):
                     raise
                 if server.up(deadline):
                     self._event("restart", "the adb server was not running")
@@ -91,6 +88,17 @@ class Link:
                 if last or isinstance(error, AdbTimeout) or not self._mend(str(error), deadline):
                     raise
         raise AssertionError("the last attempt returns or raises")
+
+    def _start(self, service: str, deadline: Deadline) -> Connection:
+        connection = self._choose(deadline)
+        try:
+            connection.request(service)
+            return connection
+        except BaseException as error:
+            self._close(connection)
+            if isinstance(error, (ConnectionError, EOFError)):
+                raise _Begun("the stream was closed") from error
+            raise
 
     def _choose(self, deadline: Deadline) -> Connection:
         connection = self._open(deadline)
@@ -119,18 +127,35 @@ class Link:
         """Whether what the server said may have passed now, after a connection or a while."""
         gone = re.search(r"not found|no devices", text)
         away = re.search(r"offline|still connecting|no transport", text)
-        if _NETWORK.fullmatch(self.serial) and (gone or away):
+        if _NETWORK.fullmatch(self.serial) and (gone or away or "authoriz" in text):
             self._reconnect(deadline)
             return True
         if not away:
             return False
         self._event("wait", explain.shown(text))
-        end = time.monotonic() + _BACK_S
-        while time.monotonic() < end and deadline.wait():
-            if self._state(deadline) == "device":
-                return True
-            time.sleep(0.1)
-        return False
+        return self._settles(deadline.part(_BACK_S)) == READY
+
+    def _reconnect(self, deadline: Deadline) -> None:
+        self._event("reconnect", f"connect {self.serial}")
+        try:
+            self._ask_server(f"host:disconnect:{self.serial}", deadline)
+        except AdbError:
+            pass  # it was not connected
+        settled = deadline.part(_SETTLED_S)
+        while True:
+            said = self._ask_server(f"host:connect:{self.serial}", deadline)
+            if not re.match(r"(already )?connected to ", said):
+                raise explain.of_server(said, f"connect {self.serial}", self.serial, "connect")
+            if "not found" not in self._settles(settled) or not settled.left():
+                return  # else "already connected" meant the old connection, which was about to end
+
+    def _settles(self, deadline: Deadline) -> str:
+        """Waits while the device is on its way: its state then."""
+        while True:
+            state = self._state(deadline)
+            if not re.search(r"offline|connecting|authorizing", state) or deadline.left() < _POLL_S:
+                return state
+            time.sleep(_POLL_S)
 
     def _state(self, deadline: Deadline) -> str:
         try:
@@ -160,9 +185,13 @@ class Link:
             raise
         except (TimeoutError, AdbTimeout) as error:
             self._go_on(what, place)
+            if "authoriz" in self._state(Deadline(_LOOK_S)):
+                raise explain.of_server("device unauthorized", what, self.serial, step) from error
             do_next = "see whether the device answers: `./inv devices`"
             raise DeviceTimedOut(what, deadline.text(), do_next, **place) from error
         except AdbError as error:
+            if str(error) == "closed" and self._state(Deadline(_LOOK_S)) != READY:
+                raise self._cut("closed", what, place, transfer) from error
             raise explain.of_server(str(error), what, self.serial, step) from error
         except sync.SyncFailed as error:
             raise explain.of_files(str(error), what, self.serial, step) from error
@@ -184,7 +213,7 @@ class Link:
     def _cut(self, text: str, what: str, place: Dict[str, str], transfer: bool) -> DeviceError:
         """The stream ended: because the device is gone, or though it is there."""
         state = self._state(Deadline(_LOOK_S))
-        if state != "device":
+        if state != READY:
             do_next = "see to its cable or network; `./inv devices` shows its state"
             return DeviceLost(what, f"the connection broke ({state})", do_next, **place)
         if transfer:

@@ -17,11 +17,8 @@ def name(given: str) -> str:
 
 
 def relative(given: str) -> Tuple[str, ...]:
-    """The parts of a path inside a folder; `./` at its beginning and `/` at its end are no parts."""
-    text = given[:-1] if given.endswith("/") else given
-    while text.startswith("./"):
-        text = text[2:]
-    parts = tuple(_checked(part, given) for part in text.split("/")) if text not in ("", ".") else ()
+    """The parts of a path inside a folder. Every path has one form only."""
+    parts = tuple(_checked(part, given) for part in given.split("/"))
     if len(parts) > DEPTH_LIMIT:
         raise _refused(given, f"it is more than {DEPTH_LIMIT} folders deep")
     return parts
@@ -29,10 +26,7 @@ def relative(given: str) -> Tuple[str, ...]:
 
 def inside(folder: Path, given: str) -> Path:
     """Where a pulled file goes: a path below `folder`."""
-    parts = relative(given)
-    if not parts:
-        raise _refused(given, "it names the folder itself")
-    return folder.joinpath(*parts)
+    return folder.joinpath(*relative(given))
 
 
 def suffix(path: Path) -> str:

@@ -11,7 +11,7 @@ from host_tools.device.connection import Deadline
 from host_tools.device.retry import tried
 from host_tools.device.transfer import Show, quiet, sha256
 from host_tools.device.unpack import BLOCK, PART, Limits, Unpacker
-from host_tools.errors import DeviceRefused, ReplyNotUnderstood, TransferFailed
+from host_tools.errors import DeviceError, DeviceRefused, ReplyNotUnderstood, TransferFailed
 from host_tools.settings import make_folder
 
 _WORDS_LIMIT = 16 << 10
@@ -45,8 +45,24 @@ def pull_app(
     files of it. Raises AppMissing, DeviceRefused (no such folder), TransferFailed and ReplyNotUnderstood; what came
     whole until then stays.
     """
+    try:
+        return _pull(device, package, remote_folder, local_folder, limits, show, Deadline(timeout_s, device.idle_s), only)
+    except DeviceError as error:
+        error.serial = error.serial or device.serial  # a name or a stream knows of no device
+        raise
+
+
+def _pull(
+    device: Device,
+    package: str,
+    remote_folder: str,
+    local_folder: Path,
+    limits: Limits,
+    show: Show,
+    deadline: Deadline,
+    only: Sequence[str],
+) -> Pulled:
     started = time.monotonic()
-    deadline = Deadline(timeout_s, device.idle_s)
     make_folder(local_folder, "QUADRA_RUNS_DIR")
     for left in local_folder.rglob(PART + "*"):
         left.unlink()  # of a process that was killed
@@ -83,7 +99,7 @@ def manifest(
         raise explain.of_run_as(reply.stderr + reply.stdout, what, device.serial, "pull")
     paths = [line for line in reply.stdout.split("\n") if line]
     relative = {"/".join(names.relative(names.below(folder, path))): path for path in paths}
-    if len(paths) > limits.files or len(relative) < len(paths) or "" in relative:
+    if len(paths) > limits.files or len(relative) < len(paths):
         came_back = f"{len(paths)} files with {len(relative)} names"
         raise ReplyNotUnderstood(what, came_back, "nothing was brought", serial=device.serial, step="pull")
     relative = {name: path for name, path in relative.items() if not only or name in only}

@@ -86,7 +86,7 @@ class Unpacker:
             return
         name, self._long_name = self._long_name or name, None
         if kind == _FOLDER:
-            names.relative(name)
+            names.relative(name.removesuffix("/"))
             if size:
                 raise _damaged("a folder with bytes")
             return

@@ -127,8 +127,9 @@ def attack_with_names(server: FakeAdb, outer: Path, count: int) -> None:
         for path in outer.rglob("*"):
             if path.is_file():
                 relative = path.relative_to(folder).as_posix()  # ValueError: it lies outside
-                assert contents[relative] == path.read_bytes()
+                data = path.read_bytes()
                 path.unlink()
+                assert contents[relative] == data
         for path in sorted((p for p in folder.rglob("*") if p.is_dir()), reverse=True):
             path.rmdir()
 
