@@ -43,6 +43,7 @@ class Contender {
  private:
   Outcome MakeDelegate(const Options& options, QuadraApi* quadra, const std::string& library);
   Outcome MakeInterpreter(const Spec& spec, const std::string& model);
+  Outcome AddXnnpack(int threads);
   Outcome SetInputs(const std::string& folder);
   Outcome Failed(const std::string& tried) const;
   void Lap(const char* step);
@@ -51,6 +52,7 @@ class Contender {
   const TfLiteApi& tflite_;
   QuadraApi* quadra_ = nullptr;  // null on the CPU
   TfLiteDelegate* delegate_ = nullptr;
+  TfLiteDelegate* xnnpack_ = nullptr;
   TfLiteModel* model_ = nullptr;
   TfLiteInterpreter* interpreter_ = nullptr;
   std::string heard_;  // what TFLite said last

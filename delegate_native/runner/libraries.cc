@@ -37,6 +37,9 @@ Outcome TfLiteApi::Load(const std::string& path) {
 #define QUADRA_TFLITE(result, name, arguments) {#name, &name},
 #include "delegate_native/runner/tflite_functions.def"
 #undef QUADRA_TFLITE
+      {"TfLiteXNNPackDelegateOptionsDefault", &TfLiteXNNPackDelegateOptionsDefault},
+      {"TfLiteXNNPackDelegateCreate", &TfLiteXNNPackDelegateCreate},
+      {"TfLiteXNNPackDelegateDelete", &TfLiteXNNPackDelegateDelete},
   };
   return LoadAll(path, "TFLite's runtime ", functions);
 }

@@ -3,6 +3,7 @@
 #define QUADRA_RUNNER_LIBRARIES_H_
 
 #include <cstdarg>
+#include <cstdint>
 #include <string>
 
 #include "delegate_native/runner/outcome.h"
@@ -16,10 +17,20 @@ struct TfLiteInterpreterOptions;
 
 namespace quadra {
 
+// The AAR exports XNNPACK's delegate, but not its header: this is what TFLite's repository has in front, with room for
+// what follows, which the runtime itself fills in.
+struct XnnpackOptions {
+  int32_t num_threads;
+  uint32_t rest[31];
+};
+
 struct TfLiteApi {
 #define QUADRA_TFLITE(result, name, arguments) result (*name) arguments = nullptr;
 #include "delegate_native/runner/tflite_functions.def"
 #undef QUADRA_TFLITE
+  XnnpackOptions (*TfLiteXNNPackDelegateOptionsDefault)() = nullptr;
+  TfLiteDelegate* (*TfLiteXNNPackDelegateCreate)(const XnnpackOptions*) = nullptr;
+  void (*TfLiteXNNPackDelegateDelete)(TfLiteDelegate*) = nullptr;
 
   Outcome Load(const std::string& path);
 };

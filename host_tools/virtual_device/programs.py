@@ -1,12 +1,11 @@
 """What runs when a command is a path: a script, or an ELF program that somebody offers to run."""
 
 import os
-from typing import Callable, List, Optional
+from pathlib import Path
+from typing import Optional
 
+from host_tools.virtual_device import native
 from host_tools.virtual_device.call import Call, run
-
-# Asked in turn with the call and where the program lies on the host: an exit status, or None: not this one.
-RUNNERS: List[Callable[[Call, str], Optional[int]]] = []
 
 _MAX_SCRIPT = 1 << 20
 
@@ -32,11 +31,7 @@ def run_path(call: Call, path: str) -> int:
     if not found.mode & 0o111:
         return _cannot(call, name, "Permission denied")
     if head == b"\x7fELF":
-        for runner in RUNNERS:
-            status = runner(call, call.files.real(path))
-            if status is not None:
-                return status
-        return _cannot(call, name, "not executable: no runner for this ELF file on the virtual device")
+        return native.execute(call, Path(call.files.real(path)))
     from host_tools.virtual_device.shell import run_text
 
     return run_text(call, os.fsdecode(text), tuple(call.argv[1:]))

@@ -13,6 +13,7 @@ TEXT = """
 #include <cstdarg>
 #include <type_traits>
 #include "tensorflow/lite/c/c_api.h"
+#include "tensorflow/lite/c/c_api_experimental.h"
 #define QUADRA_TFLITE(result, name, arguments) \\
   static_assert(std::is_same<decltype(&name), result (*) arguments>::value, #name);
 #include "{table}"
@@ -55,4 +56,5 @@ def test_another_signature_is_seen(headers, tmp_path):
 def test_the_runtime_of_the_aar_has_them_all(abi, headers):
     names = set(re.findall(r"^QUADRA_TFLITE\([^,]+, (\w+),", TABLE.read_text(), re.M))
     runtime = maven.aar_file("tensorflow-lite", f"jni/{abi}/libtensorflowlite_jni.so")
+    names |= {f"TfLiteXNNPackDelegate{word}" for word in ("Create", "Delete", "OptionsDefault")}
     assert len(names) > 20 and names <= set(size.measure(runtime).exports)
