@@ -1,5 +1,6 @@
 """The real adb and adbutils take the virtual device for a phone."""
 
+import concurrent.futures
 import hashlib
 import os
 import random
@@ -116,3 +117,63 @@ def test_adbutils_drives_it(adb, device, tmp_path):
     assert phone.sync.stat("/data/local/tmp/f").size == 4
     assert [e.path for e in phone.sync.iter_directory("/data/local/tmp")] == [".", "..", "f"]
     assert phone.sync.read_bytes("/data/local/tmp/f") == b"text"
+
+
+def test_eight_devices_at_once(adb, tmp_path):
+    data = random.Random(5).randbytes(2_000_000)
+    (tmp_path / "file").write_bytes(data)
+    devices = [VirtualDevice(tmp_path / f"root{i}", name=f"d{i}").start() for i in range(8)]
+
+    def use(device):
+        adb.text("connect", device.serial)
+        adb.text("-s", device.serial, "push", tmp_path / "file", "/data/local/tmp/file")
+        adb.text("-s", device.serial, "pull", "/data/local/tmp/file", tmp_path / device.name)
+        return adb.text("-s", device.serial, "shell", "getprop", "ro.serialno").strip()
+
+    try:
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            numbers = list(pool.map(use, devices))
+        assert len(set(numbers)) == 8
+        assert all((tmp_path / device.name).read_bytes() == data for device in devices)
+    finally:
+        for device in devices:
+            device.stop()
+
+
+def test_a_device_that_starts_again_comes_back_by_itself(adb, device):
+    device.boot_s = 0.3
+    adb("-s", device.serial, "reboot")
+    done = adb("-s", device.serial, "wait-for-device", "shell", "getprop", "sys.boot_completed")
+    assert done.stdout == b"1\n"
+
+
+@pytest.mark.parametrize(
+    "fault, words, said",
+    [
+        ("sync.send.data:full", ("push", "FILE", "/data/local/tmp/f"), b"remote write failed: No space left on device"),
+        ("sync.send.data:drop", ("push", "FILE", "/data/local/tmp/f"), b"failed to read copy response: EOF"),
+        ("sync.send.done:hostile=1", ("push", "FILE", "/data/local/tmp/f"), b"unexpected response from daemon"),
+        ("sync.recv.data:wrong_size", ("pull", "/data/local/tmp/f", "BACK"), b"msg.data.size too large"),
+        ("sync.list:hostile", ("pull", "/data/local/tmp", "BACK"), b""),
+        ("open.shell:refuse", ("shell", "true"), b"error: closed"),
+        ("shell.exit:crash", ("shell", "true"), b""),
+    ],
+)
+def test_the_real_adb_notices(adb, device, tmp_path, fault, words, said):
+    (tmp_path / "file").write_bytes(bytes(300_000))
+    adb.text("-s", device.serial, "push", tmp_path / "file", "/data/local/tmp/f")
+    device.faults.add(fault)
+    named = {"FILE": tmp_path / "file", "BACK": tmp_path / "back"}
+    done = adb("-s", device.serial, *(named.get(word, word) for word in words))
+    assert done.returncode != 0 and said in done.stderr
+
+
+@pytest.mark.parametrize("fault, path", [("sync.send.data:truncate", "push"), ("sync.recv.data:corrupt", "pull")])
+def test_what_the_real_adb_does_not_notice(adb, device, tmp_path, fault, path):
+    """Why the toolkit compares digests."""
+    data = bytes(300_000)
+    (tmp_path / "file").write_bytes(data)
+    device.faults.add(fault)
+    adb.text("-s", device.serial, "push", tmp_path / "file", "/data/local/tmp/f")
+    adb.text("-s", device.serial, "pull", "/data/local/tmp/f", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() != data
