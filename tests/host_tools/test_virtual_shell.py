@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import re
 import subprocess
 import tarfile
 import threading
@@ -144,6 +145,36 @@ def test_the_system_answers_as_a_phone_of_this_processor(host):
     assert b"level: 5\n" in host.shell("dumpsys battery")[0]
     assert b"Thermal Status: 2\n" in host.shell("dumpsys thermalservice")[0]
     host.shell("dumpsys battery reset; cmd thermalservice reset")
+
+
+def test_the_log_is_read_as_logcat_reads_it(host):
+    log = host.device.logcat
+    log.clear()
+    log.add("I", "tflite", "one\ntwo", pid=1234, tid=1240, uid=10123)
+    log.add("E", "AndroidRuntime", "fatal", pid=77, uid=2000, buffer="crash")
+    out = host.shell("logcat -d -b main,system,crash -v threadtime -v uid")[0].decode()
+    moment = r"\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}"
+    assert re.fullmatch(
+        "--------- beginning of main\n"
+        f"{moment} 10123  1234  1240 I tflite  : one\n{moment} 10123  1234  1240 I tflite  : two\n"
+        "--------- beginning of crash\n"
+        f"{moment} shell    77    77 E AndroidRuntime: fatal\n",
+        out,
+    )
+    assert host.shell("logcat -d -v brief -s tflite:I")[0].endswith(b"I/tflite  ( 1234): two\n")
+    assert host.shell("logcat -v raw -t 1")[0] == b"--------- beginning of crash\nfatal\n"
+    assert host.shell("logcat -d -v raw -e tw --pid=1234 *:V")[0] == b"--------- beginning of main\ntwo\n"
+    since = host.shell("date '+%m-%d %H:%M:%S.000'")[0].decode().strip()
+    log.add("W", "late", "late")
+    assert b"late" in host.shell(f"logcat -d -T '{since}'")[0]
+    assert host.shell("logcat -d -T '12-31 23:59:59.000'")[0] == b""
+    assert host.shell("logcat -b crash -c; logcat -d -b crash")[0] == b""
+    stream = host.open("exec:logcat -v raw -s later")
+    log.add("I", "later", "now")
+    assert stream.read(32) == b"--------- beginning of main\nnow\n"
+    stream.close()
+    for words in ("-b nosuch", "-v nosuch", "-T x", "--nosuch", "-e"):
+        assert host.shell(f"logcat {words}")[2] == 1
 
 
 def test_a_command_ends_when_nobody_listens(host):
