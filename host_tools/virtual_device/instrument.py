@@ -200,6 +200,8 @@ class _Run:
                 self.device.evidence.not_responding(process, "executing service org.quadra.runner: it did not answer")
                 process.end("anr")
             process.send(signal.SIGCONT)
+        elif fault.kind == "full":
+            process.no_room()
         else:
             self.device.happen(fault, "app.run")  # of the whole device
 

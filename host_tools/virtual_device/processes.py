@@ -9,6 +9,7 @@ import json
 import os
 import queue
 import re
+import resource
 import shutil
 import signal
 import threading
@@ -89,7 +90,7 @@ class AppProcess:
         self.seen_bytes = 0  # of memory, when it was last looked at
         self.crash_report = device.root / "data" / "tombstones" / f".report-{pid}"
         self._scratch = device.root / "data" / "system" / f"scratch-{pid}"  # Robolectric wants one
-        self._process = None
+        self._process, self._full = None, False
         self._told = -1  # the end of a pipe that the process tells its status into
 
     def start(self, machine: Machine, arguments: Mapping[str, str], env: Mapping[str, str]) -> None:
@@ -127,6 +128,12 @@ class AppProcess:
         self.killed_for = self.killed_for or why
         self.send(signal.SIGKILL)
 
+    def no_room(self) -> None:
+        """From now on it finds no space on the device."""
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (0, 0))
+        self._full = True
+
     def resident_bytes(self) -> int:
         try:
             with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
@@ -137,7 +144,8 @@ class AppProcess:
 
     def clean(self, text: str) -> str:
         """As the device would say it: paths are its own."""
-        return text.replace(str(self.device.root), "")
+        text = text.replace(str(self.device.root), "")
+        return text.replace("File too large", "No space left on device") if self._full else text
 
     def _read_events(self) -> None:
         with os.fdopen(self._told, encoding="utf-8", errors="replace") as lines:
