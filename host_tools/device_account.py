@@ -1,9 +1,14 @@
 """What a run's environment.json says of the device: who it is, how hot it was, what went wrong on the way."""
 
-from typing import Any, Mapping
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional, Tuple
 
 from rich.console import Console
 from rich.markup import escape
+
+from host_tools.run_folder import RunFolder
+
+THROTTLED = "It throttled while it was measured: the times are those of a hot device."
 
 
 def label(device: Mapping[str, Any]) -> str:
@@ -16,7 +21,7 @@ def heat(environment: Mapping[str, Any]) -> str:
     thermal = environment.get("thermal") or {}
     if "readings" not in thermal:
         return ""
-    statuses = list(dict.fromkeys((thermal.get("before", "unknown"), thermal.get("after", "unknown"))))
+    statuses = list(dict.fromkeys(str(thermal.get(when, "unknown")) for when in ("before", "after")))
     words = [" → ".join(statuses)]
     for kind in ("skin", "gpu", "cpu", "battery"):
         degrees = [row["temperatures"][kind] for row in thermal["readings"] if kind in row["temperatures"]]
@@ -27,15 +32,43 @@ def heat(environment: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def show(environment: Mapping[str, Any], console: Console) -> None:
-    """Which device, how hot it was, and what went wrong on the way; nothing where it did not run on one."""
+@dataclass(frozen=True)
+class Account:
+    """The device that ran a model, in words."""
+
+    serial: str
+    name: str  # with its Android
+    details: str
+    heat: str
+    waited_s: float
+    throttled: bool
+    events: Tuple[Tuple[str, str], ...]  # what went wrong on the way and was made good: what was done, what came back
+
+
+def of(folder: RunFolder) -> Optional[Account]:
+    """None where a model did not run on a device, or nothing is known of it."""
+    environment = folder.optional_json("environment.json", {})
     device, thermal = environment.get("device") or {}, environment.get("thermal") or {}
     if "serial" not in device:
+        return None
+    known = ("soc", "build", "fingerprint", "kernel")
+    details = [str(device[key]) for key in known if device.get(key)]
+    if device.get("page_bytes"):
+        details.append(f"pages of {device['page_bytes']} bytes")
+    events = tuple((str(e["step"]), f"{e['error']}: {e['text']}") for e in environment.get("device_events", []))
+    waited, throttled = float(thermal.get("waited_s", 0.0)), bool(thermal.get("throttled"))
+    return Account(device["serial"], label(device), ", ".join(details), heat(environment), waited, throttled, events)
+
+
+def show(folder: RunFolder, console: Console) -> None:
+    """Which device, how hot it was, and what went wrong on the way; nothing where it did not run on one."""
+    found = of(folder)
+    if not found:
         return
-    soc = f" ({device['soc']})" if device.get("soc") else ""
-    console.print(f"  on {escape(device['serial'])}, {escape(label(device) + soc)}")
-    waited = f"; waited {thermal['waited_s']:.0f} s until it was cool" if thermal.get("waited_s", 0) >= 1 else ""
-    hot = " [red]It throttled while it was measured.[/]" if thermal.get("throttled") else ""
-    console.print(f"  thermal status {escape(heat(environment))}{waited}{hot}")
-    for event in environment.get("device_events", []):
-        console.print(f"  [yellow]{escape(event['step'])}[/]: {escape(event['error'])}: {escape(event['text'])}")
+    console.print(f"  on {escape(found.serial)}, {escape(found.name)}")
+    waited = f"; waited {found.waited_s:.0f} s until it was cool" if found.waited_s >= 1 else ""
+    console.print(f"  thermal status {escape(found.heat or 'unknown')}{waited}")
+    if found.throttled:
+        console.print(f"  [red]{THROTTLED}[/]")
+    for step, text in found.events:
+        console.print(f"  [yellow]{escape(step)}[/]: {escape(text)}")

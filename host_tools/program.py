@@ -42,6 +42,12 @@ class _Program(Program):
         print("`./inv --help TASK` says what a task takes.")
         raise Exit
 
+    def execute(self) -> None:
+        try:
+            super().execute()
+        except KeyboardInterrupt:
+            raise Exit(message="stopped with Ctrl-C", code=130) from None
+
     def parse_core(self, argv) -> None:
         with _misuse():
             super().parse_core(argv)

@@ -8,7 +8,7 @@ import jinja2
 import numpy as np
 from PIL import Image
 
-from host_tools import charts, compare, inputs, peers, pictures, profile, run_folder, times, verdicts, views
+from host_tools import charts, compare, device_account, inputs, peers, pictures, profile, run_folder, times, verdicts, views
 from host_tools.errors import QuadraError
 from host_tools.run_folder import RunFolder
 
@@ -79,6 +79,8 @@ def content(folder: RunFolder) -> Dict[str, Any]:
         "profile": _profile(folder),
         "plan": _plan(report) if report and report["partitions"] else None,
         "environment": folder.optional_json("environment.json"),
+        "device": device_account.of(folder),
+        "throttled": device_account.THROTTLED,
         "files": sorted(
             p.name + ("/" if p.is_dir() else "") for p in folder.path.iterdir() if p.name[0] != "." and p.name != FILE
         ),

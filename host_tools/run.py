@@ -84,7 +84,7 @@ def account(folder: RunFolder, console: Console) -> None:
     asked = spec.options.get("backend", "auto")
     console.print(f"  {escape(summary.sentence())}")
     console.print(f"  {escape(summary.backend_sentence(asked))}  [dim]({escape(verdicts.words(summary))})[/]")
-    device_account.show(folder.optional_json("environment.json", {}), console)
+    device_account.show(folder, console)
     for api, sentence in summary.failures:
         console.print(f"  [yellow]{escape(api)} failed[/]: {escape(sentence)}")
     if summary.backend != "none":

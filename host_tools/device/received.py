@@ -61,6 +61,16 @@ def damaged(folder: Path) -> List[str]:
     return wrong
 
 
+def environment(folder: Path) -> Dict[str, Any]:
+    """The runner's environment.json; empty where it left none, or one of another form."""
+    try:
+        value = read(folder / "environment.json")
+        _environment(value)
+        return value
+    except (OSError, ValueError):
+        return {}
+
+
 def read(file: Path) -> Dict[str, Any]:
     """One JSON object; ValueError where it is something else, too large or too deep."""
     if file.stat().st_size > _MOST_BYTES:
@@ -144,6 +154,10 @@ def _tensors(folder: Path, value: Dict[str, Any]) -> None:
 def _environment(value: Dict[str, Any]) -> None:
     kinds = {"device": dict, "packages": dict, "thermal": dict, "opencl_devices": list, "gles_devices": list}
     _of({**{key: kind() for key, kind in kinds.items()}, **value}, kinds, "environment.json")
+    for part in ("device", "packages", "thermal"):
+        for key, word in value.get(part, {}).items():
+            if not isinstance(word, str) and key != "abis":
+                raise ValueError(f"environment.json: {key} of {part} is no text")
     for api in ("opencl_devices", "gles_devices"):
         if any(not isinstance(device, dict) for device in value.get(api, [])):
             raise ValueError(f"environment.json: {api} is no list of objects")

@@ -5,6 +5,7 @@ the device is free again, and what the run had left until then is kept.
 """
 
 import contextlib
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Dict, Optional, Sequence, Tuple
@@ -20,6 +21,8 @@ from host_tools.place.child import Child, Show, add_timings, merge_cold
 from host_tools.run_folder import RunFolder
 
 ROUTE = "app"  # the other one is the native runner in the shell: their figures are never pooled
+# In a driver's cache, and no kernel of a model: what is unfinished, lists, the kernel that tries a device out.
+_OTHERS = re.compile(r"/(tempfile_\w+|index|last_accessed|run_kernel\.so)$")
 _ATTEMPTS = 2  # at a measurement without throttling
 
 
@@ -74,6 +77,7 @@ class _OnDevice(Child):
                 starts, more = self._measure()
                 self._begin("pull what it left")
                 self.remote.pull(self.folder, self.show)
+            received.check(self.folder, self.device.serial)
         except BaseException as error:
             stopped = self.device.stopped  # by Ctrl-C, in another thread
             with interrupt.held():
@@ -85,7 +89,6 @@ class _OnDevice(Child):
             with interrupt.held():
                 self._tidy()
                 self._facts(library)
-        received.check(self.folder, self.device.serial)
         self._complete(starts, more, library)
 
     def _install(self, made: Path) -> None:
@@ -105,10 +108,10 @@ class _OnDevice(Child):
         self.waited_s += readiness.wait_until_cool(self.device, self.show)
         starts = turns.cold_starts(self, self._start) if self.spec.cold else {}
         for _ in range(_ATTEMPTS):
-            before = len(self.remote.cache_files())
+            before = set(self.remote.cache_files())
             with readiness.Watch(self.device) as self.watch:
                 lost = turns.run_with_peers(self, self._start)
-            compiled = max(0, len(self.remote.cache_files()) - before)
+            compiled = len([name for name in self.remote.cache_files() if name not in before and not _OTHERS.search(name)])
             hot = self.watch.throttled()
             if not hot:
                 return starts, {"driver_compiled": compiled, **lost}
@@ -177,14 +180,11 @@ class _OnDevice(Child):
 
     def _facts(self, library: Path) -> None:
         """environment.json, also of a run that failed."""
-        file = self.folder / "environment.json"
-        inside = {}
-        with contextlib.suppress(OSError, ValueError):
-            inside = received.read(file)
+        inside = received.environment(self.folder)
         thermal = {**(self.watch.to_json() if self.watch else {}), "waited_s": self.waited_s}
         value = facts.merged(inside, library, self.seen or {"serial": self.device.serial}, thermal)
         events = [asdict(event) for event in self.events[self.first_event :]]
-        run_folder.write_json(file, {**value, "route": ROUTE, "device_events": events})
+        run_folder.write_json(self.folder / "environment.json", {**value, "route": ROUTE, "device_events": events})
 
     def _complete(self, starts: Dict[str, Dict[str, int]], more: Dict[str, Any], library: Path) -> None:
         """What this machine adds: the CPU's reference, the device as a target, starts."""

@@ -96,7 +96,7 @@ def _places(value, path=()):
 
 
 @given(st.data())
-@settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_whatever_a_device_writes_is_refused_or_shown(tmp_path_factory, data):
     name = data.draw(st.sampled_from(sorted(_FILES)))
     value = copy.deepcopy(_FILES[name])

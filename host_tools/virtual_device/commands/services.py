@@ -6,7 +6,6 @@ begins with the service's name.
 
 from typing import Dict
 
-from host_tools.virtual_device import access
 from host_tools.virtual_device.call import Call, Command, command
 
 DUMPS: Dict[str, Command] = {}
@@ -277,18 +276,16 @@ def log(call: Call) -> int:
 
 @command("ps")
 def ps(call: Call) -> int:
-    """The processes of apps."""
+    """The processes that somebody entered into the device's table, and adbd."""
     call.line("USER           PID  PPID     VSZ    RSS WCHAN            ADDR S NAME")
-    for one in call.device.processes.all():
-        kib = one.resident_bytes() // 1024
-        user = access.user_name(one.one.uid)
-        call.line(f"{user:<12} {one.pid:>5}     1 {kib:>7} {kib:>6} 0                   0 S {one.one.package}")
+    for pid, (user, name) in sorted(call.device.processes.items()):
+        call.line(f"{user:<12} {pid:>5}     1       0      0 0                   0 S {name}")
     return 0
 
 
 @command("pidof")
 def pidof(call: Call) -> int:
-    found = [str(one.pid) for one in call.device.processes.all() if one.one.package in call.argv[1:]]
+    found = [str(p) for p, (_, name) in sorted(call.device.processes.items()) if name in call.argv[1:]]
     if found:
         call.line(" ".join(found))
     return int(not found)
