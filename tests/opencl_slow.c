@@ -1,6 +1,6 @@
 /* An OpenCL library for tests: the system's, but from the first launch to the next wait everything takes OPENCL_SLOW
  * times as long (1.1: a tenth longer; it computes while it waits, as slower kernels would), and where the text of a
- * kernel has the word OPENCL_WRONG, its first `+=` becomes a `-=`. */
+ * kernel has the word OPENCL_WRONG, its last `+=` becomes a `-=`. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -56,8 +56,8 @@ WRAP(Handle, clCreateProgramWithSource, (Handle context, unsigned count, const c
   size_t size = sizes && sizes[0] ? sizes[0] : strlen(texts[0]);
   char* copy = calloc(size + 1, 1);
   memcpy(copy, texts[0], size);
-  char* kernel = strstr(copy, word);
-  char* sum = kernel ? strstr(kernel, " += ") : NULL;
+  char* sum = NULL;
+  for (char* next = copy; (next = strstr(next, " += ")) != NULL; ++next) sum = next;
   if (sum) sum[1] = '-';
   const char* text = copy;
   Handle program = next_clCreateProgramWithSource(context, 1, &text, &size, error);

@@ -5,7 +5,7 @@ All of these are the drivers' own settings. Quadra does not know them, and drive
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Dict
+from typing import Dict, Mapping
 
 
 def settings(threads: int) -> Dict[str, str]:
@@ -18,6 +18,11 @@ def settings(threads: int) -> Dict[str, str]:
         return {"POCL_DEVICES": "basic", "LP_NUM_THREADS": "0", **_vector_width()}
     pocl = {"POCL_DEVICES": "pthread", "POCL_MAX_PTHREAD_COUNT": str(threads)}
     return {**pocl, "LP_NUM_THREADS": str(threads), **_vector_width()}
+
+
+def on_cpu(device: Mapping[str, str]) -> bool:
+    """Whether `device`, as the delegate's report has it, is such a driver: then its work is processor time."""
+    return device.get("vendor") == "cpu" or device.get("name", "").startswith("llvmpipe")
 
 
 def caches(folder: Path) -> Dict[str, str]:

@@ -169,7 +169,7 @@ def _limit(suite: Suite, metric: str) -> Limit:
 def _least(limit: Limit, then: metrics.Series, middle: float) -> float:
     """The smallest shift worth an alarm. In shares of processor time a fifth of the limit in us is enough: there is no
     jitter of a scheduler in it."""
-    amount = limit.least / then.scale_us / (5 if "processor" in then.unit else 1)
+    amount = limit.least / then.scale / (5 if "processor" in then.unit else 1)
     return math.log1p(max(limit.percent / 100, amount / middle))
 
 
@@ -207,12 +207,10 @@ def _middle(values: Sequence[float]) -> float:
 
 def _words(finding: Finding) -> str:
     shift = finding.shift
-    now, then = metrics.text(_middle(finding.now), finding.unit), metrics.text(_middle(finding.before), finding.unit)
-    tail = finding.unit[finding.unit.index("of ") :] if "of " in finding.unit else ""
-    number = then.removesuffix(f" {tail}")
+    now, then = metrics.text(_middle(finding.now), finding.unit), metrics.number(_middle(finding.before), finding.unit)
     ends = ", ".join(f"{100 * math.expm1(e):+.1f}" if math.isfinite(e) else "?" for e in (shift.low, shift.high))
     p = f"p {shift.p:.1g}" if shift.p < 0.1 else f"p {shift.p:.2f}"
-    return f"{now}, was {number}: {shift.percent:+.1f} % ({ends}), {p}"
+    return f"{now}, was {then}: {shift.percent:+.1f} % ({ends}), {p}"
 
 
 def _spread(finding: Finding) -> str:

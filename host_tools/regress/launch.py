@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from host_tools import compare, peers, verdicts
+from host_tools.place import drivers
 from host_tools.run_folder import RunFolder
 
 COMPLETE, FAILED, INTERRUPTED = "complete", "failed", "interrupted"
@@ -76,6 +77,7 @@ def _verdicts(report: Mapping[str, Any]) -> Dict[str, Any]:
     return {
         "backend": summary.backend,
         "notes": list(report.get("backend_notes", ())),
+        "driver_on_cpu": drivers.on_cpu(report.get("device", {})),
         "nodes": len(report["nodes"]),
         "on_cpu": on_cpu,
         "partitions": summary.partitions,

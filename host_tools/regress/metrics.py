@@ -6,7 +6,7 @@ How steady inference is measured (`measure`):
   ratio            Quadra's median over XNNPACK's of the same process, in turns: what slows the machine slows both
   processor_ratio  the same of processor time
 `auto` takes processor_ratio where the driver computes on the CPU, wall elsewhere: docs/regress.md has the figures
-behind it. Starts are measured on the wall, or in processor time where that is the measure.
+behind it. Starts are measured in the same way; as a ratio, they are over one inference of XNNPACK.
 """
 
 import statistics
@@ -24,11 +24,11 @@ _ON_CPU = 0.9  # of the time on the wall: then the driver computed, and did not 
 
 @dataclass(frozen=True)
 class Series:
-    """One number per launch. unit: us, bytes, or the name of what it is a share of."""
+    """One number per launch. unit: us, us of processor time, bytes, or what it is a multiple of."""
 
     values: Tuple[float, ...]
     unit: str
-    scale_us: float = 1.0  # us that one unit is, about: for limits in us
+    scale: float = 1.0  # us that one unit is, about: for limits in us
 
 
 def measure_of(asked: str, *sides: Sequence[Launch]) -> str:
@@ -42,8 +42,10 @@ def measure_of(asked: str, *sides: Sequence[Launch]) -> str:
 
 
 def computes_on_cpu(launches: Sequence[Launch]) -> bool:
-    """Whether the driver computes in the process: then its processor time is the work. Of each launch the least
-    disturbed inference says it."""
+    """Whether the driver computes in the process: then its processor time is the work. Of a driver that is not known,
+    the least disturbed inference of each launch says it."""
+    if launches and all(launch.facts.get("driver_on_cpu") for launch in launches if launch.ok):
+        return True
     shares = []
     for launch in launches:
         walls, cpus = launch.samples.get("quadra.wall_us", []), launch.samples.get("quadra.cpu_us", [])
@@ -56,15 +58,19 @@ def series(launches: Sequence[Launch], metric: str, measure: str) -> Optional[Se
     found = [launch for launch in launches if launch.ok]
     if metric in ("init", "first"):
         found = _warm(found)
-    give, unit = _GIVERS[metric](measure)
-    values = [value for launch in found if (value := give(launch)) and value > 0]
+    give = _GIVERS[metric](measure)
+    unit = "bytes" if metric == "memory" else _UNITS[measure]
+    by_peer = metric != "memory" and measure.endswith("ratio")
+    word = "cpu_us" if "processor" in measure else "wall_us"
+    values, peers = [], []
+    for launch in found:
+        value, peer_us = give(launch), _median(launch, f"{PEER}.{word}")
+        if value and value > 0 and (peer_us or not by_peer):
+            values.append(value / peer_us if by_peer and peer_us else value)
+            peers.append(peer_us or 1.0)
     if not values:
         return None
-    scale = 1.0
-    if unit.startswith("of "):
-        word = "cpu_us" if "processor" in measure else "wall_us"
-        scale = statistics.median(_median(launch, f"{PEER}.{word}") or 1.0 for launch in found)
-    return Series(tuple(values), unit, scale)
+    return Series(tuple(values), unit, statistics.median(peers) if by_peer else 1.0)
 
 
 def _warm(launches: Sequence[Launch]) -> List[Launch]:
@@ -75,32 +81,39 @@ def _warm(launches: Sequence[Launch]) -> List[Launch]:
 
 _FIRST = ("start.quadra_warm.total_us", "start.quadra_warm.first_invoke_us")
 _FIRST_CPU = ("start.quadra_warm.cpu_us", "start.quadra_warm.first_invoke_cpu_us")
-Giver = Tuple[Callable[[Launch], Optional[float]], str]
+_UNITS = {
+    "wall": "us",
+    "processor": "us of processor time",
+    "ratio": "× XNNPACK's time",
+    "processor_ratio": "× XNNPACK's processor time",
+}
+Giver = Callable[[Launch], Optional[float]]
+
+
+def measure_with(unit: str) -> str:
+    """The measure that has this unit."""
+    return next(measure for measure, its in _UNITS.items() if its == unit)
 
 
 def _init(measure: str) -> Giver:
     """A start without its first inference."""
-    whole, first = (_FIRST_CPU if "processor" in measure else _FIRST)
+    whole, first = _FIRST_CPU if "processor" in measure else _FIRST
 
     def give(launch: Launch) -> Optional[float]:
         total, last = _one(launch, whole), _one(launch, first)
         return total - last if total and last is not None else None
 
-    return give, _time_unit(measure)
+    return give
 
 
 def _cold(measure: str) -> Giver:
     name = "cpu_us" if "processor" in measure else "total_us"
-    return lambda launch: _one(launch, f"start.quadra_cold.{name}"), _time_unit(measure)
+    return lambda launch: _one(launch, f"start.quadra_cold.{name}")
 
 
 def _first(measure: str) -> Giver:
-    _, first = (_FIRST_CPU if "processor" in measure else _FIRST)
-    return lambda launch: _one(launch, first), _time_unit(measure)
-
-
-def _time_unit(measure: str) -> str:
-    return "us of processor time" if "processor" in measure else "us"
+    _, first = _FIRST_CPU if "processor" in measure else _FIRST
+    return lambda launch: _one(launch, first)
 
 
 def _memory(measure: str) -> Giver:
@@ -108,19 +121,12 @@ def _memory(measure: str) -> Giver:
         peak, before = _one(launch, "memory.peak_rss_bytes"), _one(launch, "memory.baseline_rss_bytes")
         return peak - (before or 0) if peak else None
 
-    return give, "bytes"
+    return give
 
 
 def _steady(measure: str) -> Giver:
     word = "cpu_us" if "processor" in measure else "wall_us"
-    if not measure.endswith("ratio"):
-        return lambda launch: _median(launch, f"quadra.{word}"), "us" if word == "wall_us" else "us of processor time"
-
-    def give(launch: Launch) -> Optional[float]:
-        ours, theirs = _median(launch, f"quadra.{word}"), _median(launch, f"{PEER}.{word}")
-        return ours / theirs if ours and theirs else None
-
-    return give, "of XNNPACK's time" if word == "wall_us" else "of XNNPACK's processor time"
+    return lambda launch: _median(launch, f"quadra.{word}")
 
 
 def peer(launches: Sequence[Launch]) -> List[float]:
@@ -147,11 +153,16 @@ _GIVERS: Dict[str, Callable[[str], Giver]] = {
 }
 
 
-def text(value: float, unit: str) -> str:
-    """3.07 ms, 91.8 MiB, 1.07 of XNNPACK's processor time"""
+def number(value: float, unit: str) -> str:
+    """3.07 ms, 91.8 MiB, 1.072"""
     if unit == "bytes":
         return f"{value / 2**20:.1f} MiB"
     if unit.startswith("us"):
-        digits = 3 if value < 1e3 else 2 if value < 1e4 else 1
-        return f"{value / 1e3:.{digits}f} ms{unit[2:]}"
-    return f"{value:.3f} {unit}"
+        return f"{value / 1e3:.{3 if value < 1e3 else 2 if value < 1e4 else 1}f} ms"
+    return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}"
+
+
+def text(value: float, unit: str) -> str:
+    """3.07 ms of processor time, 91.8 MiB, 1.072 × XNNPACK's processor time"""
+    tail = unit.removeprefix("us").removeprefix("bytes").strip()
+    return f"{number(value, unit)} {tail}".strip()

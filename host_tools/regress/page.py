@@ -53,7 +53,7 @@ def _history(case: Case, steady: Optional[Finding]) -> Any:
     """Steady times of the earlier sessions under the same conditions, the baseline and now."""
     if not steady or not steady.now:
         return "", ""
-    measure = _measure(steady.unit)
+    measure = metrics.measure_with(steady.unit)
     points: List[plots.Point] = []
     stored = {one.id: one for one in case.past}
     if case.baseline:
@@ -73,11 +73,6 @@ def _history(case: Case, steady: Optional[Finding]) -> Any:
 def _point(when: float, values: Any, unit: str, kind: str, words: str) -> plots.Point:
     middle = statistics.median(values)
     return when, middle, min(values), max(values), kind, f"{words}: {metrics.text(middle, unit)}"
-
-
-def _measure(unit: str) -> str:
-    units = {"us": "wall", "us of processor time": "processor", "of XNNPACK's time": "ratio"}
-    return units.get(unit, "processor_ratio")
 
 
 def _shared(session: Session) -> Dict[str, str]:

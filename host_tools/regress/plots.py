@@ -7,7 +7,7 @@ from html import escape
 from typing import List, Sequence, Tuple
 
 from host_tools.regress.judge import Case, Finding
-from host_tools.regress.metrics import text as metric_text
+from host_tools.regress.metrics import number as metric_number, text as metric_text
 
 _WIDTH = 860
 _LEFT = 330
@@ -71,7 +71,7 @@ def sides(finding: Finding) -> str:
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         value = low + share * (high - low)
         parts.append(f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="2" y2="{height - 20}"/>')
-        words = metric_text(value, finding.unit).split(" of ")[0]
+        words = metric_number(value, finding.unit)
         parts.append(f'<text class="t dim" x="{x(value):.1f}" y="{height - 4}" text-anchor="middle">{words}</text>')
     parts.append("</g>")
     for index, (name, kind, side) in enumerate(rows):
@@ -83,7 +83,7 @@ def sides(finding: Finding) -> str:
             parts.append(f'<circle class="dot {kind}" cx="{x(value):.1f}" cy="{y + step:.1f}" r="3.6">{words}</circle>')
         middle = statistics.median(side)
         parts.append(f'<line class="median" x1="{x(middle):.1f}" x2="{x(middle):.1f}" y1="{y - 15}" y2="{y + 15}"/>')
-        words = metric_text(middle, finding.unit).split(" of ")[0]
+        words = metric_number(middle, finding.unit)
         parts.append(f'<text class="t strong" x="{_WIDTH - right + 14}" y="{y + 4}">{words}</text>')
     return "".join(parts) + "</svg>"
 
@@ -111,7 +111,7 @@ def history(points: Sequence[Point], unit: str) -> str:
     for share in (0.1, 0.5, 0.9):
         value = low + share * (high - low)
         parts.append(f'<line x1="{left}" x2="{_WIDTH - right}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
-        words = metric_text(value, unit).split(" of ")[0]
+        words = metric_number(value, unit)
         parts.append(f'<text class="t dim" x="{left - 10}" y="{y(value) + 4:.1f}" text-anchor="end">{words}</text>')
     parts.append("</g>")
     line = " ".join(f"{x(i):.1f},{y(p[1]):.1f}" for i, p in enumerate(points))

@@ -85,7 +85,7 @@ class Suite:
     profile: bool = True  # of the first launch of each cell, after its times were taken
     deadline_s: float = 300.0
     measure: str = "auto"
-    false_alarms: float = 0.01  # of one metric of one cell
+    false_alarms: float = 0.002  # of one metric of one cell
     false_discoveries: float = 0.05  # share among all alarms of the suite
     limits: Mapping[str, Limit] = field(default_factory=lambda: dict(LIMITS))
 

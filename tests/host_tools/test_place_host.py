@@ -184,8 +184,8 @@ def test_devices_are_in_the_folder_whatever_becomes_of_asking(model, fake, monke
 def test_a_driver_that_hangs_or_dies_costs_nothing_but_the_answer(monkeypatch, tmp_path):
     for body, said in (("import time; time.sleep(60)", "did not end within"), ("import os; os.abort()", "SIGABRT")):
         (tmp_path / "pyopencl.py").write_text(body)
-        monkeypatch.setattr(devices, "_DEADLINE_S", 2.0)
-        monkeypatch.setattr(devices.settings, "ROOT", f"{tmp_path}:{settings.ROOT}")
+        monkeypatch.setattr(gpus, "_DEADLINE_S", 2.0)
+        monkeypatch.setattr(gpus.settings, "ROOT", f"{tmp_path}:{settings.ROOT}")
         assert said in gpus.opencl()[0]["error"]
 
 

@@ -29,7 +29,7 @@ def verdicts(case):
 def test_the_steady_time(history, factor, verdict):
     found = verdicts(regress_cases.case(history, launches(1, 20), launches(2, 20, factor)))
     assert found["steady"].verdict == verdict, found["steady"].text
-    assert found["steady"].unit == "of XNNPACK's processor time"
+    assert found["steady"].unit == "× XNNPACK's processor time"
     assert {found[m].verdict for m in ("init", "first", "memory", "error", "verdicts", "plan")} == {PASS}
 
 
