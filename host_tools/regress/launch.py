@@ -123,7 +123,7 @@ def _outputs(folder: RunFolder, judged: Optional[compare.Comparison]) -> List[Di
 def conditions(folder: RunFolder, report: Mapping[str, Any], timings: Mapping[str, Any]) -> Dict[str, Any]:
     """What must be alike for times to be compared, each with a name that a person understands."""
     spec, environment = folder.spec(), folder.optional_json("environment.json", {})
-    device = report.get("device", {})
+    device, machine = report.get("device", {}), environment.get("device", {})
     packages = environment.get("packages", {})
     return {
         "place": spec.place,
@@ -135,7 +135,8 @@ def conditions(folder: RunFolder, report: Mapping[str, Any], timings: Mapping[st
         "repetitions": spec.repetitions,
         "peers": sorted(spec.peers),
         "GPU": " ".join(filter(None, (device.get(k, "") for k in ("name", "vendor", "version", "driver")))),
-        "processor": environment.get("cpu", ""),
+        "device": " ".join(filter(None, (str(machine.get(k, "")) for k in ("manufacturer", "model", "fingerprint")))),
+        "processor": " on ".join(filter(None, (environment.get("cpu"), environment.get("host", {}).get("cpu")))),
         "processors": environment.get("cpus", 0),
         "driver settings": environment.get("driver_settings", {}),
         "runtimes": {k: packages[k] for k in _RUNTIMES if k in packages},

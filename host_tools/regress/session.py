@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence
 
-from host_tools import report, settings
+from host_tools import peers, report, settings
 from host_tools.errors import DeviceError, Misuse, QuadraError, RunFailed
 from host_tools.regress import judge, launch as launches, trace
 from host_tools.regress.history import BROKEN, COMPLETE, INTERRUPTED, History
@@ -64,9 +64,10 @@ def run(
 
     full: all launches that a suspicious cell gets, at once, for a baseline.
     """
+    for where in wheres:
+        where.prepare(library, peers.needs_shipped(suite.peers))
     folder = _new_folder()
     session = Session(suite, folder, history.begin(suite.name, folder), baseline)
-    libraries = {where.place: library or where.module.library() for where in wheres}
     lines: Dict[str, str] = {}
 
     def shower(name: str) -> Show:
@@ -76,7 +77,9 @@ def run(
 
         return line
 
-    lanes = [_Lane(session, w, libraries[w.place], history, full, shower(w.name)) for w in wheres]
+    alone = len(wheres) == 1
+    folders = [folder if alone else settings.make_folder(folder / w.folder, "QUADRA_RUNS_DIR") for w in wheres]
+    lanes = [_Lane(session, w, f, history, full, shower(w.name)) for w, f in zip(wheres, folders)]
     session.cases = [case for lane in lanes for case in lane.cases.values()]
     try:
         _run_all(lanes)
@@ -151,9 +154,9 @@ class _Lane:
     """All cells on one device."""
 
     def __init__(
-        self, session: Session, where: Where, library: Path, history: History, full: bool, show: Show
+        self, session: Session, where: Where, folder: Path, history: History, full: bool, show: Show
     ) -> None:
-        self.session, self.where, self.library, self.history, self.show = session, where, library, history, show
+        self.session, self.where, self.folder, self.history, self.show = session, where, folder, history, show
         self.suite, self.full, self.stopped = session.suite, full, threading.Event()
         self.cases: Dict[Cell, Case] = {cell: Case(cell.key, where.name) for cell in self.suite.cells}
         self.done, self.all = 0, len(self.cases) * (self.suite.launches + (self.suite.more if full else 0))
@@ -208,7 +211,7 @@ class _Lane:
     def _take(self, cell: Cell, case: Case, number: int, at: float) -> None:
         head = f"{self.done + 1}/{self.all} {cell.key}"
         spec = cell.spec(self.suite, self.where.place, self.where.serial, self.suite.profile and not number)
-        folder = self.where.run(spec, self.library, lambda text: self.show(f"{head}, {text}"), self.session.folder)
+        folder = self.where.run(spec, lambda text: self.show(f"{head}, {text}"), self.folder)
         found, conditions = launches.of_folder(number, at, folder)
         asked = spec.options.get("backend", "auto")
         if asked != "auto" and found.facts["backend"] == "none":
@@ -241,6 +244,8 @@ class _Lane:
                 case.missing = f"the baseline {session.baseline} has no such cell"
 
     def _keep(self, case: Case, launch: launches.Launch) -> None:
+        if launch.folder:
+            launch.folder = str((self.folder / launch.folder).relative_to(self.session.folder))
         case.launches.append(launch)
         self.history.add(case.row, launch)
 

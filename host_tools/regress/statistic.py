@@ -17,7 +17,7 @@ CONFIDENCE = 0.95  # of each end of an interval
 
 @dataclass(frozen=True)
 class Shift:
-    """How far `now` lies from the baseline, in logarithms of factors; beyond low, and beyond high, one time in twenty."""
+    """How far `now` lies from the baseline, in logarithms of factors; below low one time in twenty, so above high."""
 
     effect: float
     low: float

@@ -1,11 +1,15 @@
 """Where a suite runs: this machine, the app place, or devices; and under which name the history knows each."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 from host_tools import place
 from host_tools.errors import Misuse
+from host_tools.run_folder import RunFolder
+from host_tools.spec import RunSpec
 
 _HERE = ("host", "app")
 
@@ -18,15 +22,31 @@ class Where:
     name: str
     serial: str = ""
     device: Any = None  # host_tools.device.adb.Device
+    library: Optional[Path] = None
+    more: Dict[str, Any] = field(default_factory=dict)
 
     @property
     def module(self) -> ModuleType:
         return place.named(self.place)
 
-    def run(self, spec, library, show, runs_dir):
+    @property
+    def folder(self) -> str:
+        """A name for a folder of its own."""
+        return re.sub(r"[^A-Za-z0-9]+", "-", self.name).strip("-") or "device"
+
+    def prepare(self, library: Optional[Path], shipped: bool) -> None:
+        """Builds what is missing, one place after the other, before any of them measures."""
+        if not self.device:
+            self.library = library or self.module.library()
+            return
+        from host_tools.device import app
+
+        self.library = library or self.module.library(self.device)
+        self.more = {"device": self.device, "apk": app.apk_for(self.device, self.library, shipped)}
+
+    def run(self, spec: RunSpec, show: Callable[[str], None], runs_dir: Path) -> RunFolder:
         """The finished run folder."""
-        more = {"device": self.device} if self.device else {}
-        return self.module.run(spec, library, show, runs_dir, **more)
+        return self.module.run(spec, self.library, show, runs_dir, **self.more)
 
     def stop(self) -> None:
         """Ends what goes on there, from another thread."""
@@ -52,6 +72,6 @@ def _devices(word: str) -> List[Where]:
     names = {serial: f"virtual device {name}" for name, serial in registry.running().items()}
     if word in names.values() or f"virtual device {word}" in names.values():  # by its own name
         word = next(serial for serial, name in names.items() if name.endswith(f" {word}"))
-    chosen = device.choice.choose(word)
+    chosen = device.choose(word)
     names = {serial: f"virtual device {name}" for name, serial in registry.running().items()}
     return [Where("device", names.get(d.serial, d.serial), d.serial, d) for d in chosen]
