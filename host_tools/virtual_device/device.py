@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from host_tools.virtual_device import peers, system_files
 from host_tools.virtual_device import properties as phone
-from host_tools.virtual_device import system_files
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
 from host_tools.virtual_device.faults import Dropped, Fault, Faults
@@ -205,6 +205,10 @@ class VirtualDevice:
             threading.Thread(target=self._serve, args=(peer,), daemon=True, name="connection").start()
 
     def _serve(self, peer: socket.socket) -> None:
+        if not peers.allowed(peer):
+            self.note("refused", "a connection of another user")
+            peer.close()
+            return
         connection = Connection(self, peer)
         with self._lock:
             self._connections.append(connection)

@@ -7,6 +7,7 @@ device's path as file name and the number that Linux would give.
 import errno
 import os
 import stat as modes
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Callable, Dict, List, NamedTuple
 
@@ -97,8 +98,10 @@ class Files:
         make = self.made.get(located)
         real = self.root + (located if located != "/" else "")
         if make:
-            with open(real, "wb") as file:
+            part = f"{self.root}/.made-{threading.get_ident()}"  # somebody else may read the old one just now
+            with open(part, "wb") as file:
                 file.write(make())
+            os.replace(part, real)
         return real
 
     def room(self) -> None:

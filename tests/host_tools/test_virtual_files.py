@@ -27,7 +27,8 @@ def device(tmp_path_factory):
 
 
 NAMES = st.one_of(
-    st.sampled_from(["..", ".", "", "data", "local", "tmp", "a", "up", "away", "loop", "secret", "device", "sdcard", "\0", "x" * 256]),
+    st.sampled_from(["..", ".", "", "data", "local", "tmp", "a", "up", "away", "loop"]),
+    st.sampled_from(["secret", "device", "sdcard", "\0", "x" * 256]),
     st.text(max_size=8),
     st.binary(max_size=4).map(os.fsdecode),
 )
@@ -127,7 +128,7 @@ def test_what_is_no_request_is_refused(device, data):
         st.one_of(
             st.builds(
                 wire.Message,
-                st.sampled_from([wire.CNXN, wire.AUTH, wire.OPEN, wire.OKAY, wire.CLSE, wire.WRTE, 0, wire.word(b"EVIL")]),
+                st.sampled_from([wire.CNXN, wire.AUTH, wire.OPEN, wire.OKAY, wire.CLSE, wire.WRTE, 0, 0x4C495645]),
                 st.sampled_from([0, 1, 2, 0xFFFFFFFF]),
                 st.sampled_from([0, 1, 2, 0xFFFFFFFF]),
                 st.sampled_from([b"", b"shell:echo\0", b"sync:\0", b"nothing:\0", b"\xff" * 30, b"source:9\0"]),
