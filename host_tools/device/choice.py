@@ -1,7 +1,7 @@
 """Which devices there are, and which of them a word of the command line means."""
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Dict, List
 
 from adbutils.errors import AdbError
@@ -32,6 +32,7 @@ class Found:
     product: str = ""
     virtual: bool = False
     busy: str = ""  # who works with it
+    name: str = ""  # a virtual device's
 
     def to_json(self) -> Dict[str, object]:
         return asdict(self)
@@ -50,8 +51,9 @@ def found() -> List[Found]:
                 Device(serial, virtual=True).connect(min(5.0, deadline.left()))
             except DeviceError:
                 pass  # it is listed with the state that it has
+    names = {serial: name for name, serial in virtual.items()}
     return [
-        Found(one.serial, one.state, one.model, one.product, one.serial in virtual.values(), lock.holder(one.serial))
+        replace(one, virtual=one.serial in names, busy=lock.holder(one.serial), name=names.get(one.serial, ""))
         for one in parse(_listing(deadline))
     ]
 

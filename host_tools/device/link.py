@@ -48,10 +48,15 @@ class Link:
         """What the device's daemon can do."""
         if self._features is None:
             deadline = Deadline(timeout_s)
-            ask = lambda: self._ask_server(f"host-serial:{self.serial}:features", deadline)  # noqa: E731
             with self.doing("features", f"ask {self.serial} what its adb daemon can do", deadline):
-                self._features = set(self._mended(ask, deadline).split(","))
+                self._features = self._mended(lambda: self._ask_features(deadline), deadline)
         return self._features
+
+    def _ask_features(self, deadline: Deadline) -> Set[str]:
+        said = self._ask_server(f"host-serial:{self.serial}:features", deadline)
+        if not said:  # the server answers before the device has told it
+            raise AdbError("device still connecting")
+        return set(said.split(","))
 
     def stop(self) -> None:
         """Ends what other threads ask right now, and refuses what comes."""

@@ -17,6 +17,7 @@ _STATES = {
     "device": "ready",
     "offline": "offline: plug it in again, or restart it",
     "unauthorized": "unauthorized: unlock it and allow USB debugging for this computer",
+    "authorizing": "waits: unlock it and allow USB debugging for this computer",
     "no permissions": "no permissions: this user may not open its USB port; see docs/devices.md",
 }
 NONE = (
@@ -42,7 +43,8 @@ def table(there: Sequence[choice.Found]) -> Table:
     made = Table("serial", "kind", "model", "state", box=None, pad_edge=False)
     for one in there:
         state = one.busy or _STATES.get(one.state, one.state)
-        made.add_row(*map(escape, (one.serial, "virtual" if one.virtual else "phone", one.model, state)))
+        kind = f"virtual: {one.name}" if one.virtual else "phone"
+        made.add_row(*map(escape, (one.serial, kind, one.model, state)))
     return made
 
 

@@ -236,6 +236,29 @@ def test_a_server_that_dies_is_started_again_and_the_device_connected(phone, dev
     assert [event.error for event in device.events] == ["restart", "reconnect"] * 2
 
 
+def test_a_server_of_a_process_that_was_killed_is_used_and_stopped_by_the_next(adb):
+    code = (
+        "import time\nfrom host_tools.device import server\nfrom host_tools.device.connection import Deadline\n"
+        "server.up(Deadline(10))\nprint('up', flush=True)\ntime.sleep(60)\n"
+    )
+    first, second = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=settings.ROOT) for _ in range(2)
+    ]
+    for child in (first, second):
+        assert child.stdout.readline() == b"up\n"
+        child.stdout.close()
+    first.kill()
+    first.wait()
+    assert server.up(Deadline(5)) is False, "it is still there, for the second"
+    server.leave()
+    assert server.answers(adb), "somebody uses it"
+    second.kill()
+    second.wait()
+    assert server.up(Deadline(5)) is False
+    server.leave()
+    assert not server.answers(adb)
+
+
 def test_a_port_that_another_program_holds_is_told(tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as other:
         monkeypatch.setenv("QUADRA_ADB_PORT", str(other.getsockname()[1]))
