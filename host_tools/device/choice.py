@@ -39,7 +39,7 @@ class Found:
 
 
 def found() -> List[Found]:
-    """All devices, the virtual ones too, whatever their state."""
+    """All devices, whatever their state; phones come before virtual ones."""
     from host_tools.virtual_device import registry
 
     deadline = Deadline(_LOOK_S)
@@ -52,10 +52,11 @@ def found() -> List[Found]:
             except DeviceError:
                 pass  # it is listed with the state that it has
     names = {serial: name for name, serial in virtual.items()}
-    return [
+    made = [
         replace(one, virtual=one.serial in names, busy=lock.holder(one.serial), name=names.get(one.serial, ""))
         for one in parse(_listing(deadline))
     ]
+    return sorted(made, key=lambda one: (one.virtual, one.name, one.serial))
 
 
 def choose(on: str) -> List[Device]:
