@@ -4,6 +4,7 @@ Inside are Android's own TFLite runtime (the x86_64 library of the AAR) and Quad
 libraries of host_tools/bionic make both load here. OpenCL and OpenGL ES are this machine's. See docs/android.md.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Dict, List, Optional, Sequence
 
 from host_tools import apk, bazel, bionic, environment, java, maven, peers, run_folder, settings, spec as specs
-from host_tools.errors import Misuse
+from host_tools.errors import Misuse, QuadraError
 from host_tools.place import companion, drivers, host, turns
 from host_tools.place.child import Child, Show, add_timings, merge_cold
 from host_tools.run_folder import RunFolder
@@ -59,7 +60,7 @@ def run(
             merge_cold(folder, starts)
             shutil.rmtree(cache, ignore_errors=True)
 
-    return child.finish(work, lambda: None)
+    return child.finish(work, lambda: child.dump(cache))
 
 
 class Machine:
@@ -124,6 +125,12 @@ class _Child(Child):
             told["quadra.argument.peers"] = ",".join(names)
         title = f"{mode} {','.join(names or ())}".strip()
         self.start(title, self.machine.command(_MAIN, told), self.machine.environment(self.spec.threads, cache))
+
+    def dump(self, cache: Path) -> None:
+        """As on the host: what was made of a model is worth a look above all when it failed."""
+        if not any(self.folder.glob("partition_*")):
+            with contextlib.suppress(QuadraError):
+                self.work("dump", cache)
 
     def reference(self) -> None:
         argv, env = host.python_command("host_tools.place.companion", self.folder)

@@ -5,7 +5,7 @@ import pytest
 
 from host_tools import compare, inputs, peers, report, run, run_folder, spec as specs, times
 from host_tools.errors import Misuse, RunFailed
-from host_tools.place import app, companion, interpreters
+from host_tools.place import app, companion, interpreters, turns
 from host_tools.place.child import merge_cold
 from host_tools.run_folder import RunFolder
 from tests.model_builder import Model
@@ -107,6 +107,9 @@ class FakeChild(app._Child):
         super().__init__(folder, spec, lambda text: None, None)
         self.crashes, self.calls = crashes, []
 
+    def start_runner(self, mode, names):
+        self.work(mode, self.folder, names)
+
     def work(self, mode, cache, names=None):
         self.calls.append((mode, list(names or ())))
         for name in names or ():
@@ -121,7 +124,7 @@ class FakeChild(app._Child):
 def test_a_peer_that_takes_the_process_down_is_left_out(tmp_path):
     spec = folder_with_peers(tmp_path).spec()
     child = FakeChild(tmp_path, spec, {"shipped-gles"})
-    assert child.run_with_peers(tmp_path) == {
+    assert turns.run_with_peers(child, child.start_runner) == {
         "shipped_gles_error": "the process was ended by signal 11 at the stage …"
     }
     assert [names for _, names in child.calls] == [list(spec.peers), ["xnnpack", "shipped-opencl"]]
@@ -137,15 +140,37 @@ def test_a_crash_that_is_no_peers_fault_ends_the_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(child, "work", crash)
     with pytest.raises(RunFailed, match="signal 11"):
-        child.run_with_peers(tmp_path)
+        turns.run_with_peers(child, child.start_runner)
 
 
 def test_gpu_peers_start_cold_in_processes_of_their_own(tmp_path):
     folder = folder_with_peers(tmp_path)
     child = FakeChild(tmp_path, folder.spec(), {"shipped-gles"})
-    starts = child.cold_starts(tmp_path)
+    starts = turns.cold_starts(child, child.start_runner)
     assert list(starts) == ["quadra", "shipped_opencl"]
     merge_cold(tmp_path, starts)
     timings = folder.json("timings.json")
     assert timings["init_us"]["shipped_opencl_cold"] == {"total_us": 5}
     assert timings["cold_memory"]["peak_rss_bytes"] == 2
+
+
+def test_a_run_that_fails_in_the_app_place_leaves_the_plan_too(tmp_path, monkeypatch):
+    m = Model()
+    x = m.input((1, 8, 8, 3))
+    m.output(m.add(x, x))
+    (tmp_path / "small.tflite").write_bytes(m.bytes())
+    monkeypatch.setattr(app, "Machine", lambda *words: None)
+    modes = []
+
+    def work(child, mode, cache, names=None):
+        modes.append(mode)
+        if mode == "run":
+            child.stage, child.state = "first inference of quadra", "crashed"
+            raise RunFailed("run small", "the process was ended by signal 11", "")
+
+    monkeypatch.setattr(app._Child, "work", work)
+    spec = run.make_spec(str(tmp_path / "small.tflite"), place="app")
+    with pytest.raises(RunFailed, match="signal 11"):
+        app.run(spec, tmp_path / "libquadra.so", runs_dir=tmp_path / "runs")
+    status = run_folder.find("latest", tmp_path / "runs").status()
+    assert modes == ["run", "dump"] and status["stage"] == "first inference of quadra"

@@ -24,6 +24,7 @@ final class RunWorker {
   static final String RUN = "run";
   static final String COLD = "cold";
   static final String VERDICTS = "verdicts";
+  static final String DUMP = "dump";
 
   private static final long PAIRS_BUDGET_NANOS =
       TimeUnit.SECONDS.toNanos(20); // slow models stop early
@@ -70,10 +71,13 @@ final class RunWorker {
         case VERDICTS:
           verdicts();
           break;
+        case DUMP:
+          dump();
+          break;
         default:
           throw RunError.misuse(
               "read the argument mode",
-              "'" + mode + "' is not one of run, cold, verdicts",
+              "'" + mode + "' is not one of run, cold, verdicts, dump",
               "leave it out to run");
       }
     } catch (JSONException error) {
@@ -200,15 +204,11 @@ final class RunWorker {
    * partition_N/.
    */
   private void profileOrDump() throws RunError, JSONException {
-    Map<String, String> more = options();
-    more.put("dump_dir", folder.path.getPath());
     if (!spec.profile) {
-      stages.begin("write down the plan");
-      try (Contender quadra = Contender.prepareQuadra(spec, model, more)) {
-        quadra.allocate();
-      }
+      dump();
       return;
     }
+    Map<String, String> more = dumping();
     more.put("profile", "1");
     JSONArray walls = new JSONArray();
     try (Contender quadra = Contender.startQuadra(spec, model, more, inputs, stages)) {
@@ -224,6 +224,20 @@ final class RunWorker {
           .put("invokes", report.getJSONArray("profile"));
       folder.writeJson("profile.json", value);
     }
+  }
+
+  /** Graphs, kernels and plans: partition_N/. */
+  private void dump() throws RunError {
+    stages.begin("write down the plan");
+    try (Contender quadra = Contender.prepareQuadra(spec, model, dumping())) {
+      quadra.allocate();
+    }
+  }
+
+  private Map<String, String> dumping() {
+    Map<String, String> more = options();
+    more.put("dump_dir", folder.path.getPath());
+    return more;
   }
 
   private Map<String, String> options() {
