@@ -181,13 +181,13 @@ def asked(names: Sequence[str], backend: str, beside: str, repetitions: int, res
     wanted = tuple(name for b in backends for name in _beside(wanted, b))
     for name in names:
         models.find(name)
-    found = tuple(dict.fromkeys(names)) or _here()
+    found = tuple(dict.fromkeys(names)) or here()
     if not found:
         raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
     return Asked(found, backends, tuple(dict.fromkeys(wanted)), repetitions or _REPETITIONS, resume)
 
 
-def _here() -> Tuple[str, ...]:
+def here() -> Tuple[str, ...]:
     """Models of the catalogue whose files are here, those that run wholly on Quadra first."""
     here = [entry.name for entry, where in models.status() if where]
     return tuple(sorted(here, key=lambda name: name not in bench.MODELS))

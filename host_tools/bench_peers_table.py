@@ -29,7 +29,9 @@ def show(result: Bench, console: Console) -> None:
         console.print(f"[red]✗[/] {escape(line)}")
     console.print()
     console.print(_means(result))
-    console.print(f"[dim]{XNNPACK_NOTE}[/]\n")
+    if peers.XNNPACK in result.asked.peers:
+        console.print(f"[dim]{XNNPACK_NOTE}[/]")
+    console.print()
     for backend, device in result.devices.items():
         console.print(f"{verdicts.APIS[backend]:10}{escape(device)}")
     if result.busy:

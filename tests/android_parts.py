@@ -1,5 +1,6 @@
 """What tests of Android's Java share: whether its classes can be had, and libraries that look like ours."""
 
+import os
 import struct
 from pathlib import Path
 from typing import Dict
@@ -7,8 +8,9 @@ from typing import Dict
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from host_tools import apk, maven
+from host_tools import apk, maven, peers
 from host_tools.errors import FetchFailed
+from host_tools.place import app
 
 
 def need_classes() -> None:
@@ -37,3 +39,15 @@ def stand_ins(folder: Path) -> Dict[str, Path]:
         made[abi].parent.mkdir(parents=True)
         made[abi].write_bytes(content)
     return made
+
+
+def app_library() -> Path:
+    """Quadra's library for Android x86_64 (QUADRA_ANDROID_LIBRARY, or built), once all that Maven Central has to give is
+    here; or the test is skipped with the reason."""
+    try:
+        bundles = [alias for name in ("robolectric", "tflite") for alias in maven.bundle(name)]
+        maven.artifacts([*bundles, *peers.ALIASES, "junit", "android-all"])
+    except FetchFailed as error:
+        pytest.skip(str(error))
+    given = os.environ.get("QUADRA_ANDROID_LIBRARY")
+    return Path(given) if given else app.library()

@@ -12,6 +12,7 @@ import pytest
 from host_tools import apk, compare, java, maven, peers, run, run_folder, settings, shell
 from host_tools.errors import FetchFailed, FolderNotWritable, Misuse, QuadraError, RunFailed, ToolMissing
 from host_tools.place import app, host
+from tests.android_parts import app_library
 from tests.model_builder import Model
 
 BACKENDS = ("opencl", "gles")
@@ -19,14 +20,7 @@ BACKENDS = ("opencl", "gles")
 
 @pytest.fixture(scope="module")
 def android():
-    """Quadra's library for Android x86_64 (QUADRA_ANDROID_LIBRARY, or built), once all that Maven Central has to give
-    is here; or a reason to skip."""
-    try:
-        maven.artifacts([*maven.bundle("robolectric"), *maven.bundle("tflite"), *peers.ALIASES, "junit", "android-all"])
-    except FetchFailed as error:
-        pytest.skip(str(error))
-    given = os.environ.get("QUADRA_ANDROID_LIBRARY")
-    return Path(given) if given else app.library()
+    return app_library()
 
 
 @pytest.fixture(scope="module")
