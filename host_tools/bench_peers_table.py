@@ -63,7 +63,7 @@ def goal_words(mean: Mean) -> str:
 
 
 def over_words(mean: Mean) -> str:
-    models = "" if mean.whole else ", models that are partly on the CPU, too"
+    models = "" if mean.whole else ", also models partly on the CPU"
     return f"{WHAT[mean.what]} over {peers.label(mean.peer)}{models}"
 
 

@@ -9,6 +9,7 @@ from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 from host_tools.times import ratio_text
 
 _WIDTH, _ROW, _LEFT, _RIGHT = 860, 54, 110, 96
+_LABEL = 28  # room for a number
 
 
 def strip(samples_us: Dict[str, Sequence[int]], names: Dict[str, str]) -> str:
@@ -124,8 +125,10 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
 
 
 def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> List[str]:
-    """One row: each API's marks joined by a line; the number above Quadra's, below the shipped delegate's."""
+    """One row: each API's marks joined by a line; the number above Quadra's, below the shipped delegate's and where there
+    is no room above."""
     parts: List[str] = []
+    above: List[float] = []  # where numbers are
     for api in dict.fromkeys(mark.kind.split()[0] for mark in marks):
         places = [x(mark.value) for mark in marks if mark.kind.split()[0] == api]
         parts.append(f'<line class="span" x1="{min(places):.1f}" x2="{max(places):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
@@ -136,7 +139,10 @@ def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> List
         place = f'cx="{at:.1f}" cy="{y:.1f}" r="{radius}"'
         parts.append(f'<circle class="mark {escape(mark.kind)}" {place}>{words}</circle>')
         if not mark.kind.endswith("more"):
-            text_y = y + 16 if mark.kind.endswith("shipped") else y - 8
+            crowded = any(abs(at - other) < _LABEL for other in above)
+            below = mark.kind.endswith("shipped") or crowded
+            text_y = y + 16 if below else y - 8
+            above += [] if below else [at]
             number = f'<text class="t small" x="{at:.1f}" y="{text_y:.1f}" text-anchor="middle">{ratio_text(mark.value)}'
             parts.append(f"{number}</text>")
     return parts

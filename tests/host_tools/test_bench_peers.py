@@ -151,7 +151,7 @@ def test_models_that_are_partly_on_the_cpu_have_a_mean_of_their_own(measured):
     result = measured(Place(cpu_nodes=("b",)), backend="opencl")
     found = [(m.whole, m.models, m.goal) for m in result.means() if m.peer == "shipped_opencl" and m.what == STEADY]
     assert found == [(True, 1, 0.25), (False, 2, None)]
-    assert "models that are partly on the CPU, too" in table(result)
+    assert "also models partly on the CPU" in table(result)
 
 
 def test_the_figures_are_written_after_each_model_and_are_json(measured):

@@ -103,7 +103,7 @@ def test_java_in_the_documentation_compiles(tmp_path, monkeypatch):
     assert len(examples) >= 3
     files = [_example(tmp_path / f"Example{number}.java", text) for number, text in enumerate(examples)]
     class_path = [java.app_classes(), *java.app_class_path()]
-    monkeypatch.setattr(java, "_BUILT", tmp_path)
+    monkeypatch.setattr(java, "BUILT", tmp_path)
     java.compile_java(files, class_path, "the examples of the documentation")
 
 

@@ -132,6 +132,7 @@ public class RunnerErrorsTest {
   public void withAModeThatThereIsNot() throws IOException {
     File folder = folderWith(1, write("m.tflite", "0000TFL30000").getPath());
     assertMisuse(
-        run("folder", folder.getPath(), "mode", "fly"), "'fly' is not one of run, cold, verdicts, dump");
+        run("folder", folder.getPath(), "mode", "fly"),
+        "'fly' is not one of run, cold, verdicts, dump");
   }
 }

@@ -9,6 +9,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.json.JSONArray;
 import org.json.JSONException;
 import org.json.JSONObject;
@@ -27,6 +29,8 @@ final class Contender implements Closeable {
   static final String XNNPACK = "xnnpack";
   static final String SHIPPED_OPENCL = "shipped-opencl";
   static final String SHIPPED_GLES = "shipped-gles";
+
+  private static final Pattern CUSTOM_OP = Pattern.compile("unresolved custom op: (\\w+)");
 
   final String name;
   final JSONObject laps; // of its start, in us
@@ -224,11 +228,22 @@ final class Contender implements Closeable {
       return new Interpreter(model, options);
     } catch (IllegalArgumentException | IllegalStateException error) {
       closeDelegate(delegate);
-      throw RunError.failed(
-          "make an interpreter for " + spec.modelName + " on " + name,
-          error,
-          "see the log of the device");
+      throw refused("make an interpreter for " + spec.modelName + " on " + name, error);
     }
+  }
+
+  /** TFLite's sentence, or a clear one for what only the app itself could mend. */
+  private static RunError refused(String tried, RuntimeException error) {
+    Matcher custom = CUSTOM_OP.matcher(String.valueOf(error.getMessage()));
+    if (!custom.find()) {
+      return RunError.failed(tried, error, "see the log of the device");
+    }
+    return RunError.failed(
+        tried,
+        "TensorFlow Lite's runtime has no kernel for the custom op "
+            + custom.group(1)
+            + ", which was left to the CPU",
+        "`./inv coverage MODEL` says why; `--on host` has kernels for MediaPipe's custom ops");
   }
 
   private static Delegate quadra(Map<String, String> options) throws RunError {
