@@ -2,11 +2,13 @@
 time, and an error that says what it was."""
 
 import collections
+import contextlib
 import hashlib
 import os
 import random
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Counter, Dict, List, Tuple
@@ -233,6 +235,21 @@ def test_every_kind_of_fault_has_its_errors():
     assert {kind for step in steps for kind in kinds(step)} <= set(ALLOWED)
     transport = {step for step in faults.STEPS if step.split(".")[0] in ("connect", "auth", "message", "shell", "sync")}
     assert transport <= steps
+
+
+@pytest.mark.parametrize(("name", "step"), [(n, s) for n in ("push", "pull", "receive", "list") for s in sorted({*STEPS[n]})
+                                             if s != "server"])  # fmt: skip
+def test_a_stall_for_ever_at_any_step_costs_the_deadline_and_2_s(adb, tmp_path, monkeypatch, name, step):
+    monkeypatch.setattr(sys.modules[__name__], "DEADLINE_S", 0.25)
+    with VirtualDevice(tmp_path / "root") as phone:
+        bench = Bench(tmp_path, phone, random.Random(1))
+        (phone.root / "data/local/tmp/big").write_bytes(bytes(1000))
+        phone.faults.add(f"{step}:stallx*")
+        started = time.monotonic()
+        with contextlib.suppress(DeviceTimedOut, DeviceUnusable):
+            bench.operate(Device(phone.serial, virtual=True), name)
+        assert time.monotonic() - started < 0.25 + 2
+        bench.check()
 
 
 def test_a_sample_of_faults_in_random_order(adb, tmp_path):
