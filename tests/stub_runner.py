@@ -7,21 +7,17 @@ import json
 import os
 import signal
 import sys
-import time
 
 properties = json.loads(sys.argv[1])
 channel = open(properties["quadra.status"], "w", encoding="utf-8")
-
 
 def tell(what: str, code: int, **values: str) -> None:
     channel.write(json.dumps({"what": what, "code": code, "values": values}) + "\n")
     channel.flush()
 
-
 def stage(name: str) -> None:
     print(f"stage: {name}", flush=True)
     tell("status", 0, stage=name)
-
 
 def main(do: str) -> int:
     stage("start")
@@ -36,7 +32,8 @@ def main(do: str) -> int:
     if do == "wait":
         sys.stdin.buffer.read()
         return 137
-    time.sleep(0.3)  # in which a fault has time to happen
+    if properties["quadra.pause"]:
+        sys.stdin.buffer.readline()
     if do == "fail":
         tell("finish", 0, state="failed", error=f"read the folder {properties['quadra.argument.folder']}: no", exit_code="2")
         return 2
@@ -44,6 +41,5 @@ def main(do: str) -> int:
         return 9
     tell("finish", -1, state="complete")
     return 0
-
 
 os._exit(main(properties.get("quadra.argument.do", "")))

@@ -194,6 +194,8 @@ def _report(process: "AppProcess") -> str:
 
 def signal_of(process: "AppProcess", code: int) -> Optional[int]:
     """The signal that native code brought the process down with; None: it ended in another way."""
+    if process.planted_signal:
+        return int(process.planted_signal)
     what = _WHAT.search(_peek(process))
     if what:
         return int(what.group(1))

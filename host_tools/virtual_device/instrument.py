@@ -120,7 +120,7 @@ class _Run:
                 self.trouble = fault
         at_start = self.call.meet("app.start")
         arguments = {key: self._real(value) for key, value in self.words.arguments.items()}
-        process = self.device.processes.start(one, arguments, planted)
+        process = self.device.processes.start(one, arguments, planted, _AT if self.trouble else "")
         process.runner = self.runner
         self.device.evidence.system("I", f"Start proc {process.pid}:{one.package}/u0a{one.uid - 10000} for added application {one.package}")
         if at_start:
@@ -147,6 +147,7 @@ class _Run:
                 if event.values.get("stage") == _AT and self.trouble:
                     trouble, self.trouble = self.trouble, None
                     self._happen(trouble, process)
+                    process.go_on()
             elif event.what == "finish":
                 finished = True
                 self._finish(event.values, event.code)
@@ -190,7 +191,9 @@ class _Run:
     def _happen(self, fault: Fault, process: AppProcess) -> None:
         """A fault of app.start or app.run."""
         if fault.kind == "crash":
-            process.send(signal.SIGABRT)  # at once; of SIGSEGV Java's runtime would write a report first
+            # Drivers and Java's runtime catch SIGSEGV and SIGABRT; the end that nobody catches is told as one.
+            process.planted_signal = signal.SIGSEGV
+            process.send(signal.SIGKILL)
         elif fault.kind == "uninstall":
             self.device.packages.uninstall(self.package)
         elif fault.kind in ("anr", "stall"):

@@ -87,13 +87,15 @@ class AppProcess:
         self.output: List[str] = []  # its last lines
         self.runner = RUNNER
         self.killed_for = ""  # why the system ended it
+        self.planted_signal = 0  # of a crash that was asked for
         self.seen_bytes = 0  # of memory, when it was last looked at
         self.crash_report = device.root / "data" / "tombstones" / f".report-{pid}"
         self._scratch = device.root / "data" / "system" / f"scratch-{pid}"  # Robolectric wants one
         self._process, self._full = None, False
         self._told = -1  # the end of a pipe that the process tells its status into
 
-    def start(self, machine: Machine, arguments: Mapping[str, str], env: Mapping[str, str]) -> None:
+    def start(self, machine: Machine, arguments: Mapping[str, str], env: Mapping[str, str], pause: str = "") -> None:
+        """pause: the stage after which it waits for go_on."""
         self._scratch.mkdir(parents=True, exist_ok=True)
         self._told, writer = os.pipe()
         properties = {
@@ -102,6 +104,7 @@ class AppProcess:
             "quadra.abis": self.device.properties["ro.product.cpu.abilist"],
             "quadra.package": self.one.package,
             "quadra.version": self.one.version_name,
+            "quadra.pause": pause,
             "quadra.thermal": str(self.device.state.thermal.status),
             "quadra.status": f"/proc/self/fd/{writer}",
             "java.io.tmpdir": str(self._scratch),
@@ -115,6 +118,12 @@ class AppProcess:
         for reader in readers:
             reader.start()
         threading.Thread(target=self._wait, args=(readers,), daemon=True).start()
+
+    def go_on(self) -> None:
+        """After the stage at which it was to wait."""
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(b"\n")
+            self._process.stdin.flush()
 
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -201,7 +210,9 @@ class Processes:
     def of(self, package: str) -> List[AppProcess]:
         return [one for one in self.all() if one.one.package == package]
 
-    def start(self, one: "Installed", arguments: Mapping[str, str], more: Mapping[str, str]) -> AppProcess:
+    def start(
+        self, one: "Installed", arguments: Mapping[str, str], more: Mapping[str, str], pause: str = ""
+    ) -> AppProcess:
         """Starts the package's runner. `more` is for its environment. LoadFailed: it cannot be loaded."""
         machine = self.machine(one)
         process = AppProcess(self.device, one, next(self.device.pids))
@@ -209,7 +220,7 @@ class Processes:
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         env = {**machine.environment(_threads(arguments), cache), **more}
         with self._lock:
-            process.start(machine, arguments, env)
+            process.start(machine, arguments, env, pause)
             self._running[process.pid] = process
         return process
 

@@ -109,8 +109,8 @@ def test_an_app_that_dies_leaves_what_a_phone_would(do, said, reason, logged, de
 
 
 FAULTS = [
-    ("app.run:crash", "longMsg=Native crash: Aborted", evidence.NATIVE_CRASH),
-    ("app.start:crash", "longMsg=Native crash: Aborted", evidence.NATIVE_CRASH),
+    ("app.run:crash", "longMsg=Native crash: Segmentation fault", evidence.NATIVE_CRASH),
+    ("app.start:crash", "longMsg=Native crash: Segmentation fault", evidence.NATIVE_CRASH),
     ("app.run:anr=0.1", "shortMsg=Process crashed.", evidence.ANR),
     ("app.run:uninstall", "shortMsg=Process crashed.", evidence.USER_REQUESTED),
 ]
@@ -264,6 +264,23 @@ def test_an_apk_of_other_classes_does_not_run(phone):
     one.class_list = kept
     assert "shortMsg=java.lang.ClassNotFoundException" in answer.out and answer.out.endswith("INSTRUMENTATION_CODE: 0\n")
     assert "inv apk" in answer.out and "FATAL EXCEPTION" in "\n".join(log_of(phone, "crash"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault, said", [(fault, said) for fault, said, _ in FAULTS if fault.endswith(("crash", "anr=0.1"))])
+def test_a_fault_of_the_real_app_comes_before_its_end(fault, said, phone):
+    phone.faults.add(fault)
+    answer = ask(phone, RUN.format(f"-e folder /data/data/{PACKAGE}/files/run -e model /data/local/tmp/m.tflite"))
+    assert f"INSTRUMENTATION_RESULT: {said}\n" in answer.out and answer.out.endswith("INSTRUMENTATION_CODE: 0\n")
+
+
+@pytest.mark.slow
+def test_a_full_device_is_told(phone):
+    run_real(phone)
+    phone.faults.add("app.run:full")
+    answer = ask(phone, RUN.format(f"-e folder /data/data/{PACKAGE}/files/run -e model /data/local/tmp/m.tflite"))
+    phone.faults.clear()
+    assert "No space left on device" in answer.out and "exit_code=77" in answer.out
 
 
 @pytest.mark.slow

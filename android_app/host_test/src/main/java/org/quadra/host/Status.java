@@ -5,15 +5,19 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CountDownLatch;
 import org.json.JSONException;
 import org.json.JSONObject;
 
 /**
  * Tells whoever started this process what an Instrumentation tells the system: a line of JSON each,
  * into the file that the system property quadra.status names. Without one, nothing is told. Whoever
- * asks for it holds this process's standard input open, and ends it by closing that.
+ * asks for it holds this process's standard input open, and ends it by closing that. After the stage
+ * that quadra.pause names, this process waits for a byte there.
  */
 final class Status {
+  private static final CountDownLatch GO_ON = new CountDownLatch(1);
+
   private final OutputStream stream; // null: nobody listens
 
   private Status(OutputStream stream) {
@@ -38,6 +42,14 @@ final class Status {
 
   void sent(int code, Bundle values) {
     tell("status", code, values);
+    String stage = values.getString("stage");
+    if (stream != null && stage != null && stage.equals(System.getProperty("quadra.pause"))) {
+      try {
+        GO_ON.await();
+      } catch (InterruptedException error) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 
   void finished(int code, Bundle values) {
@@ -70,7 +82,7 @@ final class Status {
   private static void endWithStarter() {
     try {
       while (System.in.read() >= 0) {
-        continue;
+        GO_ON.countDown();
       }
     } catch (IOException error) {
       // as if it had been closed
