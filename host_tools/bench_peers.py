@@ -319,6 +319,7 @@ def to_json(result: Bench) -> Dict[str, Any]:
         "library": result.library,
         "devices": result.devices,
         "threads": 1,
+        "xnnpack": "the one in Android's TFLite runtime",
         "peers": list(result.asked.peers),
         "geometric_means": [{**asdict(mean), "met": mean.met} for mean in result.means()],
         "rows": json.loads(json.dumps(rows), parse_constant=_WORDS.get),

@@ -25,7 +25,6 @@ def write(result: bench_peers.Bench) -> Path:
         note=table.XNNPACK_NOTE,
         unsure=compare.UNSURE,
         words=table,
-        peers=peers,
         kinds=KINDS,
         settings=drivers.settings(1),
     )

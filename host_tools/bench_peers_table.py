@@ -64,7 +64,12 @@ def goal_words(mean: Mean) -> str:
 
 def over_words(mean: Mean) -> str:
     models = "" if mean.whole else ", also models partly on the CPU"
-    return f"{WHAT[mean.what]} over {peers.label(mean.peer)}{models}"
+    return f"{WHAT[mean.what]} over {peer_words(mean.peer)}{models}"
+
+
+def peer_words(key: str) -> str:
+    """A peer by its key; which XNNPACK it is, too."""
+    return "Android's XNNPACK" if key == peers.XNNPACK else "the shipped delegate"
 
 
 def _table(result: Bench, columns: Sequence[str], cells) -> Table:
