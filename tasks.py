@@ -278,7 +278,7 @@ def bench(
     from host_tools.progress import progress
 
     if peer or resume:
-        _bench_peers(models, backend, peer, runs, resume, library, json, limit_shipped)
+        _bench_peers(models, backend, peer, runs, resume, library, json, (limit, limit_shipped))
         return
     names, absent = bench.chosen(models)
     for name in absent:
@@ -292,7 +292,7 @@ def bench(
     bench.judge(result, limit, limit_shipped)
 
 
-def _bench_peers(models, backend, peer, runs, resume, library, json, limit_shipped):
+def _bench_peers(models, backend, peer, runs, resume, library, json, limits):
     from json import dumps
 
     from host_tools import bench_peers, bench_peers_page, bench_peers_table, run as runner
@@ -306,7 +306,7 @@ def _bench_peers(models, backend, peer, runs, resume, library, json, limit_shipp
         print(dumps(bench_peers.to_json(result), indent=1))
     else:
         bench_peers_table.show(result, runner.console())
-    bench_peers.judge(result, limit_shipped)
+    bench_peers.judge(result, *limits)
 
 
 @task(

@@ -326,15 +326,20 @@ def to_json(result: Bench) -> Dict[str, Any]:
     }
 
 
-def judge(result: Bench, limit_shipped: float) -> None:
-    """JudgementFailed when a model failed or Quadra is wrong, or takes more than limit_shipped (0: no limit) of the
-    shipped delegate's time. A peer that fails, or a goal that is missed, is a finding."""
+def judge(result: Bench, limit: float, limit_shipped: float) -> None:
+    """JudgementFailed when a model failed or Quadra is wrong, or a mean is over its limit (0: no limit). A peer that
+    fails, or a goal that is missed, is a finding.
+
+    limit: of the first backend, over XNNPACK. limit_shipped: of each, over the shipped delegate.
+    """
     if result.wrong:
         did = f"wrong or failed: {', '.join(result.wrong)}"
         raise JudgementFailed("bench", did, "`./inv run MODEL --on app` shows one of them closely")
-    for backend in result.backends if limit_shipped else ():
-        mean = result.mean(backend, peers.key(f"shipped-{backend}"), STEADY)
-        if not mean or not mean.values["median"] <= limit_shipped:
+    limits = [(result.backends[0], peers.XNNPACK, limit)]
+    limits += [(backend, peers.key(f"shipped-{backend}"), limit_shipped) for backend in result.backends]
+    for backend, peer, most in limits:
+        mean = result.mean(backend, peer, STEADY) if most else None
+        if most and not (mean and mean.values["median"] <= most):
             value = f"{mean.values['median']:.2f}" if mean else "an unknown share"
-            words = f"{verdicts.APIS[backend]} takes {value} of the shipped delegate's time, over {limit_shipped:g}"
+            words = f"{verdicts.APIS[backend]} takes {value} of the time of {peers.label(peer)}, over {most:g}"
             raise JudgementFailed("bench", words, "`./inv profile` shows where time goes")

@@ -119,9 +119,12 @@ def test_a_goal_that_is_missed_is_said_and_a_limit_is_a_judgement(measured):
     where.us["shipped_opencl"] = 150
     result = measured(where, backend="opencl")
     assert "1.5 times as fast; goal: 4: missed" in table(result)
-    bench_peers.judge(result, 0)
-    with pytest.raises(JudgementFailed, match="OpenCL takes 0.67 of the shipped delegate's time, over 0.5"):
-        bench_peers.judge(result, 0.5)
+    bench_peers.judge(result, 0, 0)
+    bench_peers.judge(result, 2.0, 0.7)
+    with pytest.raises(JudgementFailed, match="OpenCL takes 0.67 of the time of shipped, OpenCL, over 0.5"):
+        bench_peers.judge(result, 0, 0.5)
+    with pytest.raises(JudgementFailed, match="OpenCL takes 2.00 of the time of XNNPACK, over 1.5"):
+        bench_peers.judge(result, 1.5, 0)
 
 
 def test_a_model_or_a_peer_that_fails_is_a_row_with_its_reason(measured, tmp_path):
@@ -138,7 +141,7 @@ def test_a_model_or_a_peer_that_fails_is_a_row_with_its_reason(measured, tmp_pat
     ):
         assert line in text and line.replace("<", "&lt;").replace(">", "&gt;") in page
     with pytest.raises(JudgementFailed, match="wrong or failed: a on OpenGL ES"):
-        bench_peers.judge(result, 0)
+        bench_peers.judge(result, 0, 0)
 
 
 def test_what_is_wrong_has_no_ratio(measured):
