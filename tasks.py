@@ -174,6 +174,31 @@ def run(
 
 @task(
     help={
+        **{k: _RUN_HELP[k] for k in ("model", "backend", "precision", "image", "range", "seed", "runs", "threads", "profile", "timeout", "library")},
+        "on": "A serial of `inv devices`; any, the first that is free; all, at the same time; virtual (started if need be).",
+    }
+)
+def shell_run(
+    c, model, on="any", backend="auto", precision="f32", image="", range="", seed=1, runs=20, threads=1,
+    profile=False, timeout=300, library="",
+):  # fmt: skip
+    """Run a model from a device's shell, without the app, by a small native runner; judge it like `inv run`.
+
+    Its times are not those of an app, and are never pooled with them.
+    """
+    from functools import partial
+
+    from host_tools import on_devices, run
+    from host_tools.place import device_shell
+
+    words = {"backend": backend, "precision": precision, "image": image, "value_range": range, "route": device_shell.ROUTE}
+    counts = {"seed": seed, "repetitions": runs, "threads": threads, "deadline_s": float(timeout)}
+    make = partial(run.make_spec, model, **words, **counts, profile=profile)
+    on_devices.run(on, make, _file(library), run.console(), place=device_shell)
+
+
+@task(
+    help={
         **{key: _RUN_HELP[key] for key in ("model", "precision", "library")},
         "target": "The device to plan for: a JSON file, or a name of host_tools/targets (default: generic).",
         "backend": "The GPU API to plan for: opencl or gles (default: what the target says).",

@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from host_tools.run_folder import RunFolder
 
+FROM_SHELL = "from the shell, by the native runner: these times are never pooled with an app's"
 THROTTLED = "It throttled while it was measured: the times are those of a hot device."
 
 
@@ -42,6 +43,7 @@ class Account:
     heat: str
     waited_s: float
     throttled: bool
+    route: str  # what its times are, where no app ran the model; else empty
     events: Tuple[Tuple[str, str], ...]  # what went wrong on the way and was made good: what was done, what came back
 
 
@@ -57,7 +59,8 @@ def of(folder: RunFolder) -> Optional[Account]:
         details.append(f"pages of {device['page_bytes']} bytes")
     events = tuple((str(e["step"]), f"{e['error']}: {e['text']}") for e in environment.get("device_events", []))
     waited, throttled = float(thermal.get("waited_s", 0.0)), bool(thermal.get("throttled"))
-    return Account(device["serial"], label(device), ", ".join(details), heat(environment), waited, throttled, events)
+    route = FROM_SHELL if environment.get("route") == "shell" else ""
+    return Account(device["serial"], label(device), ", ".join(details), heat(environment), waited, throttled, route, events)
 
 
 def show(folder: RunFolder, console: Console) -> None:
@@ -66,6 +69,8 @@ def show(folder: RunFolder, console: Console) -> None:
     if not found:
         return
     console.print(f"  on {escape(found.serial)}, {escape(found.name)}")
+    if found.route:
+        console.print(f"  {found.route}")
     waited = f"; waited {found.waited_s:.0f} s until it was cool" if found.waited_s >= 1 else ""
     console.print(f"  thermal status {escape(found.heat or 'unknown')}{waited}")
     if found.throttled:

@@ -2,32 +2,38 @@
 
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from host_tools import compare, device_account, peers, run as runs, run_folder, settings, spec as specs, times
+from host_tools import compare, device_account, run as runs, run_folder, settings, spec as specs, times
 from host_tools.device import app, choose, interrupt, lock, parallel, readiness, remote_folder
 from host_tools.device.parallel import Outcome
 from host_tools.errors import AppMissing, JudgementFailed, Misuse, QuadraError
-from host_tools.place import device as place
+from host_tools.place import device as device_place
 from host_tools.progress import progress
 from host_tools.run_folder import RunFolder
 
 SpecOf = Callable[..., specs.RunSpec]  # takes place and device
 
 
-def run(on: str, spec_of: SpecOf, library: Optional[Path], console: Console, apk: Optional[Path] = None) -> List[RunFolder]:
-    """Runs on the devices that `on` means; prints what came of it; raises the first error, or a failed judgement."""
+def run(
+    on: str, spec_of: SpecOf, library: Optional[Path], console: Console, apk: Optional[Path] = None, place: ModuleType = device_place
+) -> List[RunFolder]:
+    """Runs on the devices that `on` means; prints what came of it; raises the first error, or a failed judgement.
+
+    place: who runs it there, the app or (place.device_shell) the runner in the shell.
+    """
     devices = choose(on)
     wanted = _different_ids(devices, spec_of)
     prepared = {}
     for device in devices:  # before any of them is kept waiting by another's build
         built = library or place.library(device)
-        made = apk or app.apk_for(device, built, peers.needs_shipped(wanted[device.serial].peers))
-        prepared[device.serial] = {"library": built, "device": device, "apk": made}
+        made = place.made_for(device, built, wanted[device.serial], apk)
+        prepared[device.serial] = {"library": built, "device": device, **made}
     if len(devices) == 1:
         folder = runs.run_and_judge(wanted[devices[0].serial], **prepared[devices[0].serial])
         runs.account(folder, console)
@@ -102,7 +108,7 @@ def install(on: str, apk: Optional[Path], console: Console, *, fresh: bool = Fal
     devices = choose(on)
     made = {}
     for device in devices if not remove else ():
-        made[device.serial] = apk or app.apk_for(device, place.library(device), shipped)
+        made[device.serial] = apk or app.apk_for(device, device_place.library(device), shipped)
 
     def work(device: Any, show: parallel.Show) -> str:
         tell = lambda text: show(text, 0, 0)  # noqa: E731

@@ -67,7 +67,7 @@ def run_and_judge(spec: specs.RunSpec, library: Path, **where: Any) -> RunFolder
 
 def run_shown(spec: specs.RunSpec, show: Callable[[str], None], library: Path, **where: Any) -> RunFolder:
     """The same, telling `show` what goes on."""
-    folder = place.named(spec.place).run(spec, library, show, **where)
+    folder = place.named(spec.place, spec.route).run(spec, library, show, **where)
     if folder.has("cpu_outputs"):
         show("compare")
         peers.judge(folder, compare.compare(folder))

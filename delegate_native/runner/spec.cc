@@ -72,11 +72,11 @@ Outcome ParseArguments(int count, char** words, Arguments* arguments) {
   const std::pair<const char*, std::string*> known[] = {
       {"--folder", &arguments->folder},   {"--mode", &arguments->mode},
       {"--runtime", &arguments->runtime}, {"--quadra", &arguments->quadra},
-      {"--model", &arguments->model},     {"--target", &arguments->target},
+      {"--model", &arguments->model},     {"--peers", &arguments->peers},
   };
   const std::string usage =
       "quadra_runner --folder PATH --runtime LIBRARY --quadra LIBRARY [--mode run|verdicts] "
-      "[--model PATH] [--target PATH]";
+      "[--model PATH] [--peers xnnpack|none]";
   for (int i = 1; i < count; i += 2) {
     std::string* value = nullptr;
     for (const auto& option : known) {
@@ -89,7 +89,7 @@ Outcome ParseArguments(int count, char** words, Arguments* arguments) {
     *value = words[i + 1];
   }
   for (const auto& option : known) {
-    const bool needed = option.second != &arguments->model && option.second != &arguments->target;
+    const bool needed = option.second != &arguments->model && option.second != &arguments->peers;
     if (needed && option.second->empty()) {
       return Outcome::Misuse(std::string("read the argument ") + option.first, "it is missing", usage);
     }
@@ -106,9 +106,8 @@ Outcome ReadSpec(const Arguments& arguments, Spec* spec) {
     return Outcome::Misuse("read " + path, wrong, "use a runner and a toolkit of the same version");
   }
   if (!arguments.model.empty()) spec->model_path = arguments.model;
-  for (auto& option : spec->options) {
-    if (option.first == "target" && !arguments.target.empty()) option.second = arguments.target;
-  }
+  if (!arguments.peers.empty()) spec->peers.clear();
+  if (!arguments.peers.empty() && arguments.peers != "none") spec->peers.push_back(arguments.peers);
   return Outcome();
 }
 

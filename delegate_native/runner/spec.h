@@ -18,7 +18,7 @@ struct Arguments {
   std::string runtime;  // TFLite's library
   std::string quadra;   // the delegate's
   std::string model;    // where it lies on this device; empty: where spec.json says
-  std::string target;   // the same of the target file
+  std::string peers;    // who runs beside Quadra, or "none"; empty: whom spec.json names
 };
 
 struct Spec {
@@ -32,7 +32,8 @@ struct Spec {
   bool profile = false;
 };
 
-// --folder PATH --runtime PATH --quadra PATH [--mode run|verdicts] [--model PATH] [--target PATH]
+// --folder PATH --runtime PATH --quadra PATH [--mode run|verdicts] [--model PATH]
+// [--peers xnnpack|none]
 Outcome ParseArguments(int count, char** words, Arguments* arguments);
 Outcome ReadSpec(const Arguments& arguments, Spec* spec);
 

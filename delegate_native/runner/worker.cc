@@ -28,6 +28,14 @@ int64_t PeakBytes() {
   return line ? static_cast<int64_t>(strtol(line + strlen("VmHWM:"), nullptr, 10)) * 1024 : 0;
 }
 
+int Processors() {
+  std::string text;
+  if (!ReadFile("/proc/cpuinfo", &text).ok()) return 0;
+  int count = text.compare(0, 9, "processor") == 0;
+  for (size_t at = 0; (at = text.find("\nprocessor", at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
 void Put(const Json& value, JsonWriter* json) {
   switch (value.type) {
     case Json::Type::kNull: json->Real(HUGE_VAL); break;
@@ -113,6 +121,7 @@ Outcome Worker::Run() {
   QUADRA_RETURN_IF_FAILED(spec_.profile ? Profile() : Dump());
   JsonWriter json;
   json.BeginObject().Key("schema_version").Number(kSchemaVersion).Key("route").Text("shell");
+  json.Key("cpus").Number(Processors());
   json.Key("packages").BeginObject().Key("tensorflow-lite").Text(tflite_.TfLiteVersion()).EndObject();
   json.Key("runner").BeginObject().Key("made_by").Text(Maker()).EndObject().EndObject();
   return Write("environment.json", json.text());

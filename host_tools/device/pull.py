@@ -39,7 +39,7 @@ def pull_app(
     timeout_s: float = 300.0,
     only: Sequence[str] = (),
 ) -> Pulled:
-    """Brings a folder of the app (as `run-as` sees it) into local_folder.
+    """Brings a folder of the app (as `run-as` sees it; package "": as the shell does) into local_folder.
 
     A file of local_folder with the right digest is not brought again: what was broken off goes on there. only: these
     files of it. Raises AppMissing, DeviceRefused (no such folder), TransferFailed and ReplyNotUnderstood; what came
@@ -66,7 +66,7 @@ def _pull(
     make_folder(local_folder, "QUADRA_RUNS_DIR")
     for left in local_folder.rglob(PART + "*"):
         left.unlink()  # of a process that was killed
-    run_as = ["run-as", package]
+    run_as = ["run-as", package] if package else []
     wanted = manifest(device, run_as, remote_folder, limits, deadline, only)
     pulled = Pulled(device.serial)
     missing = {name: digest for name, digest in wanted.items() if not _here(local_folder, name, digest)}
@@ -91,7 +91,7 @@ def manifest(
     device: Device, run_as: Sequence[str], folder: str, limits: Limits, deadline: Deadline, only: Sequence[str] = ()
 ) -> Dict[str, str]:
     """SHA-256 by relative name of all files of a folder; every name is checked."""
-    what = f"list {folder} of {run_as[-1]}"
+    what = " of ".join([f"list {folder}", *run_as[1:]])
     left = max(0.1, deadline.left())
     argv = [*run_as, "find", folder, "-type", "f"]
     reply = device.shell(argv, timeout_s=left, check=False, step="pull", repeatable=True)

@@ -1,4 +1,6 @@
-"""The folder of a run on a device: private to the test app, filled before the run, pulled and removed after it."""
+"""The folder of a run on a device, filled before the run, pulled and removed after it: private to the test app, or the
+shell's.
+"""
 
 import io
 import json
@@ -27,12 +29,18 @@ _PULLED = ".pulled"
 
 
 class RemoteFolder:
-    """One run's."""
+    """One run's, in the app's folders."""
+
+    package = PACKAGE  # as whom it is looked into
 
     def __init__(self, device: Any, run_id: str) -> None:
         self.device, self.run_id = device, run_id
         self.inside = f"{RUNS}/{run_id}"  # from the app's folder, where run-as starts
         self.path = f"{PRIVATE}/{self.inside}"
+
+    @property
+    def run_as(self) -> List[str]:
+        return ["run-as", self.package] if self.package else []
 
     def fill(self, folder: Path, model: Path, show: Show) -> str:
         """Puts spec.json, the inputs and the rewritten model there; returns where the model lies on the device."""
@@ -44,10 +52,10 @@ class RemoteFolder:
         there = {f"{self.inside}/{file.relative_to(folder)}": file for file in given}
         for name, file in there.items():
             self._as_app(["cp", pushed.remote[file], name], "copy the inputs")
-        digests = self.device.digests(list(there), _TIMEOUT_S, prefix=("run-as", PACKAGE))
+        digests = self.device.digests(list(there), _TIMEOUT_S, prefix=self.run_as)
         for name, file in there.items():
             if digests.get(name) != transfer.sha256(file):
-                tried, found = f"copy {name} into the app's folder", "what lies there is not what was copied"
+                tried, found = f"copy {name} into the run's folder", "what lies there is not what was copied"
                 raise TransferFailed(tried, found, "see whether the device is full", serial=self.device.serial, step="copy")
         return pushed.remote[model]
 
@@ -57,7 +65,7 @@ class RemoteFolder:
         scratch = folder / _PULLED
         try:
             show("pull outputs, times and plans")
-            pull.pull_app(self.device, PACKAGE, self.inside, scratch, show=counted(show))
+            pull.pull_app(self.device, self.package, self.inside, scratch, show=counted(show))
             files = [file for file in sorted(scratch.rglob("*")) if file.is_file()]
             names = [str(file.relative_to(scratch)) for file in files]
             for name in received.accepted(names):
@@ -73,7 +81,7 @@ class RemoteFolder:
         if count:
             show("pull the cache")
             shutil.rmtree(folder / CACHE_HERE, ignore_errors=True)
-            pull.pull_app(self.device, PACKAGE, inside, folder / CACHE_HERE, show=counted(show))
+            pull.pull_app(self.device, self.package, inside, folder / CACHE_HERE, show=counted(show))
         return count
 
     def cache_files(self, inside: str = CACHE) -> List[str]:
@@ -90,7 +98,7 @@ class RemoteFolder:
         """Brings one small JSON file; false where it is not there."""
         content = io.BytesIO()
         try:
-            argv = ["run-as", PACKAGE, "cat", f"{self.inside}/{name}"]
+            argv = [*self.run_as, "cat", f"{self.inside}/{name}"]
             self.device.stream(argv, timeout_s=_TIMEOUT_S, to=content, limit_bytes=_FILE_LIMIT_BYTES, step="pull")
             value = json.loads(content.getvalue())
             if not isinstance(value, dict):
@@ -104,14 +112,27 @@ class RemoteFolder:
         return True
 
     def remove(self) -> None:
-        argv = ["run-as", PACKAGE, "rm", "-rf", self.inside]
+        argv = [*self.run_as, "rm", "-rf", self.inside]
         self.device.shell(argv, timeout_s=_TIMEOUT_S, check=False, step="remove the run's folder")
 
     def _as_app(self, argv: List[str], step: str) -> None:
-        self.device.shell(["run-as", PACKAGE, *argv], timeout_s=_TIMEOUT_S, step=step)
+        self.device.shell([*self.run_as, *argv], timeout_s=_TIMEOUT_S, step=step)
 
     def _ask(self, argv: List[str], step: str) -> str:
-        return self.device.shell(["run-as", PACKAGE, *argv], timeout_s=_TIMEOUT_S, check=False, step=step).stdout
+        return self.device.shell([*self.run_as, *argv], timeout_s=_TIMEOUT_S, check=False, step=step).stdout
+
+
+class ShellFolder(RemoteFolder):
+    """One run's, where the shell may write. There is no cache: only an app has one."""
+
+    package = ""
+
+    def __init__(self, device: Any, run_id: str) -> None:
+        super().__init__(device, run_id)
+        self.inside = self.path = f"{transfer.HOME}/shell/{run_id}"
+
+    def cache_files(self, inside: str = CACHE) -> List[str]:
+        return []
 
 
 def left(device: Any) -> List[str]:

@@ -11,7 +11,7 @@ from host_tools.errors import (
 )  # fmt: skip
 
 # What a connection that broke may look like at first: the device may be back by the time that one asks.
-_BROKEN = (DeviceLost, DeviceNotFound, DeviceUnusable, ReplyNotUnderstood)
+BROKEN = (DeviceLost, DeviceNotFound, DeviceUnusable, ReplyNotUnderstood)
 _ALIVE_S = 5.0
 
 
@@ -66,7 +66,7 @@ class Runner:
             finished.error = self._late(at)
         elif finished.error is not None and not self.alive():
             return
-        elif isinstance(finished.error, _BROKEN):
+        elif isinstance(finished.error, BROKEN):
             finished.error = crash.broken(self.device, finished.error, self.boot)
         finished.lines = log.fetch(self.device, since, self.user, app.PACKAGE)
         finished.said = log.said_by_app(finished.lines, self.user)
@@ -79,12 +79,7 @@ class Runner:
                 finished.error = error
 
     def alive(self) -> bool:
-        """Whether the device answers, soon."""
-        try:
-            self.device.shell(["true"], timeout_s=_ALIVE_S, check=False, step="see whether it is there")
-        except DeviceError:
-            return False
-        return True
+        return alive(self.device)
 
     def _explain(self, outcome: instrument.Outcome, lines: List[log.Line], at: str) -> DeviceError:
         ended = crash.last_exit(self.device, app.PACKAGE)
@@ -101,6 +96,15 @@ class Runner:
             serial=self.device.serial,
             step=at or "start the app",
         )
+
+
+def alive(device: Any) -> bool:
+    """Whether the device answers, soon."""
+    try:
+        device.shell(["true"], timeout_s=_ALIVE_S, check=False, step="see whether it is there")
+    except DeviceError:
+        return False
+    return True
 
 
 def _stage_lines(stages: List[str]) -> List[str]:

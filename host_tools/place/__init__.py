@@ -8,6 +8,6 @@ import importlib
 from types import ModuleType
 
 
-def named(name: str) -> ModuleType:
-    """The place of a RunSpec; its name was checked with the spec."""
-    return importlib.import_module(f"host_tools.place.{name}")
+def named(name: str, route: str = "") -> ModuleType:
+    """The place of a RunSpec; its names were checked with the spec."""
+    return importlib.import_module(f"host_tools.place.{name}{'_shell' if route == 'shell' else ''}")

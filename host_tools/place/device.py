@@ -31,6 +31,11 @@ def library(device: Any) -> Path:
     return app.library(device)
 
 
+def made_for(device: Any, library: Path, spec: specs.RunSpec, apk: Optional[Path] = None) -> Dict[str, Any]:
+    """What run() wants besides the delegate, made before a device is kept waiting."""
+    return {"apk": apk or app.apk_for(device, library, peers.needs_shipped(spec.peers))}
+
+
 def run(
     spec: specs.RunSpec,
     library: Path,
@@ -44,23 +49,31 @@ def run(
     apk: this one instead of one made for the device. A DeviceError says what went wrong with the device; the folder is
     kept then, too.
     """
-    if spec.options.get("target"):
-        do_next = "plan for another device on this machine: leave --on away"
-        raise Misuse("run with --target on a device", "a device makes the plan for itself", do_next)
+    no_target(spec)
     device = device or choose(spec.device)[0]
-    made = apk or app.apk_for(device, library, peers.needs_shipped(spec.peers))
+    made = made_for(device, library, spec, apk)["apk"]
     with interrupt.once(), lock.lease(device.serial, f"run {spec.model.name}"):
-        child = _OnDevice(run_folder.start(spec, runs_dir or settings.read().runs_dir), spec, show, device)
+        child = OnDevice(run_folder.start(spec, runs_dir or settings.read().runs_dir), spec, show, device)
         return child.finish(lambda: child.work(made, library), lambda: None)
 
 
-class _OnDevice(Child):
-    """One run on a device."""
+def no_target(spec: specs.RunSpec) -> None:
+    """Misuse where the spec wants a plan for another device."""
+    if spec.options.get("target"):
+        do_next = "plan for another device on this machine: leave --on away"
+        raise Misuse("run with --target on a device", "a device makes the plan for itself", do_next)
+
+
+class OnDevice(Child):
+    """One run on a device, by the app. device_shell.py has the other route."""
+
+    route = ROUTE
+    folder_kind = RemoteFolder
 
     def __init__(self, folder: Path, spec: specs.RunSpec, show: Show, device: Any) -> None:
         super().__init__(folder, spec, show)
-        self.device, self.remote = device, RemoteFolder(device, spec.run_id)
-        self.runner: Optional[Runner] = None
+        self.device, self.remote = device, self.folder_kind(device, spec.run_id)
+        self.runner: Any = None
         self.watch: Optional[readiness.Watch] = None
         self.model = ""
         self.waited_s = 0.0
@@ -164,7 +177,7 @@ class _OnDevice(Child):
             self.device = self.runner.device = self.remote.device = self.device.twin()
         with contextlib.suppress(QuadraError):
             if self.runner.alive():
-                app.stop(self.device)
+                self._stop()
                 self.remote.pull(self.folder, self.show)
         for name in received.damaged(self.folder):
             self._event("pull", "damaged", f"{name} of the run that was broken off cannot be read: left out")
@@ -175,8 +188,11 @@ class _OnDevice(Child):
         if self.runner is None:
             return
         with contextlib.suppress(DeviceError):
-            app.stop(self.device)
+            self._stop()
             self.remote.remove()
+
+    def _stop(self) -> None:
+        app.stop(self.device)
 
     def _facts(self, library: Path) -> None:
         """environment.json, also of a run that failed."""
@@ -184,7 +200,7 @@ class _OnDevice(Child):
         thermal = {**(self.watch.to_json() if self.watch else {}), "waited_s": self.waited_s}
         value = facts.merged(inside, library, self.seen or {"serial": self.device.serial}, thermal)
         events = [asdict(event) for event in self.events[self.first_event :]]
-        run_folder.write_json(self.folder / "environment.json", {**value, "route": ROUTE, "device_events": events})
+        run_folder.write_json(self.folder / "environment.json", {**value, "route": self.route, "device_events": events})
 
     def _complete(self, starts: Dict[str, Dict[str, int]], more: Dict[str, Any], library: Path) -> None:
         """What this machine adds: the CPU's reference, the device as a target, starts."""

@@ -81,6 +81,7 @@ def test_it_leaves_what_every_place_leaves(parts, model, folder):
     assert timings["memory"]["peak_rss_bytes"] > timings["memory"]["baseline_rss_bytes"] > 0
     environment, version = left.json("environment.json"), maven.known()["tensorflow-lite"].version
     assert environment["route"] == "shell" and environment["packages"]["tensorflow-lite"] == version
+    assert environment["cpus"] == os.cpu_count()
     assert (folder / "partition_0" / "plan.quadra").exists()
     inputs = left.tensors("inputs")[0]
     assert inputs["dtype"] == "float32" and inputs["shape"] == [1, 8, 8, 4]
@@ -114,6 +115,11 @@ def test_a_peer_that_cannot_run_is_a_finding(parts, folder):
     assert start(parts, folder).returncode == 0
     timings = run_folder.RunFolder(folder).json("timings.json")
     assert "cpu_model.tflite" in timings["xnnpack_error"] and set(timings["samples_us"]) == {"quadra"}
+
+
+def test_peers_may_be_named_instead(parts, folder):
+    assert start(parts, folder, peers="none").returncode == 0
+    assert set(run_folder.RunFolder(folder).json("timings.json")["samples_us"]) == {"quadra"}
 
 
 FAULTS = {
