@@ -33,8 +33,8 @@ from host_tools.virtual_device.device import VirtualDevice
 from tests.host_tools.installed import install
 
 PACKAGE = "org.example.app"
-DEADLINE_S = 1.5
-IDLE_S = 0.4
+DEADLINE_S = 3.0
+IDLE_S = 0.8
 KILL = "server:kill"  # a fault of this machine: the adb server is killed
 
 # What a fault may end in, besides a good end: another try may have made up for it.
@@ -152,7 +152,7 @@ def inject(bench: Bench, step: str, kind: str) -> str:
         return KILL
     value = ""
     if kind == "stall":
-        value = chance.choice(["", "=0.2", "=0.6"])
+        value = chance.choice(["", "=0.2", "=1.2"])
     elif kind in ("offline", "reboot"):
         value = f"={chance.choice([0.1, 0.3, 0.6])}"
     elif kind == "hostile":
