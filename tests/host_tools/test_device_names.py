@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from host_tools.device import choice, explain, lock, names, properties
-from host_tools.errors import DeviceFull, DeviceNotFound, DeviceRefused, DeviceUnusable, ReplyNotUnderstood
+from host_tools.errors import AppMissing, DeviceFull, DeviceNotFound, DeviceRefused, DeviceUnusable, ReplyNotUnderstood
 
 HOSTILE = [
     "", ".", "..", "./x", "x/", "/", "../x", "a/../../x", "/etc/passwd", "//x", "a//b", "a\\b", "a\0b", "a\nb", "-rf", "~root", "a/-x",
@@ -113,8 +113,37 @@ def test_the_words_of_adbs_server_have_their_error(said, kind):
     assert type(error) is kind and error.serial == "X" and error.step == "stat" and error.do_next
 
 
-def test_a_full_device_is_known_by_its_words():
-    assert type(explain.of_files("write failed: No space left on device", "send", "X", "send")) is DeviceFull
+@pytest.mark.parametrize(
+    ("said", "kind"),  # AOSP adb/daemon/file_sync_service.cpp and toybox
+    [
+        ("write failed: No space left on device", DeviceFull),
+        ("couldn't create file: No space left on device", DeviceFull),
+        ("mkdir: '/data/local/tmp/x': Disk quota exceeded", DeviceFull),
+        ("couldn't create file: Read-only file system", DeviceRefused),
+        ("secure_mkdirs failed: Permission denied", DeviceRefused),
+        ("open failed: No such file or directory", DeviceRefused),
+        ("read failed: Is a directory", DeviceRefused),
+        ("remote something nobody has heard of", DeviceRefused),
+    ],
+)
+def test_the_words_of_a_devices_files_have_their_error(said, kind):
+    error = explain.of_files(said, "send", "X", "send")
+    assert type(error) is kind and said in error.came_back and error.do_next
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),  # AOSP run-as.cpp, of now and of Android 7
+    [
+        ("run-as: unknown package: org.quadra.runner", AppMissing),
+        ("run-as: Package 'org.quadra.runner' is unknown", AppMissing),
+        ("run-as: package not debuggable: org.quadra.runner", DeviceRefused),
+        ("run-as: Package 'org.quadra.runner' is not debuggable", DeviceRefused),
+        ("find: files/x: No such file or directory", DeviceRefused),
+        ("tar: write: No space left on device", DeviceFull),
+    ],
+)
+def test_the_words_of_run_as_have_their_error(said, kind):
+    assert type(explain.of_run_as(said, "list", "X", "pull")) is kind
 
 
 @given(st.text(max_size=400))

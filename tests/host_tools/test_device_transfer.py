@@ -310,7 +310,8 @@ def test_ctrl_c_in_a_push_leaves_no_half_file_no_lock_and_no_server(phone, adb, 
     data = file(tmp_path, os.urandom(100_000))
     phone.faults.add("sync.send.done:stall")
     code = (
-        "import sys\nfrom pathlib import Path\nfrom host_tools.device import lock, parallel, transfer\n"
+        "import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in the background
+        "from pathlib import Path\nfrom host_tools.device import lock, parallel, transfer\n"
         "from host_tools.device.adb import Device\n"
         "def work(device, show):\n with lock.lease(device.serial, 'push'):\n"
         "  return transfer.push(device, [Path(sys.argv[2])])\n"
