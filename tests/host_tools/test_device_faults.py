@@ -134,9 +134,10 @@ class Bench:
 
     def tidy(self) -> None:
         """Makes the next operation work anew."""
-        if any(fault.step in ("message", "connect") for fault in self.phone.faults.all()):
-            self.phone.drop_all()  # adb's server keeps what a damaged handshake told it
+        shaken = any(fault.step in ("message", "connect") for fault in self.phone.faults.all())
         self.phone.faults.clear()
+        if shaken:
+            Device(self.phone.serial).connect()  # adb's server keeps what a damaged handshake told it
         for path in [*self.local.iterdir(), *(self.store.iterdir() if self.store.exists() else ())]:
             if self.chance.random() < 0.7:
                 path.unlink()

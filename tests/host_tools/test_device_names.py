@@ -12,7 +12,8 @@ from host_tools.device import choice, explain, lock, names, properties
 from host_tools.errors import AppMissing, DeviceFull, DeviceNotFound, DeviceRefused, DeviceUnusable, ReplyNotUnderstood
 
 HOSTILE = [
-    "", ".", "..", "./x", "x/", "/", "../x", "a/../../x", "/etc/passwd", "//x", "a//b", "a\\b", "a\0b", "a\nb", "-rf", "~root", "a/-x",
+    "", ".", "..", "./x", "x/", "/", "../x", "a/../../x", "/etc/passwd", "//x", "a//b", "a\\b",
+    "a\0b", "a\nb", "-rf", "~root", "a/-x",
     " a", "a ", "x" * 201, "a/" * 17 + "b", "\udc80", "a\u202eb", "a\ufffd", "\x1b[2J", "a/./b", "CON/../..", "a\x7f",
 ]  # fmt: skip
 
