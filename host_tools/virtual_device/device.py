@@ -8,7 +8,7 @@ import traceback as tracebacks
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from host_tools.virtual_device import peers, system_files
 from host_tools.virtual_device import properties as phone
@@ -63,7 +63,6 @@ class VirtualDevice:
         self.log: List[Note] = []
         self.state, self.logcat = State(), LogBuffer()
         self.apps: Dict[str, Installed] = {}
-        self.processes: Dict[int, Tuple[str, str]] = {1: ("root", "init"), 512: ("shell", "adbd")}  # user, name
         self.stopping = threading.Event()
         self.pids = itertools.count(2101)
         self.boot_id, self.booted_at = str(uuid.uuid4()), time.monotonic()

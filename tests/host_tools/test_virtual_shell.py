@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from host_tools.virtual_device.call import COMMANDS
 from host_tools.virtual_device.device import VirtualDevice
 from tests.host_tools.wire_client import Host
 
@@ -193,6 +194,13 @@ def test_a_command_ends_when_nobody_listens(host):
     while any(thread.name.startswith(names) for thread in threading.enumerate()):
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"yes", "reboot", "logcat"}))
+def test_no_command_breaks_on_words_it_does_not_know(host, name):
+    for words in ("", "x", "-Q", "--", "-", "x y z", "-c", "-n", "-1", "0 0", "/ /", "'' ''", "get", "set", "=", "%s", "@x"):
+        _, _, status = host.shell(f"{name} {words} < /dev/null | head -n 20; {name} {words} > /dev/null")
+        assert 0 <= status <= 255, (name, words)
 
 
 def test_a_terminal_gets_a_prompt_and_sees_what_is_typed(host):
