@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ENTRY = "entry"
 _MAX_LINKS = 40
+_DEVICES = {"/dev/null": os.devnull, "/dev/tty": os.devnull, "/dev/zero": "/dev/zero", "/dev/urandom": "/dev/urandom"}
 _MAX_PATH = 4095
 
 
@@ -188,8 +189,8 @@ class View:
             kind = {"wb": os.O_TRUNC, "ab": os.O_APPEND, "xb": os.O_EXCL}[mode]
             flags = os.O_WRONLY | os.O_CREAT | kind
         located = self.locate(path, access.READ if mode == "rb" else access.WRITE)
-        if located in ("/dev/null", "/dev/zero", "/dev/tty"):
-            return open("/dev/zero" if located == "/dev/zero" else os.devnull, "r+b", buffering=0)
+        if located in _DEVICES:
+            return open(_DEVICES[located], "rb" if mode == "rb" else "wb", buffering=0)
         if mode != "rb":
             self.files.room()
         real = self.files.host(located)

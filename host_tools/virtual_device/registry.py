@@ -235,8 +235,16 @@ class _Turn:
         self._path = folder.with_name(f".{folder.name}.turn")
 
     def __enter__(self) -> None:
-        self._file = open(self._path, "ab")
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        while True:
+            self._file = open(self._path, "ab")
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                if os.path.samestat(os.fstat(self._file.fileno()), os.stat(self._path)):
+                    return
+            except FileNotFoundError:
+                pass  # who had the turn before has removed it
+            self._file.close()
 
     def __exit__(self, *_) -> None:
+        self._path.unlink(missing_ok=True)
         self._file.close()

@@ -4,6 +4,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from host_tools.virtual_device.call import COMMANDS
+
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
 
@@ -50,6 +52,12 @@ def make(device: "VirtualDevice") -> None:
             os.symlink(target, path)
     with open(os.path.join(root, "dev", "null"), "ab"):
         pass
+    for name in COMMANDS:
+        path = os.path.join(root, "system", "bin", name)
+        if not os.path.exists(path):
+            with open(path, "wb") as file:
+                file.write(b"# runs inside the device's own process\n")
+            os.chmod(path, 0o755)
     device.files.made.update(
         {
             "/proc/cpuinfo": _cpu,

@@ -171,3 +171,25 @@ def _soon(condition, seconds=3.0):
             return False
         time.sleep(0.01)
     return True
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(3000, marks=pytest.mark.slow)])
+def test_faults_in_random_order_leave_nothing_behind(device, count):
+    """No thread, no open file, and after each the device does all that it should."""
+    device.boot_s = 0.0
+    chance = random.Random(7)
+    chosen = [(s, k) for s in faults.STEPS if s not in ELSEWHERE for k in (*faults.ANYWHERE, *faults.STEPS[s][1])]
+    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    happened = 0
+    for _ in range(count):
+        step, kind = chance.choice(chosen)
+        value = f"={chance.randrange(8)}" if kind == "hostile" else ""
+        fault = device.faults.add(f"{step}:{kind}{value}@{chance.randrange(1, 4)}")
+        with contextlib.suppress(*FAILURES):
+            _everything(device, 0.08)
+        assert _soon(lambda: not device._connections)
+        happened += bool(fault.done)
+        device.faults.clear()
+        _everything(device, 5)
+    assert happened > count / 3
+    assert _soon(lambda: threading.active_count() <= threads and len(os.listdir("/proc/self/fd")) <= files)

@@ -52,7 +52,7 @@ def test_a_device_starts_answers_and_stops(devices_dir):
     record = registry.find("one")
     assert (devices_dir / "one" / daemon.RECORD).stat().st_mode & 0o077 == 0
     assert registry.stop("one") and not (devices_dir / "one").exists() and _ended(record.pid)
-    assert not registry.stop("one") and registry.running() == {}
+    assert not registry.stop("one") and registry.running() == {} and not list(devices_dir.iterdir())
 
 
 def test_two_starts_at_once_are_one_device(devices_dir):
