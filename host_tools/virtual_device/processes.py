@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 RUNNER = "org.quadra.runner.QuadraRunner"  # the one Instrumentation that can be run here
 _NEEDED = (RUNNER, "org.tensorflow.lite.Interpreter")
+_GONE_S = 2.0
 _SHIPPED = "libtensorflowlite_gpu_jni.so"
 _TAGGED = re.compile(r"(?!INFO|WARNING|ERROR|VERBOSE|DEBUG)([A-Za-z][\w.-]{0,22}): (.*)")
 _NATIVE_STDERR = re.compile(r"(INFO|WARNING|ERROR|VERBOSE): ")
@@ -133,9 +134,12 @@ class AppProcess:
             shell.end_group(self._process, number)
 
     def end(self, why: str) -> None:
-        """The system ends it."""
+        """The system ends it; gone when this returns, but for a machine that is very busy."""
         self.killed_for = self.killed_for or why
         self.send(signal.SIGKILL)
+        end = time.monotonic() + _GONE_S
+        while self.alive() and time.monotonic() < end:
+            time.sleep(0.01)
 
     def no_room(self) -> None:
         """From now on it finds no space on the device."""

@@ -158,7 +158,9 @@ def test_force_stop_and_the_end_of_the_host_end_the_process(device):
     running = Running(device, RUN.format("-e do wait"))
     process = started(device, running)
     assert f"[{PACKAGE}]" in ask(device, f"dumpsys meminfo {PACKAGE}").out
+    assert ask(device, f"pidof {PACKAGE}").out == f"{process.pid}\n" and PACKAGE in ask(device, "ps -A").out
     ask(device, f"am force-stop {PACKAGE}")
+    assert ask(device, f"pidof {PACKAGE}").status == 1
     assert "shortMsg=Process crashed." in running.end().out and not process.alive()
     running = Running(device, RUN.format("-e do wait"))
     process = started(device, running)

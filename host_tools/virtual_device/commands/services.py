@@ -6,6 +6,7 @@ begins with the service's name.
 
 from typing import Dict
 
+from host_tools.virtual_device import access
 from host_tools.virtual_device.call import Call, Command, command
 
 DUMPS: Dict[str, Command] = {}
@@ -276,16 +277,18 @@ def log(call: Call) -> int:
 
 @command("ps")
 def ps(call: Call) -> int:
-    """The processes that somebody entered into the device's table, and adbd."""
+    """The processes of apps."""
     call.line("USER           PID  PPID     VSZ    RSS WCHAN            ADDR S NAME")
-    for pid, (user, name) in sorted(call.device.processes.items()):
-        call.line(f"{user:<12} {pid:>5}     1       0      0 0                   0 S {name}")
+    for one in call.device.processes.all():
+        kib = one.resident_bytes() // 1024
+        user = access.user_name(one.one.uid)
+        call.line(f"{user:<12} {one.pid:>5}     1 {kib:>7} {kib:>6} 0                   0 S {one.one.package}")
     return 0
 
 
 @command("pidof")
 def pidof(call: Call) -> int:
-    found = [str(p) for p, (_, name) in sorted(call.device.processes.items()) if name in call.argv[1:]]
+    found = [str(one.pid) for one in call.device.processes.all() if one.one.package in call.argv[1:]]
     if found:
         call.line(" ".join(found))
     return int(not found)
