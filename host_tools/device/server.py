@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from host_tools.errors import DeviceError, DeviceTimedOut, ToolMissing
 _POLL_S = 0.01
 _START_S = 15.0  # looking at all USB ports takes seconds on some machines
 _USES: Dict[int, int] = {}  # port: the file whose shared lock says that this process uses the server
+_USING = threading.Lock()
 _CHILDREN: List[subprocess.Popen] = []
 
 
@@ -71,10 +73,11 @@ def answers(number: int) -> bool:
 
 def stop(number: Optional[int] = None) -> bool:
     """Stops the server, if it is ours, whoever uses it. Returns whether it was there."""
-    record = _file(port() if number is None else number, "json")
+    number = port() if number is None else number
+    record = _file(number, "json")
     pid = _recorded(record)
     record.unlink(missing_ok=True)
-    if pid is None or not _is_adb(pid):
+    if pid is None or not _is_adb(pid, number):
         return False
     for name in (signal.SIGTERM, signal.SIGKILL):
         try:
@@ -84,7 +87,7 @@ def stop(number: Optional[int] = None) -> bool:
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
             _reap()
-            if not _is_adb(pid):
+            if not _is_adb(pid, number):
                 return True
             time.sleep(_POLL_S)
     return True
@@ -104,13 +107,14 @@ def leave() -> None:
 
 
 def _use(number: int) -> None:
-    if number in _USES:
-        return
-    handle = os.open(_file(number, "users"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(handle, fcntl.LOCK_SH)  # held against us only while a last user stops the server
-    if not _USES:
-        atexit.register(leave)
-    _USES[number] = handle
+    with _USING:
+        if number in _USES:
+            return
+        handle = os.open(_file(number, "users"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_SH)  # held against us only while a last user stops the server
+        if not _USES:
+            atexit.register(leave)
+        _USES[number] = handle
 
 
 def _start(number: int, deadline: Deadline) -> None:
@@ -159,16 +163,17 @@ def _recorded(record: Path) -> Optional[int]:
         return None
 
 
-def _is_adb(pid: int) -> bool:
-    """Whether the process lives and is adb: a number is given to another process, in time."""
-    command = Path(f"/proc/{pid}/cmdline")
-    if command.parent.parent.joinpath("self").exists():
+def _is_adb(pid: int, number: int) -> bool:
+    """Whether the process lives and is that server: a number is given to another process, in time."""
+    if Path("/proc/self").exists():
         try:
-            return b"nodaemon" in command.read_bytes()
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             return False
-    listed = shell.run(["ps", "-p", pid, "-o", "args="], timeout_s=10, check=False)
-    return "nodaemon" in listed.stdout
+    else:
+        listed = shell.run(["ps", "-p", pid, "-o", "args="], timeout_s=10, check=False)
+        words = listed.stdout.encode().split()
+    return b"nodaemon" in words and str(number).encode() in words
 
 
 def _reap() -> None:
