@@ -50,10 +50,13 @@ def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: st
     with _bars(devices, title) as shows:
         # Not Thread.join: after a Ctrl-C in it Python takes a thread that still works for one that has ended.
         ends = [threading.Event() for _ in devices]
-        for outcome, show, ended in zip(outcomes, shows, ends, strict=True):
-            words = (outcome, show, ended)
-            threading.Thread(target=one, args=words, daemon=True, name=outcome.device.serial).start()
+        threads = [
+            threading.Thread(target=one, args=words, daemon=True, name=words[0].device.serial)
+            for words in zip(outcomes, shows, ends, strict=True)
+        ]
         try:
+            for thread in threads:
+                thread.start()
             for ended in ends:
                 while not ended.wait(0.2):
                     pass
@@ -61,8 +64,9 @@ def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: st
             for device in devices:
                 device.stop()
             until = Deadline(_CLEANING_S)
-            for ended in ends:
-                ended.wait(until.left())
+            for thread, ended in zip(threads, ends, strict=True):
+                if thread.ident is not None:
+                    ended.wait(until.left())
             raise
     if unexpected:
         raise unexpected[0]

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -329,6 +331,50 @@ def test_ctrl_c_in_a_push_leaves_no_half_file_no_lock_and_no_server(phone, adb, 
     assert time.monotonic() - started < 4 and b"KeyboardInterrupt" in said
     assert stored(phone) == {} and lock.holder(phone.serial) == ""
     assert not server.answers(adb)
+
+
+def interrupt_at_random_moments(phone, app, tmp_path, count: int) -> int:
+    """Pushes and pulls, each time with a Ctrl-C at another moment; how many came while they worked."""
+    chance, came = random.Random(1), 0
+    paths = [file(tmp_path, chance.randbytes(60_000), f"{n}.bin") for n in range(3)]
+    into = tmp_path / "run"
+
+    def work(device, show):
+        with lock.lease(device.serial, "work", wait_s=2):
+            transfer.push(device, paths)
+            pull.pull_app(device, PACKAGE, "files/run", into)
+
+    def ctrl_c(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ctrl_c)
+    try:
+        for _ in range(count):
+            transfer.clear(Device(phone.serial))
+            shutil.rmtree(into, ignore_errors=True)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.001, 0.12))
+                parallel.each([Device(phone.serial)], work, "work")
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                came += 1
+            assert lock.holder(phone.serial) == ""
+            assert all(hashlib.sha256(data).hexdigest() == name[:64] for name, data in stored(phone).items())
+            found = {p.relative_to(into).as_posix(): p.read_bytes() for p in into.rglob("*") if p.is_file()}
+            assert all(FILES[name] == data for name, data in found.items())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return came
+
+
+def test_ctrl_c_at_some_moments(phone, device, app, tmp_path):
+    assert interrupt_at_random_moments(phone, app, tmp_path, 30) > 3
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_1000_moments(phone, device, app, tmp_path):
+    assert interrupt_at_random_moments(phone, app, tmp_path, 1000) > 100
 
 
 def test_several_devices_work_at_the_same_time_and_one_error_stays_its_own(tmp_path, adb):
