@@ -17,7 +17,7 @@ from host_tools.virtual_device.processes import AppProcess, Event, LoadFailed
 _POLL_S = 0.05
 _ANR_S = 2.0  # a phone waits for 10 or 20
 _AT = "measure"  # the stage at which faults of app.run happen
-_PLANTED = {"slow": ("BIONIC_GPU_SLOW", 1.1), "wrong_kernel": ("BIONIC_GPU_WRONG", 1.25)}
+PLANTED = {"slow": ("BIONIC_GPU_SLOW", 1.1), "wrong_kernel": ("BIONIC_GPU_WRONG", 1.25)}
 _WITH_VALUE = ("--abi", "--user", "-p", "-c")
 _SWITCHES = ("--no-window-animation", "--no-hidden-api-checks", "--no-test-api-access", "--no-isolated-storage", "--no-restart")
 
@@ -114,8 +114,8 @@ class _Run:
         fault = self.device.faults.due("app.run")
         if fault:
             self.device.note("fault", f"{fault} at app.run")
-            if fault.kind in _PLANTED:
-                planted = {_PLANTED[fault.kind][0]: f"{fault.value or _PLANTED[fault.kind][1]:g}"}
+            if fault.kind in PLANTED:
+                planted = {PLANTED[fault.kind][0]: f"{fault.value or PLANTED[fault.kind][1]:g}"}
             else:
                 self.trouble = fault
         at_start = self.call.meet("app.start")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from host_tools import compare, device_account, on_devices, report, run, run_folder, spec as specs
 from host_tools.device.adb import Device
-from host_tools.errors import DeviceLost, DeviceRebooted, DeviceRefused, DeviceTimedOut, Misuse, RunFailed
+from host_tools.errors import DeviceLost, DeviceRebooted, DeviceRefused, DeviceTimedOut, JudgementFailed, Misuse, RunFailed
 from host_tools.place import device_shell
 from host_tools.virtual_device.device import VirtualDevice
 from tests.host_tools.test_native_runner import model, parts  # noqa: F401 (fixtures)
@@ -92,6 +92,13 @@ def test_what_the_runner_says_reaches_the_user(phone, parts, model, tmp_path):  
         device_shell.run(broken, parts[2], device=Device(phone.serial, virtual=True), runner=parts[0])
     assert met.value.tried == "make the delegate" and left(phone) == []
     assert last_run(tmp_path).status()["state"] == "failed"
+
+
+def test_a_wrong_kernel_is_found(phone, parts, model):  # noqa: F811
+    phone.faults.add("app.run:wrong_kernel=1.5")
+    folder = started(phone, parts, model, backend="opencl")
+    with pytest.raises(JudgementFailed):
+        run.judge(folder)
 
 
 def test_a_program_that_does_not_start_is_refused(phone, parts, model):  # noqa: F811
