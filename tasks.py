@@ -264,12 +264,13 @@ def plan(c, run="latest", top=0):
         plan_view.show(plan_view.read(path), runs.console(), top)
 
 
-@task
-def demo(c):
-    """See it work: a person's mask from a photograph, on OpenCL and OpenGL ES, judged against the CPU."""
+@task(help={"loop": "Only its end, the loop of a phone: APK, virtual device, install, push, run, pull, compare, report."})
+def demo(c, loop=False):
+    """See it work: a person's mask from a photograph, on OpenCL and OpenGL ES, judged against the CPU; then the same
+    as on a phone, on a virtual device."""
     from host_tools import demo
 
-    demo.show()
+    demo.loop() if loop else demo.show()
 
 
 @task(

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from host_tools import compare, device_account, run as runs, run_folder, settings, spec as specs, times
+from host_tools import compare, device_account, run as runs, run_folder, settings, spec as specs, times, verdicts
 from host_tools.device import app, choose, interrupt, lock, parallel, readiness, remote_folder
 from host_tools.device.parallel import Outcome
 from host_tools.errors import AppMissing, JudgementFailed, Misuse, QuadraError
@@ -17,6 +17,8 @@ from host_tools.place import device as device_place
 from host_tools.progress import progress
 from host_tools.run_folder import RunFolder
 
+_STAMP = len("20261121-101530-042")  # what a run is called by
+_COLUMNS = ("came of it", "largest error", "median ms", "over XNNPACK", "temperature", "run")
 SpecOf = Callable[..., specs.RunSpec]  # takes place and device
 
 
@@ -48,17 +50,29 @@ def run(
     return _judged(outcomes)
 
 
+def table(folders: Sequence[RunFolder]) -> Table:
+    """A row per run: of several models on one device."""
+    made = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("model", "ran on", "nodes", *_COLUMNS):
+        made.add_column(column, overflow="fold")
+    for folder in folders:
+        found = verdicts.read(folder.json("verdicts.json"))
+        api = verdicts.APIS.get(found.backend, found.backend)
+        made.add_row(escape(folder.spec().model.name), api, f"{found.gpu} of {found.gpu + found.cpu} on the GPU", *_cells(folder))
+    return made
+
+
 def account(outcomes: Sequence[Outcome[RunFolder]], console: Console) -> None:
     """A row per device."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("device", "came of it", "largest error", "median ms", "over XNNPACK", "temperature", "run"):
-        table.add_column(column, overflow="fold")
+    rows = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("device", *_COLUMNS):
+        rows.add_column(column, overflow="fold")
     for outcome in outcomes:
         if outcome.error:
-            table.add_row(escape(outcome.device.serial), f"[red]{type(outcome.error).__name__}[/]", "", "", "", "", "")
+            rows.add_row(escape(outcome.device.serial), f"[red]{type(outcome.error).__name__}[/]", "", "", "", "", "")
         else:
-            table.add_row(escape(outcome.device.serial), *_cells(outcome.value))
-    console.print(table)
+            rows.add_row(escape(outcome.device.serial), *_cells(outcome.value))
+    console.print(rows)
     for outcome in outcomes:
         if outcome.error:
             console.print(f"[red]{escape(outcome.device.serial)}[/] {escape(str(outcome.error))}")
@@ -74,7 +88,7 @@ def _cells(folder: RunFolder) -> List[str]:
         times.ms(times.steady(timings)["quadra"].median),
         times.ratio_text(ratio and ratio.median),
         escape(device_account.heat(folder.json("environment.json"))),
-        escape(folder.path.name),
+        escape(folder.path.name[:_STAMP]),
     ]
 
 

@@ -1,0 +1,52 @@
+"""What the demonstration ends with, and CI shows: a phone's whole loop on the virtual device, with the real APK and adb."""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from host_tools import coverage, demo, models, settings
+from host_tools.device import server
+from host_tools.place import app
+from host_tools.virtual_device import registry
+from tests import android_parts
+
+
+@pytest.fixture
+def android():
+    """Quadra's library for Android x86_64: QUADRA_ANDROID_LIBRARY, or built."""
+    android_parts.need_classes()
+    given = os.environ.get("QUADRA_ANDROID_LIBRARY")
+    return Path(given) if given else app.library()
+
+
+def test_a_phones_whole_loop(android, library, tmp_path, monkeypatch, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        monkeypatch.setenv("QUADRA_ADB_PORT", str(free.getsockname()[1]))
+    monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("ADB_USB", "0")
+    try:
+        folders = demo.loop(library=android)
+    finally:
+        server.leave()
+    here = [name for name in demo.ON_DEVICE if models.catalogue()[name].member or models.located(models.catalogue()[name])]
+    ran = [(folder.spec().model.name, folder.json("verdicts.json")["backend"]) for folder in folders]
+    assert ran == [(name, backend) for name in here for backend in demo.BACKENDS]
+    for folder in folders:
+        assert folder.is_complete() and folder.json("compare.json")["ok"] and folder.has("report.html")
+        assert all(node["on"] == "gpu" for node in folder.json("verdicts.json")["nodes"])
+        environment = folder.json("environment.json")
+        assert environment["device"]["virtual"] and environment["thermal"]["readings"] and environment["route"] == "app"
+        assert folder.json("timings.json")["samples_us"]["xnnpack"] and folder.partitions()
+        assert "measure" in (folder.path / "log.txt").read_text()
+    assert capsys.readouterr().out.count("right") == len(folders)
+    assert registry.running() == {} and not list(settings.read().runs_dir.glob(".partial-*"))
+    # What the device said of itself makes the same plan here.
+    target = folders[0].path / "target.json"
+    report, found = coverage.ask(coverage.make_spec(folders[0].spec().model.path, str(target)), library)
+    assert found.target == folders[0].json("verdicts.json")["target"] == json.loads(target.read_text())["name"]
+    ours, theirs = (value["partitions"][0]["dispatches"] for value in (report, folders[0].json("verdicts.json")))
+    assert [row["name"] for row in ours] == [row["name"] for row in theirs]
