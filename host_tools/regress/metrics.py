@@ -56,7 +56,7 @@ def computes_on_cpu(launches: Sequence[Launch]) -> bool:
 def series(launches: Sequence[Launch], metric: str, measure: str) -> Optional[Series]:
     """None where the launches have not what the metric needs."""
     found = [launch for launch in launches if launch.ok]
-    if metric in ("init", "first"):
+    if metric in ("init", "first", "memory"):
         found = _warm(found)
     give = _GIVERS[metric](measure)
     unit = "bytes" if metric == "memory" else _UNITS[measure]
@@ -74,9 +74,10 @@ def series(launches: Sequence[Launch], metric: str, measure: str) -> Optional[Se
 
 
 def _warm(launches: Sequence[Launch]) -> List[Launch]:
-    """Without those whose driver had to compile first, unless all had to."""
-    warm = [launch for launch in launches if not launch.samples.get("driver_compiled", [0])[0]]
-    return warm or list(launches)
+    """Without those whose driver compiled more than it always does: the first, mostly."""
+    compiled = [launch.samples.get("driver_compiled", [0.0])[0] for launch in launches]
+    usual = statistics.median_low(compiled) if compiled else 0.0
+    return [launch for launch, count in zip(launches, compiled) if count <= 2 * usual]
 
 
 _FIRST = ("start.quadra_warm.total_us", "start.quadra_warm.first_invoke_us")

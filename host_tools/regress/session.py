@@ -72,8 +72,8 @@ def run(
 
     def shower(name: str) -> Show:
         def line(text: str) -> None:
-            lines[name] = f"{name}: {text}" if len(wheres) > 1 else text
-            show("   ".join(lines.values()))
+            lines[name] = f"{name}: {text.split(' ')[0]}" if len(wheres) > 1 else text
+            show(", ".join(lines.values()))
 
         return line
 
@@ -212,12 +212,16 @@ class _Lane:
         head = f"{self.done + 1}/{self.all} {cell.key}"
         spec = cell.spec(self.suite, self.where.place, self.where.serial, self.suite.profile and not number)
         folder = self.where.run(spec, lambda text: self.show(f"{head}, {text}"), self.folder)
-        found, conditions = launches.of_folder(number, at, folder)
+        try:
+            found, conditions = launches.of_folder(number, at, folder)
+            trace.write(folder)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            reason = f"what it left has not the form that it must have: {type(error).__name__} {error}"
+            raise RunFailed(f"read the run {folder.path.name}", reason, f"kept: {folder.path}") from error
         asked = spec.options.get("backend", "auto")
         if asked != "auto" and found.facts["backend"] == "none":
             reason = "; ".join(found.facts["notes"]) or "no GPU API works here"
             raise Misuse(f"run {cell.key}", reason, "`./inv doctor` says what to install")
-        trace.write(folder)
         if not case.conditions:
             case.conditions, case.library = conditions, launches.library_of(folder)
             self._look_up(case)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -14,6 +15,7 @@ from host_tools import program, settings, shell
 from host_tools.errors import DeviceLost, Misuse
 from host_tools.regress import session as sessions, suite as suites, where
 from host_tools.regress.history import History
+from tests.host_tools import run_folders
 from tests.model_builder import Model
 
 SOURCE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
@@ -139,6 +141,59 @@ def test_devices_run_side_by_side_and_a_bug_in_one_ends_all(monkeypatch, suite):
         places = lanes(monkeypatch, Fleet(*[ZeroDivisionError()] * 3), ("a", "b"))
         with pytest.raises(ZeroDivisionError):
             sessions.run(read, places, None, history, "", False, lambda t: None)
+
+
+class Stoppable:
+    """A device on which a run goes on until it is stopped."""
+
+    def __init__(self):
+        self.stopped = threading.Event()
+
+    def stop(self):
+        self.stopped.set()
+
+
+class Endless:
+    """A place that waits for its device to be stopped, or for Ctrl-C where it has none."""
+
+    def run(self, spec, library, show, runs_dir, device=None):
+        for _ in range(2000):
+            if device and device.stopped.wait(0.01):
+                raise DeviceLost("run", "it was stopped")
+            WAIT(0.01)
+        raise AssertionError("nobody stopped it")
+
+
+WAIT = time.sleep
+
+
+def test_ctrl_c_reaches_every_lane(monkeypatch, suite):
+    places = lanes(monkeypatch, Endless(), ("a", "b", "here"))
+    for place in places:
+        place.prepare = lambda library, shipped: None
+    for place in places[:2]:
+        place.device = Stoppable()
+        place.more = {"device": place.device}
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    with History(settings.read().history) as history:
+        found = sessions.run(suites.read(str(suite)), places, None, history, "", False, lambda text: None)
+        stored = [history.stored(case.row) for case in found.cases]
+    assert found.state == "interrupted" and all(place.device.stopped.is_set() for place in places[:2])
+    assert [[one.state for one in cell.launches] for cell in stored] == [["interrupted"]] * 3
+    assert {cell.state for cell in stored} == {"interrupted"}
+
+
+def test_what_a_run_left_that_makes_no_sense_is_its_own_error(monkeypatch, suite, tmp_path):
+    class Hostile:
+        def run(self, spec, library, show, runs_dir):
+            folder = run_folders.make(runs_dir, timings={"samples_us": {"quadra": ["no number"]}, "init_us": 7})
+            return folder
+
+    places = lanes(monkeypatch, Hostile())
+    places[0].prepare = lambda library, shipped: None
+    with History(settings.read().history) as history:
+        found = sessions.run(suites.read(str(suite)), places, None, history, "", False, lambda text: None)
+    assert found.cases[0].exit_code == 77 and "has not the form that it must have" in found.cases[0].error
 
 
 def test_ctrl_c_keeps_what_there_was(suite, fake, tmp_path):
