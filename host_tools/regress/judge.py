@@ -138,8 +138,8 @@ def decided(finding: Finding, suite: Suite) -> Finding:
     if shift.high < see:
         return replace(finding, verdict=PASS, text=words)
     hidden = f"up to {100 * math.expm1(shift.high):+.1f} %" if math.isfinite(shift.high) else "anything"
-    few = len(finding.before) < 4 or len(finding.now) < 4
-    reason = "too few launches" if few else f"the noise may hide {hidden} (spread {_spread(finding)})"
+    few = statistic.least_p(len(finding.before), len(finding.now)) > suite.false_alarms
+    reason = "too few launches to be sure of anything" if few else f"the noise may hide {hidden} (spread {_spread(finding)})"
     return replace(finding, verdict=INCONCLUSIVE, text=f"{words}; {reason}", unit=unit)
 
 

@@ -47,6 +47,11 @@ def rank_sum_p(a: Sequence[float], b: Sequence[float]) -> float:
     return min(1.0, 2 * tail)
 
 
+def least_p(first: int, second: int) -> float:
+    """The p of so many launches that do not overlap at all: less there cannot be."""
+    return min(1.0, 2 / math.comb(first + second, second))
+
+
 def doubled_ranks(values: np.ndarray) -> np.ndarray:
     """Twice the rank of each value: whole numbers, also where equal values share the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)

@@ -27,6 +27,7 @@ def test_p_is_exact_with_and_without_ties():
             assert statistic.rank_sum_p(a, b) == pytest.approx(counted_p(a, b))
     assert statistic.rank_sum_p(range(5), range(5, 10)) == pytest.approx(2 / 252)
     assert statistic.rank_sum_p([1.0] * 5, [1.0] * 5) == 1.0
+    assert statistic.least_p(5, 5) == pytest.approx(2 / 252)
 
 
 def test_equal_values_share_their_rank():
