@@ -8,6 +8,7 @@ A command is a function of a Call that returns its exit status:
         return 0
 """
 
+import errno
 import os
 import threading
 from collections import deque
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
 
 _PIPE_BYTES = 1 << 20
+_MOST_HELD = 128 << 20
+_LONGEST_LINE = 4 << 20
 
 
 class Stopped(Exception):
@@ -154,7 +157,7 @@ class Pipe:
 
     def read(self, limit: int = -1) -> bytes:
         if limit < 0:
-            return b"".join(iter(lambda: self.read(1 << 20), b""))
+            return whole(self)
         with self._changed:
             while not self._pieces and not self._ended:
                 self._changed.wait(0.1)
@@ -181,6 +184,19 @@ class Pipe:
             self._changed.notify_all()
 
 
+def whole(source: Input) -> bytes:
+    """All to the end, unless that is more than one command may hold: ENOMEM."""
+    pieces, size = [], 0
+    while True:
+        piece = source.read(1 << 20)
+        if not piece:
+            return b"".join(pieces)
+        size += len(piece)
+        if size > _MOST_HELD:
+            raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+        pieces.append(piece)
+
+
 def lines(stdin: Input):
     """The lines of an input as they come, with their ends."""
     rest = b""
@@ -188,6 +204,8 @@ def lines(stdin: Input):
         piece = stdin.read(1 << 16)
         if not piece:
             break
+        if len(rest) > _LONGEST_LINE:
+            raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
         *whole, rest = (rest + piece).split(b"\n")
         for line in whole:
             yield line + b"\n"

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, List, Optional
 
 from host_tools.virtual_device import commands  # noqa: F401  (fills the table)
-from host_tools.virtual_device.call import Call, Stopped, lines, run
+from host_tools.virtual_device.call import Call, Stopped, lines, run, whole
 from host_tools.virtual_device.shell import run_text
 from host_tools.virtual_device.shell_hostile import output
 from host_tools.virtual_device.stream import Stream, StreamClosed
@@ -96,7 +96,7 @@ class _Raw:
 
     def read(self, limit: int = -1) -> bytes:
         if limit < 0:
-            return b"".join(iter(lambda: self.read(_MAX_PACKET), b""))
+            return whole(self)
         return bytes(self.stream.read_some(limit))
 
     def _write_out(self, data: bytes) -> None:
@@ -137,7 +137,7 @@ class _Packets(_Raw):
 
     def read(self, limit: int = -1) -> bytes:
         if limit < 0:
-            return b"".join(iter(lambda: self.read(_MAX_PACKET), b""))
+            return whole(self)
         while not self._left and not self._input_ended:
             try:
                 channel, length = _HEADER.unpack(self.stream.read(_HEADER.size))

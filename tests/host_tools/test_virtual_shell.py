@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from host_tools.virtual_device import call
 from host_tools.virtual_device.call import COMMANDS
 from host_tools.virtual_device.device import VirtualDevice
 from tests.host_tools.wire_client import Host
@@ -182,6 +183,19 @@ def test_the_log_is_read_as_logcat_reads_it(host):
     stream.close()
     for words in ("-b nosuch", "-v nosuch", "-T x", "--nosuch", "-e"):
         assert host.shell(f"logcat {words}")[2] == 1
+
+
+@pytest.mark.parametrize("command", ["sort", "tr a b", "xargs", "base64", "grep x", "tail -n 1", "sh", "uniq"])
+def test_a_command_holds_only_so_much(host, monkeypatch, command):
+    monkeypatch.setattr(call, "_MOST_HELD", 1 << 20)
+    monkeypatch.setattr(call, "_LONGEST_LINE", 1 << 20)
+    _, err, status = host.shell(f"cat /dev/zero | {command}")
+    assert status != 0 and b"Cannot allocate memory" in err
+
+
+def test_words_are_counted_over_the_ends_of_pieces(host):
+    data = b"word " * 500_000 + b"\nlast"
+    assert host.shell("wc", data)[0] == b"1 500001 2500005\n"
 
 
 def test_a_command_ends_when_nobody_listens(host):

@@ -4,7 +4,7 @@ import os
 import time
 from typing import List
 
-from host_tools.virtual_device.call import Call, command
+from host_tools.virtual_device.call import Call, command, whole
 from host_tools.virtual_device.shell import run_text
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "a": "\a", "b": "\b", "e": "\x1b"}
@@ -112,7 +112,7 @@ def sh(call: Call) -> int:
     if words and words[0] != "-":
         with call.files.open(call.path(words[0]), "rb") as file:
             return run_text(call, os.fsdecode(file.read(1 << 20)), tuple(words[1:]))
-    return run_text(call, os.fsdecode(call.stdin.read()))
+    return run_text(call, os.fsdecode(whole(call.stdin)))
 
 
 @command("toybox", "nice", "nohup", "time", "command")

@@ -1,12 +1,13 @@
 """Commands that read or write what is in files: cat, head, tail, wc, grep, checksums, dd and their like."""
 
 import base64
+import collections
 import hashlib
 import os
 import re
 from typing import Iterator, List, Tuple
 
-from host_tools.virtual_device.call import Call, Input, command, lines
+from host_tools.virtual_device.call import Call, Input, command, lines, whole
 from host_tools.virtual_device.commands.options import split
 from host_tools.virtual_device.commands.trees import each, write
 
@@ -47,11 +48,11 @@ def head(call: Call) -> int:
     words = [w for w in words if w not in (f"-{count}",)]
     for _, source in inputs(call, words):
         if "c" in values:
-            data = source.read(-1) if call.argv[0] == "tail" else _first(source, count)
+            data = whole(source) if call.argv[0] == "tail" else _first(source, count)
             call.out(data[-count:] if call.argv[0] == "tail" else data)
             continue
         if call.argv[0] == "tail":
-            call.out(b"".join(list(lines(source))[-count:] if count else []))
+            call.out(b"".join(collections.deque(lines(source), maxlen=count)))
             continue
         for index, line in enumerate(lines(source)):
             if index >= count:
@@ -74,8 +75,12 @@ def _first(source: Input, count: int) -> bytes:
 def wc(call: Call) -> int:
     flags, _, words = split(call, "lwcm")
     for word, source in inputs(call, words):
-        data = b"".join(_pieces(source))
-        numbers = {"l": data.count(b"\n"), "w": len(data.split()), "c": len(data)}
+        numbers, inside = {"l": 0, "w": 0, "c": 0}, False
+        for piece in _pieces(source):
+            numbers["l"] += piece.count(b"\n")
+            numbers["w"] += len(piece.split()) - (inside and not piece[:1].isspace())
+            numbers["c"] += len(piece)
+            inside = not piece[-1:].isspace()
         shown = [str(numbers[k]) for k in numbers if k in (flags.replace("m", "c") or "lwc")]
         call.line(" ".join([*shown, *([word] if word != "-" else [])]))
     return 0
@@ -141,7 +146,7 @@ def md5sum(call: Call) -> int:
 def base64_(call: Call) -> int:
     flags, values, words = split(call, "di", "w")
     for _, source in inputs(call, words):
-        data = b"".join(_pieces(source))
+        data = whole(source)
         call.out(base64.b64decode(data) if "d" in flags else base64.encodebytes(data))
     return 0
 
@@ -194,7 +199,7 @@ def _number(text: str) -> int:
 @command("sort")
 def sort(call: Call) -> int:
     flags, _, words = split(call, "rnu")
-    found = [line.rstrip(b"\n") for _, source in inputs(call, words) for line in lines(source)]
+    found = [line for _, source in inputs(call, words) for line in whole(source).splitlines()]
     found = sorted(set(found) if "u" in flags else found, reverse="r" in flags)
     if "n" in flags:
         found.sort(key=lambda line: int(re.match(rb"\s*(-?\d*)", line)[1] or 0), reverse="r" in flags)
@@ -217,7 +222,7 @@ def uniq(call: Call) -> int:
 def tr(call: Call) -> int:
     flags, _, words = split(call, "ds")
     names = [os.fsencode(w.replace("\\n", "\n").replace("\\r", "\r").replace("\\0", "\0")) for w in words]
-    data = call.stdin.read()
+    data = whole(call.stdin)
     if "d" in flags and names:
         call.out(data.translate(None, names[0]))
     elif len(names) == 2 and names[1]:
@@ -254,7 +259,7 @@ def xargs(call: Call) -> int:
     words = call.argv[cut:] if cut else []
     call.argv = call.argv[:cut]
     flags, values, _ = split(call, "0rt", "nI")
-    data = os.fsdecode(call.stdin.read())
+    data = os.fsdecode(whole(call.stdin))
     found = [w for w in data.split("\0") if w] if "0" in flags else data.split()
     size = int(values["n"]) if values.get("n", "").isdecimal() else len(found) or 1
     status = 0
