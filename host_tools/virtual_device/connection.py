@@ -18,6 +18,7 @@ FEATURES = (
     "shell_v2,cmd,stat_v2,ls_v2,fixed_push_mkdir,fixed_push_symlink_timestamp,abb,abb_exec,"
     "sendrecv_v2,sendrecv_v2_dry_run_send"
 )
+_LOOK_S = 0.05
 _COPIED = 16 << 10  # bytes that are cheaper to copy than to send by a call of their own
 
 
@@ -31,7 +32,7 @@ class Connection:
         self._streams: Dict[int, Stream] = {}
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
-        self._accepted = False
+        self._accepted = self._asked = False
         self._wrong: Optional[Fault] = None  # what is to happen to the next message that we send
         self._banner: Optional[bytes] = None
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -105,7 +106,8 @@ class Connection:
         if message.command == wire.CNXN:
             self._greeted(message)
         elif message.command == wire.AUTH:
-            self._authorise()
+            if message.arg0 == wire.AUTH_SIGNATURE:  # what comes next, the host's key, is for the user to judge
+                self._authorise()
         elif not self._accepted:
             raise wire.BadMessage(f"{message.name()} before the handshake")
         elif message.command == wire.OPEN:
@@ -137,10 +139,25 @@ class Connection:
         self._authorise()
 
     def _authorise(self) -> None:
-        """Lets the host in, or asks it for a key that is never good enough."""
-        if self.device.meet("auth", connection=self):
-            self.send(wire.Message(wire.AUTH, wire.AUTH_TOKEN, 0, os.urandom(20)))
+        """Lets the host in, or asks it for a key, which is good when the fault is over."""
+        if self._accepted:
             return
+        fault = self.device.meet("auth", connection=self)
+        if not fault:
+            self._let_in()
+            return
+        self.send(wire.Message(wire.AUTH, wire.AUTH_TOKEN, 0, os.urandom(20)))
+        if not self._asked:
+            self._asked = True
+            threading.Thread(target=self._until_allowed, args=(fault,), daemon=True, name="auth").start()
+
+    def _until_allowed(self, fault: Fault) -> None:
+        while not (fault.cleared.wait(_LOOK_S) or self.gone.is_set() or self.device.stopping.is_set()):
+            pass
+        if fault.cleared.is_set():
+            self._let_in()
+
+    def _let_in(self) -> None:
         self._accepted = True
         banner = self.device.banner(FEATURES) if self._banner is None else self._banner
         self.send(wire.Message(wire.CNXN, wire.VERSION, wire.MAX_PAYLOAD, banner))

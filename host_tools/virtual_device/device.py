@@ -172,17 +172,24 @@ class VirtualDevice:
         if fault.kind == "hot":
             self.state.thermal.heat(fault.value, fault.cleared)
             return None
+        if fault.kind in ("offline", "unauthorized"):
+            self._end_in_time(fault)
         if fault.kind == "unauthorized" and step == "auth":
             return fault
         if fault.kind == "reboot":
             self.reboot(fault.value)
-        if fault.kind == "offline" and fault.value is not None:
-            threading.Timer(fault.value, self.faults.clear, [str(fault)]).start()
         if fault.kind in ("offline", "unauthorized"):
             self.drop_all()
         if fault.kind in ("drop", "offline", "unauthorized", "reboot"):
             raise Dropped(f"{fault.kind} at {step}", died=fault.kind == "reboot")
         return fault
+
+    def _end_in_time(self, fault: Fault) -> None:
+        if fault.value is not None and not fault.timed:
+            fault.timed = True
+            timer = threading.Timer(fault.value, self.faults.clear, [str(fault)])
+            timer.daemon = True
+            timer.start()
 
     def _stall(self, fault: Fault, closed: Optional[threading.Event], connection: Optional[Connection]) -> None:
         end = None if fault.value is None else time.monotonic() + fault.value

@@ -35,7 +35,7 @@ KINDS: Dict[str, Kind] = {
     "stall": Kind("nothing happens any more, or for VALUE seconds", "seconds"),
     "drop": Kind("the connection ends, as when a cable is pulled"),
     "offline": Kind("the connection ends; new ones get no answer, for VALUE seconds or until cleared", "seconds", True),
-    "unauthorized": Kind("the connection ends; new ones are asked for a key that is never right", lasting=True),
+    "unauthorized": Kind("the connection ends; new ones wait VALUE seconds, or until cleared, for a yes", "seconds", True),
     "reboot": Kind("the device starts again: all connections end, it is away for VALUE seconds", "seconds"),
     "hot": Kind("the thermal service reports a severe state, for VALUE seconds or until cleared", "seconds", True),
     "truncate": Kind("a part of the data is missing, and no word is said about it"),
@@ -92,6 +92,7 @@ class Fault:
     times: Optional[int]  # None: until it is cleared
     met: int = 0  # how often its step was met
     done: int = 0  # how often it happened
+    timed: bool = False  # it will be cleared when its time is over
     cleared: threading.Event = field(default_factory=threading.Event)
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ import hashlib
 import os
 import random
 import subprocess
+import time
 from pathlib import Path
 
 import adbutils
@@ -145,6 +146,18 @@ def test_a_device_that_starts_again_comes_back_by_itself(adb, device):
     adb("-s", device.serial, "reboot")
     done = adb("-s", device.serial, "wait-for-device", "shell", "getprop", "sys.boot_completed")
     assert done.stdout == b"1\n"
+
+
+def test_a_user_says_yes_to_this_computer(adb, device):
+    device.faults.add("open.shell:unauthorized=1")
+    assert adb("-s", device.serial, "shell", "true").returncode != 0
+    states = set()
+    end = time.monotonic() + 10
+    while "device" not in states and time.monotonic() < end:
+        time.sleep(0.05)
+        states |= {line.split()[1] for line in adb.text("devices").splitlines() if line.startswith(device.serial)}
+    assert {"unauthorized", "device"} <= states
+    assert adb.text("-s", device.serial, "shell", "echo yes") == "yes\n"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from host_tools.errors import Misuse
-from host_tools.virtual_device import faults
+from host_tools.virtual_device import faults, wire
 from host_tools.virtual_device.device import VirtualDevice
 from host_tools.virtual_device.wire import BadMessage
 from tests.host_tools.wire_client import Closed, Host
@@ -123,6 +123,12 @@ def test_offline_and_unauthorized_last_until_they_are_cleared(device):
         else:
             with Host(device.port) as host:
                 assert host.greeting.name() == "AUTH"
+                host.send(wire.Message(wire.AUTH, wire.AUTH_PUBLIC_KEY, 0, b"key"))
+                host.socket.settimeout(0.2)
+                with pytest.raises(TimeoutError):
+                    wire.receive(host.socket)
+                device.faults.clear()
+                assert wire.receive(host.socket).name() == "CNXN"
         device.faults.clear()
         with Host(device.port) as host:
             assert host.greeting.name() == "CNXN"
