@@ -33,7 +33,7 @@ static void slow_dispatch(GLuint x, GLuint y, GLuint z) {
   const double start_s = now_s();
   dispatch(x, y, z);
   finish();
-  busy_until(start_s + planted("BIONIC_GPU_SLOW") * (now_s() - start_s));
+  wait_longer(planted("BIONIC_GPU_SLOW"), start_s);
 }
 
 // The same kernel is another one whenever it is compiled.
