@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict
 from host_tools.virtual_device.device import VirtualDevice
 
 _MAX_LINE = 1 << 20
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 3.0
 
 
 class Control:

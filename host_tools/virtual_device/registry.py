@@ -24,7 +24,7 @@ from host_tools.virtual_device import control, daemon, faults
 DEFAULT = "virtual"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _START_S = 20.0
-_STOP_S = 5.0
+_STOP_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -123,12 +123,13 @@ def stop(name: str = DEFAULT) -> bool:
 
 
 def _end(folder: Path, record: Optional[Record]) -> None:
+    asked = False
     if record:
         try:
-            control.ask(record.control, record.token, do="stop")
+            asked = bool(control.ask(record.control, record.token, do="stop"))
         except OSError:
             pass
-    for number in (None, signal.SIGTERM, signal.SIGKILL):
+    for number in ((None,) if asked else ()) + (signal.SIGTERM, signal.SIGKILL):
         if number and record and _held(folder):
             os.kill(record.pid, number)
         end = time.monotonic() + _STOP_S

@@ -1,5 +1,6 @@
 """Named devices: their processes start, are found, end, and never outlive their folders."""
 
+import io
 import json
 import os
 import shutil
@@ -8,9 +9,10 @@ import threading
 import time
 
 import pytest
+from rich.console import Console
 
 from host_tools.errors import DeviceNotFound, Misuse
-from host_tools.virtual_device import daemon, registry
+from host_tools.virtual_device import control, daemon, faults, registry, show
 from tests.host_tools.wire_client import Host
 
 
@@ -97,8 +99,6 @@ def test_a_device_ends_when_another_record_lies_in_its_place(devices_dir):
 
 
 def test_who_does_not_know_the_word_is_not_answered(devices_dir):
-    from host_tools.virtual_device import control
-
     registry.start("closed")
     record = registry.find("closed")
     with pytest.raises(OSError):
@@ -116,3 +116,33 @@ def test_faults_that_there_are_not_are_refused_before_anything_starts(devices_di
     with pytest.raises(Misuse):
         registry.start("never", planted=["nowhere:drop"])
     assert not devices_dir.exists()
+
+
+def _shown(what, name="shown", planted=()):
+    console = Console(width=200, file=io.StringIO())
+    show.device(what, name, planted, console)
+    return console.file.getvalue()
+
+
+def test_the_task_says_what_it_did(devices_dir, capsys):
+    _shown("list")
+    assert "no virtual device" in capsys.readouterr().out
+    _shown("start")
+    serial = registry.find("shown").serial
+    assert capsys.readouterr().out == f"{serial}\n"
+    assert serial in _shown("list")
+    _shown("fault")
+    _shown("fault", planted=["open.exec:refuse", "sync.recv:drop@2"])
+    _shown("fault", planted=["none"])
+    refused, dropped = "open.exec:refuse@1x1 (met 0, done 0)", "sync.recv:drop@2x1 (met 0, done 0)"
+    assert capsys.readouterr().out == f"no faults\n{refused}\n{dropped}\nno faults\n"
+    os.kill(registry.find("shown").pid, signal.SIGKILL)
+    assert _ended(registry.find("shown").pid) and "its process has died" in _shown("list")
+    _shown("stop", "all")
+    _shown("stop")
+    assert capsys.readouterr().out == "shown stopped\nshown did not run\n"
+    said = _shown("faults")
+    assert all(step in said for step in faults.STEPS) and all(kind in said for kind in faults.KINDS)
+    for what, planted in (("restart", ()), ("stop", ["open.exec:refuse"])):
+        with pytest.raises(Misuse):
+            _shown(what, planted=planted)
