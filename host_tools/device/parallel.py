@@ -35,9 +35,12 @@ def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: st
     outcomes: List[Outcome[T]] = [Outcome(device) for device in devices]
     unexpected: List[BaseException] = []
 
+    stopping = threading.Event()
+
     def one(outcome: Outcome[T], show: Show, ended: threading.Event) -> None:
         try:
-            outcome.value = work(outcome.device, show)
+            if not stopping.is_set():
+                outcome.value = work(outcome.device, show)
         except QuadraError as error:
             outcome.error = error
         except BaseException as error:
@@ -61,11 +64,12 @@ def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: st
                 while not ended.wait(0.2):
                     pass
         except BaseException:
+            stopping.set()
             for device in devices:
                 device.stop()
             until = Deadline(_CLEANING_S)
             for thread, ended in zip(threads, ends, strict=True):
-                if thread.ident is not None:
+                if thread.ident is not None:  # else it has not begun, and will not
                     ended.wait(until.left())
             raise
     if unexpected:

@@ -2,10 +2,10 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Callable, List, TypeVar
+from typing import Callable, List, Optional, TypeVar
 
 from host_tools.device.connection import Deadline
-from host_tools.errors import DeviceError
+from host_tools.errors import DeviceError, DeviceTimedOut
 
 T = TypeVar("T")
 _PAUSES_S = (0.05, 0.5)  # before the second and the third try
@@ -22,16 +22,23 @@ class Event:
 
 
 def tried(work: Callable[[], T], events: List[Event], step: str, deadline: Deadline, attempts: int = 3) -> T:
-    """What `work` returns. Only errors of the device that may pass (`retry`) are tried again, while time is left."""
+    """What `work` returns. Only errors of the device that may pass (`retry`) are tried again, while time is left.
+
+    Where another try ends with the deadline, the error that made it necessary says more, and is raised.
+    """
+    before: Optional[DeviceError] = None
     for attempt in range(1, attempts + 1):
         try:
             return work()
         except DeviceError as error:
+            if before and isinstance(error, DeviceTimedOut) and deadline.left() <= 0:
+                raise before from error
             if not error.retry or attempt == attempts:
                 raise
             pause = _PAUSES_S[min(attempt, len(_PAUSES_S)) - 1]
             if deadline.left() <= pause:
                 raise
+            before = error
             events.append(Event(error.step or step, type(error).__name__, error.came_back))
         time.sleep(pause)
     raise AssertionError("the last attempt returns or raises")

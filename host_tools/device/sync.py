@@ -14,7 +14,6 @@ from typing import BinaryIO, Callable, List, Optional
 from host_tools.device.connection import Connection
 
 _CHUNK_BYTES = 64 * 1024  # the protocol's largest
-_CHUNK_LIMIT_BYTES = 1 << 20  # more than any daemon sends in one piece
 _BATCH_CHUNKS = 16
 _PATH_LIMIT_BYTES = 1024
 _NAME_LIMIT_BYTES = 255
@@ -113,7 +112,7 @@ def receive(connection: Connection, path: str, to: BinaryIO, limit_bytes: int, s
             return got
         if word == b"FAIL":
             raise SyncFailed(_fail_text(connection, length))
-        if word != b"DATA" or length > _CHUNK_LIMIT_BYTES:
+        if word != b"DATA" or length > _CHUNK_BYTES:
             raise ValueError(f"{word!r} of {length} bytes where DATA, DONE or FAIL must come")
         got += length
         if got > limit_bytes:

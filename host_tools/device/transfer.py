@@ -169,8 +169,11 @@ def _damaged(device: Device, path: Path, came: object) -> DeviceError:
 
 def _remove(device: Device, part: str) -> None:
     """Best effort, quickly: the next push removes it otherwise."""
+    twin, deadline = device.twin(), Deadline(_CLEANING_S)
     try:
-        device.twin().shell(["rm", "-f", part], timeout_s=_CLEANING_S, check=False, step="clean")
+        for pause in (0.0, 0.1):  # what was on its way may still become a file after the first time
+            time.sleep(pause)
+            twin.shell(["rm", "-f", part], timeout_s=max(0.1, deadline.left()), check=False, step="clean")
     except DeviceError:
         pass
 

@@ -19,6 +19,7 @@ from host_tools.device.adb import Device
 from host_tools.device.unpack import Limits
 from host_tools.errors import DeviceTimedOut, QuadraError, ReplyNotUnderstood, TransferFailed
 from tests.host_tools.fake_adb import FakeAdb, packet, printed
+from tests.host_tools.patience import Patience
 
 DEADLINE_S = 0.15
 WORDS = [b"STAT", b"LST2", b"DENT", b"DNT2", b"DONE", b"DATA", b"FAIL", b"OKAY", b"\0\0\0\0"]
@@ -72,13 +73,14 @@ def attack_with_bytes(server: FakeAdb, outer: Path, count: int) -> None:
     @given(st.sampled_from(sorted(OPERATIONS)), FRAMES, st.sampled_from(FEATURES), st.integers(0, 19))
     def attack(name, frames, features, hold):
         server.answer, server.features, server.hold = lambda service: b"".join(frames), features, hold == 0
-        device, started = Device("127.0.0.1:1"), time.monotonic()
+        device = Device("127.0.0.1:1")
         device.properties = lambda: Device.shell(device, ["getprop"], timeout_s=DEADLINE_S)
         try:
-            OPERATIONS[name](device, folder)
+            with Patience() as clock:
+                OPERATIONS[name](device, folder)
         except QuadraError as error:
             assert str(error).isprintable() or "\n  next:" in str(error)
-        assert time.monotonic() - started < DEADLINE_S + 2
+        assert clock.took_s < DEADLINE_S + 2
         assert {p.name for p in outer.rglob("*") if "devices" not in p.parts} <= {"run", "got"}
 
     attack()
