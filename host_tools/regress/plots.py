@@ -10,7 +10,7 @@ from host_tools.regress.judge import Case, Finding
 from host_tools.regress.metrics import number as metric_number, text as metric_text
 
 _WIDTH = 860
-_LEFT = 330
+_LEFT = 420
 
 
 def shifts(rows: Sequence[Tuple[str, Finding]], least: float, see: float) -> str:
@@ -34,13 +34,13 @@ def shifts(rows: Sequence[Tuple[str, Finding]], least: float, see: float) -> str
     for value in _ticks(high):
         kind = ' class="one"' if value == 0 else ""
         parts.append(f'<line{kind} x1="{x(value):.1f}" x2="{x(value):.1f}" y1="2" y2="{bottom + 2}"/>')
-        label = f'<text class="t dim" x="{x(value):.1f}" y="{height - 6}" text-anchor="middle">{value:+g} %</text>'
+        label = f'<text class="t dim" x="{x(value):.1f}" y="{height - 6}" text-anchor="middle">{f"{value:+g} %" if value else "0"}</text>'
         parts.append(label)
     parts.append("</g>")
     for index, (name, finding) in enumerate(rows):
         y, shift = 26 * index + 17, finding.shift
         words = f"<title>{escape(finding.text)}</title>"
-        shown = escape(_short(name, 48))
+        shown = escape(_short(name, 60))
         parts.append(f'<text class="t" x="{_LEFT - 14}" y="{y + 4}" text-anchor="end">{shown}</text>')
         low, up = x(share(shift.low)), x(share(shift.high))
         parts.append(f'<line class="span {finding.verdict}" x1="{low:.1f}" x2="{up:.1f}" y1="{y}" y2="{y}"/>')

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence
 
 from host_tools import peers, report, settings
+from host_tools.device import interrupt
 from host_tools.errors import DeviceError, Misuse, QuadraError, RunFailed
 from host_tools.regress import judge, launch as launches, trace
 from host_tools.regress.history import BROKEN, COMPLETE, INTERRUPTED, History
@@ -82,7 +83,8 @@ def run(
     lanes = [_Lane(session, w, f, history, full, shower(w.name)) for w, f in zip(wheres, folders)]
     session.cases = [case for lane in lanes for case in lane.cases.values()]
     try:
-        _run_all(lanes)
+        with interrupt.once():  # SIGTERM, too
+            _run_all(lanes)
     except KeyboardInterrupt:
         session.state = INTERRUPTED
     except BaseException:

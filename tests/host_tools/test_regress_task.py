@@ -203,7 +203,7 @@ def test_ctrl_c_keeps_what_there_was(suite, fake, tmp_path):
     runs, end = tmp_path / "runs", time.monotonic() + 60
     while len(list(runs.glob("regress-*/2*/trace.json"))) < 2 and time.monotonic() < end:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)  # as Ctrl-C, which the other test sends
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted: only what there was" in out and "not saved as x" in out, out
     (folder,) = runs.glob("regress-*")
