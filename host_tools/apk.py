@@ -109,9 +109,9 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
     return Made(out, findings)
 
 
-def keep(abi: str, library: Path, folder: Path = LIBRARIES) -> Path:
+def keep(abi: str, library: Path, folder: Optional[Path] = None) -> Path:
     """Puts a library where the packager and Gradle look for that ABI's; returns the place. Another folder: beside it."""
-    place = folder / abi / NAME
+    place = (folder or LIBRARIES) / abi / NAME
     if not place.exists() or not place.samefile(library):
         settings.make_folder(place.parent, "the checkout")
         place.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from host_tools import apk_check, maven
 from host_tools.virtual_device import binary_xml, dex
 from host_tools.virtual_device.device import VirtualDevice
 from tests import android_parts, small_apk
+from tests.host_tools.test_virtual_adb import Adb
 from tests.virtual import ask
 
 NAME = "org.example.app"
@@ -218,3 +219,18 @@ def test_a_dex_is_read_only_when_its_sums_are_right():
     for content in (b"", small_apk.DEX, b"dex\n035\0" + bytes(200)):
         with pytest.raises(dex.BadDex):
             dex.classes(content)
+
+
+def test_the_real_adb_installs_and_removes(signed, tmp_path):
+    adb = Adb(tmp_path)
+    with VirtualDevice(tmp_path / "root") as one:
+        try:
+            adb("connect", one.serial)
+            done = adb("-s", one.serial, "install", "-r", "-t", signed)
+            assert done.returncode == 0 and b"Success" in done.stdout, done
+            (tmp_path / "broken.apk").write_bytes(signed.read_bytes()[:-100])
+            done = adb("-s", one.serial, "install", "-r", tmp_path / "broken.apk")
+            assert done.returncode == 1 and b"INSTALL_PARSE_FAILED_NOT_APK" in done.stdout + done.stderr, done
+            assert adb("-s", one.serial, "uninstall", NAME).stdout == b"Success\n"
+        finally:
+            adb("kill-server")
