@@ -72,16 +72,19 @@ def _pull(
     missing = {name: digest for name, digest in wanted.items() if not _here(local_folder, name, digest)}
     pulled.kept_files = len(wanted) - len(missing)
 
+    def absent() -> List[str]:
+        return [name for name in missing if not _here(local_folder, name, missing[name])]
+
     def once() -> None:
-        for batch in _batches([name for name in missing if not _here(local_folder, name, missing[name])]):
+        for batch in _batches(absent()):
             pulled.bytes += _bring(device, run_as, remote_folder, local_folder, batch, missing, limits, deadline)
             show(batch[-1], sum(_is_here(local_folder, name) for name in wanted), len(wanted))
+        left = absent()
+        if left:
+            came_back = f"{names.shown(left[0])} did not come"
+            raise TransferFailed(f"bring {remote_folder}", came_back, "try again", serial=device.serial, step="pull")
 
     tried(once, device.events, "pull", deadline)
-    absent = [name for name in wanted if not _is_here(local_folder, name)]
-    if absent:
-        came_back = f"{names.shown(absent[0])} did not come"
-        raise TransferFailed(f"bring {remote_folder}", came_back, "try again", serial=device.serial, step="pull")
     pulled.files = [local_folder / name for name in sorted(wanted)]
     pulled.wall_s = time.monotonic() - started
     return pulled
