@@ -50,7 +50,8 @@ def _android_flags(ctx):
             "-D__TIMESTAMP__=\"redacted\"",
         ]),
         _flags(_COMPILE, ["-g0", "-DNDEBUG"], ["opt"]),
-        _flags(_COMPILE, ["-g"], ["dbg"]),
+        # No assertions here either: what they ask of the C library nothing else does.
+        _flags(_COMPILE, ["-g", "-DNDEBUG"], ["dbg"]),
         _flags(_LINK, link + [
             "-fuse-ld=lld",
             "-Wl,--as-needed",

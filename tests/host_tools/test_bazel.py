@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from host_tools import bazel
+from host_tools import bazel, ndk
 from host_tools.errors import BuildFailed, JudgementFailed
 
 
@@ -18,7 +18,7 @@ def fake_bazel(tmp_path, monkeypatch):
         script = tmp_path / "bazel"
         script.write_text(
             '#!/bin/sh\nfor word; do case $word in --build_event_json_file=*) events=${word#*=} ;; esac; done\n'
-            f'cat {tmp_path}/output >&2\ncp {tmp_path}/events "$events"\nexit {status}\n'
+            f'echo "$@" > {tmp_path}/words\ncat {tmp_path}/output >&2\ncp {tmp_path}/events "$events"\nexit {status}\n'
         )
         script.chmod(0o755)
         monkeypatch.setenv("QUADRA_BAZEL", str(script))
@@ -69,3 +69,17 @@ def test_files_of_nested_sets_are_all_found():
     }
     events = [named_set("0", ["a%20b"]), named_set("1", ["c"], inner=["0"]), completed]
     assert sorted(map(str, bazel._outputs(events)["//x"])) == ["/out/a b", "/out/c"]
+
+
+@pytest.mark.parametrize(("debug", "config", "name"), [(False, "android", "small.so"), (True, "debug", "whole.so")])
+def test_an_android_library_for_debugging_keeps_its_symbols(debug, config, name, fake_bazel, tmp_path, monkeypatch):
+    """Seen red: --debug was not looked at beside --abi."""
+    monkeypatch.setattr(bazel.ndk, "find", lambda: ndk.Ndk(tmp_path, "NDK 26", False))
+    groups = {"default": "small.so", "unstripped": "whole.so", "objects": "a.o"}
+    sets = [{"id": {"namedSet": {"id": file}}, "namedSetOfFiles": {"files": [{"uri": f"file:///{file}"}]}} for file in groups.values()]
+    found = [{"name": group, "fileSets": [{"id": file}]} for group, file in groups.items()]
+    done = {"id": {"targetCompleted": {"label": "//delegate_native:x86_64"}}, "completed": {"success": True, "outputGroup": found}}
+    fake_bazel(0, events=[*sets, done])
+    made = bazel.android(["x86_64"], debug=debug)["x86_64"]
+    assert (made.path.name, made.unstripped.name) == (name, "whole.so")
+    assert f"--config={config}" in (tmp_path / "words").read_text().split()

@@ -62,6 +62,12 @@ def test_a_library_for_another_place_is_refused(library, tmp_path):
 
 
 @pytest.mark.slow
+def test_debug_builds_link_for_every_abi_and_keep_their_symbols():
+    for one in bazel.android(ndk.ABIS, debug=True).values():
+        assert not size.measure(one.path).stripped
+
+
+@pytest.mark.slow
 def test_two_builds_make_the_same_bytes(made, tmp_path, monkeypatch):
     monkeypatch.setenv("QUADRA_BAZEL_OUTPUT_BASE", str(tmp_path / "anew"))
     again = bazel.android(["armeabi-v7a"])["armeabi-v7a"]
