@@ -3,6 +3,7 @@
 import os
 import queue
 import signal
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional
@@ -99,7 +100,8 @@ class _Run:
             process = self._start(one)
         except LoadFailed as error:
             return self._not_loaded(one, error)
-        if not self.words.wait:
+        if not self.words.wait:  # it goes on, and nobody is told
+            threading.Thread(target=self._follow, args=(process,), daemon=True).start()
             return 0
         try:
             return self._follow(process)
@@ -159,7 +161,7 @@ class _Run:
 
     def _next(self, process: AppProcess) -> Event:
         while True:
-            if self.call.cancelled.is_set():
+            if self.words.wait and self.call.cancelled.is_set():
                 raise Stopped
             process.resident_bytes()
             try:
@@ -223,7 +225,8 @@ class _Run:
         self._say(f"INSTRUMENTATION_CODE: {code}")
 
     def _say(self, text: str) -> None:
-        self.call.line(text)
+        if self.words.wait:
+            self.call.line(text)
 
     def _unknown(self) -> int:
         component = f"ComponentInfo{{{self.package}/{self.runner}}}"

@@ -260,7 +260,10 @@ def _machine(device: "VirtualDevice", one: "Installed") -> Machine:
     for name in _NEEDED:
         if name not in one.classes:
             raise LoadFailed("java.lang.ClassNotFoundException", f'Didn\'t find class "{name}" on path: {_paths(one)}')
-    classes: Optional[Path] = apk.classes_of(one.class_list)
+    try:
+        classes: Optional[Path] = apk.classes_of(one.class_list)
+    except QuadraError as error:  # no Java here, or no Maven Central
+        raise LoadFailed("java.lang.RuntimeException", " ".join(str(error).split())) from error
     if classes is None:
         text = f"Didn't find class \"{RUNNER}\" on path: {_paths(one)}"
         why = "the class files of this APK's list are not on this machine: build it here with `./inv apk`"

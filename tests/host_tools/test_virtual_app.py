@@ -170,6 +170,13 @@ def test_force_stop_and_the_end_of_the_host_end_the_process(device):
     assert device.evidence.exits(PACKAGE)[0].description.endswith("its host went")
 
 
+def test_without_a_word_for_it_nobody_waits(device):
+    answer = ask(device, f"am instrument {PACKAGE}/.QuadraRunner")
+    assert (answer.status, answer.out) == (0, "")
+    wait_for(lambda: device.evidence.exits(PACKAGE))
+    assert "finished inst" in device.evidence.exits(PACKAGE)[0].description
+
+
 def test_an_update_a_reboot_and_a_second_run_end_the_process(device):
     for how in (lambda: device.reboot(0), lambda: device.packages.clear(PACKAGE), lambda: ask(device, RUN.format(""))):
         running = Running(device, RUN.format("-e do wait"))

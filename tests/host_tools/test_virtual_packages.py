@@ -6,7 +6,8 @@ import zipfile
 import pytest
 
 from host_tools import apk_check, maven
-from host_tools.virtual_device import binary_xml, dex
+from host_tools.errors import ToolMissing
+from host_tools.virtual_device import apk_reader, binary_xml, dex
 from host_tools.virtual_device.device import VirtualDevice
 from tests import android_parts, small_apk
 from tests.host_tools.test_virtual_adb import Adb
@@ -199,6 +200,15 @@ def test_a_planted_fault_refuses_and_leaves_nothing(fault, text, device, trusted
     assert answer.status == 1 and answer.out.startswith(text)
     device.faults.clear()
     assert not list((device.root / "data/app").iterdir()) and install(device, apk).status == 0
+
+
+def test_without_apksigner_nothing_is_installed(device, signed, monkeypatch):
+    def absent(*_):
+        raise ToolMissing("run `apksigner`", "it is not here", "apt-get install apksigner")
+
+    monkeypatch.setattr(apk_check, "signature", absent)
+    apk_reader._read.cache_clear()
+    assert "apt-get install apksigner" in refused(device, signed, "INSTALL_FAILED_INTERNAL_ERROR")
 
 
 def test_a_damaged_manifest_never_does_more_than_be_refused(signed):

@@ -3,6 +3,7 @@
 import os
 from typing import Callable, Dict, List, Optional, Tuple
 
+from host_tools.errors import QuadraError
 from host_tools.virtual_device.apk_reader import Refused
 from host_tools.virtual_device.call import Call, command
 from host_tools.virtual_device.commands.services import service
@@ -73,7 +74,7 @@ def install(call: Call, words: List[str]) -> int:
         if problem:
             call.err(os.fsencode(f"Error: {problem}\n"))
             return 1
-        _packages(call).install(session, _wishes(options))
+        _take(call, session, _wishes(options))
     except Refused as refused:
         call.line(str(refused))
         return 1
@@ -81,6 +82,13 @@ def install(call: Call, words: List[str]) -> int:
         _packages(call).abandon(session)
     call.line("Success")
     return 0
+
+
+def _take(call: Call, session: Session, wishes: Wishes) -> None:
+    try:
+        _packages(call).install(session, wishes)
+    except QuadraError as error:  # apksigner is not here, or did not end
+        raise Refused("INSTALL_FAILED_INTERNAL_ERROR", " ".join(str(error).split())) from error
 
 
 def _fill(call: Call, session: Session, options: Dict[str, str], names: List[str]) -> str:
@@ -155,7 +163,7 @@ def install_commit(call: Call, words: List[str]) -> int:
     try:
         if not session.apk.exists():
             raise Refused("INSTALL_PARSE_FAILED_NOT_APK", "Session has no APK")
-        _packages(call).install(session, session.wishes)
+        _take(call, session, session.wishes)
     except Refused as refused:
         call.line(str(refused))
         return 1
