@@ -4,6 +4,7 @@ import os
 import random
 import stat
 import struct
+import threading
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -77,6 +78,33 @@ def test_the_same_over_the_wire(device):
                 host.pull(path)
         assert host.push(f"{TMP}/link", b"", stat.S_IFLNK | 0o777).startswith((b"OKAY", b"couldn't"))
     assert sorted(os.listdir(device.outer)) == ["device", "secret"]
+
+
+def test_a_link_put_in_place_of_a_folder_does_not_lead_out(device, monkeypatch):
+    """Another command changes the folder between the look at the path and the opening."""
+    files, looked, changed = device.files.view("shell"), threading.Event(), threading.Event()
+    files.make_folders(f"{TMP}/swap/d")
+
+    def swap():
+        looked.wait(5)
+        files.rename(f"{TMP}/swap/d", f"{TMP}/swap/e")
+        files.link("../" * 20 + str(device.outer), f"{TMP}/swap/d")
+        changed.set()
+
+    def slow_open(*words, **more):
+        looked.set()
+        changed.wait(0.3)
+        return real_open(*words, **more)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    real_open = os.open
+    monkeypatch.setattr(os, "open", slow_open)
+    with pytest.raises(FileNotFoundError):
+        files.open(f"{TMP}/swap/d/secret")
+    monkeypatch.undo()
+    thread.join()
+    assert changed.is_set()
 
 
 def test_modes_times_and_sizes_are_as_adbd_makes_them(device):
