@@ -4,10 +4,10 @@ import os
 from typing import Callable, Dict, List, Optional, Tuple
 
 from host_tools.errors import QuadraError
-from host_tools.virtual_device.apk_reader import Refused
+from host_tools.virtual_device.apk_reader import Refused, no_room
 from host_tools.virtual_device.call import Call, command
 from host_tools.virtual_device.commands.services import service
-from host_tools.virtual_device.packages import Installed, Packages, Session, Wishes, no_room
+from host_tools.virtual_device.packages import Installed, Packages, Session, Wishes
 
 _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
