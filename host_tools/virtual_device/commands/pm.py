@@ -11,7 +11,10 @@ from host_tools.virtual_device.packages import Installed, Packages, Session, Wis
 
 _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
-_WITH_VALUE = ("-i", "--user", "--abi", "-S", "--install-reason", "--install-location", "--originating-uri", "--referrer", "-p")
+_WITH_VALUE = (
+    "-i", "-p", "-S", "--abi", "--install-location", "--install-reason", "--originating-uri", "--referrer", "--user",
+)  # fmt: skip
+_CANCELED = Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
 _VERBS: Dict[str, Callable[[Call, List[str]], int]] = {}
 
 
@@ -64,7 +67,7 @@ def install(call: Call, words: List[str]) -> int:
     session = _packages(call).session()
     try:
         if fault and fault.kind in ("refuse", "full"):
-            raise no_room() if fault.kind == "full" else Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
+            raise no_room() if fault.kind == "full" else _CANCELED
         if fault and fault.kind == "crash":
             return call.fail("Failure calling service package: Broken pipe (32)", 224)
         if fault and fault.kind == "hostile":
