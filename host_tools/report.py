@@ -141,7 +141,7 @@ def _times(timings: Mapping[str, Any]) -> Dict[str, Any]:
     for key, label in _STARTS:
         laps = timings["init_us"].get(key)
         if laps:
-            label = "Quadra" if key == "quadra_warm" and timings.get("driver_compiled") else label
+            label = "Quadra" if key == "quadra_warm" and timings.get("driver_compiled") != 0 else label
             steps = [(name, laps[lap]) for lap, name in _STEPS if laps.get(lap)]
             starts.append({"label": label, "total": laps["total_us"], "steps": steps, "kind": key.split("_")[0]})
     longest = max((s["total"] for s in starts), default=1)
@@ -157,7 +157,7 @@ def _times(timings: Mapping[str, Any]) -> Dict[str, Any]:
         "cold_memory": timings.get("cold_memory"),
         "cold": timings["init_us"].get("quadra_cold"),
         "warm": timings["init_us"].get("quadra_warm"),
-        "compiled": timings.get("driver_compiled", 0),
+        "compiled": timings.get("driver_compiled"),  # None: nobody knows
         "xnnpack_error": timings.get("xnnpack_error", ""),
     }
 

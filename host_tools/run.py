@@ -1,5 +1,6 @@
 """From the words of the command line to a finished run, and a short account of it for the terminal."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional
@@ -8,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools import compare, device_account, inputs, models, peers, place, report, settings, spec as specs, times, verdicts, views
-from host_tools.errors import JudgementFailed, Misuse, ToolMissing
+from host_tools.errors import JudgementFailed, Misuse, QuadraError, ToolMissing
 from host_tools.progress import progress
 from host_tools.run_folder import RunFolder
 
@@ -67,13 +68,25 @@ def run_and_judge(spec: specs.RunSpec, library: Path, **where: Any) -> RunFolder
 
 def run_shown(spec: specs.RunSpec, show: Callable[[str], None], library: Path, **where: Any) -> RunFolder:
     """The same, telling `show` what goes on."""
-    folder = place.named(spec.place, spec.route).run(spec, library, show, **where)
+    try:
+        folder = place.named(spec.place, spec.route).run(spec, library, show, **where)
+    except QuadraError:
+        _report_of_failed(spec)
+        raise
     if folder.has("cpu_outputs"):
         show("compare")
         peers.judge(folder, compare.compare(folder))
     show("write the report")
     report.write(folder)
     return folder
+
+
+def _report_of_failed(spec: specs.RunSpec) -> None:
+    """A page of what there was, where the run left a folder."""
+    kept = RunFolder(settings.read().runs_dir / spec.run_id)
+    if kept.has("status.json"):
+        with contextlib.suppress(QuadraError):
+            report.write(kept)
 
 
 def account(folder: RunFolder, console: Console) -> None:

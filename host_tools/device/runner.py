@@ -6,8 +6,7 @@ from typing import Any, Callable, List, Mapping, Optional
 
 from host_tools.device import app, crash, instrument, log
 from host_tools.errors import (
-    AppCrashed, AppNotResponding, DeviceError, DeviceLost, DeviceNotFound, DeviceRebooted, DeviceTimedOut, DeviceUnusable,
-    ReplyNotUnderstood,
+    AppCrashed, AppNotResponding, DeviceError, DeviceLost, DeviceNotFound, DeviceTimedOut, DeviceUnusable, ReplyNotUnderstood,
 )  # fmt: skip
 
 # What a connection that broke may look like at first: the device may be back by the time that one asks.
@@ -54,8 +53,10 @@ class Runner:
         except DeviceError as error:
             broken = error
         finished = Finished(parser.end(), error=broken)
-        with contextlib.suppress(DeviceError):
+        try:
             self._look_into(finished, since, stages)
+        except DeviceError as error:  # gone before it could be asked why the app ended
+            finished.error = finished.error or error
         finished.said = finished.said if any(line.startswith("stage: ") for line in finished.said) else _stage_lines(stages)
         return finished
 
@@ -68,15 +69,13 @@ class Runner:
             return
         elif isinstance(finished.error, BROKEN):
             finished.error = crash.broken(self.device, finished.error, self.boot)
-        finished.lines = log.fetch(self.device, since, self.user, app.PACKAGE)
-        finished.said = log.said_by_app(finished.lines, self.user)
+        with contextlib.suppress(DeviceError):
+            finished.lines = log.fetch(self.device, since, self.user, app.PACKAGE)
+            finished.said = log.said_by_app(finished.lines, self.user)
         outcome = finished.outcome
         if finished.error is None and outcome.kind not in (instrument.COMPLETE, instrument.FAILED):
-            try:
-                crash.check_boot(self.device, self.boot)
-                finished.error = self._explain(outcome, finished.lines, at)
-            except DeviceRebooted as error:
-                finished.error = error
+            crash.check_boot(self.device, self.boot)
+            finished.error = self._explain(outcome, finished.lines, at)
 
     def alive(self) -> bool:
         return alive(self.device)

@@ -15,7 +15,7 @@ from host_tools.device import app, choose, facts, instrument, interrupt, lock, l
 from host_tools.device.remote_folder import RemoteFolder
 from host_tools.device.retry import Event
 from host_tools.device.runner import Finished, Runner
-from host_tools.errors import DeviceError, DeviceTooHot, Misuse, QuadraError, RunFailed
+from host_tools.errors import DeviceError, DeviceLost, DeviceNotFound, DeviceTooHot, Misuse, QuadraError, RunFailed
 from host_tools.place import companion, host, turns
 from host_tools.place.child import Child, Show, add_timings, merge_cold
 from host_tools.run_folder import RunFolder
@@ -97,6 +97,8 @@ class OnDevice(Child):
                 self._rescue(error if not stopped else KeyboardInterrupt())
             if stopped:
                 raise KeyboardInterrupt from error
+            if isinstance(error, DeviceNotFound):  # it was there when the run began
+                raise DeviceLost(*error.args, serial=error.serial, step=error.step) from error
             raise
         finally:
             with interrupt.held():

@@ -22,7 +22,7 @@ _LIBRARY = re.compile(r"lib/([A-Za-z0-9_-]+)/(lib[A-Za-z0-9._+-]+\.so)")
 _COMPONENTS = ("activity", "service", "receiver", "provider")
 _PAGE_BYTES = 4096
 _SCHEME_2_FROM, _TABLE_STORED_FROM = 30, 30  # target levels from which Android asks for more
-_MAX_MANIFEST_BYTES, _MAX_DEX_BYTES, _MAX_LIBRARY_BYTES = 4 << 20, 64 << 20, 256 << 20  # once unpacked
+_MAX_MANIFEST_BYTES, _MAX_DEX_BYTES = 4 << 20, 64 << 20
 
 
 class Refused(Exception):
@@ -34,10 +34,6 @@ class Refused(Exception):
 
     def __str__(self) -> str:
         return f"Failure [{self.code}: {self.text}]" if self.text else f"Failure [{self.code}]"
-
-
-def no_room() -> Refused:
-    return Refused("INSTALL_FAILED_INSUFFICIENT_STORAGE", "Failed to override installation location")
 
 
 @dataclass(frozen=True)
@@ -182,16 +178,12 @@ def _libraries(path: Path, archive: zipfile.ZipFile, stored: bool) -> Dict[str, 
                 continue
             if stored and (entry.compress_type != zipfile.ZIP_STORED or apk_check.data_offset(file, entry) % _PAGE_BYTES):
                 raise Refused("INSTALL_FAILED_INVALID_APK", "Failed to extract native libraries, res=-2")
-            if entry.file_size > _MAX_LIBRARY_BYTES:
-                raise no_room()
             found.setdefault(match.group(1), []).append(match.group(2))
     return {abi: tuple(sorted(names)) for abi, names in found.items()}
 
 
 def _class_list(archive: zipfile.ZipFile) -> str:
-    if CLASS_LIST not in archive.namelist() or archive.getinfo(CLASS_LIST).file_size > _MAX_MANIFEST_BYTES:
-        return ""
-    return archive.read(CLASS_LIST).decode("utf-8", "replace")
+    return archive.read(CLASS_LIST).decode("utf-8", "replace") if CLASS_LIST in archive.namelist() else ""
 
 
 def _full(name: str, package: str) -> str:

@@ -20,9 +20,7 @@ _ANR_S = 2.0  # a phone waits for 10 or 20
 _AT = "measure"  # the stage at which faults of app.run happen
 PLANTED = {"slow": ("BIONIC_GPU_SLOW", 1.1), "wrong_kernel": ("BIONIC_GPU_WRONG", 1.25)}
 _WITH_VALUE = ("--abi", "--user", "-p", "-c")
-_SWITCHES = (
-    "--no-window-animation", "--no-hidden-api-checks", "--no-test-api-access", "--no-isolated-storage", "--no-restart",
-)  # fmt: skip
+_SWITCHES = ("--no-window-animation", "--no-hidden-api-checks", "--no-test-api-access", "--no-isolated-storage", "--no-restart")
 
 
 class BadArguments(Exception):
@@ -126,8 +124,7 @@ class _Run:
         arguments = {key: self._real(value) for key, value in self.words.arguments.items()}
         process = self.device.processes.start(one, arguments, planted, _AT if self.trouble else "")
         process.runner = self.runner
-        name = f"{process.pid}:{one.package}/u0a{one.uid - 10000}"
-        self.device.evidence.system("I", f"Start proc {name} for added application {one.package}")
+        self.device.evidence.system("I", f"Start proc {process.pid}:{one.package}/u0a{one.uid - 10000} for added application {one.package}")
         if at_start:
             self._happen(at_start, process)
         return process
@@ -177,8 +174,7 @@ class _Run:
         known = self.device.evidence
         if finished:
             known.system("I", f"Force stopping {self.package} appid={process.one.uid} user=0: finished inst")
-            text = f"stop {self.package} due to finished inst"
-            known.ended(process, evidence.USER_REQUESTED, subreason=evidence.FORCE_STOP, text=text)
+            known.ended(process, evidence.USER_REQUESTED, subreason=evidence.FORCE_STOP, text=f"stop {self.package} due to finished inst")
             return
         number = None if process.killed_for else evidence.signal_of(process, code)
         if crash or not (process.killed_for or number or code < 0):
@@ -272,8 +268,7 @@ class _Run:
             "INSTRUMENTATION_STATUS: stage=" + "A" * (1 << 20) + "\n",
             "INSTRUMENTATION_RESULT: state=complete\nINSTRUMENTATION_CODE: -1",
             "INSTRUMENTATION_STATUS: stage=$(touch /tmp/quadra-hostile); `id`\nINSTRUMENTATION_STATUS_CODE: 0\n",
-            "INSTRUMENTATION_RESULT: exit_code=0\x1b[2J\nINSTRUMENTATION_RESULT: error=\u202e\n"
-            "INSTRUMENTATION_CODE: 99999999999\n",
+            "INSTRUMENTATION_RESULT: exit_code=0\x1b[2J\nINSTRUMENTATION_RESULT: error=\u202e\nINSTRUMENTATION_CODE: 99999999999\n",
             "INSTRUMENTATION_CODE: -1\nINSTRUMENTATION_CODE: 0\n",
             "usage: am [subcommand] [options]\n",
             "",

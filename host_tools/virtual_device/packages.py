@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Dict, List, Optional
 
 from host_tools.virtual_device import apk_reader
-from host_tools.virtual_device.apk_reader import Apk, Refused, no_room
+from host_tools.virtual_device.apk_reader import Apk, Refused
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
@@ -245,6 +245,10 @@ class Session:
 
     def open(self) -> BinaryIO:
         return open(self.apk, "wb")
+
+
+def no_room() -> Refused:
+    return Refused("INSTALL_FAILED_INSUFFICIENT_STORAGE", "Failed to override installation location")
 
 
 def system_pid(device: "VirtualDevice") -> int:

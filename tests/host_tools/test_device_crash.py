@@ -128,6 +128,15 @@ def test_a_device_that_is_gone_is_not_asked_for_long():
     assert len(finished.asked) <= 3
 
 
+def test_a_device_that_goes_right_after_the_app_ended_is_the_error():
+    device = FakeDevice({"am instrument": CRASHED})
+    runner = Runner(device, 30.0)
+    device.answers.update({key: errors.DeviceNotFound("ask", "not found") for key in ("cat", "logcat", "pm", "dumpsys")})
+    assert type(runner.start({}, lambda stage: None).error) is errors.DeviceNotFound
+    device.answers.update({"cat": BOOT.format(1), "pm": "package:/data/app/x/base.apk", "dumpsys": ""})
+    assert type(runner.start({}, lambda stage: None).error) is errors.AppCrashed, "without a log, too"
+
+
 def test_what_the_app_said_comes_from_its_log_and_without_one_from_its_statuses():
     assert run(said=BEGAN + "INSTRUMENTATION_CODE: -1\n", logged=LOG).said[0] == "stage: start"
     finished = run(said=BEGAN + "INSTRUMENTATION_CODE: -1\n")

@@ -153,6 +153,14 @@ def left(phone):
     return found + [lock.holder(phone.serial)] * bool(lock.holder(phone.serial))
 
 
+def unplugged(phone):
+    """The connection is gone, and nobody told the app."""
+    phone.stopping.set()
+    phone._listener.shutdown(socket.SHUT_RDWR)
+    phone._listener.close()
+    phone.drop_all()
+
+
 def last_run():
     return run_folder.find("latest", settings.read().runs_dir)
 
@@ -275,7 +283,7 @@ def test_what_an_unplugged_device_has_is_pulled_when_it_is_back(start, phone, pr
 
     def unplug(text):
         if text == "measure":
-            threading.Timer(0.2, phone.stop).start()
+            threading.Timer(0.2, unplugged, (phone,)).start()
 
     with pytest.raises(DeviceLost):
         start(unplug)

@@ -207,8 +207,7 @@ def test_the_report_of_javas_runtime_becomes_a_tombstone(device):
 def android():
     """Quadra's library for Android x86_64 (QUADRA_ANDROID_LIBRARY, or built), or a reason to skip."""
     try:
-        bundles = [*maven.bundle("robolectric"), *maven.bundle("tflite"), *peers.ALIASES]
-        maven.artifacts([*bundles, "junit", "android-all", "dalvik-dx"])
+        maven.artifacts([*maven.bundle("robolectric"), *maven.bundle("tflite"), *peers.ALIASES, "junit", "android-all", "dalvik-dx"])
     except FetchFailed as error:
         pytest.skip(str(error))
     given = os.environ.get("QUADRA_ANDROID_LIBRARY")

@@ -118,7 +118,7 @@ def test_what_is_no_apk_is_refused(device, signed, tmp_path):
 REFUSALS = [
     ("INSTALL_FAILED_OLDER_SDK", dict(min_sdk=35), {}),
     ("INSTALL_FAILED_DEPRECATED_SDK_VERSION", dict(min_sdk=14, target=22), {}),
-    ("INSTALL_FAILED_NO_MATCHING_ABIS", {}, dict(files={"classes.dex": small_apk.DEX, "lib/arm64-v8a/libtwo.so": b"x"})),
+    ("INSTALL_FAILED_NO_MATCHING_ABIS", {}, dict(files={**LIBRARIES, "lib/arm64-v8a/libtwo.so": b"x"}, drop="lib/x86_64/libone.so")),
     ("INSTALL_FAILED_INVALID_APK", {}, dict(files=LIBRARIES, compressed=True)),
     ("INSTALL_FAILED_INVALID_APK", {}, dict(files=LIBRARIES, align=False)),
     ("INSTALL_FAILED_INVALID_APK", {}, dict(files={})),
@@ -127,7 +127,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("code, says, has", REFUSALS)
 def test_what_a_phone_would_not_take_is_refused_with_its_code(code, says, has, device, trusted, tmp_path):
-    files = has.get("files", {"classes.dex": small_apk.DEX})
+    files = {k: v for k, v in has.get("files", {"classes.dex": small_apk.DEX}).items() if k != has.get("drop")}
     words = {key: value for key, value in has.items() if key in ("compressed", "align")}
     apk = small_apk.make(tmp_path / "app.apk", small_apk.manifest(**says), files=files, **words)
     refused(device, apk, code)

@@ -4,17 +4,14 @@ import os
 from typing import Callable, Dict, List, Optional, Tuple
 
 from host_tools.errors import QuadraError
-from host_tools.virtual_device.apk_reader import Refused, no_room
+from host_tools.virtual_device.apk_reader import Refused
 from host_tools.virtual_device.call import Call, command
 from host_tools.virtual_device.commands.services import service
-from host_tools.virtual_device.packages import Installed, Packages, Session, Wishes
+from host_tools.virtual_device.packages import Installed, Packages, Session, Wishes, no_room
 
 _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
-_WITH_VALUE = (
-    "-i", "-p", "-S", "--abi", "--install-location", "--install-reason", "--originating-uri", "--referrer", "--user",
-)  # fmt: skip
-_CANCELED = Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
+_WITH_VALUE = ("-i", "--user", "--abi", "-S", "--install-reason", "--install-location", "--originating-uri", "--referrer", "-p")
 _VERBS: Dict[str, Callable[[Call, List[str]], int]] = {}
 
 
@@ -67,7 +64,7 @@ def install(call: Call, words: List[str]) -> int:
     session = _packages(call).session()
     try:
         if fault and fault.kind in ("refuse", "full"):
-            raise no_room() if fault.kind == "full" else _CANCELED
+            raise no_room() if fault.kind == "full" else Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
         if fault and fault.kind == "crash":
             return call.fail("Failure calling service package: Broken pipe (32)", 224)
         if fault and fault.kind == "hostile":
