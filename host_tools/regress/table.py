@@ -52,6 +52,9 @@ def _details(case: Case, console: Console) -> None:
     if case.error:
         console.print(f"[yellow]{escape(case.name)}[/] could not run: {escape(case.error)}")
         return
+    if not case.good:
+        console.print(f"[yellow]{escape(case.name)}[/]: no launch came to its end")
+        return
     rows: List[Finding] = [finding for finding in case.findings if finding.verdict != PASS]
     if rows and all(f.verdict == INCONCLUSIVE and f.text.endswith(rows[0].text[-40:]) for f in rows) and case.missing:
         console.print(f"[yellow]{escape(case.name)}[/] was not compared: {escape(case.missing)}")

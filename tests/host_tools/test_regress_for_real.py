@@ -1,5 +1,5 @@
 """`inv regress` with the real delegate on this machine: a kernel that is slower, and one that is wrong, planted in the
-OpenCL library. Takes two minutes."""
+OpenCL library. Takes half a minute where the machine is not busy."""
 
 import json
 
