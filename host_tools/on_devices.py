@@ -144,12 +144,12 @@ def pull(on: str, run_id: str, cache: bool, console: Console) -> List[RunFolder]
     for device in choose(on):
         with progress(f"pull from {device.serial}") as show, interrupt.once(), lock.lease(device.serial, "pull"):
             readiness.put_right(device)
-            if not app.installed_digest(device):
+            found = [one for one in remote_folder.left(device) if one.run_id.startswith(run_id)]
+            if not found and not app.installed_digest(device):
                 raise AppMissing("pull", f"{app.PACKAGE} is not on it", "run something there first", serial=device.serial)
-            found = [one for one in remote_folder.left(device) if one.startswith(run_id)]
             if run_id and not found:
                 raise Misuse(f"pull the run {run_id}", "none of that name lies there", "`./inv pull` without a name brings all")
-            folders += [_pull_one(device, one, show) for one in found]
+            folders += [_pull_one(one, show) for one in found]
             if cache:
                 _pull_cache(device, folders, show, console)
     for folder in folders:
@@ -159,18 +159,18 @@ def pull(on: str, run_id: str, cache: bool, console: Console) -> List[RunFolder]
     return folders
 
 
-def _pull_one(device: Any, run_id: str, show: Callable[[str], None]) -> RunFolder:
+def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -> RunFolder:
     """The host's half of the folder is there, or was on another machine: then the device's spec.json begins it."""
+    run_id = remote.run_id
     partial = settings.read().runs_dir / (run_folder.PARTIAL + run_id)
     if not partial.is_dir():
         try:
-            spec = specs.from_json(remote_folder.spec_of(device, run_id), f"spec.json of {run_id}")
+            spec = specs.from_json(remote_folder.spec_of(remote), f"spec.json of {run_id}")
         except Misuse:
-            spec = specs.RunSpec(run_id, specs.ModelRef("unknown", "", "0" * 64), place="device", device=device.serial)
+            spec = specs.RunSpec(run_id, specs.ModelRef("unknown", "", "0" * 64), place="device", device=remote.device.serial)
         if spec.run_id != run_id:
-            raise Misuse(f"pull {run_id}", "its spec.json is of another run", "remove the app's data on the device")
+            raise Misuse(f"pull {run_id}", "its spec.json is of another run", f"remove {remote.path} on the device")
         partial = run_folder.start(spec, settings.read().runs_dir)
-    remote = remote_folder.RemoteFolder(device, run_id)
     try:
         remote.pull(partial, show)
     except QuadraError as error:

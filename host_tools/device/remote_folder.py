@@ -32,11 +32,13 @@ class RemoteFolder:
     """One run's, in the app's folders."""
 
     package = PACKAGE  # as whom it is looked into
+    runs = RUNS  # from the app's folder, where run-as starts
+    place = PRIVATE
 
     def __init__(self, device: Any, run_id: str) -> None:
         self.device, self.run_id = device, run_id
-        self.inside = f"{RUNS}/{run_id}"  # from the app's folder, where run-as starts
-        self.path = f"{PRIVATE}/{self.inside}"
+        self.inside = f"{self.runs}/{run_id}"
+        self.path = f"{self.place}/{self.inside}" if self.place else self.inside
 
     @property
     def run_as(self) -> List[str]:
@@ -86,7 +88,7 @@ class RemoteFolder:
 
     def cache_files(self, inside: str = CACHE) -> List[str]:
         """What drivers and the delegate keep for the next start."""
-        said = self._ask(["find", inside, "-type", "f"], "look into the cache")
+        said = self.ask(["find", inside, "-type", "f"], "look into the cache")
         return [line for line in said.splitlines() if line.startswith(inside)]
 
     def empty_cache(self) -> None:
@@ -118,36 +120,35 @@ class RemoteFolder:
     def _as_app(self, argv: List[str], step: str) -> None:
         self.device.shell([*self.run_as, *argv], timeout_s=_TIMEOUT_S, step=step)
 
-    def _ask(self, argv: List[str], step: str) -> str:
+    def ask(self, argv: List[str], step: str) -> str:
+        """What a command that looks at it printed."""
         return self.device.shell([*self.run_as, *argv], timeout_s=_TIMEOUT_S, check=False, step=step).stdout
 
 
 class ShellFolder(RemoteFolder):
     """One run's, where the shell may write. There is no cache: only an app has one."""
 
-    package = ""
-
-    def __init__(self, device: Any, run_id: str) -> None:
-        super().__init__(device, run_id)
-        self.inside = self.path = f"{transfer.HOME}/shell/{run_id}"
+    package = place = ""
+    runs = f"{transfer.HOME}/shell"
 
     def cache_files(self, inside: str = CACHE) -> List[str]:
         return []
 
 
-def left(device: Any) -> List[str]:
-    """Ids of the runs whose folders lie on the device."""
-    said = device.shell(["run-as", PACKAGE, "ls", RUNS], timeout_s=_TIMEOUT_S, check=False, step="look for runs").stdout
-    return sorted(line.strip() for line in said.splitlines() if _RUN_ID.fullmatch(line.strip()))
+def left(device: Any) -> List[RemoteFolder]:
+    """The runs whose folders lie on the device: the app's, then those from the shell."""
+    found: List[RemoteFolder] = []
+    for kind in (RemoteFolder, ShellFolder):
+        said = kind(device, "").ask(["ls", kind.runs], "look for runs")
+        ids = sorted(line.strip() for line in said.splitlines() if _RUN_ID.fullmatch(line.strip()))
+        found += [kind(device, run_id) for run_id in ids]
+    return found
 
 
-def spec_of(device: Any, run_id: str) -> Dict[str, Any]:
+def spec_of(remote: RemoteFolder) -> Dict[str, Any]:
     """The spec.json of a run that was broken off there; empty where there is none."""
-    said = device.shell(
-        ["run-as", PACKAGE, "cat", f"{RUNS}/{run_id}/spec.json"], timeout_s=_TIMEOUT_S, check=False, step="read a run's spec"
-    ).stdout
     try:
-        value = json.loads(said)
+        value = json.loads(remote.ask(["cat", f"{remote.inside}/spec.json"], "read a run's spec"))
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

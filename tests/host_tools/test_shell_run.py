@@ -137,6 +137,19 @@ def test_ctrl_c_in_another_thread_keeps_what_there_is_and_tidies_up(phone, parts
     assert kept.status()["state"] == "interrupted" and kept.has("outputs") and left(phone) == []
 
 
+def test_a_run_that_was_left_there_is_brought_by_pull(phone, model, tmp_path):  # noqa: F811
+    """Seen red: without the app on the device, and not looked for in the shell's folder."""
+    spec = run.make_spec(str(model), place="device", device=phone.serial, route="shell")
+    there = phone.root / SHELL.lstrip("/") / spec.run_id
+    (there / "outputs").mkdir(parents=True)
+    run_folder.write_json(there / "spec.json", spec.to_json())
+    (there / "verdicts.json").write_text("{}")
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))
+    (folder,) = on_devices.pull(phone.serial, spec.run_id[:20], False, console)
+    assert folder.spec() == spec and folder.status()["state"] == "interrupted" and folder.has("verdicts.json")
+    assert left(phone) == [] and spec.run_id in console.export_text()
+
+
 def test_a_crash_names_the_signal_and_the_stage(phone, parts, model, tmp_path):  # noqa: F811
     def show(text):
         if text == "measure":
