@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from host_tools import compare, device_account, on_devices, report, run, run_folder, spec as specs
+from host_tools.device import parallel
 from host_tools.device.adb import Device
 from host_tools.errors import DeviceLost, DeviceRebooted, DeviceRefused, DeviceTimedOut, JudgementFailed, Misuse, RunFailed
 from host_tools.place import device_shell
@@ -83,6 +84,8 @@ def test_the_task_prints_and_judges(phone, parts, model, monkeypatch):  # noqa: 
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
     folders = on_devices.run(phone.serial, spec_of, parts[2], console, place=device_shell)
     assert len(folders) == 1 and "right" in console.export_text()
+    on_devices.account([parallel.Outcome(Device("one"), folders[0])], console)  # as of several devices
+    assert device_account.FROM_SHELL in console.export_text()
 
 
 def test_what_the_runner_says_reaches_the_user(phone, parts, model, tmp_path):  # noqa: F811
