@@ -154,9 +154,16 @@ class Stoppable:
 
 
 class Endless:
-    """A place that waits for its device to be stopped, or for Ctrl-C where it has none."""
+    """A place that waits for its device to be stopped, or for Ctrl-C where it has none; which comes when all wait."""
+
+    def __init__(self, lanes):
+        self.lanes, self.lock = lanes, threading.Lock()
 
     def run(self, spec, library, show, runs_dir, device=None):
+        with self.lock:
+            self.lanes -= 1
+            if not self.lanes:
+                threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
         for _ in range(2000):
             if device and device.stopped.wait(0.01):
                 raise DeviceLost("run", "it was stopped")
@@ -168,13 +175,12 @@ WAIT = time.sleep
 
 
 def test_ctrl_c_reaches_every_lane(monkeypatch, suite):
-    places = lanes(monkeypatch, Endless(), ("a", "b", "here"))
+    places = lanes(monkeypatch, Endless(3), ("a", "b", "here"))
     for place in places:
         place.prepare = lambda library, shipped: None
     for place in places[:2]:
         place.device = Stoppable()
         place.more = {"device": place.device}
-    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
     with History(settings.read().history) as history:
         found = sessions.run(suites.read(str(suite)), places, None, history, "", False, lambda text: None)
         stored = [history.stored(case.row) for case in found.cases]
