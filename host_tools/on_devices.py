@@ -73,6 +73,9 @@ def account(outcomes: Sequence[Outcome[RunFolder]], console: Console) -> None:
         else:
             rows.add_row(escape(outcome.device.serial), *_cells(outcome.value))
     console.print(rows)
+    accounts = [device_account.of(outcome.value) for outcome in outcomes if outcome.value]
+    for route in {one.route for one in accounts if one and one.route}:
+        console.print(route)
     for outcome in outcomes:
         if outcome.error:
             console.print(f"[red]{escape(outcome.device.serial)}[/] {escape(str(outcome.error))}")
