@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from host_tools import compare, device_account, run as runs, run_folder, settings, spec as specs, times, verdicts
+from host_tools import compare, device_account, report, run as runs, run_folder, settings, spec as specs, times, verdicts
 from host_tools.device import app, choose, interrupt, lock, parallel, readiness, remote_folder
 from host_tools.device.parallel import Outcome
 from host_tools.errors import AppMissing, JudgementFailed, Misuse, QuadraError
@@ -150,6 +150,7 @@ def pull(on: str, run_id: str, cache: bool, console: Console) -> List[RunFolder]
             found = [one for one in remote_folder.left(device) if one.run_id.startswith(run_id)]
             if not found and not app.installed_digest(device):
                 raise AppMissing("pull", f"{app.PACKAGE} is not on it", "run something there first", serial=device.serial)
+            app.stop(device)  # who started it is gone
             if run_id and not found:
                 raise Misuse(f"pull the run {run_id}", "none of that name lies there", "`./inv pull` without a name brings all")
             folders += [_pull_one(one, show) for one in found]
@@ -182,6 +183,7 @@ def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -
         raise
     folder = run_folder.finish(partial, "interrupted", "run")
     remote.remove()
+    report.write(folder)
     return folder
 
 

@@ -132,8 +132,10 @@ class Watch:
         self._wake.set()
 
     def throttled(self, stages: Sequence[str] = ("measure",)) -> Optional[Reading]:
-        """The hottest reading of these stages that says the work was slowed down."""
-        hot = [r for r in self.readings if r.stage in stages and r.level >= THROTTLING]
+        """The hottest reading of these stages, or right after them, that says the work was slowed down."""
+        before = [None, *(reading.stage for reading in self.readings)]
+        rows = zip(before, self.readings)
+        hot = [r for earlier, r in rows if (r.stage in stages or earlier in stages) and r.level >= THROTTLING]
         return max(hot, key=lambda r: r.level, default=None)
 
     def to_json(self) -> Dict[str, Any]:

@@ -108,7 +108,8 @@ class OnDevice(Child):
 
     def _install(self, made: Path) -> None:
         self._begin("look at the device")
-        readiness.put_right(self.device)  # what an earlier run was not given the time to
+        if readiness.put_right(self.device):  # an earlier run was not given the time to
+            app.stop(self.device)
         self.seen = facts.of(self.device)
         self._begin("install the app")
         app.install(self.device, made, self.show)

@@ -3,6 +3,8 @@
 test_demo.py has the same with the real app.
 """
 
+import functools
+import io
 import json
 import os
 import shutil
@@ -16,15 +18,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from host_tools import on_devices, run, run_folder, settings
+from host_tools import inputs, on_devices, run, run_folder, settings, spec as specs
 from host_tools.device import app, lock, parallel, remote_folder, server
 from host_tools.device.adb import Device
 from host_tools.errors import (
     AppCrashedNatively, AppMissing, DeviceLost, DeviceBusy, DeviceRebooted, DeviceTimedOut, DeviceTooHot, Misuse,
     ReplyNotUnderstood,
 )  # fmt: skip
-from host_tools.place import device as place
+from host_tools.place import companion, device as place
 from host_tools.virtual_device import processes
 from host_tools.virtual_device.device import VirtualDevice
 from host_tools.virtual_device.packages import Installed
@@ -266,7 +269,8 @@ def test_an_app_that_hangs_is_stopped_at_the_deadline(start, phone, prepared):
     assert last_run().status()["state"] == "timed_out" and last_run().has("outputs")
 
 
-def test_a_device_that_throttles_is_measured_again_and_then_given_up(start, phone, monkeypatch):
+def test_a_device_that_throttles_is_measured_again_and_then_given_up(start, phone, prepared, monkeypatch):
+    prepared(measures_s=1)
     real = place.readiness.wait_until_cool
     monkeypatch.setattr(place.readiness, "wait_until_cool", lambda device, show: real(device, show, wait_s=0.4, every_s=0.1))
     phone.faults.add("app.run:hot")
@@ -325,6 +329,28 @@ def _with_serial(start, device, waiting, devices):
 
     time.sleep(0.01 * devices.index(device))  # names of runs count milliseconds
     return start(told, device=device)
+
+
+def test_all_devices_run_at_the_same_time_and_one_that_fails_stops_no_other(model, phone, prepared, tmp_path, monkeypatch):
+    library = tmp_path / "libquadra.so"
+    library.write_bytes(b"a library")
+    given = inputs.make(specs.InputSpec(), companion.inputs_of(model.read_bytes()))
+    outputs(tmp_path / "prepared", given[0] + np.float32(1))
+    text = io.StringIO()
+    with phone_at(tmp_path / "second") as second:
+        devices = [Device(one.serial, virtual=True) for one in (phone, second)]
+        monkeypatch.setattr(on_devices, "choose", lambda on: devices)
+        make = functools.partial(run.make_spec, str(model), repetitions=3)
+        folders = on_devices.run("all", make, library, Console(file=text, width=200))
+        assert [folder.spec().device for folder in folders] == [device.serial for device in devices]
+        assert len({folder.path for folder in folders}) == 2 and text.getvalue().count(" right ") == 2
+        assert left(phone) == left(second) == []
+        prepared(measures_s=5)
+        second.faults.add("app.run:crash")
+        with pytest.raises(AppCrashedNatively):
+            on_devices.run("all", make, library, Console(file=text, width=200))
+        assert text.getvalue().count(" right ") == 3 and "AppCrashedNatively" in text.getvalue()
+        assert left(phone) == left(second) == []
 
 
 def test_a_target_is_not_for_devices(start):
