@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from host_tools import compare, device_account, report, run as runs, run_folder, settings, spec as specs, times, verdicts
-from host_tools.device import app, choose, interrupt, lock, parallel, readiness, remote_folder
+from host_tools.device import app, choose, interrupt, lock, parallel, readiness, received, remote_folder
 from host_tools.device.parallel import Outcome
 from host_tools.errors import AppMissing, JudgementFailed, Misuse, QuadraError
 from host_tools.place import device as device_place
@@ -181,6 +181,7 @@ def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -
         said = {"exit_code": error.exit_code, "parts": list(error.args)}
         run_folder.finish(partial, "interrupted", "pull", said)
         raise
+    received.damaged(partial)
     folder = run_folder.finish(partial, "interrupted", "run")
     remote.remove()
     report.write(folder)
@@ -193,9 +194,3 @@ def _pull_cache(device: Any, folders: List[RunFolder], show: Callable[[str], Non
     to = folders[-1].path if folders else settings.make_folder(runs_dir / f"cache-{lock.file_name(device.serial)}", "QUADRA_RUNS_DIR")
     count = remote_folder.RemoteFolder(device, "").pull_cache(to, remote_folder.CACHE, show)
     console.print(f"{count} cache files  {escape(str(to / remote_folder.CACHE_HERE))}")
-
-
-def label(folder: RunFolder) -> str:
-    """The device of a run, for a title; empty where it ran here."""
-    device = folder.optional_json("environment.json", {}).get("device", {})
-    return device_account.label(device) if device.get("serial") else ""

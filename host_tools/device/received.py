@@ -51,11 +51,16 @@ def missing(name: str, serial: str) -> None:
 
 def damaged(folder: Path) -> List[str]:
     """Removes what cannot be read of a run that was broken off, so that the rest can be looked at; returns the names."""
+    forms = {"verdicts.json": _verdicts, "timings.json": lambda value: _timings(value, whole=False), "profile.json": _profile,
+             "environment.json": _environment, "tensors.json": lambda value: _tensors(folder, value)}  # fmt: skip
     wrong = []
-    for file in sorted((*folder.glob("*.json"), *folder.glob("*outputs/*.npy"))):
+    for file in sorted((*folder.glob("*outputs/*.npy"), *folder.glob("*.json"))):
         try:
-            read(file) if file.suffix == ".json" else np.load(file, allow_pickle=False, mmap_mode="r")
-        except (ValueError, OSError, EOFError):
+            if file.suffix == ".npy":
+                np.load(file, allow_pickle=False, mmap_mode="r")
+            else:
+                forms.get(file.name, lambda value: None)(read(file))
+        except (ValueError, OSError, EOFError, KeyError, TypeError):
             file.unlink(missing_ok=True)
             wrong.append(str(file.relative_to(folder)))
     return wrong
@@ -119,7 +124,8 @@ def _profile(value: Dict[str, Any]) -> None:
             raise ValueError("profile.json: a row of times is of no partition, or of another one")
 
 
-def _timings(value: Dict[str, Any]) -> None:
+def _timings(value: Dict[str, Any], whole: bool = True) -> None:
+    """whole: of a run that came to its end."""
     _of(value, {"threads": int, "init_us": dict, "samples_us": dict}, "timings.json")
     for who, laps in value["init_us"].items():
         _of(laps, {"total_us": int, "first_invoke_us": int}, f"timings.json: {who}")
@@ -133,7 +139,7 @@ def _timings(value: Dict[str, Any]) -> None:
         if not isinstance(value.get(group, {}), dict):
             raise ValueError(f"timings.json: {group} is no object")
         _numbers(value.get(group, {}), f"timings.json: {group}")
-    if not value["samples_us"].get("quadra"):
+    if whole and not value["samples_us"].get("quadra"):
         raise ValueError("timings.json has no samples of Quadra")
 
 
