@@ -1,7 +1,5 @@
 #include "delegate_native/runner/arrays.h"
 
-#include <cstring>
-
 #include "delegate_native/base/status.h"
 #include "delegate_native/runner/files.h"
 
@@ -68,10 +66,12 @@ Outcome ReadArray(const std::string& path, const Tensor& tensor, std::string* va
   const size_t begin = kPrefix + static_cast<unsigned char>(file[8]) +
                        (static_cast<size_t>(static_cast<unsigned char>(file[9])) << 8);
   if (begin > file.size()) return Damaged(path, "it ends within its header");
-  const std::string header = file.substr(kPrefix, file.find_last_not_of(" \n", begin - 1) + 1 - kPrefix);
+  const size_t header_end = file.find_last_not_of(" \n", begin - 1) + 1;
+  const std::string header = file.substr(kPrefix, header_end - kPrefix);
   const Type* type = Find(tensor.type);
-  const bool fits = type && strstr(header.c_str(), (std::string("'descr': '") + type->npy + "'").c_str()) &&
-                    strstr(header.c_str(), "'fortran_order': False") &&
+  const std::string wanted = std::string("'descr': '") + (type ? type->npy : "") + "'";
+  const bool fits = type && header.find(wanted) != std::string::npos &&
+                    header.find("'fortran_order': False") != std::string::npos &&
                     file.size() - begin == tensor.bytes;
   if (!fits) {
     return Outcome::Misuse("set the input " + tensor.name,
@@ -85,7 +85,8 @@ Outcome ReadArray(const std::string& path, const Tensor& tensor, std::string* va
 }
 
 std::string NpyFile(const Tensor& tensor, const std::string& values) {
-  std::string header = Format("{'descr': '%s', 'fortran_order': False, 'shape': (", Find(tensor.type)->npy);
+  std::string header =
+      Format("{'descr': '%s', 'fortran_order': False, 'shape': (", Find(tensor.type)->npy);
   for (int n : tensor.shape) header += Format("%d,", n);
   header += "), }";
   header.append(kAlignment - (kPrefix + header.size() + 1) % kAlignment, ' ');

@@ -70,7 +70,8 @@ Outcome Contender::Prepare(const Spec& spec, const std::string& model, const Opt
   return Outcome();
 }
 
-Outcome Contender::MakeDelegate(const Options& options, QuadraApi* quadra, const std::string& library) {
+Outcome Contender::MakeDelegate(const Options& options, QuadraApi* quadra,
+                                const std::string& library) {
   QUADRA_RETURN_IF_FAILED(quadra->Load(library));
   quadra_ = quadra;
   std::vector<const char*> keys, values;
@@ -105,8 +106,8 @@ Outcome Contender::AddXnnpack(int threads) {
   XnnpackOptions options = tflite_.TfLiteXNNPackDelegateOptionsDefault();
   options.num_threads = threads;
   xnnpack_ = tflite_.TfLiteXNNPackDelegateCreate(&options);
-  const bool failed =
-      !xnnpack_ || tflite_.TfLiteInterpreterModifyGraphWithDelegate(interpreter_, xnnpack_) == kTfLiteError;
+  const bool failed = !xnnpack_ || tflite_.TfLiteInterpreterModifyGraphWithDelegate(
+                                       interpreter_, xnnpack_) == kTfLiteError;
   return failed ? Failed(std::string("give XNNPACK its nodes, beside ") + name_) : Outcome();
 }
 

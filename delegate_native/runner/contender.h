@@ -14,7 +14,8 @@
 
 namespace quadra {
 
-void Stage(const std::string& text);  // told before it is done: after a crash the last one says where
+// Told before it is done: after a crash the last one says where.
+void Stage(const std::string& text);
 
 using Laps = std::vector<std::pair<const char*, int64_t>>;  // in us
 
@@ -26,8 +27,8 @@ class Contender {
   Contender& operator=(const Contender&) = delete;
 
   // With a delegate first where a library is given. Times each step.
-  Outcome Start(const Spec& spec, const std::string& model, const Options& options, QuadraApi* quadra,
-                const std::string& library, const std::string& inputs_folder);
+  Outcome Start(const Spec& spec, const std::string& model, const Options& options,
+                QuadraApi* quadra, const std::string& library, const std::string& inputs_folder);
   // Up to an interpreter whose graph the delegate has seen.
   Outcome Prepare(const Spec& spec, const std::string& model, const Options& options,
                   QuadraApi* quadra, const std::string& library);

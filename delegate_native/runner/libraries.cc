@@ -19,7 +19,8 @@ struct Function {
 };
 
 template <size_t count>
-Outcome LoadAll(const std::string& path, const std::string& what, const Function (&functions)[count]) {
+Outcome LoadAll(const std::string& path, const std::string& what,
+                const Function (&functions)[count]) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return NotLoaded(path, what);
   for (const Function& function : functions) {

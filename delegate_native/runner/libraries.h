@@ -17,8 +17,8 @@ struct TfLiteInterpreterOptions;
 
 namespace quadra {
 
-// The AAR exports XNNPACK's delegate, but not its header: this is what TFLite's repository has in front, with room for
-// what follows, which the runtime itself fills in.
+// The AAR exports XNNPACK's delegate, but not its header: this is what TFLite's repository has in
+// front, with room for what follows, which the runtime itself fills in.
 struct XnnpackOptions {
   int32_t num_threads;
   uint32_t rest[31];

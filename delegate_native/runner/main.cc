@@ -1,6 +1,6 @@
-// Runs one model from a phone's shell, without an app: TFLite's runtime and Quadra are loaded by path, everything else
-// is in the run folder. `stage: …` lines say what is being done; an error is a sentence, an exit status (2: what was
-// asked cannot be done, 77: the run failed) and error.json.
+// Runs one model from a phone's shell, without an app: TFLite's runtime and Quadra are loaded by
+// path, everything else is in the run folder. `stage: …` lines say what is being done; an error is
+// a sentence, an exit status (2: what was asked cannot be done, 77: the run failed) and error.json.
 #include <unistd.h>
 
 #include <cstdio>
@@ -33,7 +33,8 @@ int main(int count, char** words) {
   if (outcome.ok()) return 0;
   fprintf(stderr, "error: %s\n", outcome.Sentence().c_str());
   if (!arguments.folder.empty()) {
-    const quadra::Outcome kept = quadra::WriteFile(arguments.folder, "error.json", outcome.Json() + "\n");
+    const quadra::Outcome kept =
+        quadra::WriteFile(arguments.folder, "error.json", outcome.Json() + "\n");
     if (!kept.ok()) fprintf(stderr, "error: %s\n", kept.Sentence().c_str());
   }
   return outcome.exit_code();

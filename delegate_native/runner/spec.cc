@@ -91,7 +91,8 @@ Outcome ParseArguments(int count, char** words, Arguments* arguments) {
   for (const auto& option : known) {
     const bool needed = option.second != &arguments->model && option.second != &arguments->peers;
     if (needed && option.second->empty()) {
-      return Outcome::Misuse(std::string("read the argument ") + option.first, "it is missing", usage);
+      return Outcome::Misuse(std::string("read the argument ") + option.first, "it is missing",
+                             usage);
     }
   }
   return Outcome();

@@ -79,8 +79,9 @@ Worker::Worker(const Arguments& arguments, const Spec& spec)
     : arguments_(arguments),
       spec_(spec),
       baseline_bytes_(PeakBytes()),
-      cpu_model_(FileExists(arguments.folder + "/cpu_model.tflite") ? arguments.folder + "/cpu_model.tflite"
-                                                                   : spec.model_path) {}
+      cpu_model_(FileExists(arguments.folder + "/cpu_model.tflite")
+                     ? arguments.folder + "/cpu_model.tflite"
+                     : spec.model_path) {}
 
 Outcome Worker::Work() {
   for (const std::string& peer : spec_.peers) {
@@ -92,8 +93,8 @@ Outcome Worker::Work() {
   QUADRA_RETURN_IF_FAILED(tflite_.Load(arguments_.runtime));
   if (arguments_.mode == "run") return Run();
   if (arguments_.mode == "verdicts") return Verdicts();
-  return Outcome::Misuse("read the argument --mode", arguments_.mode + " is not one of run, verdicts",
-                         "leave it out to run");
+  return Outcome::Misuse("read the argument --mode",
+                         arguments_.mode + " is not one of run, verdicts", "leave it out to run");
 }
 
 Outcome Worker::Verdicts() {
@@ -122,7 +123,8 @@ Outcome Worker::Run() {
   JsonWriter json;
   json.BeginObject().Key("schema_version").Number(kSchemaVersion).Key("route").Text("shell");
   json.Key("cpus").Number(Processors());
-  json.Key("packages").BeginObject().Key("tensorflow-lite").Text(tflite_.TfLiteVersion()).EndObject();
+  json.Key("packages").BeginObject();
+  json.Key("tensorflow-lite").Text(tflite_.TfLiteVersion()).EndObject();
   json.Key("runner").BeginObject().Key("made_by").Text(Maker()).EndObject().EndObject();
   return Write("environment.json", json.text());
 }
@@ -163,12 +165,13 @@ Outcome Worker::Measure(const std::vector<std::unique_ptr<Contender>>& contender
   return KeepTimings();
 }
 
-// Plans and kernels, by a delegate of its own: a driver may have to compile anew to give its programs.
+// Plans and kernels, by a delegate of its own: a driver may have to compile anew to give programs.
 Outcome Worker::Dump() {
   Stage("write down the plan");
   Contender quadra(kQuadra, tflite_);
-  QUADRA_RETURN_IF_FAILED(quadra.Prepare(spec_, spec_.model_path, With({{"dump_dir", arguments_.folder}}),
-                                         &quadra_, arguments_.quadra));
+  const Options options = With({{"dump_dir", arguments_.folder}});
+  QUADRA_RETURN_IF_FAILED(
+      quadra.Prepare(spec_, spec_.model_path, options, &quadra_, arguments_.quadra));
   return quadra.Allocate();
 }
 
@@ -176,8 +179,8 @@ Outcome Worker::Dump() {
 Outcome Worker::Profile() {
   Contender quadra(kQuadra, tflite_);
   const Options options = With({{"dump_dir", arguments_.folder}, {"profile", "1"}});
-  QUADRA_RETURN_IF_FAILED(quadra.Start(spec_, spec_.model_path, options, &quadra_, arguments_.quadra,
-                                       arguments_.folder + "/inputs"));
+  QUADRA_RETURN_IF_FAILED(quadra.Start(spec_, spec_.model_path, options, &quadra_,
+                                       arguments_.quadra, arguments_.folder + "/inputs"));
   Stage("profile each dispatch");
   std::vector<int64_t> walls_us;
   for (int i = 0; i < kProfiledRuns; ++i) {
@@ -194,7 +197,10 @@ Outcome Worker::Profile() {
   json.BeginObject().Key("schema_version").Number(kSchemaVersion);
   PutNumbers(walls_us, &json.Key("invoke_us"));
   const std::pair<const char*, const char*> parts[] = {
-      {"dispatch_times_by", "dispatch_times_by"}, {"partitions", "partitions"}, {"profile", "invokes"}};
+      {"dispatch_times_by", "dispatch_times_by"},
+      {"partitions", "partitions"},
+      {"profile", "invokes"},
+  };
   for (const auto& part : parts) {
     const Json* found = report.Find(part.first);
     if (found) Put(*found, &json.Key(part.second));

@@ -46,7 +46,7 @@ class Worker {
   TfLiteApi tflite_;
   QuadraApi quadra_;
   std::vector<std::pair<std::string, std::vector<Tensor>>> tensors_;  // by group
-  std::vector<Times> times_;                                          // in the order of their starts
+  std::vector<Times> times_;  // in the order of their starts
   std::string xnnpack_error_;
   int64_t peak_bytes_ = 0;
 };
