@@ -6,6 +6,7 @@ import signal
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -146,10 +147,10 @@ def test_a_run_that_was_left_there_is_brought_by_pull(phone, model, tmp_path):  
     there = phone.root / SHELL.lstrip("/") / spec.run_id
     (there / "outputs").mkdir(parents=True)
     run_folder.write_json(there / "spec.json", spec.to_json())
-    (there / "verdicts.json").write_text("{}")
+    np.save(there / "outputs" / "000.npy", np.zeros(4, np.float32))
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
     (folder,) = on_devices.pull(phone.serial, spec.run_id[:20], False, console)
-    assert folder.spec() == spec and folder.status()["state"] == "interrupted" and folder.has("verdicts.json")
+    assert folder.spec() == spec and folder.status()["state"] == "interrupted" and folder.has("outputs")
     assert left(phone) == [] and spec.run_id in console.export_text()
 
 
