@@ -282,7 +282,8 @@ def take(row: Row, folder: RunFolder) -> None:
         ours.relative_error = max((o.relative for o in judged.outputs), default=0.0)
     for peer in peers.judge(folder, judged):
         worst = max(peer.relative, default=0.0)
-        found = Runner(" ".join(peer.error.split()), peer.nodes_taken, peer.nodes, peer.ok, worst)
+        reason = " ".join(peer.error.split()).partition("; next:")[0]
+        found = Runner(reason, peer.nodes_taken, peer.nodes, peer.ok, worst)
         row.runners[peers.key(peer.name)] = found
     for key, runner in row.runners.items():
         _take_times(runner, key, timings)

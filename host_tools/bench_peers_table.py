@@ -63,7 +63,7 @@ def goal_words(mean: Mean) -> str:
 
 
 def over_words(mean: Mean) -> str:
-    models = "" if mean.whole else ", also models partly on the CPU"
+    models = "" if mean.whole else ", all models"
     return f"{WHAT[mean.what]} over {peer_words(mean.peer)}{models}"
 
 

@@ -129,7 +129,7 @@ def test_a_goal_that_is_missed_is_said_and_a_limit_is_a_judgement(measured):
 
 def test_a_model_or_a_peer_that_fails_is_a_row_with_its_reason(measured, tmp_path):
     where = Place(a_gles=RunFailed("run a", "the process ended\n  | <script>", ""))
-    where.peer_errors["shipped-opencl"] = "No shader implementation for split"
+    where.peer_errors["shipped-opencl"] = "No shader implementation\nfor split; next: see the log"
     result = measured(where)
     assert [bool(row.error) for row in result.rows] == [False, True, False, False]
     assert result.mean("opencl", "shipped_opencl", STEADY) is None
@@ -154,7 +154,7 @@ def test_models_that_are_partly_on_the_cpu_have_a_mean_of_their_own(measured):
     result = measured(Place(cpu_nodes=("b",)), backend="opencl")
     found = [(m.whole, m.models, m.goal) for m in result.means() if m.peer == "shipped_opencl" and m.what == STEADY]
     assert found == [(True, 1, 0.25), (False, 2, None)]
-    assert "also models partly on the CPU" in table(result)
+    assert "shipped delegate, all models" in table(result)
 
 
 def test_the_figures_are_written_after_each_model_and_are_json(measured):
