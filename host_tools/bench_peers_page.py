@@ -50,10 +50,10 @@ def _beside_xnnpack(result: bench_peers.Bench) -> List[charts.RatioRow]:
 
 
 def _over_shipped(result: bench_peers.Bench, what: str) -> List[charts.RatioRow]:
-    """Quadra's times over the shipped delegate's."""
+    """Quadra's times over the shipped delegate's, where the GPU alone is compared."""
     rows = []
     for model in dict.fromkeys(r.model for r in result.rows):
-        found = [(r, r.over(r.shipped, what)) for r in result.rows if r.model == model]
+        found = [(r, r.over(r.shipped, what)) for r in result.rows if r.model == model and r.whole]
         marks = [charts.Mark(f"Quadra, {verdicts.APIS[r.backend]}", r.backend, value) for r, value in found if value]
         if marks:
             rows.append((model, marks))

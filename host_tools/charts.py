@@ -118,7 +118,7 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
         parts.append(f'<line class="goal {escape(kind)}" {line}><title>goal: {goal:g}</title></line>')
     for index, (name, marks) in enumerate(rows):
         y = row_height * index + row_height / 2 + 3
-        shown = escape(_short(name, 34))
+        shown = escape(_short(name, 30))
         parts.append(f'<text class="t" x="{left - 14}" y="{y + 4:.1f}" text-anchor="end">{shown}</text>')
         parts += _marks(marks, x, y)
     return "".join(parts) + "</svg>"
