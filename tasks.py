@@ -1,6 +1,6 @@
 """The tasks of `./inv`: each parses, calls one function of host_tools and prints. Imports stay inside the
 tasks, so that listing them is quick. Exit status: 0 done, 1 the judgement failed, 2 misuse, 70 and up
-infrastructure (host_tools/errors.py)."""
+infrastructure, 130 Ctrl-C (host_tools/errors.py)."""
 
 from invoke import Exit, task
 
@@ -123,6 +123,8 @@ def lock(c):
     upkeep.lock()
 
 
+_ON_WORDS = "a serial or a name of `inv devices`; any, the first that is free; all, at the same time; virtual (started if need be)."
+_ON_HELP = _ON_WORDS[0].upper() + _ON_WORDS[1:]
 _RUN_HELP = {
     "model": "A name of `inv models`, or a path to a .tflite file.",
     "backend": "The GPU API: opencl, gles, or auto, which takes the first of these that works.",
@@ -130,17 +132,17 @@ _RUN_HELP = {
     "target": "Make kernels for this device: a JSON file, or a name of host_tools/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
     "range": "What a picture's 0..255, or random values, become: LOW,HIGH (default: what the model was made for).",
-    "seed": "Of random values.",
+    "seed": "Which random values: the same seed, the same values.",
     "runs": "Timed inferences of each runner.",
     "threads": "For XNNPACK, and for the GPU driver where that is this machine's CPU.",
     "profile": "Also measure every dispatch.",
     "cold": "Also time a start with an empty driver cache.",
     "timeout": "Seconds that one process may take.",
     "library": "A libquadra.so that was built before (default: build it).",
-    "on": "Where: host, this machine; app, Android's runtime and the APK's own code on this machine; or devices:"
-    " a serial, any, all, virtual.",
-    "peer": "Who else runs, in turns: xnnpack, and on Android shipped-opencl, shipped-gles; ',' between them.",
-    "apk": "On devices: this APK of the test app (default: made for the device).",
+    "on": "Where: host, this machine (default); app, Android's runtime and the APK's own code on this machine; or devices:"
+    f" {_ON_WORDS}",
+    "peer": "Who else runs, in turns: xnnpack; with --on app or devices also shipped-opencl, shipped-gles; a comma between them.",
+    "apk": "On devices: this APK of the test app (default: one made for the device).",
 }
 
 
@@ -175,7 +177,7 @@ def run(
 @task(
     help={
         **{k: _RUN_HELP[k] for k in ("model", "backend", "precision", "image", "range", "seed", "runs", "threads", "profile", "timeout", "library")},
-        "on": "A serial of `inv devices`; any, the first that is free; all, at the same time; virtual (started if need be).",
+        "on": _ON_HELP,
     }
 )
 def shell_run(
@@ -266,8 +268,10 @@ def plan(c, run="latest", top=0):
 
 @task(help={"loop": "Only its end, the loop of a phone: APK, virtual device, install, push, run, pull, compare, report."})
 def demo(c, loop=False):
-    """See it work: a person's mask from a photograph, on OpenCL and OpenGL ES, judged against the CPU; then the same
-    as on a phone, on a virtual device."""
+    """See it work: a person's mask from a photograph, here, and then as on a phone, on a virtual device.
+
+    On OpenCL and OpenGL ES; every output is judged against the CPU.
+    """
     from host_tools import demo
 
     demo.loop() if loop else demo.show()
@@ -285,7 +289,7 @@ def demo(c, loop=False):
         "json": "Print the figures as JSON instead of a table.",
         "library": _RUN_HELP["library"],
         "peer": "In Android's runtime instead, beside xnnpack, shipped-opencl, shipped-gles (TFLite's own GPU delegate);"
-        " ',' between them. One thread.",
+        " a comma between them. One thread.",
         "resume": "With --peer: go on with the bench of this folder; what it has is not measured again.",
     },
 )
@@ -338,14 +342,14 @@ def _bench_peers(models, backend, peer, runs, resume, library, json, limits):
 @task(
     help={
         "suite": "A suite file (TOML), or a name: nightly, quick.",
-        "on": "Where: host, app, virtual, a serial, any, all, or several with a comma between them (default: the suite's).",
-        "baseline": "Compare with the result that has this name.",
-        "save": "Give this result a name, if it is whole and right.",
+        "on": "Where: host, app, or devices, a comma between several (default: the suite's). Devices: " + _ON_WORDS,
+        "baseline": "Compare with the result that was saved under this name.",
+        "save": "Save the result under this name, if it is whole and right.",
         "library": _RUN_HELP["library"],
     }
 )
 def regress(c, suite, on="", baseline="", save="", library=""):
-    """Run a suite of models on devices, keep every sample, and say what got worse than the baseline, and by how much.
+    """Run a suite of models, launch after launch, and say what got worse than a baseline, by how much, how surely.
 
     Leaves a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
     something could not run.
@@ -398,9 +402,6 @@ def devices(c, json=False):
     show.devices(run.console(), json)
 
 
-_ON_HELP = "A serial of `inv devices`; any, the first that is free; all, at the same time; virtual (started if need be)."
-
-
 @task(
     iterable=["models"],
     help={
@@ -410,7 +411,7 @@ _ON_HELP = "A serial of `inv devices`; any, the first that is free; all, at the 
     },
 )
 def push(c, models, on="any", clean=False):
-    """Bring models onto devices: once each, by content; what lies there already costs nothing."""
+    """Bring models onto devices, each once, by its content: `inv push MODEL... --on all`."""
     from host_tools.device import show
 
     show.push(models, on, clean)
@@ -419,8 +420,8 @@ def push(c, models, on="any", clean=False):
 @task(
     help={
         "on": _ON_HELP,
-        "apk": _RUN_HELP["apk"],
-        "peers": "With the GPU delegate that TFLite ships.",
+        "apk": "This APK (default: one made for the device).",
+        "peers": "An APK with the GPU delegate that TFLite ships, too.",
         "fresh": "Remove the app that is there, with its files, first.",
         "remove": "Only remove it.",
     }
@@ -434,9 +435,9 @@ def install(c, on="any", apk="", peers=False, fresh=False, remove=False):
 
 @task(
     help={
-        "run": "The run's name or its beginning (default: all that lie there).",
+        "run": "The id of a run, or its beginning (default: all that lie there).",
         "on": _ON_HELP,
-        "cache": "Also what the app's code cache holds: serialized plans, and what the driver compiled.",
+        "cache": "Also what the app's code cache holds: what drivers compiled.",
     }
 )
 def pull(c, run="", on="any", cache=False):
@@ -447,16 +448,18 @@ def pull(c, run="", on="any", cache=False):
 
 
 @task(
-    positional=["what"],
     iterable=["fault"],
     help={
-        "what": "start, stop, list, fault (plants --fault, or shows what is planted), or faults (all there are).",
-        "name": "Of the virtual device (stop: `all` stops all).",
+        "what": "start; stop; list (default); fault: plants --fault, or shows what is planted; faults: all that can be planted.",
+        "name": "Which virtual device (default: virtual; stop takes `all`, too).",
         "fault": "What is to go wrong: STEP:KIND[=VALUE][@N][xTIMES], or none to clear all; may be given several times.",
     },
 )
-def device(c, what, name="virtual", fault=None):
-    """Start, stop and list virtual devices, which need no hardware; plant faults in them."""
+def device(c, what="list", name="virtual", fault=None):
+    """Start, stop or list virtual devices, which need no hardware; plant faults: start, stop, list, fault, faults.
+
+    `inv device start`, then `inv run MODEL --on virtual`; `inv device stop`. See docs/virtual_device.md.
+    """
     from host_tools import run
     from host_tools.virtual_device import show
 

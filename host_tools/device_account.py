@@ -17,6 +17,7 @@ def label(device: Mapping[str, Any]) -> str:
     name = " ".join(filter(None, (device.get("manufacturer", ""), device.get("model", "")))) or device.get("serial", "")
     return f"{name}, Android {device['release']}" if device.get("release") else name
 
+
 def heat(environment: Mapping[str, Any]) -> str:
     """How hot a device was while it was measured: none → light, 31 to 34 °C (skin); empty where it did not run on one."""
     thermal = environment.get("thermal") or {}

@@ -121,7 +121,6 @@ def _different_ids(devices: Sequence[Any], spec_of: SpecOf) -> Dict[str, specs.R
 
 def install(on: str, apk: Optional[Path], console: Console, *, fresh: bool = False, shipped: bool = False, remove: bool = False) -> None:
     """Installs the test app, where that very APK is not there already; remove: takes it away."""
-
     devices = choose(on)
     made = {}
     for device in devices if not remove else ():

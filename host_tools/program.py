@@ -12,7 +12,7 @@ from host_tools import settings
 from host_tools.errors import Misuse, QuadraError
 
 # Tasks that may be followed by words, and the option that these words mean.
-_WORD_OF = {"bench": "models", "compare": "run", "plan": "run", "profile": "run", "pull": "run", "push": "models",
+_WORD_OF = {"bench": "models", "compare": "run", "device": "what", "plan": "run", "profile": "run", "pull": "run", "push": "models",
             "report": "run"}  # fmt: skip
 
 

@@ -60,7 +60,8 @@ def found() -> List[Found]:
 
 
 def choose(on: str) -> List[Device]:
-    """The devices that `on` means: a serial, any (the first that is free), all, or virtual (started if need be)."""
+    """The devices that `on` means: a serial, a virtual device's name, any (the first that is free), all, or virtual
+    (the one of that name, started if need be)."""
     if on == "virtual":
         from host_tools.virtual_device import registry
 
@@ -69,7 +70,7 @@ def choose(on: str) -> List[Device]:
         raise Misuse(f"find the device {ascii(on)}", "no serial looks so", "`./inv devices` lists what is connected")
     there = found()
     if on not in WORDS:
-        return [_named(on, there)]
+        return [_named(next((one.serial for one in there if one.name == on), on), there)]
     ready = [one for one in there if one.state == READY]
     if not ready:
         raise _none(there)

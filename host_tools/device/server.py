@@ -79,18 +79,23 @@ def stop(number: Optional[int] = None) -> bool:
     record.unlink(missing_ok=True)
     if pid is None or not _is_adb(pid, number):
         return False
+    _end(pid, number)
+    (Path.home() / ".android" / f"adb.{number}").unlink(missing_ok=True)  # adb writes its path there and leaves it
+    return True
+
+
+def _end(pid: int, number: int) -> None:
     for name in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.kill(pid, name)
         except ProcessLookupError:
-            return True
+            return
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
             _reap()
             if not _is_adb(pid, number):
-                return True
+                return
             time.sleep(_POLL_S)
-    return True
 
 
 def leave() -> None:

@@ -69,9 +69,6 @@ def _devices(word: str) -> List[Where]:
     from host_tools import device
     from host_tools.virtual_device import registry
 
-    names = {serial: f"virtual {name}" for name, serial in registry.running().items()}
-    if word in names.values() or f"virtual {word}" in names.values():  # by its own name
-        word = next(serial for serial, name in names.items() if name.endswith(f" {word}"))
     chosen = device.choose(word)
     names = {serial: f"virtual {name}" for name, serial in registry.running().items()}
     return [Where("device", names.get(d.serial, d.serial), d.serial, d) for d in chosen]

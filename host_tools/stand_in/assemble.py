@@ -28,7 +28,6 @@ API_LEVEL = 26
 PREBUILT = "toolchains/llvm/prebuilt/linux-x86_64"
 _TOOLS = ("clang", "ld.lld", "llvm-ar", "llvm-objcopy", "llvm-nm", "llvm-strip", "llvm-objdump", "llvm-cov", "llvm-dwp")
 _PACKAGES = {"clang": "clang-22", "ld.lld": "lld-22", "llvm-ar": "llvm-22", "llvm-objcopy": "llvm-22"}
-_FROM_WHEEL = ("lib/libcxx/", "lib/libcxxabi/", "lib/libunwind/", "lib/libc/include/")
 
 Show = Callable[[str], None]
 

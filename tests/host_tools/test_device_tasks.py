@@ -6,8 +6,9 @@ import socket
 import pytest
 
 from host_tools import program
-from host_tools.device import server
+from host_tools.device import choice, server
 from host_tools.device.link import READY
+from host_tools.regress import where
 from host_tools.virtual_device import registry
 from host_tools.virtual_device.device import VirtualDevice
 
@@ -42,6 +43,11 @@ def test_devices_are_listed_with_their_names_and_states(capsys, phones):
     phones[1].faults.add("auth:unauthorized")
     status, out, _ = inv(capsys, "devices")
     assert status == 0 and "virtual: one" in out and "ready" in out and "allow USB debugging" in " ".join(out.split())
+
+
+def test_a_virtual_device_is_found_by_its_name(phones):
+    assert [device.serial for device in choice.choose("two")] == [phones[1].serial]
+    assert [one.name for one in where.parse("two,one")] == ["virtual two", "virtual one"]
 
 
 def test_json_is_all_that_is_printed(capsys, phones):

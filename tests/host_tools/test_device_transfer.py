@@ -287,6 +287,12 @@ def test_unauthorized_is_not_absent(phone, device):
         device.shell(["id"], timeout_s=15)
 
 
+def test_nothing_of_a_server_stays_in_adbs_own_folder(adb):
+    server.up(Deadline(10))
+    server.leave()
+    assert not (Path.home() / ".android" / f"adb.{adb}").exists()
+
+
 def test_a_device_is_leased_to_one_at_a_time_and_the_other_is_told_who(adb):
     with lock.lease("serial", "run a model"):
         assert "run a model" in lock.holder("serial")
