@@ -93,7 +93,7 @@ _errors: dict[str, str] = {}
 
 def _error_of(backend: str) -> str:
     if backend not in _errors:
-        _errors[backend] = getattr(devices, backend)()[0].get("error", "")
+        _errors[backend] = getattr(gpus, backend)()[0].get("error", "")
     return _errors[backend]
 
 
