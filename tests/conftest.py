@@ -26,6 +26,16 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason="slow: runs with `./inv test --slow`"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def folders_of_tests(tmp_path_factory):
+    """A test that names no folders writes to temporary ones. What drivers compile stays beside the checkout: it takes long."""
+    with pytest.MonkeyPatch.context() as patch:
+        for word in ("RUNS_DIR", "DEVICES_DIR", "HISTORY"):
+            patch.setenv(f"QUADRA_{word}", str(tmp_path_factory.getbasetemp() / "unnamed" / word.lower()))
+        patch.setenv("QUADRA_DRIVER_CACHE_DIR", str(settings.ROOT / ".cache" / "drivers"))
+        yield
+
+
 @pytest.fixture(scope="session")
 def model_path():
     """model_path(name): where a catalogue model is; fetches it, or skips with the reason when it cannot be had."""

@@ -2,13 +2,11 @@
 
 import json
 import os
-import socket
 from pathlib import Path
 
 import pytest
 
 from host_tools import coverage, demo, models, settings
-from host_tools.device import server
 from host_tools.place import app
 from host_tools.virtual_device import registry
 from tests import android_parts
@@ -22,16 +20,8 @@ def android():
     return Path(given) if given else app.library()
 
 
-def test_a_phones_whole_loop(android, library, tmp_path, monkeypatch, capsys):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        monkeypatch.setenv("QUADRA_ADB_PORT", str(free.getsockname()[1]))
-    monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
-    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
-    monkeypatch.setenv("ADB_USB", "0")
-    try:
-        folders = demo.loop(library=android)
-    finally:
-        server.leave()
+def test_a_phones_whole_loop(android, library, tmp_path, adb, capsys):
+    folders = demo.loop(library=android)
     here = [name for name in demo.ON_DEVICE if models.catalogue()[name].member or models.located(models.catalogue()[name])]
     ran = [(folder.spec().model.name, folder.json("verdicts.json")["backend"]) for folder in folders]
     assert ran == [(name, backend) for name in here for backend in demo.BACKENDS]

@@ -7,7 +7,6 @@ import hashlib
 import os
 import random
 import signal
-import socket
 import sys
 from pathlib import Path
 from typing import Counter, Dict, List, Tuple
@@ -211,18 +210,6 @@ def storm(folder: Path, count: int, seed: int) -> Tuple[Dict[str, Counter[str]],
         transfer.push(clean, bench.pool)
         assert not list(bench.store.glob(f"{transfer.PART}*")), "a half file stays after the next push"
     return ends, longest, met
-
-
-@pytest.fixture
-def adb(tmp_path, monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    monkeypatch.setenv("QUADRA_ADB_PORT", str(port))
-    monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
-    monkeypatch.setenv("ADB_USB", "0")
-    yield port
-    server.leave()
-    assert not server.answers(port)
 
 
 def show(ends: Dict[str, Counter[str]], longest: float, met: int) -> None:

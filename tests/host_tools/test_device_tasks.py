@@ -1,12 +1,11 @@
 """`inv devices` and `inv push` from the command line, with virtual devices as the phones."""
 
 import json
-import socket
 
 import pytest
 
 from host_tools import program
-from host_tools.device import choice, server
+from host_tools.device import choice
 from host_tools.device.link import READY
 from host_tools.regress import where
 from host_tools.virtual_device import registry
@@ -14,16 +13,11 @@ from host_tools.virtual_device.device import VirtualDevice
 
 
 @pytest.fixture
-def phones(tmp_path, monkeypatch):
+def phones(tmp_path, monkeypatch, adb):
     """Two devices that the registry knows; they run in this process."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        monkeypatch.setenv("QUADRA_ADB_PORT", str(free.getsockname()[1]))
-    monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
-    monkeypatch.setenv("ADB_USB", "0")
     with VirtualDevice(tmp_path / "one") as one, VirtualDevice(tmp_path / "two") as two:
         monkeypatch.setattr(registry, "running", lambda: {"one": one.serial, "two": two.serial})
         yield one, two
-        server.leave()
 
 
 @pytest.fixture

@@ -39,19 +39,6 @@ HOME = f"/data/data/{PACKAGE}"
 
 
 @pytest.fixture
-def adb(tmp_path, monkeypatch):
-    """An adb server of this test alone."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    monkeypatch.setenv("QUADRA_ADB_PORT", str(port))
-    monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
-    monkeypatch.setenv("ADB_USB", "0")
-    yield port
-    server.leave()
-    assert not server.answers(port), "the last one stops the server"
-
-
-@pytest.fixture
 def phone(tmp_path, adb):
     with VirtualDevice(tmp_path / "root") as made:
         yield made

@@ -57,7 +57,7 @@ def start(parts, folder, **changes):
     runner, runtime, library = parts
     told = {"folder": folder, "runtime": runtime, "quadra": library, **changes}
     words = [word for key, value in told.items() if value is not None for word in (f"--{key}", value)]
-    env = {**drivers.settings(1), **drivers.caches(settings.ROOT / ".cache" / "pocl")}
+    env = {**drivers.settings(1), **drivers.caches(settings.ROOT / ".cache" / "drivers")}
     return shell.run(bionic.command(runner, [runtime, library], words), timeout_s=120, env=env, check=False)
 
 

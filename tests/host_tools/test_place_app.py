@@ -1,16 +1,14 @@
 """The app place: the APK's runner inside Android's own runtime, on this machine. Slow parts come once for all tests."""
 
 import hashlib
-import os
 import time
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from host_tools import apk, compare, java, maven, peers, run, run_folder, settings, shell
-from host_tools.errors import FetchFailed, FolderNotWritable, Misuse, QuadraError, RunFailed, ToolMissing
+from host_tools import apk, compare, java, peers, run, run_folder, settings, shell
+from host_tools.errors import FolderNotWritable, Misuse, QuadraError, RunFailed, ToolMissing
 from host_tools.place import app, host
 from tests.android_parts import app_library
 from tests.model_builder import Model
@@ -37,7 +35,6 @@ def model(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def folders(tmp_path, monkeypatch):
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
-    monkeypatch.setenv("QUADRA_DRIVER_CACHE_DIR", str(settings.ROOT / ".cache" / "pocl"))
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ import pytest
 from rich.console import Console
 
 from host_tools import inputs, on_devices, run, run_folder, settings, spec as specs
-from host_tools.device import app, lock, parallel, remote_folder, server
+from host_tools.device import app, lock, parallel, remote_folder
 from host_tools.device.adb import Device
 from host_tools.errors import (
     AppCrashedNatively, AppMissing, DeviceLost, DeviceBusy, DeviceRebooted, DeviceTimedOut, DeviceTooHot, Misuse,
@@ -35,6 +35,7 @@ from tests.host_tools import run_folders
 from tests.host_tools.test_device_received import ENVIRONMENT
 from tests.model_builder import Model
 
+pytestmark = pytest.mark.usefixtures("adb")
 STUB = Path(__file__).parent.parent / "stub_run.py"
 PRIVATE = f"data/data/{app.PACKAGE}"
 STAGES = (
@@ -65,17 +66,6 @@ def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "small.tflite"
     path.write_bytes(m.bytes())
     return path
-
-
-@pytest.fixture(autouse=True)
-def adb(tmp_path, monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        monkeypatch.setenv("QUADRA_ADB_PORT", str(free.getsockname()[1]))
-    monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
-    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
-    monkeypatch.setenv("ADB_USB", "0")
-    yield
-    server.leave()
 
 
 @pytest.fixture

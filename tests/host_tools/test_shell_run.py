@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import threading
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from host_tools import compare, device_account, on_devices, report, run, run_folder, spec as specs
-from host_tools.device import parallel, server
+from host_tools.device import parallel
 from host_tools.device.adb import Device
 from host_tools.errors import DeviceLost, DeviceRebooted, DeviceRefused, DeviceTimedOut, JudgementFailed, Misuse, RunFailed
 from host_tools.place import device_shell
@@ -24,18 +23,11 @@ SHELL = "/data/local/tmp/quadra/shell"
 
 
 @pytest.fixture
-def phone(tmp_path, monkeypatch):
-    """A virtual device, and an adb server of this test alone."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        monkeypatch.setenv("QUADRA_ADB_PORT", str(free.getsockname()[1]))
-    monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
-    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
-    monkeypatch.setenv("ADB_USB", "0")
+def phone(tmp_path, adb):
     with VirtualDevice(tmp_path / "root") as one:
         one.boot_s = 0
         yield one
         assert not [note for note in one.log if note.what == "bug"]
-    server.leave()
 
 
 def started(phone, parts, model, show=lambda text: None, program=None, device=None, **fields):  # noqa: F811
