@@ -240,12 +240,12 @@ def profile(c, run="latest", top=20):
 
     The run must have been made with --profile.
     """
-    from host_tools import profile, run as runs
+    from host_tools import profile, run as runs, trace
 
     folder = _find_run(run)
     found = profile.read(folder)
     profile.show(found, runs.console(), top)
-    print(f"trace  {profile.write_trace(folder, found)}  (open it in ui.perfetto.dev)")
+    print(f"trace  {trace.write(folder)}  (open it in ui.perfetto.dev)")
 
 
 @task(help=_ONE_RUN)

@@ -13,11 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from host_tools import run_folder
 from host_tools.errors import Misuse
 from host_tools.run_folder import RunFolder
 
-TRACE = "trace.json"
 CLOCKS = {
     "timers": "dispatch times are the driver's own",
     "waits": "each dispatch was waited for, and its time holds one round trip to the driver",
@@ -109,47 +107,6 @@ def _dispatch(
         time_us=float(time_us),
         flops=sum(facts[n]["flops"] // sharing[n] for n in set(nodes) if n in facts),
     )
-
-
-def write_trace(folder: RunFolder, profile: Profile) -> str:
-    """Writes trace.json, which ui.perfetto.dev and chrome://tracing open; returns its path.
-
-    One inference: dispatches one after the other by their median times, under the partition and the inference.
-    """
-    events: List[Dict[str, Any]] = [
-        {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"Quadra: {folder.spec().model.name}"}},
-        {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "inference"}},
-        {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "dispatches"}},
-    ]
-    events.append(_slice(1, "inference", 0.0, profile.invoke_us, {"dispatches_us": profile.dispatch_us}))
-    now = 0.0
-    for d in profile.dispatches:
-        details = {
-            "kernel": d.kernel,
-            "ops": d.ops,
-            "nodes": list(d.nodes),
-            "global": list(d.global_size),
-            "local": list(d.local_size),
-            "gflops_per_s": round(d.gflops_per_s, 2),
-            "partition": d.partition,
-        }
-        events.append(_slice(2, d.name, now, d.time_us, details))
-        now += d.time_us
-    run_folder.write_json(folder.path / TRACE, {"traceEvents": events, "displayTimeUnit": "ms"})
-    return str(folder.path / TRACE)
-
-
-def _slice(thread: int, name: str, start_us: float, length_us: float, details: Dict[str, Any]) -> Dict[str, Any]:
-    return {
-        "ph": "X",
-        "pid": 1,
-        "tid": thread,
-        "name": name,
-        "cat": "gpu",
-        "ts": start_us,
-        "dur": length_us,
-        "args": details,
-    }
 
 
 def show(profile: Profile, console: Console, top: int) -> None:

@@ -2,5 +2,5 @@
 
 In the order of their use: `suite` (what to run), `session` (runs it on every device), `launch` (what one process left),
 `history` (keeps it), `metrics` and `statistic` (numbers), `exact` and `judge` (verdicts), `table`, `page`, `plots`,
-`exports` and `trace` (what is shown and written), `task` (all of it).
+`exports` (what is shown and written), `task` (all of it).
 """

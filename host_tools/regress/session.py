@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence
 
-from host_tools import peers, report, settings
+from host_tools import peers, report, settings, trace
 from host_tools.device import interrupt
 from host_tools.errors import DeviceError, Misuse, QuadraError, RunFailed
-from host_tools.regress import judge, launch as launches, trace
+from host_tools.regress import judge, launch as launches
 from host_tools.regress.history import BROKEN, COMPLETE, INTERRUPTED, History
 from host_tools.regress.judge import Case
 from host_tools.regress.suite import Cell, Suite

@@ -1,20 +1,21 @@
 """A trace of one run for ui.perfetto.dev and chrome://tracing: starts step by step, every inference of every runner in
-its turn, and, where the run has a profile, the dispatches of one inference."""
+its turn, and, where the run has a profile, the dispatches of one inference by their median times."""
 
+from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
 from host_tools import profile, run_folder, times
 from host_tools.run_folder import RunFolder
 
-FILE = profile.TRACE
+FILE = "trace.json"
 _STEPS = ("load_delegate_us", "interpreter_us", "allocate_us", "first_invoke_us")
 _STARTS, _INFERENCES, _DISPATCHES = 1, 2, 3
 _GAP_US = 1000.0
 
 
-def write(folder: RunFolder) -> None:
-    """Writes trace.json into the run folder."""
-    timings = folder.json("timings.json")
+def write(folder: RunFolder) -> Path:
+    """Writes trace.json into the run folder; returns its path."""
+    timings = folder.optional_json("timings.json", {})
     events: List[Dict[str, Any]] = [
         {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"Quadra: {folder.spec().model.name}"}},
         *(
@@ -25,12 +26,9 @@ def write(folder: RunFolder) -> None:
     now = _starts(events, timings)
     first = _inferences(events, timings, now)
     if folder.has("profile.json"):
-        found = profile.read(folder)
-        for dispatch in found.dispatches:
-            details = {"kernel": dispatch.kernel, "ops": dispatch.ops, "partition": dispatch.partition}
-            events.append(_slice(_DISPATCHES, dispatch.name, first, dispatch.time_us, details))
-            first += dispatch.time_us
+        _dispatches(events, profile.read(folder), first)
     run_folder.write_json(folder.path / FILE, {"traceEvents": events, "displayTimeUnit": "ms"})
+    return folder.path / FILE
 
 
 def _starts(events: List[Dict[str, Any]], timings: Mapping[str, Any]) -> float:
@@ -60,6 +58,21 @@ def _inferences(events: List[Dict[str, Any]], timings: Mapping[str, Any], now: f
             events.append(_slice(_INFERENCES, times.NAMES.get(who, who), now, samples[who][number], spent))
             now += samples[who][number]
     return first
+
+
+def _dispatches(events: List[Dict[str, Any]], found: profile.Profile, now: float) -> None:
+    for d in found.dispatches:
+        details = {
+            "kernel": d.kernel,
+            "ops": d.ops,
+            "nodes": list(d.nodes),
+            "global": list(d.global_size),
+            "local": list(d.local_size),
+            "gflops_per_s": round(d.gflops_per_s, 2),
+            "partition": d.partition,
+        }
+        events.append(_slice(_DISPATCHES, d.name, now, d.time_us, details))
+        now += d.time_us
 
 
 def _slice(thread: int, name: str, start_us: float, length_us: float, details: Dict[str, Any]) -> Dict[str, Any]:
