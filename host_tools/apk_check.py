@@ -35,9 +35,10 @@ class Finding:
 
 def inspect(apk: Path, classes: Path, abis: Sequence[str], release: bool) -> List[Finding]:
     """Everything about `apk` that must be as it should. `classes`: the folder of those that were dexed."""
-    dex = _dex_classes(apk)
+    dumped = _dexdump(apk)
+    dex = re.findall(r"Class descriptor  : 'L([^;]+);'", dumped)
     named = _manifest_names(apk)
-    found = [*_identity(apk, release), *_dex(dex, classes), *_components(named, dex), *_opencl(named)]
+    found = [*_identity(apk, release), *_dex(dex, classes), *_lambdas(dumped), *_components(named, dex), *_opencl(named)]
     return [*found, *_libraries(apk, abis), _aligned(apk), *_signature(apk)]
 
 
@@ -89,6 +90,12 @@ def _dex(dex: Sequence[str], classes: Path) -> List[Finding]:
     absent = sorted(set(ours) - set(dex))
     found = f"{len(dex)} classes, {len(ours)} of them ours" if not absent else f"missing: {', '.join(absent)}"
     return [Finding("classes.dex, read by dexdump", found, bool(dex) and not absent)]
+
+
+def _lambdas(dumped: str) -> List[Finding]:
+    """dx leaves lambdas and method references as they are, for a class that Java has at run time and Android has not."""
+    count = len(re.findall(r"^Call site #\d+:", dumped, re.MULTILINE))
+    return [Finding("no lambdas in the dex", f"{count} call sites, which end the app on a phone" if count else "none", not count)]
 
 
 def _components(named: Sequence[Tuple[str, str]], dex: Sequence[str]) -> List[Finding]:
@@ -188,12 +195,12 @@ def _signature(apk: Path) -> List[Finding]:
     return [Finding("signature", found, told.verified and told.schemes == ("v2", "v3"))]
 
 
-def _dex_classes(apk: Path) -> List[str]:
-    """Names of the classes in the dex, as dexdump, which verifies it, lists them."""
+def _dexdump(apk: Path) -> str:
+    """What dexdump, which verifies it, says of the dex; empty where it is damaged."""
     with zipfile.ZipFile(apk) as archive, tempfile.TemporaryDirectory(prefix="quadra-apk-") as folder:
         dex = archive.extract("classes.dex", folder)
         told = shell.run(["dexdump", dex], timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
-    return re.findall(r"Class descriptor  : 'L([^;]+);'", told.stdout) if told.returncode == 0 else []
+    return told.stdout if told.returncode == 0 else ""
 
 
 def _manifest_names(apk: Path) -> List[Tuple[str, str]]:

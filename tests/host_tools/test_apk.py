@@ -177,6 +177,19 @@ def test_damage_is_found(made, tmp_path):
     assert wrong == expected
 
 
+def test_a_lambda_that_dx_left_as_it_was_is_found(tmp_path):
+    """Java runs it here, and no phone does."""
+    source = tmp_path / "WithLambda.java"
+    source.write_text("class WithLambda { static Runnable one() { return () -> {}; } }")
+    classes = java.compile_java([source], [tmp_path], "a class with a lambda")
+    with zipfile.ZipFile(tmp_path / "dexed.apk", "w") as dexed:
+        java.run_java(apk._DEX_MAIN, ["--dex", "--min-sdk-version=26", f"--output={tmp_path / 'classes.dex'}", classes],
+                      apk.maven.class_path("dalvik-dx"), timeout_s=60)  # fmt: skip
+        dexed.write(tmp_path / "classes.dex", "classes.dex")
+    (found,) = apk_check._lambdas(apk_check._dexdump(tmp_path / "dexed.apk"))
+    assert not found.ok and found.found.startswith("1 call sites")
+
+
 def test_the_manifest_names_every_library_that_the_backend_opens_by_name():
     source = (java.settings.ROOT / "delegate_native/runtime/opencl/cl_api.cc").read_text()
     opened = set(re.findall(r'"(libOpenCL[\w-]*\.so)"', source))

@@ -54,7 +54,7 @@ final class Contender implements Closeable {
   static Contender startQuadra(
       RunSpec spec, File model, Map<String, String> options, List<NpyArray> inputs, Stages stages)
       throws RunError {
-    return start(QUADRA, () -> quadra(options), spec, model, inputs, stages);
+    return start(QUADRA, new QuadraMaker(options), spec, model, inputs, stages);
   }
 
   /** A peer, started the same way. */
@@ -62,11 +62,11 @@ final class Contender implements Closeable {
       String name, RunSpec spec, File model, List<NpyArray> inputs, Stages stages) throws RunError {
     switch (name) {
       case XNNPACK:
-        return start(name, () -> null, spec, model, inputs, stages);
+        return start(name, null, spec, model, inputs, stages);
       case SHIPPED_OPENCL:
-        return start(name, () -> shipped("OPENCL", spec), spec, model, inputs, stages);
+        return start(name, new ShippedMaker("OPENCL", spec), spec, model, inputs, stages);
       case SHIPPED_GLES:
-        return start(name, () -> shipped("OPENGL", spec), spec, model, inputs, stages);
+        return start(name, new ShippedMaker("OPENGL", spec), spec, model, inputs, stages);
       default:
         throw RunError.misuse(
             "start the peer " + name,
@@ -140,8 +140,37 @@ final class Contender implements Closeable {
     closeDelegate(delegate);
   }
 
+  // Classes, not lambdas: dx leaves those to Java's LambdaMetafactory, which Android does not have.
   private interface DelegateMaker {
     Delegate make() throws RunError;
+  }
+
+  private static final class QuadraMaker implements DelegateMaker {
+    private final Map<String, String> options;
+
+    QuadraMaker(Map<String, String> options) {
+      this.options = options;
+    }
+
+    @Override
+    public Delegate make() throws RunError {
+      return quadra(options);
+    }
+  }
+
+  private static final class ShippedMaker implements DelegateMaker {
+    private final String backend;
+    private final RunSpec spec;
+
+    ShippedMaker(String backend, RunSpec spec) {
+      this.backend = backend;
+      this.spec = spec;
+    }
+
+    @Override
+    public Delegate make() throws RunError {
+      return shipped(backend, spec);
+    }
   }
 
   private static Contender start(
@@ -155,7 +184,7 @@ final class Contender implements Closeable {
     try {
       Clock clock = new Clock();
       stages.begin(name.equals(QUADRA) ? "load the delegate" : "start " + name);
-      Delegate delegate = maker.make();
+      Delegate delegate = maker == null ? null : maker.make();
       if (delegate != null) {
         clock.lap("load_delegate_us");
         stages.begin("give the model's nodes to " + name);

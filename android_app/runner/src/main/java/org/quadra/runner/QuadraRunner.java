@@ -17,7 +17,7 @@ import org.json.JSONException;
  * place; {@code model}: where the model is on this device, instead of the path in spec.json. Ends
  * with RESULT_OK, or with RESULT_CANCELED, a sentence as {@code error} and error.json.
  */
-public class QuadraRunner extends Instrumentation {
+public class QuadraRunner extends Instrumentation implements Stages {
   public static final String ARGUMENT_FOLDER = "folder";
   public static final String ARGUMENT_MODE = "mode";
   public static final String ARGUMENT_PEERS = "peers";
@@ -44,7 +44,7 @@ public class QuadraRunner extends Instrumentation {
       folder = openFolder();
       Facts facts = new Facts(getTargetContext());
       String model = arguments.getString(ARGUMENT_MODEL, "");
-      RunWorker worker = new RunWorker(folder, model, facts, this::begin);
+      RunWorker worker = new RunWorker(folder, model, facts, this);
       worker.work(
           arguments.getString(ARGUMENT_MODE, RunWorker.RUN), arguments.getString(ARGUMENT_PEERS));
       result.putString("state", "complete");
@@ -70,7 +70,8 @@ public class QuadraRunner extends Instrumentation {
    * Tells whoever waits, on the standard output and as a status of the instrumentation, what is
    * done next.
    */
-  private void begin(String stage) {
+  @Override
+  public void begin(String stage) {
     System.out.println("stage: " + stage);
     Bundle status = new Bundle();
     status.putString("stage", stage);
