@@ -14,6 +14,7 @@ from host_tools.errors import DeviceBusy, DeviceError, DeviceNotFound, DeviceUnu
 WORDS = ("any", "all", "virtual")
 READY = "device"
 _LOOK_S = 20.0
+_USUAL_PORT = 5037
 _SERIAL = re.compile(r"[A-Za-z0-9._:%\[\]-]{1,128}")
 _LINE = re.compile(r"(\S+)\s+(no permissions|\S+)(?:\s(.*))?")
 _HOW = (
@@ -110,7 +111,7 @@ def _named(serial: str, there: List[Found]) -> Device:
             device.features()
         except DeviceNotFound as error:
             known = ", ".join(one.serial for one in there) or "none"
-            came_back = f"{error.came_back}; connected: {known}"
+            came_back = f"{error.came_back}; connected: {known}{_other_server()}"
             raise DeviceNotFound(f"find the device {serial}", came_back, _HOW, serial=serial, step="choose") from error
     elif state != READY:
         raise explain.of_server(f"device {state}", f"use the device {serial}", serial, "choose")
@@ -121,4 +122,11 @@ def _none(there: List[Found]) -> DeviceError:
     if there:
         states = ", ".join(f"{one.serial} is {one.state}" for one in there)
         return DeviceUnusable("find a device", states, _HOW, serial=there[0].serial, step="choose")
-    return DeviceNotFound("find a device", "none is connected", _HOW, step="choose")
+    return DeviceNotFound("find a device", f"none is connected{_other_server()}", _HOW, step="choose")
+
+
+def _other_server() -> str:
+    """A phone on USB belongs to one server: who has Android's tools open often has another one."""
+    if server.port() == _USUAL_PORT or not server.answers(_USUAL_PORT):
+        return ""
+    return f"; an adb server on port {_USUAL_PORT} may hold the phones on USB: `adb kill-server`, or QUADRA_ADB_PORT={_USUAL_PORT}"

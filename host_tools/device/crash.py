@@ -17,10 +17,12 @@ from host_tools.errors import (
 
 _TIMEOUT_S = 10.0
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_BOOT_COUNT = ("settings", "get", "global", "boot_count")  # where a maker's rules keep the shell from that file
 _SHOWN = 12  # lines of evidence in an error
 # ApplicationExitInfo: what the numbers mean that end an app.
 _REASONS = {2: "signal", 3: "memory", 4: "crash", 5: "native", 6: "anr", 7: "crash", 9: "memory", 10: "stopped", 11: "stopped"}
 _RECORD = re.compile(r"ApplicationExitInfo #\d+:(.*?)(?=ApplicationExitInfo #\d+:|\Z)", re.DOTALL)
+_TIDIED = ("finished inst", "start instr")
 _FROM_OUTSIDE = (9, 15)  # SIGKILL, SIGTERM: somebody else's doing
 _REPORT = "this is a bug of the delegate, the driver or the app: report it with the run folder"
 
@@ -53,7 +55,10 @@ class Evidence:
 def boot_id(device: Any) -> str:
     """Changes with every boot; empty where it cannot be read."""
     said = device.shell(["cat", _BOOT_ID], timeout_s=_TIMEOUT_S, check=False, step="read the boot's number").stdout.strip()
-    return said if re.fullmatch(r"[0-9a-f-]{36}", said) else ""
+    if re.fullmatch(r"[0-9a-f-]{36}", said):
+        return said
+    said = device.shell(_BOOT_COUNT, timeout_s=_TIMEOUT_S, check=False, step="read the boot's number").stdout.strip()
+    return said if re.fullmatch(r"\d{1,9}", said) else ""
 
 
 def is_installed(device: Any, package: str) -> bool:
@@ -147,17 +152,25 @@ def _how(kind: str, ended: Optional[Exit], lines: Sequence[log.Line]) -> str:
         return "native"
     if kind == instrument.NOT_RESPONDING:
         return "anr"
-    if ended and ended.word == "signal":
-        return "killed" if ended.status in _FROM_OUTSIDE else "native"
-    if ended and ended.word:
-        return ended.word
-    if log.tombstone(lines):
+    booked = _booked(ended)
+    if booked not in ("", "killed", "stopped"):
+        return booked
+    if log.tombstone(lines):  # the log knows why; Android stops what is left of an instrumentation that ended
         return "native"
     if any(line.text.startswith("ANR in ") for line in lines):
         return "anr"
-    if kind == instrument.CRASHED or any(line.text.startswith("FATAL EXCEPTION") for line in lines):
+    if any(line.text.startswith("FATAL EXCEPTION") for line in lines):
         return "crash"
-    return ""
+    return booked or ("crash" if kind == instrument.CRASHED else "")
+
+
+def _booked(ended: Optional[Exit]) -> str:
+    """What the system wrote down; empty where that is its own tidying up after, or before, an instrumentation."""
+    if ended is None or any(words in ended.description for words in _TIDIED):
+        return ""
+    if ended.word == "signal":
+        return "killed" if ended.status in _FROM_OUTSIDE else "native"
+    return ended.word
 
 
 def _signal(ended: Optional[Exit], tail: str) -> str:

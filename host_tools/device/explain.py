@@ -40,6 +40,8 @@ _OF_FILES: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
 _OF_RUN_AS: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
     (r"run-as: (unknown package|Package '.*' is unknown)", AppMissing, "install the test app: `./inv install`"),
     (r"run-as: .*not debuggable", DeviceRefused, "install an APK that is debuggable: `./inv apk` without --release"),
+    (r"run-as: .*(couldn't (stat|chdir)|could not set capabilities)|required key not available", DeviceRefused,
+     "unlock the device once after its start; where run-as does not work at all, `./inv shell-run` needs none"),
     *_OF_FILES,
 )
 

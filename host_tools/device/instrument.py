@@ -33,8 +33,8 @@ _UNREACHABLE = ("Unable to find instrumentation", "INSTRUMENTATION_FAILED")
 
 
 def command(arguments: Mapping[str, str], runner: str = RUNNER) -> List[str]:
-    """The words of the command; -w waits for the end, -r gives every status."""
-    words = ["am", "instrument", "-w", "-r"]
+    """The words of the command; -w waits for the end, -r gives every status; run-as knows user 0 only."""
+    words = ["am", "instrument", "-w", "-r", "--user", "0"]
     for key, value in arguments.items():
         words += ["-e", key, value]
     return [*words, runner]

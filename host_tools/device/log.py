@@ -92,9 +92,10 @@ def said_by_app(lines: Iterable[Line], user: str) -> List[str]:
 
 def user_of(device: Any, package: str) -> str:
     """The number of the user that the app runs as; empty where the device does not say."""
-    argv = ["pm", "list", "packages", "-U", package]
+    # Without --user, Android 12 and later ask for all users, and the shell may not look into a maker's "secure folder".
+    argv = ["pm", "list", "packages", "-U", "--user", "0", package]
     with_user = device.shell(argv, timeout_s=_TIMEOUT_S, check=False, step="ask for the app's user").stdout
-    found = re.search(rf"^package:{re.escape(package)} uid:(\d{{1,7}})\s*$", with_user, re.MULTILINE)
+    found = re.search(rf"^package:{re.escape(package)} uid:(\d{{1,7}})(?:,\d{{1,9}})*\s*$", with_user, re.MULTILINE)
     return found.group(1) if found else ""
 
 

@@ -5,11 +5,12 @@ shell's.
 import io
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
-from host_tools.device import pull, received, transfer
+from host_tools.device import explain, pull, received, transfer
 from host_tools.device.app import PACKAGE
 from host_tools.errors import DeviceRefused, ReplyNotUnderstood, TransferFailed
 from host_tools.place.companion import CPU_MODEL
@@ -118,7 +119,10 @@ class RemoteFolder:
         self.device.shell(argv, timeout_s=_TIMEOUT_S, check=False, step="remove the run's folder")
 
     def _as_app(self, argv: List[str], step: str) -> None:
-        self.device.shell([*self.run_as, *argv], timeout_s=_TIMEOUT_S, step=step)
+        reply = self.device.shell([*self.run_as, *argv], timeout_s=_TIMEOUT_S, check=False, step=step)
+        if reply.status != 0:
+            tried = f"run `{shlex.join(argv)}` in the run's folder"
+            raise explain.of_run_as(reply.stderr.strip() or reply.stdout, tried, self.device.serial, step)
 
     def ask(self, argv: List[str], step: str) -> str:
         """What a command that looks at it printed."""

@@ -76,6 +76,14 @@ CASES = {
     "killed": (dict(said=CRASHED, exits=exit_info(2, 9)), errors.AppCrashed, 92, "it was killed at the stage"),
     "low memory": (dict(said=CRASHED, exits=exit_info(3)), errors.AppCrashed, 92, "to get memory back"),
     "stopped by somebody": (dict(said=CRASHED, exits=exit_info(10)), errors.AppCrashed, 92, "somebody stopped the app"),
+    "stopped by the system after it crashed": (
+        dict(said=CRASHED, exits=exit_info(10, description="stop org.quadra.runner due to finished inst"), logged=LOG),
+        errors.AppCrashedNatively, 96, r"signal 11 \(SIGSEGV\)",
+    ),
+    "a crash that the system's book does not know": (
+        dict(said=CRASHED, exits=exit_info(10, description="stop org.quadra.runner due to finished inst"), logged=JAVA_LOG),
+        errors.AppCrashed, 92, "FATAL EXCEPTION",
+    ),
     "uninstalled": (dict(said=CRASHED, installed=False), errors.AppMissing, 91, "not installed any more; it was at the stage 'measure'"),
     "never installed": (
         dict(said="INSTRUMENTATION_FAILED: org.quadra.runner/.QuadraRunner\n", installed=False),
@@ -113,6 +121,12 @@ def test_an_end_that_was_known_before_is_no_evidence():
     old = exit_info(5, 11)
     assert type(run(said=CRASHED, before=old).error) is errors.AppCrashed
     assert type(run(said=CRASHED, before=old, exits=exit_info(6, pid=5000)).error) is errors.AppNotResponding
+
+
+def test_boots_are_told_apart_where_the_kernels_number_may_not_be_read():
+    device = FakeDevice({"cat": "!cat: boot_id: Permission denied", "settings get global boot_count": "41\n"})
+    assert crash.boot_id(device) == "41"
+    assert crash.boot_id(FakeDevice({"settings": "null\n"})) == ""
 
 
 def test_an_app_that_is_late_is_stopped():

@@ -135,7 +135,8 @@ def test_a_success_text_after_a_crash_is_no_success():
 def test_the_command_keeps_every_word_apart():
     words = instrument.command({"folder": "/data/a b", "peers": "", "mode": "; reboot"})
     assert words[:4] == ["am", "instrument", "-w", "-r"] and words[-1] == instrument.RUNNER
-    assert words[4:-1] == ["-e", "folder", "/data/a b", "-e", "peers", "", "-e", "mode", "; reboot"]
+    assert words[4:6] == ["--user", "0"], "run-as sees that user's files"
+    assert words[6:-1] == ["-e", "folder", "/data/a b", "-e", "peers", "", "-e", "mode", "; reboot"]
 
 
 _PIECES = st.sampled_from(["INSTRUMENTATION_STATUS: a=b", "INSTRUMENTATION_STATUS_CODE: 1", "INSTRUMENTATION_CODE: -1",

@@ -139,6 +139,8 @@ def test_the_words_of_a_devices_files_have_their_error(said, kind):
         ("run-as: Package 'org.quadra.runner' is unknown", AppMissing),
         ("run-as: package not debuggable: org.quadra.runner", DeviceRefused),
         ("run-as: Package 'org.quadra.runner' is not debuggable", DeviceRefused),
+        ("run-as: couldn't stat /data/user/0/org.quadra.runner: Permission denied", DeviceRefused),
+        ("run-as: Could not set capabilities: Operation not permitted", DeviceRefused),
         ("find: files/x: No such file or directory", DeviceRefused),
         ("tar: write: No space left on device", DeviceFull),
     ],

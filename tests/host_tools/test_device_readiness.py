@@ -98,6 +98,12 @@ def test_a_device_that_stays_hot_is_an_error_with_its_temperature():
     assert caught.value.exit_code == 94
 
 
+def test_a_device_that_gets_no_cooler_than_light_is_measured():
+    light = FakeDevice({"dumpsys": "Thermal Status: 1\n"})
+    assert readiness.wait_until_cool(light, lambda text: None, wait_s=0.05, every_s=0.02) < 1
+    assert len(light.lines("dumpsys thermalservice")) > 1
+
+
 def test_a_watch_sees_what_happens_between_two_stages_and_only_those_count_that_are_measured():
     device = hot_for(2)
     with readiness.Watch(device, every_s=60) as watch:
@@ -150,6 +156,14 @@ def test_a_setting_that_was_never_made_is_deleted_again_and_an_awake_device_stay
         "settings delete global stay_on_while_plugged_in",
         "cmd power set-fixed-performance-mode-enabled false",
     ]
+
+
+def test_a_maker_that_refuses_settings_to_the_shell_is_measured_all_the_same():
+    refusal = "!java.lang.SecurityException: Permission denial"
+    device = ready_device(**{"svc power": refusal, "input": refusal, "settings": refusal, "cmd power": refusal})
+    with readiness.ready(device, lambda text: None):
+        pass
+    assert not readiness.put_right(device)
 
 
 def test_what_a_killed_process_left_is_put_right_by_the_next_one(folder):
@@ -234,5 +248,7 @@ def test_the_log_of_the_app_alone():
 def test_the_apps_user_and_the_devices_time_are_believed_only_in_their_form():
     device = FakeDevice({"pm list": "package:org.quadra.runner uid:10123\n", "date": "11-21 22:00:00.000\n"})
     assert log.user_of(device, "org.quadra.runner") == "10123" and log.now(device) == "11-21 22:00:00.000"
+    shared = FakeDevice({"pm list": "package:org.quadra.runner uid:10123,1010123,15010123\n"})
+    assert log.user_of(shared, "org.quadra.runner") == "10123", "installed for a work profile, too"
     liar = FakeDevice({"pm list": "package:org.quadra.runner.evil uid:10123\n", "date": "$(reboot)"})
     assert log.user_of(liar, "org.quadra.runner") == "" and log.now(liar) == ""
