@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from host_tools import compare, environment, models, run, run_folder, settings, times, verdicts
+from host_tools import compare, environment, models, run, settings, times, verdicts
 from host_tools.errors import JudgementFailed, Misuse, QuadraError
 from host_tools.place import drivers, host
 from host_tools.run_folder import RunFolder

@@ -1,7 +1,6 @@
 """What native code may ask of Android's C library: the one list, delegate_native/libc_symbols.txt."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import List, Tuple
 
 from host_tools import settings

@@ -1,6 +1,7 @@
 """The command line: invoke with our tasks, and errors as sentences. Started by ./inv."""
 
 import os
+import re
 import sys
 import traceback
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from host_tools.errors import Misuse, QuadraError
 # Tasks that may be followed by words, and the option that these words mean.
 _WORD_OF = {"bench": "models", "compare": "run", "device": "what", "plan": "run", "profile": "run", "pull": "run", "push": "models",
             "report": "run"}  # fmt: skip
+_LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: '(\w+)'.*")
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -84,6 +86,11 @@ def _misuse() -> Iterator[None]:
     try:
         yield
     except (ParseError, ValueError) as error:
+        lacks = _LACKS.fullmatch(str(error))
+        if lacks:
+            task, word = lacks[1], lacks[2].upper()
+            do_next = f"`./inv {task} {word}`; `./inv --help {task}` says what it takes"
+            raise Misuse(f"inv {task}", f"no {word} is named", do_next) from None
         raise Misuse("read the command line", str(error), "`./inv` lists the tasks, `./inv --help TASK` its options")
 
 

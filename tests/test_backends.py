@@ -4,7 +4,6 @@ what was tried, what came back and what to do next."""
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 

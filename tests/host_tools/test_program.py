@@ -35,6 +35,7 @@ def test_it_works_through_a_link(tmp_path):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (["run"], "no MODEL is named"),
         (["no-such-task"], "No idea what 'no-such-task' is"),
         (["models", "--no-such-option"], "No idea what '--no-such-option' is"),
         (["models", "--path", "no-such-model"], "no model of the catalogue has that name"),
