@@ -1,6 +1,7 @@
 """Options and fixtures that all tests share."""
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -13,6 +14,12 @@ from tests.delegate import Quadra
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=30, database=None)
 hypothesis.settings.register_profile("search", deadline=None, max_examples=1000, print_blob=True)
 hypothesis.settings.load_profile("default")
+
+
+def pytest_configure():
+    # A shell that starts something in the background has it ignore SIGINT, and so all that it starts: no test of Ctrl-C
+    # would mean anything.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):

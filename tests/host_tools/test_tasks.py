@@ -88,7 +88,7 @@ def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake,
 @pytest.mark.parametrize(
     ("words", "status", "reason"),
     [
-        (["run"], 2, "'model'"),
+        (["run"], 2, "no MODEL is named"),
         (["run", "no-such-model"], 2, "no model of the catalogue has that name"),
         (["run", "MODEL", "--backend=cuda"], 2, "'cuda' is not one of"),
         (["run", "MODEL", "--precision=f8"], 2, "'f8' is not one of"),
