@@ -4,7 +4,18 @@ import socket
 
 import pytest
 
+from host_tools import settings, shell
 from host_tools.device import server
+
+FAKE_DELEGATE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
+
+
+@pytest.fixture(scope="session")
+def fake(tmp_path_factory):
+    """A stand-in for libquadra.so that takes no node, and misbehaves when asked to."""
+    library = tmp_path_factory.mktemp("fake") / "libfake.so"
+    shell.run(["cc", "-shared", "-fPIC", "-o", library, FAKE_DELEGATE], timeout_s=60)
+    return library
 
 
 @pytest.fixture

@@ -8,20 +8,11 @@ import pytest
 
 from rich.console import Console
 
-from host_tools import coverage, gpus, environment, report, run, run_folder, settings, shell
+from host_tools import coverage, gpus, environment, report, run, run_folder, settings
 from host_tools.errors import CommandTimedOut, Misuse, RunFailed, ToolMissing
 from host_tools.place import drivers, host, host_worker, interpreters
 from tests.host_tools import run_folders
 from tests.model_builder import Model
-
-SOURCE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
-
-
-@pytest.fixture(scope="module")
-def fake(tmp_path_factory):
-    library = tmp_path_factory.mktemp("fake") / "libfake.so"
-    shell.run(["cc", "-shared", "-fPIC", "-o", library, SOURCE], timeout_s=60)
-    return library
 
 
 @pytest.fixture

@@ -18,15 +18,6 @@ from host_tools.regress.history import History
 from tests.host_tools import run_folders
 from tests.model_builder import Model
 
-SOURCE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
-
-
-@pytest.fixture(scope="module")
-def fake(tmp_path_factory):
-    library = tmp_path_factory.mktemp("fake") / "libfake.so"
-    shell.run(["cc", "-shared", "-fPIC", "-o", library, SOURCE], timeout_s=60)
-    return library
-
 
 @pytest.fixture
 def suite(tmp_path, monkeypatch):

@@ -5,18 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from host_tools import program, run_folder, settings, shell
+from host_tools import program, run_folder
 from tests.host_tools import run_folders
 from tests.model_builder import Model
 
-SOURCE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
 
-
-@pytest.fixture(scope="module")
-def fake(tmp_path_factory):
-    library = tmp_path_factory.mktemp("fake") / "libfake.so"
-    shell.run(["cc", "-shared", "-fPIC", "-o", library, SOURCE], timeout_s=60)
-    return f"--library={library}"
+@pytest.fixture
+def fake(fake):
+    return f"--library={fake}"
 
 
 @pytest.fixture

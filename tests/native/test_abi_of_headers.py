@@ -4,26 +4,13 @@ import re
 
 import pytest
 
-from host_tools import maven, settings, shell
-from host_tools.errors import QuadraError
+from host_tools import settings, shell
 from tests.native import abi_of_headers
 
 ABI = settings.ROOT / "delegate_native" / "tflite" / "abi.h"
 OP_NAMES = settings.ROOT / "delegate_native" / "tflite" / "op_names.cc"
-HEADERS = "headers/tensorflow/lite/"
 # -malign-double: as on ARM, 64-bit numbers lie at multiples of 8.
 WIDTHS = {"64": ["-m64"], "32": ["-m32", "-malign-double"], "32, numbers of 8 bytes at multiples of 4": ["-m32"]}
-
-
-@pytest.fixture(scope="module")
-def headers():
-    """The folder to search for TFLite's headers in."""
-    try:
-        names = [name for name in maven.members("tensorflow-lite") if name.startswith(HEADERS) and name.endswith(".h")]
-        files = [maven.aar_file("tensorflow-lite", name) for name in names]
-    except QuadraError as error:
-        pytest.skip(f"TFLite's AAR is not to be had: {error}")
-    return next(file for file in files if str(file).endswith("core/c/common.h")).parents[4]
 
 
 def compile_text(text, folder, headers, flags):

@@ -5,10 +5,8 @@ import re
 import pytest
 
 from host_tools import maven, settings, shell, size
-from host_tools.errors import QuadraError
 
 TABLE = settings.ROOT / "delegate_native" / "runner" / "tflite_functions.def"
-HEADERS = "headers/tensorflow/lite/"
 TEXT = """
 #include <cstdarg>
 #include <type_traits>
@@ -18,17 +16,6 @@ TEXT = """
   static_assert(std::is_same<decltype(&name), result (*) arguments>::value, #name);
 #include "{table}"
 """
-
-
-@pytest.fixture(scope="module")
-def headers():
-    """The folder to search for TFLite's headers in."""
-    try:
-        names = [name for name in maven.members("tensorflow-lite") if name.startswith(HEADERS) and name.endswith(".h")]
-        files = [maven.aar_file("tensorflow-lite", name) for name in names]
-    except QuadraError as error:
-        pytest.skip(f"TFLite's AAR is not to be had: {error}")
-    return next(file for file in files if str(file).endswith("core/c/common.h")).parents[4]
 
 
 def compiled(table, folder, headers):
