@@ -8,7 +8,7 @@ from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from host_tools.times import ratio_text
 
-_WIDTH, _ROW, _LEFT, _RIGHT = 860, 54, 110, 96
+WIDTH, _ROW, _LEFT, _RIGHT = 860, 54, 110, 96
 _LABEL = 28  # room for a number
 
 
@@ -19,7 +19,7 @@ def strip(samples_us: Dict[str, Sequence[int]], names: Dict[str, str]) -> str:
         return ""
     highest = max(_high(values) for _, values in rows)
     height = _ROW * len(rows) + 30
-    parts = [_open(height, "steady inference times"), _axis(highest, height - 24)]
+    parts = [begin(height, "steady inference times"), _axis(highest, height - 24)]
     for index, (who, values) in enumerate(rows):
         y = _ROW * index + _ROW / 2 + 4
         parts.append(
@@ -37,7 +37,7 @@ def strip(samples_us: Dict[str, Sequence[int]], names: Dict[str, str]) -> str:
         x = _x(middle, highest)
         parts.append(f'<line class="median" x1="{x:.1f}" x2="{x:.1f}" y1="{y - 19:.0f}" y2="{y + 19:.0f}"/>')
         label = f"{middle / 1000:.2f} ms"
-        parts.append(f'<text class="t strong" x="{_WIDTH - _RIGHT + 16}" y="{y + 4:.0f}">{label}</text>')
+        parts.append(f'<text class="t strong" x="{WIDTH - _RIGHT + 16}" y="{y + 4:.0f}">{label}</text>')
     return "".join(parts) + "</svg>"
 
 
@@ -50,9 +50,9 @@ def errors(rows: Sequence[Tuple[str, float, float, float]]) -> str:
 
     def x(value: float) -> float:
         exponent = math.log10(value) if value > 0 else low
-        return _LEFT + 70 + (min(max(exponent, low), high) - low) / (high - low) * (_WIDTH - _LEFT - 80)
+        return _LEFT + 70 + (min(max(exponent, low), high) - low) / (high - low) * (WIDTH - _LEFT - 80)
 
-    parts = [_open(height, "error of each output"), '<g class="grid">']
+    parts = [begin(height, "error of each output"), '<g class="grid">']
     for exponent in range(int(low), int(high) + 1):
         at = x(10.0**exponent)
         parts.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="4" y2="{height - 26}"/>')
@@ -63,7 +63,7 @@ def errors(rows: Sequence[Tuple[str, float, float, float]]) -> str:
         y = 34 * index + 20
         good = ours <= allowed
         parts.append(
-            f'<text class="t" x="{_LEFT + 56}" y="{y + 4}" text-anchor="end">{escape(_short(name, 24))}</text>'
+            f'<text class="t" x="{_LEFT + 56}" y="{y + 4}" text-anchor="end">{escape(shorten(name, 24))}</text>'
         )
         parts.append(f'<line class="span" x1="{x(0):.1f}" x2="{x(ours):.1f}" y1="{y}" y2="{y}"/>')
         if allowed > 0:
@@ -104,9 +104,9 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
     bottom = row_height * len(rows) + 6
 
     def x(value: float) -> float:
-        return left + (math.log10(max(value, 10**low)) - low) / (high - low) * (_WIDTH - left - 14)
+        return left + (math.log10(max(value, 10**low)) - low) / (high - low) * (WIDTH - left - 14)
 
-    parts = [_open(bottom + 24, "time over XNNPACK"), '<g class="grid">']
+    parts = [begin(bottom + 24, "time over XNNPACK"), '<g class="grid">']
     steps = [step * 10.0**power for power in range(-3, 6) for step in (1, 2, 5)]
     for value in (step for step in steps if low <= math.log10(step) <= high):
         kind = ' class="one"' if value == 1 else ""
@@ -118,7 +118,7 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
         parts.append(f'<line class="goal {escape(kind)}" {line}><title>goal: {goal:g}</title></line>')
     for index, (name, marks) in enumerate(rows):
         y = row_height * index + row_height / 2 + 3
-        shown = escape(_short(name, 30))
+        shown = escape(shorten(name, 30))
         parts.append(f'<text class="t" x="{left - 14}" y="{y + 4:.1f}" text-anchor="end">{shown}</text>')
         parts += _marks(marks, x, y)
     return "".join(parts) + "</svg>"
@@ -156,7 +156,7 @@ def _high(values: Sequence[int]) -> float:
 
 
 def _axis(highest: float, y: float) -> str:
-    step = _round_step(highest / 6)
+    step = round_step(highest / 6)
     parts: List[str] = ['<g class="grid">']
     value = 0.0
     while value <= highest:
@@ -164,21 +164,24 @@ def _axis(highest: float, y: float) -> str:
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{y:.0f}"/>')
         parts.append(f'<text class="t dim" x="{x:.1f}" y="{y + 17:.0f}" text-anchor="middle">{value / 1000:g}</text>')
         value += step
-    return "".join(parts) + f'<text class="t dim" x="{_WIDTH - _RIGHT + 16}" y="{y + 17:.0f}">ms</text></g>'
+    return "".join(parts) + f'<text class="t dim" x="{WIDTH - _RIGHT + 16}" y="{y + 17:.0f}">ms</text></g>'
 
 
-def _round_step(rough: float) -> float:
+def round_step(rough: float) -> float:
+    """The next of 1, 2, 5, 10 … from `rough` on, which is above 0."""
     power = 10.0 ** math.floor(math.log10(max(rough, 1e-9)))
     return next(power * m for m in (1, 2, 5, 10) if power * m >= rough)
 
 
 def _x(value: float, highest: float) -> float:
-    return _LEFT + value / highest * (_WIDTH - _LEFT - _RIGHT)
+    return _LEFT + value / highest * (WIDTH - _LEFT - _RIGHT)
 
 
-def _open(height: float, title: str) -> str:
-    return f'<svg class="chart" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
+def begin(height: float, title: str) -> str:
+    """The tag that a chart of this height starts with."""
+    return f'<svg class="chart" viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
 
 
-def _short(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
+    """`text`, with its middle left out where it is longer than `length`."""
     return text if len(text) <= length else text[: length // 2 - 1] + "…" + text[-(length // 2) :]

@@ -6,10 +6,10 @@ import time
 from html import escape
 from typing import List, Sequence, Tuple
 
+from host_tools.charts import WIDTH, begin, round_step, shorten
 from host_tools.regress.judge import Case, Finding
 from host_tools.regress.metrics import number as metric_number, text as metric_text
 
-_WIDTH = 860
 _LEFT = 420
 
 
@@ -24,12 +24,12 @@ def shifts(rows: Sequence[Tuple[str, Finding]], least: float, see: float) -> str
     bottom = height - 26
 
     def x(percent: float) -> float:
-        return _LEFT + (min(max(percent, -high), high) + high) / (2 * high) * (_WIDTH - _LEFT - 84)
+        return _LEFT + (min(max(percent, -high), high) + high) / (2 * high) * (WIDTH - _LEFT - 84)
 
     def share(logarithm: float) -> float:
         return 100 * math.expm1(min(max(logarithm, -5.0), 5.0))
 
-    parts = [_open(height, "shift against the baseline"), '<g class="grid">']
+    parts = [begin(height, "shift against the baseline"), '<g class="grid">']
     parts.append(f'<rect class="band" x="{x(-least):.1f}" width="{x(least) - x(-least):.1f}" y="2" height="{bottom}"/>')
     for value in _ticks(high):
         kind = ' class="one"' if value == 0 else ""
@@ -40,14 +40,14 @@ def shifts(rows: Sequence[Tuple[str, Finding]], least: float, see: float) -> str
     for index, (name, finding) in enumerate(rows):
         y, shift = 26 * index + 17, finding.shift
         words = f"<title>{escape(finding.text)}</title>"
-        shown = escape(_short(name, 60))
+        shown = escape(shorten(name, 60))
         parts.append(f'<text class="t" x="{_LEFT - 14}" y="{y + 4}" text-anchor="end">{shown}</text>')
         low, up = x(share(shift.low)), x(share(shift.high))
         parts.append(f'<line class="span {finding.verdict}" x1="{low:.1f}" x2="{up:.1f}" y1="{y}" y2="{y}"/>')
         place = f'cx="{x(shift.percent):.1f}" cy="{y}" r="5"'
         parts.append(f'<circle class="dot {finding.verdict}" {place}>{words}</circle>')
         number = f"{shift.percent:+.1f} %"
-        parts.append(f'<text class="t strong" x="{_WIDTH - 76}" y="{y + 4}">{number}</text>')
+        parts.append(f'<text class="t strong" x="{WIDTH - 76}" y="{y + 4}">{number}</text>')
     return "".join(parts) + "</svg>"
 
 
@@ -64,10 +64,10 @@ def sides(finding: Finding) -> str:
     left, right = 76, 130
 
     def x(value: float) -> float:
-        return left + (value - low) / (high - low) * (_WIDTH - left - right)
+        return left + (value - low) / (high - low) * (WIDTH - left - right)
 
     height = 40 * len(rows) + 22
-    parts = [_open(height, f"{finding.metric} of every launch"), '<g class="grid">']
+    parts = [begin(height, f"{finding.metric} of every launch"), '<g class="grid">']
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         value = low + share * (high - low)
         parts.append(f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="2" y2="{height - 20}"/>')
@@ -84,7 +84,7 @@ def sides(finding: Finding) -> str:
         middle = statistics.median(side)
         parts.append(f'<line class="median" x1="{x(middle):.1f}" x2="{x(middle):.1f}" y1="{y - 15}" y2="{y + 15}"/>')
         words = metric_number(middle, finding.unit)
-        parts.append(f'<text class="t strong" x="{_WIDTH - right + 14}" y="{y + 4}">{words}</text>')
+        parts.append(f'<text class="t strong" x="{WIDTH - right + 14}" y="{y + 4}">{words}</text>')
     return "".join(parts) + "</svg>"
 
 
@@ -102,15 +102,15 @@ def history(points: Sequence[Point], unit: str) -> str:
     bottom = height - 26
 
     def x(index: int) -> float:
-        return left + (index + 0.5) / len(points) * (_WIDTH - left - right)
+        return left + (index + 0.5) / len(points) * (WIDTH - left - right)
 
     def y(value: float) -> float:
         return 6 + (high - value) / (high - low) * (bottom - 12)
 
-    parts = [_open(height, "history"), '<g class="grid">']
+    parts = [begin(height, "history"), '<g class="grid">']
     for share in (0.1, 0.5, 0.9):
         value = low + share * (high - low)
-        parts.append(f'<line x1="{left}" x2="{_WIDTH - right}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
+        parts.append(f'<line x1="{left}" x2="{WIDTH - right}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
         words = metric_number(value, unit)
         parts.append(f'<text class="t dim" x="{left - 10}" y="{y(value) + 4:.1f}" text-anchor="end">{words}</text>')
     parts.append("</g>")
@@ -141,16 +141,6 @@ def runners(case: Case, names: Sequence[Tuple[str, str]]) -> List[Tuple[str, flo
 
 
 def _ticks(high: float) -> List[float]:
-    rough = high / 3
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough)
+    step = round_step(high / 3)
     count = int(high / step)
     return [step * number for number in range(-count, count + 1)]
-
-
-def _open(height: float, title: str) -> str:
-    return f'<svg class="chart" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
-
-
-def _short(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length // 2 - 1] + "…" + text[-(length // 2) :]
