@@ -209,14 +209,6 @@ SessionOptions Delegate::OptionsFor(int partition) const {
   return options;
 }
 
-void Delegate::LeaveToCpu(const TfLiteIntArray* nodes, const std::string& reason) {
-  for (Verdict& verdict : now_.verdicts) {
-    if (std::find(nodes->data, nodes->data + nodes->size, verdict.node) == nodes->data + nodes->size) continue;
-    verdict.on_gpu = false;
-    verdict.reason = reason;
-  }
-}
-
 // Compiles what the interpreter would make of the accepted nodes. A partition that fails goes back
 // to the CPU, which can change the others: until nothing fails.
 Status Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
@@ -245,6 +237,30 @@ Status Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
   return first_failure;
 }
 
+// Leaves all but the largest partitions to the CPU; says whether there were too many. Partitions are
+// counted and weighed by the nodes that compute: those that fold constants may stand alone.
+bool Delegate::KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* previews, int count) {
+  if (options_.max_partitions < 1) return false;
+  struct Weighed {
+    const TfLiteIntArray* nodes;
+    int work;
+  };
+  std::vector<Weighed> order;
+  for (int i = 0; i < count; ++i) {
+    const TfLiteIntArray* nodes = previews[i].nodes_to_replace;
+    const int work = CountWork(*nodes, now_.verdicts);
+    if (work > 0) order.push_back({nodes, work});
+  }
+  const size_t most = static_cast<size_t>(options_.max_partitions);
+  if (order.size() <= most) return false;
+  std::stable_sort(order.begin(), order.end(), [](const Weighed& a, const Weighed& b) { return a.work > b.work; });
+  for (size_t i = most; i < order.size(); ++i) {
+    LeaveToCpu(model, *order[i].nodes,
+               Format("its partition is not among the max_partitions=%d largest", options_.max_partitions), &now_.verdicts);
+  }
+  return true;
+}
+
 Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
                                ConstantPool* constants, bool* again,
                                Status* first_failure) {
@@ -254,22 +270,13 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
   if (!nodes || context->PreviewDelegatePartitioning(context, nodes.get(), &previews, &count) != kTfLiteOk) {
     return Internal("the interpreter could not partition the graph");
   }
-  std::vector<const TfLiteDelegateParams*> order;
-  for (int i = 0; i < count; ++i) order.push_back(&previews[i]);
-  if (options_.max_partitions > 0 && count > options_.max_partitions) {
-    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-      return a->nodes_to_replace->size > b->nodes_to_replace->size;
-    });
-    for (int i = options_.max_partitions; i < count; ++i) {
-      LeaveToCpu(order[static_cast<size_t>(i)]->nodes_to_replace,
-                 Format("its partition is not among the max_partitions=%d largest", options_.max_partitions));
-    }
+  if (KeepLargest(model, previews, count)) {
     *again = true;
     return Status();
   }
   std::vector<std::shared_ptr<Partition>> before = std::move(now_.partitions);
   now_.partitions.clear();
-  for (const TfLiteDelegateParams* preview : order) {
+  for (const TfLiteDelegateParams* preview = previews; preview != previews + count; ++preview) {
     const auto known = std::find_if(before.begin(), before.end(), [&](const auto& partition) {
       return SameNodes(partition->nodes, preview->nodes_to_replace);
     });
@@ -285,7 +292,7 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
     } else {
       Log(1, "a partition of %d nodes goes back to the CPU: %s", preview->nodes_to_replace->size,
           status.message().c_str());
-      LeaveToCpu(preview->nodes_to_replace, "its partition could not be compiled: " + status.message());
+      LeaveToCpu(model, *preview->nodes_to_replace, "its partition could not be compiled: " + status.message(), &now_.verdicts);
       if (first_failure->ok()) *first_failure = status;
       *again = true;
     }

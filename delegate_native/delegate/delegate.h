@@ -58,7 +58,7 @@ class Delegate {
   Status TryPartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
                        bool* again, Status* first_failure);
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);
-  void LeaveToCpu(const TfLiteIntArray* nodes, const std::string& reason);
+  bool KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* previews, int count);
   Status Replace(TfLiteContext* context);
 
   TfLiteDelegate c_delegate_{};

@@ -62,7 +62,7 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
   const TfLiteIntArray* nodes = params.nodes_to_replace;
   partition->nodes.assign(nodes->data, nodes->data + nodes->size);
   Graph graph;
-  Importer importer(context, constants, &graph);
+  Importer importer(context, constants, nullptr, &graph);
   QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, nodes));
   for (int i = 0; i < params.input_tensors->size; ++i) {
     const int tensor = params.input_tensors->data[i];

@@ -54,7 +54,6 @@ class Judgement {
       : context_(context), constants_(constants) {
     kernel_context_.gpu = &target;
     kernel_context_.precision = precision;
-    kernel_context_.only_check = true;
   }
 
   std::vector<Verdict> Run(const ModelNodes& model) {
@@ -62,12 +61,7 @@ class Judgement {
     for (size_t i = 0; i < model.plan.size(); ++i) {
       verdicts.push_back(JudgeNode(model.plan[i], model.entries[i]));
     }
-    // A constant's node goes where all its readers are.
-    for (size_t i = verdicts.size(); i-- > 0;) {
-      if (verdicts[i].on_gpu && IsConstantNode(model.entries[i])) {
-        LeaveToReaders(model, i, &verdicts);
-      }
-    }
+    PlaceConstants(model, &verdicts);
     return verdicts;
   }
 
@@ -76,13 +70,19 @@ class Judgement {
     Verdict verdict;
     verdict.node = index;
     verdict.op = OpName(entry.registration->builtin_code, entry.registration->custom_name);
-    if (entry.node->outputs->size > 0) {
-      const char* name = context_->tensors[entry.node->outputs->data[0]].name;
+    if (!entry.status.ok()) {
+      verdict.reason = entry.status.message();
+      return verdict;
+    }
+    const TfLiteIntArray* outputs = entry.node->outputs;
+    if (outputs->size > 0) {
+      const char* name = context_->tensors[outputs->data[0]].name;
       verdict.name = name ? name : "";
     }
     Status status = CheckSizesKnown(entry);
     if (status.ok()) status = Try(index, entry, verdict.op);
     verdict.on_gpu = status.ok();
+    verdict.is_constant = status.ok() && outputs->size > 0 && constants_->Has(outputs->data[0]);
     verdict.reason = status.message();
     if (!status.ok()) NoteUnknownSizes(entry);
     return verdict;
@@ -97,8 +97,7 @@ class Judgement {
                          registration.version, op->max_version);
     }
     scratch_ = Graph();
-    Importer importer(context_, constants_, &scratch_);
-    for (const auto& known : shapes_) importer.KnowShape(known.first, known.second.shape, known.second.rank);
+    Importer importer(context_, constants_, &shapes_, &scratch_);
     importer.Begin(index, entry.node, entry.registration);
     QUADRA_RETURN_IF_ERROR(op->import(&importer));
     for (int i = 0; i < entry.node->inputs->size; ++i) {
@@ -149,51 +148,11 @@ class Judgement {
     }
   }
 
-  bool IsConstantNode(const ModelNodes::Entry& entry) const {
-    return entry.node->outputs->size > 0 && constants_->Has(entry.node->outputs->data[0]);
-  }
-
-  static bool Reads(const TfLiteNode* node, int tensor) {
-    for (int i = 0; i < node->inputs->size; ++i) {
-      if (node->inputs->data[i] == tensor) return true;
-    }
-    return false;
-  }
-
-  static void LeaveToReaders(const ModelNodes& model, size_t i, std::vector<Verdict>* verdicts) {
-    const int tensor = model.entries[i].node->outputs->data[0];
-    Verdict& verdict = (*verdicts)[i];
-    if (std::find(model.outputs.begin(), model.outputs.end(), tensor) != model.outputs.end()) {
-      verdict.on_gpu = false;
-      verdict.reason = "its result is a constant that is an output of the model";
-      return;
-    }
-    int readers = 0;
-    for (size_t j = i + 1; j < model.plan.size(); ++j) {
-      if (!Reads(model.entries[j].node, tensor)) continue;
-      ++readers;
-      if ((*verdicts)[j].on_gpu) continue;
-      verdict.on_gpu = false;
-      verdict.reason = Format("its result is a constant that node %d (%s) reads on the CPU",
-                              model.plan[j], (*verdicts)[j].op.c_str());
-      return;
-    }
-    if (readers == 0) {
-      verdict.on_gpu = false;
-      verdict.reason = "its result is a constant that no node reads";
-    }
-  }
-
-  struct KnownShape {
-    Shape shape;
-    int rank;
-  };
-
   TfLiteContext* context_;
   ConstantPool* constants_;
   Graph scratch_;
   KernelContext kernel_context_;
-  std::map<int, KnownShape> shapes_;
+  KnownShapes shapes_;
   std::set<int> unknown_size_;
 };
 
@@ -217,6 +176,40 @@ Status ReadOutputs(TfLiteContext* context, ModelNodes* model) {
   return Status();
 }
 
+bool Reads(const TfLiteNode* node, int tensor) {
+  const TfLiteIntArray* inputs = node->inputs;
+  return std::find(inputs->data, inputs->data + inputs->size, tensor) != inputs->data + inputs->size;
+}
+
+// Why the constant that node `i` makes cannot be this delegate's alone; empty when it can.
+std::string WhyNotConstant(const ModelNodes& model, size_t i, const std::vector<Verdict>& verdicts) {
+  const int tensor = model.entries[i].node->outputs->data[0];
+  if (std::find(model.outputs.begin(), model.outputs.end(), tensor) != model.outputs.end()) {
+    return "its result is a constant that is an output of the model";
+  }
+  bool is_read = false;
+  for (size_t j = 0; j < model.plan.size(); ++j) {
+    if (!Reads(model.entries[j].node, tensor)) continue;
+    is_read = true;
+    if (!verdicts[j].on_gpu) {
+      return Format("its result is a constant that node %d (%s) reads on the CPU", model.plan[j], verdicts[j].op.c_str());
+    }
+  }
+  return is_read ? "" : "its result is a constant that no node reads";
+}
+
+// A missing optional input is -1; every other index names a tensor.
+Status CheckTensors(const TfLiteContext* context, const TfLiteIntArray* tensors, bool may_be_absent, const char* what) {
+  if (!tensors) return InvalidModel("it has no list of %ss", what);
+  for (int i = 0; i < tensors->size; ++i) {
+    const int tensor = tensors->data[i];
+    const bool absent = may_be_absent && tensor == -1;
+    if (absent || (tensor >= 0 && static_cast<size_t>(tensor) < context->tensors_size)) continue;
+    return InvalidModel("its %s %d is tensor %d of %zu", what, i, tensor, context->tensors_size);
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status ReadModel(TfLiteContext* context, ModelNodes* model) {
@@ -231,7 +224,9 @@ Status ReadModel(TfLiteContext* context, ModelNodes* model) {
     if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk) {
       return Internal("the interpreter gave no node %d", index);
     }
-    model->entries.push_back({node, registration});
+    Status status = CheckTensors(context, node->inputs, true, "input");
+    if (status.ok()) status = CheckTensors(context, node->outputs, false, "output");
+    model->entries.push_back({node, registration, status});
   }
   return ReadOutputs(context, model);
 }
@@ -239,6 +234,35 @@ Status ReadModel(TfLiteContext* context, ModelNodes* model) {
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
                            Precision precision, ConstantPool* constants) {
   return Judgement(context, target, precision, constants).Run(model);
+}
+
+void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts) {
+  // Backwards: a constant may be made of a constant.
+  for (size_t i = verdicts->size(); i-- > 0;) {
+    Verdict& verdict = (*verdicts)[i];
+    if (!verdict.is_constant) continue;
+    verdict.reason = WhyNotConstant(model, i, *verdicts);
+    verdict.on_gpu = verdict.reason.empty();
+  }
+}
+
+void LeaveToCpu(const ModelNodes& model, const TfLiteIntArray& nodes, const std::string& reason,
+                std::vector<Verdict>* verdicts) {
+  // Constants go where their readers are, unless they are all there is: then the CPU makes them, too.
+  const bool works = CountWork(nodes, *verdicts) > 0;
+  for (Verdict& verdict : *verdicts) {
+    if (std::find(nodes.data, nodes.data + nodes.size, verdict.node) == nodes.data + nodes.size) continue;
+    if (verdict.is_constant && works) continue;
+    verdict.on_gpu = verdict.is_constant = false;
+    verdict.reason = reason;
+  }
+  PlaceConstants(model, verdicts);
+}
+
+int CountWork(const TfLiteIntArray& nodes, const std::vector<Verdict>& verdicts) {
+  return static_cast<int>(std::count_if(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
+    return !verdict.is_constant && std::find(nodes.data, nodes.data + nodes.size, verdict.node) != nodes.data + nodes.size;
+  }));
 }
 
 }  // namespace quadra

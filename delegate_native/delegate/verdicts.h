@@ -17,6 +17,8 @@ struct Verdict {
   std::string op;    // "CONV_2D"
   std::string name;  // of the node's first output tensor
   bool on_gpu = false;
+  // Its result is a constant, which this delegate folds: PlaceConstants says where the node goes.
+  bool is_constant = false;
   int partition = -1;
   std::string reason;  // why it is left to the CPU
 };
@@ -27,17 +29,30 @@ struct ModelNodes {
   struct Entry {
     const TfLiteNode* node = nullptr;
     const TfLiteRegistration* registration = nullptr;
+    Status status;  // whether the node names only tensors that there are
   };
   std::vector<Entry> entries;  // parallel to plan
   std::vector<int> outputs;    // tensors
 };
 
+// Reads the nodes and checks every index of a tensor, so that nobody else has to.
 Status ReadModel(TfLiteContext* context, ModelNodes* model);
 
 // Judges every node alone: accepted when its import, shape inference and kernels succeed for the
 // target. Fills `constants` with what DEQUANTIZE and DENSIFY make of constants.
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
                            Precision precision, ConstantPool* constants);
+
+// Puts each node whose result is a constant where all its readers are: on the GPU nobody computes
+// it, so that a reader on the CPU would find nothing. To be called after any change of a verdict.
+void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts);
+
+// Leaves nodes to the CPU, and what follows from that.
+void LeaveToCpu(const ModelNodes& model, const TfLiteIntArray& nodes, const std::string& reason,
+                std::vector<Verdict>* verdicts);
+
+// How many of these nodes compute something, instead of making a constant.
+int CountWork(const TfLiteIntArray& nodes, const std::vector<Verdict>& verdicts);
 
 }  // namespace quadra
 

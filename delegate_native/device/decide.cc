@@ -103,6 +103,7 @@ void DecideCpu(GpuInfo* info) {
 }  // namespace
 
 void Decide(GpuInfo* info) {
+  ClampFacts(info);
   const std::string words = Lower(info->vendor + " " + info->device_name);
   info->supports_images = info->max_image2d[0] > 0 && info->max_image2d[1] > 0;
   for (int& most : info->max_groups) {
@@ -149,7 +150,7 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
   if (same_api) {
     // A target of this API says itself what its texts are to be like.
     target->reads_buffers_as_images = target->reads_buffers_as_images && device.max_image_buffer_width > 0;
-    lower(&target->flat_group, device.max_work_group[0]);
+    lower(&target->flat_group, std::min(device.max_work_group[0], device.max_work_group_size));
     lower(&target->max_storage_blocks, device.max_storage_blocks);
     lower(&target->max_image_units, device.max_image_units);
     lower(&target->max_output_resources, device.max_output_resources);

@@ -1,6 +1,6 @@
 #include "delegate_native/device/gpu_info.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "delegate_native/base/json.h"
 #include "delegate_native/base/json_writer.h"
@@ -9,7 +9,32 @@
 namespace quadra {
 namespace {
 
-// The keys of a target file, once for reading and writing. A visitor has a method per kind.
+// What a number may be. Wide enough for every device there is, narrow enough that sizes and grids
+// which follow from it cannot leave their types.
+struct Range {
+  int64_t least, most;
+  bool power_of_two = false;
+};
+constexpr Range kItems = {1, 1 << 20};
+constexpr Range kUnits = {0, 1 << 16};
+constexpr Range kAtLeastOneUnit = {1, 1 << 16};
+constexpr Range kGroups = {0, INT32_MAX};
+constexpr Range kImageSide = {0, 1 << 20};
+constexpr Range kImageRow = {0, int64_t{1} << 32};
+constexpr Range kLocalBytes = {0, 1 << 30};
+constexpr Range kBufferBytes = {1, int64_t{1} << 46};
+constexpr Range kAlignment = {1, 1 << 16, true};
+constexpr Range kVectorWidth = {4, 16, true};
+constexpr Range kRegisters = {1, 1 << 10};
+
+int64_t Clamped(int64_t n, const Range& range) {
+  n = std::min(std::max(n, range.least), range.most);
+  int64_t power = 1;
+  while (range.power_of_two && power < n) power *= 2;
+  return range.power_of_two ? power : n;
+}
+
+// The keys of a target file, once for reading, writing and clamping. A visitor has a method per kind.
 template <typename Visitor>
 void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Text("name", &info->name);
@@ -20,18 +45,18 @@ void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Text("driver", &info->driver);
   v->Text("api_version", &info->api_version);
   v->Texts("extensions", &info->extensions);
-  v->Number("max_work_group_size", &info->max_work_group_size, 1);
-  v->Numbers("max_work_group", info->max_work_group, 3, 1);
-  v->Number("local_memory_bytes", &info->local_memory_bytes, 0);
-  v->Number("max_buffer_bytes", &info->max_buffer_bytes, 1);
-  v->Number("buffer_alignment_bytes", &info->buffer_alignment_bytes, 1);
-  v->Numbers("max_image2d", info->max_image2d, 2, 0);
-  v->Number("max_image_buffer_width", &info->max_image_buffer_width, 0);
-  v->Number("max_storage_blocks", &info->max_storage_blocks, 1);
-  v->Number("max_image_units", &info->max_image_units, 0);
-  v->Number("max_output_resources", &info->max_output_resources, 1);
-  v->Number("max_texture_units", &info->max_texture_units, 0);
-  v->Numbers("max_groups", info->max_groups, 3, 0);
+  v->Number("max_work_group_size", &info->max_work_group_size, kItems);
+  v->Numbers("max_work_group", info->max_work_group, 3, kItems);
+  v->Number("local_memory_bytes", &info->local_memory_bytes, kLocalBytes);
+  v->Number("max_buffer_bytes", &info->max_buffer_bytes, kBufferBytes);
+  v->Number("buffer_alignment_bytes", &info->buffer_alignment_bytes, kAlignment);
+  v->Numbers("max_image2d", info->max_image2d, 2, kImageSide);
+  v->Number("max_image_buffer_width", &info->max_image_buffer_width, kImageRow);
+  v->Number("max_storage_blocks", &info->max_storage_blocks, kAtLeastOneUnit);
+  v->Number("max_image_units", &info->max_image_units, kUnits);
+  v->Number("max_output_resources", &info->max_output_resources, kAtLeastOneUnit);
+  v->Number("max_texture_units", &info->max_texture_units, kUnits);
+  v->Numbers("max_groups", info->max_groups, 3, kGroups);
   v->Flag("supports_fp16", &info->supports_fp16);
   v->Quirks("quirks", &info->quirks);
 }
@@ -39,10 +64,10 @@ void VisitFacts(Visitor* v, GpuInfo* info) {
 template <typename Visitor>
 void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->StorageWord("storage", &info->storage);
-  v->Number("vector_width", &info->vector_width, 4);
-  v->Number("vector_registers", &info->vector_registers, 1);
+  v->Number("vector_width", &info->vector_width, kVectorWidth);
+  v->Number("vector_registers", &info->vector_registers, kRegisters);
   v->Flag("reads_buffers_as_images", &info->reads_buffers_as_images);
-  v->Number("flat_group", &info->flat_group, 0);
+  v->Number("flat_group", &info->flat_group, kUnits);
   v->Flag("has_timer_queries", &info->has_timer_queries);
   v->Flag("one_program", &info->one_program);
   v->Flag("separate_buffers", &info->separate_buffers);
@@ -87,11 +112,11 @@ class ReadVisitor {
   }
 
   template <typename Integer>
-  void Number(const char* key, Integer* value, int least) {
-    if (const Json* json = Find(key, Json::Type::kNumber)) Whole(key, *json, least, value);
+  void Number(const char* key, Integer* value, const Range& range) {
+    if (const Json* json = Find(key, Json::Type::kNumber)) Whole(key, *json, range, value);
   }
 
-  void Numbers(const char* key, int* values, size_t count, int least) {
+  void Numbers(const char* key, int* values, size_t count, const Range& range) {
     const Json* json = Find(key, Json::Type::kArray);
     if (!json) return;
     if (json->items.size() != count) {
@@ -99,7 +124,7 @@ class ReadVisitor {
                             json->items.size(), count);
       return;
     }
-    for (size_t i = 0; i < count; ++i) Whole(key, json->items[i], least, &values[i]);
+    for (size_t i = 0; i < count; ++i) Whole(key, json->items[i], range, &values[i]);
   }
 
   void StorageWord(const char* key, Storage* storage) { Word(key, kStorageWords, storage); }
@@ -151,15 +176,18 @@ class ReadVisitor {
   }
 
   template <typename Integer>
-  void Whole(const char* key, const Json& json, int least, Integer* value) {
+  void Whole(const char* key, const Json& json, const Range& range, Integer* value) {
     if (json.type != Json::Type::kNumber) return Fail(key, "a number", json);
-    const double most = sizeof(Integer) == 4 ? 2147483647.0 : 9007199254740992.0;
-    if (json.number != std::floor(json.number) || json.number < least || json.number > most) {
-      status_ = Unsupported("key \"%s\" is %g instead of a whole number from %d on", key,
-                            json.number, least);
+    const bool in_range = json.number >= static_cast<double>(range.least) &&
+                          json.number <= static_cast<double>(range.most);
+    const int64_t number = in_range ? static_cast<int64_t>(json.number) : -1;
+    if (static_cast<double>(number) != json.number || Clamped(number, range) != number) {
+      status_ = Unsupported("key \"%s\" is %.17g instead of a %s from %lld to %lld", key, json.number,
+                            range.power_of_two ? "power of two" : "whole number",
+                            static_cast<long long>(range.least), static_cast<long long>(range.most));
       return;
     }
-    *value = static_cast<Integer>(json.number);
+    *value = static_cast<Integer>(number);
   }
 
   const Json& json_;
@@ -182,7 +210,7 @@ class WriteVisitor {
   }
 
   template <typename Integer>
-  void Number(const char* key, const Integer* value, int) {
+  void Number(const char* key, const Integer* value, const Range&) {
     json_.Key(key).Number(*value);
   }
 
@@ -192,7 +220,7 @@ class WriteVisitor {
     json_.EndArray();
   }
 
-  void Numbers(const char* key, const int* values, size_t count, int) {
+  void Numbers(const char* key, const int* values, size_t count, const Range&) {
     json_.Key(key).BeginArray();
     for (size_t i = 0; i < count; ++i) json_.Number(values[i]);
     json_.EndArray();
@@ -208,6 +236,25 @@ class WriteVisitor {
   JsonWriter json_;
 };
 
+class ClampVisitor {
+ public:
+  template <typename Integer>
+  void Number(const char*, Integer* value, const Range& range) {
+    *value = static_cast<Integer>(Clamped(*value, range));
+  }
+  void Numbers(const char* key, int* values, size_t count, const Range& range) {
+    for (size_t i = 0; i < count; ++i) Number(key, &values[i], range);
+  }
+  template <typename Value>
+  void Text(const char*, Value*) {}
+  template <typename Value>
+  void Texts(const char*, Value*) {}
+  void ApiWord(const char*, Api*) {}
+  void Flag(const char*, bool*) {}
+  template <typename Value>
+  void Quirks(const char*, Value*) {}
+};
+
 }  // namespace
 
 bool GpuInfo::Has(const char* extension) const {
@@ -215,6 +262,11 @@ bool GpuInfo::Has(const char* extension) const {
     if (e == extension) return true;
   }
   return false;
+}
+
+void ClampFacts(GpuInfo* info) {
+  ClampVisitor clamp;
+  VisitFacts(&clamp, info);
 }
 
 Status ParseGpuInfo(const std::string& text, GpuInfo* info) {
@@ -232,12 +284,9 @@ Status ParseGpuInfo(const std::string& text, GpuInfo* info) {
   if (info->storage == Storage::kImage2d && !info->supports_images) {
     return Unsupported("key \"storage\" is \"image2d\", and \"max_image2d\" says: no images");
   }
-  const int width = info->vector_width;
+  const int width = info->vector_width;  // a power of two from 4 to 16
   if (info->api == Api::kGles && width != 4) {
     return Unsupported("key \"vector_width\" is %d, and \"api\" is \"gles\", which has vectors of 4", width);
-  }
-  if (width != 4 && width != 8 && width != 16) {
-    return Unsupported("key \"vector_width\" is %d instead of 4, 8 or 16", width);
   }
   return Status();
 }

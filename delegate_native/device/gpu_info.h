@@ -64,6 +64,9 @@ struct GpuInfo {
 Status ParseGpuInfo(const std::string& json, GpuInfo* info);
 std::string ToJson(const GpuInfo& info);
 
+// Puts the facts into the ranges that a target file has to keep: drivers may say anything.
+void ClampFacts(GpuInfo* info);
+
 // Sets the decisions (storage, vector width, …) from the facts; makes `vendor` the short word and
 // names a target that has no name. For a CPU, `vector_width` comes in as the driver says.
 void Decide(GpuInfo* info);

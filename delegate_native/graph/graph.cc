@@ -16,7 +16,7 @@ ValueId Graph::AddValue(std::string name, Shape shape, int rank) {
 
 ValueId Graph::AddConstant(std::string name, Shape shape, std::vector<float> data, int rank) {
   const ValueId id = AddValue(std::move(name), shape, rank);
-  value(id).constant = std::make_shared<const std::vector<float>>(std::move(data));
+  value(id).constant = std::make_shared<const Constant>(std::move(data));
   return id;
 }
 
@@ -24,11 +24,11 @@ bool Graph::IsOutput(ValueId id) const {
   return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
 }
 
-int Graph::Producer(ValueId id) const {
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    for (ValueId output : nodes[i].outputs) {
-      if (output == id) return static_cast<int>(i);
-    }
+int Graph::Producer(ValueId id, int reader) const {
+  if (IsConstant(id) || std::find(inputs.begin(), inputs.end(), id) != inputs.end()) return -1;
+  for (int i = std::min(reader, static_cast<int>(nodes.size())); i-- > 0;) {
+    const std::vector<ValueId>& made = nodes[static_cast<size_t>(i)].outputs;
+    if (std::find(made.begin(), made.end(), id) != made.end()) return i;
   }
   return -1;
 }

@@ -3,6 +3,7 @@
 #ifndef QUADRA_GRAPH_GRAPH_H_
 #define QUADRA_GRAPH_GRAPH_H_
 
+#include <climits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,11 +11,11 @@
 #include "delegate_native/base/shape.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/attributes.h"
+#include "delegate_native/graph/constant.h"
 
 namespace quadra {
 
 using ValueId = int;
-using ConstantData = std::shared_ptr<const std::vector<float>>;
 
 struct Value {
   std::string name;
@@ -57,8 +58,9 @@ class Graph {
   bool IsConstant(ValueId id) const { return value(id).constant != nullptr; }
   bool IsOutput(ValueId id) const;
 
-  // Index of the node that computes the value; -1 for inputs and constants.
-  int Producer(ValueId id) const;
+  // Index of the node that computes the value; -1 for inputs and constants. It is looked for
+  // backwards from `reader`, the index of a node behind it (the last one, if none is known).
+  int Producer(ValueId id, int reader = INT_MAX) const;
   // Indices of the nodes that read the value (a node that reads it twice is listed once).
   std::vector<int> Consumers(ValueId id) const;
   // Makes every reader of `from` (nodes, merged steps, graph outputs) read `to`.

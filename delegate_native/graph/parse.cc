@@ -218,7 +218,7 @@ class Parser {
       return Error("the constant has " + std::to_string(data.size()) + " numbers, its shape " +
                    std::to_string(count));
     }
-    value.constant = std::make_shared<const std::vector<float>>(std::move(data));
+    value.constant = std::make_shared<const quadra::Constant>(std::move(data));
     return Declare(id, std::move(value));
   }
   bool Floats(std::vector<float>* data) {

@@ -4,7 +4,6 @@
 // Tensors of activations are slices of four channels; a body reads and writes them with
 //   vec4 read_NAME(x, y, s)      write_NAME(value, x, y, s)      s = batch * NAME_s + slice
 // and knows their sizes as the ints NAME_w, NAME_h, NAME_s (slices), NAME_c, NAME_b.
-// Buffers only: read_NAME_at(i), write_NAME_at(value, i) with i = (s * NAME_h + y) * NAME_w + x.
 // Wide kernels (OpenCL only) have pointers: NAME_lanes is the first channel of a tensor's or a
 // constant's first element, of type LANES, read by lane_at(p), quad_at(p) and quads_at(p); that of
 // a written tensor is of type OUT_LANES, written by put_quads(v, p).
@@ -14,7 +13,7 @@
 #define QUADRA_KERNEL_KERNEL_H_
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,8 +33,9 @@ struct TensorArg {
 struct ConstantArg {
   std::string name;
   int width = 4;  // floats per element: 1, 4, 8 or 16
-  std::shared_ptr<const std::vector<float>> data;
-  int64_t floats = 0;  // also where the data are left out, because the kernel is only judged
+  int64_t floats = 0;
+  // Makes them, when the plan is written: a kernel that is only judged never asks.
+  std::function<std::vector<float>()> pack;
 };
 
 struct ScalarArg {
@@ -76,10 +76,13 @@ struct KernelDesc {
     epilogue_tensor = arg;
     tensors.push_back({std::move(arg), tensor, Access::kWrite});
   }
+  void Constant(std::string arg, int width, int64_t floats, std::function<std::vector<float>()> pack) {
+    constants.push_back({std::move(arg), width, floats, std::move(pack)});
+  }
+  // Of numbers that are few.
   void Constant(std::string arg, std::vector<float> data, int width = 4) {
     const int64_t floats = static_cast<int64_t>(data.size());
-    constants.push_back({std::move(arg), width,
-                         std::make_shared<const std::vector<float>>(std::move(data)), floats});
+    Constant(std::move(arg), width, floats, [data = std::move(data)] { return data; });
   }
   void Int(std::string arg, int value) { scalars.push_back({std::move(arg), false, value, 0.0f}); }
   void Float(std::string arg, float value) { scalars.push_back({std::move(arg), true, 0, value}); }

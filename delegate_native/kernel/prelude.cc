@@ -54,6 +54,9 @@ inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
 inline float4 with_lane(float4 v, int i, float f) {
   return (float4)(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
 }
+inline float4 with_zeros_from(float4 v, int n) {
+  return (float4)(v.x, n > 1 ? v.y : 0.0f, n > 2 ? v.z : 0.0f, n > 3 ? v.w : 0.0f);
+}
 inline float4 lanes_from(float4 a, float4 b, int n) {
   return n == 0 ? a : n == 1 ? (float4)(a.yzw, b.x) : n == 2 ? (float4)(a.zw, b.xy) :
          n == 3 ? (float4)(a.w, b.xyz) : b;
@@ -121,6 +124,9 @@ float log_of(float v) { return log_of(vec4(v)).x; }
 #define log log_of
 vec4 with_lane(vec4 v, int i, float f) {
   return vec4(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
+}
+vec4 with_zeros_from(vec4 v, int n) {
+  return vec4(v.x, n > 1 ? v.y : 0.0f, n > 2 ? v.z : 0.0f, n > 3 ? v.w : 0.0f);
 }
 vec4 lanes_from(vec4 a, vec4 b, int n) {
   return n == 0 ? a : n == 1 ? vec4(a.yzw, b.x) : n == 2 ? vec4(a.zw, b.xy) :

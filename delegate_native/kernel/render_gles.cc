@@ -22,7 +22,7 @@ class GlesRenderer : public Renderer {
     const View view = bindings_.tensors[i];
     AddArg(RenderedArg::Kind::kTensor, i, view);
     if (layout.kind == Kind::kSlicesImage2d) {
-      DeclareImage(tensor, layout.half);
+      DeclareImage(i);
       return;
     }
     const bool flat = layout.kind == Kind::kFlatBuffer;
@@ -33,7 +33,6 @@ class GlesRenderer : public Renderer {
         Define("read_" + name, "I", "imageLoad(" + data + ", I).x");
       } else {
         Define("read_" + name, "X, Y, S", "imageLoad(" + data + ", " + SliceIndex(name) + ")");
-        Define("read_" + name + "_at", "I", "imageLoad(" + data + ", I)");
       }
       return;
     }
@@ -46,14 +45,9 @@ class GlesRenderer : public Renderer {
     const std::string index = SliceIndex(name);
     if (read) {
       Define("read_" + name, "X, Y, S", Load(data, index, layout.half));
-      Define("read_" + name + "_at", "I", Load(data, "I", layout.half));
     } else {
-      const auto store = [&](const std::string& at) {
-        return data + "[" + at + "] = " +
-               (layout.half ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;");
-      };
-      Define("write_" + name, "VALUE, X, Y, S", WriteText(tensor, store(index)));
-      Define("write_" + name + "_at", "VALUE, I", "{ vec4 e_v = (VALUE); " + store("I") + " }");
+      const char* value = layout.half ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;";
+      Define("write_" + name, "VALUE, X, Y, S", WriteText(i, data + "[" + index + "] = " + value));
     }
   }
 
@@ -126,7 +120,9 @@ class GlesRenderer : public Renderer {
                      " " + name + "_data[]; };\n";
   }
 
-  void DeclareImage(const TensorArg& tensor, bool half) {
+  void DeclareImage(size_t i) {
+    const TensorArg& tensor = desc_.tensors[i];
+    const bool half = layouts_[i].half;
     const std::string data = tensor.name + "_data";
     const std::string at = "ivec2((X), (S) * " + tensor.name + "_h + (Y))";
     if (tensor.access == Access::kRead) {
@@ -140,7 +136,7 @@ class GlesRenderer : public Renderer {
       const std::string value = round ? "vec4(unpackHalf2x16(packHalf2x16(e_v.xy)), "
                                         "unpackHalf2x16(packHalf2x16(e_v.zw)))" : "e_v";
       Define("write_" + tensor.name, "VALUE, X, Y, S",
-             WriteText(tensor, "imageStore(" + data + ", " + at + ", " + value + ");"));
+             WriteText(i, "imageStore(" + data + ", " + at + ", " + value + ");"));
     }
   }
 

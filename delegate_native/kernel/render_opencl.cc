@@ -30,14 +30,16 @@ class OpenClRenderer : public Renderer {
       } else {
         const std::string place = "(int2)((X), (S) * " + name + "_h + (Y))";
         Define("write_" + name, "VALUE, X, Y, S",
-               WriteText(tensor, "write_imagef(" + data + ", " + place + ", e_v);"));
+               WriteText(i, "write_imagef(" + data + ", " + place + ", e_v);"));
       }
       return;
     }
-    DeclareSlicesBuffer(tensor, layout.half);
+    DeclareSlicesBuffer(i);
   }
 
-  void DeclareSlicesBuffer(const TensorArg& tensor, bool half) {
+  void DeclareSlicesBuffer(size_t i) {
+    const TensorArg& tensor = desc_.tensors[i];
+    const bool half = layouts_[i].half;
     const std::string& name = tensor.name;
     const std::string data = name + "_data";
     const bool read = tensor.access == Access::kRead;
@@ -46,20 +48,13 @@ class OpenClRenderer : public Renderer {
     // Row and column apart: what is known of either in a loop is found once by the compiler.
     const std::string row = "(" + data + " + ((S) * " + name + "_h + (Y)) * " + name + "_w" +
                             (half ? " * 4)" : ")");
-    const auto load = [&](const std::string& from, const std::string& i) {
-      return half ? "vload_half4(" + i + ", " + from + ")" : from + "[" + i + "]";
-    };
-    const auto store = [&](const std::string& to, const std::string& i) {
-      return half ? "vstore_half4(e_v, " + i + ", " + to + ");" : to + "[" + i + "] = e_v;";
-    };
     if (read) {
-      Define("read_" + name, "X, Y, S", load(row, "(X)"));
-      Define("read_" + name + "_at", "I", load(data, "I"));
+      Define("read_" + name, "X, Y, S", half ? "vload_half4((X), " + row + ")" : row + "[(X)]");
       DefineLanes(name, "LANES");
       return;
     }
-    Define("write_" + name, "VALUE, X, Y, S", WriteText(tensor, store(row, "(X)")));
-    Define("write_" + name + "_at", "VALUE, I", "{ vec4 e_v = (VALUE); " + store(data, "I") + " }");
+    Define("write_" + name, "VALUE, X, Y, S",
+           WriteText(i, half ? "vstore_half4(e_v, (X), " + row + ");" : row + "[(X)] = e_v;"));
     DefineLanes(name, "OUT_LANES");
   }
 

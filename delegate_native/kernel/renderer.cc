@@ -80,10 +80,19 @@ void Renderer::Define(const std::string& name, const std::string& parameters, co
   undefs_ += "#undef " + name + "\n";
 }
 
-std::string Renderer::WriteText(const TensorArg& tensor, const std::string& store) const {
+std::string Renderer::WriteText(size_t index, const std::string& store) const {
+  const TensorArg& tensor = desc_.tensors[index];
+  const bool steps = tensor.name == desc_.epilogue_tensor && !desc_.epilogue.empty();
+  const Shape& shape = layouts_[index].shape;
+  const bool dead_lanes = shape.c % 4 != 0;
   std::string text = "{ vec4 e_v = (VALUE); ";
-  if (tensor.name == desc_.epilogue_tensor && !desc_.epilogue.empty()) {
-    text += "int e_x = (X); int e_y = (Y); int e_s = (S); " + OnOneLine(desc_.epilogue) + " ";
+  if (steps) text += "int e_x = (X); int e_y = (Y); ";
+  if (steps || dead_lanes) text += "int e_s = (S); ";
+  if (steps) text += OnOneLine(desc_.epilogue) + " ";
+  if (dead_lanes) {
+    const std::string& name = tensor.name;
+    text += "int e_c = " + name + "_c - e_s" + (shape.b > 1 ? " % " + name + "_s" : "") + " * 4; "
+            "if (e_c < 4) { e_v = with_zeros_from(e_v, e_c); } ";
   }
   return text + store + " }";
 }

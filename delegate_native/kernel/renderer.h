@@ -31,8 +31,8 @@ class Renderer {
   void AddArg(RenderedArg::Kind kind, size_t index, View view);
   void DeclareInt(const std::string& name, int value);
   void Define(const std::string& name, const std::string& parameters, const std::string& text);
-  // The statement behind write_NAME: the merged steps, then the store.
-  std::string WriteText(const TensorArg& tensor, const std::string& store) const;
+  // The statement behind write_NAME: the merged steps, zeros in the dead lanes, then the store.
+  std::string WriteText(size_t tensor, const std::string& store) const;
   // " + base_x" where the grid is dispatched in parts.
   std::string Base(int axis) const;
   static std::string SliceIndex(const std::string& name);

@@ -41,6 +41,7 @@ Status InferShape(Graph* graph, const Node& node) {
                           ToString(graph->shape(node.inputs[0])).c_str(),
                           ToString(graph->shape(id)).c_str(), axis);
     }
+    if (length > INT32_MAX - out.shape.axis(axis)) return Unsupported("its result has more than 2^31 elements");
     out.shape.set_axis(axis, out.shape.axis(axis) + length);
   }
   return Status();

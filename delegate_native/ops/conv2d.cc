@@ -1,5 +1,7 @@
 // CONV_2D: weights OHWI, any stride, dilation, padding, groups; bias optional. The number of
 // groups is input channels / weights' channels.
+#include <utility>
+
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/tflite/importer.h"
@@ -39,18 +41,19 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Weights of a grouped convolution as those of a dense one, zeros across groups.
-std::vector<float> Dense(const std::vector<float>& ohwi, const Shape& weights, int in_c) {
+SharedFloats Dense(const Constant& constant, const Shape& weights, int in_c) {
+  const SharedFloats ohwi = constant.floats();
   if (weights.c == in_c) return ohwi;
   const int out_per_group = weights.b / (in_c / weights.c), taps = weights.h * weights.w;
   std::vector<float> dense(static_cast<size_t>(weights.b) * taps * in_c, 0.0f);
-  const float* from = ohwi.data();
+  const float* from = ohwi->data();
   for (int o = 0; o < weights.b; ++o) {
     for (int t = 0; t < taps; ++t) {
       float* to = &dense[static_cast<size_t>((o * taps + t) * in_c + o / out_per_group * weights.c)];
       for (int i = 0; i < weights.c; ++i) to[i] = *from++;
     }
   }
-  return dense;
+  return Share(std::move(dense));
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -63,8 +66,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   conv.out = graph.shape(conv.dst);
   QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, conv.in,
                                        &conv.window));
-  if (!context.only_check) conv.weights = Dense(*weights.constant, weights.shape, conv.in.c);
-  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant;
+  conv.weights = [constant = weights.constant, shape = weights.shape, in_c = conv.in.c] {
+    return Dense(*constant, shape, in_c);
+  };
+  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
   conv.flat_epilogue = EpilogueAllowsFlatPixels(graph, node);
   list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
   conv.plain = list->steps_taken == static_cast<int>(node.fused.size());

@@ -140,11 +140,15 @@ Conv ChannelsOf(const Conv& conv, const Part& part) {
   some.in.c = std::min(conv.in.c - first, part.count * 4);
   if (part.before >= 0) some.bias.clear();
   if (part.to != conv.dst) some.low = -std::numeric_limits<float>::infinity(), some.high = -some.low;
-  some.weights.clear();
-  for (size_t from = 0; from < conv.weights.size(); from += static_cast<size_t>(conv.in.c)) {
-    const auto at = conv.weights.begin() + static_cast<std::ptrdiff_t>(from) + first;
-    some.weights.insert(some.weights.end(), at, at + some.in.c);
-  }
+  const int all_c = conv.in.c, some_c = some.in.c;
+  some.weights = [first, all_c, some_c, all = conv.weights] {
+    const SharedFloats weights = all();
+    std::vector<float> taken;
+    for (auto row = weights->begin(); row != weights->end(); row += all_c) {
+      taken.insert(taken.end(), row + first, row + first + some_c);
+    }
+    return Share(std::move(taken));
+  };
   return some;
 }
 
@@ -166,8 +170,9 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
   kernel.Read("src", conv.src);
   if (part.before >= 0) kernel.Read("before", part.before);
   kernel.Write("dst", part.to);
-  kernel.Constant("weights", PackConvWeights(own, lanes, part.count * 4));
-  kernel.constants.back().floats = PackedFloats(conv, lanes, part.count * 4);
+  const int in_c = part.count * 4;
+  kernel.Constant("weights", 4, PackedFloats(conv, lanes, in_c),
+                  [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
   kernel.Constant("bias", BiasOf(own, blocks * lanes));
   AddConvNumbers(own, &kernel);
   if (!part.whole) {
@@ -229,11 +234,11 @@ std::vector<float> BiasOf(const Conv& conv, int count) {
 
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
   const int taps = conv.window.kernel_y * conv.window.kernel_x;
-  if (conv.weights.empty() && taps > 0) return {};  // only judged, never run
   // A phase of a transposed convolution may have no tap; a constant has at least one row.
   const size_t rows = static_cast<size_t>(std::max(1, taps)) * static_cast<size_t>(in_c);
   std::vector<float> packed(static_cast<size_t>(PackedFloats(conv, lanes, in_c)), 0.0f);
-  const float* from = conv.weights.data();
+  const SharedFloats weights = conv.weights();
+  const float* from = weights->data();
   for (int o = 0; o < conv.out.c; ++o) {
     for (int t = 0; t < taps; ++t) {
       float* to = &packed[((o / lanes) * rows + static_cast<size_t>(t * in_c)) *

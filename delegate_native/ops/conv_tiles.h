@@ -3,6 +3,7 @@
 #ifndef QUADRA_OPS_CONV_TILES_H_
 #define QUADRA_OPS_CONV_TILES_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ struct Conv {
   const char* name = "conv2d";
   int src = -1, dst = -1;
   Shape in, out;
-  std::vector<float> weights;  // OHWI: out.c, window.kernel_y, window.kernel_x, in.c
+  // Makes them when the plan is written. OHWI: out.c, window.kernel_y, window.kernel_x, in.c.
+  std::function<SharedFloats()> weights;
   std::vector<float> bias;     // out.c values, or none
   Window window;               // pads at the end do not matter here
   // Results lie at step * i + first of the output: a transposed convolution is several of these.
@@ -39,7 +41,7 @@ void AddConv(const KernelContext& context, const Conv& conv, KernelList* list);
 std::vector<float> BiasOf(const Conv& conv, int count);
 // [block][tap][input channel up to `in_c`][`lanes` output channels], zeros where there is no channel.
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c);
-// How many numbers that are, also where the weights are left out.
+// How many numbers that are.
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c);
 // What every text wants to know of a convolution.
 void AddConvNumbers(const Conv& conv, KernelDesc* kernel);

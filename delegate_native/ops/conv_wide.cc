@@ -171,11 +171,11 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   kernel.opencl_only = true;
   kernel.Read("src", conv.src);
   kernel.Write("dst", conv.dst);
-  std::vector<float> weights(static_cast<size_t>(lanes), 0.0f);
-  const std::vector<float> packed = PackConvWeights(conv, lanes, channels);
-  weights.insert(weights.end(), packed.begin(), packed.end());
-  kernel.Constant("weights", std::move(weights), tile.lanes);
-  kernel.constants.back().floats = lanes + PackedFloats(conv, lanes, channels);
+  kernel.Constant("weights", tile.lanes, lanes + PackedFloats(conv, lanes, channels), [conv, lanes, channels] {
+    std::vector<float> weights = PackConvWeights(conv, lanes, channels);
+    weights.insert(weights.begin(), static_cast<size_t>(lanes), 0.0f);
+    return weights;
+  });
   kernel.Constant("bias", BiasOf(conv, all_blocks * lanes), tile.lanes);
   AddConvNumbers(conv, &kernel);
   kernel.Int("channels", channels);

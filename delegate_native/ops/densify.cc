@@ -138,6 +138,9 @@ Status Import(Importer* importer) {
   if (!tensor.sparsity || !tensor.dims || !tensor.data) {
     return InvalidModel("its input is not sparse");
   }
+  if (tensor.dims->size > 4) {
+    return Unsupported("its input has rank %d; ranks up to 4 are supported", tensor.dims->size);
+  }
   size_t elements = 1;
   for (int i = 0; i < tensor.dims->size; ++i) {
     const int n = tensor.dims->data[i];
@@ -146,9 +149,9 @@ Status Import(Importer* importer) {
     }
     elements *= static_cast<size_t>(n);
   }
-  auto dense = std::make_shared<std::vector<float>>(elements, 0.0f);
-  QUADRA_RETURN_IF_ERROR(Reader(tensor, dense.get()).Read());
-  return importer->AddConstantOutput(std::move(dense));
+  std::vector<float> dense(elements, 0.0f);
+  QUADRA_RETURN_IF_ERROR(Reader(tensor, &dense).Read());
+  return importer->AddConstantOutput(std::make_shared<const Constant>(std::move(dense)));
 }
 
 }  // namespace

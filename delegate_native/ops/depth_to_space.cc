@@ -24,7 +24,7 @@ Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value& out = graph->value(node.outputs[0]);
   const int block = node.attributes.Int("block");
-  if (block < 1 || block > in.shape.c || in.shape.c % (block * block) != 0) {
+  if (block < 1 || block > in.shape.c / block || in.shape.c % (block * block) != 0) {
     return InvalidModel("%d channels do not make blocks of %dx%d pixels", in.shape.c, block,
                         block);
   }

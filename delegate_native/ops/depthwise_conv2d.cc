@@ -169,13 +169,16 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &window));
   std::vector<float> bias(static_cast<size_t>(out.slices()) * 4, 0.0f);
   if (node.inputs.size() > 2) {
-    const std::vector<float>& given = *graph.value(node.inputs[2]).constant;
-    std::copy(given.begin(), given.end(), bias.begin());
+    const SharedFloats given = graph.value(node.inputs[2]).constant->floats();
+    std::copy(given->begin(), given->end(), bias.begin());
   }
   KernelDesc& kernel = list->Add("depthwise_conv2d");
   kernel.Read("src", node.inputs[0]);
   kernel.Write("dst", node.outputs[0]);
-  kernel.Constant("weights", PackWeights(*weights.constant, weights.shape));
+  const int64_t floats = int64_t{weights.shape.h} * weights.shape.w * weights.shape.slices() * 4;
+  kernel.Constant("weights", 4, floats, [constant = weights.constant, shape = weights.shape] {
+    return PackWeights(*constant->floats(), shape);
+  });
   kernel.Constant("bias", std::move(bias));
   kernel.Int("kernel_x", window.kernel_x);
   kernel.Int("kernel_y", window.kernel_y);
@@ -192,7 +195,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   kernel.Float("low", low);
   kernel.Float("high", high);
   if (context.gpu->vector_width >= 8 && multiplier == 1) {
-    MakeWideDepthwise(out, static_cast<int>(node.fused.size()) == list->steps_taken, &kernel);
+    // Whole vectors are stored past the steps and past the zeros of dead lanes.
+    const bool plain = static_cast<int>(node.fused.size()) == list->steps_taken && out.c % 4 == 0;
+    MakeWideDepthwise(out, plain, &kernel);
     return Status();
   }
   MakeGpuDepthwise(context, out, window, multiplier, &kernel);

@@ -11,7 +11,7 @@ std::string StepWriter::Read(ValueId operand) {
   const Value& value = graph_.value(operand);
   const Shape& shape = value.shape;
   if (value.constant && shape.elements() == 1) {
-    return "vec4(" + Float((*value.constant)[0]) + ")";
+    return "vec4(" + Float(value.constant->front()) + ")";
   }
   const std::string name = Format("e%d_%d", index_, count_++);
   desc_->Read(name, operand);
@@ -37,12 +37,6 @@ std::string StepWriter::ReadShort(const std::string& name, const Shape& shape, c
   Line("int " + slice + " = e_s % " + slices + "; vec4 " + value + " = vec4(0.0f);");
   Line("if (" + slice + " < " + name + "_s) {");
   Line(value + " = read_" + name + "(" + x + ", " + y + ", " + batch + slice + ");");
-  if (shape.c % 4 != 0) {  // lanes beyond the last channel hold any number
-    const std::string rest = name + "_c - " + slice + " * 4";
-    for (int lane = 1; lane < 4; ++lane) {
-      Line(Format("if (%s <= %d) { %s.%c = 0.0f; }", rest.c_str(), lane, value.c_str(), "xyzw"[lane]));
-    }
-  }
   Line("}");
   return value;
 }

@@ -5,9 +5,10 @@
 namespace quadra {
 namespace {
 
+// At most 2^30: there is no greater one among the ints.
 int PowerOfTwoFrom(int n) {
   int power = 1;
-  while (power < n) power *= 2;
+  while (power < n && power < 1 << 30) power *= 2;
   return power;
 }
 

@@ -110,10 +110,6 @@ constexpr char kChannels[] = R"(
             part += read_src(x + k, y + j, (s + b) * src_s + i);
           }
         }
-        int rest = src_c - i * 4;
-        if (rest < 2) { part.y = 0.0f; }
-        if (rest < 3) { part.z = 0.0f; }
-        if (rest < 4) { part.w = 0.0f; }
         sum += part;
       }
     }
@@ -121,7 +117,7 @@ constexpr char kChannels[] = R"(
 )";
 
 // A part of a reduced axis, on the way to its mean: sums over `count_AXIS` pixels or slices, divided by
-// that number. Channels that are summed over count only as far as they exist.
+// that number.
 constexpr char kPart[] = R"(
     int b0 = s / dst_s;
     int i0 = (s - b0 * dst_s) * count_s;
@@ -134,10 +130,6 @@ constexpr char kPart[] = R"(
             part += read_src(k, j, b * src_s + i);
           }
         }
-        int rest = count_s == 1 ? 4 : src_c - i * 4;
-        if (rest < 2) { part.y = 0.0f; }
-        if (rest < 3) { part.z = 0.0f; }
-        if (rest < 4) { part.w = 0.0f; }
         sum += part;
       }
     }

@@ -100,6 +100,11 @@ Status InferShapes(Graph* graph) {
     if (!op) return Internal("there is no op '%s'", node.op.c_str());
     const Status status = op->shape(graph, node);
     if (!status.ok()) return In(node, status);
+    for (ValueId output : node.outputs) {
+      if (FitsInts(graph->shape(output))) continue;
+      return In(node, Unsupported("its result has the shape %s; from 1 to 2^31 numbers are supported",
+                                  ToString(graph->shape(output)).c_str()));
+    }
   }
   return Status();
 }

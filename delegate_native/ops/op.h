@@ -21,8 +21,6 @@ class Importer;
 struct KernelContext {
   const GpuInfo* gpu = nullptr;
   Precision precision = Precision::kF32;
-  // The kernels are only judged, never run: costly contents (packed weights) may be left out.
-  bool only_check = false;
   // Where a tensor of this shape is kept.
   Storage StorageOf(const Shape& shape) const;
   // The same for a kernel's text. Constant operands are read rarely and are small: always buffers.

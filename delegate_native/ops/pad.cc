@@ -38,7 +38,9 @@ Status InferShape(Graph* graph, const Node& node) {
     if (before[i] < 0 || after[i] < 0) {
       return Unsupported("it pads by a negative amount (%d before, %d after)", before[i], after[i]);
     }
-    out.shape.set_axis(a, before[i] + in.shape.axis(a) + after[i]);
+    const int64_t length = int64_t{before[i]} + in.shape.axis(a) + after[i];
+    if (length > INT32_MAX) return Unsupported("its result has %lld elements along one axis", static_cast<long long>(length));
+    out.shape.set_axis(a, static_cast<int>(length));
   }
   out.rank = in.rank;
   return Status();

@@ -5,6 +5,7 @@
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/mean.h"
+#include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -25,62 +26,34 @@ Status Import(Importer* importer) {
                         params->filter_height, params->filter_width, params->stride_height,
                         params->stride_width);
   }
-  if (params->padding != kTfLitePaddingSame && params->padding != kTfLitePaddingValid) {
-    return InvalidModel("its padding has code %d; SAME and VALID are known", params->padding);
-  }
   Attributes attributes;
+  QUADRA_RETURN_IF_ERROR(SetPadding(params->padding, &attributes));
   attributes.SetInts("filter", {params->filter_height, params->filter_width});
   attributes.SetInts("stride", {params->stride_height, params->stride_width});
-  attributes.SetWord("padding", params->padding == kTfLitePaddingSame ? "same" : "valid");
   const bool is_max = importer->builtin() == kTfLiteBuiltinMaxPool2d;
   return importer->AddNode(is_max ? "max_pool2d" : "average_pool2d", {src}, attributes,
                            params->activation);
 }
 
-// Output size along one axis (0 = y, 1 = x), and the cells that hang over its beginning.
-void Window(const Node& node, size_t axis, int in, int* out, int* before) {
-  const int filter = node.attributes.Ints("filter")[axis];
-  const int stride = node.attributes.Ints("stride")[axis];
-  const std::string& padding = node.attributes.Word("padding");
-  *before = 0;
-  if (padding == "same") {
-    *out = CeilDiv(in, stride);
-    *before = std::max(0, (*out - 1) * stride + filter - in) / 2;
-  } else if (padding == "explicit") {
-    const std::vector<int>& pad = node.attributes.Ints("pad");
-    *before = pad[2 * axis];
-    *out = (in + pad[2 * axis] + pad[2 * axis + 1] - filter + stride) / stride;
-  } else {
-    *out = (in - filter + stride) / stride;
-  }
+Status WindowOf(const Node& node, const Shape& in, Window* window) {
+  const std::vector<int>& filter = node.attributes.Ints("filter");
+  return ResolveWindow(node.attributes, filter[0], filter[1], in, window);
 }
 
 Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value& out = graph->value(node.outputs[0]);
-  int before;
-  out.shape = in.shape;
-  Window(node, 0, in.shape.h, &out.shape.h, &before);
-  Window(node, 1, in.shape.w, &out.shape.w, &before);
+  Window window;
+  QUADRA_RETURN_IF_ERROR(WindowOf(node, in.shape, &window));
+  out.shape = {in.shape.b, window.out_h, window.out_w, in.shape.c};
   out.rank = in.rank;
-  if (out.shape.h < 1 || out.shape.w < 1) {
-    return InvalidModel("its window of %dx%d does not fit into an image of %dx%d",
-                        node.attributes.Ints("filter")[0], node.attributes.Ints("filter")[1],
-                        in.shape.h, in.shape.w);
-  }
   return Status();
 }
 
 // Whether the only window holds the whole image.
-bool CoversImage(const Node& node, const Shape& in, const Shape& out) {
-  bool covers = out.h == 1 && out.w == 1;
-  for (size_t axis = 0; axis < 2; ++axis) {
-    int size, before;
-    const int length = axis == 0 ? in.h : in.w;
-    Window(node, axis, length, &size, &before);
-    covers &= node.attributes.Ints("filter")[axis] - before >= length;
-  }
-  return covers;
+bool CoversImage(const Window& window, const Shape& in) {
+  return window.out_h == 1 && window.out_w == 1 && window.kernel_y - window.pad_top >= in.h &&
+         window.kernel_x - window.pad_left >= in.w;
 }
 
 // Two slices at once, for finding the window is half of the work.
@@ -125,56 +98,52 @@ constexpr char kAveragePixel[] = R"(
     if (s1 > s0) { write_dst(v1 / count, x, y, s1); }
 )";
 
-int64_t TripsOf(const Node& node, const Shape& in, bool along_y, bool along_x) {
-  const std::vector<int>& filter = node.attributes.Ints("filter");
-  const int64_t rows = along_y ? std::min(filter[0], in.h) : 1;
-  return rows * (along_x ? std::min(filter[1], in.w) + 1 : 2);
+// The window along some axes, one pixel along the others.
+Window Along(Window window, bool along_y, bool along_x) {
+  if (!along_y) window.kernel_y = window.stride_y = 1, window.pad_top = 0;
+  if (!along_x) window.kernel_x = window.stride_x = 1, window.pad_left = 0;
+  return window;
 }
 
-// From which tensor into which, along which axes.
-struct PoolStep {
-  int from, to;
-  bool along_y, along_x;
-};
+int64_t TripsOf(const Window& window, const Shape& in) {
+  return int64_t{std::min(window.kernel_y, in.h)} * (std::min(window.kernel_x, in.w) + 1);
+}
 
-void AddPool(const KernelContext& context, const Node& node, const Shape& in, const Shape& out,
-             const PoolStep& step, KernelList* list) {
-  KernelDesc& desc = list->Add(node.op.c_str());
-  desc.Read("src", step.from);
-  desc.Write("dst", step.to);
-  const char* const names[2][3] = {{"filter_y", "stride_y", "before_y"},
-                                   {"filter_x", "stride_x", "before_x"}};
-  for (size_t axis = 0; axis < 2; ++axis) {
-    const bool along = axis == 0 ? step.along_y : step.along_x;
-    int size, before;
-    Window(node, axis, axis == 0 ? in.h : in.w, &size, &before);
-    desc.Int(names[axis][0], along ? node.attributes.Ints("filter")[axis] : 1);
-    desc.Int(names[axis][1], along ? node.attributes.Ints("stride")[axis] : 1);
-    desc.Int(names[axis][2], along ? before : 0);
-  }
-  desc.trips = TripsOf(node, in, step.along_y, step.along_x);
-  LoopOverSlices(context, out, 2, kRow, node.op == "max_pool2d" ? kMaxPixel : kAveragePixel, &desc);
+void AddPool(const KernelContext& context, const std::string& op, const Window& window, int from,
+             const Shape& in, int to, const Shape& out, KernelList* list) {
+  KernelDesc& desc = list->Add(op.c_str());
+  desc.Read("src", from);
+  desc.Write("dst", to);
+  desc.Int("filter_y", window.kernel_y);
+  desc.Int("stride_y", window.stride_y);
+  desc.Int("before_y", window.pad_top);
+  desc.Int("filter_x", window.kernel_x);
+  desc.Int("stride_x", window.stride_x);
+  desc.Int("before_x", window.pad_left);
+  desc.trips = TripsOf(window, in);
+  LoopOverSlices(context, out, 2, kRow, op == "max_pool2d" ? kMaxPixel : kAveragePixel, &desc);
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
-  const Shape& in = graph.shape(node.inputs[0]);
-  const Shape& out = graph.shape(node.outputs[0]);
-  const bool is_max = node.op == "max_pool2d";
-  if (!is_max && CoversImage(node, in, out)) {
-    AddMeanKernels(context, node.inputs[0], in, node.outputs[0], out, /*chunk=*/7, list);
+  const int src = node.inputs[0], dst = node.outputs[0];
+  const Shape &in = graph.shape(src), &out = graph.shape(dst);
+  Window window;
+  QUADRA_RETURN_IF_ERROR(WindowOf(node, in, &window));
+  if (node.op != "max_pool2d" && CoversImage(window, in)) {
+    AddMeanKernels(context, src, in, dst, out, /*chunk=*/7, list);
     return Status();
   }
-  if (context.gpu->is_cpu() || TripsOf(node, in, true, true) <= kMostTrips) {
-    AddPool(context, node, in, out, {node.inputs[0], node.outputs[0], true, true}, list);
+  if (context.gpu->is_cpu() || TripsOf(window, in) <= kMostTrips) {
+    AddPool(context, node.op, window, src, in, dst, out, list);
     return Status();
   }
   // Rows first, then columns of their results: the cells inside the image are a rectangle.
   Shape rows = in;
   rows.w = out.w;
   const int between = list->AddScratch(rows);
-  AddPool(context, node, in, rows, {node.inputs[0], between, false, true}, list);
-  AddPool(context, node, rows, out, {between, node.outputs[0], true, false}, list);
+  AddPool(context, node.op, Along(window, false, true), src, in, between, rows, list);
+  AddPool(context, node.op, Along(window, true, false), between, rows, dst, out, list);
   return Status();
 }
 

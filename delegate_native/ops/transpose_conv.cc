@@ -21,27 +21,30 @@ struct Options {
 
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
-  const Options* params;
-  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  if (params->stride_height < 1 || params->stride_width < 1) {
-    return InvalidModel("its strides (%d, %d) must be positive", params->stride_height,
-                        params->stride_width);
-  }
-  if (params->padding != kTfLitePaddingSame && params->padding != kTfLitePaddingValid) {
-    return InvalidModel("its padding has the unknown code %d", params->padding);
+  Options options;
+  QUADRA_RETURN_IF_ERROR(importer->CopyCustomOptions(&options));
+  // Each phase of the strides is a convolution of its own.
+  constexpr int kMostPhases = 1024;
+  const int height = options.stride_height, width = options.stride_width;
+  if (height < 1 || width < 1 || int64_t{height} * width > kMostPhases) {
+    return Unsupported("its strides are %d and %d; positive ones whose product is at most %d are supported",
+                       height, width, kMostPhases);
   }
   std::vector<ValueId> inputs;
   QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
   Attributes attributes;
-  attributes.SetInts("stride", {params->stride_height, params->stride_width});
-  attributes.SetWord("padding", params->padding == kTfLitePaddingSame ? "same" : "valid");
+  attributes.SetInts("stride", {options.stride_height, options.stride_width});
+  QUADRA_RETURN_IF_ERROR(SetPadding(options.padding, &attributes));
   return importer->AddNode("transpose_conv", inputs, std::move(attributes));
 }
 
 // Size of the result along one axis.
-int OutputSize(int in, int kernel, int stride, bool same) {
+Status OutputSize(int in, int kernel, int stride, bool same, int* out) {
   const int padding = same ? std::max(0, kernel - (in - 1) % stride - 1) : 0;
-  return (in - 1) * stride + kernel - padding;
+  const int64_t size = (int64_t{in} - 1) * stride + kernel - padding;
+  if (size > INT32_MAX) return Unsupported("its result has %lld elements along one axis", static_cast<long long>(size));
+  *out = static_cast<int>(size);
+  return Status();
 }
 
 Status InferShape(Graph* graph, const Node& node) {
@@ -57,8 +60,9 @@ Status InferShape(Graph* graph, const Node& node) {
   const std::vector<int>& stride = node.attributes.Ints("stride");
   const bool same = node.attributes.Word("padding") == "same";
   Value& out = graph->value(node.outputs[0]);
-  out.shape = {in.b, OutputSize(in.h, weights.h, stride[0], same),
-               OutputSize(in.w, weights.w, stride[1], same), weights.b};
+  out.shape = {in.b, 0, 0, weights.b};
+  QUADRA_RETURN_IF_ERROR(OutputSize(in.h, weights.h, stride[0], same, &out.shape.h));
+  QUADRA_RETURN_IF_ERROR(OutputSize(in.w, weights.w, stride[1], same, &out.shape.w));
   out.rank = 4;
   return Status();
 }
@@ -79,23 +83,43 @@ struct Phase {
 };
 
 // The weights [out][y][x][in] that meet the results of a phase.
-std::vector<float> Pick(const std::vector<float>& ohwi, const Shape& weights, const Phase& y,
-                        const Phase& x, int step_y, int step_x) {
+SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y, const Phase& x,
+                  int step_y, int step_x) {
+  const SharedFloats ohwi = constant.floats();
   std::vector<float> picked;
   for (int o = 0; o < weights.b; ++o) {
     for (int i = y.count - 1; i >= 0; --i) {
       for (int j = x.count - 1; j >= 0; --j) {
         const int ky = y.weight + i * step_y, kx = x.weight + j * step_x;
-        const auto at = ohwi.begin() + ((o * weights.h + ky) * weights.w + kx) * weights.c;
+        const auto at = ohwi->begin() + ((o * weights.h + ky) * weights.w + kx) * weights.c;
         picked.insert(picked.end(), at, at + weights.c);
       }
     }
   }
-  return picked;
+  return Share(std::move(picked));
+}
+
+// Weights [phase][out, filled up to `padded`][in] of one pixel, zeros where a phase has no weight.
+SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, int padded, int step_x, int out_c) {
+  const SharedFloats ohwi = constant.floats();
+  std::vector<float> channels(static_cast<size_t>(out_c) * static_cast<size_t>(weights.c), 0.0f);
+  for (int to = 0; to < out_c; ++to) {
+    const int o = to % padded, y = to / padded / step_x, x = to / padded % step_x;
+    if (o >= weights.b || y >= weights.h || x >= weights.w) continue;
+    const auto from = ohwi->begin() + ((o * weights.h + y) * weights.w + x) * weights.c;
+    std::copy(from, from + weights.c, channels.begin() + static_cast<std::ptrdiff_t>(to) * weights.c);
+  }
+  return Share(std::move(channels));
 }
 
 // Weights no larger than the step: all results of a place come from one pixel, so that they are
 // the channels of one pointwise convolution (quads [phase][slice]), placed by a second kernel.
+bool IsPointwise(const Shape& in, const Shape& weights, const Shape& out, const std::vector<int>& stride) {
+  const int64_t channels = int64_t{stride[0]} * stride[1] * out.slices() * 4;
+  return weights.h <= stride[0] && weights.w <= stride[1] && channels <= INT32_MAX &&
+         FitsInts({in.b, in.h, in.w, static_cast<int>(channels)});
+}
+
 Status PointwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,
                         KernelList* list) {
   const Shape& weights = graph.shape(node.inputs[1]);
@@ -111,17 +135,15 @@ Status PointwiseKernels(const KernelContext& context, const Graph& graph, const 
   conv.flat_epilogue = true;
   conv.low = -std::numeric_limits<float>::infinity();
   conv.high = -conv.low;
-  conv.weights.resize(static_cast<size_t>(conv.out.c) * static_cast<size_t>(weights.c), 0.0f);
+  conv.weights = [constant = graph.value(node.inputs[1]).constant, weights, padded, step_x, out_c = conv.out.c] {
+    return PhasesAsChannels(*constant, weights, padded, step_x, out_c);
+  };
   conv.bias.resize(static_cast<size_t>(conv.out.c), 0.0f);
-  const std::vector<float>& ohwi = *graph.value(node.inputs[1]).constant;
-  const float* bias = node.inputs.size() > 2 ? graph.value(node.inputs[2]).constant->data() : nullptr;
-  for (int to = 0; to < conv.out.c; ++to) {
-    const int o = to % padded, y = to / padded / step_x, x = to / padded % step_x;
-    if (o >= weights.b) continue;
-    if (bias) conv.bias[static_cast<size_t>(to)] = bias[o];
-    if (y >= weights.h || x >= weights.w) continue;
-    const auto from = ohwi.begin() + ((o * weights.h + y) * weights.w + x) * weights.c;
-    std::copy(from, from + weights.c, conv.weights.begin() + to * weights.c);
+  if (node.inputs.size() > 2) {
+    const SharedFloats bias = graph.value(node.inputs[2]).constant->floats();
+    for (int first = 0; first < conv.out.c; first += padded) {
+      std::copy(bias->begin(), bias->end(), conv.bias.begin() + first);
+    }
   }
   AddConv(context, conv, list);
   KernelDesc& place = list->Add("transpose_conv_place");
@@ -151,7 +173,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
                KernelList* list) {
   const Value& weights = graph.value(node.inputs[1]);
   const std::vector<int>& stride = node.attributes.Ints("stride");
-  if (weights.shape.h <= stride[0] && weights.shape.w <= stride[1]) {
+  if (IsPointwise(graph.shape(node.inputs[0]), weights.shape, graph.shape(node.outputs[0]), stride)) {
     return PointwiseKernels(context, graph, node, list);
   }
   Conv conv;
@@ -162,7 +184,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   conv.out = graph.shape(conv.dst);
   conv.step_y = stride[0];
   conv.step_x = stride[1];
-  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant;
+  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
   list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
   conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
   const int cut_y = std::max(0, (conv.in.h - 1) * stride[0] + weights.shape.h - conv.out.h) / 2;
@@ -176,7 +198,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
       conv.window.kernel_x = x.count;
       conv.window.pad_top = y.pad;
       conv.window.pad_left = x.pad;
-      if (!context.only_check) conv.weights = Pick(*weights.constant, weights.shape, y, x, stride[0], stride[1]);
+      conv.weights = [constant = weights.constant, shape = weights.shape, y, x, stride] {
+        return Pick(*constant, shape, y, x, stride[0], stride[1]);
+      };
       if (conv.grid_h() == 0 || conv.grid_w() == 0) continue;
       AddConv(context, conv, list);
     }

@@ -11,13 +11,13 @@ bool FoldAfter(Graph* graph, size_t i) {
   const Node add = graph->nodes[i];
   for (size_t operand = 0; operand < 2; ++operand) {
     const ValueId result = add.inputs[operand], term = add.inputs[1 - operand];
-    const int producer = graph->Producer(result);
-    if (producer < 0 || CountUses(*graph, result) != 1) continue;
-    if (graph->shape(result) != graph->shape(add.outputs[0])) continue;
-    Node& conv = graph->nodes[static_cast<size_t>(producer)];
     std::vector<float> terms;
     Filters filters;
+    if (graph->shape(result) != graph->shape(add.outputs[0])) continue;
     if (!ChannelValues(*graph, term, graph->shape(result), &terms)) continue;
+    const int producer = graph->Producer(result, static_cast<int>(i));
+    if (producer < 0 || CountUses(*graph, result) != 1) continue;
+    Node& conv = graph->nodes[static_cast<size_t>(producer)];
     if (!conv.fused.empty() || !Filters::Read(*graph, conv, &filters)) continue;
     for (size_t o = 0; o < terms.size(); ++o) filters.bias()[o] += terms[o];
     filters.Write(graph, &conv);
@@ -32,14 +32,14 @@ bool FoldAfter(Graph* graph, size_t i) {
 // conv(add(x, k))
 bool FoldBefore(Graph* graph, size_t i) {
   const Node add = graph->nodes[i];
-  if (CountUses(*graph, add.outputs[0]) != 1) return false;
+  if (!ReadsConstant(*graph, add) || CountUses(*graph, add.outputs[0]) != 1) return false;
   const std::vector<int> consumers = graph->Consumers(add.outputs[0]);
   if (consumers.empty()) return false;
   Node& conv = graph->nodes[static_cast<size_t>(consumers[0])];
   Filters filters;
   // Results of a transposed convolution sum different numbers of weights.
   if (conv.op == "transpose_conv" || conv.inputs[0] != add.outputs[0]) return false;
-  if (!Filters::Read(*graph, conv, &filters) || !ResolvePadding(*graph, conv).none()) return false;
+  if (!Filters::Read(*graph, conv, &filters) || WindowOf(*graph, conv).pads()) return false;
   for (size_t operand = 0; operand < 2; ++operand) {
     const ValueId x = add.inputs[operand], term = add.inputs[1 - operand];
     std::vector<float> terms;

@@ -11,13 +11,13 @@ bool FoldAfter(Graph* graph, size_t i) {
   const Node mul = graph->nodes[i];
   for (size_t operand = 0; operand < 2; ++operand) {
     const ValueId result = mul.inputs[operand], factor = mul.inputs[1 - operand];
-    const int producer = graph->Producer(result);
-    if (producer < 0 || CountUses(*graph, result) != 1) continue;
-    if (graph->shape(result) != graph->shape(mul.outputs[0])) continue;
-    Node& conv = graph->nodes[static_cast<size_t>(producer)];
     std::vector<float> factors;
     Filters filters;
+    if (graph->shape(result) != graph->shape(mul.outputs[0])) continue;
     if (!ChannelValues(*graph, factor, graph->shape(result), &factors)) continue;
+    const int producer = graph->Producer(result, static_cast<int>(i));
+    if (producer < 0 || CountUses(*graph, result) != 1) continue;
+    Node& conv = graph->nodes[static_cast<size_t>(producer)];
     if (!conv.fused.empty() || !Filters::Read(*graph, conv, &filters)) continue;
     filters.ForEach([&](float& w, int o, int) { w *= factors[static_cast<size_t>(o)]; });
     for (size_t o = 0; o < factors.size(); ++o) filters.bias()[o] *= factors[o];
@@ -33,7 +33,7 @@ bool FoldAfter(Graph* graph, size_t i) {
 // conv(mul(x, k))
 bool FoldBefore(Graph* graph, size_t i) {
   const Node mul = graph->nodes[i];
-  if (CountUses(*graph, mul.outputs[0]) != 1) return false;
+  if (!ReadsConstant(*graph, mul) || CountUses(*graph, mul.outputs[0]) != 1) return false;
   const std::vector<int> consumers = graph->Consumers(mul.outputs[0]);
   if (consumers.empty()) return false;
   Node& conv = graph->nodes[static_cast<size_t>(consumers[0])];

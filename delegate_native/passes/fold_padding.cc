@@ -39,10 +39,10 @@ int FoldPadding(Graph* graph) {
     const std::vector<int>& after = pad.attributes.Ints("after");
     for (int consumer : graph->Consumers(pad.outputs[0])) {
       Node& node = graph->nodes[static_cast<size_t>(consumer)];
-      const Padding own = ResolvePadding(*graph, node);
+      const Window own = WindowOf(*graph, node);
       node.attributes.SetWord("padding", "explicit");
-      node.attributes.SetInts("pad", {own.top + before[1], own.bottom + after[1],
-                                      own.left + before[2], own.right + after[2]});
+      node.attributes.SetInts("pad", {own.pad_top + before[1], own.pad_bottom + after[1],
+                                      own.pad_left + before[2], own.pad_right + after[2]});
       node.inputs[0] = pad.inputs[0];
       AddSources(pad, &node);
     }

@@ -34,8 +34,9 @@ int MergeChannelPadding(Graph* graph) {
   for (size_t i = 0; i < graph->nodes.size();) {
     const Node pad = graph->nodes[i];
     const ValueId padded = pad.outputs[0];
-    const std::vector<int> readers = graph->Consumers(padded);
-    const bool merges = AppendsZeroChannels(*graph, pad) && !graph->IsOutput(padded) &&
+    std::vector<int> readers;
+    if (AppendsZeroChannels(*graph, pad)) readers = graph->Consumers(padded);
+    const bool merges = !readers.empty() && !graph->IsOutput(padded) &&
                         std::all_of(readers.begin(), readers.end(), [&](int reader) {
                           const Node& node = graph->nodes[static_cast<size_t>(reader)];
                           return OtherTerm(*graph, node, padded) >= 0;

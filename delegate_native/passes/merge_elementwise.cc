@@ -13,6 +13,22 @@ namespace {
 constexpr size_t kMostSteps = 4;
 constexpr size_t kMostTensors = 4;  // that steps read: kernels have few arguments to spare
 
+// Where values are made and how often they are read, kept while nodes are merged: a merge changes
+// neither for any value but the one that goes. A node that went has no outputs any more.
+struct Places {
+  std::vector<int> producer;  // by value; -1: an input or a constant
+  std::vector<int> uses;      // by value, as CountUses counts
+
+  explicit Places(const Graph& graph) : producer(graph.values.size(), -1), uses(graph.values.size(), 0) {
+    for (ValueId id : graph.outputs) ++uses[static_cast<size_t>(id)];
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      for (ValueId id : graph.nodes[i].outputs) producer[static_cast<size_t>(id)] = static_cast<int>(i);
+      for (ValueId id : Operands(graph.nodes[i])) ++uses[static_cast<size_t>(id)];
+    }
+  }
+  int ProducerOf(ValueId id) const { return producer[static_cast<size_t>(id)]; }
+};
+
 // Tensors that a kernel gets for these operands; single numbers are passed by value.
 size_t CountTensors(const Graph& graph, const std::vector<ValueId>& operands) {
   return static_cast<size_t>(std::count_if(operands.begin(), operands.end(), [&](ValueId id) {
@@ -45,13 +61,15 @@ Node Merged(const Graph& graph, const Node& node, ValueId through, int producer)
   return merged;
 }
 
-bool CanMerge(const Graph& graph, const Node& node, ValueId through, int producer_index, const Fits& fits) {
+bool CanMerge(const Graph& graph, const Places& places, const Node& node, ValueId through, const Fits& fits) {
+  const int producer_index = places.ProducerOf(through);
+  if (producer_index < 0) return false;
   const Node& producer = graph.nodes[static_cast<size_t>(producer_index)];
   if (producer.outputs.size() != 1) return false;
   if (graph.shape(through) != graph.shape(node.outputs[0])) return false;
   // Nobody else may want the value, and only the first operand of a PRELU is what it changes.
   const std::ptrdiff_t reads = std::count(node.inputs.begin(), node.inputs.end(), through);
-  if (CountUses(graph, through) != reads) return false;
+  if (places.uses[static_cast<size_t>(through)] != reads) return false;
   if (node.op == "prelu" && (node.inputs[0] != through || reads != 1)) return false;
   const std::vector<FusedStep> steps = JoinSteps(producer, node, through);
   std::vector<ValueId> operands;
@@ -65,12 +83,12 @@ bool CanMerge(const Graph& graph, const Node& node, ValueId through, int produce
 
 // The operand to merge the node into: a convolution's result if there is one, else the one that
 // is computed last; -1 if none will do.
-ValueId ChooseOperand(const Graph& graph, const Node& node, const Fits& fits) {
+ValueId ChooseOperand(const Graph& graph, const Places& places, const Node& node, const Fits& fits) {
   ValueId best = -1;
   int best_rank = -1;
   for (ValueId id : node.inputs) {
-    const int producer = graph.Producer(id);
-    if (producer < 0 || !CanMerge(graph, node, id, producer, fits)) continue;
+    if (!CanMerge(graph, places, node, id, fits)) continue;
+    const int producer = places.ProducerOf(id);
     const bool convolution = IsConvolution(graph.nodes[static_cast<size_t>(producer)]);
     const int rank = producer + (convolution ? static_cast<int>(graph.nodes.size()) : 0);
     if (rank > best_rank) best = id, best_rank = rank;
@@ -79,9 +97,9 @@ ValueId ChooseOperand(const Graph& graph, const Node& node, const Fits& fits) {
 }
 
 // True when all operands of the node are there where the producer runs.
-bool RunsEarly(const Graph& graph, const Node& node, ValueId through, int producer) {
+bool RunsEarly(const Places& places, const Node& node, ValueId through, int producer) {
   for (ValueId id : Operands(node)) {
-    if (id != through && graph.Producer(id) > producer) return false;
+    if (id != through && places.ProducerOf(id) > producer) return false;
   }
   return true;
 }
@@ -90,21 +108,24 @@ bool RunsEarly(const Graph& graph, const Node& node, ValueId through, int produc
 
 int MergeElementwise(Graph* graph, const Fits& fits) {
   int changes = 0;
-  for (size_t i = 0; i < graph->nodes.size();) {
-    const Node node = graph->nodes[i];
-    const ValueId through = IsElementwise(node) ? ChooseOperand(*graph, node, fits) : -1;
-    if (through < 0) {
-      ++i;
-      continue;
-    }
-    const int producer = graph->Producer(through);
-    const bool early = RunsEarly(*graph, node, through, producer);
-    Node merged = Merged(*graph, node, through, producer);
+  Places places(*graph);
+  std::vector<Node>& nodes = graph->nodes;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Node node = nodes[i];
+    const ValueId through = IsElementwise(node) ? ChooseOperand(*graph, places, node, fits) : -1;
+    if (through < 0) continue;
+    const int producer = places.ProducerOf(through);
     // The merged node runs where the producer did, or later if a step reads what is not there yet.
-    graph->nodes[early ? static_cast<size_t>(producer) : i] = std::move(merged);
-    graph->RemoveNode(early ? static_cast<int>(i) : producer);
+    const bool early = RunsEarly(places, node, through, producer);
+    const size_t stays = early ? static_cast<size_t>(producer) : i;
+    Node merged = Merged(*graph, node, through, producer);
+    nodes[early ? i : static_cast<size_t>(producer)] = Node();
+    nodes[stays] = std::move(merged);
+    places.producer[static_cast<size_t>(node.outputs[0])] = static_cast<int>(stays);
     ++changes;
   }
+  nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [](const Node& node) { return node.outputs.empty(); }),
+              nodes.end());
   return changes;
 }
 

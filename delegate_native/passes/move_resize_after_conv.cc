@@ -13,10 +13,11 @@ namespace {
 int FindResize(const Graph& graph, size_t i) {
   const Node& conv = graph.nodes[i];
   if (!IsPixelConvolution(graph, conv) || !conv.fused.empty()) return -1;
-  const int found = graph.Producer(conv.inputs[0]);
-  if (found < 0 || CountUses(graph, conv.inputs[0]) != 1) return -1;
+  const int found = graph.Producer(conv.inputs[0], static_cast<int>(i));
+  if (found < 0) return -1;
   const Node& resize = graph.nodes[static_cast<size_t>(found)];
   if (resize.op != "resize_bilinear" || !resize.fused.empty()) return -1;
+  if (CountUses(graph, conv.inputs[0]) != 1) return -1;
   const Shape &in = graph.shape(resize.inputs[0]), &out = graph.shape(conv.outputs[0]);
   return in.h * in.w < out.h * out.w && out.c <= in.c ? found : -1;
 }

@@ -14,7 +14,7 @@ bool IsPixelConvolution(const Graph& graph, const Node& node) {
   const Shape& weights = graph.shape(node.inputs[1]);
   const Shape &in = graph.shape(node.inputs[0]), &out = graph.shape(node.outputs[0]);
   return weights.h == 1 && weights.w == 1 && in.h == out.h && in.w == out.w &&
-         ResolvePadding(graph, node).none();
+         !WindowOf(graph, node).pads();
 }
 
 bool IsElementwise(const Node& node) {
@@ -36,54 +36,29 @@ int CountUses(const Graph& graph, ValueId id) {
   return static_cast<int>(uses);
 }
 
+bool ReadsConstant(const Graph& graph, const Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return graph.IsConstant(id); });
+}
+
 bool ChannelValues(const Graph& graph, ValueId id, const Shape& shape, std::vector<float>* values) {
   if (!graph.IsConstant(id)) return false;
-  const std::vector<float>& data = *graph.value(id).constant;
+  const Constant& data = *graph.value(id).constant;
   const size_t channels = static_cast<size_t>(shape.c);
   if (data.size() == 1) {
-    values->assign(channels, data[0]);
+    values->assign(channels, data.front());
     return true;
   }
-  *values = data;
-  return data.size() == channels && graph.shape(id).c == shape.c;
+  if (data.size() != channels || graph.shape(id).c != shape.c) return false;
+  *values = *data.floats();
+  return true;
 }
 
-namespace {
-
-void ResolveAxis(const std::string& padding, int in, int reach, int stride, int* before,
-                 int* after) {
-  if (padding != "same") return;
-  const int total = std::max(0, (CeilDiv(in, stride) - 1) * stride + reach - in);
-  *before = total / 2;
-  *after = total - *before;
-}
-
-}  // namespace
-
-Padding ResolvePadding(const Graph& graph, const Node& node) {
-  Padding padding;
-  const Attributes& a = node.attributes;
-  const std::string& word = a.Word("padding");
-  if (word == "explicit") {
-    const std::vector<int>& pad = a.Ints("pad");
-    if (pad.size() == 4) padding = {pad[0], pad[1], pad[2], pad[3]};
-    return padding;
-  }
-  const auto pair = [&](const char* name) {
-    return a.Ints(name).size() == 2 ? a.Ints(name) : std::vector<int>{1, 1};
-  };
-  std::vector<int> kernel = pair("filter");  // of a pool
-  if (IsConvolution(node)) {
-    const Shape& weights = graph.shape(node.inputs[1]);
-    kernel = {weights.h, weights.w};
-  }
-  const std::vector<int> stride = pair("stride"), dilation = pair("dilation");
-  const Shape& in = graph.shape(node.inputs[0]);
-  ResolveAxis(word, in.h, (kernel[0] - 1) * dilation[0] + 1, stride[0], &padding.top,
-              &padding.bottom);
-  ResolveAxis(word, in.w, (kernel[1] - 1) * dilation[1] + 1, stride[1], &padding.left,
-              &padding.right);
-  return padding;
+Window WindowOf(const Graph& graph, const Node& node) {
+  Window window;
+  const Shape& weights = graph.shape(node.inputs[1]);
+  // Shape inference has resolved it once: it cannot fail.
+  (void)ResolveWindow(node.attributes, weights.h, weights.w, graph.shape(node.inputs[0]), &window);
+  return window;
 }
 
 void AddSources(const Node& from, Node* node) {
@@ -108,7 +83,7 @@ int RemoveDeadNodes(Graph* graph) {
 bool Filters::Read(const Graph& graph, const Node& node, Filters* filters) {
   if (!IsConvolution(node) || !graph.IsConstant(node.inputs[1])) return false;
   filters->shape_ = graph.shape(node.inputs[1]);
-  filters->weights_ = *graph.value(node.inputs[1]).constant;
+  filters->weights_ = *graph.value(node.inputs[1]).constant->floats();
   filters->depthwise_ = node.op == "depthwise_conv2d";
   const int inputs = graph.shape(node.inputs[0]).c;
   const int outputs = graph.shape(node.outputs[0]).c;
@@ -117,7 +92,7 @@ bool Filters::Read(const Graph& graph, const Node& node, Filters* filters) {
   filters->bias_.assign(static_cast<size_t>(outputs), 0.0f);
   if (node.inputs.size() < 3) return true;
   if (!graph.IsConstant(node.inputs[2])) return false;
-  filters->bias_ = *graph.value(node.inputs[2]).constant;
+  filters->bias_ = *graph.value(node.inputs[2]).constant->floats();
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "delegate_native/graph/graph.h"
+#include "delegate_native/graph/window.h"
 
 namespace quadra {
 
@@ -18,15 +19,14 @@ bool IsElementwise(const Node& node);
 // Times that nodes read the value, plus one for each graph output that it is.
 int CountUses(const Graph& graph, ValueId id);
 
+// Whether any input of the node is a constant.
+bool ReadsConstant(const Graph& graph, const Node& node);
+
 // The constant as one number per channel of `shape`, if reading it (broadcast) means that.
 bool ChannelValues(const Graph& graph, ValueId id, const Shape& shape, std::vector<float>* values);
 
-// Padding of a convolution or pool in numbers: top, bottom, left, right.
-struct Padding {
-  int top = 0, bottom = 0, left = 0, right = 0;
-  bool none() const { return top == 0 && bottom == 0 && left == 0 && right == 0; }
-};
-Padding ResolvePadding(const Graph& graph, const Node& node);
+// The window of a conv2d or depthwise_conv2d whose shapes were inferred.
+Window WindowOf(const Graph& graph, const Node& node);
 
 // Adds `from`'s model nodes to those that `node` stands for.
 void AddSources(const Node& from, Node* node);

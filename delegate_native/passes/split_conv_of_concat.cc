@@ -41,10 +41,11 @@ std::vector<float> DropChannels(const std::vector<float>& weights, int channels,
 }
 
 // The concatenation behind the convolution, if it can be split; null otherwise.
-const Node* FindConcat(const Graph& graph, const Node& conv) {
+const Node* FindConcat(const Graph& graph, size_t i) {
+  const Node& conv = graph.nodes[i];
   if (!IsPixelConvolution(graph, conv) || !graph.IsConstant(conv.inputs[1])) return nullptr;
   const Shape &in = graph.shape(conv.inputs[0]), &weights = graph.shape(conv.inputs[1]);
-  const int producer = graph.Producer(conv.inputs[0]);
+  const int producer = graph.Producer(conv.inputs[0], static_cast<int>(i));
   if (producer < 0 || weights.c != in.c || in.h * in.w == 1) return nullptr;
   const Node& concat = graph.nodes[static_cast<size_t>(producer)];
   const bool fits = concat.op == "concat" && concat.fused.empty() && concat.inputs.size() > 1 &&
@@ -65,7 +66,7 @@ void Split(Graph* graph, size_t i, const Node& concat, size_t at) {
   Node uniform = conv;
   uniform.fused.clear();
   uniform.inputs = {pixel, graph->AddConstant(weights.name + "/uniform", {weights.shape.b, 1, 1, count},
-                                              TakeChannels(*weights.constant, weights.shape.c,
+                                              TakeChannels(*weights.constant->floats(), weights.shape.c,
                                                            first, count))};
   uniform.outputs = {graph->AddValue(result.name + "/uniform",
                                      {result.shape.b, 1, 1, result.shape.c})};
@@ -79,7 +80,7 @@ void Split(Graph* graph, size_t i, const Node& concat, size_t at) {
   main.inputs[0] = rest.outputs[0];
   main.inputs[1] = graph->AddConstant(
       weights.name + "/rest", {weights.shape.b, 1, 1, weights.shape.c - count},
-      DropChannels(*weights.constant, weights.shape.c, first, count));
+      DropChannels(*weights.constant->floats(), weights.shape.c, first, count));
   main.outputs = {graph->AddValue(result.name + "/main", result.shape)};
   Node sum = conv;
   sum.op = "add";
@@ -96,7 +97,7 @@ void Split(Graph* graph, size_t i, const Node& concat, size_t at) {
 int SplitConvOfConcat(Graph* graph) {
   int changes = 0;
   for (size_t i = 0; i < graph->nodes.size(); ++i) {
-    const Node* found = FindConcat(*graph, graph->nodes[i]);
+    const Node* found = FindConcat(*graph, i);
     if (!found) continue;
     const Node concat = *found;
     const auto uniform =

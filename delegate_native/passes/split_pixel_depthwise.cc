@@ -17,7 +17,7 @@ bool NeighbourTakesThem(const Graph& graph, const Node& node) {
   const std::vector<int> consumers = graph.Consumers(node.outputs[0]);
   if (consumers.size() != 1 || CountUses(graph, node.outputs[0]) != 1) return false;
   const Node& conv = graph.nodes[static_cast<size_t>(consumers[0])];
-  return IsConvolution(conv) && conv.op != "transpose_conv" && ResolvePadding(graph, conv).none();
+  return IsConvolution(conv) && conv.op != "transpose_conv" && !WindowOf(graph, conv).pads();
 }
 
 bool CanSplit(const Graph& graph, const Node& node) {
@@ -26,7 +26,7 @@ bool CanSplit(const Graph& graph, const Node& node) {
   if (weights.h != 1 || weights.w != 1 || !graph.IsConstant(node.inputs[1])) return false;
   if (node.inputs.size() > 2 && !graph.IsConstant(node.inputs[2])) return false;
   return graph.shape(node.inputs[0]) == graph.shape(node.outputs[0]) &&
-         ResolvePadding(graph, node).none() && NeighbourTakesThem(graph, node);
+         !WindowOf(graph, node).pads() && NeighbourTakesThem(graph, node);
 }
 
 }  // namespace

@@ -35,15 +35,14 @@ std::vector<float> PackSlices(const std::vector<float>& dense, const Shape& s) {
   return packed;
 }
 
-std::vector<uint8_t> ToBytes(const std::vector<float>& floats, bool half) {
-  std::vector<uint8_t> bytes(floats.size() * (half ? 2 : 4));
+// `to` is aligned for floats.
+void Store(const std::vector<float>& floats, bool half, uint8_t* to) {
   if (!half) {
-    memcpy(bytes.data(), floats.data(), bytes.size());
-    return bytes;
+    memcpy(to, floats.data(), floats.size() * sizeof(float));
+    return;
   }
-  uint16_t* halfs = reinterpret_cast<uint16_t*>(bytes.data());
+  uint16_t* halfs = reinterpret_cast<uint16_t*>(to);
   for (size_t i = 0; i < floats.size(); ++i) halfs[i] = FloatToHalf(floats[i]);
-  return bytes;
 }
 
 }  // namespace
@@ -83,6 +82,13 @@ Status Layout::Place(const std::vector<KernelDesc>& kernels) {
   PlaceImages();
   PlaceIo();
   PlaceConstants(kernels);
+  // A FlatBuffer counts its bytes with 31 bits.
+  constexpr uint64_t kMostConstantBytes = (uint64_t{1} << 31) - (uint64_t{1} << 24);
+  if (constant_bytes_ > kMostConstantBytes) {
+    return Unsupported("its constants have %llu bytes; a plan holds %llu: half storage (precision f32_f16) helps",
+                       static_cast<unsigned long long>(constant_bytes_),
+                       static_cast<unsigned long long>(kMostConstantBytes));
+  }
   for (const PlannedBuffer& buffer : buffers_) {
     if (buffer.kind != fb::BufferKind_Image &&
         buffer.bytes > static_cast<uint64_t>(gpu_.max_buffer_bytes)) {
@@ -179,53 +185,68 @@ void Layout::PlaceIo() {
 
 // All constants lie in one buffer, unless the device's largest is too small or a memory checker
 // is to see each one's end.
-int Layout::AddConstantRegion(std::vector<uint8_t> bytes) {
-  const size_t alignment = static_cast<size_t>(std::max(gpu_.buffer_alignment_bytes, 64));
+int Layout::AddConstantRegion(uint64_t bytes) {
+  const int64_t alignment = std::max(gpu_.buffer_alignment_bytes, 64);
   const bool fresh = constant_buffer_ < 0 || gpu_.separate_buffers ||
-                     buffers_[static_cast<size_t>(constant_buffer_)].data.size() + alignment + bytes.size() >
+                     buffers_[static_cast<size_t>(constant_buffer_)].bytes + static_cast<uint64_t>(alignment) + bytes >
                          static_cast<uint64_t>(gpu_.max_buffer_bytes);
   if (fresh) {
     constant_buffer_ = static_cast<int>(buffers_.size());
     buffers_.push_back({fb::BufferKind_Constant, 0, 0, 0, false, {}});
   }
   PlannedBuffer& buffer = buffers_[static_cast<size_t>(constant_buffer_)];
-  const size_t offset = static_cast<size_t>(AlignUp(static_cast<int64_t>(buffer.data.size()),
-                                                    static_cast<int64_t>(alignment)));
-  buffer.data.resize(offset);
-  buffer.data.insert(buffer.data.end(), bytes.begin(), bytes.end());
-  buffer.bytes = buffer.data.size();
-  constant_bytes_ += bytes.size();
-  return AddRegion(constant_buffer_, offset, bytes.size());
+  const uint64_t offset = static_cast<uint64_t>(AlignUp(static_cast<int64_t>(buffer.bytes), alignment));
+  buffer.bytes = offset + bytes;
+  constant_bytes_ += bytes;
+  return AddRegion(constant_buffer_, offset, bytes);
 }
 
 void Layout::PlaceConstants(const std::vector<KernelDesc>& kernels) {
+  const auto add = [&](uint64_t offset, const ConstantArg* constant, const PlacedTensor* tensor) {
+    buffers_[static_cast<size_t>(constant_buffer_)].pieces.push_back({offset, constant, tensor});
+  };
   for (PlacedTensor& tensor : tensors_) {
     if (!tensor.constant || tensor.first < 0) continue;
-    tensor.region = AddConstantRegion(
-        ToBytes(PackSlices(*tensor.constant, tensor.layout.shape), tensor.layout.half));
+    tensor.region = AddConstantRegion(static_cast<uint64_t>(tensor.bytes));
+    add(regions_.back().offset(), nullptr, &tensor);
   }
   for (const KernelDesc& kernel : kernels) {
     const std::vector<int> joined = JoinedConstants(kernel, context_.DialectOf().language);
-    std::vector<uint8_t> together;
+    uint64_t together = 0;
+    for (int i : joined) together += BytesOfConstant(kernel.constants[static_cast<size_t>(i)]);
+    const int region = joined.empty() ? -1 : AddConstantRegion(together);
+    uint64_t offset = joined.empty() ? 0 : regions_.back().offset();
     for (int i : joined) {
-      const std::vector<uint8_t> bytes = BytesOfConstant(kernel.constants[static_cast<size_t>(i)]);
-      together.insert(together.end(), bytes.begin(), bytes.end());
+      const ConstantArg& constant = kernel.constants[static_cast<size_t>(i)];
+      region_of_constant_[&constant] = region;
+      add(offset, &constant, nullptr);
+      offset += BytesOfConstant(constant);
     }
-    const int region = joined.empty() ? -1 : AddConstantRegion(std::move(together));
-    for (size_t i = 0; i < kernel.constants.size(); ++i) {
-      const ConstantArg& constant = kernel.constants[i];
-      const bool is_joined = std::count(joined.begin(), joined.end(), static_cast<int>(i)) > 0;
-      region_of_constant_[constant.data.get()] = is_joined ? region : AddConstantRegion(BytesOfConstant(constant));
+    for (const ConstantArg& constant : kernel.constants) {
+      if (region_of_constant_.count(&constant)) continue;
+      region_of_constant_[&constant] = AddConstantRegion(BytesOfConstant(constant));
+      add(regions_.back().offset(), &constant, nullptr);
     }
   }
 }
 
-std::vector<uint8_t> Layout::BytesOfConstant(const ConstantArg& constant) const {
-  return ToBytes(*constant.data, context_.precision != Precision::kF32 && constant.width > 1);
+bool Layout::IsHalf(const ConstantArg& constant) const {
+  return context_.precision != Precision::kF32 && constant.width > 1;
+}
+
+uint64_t Layout::BytesOfConstant(const ConstantArg& constant) const {
+  return static_cast<uint64_t>(constant.floats) * (IsHalf(constant) ? 2 : 4);
+}
+
+// One after the other: what was packed for one goes before the next is.
+void Layout::Write(const Piece& piece, uint8_t* to) const {
+  if (piece.constant) return Store(piece.constant->pack(), IsHalf(*piece.constant), to);
+  const TensorLayout& layout = piece.tensor->layout;
+  Store(PackSlices(*piece.tensor->constant->floats(), layout.shape), layout.half, to);
 }
 
 int Layout::RegionOf(const ConstantArg& constant) const {
-  return region_of_constant_.at(constant.data.get());
+  return region_of_constant_.at(&constant);
 }
 
 Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* builder) const {
@@ -233,8 +254,11 @@ Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* bu
   for (const PlannedBuffer& buffer : buffers_) {
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> data;
     if (buffer.kind == fb::BufferKind_Constant) {
-      builder->ForceVectorAlignment(buffer.data.size(), 1, 64);
-      data = builder->CreateVector(buffer.data);
+      uint8_t* bytes = nullptr;
+      builder->ForceVectorAlignment(buffer.bytes, 1, 64);
+      data = builder->CreateUninitializedVector(buffer.bytes, 1, &bytes);
+      memset(bytes, 0, buffer.bytes);  // between the pieces
+      for (const Piece& piece : buffer.pieces) Write(piece, bytes + piece.offset);
     }
     buffers.push_back(fb::CreateBuffer(*builder, buffer.kind, buffer.bytes, data, buffer.width,
                                        buffer.height, buffer.half));

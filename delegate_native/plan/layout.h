@@ -22,7 +22,8 @@ class Layout {
   int AddFlat(const std::string& name, const Shape& shape);
   const TensorLayout& LayoutOf(int tensor) const { return at(tensor).layout; }
 
-  // Decides lifetimes, buffers and offsets from the kernels in the order of their dispatch.
+  // Decides lifetimes, buffers and offsets from the kernels in the order of their dispatch, which
+  // must stay where they are until the buffers are written.
   Status Place(const std::vector<KernelDesc>& kernels);
 
   // What a kernel gets as its argument; index into the plan's regions. After Place.
@@ -51,31 +52,39 @@ class Layout {
     int region = -1;
     int64_t bytes = 0;
   };
+  // A constant, or an operand that is one: made when the buffer is written.
+  struct Piece {
+    uint64_t offset;
+    const ConstantArg* constant;
+    const PlacedTensor* tensor;
+  };
   struct PlannedBuffer {
     fb::BufferKind kind;
     uint64_t bytes = 0;
     int width = 0, height = 0;
     bool half = false;
-    std::vector<uint8_t> data;
+    std::vector<Piece> pieces;  // of a constant buffer
   };
 
   const PlacedTensor& at(int tensor) const { return tensors_[static_cast<size_t>(tensor)]; }
   int Add(const std::string& name, const TensorLayout& layout);
-  std::vector<uint8_t> BytesOfConstant(const ConstantArg& constant) const;
+  bool IsHalf(const ConstantArg& constant) const;
+  uint64_t BytesOfConstant(const ConstantArg& constant) const;
+  void Write(const Piece& piece, uint8_t* to) const;
   void FindLifetimes(const std::vector<KernelDesc>& kernels);
   Status PlaceActivations();
   void PlaceImages();
   void PlaceIo();
   void PlaceConstants(const std::vector<KernelDesc>& kernels);
   int AddRegion(int buffer, uint64_t offset, uint64_t bytes);
-  int AddConstantRegion(std::vector<uint8_t> bytes);
+  int AddConstantRegion(uint64_t bytes);
 
   const GpuInfo& gpu_;
   KernelContext context_;
   std::vector<PlacedTensor> tensors_;
   std::vector<PlannedBuffer> buffers_;
   std::vector<fb::Region> regions_;
-  std::map<const void*, int> region_of_constant_;
+  std::map<const ConstantArg*, int> region_of_constant_;
   int constant_buffer_ = -1;
   uint64_t activation_bytes_ = 0, lower_bound_ = 0, constant_bytes_ = 0;
 };

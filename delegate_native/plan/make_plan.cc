@@ -40,6 +40,17 @@ fb::View ViewOf(const RenderedArg& arg) {
   return fb::View_Memory;
 }
 
+// Memory that ends, and so begins, where a plan's constants may: a builder fills it from its end.
+class AlignedAllocator : public flatbuffers::Allocator {
+ public:
+  uint8_t* allocate(size_t size) override {
+    void* memory = nullptr;
+    if (posix_memalign(&memory, PlanBytes::kAlignment, size) != 0) abort();  // as operator new does here
+    return static_cast<uint8_t*>(memory);
+  }
+  void deallocate(uint8_t* memory, size_t) override { free(memory); }
+};
+
 // A kernel ready to be written: where its text is and what it is called with.
 struct PlannedDispatch {
   const KernelDesc* desc = nullptr;
@@ -71,8 +82,12 @@ class Planner {
     QUADRA_RETURN_IF_ERROR(CollectKernels());
     QUADRA_RETURN_IF_ERROR(layout_.Place(kernels_));
     RenderAll();
+    // Room for all of it at once: a builder that grows copies what it has.
+    constexpr size_t kRoomForTables = 1 << 20;
+    builder_ = flatbuffers::FlatBufferBuilder(static_cast<size_t>(layout_.constant_bytes()) + kRoomForTables,
+                                              &allocator_, /*own_allocator=*/false, PlanBytes::kAlignment);
     Write(plan);
-    return plan->size() ? Status() : Internal("out of memory for a plan of %u bytes", builder_.GetSize());
+    return Status();
   }
 
  private:
@@ -271,7 +286,9 @@ class Planner {
         tensors, programs, dispatches, inputs, outputs, layout_.activation_bytes(),
         layout_.activation_bytes_lower_bound(), layout_.constant_bytes());
     fb::FinishPlanBuffer(builder_, root);
-    *plan = PlanBytes(builder_.GetBufferPointer(), builder_.GetSize());
+    size_t end = 0, offset = 0;
+    uint8_t* memory = builder_.ReleaseRaw(end, offset);
+    *plan = PlanBytes(memory, offset, end);
   }
 
   const Graph& graph_;
@@ -287,18 +304,11 @@ class Planner {
   std::vector<int> dispatch_of_kernel_;  // its first; a last entry tells how many there are
   std::vector<DistinctKernel> distinct_;
   std::vector<int> inputs_, outputs_;
+  AlignedAllocator allocator_;
   flatbuffers::FlatBufferBuilder builder_;
 };
 
 }  // namespace
-
-PlanBytes::PlanBytes(const uint8_t* bytes, size_t size) {
-  void* memory = nullptr;
-  if (posix_memalign(&memory, kAlignment, size) != 0) return;
-  memcpy(memory, bytes, size);
-  bytes_.reset(static_cast<uint8_t*>(memory));
-  size_ = size;
-}
 
 Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision,
                 const std::vector<ProgramBinary>& binaries, PlanBytes* plan) {

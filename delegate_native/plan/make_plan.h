@@ -23,9 +23,10 @@ class PlanBytes {
   static constexpr size_t kAlignment = 64;
 
   PlanBytes() = default;
-  PlanBytes(const uint8_t* bytes, size_t size);
+  // Takes over memory from malloc and its like: the plan are its bytes from `offset` on.
+  PlanBytes(uint8_t* memory, size_t offset, size_t end) : bytes_(memory), offset_(offset), size_(end - offset) {}
 
-  const uint8_t* data() const { return bytes_.get(); }
+  const uint8_t* data() const { return bytes_.get() + offset_; }
   size_t size() const { return size_; }
 
  private:
@@ -33,7 +34,7 @@ class PlanBytes {
     void operator()(uint8_t* bytes) const { free(bytes); }
   };
   std::unique_ptr<uint8_t, Free> bytes_;
-  size_t size_ = 0;
+  size_t offset_ = 0, size_ = 0;
 };
 
 // The kernels are in the language of gpu.api. `binaries`: of the programs of this same plan, as an

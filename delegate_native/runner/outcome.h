@@ -15,7 +15,7 @@ class [[nodiscard]] Outcome {
   static Outcome Failed(std::string tried, std::string came_back, std::string do_next);
 
   bool ok() const { return exit_code_ == 0; }
-  int exit_code() const { return exit_code_; }  // as host_tools/errors.py counts
+  int exit_code() const { return exit_code_; }  // as host_tools/base/errors.py counts
   std::string Sentence() const;
   std::string Json() const;  // of error.json
 

@@ -1,4 +1,4 @@
-// What was asked of a run: spec.json (host_tools/spec.py) and the words of the command line.
+// What was asked of a run: spec.json (host_tools/record/spec.py) and the words of the command line.
 #ifndef QUADRA_RUNNER_SPEC_H_
 #define QUADRA_RUNNER_SPEC_H_
 

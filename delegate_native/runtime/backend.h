@@ -24,6 +24,8 @@ class Executable {
   // plan's order. With `dispatch_us`: also measures each dispatch, microseconds, in plan order.
   virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                      std::vector<float>* dispatch_us) = 0;
+  // False where an error may have spoiled what it keeps on the device: load the plan anew.
+  virtual bool is_intact() const { return true; }
   // The plan's programs as the driver compiled them, in the plan's order; none where it gives none.
   virtual std::vector<ProgramBinary> Binaries() { return {}; }
 };

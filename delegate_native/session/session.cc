@@ -82,7 +82,6 @@ Fits Session::FitsTarget() const {
     KernelContext context;
     context.gpu = &options_.target;
     context.precision = options_.precision;
-    context.only_check = true;
     KernelList list;
     list.first_scratch = static_cast<int>(graph.values.size());
     return MakeKernels(context, graph, node, &list).ok();
@@ -108,6 +107,10 @@ void Session::SetOutputs(const Graph& imported) {
 
 Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
   if (!ready_) return Internal("invoked before it was prepared");
+  if (!executable_ || !executable_->is_intact()) {
+    executable_.reset();  // first: it may fill the device
+    QUADRA_RETURN_IF_ERROR(Build());
+  }
   if (!options_.profile) return executable_->Run(inputs, outputs, nullptr);
   std::vector<float> dispatch_us;
   QUADRA_RETURN_IF_ERROR(executable_->Run(inputs, outputs, &dispatch_us));

@@ -9,15 +9,19 @@
 
 extern "C" {
 
-enum TfLiteStatus { kTfLiteOk = 0, kTfLiteError = 1, kTfLiteDelegateError = 2 };
+// Enumerations have a fixed type: a later runtime, or a damaged file, may bring values that are not
+// listed here, and reading one is then as good as reading an int.
+enum TfLiteStatus : int { kTfLiteOk = 0, kTfLiteError = 1, kTfLiteDelegateError = 2 };
 
-enum TfLiteType {
+enum TfLiteType : int {
   kTfLiteNoType = 0, kTfLiteFloat32 = 1, kTfLiteInt32 = 2, kTfLiteUInt8 = 3, kTfLiteInt64 = 4,
   kTfLiteString = 5, kTfLiteBool = 6, kTfLiteInt16 = 7, kTfLiteComplex64 = 8, kTfLiteInt8 = 9,
-  kTfLiteFloat16 = 10, kTfLiteFloat64 = 11,
+  kTfLiteFloat16 = 10, kTfLiteFloat64 = 11, kTfLiteComplex128 = 12, kTfLiteUInt64 = 13,
+  kTfLiteResource = 14, kTfLiteVariant = 15, kTfLiteUInt32 = 16, kTfLiteUInt16 = 17,
+  kTfLiteInt4 = 18,
 };
 
-enum TfLiteAllocationType {
+enum TfLiteAllocationType : int {
   kTfLiteMemNone = 0, kTfLiteMmapRo = 1, kTfLiteArenaRw = 2, kTfLiteArenaRwPersistent = 3,
   kTfLiteDynamic = 4, kTfLitePersistentRo = 5, kTfLiteCustom = 6,
 };

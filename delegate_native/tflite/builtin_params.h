@@ -5,14 +5,14 @@
 
 extern "C" {
 
-enum TfLitePadding { kTfLitePaddingUnknown = 0, kTfLitePaddingSame = 1, kTfLitePaddingValid = 2 };
+enum TfLitePadding : int { kTfLitePaddingUnknown = 0, kTfLitePaddingSame = 1, kTfLitePaddingValid = 2 };
 
-enum TfLiteFusedActivation {
+enum TfLiteFusedActivation : int {
   kTfLiteActNone = 0, kTfLiteActRelu = 1, kTfLiteActReluN1To1 = 2, kTfLiteActRelu6 = 3,
   kTfLiteActTanh = 4, kTfLiteActSignBit = 5, kTfLiteActSigmoid = 6,
 };
 
-enum TfLiteBuiltinOperator {
+enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinAdd = 0, kTfLiteBuiltinAveragePool2d = 1, kTfLiteBuiltinConcatenation = 2,
   kTfLiteBuiltinConv2d = 3, kTfLiteBuiltinDepthwiseConv2d = 4, kTfLiteBuiltinDepthToSpace = 5,
   kTfLiteBuiltinDequantize = 6, kTfLiteBuiltinFullyConnected = 9, kTfLiteBuiltinLogistic = 14,

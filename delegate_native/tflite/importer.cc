@@ -4,8 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "delegate_native/base/half.h"
-
 namespace quadra {
 namespace {
 
@@ -17,17 +15,22 @@ bool IsConstantTensor(const TfLiteTensor& tensor) {
 
 const char* NameOf(const TfLiteTensor& tensor) { return tensor.name ? tensor.name : "(unnamed)"; }
 
+// -1 where a dimension is negative, or all together are more than any file holds.
 int64_t ElementCount(const TfLiteIntArray* dims) {
   int64_t count = 1;
-  for (int i = 0; i < dims->size; ++i) count *= dims->data[i];
+  for (int i = 0; i < dims->size; ++i) {
+    count *= dims->data[i];
+    if (dims->data[i] < 0 || count > int64_t{1} << 32) return -1;
+  }
   return count;
 }
 
 }  // namespace
 
 const char* TypeName(TfLiteType type) {
-  static const char* const kNames[] = {"no type", "float32", "int32", "uint8", "int64", "string",
-                                       "bool", "int16", "complex64", "int8", "float16", "float64"};
+  static const char* const kNames[] = {
+      "no type", "float32", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float16",
+      "float64", "complex128", "uint64", "resource", "variant", "uint32", "uint16", "int4", "bfloat16", "int2"};
   const unsigned index = static_cast<unsigned>(type);
   return index < sizeof(kNames) / sizeof(kNames[0]) ? kNames[index] : "an unknown type";
 }
@@ -56,19 +59,17 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, ConstantData*
     return InvalidModel("constant '%s' has %zu bytes, its shape asks for %zu", NameOf(t), t.bytes,
                         static_cast<size_t>(count < 0 ? 0 : count) * width);
   }
-  std::vector<float> floats(static_cast<size_t>(count));
-  if (t.type == kTfLiteFloat32) {
-    memcpy(floats.data(), t.data, t.bytes);
-  } else {
-    const uint16_t* halfs = static_cast<const uint16_t*>(t.data);
-    for (size_t i = 0; i < floats.size(); ++i) floats[i] = HalfToFloat(halfs[i]);
-  }
-  *data = std::make_shared<const std::vector<float>>(std::move(floats));
+  const auto type = t.type == kTfLiteFloat32 ? Constant::Type::kFloat32 : Constant::Type::kFloat16;
+  *data = std::make_shared<const Constant>(t.data, type, static_cast<size_t>(count));
   known_[tensor] = *data;
   return Status();
 }
 
-void Importer::KnowShape(int tensor, Shape shape, int rank) { known_shapes_[tensor] = {shape, rank}; }
+const KnownShape* Importer::Known(int tensor) const {
+  if (!known_shapes_) return nullptr;
+  const auto known = known_shapes_->find(tensor);
+  return known == known_shapes_->end() ? nullptr : &known->second;
+}
 
 void Importer::Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration) {
   index_ = index;
@@ -83,26 +84,22 @@ Status Importer::ExpectInputs(int least, int most) const {
     return Unsupported("it has %d inputs; %d to %d are supported", count, least, most);
   }
   for (int i = 0; i < count; ++i) {
-    const int tensor = InputIndex(i);
-    if (tensor >= static_cast<int>(context_->tensors_size) || (tensor < 0 && i < least)) {
-      return InvalidModel("input %d names tensor %d of %zu", i, tensor, context_->tensors_size);
-    }
+    if (i < least && !HasInput(i)) return InvalidModel("its input %d is absent", i);
   }
   if (num_outputs() != 1) return Unsupported("it has %d outputs; 1 is supported", num_outputs());
   return Status();
 }
 
-Status Importer::GetRawParams(size_t size, const void** params) const {
-  if (registration_->builtin_code == kTfLiteBuiltinCustom) {
-    *params = node_->custom_initial_data;
-    if (!*params || static_cast<size_t>(node_->custom_initial_data_size) < size) {
-      return InvalidModel("its custom options have %d bytes; %zu are needed",
-                          node_->custom_initial_data_size, size);
-    }
-    return Status();
+Status Importer::CheckOptions() const {
+  return node_->builtin_data ? Status() : InvalidModel("it carries no options");
+}
+
+Status Importer::CopyCustomOptions(size_t size, void* options) const {
+  const int given = node_->custom_initial_data ? node_->custom_initial_data_size : 0;
+  if (given < 0 || static_cast<size_t>(given) < size) {
+    return InvalidModel("its custom options have %d bytes; %zu are needed", given, size);
   }
-  *params = node_->builtin_data;
-  if (!*params) return InvalidModel("it carries no options");
+  memcpy(options, node_->custom_initial_data, size);
   return Status();
 }
 
@@ -111,15 +108,14 @@ bool Importer::IsConstant(int input) const {
 }
 
 int Importer::InputRank(int input) const {
-  const auto known = known_shapes_.find(InputIndex(input));
-  return known != known_shapes_.end() ? known->second.rank : InputTensor(input).dims->size;
+  const KnownShape* known = Known(InputIndex(input));
+  return known ? known->rank : InputTensor(input).dims->size;
 }
 
 Status Importer::Describe(int tensor, Shape* shape, int* rank) const {
-  const auto known = known_shapes_.find(tensor);
-  if (known != known_shapes_.end()) {
-    *shape = known->second.shape;
-    *rank = known->second.rank;
+  if (const KnownShape* known = Known(tensor)) {
+    *shape = known->shape;
+    *rank = known->rank;
     return Status();
   }
   const TfLiteTensor& t = context_->tensors[tensor];
@@ -130,7 +126,6 @@ Status Importer::Describe(int tensor, Shape* shape, int* rank) const {
   }
   *rank = t.dims->size;
   *shape = Shape();
-  int64_t elements = 1;
   for (int i = 0; i < *rank; ++i) {
     const int n = t.dims->data[i];
     if (n <= 0) {
@@ -138,10 +133,10 @@ Status Importer::Describe(int tensor, Shape* shape, int* rank) const {
                          n == 0 ? "an empty" : "an unknown", i, n);
     }
     shape->set_axis(4 - *rank + i, n);
-    elements *= n;
-    if (elements > std::numeric_limits<int>::max() / 4) {
-      return Unsupported("tensor '%s' has more than 2^29 elements", NameOf(t));
-    }
+  }
+  if (!FitsInts(*shape)) {
+    return Unsupported("tensor '%s' has the shape %s; up to 2^31 numbers are supported", NameOf(t),
+                       ToString(*shape).c_str());
   }
   return Status();
 }
@@ -163,6 +158,7 @@ Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) cons
 }
 
 Status Importer::Operand(int input, ValueId* value) {
+  if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const int tensor = InputIndex(input);
   const auto known = value_of_tensor_.find(tensor);
   if (known != value_of_tensor_.end()) {
@@ -181,6 +177,7 @@ Status Importer::Operand(int input, ValueId* value) {
 }
 
 Status Importer::ConstantOperand(int input, ValueId* value) {
+  if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const int tensor = InputIndex(input);
   const auto known = value_of_tensor_.find(tensor);
   if (known != value_of_tensor_.end() && graph_->IsConstant(known->second)) {
@@ -212,6 +209,7 @@ Status Importer::WeightedOperands(std::vector<ValueId>* values) {
 }
 
 Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
+  if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const TfLiteTensor& t = InputTensor(input);
   if (!IsConstantTensor(t)) {
     return Unsupported("input %d ('%s') is computed while the model runs; it must be a constant of the model",

@@ -14,10 +14,10 @@
 
 namespace quadra {
 
-// Constants of a model as floats, converted once; also what DEQUANTIZE and DENSIFY make of them.
+// Constants of a model; also what DEQUANTIZE and DENSIFY make of them.
 class ConstantPool {
  public:
-  // The tensor's floats (float32 or float16, dense), or Unsupported with the reason.
+  // The tensor's numbers (float32 or float16, dense), or Unsupported with the reason.
   Status Get(const TfLiteContext* context, int tensor, ConstantData* data);
   void Put(int tensor, ConstantData data) { known_[tensor] = std::move(data); }
   bool Has(int tensor) const { return known_.count(tensor) != 0; }
@@ -28,13 +28,18 @@ class ConstantPool {
 
 const char* TypeName(TfLiteType type);
 
+// Shapes of tensors that are known better than from the file, because they were inferred.
+struct KnownShape {
+  Shape shape;
+  int rank;
+};
+using KnownShapes = std::map<int, KnownShape>;
+
 class Importer {
  public:
-  Importer(TfLiteContext* context, ConstantPool* constants, Graph* graph)
-      : context_(context), constants_(constants), graph_(graph) {}
-
-  // Shapes that are known better than from the file (inferred, or resized inputs).
-  void KnowShape(int tensor, Shape shape, int rank);
+  // `known` may be null, and is looked at whenever a shape is asked for.
+  Importer(TfLiteContext* context, ConstantPool* constants, const KnownShapes* known, Graph* graph)
+      : context_(context), constants_(constants), known_shapes_(known), graph_(graph) {}
 
   // Stands on a node; everything below is about it.
   void Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration);
@@ -47,10 +52,16 @@ class Importer {
   int OutputIndex(int i) const { return node_->outputs->data[i]; }
   const TfLiteTensor& InputTensor(int i) const { return context_->tensors[InputIndex(i)]; }
   const TfLiteTensor& OutputTensor(int i) const { return context_->tensors[OutputIndex(i)]; }
-  // The op's builtin parameters; for a custom op the raw bytes that the model carries.
+  // A builtin op's parameters, as the runtime read them.
   template <typename Params>
   Status GetParams(const Params** params) const {
-    return GetRawParams(sizeof(Params), reinterpret_cast<const void**>(params));
+    *params = static_cast<const Params*>(node_->builtin_data);
+    return CheckOptions();
+  }
+  // A custom op's parameters: bytes of the model, at any address.
+  template <typename Options>
+  Status CopyCustomOptions(Options* options) const {
+    return CopyCustomOptions(sizeof(Options), options);
   }
   // Fails unless the node has between these numbers of inputs (absent optional ones at the end
   // count as not there) and exactly one output.
@@ -84,23 +95,23 @@ class Importer {
   ValueId ValueOf(int tensor) const;
 
  private:
-  Status GetRawParams(size_t size, const void** params) const;
+  Status CheckOptions() const;
+  Status CopyCustomOptions(size_t size, void* options) const;
   Status CheckRuntime(const TfLiteTensor& tensor, const char* what) const;
   Status Describe(int tensor, Shape* shape, int* rank) const;
   Status MakeOutput(ValueId* value);
 
+  // The shape of a tensor if it is known better than from the file, or null.
+  const KnownShape* Known(int tensor) const;
+
   TfLiteContext* context_;
   ConstantPool* constants_;
+  const KnownShapes* known_shapes_;
   Graph* graph_;
   int index_ = -1;
   const TfLiteNode* node_ = nullptr;
   const TfLiteRegistration* registration_ = nullptr;
   std::map<int, ValueId> value_of_tensor_;
-  struct KnownShape {
-    Shape shape;
-    int rank;
-  };
-  std::map<int, KnownShape> known_shapes_;
 };
 
 }  // namespace quadra

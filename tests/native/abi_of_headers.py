@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import List, Tuple
 
 _STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.M | re.S)
-_ENUM = re.compile(r"^enum (\w+) \{(.*?)\};", re.M | re.S)
+_ENUM = re.compile(r"^enum (\w+)(?: : int)? \{(.*?)\};", re.M | re.S)
 
 
 def text(abi: Path, headers: List[str]) -> str:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from host_tools import maven
-from host_tools.errors import QuadraError
+from host_tools.base.errors import QuadraError
+from host_tools.build import maven
 
 HEADERS = "headers/tensorflow/lite/"
 

@@ -17,7 +17,11 @@ Conv NumberedConv() {
   conv.in = {1, 4, 4, 5};
   conv.out = {1, 4, 4, 3};
   conv.window.kernel_x = 2;
-  for (int i = 0; i < 3 * 2 * 5; ++i) conv.weights.push_back(static_cast<float>(i + 1));
+  conv.weights = [] {
+    std::vector<float> weights;
+    for (int i = 0; i < 3 * 2 * 5; ++i) weights.push_back(static_cast<float>(i + 1));
+    return Share(std::move(weights));
+  };
   return conv;
 }
 

@@ -1,10 +1,31 @@
 // The OpenCL backend on whatever device this machine has, with plans made by hand: what other
 // backends do not have. What they all do is in backend_test.cc.
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include <thread>
+
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_executable.h"
 #include "delegate_native/runtime/opencl/cl_programs.h"
 #include "delegate_native/runtime/opencl/opencl_backend.h"
 #include "tests/native/hand_made_plan.h"
+
+namespace {
+
+thread_local bool no_threads_left = false;
+thread_local int threads_refused = 0;
+
+}  // namespace
+
+// Instead of the C library's.
+extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                                                     void* (*work)(void*), void* argument) {
+  if (no_threads_left) return ++threads_refused, EAGAIN;
+  static const auto create = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  return create(thread, attributes, work, argument);
+}
 
 namespace quadra {
 namespace {
@@ -71,6 +92,18 @@ TEST_F(OpenCl, BuildsNothingTwice) {
   EXPECT_EQ(first.size(), 2u);
   EXPECT_EQ(first, second);
   EXPECT_NE(first["scale"], first["add"]);
+}
+
+TEST_F(OpenCl, CompilesByItselfWhereNoThreadIsLeft) {
+  const HandMadePlan plan;
+  ClPrograms programs(context_);
+  ClKernelPrograms built;
+  no_threads_left = true;
+  const Status status = programs.Build(*plan.get(), &built, &from_binary_);
+  no_threads_left = false;
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(built.size(), 2u);
+  EXPECT_EQ(threads_refused > 0, std::thread::hardware_concurrency() > 1);
 }
 
 TEST_F(OpenCl, AKernelThatAnotherPlanHadServesInAProgramOfSeveral) {

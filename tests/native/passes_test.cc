@@ -90,7 +90,7 @@ TEST(Passes, RunInOrderAndLeaveAWholeGraph) {
   ASSERT_EQ(graph.nodes.size(), 1u) << Print(graph);
   EXPECT_EQ(graph.nodes[0].sources, (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(graph.nodes[0].fused.size(), 1u);
-  EXPECT_EQ((*graph.value(graph.nodes[0].inputs[1]).constant)[0], 2.0f);
+  EXPECT_EQ(graph.value(graph.nodes[0].inputs[1]).constant->front(), 2.0f);
 }
 
 TEST(Passes, AWrongGraphIsRefused) {

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -117,7 +118,10 @@ TEST_P(GpuSession, WhatItWroteLoadsWithoutBeingCompiled) {
   ASSERT_TRUE(OpenAnother().ok());
   std::ifstream file(options_.dump_dir + "/plan.quadra", std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  const PlanBytes plan(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  void* memory = nullptr;
+  ASSERT_EQ(posix_memalign(&memory, PlanBytes::kAlignment, bytes.size()), 0);
+  std::copy(bytes.begin(), bytes.end(), static_cast<char*>(memory));
+  const PlanBytes plan(static_cast<uint8_t*>(memory), 0, bytes.size());
   const fb::Plan* read = fb::GetPlan(plan.data());
   EXPECT_EQ(read->api()->str(), GetParam().name);
   std::unique_ptr<Executable> executable;

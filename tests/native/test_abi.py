@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from host_tools import bazel, shell
+from host_tools.base import child_process
+from host_tools.build import bazel
 from tests.model_builder import Model
 from tests.native.runtime_probe import Probe, View, floats, make_int_array, node_and_registration, tensor
 
@@ -20,7 +21,7 @@ _LABEL = "//tests/native:abi_layout"
 def layout():
     """{struct: {"sizeof": bytes, field: [offset, bytes]}} as the C++ compiler sees it."""
     program = bazel.build([_LABEL])[_LABEL][0]
-    return json.loads(shell.run([program], timeout_s=20).stdout)
+    return json.loads(child_process.run([program], timeout_s=20).stdout)
 
 
 def open_with(model: Model, probe: Probe) -> Interpreter:

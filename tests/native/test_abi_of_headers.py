@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from host_tools import settings, shell
+from host_tools.base import child_process, settings
 from tests.native import abi_of_headers
 
 ABI = settings.ROOT / "delegate_native" / "tflite" / "abi.h"
@@ -19,7 +19,7 @@ def compile_text(text, folder, headers, flags):
         (folder / name).write_text(f"#include <{name[1:]}.h>\n")
     (folder / "abi.cc").write_text(text)
     argv = ["g++", "-std=c++17", "-fsyntax-only", "-w", "-ffreestanding", "-nostdinc++", f"-I{folder}", f"-I{headers}"]
-    return shell.run([*argv, *flags, folder / "abi.cc"], timeout_s=60, check=False)
+    return child_process.run([*argv, *flags, folder / "abi.cc"], timeout_s=60, check=False)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -4,20 +4,21 @@ import shutil
 
 import pytest
 
-from host_tools import android_check, bazel, c_library, ndk, size
+from host_tools.base import android
+from host_tools.build import android_check, bazel, c_library, ndk, size
 
 
 @pytest.fixture(scope="module")
 def made():
-    return bazel.android(ndk.ABIS)
+    return bazel.android(android.ABIS)
 
 
 @pytest.fixture(scope="module")
 def runners():
-    return bazel.runners(ndk.ABIS)
+    return bazel.runners(android.ABIS)
 
 
-@pytest.mark.parametrize("abi", ndk.ABIS)
+@pytest.mark.parametrize("abi", android.ABIS)
 def test_android_will_load_it_and_the_budget_is_met(made, abi):
     checked = android_check.check(made[abi])
     assert not checked.wrong
@@ -25,7 +26,7 @@ def test_android_will_load_it_and_the_budget_is_met(made, abi):
     assert {"ops", "delegate", "runtime/opencl", "runtime/gles", "kernels' text"} <= {name for name, _ in checked.floors}
 
 
-@pytest.mark.parametrize("abi", ndk.ABIS)
+@pytest.mark.parametrize("abi", android.ABIS)
 def test_android_will_start_the_runner(runners, abi):
     checked = android_check.check_runner(abi, runners[abi])
     assert not checked.wrong
@@ -63,7 +64,7 @@ def test_a_library_for_another_place_is_refused(library, tmp_path):
 
 @pytest.mark.slow
 def test_debug_builds_link_for_every_abi_and_keep_their_symbols():
-    for one in bazel.android(ndk.ABIS, debug=True).values():
+    for one in bazel.android(android.ABIS, debug=True).values():
         assert not size.measure(one.path).stripped
 
 

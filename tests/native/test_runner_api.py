@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from host_tools import maven, settings, shell, size
+from host_tools.base import child_process, settings
+from host_tools.build import maven, size
 
 TABLE = settings.ROOT / "delegate_native" / "runner" / "tflite_functions.def"
 TEXT = """
@@ -25,7 +26,7 @@ def compiled(table, folder, headers):
         missing.write_text("typedef struct TfLiteRegistrationExternal TfLiteRegistrationExternal;\n")
     (folder / "api.cc").write_text(TEXT.replace("{table}", str(table)))
     argv = ["g++", "-std=c++17", "-fsyntax-only", "-w", f"-I{headers}", f"-I{folder}", folder / "api.cc"]
-    return shell.run(argv, timeout_s=60, check=False)
+    return child_process.run(argv, timeout_s=60, check=False)
 
 
 def test_every_signature_is_the_published_one(headers, tmp_path):

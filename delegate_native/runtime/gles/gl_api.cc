@@ -27,11 +27,8 @@ Status FindEglFunctions(void* library, const std::string& path, EglApi* api) {
   QUADRA_EGL_FUNCTIONS(QUADRA_EGL_FIND)
 #undef QUADRA_EGL_FIND
   if (!missing.empty()) return DeviceFailed("%s lacks %s", path.c_str(), missing.c_str());
-#define QUADRA_EGL_EXTENSION(name) \
-  api->name = Cast<decltype(api->name)>(api->GetProcAddress("egl" #name));
-  QUADRA_EGL_EXTENSION(GetPlatformDisplayEXT)
-  QUADRA_EGL_EXTENSION(QueryDevicesEXT)
-  QUADRA_EGL_EXTENSION(QueryDeviceStringEXT)
+#define QUADRA_EGL_EXTENSION(name, type) api->name = Cast<type>(api->GetProcAddress("egl" #name));
+  QUADRA_EGL_EXTENSIONS(QUADRA_EGL_EXTENSION)
 #undef QUADRA_EGL_EXTENSION
   return Status();
 }

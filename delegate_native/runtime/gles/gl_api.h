@@ -30,6 +30,12 @@ namespace quadra {
   F(QueryString)                \
   F(ReleaseThread)
 
+// Null where the driver lacks them.
+#define QUADRA_EGL_EXTENSIONS(F)                                   \
+  F(GetPlatformDisplayEXT, PFNEGLGETPLATFORMDISPLAYEXTPROC)        \
+  F(QueryDevicesEXT, PFNEGLQUERYDEVICESEXTPROC)                    \
+  F(QueryDeviceStringEXT, PFNEGLQUERYDEVICESTRINGEXTPROC)
+
 // Nothing newer than OpenGL ES 3.1.
 #define QUADRA_GL_FUNCTIONS(F) \
   F(ActiveTexture)             \
@@ -79,27 +85,30 @@ namespace quadra {
   F(UnmapBuffer)               \
   F(UseProgram)
 
+// OpenGL ES 3.2 or extensions, whose names end in EXT, OES or KHR; null where the driver lacks them,
+// and the last where contexts do not tell of resets.
+#define QUADRA_GL_EXTENSIONS(F)                   \
+  F(TexBufferRange, PFNGLTEXBUFFERRANGEEXTPROC)   \
+  F(GetGraphicsResetStatus, PFNGLGETGRAPHICSRESETSTATUSKHRPROC)
+
+#define QUADRA_FIELD_OF_TYPE(name, type) type name = nullptr;
+
 struct EglApi {
 #define QUADRA_EGL_FIELD(name) decltype(&::egl##name) name = nullptr;
   QUADRA_EGL_FUNCTIONS(QUADRA_EGL_FIELD)
 #undef QUADRA_EGL_FIELD
-  // Extensions; null where the driver lacks them.
-  PFNEGLGETPLATFORMDISPLAYEXTPROC GetPlatformDisplayEXT = nullptr;
-  PFNEGLQUERYDEVICESEXTPROC QueryDevicesEXT = nullptr;
-  PFNEGLQUERYDEVICESTRINGEXTPROC QueryDeviceStringEXT = nullptr;
+  QUADRA_EGL_EXTENSIONS(QUADRA_FIELD_OF_TYPE)
 };
 
 struct GlApi {
 #define QUADRA_GL_FIELD(name) decltype(&::gl##name) name = nullptr;
   QUADRA_GL_FUNCTIONS(QUADRA_GL_FIELD)
 #undef QUADRA_GL_FIELD
-  // OpenGL ES 3.2 or an extension; null where the driver lacks it.
-  PFNGLTEXBUFFERRANGEEXTPROC TexBufferRange = nullptr;
-  // Of contexts that tell of resets; null where they do not.
-  PFNGLGETGRAPHICSRESETSTATUSKHRPROC GetGraphicsResetStatus = nullptr;
+  QUADRA_GL_EXTENSIONS(QUADRA_FIELD_OF_TYPE)
   // Once the context is known to be lost: nothing brings it back.
   mutable std::atomic<bool> lost{false};
 };
+#undef QUADRA_FIELD_OF_TYPE
 
 // `library`: a path, or empty for the usual names. The library stays open for good: drivers do not
 // take being closed well.

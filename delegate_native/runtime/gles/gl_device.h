@@ -2,6 +2,7 @@
 #ifndef QUADRA_RUNTIME_GLES_GL_DEVICE_H_
 #define QUADRA_RUNTIME_GLES_GL_DEVICE_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -37,6 +38,9 @@ struct GlDevice {
   }
 
   GlThread thread;
+  // Loads and runs that failed. Commands work on what is bound, so one that was refused may have sent
+  // the next ones' data into a buffer of any plan that was loaded before.
+  std::atomic<int> failures{0};
   // Used on the thread only.
   std::unique_ptr<GlContext> context;
   std::unique_ptr<GlPrograms> programs;

@@ -29,7 +29,10 @@ unsigned Count(const Vector* vector) {
 }  // namespace
 
 GlExecutable::GlExecutable(std::shared_ptr<GlDevice> device, const fb::Plan* plan)
-    : device_(std::move(device)), gl_(device_->context->gl), plan_(*plan) {}
+    : device_(std::move(device)),
+      failures_before_(device_->failures),
+      gl_(device_->context->gl),
+      plan_(*plan) {}
 
 GlExecutable::~GlExecutable() {
   const Status freed = device_->thread.Do([this] {
@@ -49,8 +52,14 @@ void GlExecutable::Free() {
   programs_.clear();
 }
 
+Status GlExecutable::Do(const std::function<Status()>& job) {
+  Status status = device_->thread.Do([&] { return job(); });
+  if (!status.ok()) ++device_->failures;
+  return status;
+}
+
 Status GlExecutable::Load(LoadTimes* times) {
-  return device_->thread.Do([&] {
+  return Do([&] {
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(MakeMemory());
     const int64_t uploaded = NowUs();
@@ -263,18 +272,23 @@ Status GlExecutable::Profile(const std::vector<const void*>& inputs, std::vector
 
 // Leaves `dispatch_us` empty where the timers did not measure.
 Status GlExecutable::ProfileByTimers(std::vector<float>* dispatch_us) {
+  QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "write the inputs"));
   GLint disjoint = 0;
   gl_.GetIntegerv(GL_GPU_DISJOINT_EXT, &disjoint);  // asking forgets what was before
   std::vector<GLuint> queries(launches_.size());
   gl_.GenQueries(static_cast<GLsizei>(queries.size()), queries.data());
-  for (size_t i = 0; i < launches_.size(); ++i) {
+  // An error from here to the first dispatch is the timers'.
+  gl_.BeginQuery(GL_TIME_ELAPSED_EXT, queries[0]);
+  gl_.EndQuery(GL_TIME_ELAPSED_EXT);
+  const Status timers = CheckGl(gl_, "measure by the driver's timers");
+  for (size_t i = 0; i < launches_.size() && timers.ok(); ++i) {
     gl_.BeginQuery(GL_TIME_ELAPSED_EXT, queries[i]);
     Dispatch(launches_[i]);
     gl_.EndQuery(GL_TIME_ELAPSED_EXT);
   }
-  const Status status = WaitForGpu();
+  const Status status = gl_.lost ? timers : WaitForGpu();
   GLuint64 all_ns = 0;
-  for (size_t i = 0; i < queries.size() && status.ok(); ++i) {
+  for (size_t i = 0; i < queries.size() && status.ok() && timers.ok(); ++i) {
     GLuint ns = 0;
     gl_.GetQueryObjectuiv(queries[i], GL_QUERY_RESULT, &ns);
     all_ns += ns;
@@ -283,14 +297,13 @@ Status GlExecutable::ProfileByTimers(std::vector<float>* dispatch_us) {
   gl_.DeleteQueries(static_cast<GLsizei>(queries.size()), queries.data());
   QUADRA_RETURN_IF_ERROR(status);
   gl_.GetIntegerv(GL_GPU_DISJOINT_EXT, &disjoint);
-  const Status timed = CheckGl(gl_, "measure by the driver's timers");
-  if (gl_.lost) return timed;
+  QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "run the kernels and measure them"));
   // Some drivers know the query and count nothing: a dispatch takes more than that.
   const bool still = all_ns < kLeastDispatchNs * queries.size();
-  if (!timed.ok() || still) device_->context->info.has_timer_queries = false;
-  if (!timed.ok() || still || disjoint) {
+  if (!timers.ok() || still) device_->context->info.has_timer_queries = false;
+  if (!timers.ok() || still || disjoint) {
     Log(2, "the driver's timers %s: each dispatch is waited for",
-        !timed.ok() ? "fail" : still ? "stand still" : "were disturbed");
+        !timers.ok() ? "fail" : still ? "stand still" : "were disturbed");
     dispatch_us->clear();
   }
   return Status();
@@ -322,7 +335,7 @@ Status GlExecutable::Run(const std::vector<const void*>& inputs, const std::vect
     return Internal("%zu inputs and %zu outputs for a plan that has %zu and %zu", inputs.size(),
                     outputs.size(), inputs_.size(), outputs_.size());
   }
-  return device_->thread.Do([&] { return RunHere(inputs, outputs, dispatch_us); });
+  return Do([&] { return RunHere(inputs, outputs, dispatch_us); });
 }
 
 std::vector<ProgramBinary> GlExecutable::Binaries() {

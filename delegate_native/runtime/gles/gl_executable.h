@@ -2,6 +2,7 @@
 #ifndef QUADRA_RUNTIME_GLES_GL_EXECUTABLE_H_
 #define QUADRA_RUNTIME_GLES_GL_EXECUTABLE_H_
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -18,6 +19,7 @@ class GlExecutable : public Executable {
   Status Load(LoadTimes* times);
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
+  bool is_intact() const override { return device_->failures == failures_before_; }
   std::vector<ProgramBinary> Binaries() override;
 
  private:
@@ -49,6 +51,7 @@ class GlExecutable : public Executable {
     GLuint groups[3] = {1, 1, 1};
   };
 
+  Status Do(const std::function<Status()>& job);
   // All of these on the device's thread.
   Status MakeMemory();
   Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
@@ -70,6 +73,7 @@ class GlExecutable : public Executable {
   void Free();
 
   std::shared_ptr<GlDevice> device_;
+  const int failures_before_;
   const GlApi& gl_;
   const fb::Plan& plan_;
   std::vector<GLuint> buffers_;  // parallel to plan.buffers: buffer or texture objects

@@ -1,34 +1,17 @@
 #include "delegate_native/runtime/gles/gl_thread.h"
 
-#include <signal.h>
-
 #include <cstring>
 #include <utility>
 
+#include "delegate_native/base/thread.h"
+
 namespace quadra {
-namespace {
-
-// Signals are the application's, and so are the threads that take them: ours takes only those that
-// it causes itself.
-void BlockSignals(sigset_t* before) {
-  sigset_t all;
-  sigfillset(&all);
-  for (int own : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP}) sigdelset(&all, own);
-  pthread_sigmask(SIG_SETMASK, &all, before);
-}
-
-}  // namespace
-
 GlThread::GlThread() {
-  sigset_t before;
-  BlockSignals(&before);
   const auto work = [](void* self) -> void* {
     static_cast<GlThread*>(self)->Work();
     return nullptr;
   };
-  refused_ = pthread_create(&thread_, nullptr, work, this);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (refused_ == 0) pthread_setname_np(thread_, "quadra-gles");
+  refused_ = StartThread("quadra-gles", work, this, &thread_);
 }
 
 GlThread::~GlThread() {

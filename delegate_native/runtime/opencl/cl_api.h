@@ -26,12 +26,12 @@ namespace quadra {
   F(EnqueueReadBuffer)          \
   F(EnqueueWriteBuffer)         \
   F(Finish)                     \
+  F(Flush)                      \
   F(GetDeviceIDs)               \
   F(GetDeviceInfo)              \
   F(GetEventProfilingInfo)      \
   F(GetKernelWorkGroupInfo)     \
   F(GetPlatformIDs)             \
-  F(GetPlatformInfo)            \
   F(GetProgramBuildInfo)        \
   F(GetProgramInfo)             \
   F(ReleaseCommandQueue)        \
@@ -53,7 +53,11 @@ struct ClApi {
 Status LoadClApi(const std::string& library, ClApi* api);
 
 std::string ClErrorName(cl_int code);
-// What was tried, what came back (the error's name), what to do next (null: what fits the code).
+// Whether an error may mean that the device or its context is lost. Drivers have no code of their
+// own for that, and nothing is lost by being wrong but the time of making a context anew.
+bool MayBeLost(cl_int code);
+// What was tried, what came back (the error's name; of a call that gave nothing, that it left no
+// error), what to do next (null: what fits the code).
 Status ClFailed(const char* tried, cl_int code, const char* next = nullptr);
 
 }  // namespace quadra

@@ -129,7 +129,7 @@ Status MakeClContext(const std::string& library, std::shared_ptr<ClContext>* con
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(platform), 0};
   cl_int code = CL_SUCCESS;
   cl_context raw = cl.CreateContext(properties, 1, &made->device, nullptr, nullptr, &code);
-  if (code != CL_SUCCESS) {
+  if (!raw || code != CL_SUCCESS) {
     return ClFailed(Format("create a context on %s", made->info.device_name.c_str()).c_str(), code);
   }
   made->context = ClHandle<cl_context>(raw, cl.ReleaseContext);

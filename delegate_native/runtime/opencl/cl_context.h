@@ -2,6 +2,7 @@
 #ifndef QUADRA_RUNTIME_OPENCL_CL_CONTEXT_H_
 #define QUADRA_RUNTIME_OPENCL_CL_CONTEXT_H_
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -40,6 +41,14 @@ struct ClContext {
   GpuInfo info;
   cl_device_id device = nullptr;
   ClHandle<cl_context> context;
+  // Once an error said that it may be: the next interpreter gets a context of its own.
+  std::atomic<bool> lost{false};
+
+  // ClFailed, for what happened on this context.
+  Status Failed(const char* tried, cl_int code) {
+    if (MayBeLost(code)) lost = true;
+    return ClFailed(tried, code);
+  }
 };
 
 // Opens the library and the best device: a GPU if there is one, else an accelerator, else a CPU.

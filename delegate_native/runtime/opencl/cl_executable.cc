@@ -21,7 +21,7 @@ Status ClExecutable::MakeQueue(cl_command_queue_properties properties,
   cl_int code = CL_SUCCESS;
   cl_command_queue raw =
       cl_.CreateCommandQueue(context_->context.get(), context_->device, properties, &code);
-  if (code != CL_SUCCESS) return ClFailed("make a command queue", code);
+  if (!raw || code != CL_SUCCESS) return context_->Failed("make a command queue", code);
   *queue = ClHandle<cl_command_queue>(raw, cl_.ReleaseCommandQueue);
   return Status();
 }
@@ -79,9 +79,9 @@ Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memo
   }
   cl_int code = CL_SUCCESS;
   cl_mem raw = cl_.CreateBuffer(context_->context.get(), flags, buffer.bytes(), data, &code);
-  if (code != CL_SUCCESS) {
+  if (!raw || code != CL_SUCCESS) {
     const auto bytes = static_cast<unsigned long long>(buffer.bytes());
-    return ClFailed(Format("make a buffer of %llu bytes", bytes).c_str(), code);
+    return context_->Failed(Format("make a buffer of %llu bytes", bytes).c_str(), code);
   }
   *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
   return Status();
@@ -97,8 +97,8 @@ Status ClExecutable::MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memor
   cl_int code = CL_SUCCESS;
   cl_mem raw = cl_.CreateImage(context_->context.get(), CL_MEM_READ_WRITE, &format, &desc, nullptr,
                                &code);
-  if (code != CL_SUCCESS) {
-    return ClFailed(
+  if (!raw || code != CL_SUCCESS) {
+    return context_->Failed(
         Format("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str(), code);
   }
   *memory = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
@@ -114,8 +114,8 @@ Status ClExecutable::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) 
   cl_int code = CL_SUCCESS;
   cl_mem raw = cl_.CreateSubBuffer(buffers_[static_cast<size_t>(region.buffer())].get(), 0,
                                    CL_BUFFER_CREATE_TYPE_REGION, &bounds, &code);
-  if (code != CL_SUCCESS) {
-    return ClFailed(Format("take %zu bytes at %zu of a buffer of %llu", bounds.size, bounds.origin,
+  if (!raw || code != CL_SUCCESS) {
+    return context_->Failed(Format("take %zu bytes at %zu of a buffer of %llu", bounds.size, bounds.origin,
                            static_cast<unsigned long long>(buffer.bytes()))
                         .c_str(),
                     code);
@@ -174,7 +174,7 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
     code = cl_.SetKernelArg(kernel, index, sizeof(value), &value);
   }
   if (code == CL_SUCCESS) return Status();
-  return ClFailed(Format("set argument %u of %s", index, dispatch.name()->c_str()).c_str(), code);
+  return context_->Failed(Format("set argument %u of %s", index, dispatch.name()->c_str()).c_str(), code);
 }
 
 // Places go by kind, each kind in the order of the kernel's own arguments.
@@ -196,7 +196,7 @@ Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonE
       const bool buffer = kinds[k] == fb::ArgKind_Buffer;
       const cl_int code = cl_.SetKernelArg(kernel, place, buffer ? sizeof(cl_mem) : sizeof(zero),
                                            buffer ? nullptr : &zero);
-      if (code != CL_SUCCESS) return ClFailed("leave an argument empty", code);
+      if (code != CL_SUCCESS) return context_->Failed("leave an argument empty", code);
     }
   }
   return Status();
@@ -207,8 +207,8 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
   const bool common = !built.common.empty();
   const char* entry = common ? ClCommonEntry::name() : dispatch.entry()->c_str();
   cl_kernel raw = cl_.CreateKernel(built.program.get(), entry, &code);
-  if (code != CL_SUCCESS) {
-    return ClFailed(Format("find the kernel %s of %s", entry, dispatch.name()->c_str()).c_str(),
+  if (!raw || code != CL_SUCCESS) {
+    return context_->Failed(Format("find the kernel %s of %s", entry, dispatch.name()->c_str()).c_str(),
                     code);
   }
   launches_.emplace_back();
@@ -255,13 +255,13 @@ Status ClExecutable::WorkOn(Port* port, void* caller) {
   cl_int code = CL_SUCCESS;
   cl_mem raw = cl_.CreateBuffer(context_->context.get(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
                                 port->bytes, caller, &code);
-  if (code != CL_SUCCESS) return ClFailed("make a buffer over the caller's memory", code);
+  if (!raw || code != CL_SUCCESS) return context_->Failed("make a buffer over the caller's memory", code);
   port->in_caller = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
   port->caller = caller;
   for (const Use& use : uses_) {
     if (use.buffer != port->buffer) continue;
     code = cl_.SetKernelArg(use.kernel, use.arg, sizeof(raw), &raw);
-    if (code != CL_SUCCESS) return ClFailed("set an argument to the caller's memory", code);
+    if (code != CL_SUCCESS) return context_->Failed("set an argument to the caller's memory", code);
   }
   return Status();
 }
@@ -277,7 +277,7 @@ Status ClExecutable::Begin(const std::vector<const void*>& inputs,
     const cl_int code = cl_.EnqueueWriteBuffer(
         queue_.get(), buffers_[static_cast<size_t>(port.buffer)].get(), CL_FALSE, port.offset,
         port.bytes, inputs[i], 0, nullptr, nullptr);
-    if (code != CL_SUCCESS) return ClFailed(Format("write input %zu", i).c_str(), code);
+    if (code != CL_SUCCESS) return context_->Failed(Format("write input %zu", i).c_str(), code);
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].in_place) QUADRA_RETURN_IF_ERROR(WorkOn(&outputs_[i], outputs[i]));
@@ -294,23 +294,26 @@ Status ClExecutable::Launches(cl_command_queue queue, std::vector<ClHandle<cl_ev
                                  launch.local, 0, nullptr, events ? &event : nullptr);
     if (code != CL_SUCCESS) {
       const fb::Dispatch& dispatch = *plan_.dispatches()->Get(static_cast<unsigned>(i));
-      return ClFailed(Format("launch %s", dispatch.name()->c_str()).c_str(), code);
+      return context_->Failed(Format("launch %s", dispatch.name()->c_str()).c_str(), code);
     }
     if (events) events->emplace_back(event, cl_.ReleaseEvent);
   }
-  return Status();
+  // The device begins while the host still asks for the outputs.
+  const cl_int code = cl_.Flush(queue);
+  return code == CL_SUCCESS ? Status() : context_->Failed("hand the kernels to the device", code);
 }
 
 Status ClExecutable::Profile(std::vector<float>* dispatch_us) {
   if (!profiling_queue_) {
     QUADRA_RETURN_IF_ERROR(MakeQueue(CL_QUEUE_PROFILING_ENABLE, &profiling_queue_));
   }
-  cl_.Finish(queue_.get());  // the inputs
+  cl_int code = cl_.Finish(queue_.get());
+  if (code != CL_SUCCESS) return context_->Failed("wait for the inputs", code);
   std::vector<ClHandle<cl_event>> events;
   const Status launched = Launches(profiling_queue_.get(), &events);
-  const cl_int code = cl_.Finish(profiling_queue_.get());
+  code = cl_.Finish(profiling_queue_.get());
   QUADRA_RETURN_IF_ERROR(launched);
-  if (code != CL_SUCCESS) return ClFailed("wait for the kernels", code);
+  if (code != CL_SUCCESS) return context_->Failed("wait for the kernels", code);
   dispatch_us->clear();
   for (const ClHandle<cl_event>& event : events) {
     cl_ulong start = 0, end = 0;
@@ -329,7 +332,7 @@ Status ClExecutable::End(const std::vector<void*>& outputs) {
     const cl_int code = cl_.EnqueueReadBuffer(
         queue_.get(), buffers_[static_cast<size_t>(port.buffer)].get(), CL_FALSE, port.offset,
         port.bytes, outputs[i], 0, nullptr, nullptr);
-    if (code != CL_SUCCESS) return ClFailed(Format("read output %zu", i).c_str(), code);
+    if (code != CL_SUCCESS) return context_->Failed(Format("read output %zu", i).c_str(), code);
   }
   return Status();
 }
@@ -347,7 +350,7 @@ Status ClExecutable::Run(const std::vector<const void*>& inputs, const std::vect
   // Also after an error: what was queued works on the caller's memory.
   const cl_int code = cl_.Finish(queue_.get());
   QUADRA_RETURN_IF_ERROR(std::move(status));
-  return code == CL_SUCCESS ? Status() : ClFailed("wait for the kernels", code);
+  return code == CL_SUCCESS ? Status() : context_->Failed("wait for the kernels", code);
 }
 
 }  // namespace quadra

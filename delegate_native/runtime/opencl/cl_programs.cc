@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
+#include "delegate_native/base/thread.h"
 #include "delegate_native/runtime/backend.h"
 
 namespace quadra {
@@ -54,9 +55,10 @@ Status ClPrograms::Compile(const std::string& source, const std::string& options
   const size_t size = source.size();
   cl_int code = CL_SUCCESS;
   cl_program raw = cl.CreateProgramWithSource(context_->context.get(), 1, &text, &size, &code);
-  if (code != CL_SUCCESS) return ClFailed("give a program's text to the driver", code);
+  if (!raw || code != CL_SUCCESS) return context_->Failed("give a program's text to the driver", code);
   ClHandle<cl_program> handle(raw, cl.ReleaseProgram);
   code = cl.BuildProgram(raw, 1, &context_->device, options.c_str(), nullptr, nullptr);
+  if (MayBeLost(code)) return context_->Failed(Format("compile %s", entries.c_str()).c_str(), code);
   if (code != CL_SUCCESS) {
     return DeviceFailed("compile %s: %s, the driver's log: %s; next: dump_dir keeps the kernels' text for a report",
                         entries.c_str(), ClErrorName(code).c_str(), BuildLog(*context_, raw).c_str());
@@ -76,7 +78,7 @@ ClHandle<cl_program> ClPrograms::FromBinary(const fb::Program& program) const {
   cl_program raw = cl.CreateProgramWithBinary(context_->context.get(), 1, &context_->device, &size, &bytes,
                                               &of_device, &code);
   if (raw) handle = ClHandle<cl_program>(raw, cl.ReleaseProgram);
-  if (code == CL_SUCCESS && of_device == CL_SUCCESS &&
+  if (raw && code == CL_SUCCESS && of_device == CL_SUCCESS &&
       cl.BuildProgram(raw, 1, &context_->device, Text(program.options()).c_str(), nullptr, nullptr) == CL_SUCCESS) {
     return handle;
   }
@@ -151,7 +153,7 @@ Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, int* 
   std::vector<Status> results(count);
   std::atomic<int> loaded{0};
   std::atomic<size_t> next{0};
-  const auto work = [&] {
+  auto work = [&] {
     for (size_t i = next++; i < count; i = next++) {
       const fb::Program& program = *plan.programs()->Get(static_cast<flatbuffers::uoffset_t>(i));
       bool binary = false;
@@ -159,11 +161,19 @@ Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, int* 
       if (binary) ++loaded;
     }
   };
-  std::vector<std::thread> helpers;
+  const auto help = [](void* job) -> void* {
+    (*static_cast<decltype(work)*>(job))();
+    return nullptr;
+  };
+  std::vector<pthread_t> helpers;
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  for (size_t i = 1; i < std::min({count, cores, kMostThreads}); ++i) helpers.emplace_back(work);
+  for (size_t i = 1; i < std::min({count, cores, kMostThreads}); ++i) {
+    pthread_t helper;
+    if (StartThread("quadra-compile", help, &work, &helper) != 0) break;  // this thread does it alone
+    helpers.push_back(helper);
+  }
   work();
-  for (std::thread& helper : helpers) helper.join();
+  for (pthread_t helper : helpers) pthread_join(helper, nullptr);
   *from_binary += loaded;
   for (Status& result : results) QUADRA_RETURN_IF_ERROR(std::move(result));
   for (ClKernelPrograms& part : parts) programs->insert(part.begin(), part.end());

@@ -3,7 +3,6 @@
 #include <map>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "delegate_native/base/clock.h"
 #include "delegate_native/base/home_process.h"
@@ -21,6 +20,7 @@ class OpenClBackend : public Backend {
 
   const char* name() const override { return "opencl"; }
   const GpuInfo& info() const override { return context_->info; }
+  bool is_lost() const { return context_->lost; }
 
   Status Load(const fb::Plan* plan, std::unique_ptr<Executable>* executable,
               LoadTimes* times) override {
@@ -49,19 +49,22 @@ class OpenClBackend : public Backend {
 Status MakeOpenClBackend(const std::string& library, std::shared_ptr<Backend>* backend) {
   // Never destroyed: a static of the process may be gone before the last interpreter is.
   static std::mutex& mutex = *new std::mutex;
-  static auto& backends = *new std::map<std::string, std::weak_ptr<Backend>>;
-  static auto& kept = *new std::vector<std::shared_ptr<Backend>>;
+  static auto& backends = *new std::map<std::string, std::weak_ptr<OpenClBackend>>;
+  static auto& kept = *new std::map<std::string, std::shared_ptr<Backend>>;
   static const HomeProcess home;
   QUADRA_RETURN_IF_ERROR(home.Check("OpenCL"));
   std::lock_guard<std::mutex> lock(mutex);
-  *backend = backends[library].lock();
-  if (*backend) return Status();
-  std::shared_ptr<ClContext> context;
-  QUADRA_RETURN_IF_ERROR(MakeClContext(library, &context));
-  *backend = std::make_shared<OpenClBackend>(std::move(context));
-  backends[library] = *backend;
-  // Half a second of such a compiler's start belongs to the context: the process keeps it.
-  if ((*backend)->info().one_program) kept.push_back(*backend);
+  std::shared_ptr<OpenClBackend> known = backends[library].lock();
+  if (!known || known->is_lost()) {
+    kept.erase(library);
+    std::shared_ptr<ClContext> context;
+    QUADRA_RETURN_IF_ERROR(MakeClContext(library, &context));
+    known = std::make_shared<OpenClBackend>(std::move(context));
+    backends[library] = known;
+    // Half a second of such a compiler's start belongs to the context: the process keeps it.
+    if (known->info().one_program) kept[library] = known;
+  }
+  *backend = std::move(known);
   return Status();
 }
 

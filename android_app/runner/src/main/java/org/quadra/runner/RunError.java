@@ -37,7 +37,7 @@ final class RunError extends Exception {
     return new RunError(false, tried, sentence.trim().replaceAll("\\s+", " "), doNext, cause);
   }
 
-  /** As host_tools/errors.py counts. */
+  /** As host_tools/base/errors.py counts. */
   int exitCode() {
     return misuse ? 2 : 77;
   }

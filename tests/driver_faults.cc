@@ -1,0 +1,498 @@
+// An OpenCL and an EGL library for tests: the system's, but every function of the delegate's tables is counted, and the
+// call that the environment variable DRIVER_FAULTS names fails. The wrappers are made from the tables themselves: a
+// function that is added there is wrapped here.
+//
+// DRIVER_FAULTS holds words parted by spaces: "FUNCTION@N=WAY", the N-th call (from 1; "*": every call) since
+// QuadraFaultsBegin fails in that way; "FUNCTION=missing", the library lacks it. It is read at every call. The ways of
+// each function: see WaysOf.
+// DRIVER_FAULTS_EGL: the EGL library behind this one, if that is not the system's. DRIVER_FAULTS_GPU: the OpenCL device
+// calls itself a GPU.
+#include <dlfcn.h>
+#include <string.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "delegate_native/runtime/gles/gl_api.h"
+#include "delegate_native/runtime/opencl/cl_api.h"
+
+namespace {
+
+enum Id {
+#define QUADRA_CL_ID(name) kCl##name,
+  QUADRA_CL_FUNCTIONS(QUADRA_CL_ID)
+#define QUADRA_EGL_ID(name) kEgl##name,
+  QUADRA_EGL_FUNCTIONS(QUADRA_EGL_ID)
+#define QUADRA_EXTENSION_ID(name, type) kEgl##name,
+  QUADRA_EGL_EXTENSIONS(QUADRA_EXTENSION_ID)
+#define QUADRA_GL_ID(name) kGl##name,
+  QUADRA_GL_FUNCTIONS(QUADRA_GL_ID)
+#define QUADRA_GL_EXTENSION_ID(name, type) kGl##name,
+  QUADRA_GL_EXTENSIONS(QUADRA_GL_EXTENSION_ID)
+  kFunctions
+};
+
+struct Function {
+  const char* name;
+  void* wrapper;
+  std::atomic<void*> next{nullptr};
+  std::atomic<long> calls{0};
+};
+extern Function functions[];
+
+bool Begins(const char* name, const char* with) { return strncmp(name, with, strlen(with)) == 0; }
+
+bool IsOneOf(const char* name, const char* const* names) {
+  for (; *names; ++names) {
+    if (strcmp(name, *names) == 0) return true;
+  }
+  return false;
+}
+
+// ---- in which ways each function can fail ----
+
+// A number is an error code: OpenCL's is returned, EGL's and OpenGL's is what GetError says next; nothing is done and
+// nothing is written. Words:
+//   lost     the device or context is lost: this call fails and all that follow
+//   silent   so it is, but the driver tells only when it is asked for resets
+//   nothing  gives nothing, without an error
+//   none     the list that was asked for is empty
+//   false    did not compile, did not link
+//   failed, timeout  of waiting
+//   one      groups of one work-item only
+struct Ways {
+  int id;
+  const char* ways;
+};
+constexpr Ways kWays[] = {
+    {kClBuildProgram, "-11 -6 lost"},
+    {kClCreateBuffer, "-4 -61 lost nothing"},
+    {kClCreateContext, "-2 -6 nothing"},
+    {kClCreateCommandQueue, "-35 -6 lost nothing"},
+    {kClCreateImage, "-10 -40 -4 lost nothing"},
+    {kClCreateKernel, "-45 -46 lost nothing"},
+    {kClCreateProgramWithBinary, "-42 lost nothing"},
+    {kClCreateProgramWithSource, "-6 lost nothing"},
+    {kClCreateSubBuffer, "-13 -4 lost nothing"},
+    {kClEnqueueNDRangeKernel, "-54 -4 -5 lost"},
+    {kClEnqueueReadBuffer, "-4 -14 lost"},
+    {kClEnqueueWriteBuffer, "-4 -14 lost"},
+    {kClFinish, "-14 -5 lost"},
+    {kClFlush, "-6 lost"},
+    {kClGetDeviceIDs, "-1 none"},
+    {kClGetDeviceInfo, "-6"},
+    {kClGetEventProfilingInfo, "-7"},
+    {kClGetKernelWorkGroupInfo, "-6 one"},
+    {kClGetPlatformIDs, "-1001 none"},
+    {kClGetProgramBuildInfo, "-6"},
+    {kClGetProgramInfo, "-6"},
+    {kClSetKernelArg, "-38 -6 lost"},
+    {kEglBindAPI, "0x300c"},
+    {kEglChooseConfig, "0x3004 none"},
+    {kEglCreateContext, "0x3009 0x300e"},
+    {kEglCreatePbufferSurface, "0x3003"},
+    {kEglDestroyContext, "0x3006"},
+    {kEglDestroySurface, "0x300d"},
+    {kEglGetDisplay, "nothing"},
+    {kEglGetError, ""},  // it cannot fail
+    {kEglGetPlatformDisplayEXT, "0x300c"},
+    {kEglGetProcAddress, "nothing"},
+    {kEglInitialize, "0x3001"},
+    {kEglMakeCurrent, "0x3009 0x300e"},
+    {kEglQueryDeviceStringEXT, "0x300c"},
+    {kEglQueryDevicesEXT, "0x3003 none"},
+    {kEglQueryString, "0x3001"},
+    {kEglReleaseThread, "0x3003"},
+    {kGlClientWaitSync, "failed timeout lost silent"},
+    {kGlCreateProgram, "0x505 nothing lost"},
+    {kGlCreateShader, "0x505 nothing lost"},
+    {kGlDispatchCompute, "0x505 lost silent"},
+    {kGlFenceSync, "0x505 nothing lost silent"},
+    {kGlGetGraphicsResetStatus, "lost"},
+    {kGlGetProgramiv, "0x505 false lost"},
+    {kGlGetShaderiv, "0x505 false lost"},
+    {kGlGetString, "0x505 nothing lost"},
+    {kGlGetStringi, "0x505 nothing lost"},
+    {kGlMapBufferRange, "0x505 nothing lost silent"},
+    {kGlUnmapBuffer, "0x505 nothing lost silent"},
+};
+
+// Empty: it cannot fail. Null: nobody has said yet how it fails, which a test does not allow.
+const char* WaysOf(int id) {
+  for (const Ways& one : kWays) {
+    if (one.id == id) return one.ways;
+  }
+  if (Begins(functions[id].name, "clRelease")) return "-6";
+  // Any command of OpenGL may run out of memory, and any may be the first that a lost context sees.
+  if (Begins(functions[id].name, "gl")) return "0x505 lost";
+  return nullptr;
+}
+
+// ---- which call fails now ----
+
+struct Fault {
+  std::string way;  // empty: none
+  long code = 0;
+  bool is(const char* word) const { return way == word; }
+};
+
+// The word of DRIVER_FAULTS that begins with the function's name and `then`: what is behind those. Null: there is none.
+const char* WordOf(const char* name, char then) {
+  const size_t size = strlen(name);
+  for (const char* at = getenv("DRIVER_FAULTS"); at && *at; at += strcspn(at, " "), at += *at == ' ') {
+    if (strncmp(at, name, size) == 0 && at[size] == then) return at + size + 1;
+  }
+  return nullptr;
+}
+
+bool IsMissing(const char* name) {
+  const char* word = WordOf(name, '=');
+  return word && Begins(word, "missing");
+}
+
+Fault FaultOf(int id, long call) {
+  Fault fault;
+  const char* at = WordOf(functions[id].name, '@');
+  if (!at || (*at != '*' && atol(at) != call)) return fault;
+  const char* way = strchr(at, '=') + 1;
+  fault.way = std::string(way, strcspn(way, " "));
+  fault.code = strtol(way, nullptr, 0);
+  return fault;
+}
+
+// ---- what is alive, as the caller must see it ----
+
+std::mutex mutex;
+std::map<std::string, long> live;  // by kind
+std::atomic<bool> happened{false};
+
+// The kind of object that a function makes or ends; empty for other functions.
+std::string KindOf(const char* name) {
+  static const char* const kMemory[] = {"clCreateBuffer", "clCreateImage", "clCreateSubBuffer", nullptr};
+  static const char* const kPrograms[] = {"clCreateProgramWithSource", "clCreateProgramWithBinary", nullptr};
+  if (IsOneOf(name, kMemory)) return "clMemObject";
+  if (IsOneOf(name, kPrograms)) return "clProgram";
+  if (strcmp(name, "clEnqueueNDRangeKernel") == 0) return "clEvent";
+  if (strcmp(name, "glFenceSync") == 0) return "glSync";
+  if (strcmp(name, "eglCreatePbufferSurface") == 0) return "eglSurface";
+  if (strcmp(name, "eglReleaseThread") == 0) return "";
+  for (const char* verb : {"Create", "Release", "Destroy", "Gen", "Delete"}) {
+    const size_t api = Begins(name, "egl") ? 3 : 2;
+    if (Begins(name + api, verb)) return std::string(name, api) + (name + api + strlen(verb));
+  }
+  return "";
+}
+
+bool Ends(const char* name) {
+  return Begins(name, "clRelease") || Begins(name, "glDelete") || Begins(name, "eglDestroy");
+}
+
+template <typename T>
+long Count(T object) {
+  if constexpr (std::is_pointer<T>::value) return object != nullptr;
+  else if constexpr (std::is_integral<T>::value) return object != 0;
+  else return 0;
+}
+long CountIds(GLsizei count, const GLuint* ids) {
+  long some = 0;
+  for (GLsizei i = 0; i < count; ++i) some += ids[i] != 0;
+  return some;
+}
+
+void Live(const char* name, long more) {
+  std::lock_guard<std::mutex> lock(mutex);
+  live[KindOf(name)] += more;
+}
+
+// ---- lost devices ----
+
+std::atomic<bool> cl_lost{false};
+// A context of OpenGL ES belongs to one thread, so does what is known of it here.
+thread_local bool gl_lost = false, gl_silent = false;
+thread_local GLenum gl_error = GL_NO_ERROR;
+thread_local EGLint egl_error = EGL_SUCCESS;
+
+// What a call on a lost OpenCL device answers; 0 where it does as always.
+cl_int LostCode(int id) {
+  const char* name = functions[id].name;
+  if (Begins(name, "clEnqueue") || id == kClFinish || id == kClFlush) return CL_INVALID_COMMAND_QUEUE;
+  if (id == kClBuildProgram) return CL_DEVICE_NOT_AVAILABLE;
+  if (id == kClSetKernelArg) return CL_OUT_OF_RESOURCES;
+  return Begins(name, "clCreate") && id != kClCreateContext ? CL_INVALID_CONTEXT : 0;
+}
+
+// What a compiler says of a program that it refused.
+std::atomic<bool> build_refused{false};
+
+cl_int BuildLog(cl_program, cl_device_id, cl_program_build_info, size_t size, void* value, size_t* needed) {
+  static const char kLog[] = "1:7: error: this test wants no such thing";
+  if (value && size >= sizeof(kLog)) memcpy(value, kLog, sizeof(kLog));
+  if (needed) *needed = sizeof(kLog);
+  return CL_SUCCESS;
+}
+
+// What PoCL's device tells of itself, as if it were a GPU that nobody knows: that compiles kernels one by one, and
+// copies what goes in and out.
+template <typename Real>
+cl_int CallItselfGpu(Real real, cl_device_id device, cl_device_info what, size_t size, void* value, size_t* needed) {
+  const cl_int code = real(device, what, size, value, needed);
+  char* text = static_cast<char*>(value);
+  if (code != CL_SUCCESS || !value) return code;
+  if (what == CL_DEVICE_TYPE) *static_cast<cl_device_type*>(value) = CL_DEVICE_TYPE_GPU;
+  if (what != CL_DEVICE_NAME && what != CL_DEVICE_VERSION && what != CL_DRIVER_VERSION) return code;
+  for (char* at = text; (at = strcasestr(at, "pocl"));) memcpy(at, "none", 4);
+  return code;
+}
+
+// ---- the wrappers ----
+
+void* Before(const char* name, void* real);
+
+void* RealEgl(const char* name) {
+  const char* other = getenv("DRIVER_FAULTS_EGL");
+  void* library = dlopen(other ? other : "libEGL.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) abort();  // the tests look for it first
+  return dlsym(library, name);
+}
+
+// The driver's functions; those of EGL are looked up by the first call.
+void* Next(int id) {
+  void* next = functions[id].next;
+  if (!next) functions[id].next = next = RealEgl(functions[id].name);
+  return next;
+}
+
+template <typename T>
+void SetIfError(T, long) {}
+void SetIfError(cl_int* error, long code) {
+  if (error) *error = static_cast<cl_int>(code);
+}
+
+template <int kId, typename F>
+struct Wrapper;
+
+template <int kId, typename R, typename... A>
+struct Wrapper<kId, R (*)(A...)> {
+  static constexpr bool kIsCl = kId < kEglBindAPI, kIsGl = kId >= kGlActiveTexture;
+  using Args = std::tuple<A...>;
+  template <size_t i>
+  static auto Last(const Args& args) { return std::get<sizeof...(A) - i>(args); }
+
+  static R Real(A... args) {
+    const auto real = reinterpret_cast<R (*)(A...)>(Next(kId));
+    if constexpr (kId != kEglGetProcAddress) return real(args...);
+    else return reinterpret_cast<R>(Before(args..., reinterpret_cast<void*>(real(args...))));
+  }
+
+  // Nothing is done; the caller is told. But what runs is waited for: it works on memory that the caller may give back.
+  static R Refuse(long code, const Args& args) {
+    if constexpr (kId == kClFinish) std::apply(Real, args);
+    if constexpr (kIsCl && std::is_same<R, cl_int>::value) {
+      return static_cast<cl_int>(code);
+    } else if constexpr (kIsCl) {
+      SetIfError(Last<1>(args), code);
+    } else if constexpr (kId == kGlGetError) {
+      return static_cast<GLenum>(code);
+    } else if constexpr (kIsGl) {
+      if (code) gl_error = static_cast<GLenum>(code);
+    } else if (code) {
+      egl_error = static_cast<EGLint>(code);
+    }
+    return R();
+  }
+
+  // A lost context does nothing, and never makes its caller wait. The driver behind is not lost: what ends something
+  // reaches it.
+  static R DoLost(A... args) {
+    if (Ends(functions[kId].name) || kId == kGlEndQuery) return Real(args...);
+    if constexpr (kId == kGlGetError) return GL_CONTEXT_LOST_KHR;
+    if constexpr (kId == kGlGetGraphicsResetStatus) return GL_UNKNOWN_CONTEXT_RESET_KHR;
+    if constexpr (kId == kGlClientWaitSync) return GL_WAIT_FAILED;
+    return R();
+  }
+
+  static R Fail(const Fault& fault, A... args) {
+    const Args all(args...);
+    happened = true;
+    if constexpr (kIsCl) {
+      if (fault.is("lost")) return cl_lost = true, Refuse(LostCode(kId), all);
+    } else if constexpr (kIsGl) {
+      if (fault.is("lost")) return gl_lost = true, DoLost(args...);
+      if (fault.is("silent")) return gl_silent = true, kId == kGlDispatchCompute ? R() : Real(args...);
+    }
+    if constexpr (kId == kGlClientWaitSync) return fault.is("timeout") ? GL_TIMEOUT_EXPIRED : GL_WAIT_FAILED;
+    if constexpr (kId == kGlGetShaderiv || kId == kGlGetProgramiv) {
+      if (fault.is("false")) return void(*std::get<2>(all) = GL_FALSE);
+    }
+    if constexpr (kId == kClGetKernelWorkGroupInfo) {
+      if (fault.is("one")) return *static_cast<size_t*>(std::get<4>(all)) = 1, CL_SUCCESS;
+    }
+    if constexpr (kId == kClGetPlatformIDs || kId == kClGetDeviceIDs || kId == kEglChooseConfig ||
+                  kId == kEglQueryDevicesEXT) {
+      if (fault.is("none")) {
+        const R real = Real(args...);
+        if (Last<1>(all)) *Last<1>(all) = 0;
+        return real;
+      }
+    }
+    return Refuse(fault.code, all);
+  }
+
+  static R Do(A... args) {
+    const Fault fault = FaultOf(kId, ++functions[kId].calls);
+    if constexpr (kId == kClBuildProgram) build_refused = fault.code == CL_BUILD_PROGRAM_FAILURE;
+    if (!fault.way.empty()) return Fail(fault, args...);
+    if constexpr (kId == kClGetProgramBuildInfo) {
+      if (build_refused) return BuildLog(args...);
+    }
+    if constexpr (kId == kClGetDeviceInfo) {
+      if (getenv("DRIVER_FAULTS_GPU")) return CallItselfGpu(&Real, args...);
+    }
+    if constexpr (kIsCl) {
+      if (cl_lost && LostCode(kId) != 0) return Refuse(LostCode(kId), Args(args...));
+    } else if constexpr (kIsGl) {
+      if (gl_lost) return DoLost(args...);
+      if (gl_silent && kId == kGlDispatchCompute) return R();
+      if constexpr (kId == kGlGetGraphicsResetStatus) {
+        if (gl_silent) return GL_UNKNOWN_CONTEXT_RESET_KHR;
+      }
+      if constexpr (kId == kGlGetError) {
+        if (gl_error != GL_NO_ERROR) return std::exchange(gl_error, GL_NO_ERROR);
+      }
+    } else if constexpr (kId == kEglGetError) {
+      const EGLint real = Real(args...), own = std::exchange(egl_error, EGL_SUCCESS);
+      return own == EGL_SUCCESS ? real : own;
+    }
+    return Real(args...);
+  }
+
+  // What comes into being and what ends, whatever the driver makes of it.
+  static void Watch(const Args& args) {
+    const char* name = functions[kId].name;
+    if constexpr (sizeof...(A) == 2 && std::is_void<R>::value && kIsGl) {
+      if constexpr (std::is_convertible<std::tuple_element_t<1, Args>, const GLuint*>::value) {
+        if (!KindOf(name).empty()) Live(name, (Ends(name) ? -1 : 1) * CountIds(std::get<0>(args), std::get<1>(args)));
+      }
+    } else if constexpr (sizeof...(A) > 0 && std::is_integral<R>::value + std::is_void<R>::value > 0) {
+      if (Ends(name)) Live(name, -Count(Last<1>(args)));
+    }
+    if constexpr (kId == kClEnqueueNDRangeKernel) {
+      if (Last<1>(args) && *Last<1>(args)) Live(name, 1);
+    }
+  }
+
+  static R Call(A... args) {
+    if constexpr (std::is_void<R>::value) {
+      Do(args...);
+      Watch(Args(args...));
+    } else {
+      const R result = Do(args...);
+      Watch(Args(args...));
+      const char* name = functions[kId].name;
+      const bool makes = !KindOf(name).empty() && !Ends(name) && kId != kClEnqueueNDRangeKernel;
+      if (makes) Live(name, Count(result));
+      if constexpr (kId == kClCreateContext) {
+        if (result) cl_lost = false;
+      }
+      if constexpr (kId == kEglCreateContext) {
+        if (result) gl_lost = gl_silent = false, gl_error = GL_NO_ERROR;
+      }
+      return result;
+    }
+  }
+};
+
+template <int kId, typename F>
+void* WrapperOf() {
+  return reinterpret_cast<void*>(&Wrapper<kId, F>::Call);
+}
+
+Function functions[] = {
+#define QUADRA_CL_ROW(name) {"cl" #name, WrapperOf<kCl##name, decltype(&::cl##name)>()},
+    QUADRA_CL_FUNCTIONS(QUADRA_CL_ROW)
+#define QUADRA_EGL_ROW(name) {"egl" #name, WrapperOf<kEgl##name, decltype(&::egl##name)>()},
+    QUADRA_EGL_FUNCTIONS(QUADRA_EGL_ROW)
+#define QUADRA_EGL_EXTENSION_ROW(name, type) {"egl" #name, WrapperOf<kEgl##name, type>()},
+    QUADRA_EGL_EXTENSIONS(QUADRA_EGL_EXTENSION_ROW)
+#define QUADRA_GL_ROW(name) {"gl" #name, WrapperOf<kGl##name, decltype(&::gl##name)>()},
+    QUADRA_GL_FUNCTIONS(QUADRA_GL_ROW)
+#define QUADRA_GL_EXTENSION_ROW(name, type) {"gl" #name, WrapperOf<kGl##name, type>()},
+    QUADRA_GL_EXTENSIONS(QUADRA_GL_EXTENSION_ROW)
+};
+
+// ---- where the delegate looks for functions ----
+
+// An extension's function is in the table without the word of who made it.
+bool IsNamed(const char* name, const char* in_table) {
+  const size_t size = strlen(in_table);
+  if (strncmp(name, in_table, size) != 0) return false;
+  const std::string rest = name + size;
+  return rest.empty() || (Begins(name, "gl") && (rest == "EXT" || rest == "OES" || rest == "KHR"));
+}
+
+// What stands before a function of the driver; null where this driver is to lack it.
+void* Before(const char* name, void* real) {
+  for (Function& function : functions) {
+    if (!IsNamed(name, function.name)) continue;
+    if (IsMissing(function.name) || !real) return nullptr;
+    function.next = real;
+    return function.wrapper;
+  }
+  return real;
+}
+
+}  // namespace
+
+extern "C" {
+
+#define QUADRA_EXPORT __attribute__((visibility("default")))
+
+QUADRA_EXPORT void* loadOpenCLPointer(const char* name) {
+  static void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  return Before(name, library ? dlsym(library, name) : nullptr);
+}
+
+// The library's own symbols: each is the wrapper, whatever its parameters are.
+#define QUADRA_EGL_SYMBOL(name)                                                        \
+  decltype(&::egl##name) Resolve_egl##name() {                                         \
+    return &Wrapper<kEgl##name, decltype(&::egl##name)>::Call;                         \
+  }                                                                                    \
+  QUADRA_EXPORT decltype(egl##name) egl##name __attribute__((ifunc("Resolve_egl" #name)));
+QUADRA_EGL_FUNCTIONS(QUADRA_EGL_SYMBOL)
+
+// A life begins: calls are counted from here, and nothing is alive.
+QUADRA_EXPORT void QuadraFaultsBegin() {
+  for (Function& function : functions) function.calls = 0;
+  for (int id = kEglBindAPI; id < kEglGetPlatformDisplayEXT; ++id) functions[id].next = nullptr;
+  std::lock_guard<std::mutex> lock(mutex);
+  live.clear();
+  happened = false;
+}
+
+// JSON: {"happened": whether the fault came, "calls": by function, "ways": by function, "live": by kind}.
+QUADRA_EXPORT const char* QuadraFaultsReport() {
+  static std::string text;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::string calls, ways, alive;
+  for (int id = 0; id < kFunctions; ++id) {
+    const std::string key = std::string(id ? ", \"" : "\"") + functions[id].name + "\": ";
+    const char* can = WaysOf(id);
+    calls += key + std::to_string(functions[id].calls.load());
+    ways += key + (can ? "\"" + std::string(can) + "\"" : "null");
+  }
+  for (const auto& kind : live) {
+    alive += (alive.empty() ? "\"" : ", \"") + kind.first + "\": " + std::to_string(kind.second);
+  }
+  text = std::string("{\"happened\": ") + (happened ? "true" : "false") + ", \"calls\": {" + calls + "}, \"ways\": {" +
+         ways + "}, \"live\": {" + alive + "}}";
+  return text.c_str();
+}
+
+}  // extern "C"
