@@ -1,6 +1,6 @@
 """The tasks of `./inv`: each parses, calls one function of host_tools and prints. Imports stay inside the
 tasks, so that listing them is quick. Exit status: 0 done, 1 the judgement failed, 2 misuse, 70 and up
-infrastructure, 130 Ctrl-C (host_tools/errors.py)."""
+infrastructure, 130 Ctrl-C (host_tools/base/errors.py)."""
 
 from invoke import Exit, task
 
@@ -8,7 +8,7 @@ from invoke import Exit, task
 @task
 def doctor(c):
     """Check what this machine needs and say exactly what to install."""
-    from host_tools import doctor
+    from host_tools.work import doctor
 
     raise Exit(code=doctor.main())
 
@@ -24,7 +24,7 @@ def models(c, fetch=False, path=""):
 
     Your own models: set QUADRA_MODELS_DIR to their folder. It is searched first.
     """
-    from host_tools import models
+    from host_tools.ask import models
 
     if path:
         print(models.find(path).path)
@@ -43,7 +43,7 @@ def build(c, debug=False, abi=""):
 
     Android builds use the NDK of ANDROID_NDK_HOME (r25 or later), or one put together from packages, for tests.
     """
-    from host_tools import apk, bazel, ndk
+    from host_tools.build import apk, bazel, ndk
 
     if not abi:
         print(bazel.library(debug=debug))
@@ -64,9 +64,10 @@ def build(c, debug=False, abi=""):
 )
 def apk(c, abi="", libraries="", out="", release=False, peers=False):
     """Make the test app's APK, without Gradle or an SDK; inspect it and show what was found."""
-    from host_tools import apk, run
+    from host_tools.base import terminal
+    from host_tools.build import apk
 
-    apk.show(apk.from_words(abi, libraries, out, release=release, peers=peers), run.console(width=150))
+    apk.show(apk.from_words(abi, libraries, out, release=release, peers=peers), terminal.console(width=150))
 
 
 @task(
@@ -82,7 +83,7 @@ def size(c, library="", abi=""):
     """
     from pathlib import Path
 
-    from host_tools import android_check, bazel, ndk, size
+    from host_tools.build import android_check, bazel, ndk, size
 
     if not abi:
         size.show(size.measure(Path(library) if library else bazel.library()))
@@ -98,29 +99,61 @@ def size(c, library="", abi=""):
         "only": "Run the Python tests whose names match this (pytest -k), and no native tests.",
         "slow": "Also the tests that take long.",
         "args": "More words for pytest, e.g. --args='-x tests/host_tools'.",
+        "sanitize": "Build the delegate with sanitizers, address,undefined or thread, and run the tests that load it:"
+        " vectors, random graphs, real models, bad input, lifetimes; with thread those of lifetimes.",
     }
 )
-def test(c, only="", slow=False, args=""):
-    """Build everything and run the tests: native ones with Bazel, then pytest."""
-    from host_tools import upkeep
+def test(c, only="", slow=False, args="", sanitize=""):
+    """Build everything and run the tests: native ones with Bazel, then pytest.
 
-    upkeep.run_tests(only=only, slow=slow, args=args)
+    With --sanitize, what a sanitizer reports is printed, and the test fails that caused it.
+    """
+    from host_tools.work import repository
+
+    repository.run_tests(only=only, slow=slow, args=args, sanitizers=sanitize)
+
+
+@task(
+    help={
+        "what": "models, options or folders: what is mutated. Or the folder of a finding: runs it again.",
+        "seconds": "How long (default: 60).",
+        "seed": "Which cases: the same seed, the same cases.",
+        "library": "A libquadra.so that was built before (default: build it); one with sanitizers is noticed.",
+        "sanitize": "Build it with these: address,undefined finds more, several times slower.",
+    }
+)
+def fuzz(c, what, seconds=60.0, seed=1, library="", sanitize=""):
+    """Look for crashes and hangs: mutated models, delegate options or run folders, each case in a process of its own.
+
+    models: what the interpreter alone survives it survives with the delegate, on null, OpenCL and OpenGL ES, with the
+    same numbers. options: options, environment and target files; the library works or says what is wrong. folders:
+    what reads damaged run folders ends in a sentence. Findings are made small and kept among the run folders.
+    Exit status 1: there is one.
+    """
+    from host_tools.base import terminal
+    from host_tools.base.progress import progress
+    from host_tools.work.fuzz import fuzz as fuzzing
+
+    with progress(f"fuzz {what}") as show:
+        result = fuzzing.run(what, seconds, seed, _file(library), sanitize, show)
+    fuzzing.show(result, terminal.console(width=150))
+    fuzzing.judge(result)
 
 
 @task(help={"all": "Also the Python environment, so that the next start makes it anew."})
 def clean(c, all=False):
     """Remove what was built. Run folders and fetched models stay."""
-    from host_tools import upkeep
+    from host_tools.work import repository
 
-    upkeep.clean(everything=all)
+    repository.clean(everything=all)
 
 
 @task
 def lock(c):
     """Write requirements.lock anew from pyproject.toml (needs the network)."""
-    from host_tools import upkeep
+    from host_tools.work import repository
 
-    upkeep.lock()
+    repository.lock()
 
 
 _ON_WORDS = "a serial or a name of `inv devices`; any, the first that is free; all, at the same time; virtual (started if need be)."
@@ -129,7 +162,7 @@ _RUN_HELP = {
     "model": "A name of `inv models`, or a path to a .tflite file.",
     "backend": "The GPU API: opencl, gles, or auto, which takes the first of these that works.",
     "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
-    "target": "Make kernels for this device: a JSON file, or a name of host_tools/targets (default: ask the driver).",
+    "target": "Make kernels for this device: a JSON file, or a name of host_tools/ask/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
     "range": "What a picture's 0..255, or random values, become: LOW,HIGH (default: what the model was made for).",
     "seed": "Which random values: the same seed, the same values.",
@@ -156,22 +189,17 @@ def run(
     Prints what ran where, the error of each output and times beside XNNPACK's, and leaves a run folder with
     a report. Exit status 1: an output is wrong.
     """
-    from functools import partial
-
-    from host_tools import peers, run, spec as specs
+    from host_tools.ask import from_words
+    from host_tools.base import terminal
+    from host_tools.record import peer_names
+    from host_tools.run import where
+    from host_tools.work import run
 
     words = {"backend": backend, "precision": precision, "target": target, "image": image, "value_range": range}
     counts = {"seed": seed, "repetitions": runs, "threads": threads, "deadline_s": float(timeout)}
-    make = partial(run.make_spec, model, **words, **counts, peers=peers.parse(peer), profile=profile, cold=cold)
-    if on not in specs.PLACES:
-        from host_tools import on_devices
-
-        on_devices.run(on, make, _file(library), run.console(), _file(apk))
-        return
-    spec = make(place=on)
-    folder = run.run_and_judge(spec, _library(library, on))
-    run.account(folder, run.console())
-    run.judge(folder)
+    asked = {"peers": peer_names.parse(peer), "profile": profile, "cold": cold}
+    spec = from_words.make_spec(model, **words, **counts, **asked, **from_words.destination(on))
+    run.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
 
 
 @task(
@@ -188,21 +216,22 @@ def shell_run(
 
     Its times are not those of an app, and are never pooled with them.
     """
-    from functools import partial
+    from host_tools.ask import from_words
+    from host_tools.base import terminal
+    from host_tools.run import where
+    from host_tools.work import run
 
-    from host_tools import on_devices, run
-    from host_tools.place import device_shell
-
-    words = {"backend": backend, "precision": precision, "image": image, "value_range": range, "route": device_shell.ROUTE}
+    words = {"backend": backend, "precision": precision, "image": image, "value_range": range}
     counts = {"seed": seed, "repetitions": runs, "threads": threads, "deadline_s": float(timeout)}
-    make = partial(run.make_spec, model, **words, **counts, profile=profile)
-    on_devices.run(on, make, _file(library), run.console(), place=device_shell)
+    there = {"place": "device", "device": on, "route": "shell"}
+    spec = from_words.make_spec(model, **words, **counts, **there, profile=profile)
+    run.run(spec, where.parse(on, _file(library), route="shell"), terminal.console())
 
 
 @task(
     help={
         **{key: _RUN_HELP[key] for key in ("model", "precision", "library")},
-        "target": "The device to plan for: a JSON file, or a name of host_tools/targets (default: generic).",
+        "target": "The device to plan for: a JSON file, or a name of host_tools/ask/targets (default: generic).",
         "backend": "The GPU API to plan for: opencl or gles (default: what the target says).",
         "json": "Print JSON instead of a table.",
     }
@@ -211,14 +240,15 @@ def coverage(c, model, backend="", target="", precision="f32", json=False, libra
     """Show which nodes of a model would run on the GPU, and why the others would not. Nothing is run."""
     from json import dumps
 
-    from host_tools import coverage, run
+    from host_tools.base import terminal
+    from host_tools.work import coverage
 
     spec = coverage.make_spec(model, target, precision, backend)
     report, found = coverage.ask(spec, _library(library))
     if json:
         print(dumps(coverage.to_json(spec, report, found), indent=1))
     else:
-        coverage.show(spec, found, run.console())
+        coverage.show(spec, found, terminal.console())
 
 
 _ONE_RUN = {"run": "`latest` (default), the id of a run or its beginning, or the path of a run folder."}
@@ -227,11 +257,13 @@ _ONE_RUN = {"run": "`latest` (default), the id of a run or its beginning, or the
 @task(help=_ONE_RUN)
 def compare(c, run="latest"):
     """Judge the outputs of a run against the CPU's: largest error, where, NaN and infinity. Status 1: wrong."""
-    from host_tools import compare, run as runs
+    from host_tools.base import terminal
+    from host_tools.judge import compare, judged
 
     folder = _find_run(run)
-    compare.show(compare.compare(folder), runs.console())
-    runs.judge(folder)
+    found = judged.Judged(folder, compare.compare(folder))
+    compare.show(found.comparison, terminal.console())
+    found.check()
 
 
 @task(help={**_ONE_RUN, "top": "Show so many dispatches."})
@@ -240,30 +272,34 @@ def profile(c, run="latest", top=20):
 
     The run must have been made with --profile.
     """
-    from host_tools import profile, run as runs, trace
+    from host_tools.base import terminal
+    from host_tools.record import profile
+    from host_tools.show import perfetto_trace
 
     folder = _find_run(run)
     found = profile.read(folder)
-    profile.show(found, runs.console(), top)
-    print(f"trace  {trace.write(folder)}  (open it in ui.perfetto.dev)")
+    profile.show(found, terminal.console(), top)
+    print(f"trace  {perfetto_trace.write(folder)}  (open it in ui.perfetto.dev)")
 
 
 @task(help=_ONE_RUN)
 def report(c, run="latest"):
     """Write the HTML report of a run anew; print its path."""
-    from host_tools import report
+    from host_tools.judge import judged
+    from host_tools.show import report
 
-    print(report.write(_find_run(run)))
+    print(report.write(judged.judge(_find_run(run))))
 
 
 @task(help={**_ONE_RUN, "top": "Show so many dispatches and tensors (0: all)."})
 def plan(c, run="latest", top=0):
     """List what a run's plan holds: dispatches with their arguments, buffers, and tensors with their lifetimes."""
-    from host_tools import plan_view, run as runs
+    from host_tools.base import terminal
+    from host_tools.record import plan_view
 
     for path in plan_view.of_run(_find_run(run)):
         print(f"{path}")
-        plan_view.show(plan_view.read(path), runs.console(), top)
+        plan_view.show(plan_view.read(path), terminal.console(), top)
 
 
 @task(help={"loop": "Only its end, the loop of a phone: APK, virtual device, install, push, run, pull, compare, report."})
@@ -272,7 +308,7 @@ def demo(c, loop=False):
 
     On OpenCL and OpenGL ES; every output is judged against the CPU.
     """
-    from host_tools import demo
+    from host_tools.work import demo
 
     demo.loop() if loop else demo.show()
 
@@ -290,7 +326,7 @@ def demo(c, loop=False):
         "library": _RUN_HELP["library"],
         "peer": "In Android's runtime instead, beside xnnpack, shipped-opencl, shipped-gles (TFLite's own GPU delegate);"
         " a comma between them. One thread.",
-        "resume": "With --peer: go on with the bench of this folder; what it has is not measured again.",
+        "resume": "Go on with the bench of this folder; what it has is not measured again.",
     },
 )
 def bench(
@@ -304,39 +340,24 @@ def bench(
     import sys
     from json import dumps
 
-    from host_tools import bench, bench_page, bench_table, run as runner
-    from host_tools.progress import progress
+    from host_tools.base import terminal
+    from host_tools.base.progress import progress
+    from host_tools.judge import bench_figures
+    from host_tools.run import where
+    from host_tools.show import bench_page, bench_table
+    from host_tools.work import bench
 
-    if peer or resume:
-        _bench_peers(models, backend, peer, runs, resume, library, json, (limit, limit_shipped))
-        return
-    names, absent = bench.chosen(models)
+    asked, absent = bench.asked(models, backend, peer, runs, resume)
     for name in absent:
         print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
+    (place,) = where.parse(asked.place, _file(library))
     with progress("bench") as show:
-        result = bench.measure(names, backend or "opencl", _library(library), runs or 50, show, bench_page.write)
+        result = bench.measure(asked, place, show, bench_page.write, resume)
     if json:
-        print(dumps(bench.to_json(result), indent=1))
+        print(dumps(bench_figures.to_json(result), indent=1))
     else:
-        bench_table.show(result, runner.console())
-    bench.judge(result, limit, limit_shipped)
-
-
-def _bench_peers(models, backend, peer, runs, resume, library, json, limits):
-    from json import dumps
-
-    from host_tools import bench_peers, bench_peers_page, bench_peers_table, run as runner
-    from host_tools.progress import progress
-
-    asked = bench_peers.asked(models, backend, peer, runs, resume)
-    found = _library(library, bench_peers.PLACE)
-    with progress("bench") as show:
-        result = bench_peers.measure(asked, found, show, bench_peers_page.write)
-    if json:
-        print(dumps(bench_peers.to_json(result), indent=1))
-    else:
-        bench_peers_table.show(result, runner.console())
-    bench_peers.judge(result, *limits)
+        bench_table.show(result, terminal.console())
+    bench_figures.judge(result, limit, limit_shipped)
 
 
 @task(
@@ -354,11 +375,12 @@ def regress(c, suite, on="", baseline="", save="", library=""):
     Leaves a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
     something could not run.
     """
-    from host_tools import run
-    from host_tools.regress import page, table, task as regression
+    from host_tools.base import terminal
+    from host_tools.show.regression import page, table
+    from host_tools.work import regress as regression
 
-    found = regression.run(suite, on, baseline, save, _library(library) if library else None)
-    table.show(found, run.console())
+    found = regression.run(suite, on, baseline, save, _file(library))
+    table.show(found, terminal.console())
     print(f"report      {found.folder / page.FILE}")
     if found.state != "complete":
         raise Exit(code=130)
@@ -381,25 +403,26 @@ def parity(c, op, quick=False, json=False, library=""):
     """
     from json import dumps
 
-    from host_tools import parity, run
-    from host_tools.progress import progress
+    from host_tools.base import terminal
+    from host_tools.base.progress import progress
+    from host_tools.work import parity
 
     with progress("parity") as show:
         found = parity.measure(_library(library), op, quick, show)
     if json:
         print(dumps(parity.to_json(found), indent=1))
     else:
-        parity.show(found, run.console())
+        parity.show(found, terminal.console())
     parity.judge(found)
 
 
 @task(help={"json": "Print JSON instead of a table."})
 def devices(c, json=False):
     """List phones and virtual devices, their states, and who works with them."""
-    from host_tools import run
-    from host_tools.device import show
+    from host_tools.base import terminal
+    from host_tools.work import connected_devices
 
-    show.devices(run.console(), json)
+    connected_devices.devices(terminal.console(), json)
 
 
 @task(
@@ -412,9 +435,9 @@ def devices(c, json=False):
 )
 def push(c, models, on="any", clean=False):
     """Bring models onto devices, each once, by its content: `inv push MODEL... --on all`."""
-    from host_tools.device import show
+    from host_tools.work import connected_devices
 
-    show.push(models, on, clean)
+    connected_devices.push(models, on, clean)
 
 
 @task(
@@ -428,9 +451,10 @@ def push(c, models, on="any", clean=False):
 )
 def install(c, on="any", apk="", peers=False, fresh=False, remove=False):
     """Install the test app on devices, unless that very one is there. `inv run` does it by itself."""
-    from host_tools import on_devices, run
+    from host_tools.base import terminal
+    from host_tools.work import install
 
-    on_devices.install(on, _file(apk), run.console(), fresh=fresh, shipped=peers, remove=remove)
+    install.install(on, _file(apk), terminal.console(), fresh=fresh, shipped=peers, remove=remove)
 
 
 @task(
@@ -442,9 +466,10 @@ def install(c, on="any", apk="", peers=False, fresh=False, remove=False):
 )
 def pull(c, run="", on="any", cache=False):
     """Bring runs that were broken off on a device, each into its run folder, and remove them there."""
-    from host_tools import on_devices, run as runs
+    from host_tools.base import terminal
+    from host_tools.work import pull_runs
 
-    on_devices.pull(on, run, cache, runs.console())
+    pull_runs.pull(on, run, cache, terminal.console())
 
 
 @task(
@@ -460,23 +485,23 @@ def device(c, what="list", name="virtual", fault=None):
 
     `inv device start`, then `inv run MODEL --on virtual`; `inv device stop`. See docs/virtual_device.md.
     """
-    from host_tools import run
-    from host_tools.virtual_device import show
+    from host_tools.base import terminal
+    from host_tools.work import virtual_devices
 
-    show.device(what, name, fault or [], run.console())
+    virtual_devices.device(what, name, fault or [], terminal.console())
 
 
-def _library(given, on="host"):
-    from host_tools import place
+def _library(given):
+    from host_tools.build import bazel
 
-    return _file(given) or place.named(on).library()
+    return _file(given) or bazel.library()
 
 
 def _file(given):
     """The file that was given; None: none was."""
     from pathlib import Path
 
-    from host_tools.errors import Misuse
+    from host_tools.base.errors import Misuse
 
     path = Path(given).expanduser().resolve()
     if given and not path.is_file():
@@ -485,6 +510,7 @@ def _file(given):
 
 
 def _find_run(name):
-    from host_tools import run_folder, settings
+    from host_tools.base import settings
+    from host_tools.record import run_folder
 
     return run_folder.find(name, settings.read().runs_dir)

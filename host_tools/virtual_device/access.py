@@ -36,9 +36,7 @@ def within(path: str, folder: str) -> bool:
 
 
 def rights(path: str, user: str) -> str:
-    """Of `user` ("root", "shell" or a package) at a path without links: some of "rw"."""
-    if user == "root":
-        return BOTH
+    """Of `user` ("shell" or a package) at a path without links: some of "rw"."""
     if user != "shell" and within(path, f"{APP_DATA}/{user}"):
         return BOTH
     prefix = max((p for p in _RULES if within(path, p)), key=len)
@@ -67,6 +65,4 @@ def user_name(uid: int) -> str:
 
 
 def uid_of(user: str, apps: Dict[str, "Installed"]) -> int:
-    if user in apps:
-        return apps[user].uid
-    return ROOT_UID if user == "root" else SHELL_UID
+    return apps[user].uid if user in apps else SHELL_UID

@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Dict, FrozenSet, List, Tuple
 
-from host_tools import apk_check
-from host_tools.virtual_device import binary_xml, dex
-from host_tools.virtual_device.binary_xml import Element
+from host_tools.base.errors import CommandFailed
+from host_tools.build import apk_check
+from host_tools.build.apk_check import Element
 
 CLASS_LIST = "assets/classes.sha256"
 _MANIFEST, _TABLE = "AndroidManifest.xml", "resources.arsc"
@@ -41,7 +41,6 @@ class Apk:
     """What an APK says about itself."""
 
     sha256: str
-    bytes: int
     package: str
     version_code: int
     version_name: str
@@ -49,9 +48,7 @@ class Apk:
     target_sdk: int
     debuggable: bool
     test_only: bool
-    stores_libraries: bool  # they stay in the APK; else they are extracted
     signer: str  # SHA-256 of its certificate
-    schemes: Tuple[str, ...]  # that verified, as v2
     instrumentations: Tuple[Tuple[str, str], ...]  # class, the package that it works on
     components: Tuple[Tuple[str, str], ...]  # kind, class
     classes: FrozenSet[str]  # in its dex
@@ -95,15 +92,15 @@ def _opened(path: Path, archive: zipfile.ZipFile, digest: str, level: int) -> Ap
             f"Requires newer sdk version #{min_sdk} (current version is #{level})",
         )
     target = sdk.number("targetSdkVersion", min_sdk)
-    signer, schemes = _signer(path, level, target, package)
+    signer = _signer(path, level, target, package)
     _check_table(path, archive, target)
     stored = not app.flag("extractNativeLibs", target < 23)
     return Apk(
-        digest, path.stat().st_size, package, root.number("versionCodeMajor") << 32 | root.number("versionCode"),
-        root.text("versionName"), min_sdk, target, app.flag("debuggable"), app.flag("testOnly"), stored, signer, schemes,
+        digest, package, root.number("versionCodeMajor") << 32 | root.number("versionCode"),
+        root.text("versionName"), min_sdk, target, app.flag("debuggable"), app.flag("testOnly"), signer,
         tuple((_full(e.text("name"), package), e.text("targetPackage")) for e in root.all("instrumentation")),
         tuple((kind, _full(e.text("name"), package)) for kind in _COMPONENTS for e in app.all(kind)),
-        _classes(archive, app), _libraries(path, archive, stored), _class_list(archive),
+        _classes(path, archive, app), _libraries(path, archive, stored), _class_list(archive),
     )  # fmt: skip
 
 
@@ -111,15 +108,15 @@ def _manifest(path: Path, archive: zipfile.ZipFile) -> Element:
     if archive.getinfo(_MANIFEST).file_size > _MAX_MANIFEST_BYTES:
         raise _parse("BAD_MANIFEST", path, "Manifest is too large")
     try:
-        root = binary_xml.parse(archive.read(_MANIFEST))
-    except (binary_xml.BadXml, zipfile.BadZipFile, EOFError) as error:
-        raise _parse("UNEXPECTED_EXCEPTION", path, str(error)) from error
+        root = apk_check.manifest(path)
+    except CommandFailed as error:
+        raise _parse("UNEXPECTED_EXCEPTION", path, "Corrupt XML binary file") from error
     if root.tag != "manifest":
         raise _parse("BAD_MANIFEST", path, "No <manifest> tag")
     return root
 
 
-def _signer(path: Path, level: int, target: int, package: str) -> Tuple[str, Tuple[str, ...]]:
+def _signer(path: Path, level: int, target: int, package: str) -> str:
     """The certificate, once every byte of the APK was verified."""
     signature = apk_check.signature(path, level)
     collect = f"Failed collecting certificates for {_at(path)}"
@@ -130,7 +127,7 @@ def _signer(path: Path, level: int, target: int, package: str) -> Tuple[str, Tup
         raise _parse("NO_CERTIFICATES", path, f"{collect}: Attempt to get length of null array")
     if target >= _SCHEME_2_FROM and not signature.schemes:
         raise _parse("NO_CERTIFICATES", path, f"No signature found in package of version 2 or newer for package {package}")
-    return signature.signer, signature.schemes
+    return signature.signer
 
 
 def _has_block(path: Path) -> bool:
@@ -153,19 +150,12 @@ def _check_table(path: Path, archive: zipfile.ZipFile, target: int) -> None:
             raise Refused("INSTALL_PARSE_FAILED_RESOURCES_ARSC_COMPRESSED", f"Failed parse during installPackageLI: {text}")
 
 
-def _classes(archive: zipfile.ZipFile, app: Element) -> FrozenSet[str]:
+def _classes(path: Path, archive: zipfile.ZipFile, app: Element) -> FrozenSet[str]:
     """Of every dex. A damaged one is found when a class is looked for, as on a phone; none at all is refused."""
-    found: FrozenSet[str] = frozenset()
-    names = [n for n in archive.namelist() if re.fullmatch(r"classes[0-9]*\.dex", n)]
-    if app.flag("hasCode", True) and "classes.dex" not in names:
+    dexes = [entry for entry in archive.infolist() if re.fullmatch(r"classes[0-9]*\.dex", entry.filename)]
+    if app.flag("hasCode", True) and not dexes:
         raise Refused("INSTALL_FAILED_INVALID_APK", "Package /data/app/vmdl.tmp/base.apk code is missing")
-    for name in names:
-        try:
-            if archive.getinfo(name).file_size <= _MAX_DEX_BYTES:
-                found |= dex.classes(archive.read(name))
-        except (dex.BadDex, zipfile.BadZipFile):
-            continue
-    return found
+    return apk_check.classes(path) if sum(entry.file_size for entry in dexes) <= _MAX_DEX_BYTES else frozenset()
 
 
 def _libraries(path: Path, archive: zipfile.ZipFile, stored: bool) -> Dict[str, Tuple[str, ...]]:

@@ -7,17 +7,14 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Dict, Optional
 
-from host_tools.virtual_device import services, wire, wire_hostile
+from host_tools.virtual_device import adb_services, hostile, wire
 from host_tools.virtual_device.faults import Dropped, Fault, split
 from host_tools.virtual_device.stream import Stream, StreamClosed
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
 
-FEATURES = (
-    "shell_v2,cmd,stat_v2,ls_v2,fixed_push_mkdir,fixed_push_symlink_timestamp,abb,abb_exec,"
-    "sendrecv_v2,sendrecv_v2_dry_run_send"
-)
+FEATURES = "shell_v2,cmd,stat_v2,ls_v2,fixed_push_mkdir"
 _LOOK_S = 0.05
 _COPIED = 16 << 10  # bytes that are cheaper to copy than to send by a call of their own
 
@@ -94,8 +91,8 @@ class Connection:
             for piece in split(message.encoded(self._version)):
                 self._peer.sendall(piece)
             return
-        hostile = fault.kind == "hostile"
-        self._peer.sendall(wire_hostile.message(fault.value, message) if hostile else wire_hostile.bad_magic(message))
+        attacks = fault.kind == "hostile"
+        self._peer.sendall(hostile.message(fault.value, message) if attacks else hostile.bad_magic(message))
 
     def forget(self, stream: Stream) -> None:
         with self._lock:
@@ -135,7 +132,7 @@ class Connection:
         self.max_payload = max(1, min(message.arg1, wire.MAX_PAYLOAD))
         fault = self.device.meet("connect", connection=self)
         if fault and fault.kind == "hostile":
-            self._banner = wire_hostile.banner(fault.value)
+            self._banner = hostile.banner(fault.value)
         self._authorise()
 
     def _authorise(self) -> None:
@@ -164,7 +161,7 @@ class Connection:
 
     def _open(self, message: wire.Message) -> None:
         name = message.payload.rstrip(b"\0").decode("utf-8", "surrogateescape")
-        handler = services.find(name)
+        handler = adb_services.find(name)
         if handler is None or message.arg0 == 0 or message.arg1 != 0:
             self.device.note("refused", name)
             self.send(wire.Message(wire.CLSE, 0, message.arg0))
@@ -177,9 +174,9 @@ class Connection:
     def _serve(self, stream: Stream, handler) -> None:
         try:
             self.device.note("open", stream.service)
-            fault = self.device.meet("open." + services.kind(stream.service), closed=stream.closed)
+            fault = self.device.meet("open." + adb_services.kind(stream.service), closed=stream.closed)
             if fault and fault.kind == "hostile":
-                self.send(wire_hostile.unasked())
+                self.send(hostile.unasked())
             elif fault:
                 self.forget(stream)
                 self.send(wire.Message(wire.CLSE, 0, stream.remote))

@@ -62,9 +62,7 @@ class Control:
         elif word == "clear":
             device.faults.clear(text)
         return {
-            "serial": device.serial,
             "faults": [f"{fault} (met {fault.met}, done {fault.done})" for fault in device.faults.all()],
-            "log": [str(note) for note in device.log[-50:]] if word == "log" else [],
         }
 
 

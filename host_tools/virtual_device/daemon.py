@@ -4,7 +4,6 @@ It holds a lock on FOLDER/lock for as long as it lives, and ends when it is aske
 away, or when nobody has asked it anything for half a day.
 """
 
-import fcntl
 import json
 import os
 import signal
@@ -13,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+from host_tools.base import file_lock
 from host_tools.virtual_device.control import Control
 from host_tools.virtual_device.device import VirtualDevice
 
@@ -24,10 +24,7 @@ _MAX_LOG = 32 << 20
 
 
 def main(folder: Path) -> int:
-    lock = open(folder / LOCK, "ab")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if file_lock.acquire(folder / LOCK) is None:  # until this process ends
         print("another process is this device already", flush=True)
         return 1
     asked = json.loads((folder / ASKED).read_text())

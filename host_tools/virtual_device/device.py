@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
-from host_tools.virtual_device import peers, system_files
-from host_tools.virtual_device import properties as phone
+from host_tools.virtual_device import properties as phone, socket_owner, system_files
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
 from host_tools.virtual_device.faults import Dropped, Fault, Faults
@@ -211,7 +210,7 @@ class VirtualDevice:
             threading.Thread(target=self._serve, args=(peer,), daemon=True, name="connection").start()
 
     def _serve(self, peer: socket.socket) -> None:
-        if not peers.allowed(peer):
+        if not socket_owner.allowed(peer):
             self.note("refused", "a connection of another user")
             peer.close()
             return

@@ -1,4 +1,4 @@
-"""What a phone keeps of the end of an app: log lines, tombstones, the dropbox, and why each process ended."""
+"""What a phone keeps of the end of an app: log lines, tombstones, and why each process ended."""
 
 import re
 import time
@@ -6,13 +6,13 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Deque, Dict, List, Optional, Tuple
 
-from host_tools.virtual_device.packages import system_pid
+from host_tools.virtual_device.packages import SYSTEM_PID
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
     from host_tools.virtual_device.processes import AppProcess
 
-_KEPT_EXITS, _KEPT_DROPS, _KEPT_TOMBSTONES = 16, 64, 32
+_KEPT_EXITS, _KEPT_TOMBSTONES = 16, 32
 SELF, SIGNALED, CRASH, NATIVE_CRASH, ANR, USER_REQUESTED = 1, 2, 4, 5, 6, 10
 _REASONS = {
     SELF: "EXIT_SELF", SIGNALED: "SIGNALED", CRASH: "APP CRASH(EXCEPTION)", NATIVE_CRASH: "APP CRASH(NATIVE)", ANR: "ANR",
@@ -54,15 +54,6 @@ class Exit:
         ]
 
 
-@dataclass(frozen=True)
-class Drop:
-    """An entry of the dropbox."""
-
-    time_s: float
-    tag: str
-    text: str
-
-
 def moment(time_s: float) -> str:
     whole = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_s))
     return f"{whole}.{int(time_s % 1 * 1000):03d}"
@@ -73,7 +64,6 @@ class Evidence:
 
     def __init__(self, device: "VirtualDevice") -> None:
         self.device = device
-        self.drops: Deque[Drop] = deque(maxlen=_KEPT_DROPS)
         self._exits: Dict[str, Deque[Exit]] = {}
         self._tombstones = 0
 
@@ -88,7 +78,7 @@ class Evidence:
         self._exits.pop(package, None)
 
     def system(self, priority: str, text: str, tag: str = "ActivityManager") -> None:
-        self.device.logcat.add(priority, tag, text, pid=system_pid(self.device), buffer="system")
+        self.device.logcat.add(priority, tag, text, pid=SYSTEM_PID, buffer="system")
 
     def ended(self, process: "AppProcess", reason: int, *, status: int = 0, subreason: int = 0, text: str = "") -> None:
         """Notes the end of a process."""
@@ -102,7 +92,6 @@ class Evidence:
         lines = trace or [f"{kind}: {message}"]
         head = [f"FATAL EXCEPTION: Instr: {process.runner}", f"Process: {process.one.package}, PID: {process.pid}"]
         process.log("E", "AndroidRuntime", "\n".join([*head, *lines]), buffer="crash")
-        self._drop("data_app_crash", process, "\n".join(lines))
         self.ended(process, CRASH, text="crash")
         self._died(process)
 
@@ -116,8 +105,6 @@ class Evidence:
         place = self.device.root / "data" / "tombstones" / f"tombstone_{self._tombstones % _KEPT_TOMBSTONES:02d}"
         place.write_text(text, encoding="utf-8")
         self._tombstones += 1
-        self.drops.append(Drop(time.time(), "SYSTEM_TOMBSTONE", text))
-        self._drop("data_app_native_crash", process, text)
         self.ended(process, NATIVE_CRASH, status=number, text="crash")
         self._died(process)
 
@@ -127,7 +114,6 @@ class Evidence:
         self.system("E", text)
         place = self.device.root / "data" / "anr" / f"anr_{moment(time.time()).replace(' ', '-').replace(':', '-')}"
         place.write_text(f"Subject: {why}\n\n----- pid {process.pid} -----\nCmd line: {package}\n", encoding="utf-8")
-        self._drop("data_app_anr", process, text)
         self.ended(process, ANR, text=f"user request after error: {why}")
         self.system("I", f"Killing {process.pid}:{package}/u0a{process.one.uid - 10000} (adj 0): bg anr")
         self._died(process)
@@ -147,13 +133,6 @@ class Evidence:
         self.system("I", f"Process {process.one.package} (pid {process.pid}) has died: fg  TOP")
         component = f"ComponentInfo{{{process.one.package}/{process.runner}}}"
         self.system("W", f"Crash of app {process.one.package} running instrumentation {component}")
-
-    def _drop(self, tag: str, process: "AppProcess", text: str) -> None:
-        one = process.one
-        head = f"Process: {one.package}\nPID: {process.pid}\nUID: {one.uid}\n"
-        head += f"Package: {one.package} v{one.version_code} ({one.version_name})\n"
-        build = self.device.properties.get("ro.build.fingerprint", "")
-        self.drops.append(Drop(time.time(), tag, f"{head}Build: {build}\n\n{text}\n"))
 
     def _tombstone(self, process: "AppProcess", number: int, report: str) -> List[str]:
         what = _WHAT.search(report)

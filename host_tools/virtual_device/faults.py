@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
-from host_tools.errors import Misuse
+from host_tools.base.errors import Misuse
 
 
 class Dropped(Exception):
@@ -60,7 +60,6 @@ STEPS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
     "open.shell": ("a shell or a command is asked for", ("refuse", "hostile")),
     "open.exec": ("exec: is asked for", ("refuse", "hostile")),
     "open.sync": ("sync: is asked for", ("refuse", "hostile")),
-    "open.abb_exec": ("abb_exec: is asked for", ("refuse", "hostile")),
     "open.reboot": ("reboot: is asked for", ("refuse",)),
     "shell.output": ("a command writes", ("truncate", "corrupt", "hostile", "split")),
     "shell.exit": ("a command ends", ("truncate", "hostile", "crash")),

@@ -5,7 +5,6 @@ device's path as file name and the number that Linux would give.
 """
 
 import errno
-import functools
 import os
 import stat as modes
 import threading
@@ -55,7 +54,6 @@ class Files:
         root.mkdir(parents=True, exist_ok=True)
         self.root, self.device = os.fspath(root), device
         self.made: Dict[str, Callable[[], bytes]] = {}
-        self.changing = threading.RLock()
 
     def view(self, user: str) -> "View":
         return View(self, user)
@@ -116,19 +114,8 @@ class Files:
         return "/".join([self.root, *parts])
 
 
-def _at_once(method: Callable) -> Callable:
-    """Looking up a path and acting on it are one step for all commands: no other can put a link in between."""
-
-    @functools.wraps(method)
-    def locked(self: "View", *args, **kwargs):
-        with self.files.changing:
-            return method(self, *args, **kwargs)
-
-    return locked
-
-
 class View:
-    """The files as one user sees them: "root", "shell" or a package."""
+    """The files as one user sees them: "shell" or a package."""
 
     def __init__(self, files: Files, user: str) -> None:
         self.files, self.user = files, user
@@ -156,7 +143,6 @@ class View:
         """Where it lies on the host; no part of it is a link."""
         return self.files.host(self.locate(path, need, follow))
 
-    @_at_once
     def stat(self, path: str, follow: bool = True) -> Status:
         located = self.locate(path, "", follow)
         parent = os.path.dirname(located)
@@ -165,18 +151,7 @@ class View:
                 raise failure(errno.EACCES, path)
         found = self._do(path, os.lstat, self.files.host(located))
         uid = access.owner(located, self.files.device.apps)
-        return Status(
-            found.st_dev,
-            found.st_ino,
-            found.st_mode,
-            found.st_nlink,
-            uid,
-            uid,
-            found.st_size,
-            found.st_atime,
-            found.st_mtime,
-            found.st_ctime,
-        )
+        return Status(*(getattr(found, f"st_{name}") for name in Status._fields))._replace(uid=uid, gid=uid)
 
     def exists(self, path: str) -> bool:
         try:
@@ -191,12 +166,10 @@ class View:
         except OSError:
             return False
 
-    @_at_once
     def names(self, path: str) -> List[str]:
         """Of a folder, sorted."""
         return sorted(self._do(path, os.listdir, self.real(path, access.READ)))
 
-    @_at_once
     def open(self, path: str, mode: str = "rb") -> BinaryIO:
         """Like open() with rb, wb, ab or xb; a folder, a pipe or a device node is refused."""
         if mode == "rb":
@@ -219,7 +192,6 @@ class View:
             os.fchmod(descriptor, 0o660 if self.user == "shell" else 0o600)
         return os.fdopen(descriptor, "rb" if mode == "rb" else "wb", buffering=0)
 
-    @_at_once
     def make_folder(self, path: str, mode: int = 0o770) -> None:
         self.files.room()
         real = self.real(path, ENTRY)
@@ -234,34 +206,21 @@ class View:
             if not self.is_folder(here):
                 self.make_folder(here, mode)
 
-    @_at_once
     def remove(self, path: str) -> None:
         self._do(path, os.unlink, self.real(path, ENTRY, follow=False))
 
-    @_at_once
     def remove_folder(self, path: str) -> None:
         self._do(path, os.rmdir, self.real(path, ENTRY, follow=False))
 
-    @_at_once
     def rename(self, old: str, new: str) -> None:
         self._do(old, os.rename, self.real(old, ENTRY, False), self.real(new, ENTRY, False))
 
-    @_at_once
-    def link(self, target: str, path: str) -> None:
-        """A symbolic link at `path` with this text."""
-        self.files.room()
-        real = self.real(path, ENTRY, follow=False)
-        self._do(path, os.symlink, target, real)
-
-    @_at_once
     def read_link(self, path: str) -> str:
         return self._do(path, os.readlink, self.real(path, access.READ, follow=False))
 
-    @_at_once
     def change_mode(self, path: str, mode: int) -> None:
         self._do(path, os.chmod, self.real(path, access.WRITE), mode & 0o7777)
 
-    @_at_once
     def set_times(self, path: str, atime: float, mtime: float) -> None:
         real = self.real(path, access.WRITE, follow=False)
         self._do(path, lambda: os.utime(real, (atime, mtime), follow_symlinks=False))

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Deque, List
 
-BUFFERS = ("main", "system", "crash", "events", "radio")
+BUFFERS = ("main", "system", "crash")
 _KEPT = 20000
 
 
@@ -62,6 +62,7 @@ class LogBuffer:
         return self.since(number)
 
     def clear(self, buffer: str = "") -> None:
+        """One buffer, or all."""
         with self._changed:
             kept = [e for e in self._entries if buffer and e.buffer != buffer]
             self._entries = deque(kept, maxlen=_KEPT)

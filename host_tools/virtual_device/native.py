@@ -1,52 +1,102 @@
 """Programs that a client has pushed and starts: Quadra's own runner, and nothing else.
 
 It must be an executable for Android x86_64 that carries Quadra's note. It runs on this machine inside the libraries of
-host_tools/bionic, with this machine's drivers; what it is told of the device's files are paths in the sandbox. The
+host_tools/android_on_host/bionic, with this machine's drivers; what it is told of the device's files are paths in the sandbox. The
 note keeps accidents away, not attackers: a library that the runner loads is as good as a program.
 """
 
+import errno
 import json
 import os
+import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Dict, List
 
-from host_tools import bionic, settings, shell, size
-from host_tools.errors import QuadraError
-from host_tools.place import drivers
+from host_tools.android_on_host import bionic
+from host_tools.base import child_process, cpu_drivers, settings
+from host_tools.base.errors import QuadraError
+from host_tools.build import size
+from host_tools.virtual_device.access import SHELL_UID
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.call import Call
 
 ABI = "x86_64"
 _LOADER = "/system/bin/linker64"
-_CANNOT_EXECUTE = 126
+_CANNOT_EXECUTE, _NOT_FOUND = 126, 127
+_LOOK_S = 0.05
 _KILLED = 128
 _DEADLINE_S = 3600.0  # it has one of its own, from the RunSpec
 _ELF = b"\x7fELF"
 
 
-def execute(call: "Call", program: Path) -> int:
-    """Runs the file `program` of the sandbox as call.argv[0]; returns its exit status as a shell does."""
-    reason = _refusal(program)
+class Program:
+    """One that runs, as the table of processes shows it."""
+
+    uid = SHELL_UID
+
+    def __init__(self, pid: int, words: List[str]) -> None:
+        self.pid, self.name, self.command_line = pid, os.path.basename(words[0]), " ".join(words)
+        self.ended, self.signal = threading.Event(), 0
+
+    def send(self, number: int) -> None:
+        """Every signal ends it."""
+        self.signal = number
+        self.ended.set()
+
+    def resident_bytes(self) -> int:
+        return 0  # nobody asks
+
+
+def execute(call: "Call") -> int:
+    """Runs the device's file call.argv[0]; returns its exit status as a shell does."""
+    try:
+        found = call.files.stat(call.path(call.argv[0]))
+        call.files.open(call.path(call.argv[0])).close()
+        program = Path(call.files.real(call.path(call.argv[0])))
+    except FileNotFoundError:
+        call.err(os.fsencode(f"/system/bin/sh: {call.argv[0]}: inaccessible or not found\n"))
+        return _NOT_FOUND
+    except OSError as error:
+        return _refuse(call, "Permission denied" if error.errno == errno.EISDIR else str(error.strerror))
+    reason = _refusal(program) if found.mode & 0o111 else "Permission denied"
     if reason:
         return _refuse(call, reason)
+    one = Program(next(call.device.pids), call.argv)
+    with call.device.processes.listed(one):
+        watch = threading.Thread(target=_end_with_host, args=(one, call.cancelled), daemon=True)
+        watch.start()
+        try:
+            return _run(call, program, one)
+        finally:
+            one.ended.set()
+            watch.join()
+
+
+def _end_with_host(one: Program, cancelled: threading.Event) -> None:
+    while not one.ended.wait(_LOOK_S):
+        if cancelled.is_set():
+            one.send(signal.SIGHUP)
+
+
+def _run(call: "Call", program: Path, one: Program) -> int:
     words = [_real(call, word) for word in call.argv[1:]]
     libraries = [Path(word) for word in words if word.startswith("/") and _is_elf(Path(word))]
     try:
-        argv = bionic.command(program, libraries, words)
-        done = shell.run(
-            argv,
+        done = child_process.run(
+            bionic.command(program, libraries, words),
             timeout_s=_DEADLINE_S,
             cwd=Path(_real(call, call.cwd)),
             env={**_drivers(words), **_planted(call)},
             check=False,
             on_line=_telling(call, call.out),
             on_error_line=_telling(call, call.err),
-            stop=call.cancelled,
+            stop=one.ended,
         )
     except QuadraError as error:
         return _refuse(call, error.came_back)
-    return done.returncode if done.returncode >= 0 else _KILLED - done.returncode
+    return done.returncode if done.returncode >= 0 else _KILLED + (one.signal or -done.returncode)
 
 
 def _refusal(program: Path) -> str:
@@ -117,4 +167,4 @@ def _drivers(words: List[str]) -> Dict[str, str]:
     except (ValueError, IndexError, KeyError, TypeError, OSError):
         threads = 1
     cache = settings.make_folder(settings.read().driver_cache_dir, "QUADRA_DRIVER_CACHE_DIR")
-    return {**drivers.settings(max(1, min(threads, 64))), **drivers.caches(cache)}
+    return {**cpu_drivers.settings(max(1, min(threads, 64))), **cpu_drivers.caches(cache)}

@@ -16,7 +16,7 @@ import time
 import zipfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Dict, List, Optional
+from typing import TYPE_CHECKING, BinaryIO, List, Optional
 
 from host_tools.virtual_device import apk_reader
 from host_tools.virtual_device.apk_reader import Apk, Refused
@@ -28,6 +28,7 @@ _FIRST_UID = 10110
 _LEAST_TARGET = 23  # Android 14 takes nothing that was made for less
 _PRIVATE = ("cache", "code_cache", "files")
 _STATE = "data/system/packages.json"
+SYSTEM_PID = 1206  # of Android's system server, in the log
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,6 @@ class Packages:
 
     def __init__(self, device: "VirtualDevice") -> None:
         self.device = device
-        self.sessions: Dict[int, "Session"] = {}
         self._lock = threading.RLock()
         self._numbers = itertools.count(int(time.time()) % 900_000_000 + 1)
         self._load()
@@ -99,12 +99,9 @@ class Packages:
     def session(self) -> "Session":
         """A place for an APK that is to be installed."""
         number = next(self._numbers)
-        made = Session(number, self.real(f"/data/app/vmdl{number}.tmp"))
-        self.sessions[number] = made
-        return made
+        return Session(number, self.real(f"/data/app/vmdl{number}.tmp"))
 
     def abandon(self, session: "Session") -> None:
-        self.sessions.pop(session.number, None)
         shutil.rmtree(session.folder, ignore_errors=True)
 
     def install(self, session: "Session", wishes: Wishes) -> Installed:
@@ -132,7 +129,7 @@ class Packages:
             shutil.rmtree(self.real(one.folder).parent, ignore_errors=True)
             if not keep_data:
                 shutil.rmtree(self.real(one.data), ignore_errors=True)
-        self.device.logcat.add("I", "PackageManager", f"Package {package} was removed", pid=system_pid(self.device))
+        self.device.logcat.add("I", "PackageManager", f"Package {package} was removed", pid=SYSTEM_PID)
         return True
 
     def clear(self, package: str) -> bool:
@@ -201,7 +198,7 @@ class Packages:
         self._save()
         self.device.processes.prepare(made)
         self.device.logcat.add(
-            "I", "PackageManager", f"Package {made.package} codePath is {folder}", pid=system_pid(self.device)
+            "I", "PackageManager", f"Package {made.package} codePath is {folder}", pid=SYSTEM_PID
         )
         return made
 
@@ -240,7 +237,6 @@ class Session:
     def __init__(self, number: int, folder: Path) -> None:
         self.number, self.folder = number, folder
         self.apk = folder / "base.apk"
-        self.wishes = Wishes()
         folder.mkdir(parents=True)
 
     def open(self) -> BinaryIO:
@@ -249,11 +245,6 @@ class Session:
 
 def no_room() -> Refused:
     return Refused("INSTALL_FAILED_INSUFFICIENT_STORAGE", "Failed to override installation location")
-
-
-def system_pid(device: "VirtualDevice") -> int:
-    """The process of Android's system server, in the log."""
-    return 1206
 
 
 def _unpack(apk: Path, folder: Path, names, abi: str) -> None:

@@ -1,7 +1,7 @@
-"""The processes of apps: an installed APK's runner on this machine's Java, inside Android's classes.
+"""The device's processes, above all those of apps: an installed APK's runner on this machine's Java, inside Android's classes.
 
 What is loaded is the APK's: its native libraries, and the class files whose digests its list has. See
-host_tools/place/app.py for what stands around them.
+host_tools/run/on_jvm.py for what stands around them.
 """
 
 import contextlib
@@ -16,14 +16,16 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Union
 
-from host_tools import apk, bionic, java, maven, peers, shell
-from host_tools.errors import QuadraError
-from host_tools.place import app as place
+from host_tools.android_on_host import bionic, jvm
+from host_tools.base import child_process
+from host_tools.base.errors import QuadraError
+from host_tools.build import apk, java, maven, shipped_delegate
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
+    from host_tools.virtual_device.native import Program
     from host_tools.virtual_device.packages import Installed
 
 RUNNER = "org.quadra.runner.QuadraRunner"  # the one Instrumentation that can be run here
@@ -56,7 +58,7 @@ class Event:
     values: Dict[str, str]
 
 
-class Machine(place.Machine):
+class Machine(jvm.Machine):
     """What a Java process needs to be this device's, for one installed APK."""
 
     def __init__(self, libraries: Path, classes: Path) -> None:  # pylint: disable=super-init-not-called
@@ -65,7 +67,7 @@ class Machine(place.Machine):
         host = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of the app place")
         self.class_path = [host, classes, *java.test_class_path()[1:]]
         if any(path.name == _SHIPPED for path in self.libraries):
-            self.class_path += maven.class_path(*peers.ALIASES)
+            self.class_path += maven.class_path(*shipped_delegate.ALIASES)
         self.compat = bionic.folder_for(self.libraries)
 
     def start_words(self, properties: Dict[str, str], crash_report: Path) -> List[object]:
@@ -82,7 +84,8 @@ class AppProcess:
     """One running app. `events` has what it tells, the last is its end."""
 
     def __init__(self, device: "VirtualDevice", one: "Installed", pid: int) -> None:
-        self.device, self.one, self.pid = device, one, pid
+        self.device, self.one, self.pid, self.uid = device, one, pid, one.uid
+        self.name = self.command_line = one.package
         self.started_s = time.time()
         self.events: "queue.Queue[Event]" = queue.Queue()
         self.output: List[str] = []  # its last lines
@@ -112,7 +115,7 @@ class AppProcess:
         }
         argv = machine.start_words(properties, self.crash_report)
         try:
-            self._process = shell.start_piped(argv, env=env, pass_fds=[writer])
+            self._process = child_process.start_piped(argv, env=env, pass_fds=[writer])
         finally:
             os.close(writer)
         readers = [threading.Thread(target=work, daemon=True) for work in (self._read_events, self._read_output)]
@@ -131,7 +134,7 @@ class AppProcess:
 
     def send(self, number: int) -> None:
         if self.alive():
-            shell.end_group(self._process, number)
+            child_process.end_group(self._process, number)
 
     def end(self, why: str) -> None:
         """The system ends it; gone when this returns, but for a machine that is very busy."""
@@ -188,7 +191,7 @@ class AppProcess:
 
     def _wait(self, readers: List[threading.Thread]) -> None:
         code = self._process.wait()
-        shell.end_group(self._process)
+        child_process.end_group(self._process)
         for reader in readers:
             reader.join(5)
         self._process.stdin.close()
@@ -204,15 +207,28 @@ class Processes:
         self.device = device
         self._running: Dict[int, AppProcess] = {}
         self._machines: Dict[str, Machine] = {}
+        self._programs: List["Program"] = []
         self._lock, self._making = threading.Lock(), threading.Lock()
 
-    def all(self) -> List[AppProcess]:
+    def apps(self) -> List[AppProcess]:
         with self._lock:
             self._running = {pid: one for pid, one in self._running.items() if one.alive()}
             return list(self._running.values())
 
+    def all(self) -> List[Union[AppProcess, "Program"]]:
+        return [*self.apps(), *self._programs]
+
     def of(self, package: str) -> List[AppProcess]:
-        return [one for one in self.all() if one.one.package == package]
+        return [one for one in self.apps() if one.one.package == package]
+
+    @contextlib.contextmanager
+    def listed(self, program: "Program") -> Iterator[None]:
+        """While it runs, a program of a shell is in the table, too."""
+        self._programs.append(program)
+        try:
+            yield
+        finally:
+            self._programs.remove(program)
 
     def start(
         self, one: "Installed", arguments: Mapping[str, str], more: Mapping[str, str], pause: str = ""
@@ -252,8 +268,10 @@ class Processes:
         return len(found)
 
     def end_all(self, why: str) -> None:
-        for process in self.all():
+        for process in self.apps():
             process.end(why)
+        for program in list(self._programs):
+            program.send(signal.SIGKILL)
 
 
 def _machine(device: "VirtualDevice", one: "Installed") -> Machine:

@@ -17,53 +17,29 @@ def defaults(name: str) -> Dict[str, str]:
     """All properties of a device that has just started. `name` gives it a serial number of its own."""
     fingerprint = f"quadra/quadra_x86_64/virtual:14/{_BUILD}/{_INCREMENTAL}:userdebug/dev-keys"
     return {
-        "dalvik.vm.heapgrowthlimit": "256m",
-        "dalvik.vm.heapsize": "512m",
-        "debug.hwui.renderer": "skiagl",
-        "gsm.sim.state": "ABSENT",
-        "init.svc.adbd": "running",
-        "init.svc.bootanim": "stopped",
-        "persist.sys.locale": "en-US",
         "persist.sys.timezone": "GMT",
-        "persist.sys.usb.config": "adb",
         "ro.board.platform": "virtual",
-        "ro.boot.hardware.platform": "virtual",
-        "ro.boot.serialno": f"QUADRA{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08X}",
-        "ro.boot.verifiedbootstate": "orange",
-        "ro.build.characteristics": "default",
         "ro.build.fingerprint": fingerprint,
         "ro.build.id": _BUILD,
-        "ro.build.tags": "dev-keys",
         "ro.build.type": "userdebug",
-        "ro.build.version.codename": "REL",
-        "ro.build.version.incremental": _INCREMENTAL,
         "ro.build.version.release": "14",
         "ro.build.version.sdk": "34",
         "ro.build.version.security_patch": "2024-02-05",
         "ro.debuggable": "0",
         "ro.hardware": "virtual",
-        "ro.hardware.egl": "mesa",
         "ro.opengles.version": "196609",
-        "ro.product.board": "virtual",
         "ro.product.brand": "quadra",
         "ro.product.cpu.abi": "x86_64",
         "ro.product.cpu.abilist": "x86_64",
-        "ro.product.cpu.abilist32": "",
-        "ro.product.cpu.abilist64": "x86_64",
         "ro.product.device": "virtual",
         "ro.product.first_api_level": "34",
         "ro.product.manufacturer": "Quadra",
         "ro.product.model": "Virtual device",
         "ro.product.name": "quadra_x86_64",
-        "ro.secure": "1",
         "ro.serialno": f"QUADRA{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08X}",
         "ro.soc.manufacturer": "Quadra",
         "ro.soc.model": "Virtual",
-        "ro.vendor.api_level": "34",
-        "ro.zygote": "zygote64",
-        "service.bootanim.exit": "1",
         "sys.boot_completed": "1",
-        "sys.usb.state": "adb",
     }
 
 
@@ -75,6 +51,6 @@ def refusal(properties: Dict[str, str], name: str, value: str, user: str) -> str
         return f"value too long: more than {_MAX_VALUE} bytes"
     if name.startswith("ro.") and name in properties:
         return "read-only property was already set"
-    if user != "root" and not (user == "shell" and name.startswith(_SETTABLE_BY_SHELL)):
+    if user != "shell" or not name.startswith(_SETTABLE_BY_SHELL):
         return "permission denied"
     return ""

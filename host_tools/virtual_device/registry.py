@@ -4,7 +4,7 @@ A device lives exactly as long as its process holds the lock on its folder, so a
 is never taken for a device.
 """
 
-import fcntl
+import contextlib
 import json
 import os
 import re
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from host_tools import settings, shell
-from host_tools.errors import DeviceError, DeviceNotFound, Misuse
+from host_tools.base import child_process, file_lock, settings
+from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse
 from host_tools.virtual_device import control, daemon, faults
 
 DEFAULT = "virtual"
@@ -69,7 +69,7 @@ def start(
     for text in planted:
         faults.parse(text)
     settings.make_folder(folder.parent, "QUADRA_DEVICES_DIR")
-    with _Turn(folder):
+    with _turn(folder):
         settings.make_folder(folder, "QUADRA_DEVICES_DIR")
         os.chmod(folder, 0o700)
         running = find(name)
@@ -86,7 +86,7 @@ def start(
         (folder / daemon.ASKED).write_text(json.dumps(asked))
         log = folder / daemon.LOG
         argv = [sys.executable, "-m", "host_tools.virtual_device.daemon", folder]
-        process = shell.start_detached(argv, log=log, cwd=folder, env={"PYTHONPATH": str(settings.ROOT)})
+        process = child_process.start_detached(argv, log=log, cwd=folder, env={"PYTHONPATH": str(settings.ROOT)})
         return _wait(name, folder, process)
 
 
@@ -114,7 +114,7 @@ def stop(name: str = DEFAULT) -> bool:
     folder = _folder(name)
     if not folder.is_dir():
         return False
-    with _Turn(folder):
+    with _turn(folder):
         record = find(name)
         if _held(folder):
             _end(folder, record)
@@ -212,14 +212,7 @@ def _read(folder: Path) -> Optional[Record]:
 
 def _held(folder: Path) -> bool:
     """Whether a process is this device: it holds the lock."""
-    try:
-        with open(folder / daemon.LOCK, "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
+    return file_lock.is_held(folder / daemon.LOCK)
 
 
 def _last_port(folder: Path) -> int:
@@ -229,23 +222,23 @@ def _last_port(folder: Path) -> int:
         return 0
 
 
-class _Turn:
+@contextlib.contextmanager
+def _turn(folder: Path) -> Iterator[None]:
     """Starts and stops of one name at once come one after the other: a second start finds what the first began."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder.with_name(f".{folder.name}.turn")
-
-    def __enter__(self) -> None:
-        while True:
-            self._file = open(self._path, "ab")
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+    path = folder.with_name(f".{folder.name}.turn")
+    while True:
+        with file_lock.held(path) as handle:
+            if not _is_file(handle, path):
+                continue  # who had the turn before has removed it
             try:
-                if os.path.samestat(os.fstat(self._file.fileno()), os.stat(self._path)):
-                    return
-            except FileNotFoundError:
-                pass  # who had the turn before has removed it
-            self._file.close()
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
 
-    def __exit__(self, *_) -> None:
-        self._path.unlink(missing_ok=True)
-        self._file.close()
+
+def _is_file(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False

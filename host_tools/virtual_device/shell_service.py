@@ -1,80 +1,28 @@
-"""The services that run commands: shell (with and without its own packets), exec and abb_exec."""
+"""The services that run commands: shell (with and without its own packets) and exec."""
 
-import os
 import struct
 import threading
-from typing import TYPE_CHECKING, List, Optional
+from typing import TYPE_CHECKING, Optional
 
 from host_tools.virtual_device import commands  # noqa: F401  (fills the table)
-from host_tools.virtual_device.call import Call, Stopped, lines, run, whole
+from host_tools.virtual_device.call import Call, Stopped
+from host_tools.virtual_device.hostile import output
 from host_tools.virtual_device.shell import run_text
-from host_tools.virtual_device.shell_hostile import output
 from host_tools.virtual_device.stream import Stream, StreamClosed
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
 
-STDIN, STDOUT, STDERR, EXIT, CLOSE_STDIN, WINDOW_SIZE = range(6)
+STDIN, STDOUT, STDERR, EXIT, CLOSE_STDIN = range(5)
 _HEADER = struct.Struct("<BI")
 _BROKEN_PIPE = 141
 _MAX_PACKET = 1 << 20
 
 
-def shell(device: "VirtualDevice", stream: Stream) -> None:
-    """`shell[,v2][,pty][,raw][,TERM=…]:[COMMAND]`."""
+def serve(device: "VirtualDevice", stream: Stream) -> None:
+    """`shell[,v2][,pty][,raw][,TERM=…]:COMMAND`, or `exec:COMMAND`: bytes as they are, both ways."""
     options, _, text = stream.service.partition(":")
-    words = options.split(",")[1:]
-    session = _Packets(device, stream) if "v2" in words else _Raw(device, stream)
-    pty = "pty" in words or not words and not text
-    session.serve(lambda call: run_text(call, text) if text else _interactive(call, pty))
-
-
-def execute(device: "VirtualDevice", stream: Stream) -> None:
-    """`exec:COMMAND`: bytes as they are, both ways."""
-    text = stream.service.partition(":")[2]
-    _Raw(device, stream).serve(lambda call: run_text(call, text))
-
-
-def binder(device: "VirtualDevice", stream: Stream) -> None:
-    """`abb:` and `abb_exec:SERVICE\\0WORD\\0…`: as `cmd SERVICE WORD…`, without a shell."""
-    kind, _, text = stream.service.partition(":")
-    words: List[str] = text.split("\0")
-
-    def serve(call: Call) -> int:
-        call.argv = ["cmd", *words]
-        return run(call)
-
-    (_Packets if kind == "abb" else _Raw)(device, stream).serve(serve)
-
-
-def _interactive(call: Call, pty: bool) -> int:
-    """Lines of the input are commands. A terminal gets a prompt, and sees what is typed."""
-    status = 0
-    prompt = os.fsencode(f"{call.device.properties.get('ro.product.device', 'virtual')}:/ $ ")
-    if pty:
-        call.out(prompt)
-    for line in lines(_Terminal(call) if pty else call.stdin):
-        text = os.fsdecode(line).strip()
-        if text.split(" ")[0] == "exit":
-            return run_text(call, text)
-        status = run_text(call, text) if text else status
-        if pty:
-            call.out(prompt)
-    return status
-
-
-class _Terminal:
-    """Shows what is typed; Return ends a line."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def read(self, limit: int = -1) -> bytes:
-        data = self._call.stdin.read(limit).replace(b"\r", b"\n")
-        if b"\x04" in data:
-            return b""
-        self._call.out(data.replace(b"\n", b"\r\n"))
-        return data
+    (_Packets if "v2" in options.split(",") else _Raw)(device, stream).serve(text)
 
 
 class _Raw:
@@ -84,19 +32,17 @@ class _Raw:
         self.device, self.stream, self._lock = device, stream, threading.Lock()
         self._cut = False
 
-    def serve(self, work) -> None:
+    def serve(self, text: str) -> None:
         call = Call(["sh"], self.device, self, self._write_out, self._write_err, cancelled=self.stream.closed)
         try:
-            status = work(call)
+            status = run_text(call, text) if text else call.fail("this device has no terminal: say what to run")
         except Stopped:
             status = _BROKEN_PIPE
         except StreamClosed:
             return
         self._end(status)
 
-    def read(self, limit: int = -1) -> bytes:
-        if limit < 0:
-            return whole(self)
+    def read(self, limit: int) -> bytes:
         return bytes(self.stream.read_some(limit))
 
     def _write_out(self, data: bytes) -> None:
@@ -135,9 +81,7 @@ class _Packets(_Raw):
         super().__init__(device, stream)
         self._left, self._input_ended = 0, False
 
-    def read(self, limit: int = -1) -> bytes:
-        if limit < 0:
-            return whole(self)
+    def read(self, limit: int) -> bytes:
         while not self._left and not self._input_ended:
             try:
                 channel, length = _HEADER.unpack(self.stream.read(_HEADER.size))

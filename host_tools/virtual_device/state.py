@@ -1,4 +1,4 @@
-"""What the device's services report and faults may change: battery, heat, power, settings."""
+"""What the device's services report and faults may change: heat, battery, the screen, settings."""
 
 import threading
 import time
@@ -17,12 +17,10 @@ class Thermal:
         self._status, self._until, self._cleared = 0, None, None
         self.overridden = False
 
-    def heat(
-        self, seconds: Optional[float] = None, cleared: Optional[threading.Event] = None, status: int = SEVERE
-    ) -> None:
+    def heat(self, seconds: Optional[float] = None, cleared: Optional[threading.Event] = None) -> None:
         """Hot for so long, or until `cleared` is set."""
         with self._lock:
-            self._status, self._cleared = status, cleared
+            self._status, self._cleared = SEVERE, cleared
             self._until = None if seconds is None else time.monotonic() + seconds
 
     def set(self, status: Optional[int]) -> None:
@@ -49,35 +47,15 @@ class Thermal:
 class Battery:
     level: int = 87
     plugged_usb: bool = True
-    plugged_ac: bool = False
     status: int = 2  # charging
     temperature_c: float = 28.5
-    voltage_mv: int = 4187
-    updates_stopped: bool = False
-
-
-@dataclass
-class Power:
-    awake: bool = True
-    stay_on: int = 0  # the bits of stay_on_while_plugged_in
-    fixed_performance: bool = False
-    low_power: bool = False
-    idle: bool = False
 
 
 def _settings() -> Dict[str, Dict[str, str]]:
     return {
-        "global": {
-            "adb_enabled": "1",
-            "airplane_mode_on": "0",
-            "animator_duration_scale": "1.0",
-            "stay_on_while_plugged_in": "0",
-            "transition_animation_scale": "1.0",
-            "verifier_verify_adb_installs": "0",
-            "window_animation_scale": "1.0",
-        },
+        "global": {"adb_enabled": "1", "airplane_mode_on": "0", "stay_on_while_plugged_in": "0"},
         "system": {"screen_brightness": "102", "screen_off_timeout": "60000"},
-        "secure": {"android_id": "0123456789abcdef", "location_mode": "0"},
+        "secure": {"android_id": "0123456789abcdef"},
     }
 
 
@@ -85,5 +63,5 @@ def _settings() -> Dict[str, Dict[str, str]]:
 class State:
     thermal: Thermal = field(default_factory=Thermal)
     battery: Battery = field(default_factory=Battery)
-    power: Power = field(default_factory=Power)
+    awake: bool = True
     settings: Dict[str, Dict[str, str]] = field(default_factory=_settings)

@@ -1,4 +1,4 @@
-"""The sync service: stat, list, send and receive, in both versions of the protocol."""
+"""The sync service: stat and list in both versions of the protocol, send and receive in the first."""
 
 import errno
 import os
@@ -6,7 +6,7 @@ import stat as modes
 import struct
 from typing import TYPE_CHECKING, BinaryIO, Callable, Dict, Optional
 
-from host_tools.virtual_device import sync_hostile
+from host_tools.virtual_device import hostile
 from host_tools.virtual_device.faults import Dropped, Fault, split
 from host_tools.virtual_device.files import Status, View
 from host_tools.virtual_device.stream import Stream, StreamClosed
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 MAX_DATA = 64 << 10
 _MAX_PATH = 1024
 _BATCH = 1 << 20
-_DRY_RUN = 0x80000000
 
 STAT1 = struct.Struct("<4sIII")
 STAT2 = struct.Struct("<4sIQQIIIIQqqq")
@@ -93,7 +92,7 @@ class Sync:
             found = found._replace(size=found.size + 1)
         reply = _stat1(found) if word == b"STAT" else _stat2(word, found, number)
         if fault and fault.kind == "hostile":
-            reply = sync_hostile.stat(reply, fault.value)
+            reply = hostile.stat(reply, fault.value)
         if fault and fault.kind == "truncate":
             self.write(reply[: len(reply) // 2])
             raise StreamClosed
@@ -109,7 +108,7 @@ class Sync:
             fault = self.meet("sync.list")
             entry = self._entry(word, path, name)
             if fault and fault.kind == "hostile":
-                entry = sync_hostile.entry(entry, word == b"LIS2", fault.value) + entry
+                entry = hostile.entry(entry, word == b"LIS2", fault.value) + entry
             if fault and fault.kind == "truncate":
                 self.write(bytes(out) + entry[: len(entry) // 2])
                 raise StreamClosed
@@ -133,25 +132,16 @@ class Sync:
     # send: from the host to the device
 
     def send(self, word: bytes, path: str) -> None:
-        flags = 0
-        if word == b"SND2":
-            again, mode, flags = struct.unpack("<4sII", self.stream.read(12))
-            if again != b"SND2" or flags & ~_DRY_RUN:
-                raise Failed("unsupported flags for SND2")
-        else:
-            path, _, text = path.rpartition(",")
-            if not path or not text.isdecimal():
-                raise Failed(f"missing , in ID_SEND_V1 ({text})")
-            mode = int(text)
+        path, _, text = path.rpartition(",")
+        if not path or not text.isdecimal():
+            raise Failed(f"missing , in ID_SEND_V1 ({text})")
+        mode = int(text)
         self._all_came = False
         try:
             self._meet_full("sync.send")
-            if flags & _DRY_RUN:
-                self._drain(None, path)
-            elif modes.S_ISLNK(mode):
-                self._send_link(path)
-            else:
-                self._send_file(path, mode)
+            if modes.S_ISLNK(mode):
+                raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+            self._send_file(path, mode)
         except OSError as error:
             self._skip()
             raise Failed(f"couldn't create file: {error.strerror}") from None
@@ -169,7 +159,7 @@ class Sync:
             mode |= (mode >> 3) & 0o007
             os.fchmod(file.fileno(), mode)
             try:
-                mtime = self._drain(file, path)
+                mtime = self._drain(file)
             except (Failed, StreamClosed, Dropped) as error:
                 if not getattr(error, "died", False):
                     self.files.remove(path)
@@ -177,38 +167,21 @@ class Sync:
         self.files.set_times(path, mtime, mtime)
         self._sent(path)
 
-    def _send_link(self, path: str) -> None:
-        target = bytearray()
-        while True:
-            word, length = self._header()
-            if word == b"DONE":
-                self._all_came = True
-                break
-            if word != b"DATA" or length > MAX_DATA:
-                raise Failed("invalid data message", skip=False)
-            target += self.stream.read(length)
-        self._remove_old(path)
-        self.files.make_folders(os.path.dirname(path) or "/", 0o775)
-        self.files.link(os.fsdecode(bytes(target).rstrip(b"\0")), path)
-        self._sent(path)
-
     def _sent(self, path: str) -> None:
         fault = self.meet("sync.send.done")
         if fault and fault.kind in ("truncate", "corrupt"):
             self._spoil(path, fault.kind)
         if fault and fault.kind == "hostile":
-            self.write(sync_hostile.sent(fault.value))
+            self.write(hostile.sent(fault.value))
             return
         self.write(b"OKAY" + bytes(4))
 
-    def _drain(self, file: Optional[BinaryIO], path: str) -> int:
+    def _drain(self, file: BinaryIO) -> int:
         """Writes what comes until DONE; its time."""
         while True:
             word, length = self._header()
             if word == b"DONE":
                 self._all_came = True
-                if file is None:
-                    self.write(b"OKAY" + bytes(4))
                 return length
             if word != b"DATA":
                 raise Failed("invalid data message", skip=False)
@@ -216,14 +189,12 @@ class Sync:
                 raise Failed("oversize data message", skip=False)
             self._piece(file, self.stream.read(length))
 
-    def _piece(self, file: Optional[BinaryIO], data: bytes) -> None:
+    def _piece(self, file: BinaryIO, data: bytes) -> None:
         fault = self._meet_full("sync.send.data")
         if fault and fault.kind == "truncate":
             data = data[: len(data) // 2]
         elif fault and fault.kind == "corrupt" and data:
             data = _flipped(data)
-        if file is None:
-            return
         try:
             self.device.files.room()
             file.write(data)
@@ -235,7 +206,7 @@ class Sync:
         if fault and fault.kind == "full":
             raise Failed(f"write failed: {os.strerror(errno.ENOSPC)}")
         if fault and fault.kind == "hostile":
-            raise Failed(sync_hostile.text(fault.value))
+            raise Failed(hostile.text(fault.value))
         return fault
 
     def _skip(self) -> None:
@@ -274,13 +245,9 @@ class Sync:
     # receive: from the device to the host
 
     def receive(self, word: bytes, path: str) -> None:
-        if word == b"RCV2":
-            again, flags = struct.unpack("<4sI", self.stream.read(8))
-            if again != b"RCV2" or flags:
-                raise Failed("unsupported flags for RCV2")
         fault = self.meet("sync.recv")
         if fault and fault.kind == "hostile":
-            raise Failed(sync_hostile.text(fault.value))
+            raise Failed(hostile.text(fault.value))
         try:
             file = self.files.open(path, "rb")
         except OSError as error:
@@ -319,7 +286,7 @@ class Sync:
         elif fault.kind == "wrong_size":
             size += 7
         elif fault.kind == "hostile":
-            size = sync_hostile.size(fault.value)
+            size = hostile.size(fault.value)
         self.write(b"DATA" + struct.pack("<I", size) + data, fault)
         return fault.kind in ("truncate", "wrong_size", "hostile")
 
@@ -349,7 +316,5 @@ _ACTIONS: Dict[bytes, Callable[[Sync, bytes, str], None]] = {
     b"LIST": Sync.list,
     b"LIS2": Sync.list,
     b"SEND": Sync.send,
-    b"SND2": Sync.send,
     b"RECV": Sync.receive,
-    b"RCV2": Sync.receive,
 }

@@ -2,9 +2,8 @@
 
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
-
-from host_tools.virtual_device.call import COMMANDS
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
@@ -50,44 +49,14 @@ def make(device: "VirtualDevice") -> None:
         path = os.path.join(root, name)
         if not os.path.islink(path):
             os.symlink(target, path)
-    with open(os.path.join(root, "dev", "null"), "ab"):
-        pass
-    for name in COMMANDS:
-        path = os.path.join(root, "system", "bin", name)
-        if not os.path.exists(path):
-            with open(path, "wb") as file:
-                file.write(b"# runs inside the device's own process\n")
-            os.chmod(path, 0o755)
     device.files.made.update(
         {
-            "/proc/cpuinfo": _cpu,
-            "/proc/loadavg": lambda: _host_file("/proc/loadavg"),
-            "/proc/meminfo": _memory,
-            "/proc/uptime": lambda: _uptime(device),
+            "/proc/cpuinfo": Path("/proc/cpuinfo").read_bytes,
+            "/proc/loadavg": Path("/proc/loadavg").read_bytes,
+            "/proc/meminfo": Path("/proc/meminfo").read_bytes,
             "/proc/sys/kernel/random/boot_id": lambda: f"{device.boot_id}\n".encode(),
-            "/proc/version": lambda: b"Linux version 6.1.57-android14 (quadra) #1 SMP PREEMPT\n",
+            "/proc/uptime": lambda: b"%.2f 0.00\n" % max(0.0, time.monotonic() - device.booted_at),
             "/sys/class/thermal/thermal_zone0/temp": lambda: b"%d\n" % (device.state.thermal.skin_c * 1000),
             "/sys/class/thermal/thermal_zone0/type": lambda: b"skin\n",
         }
     )
-
-
-def _host_file(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
-def _cpu() -> bytes:
-    return _host_file("/proc/cpuinfo")
-
-
-def _memory() -> bytes:
-    return _host_file("/proc/meminfo")
-
-
-def _uptime(device: "VirtualDevice") -> bytes:
-    up = max(0.0, time.monotonic() - device.booted_at)
-    return b"%.2f %.2f\n" % (up, up)

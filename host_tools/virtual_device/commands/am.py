@@ -5,34 +5,21 @@ from typing import List
 
 from host_tools.virtual_device import instrument
 from host_tools.virtual_device.call import Call, command
-from host_tools.virtual_device.commands.services import service
 
-_USAGE = "usage: am [subcommand] [options]\n\n    am instrument | start | force-stop | kill | kill-all\n"
+_USAGE = "usage: am [subcommand] [options]\n\n    am instrument | start | force-stop | kill\n"
 
 
 @command("am")
-def am(call: Call) -> int:
-    if call.argv[1:2] == ["instrument"]:
-        return _instrument(call, call.argv[2:])
-    return activity(call)
-
-
-@service("activity")
 def activity(call: Call) -> int:
     verb, words = (call.argv[1:2] or [""])[0], call.argv[2:]
-    if verb in ("start", "start-activity"):
-        return _start(call, words)
-    if verb in ("force-stop", "kill", "stop-app"):
-        name = words[-1] if words else ""
-        stopped = call.device.processes.end(name, f"from pid {next(call.device.pids)}")
+    if verb == "instrument":
+        return _instrument(call, words)
+    if verb == "start" and words:
+        return _start(call, words[-1])
+    if verb in ("force-stop", "kill") and words:
+        stopped = call.device.processes.end(words[-1], f"from pid {next(call.device.pids)}")
         if stopped or verb == "force-stop":
-            call.device.evidence.system("I", f"Force stopping {name} appid=0 user=0: from shell")
-        return 0
-    if verb == "kill-all":
-        call.device.processes.end_all("kill all background")
-        return 0
-    if verb in ("get-current-user", "wait-for-broadcast-idle"):
-        call.line("0" if verb == "get-current-user" else "All broadcast queues are idle!")
+            call.device.evidence.system("I", f"Force stopping {words[-1]} appid=0 user=0: from shell")
         return 0
     call.out(_USAGE.encode())
     return 255
@@ -56,15 +43,14 @@ def _only_one(call: Call, package: str) -> str:
     return f"{package}/{one.instrumentations[0][0]}"
 
 
-def _start(call: Call, words: List[str]) -> int:
-    """No app here has a window: what a phone says of a component that there is not."""
-    component = words[words.index("-n") + 1] if "-n" in words[:-1] else words[-1] if words else ""
+def _start(call: Call, component: str) -> int:
+    """No app here has a window: a component that is there cannot be shown, either."""
     package, _, name = component.partition("/")
     full = package + name if name.startswith(".") else name
     one = call.device.packages.get(package)
     call.line(f"Starting: Intent {{ cmp={component} }}")
     if one and ["activity", full] in one.components:
         call.err(b"Error: activities cannot be shown on this device\n")
-        return 1
-    call.line(f"Error type 3\nError: Activity class {{{package}/{full}}} does not exist.")
+    else:
+        call.line(f"Error type 3\nError: Activity class {{{package}/{full}}} does not exist.")
     return 1

@@ -1,35 +1,24 @@
-"""The package manager's commands: `pm …`, `cmd package …` and, by abb_exec, `package …`."""
+"""The package manager's commands: `pm …` and `cmd package …`."""
 
 import os
 from typing import Callable, Dict, List, Optional, Tuple
 
-from host_tools.errors import QuadraError
+from host_tools.base.errors import QuadraError
 from host_tools.virtual_device.apk_reader import Refused
 from host_tools.virtual_device.call import Call, command
-from host_tools.virtual_device.commands.services import service
 from host_tools.virtual_device.packages import Installed, Packages, Session, Wishes, no_room
 
 _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
-_WITH_VALUE = ("-i", "--user", "--abi", "-S", "--install-reason", "--install-location", "--originating-uri", "--referrer", "-p")
+_WITH_VALUE = ("-i", "--user", "--abi", "-S")
 _VERBS: Dict[str, Callable[[Call, List[str]], int]] = {}
 
 
-def _verb(*names: str):
-    def enter(function):
-        for name in names:
-            _VERBS[name] = function
-        return function
-
-    return enter
+def _verb(name: str):
+    return lambda function: _VERBS.setdefault(name, function)
 
 
 @command("pm")
-def pm(call: Call) -> int:
-    return package(call)
-
-
-@service("package")
 def package(call: Call) -> int:
     words = call.argv[1:]
     if not words or words[0] not in _VERBS:
@@ -128,67 +117,6 @@ def _copy(call: Call, source, size: Optional[int], session: Session) -> str:
     return "" if size is None or not left else f"Expected {size} bytes, {size - left} came"
 
 
-@_verb("install-create")
-def install_create(call: Call, words: List[str]) -> int:
-    options, _ = _options(words)
-    session = _packages(call).session()
-    session.wishes = _wishes(options)
-    call.line(f"Success: created install session [{session.number}]")
-    return 0
-
-
-@_verb("install-write")
-def install_write(call: Call, words: List[str]) -> int:
-    options, names = _options(words)
-    session = _session(call, names)
-    if session is None:
-        return 255
-    try:
-        problem = _fill(call, session, options, names[2:] if names[2:] != ["-"] else [])
-    except Refused as refused:
-        call.line(str(refused))
-        return 1
-    if problem:
-        call.err(os.fsencode(f"Error: {problem}\n"))
-        return 1
-    call.line(f"Success: streamed {session.apk.stat().st_size} bytes")
-    return 0
-
-
-@_verb("install-commit")
-def install_commit(call: Call, words: List[str]) -> int:
-    session = _session(call, words)
-    if session is None:
-        return 255
-    try:
-        if not session.apk.exists():
-            raise Refused("INSTALL_PARSE_FAILED_NOT_APK", "Session has no APK")
-        _take(call, session, session.wishes)
-    except Refused as refused:
-        call.line(str(refused))
-        return 1
-    call.line("Success")
-    return 0
-
-
-@_verb("install-abandon")
-def install_abandon(call: Call, words: List[str]) -> int:
-    session = _session(call, words)
-    if session is None:
-        return 255
-    _packages(call).abandon(session)
-    call.line("Success")
-    return 0
-
-
-def _session(call: Call, words: List[str]) -> Optional[Session]:
-    known = _packages(call).sessions
-    session = known.get(int(words[0])) if words and words[0].isdecimal() and len(words[0]) < 12 else None
-    if session is None:
-        call.err(b"Exception occurred while executing: java.lang.SecurityException: Caller has no access to session\n")
-    return session
-
-
 @_verb("uninstall")
 def uninstall(call: Call, words: List[str]) -> int:
     options, names = _options(words)
@@ -223,46 +151,18 @@ def path_(call: Call, words: List[str]) -> int:
 def list_(call: Call, words: List[str]) -> int:
     options, names = _options(words[1:])
     kind, wanted = (words or [""])[0], names[0] if names else ""
-    if kind in ("package", "packages"):
-        for one in _packages(call).all():
-            if wanted in one.package and not {"-s", "-d"} & set(options):
-                call.line(_row(one, options))
-    elif kind == "instrumentation":
-        for one in _packages(call).all():
-            for name, target in one.instrumentations:
-                if wanted in ("", target):
-                    call.line(f"instrumentation:{short(one, name)} (target={target})")
-    elif kind == "users":
-        call.line("Users:\n\tUserInfo{0:Owner:4c13} running")
-    elif kind == "features":
-        call.line("feature:reqGlEsVersion=0x30001")
-    else:
+    if kind not in ("package", "packages", "instrumentation"):
         call.err(os.fsencode(f"Error: unknown list type '{kind}'\n"))
         return 255
+    for one in _packages(call).all():
+        if kind != "instrumentation" and wanted in one.package and "-s" not in options:
+            path = f"{one.apk}=" if "-f" in options else ""
+            call.line(f"package:{path}{one.package}" + (f" uid:{one.uid}" if "-U" in options else ""))
+        for name, target in one.instrumentations if kind == "instrumentation" else ():
+            call.line(f"instrumentation:{short(one, name)} (target={target})")
     return 0
-
-
-def _row(one: Installed, options: Dict[str, str]) -> str:
-    text = f"package:{one.apk}={one.package}" if "-f" in options else f"package:{one.package}"
-    text += f" versionCode:{one.version_code}" if "--show-versioncode" in options else ""
-    return text + (f" uid:{one.uid}" if "-U" in options else "")
 
 
 def short(one: Installed, name: str) -> str:
     """A component as Android writes it."""
-    inner = name[len(one.package) :] if name.startswith(one.package + ".") else name
-    return f"{one.package}/{inner}"
-
-
-@_verb("dump")
-def dump(call: Call, words: List[str]) -> int:
-    return call.run(["dumpsys", "package", *words])
-
-
-@_verb("compile", "bg-dexopt-job", "grant", "revoke")
-def nothing(call: Call, words: List[str]) -> int:  # pylint: disable=unused-argument
-    """What has no effect here."""
-    call.line("Success")
-    return 0
-
-
+    return f"{one.package}/{name[len(one.package) :] if name.startswith(one.package + '.') else name}"

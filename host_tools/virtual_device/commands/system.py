@@ -1,21 +1,52 @@
-"""Commands that ask about the system or change it: getprop, setprop, id, settings, run-as and their like."""
+"""Commands that ask about the system or change it: properties, settings, users, the time, the log."""
 
 import os
 import time
 
-from host_tools.virtual_device import access
-from host_tools.virtual_device import properties as rules
-from host_tools.virtual_device.call import Call, command
+from host_tools.virtual_device import access, properties as rules
+from host_tools.virtual_device.call import Call, command, run_words
 
-_GROUPS = "1004(input),1007(log),1011(adb),1015(sdcard_rw),1028(sdcard_r),3003(inet)"
+
+@command("true", "false")
+def true(call: Call) -> int:
+    return int(call.argv[0] == "false")
+
+
+@command("echo")
+def echo(call: Call) -> int:
+    words = call.argv[1:]
+    silent = words[:1] == ["-n"]
+    call.out(os.fsencode(" ".join(words[silent:]) + ("" if silent else "\n")))
+    return 0
+
+
+@command("sleep")
+def sleep(call: Call) -> int:
+    try:
+        call.wait(max(0.0, float(call.argv[1])))
+    except (IndexError, ValueError):
+        return call.fail("bad time")
+    return 0
+
+
+@command("date")
+def date(call: Call) -> int:
+    form = call.argv[1][1:] if len(call.argv) > 1 and call.argv[1].startswith("+") else "%a %b %e %H:%M:%S GMT %Y"
+    call.line(time.strftime(form, time.gmtime()))
+    return 0
+
+
+@command("pwd")
+def pwd(call: Call) -> int:
+    call.line(call.cwd)
+    return 0
 
 
 @command("getprop")
 def getprop(call: Call) -> int:
     properties = call.device.properties
     if len(call.argv) > 1:
-        default = call.argv[2] if len(call.argv) > 2 else ""
-        call.line(properties.get(call.argv[1]) or default)
+        call.line(properties.get(call.argv[1]) or "".join(call.argv[2:3]))
         return 0
     call.out(b"".join(os.fsencode(f"[{k}]: [{v}]\n") for k, v in sorted(dict(properties).items())))
     return 0
@@ -33,22 +64,34 @@ def setprop(call: Call) -> int:
     return 0
 
 
-@command("id")
-def id_(call: Call) -> int:
-    uid = access.uid_of(call.user, call.device.apps)
-    name = access.user_name(uid)
-    if "-u" in call.argv or "-g" in call.argv:
-        call.line(name if "-n" in call.argv else str(uid))
-        return 0
-    groups = f"{uid}({name}),{_GROUPS}"
-    context = "shell" if call.user == "shell" else "runas_app"
-    call.line(f"uid={uid}({name}) gid={uid}({name}) groups={groups} context=u:r:{context}:s0")
+@command("settings")
+def settings(call: Call) -> int:
+    action, kind, name, value = (call.argv[1:] + [""] * 4)[:4]
+    table = call.device.state.settings.get(kind)
+    if table is None or not (name or action == "list"):
+        return call.fail("usage: settings get|put|delete|list global|system|secure [NAME] [VALUE]")
+    if action == "list":
+        call.out(b"".join(os.fsencode(f"{k}={v}\n") for k, v in sorted(table.items())))
+    elif action == "get":
+        call.line(table.get(name, "null"))
+    elif action == "put" and value:
+        table[name] = value
+    elif action == "delete":
+        call.line(f"Deleted {int(table.pop(name, None) is not None)} rows")
+    else:
+        return call.fail(f"Bad arguments for {action}")
     return 0
 
 
-@command("whoami")
-def whoami(call: Call) -> int:
-    call.line(access.user_name(access.uid_of(call.user, call.device.apps)))
+@command("id", "whoami")
+def id_(call: Call) -> int:
+    uid = access.uid_of(call.user, call.device.apps)
+    name = access.user_name(uid)
+    if call.argv[0] == "whoami" or "-u" in call.argv:
+        call.line(name if call.argv[0] == "whoami" else str(uid))
+        return 0
+    context = "shell" if call.user == "shell" else "runas_app"
+    call.line(f"uid={uid}({name}) gid={uid}({name}) groups={uid}({name}) context=u:r:{context}:s0")
     return 0
 
 
@@ -56,85 +99,40 @@ def whoami(call: Call) -> int:
 def run_as(call: Call) -> int:
     """The command as an app, in the app's own folder; only for apps that may be debugged."""
     words = call.argv[1:]
-    if words[1:2] == ["--user"]:
-        words = words[:1] + words[3:]
-    if not words:
-        return call.fail("usage: run-as <package-name> [--user <uid>] <command> [<args>]")
+    if len(words) < 2:
+        return call.fail("usage: run-as <package-name> <command> [<args>]")
     app = call.device.apps.get(words[0])
     if app is None:
         return call.fail(f"unknown package: {words[0]}")
     if not app.debuggable:
         return call.fail(f"package not debuggable: {words[0]}")
-    home = f"{access.APP_DATA}/{app.package}"
-    env = {**call.env, "HOME": home}
-    return call.run(words[1:] or ["sh"], user=app.package, cwd=home, env=env)
-
-
-@command("settings")
-def settings(call: Call) -> int:
-    words = call.argv[1:]
-    if words[:1] == ["--user"]:
-        words = words[2:]
-    if len(words) < 2 or words[1] not in call.device.state.settings:
-        return call.fail("usage: settings get|put|delete|list global|system|secure [NAME] [VALUE]")
-    table = call.device.state.settings[words[1]]
-    action, rest = words[0], words[2:]
-    if action == "list":
-        call.out(b"".join(os.fsencode(f"{k}={v}\n") for k, v in sorted(table.items())))
-    elif action == "get" and rest:
-        call.line(table.get(rest[0], "null"))
-    elif action == "put" and len(rest) >= 2:
-        table[rest[0]] = rest[1]
-        if rest[0] == "stay_on_while_plugged_in" and rest[1].isdecimal():
-            call.device.state.power.stay_on = int(rest[1])
-    elif action == "delete" and rest:
-        call.line(f"Deleted {int(table.pop(rest[0], None) is not None)} rows")
-    else:
-        return call.fail(f"Bad arguments for {action}")
-    return 0
+    return run_words(call, words[1:], user=app.package, cwd=f"{access.APP_DATA}/{app.package}")
 
 
 @command("getconf")
 def getconf(call: Call) -> int:
-    known = {"PAGE_SIZE": 4096, "PAGESIZE": 4096, "_NPROCESSORS_ONLN": os.cpu_count(), "LONG_BIT": 64}
-    name = call.argv[-1]
-    if name not in known:
-        return call.fail(f"bad '{name}'")
-    call.line(str(known[name]))
-    return 0
-
-
-@command("nproc")
-def nproc(call: Call) -> int:
-    call.line(str(os.cpu_count()))
+    if call.argv[1:] != ["PAGE_SIZE"]:
+        return call.fail(f"bad '{' '.join(call.argv[1:])}'")
+    call.line("4096")
     return 0
 
 
 @command("uname")
 def uname(call: Call) -> int:
-    words = {"-s": "Linux", "-r": "6.1.57-android14", "-m": "x86_64", "-n": "localhost"}
-    if "-a" in call.argv:
-        call.line("Linux localhost 6.1.57-android14 #1 SMP PREEMPT x86_64 Toybox")
-        return 0
-    call.line(" ".join(words.get(w, "") for w in call.argv[1:] or ["-s"]))
-    return 0
-
-
-@command("uptime")
-def uptime(call: Call) -> int:
-    up = int(max(0.0, time.monotonic() - call.device.booted_at))
-    now = time.strftime("%H:%M:%S", time.gmtime())
-    call.line(f" {now} up {up // 60} min,  0 users,  load average: 0.10, 0.10, 0.10")
-    return 0
-
-
-@command("getenforce")
-def getenforce(call: Call) -> int:
-    call.line("Enforcing")
+    known = {"-s": "Linux", "-r": "6.1.57-android14", "-m": "x86_64", "-a": "Linux localhost 6.1.57-android14 x86_64 Toybox"}
+    call.line(" ".join(known.get(word, "") for word in call.argv[1:] or ["-s"]))
     return 0
 
 
 @command("reboot")
 def reboot(call: Call) -> int:
     call.device.reboot()
+    return 0
+
+
+@command("log")
+def log(call: Call) -> int:
+    """`log [-p PRIORITY] [-t TAG] TEXT...` writes to Android's log."""
+    given, words = call.options("p:t:")
+    call.device.logcat.add(given.get("-p", "I")[:1].upper(), given.get("-t", "log"), " ".join(words), uid=access.SHELL_UID)
     return 0

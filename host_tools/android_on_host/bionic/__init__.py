@@ -1,0 +1,183 @@
+"""Libraries that let Android's x86_64 .so files and executables run on this machine.
+
+Such a file asks libc.so, libm.so, libdl.so and liblog.so for symbols of versions LIBC and LIBLOG, and perhaps
+libEGL.so, libGLESv3.so and libOpenCL.so for their functions. Here these libraries are made, from the symbols that the
+given files really ask for: functions that mean the same (same.txt) are jumps to glibc, others are written in C
+(libc.c). Graphics and OpenCL are this machine's. A symbol that nobody knows is an error here, not a crash later.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Dict, Iterable, List, Sequence, Set
+
+from host_tools.android_on_host.bionic import symbols
+from host_tools.base import child_process, settings
+from host_tools.base.errors import Misuse, ToolMissing
+
+_HERE = Path(__file__).parent
+_VERSIONS = {"libc.so": "LIBC", "libm.so": "LIBC", "libdl.so": "LIBC", "liblog.so": "LIBLOG"}  # of their symbols
+_FORWARDED = {  # Android's name: this machine's, our own part, the Debian package
+    "libEGL.so": ("libEGL.so.1", "egl.c", "libegl1"),
+    "libGLESv3.so": ("libGLESv2.so.2", "", "libgles2"),
+    "libGLESv2.so": ("libGLESv2.so.2", "", "libgles2"),
+    "libOpenCL.so": ("libOpenCL.so.1", "opencl.c", "ocl-icd-libopencl1"),
+}
+_DATA = {"__sF", "stdin", "stdout", "stderr"}
+_LOADER = "/lib64/ld-linux-x86-64.so.2"
+_GCC_S = 60.0
+_NOTE = '.section .note.GNU-stack,"",@progbits\n'
+
+
+def folder_for(libraries: Sequence[Path]) -> Path:
+    """A folder for LD_LIBRARY_PATH with which `libraries` load; made once for what they ask for.
+
+    Misuse names a symbol that cannot be given, and the library that asks for it.
+    """
+    asked = _checked([symbols.read(path) for path in libraries])
+    made = settings.make_folder(settings.read().tools_dir / "bionic", "QUADRA_TOOLS_DIR") / _key(asked)
+    if made.is_dir():
+        return made
+    work = Path(tempfile.mkdtemp(prefix=".new-", dir=made.parent))
+    try:
+        _make(work, asked)
+        try:
+            work.rename(made)
+        except OSError:
+            if not made.is_dir():  # else another process was first
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return made
+
+
+def command(executable: Path, libraries: Sequence[Path], words: Sequence[object]) -> List[object]:
+    """What starts an Android executable here, with `words` for it: this machine's loader, in place of Android's.
+
+    `libraries` are those that it will load. Misuse as above.
+    """
+    return [_LOADER, "--library-path", folder_for([executable, *libraries]), executable, *words]
+
+
+def same_functions() -> Set[str]:
+    """Names of same.txt."""
+    lines = (_HERE / "same.txt").read_text(encoding="utf-8").splitlines()
+    return {name for line in lines if not line.startswith("#") for name in line.split()}
+
+
+def own_functions() -> Set[str]:
+    """Names that libc.c has."""
+    return set(re.findall(r"\bbionic_(\w+)\(", (_HERE / "libc.c").read_text(encoding="utf-8")))
+
+
+def _checked(libraries: Sequence[symbols.Library]) -> Dict[str, Set[str]]:
+    """Names to be given, by the library that is asked for them."""
+    asked: Dict[str, Set[str]] = {name: set() for name in _VERSIONS}
+    known = own_functions() | same_functions() | _DATA
+    others = {name for library in libraries for name in library.exported}
+    forwarded = {name: _exports_of(name) for library in libraries for name in library.needed if name in _FORWARDED}
+    for library in libraries:
+        _check_machine(library, {known.name for known in libraries})
+        for symbol in library.wanted:
+            source = symbol.source or ("liblog.so" if symbol.name.startswith("__android_log_") else "libc.so")
+            if symbol.version in ("", _VERSIONS.get(source)) and symbol.name in known:
+                asked[source].add(symbol.name)
+            elif symbol.name not in others and not any(symbol.name in names for names in forwarded.values()):
+                raise _unknown(symbol)
+    return asked
+
+
+def _check_machine(library: symbols.Library, loaded: Set[str]) -> None:
+    for_host = any(symbol.version.startswith("GLIBC") for symbol in library.wanted)
+    if library.machine != "EM_X86_64" or for_host:
+        raise Misuse(
+            f"load {library.name} as Android would",
+            f"it is for {'this machine' if for_host else library.machine.removeprefix('EM_')}, not for Android x86_64",
+            "give the library that `./inv build --abi x86_64` makes",
+        )
+    strange = [n for n in library.needed if n not in (*_VERSIONS, *_FORWARDED) and n not in loaded]
+    if strange:
+        raise Misuse(
+            f"load {library.name} on this machine",
+            f"it needs {', '.join(strange)}, which is not one of Android's libraries that are known here",
+            "link it without, or add it to host_tools/android_on_host/bionic",
+        )
+
+
+def _unknown(symbol: symbols.Wanted) -> Misuse:
+    version = f" (version {symbol.version})" if symbol.version else ""
+    return Misuse(
+        f"load {symbol.library} on this machine",
+        f"it asks for {symbol.name}{version}, which host_tools/android_on_host/bionic does not know",
+        "if Bionic and glibc mean the same by it, add it to host_tools/android_on_host/bionic/same.txt; else write it in libc.c",
+    )
+
+
+def _exports_of(android_name: str) -> Set[str]:
+    return set(symbols.read(_of_machine(android_name)).exported)
+
+
+def _of_machine(android_name: str) -> Path:
+    """This machine's library behind one of _FORWARDED."""
+    name, _, package = _FORWARDED[android_name]
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib/x86_64-linux-gnu"):
+        if (Path(folder) / name).exists():
+            return Path(folder) / name
+    raise ToolMissing(f"stand in for Android's {android_name}", f"{name} is not here", f"apt-get install {package}")
+
+
+def _key(asked: Dict[str, Set[str]]) -> str:
+    """Of everything that what is made depends on."""
+    digest = hashlib.sha256()
+    for path in sorted(_HERE.iterdir()):
+        if path.is_file():
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    digest.update(repr(sorted((name, sorted(names)) for name, names in asked.items())).encode())
+    digest.update(child_process.run(["gcc", "--version"], timeout_s=_GCC_S, hint="apt-get install g++").stdout.encode())
+    digest.update(os.confstr("CS_GNU_LIBC_VERSION").encode())
+    return digest.hexdigest()[:16]
+
+
+def _make(work: Path, asked: Dict[str, Set[str]]) -> None:
+    """Two layers: a function that exports NAME and calls glibc's NAME in one library would call itself."""
+    own = own_functions()
+    jumps = sorted(set().union(*asked.values()) - own - _DATA)
+    (work / "inner.s").write_text(_assembler(_jump(f"bionic_{name}", name) for name in jumps))
+    _gcc(work, "libquadra_bionic.so", "-fno-builtin", _HERE / "libc.c", "inner.s", "-Wl,-z,defs", "-lm")
+    for library, names in asked.items():
+        _make_outer(work, library, sorted(names - _DATA))
+    for library, (_, source, _) in _FORWARDED.items():
+        own_part = [_HERE / source] if source else ["-x", "c", os.devnull, "-x", "none"]
+        _gcc(work, library, *own_part, "-Wl,--no-as-needed", _of_machine(library), "-ldl")
+    for path in work.glob("*.s"):
+        path.unlink()
+
+
+def _make_outer(work: Path, library: str, names: List[str]) -> None:
+    """The library under Android's name: NAME of its version jumps inside."""
+    lines: List[str] = []
+    for name in names:
+        lines += [_jump(f"outer_{name}", f"bionic_{name}"), f".symver outer_{name},{name}@@{_VERSIONS[library]}"]
+    source = work / f"{library}.s"
+    source.write_text(_assembler(lines))
+    (work / "versions.s").write_text(f"{_VERSIONS[library]} {{ local: outer_*; }};\n")
+    words = ["-nostdlib", source, "-L.", "-lquadra_bionic", "-Wl,-rpath,$ORIGIN", "-Wl,--version-script=versions.s"]
+    if library == "libc.so":
+        words.insert(1, _HERE / "streams.c")
+    _gcc(work, library, *words)
+
+
+def _jump(name: str, target: str) -> str:
+    return f".globl {name}\n.type {name},@function\n{name}: endbr64\n jmp *{target}@GOTPCREL(%rip)"
+
+
+def _assembler(lines: Iterable[str]) -> str:
+    return ".text\n" + "\n".join(lines) + f"\n{_NOTE}"
+
+
+def _gcc(work: Path, library: str, *words: object) -> None:
+    argv = ["gcc", "-O2", "-g0", "-Wall", "-fPIC", "-shared", "-o", library, f"-Wl,-soname,{library}", "-Wl,-z,relro"]
+    child_process.run([*argv, *words], timeout_s=_GCC_S, cwd=work, hint="apt-get install g++")

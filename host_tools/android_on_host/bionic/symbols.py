@@ -1,0 +1,67 @@
+"""What an ELF library asks of others, and what it has."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import FrozenSet, List
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from host_tools.base.errors import Misuse
+
+_WEAK = "STB_WEAK"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One symbol that `library` asks for. `source` is the library that it expects it of, where it says so."""
+
+    name: str
+    library: str
+    version: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Library:
+    """The dynamic symbols of one library. `wanted` leaves out what may be missing (weak symbols)."""
+
+    name: str
+    machine: str
+    needed: List[str]
+    wanted: List[Wanted]
+    exported: FrozenSet[str]
+
+
+def read(path: Path) -> Library:
+    """Reads an ELF library; Misuse where it is none."""
+    try:
+        with open(path, "rb") as stream:
+            return _read(path, ELFFile(stream))
+    except (OSError, ELFError, AttributeError) as error:
+        came_back = str(error) or "it is no ELF library"
+        raise Misuse(f"read the library {path}", came_back, "give a shared library") from error
+
+
+def _read(path: Path, elf: ELFFile) -> Library:
+    versions = _versions(elf)
+    by_number = elf.get_section_by_name(".gnu.version")
+    wanted, exported = [], set()
+    for number, symbol in enumerate(elf.get_section_by_name(".dynsym").iter_symbols()):
+        if not symbol.name or symbol["st_info"]["bind"] == "STB_LOCAL":
+            continue
+        if symbol["st_shndx"] != "SHN_UNDEF":
+            exported.add(symbol.name)
+        elif symbol["st_info"]["bind"] != _WEAK:
+            version = by_number.get_symbol(number)["ndx"] if by_number else 0
+            wanted.append(Wanted(symbol.name, path.name, *versions.get(version, ("", ""))))
+    needed = [tag.needed for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_NEEDED")]
+    return Library(path.name, elf["e_machine"], needed, wanted, frozenset(exported))
+
+
+def _versions(elf: ELFFile) -> dict:
+    """(name of the version, library it is expected in) by the number that symbols carry."""
+    section = elf.get_section_by_name(".gnu.version_r")
+    if not section:
+        return {}
+    return {aux["vna_other"]: (aux.name, need.name) for need, all_aux in section.iter_versions() for aux in all_aux}

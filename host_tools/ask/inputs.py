@@ -1,0 +1,158 @@
+"""Input values of a run: random by seed, or a picture scaled to what the model expects."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Dict, List, Mapping, Sequence, Tuple, Union
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from host_tools.base.errors import Misuse
+from host_tools.record.spec import InputSpec
+
+_PICTURE_SIDE = 640  # of the copy that the report shows
+
+
+@dataclass(frozen=True)
+class InputTensor:
+    """What the interpreter says of one input. scale 0 means: not quantised."""
+
+    name: str
+    dtype: np.dtype
+    shape: Tuple[int, ...]
+    scale: float = 0.0
+    zero_point: int = 0
+
+
+def from_details(details: Sequence[Mapping[str, Any]]) -> List[InputTensor]:
+    """InputTensors from the interpreter's get_input_details()."""
+    return [
+        InputTensor(d["name"], np.dtype(d["dtype"]), tuple(int(n) for n in d["shape"]), *d["quantization"])
+        for d in details
+    ]
+
+
+def make(spec: InputSpec, tensors: Sequence[InputTensor]) -> List[np.ndarray]:
+    """One array per input. The same spec gives the same values on every machine."""
+    generator = np.random.default_rng(spec.seed)
+    arrays = [_random(tensor, spec.value_range, generator) for tensor in tensors]
+    if spec.kind == "picture":
+        index = picture_input(tensors)
+        arrays[index] = _picture(Path(spec.picture), tensors[index], spec.value_range)
+    return arrays
+
+
+def picture_input(tensors: Sequence[InputTensor]) -> int:
+    """Index of the one input that takes a picture: [batch, h, w, 1, 3 or 4 channels]."""
+    fits = [i for i, t in enumerate(tensors) if len(t.shape) == 4 and t.shape[3] in (1, 3, 4) and min(t.shape[1:3]) > 1]
+    if len(fits) != 1:
+        inputs = "; ".join(f"{t.name} {list(t.shape)}" for t in tensors)
+        raise Misuse(
+            "give the model a picture",
+            f"{len(fits)} of its inputs have the shape [batch, height, width, 1 or 3 or 4]: {inputs}",
+            "run it on random inputs: leave --image away",
+        )
+    return fits[0]
+
+
+def open_picture(path: Union[Path, BinaryIO]) -> Image.Image:
+    """The picture of a file, or of its bytes, its camera rotation applied. Misuse where it is none."""
+    try:
+        with Image.open(path) as picture:
+            picture.load()
+            return ImageOps.exif_transpose(picture)
+    except FileNotFoundError as error:
+        raise Misuse(f"open the picture {path}", "there is no such file", "give the path of a picture") from error
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError) as error:
+        raise Misuse(f"open the picture {path}", _first_line(error), "give a PNG, JPEG or BMP file") from error
+
+
+def for_report(path: Path) -> Image.Image:
+    """A copy of the picture that is small enough to go into a report."""
+    picture = open_picture(path).convert("RGB")
+    picture.thumbnail((_PICTURE_SIDE, _PICTURE_SIDE))
+    return picture
+
+
+def _picture(path: Path, tensor: InputTensor, value_range: Tuple[float, float]) -> np.ndarray:
+    """[batch, h, w, c] of the tensor's type; a quantised input gets the quantised value of value_range."""
+    batch, height, width, channels = tensor.shape
+    mode = {1: "L", 3: "RGB", 4: "RGBA"}[channels]
+    resized = open_picture(path).convert("RGB").convert(mode).resize((width, height), Image.Resampling.BILINEAR)
+    pixels = np.asarray(resized).reshape(height, width, channels)
+    if channels == 4:
+        pixels = pixels * np.array([1, 1, 1, 0], np.uint8)  # the fourth plane is a mask of the frame before: none
+    if tensor.dtype == np.uint8:
+        values = pixels
+    elif tensor.dtype == np.int8:
+        values = pixels.astype(np.int16) - 128
+    elif tensor.dtype.kind == "f":
+        low, high = value_range
+        values = pixels.astype(np.float32) * ((high - low) / 255.0) + low
+    else:
+        raise Misuse(
+            "give the model a picture",
+            f"its input {tensor.name} has the type {tensor.dtype}",
+            "run it on random inputs: leave --image away",
+        )
+    return np.ascontiguousarray(np.broadcast_to(values.astype(tensor.dtype), tensor.shape))
+
+
+def _random(tensor: InputTensor, value_range: Tuple[float, float], generator: np.random.Generator) -> np.ndarray:
+    if any(n < 1 for n in tensor.shape):
+        raise Misuse(
+            f"make values for the input {tensor.name}",
+            f"its shape {list(tensor.shape)} has no elements",
+            "give a model with fixed sizes",
+        )
+    kind = tensor.dtype.kind
+    if kind == "f":
+        return generator.uniform(*value_range, tensor.shape).astype(tensor.dtype)
+    if kind == "b":
+        return generator.integers(0, 2, tensor.shape).astype(bool)
+    if kind in "iu":
+        # Bytes take their whole range; wider integers are mostly indices and counts: keep them small.
+        limits = np.iinfo(tensor.dtype)
+        low, high = (limits.min, limits.max) if tensor.dtype.itemsize == 1 else (0, 4)
+        return generator.integers(low, high + 1, tensor.shape).astype(tensor.dtype)
+    raise Misuse(
+        f"make values for the input {tensor.name}",
+        f"inputs of the type {tensor.dtype} cannot be made",
+        "give a model with numeric inputs",
+    )
+
+
+def parse_range(text: str) -> Tuple[float, float]:
+    """'0,1' or '-1,1' as numbers."""
+    parts = text.split(",")
+    try:
+        low, high = (float(part) for part in parts)
+    except ValueError as error:
+        raise Misuse("read --range", f"{text!r} is not LOW,HIGH", "write for example --range=-1,1") from error
+    return low, high
+
+
+def describe(spec: InputSpec) -> str:
+    """One line for people."""
+    low, high = spec.value_range
+    if spec.kind == "picture":
+        return f"picture {Path(spec.picture).name}, scaled to {low:g}..{high:g}"
+    return f"random values {low:g}..{high:g}, seed {spec.seed}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def tensor_json(details: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """What tensors.json keeps of the interpreter's details."""
+    return [
+        {
+            "name": t.name,
+            "dtype": t.dtype.name,
+            "shape": list(t.shape),
+            "scale": float(t.scale),
+            "zero_point": int(t.zero_point),
+        }
+        for t in from_details(details)
+    ]

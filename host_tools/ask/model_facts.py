@@ -1,0 +1,98 @@
+"""Reads what a model is made of: ops, shapes, arithmetic work. For model.json of a run folder."""
+
+import math
+from functools import lru_cache
+from typing import Any, Dict, List
+
+import numpy as np
+import tflite
+
+from host_tools.base.errors import Misuse
+
+_MOST_FLOPS = 1 << 53
+
+
+def read(content: bytes, model: str) -> Dict[str, Any]:
+    """Nodes of the main graph in order: op, name and shape of the first output, flops (0: not counted)."""
+    try:
+        root = tflite.Model.GetRootAs(content, 0)
+        graph = root.Subgraphs(0)
+        nodes = [_node(root, graph, graph.Operators(i), i) for i in range(graph.OperatorsLength())]
+        tensors = graph.TensorsLength()
+        ends = [graph.Inputs(i) for i in range(graph.InputsLength())] + [graph.Outputs(i) for i in range(graph.OutputsLength())]
+        names = [graph.Tensors(i).Name() or b"" for i in ends if 0 <= i < tensors]
+    except Exception as error:  # flatbuffers raises whatever a bad offset leads to
+        raise Misuse(
+            f"read the model {model}", f"it is damaged ({type(error).__name__}: {error})", "fetch it again"
+        ) from error
+    _require_names(names, model)
+    return {"schema_version": 1, "name": model, "bytes": len(content), "tensors": tensors, "nodes": nodes}
+
+
+def _require_names(names: List[bytes], model: str) -> None:
+    """Misuse where an input or output has a name that is no text: no interpreter could say it."""
+    for name in names:
+        try:
+            name.decode("utf-8")
+        except UnicodeDecodeError as error:
+            found = f"the name of an input or output is not UTF-8: '{name.decode('utf-8', 'backslashreplace')}'"
+            raise Misuse(f"read the model {model}", found, "rename it where the model is made") from error
+
+
+def is_quantised(content: bytes) -> bool:
+    """Whether any tensor, weights too, holds 8- or 16-bit integers."""
+    root = tflite.Model.GetRootAs(content, 0)
+    kinds = (tflite.TensorType.INT8, tflite.TensorType.UINT8, tflite.TensorType.INT16, tflite.TensorType.INT4)
+    graphs = [root.Subgraphs(i) for i in range(root.SubgraphsLength())]
+    return any(graph.Tensors(i).Type() in kinds for graph in graphs for i in range(graph.TensorsLength()))
+
+
+def _node(root, graph, operator, index: int) -> Dict[str, Any]:
+    code = root.OperatorCodes(operator.OpcodeIndex())
+    op = _op_name(code)
+    shapes = [_shape(graph, i) for i in operator.InputsAsNumpy()] if operator.InputsLength() else []
+    first = graph.Tensors(operator.Outputs(0)) if operator.OutputsLength() else None
+    shape = _shape(graph, operator.Outputs(0)) if first is not None else []
+    name = (first.Name() or b"").decode("utf-8", "replace") if first is not None else ""
+    return {"index": index, "op": op, "name": name, "shape": shape, "flops": flops(op, shapes, shape)}
+
+
+def _op_name(code) -> str:
+    if code.CustomCode():
+        return code.CustomCode().decode("utf-8", "replace")
+    number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    return _builtin_names().get(number, f"BUILTIN_{number}")
+
+
+@lru_cache(maxsize=None)
+def _builtin_names() -> Dict[int, str]:
+    return {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
+
+
+def _shape(graph, index: int) -> List[int]:
+    if index < 0:
+        return []
+    shape = graph.Tensors(int(index)).ShapeAsNumpy()
+    return [int(n) for n in shape] if isinstance(shape, np.ndarray) else []
+
+
+def flops(op: str, inputs: List[List[int]], output: List[int]) -> int:
+    """Two per multiply-add of the ops that do most of the work; others, and what a file cannot mean, count 0."""
+    count = _flops(op, inputs, output)
+    return count if 0 <= count <= _MOST_FLOPS else 0
+
+
+def _flops(op: str, inputs: List[List[int]], output: List[int]) -> int:
+    size = math.prod(output) if output else 0
+    weights = inputs[1] if len(inputs) > 1 else []
+    if op == "CONV_2D" and len(weights) == 4:
+        return 2 * size * math.prod(weights[1:])
+    if op == "DEPTHWISE_CONV_2D" and len(weights) == 4:
+        return 2 * size * weights[1] * weights[2]
+    if op == "FULLY_CONNECTED" and len(weights) == 2:
+        return 2 * size * weights[1]
+    if op == "Convolution2DTransposeBias" and len(weights) == 4:
+        return 2 * math.prod(inputs[0]) * math.prod(weights[:3])
+    if op == "TRANSPOSE_CONV" and len(inputs) > 2 and len(weights) == 4:
+        return 2 * math.prod(inputs[2]) * math.prod(weights[:3])
+    return 0

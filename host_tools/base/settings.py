@@ -1,0 +1,100 @@
+"""Where things are, and the environment variables that say so. The only reader of the environment
+in the toolkit. (The options of the delegate itself are read by the delegate.)"""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Mapping, Optional, Tuple
+
+from host_tools.base.errors import Misuse, not_written
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All paths are absolute; nothing here is created by reading it."""
+
+    models_dirs: Tuple[Path, ...]  # QUADRA_MODELS_DIR: your own models, searched first; ':' between folders
+    downloads_dir: Path  # QUADRA_DOWNLOADS_DIR: models that Quadra fetched
+    runs_dir: Path  # QUADRA_RUNS_DIR: run folders
+    driver_cache_dir: Path  # QUADRA_DRIVER_CACHE_DIR: what OpenCL drivers compiled in earlier runs
+    tools_dir: Path  # QUADRA_TOOLS_DIR: what was fetched or made to build and run Android code
+    devices_dir: Path  # QUADRA_DEVICES_DIR: virtual devices, and who works with which device
+    adb_port: int  # QUADRA_ADB_PORT: where Quadra's own adb server listens
+    history: Path  # QUADRA_HISTORY: the samples of all regression runs
+    java_home: Optional[Path]  # JAVA_HOME: the JDK to use; without it, the one of PATH
+    keystore: Optional[Path]  # QUADRA_KEYSTORE: who signs an APK for release
+    keystore_password: str  # QUADRA_KEYSTORE_PASSWORD
+    android_ndk_home: Optional[Path]  # ANDROID_NDK_HOME: an NDK, r25 or later
+    bazel: str  # QUADRA_BAZEL: the bazel to use
+    bazel_output_base: Optional[Path]  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
+    debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback
+
+
+def read(environ: Optional[Mapping[str, str]] = None) -> Settings:
+    """The settings of this moment, from `environ` (default: the real environment)."""
+    env = os.environ if environ is None else environ
+
+    def path(name: str, default: Path) -> Path:
+        return utf8_path(_absolute(env[name]), f"read {name}", "set it to another folder") if env.get(name) else default
+
+    home = Path(env.get("HOME") or "/")
+    cache = Path(env["XDG_CACHE_HOME"]) if env.get("XDG_CACHE_HOME") else home / ".cache"
+    base = env.get("QUADRA_BAZEL_OUTPUT_BASE")
+    folders = [f for f in env.get("QUADRA_MODELS_DIR", "").split(os.pathsep) if f]
+    return Settings(
+        models_dirs=tuple(_absolute(f) for f in folders),
+        downloads_dir=path("QUADRA_DOWNLOADS_DIR", cache / "quadra" / "models"),
+        runs_dir=path("QUADRA_RUNS_DIR", ROOT / "runs"),
+        driver_cache_dir=path("QUADRA_DRIVER_CACHE_DIR", cache / "quadra" / "driver"),
+        tools_dir=path("QUADRA_TOOLS_DIR", cache / "quadra" / "tools"),
+        devices_dir=path("QUADRA_DEVICES_DIR", cache / "quadra" / "devices"),
+        adb_port=_port(env.get("QUADRA_ADB_PORT") or "5137"),
+        history=path("QUADRA_HISTORY", cache / "quadra" / "history.sqlite"),
+        java_home=_absolute(env["JAVA_HOME"]) if env.get("JAVA_HOME") else None,
+        keystore=_absolute(env["QUADRA_KEYSTORE"]) if env.get("QUADRA_KEYSTORE") else None,
+        keystore_password=env.get("QUADRA_KEYSTORE_PASSWORD", ""),
+        android_ndk_home=_absolute(env["ANDROID_NDK_HOME"]) if env.get("ANDROID_NDK_HOME") else None,
+        bazel=env.get("QUADRA_BAZEL") or "bazel",
+        bazel_output_base=_absolute(base) if base else None,
+        debug=_debug(env.get("QUADRA_DEBUG") or "0"),
+    )
+
+
+def make_folder(path: Path, variable: str) -> Path:
+    """Makes `path` with its parents and returns it. `variable` is the setting that moves it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):  # os.access would not say why
+            pass
+    except OSError as error:
+        raise not_written(f"make the folder {path}", error, variable) from error
+    return path
+
+
+def utf8_path(path: Path, tried: str, do_next: str) -> Path:
+    """`path`, which JSON, Java and the delegate can name. Misuse where its bytes are no text."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Misuse(tried, f"'{path}' is not UTF-8, and cannot be named to a delegate or in a file", do_next) from error
+    return path
+
+
+def _absolute(text: str) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(text)))
+
+
+def _debug(text: str) -> int:
+    if text not in ("0", "1", "2", "3", "4", "5"):
+        raise Misuse("read QUADRA_DEBUG", f"{text!r} is not one of 0..5", "set it to 1 for tracebacks, or unset it")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1024 <= int(text) <= 65535:
+        do_next = "set it to a free port, or unset it"
+        raise Misuse("read QUADRA_ADB_PORT", f"{text!r} is not a port from 1024 to 65535", do_next)
+    return int(text)

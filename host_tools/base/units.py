@@ -1,0 +1,36 @@
+"""Numbers as people read them: bytes, milliseconds, ratios."""
+
+import math
+from typing import Optional
+
+
+def size_text(count: Optional[float]) -> str:
+    """1.5 MiB"""
+    value = float(count or 0)
+    for unit in ("bytes", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "bytes" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"
+
+
+def number_text(value: float) -> str:
+    """Short and never empty: 0, 3.2e-07, 12.5"""
+    if value == 0:
+        return "0"
+    return f"{value:.1e}" if abs(value) < 1e-3 or abs(value) >= 1e6 else f"{value:.4g}"
+
+
+def ratio_text(value: Optional[float]) -> str:
+    """Three digits that count; a dash for what is not known."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def ms(us: float) -> str:
+    """12.3 for 12300: three digits that count."""
+    value = us / 1000
+    if value < 0.1:
+        return f"{value:.3f}"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

@@ -1,0 +1,162 @@
+"""Builds and tests the native code with Bazel, and says where the results are."""
+
+import json
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Mapping, Optional, Sequence
+from urllib.parse import unquote, urlparse
+
+from host_tools.base import child_process, settings
+from host_tools.base.errors import BuildFailed, JudgementFailed, ToolMissing
+from host_tools.base.progress import progress
+from host_tools.build import ndk
+
+LIBRARY = "//delegate_native:libquadra.so"
+ANDROID = "//delegate_native:{abi}"
+RUNNER = "//delegate_native/runner:{abi}"
+EVERYTHING = "//..."
+
+_DEADLINE_S = 3600.0
+_PROGRESS = re.compile(r"^\[[\d,]+ / [\d,]+\] |^(Loading|Analyzing):|^INFO:|^FAILED: Build did NOT|^Starting local Bazel|^\s*$")
+# Exit statuses of `bazel`; any other means that Bazel itself could not work.
+_BUILD_FAILED, _TESTS_FAILED, _NO_TESTS = 1, 3, 4
+
+
+@dataclass(frozen=True)
+class AndroidLibrary:
+    """What a build for one ABI left: the library, the same with its symbols, and the objects that it was linked from."""
+
+    abi: str
+    path: Path
+    unstripped: Path
+    objects: List[Path]
+
+
+def library(debug: bool = False, sanitizers: Sequence[str] = ()) -> Path:
+    """Builds the delegate for this machine; returns libquadra.so."""
+    return build([LIBRARY], debug, sanitizers)[LIBRARY][0]
+
+
+def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str] = ()) -> Dict[str, List[Path]]:
+    """Builds targets; returns the files of each, by label."""
+    done, events = _bazel("build", targets, _flags(debug, sanitizers))
+    if done.returncode != 0:
+        raise _build_failed(targets, done)
+    return _outputs(events)
+
+
+def android(abis: Sequence[str], debug: bool = False) -> Dict[str, AndroidLibrary]:
+    """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI. debug: it is not stripped."""
+    targets = {abi: ANDROID.format(abi=abi) for abi in abis}
+    flags = ["--config=debug" if debug else "--config=android", "--output_groups=default,unstripped,objects"]
+    done, events = _bazel("build", list(targets.values()), flags, ndk.find().environment)
+    if done.returncode != 0:
+        raise _build_failed(list(targets.values()), done)
+    made = {group: _outputs(events, group) for group in ("default", "unstripped", "objects")}
+    library = made["unstripped" if debug else "default"]
+    return {
+        abi: AndroidLibrary(abi, library[label][0], made["unstripped"][label][0], made["objects"][label])
+        for abi, label in targets.items()
+    }
+
+
+def runners(abis: Sequence[str]) -> Dict[str, Path]:
+    """Builds the program that runs a model from a device's shell; by ABI."""
+    targets = {abi: RUNNER.format(abi=abi) for abi in abis}
+    done, events = _bazel("build", list(targets.values()), ["--config=android"], ndk.find().environment)
+    if done.returncode != 0:
+        raise _build_failed(list(targets.values()), done)
+    made = _outputs(events)
+    return {abi: made[label][0] for abi, label in targets.items()}
+
+
+def test(targets: Sequence[str] = (EVERYTHING,)) -> List[str]:
+    """Builds targets and runs those of them that are tests; returns the labels that passed."""
+    done, events = _bazel("test", targets, _flags())
+    if done.returncode == _TESTS_FAILED:
+        raise JudgementFailed(f"native tests {' '.join(targets)}", _report(done), "the logs above name the cases")
+    if done.returncode not in (0, _NO_TESTS):
+        raise _build_failed(targets, done)
+    summaries = [e for e in events if "testSummary" in e]
+    return sorted(e["id"]["testSummary"]["label"] for e in summaries)
+
+
+def clean() -> None:
+    """Removes what Bazel built."""
+    child_process.run([*_start(), "clean"], cwd=settings.ROOT, timeout_s=120)
+
+
+def shutdown() -> None:
+    """Ends Bazel's server of this output base."""
+    child_process.run([*_start(), "shutdown"], cwd=settings.ROOT, timeout_s=120)
+
+
+def _flags(debug: bool = False, sanitizers: Sequence[str] = ()) -> List[str]:
+    """Sanitized builds have output folders of their own, so that they and others do not undo each other."""
+    if sanitizers:
+        return [*(f"--config={name}" for name in sanitizers), f"--platform_suffix=-{'-'.join(sanitizers)}"]
+    return ["--config=debug" if debug else "--config=release"]
+
+
+def _bazel(verb: str, targets: Sequence[str], flags: Sequence[str], env: Optional[Mapping[str, str]] = None):
+    with tempfile.TemporaryDirectory(prefix="quadra-bazel-") as folder:
+        events_file = Path(folder) / "events.json"
+        argv = [*_start(), verb, *flags]
+        argv += [f"--build_event_json_file={events_file}", "--color=no", "--curses=no", "--show_progress_rate_limit=1"]
+        if _is_debian():
+            argv.append("--config=debian")
+        title = f"{verb} {' '.join(targets)}"
+        with progress(title) as show:
+            done = child_process.run(
+                [*argv, "--", *targets], cwd=settings.ROOT, env=env, timeout_s=_DEADLINE_S, check=False, on_line=show
+            )
+        lines = events_file.read_text().splitlines() if events_file.exists() else []
+    return done, [json.loads(line) for line in lines]
+
+
+def _start() -> List[str]:
+    config = settings.read()
+    if not shutil.which(config.bazel):
+        raise ToolMissing(
+            "build the native code", f"`{config.bazel}` was not found", "`./inv doctor` says what to install"
+        )
+    base = config.bazel_output_base
+    return [config.bazel, f"--output_base={base}"] if base else [config.bazel]
+
+
+def _is_debian() -> bool:
+    """Debian's Bazel 4.2.3 needs flags of its own, and does not tell its version."""
+    found = shutil.which(settings.read().bazel)
+    return found in ("/usr/bin/bazel", "/bin/bazel") and Path("/usr/share/bazel/A-server.jar").exists()
+
+
+def _outputs(events: List[dict], output_group: str = "default") -> Dict[str, List[Path]]:
+    sets = {e["id"]["namedSet"]["id"]: e["namedSetOfFiles"] for e in events if "namedSetOfFiles" in e}
+
+    def files(set_id: str) -> List[Path]:
+        one = sets[set_id]
+        found = [Path(unquote(urlparse(f["uri"]).path)) for f in one.get("files", [])]
+        return found + [path for inner in one.get("fileSets", []) for path in files(inner["id"])]
+
+    result: Dict[str, List[Path]] = {}
+    for event in events:
+        if event.get("completed", {}).get("success"):
+            groups = event["completed"].get("outputGroup", [])
+            ids = [s["id"] for g in groups if g["name"] == output_group for s in g.get("fileSets", [])]
+            result[event["id"]["targetCompleted"]["label"]] = [path for i in ids for path in files(i)]
+    return result
+
+
+def _build_failed(targets: Sequence[str], done: child_process.Completed) -> BuildFailed:
+    do_next = "mend what is named above, then build again"
+    if done.returncode != _BUILD_FAILED:
+        do_next = "see that Bazel can work: `./inv doctor`; HOME and QUADRA_BAZEL_OUTPUT_BASE say where it writes"
+    return BuildFailed(f"build {' '.join(targets)}", _report(done), do_next)
+
+
+def _report(done: child_process.Completed) -> str:
+    lines = [line for line in (done.stderr + done.stdout).splitlines() if not _PROGRESS.match(line)]
+    return f"bazel ended with {done.returncode}" + "".join(f"\n  | {line}" for line in lines[-60:])

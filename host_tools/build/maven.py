@@ -1,0 +1,224 @@
+"""What the Android half takes from Maven Central: every coordinate in gradle/libs.versions.toml, every SHA-256 in
+gradle/verification-metadata.xml. `mvn` brings the files into a repository of our own; each is checked at each use.
+"""
+
+import hashlib
+import shutil
+import tempfile
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Dict, Iterable, List
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+from host_tools.base import child_process, settings
+from host_tools.base.errors import CommandFailed, FetchFailed, Misuse, QuadraError, ToolMissing
+from host_tools.base.progress import progress
+
+CATALOGUE = settings.ROOT / "gradle" / "libs.versions.toml"
+CHECKSUMS = settings.ROOT / "gradle" / "verification-metadata.xml"
+_XML = "{https://schema.gradle.org/dependency-verification}"
+_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin"
+_DEADLINE_S = 1200.0
+_NO_NETWORK = ("Unknown host", "Could not transfer", "Connection refused", "Network is unreachable", "timed out", "No route")
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One file of Maven Central."""
+
+    group: str
+    name: str
+    version: str
+    file: str
+    sha256: str
+
+    @property
+    def type(self) -> str:
+        return self.file.rsplit(".", 1)[1]
+
+    def path(self, repository: Path) -> Path:
+        """Where Maven puts it."""
+        return repository / self.group.replace(".", "/") / self.name / self.version / self.file
+
+    def __str__(self) -> str:
+        return f"{self.group}:{self.name}:{self.version}"
+
+
+def version(name: str) -> str:
+    """A version of the catalogue."""
+    return _catalogue()["versions"][name]
+
+
+def bundle(name: str) -> List[str]:
+    """The aliases of the libraries in a bundle of the catalogue."""
+    return list(_catalogue()["bundles"][name])
+
+
+@lru_cache(maxsize=None)
+def known() -> Dict[str, Artifact]:
+    """Every library of the catalogue, by alias."""
+    files = _files()
+    return {alias: _artifact(alias, row, files) for alias, row in _catalogue()["libraries"].items()}
+
+
+def artifact(alias: str) -> Path:
+    """The file of one library; fetched when it is not here."""
+    return artifacts([alias])[alias]
+
+
+def artifacts(aliases: Iterable[str]) -> Dict[str, Path]:
+    """The files of libraries, by alias. Missing and damaged ones are fetched, all in one go."""
+    wanted = {alias: known()[alias] for alias in aliases}
+    repository = settings.read().tools_dir / "maven"
+    missing = [one for one in wanted.values() if not _is_good(one, repository)]
+    if missing:
+        settings.make_folder(repository, "QUADRA_TOOLS_DIR")
+        _fetch(missing, repository)
+        for one in missing:
+            _require_good(one, repository)
+    return {alias: one.path(repository) for alias, one in wanted.items()}
+
+
+def class_path(*aliases: str) -> List[Path]:
+    """Jars of the libraries and of whole bundles, in the order given: a jar, or the classes.jar of an AAR."""
+    names = [name for alias in aliases for name in (bundle(alias) if alias in _catalogue()["bundles"] else [alias])]
+    files = artifacts(names)
+    return [aar_file(name, "classes.jar") if files[name].suffix == ".aar" else files[name] for name in names]
+
+
+def aar_file(alias: str, member: str) -> Path:
+    """A file out of an AAR, unpacked beside it."""
+    aar = artifact(alias)
+    unpacked = aar.with_suffix("") / member
+    if unpacked.exists() and unpacked.stat().st_mtime_ns >= aar.stat().st_mtime_ns:
+        return unpacked
+    try:
+        with zipfile.ZipFile(aar) as archive, tempfile.TemporaryDirectory(dir=aar.parent) as scratch:
+            made = Path(archive.extract(member, scratch))
+            unpacked.parent.mkdir(parents=True, exist_ok=True)
+            made.touch()
+            made.replace(unpacked)
+    except KeyError as error:
+        raise Misuse(f"take {member} out of {aar.name}", "it is not in there", "ask for a file that the AAR has") from error
+    except (OSError, zipfile.BadZipFile) as error:
+        raise FetchFailed(f"take {member} out of {aar.name}", str(error), f"remove {aar} and try again") from error
+    return unpacked
+
+
+def members(alias: str) -> List[str]:
+    """Names of the files in a jar or AAR."""
+    with zipfile.ZipFile(artifact(alias)) as archive:
+        return archive.namelist()
+
+
+@lru_cache(maxsize=None)
+def _catalogue() -> Dict[str, Dict]:
+    try:
+        return tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise Misuse(f"read {CATALOGUE}", str(error), "mend the file, or take it anew from the repository") from error
+
+
+def _files() -> Dict[str, Artifact]:
+    """What the list of checksums says, by coordinate."""
+    found = {}
+    try:
+        for component in ElementTree.parse(CHECKSUMS).getroot().iter(f"{_XML}component"):
+            where = [component.get(key) for key in ("group", "name", "version")]
+            file = component.find(f"{_XML}artifact")
+            found[":".join(where)] = Artifact(*where, file.get("name"), file.find(f"{_XML}sha256").get("value"))
+    except (OSError, ElementTree.ParseError, AttributeError, TypeError) as error:
+        raise Misuse(f"read {CHECKSUMS}", str(error), "mend the file, or take it anew from the repository") from error
+    return found
+
+
+def _artifact(alias: str, row: Dict, files: Dict[str, Artifact]) -> Artifact:
+    number = row["version"]
+    number = version(number["ref"]) if isinstance(number, dict) else number
+    where = f"{row['module']}:{number}"
+    if where not in files:
+        raise Misuse(
+            f"look up {alias} in {CATALOGUE.name}", f"{CHECKSUMS.name} has no SHA-256 for {where}", "add it there"
+        )
+    return files[where]
+
+
+def _is_good(one: Artifact, repository: Path) -> bool:
+    path = one.path(repository)
+    return path.is_file() and _digest(path) == one.sha256
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _require_good(one: Artifact, repository: Path) -> None:
+    path = one.path(repository)
+    if not path.is_file():
+        raise FetchFailed(f"fetch {one}", f"Maven ended well, but {path} is not there", "see to Maven's settings.xml")
+    found = _digest(path)
+    if found != one.sha256:
+        path.unlink()
+        raise FetchFailed(
+            f"fetch {one}",
+            f"the file that came has the SHA-256 {found}, not {one.sha256} of {CHECKSUMS.name}; it was removed",
+            "see where Maven's settings.xml takes files from; a changed artifact is not to be trusted",
+        )
+
+
+def _fetch(missing: List[Artifact], repository: Path) -> None:
+    """Has Maven bring files into the repository. Damaged ones go first, or Maven would keep them."""
+    for one in missing:
+        one.path(repository).unlink(missing_ok=True)
+    argv = [_mvn(), "-B", "-U", f"-Dmaven.repo.local={repository}", "-Dstyle.color=never"]
+    goal = f"{_PLUGIN}:{version('maven-dependency-plugin')}:resolve"
+    with tempfile.TemporaryDirectory(prefix="quadra-maven-") as folder, progress("fetch from Maven Central") as show:
+        pom = Path(folder) / "pom.xml"
+        pom.write_text(_pom(missing), encoding="utf-8")
+        home = settings.read().java_home
+        env = {"JAVA_HOME": str(home)} if home else {}
+        try:
+            child_process.run([*argv, "-f", pom, goal, "-DexcludeTransitive"], timeout_s=_DEADLINE_S, on_line=show, env=env)
+        except CommandFailed as error:
+            raise _explained(error, missing) from error
+
+
+def _mvn() -> str:
+    found = shutil.which("mvn")
+    if not found:
+        raise ToolMissing("fetch from Maven Central", "`mvn` was not found", "apt-get install maven")
+    if not settings.read().java_home and not shutil.which("java"):
+        raise ToolMissing("fetch from Maven Central", "no Java was found", "apt-get install default-jdk-headless")
+    return found
+
+
+def _explained(error: QuadraError, missing: List[Artifact]) -> QuadraError:
+    """Maven's own last words, and what they mean."""
+    lines = [line.split("] ", 1)[-1] for line in error.came_back.splitlines() if "ERROR" in line]
+    cause = next((line for line in lines if line.strip()), error.came_back)
+    tried = f"fetch {', '.join(str(one) for one in missing[:3])}" + (" and more" if len(missing) > 3 else "")
+    if "JAVA_HOME" in error.came_back:
+        return ToolMissing(tried, "Maven found no Java: JAVA_HOME is wrong", "apt-get install default-jdk-headless, or set JAVA_HOME")
+    if any(word in error.came_back for word in _NO_NETWORK):
+        return FetchFailed(tried, cause, "connect to the network, or name a mirror in Maven's settings.xml")
+    return FetchFailed(tried, cause, "see to gradle/libs.versions.toml, and to Maven's settings.xml")
+
+
+def _pom(artifacts_: List[Artifact]) -> str:
+    """A project that depends on these files and nothing behind them."""
+    rows = "".join(
+        f"<dependency><groupId>{escape(a.group)}</groupId><artifactId>{escape(a.name)}</artifactId>"
+        f"<version>{escape(a.version)}</version><type>{escape(a.type)}</type>"
+        "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"
+        for a in artifacts_
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>org.quadra</groupId><artifactId>fetch</artifactId><version>1</version><packaging>pom</packaging>"
+        f"<dependencies>{rows}</dependencies></project>"
+    )

@@ -1,0 +1,166 @@
+"""What a shared library weighs, who made it, and what it shows and asks of its surroundings."""
+
+import re
+from collections import Counter, defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Iterator, List, Sequence, Set, Tuple
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from host_tools.base.errors import Misuse
+
+_NOTE_OWNER = "Quadra"
+_FLOOR = re.compile(r"delegate_native/(runtime/\w+|\w+)/_objs/")
+# Floors whose literals are kernels' text when they look like code.
+_WITH_KERNELS = {"kernel", "ops", "plan"}
+_CODE = re.compile(rb"[\n;{}]|\bvec4\b|\$")
+_TEXT = re.compile(rb"[\n\t -~]+")
+_KERNELS = "kernels' text"
+_UNWINDING = re.compile(r"\.(eh_frame|gcc_except|ARM\.ex)")
+_LINKING = re.compile(r"\.(dyn|gnu|rel|plt|got|iplt|hash|interp)")
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes of the file and of its sections; exported symbols; libraries that it needs."""
+
+    path: Path
+    file_bytes: int
+    stripped: bool
+    made_by: str  # in the words of its own note; empty: it has none
+    sections: List[Tuple[str, int]]  # largest first; what is not loaded is left out
+    exports: List[str]
+    needed: List[str]
+
+
+def measure(library: Path) -> Size:
+    """Reads an ELF library."""
+    with opened(library) as elf:
+        loaded = [(s.name, s["sh_size"]) for s in elf.iter_sections() if s["sh_flags"] & 2 and s["sh_size"]]
+        symbols = elf.get_section_by_name(".dynsym")
+        dynamic = elf.get_section_by_name(".dynamic")
+        return Size(
+            path=library,
+            file_bytes=library.stat().st_size,
+            stripped=elf.get_section_by_name(".symtab") is None,
+            made_by=made_by(elf),
+            sections=sorted(loaded, key=lambda row: -row[1]),
+            exports=sorted(s.name for s in symbols.iter_symbols() if _is_export(s)) if symbols else [],
+            needed=[t.needed for t in dynamic.iter_tags("DT_NEEDED")] if dynamic else [],
+        )
+
+
+@contextmanager
+def opened(library: Path) -> Iterator[ELFFile]:
+    """The file, parsed; Misuse when it cannot be."""
+    try:
+        with open(library, "rb") as file:
+            yield ELFFile(file)
+    except (OSError, ELFError) as error:
+        raise Misuse(f"measure {library}", str(error), "give a shared library") from error
+
+
+def made_by(elf: ELFFile) -> str:
+    """The toolchain, as the library's note tells it."""
+    section = elf.get_section_by_name(".note.quadra")
+    if section is None or not hasattr(section, "iter_notes"):
+        return ""
+    words = [note["n_descdata"] for note in section.iter_notes() if note["n_name"] == _NOTE_OWNER]
+    return words[0].rstrip(b"\0").decode() if words else ""
+
+
+def floors(library: Path, unstripped: Path, objects: Sequence[Path]) -> List[Tuple[str, int]]:
+    """Bytes of the library by floor of the code, largest first; they add up to the file.
+
+    Functions and tables are found by their symbols, literals by the objects that hold them; those that are code are
+    "kernels' text". What several floors instantiate is "shared templates"; what none of our objects has comes with
+    the C++ library.
+    """
+    owners, weight = _owners(objects), Counter(_literals(objects))
+    with opened(unstripped) as elf:
+        seen: Set[int] = set()
+        for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+            kind, address, size = symbol["st_info"]["type"], symbol["st_value"], symbol["st_size"]
+            if kind in ("STT_FUNC", "STT_OBJECT") and size and address not in seen and _in_file(elf, symbol):
+                seen.add(address)  # identical code is there once
+                weight[_row(owners.get(symbol.name, set()), _bytes(elf, symbol) if kind == "STT_OBJECT" else b"")] += size
+        for section in elf.iter_sections():
+            if section["sh_flags"] & 2 and section["sh_type"] != "SHT_NOBITS":
+                name = "unwinding" if _UNWINDING.match(section.name) else "linking" if _LINKING.match(section.name) else ""
+                weight[name] += section["sh_size"] if name else 0
+    del weight[""]
+    weight["headers and padding"] = library.stat().st_size - sum(weight.values())
+    return weight.most_common()
+
+
+def show(size: Size) -> None:
+    """Prints the measure."""
+    print(f"{size.path}\n  {size.file_bytes:,} bytes{'' if size.stripped else ', not stripped'}")
+    print(f"  made by: {size.made_by or 'not said'}")
+    for name, count in size.sections[:8]:
+        print(f"  {count:>12,}  {name}")
+    print(f"  exports: {', '.join(size.exports) or 'none'}")
+    print(f"  needs:   {', '.join(size.needed) or 'nothing'}")
+
+
+def _is_export(symbol) -> bool:
+    return symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK")
+
+
+def _in_file(elf: ELFFile, symbol) -> bool:
+    index = symbol["st_shndx"]
+    return isinstance(index, int) and elf.get_section(index)["sh_type"] != "SHT_NOBITS"
+
+
+def _bytes(elf: ELFFile, symbol) -> bytes:
+    section = elf.get_section(symbol["st_shndx"])
+    start = symbol["st_value"] - section["sh_addr"]
+    return section.data()[start : start + symbol["st_size"]]
+
+
+def _row(found: Set[str], data: bytes) -> str:
+    if not found:
+        return "C++ library"
+    (floor, *others) = sorted(found)
+    if others:
+        return "shared templates"
+    text = data.rstrip(b"\0")
+    return _KERNELS if floor in _WITH_KERNELS and _CODE.search(text) and _TEXT.fullmatch(text) else floor
+
+
+def _floor(path: Path) -> str:
+    match = _FLOOR.search(str(path))
+    return match.group(1) if match else "other"
+
+
+def _owners(objects: Sequence[Path]) -> Dict[str, Set[str]]:
+    """symbol: the floors whose objects define it."""
+    owners: Dict[str, Set[str]] = defaultdict(set)
+    for path in objects:
+        with opened(path) as elf:
+            for section in elf.iter_sections():
+                if isinstance(section, SymbolTableSection):
+                    for symbol in section.iter_symbols():
+                        if symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_size"]:
+                            owners[symbol.name].add(_floor(path))
+    return owners
+
+
+def _literals(objects: Sequence[Path]) -> Dict[str, int]:
+    """Bytes of string literals by floor; the linker keeps each once."""
+    weight: Dict[str, int] = Counter()
+    seen: Set[bytes] = set()
+    for path in objects:
+        with opened(path) as elf:
+            for section in elf.iter_sections():
+                if section.name.startswith(".rodata") and section["sh_flags"] & 0x20:  # SHF_STRINGS
+                    for text in set(section.data().split(b"\0")) - seen:
+                        seen.add(text)
+                        floor = _floor(path)
+                        kernels = floor in _WITH_KERNELS and _CODE.search(text)
+                        weight[_KERNELS if kernels else floor] += len(text) + 1
+    return weight

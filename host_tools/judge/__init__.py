@@ -1,0 +1,1 @@
+"""Whether runs are right, fast, and no worse than before. Reads run folders, starts nothing."""

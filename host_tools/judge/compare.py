@@ -1,0 +1,247 @@
+"""Judges the outputs of a run against those of the CPU interpreter. Works on run folders only.
+
+The measure of a float output is its range on the CPU (largest minus smallest value; for an output with one value,
+its magnitude): an error of 1e-4 means a ten-thousandth of that. Some outputs magnify rounding: XNNPACK, or a change of
+the last bit of the inputs, moves them by as much. Three times the larger of these two is then allowed, but never more
+than a hundredth of the range.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.base.errors import Misuse
+from host_tools.record import run_folder, schema
+from host_tools.record.run_folder import RunFolder
+
+TOLERANCE = {"f32": 1e-4, "f32_f16": 1e-2, "f16": 1e-2}
+_NOISE_FACTOR, _NOISE_LIMIT = 3.0, 1e-2
+UNSURE = "float32 says no more here: XNNPACK, or a change of the last bit of the inputs, moves it as far"
+_NAMELESS = schema.Tensor(name="", dtype="", shape=[])
+_STEP_ALLOWED = 1  # of a quantised output: rounding may fall to the other side
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """How far one output is from the CPU's. Errors are absolute, in the output's own unit."""
+
+    index: int
+    name: str
+    dtype: str
+    shape: Tuple[int, ...]
+    range: float
+    max_error: float
+    mean_error: float
+    relative: float  # max_error / range
+    allowed: float  # what relative may be
+    worst_at: Tuple[int, ...]
+    worst_value: float
+    worst_expected: float
+    different: int  # elements that are not equal
+    nan: int
+    inf: int
+    cpu_nan: int
+    cpu_inf: int
+    problem: str  # empty: right
+
+    @property
+    def ok(self) -> bool:
+        return not self.problem
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The judgement of a run."""
+
+    run: str
+    precision: str
+    reference: str
+    outputs: Tuple[OutputError, ...]
+    xnnpack_relative: Tuple[float, ...]  # XNNPACK's own distance from the reference; empty when not known
+
+    @property
+    def ok(self) -> bool:
+        return all(output.ok for output in self.outputs)
+
+    @property
+    def unsure(self) -> bool:
+        """Whether a float output is right because of UNSURE alone."""
+        floats = (o for o in self.outputs if o.ok and o.dtype.startswith("float"))
+        return any(output.relative > TOLERANCE[self.precision] for output in floats)
+
+    def to_json(self) -> Dict[str, Any]:
+        outputs = [{**{k: _plain(v) for k, v in asdict(o).items()}, "ok": o.ok} for o in self.outputs]
+        peers = [schema.number(v) for v in self.xnnpack_relative]
+        return {
+            "schema_version": 1,
+            "ok": self.ok,
+            "reference": self.reference,
+            "outputs": outputs,
+            "xnnpack_relative": peers,
+        }
+
+
+def compare(folder: RunFolder) -> Comparison:
+    """Compares outputs/ with cpu_outputs/ and writes compare.json."""
+    spec = folder.spec()
+    reference = folder.optional(schema.Reference) or schema.Reference()
+    if reference.error and not folder.has("cpu_outputs"):
+        raise Misuse(
+            f"compare the run {folder.path.name}",
+            f"there is no CPU result to compare with: {reference.error}",
+            "choose a model that the CPU interpreter can run",
+        )
+    precision = spec.options.get("precision") or "f32"
+    tolerance = TOLERANCE[precision]
+    ours, theirs, tensors = folder.arrays("outputs"), folder.arrays("cpu_outputs"), folder.tensors("outputs")
+    if not len(ours) == len(theirs) == len(tensors):
+        raise _arrays_missing(folder, f"it has {len(ours)} outputs, {len(theirs)} of the CPU, and {len(tensors)} names")
+    peers: Tuple[float, ...] = ()
+    if folder.has("xnnpack_outputs"):
+        arrays = folder.arrays("xnnpack_outputs")
+        peers = tuple(measure(i, t, a, b, 1.0).relative for i, (t, a, b) in enumerate(zip(tensors, arrays, theirs)))
+        if len(arrays) != len(ours):
+            raise _arrays_missing(folder, f"it has {len(ours)} outputs, {len(arrays)} of XNNPACK")
+    moves = tuple(map(float, reference.last_bit_moves)) or (0.0,) * len(ours)
+    if len(moves) != len(ours):
+        raise _arrays_missing(folder, f"it has {len(ours)} outputs, {len(moves)} of them in reference.json")
+    noises = [max(filter(np.isfinite, pair), default=0.0) for pair in zip(peers or moves, moves)]
+    limits = [max(tolerance, min(_NOISE_FACTOR * noise, _NOISE_LIMIT)) for noise in noises]
+    rows = tuple(measure(i, t, a, b, limits[i]) for i, (t, a, b) in enumerate(zip(tensors, ours, theirs)))
+    result = Comparison(folder.path.name, precision, reference.kernels, rows, peers)
+    run_folder.write_json(folder.path / "compare.json", result.to_json())
+    return result
+
+
+def _arrays_missing(folder: RunFolder, came_back: str) -> Misuse:
+    return Misuse(f"compare the run {folder.path.name}", came_back, "arrays are missing: run the model again")
+
+
+def measure(index: int, tensor: schema.Tensor, ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> OutputError:
+    """The error of one output; `tensor` is its row of tensors.json."""
+    head = {"index": index, "name": tensor.name, "dtype": theirs.dtype.name, "shape": tuple(theirs.shape)}
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        problem = f"is {ours.dtype} {list(ours.shape)}, the CPU's is {theirs.dtype} {list(theirs.shape)}"
+        return OutputError(**head, **_no_numbers(ours, theirs), problem=problem)
+    if not theirs.size:
+        return OutputError(**head, **_no_numbers(ours, theirs), problem="")
+    a, b = ours.astype(np.float64), theirs.astype(np.float64)
+    same_kind = np.isfinite(a) & np.isfinite(b)
+    equal = (a == b) | (np.isnan(a) & np.isnan(b))
+    error = np.where(equal, 0.0, np.where(same_kind, np.abs(np.where(same_kind, a - b, 0.0)), np.inf))
+    worst = np.unravel_index(int(np.argmax(error)), error.shape)
+    span = _range(b)
+    relative = float(error[worst]) / span
+    allowed = _allowed(tensor, theirs, span, tolerance)
+    numbers = {
+        "range": span,
+        "max_error": float(error[worst]),
+        "mean_error": float(error[np.isfinite(error)].mean()) if np.isfinite(error).any() else float("inf"),
+        "relative": relative,
+        "allowed": allowed,
+        "worst_at": tuple(int(i) for i in worst),
+        "worst_value": float(a[worst]),
+        "worst_expected": float(b[worst]),
+        "different": int((~equal).sum()),
+        **_counts(a, b),
+    }
+    return OutputError(**head, **numbers, problem=_problem(numbers))
+
+
+def distance(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The largest error of ours, of the range of theirs; infinite where they cannot be compared."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return float("inf")
+    return measure(0, _NAMELESS, ours, theirs, 1.0).relative
+
+
+def problem(ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> str:
+    """What is wrong with numbers of no run; empty: nothing."""
+    return measure(0, _NAMELESS, ours, theirs, tolerance).problem
+
+
+def _problem(numbers: Dict[str, Any]) -> str:
+    strange = [f"{numbers[k]} {k.upper()}" for k in ("nan", "inf") if numbers[k] > numbers[f"cpu_{k}"]]
+    if strange:
+        return "has " + " and ".join(strange) + " where the CPU has numbers"
+    if not numbers["relative"] <= numbers["allowed"]:
+        return f"is off by {numbers['relative']:.2g} of its range, allowed is {numbers['allowed']:.2g}"
+    return ""
+
+
+def _range(reference: np.ndarray) -> float:
+    finite = reference[np.isfinite(reference)]
+    if not finite.size:
+        return 1.0
+    return float(finite.max() - finite.min()) or float(np.abs(finite).max()) or 1.0
+
+
+def _allowed(tensor: schema.Tensor, reference: np.ndarray, span: float, tolerance: float) -> float:
+    """Floats: the tolerance. Quantised: at least one step. Other integers (labels, indices): equal."""
+    if reference.dtype.kind == "f":
+        return tolerance
+    if tensor.scale:
+        return max(tolerance, _STEP_ALLOWED / span)
+    return 0.0
+
+
+def _counts(a: np.ndarray, b: np.ndarray) -> Dict[str, int]:
+    return {
+        "nan": int(np.isnan(a).sum()),
+        "inf": int(np.isinf(a).sum()),
+        "cpu_nan": int(np.isnan(b).sum()),
+        "cpu_inf": int(np.isinf(b).sum()),
+    }
+
+
+def _no_numbers(ours: np.ndarray, theirs: np.ndarray) -> Dict[str, Any]:
+    zero = dict.fromkeys(
+        ("range", "max_error", "mean_error", "relative", "allowed", "worst_value", "worst_expected"), 0.0
+    )
+    return {**zero, "worst_at": (), "different": 0, "nan": 0, "inf": 0, "cpu_nan": 0, "cpu_inf": 0}
+
+
+def _plain(value: Any) -> Any:
+    """As compare.json has it."""
+    return schema.number(value) if isinstance(value, float) else list(value) if isinstance(value, tuple) else value
+
+
+def show(result: Comparison, console: Console) -> None:
+    """A row per output, and the judgement."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("output", overflow="fold")
+    for column in ("shape", "range", "largest error", "of range", "allowed", "XNNPACK's", "worst at", ""):
+        table.add_column(column, justify="left" if column in ("worst at", "") else "right")
+    for output in result.outputs:
+        peer = f"{result.xnnpack_relative[output.index]:.1e}" if result.xnnpack_relative else "–"
+        table.add_row(
+            escape(output.name),
+            "×".join(map(str, output.shape)),
+            f"{output.range:.4g}",
+            f"{output.max_error:.2e}",
+            f"{output.relative:.1e}",
+            f"{output.allowed:.0e}",
+            peer,
+            _place(output),
+            "[green]right[/]" if output.ok else "[red]WRONG[/]",
+        )
+    console.print(table)
+    for output in result.outputs:
+        if output.ok and output.dtype.startswith("float") and output.relative > TOLERANCE[result.precision]:
+            console.print(f"[dim]output {output.index}: {UNSURE}[/]")
+        if not output.ok:
+            console.print(f"[red]output {output.index}[/] ({escape(output.name)}) {escape(output.problem)}")
+
+
+def problems(result: Comparison) -> List[str]:
+    return [f"output {o.index} ({o.name}) {o.problem}" for o in result.outputs if not o.ok]
+
+
+def _place(output: OutputError) -> str:
+    if not output.different:
+        return "equal everywhere"
+    return f"{list(output.worst_at)}: {output.worst_value:.5g}, CPU {output.worst_expected:.5g}"

@@ -1,0 +1,61 @@
+"""A run and what came of judging it: done once, and passed to all who print, count or fail on it."""
+
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+from host_tools.base.errors import JudgementFailed, ToolMissing
+from host_tools.judge import compare, peers
+from host_tools.judge.compare import Comparison
+from host_tools.judge.peers import Peer
+from host_tools.record import schema
+from host_tools.record.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run folder with its judgement."""
+
+    folder: RunFolder
+    comparison: Optional[Comparison] = None  # None: there is nothing to compare, or nothing to compare with
+    peers: Tuple[Peer, ...] = ()
+
+    @property
+    def ok(self) -> Optional[bool]:
+        """None: it could not be judged."""
+        return self.comparison.ok if self.comparison else None
+
+    @property
+    def largest_error(self) -> float:
+        """Of all outputs, of their ranges."""
+        return max((output.relative for output in self.comparison.outputs), default=0.0) if self.comparison else 0.0
+
+    def check_backend(self) -> None:
+        """ToolMissing when the backend that was asked for is not here: then the CPU ran everything."""
+        asked, report = self.folder.spec().options.get("backend", "auto"), self.folder.read(schema.Verdicts)
+        if asked != "auto" and report.backend == "none":
+            raise ToolMissing(
+                f"run on {asked}",
+                "; ".join(report.backend_notes) or _first_reason(report),
+                "`./inv doctor` says what to install; --backend auto takes what there is",
+            )
+
+    def check(self) -> None:
+        """JudgementFailed when an output of the run is wrong, ToolMissing when the backend asked for is not here."""
+        self.check_backend()
+        found = compare.problems(self.comparison) if self.comparison else []
+        if found:
+            raise JudgementFailed(
+                f"compare {self.folder.spec().model.name} with the CPU interpreter",
+                "; ".join(found),
+                f"`./inv profile`, `./inv plan` and the kernels in {self.folder.path} show what ran",
+            )
+
+
+def judge(folder: RunFolder) -> Judged:
+    """Compares outputs and peers with the CPU's, as far as the run left them; writes compare.json and peers.json."""
+    comparison = compare.compare(folder) if folder.has("outputs") and folder.has("cpu_outputs") else None
+    return Judged(folder, comparison, peers.judge(folder, comparison) if folder.has("timings.json") else ())
+
+
+def _first_reason(report: schema.Verdicts) -> str:
+    return next((node.reason for node in report.nodes if node.reason), "the delegate gave no reason")

@@ -1,0 +1,80 @@
+"""How right the peers of a run were: those who ran the model beside Quadra, on the same inputs."""
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Dict, Iterable, Optional, Tuple
+
+from host_tools.judge import compare
+from host_tools.record import run_folder, schema
+from host_tools.record.peer_names import key
+from host_tools.record.run_folder import RunFolder
+
+# What TFLite's runtime logs when a delegate has taken its nodes, after the runner has said whose turn it is.
+_TURN = re.compile(r"^stage: (?:start|give the model's nodes to) (\S+)$")
+_TAKEN = re.compile(r"Replacing (\d+) out of (\d+) node\(s\) with delegate .*?, yielding (\d+) partition")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """How a peer did in one run. error: why it did not run."""
+
+    name: str
+    error: str = ""
+    nodes: Optional[int] = None  # of the model; None: not known
+    nodes_taken: Optional[int] = None
+    partitions: Optional[int] = None
+    relative: Tuple[float, ...] = ()  # largest error of each output, of its range on the CPU
+    ok: Optional[bool] = None  # by the same measure as Quadra; None: not known
+
+
+def judge(folder: RunFolder, judged: Optional[compare.Comparison]) -> Tuple[Peer, ...]:
+    """Judges the peers of a run by what Quadra may be off, and writes peers.json."""
+    timings = folder.read(schema.Timings)
+    logged = _taken(folder)
+    found = tuple(_judge(folder, name, judged, timings, logged.get(name, ())) for name in folder.spec().peers)
+    rows = [{**asdict(peer), "relative": [schema.number(value) for value in peer.relative]} for peer in found]
+    run_folder.write_json(folder.path / "peers.json", {"schema_version": 1, "peers": rows})
+    return found
+
+
+def sentence(peer: Peer) -> str:
+    """What it took and how right it was, in words."""
+    if peer.error:
+        return "did not run"
+    words = []
+    if peer.nodes_taken is not None:
+        parts = f"{peer.partitions} partition{'s' if peer.partitions != 1 else ''}"
+        words.append(f"took {peer.nodes_taken} of {peer.nodes} nodes in {parts}")
+    if peer.ok is not None:
+        words.append(f"{'right' if peer.ok else 'WRONG'}, largest error {max(peer.relative, default=0.0):.1e} of the range")
+    return "; ".join(words) or "ran; there is no CPU result to compare with"
+
+
+def _judge(folder: RunFolder, name: str, judged, timings: schema.Timings, logged: Tuple[int, ...]) -> Peer:
+    counts = dict(zip(("nodes_taken", "nodes", "partitions"), logged))
+    error = timings.error_of(key(name))
+    group = f"{key(name)}_outputs"
+    if error or not judged or not folder.has(group):
+        return Peer(name, error, **counts)
+    tensors, theirs, expected = folder.tensors(group), folder.arrays(group), folder.arrays("cpu_outputs")
+    if not len(tensors) == len(theirs) == len(expected) == len(judged.outputs):
+        return Peer(name, f"it left {len(theirs)} outputs, the CPU {len(expected)}", **counts)
+    rows = zip(tensors, theirs, expected, judged.outputs)
+    errors = [compare.measure(i, t, a, b, o.allowed) for i, (t, a, b, o) in enumerate(rows)]
+    return Peer(name, "", **counts, relative=tuple(e.relative for e in errors), ok=all(e.ok for e in errors))
+
+
+def _taken(folder: RunFolder) -> Dict[str, Tuple[int, ...]]:
+    """(nodes taken, nodes, partitions) by peer, from the log."""
+    return taken(folder.log().splitlines())
+
+
+def taken(log: Iterable[str]) -> Dict[str, Tuple[int, ...]]:
+    """What `log` says that each delegate took: (nodes taken, nodes, partitions)."""
+    whose, found = "", {}
+    for line in log:
+        turn, count = _TURN.match(line), _TAKEN.search(line)
+        whose = turn.group(1) if turn else whose
+        if count and whose:
+            found.setdefault(whose, tuple(int(n) for n in count.groups()))
+    return found

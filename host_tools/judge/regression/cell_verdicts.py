@@ -1,0 +1,225 @@
+"""The verdict on every metric of every cell. Three steps: `examine` a cell against its baseline, ask whether it is
+`suspicious` (then it is launched more often), and `decide` over the whole suite.
+
+regressed, improved: the launches differ by more than chance (p of the test, and the false discovery rate of the suite)
+  and by more than the smallest amount that is worth an alarm, after the second look.
+pass: they do not, and the noise could not hide much either (the interval of the shift ends below `see`).
+inconclusive: everything else, with the reason. Unlike conditions are never compared.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from host_tools.judge.regression import exact, metrics, statistic
+from host_tools.judge.regression.exact import IMPROVED, INCONCLUSIVE, PASS, REGRESSED
+from host_tools.judge.regression.history import Stored
+from host_tools.judge.regression.launch import Launch
+from host_tools.judge.regression.suite import Limit, Suite
+
+_SUSPICIOUS = 0.1  # p of a first look
+_SURE = 2.58  # standard deviations: one in a hundred by chance
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One metric of one cell. Values are one per launch; p is None where nothing was tested."""
+
+    metric: str
+    verdict: str
+    text: str
+    unit: str = ""
+    before: Tuple[float, ...] = ()
+    now: Tuple[float, ...] = ()
+    shift: Optional[statistic.Shift] = None
+    q: float = 1.0
+    least: float = 0.0  # smallest shift that is worth an alarm (logarithm)
+    doubt: str = ""  # why a difference would prove nothing
+    looked_twice: bool = False
+
+    @property
+    def p(self) -> Optional[float]:
+        return self.shift.p if self.shift else None
+
+
+@dataclass
+class Case:
+    """One cell on one device, as far as it ran."""
+
+    key: str
+    device: str
+    row: int = 0  # in the history
+    launches: List[Launch] = field(default_factory=list)
+    conditions: Dict[str, Any] = field(default_factory=dict)
+    library: str = ""
+    error: str = ""  # why it did not run to its end
+    exit_code: int = 0
+    baseline: Optional[Stored] = None
+    missing: str = ""  # why there is nothing to compare with; empty: none was asked for
+    past: List[Stored] = field(default_factory=list)
+    findings: List[Finding] = field(default_factory=list)
+
+    @property
+    def good(self) -> List[Launch]:
+        return [launch for launch in self.launches if launch.ok]
+
+    @property
+    def name(self) -> str:
+        return f"{self.key} on {self.device}"
+
+    @property
+    def verdict(self) -> str:
+        """The worst of all metrics."""
+        found = {finding.verdict for finding in self.findings} or {INCONCLUSIVE}
+        return next(verdict for verdict in (REGRESSED, INCONCLUSIVE, IMPROVED, PASS) if verdict in found)
+
+
+def examine(case: Case, suite: Suite) -> List[Finding]:
+    """A finding for each metric; those with a p get their verdict from `decide`."""
+    now, before = case.good, _comparable(case)
+    if not now:
+        reason = case.error or "no launch came to its end"
+        return [Finding(metric, INCONCLUSIVE, reason) for metric in metrics.METRICS if metric != "cold" or suite.cold]
+    refused = unlike(case.baseline.conditions, case.conditions) if case.baseline else case.missing
+    measure = metrics.measure_of(suite.measure, now, *([before] if before and not refused else []))
+    found = []
+    for metric in metrics.TIMED:
+        made = _timed(case, suite, metric, measure, [] if refused else before, refused)
+        found += [made] if made else []
+    facts = before[0].facts if before and not refused else None
+    for metric in metrics.EXACT:
+        made = exact.judge(metric, facts, _distinct(now))
+        verdict = INCONCLUSIVE if made.verdict == PASS and refused else made.verdict
+        text = f"{made.text}; not compared: {refused}" if refused else made.text
+        found.append(Finding(metric, verdict, text))
+    return found
+
+
+def unlike(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Why times under these conditions must not be compared; empty where they may."""
+    names = [name for name in dict.fromkeys([*then, *now]) if then.get(name) != now.get(name)]
+    if "model" in names:
+        return "the model's file is another than the baseline's"
+    return "; ".join(f"{name}: {_word(then.get(name))} then, {_word(now.get(name))} now" for name in names)
+
+
+def suspicious(findings: Sequence[Finding]) -> bool:
+    """Whether more launches are worth their time: something may have changed, or the steady times say too little."""
+    for finding in findings:
+        if not finding.shift or finding.doubt:
+            continue
+        if finding.shift.p <= _SUSPICIOUS and abs(finding.shift.effect) >= finding.least:
+            return True
+        if finding.metric == "steady" and finding.verdict == INCONCLUSIVE:
+            return True
+    return False
+
+
+def decide(cases: Sequence[Case], suite: Suite) -> None:
+    """The verdicts, with the false discovery rate over all tests of all cases."""
+    places = [(case, i) for case in cases for i, finding in enumerate(case.findings) if finding.shift]
+    rates = statistic.discovery_rates([case.findings[i].shift.p for case, i in places])
+    for (case, i), rate in zip(places, rates):
+        case.findings[i] = decided(replace(case.findings[i], q=rate), suite)
+
+
+def decided(finding: Finding, suite: Suite) -> Finding:
+    """The verdict of a metric that was tested."""
+    shift, unit = finding.shift, finding.unit
+    words = _words(finding)
+    see = max(math.log1p(_limit(suite, finding.metric).see / 100), finding.least)
+    sure = shift.p <= suite.false_alarms and finding.q <= suite.false_discoveries
+    if sure and abs(shift.effect) >= finding.least:
+        if finding.doubt:
+            return replace(finding, verdict=INCONCLUSIVE, text=f"{words}; but {finding.doubt}")
+        if not finding.looked_twice and suite.more:
+            return replace(finding, verdict=INCONCLUSIVE, text=f"{words}; too few launches for a verdict")
+        return replace(finding, verdict=REGRESSED if shift.effect > 0 else IMPROVED, text=words)
+    if shift.high < see:
+        return replace(finding, verdict=PASS, text=words)
+    hidden = f"up to {100 * math.expm1(shift.high):+.1f} %" if math.isfinite(shift.high) else "anything"
+    few = statistic.least_p(len(finding.before), len(finding.now)) > suite.false_alarms
+    reason = "too few launches to be sure of anything" if few else f"the noise may hide {hidden} (spread {_spread(finding)})"
+    return replace(finding, verdict=INCONCLUSIVE, text=f"{words}; {reason}", unit=unit)
+
+
+def _timed(
+    case: Case, suite: Suite, metric: str, measure: str, before: Sequence[Launch], refused: str
+) -> Optional[Finding]:
+    now = metrics.series(case.good, metric, measure)
+    then = metrics.series(before, metric, measure) if before else None
+    if now is None:
+        return None
+    found = Finding(metric, INCONCLUSIVE, "", now.unit, then.values if then else (), now.values)
+    if then is None:
+        middle = metrics.text(_middle(now.values), now.unit)
+        reason = refused or "no baseline was asked for"
+        return replace(found, text=f"{middle}; not compared: {reason}", verdict=INCONCLUSIVE if refused else PASS)
+    least = _least(_limit(suite, metric), then, _middle(then.values))
+    shift = statistic.shift(then.values, now.values)
+    doubt = _doubt(case, metric, measure, shift, now.values, before)
+    twice = len(case.good) > suite.launches or not suite.more
+    return decided(replace(found, shift=shift, least=least, doubt=doubt, looked_twice=twice, q=shift.p), suite)
+
+
+def _limit(suite: Suite, metric: str) -> Limit:
+    return suite.limits["init" if metric == "cold" else metric]
+
+
+def _least(limit: Limit, then: metrics.Series, middle: float) -> float:
+    """The smallest shift worth an alarm. In shares of processor time a fifth of the limit in us is enough: there is no
+    jitter of a scheduler in it."""
+    amount = limit.least / then.scale / (5 if "processor" in then.unit else 1)
+    return math.log1p(max(limit.percent / 100, amount / middle))
+
+
+def _doubt(
+    case: Case, metric: str, measure: str, shift: statistic.Shift, now: Sequence[float], before: Sequence[Launch]
+) -> str:
+    """What else than the delegate would explain the difference."""
+    drift = statistic.trend(now)
+    if abs(drift) > _SURE and drift * shift.effect > 0 and metric != "memory":
+        return f"the figures {'rise' if drift > 0 else 'fall'} from launch to launch: the machine was not settled"
+    if metric not in ("steady", "first", "init") or measure != "wall":
+        return ""
+    theirs, ours = metrics.peer(before), metrics.peer(case.good)
+    if theirs and ours:
+        moved = statistic.shift(theirs, ours)
+        if moved.p <= 0.01 and moved.effect * shift.effect > 0 and abs(moved.effect) >= abs(shift.effect) / 2:
+            return f"XNNPACK moved by {moved.percent:+.1f} %, too: the machine is not as it was"
+    return ""
+
+
+def _comparable(case: Case) -> List[Launch]:
+    return [launch for launch in case.baseline.launches if launch.ok] if case.baseline else []
+
+
+def _distinct(launches: Sequence[Launch]) -> List[Mapping[str, Any]]:
+    """The facts of each launch; kernels' texts are compared where they were kept."""
+    return [launch.facts for launch in launches]
+
+
+def _middle(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _words(finding: Finding) -> str:
+    shift = finding.shift
+    now, then = metrics.text(_middle(finding.now), finding.unit), metrics.number(_middle(finding.before), finding.unit)
+    ends = ", ".join(f"{100 * math.expm1(e):+.1f}" if math.isfinite(e) else "?" for e in (shift.low, shift.high))
+    p = f"p {shift.p:.1g}" if shift.p < 0.1 else f"p {shift.p:.2f}"
+    return f"{now}, was {then}: {shift.percent:+.1f} % ({ends}), {p}"
+
+
+def _spread(finding: Finding) -> str:
+    return f"{100 * max(statistic.spread(finding.before), statistic.spread(finding.now)):.0f} %"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k}={v}" for k, v in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return str(value) if value not in (None, "") else "nothing"

@@ -1,0 +1,169 @@
+"""The numbers of a launch that are compared: one per metric and launch, from its raw samples.
+
+How steady inference is measured (`measure`):
+  wall             the median time of an inference, as a user waits for it
+  processor        the same of processor time
+  ratio            Quadra's median over XNNPACK's of the same process, in turns: what slows the machine slows both
+  processor_ratio  the same of processor time
+`auto` takes processor_ratio where the driver computes on the CPU, wall elsewhere: docs/regress.md has the figures
+behind it. Starts are measured in the same way; as a ratio, they are over one inference of XNNPACK.
+"""
+
+import statistics
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+from host_tools.judge.regression.launch import Launch
+
+TIMED = ("init", "cold", "first", "steady", "memory")
+EXACT = ("error", "verdicts", "plan")
+METRICS = (*TIMED, *EXACT)
+PEER = "xnnpack"
+_ON_CPU = 0.9  # of the time on the wall: then the driver computed, and did not wait for a GPU
+
+
+@dataclass(frozen=True)
+class Series:
+    """One number per launch. unit: us, us of processor time, bytes, or what it is a multiple of."""
+
+    values: Tuple[float, ...]
+    unit: str
+    scale: float = 1.0  # us that one unit is, about: for limits in us
+
+
+def measure_of(asked: str, *sides: Sequence[Launch]) -> str:
+    """The measure that all sides can give."""
+    if asked != "auto":
+        return asked
+    if not all(map(computes_on_cpu, sides)):
+        return "wall"
+    every = [launch for side in sides for launch in side]
+    return "processor_ratio" if all(launch.samples.get(f"{PEER}.cpu_us") for launch in every) else "processor"
+
+
+def computes_on_cpu(launches: Sequence[Launch]) -> bool:
+    """Whether the driver computes in the process: then its processor time is the work. Of a driver that is not known,
+    the least disturbed inference of each launch says it."""
+    if launches and all(launch.facts.get("driver_on_cpu") for launch in launches if launch.ok):
+        return True
+    shares = []
+    for launch in launches:
+        walls, cpus = launch.samples.get("quadra.wall_us", []), launch.samples.get("quadra.cpu_us", [])
+        shares += [max(c / max(w, 1.0) for w, c in zip(walls, cpus))] if walls and cpus else []
+    return bool(shares) and statistics.median(shares) >= _ON_CPU
+
+
+def series(launches: Sequence[Launch], metric: str, measure: str) -> Optional[Series]:
+    """None where the launches have not what the metric needs."""
+    found = [launch for launch in launches if launch.ok]
+    if metric in ("init", "first", "memory"):
+        found = _warm(found)
+    give = _GIVERS[metric](measure)
+    unit = "bytes" if metric == "memory" else _UNITS[measure]
+    by_peer = metric != "memory" and measure.endswith("ratio")
+    word = "cpu_us" if "processor" in measure else "wall_us"
+    values, peers = [], []
+    for launch in found:
+        value, peer_us = give(launch), _median(launch, f"{PEER}.{word}")
+        if value and value > 0 and (peer_us or not by_peer):
+            values.append(value / peer_us if by_peer and peer_us else value)
+            peers.append(peer_us or 1.0)
+    if not values:
+        return None
+    return Series(tuple(values), unit, statistics.median(peers) if by_peer else 1.0)
+
+
+def _warm(launches: Sequence[Launch]) -> List[Launch]:
+    """Without those whose driver compiled more than it always does: the first, mostly."""
+    compiled = [launch.samples.get("driver_compiled", [0.0])[0] for launch in launches]
+    usual = statistics.median_low(compiled) if compiled else 0.0
+    return [launch for launch, count in zip(launches, compiled) if count <= 2 * usual]
+
+
+_FIRST = ("start.quadra_warm.total_us", "start.quadra_warm.first_invoke_us")
+_FIRST_CPU = ("start.quadra_warm.cpu_us", "start.quadra_warm.first_invoke_cpu_us")
+_UNITS = {
+    "wall": "us",
+    "processor": "us of processor time",
+    "ratio": "× XNNPACK's time",
+    "processor_ratio": "× XNNPACK's processor time",
+}
+Giver = Callable[[Launch], Optional[float]]
+
+
+def measure_with(unit: str) -> str:
+    """The measure that has this unit."""
+    return next(measure for measure, its in _UNITS.items() if its == unit)
+
+
+def _init(measure: str) -> Giver:
+    """A start without its first inference."""
+    whole, first = _FIRST_CPU if "processor" in measure else _FIRST
+
+    def give(launch: Launch) -> Optional[float]:
+        total, last = _one(launch, whole), _one(launch, first)
+        return total - last if total and last is not None else None
+
+    return give
+
+
+def _cold(measure: str) -> Giver:
+    name = "cpu_us" if "processor" in measure else "total_us"
+    return lambda launch: _one(launch, f"start.quadra_cold.{name}")
+
+
+def _first(measure: str) -> Giver:
+    _, first = _FIRST_CPU if "processor" in measure else _FIRST
+    return lambda launch: _one(launch, first)
+
+
+def _memory(measure: str) -> Giver:
+    def give(launch: Launch) -> Optional[float]:
+        peak, before = _one(launch, "memory.peak_rss_bytes"), _one(launch, "memory.baseline_rss_bytes")
+        return peak - (before or 0) if peak else None
+
+    return give
+
+
+def _steady(measure: str) -> Giver:
+    word = "cpu_us" if "processor" in measure else "wall_us"
+    return lambda launch: _median(launch, f"quadra.{word}")
+
+
+def peer(launches: Sequence[Launch]) -> List[float]:
+    """XNNPACK's median time on the wall, per launch."""
+    found = (_median(launch, f"{PEER}.wall_us") for launch in launches if launch.ok)
+    return [value for value in found if value]
+
+
+def _median(launch: Launch, name: str) -> Optional[float]:
+    values = launch.samples.get(name)
+    return statistics.median(values) if values else None
+
+
+def _one(launch: Launch, name: str) -> Optional[float]:
+    return launch.samples.get(name, [None])[0]
+
+
+_GIVERS: Dict[str, Callable[[str], Giver]] = {
+    "init": _init,
+    "cold": _cold,
+    "first": _first,
+    "steady": _steady,
+    "memory": _memory,
+}
+
+
+def number(value: float, unit: str) -> str:
+    """3.07 ms, 91.8 MiB, 1.072"""
+    if unit == "bytes":
+        return f"{value / 2**20:.1f} MiB"
+    if unit.startswith("us"):
+        return f"{value / 1e3:.{3 if value < 1e3 else 2 if value < 1e4 else 1}f} ms"
+    return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}"
+
+
+def text(value: float, unit: str) -> str:
+    """3.07 ms of processor time, 91.8 MiB, 1.072 × XNNPACK's processor time"""
+    tail = unit.removeprefix("us").removeprefix("bytes").strip()
+    return f"{number(value, unit)} {tail}".strip()

@@ -1,0 +1,32 @@
+"""One run of a suite, and what it found."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import List
+
+from host_tools.judge.regression.cell_verdicts import Case
+from host_tools.judge.regression.history import COMPLETE
+from host_tools.judge.regression.suite import Suite
+
+
+@dataclass
+class Session:
+    """One run of a suite, and what it found."""
+
+    suite: Suite
+    folder: Path
+    number: int
+    baseline: str = ""
+    state: str = COMPLETE
+    started: float = field(default_factory=time.time)
+    ended: float = 0.0
+    cases: List[Case] = field(default_factory=list)
+    saved: str = ""  # what became of --save, as a sentence
+
+    def of(self, verdict: str) -> List[Case]:
+        return [case for case in self.cases if case.verdict == verdict]
+
+    @property
+    def broken(self) -> List[Case]:
+        return [case for case in self.cases if case.error]

@@ -1,0 +1,1 @@
+"""Phones and virtual devices over adb, its sole way to them."""

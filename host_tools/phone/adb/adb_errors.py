@@ -1,0 +1,71 @@
+"""What adb's server and a device's daemon say, as errors: one table for each."""
+
+import re
+from typing import Tuple, Type
+
+from host_tools.base.errors import AppMissing, DeviceError, DeviceFull, DeviceLost, DeviceNotFound, DeviceRefused, DeviceUnusable
+
+_ALLOW = "unlock the device, allow USB debugging for this computer in its dialog, then ask again"
+_PLUG = "plug it in again, or restart it; `./inv devices` shows its state"
+
+# Words of adb's server (adb.cpp, transport.cpp), the error, and what to do next.
+_OF_SERVER: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
+    (r"device unauthorized|failed to authenticate", DeviceUnusable, _ALLOW),
+    (r"still authorizing", DeviceUnusable, _ALLOW),
+    (r"device offline|still connecting|no transport|transport offline", DeviceUnusable, _PLUG),
+    (r"not found|no devices|unknown device", DeviceNotFound, "`./inv devices` lists what is connected"),
+    (r"refused|no route|unreachable|resolve|getaddrinfo|name or service", DeviceNotFound,
+     "see that the device runs and that its address is right; `./inv devices` lists what is connected"),
+    (r"failed to connect|unable to connect|timed out", DeviceUnusable, "nothing there speaks as adb does; " + _PLUG),
+    (r"insufficient permissions|no permissions", DeviceUnusable, "add udev rules for the device, see docs/devices.md"),
+    (r"^closed$", DeviceRefused, "its adb daemon does not offer this service: Android 7 or later is needed"),
+    (r"failed to read|connection reset|protocol fault", DeviceLost, _PLUG),
+)  # fmt: skip
+
+_OF_FILES: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
+    (r"no space left|disk quota|enospc", DeviceFull, "free space on the device, e.g. `./inv push --clean`"),
+    (r"permission denied|read-only|not permitted", DeviceRefused, "see to that path on the device"),
+    (r"no such file|not a directory|is a directory", DeviceRefused, "see to that path on the device"),
+)
+
+
+_OF_RUN_AS: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
+    (r"run-as: (unknown package|Package '.*' is unknown)", AppMissing, "install the test app: `./inv install`"),
+    (r"run-as: .*not debuggable", DeviceRefused, "install an APK that is debuggable: `./inv apk` without --release"),
+    (r"run-as: .*(couldn't (stat|chdir)|could not set capabilities)|required key not available", DeviceRefused,
+     "unlock the device once after its start; where run-as does not work at all, `./inv shell-run` needs none"),
+    *_OF_FILES,
+)
+
+
+def of_run_as(text: str, tried: str, serial: str, step: str) -> DeviceError:
+    """The error that a refusal of run-as (AOSP run-as.cpp), or of what it ran, stands for."""
+    return _look_up(_OF_RUN_AS, text, tried, serial, step, "see to it on the device")
+
+
+def of_server(text: str, tried: str, serial: str, step: str) -> DeviceError:
+    """The error that the server's words stand for."""
+    return _look_up(_OF_SERVER, text, tried, serial, step, "`./inv devices` shows its state")
+
+
+def of_files(text: str, tried: str, serial: str, step: str) -> DeviceError:
+    """The error that a refusal of the device's file system stands for."""
+    return _look_up(_OF_FILES, text, tried, serial, step, "see to that path on the device")
+
+
+def says_full(text: str) -> bool:
+    return bool(re.search(_OF_FILES[0][0], text, re.IGNORECASE))
+
+
+def _look_up(table, text: str, tried: str, serial: str, step: str, do_next: str) -> DeviceError:
+    said = shown(text)
+    for pattern, kind, advice in table:
+        if re.search(pattern, text.strip(), re.IGNORECASE):
+            return kind(tried, said, advice, serial=serial, step=step)
+    return DeviceRefused(tried, said, do_next, serial=serial, step=step)
+
+
+def shown(text: str, limit: int = 300) -> str:
+    """A device's words, fit to be printed: one line, nothing that a terminal obeys."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return (line[:limit] + "…" if len(line) > limit else line) or "nothing was said"

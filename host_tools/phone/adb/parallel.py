@@ -1,0 +1,105 @@
+"""The same work on several devices at once, with a bar for each. Ctrl-C stops all, and waits until they cleaned up."""
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Callable, Generic, Iterator, List, Optional, Sequence, TypeVar
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from host_tools.base.errors import QuadraError
+from host_tools.phone.adb.adb_device import Device
+from host_tools.phone.adb.server_connection import Deadline
+
+T = TypeVar("T")
+Show = Callable[[str, int, int], None]  # what is being done, done, in all (0: nobody knows)
+_CLEANING_S = 15.0
+
+
+@dataclass
+class Outcome(Generic[T]):
+    """What came of one device: a value, or why there is none."""
+
+    device: Device
+    value: Optional[T] = None
+    error: Optional[QuadraError] = None
+
+
+def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: str) -> List[Outcome[T]]:
+    """Does `work` on all devices at the same time. One device's error does not stop the others.
+
+    Errors that are no QuadraError end the work everywhere and are raised.
+    """
+    outcomes: List[Outcome[T]] = [Outcome(device) for device in devices]
+    unexpected: List[BaseException] = []
+
+    stopping = threading.Event()
+
+    def one(outcome: Outcome[T], show: Show, ended: threading.Event) -> None:
+        try:
+            if not stopping.is_set():
+                outcome.value = work(outcome.device, show)
+        except QuadraError as error:
+            outcome.error = error
+        except BaseException as error:
+            unexpected.append(error)
+            for device in devices:
+                device.stop()
+        finally:
+            ended.set()
+
+    with _bars(devices, title) as shows:
+        # Not Thread.join: after a Ctrl-C in it Python takes a thread that still works for one that has ended.
+        ends = [threading.Event() for _ in devices]
+        threads = [
+            threading.Thread(target=one, args=words, daemon=True, name=words[0].device.serial)
+            for words in zip(outcomes, shows, ends, strict=True)
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            for ended in ends:
+                while not ended.wait(0.2):
+                    pass
+        except BaseException:
+            stopping.set()
+            for device in devices:
+                device.stop()
+            until = Deadline(_CLEANING_S)
+            for thread, ended in zip(threads, ends, strict=True):
+                if thread.ident is not None:  # else it has not begun, and will not
+                    ended.wait(until.left())
+            raise
+    if unexpected:
+        raise unexpected[0]
+    return outcomes
+
+
+def values(outcomes: Sequence[Outcome[T]]) -> List[T]:
+    """The values of all devices; raises the first error, if there is one."""
+    for outcome in outcomes:
+        if outcome.error:
+            raise outcome.error
+    return [outcome.value for outcome in outcomes]
+
+
+@contextmanager
+def _bars(devices: Sequence[Device], title: str) -> Iterator[List[Show]]:
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.fields[serial]}"),
+        BarColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+
+        def shower(row: TaskID) -> Show:
+            def show(what: str, done: int = 0, total: int = 0) -> None:
+                progress.update(row, description=escape(what[:70]), completed=done, total=total or None)
+
+            return show
+
+        yield [shower(progress.add_task(escape(title), total=None, serial=escape(d.serial))) for d in devices]

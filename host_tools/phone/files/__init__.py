@@ -1,0 +1,1 @@
+"""Files to and from a device, of which nothing is believed before it is checked."""

@@ -1,0 +1,45 @@
+"""This machine and its software, for environment.json."""
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Dict
+
+from host_tools.base import digests
+
+_PACKAGES = ("ai-edge-litert", "numpy", "pyopencl", "tflite", "flatbuffers", "pillow")
+
+
+def software(library: Path) -> Dict[str, Any]:
+    """This machine without its GPUs, and the delegate's file."""
+    return {
+        "cpu": cpu_name(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "load_average": [round(v, 2) for v in os.getloadavg()],
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": sys.version.split()[0],
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "library": library_facts(library),
+    }
+
+
+def library_facts(library: Path) -> Dict[str, Any]:
+    return {"path": str(library), "bytes": library.stat().st_size, "sha256": digests.sha256_of(library)}
+
+
+def cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,32 @@
+"""Who may run a model beside Quadra, in the same process: names, and their keys in run folders.
+
+`xnnpack` is the interpreter's own way on the CPU. `shipped-opencl` and `shipped-gles` are the GPU delegate that
+TFLite ships, unmodified, from Maven Central: it exists for Android only, so it runs where Android's runtime does.
+"""
+
+from typing import Sequence, Tuple
+
+
+
+XNNPACK = "xnnpack"
+SHIPPED = {"shipped-opencl": "OpenCL", "shipped-gles": "OpenGL ES"}
+
+
+def key(name: str) -> str:
+    """The name of a peer in timings.json and in folders."""
+    return name.replace("-", "_")
+
+
+def label(name: str) -> str:
+    """The name of a peer for people; `name` may be its key."""
+    name = name.replace("_", "-")
+    return "XNNPACK" if name == XNNPACK else f"shipped, {SHIPPED[name]}" if name in SHIPPED else name
+
+
+def needs_shipped(names: Sequence[str]) -> bool:
+    return any(name in SHIPPED for name in names)
+
+
+def parse(text: str) -> Tuple[str, ...]:
+    """'xnnpack,shipped-opencl' as names; the RunSpec checks them."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

@@ -1,0 +1,134 @@
+"""Opens plan.quadra: the dispatches in order, the programs, and the buffers with who lies where and when."""
+
+import math
+from pathlib import Path
+from typing import Any, Dict, List
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.base import settings
+from host_tools.base.errors import Misuse
+from host_tools.base.units import size_text
+from host_tools.record import flatbuffer_reader, reading
+from host_tools.record.run_folder import RunFolder
+from host_tools.record.verdicts import APIS
+
+SCHEMA = settings.ROOT / "delegate_native" / "plan" / "plan.fbs"
+FILE = "plan.quadra"
+_MOST_BYTES = 1 << 31
+
+
+def read(path: Path) -> Dict[str, Any]:
+    """The Plan in the file as nested dicts, fields as in plan.fbs."""
+    try:
+        return flatbuffer_reader.decode(reading.content(path, _MOST_BYTES), flatbuffer_reader.read_schema(SCHEMA))
+    except ValueError as error:
+        raise Misuse(f"read the plan {path}", f"it is damaged: {error}", "run the model again") from error
+
+
+def of_run(folder: RunFolder) -> List[Path]:
+    """The plan files of a run, one per partition."""
+    found = [p / FILE for p in folder.partitions() if (p / FILE).exists()]
+    if not found:
+        raise Misuse(
+            f"find the plans of {folder.path.name}",
+            "the run left none: every node stayed on the CPU, or the run failed early",
+            "`./inv report` shows why",
+        )
+    return found
+
+
+def show(plan: Dict[str, Any], console: Console, top: int = 0) -> None:
+    """The plan as tables. top: at most so many dispatches and tensors; 0 is all."""
+    kernels, programs = sum(len(p["kernels"]) for p in plan["programs"]), len(plan["programs"])
+    console.print(
+        f"{len(plan['dispatches'])} dispatches, {kernels} kernels in {programs} program{'s' if programs != 1 else ''}, "
+        f"{APIS.get(plan['api'] or 'opencl', escape(plan['api']))}, {plan['precision']}, target {escape(plan['target'])}, "
+        f"{escape(plan['device'].strip('; '))}"
+    )
+    console.print(
+        f"activations {size_text(plan['activation_bytes'])} "
+        f"(lower bound {size_text(plan['activation_bytes_lower_bound'])}), "
+        f"constants {size_text(plan['constant_bytes'])}\n"
+    )
+    console.print(_dispatches(plan, top))
+    console.print()
+    console.print(_buffers(plan))
+    console.print()
+    console.print(_tensors(plan, top))
+
+
+def _dispatches(plan: Dict[str, Any], top: int) -> Table:
+    table = _table(
+        "dispatch",
+        ("kernel", "left"),
+        ("global", "right"),
+        ("local", "right"),
+        ("nodes", "left"),
+        ("arguments", "left"),
+    )
+    for dispatch in plan["dispatches"][: top or None]:
+        table.add_row(
+            escape(dispatch["name"]),
+            escape(dispatch["entry"]),
+            "×".join(map(str, dispatch["global"])),
+            "×".join(map(str, dispatch["local"])),
+            ",".join(map(str, dispatch["nodes"])),
+            escape(" ".join(_argument(plan, arg) for arg in dispatch["args"])),
+        )
+    return table
+
+
+def _argument(plan: Dict[str, Any], arg: Dict[str, Any]) -> str:
+    if arg["kind"] == "Int":
+        return str(arg["int_value"])
+    if arg["kind"] == "Float":
+        value = arg["float_value"]
+        return f"{value:g}f" if math.isfinite(value) else f"{value:g}"
+    regions = plan["regions"]
+    if not 0 <= arg["index"] < len(regions):
+        return f"region {arg['index']}?"
+    region = regions[arg["index"]]
+    return f"b{region['buffer']}+{region['offset']}" if region["offset"] else f"b{region['buffer']}"
+
+
+def _buffers(plan: Dict[str, Any]) -> Table:
+    table = _table("buffer", ("kind", "left"), ("size", "right"), ("tensors", "right"))
+    constants = [b for b in plan["buffers"] if b["kind"] == "Constant"]
+    for index, buffer in enumerate(plan["buffers"]):
+        if buffer["kind"] != "Constant":
+            inside = sum(1 for t in plan["tensors"] if t["buffer"] == index)
+            size = (
+                f"{buffer['width']} × {buffer['height']} px"
+                if buffer["kind"] == "Image"
+                else size_text(buffer["bytes"])
+            )
+            table.add_row(f"b{index}", buffer["kind"], size, str(inside))
+    table.add_row(f"{len(constants)} more", "Constant", size_text(sum(b["bytes"] for b in constants)), "")
+    return table
+
+
+def _tensors(plan: Dict[str, Any], top: int) -> Table:
+    table = _table(
+        "tensor", ("b×h×w×c", "right"), ("size", "right"), ("place", "left"), ("alive in dispatches", "right")
+    )
+    placed = [t for t in plan["tensors"] if t["buffer"] >= 0]
+    for tensor in placed[: top or None]:
+        table.add_row(
+            escape(tensor["name"]),
+            "×".join(map(str, tensor["shape"])),
+            size_text(tensor["bytes"]),
+            f"b{tensor['buffer']}+{tensor['offset']}",
+            f"{tensor['first_use']}..{tensor['last_use']}",
+        )
+    return table
+
+
+def _table(first: str, *columns) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(first, overflow="fold")
+    for name, side in columns:
+        table.add_column(name, justify=side, overflow="fold")
+    return table

@@ -1,0 +1,173 @@
+"""Where the time of a run went: per dispatch, per kind of kernel, and what the interpreter adds.
+
+Times are medians over the profiled runs (profile.json), which a delegate of its own made with profile=1:
+asking the driver for times costs a little, so they are not the times of timings.json.
+"""
+
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.base.errors import Misuse
+from host_tools.record import schema
+from host_tools.record.run_folder import RunFolder
+
+CLOCKS = {
+    "timers": "dispatch times are the driver's own",
+    "waits": "each dispatch was waited for, and its time holds one round trip to the driver",
+}
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One launch of a kernel."""
+
+    partition: int
+    name: str
+    kernel: str
+    nodes: Tuple[int, ...]
+    ops: str  # "CONV_2D + RELU"
+    global_size: Tuple[int, ...]
+    local_size: Tuple[int, ...]
+    time_us: float
+    flops: int
+
+    @property
+    def gflops_per_s(self) -> float:
+        return self.flops / self.time_us / 1e3 if self.time_us > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    dispatches: Tuple[Dispatch, ...]  # in the order of execution
+    invoke_us: float  # median wall time of the profiled inferences
+    overhead_us: float  # median of their time outside of dispatches: interpreter, nodes on the CPU, launches, copies
+    runs: int
+    clock: str = ""  # how dispatches were measured, in words; empty where that is not known
+
+    @property
+    def dispatch_us(self) -> float:
+        return sum(d.time_us for d in self.dispatches)
+
+    def by_kernel(self) -> List[Tuple[str, float, int]]:
+        """(kernel, time_us, dispatches), slowest first."""
+        totals: Dict[str, List[float]] = {}
+        for dispatch in self.dispatches:
+            totals.setdefault(dispatch.kernel, []).append(dispatch.time_us)
+        return sorted(((k, sum(v), len(v)) for k, v in totals.items()), key=lambda row: -row[1])
+
+
+def read(folder: RunFolder) -> Profile:
+    """The profile of a run; Misuse where the run has none."""
+    if not folder.has("profile.json"):
+        raise Misuse(
+            f"read the profile of {folder.path.name}",
+            "the run was made without --profile",
+            "run it again: `./inv run MODEL --profile`",
+        )
+    value = folder.read(schema.Profile)
+    facts = {n.index: n for n in (folder.optional(schema.Model) or schema.Model()).nodes}
+    walls = value.invoke_us
+    outside: List[float] = list(walls)
+    # Several dispatches may share the work of a node: each gets its share.
+    main = [p for p in value.partitions if not p.subgraph]
+    sharing = Counter(node for p in main for row in p.dispatches for node in set(row.nodes))
+    dispatches: List[Dispatch] = []
+    for partition in value.partitions:
+        samples = [i.dispatch_us for i in value.invokes if i.partition == partition.id]
+        samples = samples[-len(walls) :]  # the first inference warmed up
+        if len(samples) < len(walls):
+            continue  # of a subgraph that was not called each time
+        outside = [rest - sum(times) for rest, times in zip(outside, samples)]
+        known = {} if partition.subgraph else facts  # the facts are the main subgraph's
+        for index, row in enumerate(partition.dispatches):
+            times = [s[index] for s in samples]
+            dispatches.append(_dispatch(partition.id, row, _median(times), known, sharing))
+    clock = CLOCKS.get(value.dispatch_times_by, "")
+    return Profile(tuple(dispatches), _median(walls), max(0.0, _median(outside)), len(walls), clock)
+
+
+def _dispatch(
+    partition: int, row: schema.Dispatch, time_us: float, facts: Dict[int, schema.ModelNode], sharing: Mapping[int, int]
+) -> Dispatch:
+    nodes = tuple(row.nodes)
+    ops = [facts[n].op for n in nodes if n in facts]
+    return Dispatch(
+        partition=partition,
+        name=row.name,
+        kernel=row.kernel,
+        nodes=nodes,
+        ops=" + ".join(op for op in ops if op not in ("DEQUANTIZE", "DENSIFY")),
+        global_size=tuple(row.global_size),
+        local_size=tuple(row.local_size),
+        time_us=float(time_us),
+        flops=sum(facts[n].flops // sharing[n] for n in set(nodes) if n in facts),
+    )
+
+
+def show(profile: Profile, console: Console, top: int) -> None:
+    """The slowest dispatches, the totals per kernel, and what lies outside."""
+    total = profile.dispatch_us or 1.0
+    single = len({d.partition for d in profile.dispatches}) < 2
+    slowest = sorted(profile.dispatches, key=lambda d: -d.time_us)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column, side in (
+        ("dispatch", "left"),
+        ("us", "right"),
+        ("share", "right"),
+        ("GFLOP/s", "right"),
+        ("global", "right"),
+        ("local", "right"),
+        ("ops", "left"),
+        ("nodes", "left"),
+    ):
+        table.add_column(column, justify=side, overflow="fold")
+    for d in slowest[:top]:
+        table.add_row(
+            escape(d.name if single else f"{d.partition}/{d.name}"),
+            f"{d.time_us:.0f}",
+            f"{100 * d.time_us / total:.1f} %",
+            f"{d.gflops_per_s:.1f}" if d.flops else "–",
+            "×".join(map(str, d.global_size)),
+            "×".join(map(str, d.local_size)),
+            escape(d.ops),
+            _numbers(d.nodes),
+        )
+    console.print(table)
+    if len(slowest) > top:
+        console.print(f"[dim]and {len(slowest) - top} more; --top shows them[/]")
+    console.print()
+    kinds = Table(box=None, pad_edge=False, header_style="dim")
+    for column, side in (("kernel", "left"), ("dispatches", "right"), ("us", "right"), ("share", "right")):
+        kinds.add_column(column, justify=side)
+    for kernel, time_us, count in profile.by_kernel():
+        kinds.add_row(escape(kernel), str(count), f"{time_us:.0f}", f"{100 * time_us / total:.1f} %")
+    console.print(kinds)
+    console.print(
+        f"\n{profile.invoke_us:.0f} us per inference (median of {profile.runs}, profiled): "
+        f"{profile.dispatch_us:.0f} us in {len(profile.dispatches)} dispatches, "
+        f"{profile.overhead_us:.0f} us outside (interpreter, nodes on the CPU, launches, copies)"
+    )
+    if profile.clock:
+        console.print(profile.clock)
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(statistics.median(values)) if values else 0.0
+
+
+def _numbers(nodes: Tuple[int, ...]) -> str:
+    """3-5,9"""
+    parts: List[str] = []
+    run: List[int] = []
+    for node in [*sorted(nodes), None]:
+        if run and node != run[-1] + 1:
+            parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+            run = []
+        run = [*run, node] if node is not None else run
+    return ",".join(parts)

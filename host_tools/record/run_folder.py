@@ -1,0 +1,272 @@
+"""The run folder: everything that happened in one run, for the analysis that comes after. See docs/run_folder.md.
+
+While a run goes on its folder is `.partial-ID`; at the end, good or bad, it becomes `ID` in one rename and
+`status.json` says how it ended. So a folder named ID is never written to by a run that still goes on.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from dataclasses import dataclass
+from json import dumps
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Dict, Iterator, List, Optional, Type, TypeVar
+
+import msgspec
+import numpy as np
+
+from host_tools.base import settings
+from host_tools.base.errors import Misuse, QuadraError, not_written, shown
+from host_tools.record import reading, schema, spec as specs
+
+PARTIAL = ".partial-"
+LATEST = "latest"
+CPU_MODEL = "cpu_model.tflite"  # for the CPU's interpreter, where the model has ops of the delegate alone
+COMPLETE = "complete"  # the other states: failed, crashed, timed_out, interrupted
+T = TypeVar("T")
+_ABANDONED = re.compile(re.escape(PARTIAL) + r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
+_KEPT_FOR_PULL_S = 7 * 24 * 3600.0  # what a device's run left there can still be pulled into its folder
+_held: Dict[Path, int] = {}  # partial folders of this process, each open and locked
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Reads one run folder. Every reader says what is missing and why; whatever is damaged is a Misuse."""
+
+    path: Path
+
+    def spec(self) -> specs.RunSpec:
+        return specs.checked(self.read(specs.RunSpec))
+
+    def status(self) -> schema.Status:
+        return self.read(schema.Status)
+
+    def is_complete(self) -> bool:
+        return self.has("status.json") and self.status().state == COMPLETE
+
+    def has(self, name: str) -> bool:
+        return os.path.exists(self.path / name)
+
+    def read(self, kind: Type[T]) -> T:
+        """The file of a type of schema.py."""
+        with self._said_why_missing():
+            return reading.json_file(self.path / kind.FILE, kind)
+
+    def optional(self, kind: Type[T]) -> Optional[T]:
+        """The same; None where the run did not leave it."""
+        return self.read(kind) if self.has(kind.FILE) else None
+
+    def json(self, name: str) -> Any:
+        """All of a JSON file, also what its type does not know: for who writes it again with more."""
+        with self._said_why_missing():
+            content = reading.content(self.path / name, reading.JSON_BYTES)
+            reading.json_bytes(content, schema.files()[name], str(self.path / name))
+            return reading.json_bytes(content, Any, str(self.path / name))
+
+    def arrays(self, group: str) -> List[np.ndarray]:
+        """The arrays of `inputs`, `outputs` or `cpu_outputs`, in the model's order."""
+        files = sorted((self.path / group).glob("*.npy"))
+        if not files:
+            raise Misuse(f"read {self.path / group}", "the run left no arrays there", self._ended())
+        return [reading.array(file) for file in files]
+
+    def tensors(self, group: str) -> List[schema.Tensor]:
+        """Names, types, shapes and scales of the arrays of a group (tensors.json)."""
+        return self.read(schema.Tensors).group(group)
+
+    def log(self, limit_bytes: int = reading.TEXT_BYTES) -> str:
+        """The end of log.txt; empty where there is none."""
+        try:
+            return reading.text(self.path / "log.txt", limit_bytes)
+        except Misuse:
+            return ""
+
+    def partitions(self) -> List[Path]:
+        found = [p for p in self.path.glob("partition_*") if p.is_dir()]
+        return sorted(found, key=lambda p: (len(p.name), p.name))
+
+    @contextlib.contextmanager
+    def _said_why_missing(self) -> Iterator[None]:
+        try:
+            yield
+        except reading.Missing as error:
+            raise Misuse(error.tried, "the run did not leave it", self._ended()) from error
+
+    def _ended(self) -> str:
+        if not self.has("status.json"):
+            return f"{self.path} is not a run folder, or its run was cut off: run the model again"
+        try:
+            status = reading.json_file(self.path / "status.json", schema.Status)
+        except Misuse:
+            return "its status.json is damaged too: run the model again"
+        if status.state == COMPLETE:
+            return "the run was not asked for it: run the model again with it"
+        return f"the run {status.state} at the stage '{status.stage}'; {self.path / 'log.txt'} has its output"
+
+
+def start(spec: specs.RunSpec, runs_dir: Path) -> Path:
+    """Makes the partial folder of a run with its spec.json. What killed runs left there goes first."""
+    settings.utf8_path(runs_dir, "make a run folder", "set QUADRA_RUNS_DIR to another folder")
+    settings.make_folder(runs_dir, "QUADRA_RUNS_DIR")
+    path = runs_dir / (PARTIAL + spec.run_id)
+    with _alone(runs_dir):
+        clear(runs_dir)
+        settings.make_folder(path, "QUADRA_RUNS_DIR")
+        hold(path)
+    write_json(path / specs.RunSpec.FILE, spec.to_json())
+    return path
+
+
+def hold(partial: Path) -> None:
+    """Says that this process works in the folder, until finish() or its own end, however that comes."""
+    if partial not in _held:
+        _held[partial] = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with contextlib.suppress(OSError):  # a file system without locks: then nobody clears anything there
+            fcntl.flock(_held[partial], fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def lock_of(partial: Path) -> List[int]:
+    """The descriptor that holds the folder, for processes that work there and may outlive this one."""
+    return [_held[partial]] if partial in _held else []
+
+
+def clear(runs_dir: Path) -> None:
+    """Removes the partial folders of runs whose processes were killed: ours, and nobody's now.
+
+    That of a device's run stays for a week: `inv pull` goes on with it.
+    """
+    for path in runs_dir.glob(f"{PARTIAL}*"):
+        with contextlib.suppress(OSError):
+            _clear(path)
+
+
+def _clear(path: Path) -> None:
+    if not _ABANDONED.fullmatch(path.name):
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        facts = os.fstat(handle)
+        if facts.st_uid != os.geteuid() or not stat.S_ISDIR(facts.st_mode):
+            return
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: somebody works there
+        if time.time() - facts.st_mtime > _KEPT_FOR_PULL_S or not _is_of_device(path):
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(handle)
+
+
+def _is_of_device(path: Path) -> bool:
+    try:
+        return RunFolder(path).spec().place == "device"
+    except QuadraError:
+        return False
+
+
+@contextlib.contextmanager
+def _alone(runs_dir: Path) -> Iterator[None]:
+    """No other process starts a run there meanwhile: a folder that is made is not yet held."""
+    handle = os.open(runs_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def finish(partial: Path, state: str, stage: str = "", error: Optional[QuadraError] = None) -> RunFolder:
+    """Writes status.json, gives the folder its name, and points `latest` to it. error: why it did not come to its end."""
+    final = partial.with_name(partial.name[len(PARTIAL) :])
+    status: Dict[str, Any] = {"schema_version": schema.VERSION, "state": state, "stage": stage}
+    if error:
+        status["error"] = {"exit_code": error.exit_code, "parts": [shown(part) for part in error.args]}
+    try:
+        write_json(partial / schema.Status.FILE, status)
+        os.rename(partial, final)
+        _point_latest(final)
+    except OSError as error_:
+        raise not_written(f"name the run folder {final}", error_) from error_
+    finally:
+        if partial in _held:
+            os.close(_held.pop(partial))
+    return RunFolder(final)
+
+
+def find(name: str, runs_dir: Path) -> RunFolder:
+    """The run that `name` means: `latest`, an id, the beginning of one id, or a path."""
+    as_path = Path(name).expanduser()
+    for path in (runs_dir / name, as_path):
+        if name and path.is_dir() and (path / "spec.json").exists():
+            return RunFolder(path.resolve())
+    known = list_ids(runs_dir)
+    fits = [run_id for run_id in known if name and run_id.startswith(name)]
+    if len(fits) == 1:
+        return RunFolder(runs_dir / fits[0])
+    if not known:
+        raise Misuse(f"find the run '{name}'", f"{runs_dir} holds no runs", "make one: `./inv run selfie_segmentation`")
+    came_back = f"{len(fits)} runs begin so" if fits else f"no folder of {runs_dir} has that name"
+    raise Misuse(
+        f"find the run '{name}'", came_back, "use `latest`, a path, or one of: " + ", ".join((fits or known)[-5:])
+    )
+
+
+def list_ids(runs_dir: Path) -> List[str]:
+    """Ids of the finished runs, oldest first."""
+    try:
+        with os.scandir(runs_dir) as entries:
+            names = [e.name for e in entries if e.name[0] != "." and not e.is_symlink()]
+    except OSError:
+        return []
+    return sorted(name for name in names if os.path.exists(runs_dir / name / "spec.json"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes the file in one step: a reader sees the old bytes or the new ones. value: plain, or of schema.py."""
+    value = schema.plain(value) if isinstance(value, msgspec.Struct) else value
+    write_text(path, dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """As write_json, for text. Lone surrogates of hostile names become replacement signs."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as stream:
+                stream.write(text)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise not_written(f"write {path}", error) from error
+
+
+def write_arrays(folder: Path, arrays: List[np.ndarray]) -> None:
+    """Writes 000.npy, 001.npy, … into `folder`; a half written group is never seen."""
+    temporary = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        temporary.mkdir(parents=True)
+        for index, array in enumerate(arrays):
+            with open(temporary / f"{index:03d}.npy", "wb") as stream:
+                # np.save would write past Python, and not say that the disk is full.
+                np.lib.format.write_array(SimpleNamespace(write=stream.write), array, allow_pickle=False)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(temporary, folder)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)  # on a full disk there is room again to say so
+        raise not_written(f"write the arrays of {folder}", error) from error
+
+
+def _point_latest(final: Path) -> None:
+    link = final.parent / f".{LATEST}-{os.getpid()}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(final.name)
+    os.replace(link, final.parent / LATEST)

@@ -1,0 +1,527 @@
+"""Every JSON file of a run folder as a type: the only way in which Python reads them.
+
+They are written in three languages: by Python here, by the app's Java, by the delegate and the runner in C++; tests hold
+what each of them writes against these types. A device's files come from outside, so sizes and ranges are part of a
+type. docs/run_folder.md has the tables that schema_page.py makes of them. Readers ignore fields that they do not know.
+"""
+
+from typing import Annotated, Any, ClassVar, Dict, Iterator, List, Literal, Mapping, Optional, Type, TypeVar, Union
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+VERSION = 1  # of the whole folder: changes when a reader of the old form would be wrong
+T = TypeVar("T")
+
+Text = Annotated[str, Meta(max_length=1 << 16)]  # names of tensors may be those of all ops that were merged
+Count = Annotated[int, Meta(ge=0, le=1 << 53)]  # what a double holds exactly: JSON's numbers are doubles to many
+Index = Annotated[int, Meta(ge=-1, le=1 << 31)]  # -1: none
+Whole = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
+Amount = Annotated[float, Meta(ge=0, le=1e18)]
+Real = Union[float, Literal["inf", "-inf", "nan"]]  # JSON has no infinity: it is a word
+Counts = Annotated[List[Count], Meta(max_length=1 << 20)]
+Indexes = Annotated[List[Index], Meta(max_length=1 << 20)]
+Texts = Annotated[List[Text], Meta(max_length=1 << 16)]
+Words = Dict[Text, Text]
+
+
+def Is(text: str) -> Meta:
+    """What a field means, for the page."""
+    return Meta(description=text)
+
+
+class File(Struct, kw_only=True):
+    """Base of what stands in a file of its own."""
+
+    FILE: ClassVar[str]  # its name in the run folder
+    schema_version: Annotated[int, Is("1")] = VERSION
+
+
+class Part(Struct, kw_only=True):
+    """Base of what stands inside of one."""
+
+
+# --- status.json, error.json
+
+
+class Error(Part, kw_only=True):
+    """Why a run did not come to its end."""
+
+    exit_code: Annotated[Count, Is("the exit status of the task")]
+    parts: Annotated[List[Text], Meta(min_length=3, max_length=3), Is("what was tried, what came back, what to do next")]
+
+
+class Status(File, kw_only=True):
+    """How the run ended."""
+
+    FILE = "status.json"
+    state: Annotated[
+        Literal["complete", "failed", "crashed", "timed_out", "interrupted"],
+        Is("`failed`: somebody said why; `crashed`: a process died"),
+    ]
+    stage: Annotated[Text, Is("what was being done")] = ""
+    error: Annotated[Optional[Error], Is("where somebody said why")] = None
+
+
+class ErrorFile(File, kw_only=True):
+    """What a process of the run says of its failure. Becomes `error` of `status.json`."""
+
+    FILE = "error.json"
+    kind: Annotated[Text, Is("`Misuse`: what was asked cannot be done as asked; else `RunFailed`")]
+    exit_code: Annotated[Count, Is("as of `status.json`")]
+    parts: Annotated[List[Text], Meta(min_length=3, max_length=3), Is("as of `status.json`")]
+
+
+# --- verdicts.json, profile.json
+
+
+class Node(Part, kw_only=True):
+    """One node of the model. Nodes count from 0 in each subgraph."""
+
+    index: Annotated[Count, Is("in its subgraph")]
+    op: Annotated[Text, Is("TFLite's name")]
+    on: Annotated[Literal["gpu", "cpu"], Is("where it runs")]
+    subgraph: Annotated[Count, Is("0 is the main one; others are bodies of loops, branches, further signatures")] = 0
+    name: Annotated[Text, Is("of its first output")] = ""
+    partition: Annotated[Index, Is("-1 on the CPU")] = -1
+    reason: Annotated[Text, Is("set on the CPU")] = ""
+
+
+class Dispatch(Part, kw_only=True):
+    """One launch of a kernel."""
+
+    name: Annotated[Text, Is("`003_conv2d`: its number and its kernel")]
+    kernel: Annotated[Text, Is("of its description")]
+    nodes: Annotated[Indexes, Is("whose work it does")]
+    global_size: Annotated[Counts, Is("work-items")] = field(name="global")
+    local_size: Annotated[Counts, Is("work-items of a group")] = field(name="local")
+
+
+class Partition(Part, kw_only=True):
+    """Nodes that run as one plan."""
+
+    id: Annotated[Count, Is("counts from 0 over all subgraphs")]
+    subgraph: Annotated[Count, Is("of its nodes")] = 0
+    nodes: Annotated[Indexes, Is("of the subgraph")]
+    programs: Annotated[Count, Is("distinct kernels")]
+    activation_bytes: Annotated[Count, Is("memory of all activations")] = 0
+    activation_bytes_lower_bound: Annotated[Count, Is("the largest sum of tensors alive at one dispatch")] = 0
+    constant_bytes: Annotated[Count, Is("memory of weights")] = 0
+    plan_bytes: Annotated[Count, Is("of `plan.quadra`")] = 0
+    timings_us: Annotated[Dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`")]
+    dispatches: Annotated[List[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
+
+
+class Gpu(Part, kw_only=True):
+    """What the driver says of itself."""
+
+    name: Text = ""
+    vendor: Text = ""
+    version: Text = ""
+    driver: Text = ""
+    target: Annotated[Optional[Dict[Text, Any]], Is("the facts that plans are made from, as a [target](targets.md)")] = None
+
+
+class DispatchTimes(Part, kw_only=True):
+    """The times of one partition in one inference."""
+
+    partition: Annotated[Count, Is("its `id`")]
+    dispatch_us: Annotated[List[Amount], Meta(max_length=1 << 20), Is("in the order of the dispatches")]
+
+
+class Verdicts(File, kw_only=True):
+    """The delegate's report: where each node runs and why."""
+
+    FILE = "verdicts.json"
+    version: Annotated[Text, Is("of the delegate")] = ""
+    made_by: Annotated[Text, Is("which compiler made it")] = ""
+    backend: Annotated[Text, Is("that ran: `opencl`, `gles`, `null` (makes plans, runs nothing), `none` where no GPU API works")] = ""
+    backend_notes: Annotated[Texts, Is("a sentence for each that was tried before")] = []
+    precision: Annotated[Text, Is("`f32`, `f32_f16`, `f16`")] = ""
+    target: Annotated[Text, Is("its name")] = ""
+    device: Annotated[Gpu, Is("the GPU")] = field(default_factory=Gpu)
+    dispatch_times_by: Annotated[Text, Is("a profile has the driver's `timers`, or `waits` for each dispatch")] = ""
+    nodes: Annotated[List[Node], Meta(max_length=1 << 20), Is("one entry per node of the model")]
+    partitions: Annotated[List[Partition], Meta(max_length=1 << 16), Is("one per plan")]
+    profile: Annotated[List[DispatchTimes], Meta(max_length=1 << 20), Is("with the option `profile`: a row per partition and inference")] = []
+
+
+class Profile(File, kw_only=True):
+    """Time per dispatch, by a delegate that is another one than the timed one: asking a driver for times costs time."""
+
+    FILE = "profile.json"
+    dispatch_times_by: Annotated[Text, Is("as of `verdicts.json`")] = ""
+    invoke_us: Annotated[Counts, Is("time on the wall of each inference")]
+    partitions: Annotated[List[Partition], Meta(max_length=1 << 16), Is("as of `verdicts.json`")]
+    invokes: Annotated[List[DispatchTimes], Meta(max_length=1 << 20), Is("a row per partition and inference; the first inference warmed up")]
+
+    def __post_init__(self) -> None:
+        counts = {partition.id: len(partition.dispatches) for partition in self.partitions}
+        for number, row in enumerate(self.invokes):
+            if len(row.dispatch_us) != counts.get(row.partition):
+                raise ValueError(f"row {number} of invokes has {len(row.dispatch_us)} times: it is of no partition, or of another one")
+
+
+# --- timings.json, cold.json
+
+
+class Laps(Part, kw_only=True):
+    """A start, from nothing to the end of the first inference, in microseconds. Steps that it has not are left out."""
+
+    load_delegate_us: Optional[Count] = None
+    interpreter_us: Optional[Count] = None
+    allocate_us: Optional[Count] = None
+    first_invoke_us: Count
+    total_us: Annotated[Count, Is("the sum of the steps")]
+    cpu_us: Annotated[Optional[Count], Is("processor time of the whole")] = None
+    first_invoke_cpu_us: Annotated[Optional[Count], Is("processor time of the first inference")] = None
+
+    def known(self) -> Dict[str, int]:
+        """Those that it has, by name."""
+        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+
+
+class Memory(Part, kw_only=True):
+    """Of the process that ran, after the first inference."""
+
+    peak_rss_bytes: Annotated[Count, Is("the most that was resident")]
+    baseline_rss_bytes: Annotated[Count, Is("before the model")]
+
+
+class Cold(Laps, kw_only=True):
+    """One start with an empty driver cache. Goes into `timings.json`."""
+
+    FILE: ClassVar[str] = "cold.json"
+    peak_rss_bytes: Annotated[Count, Is("as of `memory` in `timings.json`")]
+    baseline_rss_bytes: Annotated[Count, Is("as of `memory` in `timings.json`")]
+
+
+class Timings(File, kw_only=True):
+    """Starts, and raw samples. Keys are who ran: `quadra`, `xnnpack`, `shipped_opencl`, `shipped_gles`."""
+
+    FILE = "timings.json"
+    threads: Annotated[Count, Is("for XNNPACK, and for a driver that runs on the CPU")]
+    init_us: Annotated[Dict[Text, Laps], Is("starts: `quadra_warm`, `quadra_cold` (with `--cold`: an empty driver cache), the peers' keys, with `_cold`")]
+    samples_us: Annotated[Dict[Text, Counts], Is("time on the wall of each inference, in order; the runners' turns alternate in one process")]
+    cpu_us: Annotated[Dict[Text, Counts], Is("processor time of the same inferences: on a busy machine it says more")] = {}
+    driver_compiled: Annotated[Optional[Whole], Is("what the driver did not find in its cache (PoCL: kernels, Mesa: entries)")] = None
+    memory: Annotated[Optional[Memory], Is("of the process that ran")] = None
+    cold_memory: Annotated[Optional[Memory], Is("of Quadra's cold start")] = None
+    shipped_opencl_cold_memory: Annotated[Optional[Memory], Is("of that peer's cold start")] = None
+    shipped_gles_cold_memory: Annotated[Optional[Memory], Is("of that peer's cold start")] = None
+    xnnpack_error: Annotated[Text, Is("why it did not run")] = ""
+    shipped_opencl_error: Annotated[Text, Is("why it did not run")] = ""
+    shipped_gles_error: Annotated[Text, Is("why it did not run")] = ""
+
+    def error_of(self, key: str) -> str:
+        """Why a runner, by its key, did not run; empty where it did."""
+        return getattr(self, f"{key}_error", "")
+
+
+# --- tensors.json, reference.json, model.json
+
+
+class Tensor(Part, kw_only=True):
+    """One input or output."""
+
+    name: Text
+    dtype: Annotated[Text, Is("numpy's name")]
+    shape: Indexes
+    scale: Annotated[float, Is("0: not quantised")] = 0.0
+    zero_point: Annotated[Whole, Is("of a quantised one")] = 0
+
+
+Tensors_ = Annotated[List[Tensor], Meta(max_length=1 << 16)]
+
+
+class Tensors(File, kw_only=True):
+    """What the arrays of each folder are, in the order of their numbers."""
+
+    FILE = "tensors.json"
+    inputs: Tensors_ = []
+    outputs: Tensors_ = []
+    cpu_outputs: Tensors_ = []
+    xnnpack_outputs: Tensors_ = []
+    shipped_opencl_outputs: Tensors_ = []
+    shipped_gles_outputs: Tensors_ = []
+
+    def group(self, name: str) -> List[Tensor]:
+        """Those of the folder `name`."""
+        return getattr(self, name, [])
+
+    def groups(self) -> Dict[str, List[Tensor]]:
+        """By folder; folders without any are left out."""
+        return {name: rows for name in self.__struct_fields__ if name != "schema_version" and (rows := getattr(self, name))}
+
+
+class Reference(File, kw_only=True):
+    """Which kernels made `cpu_outputs`."""
+
+    FILE = "reference.json"
+    kernels: Annotated[
+        Text,
+        Is(
+            "`builtin` (the interpreter's own), or `xnnpack` where a quantised model runs partly on the CPU or the plain kernels do not know an op"
+        ),
+    ] = "builtin"
+    rewrites: Annotated[Texts, Is("what was given to the CPU in another form")] = []
+    last_bit_moves: Annotated[
+        List[Real],
+        Meta(max_length=1 << 16),
+        Is(
+            "how far each output moves, of its range, when the last bit of the float inputs changes; empty where Quadra is within 2e-5"
+        ),
+    ] = []
+    error: Annotated[Text, Is("why there is no reference")] = ""
+
+
+class ModelNode(Part, kw_only=True):
+    """One node of the main graph."""
+
+    index: Count
+    op: Annotated[Text, Is("TFLite's name")]
+    name: Annotated[Text, Is("of its first output")] = ""
+    shape: Annotated[List[Whole], Meta(max_length=1 << 10), Is("of its first output; what the file has, -1 included")] = []
+    flops: Annotated[Count, Is("two per multiply-add; 0: not counted")] = 0
+
+
+class Model(File, kw_only=True):
+    """Ops, shapes and arithmetic work of the model."""
+
+    FILE = "model.json"
+    name: Text = ""
+    bytes: Annotated[Count, Is("of its file")] = 0
+    tensors: Annotated[Count, Is("of the main graph")] = 0
+    nodes: Annotated[List[ModelNode], Meta(max_length=1 << 20), Is("of the main graph, in order")] = []
+
+
+# --- compare.json, peers.json
+
+
+class OutputRow(Part, kw_only=True):
+    """The judgement of one output."""
+
+    index: Count
+    name: Text
+    dtype: Text
+    shape: Indexes
+    range: Annotated[Real, Is("largest minus smallest value of the CPU")]
+    max_error: Real
+    mean_error: Real
+    relative: Annotated[Real, Is("`max_error / range`")]
+    allowed: Annotated[Real, Is("what `relative` may be")]
+    worst_at: Annotated[Indexes, Is("where `max_error` is")]
+    worst_value: Real
+    worst_expected: Annotated[Real, Is("the CPU's")]
+    different: Annotated[Count, Is("elements that are not equal")]
+    nan: Count
+    inf: Count
+    cpu_nan: Count
+    cpu_inf: Count
+    problem: Annotated[Text, Is("empty: right")]
+    ok: bool
+
+
+class Compared(File, kw_only=True):
+    """The judgement of Quadra's outputs."""
+
+    FILE = "compare.json"
+    ok: Annotated[bool, Is("of all outputs")]
+    reference: Annotated[Text, Is("`kernels` of `reference.json`")]
+    outputs: Annotated[List[OutputRow], Meta(max_length=1 << 16), Is("in the model's order")]
+    xnnpack_relative: Annotated[List[Real], Meta(max_length=1 << 16), Is("XNNPACK's own distance from the reference; empty: not known")] = []
+
+
+class PeerRow(Part, kw_only=True):
+    """One peer."""
+
+    name: Text
+    error: Annotated[Text, Is("why it did not run")] = ""
+    nodes: Annotated[Optional[Count], Is("of the model; null: not known")] = None
+    nodes_taken: Annotated[Optional[Count], Is("what the runtime logged when its delegate took them; null: not known")] = None
+    partitions: Annotated[Optional[Count], Is("null: not known")] = None
+    relative: Annotated[List[Real], Meta(max_length=1 << 16), Is("by the measure of `compare.json`")] = []
+    ok: Annotated[Optional[bool], Is("by what Quadra may be off; null: not known")] = None
+
+
+class Peers(File, kw_only=True):
+    """What each peer took and how right it was."""
+
+    FILE = "peers.json"
+    peers: Annotated[List[PeerRow], Meta(max_length=64), Is("those of `spec.json`")]
+
+
+# --- environment.json
+
+
+class Library(Part, kw_only=True):
+    """The delegate's file."""
+
+    path: Text = ""
+    bytes: Count = 0
+    sha256: Text = ""
+
+
+class Api(Part, kw_only=True):
+    """One device of a GPU API, or why the API cannot be asked."""
+
+    error: Annotated[Text, Is("alone: why it cannot be asked")] = ""
+    platform: Text = ""
+    name: Text = ""
+    vendor: Text = ""
+    version: Text = ""
+    driver: Text = ""
+    compute_units: Optional[Count] = None
+    global_memory_bytes: Optional[Count] = None
+    local_memory_bytes: Optional[Count] = None
+    max_work_group_size: Optional[Count] = None
+    extensions: Texts = []
+
+
+class Host(Part, kw_only=True):
+    """This machine, where the model ran on another one."""
+
+    cpu: Text = ""
+    cpus: Count = 0
+    load_average: List[float] = []
+    system: Text = ""
+
+
+class Device(Part, kw_only=True):
+    """What ran the model, in its own words; without `serial` it is no device of adb."""
+
+    serial: Text = ""
+    virtual: bool = False
+    manufacturer: Text = ""
+    model: Text = ""
+    product: Text = ""
+    soc: Text = ""
+    soc_manufacturer: Text = ""
+    hardware: Text = ""
+    fingerprint: Text = ""
+    release: Annotated[Text, Is("of Android")] = ""
+    sdk: Annotated[Text, Is("Android's API level")] = ""
+    build: Annotated[Text, Is("`user`, `userdebug`, …")] = ""
+    abis: Texts = []
+    page_bytes: Union[Count, Text] = ""
+    kernel: Union[Count, Text] = ""
+    apk_sha256: Text = ""
+    runner_sha256: Annotated[Text, Is("of the native runner (route `shell`)")] = ""
+
+
+class Reading(Part, kw_only=True):
+    """How hot a device was at one moment."""
+
+    time_s: Annotated[float, Is("since the watch began")]
+    stage: Text = ""
+    status: Annotated[Text, Is("Android's word: none, light, moderate, severe, …")] = "unknown"
+    temperatures: Annotated[Dict[Text, float], Is("by kind (`skin`, `gpu`, …), in degrees Celsius")] = {}
+    battery_percent: Optional[Count] = None
+
+
+class Thermal(Part, kw_only=True):
+    """How hot it was."""
+
+    before: Annotated[Text, Is("Android's word: none, light, moderate, severe, …")] = "unknown"
+    after: Text = "unknown"
+    throttled: Annotated[bool, Is("while it was measured")] = False
+    waited_s: Annotated[float, Is("until it was cool")] = 0.0
+    readings: Annotated[Optional[List[Reading]], Is("while it was measured (place `device`)")] = None
+
+
+class Event(Part, kw_only=True):
+    """What went wrong on the way to a device, and was made good."""
+
+    step: Text
+    error: Text
+    text: Text
+    time_s: float = 0.0
+
+
+class Runner(Part, kw_only=True):
+    """The native runner."""
+
+    made_by: Annotated[Text, Is("which compiler made it")] = ""
+
+
+class Environment(File, kw_only=True):
+    """Machine, drivers, versions, the library's digest. In the place `device` all but `host` is the device's."""
+
+    FILE = "environment.json"
+    time: Text = ""
+    cpu: Text = ""
+    cpus: Count = 0
+    load_average: List[float] = []
+    system: Text = ""
+    python: Text = ""
+    packages: Annotated[Words, Is("versions by name")] = {}
+    library: Library = field(default_factory=Library)
+    driver_settings: Annotated[Words, Is("what the CPU's drivers were told")] = {}
+    opencl_devices: Annotated[List[Api], Meta(max_length=1 << 10), Is("with one `error` where OpenCL cannot be asked")] = []
+    gles_devices: Annotated[List[Api], Meta(max_length=1 << 10), Is("with one `error` where OpenGL ES cannot be asked")] = []
+    device: Annotated[Device, Is("places `app` and `device`")] = field(default_factory=Device)
+    thermal: Annotated[Thermal, Is("places `app` and `device`")] = field(default_factory=Thermal)
+    host: Annotated[Host, Is("place `device`")] = field(default_factory=Host)
+    runner_classes_sha256: Annotated[Text, Is("of the APK's `assets/classes.sha256`: the classes that ran are the ones that were dexed (place `app`)")] = ""
+    route: Annotated[Text, Is("`app`, or `shell` for the native runner: figures of the two are never pooled (place `device`)")] = ""
+    runner: Annotated[Runner, Is("route `shell`")] = field(default_factory=Runner)
+    device_events: Annotated[List[Event], Meta(max_length=1 << 16), Is("place `device`")] = []
+
+
+# --- others
+
+
+class Target(File, kw_only=True):
+    """The device as a [target](targets.md), which has all of its fields."""
+
+    FILE = "target.json"
+    api: Annotated[Text, Is("`opencl` or `gles`")] = "opencl"
+    name: Text = ""
+
+
+class Trace(File, kw_only=True):
+    """Starts, inferences and, with a profile, dispatches, for ui.perfetto.dev."""
+
+    FILE = "trace.json"
+    traceEvents: Annotated[List[Dict[Text, Any]], Is("as the Trace Event Format has them")]
+    displayTimeUnit: Text = "ms"
+
+
+def files() -> Dict[str, Type[Any]]:
+    """The type of each file by its name, in the order of the page."""
+    from host_tools.record import spec  # which needs the types above
+
+    kinds = (Status, Verdicts, Timings, Cold, Tensors, Reference, Profile, Environment, Compared, Peers, Model, Target, Trace, ErrorFile)
+    return {kind.FILE: kind for kind in (spec.RunSpec, *kinds)}
+
+
+def of(kind: Type[T], value: Any) -> T:
+    """A plain value as its type. msgspec.ValidationError: it is not of it, and where."""
+    return msgspec.convert(value, kind)
+
+
+def plain(value: Any) -> Any:
+    """A value of these types as JSON has it."""
+    return msgspec.to_builtins(value)
+
+
+def number(value: float) -> Real:
+    """A float as JSON can hold it."""
+    return value if -float("inf") < value < float("inf") else str(float(value))  # type: ignore[return-value]
+
+
+def unknown(kind: Type[Any], value: Mapping[str, Any]) -> List[str]:
+    """Fields of a value that its type does not have: what a writer writes and the page does not tell."""
+    return list(_unknown(value, plain(of(kind, value)), "$"))
+
+
+def _unknown(value: Any, known: Any, place: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in known:
+                yield f"{place}.{key}"
+            else:
+                yield from _unknown(inner, known[key], f"{place}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for number_, (inner, other) in enumerate(zip(value, known)):
+            yield from _unknown(inner, other, f"{place}[{number_}]")

@@ -1,0 +1,107 @@
+"""The tables of docs/run_folder.md, from schema.py: `python -m host_tools.record.schema_page` writes them anew."""
+
+import re
+from inspect import getdoc
+from itertools import groupby
+from typing import Any, Iterable, Iterator, Set, Tuple
+
+from msgspec import inspect
+
+from host_tools.base import settings
+from host_tools.record import schema
+
+PAGE = settings.ROOT / "docs" / "run_folder.md"
+_TABLE = re.compile(r"(<!-- fields of ([\w.]+), by host_tools/record/schema_page.py -->\n).*?(<!-- end of fields -->\n)", re.DOTALL)
+_WORDS = {
+    inspect.StrType: "text",
+    inspect.IntType: "integer",
+    inspect.FloatType: "number",
+    inspect.BoolType: "true or false",
+    inspect.AnyType: "any",
+    inspect.NoneType: "null",
+}
+Row = Tuple[str, str, str]  # field, type, meaning
+
+
+def written(page: str) -> str:
+    """The page with its tables as the schema has them."""
+    return _TABLE.sub(lambda found: f"{found[1]}{table(found[2])}{found[3]}", page)
+
+
+def named(page: str) -> Tuple[str, ...]:
+    """The files whose tables the page has."""
+    return tuple(name for _, name, _ in _TABLE.findall(page))
+
+
+def table(file: str) -> str:
+    """Rows for the fields of a file; those of what stands inside are named by their way."""
+    rows = _merged(_rows(inspect.type_info(schema.files()[file]), "", set()))
+    lines = ["| field | type | what |", "|---|---|---|", *(f"| {field} | {kind} | {text} |" for field, kind, text in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(struct: inspect.StructType, before: str, told: Set[type]) -> Iterator[Row]:
+    """told: what stands inside at several places is told once."""
+    for field in struct.fields:
+        kind, text = _described(field.type)
+        if field.name == "schema_version":
+            continue  # the page says it of all
+        path = f"{before}{field.encode_name}"
+        inner, way = _inside(kind, path)
+        yield f"`{path}`", _word(kind) + ("" if field.required else ", optional"), text or (_meaning(inner) if inner else "")
+        if inner and inner.cls not in told:
+            told.add(inner.cls)
+            yield from _rows(inner, way, told)
+
+
+def _merged(rows: Iterable[Row]) -> Iterator[Row]:
+    """Neighbours of one type whose names say enough share a row."""
+    for (kind, text), group in groupby(rows, key=lambda row: (row[1], row[2])):
+        fields = [field for field, _, _ in group]
+        yield ", ".join(fields), kind, text
+
+
+def _described(kind: inspect.Type) -> Tuple[inspect.Type, str]:
+    if isinstance(kind, inspect.Metadata):
+        return kind.type, (kind.extra_json_schema or {}).get("description", "")
+    return kind, ""
+
+
+def _inside(kind: inspect.Type, path: str) -> Tuple[Any, str]:
+    """The struct that stands in a field, and what its fields' names begin with."""
+    kind = _described(kind)[0]
+    if isinstance(kind, inspect.StructType):
+        return kind, f"{path}."
+    if isinstance(kind, inspect.ListType):
+        return _inside(kind.item_type, f"{path}[]")
+    if isinstance(kind, inspect.DictType):
+        return _inside(kind.value_type, f"{path}.KEY")
+    if isinstance(kind, inspect.UnionType):
+        found = [_inside(one, path) for one in kind.types]
+        return next((one for one in found if one[0]), (None, ""))
+    return None, ""
+
+
+def _word(kind: inspect.Type) -> str:
+    kind = _described(kind)[0]
+    if isinstance(kind, inspect.LiteralType):
+        return ", ".join(f"`{value}`" for value in kind.values)
+    if isinstance(kind, inspect.StructType):
+        return "object"
+    if isinstance(kind, (inspect.ListType, inspect.VarTupleType)):
+        return f"list of {_word(kind.item_type)}"
+    if isinstance(kind, inspect.TupleType):
+        return f"list of {len(kind.item_types)}: {_word(kind.item_types[0])}"
+    if isinstance(kind, inspect.DictType):
+        return f"object of {_word(kind.value_type)}"
+    if isinstance(kind, inspect.UnionType):
+        return " or ".join(_word(one) for one in kind.types if not (isinstance(one, inspect.NoneType) and len(kind.types) == 2))
+    return _WORDS[type(kind)]
+
+
+def _meaning(struct: inspect.StructType) -> str:
+    return (getdoc(struct.cls) or "").split("\n", 1)[0].rstrip(".")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

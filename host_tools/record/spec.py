@@ -1,0 +1,116 @@
+"""RunSpec: what was asked of a run. A plain value that prints itself as spec.json."""
+
+import math
+import re
+import time
+from typing import Annotated, Any, ClassVar, Dict, Optional, Tuple
+
+from msgspec import Meta, Struct
+
+from host_tools.base.errors import Misuse
+from host_tools.record.schema import VERSION, Count, Is, Text, Words, plain
+
+BACKENDS = ("auto", "opencl", "gles", "null")
+PRECISIONS = ("f32", "f32_f16", "f16")
+KINDS = ("random", "picture")
+PLACES = ("host", "app", "device")
+ROUTES = ("", "app", "shell")
+PEERS = ("xnnpack", "shipped-opencl", "shipped-gles")
+_MOST = 10**9  # what a C int holds
+_MOST_SEED = 2**53
+
+
+class ModelRef(Struct, frozen=True, forbid_unknown_fields=True):
+    """A model file, and the digest that says which bytes were meant."""
+
+    name: Text
+    path: Text
+    sha256: Text
+
+
+class InputSpec(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the input values come from.
+
+    kind "random": every input by `seed`. kind "picture": the one picture input from the file `picture`, resized
+    to the model's size, its 0..255 scaled to `value_range`; further inputs by `seed`.
+    `value_range` also bounds random float inputs.
+    """
+
+    kind: Annotated[Text, Is("`random`; or `picture`: the one picture input from a file, further ones random")] = "random"
+    seed: Annotated[Count, Is("of random values")] = 1
+    value_range: Annotated[Tuple[float, float], Is("what a picture's 0..255, or random floats, become")] = (-1.0, 1.0)
+    picture: Annotated[Text, Is("its path")] = ""
+    picture_sha256: Text = ""
+
+
+class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
+    """What was asked."""
+
+    FILE: ClassVar[str] = "spec.json"
+    run_id: Annotated[Text, Is("the folder's name")]
+    model: ModelRef
+    inputs: InputSpec = InputSpec()
+    options: Annotated[Words, Is("the delegate's own: `backend`, `precision`, `target` (left out where the device is asked)")] = {}
+    place: Annotated[Text, Is("`host`, `app`, `device`")] = "host"
+    device: Annotated[Text, Is("its serial (place `device`)")] = ""
+    route: Annotated[
+        Text,
+        Is("`shell` where a device runs it by the [native runner](android.md#from-the-shell), else `app` or empty: figures of the two are never pooled"),
+    ] = ""
+    repetitions: Annotated[Count, Is("timed inferences of each runner")] = 20
+    threads: Annotated[Count, Is("of XNNPACK, and of a driver that runs on the CPU")] = 1
+    peers: Annotated[Tuple[Text, ...], Meta(max_length=len(PEERS)), Is("`xnnpack`, `shipped-opencl`, `shipped-gles`")] = ("xnnpack",)
+    profile: Annotated[bool, Is("also measure every dispatch")] = False
+    cold: Annotated[bool, Is("also time a start with an empty driver cache")] = False
+    deadline_s: Annotated[float, Is("of one process")] = 300.0
+    schema_version: Annotated[int, Is("1")] = VERSION
+
+    def to_json(self) -> Dict[str, Any]:
+        return plain(self)
+
+
+def checked(spec: RunSpec) -> RunSpec:
+    """`spec`, if every field makes sense."""
+    _one_of("--backend", spec.options.get("backend", "auto"), BACKENDS)
+    _one_of("--precision", spec.options.get("precision", "f32"), PRECISIONS)
+    _one_of("--on", spec.place, PLACES)
+    if bool(spec.device) != (spec.place == "device"):
+        raise Misuse("read the place of a run", "a device has a serial, other places have none", "run the model again")
+    _one_of("the route of a run", spec.route, ROUTES)
+    if spec.route and spec.place != "device":
+        raise Misuse("read the route of a run", "only a device has one", "run the model again")
+    for peer in spec.peers:
+        _one_of("--peer", peer, PEERS)
+        if peer != "xnnpack" and spec.route == "shell":
+            came_back, do_next = "the runner in a shell knows xnnpack only", "run it in the app: `./inv run --on`"
+            raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
+        if peer != "xnnpack" and spec.place == "host":
+            came_back, do_next = "it is a library for Android, which --on host has not", "run in the app place: --on app"
+            raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
+    _one_of("the kind of inputs", spec.inputs.kind, KINDS)
+    _between("--runs", spec.repetitions, 1, _MOST)
+    _between("--threads", spec.threads, 1, _MOST)
+    _between("--seed", spec.inputs.seed, 0, _MOST_SEED)
+    _between("--timeout", spec.deadline_s, 1, _MOST)
+    low, high = spec.inputs.value_range
+    if not (low < high and math.isfinite(high - low)):
+        raise Misuse("read the range of the inputs", f"{low:g} is not below {high:g}", "give it as LOW,HIGH")
+    return spec
+
+
+def new_run_id(model_name: str, now: Optional[float] = None) -> str:
+    """Sorts by time: 20261121-101530-042-selfie_segmentation (UTC, milliseconds)."""
+    moment = time.time() if now is None else now
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
+    word = re.sub(r"[^A-Za-z0-9_.]+", "_", model_name).strip("._")[:60] or "model"
+    return f"{stamp}-{int(moment * 1000) % 1000:03d}-{word}"
+
+
+def _one_of(what: str, value: str, words: Tuple[str, ...]) -> None:
+    if value not in words:
+        raise Misuse(f"read {what}", f"{value!r} is not one of {', '.join(words)}", "choose one of these")
+
+
+def _between(what: str, value: float, least: int, most: int) -> None:
+    if not isinstance(value, (int, float)) or not least <= value <= most:
+        raise Misuse(f"read {what}", f"{value!r} is not a number from {least} to {most}", f"give {least} or more")

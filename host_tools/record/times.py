@@ -1,0 +1,96 @@
+"""What the samples of timings.json mean: medians, minima, and ratios to XNNPACK."""
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import Dict, Iterable, Optional, Tuple
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.base.units import ms
+from host_tools.record import peer_names
+from host_tools.record.schema import Timings
+
+NAMES = {"quadra": "Quadra", "xnnpack": "XNNPACK", **{peer_names.key(name): peer_names.label(name) for name in peer_names.SHIPPED}}
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Steady inference times of one runner, in us."""
+
+    median: float
+    minimum: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Quadra over a peer: below 1 Quadra is faster. processor: of processor time, which other work leaves alone."""
+
+    median: float
+    minimum: float
+    processor: float
+
+
+def steady(timings: Timings) -> Dict[str, Steady]:
+    """Per runner; those without samples are left out."""
+    return {who: Steady(statistics.median(s), min(s), len(s)) for who, s in timings.samples_us.items() if s}
+
+
+def ratio(timings: Timings, peer: str = "xnnpack") -> Optional[Ratio]:
+    """Quadra over a peer, by its key; None where one of the two did not run."""
+    found = steady(timings)
+    if not {"quadra", peer} <= found.keys():
+        return None
+    ours, theirs = found["quadra"], found[peer]
+    cpu = timings.cpu_us
+    processor = math.nan
+    if cpu.get("quadra") and cpu.get(peer):
+        processor = statistics.median(cpu["quadra"]) / max(statistics.median(cpu[peer]), 1)
+    return Ratio(ours.median / max(theirs.median, 1), ours.minimum / max(theirs.minimum, 1), processor)
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """NaN for no values."""
+    logs = [math.log(v) for v in values if v > 0]
+    return math.exp(sum(logs) / len(logs)) if logs else math.nan
+
+
+def summary(timings: Timings, console: Console) -> None:
+    """Init, first and steady times beside the peers'."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(f"ms, {timings.threads} thread{'s' if timings.threads > 1 else ''}")
+    for column in ("init", "first run", "together", "steady median", "min", "runs"):
+        table.add_column(column, justify="right")
+    found = steady(timings)
+    started = "Quadra, driver compiled" if timings.driver_compiled else "Quadra"
+    rows = (
+        ("quadra_cold", "Quadra, cold", None),
+        ("quadra_warm", started, "quadra"),
+        *(row for key, label in NAMES.items() if key != "quadra" for row in _start_rows(key, label)),
+    )
+    for key, label, who in rows:
+        init = timings.init_us.get(key)
+        if not init:
+            continue
+        first, total = init.first_invoke_us, init.total_us
+        measured = found.get(who) if who else None
+        steady_cells = [ms(measured.median), ms(measured.minimum), str(measured.runs)] if measured else ["", "", ""]
+        table.add_row(label, ms(total - first), ms(first), ms(total), *steady_cells)
+    console.print(table)
+    for key, label in NAMES.items():
+        if timings.error_of(key):
+            console.print(f"[yellow]{label} did not run[/]: {escape(timings.error_of(key))}")
+        relation = None if key == "quadra" else ratio(timings, key)
+        if not relation:
+            continue
+        console.print(
+            f"Quadra over {label}: {relation.median:.2f} of medians, {relation.minimum:.2f} of minima, "
+            f"{relation.processor:.2f} of processor time"
+        )
+
+
+def _start_rows(key: str, label: str) -> Iterable[Tuple[str, str, Optional[str]]]:
+    return (f"{key}_cold", f"{label}, cold", None), (key, label, key)

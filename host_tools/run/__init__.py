@@ -1,0 +1,1 @@
+"""Where a run happens: each place takes a RunSpec and leaves the same run folder."""

@@ -1,0 +1,60 @@
+"""What a place is: where a run happens. Every place takes a RunSpec and leaves a run folder: same files, judged by the
+same code. on_host, on_jvm, on_phone and on_phone_shell have one each; where.py says which of them a word means."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Callable, Optional, Protocol, Sequence, Set
+
+from msgspec import structs
+
+from host_tools.record import spec as specs
+from host_tools.record.run_folder import RunFolder
+from host_tools.record.spec import RunSpec
+
+Show = Callable[[str], None]  # told what goes on
+_used: Set[str] = set()  # ids of runs that this process has begun
+_using = threading.Lock()
+
+
+class Place(Protocol):
+    """One place, which runs one process at a time."""
+
+    @property
+    def kind(self) -> str:
+        """As a RunSpec has it: host, app or device."""
+
+    def delegate(self) -> Path:
+        """The delegate that runs there; built if that is needed."""
+
+    @property
+    def name(self) -> str:
+        """For people, and for the history of regressions: the same tomorrow, whatever port a device has then."""
+
+    def prepare(self, peers: Sequence[str] = ()) -> None:
+        """Builds what is missing for runs beside these peers, before anything is measured or a device kept waiting."""
+
+    def aim(self, spec: RunSpec) -> RunSpec:
+        """`spec` for this place, under an id of its own."""
+
+    def run(self, spec: RunSpec, show: Show = ..., runs_dir: Optional[Path] = None) -> RunFolder:
+        """Runs `spec`, which must be aimed at this place; returns the finished run folder, in runs_dir (default: the setting's).
+
+        A QuadraError where it did not come to its end: its `kept` is the run folder, marked.
+        """
+
+    def stop(self) -> bool:
+        """Ends what goes on there, from another thread. False: it cannot; interrupt the thread that runs it."""
+
+
+def quiet(text: str) -> None:
+    """A Show that shows nothing."""
+
+
+def aimed(spec: RunSpec, kind: str, serial: str = "") -> RunSpec:
+    """`spec` at a place, checked. Ids count milliseconds: no two of this process are the same."""
+    with _using:
+        while (run_id := specs.new_run_id(spec.model.name)) in _used:
+            time.sleep(0.001)
+        _used.add(run_id)
+    return specs.checked(structs.replace(spec, run_id=run_id, place=kind, device=serial))

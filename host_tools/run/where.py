@@ -1,0 +1,38 @@
+"""Which places a word of the command line means: this machine, Android's runtime on it, or devices."""
+
+from pathlib import Path
+from typing import Dict, List, Optional, Union
+
+from host_tools.base.errors import Misuse
+from host_tools.phone.adb import choice
+from host_tools.run.on_host import Host
+from host_tools.run.on_jvm import Jvm
+from host_tools.run.on_phone import Phone
+from host_tools.run.on_phone_shell import ROUTE as SHELL, PhoneShell
+from host_tools.run.place import Place
+from host_tools.virtual_device import registry
+
+
+def parse(on: str, library: Optional[Path] = None, apk: Optional[Path] = None, route: str = "") -> List[Place]:
+    """host, app, virtual, a serial or name, any, all; or several of these with a comma between them.
+
+    library, apk: these instead of those that a place has made. route: "shell" goes past the app of a device.
+    """
+    found: Dict[str, Place] = {}
+    for word in filter(None, (word.strip() for word in on.split(","))):
+        for place in _places(word, library, apk, route):
+            found.setdefault(place.name, place)
+    if not found:
+        raise Misuse(f"read --on {on!r}", "it names no place", "give host, app, virtual, a serial, any or all")
+    return list(found.values())
+
+
+def _places(word: str, library: Optional[Path], apk: Optional[Path], route: str) -> List[Place]:
+    here: Dict[str, Union[Host, Jvm]] = {"host": Host(library), "app": Jvm(library)}
+    if word in here and route != SHELL:
+        return [here[word]]
+    devices = choice.choose(word)
+    names = {serial: f"virtual {name}" for name, serial in registry.running().items()}
+    if route == SHELL:
+        return [PhoneShell(one, library, names.get(one.serial, "")) for one in devices]
+    return [Phone(one, library, names.get(one.serial, ""), apk) for one in devices]

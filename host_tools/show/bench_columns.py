@@ -1,0 +1,175 @@
+"""The tables of a bench: which columns there are and what a row has in each, for the terminal and the page alike."""
+
+from dataclasses import dataclass
+from typing import Callable, List, Optional, Sequence
+
+from host_tools.base import units
+from host_tools.judge.bench_figures import COLD, QUADRA, STEADY, WARM, Bench, Mean, Row, Runner
+from host_tools.record import peer_names, times, verdicts
+from host_tools.record.peer_names import XNNPACK
+
+WHAT = {STEADY: "one inference", COLD: "cold start", WARM: "warm start"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number as text; bad: it is a failure."""
+
+    text: str
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    title: str
+    cell: Callable[[Row], Cell]
+
+
+def inference(bench: Bench) -> List[Column]:
+    """One inference: Quadra, XNNPACK, the shipped delegate. ms are medians at one thread, ratios Quadra's time over theirs."""
+    columns = [
+        Column("GPU nodes", lambda row: _nodes(row.runner(QUADRA))),
+        Column("error", lambda row: _error(row.runner(QUADRA), row.unsure)),
+        Column("Quadra ms", lambda row: _ms(row.runner(QUADRA))),
+    ]
+    shipped = _recorded() if bench.recorded else _measured() if peer_names.needs_shipped(bench.asked.peers) else []
+    return [*columns, *(_xnnpack(bench) if XNNPACK in bench.asked.peers else []), *shipped]
+
+
+def starts(bench: Bench) -> List[Column]:
+    """To the end of the first inference, at one thread; sizes where the peers did not run: memory, of it tensors, and their lower bound."""
+    shipped = bench.recorded or peer_names.needs_shipped(bench.asked.peers)
+    found = [_start("cold ms", QUADRA, COLD), Column("cpu", lambda row: _ms(row.runner(QUADRA), COLD, "processor"))]
+    found += [_start("shipped", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")] if shipped else []
+    found += [_start("warm ms", QUADRA, WARM)]
+    found += [_start("shipped", "", WARM), _ratio("ratio", "", WARM)] if shipped and not bench.recorded else []
+    found += [_start("XNNPACK", XNNPACK, WARM)] if XNNPACK in bench.asked.peers else []
+    if not bench.recorded:  # with what the peers' starts take there is no room
+        return found
+    found += [_count("programs"), _count("dispatches"), _mib("peak", "peak_rss_bytes", 0), _mib("peak cold", "cold_peak_rss_bytes", 0)]
+    return [*found, _mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
+
+
+def _xnnpack(bench: Bench) -> List[Column]:
+    found = [] if bench.recorded else [Column("XNNPACK error", lambda row: _error(row.runner(XNNPACK)))]
+    found.append(Column("XNNPACK ms", lambda row: _ms(row.runner(XNNPACK))))
+    for threads in bench.asked.threads:
+        found.append(_ratio(_threads(threads), XNNPACK, threads=threads))
+        if bench.recorded:  # in the app there is more beside it
+            found.append(_ratio("min", XNNPACK, kind="minimum", threads=threads))
+        if bench.recorded and threads == 1:
+            found.append(_ratio("cpu", XNNPACK, kind="processor"))
+    return found
+
+
+def _recorded() -> List[Column]:
+    """The shipped delegate's own ratio to XNNPACK, and Quadra's over that."""
+    return [Column("shipped", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))), _ratio("of it", "")]
+
+
+def _measured() -> List[Column]:
+    ran = [
+        Column("shipped nodes", lambda row: Cell("failed", True) if row.runner(row.shipped).error else _nodes(row.runner(row.shipped))),
+        Column("error", lambda row: _error(row.runner(row.shipped))),
+        Column("ms", lambda row: _ms(row.runner(row.shipped))),
+    ]
+    return [*ran, _ratio("ratio", ""), _ratio("min", "", kind="minimum"), _ratio("cpu", "", kind="processor")]
+
+
+def _ratio(title: str, peer: str, what: str = STEADY, kind: str = "median", threads: int = 1) -> Column:
+    """Quadra's time over a peer's; no name: the shipped delegate's of the row's backend."""
+    return Column(title, lambda row: _ratio_cell(row.over(peer or row.shipped, what, kind, threads)))
+
+
+def _start(title: str, who: str, what: str) -> Column:
+    return Column(title, lambda row: _ms(row.runner(who or row.shipped), what))
+
+
+def _ratio_cell(value: Optional[float]) -> Cell:
+    return Cell(units.ratio_text(value))
+
+
+def _ms(runner: Runner, what: str = STEADY, kind: str = "median") -> Cell:
+    us = runner.us(what, kind)
+    return Cell(units.ms(us) if us else "–")
+
+
+def _count(key: str) -> Column:
+    return Column(key, lambda row: Cell(str(row.sizes.get(key, 0))))
+
+
+def _mib(title: str, key: str, digits: int) -> Column:
+    return Column(title, lambda row: Cell(f"{row.sizes.get(key, 0) / 2**20:.{digits}f}"))
+
+
+def _nodes(runner: Runner) -> Cell:
+    return Cell("–" if runner.nodes_taken is None else f"{runner.nodes_taken}/{runner.nodes}")
+
+
+def _error(runner: Runner, unsure: bool = False) -> Cell:
+    if runner.right is None:
+        return Cell("–")
+    return Cell(f"{runner.relative_error:.0e}{'*' if unsure else ''}", not runner.right)
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"
+
+
+def xnnpack_note(bench: Bench) -> str:
+    """Which XNNPACK it is, where that is not clear."""
+    if bench.recorded or XNNPACK not in bench.asked.peers:
+        return ""
+    return "XNNPACK is the one in Android's TFLite runtime; without --peer `inv bench` takes that of this machine's interpreter"
+
+
+def shipped_note(bench: Bench, backend: str) -> str:
+    """How both stand to XNNPACK, over the models that the shipped delegate ran, too; nothing where there are none."""
+    shipped = peer_names.key(f"shipped-{backend}")
+    mean = bench.mean(backend, shipped, whole=False)
+    over = [row for row in bench.of(backend) if row.over(XNNPACK) and row.over(shipped)]
+    if not mean or not over:
+        return ""
+    ours, theirs = (times.geometric_mean(values) for values in zip(*((r.over(XNNPACK), r.peer_over_xnnpack(shipped)) for r in over)))
+    count = f"{len(over)} model{'s' if len(over) != 1 else ''}"
+    return (
+        f"{verdicts.APIS[backend]} on the {count} that the shipped GPU delegate ran, too: {units.ratio_text(ours)} of XNNPACK's time, "
+        f"the shipped {units.ratio_text(theirs)}"
+    )
+
+
+def failures(result: Bench) -> List[str]:
+    """A sentence for each row without figures, and for each peer that did not run."""
+    lines = []
+    for row in result.rows:
+        head = f"{row.model} on {verdicts.APIS[row.backend]}"
+        if row.error:
+            lines.append(f"{head}: {row.error}")
+        lines += [f"{head}: {peer_names.label(key)} did not run: {r.error}" for key, r in row.runners.items() if r.error]
+    return lines
+
+
+def over_words(mean: Mean, bench: Bench) -> str:
+    """What over whom; of what models, and with how many threads, where that is not clear."""
+    what = "over" if bench.recorded else f"{WHAT[mean.what]} over"
+    threads = f", {_threads(mean.threads)}" if len(bench.asked.threads) > 1 else ""
+    return f"{what} {peer_words(mean.peer, bench)}{threads}{'' if mean.whole else ', all models'}"
+
+
+def peer_words(key: str, bench: Bench) -> str:
+    """A peer by its key; which XNNPACK it is, too."""
+    return ("XNNPACK" if bench.recorded else "Android's XNNPACK") if key == XNNPACK else "the shipped GPU delegate"
+
+
+def goal_words(mean: Mean) -> str:
+    """The goal and how it stands; nothing where there is none."""
+    if mean.goal is None:
+        return ""
+    if mean.what == STEADY and mean.peer != XNNPACK:
+        return f"{1 / mean.values['median']:.1f} times as fast; goal: {1 / mean.goal:g}"
+    return f"goal {mean.goal:g} or less"
+
+
+def repeats(rows: Sequence[Row], index: int) -> bool:
+    """Whether a row is of the same model as the one above."""
+    return index > 0 and rows[index - 1].model == rows[index].model

@@ -1,0 +1,76 @@
+"""A bench as tables for the terminal."""
+
+from typing import List
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.base import units
+from host_tools.judge import compare
+from host_tools.judge.bench_figures import KINDS, STEADY, Bench, Mean
+from host_tools.record import verdicts
+from host_tools.show import bench_columns, bench_page
+from host_tools.show.bench_columns import Column
+
+
+def show(result: Bench, console: Console) -> None:
+    """Times and errors of all; starts; means with goals; what failed; where the page is."""
+    console.print("[bold]One inference[/]  [dim]ms: medians, 1 thread; ratios: Quadra's time over the peer's[/]")
+    console.print(_table(result, bench_columns.inference(result)))
+    if any(row.unsure for row in result.rows):
+        console.print(f"[dim]* {compare.UNSURE}[/]")
+    console.print(
+        "\n[bold]Starts and size[/]  [dim]ms to the end of the first inference, 1 thread; cold: the driver's cache is empty; memory in MiB[/]"
+    )
+    console.print(_table(result, bench_columns.starts(result)))
+    for line in bench_columns.failures(result):
+        console.print(f"[red]✗[/] {escape(line)}")
+    console.print()
+    console.print(_means(result))
+    for note in (*(bench_columns.shipped_note(result, b) for b in result.backends), bench_columns.xnnpack_note(result)):
+        if note:
+            console.print(f"[dim]{note}[/]")
+    console.print()
+    for backend, device in result.devices.items():
+        console.print(f"{verdicts.APIS[backend]:10}{escape(device)}")
+    if result.busy:
+        load = f"load {result.load:.1f} on {result.cpus} CPUs"
+        console.print(f"[yellow]the machine was busy[/] ({load}): believe processor time, then minima")
+    console.print(f"library   {units.size_text(result.library['bytes'])}  {escape(result.library['path'])}")
+    console.print(f"page      {escape(str(result.folder / bench_page.FILE))}")
+    console.print(f"figures   {escape(str(result.folder / bench_page.FIGURES))}")
+
+
+def _table(result: Bench, columns: List[Column]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("model", no_wrap=True)
+    both = len(result.backends) > 1
+    if both:
+        table.add_column("on", no_wrap=True)
+    for column in columns:
+        table.add_column(column.title, justify="right", no_wrap=True)
+    for index, row in enumerate(result.rows):
+        head = ["" if bench_columns.repeats(result.rows, index) else escape(row.model), *([verdicts.APIS[row.backend]] if both else [])]
+        cells = [column.cell(row) for column in columns]
+        shown = [f"[red]{cell.text}[/]" if cell.bad else cell.text for cell in cells]
+        table.add_row(*head, *(["[red]failed[/]"] if row.error else shown))
+    return table
+
+
+def _means(result: Bench) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("geometric mean", "", "models", "of medians", "of minima", "of processor time", ""):
+        table.add_column(column, justify="right" if column[:1] in ("m", "o") else "left", no_wrap=True)
+    last = ""
+    for mean in result.means():
+        api = "" if mean.backend == last else verdicts.APIS[mean.backend]
+        last = mean.backend
+        values = [units.ratio_text(mean.values.get(kind)) for kind in KINDS[STEADY]]
+        table.add_row(api, bench_columns.over_words(mean, result), str(mean.models), *values, _verdict(mean))
+    return table
+
+
+def _verdict(mean: Mean) -> str:
+    words = bench_columns.goal_words(mean)
+    return f"{words}: {'[green]met[/]' if mean.met else '[red]missed[/]'}" if words else ""

@@ -1,0 +1,173 @@
+"""A session for other programs: JUnit XML for a CI server, Google Benchmark's JSON for its compare.py and the like,
+and the whole as regress.json."""
+
+import math
+import os
+import re
+import statistics
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Dict, List
+from xml.etree import ElementTree
+
+from host_tools.judge.regression import metrics
+from host_tools.judge.regression.cell_verdicts import Case, Finding
+from host_tools.judge.regression.exact import INCONCLUSIVE, REGRESSED
+from host_tools.judge.regression.session import Session
+from host_tools.record import machine, run_folder
+
+JUNIT, BENCHMARK, WHOLE = "junit.xml", "benchmark.json", "regress.json"
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write(session: Session) -> None:
+    """Writes all three into the session's folder."""
+    run_folder.write_text(session.folder / JUNIT, junit(session))
+    run_folder.write_json(session.folder / BENCHMARK, benchmark(session))
+    run_folder.write_json(session.folder / WHOLE, whole(session))
+
+
+def junit(session: Session) -> str:
+    """A test case per cell, device and metric. Regressed is a failure, inconclusive is skipped with its reason, what
+    could not run is an error."""
+    suites = ElementTree.Element("testsuites", name=_xml(f"regress {session.suite.name}"))
+    for device in dict.fromkeys(case.device for case in session.cases):
+        cases = [case for case in session.cases if case.device == device]
+        suite = ElementTree.SubElement(suites, "testsuite", name=_xml(f"{session.suite.name} on {device}"))
+        counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+        for case in cases:
+            _properties(suite, case)
+        for case in cases:
+            for finding in case.findings:
+                counts["tests"] += 1
+                kind = _test_case(suite, case, finding)
+                if kind:
+                    counts[kind] += 1
+        suite.set("timestamp", time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(session.started)))
+        suite.set("time", f"{session.ended - session.started:.1f}")
+        for key, count in counts.items():
+            suite.set(key, str(count))
+    ElementTree.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def _properties(suite: ElementTree.Element, case: Case) -> None:
+    found = suite.find("properties")
+    if found is None:
+        found = ElementTree.SubElement(suite, "properties")
+        for key in ("GPU", "processor", "route"):
+            if case.conditions.get(key):
+                ElementTree.SubElement(found, "property", name=key, value=_xml(str(case.conditions[key])))
+        ElementTree.SubElement(found, "property", name="library", value=case.library)
+
+
+def _test_case(suite: ElementTree.Element, case: Case, finding: Finding) -> str:
+    """The count that it adds to; empty: passed."""
+    name = f"{case.key} {finding.metric}"
+    spent = sum(map(float, finding.now)) / 1e6 if finding.unit.startswith("us") else 0.0
+    row = ElementTree.SubElement(suite, "testcase", classname=_xml(case.key), name=_xml(name), time=f"{spent:.6f}")
+    text = _xml(finding.text)
+    if finding.verdict == REGRESSED:
+        ElementTree.SubElement(row, "failure", type=REGRESSED, message=text).text = text
+        return "failures"
+    if case.error and not case.good:
+        ElementTree.SubElement(row, "error", type="could not run", message=_xml(case.error))
+        return "errors"
+    if finding.verdict == INCONCLUSIVE:
+        ElementTree.SubElement(row, "skipped", message=f"inconclusive: {text}")
+        return "skipped"
+    ElementTree.SubElement(row, "system-out").text = f"{finding.verdict}: {text}"
+    return ""
+
+
+def _xml(text: str) -> str:
+    """Without the characters that XML cannot hold, not even escaped."""
+    return _NO_XML.sub("\ufffd", text)
+
+
+def benchmark(session: Session) -> Dict[str, Any]:
+    """Google Benchmark's layout: a repetition row per process, its times the medians of the inferences in it."""
+    rows: List[Dict[str, Any]] = []
+    for case in session.cases:
+        good = case.good
+        for index, launch in enumerate(good):
+            name = f"{case.key}/{case.device}"
+            row = {"name": name, "run_name": name, "run_type": "iteration"}
+            row |= {"repetitions": len(good), "repetition_index": index, "threads": session.suite.threads}
+            row |= {"iterations": len(launch.samples["quadra.wall_us"]), "time_unit": "us"}
+            row["real_time"] = statistics.median(launch.samples["quadra.wall_us"])
+            row["cpu_time"] = statistics.median(launch.samples.get("quadra.cpu_us") or [row["real_time"]])
+            rows.append(row | _counters(launch))
+    context = {
+        "date": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(session.started)),
+        "host_name": os.uname().nodename,
+        "executable": f"quadra regress {session.suite.name}",
+        "num_cpus": len(os.sched_getaffinity(0)),
+        "mhz_per_cpu": 0,
+        "cpu_scaling_enabled": False,
+        "caches": [],
+        "load_avg": [round(value, 2) for value in os.getloadavg()],
+        "library_build_type": "release",
+        "json_schema_version": 1,
+        "cpu": machine.cpu_name(),
+    }
+    return {"context": context, "benchmarks": rows}
+
+
+def _counters(launch) -> Dict[str, float]:
+    found = {}
+    for name in ("start.quadra_warm.total_us", "start.quadra_warm.first_invoke_us", "memory.peak_rss_bytes"):
+        if launch.samples.get(name):
+            found[name.rpartition(".")[2]] = launch.samples[name][0]
+    for name, values in launch.samples.items():
+        who, _, word = name.rpartition(".")
+        if word in ("wall_us", "cpu_us") and who in ("xnnpack", "shipped_opencl", "shipped_gles") and values:
+            found[f"{who}_{word}"] = statistics.median(values)
+    return found
+
+
+def whole(session: Session) -> Dict[str, Any]:
+    """Verdicts and numbers; the raw samples are in the history and in the run folders."""
+    return {
+        "schema_version": 1,
+        "suite": session.suite.name,
+        "session": session.number,
+        "state": session.state,
+        "baseline": session.baseline,
+        "started": session.started,
+        "ended": session.ended,
+        "cells": [
+            {
+                "key": case.key,
+                "device": case.device,
+                "verdict": case.verdict,
+                "error": case.error,
+                "exit_code": case.exit_code,
+                "launches": [{"run": one.folder, "state": one.state, "error": one.error} for one in case.launches],
+                "baseline_session": case.baseline.session if case.baseline else None,
+                "library": case.library,
+                "conditions": case.conditions,
+                "metrics": {finding.metric: _finding(finding) for finding in case.findings},
+            }
+            for case in session.cases
+        ],
+    }
+
+
+def _finding(finding: Finding) -> Dict[str, Any]:
+    found: Dict[str, Any] = {"verdict": finding.verdict, "text": finding.text}
+    if finding.metric in metrics.TIMED:
+        found |= {"unit": finding.unit, "baseline": list(finding.before), "now": list(finding.now)}
+    if finding.shift:
+        shift = {key: _number(value) for key, value in asdict(finding.shift).items()}
+        found |= {"shift": shift, "q": finding.q, "least": finding.least}
+    return found
+
+
+def _number(value: float) -> Any:
+    return value if math.isfinite(value) else str(value)
+
+
+def paths(folder: Path) -> List[Path]:
+    return [folder / name for name in (JUNIT, BENCHMARK, WHOLE)]

@@ -1,0 +1,92 @@
+"""A session as one HTML file that needs nothing else."""
+
+import statistics
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from host_tools.judge.regression import metrics
+from host_tools.judge.regression.cell_verdicts import Case, Finding, unlike
+from host_tools.judge.regression.session import Session
+from host_tools.record import run_folder, times
+from host_tools.show import report
+from host_tools.show.regression import plots, table
+
+FILE = "regress.html"
+_BADGES = {"pass": "good", "regressed": "bad", "improved": "better", "inconclusive": "warn"}
+
+
+def write(session: Session) -> Path:
+    """Writes regress.html into the session's folder; returns its path."""
+    template = report.environment().get_template(FILE)
+    steady = [(case.name, finding) for case in session.cases for finding in case.findings if finding.metric == "steady"]
+    limit = session.suite.limits["steady"]
+    page = template.render(
+        session=session,
+        sentence=table.sentence(session),
+        badges=_BADGES,
+        names=[m for m in metrics.METRICS if any(f.metric == m for c in session.cases for f in c.findings)],
+        shifts=plots.shifts(steady, limit.percent, limit.see),
+        cells=[_cell(case) for case in session.cases],
+        suite=session.suite,
+        conditions=_shared(session),
+    )
+    run_folder.write_text(session.folder / FILE, page)
+    return session.folder / FILE
+
+
+def _cell(case: Case) -> Dict[str, Any]:
+    found = {finding.metric: finding for finding in case.findings}
+    charts = [(f, plots.sides(f)) for f in case.findings if f.metric in metrics.TIMED and f.now]
+    history, unit = _history(case, found.get("steady"))
+    return {
+        "case": case,
+        "findings": found,
+        "charts": charts,
+        "history": history,
+        "unit": unit,
+        "runners": plots.runners(case, list(times.NAMES.items())),
+        "peers": case.good[-1].facts["peers"] if case.good else [],
+        "runs": [launch for launch in case.launches if launch.folder],
+        "failed": [launch for launch in case.launches if not launch.ok],
+    }
+
+
+def _history(case: Case, steady: Optional[Finding]) -> Any:
+    """Steady times of the earlier sessions under the same conditions, the baseline and now."""
+    if not steady or not steady.now:
+        return "", ""
+    measure = metrics.measure_with(steady.unit)
+    points: List[plots.Point] = []
+    stored = {one.id: one for one in case.past}
+    if case.baseline:
+        stored[case.baseline.id] = case.baseline
+    for one in sorted(stored.values(), key=lambda s: s.started):
+        series = metrics.series(one.launches, "steady", measure)
+        if not series or unlike(one.conditions, case.conditions):
+            continue
+        kind = "before" if case.baseline and one.id == case.baseline.id else "past"
+        cut = "" if one.state == "complete" else f", {one.state}"
+        words = f"session {one.session} ({one.suite}{cut}), library {one.library[:12]}, {len(series.values)} launches"
+        points.append(_point(one.started, series.values, steady.unit, kind, words))
+    points.append(_point(case.launches[-1].at, steady.now, steady.unit, steady.verdict, "now"))
+    return plots.history(points, steady.unit), steady.unit
+
+
+def _point(when: float, values: Any, unit: str, kind: str, words: str) -> plots.Point:
+    middle = statistics.median(values)
+    return when, middle, min(values), max(values), kind, f"{words}: {metrics.text(middle, unit)}"
+
+
+def _shared(session: Session) -> Dict[str, str]:
+    """The conditions by device, of its first cell that ran."""
+    found: Dict[str, Dict[str, str]] = {}
+    for case in session.cases:
+        if case.conditions and case.device not in found:
+            kept = ("GPU", "processor", "processors", "route", "runtimes", "driver settings")
+            found[case.device] = {key: _words(case.conditions[key]) for key in kept if case.conditions.get(key)}
+            found[case.device]["library"] = case.library
+    return found
+
+
+def _words(value: Any) -> str:
+    return ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else str(value)

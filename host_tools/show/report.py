@@ -1,0 +1,218 @@
+"""The report of a run: one HTML file that needs nothing else, to look at and to send on. Works on run folders only."""
+
+import io
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+import jinja2
+import numpy as np
+from PIL import Image
+
+from host_tools.ask import inputs, views  # fmt: skip
+from host_tools.base import units  # fmt: skip
+from host_tools.base.errors import QuadraError
+from host_tools.base.units import number_text, size_text
+from host_tools.judge import compare, peers  # fmt: skip
+from host_tools.judge.compare import Comparison
+from host_tools.judge.judged import Judged
+from host_tools.judge.peers import Peer
+from host_tools.record import device_condition, peer_names, profile, reading, run_folder, schema, times, verdicts  # fmt: skip
+from host_tools.record.run_folder import RunFolder
+from host_tools.show import charts, pictures  # fmt: skip
+
+FILE = "report.html"
+TEMPLATES = Path(__file__).with_name("templates")
+_LOG_LINES, _LOG_BYTES = 40, 1 << 18
+_PICTURE_BYTES = 1 << 26
+_STEPS = (
+    ("load_delegate_us", "load"),
+    ("interpreter_us", "build"),
+    ("allocate_us", "prepare"),
+    ("first_invoke_us", "first run"),
+)
+_STARTS = (
+    ("quadra_cold", "Quadra, cold"),
+    ("quadra_warm", "Quadra, warm"),
+    *((key, label) for key, label in times.NAMES.items() if key != "quadra"),
+)
+
+
+def write(judged: Judged) -> Path:
+    """Writes report.html into the run folder and returns its path. A run that failed gets a report too."""
+    path = judged.folder.path / FILE
+    run_folder.write_text(path, render(judged))
+    return path
+
+
+def render(judged: Judged) -> str:
+    """The report's HTML."""
+    return environment().get_template("run.html").render(**content(judged))
+
+
+@lru_cache(maxsize=None)  # it keeps the templates that it read
+def environment() -> jinja2.Environment:
+    """Everything in a run folder may be hostile: all that is not marked as markup is escaped."""
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.ChainableUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(ms=units.ms, ratio=units.ratio_text, size=size_text, number=number_text)
+    return found
+
+
+def content(judged: Judged) -> Dict[str, Any]:
+    """What the template shows. Parts that the run did not leave are None."""
+    folder = judged.folder
+    spec = folder.spec()
+    status = folder.optional(schema.Status) or schema.Status(state=run_folder.COMPLETE)
+    report = folder.optional(schema.Verdicts)
+    timings = folder.optional(schema.Timings)
+    found = verdicts.read(report) if report else None
+    return {
+        "spec": spec,
+        "inputs": inputs.describe(spec.inputs),
+        "status": status,
+        "failed": status.state != run_folder.COMPLETE,
+        "log": _log(folder) if status.state != run_folder.COMPLETE else "",
+        "report": report,
+        "verdicts": found,
+        "backend": found and found.backend_sentence(spec.options.get("backend", "auto")),
+        "backend_words": found and verdicts.words(found),
+        "comparison": _comparison(judged.comparison),
+        "reference": folder.optional(schema.Reference) or schema.Reference(),
+        "scene": _scene(folder),
+        "times": _times(timings) if timings else None,
+        "peers": _peers(judged.peers, timings) if timings else [],
+        "profile": _profile(folder),
+        "plan": _plan(report) if report and report.partitions else None,
+        "environment": folder.optional(schema.Environment),
+        "device": device_condition.of(folder),
+        "throttled": device_condition.THROTTLED,
+        "files": sorted(
+            p.name + ("/" if p.is_dir() else "") for p in folder.path.iterdir() if p.name[0] != "." and p.name != FILE
+        ),
+    }
+
+
+def _comparison(result: Optional[Comparison]) -> Optional[Dict[str, Any]]:
+    if not result:
+        return None
+    peers = result.xnnpack_relative or (float("nan"),) * len(result.outputs)
+    rows = [(o.name, o.relative, peer, o.allowed) for o, peer in zip(result.outputs, peers)]
+    worst = max(result.outputs, key=lambda o: (not o.ok, o.relative), default=None)
+    tolerance = compare.TOLERANCE[result.precision]
+    return {
+        "result": result,
+        "tolerance": tolerance,
+        "unsure": compare.UNSURE,
+        "peers": peers,
+        "chart": charts.errors(rows),
+        "worst": worst,
+    }
+
+
+def _scene(folder: RunFolder) -> Optional[pictures.Scene]:
+    """Pictures of the input and of what was found in it; None where outputs are missing or cannot be drawn."""
+    if not folder.has("outputs"):
+        return None
+    try:
+        spec, tensors = folder.spec(), folder.read(schema.Tensors)
+        ours = folder.arrays("outputs")
+        theirs = folder.arrays("cpu_outputs") if folder.has("cpu_outputs") else []
+        shape = next((t.shape for t in tensors.inputs if len(t.shape) == 4), None)
+        if shape is None:
+            return None
+        if folder.has("picture.png"):
+            stored = reading.content(folder.path / "picture.png", _PICTURE_BYTES)
+            base = inputs.open_picture(io.BytesIO(stored)).convert("RGB")
+        else:
+            base = _input_as_picture(folder.arrays("inputs"), shape)
+        view = views.of_model(spec.model.name)
+        return pictures.scene(view, base, shape, ours, theirs, tensors.outputs[0].scale)
+    except (QuadraError, OSError, KeyError, ValueError, IndexError, StopIteration):
+        return None  # a picture is the least of a report
+
+
+def _input_as_picture(arrays: List[np.ndarray], shape: List[int]) -> Image.Image:
+    """Random inputs as the picture they are."""
+    array = next(a for a in arrays if list(a.shape) == list(shape))[0].astype(np.float64)
+    low, high = float(array.min()), float(array.max())
+    plane = ((array - low) / ((high - low) or 1.0) * 255).astype(np.uint8)
+    plane = plane[:, :, :3] if plane.shape[2] >= 3 else np.repeat(plane[:, :, :1], 3, axis=2)
+    return Image.fromarray(plane)
+
+
+def _times(timings: schema.Timings) -> Dict[str, Any]:
+    starts = []
+    for key, label in _STARTS:
+        laps = timings.init_us.get(key)
+        if laps:
+            label = "Quadra" if key == "quadra_warm" and timings.driver_compiled != 0 else label
+            steps = [(name, us) for lap, name in _STEPS if (us := getattr(laps, lap))]
+            starts.append({"label": label, "total": max(1, laps.total_us), "steps": steps, "kind": key.split("_")[0]})
+    longest = max((s["total"] for s in starts), default=1)
+    return {
+        "threads": timings.threads,
+        "steady": times.steady(timings),
+        "ratio": times.ratio(timings),
+        "strip": charts.strip(timings.samples_us, times.NAMES),
+        "starts": starts,
+        "longest": longest,
+        "steps": [name for _, name in _STEPS],
+        "memory": timings.memory,
+        "cold_memory": timings.cold_memory,
+        "cold": timings.init_us.get("quadra_cold"),
+        "warm": timings.init_us.get("quadra_warm"),
+        "compiled": timings.driver_compiled,  # None: nobody knows
+        "xnnpack_error": timings.xnnpack_error,
+    }
+
+
+def _peers(found_peers: Sequence[Peer], timings: schema.Timings) -> List[Dict[str, Any]]:
+    """A row per peer: how far Quadra's time is from its, and what it took."""
+    rows = []
+    for peer in found_peers:
+        found = {"label": peer_names.label(peer.name), "sentence": peers.sentence(peer), "error": peer.error}
+        rows.append({**found, "ok": peer.ok, "ratio": times.ratio(timings, peer_names.key(peer.name))})
+    return rows
+
+
+def _profile(folder: RunFolder) -> Optional[Dict[str, Any]]:
+    if not folder.has("profile.json"):
+        return None
+    found = profile.read(folder)
+    if not found.dispatches:
+        return None
+    slowest = sorted(found.dispatches, key=lambda d: -d.time_us)
+    return {
+        "profile": found,
+        "slowest": slowest,
+        "kernels": found.by_kernel(),
+        "total": found.dispatch_us or 1.0,
+        "highest": slowest[0].time_us or 1.0,
+    }
+
+
+def _plan(report: schema.Verdicts) -> Dict[str, Any]:
+    partitions = report.partitions
+
+    def total(key: str) -> int:
+        return sum(getattr(p, key) for p in partitions)
+
+    return {
+        "partitions": partitions,
+        "dispatches": sum(len(p.dispatches) for p in partitions),
+        "programs": total("programs"),
+        "activation_bytes": total("activation_bytes"),
+        "lower_bound": total("activation_bytes_lower_bound"),
+        "constant_bytes": total("constant_bytes"),
+        "steps": ("import", "passes", "plan", "compile", "upload"),
+    }
+
+
+def _log(folder: RunFolder) -> str:
+    return "\n".join(folder.log(_LOG_BYTES).splitlines()[-_LOG_LINES:])

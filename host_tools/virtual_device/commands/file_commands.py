@@ -1,0 +1,307 @@
+"""Commands of files and folders."""
+
+import fnmatch
+import hashlib
+import io
+import os
+import re
+import stat as modes
+import tarfile
+import time
+from collections import deque
+from typing import Callable, Dict, Iterator, List
+
+from host_tools.virtual_device import access
+from host_tools.virtual_device.call import PIECE, Call, Input, command, lines, pieces, write
+from host_tools.virtual_device.files import Status
+
+
+def each(call: Call, words: List[str], action: Callable[[str], None]) -> int:
+    """Does it for every word; what the file system refuses is said, and the others go on."""
+    status = 0
+    for word in words:
+        try:
+            action(word)
+        except OSError as error:
+            own = error.filename and error.filename.rstrip("/") != call.path(word).rstrip("/")
+            status = call.fail(f"{error.filename if own else word}: {error.strerror}")
+    return status
+
+
+def _inputs(call: Call, words: List[str]) -> Iterator[Input]:
+    """Each file by its name, or the input where none is named."""
+    if not words:
+        yield call.stdin
+    for word in words:
+        with call.files.open(call.path(word)) as file:
+            yield file
+
+
+@command("cat")
+def cat(call: Call) -> int:
+    _, words = call.options("")
+
+    def copy(names: List[str]) -> None:
+        for source in _inputs(call, names):
+            for piece in pieces(source):
+                call.out(piece)
+
+    if not words:
+        copy([])
+    return each(call, words, lambda word: copy([word]))
+
+
+@command("head", "tail")
+def head(call: Call) -> int:
+    """`head|tail [-n COUNT] [FILE...]`"""
+    given, words = call.options("n:")
+    count = int(given["-n"]) if given.get("-n", "").isdecimal() else 10
+    for source in _inputs(call, words):
+        if call.argv[0] == "tail":
+            call.out(b"".join(deque(lines(source), maxlen=count)))
+            continue
+        for _, line in zip(range(count), lines(source), strict=False):
+            call.out(line)
+    return 0
+
+
+@command("grep")
+def grep(call: Call) -> int:
+    """`grep [-i] [-v] [-c] [-E|-F] PATTERN [FILE...]`; patterns are Python's."""
+    given, words = call.options("ivcEF")
+    if not words:
+        return call.fail("Needs a pattern", 2)
+    try:
+        pattern = os.fsencode(re.escape(words[0]) if "-F" in given else words[0])
+        form, hits = re.compile(pattern, re.IGNORECASE if "-i" in given else 0), 0
+    except re.error:
+        return call.fail(f"bad REGEX '{words[0]}'", 2)
+    for source in _inputs(call, words[1:]):
+        for line in lines(source):
+            if bool(form.search(line.rstrip(b"\n"))) != ("-v" in given):
+                hits += 1
+                call.out(line if "-c" not in given else b"")
+    if "-c" in given:
+        call.line(str(hits))
+    return int(hits == 0)
+
+
+@command("sha256sum")
+def sha256sum(call: Call) -> int:
+    _, words = call.options("b")
+
+    def digest(word: str) -> None:
+        for file in _inputs(call, [word]):
+            call.line(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {word}")
+
+    return each(call, words, digest)
+
+
+@command("ls")
+def ls(call: Call) -> int:
+    """`ls [-a] [-A] [-l] [-d] [-1] [PATH...]`; files first, then what folders hold."""
+    given, words = call.options("aAld1")
+    files: Dict[str, Status] = {}
+    folders: List[str] = []
+
+    def sort(word: str) -> None:
+        found = call.files.stat(call.path(word), follow="-l" not in given and "-d" not in given)
+        if modes.S_ISDIR(found.mode) and "-d" not in given:
+            folders.append(word)
+        else:
+            files[word] = found
+
+    status = each(call, words or ["."], sort)
+    _show(call, files, "-l" in given, "")
+
+    def show(word: str) -> None:
+        if len(words) > 1:
+            call.line(("\n" if files or word != folders[0] else "") + f"{word}:")
+        path = call.path(word)
+        names = [n for n in call.files.names(path) if {"-a", "-A"} & given.keys() or not n.startswith(".")]
+        names = [".", "..", *names] if "-a" in given else names
+        found = {name: call.files.stat(f"{path}/{name}", follow=False) for name in names}
+        if "-l" in given:
+            call.line(f"total {sum((f.size + 4095) // 4096 * 4 for f in found.values())}")
+        _show(call, found, "-l" in given, path)
+
+    return status | each(call, folders, show)
+
+
+def _show(call: Call, entries: Dict[str, Status], long: bool, folder: str) -> None:
+    for name, found in entries.items():
+        if not long:
+            call.line(name)
+            continue
+        target = ""
+        if modes.S_ISLNK(found.mode):
+            target = " -> " + call.files.read_link(f"{folder}/{name}" if folder else call.path(name))
+        who, when = access.user_name(found.uid), time.strftime("%Y-%m-%d %H:%M", time.gmtime(found.mtime))
+        call.line(f"{modes.filemode(found.mode)} {found.nlink} {who} {who} {found.size:>7} {when} {name}{target}")
+
+
+@command("find")
+def find(call: Call) -> int:
+    """`find FOLDER [-type f|d] [-name PATTERN]`"""
+    words = call.argv[2:]
+    wanted = dict(zip(words[::2], words[1::2], strict=False))
+    if not call.argv[1:] or len(words) % 2 or wanted.keys() - {"-type", "-name"}:
+        return call.fail("only FOLDER [-type f|d] [-name PATTERN]")
+
+    def walk(word: str) -> None:
+        mode = call.files.stat(call.path(word), follow=False).mode
+        kind = "d" if modes.S_ISDIR(mode) else "f" if modes.S_ISREG(mode) else "l"
+        name = word.rpartition("/")[2]
+        if wanted.get("-type", kind) == kind and fnmatch.fnmatchcase(name, wanted.get("-name", "*")):
+            call.line(word)
+        for inner in call.files.names(call.path(word)) if kind == "d" else ():
+            walk(f"{word.rstrip('/')}/{inner}")
+
+    return each(call, [call.argv[1]], walk)
+
+
+@command("mkdir")
+def mkdir(call: Call) -> int:
+    given, words = call.options("pm:")
+    mode = int(given["-m"], 8) if given.get("-m", "").isdecimal() else 0o770
+
+    def make(word: str) -> None:
+        path = call.path(word).rstrip("/")
+        try:
+            call.files.make_folders(path, mode) if "-p" in given else call.files.make_folder(path, mode)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, f"'{word}'") from None
+
+    return each(call, words, make) if words else call.fail("Needs 1 argument")
+
+
+@command("rm")
+def rm(call: Call) -> int:
+    given, words = call.options("rRf")
+
+    def remove(word: str) -> None:
+        try:
+            _remove(call, call.path(word).rstrip("/"), bool({"-r", "-R"} & given.keys()))
+        except FileNotFoundError:
+            if "-f" not in given:
+                raise
+
+    return each(call, words, remove) if words or given else call.fail("Needs 1 argument")
+
+
+def _remove(call: Call, path: str, recursive: bool) -> None:
+    if not modes.S_ISDIR(call.files.stat(path, follow=False).mode):
+        call.files.remove(path)
+        return
+    if not recursive:
+        raise OSError(21, "is directory", path)
+    for name in call.files.names(path):
+        _remove(call, f"{path}/{name}", True)
+    call.files.remove_folder(path)
+
+
+@command("mv", "cp")
+def mv(call: Call) -> int:
+    """`mv [-f] FILE... TARGET`, `cp FILE... TARGET`"""
+    _, words = call.options("f")
+    if len(words) < 2:
+        return call.fail("Needs 2 arguments")
+    *sources, last = words
+    target = call.path(last).rstrip("/")
+    folder = call.files.is_folder(target)
+    if len(sources) > 1 and not folder:
+        return call.fail(f"{last}: Not a directory")
+    status = 0
+    for word in sources:
+        source = call.path(word).rstrip("/")
+        to = f"{target}/{source.rpartition('/')[2]}" if folder else target
+        try:
+            call.files.rename(source, to) if call.argv[0] == "mv" else _copy(call, source, to)
+        except OSError as error:
+            status = call.fail(f"bad '{word}': {error.strerror}")
+    return status
+
+
+def _copy(call: Call, source: str, target: str) -> None:
+    fresh = not call.files.exists(target)
+    with call.files.open(source) as old, call.files.open(target, "wb") as new:
+        for piece in pieces(old):
+            write(call, new, piece)
+        if fresh:
+            os.fchmod(new.fileno(), modes.S_IMODE(os.fstat(old.fileno()).st_mode))
+
+
+@command("chmod")
+def chmod(call: Call) -> int:
+    """`chmod OCTAL PATH...`, or `chmod +x PATH...`"""
+    _, words = call.options("")
+    if len(words) < 2 or not (words[0] == "+x" or words[0].isdecimal() and not set(words[0]) & set("89")):
+        return call.fail(f"bad mode '{words[0] if words else ''}'")
+
+    def change(word: str) -> None:
+        path = call.path(word)
+        mode = call.files.stat(path).mode | 0o111 if words[0] == "+x" else int(words[0], 8)
+        call.files.change_mode(path, mode)
+
+    return each(call, words[1:], change)
+
+
+@command("df")
+def df(call: Call) -> int:
+    call.options("hk")
+    space = os.statvfs(call.device.files.root)
+    total = space.f_blocks * space.f_frsize >> 10
+    free = 0 if call.device.faults.lasting("full") else space.f_bavail * space.f_frsize >> 10
+    used = total - free
+    call.line("Filesystem        1K-blocks      Used Available Use% Mounted on")
+    call.line(f"/dev/block/dm-9 {total:>11} {used:>9} {free:>9} {used * 100 // max(1, total):>3}% /data")
+    return 0
+
+
+class _Out(io.RawIOBase):
+    """What tarfile writes, as the command's output."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__()
+        self._out = call.out
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data) -> int:
+        self._out(bytes(data))
+        return len(data)
+
+
+@command("tar")
+def tar(call: Call) -> int:
+    """`tar -c [-C FOLDER] -f - NAME...`"""
+    given, words = call.options("cC:f:")
+    folder = call.path(given.get("-C", "."))
+    if "-c" not in given or given.get("-f") != "-" or not words:
+        return call.fail("only -c [-C FOLDER] -f - NAME...")
+    if not call.files.is_folder(folder):
+        return call.fail(f"chdir '{given['-C']}': No such file or directory")
+    with io.BufferedWriter(_Out(call), PIECE) as out:
+        with tarfile.open(fileobj=out, mode="w|", format=tarfile.GNU_FORMAT, bufsize=64 << 10) as archive:
+            return each(call, words, lambda word: _add(call, archive, f"{folder}/{word}", word))
+
+
+def _add(call: Call, archive: tarfile.TarFile, path: str, name: str) -> None:
+    found = call.files.stat(path, follow=False)
+    entry = tarfile.TarInfo(name)
+    entry.mode, entry.mtime = modes.S_IMODE(found.mode), int(found.mtime)
+    entry.uid = entry.gid = found.uid
+    entry.uname = entry.gname = access.user_name(found.uid)
+    if modes.S_ISDIR(found.mode):
+        entry.type = tarfile.DIRTYPE
+        archive.addfile(entry)
+        for inner in call.files.names(path):
+            _add(call, archive, f"{path}/{inner}", f"{name}/{inner}")
+    elif modes.S_ISLNK(found.mode):
+        entry.type, entry.linkname = tarfile.SYMTYPE, call.files.read_link(path)
+        archive.addfile(entry)
+    else:
+        with call.files.open(path) as file:
+            entry.size = os.fstat(file.fileno()).st_size
+            archive.addfile(entry, file)

@@ -1,0 +1,163 @@
+"""Answers of the device that attack who reads them, or break a protocol. A fault's VALUE picks one, from 0."""
+
+import struct
+from typing import List, Optional, Sequence, Tuple, TypeVar
+
+from host_tools.virtual_device import wire
+from host_tools.virtual_device.faults import Fault, split
+
+T = TypeVar("T")
+
+
+def _pick(table: Sequence[T], value: Optional[float]) -> T:
+    return table[int(value or 0) % len(table)]
+
+
+# Messages of the protocol.
+
+_BANNERS = (
+    b"device::ro.product.name=\x1b]0;x\x07;ro.product.model=$(touch escaped);ro.product.device=../..;features=shell_v2",
+    b"device::ro.product.name=a b\nc\td;ro.product.model=" + b"m" * 3000 + b";ro.product.device=;features=shell_v2",
+    b"device::",
+    b"device::ro.product.model=\xff\xfe;features=" + b",".join(b"f%d" % i for i in range(400)),
+    b"bootloader::ro.product.name=x;ro.product.model=x;ro.product.device=x;features=",
+    b"recovery::ro.product.name=x;ro.product.model=x;ro.product.device=x;features=shell_v2",
+    b"sideload::ro.product.name=x;ro.product.model=x;ro.product.device=x;features=",
+    b"",
+)
+
+
+def banner(value: Optional[float]) -> bytes:
+    """What the device says that it is."""
+    return _pick(_BANNERS, value)
+
+
+def message(value: Optional[float], like: wire.Message) -> bytes:
+    """Something in front of the message that was to be sent."""
+    good = like.encoded(wire.VERSION)
+    choices = (
+        wire.Message(wire.word(b"EVIL"), like.arg0, like.arg1, b"x").encoded(wire.VERSION) + good,
+        wire.Message(wire.OKAY, like.arg0, like.arg1).encoded(wire.VERSION) * 2 + good,
+        wire.Message(wire.CLSE, 0, like.arg1).encoded(wire.VERSION) + good,
+        wire.Message(wire.WRTE, 0x7FFFFFFF, 0x7FFFFFFF, b"nobody").encoded(wire.VERSION) + good,
+        struct.pack("<6I", wire.WRTE, like.arg0, like.arg1, 0x7FFFFFFF, 0, wire.WRTE ^ 0xFFFFFFFF),
+        wire.Message(wire.CNXN, wire.VERSION, 16, b"device::").encoded(wire.VERSION) + good,
+        bytes(24) + good,
+    )
+    return _pick(choices, value)
+
+
+def bad_magic(like: wire.Message) -> bytes:
+    """The message with one bit of its header wrong."""
+    data = bytearray(like.encoded(wire.VERSION))
+    data[20] ^= 1
+    return bytes(data)
+
+
+def unasked() -> wire.Message:
+    """A stream that the host never allowed: some adb servers end at this."""
+    return wire.Message(wire.OPEN, 0x7FFFFFFE, 0, b"tcp:1\0")
+
+
+# The sync service.
+
+NAMES = (
+    b"../../../../../../../../tmp/escaped",
+    b"..",
+    b"/tmp/escaped",
+    b"a/b",
+    b"a\0b",
+    b"a\nb",
+    b"-rf",
+    b"$(touch escaped)",
+    b"`touch escaped`; touch escaped",
+    b"\xff\xfe\x80",
+    b"\x1b[2Jcleared",
+    b"n" * 256,
+    b"n" * 4096,
+    b"",
+    "\u202egnp.exe".encode(),
+)
+
+TEXTS = (
+    "\x1b]0;title\x07\x1b[2Jwrong",
+    "x" * 60000,
+    "OKAY",
+    "\0\0\0",
+    "line\nline\nerror: all is well",
+    "<script>alert(1)</script>",
+)
+
+_SIZES = (0xFFFFFFFF, 0x80000000, (64 << 10) + 1, 0)
+
+
+def entry(like: bytes, second: bool, value: Optional[float]) -> bytes:
+    """An entry of a folder with a name that must not be used; the rest is as in the entry `like`."""
+    name = _pick(NAMES, value)
+    fixed = 76 if second else 20
+    body = bytearray(like[: fixed - 4])
+    if second:
+        body[24:28] = struct.pack("<I", 0o100644)
+    else:
+        body[4:8] = struct.pack("<I", 0o100644)
+    return bytes(body) + struct.pack("<I", len(name)) + name
+
+
+def stat(reply: bytes, value: Optional[float]) -> bytes:
+    """Another word, numbers out of all bounds, or too much."""
+    choices = (
+        b"EVIL" + reply[4:],
+        reply[:4] + b"\xff" * (len(reply) - 4),
+        b"FAIL" + struct.pack("<I", 0xFFFFFFFF),
+        reply + b"\0" * 100,
+    )
+    return _pick(choices, value)
+
+
+def text(value: Optional[float]) -> str:
+    """What FAIL says."""
+    return _pick(TEXTS, value)
+
+
+def size(value: Optional[float]) -> int:
+    """The length that a DATA header claims."""
+    return _pick(_SIZES, value)
+
+
+def sent(value: Optional[float]) -> bytes:
+    """The answer to a file that has come."""
+    words = TEXTS[0].encode()
+    choices = (
+        b"FAIL" + struct.pack("<I", 0xFFFFFFFF) + b"x",
+        b"EVIL" + bytes(4),
+        b"OKAY" + struct.pack("<I", 0x7FFFFFFF),
+        b"FAIL" + struct.pack("<I", len(words)) + words,
+        b"DATA" + struct.pack("<I", 4) + b"more",
+    )
+    return _pick(choices, value)
+
+
+# What a command writes.
+
+_OUTPUTS = (
+    b"\x1b]0;title\x07\x1b[2J\x1b[31mall is well\n",
+    b"\xff\xfe\x00\x80" * 64 + b"\n",
+    b"x" * (4 << 20),
+    b"../../../../tmp/escaped\n/tmp/escaped\n-rf\n$(touch escaped)\n",
+    b"\n" * 100000,
+    b"Success\nOK\nINSTRUMENTATION_CODE: -1\n",
+)
+
+
+def output(fault: Fault, data: bytes) -> Tuple[List[bytes], bool]:
+    """The pieces to send in place of `data`, and whether all that the command writes later is lost."""
+    if fault.kind == "truncate":
+        return [data[: len(data) // 2]], True
+    if fault.kind == "corrupt" and data:
+        middle = len(data) // 2
+        return [data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]], False
+    if fault.kind == "split":
+        return split(data), False
+    if fault.kind == "hostile":
+        return [_pick(_OUTPUTS, fault.value)], True
+    return [data], False

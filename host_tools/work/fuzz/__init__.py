@@ -1,0 +1,1 @@
+"""Damaged models, options and run folders, made by seed: whoever reads them must say so in a sentence."""

@@ -1,0 +1,145 @@
+"""Every op on both backends, in every precision and storage: which of its test vectors are right.
+
+The vectors are the tests' own, so they run in a process of the tests (tests/parity.py), which says in JSON what
+came of each.
+"""
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.base import child_process, settings
+from host_tools.base.errors import JudgementFailed, Misuse
+
+_DEADLINE_S = 3600.0
+_SHOWN_FAILURES = 40
+
+Column = Tuple[str, str, str]  # backend, precision, storage
+
+
+@dataclass
+class Cell:
+    """What came of an op's vectors in one place. No vector at all is a hole."""
+
+    total: int = 0
+    failures: List[Tuple[str, str]] = field(default_factory=list)  # vector, what is wrong
+
+    @property
+    def passed(self) -> int:
+        return self.total - len(self.failures)
+
+    @property
+    def is_right(self) -> bool:
+        return self.total > 0 and not self.failures
+
+    def shown(self) -> str:
+        if not self.total:
+            return "[bold red]hole[/]"
+        color = "green" if self.is_right else "bold red"
+        return f"[{color}]{self.passed}/{self.total}[/]"
+
+
+@dataclass(frozen=True)
+class Parity:
+    """The table: rows are ops by their TFLite names."""
+
+    ops: Tuple[str, ...]
+    columns: Tuple[Column, ...]
+    cells: Dict[Tuple[str, Column], Cell]
+
+    def failures(self) -> Iterator[str]:
+        """A line for each hole and each failed vector."""
+        for (op, column), cell in self.cells.items():
+            where = f"{op} on {' '.join(column)}"
+            if not cell.total:
+                yield f"{where}: a hole, no vector runs there"
+            yield from (f"{where}: {vector}: {reason}" for vector, reason in cell.failures)
+
+
+def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str], None]) -> Parity:
+    """Runs the vectors of `ops` (all when empty); with quick only a few of each."""
+    seen: List[Dict[str, Any]] = []
+
+    def on_line(line: str) -> None:
+        if not line.startswith("{"):
+            return
+        seen.append(json.loads(line))
+        if len(seen) > 1 and "total" in seen[0]:
+            last = seen[-1]
+            show(f"{len(seen) - 1} of {seen[0]['total']} vectors, {last['op']} on {' '.join(_column(last))}")
+
+    argv = [sys.executable, "-m", "tests.parity", library, *(["--quick"] if quick else [])]
+    argv += [f"--op={op}" for op in ops]
+    child_process.run(argv, cwd=settings.ROOT, timeout_s=_DEADLINE_S, on_line=on_line)
+    return read(seen)
+
+
+def read(lines: Sequence[Dict[str, Any]]) -> Parity:
+    """The table from what the process said."""
+    head, results = lines[0], lines[1:]
+    if "unknown" in head:
+        raise Misuse("parity", f"no such op: {', '.join(head['unknown'])}", f"there are {', '.join(head['known'])}")
+    columns = tuple(_column(cell) for cell in head["cells"])
+    cells = {(op, column): Cell() for op in head["ops"] for column in columns}
+    for result in results:
+        cell = cells[result["op"], _column(result)]
+        cell.total += 1
+        if result["wrong"]:
+            cell.failures.append((result["case"], result["wrong"]))
+    return Parity(tuple(head["ops"]), columns, cells)
+
+
+def show(found: Parity, console: Console) -> None:
+    table = Table(title="Ops: right vectors of all, by backend, precision and storage", title_justify="left")
+    table.add_column("op")
+    for backend, precision, storage in found.columns:
+        table.add_column(f"{backend}\n{precision}\n{storage}", justify="right")
+    for op in found.ops:
+        table.add_row(escape(op), *(found.cells[op, column].shown() for column in found.columns))
+    console.print(table)
+    console.print(
+        "37/37  vectors that ran wholly on the GPU and are right, of those that fit in the precision\n"
+        "hole   no vector runs there: the op or the storage is missing\n"
+        "f32    floats · f32_f16  kept as halves, computed in floats\n"
+        "f16    computed in halves, too, where the language has them: in OpenGL ES; OpenCL computes in floats\n"
+        "buffer, image  where tensors are kept: kernels of the targets mali-g76 and adreno-640",
+        highlight=False,
+    )
+    failures = list(found.failures())
+    for line in failures[:_SHOWN_FAILURES]:
+        console.print(f"[red]✗[/] {escape(line)}", highlight=False)
+    if len(failures) > _SHOWN_FAILURES:
+        console.print(f"… and {len(failures) - _SHOWN_FAILURES} more (--json has all)")
+    if not failures:
+        console.print(f"[green]✓[/] all {len(found.ops)} ops are right in all {len(found.columns)} places")
+
+
+def to_json(found: Parity) -> Dict[str, Any]:
+    def one(column: Column, cell: Cell) -> Dict[str, Any]:
+        wrong = [{"vector": vector, "reason": reason} for vector, reason in cell.failures]
+        named = dict(zip(("backend", "precision", "storage"), column))
+        return {**named, "passed": cell.passed, "total": cell.total, "failures": wrong}
+
+    rows = [{"op": op, "cells": [one(c, found.cells[op, c]) for c in found.columns]} for op in found.ops]
+    return {"schema_version": 1, "rows": rows}
+
+
+def judge(found: Parity) -> None:
+    """JudgementFailed when a vector is wrong or a cell is a hole."""
+    bad = [cell for cell in found.cells.values() if not cell.is_right]
+    if bad:
+        raise JudgementFailed(
+            "parity",
+            f"{len(bad)} of {len(found.cells)} cells have a failure or are holes",
+            "`./inv test --only 'OP and BACKEND'` shows the vectors of one",
+        )
+
+
+def _column(value: Dict[str, Any]) -> Column:
+    return value["backend"], value["precision"], value["storage"]

@@ -1,0 +1,61 @@
+"""The project's own upkeep: its tests, its versions, its build products."""
+
+import shlex
+import shutil
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from host_tools.base import child_process, settings
+from host_tools.base.errors import CommandFailed, JudgementFailed
+from host_tools.base.progress import progress
+from host_tools.build import bazel, sanitize
+
+_LOCK_HEAD = "# Every Python package of .venv, at one version. To change: edit pyproject.toml, then `./inv lock`.\n"
+# What runs with a sanitized delegate: whatever runs models in processes of its own, and the instrument's own test.
+# Threads are what the tests of lifetimes are about; a race detector slows the others down and sees nothing in them.
+_LIFETIMES = ["test_lifetime.py", "test_sanitizers.py"]
+_DELEGATE = ["test_vectors.py", "test_random_graphs.py", "test_models.py", "test_limits.py", "test_subgraphs.py",
+             "test_bad_input.py", "test_backends.py", "test_partitions.py", "test_dead_lanes.py", "test_fuzz_corpus.py",
+             "test_driver_faults.py", *_LIFETIMES]  # fmt: skip
+
+
+def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "") -> None:
+    """Native tests, then pytest on the user's terminal, whose closing line comes last. With sanitizers, the Python
+    tests that run the delegate, which is built with them."""
+    env, chosen = {}, []
+    if sanitizers:
+        names = sanitize.parse(sanitizers)
+        env["QUADRA_LIBRARY"] = str(sanitize.library(names))
+        chosen = [f"tests/{name}" for name in (_LIFETIMES if "thread" in names else _DELEGATE)]
+    elif not only:
+        passed = bazel.test()
+        print(f"native: {len(passed)} test{'s' if len(passed) != 1 else ''} passed ({', '.join(passed)})", flush=True)
+    argv = [sys.executable, "-m", "pytest", *(["--slow"] if slow else []), *(["-k", only] if only else []), *chosen]
+    code = child_process.hand_over([*argv, *shlex.split(args)], cwd=settings.ROOT, env=env)
+    if code == 1:
+        raise JudgementFailed("run the tests", "some failed", "pytest names them above")
+    if code != 0:
+        meaning = {2: "was interrupted", 4: "was misused", 5: "found no tests"}.get(code, f"ended with {code}")
+        raise CommandFailed("run the tests", f"pytest {meaning}", "see its output above")
+
+
+def clean(everything: bool = False) -> None:
+    """Removes build products; with everything also .venv."""
+    bazel.clean()
+    for name in [".pytest_cache", ".hypothesis", ".cache"] + ([".venv"] if everything else []):
+        shutil.rmtree(settings.ROOT / name, ignore_errors=True)
+
+
+def lock() -> None:
+    """Resolves the dependencies of pyproject.toml in an environment of their own and writes requirements.lock."""
+    wanted = tomllib.loads((settings.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    with tempfile.TemporaryDirectory(prefix="quadra-lock-") as folder:
+        python = Path(folder) / "bin" / "python"
+        with progress("resolve the Python packages") as show:
+            child_process.run([sys.executable, "-m", "venv", folder], timeout_s=120)
+            child_process.run([python, "-m", "pip", "install", "--no-input", *wanted], timeout_s=900, on_line=show)
+        freeze = child_process.run([python, "-m", "pip", "freeze"], timeout_s=60).stdout
+    lines = sorted(freeze.splitlines(), key=str.lower)
+    (settings.ROOT / "requirements.lock").write_text(_LOCK_HEAD + "\n".join(lines) + "\n")

@@ -1,0 +1,164 @@
+"""Planted errors are found, at their place; right outputs pass; what cannot be judged is said."""
+
+import json
+
+import numpy as np
+import pytest
+
+from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.judge import compare, judged
+from host_tools.record import run_folder
+from tests.host_tools import run_folders
+
+RIGHT = np.linspace(-5, 5, 200, dtype=np.float32).reshape(1, 5, 10, 4)
+
+
+def compared(tmp_path, ours, theirs=RIGHT, **how):
+    return compare.compare(run_folders.make(tmp_path, [ours], [theirs], **how))
+
+
+def test_equal_outputs_are_right(tmp_path):
+    result = compared(tmp_path, RIGHT.copy())
+    assert result.ok and result.outputs[0].max_error == 0 and result.outputs[0].different == 0
+
+
+@pytest.mark.parametrize("place", [(0, 0, 0, 0), (0, 2, 7, 1), (0, 4, 9, 3)])
+def test_one_wrong_element_is_found_where_it_is(tmp_path, place):
+    ours = RIGHT.copy()
+    ours[place] += 0.01  # a thousandth of the range of 10
+    result = compared(tmp_path, ours)
+    output = result.outputs[0]
+    assert not result.ok
+    assert output.worst_at == place and output.different == 1
+    assert output.relative == pytest.approx(1e-3, rel=1e-3)
+    assert output.worst_expected == pytest.approx(RIGHT[place])
+
+
+def test_the_limit_depends_on_the_precision(tmp_path):
+    ours = RIGHT + np.float32(0.005)
+    assert not compared(tmp_path / "f32", ours).ok
+    assert compared(tmp_path / "f16", ours, precision="f16").ok
+
+
+@pytest.mark.parametrize(("bad", "word"), [(np.nan, "1 NAN"), (np.inf, "1 INF"), (-np.inf, "1 INF")])
+def test_strange_numbers_are_wrong_and_counted(tmp_path, bad, word):
+    ours = RIGHT.copy()
+    ours[0, 1, 2, 3] = bad
+    result = compared(tmp_path, ours)
+    assert not result.ok and word in result.outputs[0].problem
+    assert result.outputs[0].worst_at == (0, 1, 2, 3)
+
+
+def test_the_same_nan_on_both_sides_is_right(tmp_path):
+    theirs = RIGHT.copy()
+    theirs[0, 0, 0, 0] = np.nan
+    assert compared(tmp_path, theirs.copy(), theirs).ok
+
+
+def test_a_nan_at_another_place_is_wrong(tmp_path):
+    ours, theirs = RIGHT.copy(), RIGHT.copy()
+    ours[0, 0, 0, 1], theirs[0, 0, 0, 0] = np.nan, np.nan
+    assert not compared(tmp_path, ours, theirs).ok
+
+
+def test_one_value_is_measured_by_its_magnitude(tmp_path):
+    theirs = np.array([[200.0]], np.float32)
+    assert compared(tmp_path / "a", theirs + np.float32(0.01), theirs).ok
+    assert not compared(tmp_path / "b", theirs + np.float32(0.03), theirs).ok
+
+
+def test_a_quantised_output_may_be_off_by_one_step(tmp_path):
+    theirs = np.arange(0, 250, dtype=np.uint8).reshape(1, 250)
+    assert compared(tmp_path / "a", theirs + np.uint8(1), theirs, scale=0.5).ok
+    assert not compared(tmp_path / "b", theirs + np.uint8(2), theirs, scale=0.5).ok
+
+
+def with_xnnpack(tmp_path, ours, xnnpack):
+    folder = run_folders.make(tmp_path, [ours], [RIGHT])
+    run_folder.write_arrays(folder.path / "xnnpack_outputs", [xnnpack])
+    return compare.compare(folder)
+
+
+def test_where_xnnpack_is_far_off_too_three_times_that_is_allowed(tmp_path):
+    noisy = RIGHT + np.float32(0.01)  # XNNPACK off by a thousandth of the range
+    result = with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.029), noisy)
+    assert result.ok and result.outputs[0].allowed == pytest.approx(3e-3, rel=1e-3)
+    assert not with_xnnpack(tmp_path / "b", RIGHT + np.float32(0.031), noisy).ok
+
+
+def test_where_the_last_bit_of_the_inputs_moves_it_three_times_that_is_allowed(tmp_path):
+    def result(name, error, moves):
+        reference = {"kernels": "builtin", "rewrites": [], "last_bit_moves": moves}
+        ours = RIGHT + np.float32(error)
+        return compare.compare(run_folders.make(tmp_path / name, [ours], [RIGHT], reference=reference))
+
+    assert result("a", 0.029, [1e-3]).ok
+    assert not result("b", 0.031, [1e-3]).ok
+    assert not result("c", 0.029, []).ok
+    assert not result("d", 0.2, [1.0]).ok, "never over a hundredth"
+
+
+def test_what_is_right_for_that_reason_alone_is_told(tmp_path):
+    assert with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.002), RIGHT + np.float32(0.002)).unsure
+    assert not with_xnnpack(tmp_path / "b", RIGHT.copy(), RIGHT + np.float32(0.002)).unsure
+    assert not with_xnnpack(tmp_path / "c", RIGHT + np.float32(0.2), RIGHT.copy()).unsure, "that is wrong"
+
+
+def test_a_broken_xnnpack_does_not_allow_everything(tmp_path):
+    far = RIGHT + np.float32(5)
+    result = with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.2), far)
+    assert not result.ok and result.outputs[0].allowed == 1e-2
+    strange = np.full_like(RIGHT, np.nan)
+    assert not with_xnnpack(tmp_path / "b", RIGHT + np.float32(0.002), strange).ok
+
+
+def test_labels_must_be_equal(tmp_path):
+    theirs = np.zeros((1, 4, 4), np.int64)
+    ours = theirs.copy()
+    ours[0, 3, 3] = 1
+    assert compared(tmp_path / "a", theirs.copy(), theirs).ok
+    assert not compared(tmp_path / "b", ours, theirs).ok
+
+
+@pytest.mark.parametrize("ours", [RIGHT[:, :4], RIGHT.astype(np.float64)])
+def test_another_shape_or_type_is_wrong(tmp_path, ours):
+    result = compared(tmp_path, ours)
+    assert not result.ok and "the CPU's is float32 [1, 5, 10, 4]" in result.outputs[0].problem
+
+
+def test_an_empty_output_is_right(tmp_path):
+    empty = np.zeros((1, 0), np.float32)
+    assert compared(tmp_path, empty.copy(), empty).ok
+
+
+def test_the_judgement_is_written_as_plain_json(tmp_path):
+    ours = RIGHT.copy()
+    ours[0, 0, 0, 0] = np.nan
+    folder = run_folders.make(tmp_path, [ours], [RIGHT])
+    compare.compare(folder)
+    value = json.loads((folder.path / "compare.json").read_text(), parse_constant=pytest.fail)
+    assert value["ok"] is False and value["outputs"][0]["nan"] == 1
+
+
+def test_a_wrong_run_ends_with_status_1(tmp_path):
+    folder = run_folders.make(tmp_path, [RIGHT + 1], [RIGHT])
+    with pytest.raises(JudgementFailed, match="output0") as caught:
+        judged.judge(folder).check()
+    assert caught.value.exit_code == 1
+
+
+def test_a_missing_output_is_no_judgement(tmp_path):
+    folder = run_folders.make(tmp_path, [RIGHT, RIGHT])
+    (folder.path / "cpu_outputs" / "001.npy").unlink()
+    with pytest.raises(Misuse, match="2 outputs, 1 of the CPU"):
+        compare.compare(folder)
+
+
+def test_a_run_without_reference_says_why(tmp_path):
+    folder = run_folders.make(tmp_path, reference={"kernels": "builtin", "rewrites": [], "error": "nobody knows MyOp"})
+    for file in (folder.path / "cpu_outputs").iterdir():
+        file.unlink()
+    (folder.path / "cpu_outputs").rmdir()
+    with pytest.raises(Misuse, match="nobody knows MyOp"):
+        compare.compare(folder)
+    judged.judge(folder).check()  # nothing to judge: no failure

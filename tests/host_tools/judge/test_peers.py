@@ -1,0 +1,180 @@
+"""Peers: what they took, how right they were, and how a run says it."""
+
+import numpy as np
+import pytest
+
+from host_tools.ask import from_words, inputs
+from host_tools.base import terminal
+from host_tools.base.errors import Misuse, RunFailed
+from host_tools.judge import compare, judged, peers
+from host_tools.record import peer_names, run_folder, schema, spec as specs, times
+from host_tools.record.run_folder import RunFolder
+from host_tools.run import interpreters, on_jvm, prepare, with_peers
+from host_tools.run.attempt import merge_cold
+from host_tools.show import report
+from tests.model_builder import Model
+
+LOG = """stage: give the model's nodes to quadra
+tflite: Replacing 9 out of 9 node(s) with delegate (Quadra) node, yielding 1 partitions for the whole graph.
+stage: start xnnpack
+stage: start shipped-opencl
+stage: give the model's nodes to shipped-opencl
+tflite: Replacing 70 out of 71 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 2 partitions for subgraph 0.
+VERBOSE: Replacing 70 out of 71 node(s) with delegate (TfLiteGpuDelegateV2) node, yielding 2 partitions for subgraph 0.
+stage: first inference of shipped-opencl
+"""
+
+
+def folder_with_peers(path) -> RunFolder:
+    reference = specs.ModelRef("small", "/nowhere/small.tflite", "0" * 64)
+    names = ("xnnpack", "shipped-opencl", "shipped-gles")
+    spec = specs.RunSpec("20260101-000000-000-small", reference, place="app", peers=names)
+    run_folder.write_json(path / "spec.json", spec.to_json())
+    right, wrong = np.arange(4, dtype=np.float32), np.float32([0, 1, 2, 4])
+    for group in ("outputs", "cpu_outputs", "xnnpack_outputs"):
+        run_folder.write_arrays(path / group, [right])
+    run_folder.write_arrays(path / "shipped_opencl_outputs", [wrong])
+    row = [{"name": "out", "dtype": "float32", "shape": [4], "scale": 0.0, "zero_point": 0}]
+    groups = ("outputs", "cpu_outputs", "xnnpack_outputs", "shipped_opencl_outputs")
+    run_folder.write_json(path / "tensors.json", {"inputs": [], **{group: row for group in groups}})
+    laps = {"load_delegate_us": 1, "interpreter_us": 2, "allocate_us": 3, "first_invoke_us": 4, "total_us": 10}
+    samples = {"quadra": [10, 12, 11], "xnnpack": [20, 22, 21], "shipped_opencl": [40, 44, 42]}
+    init = {"quadra_warm": laps, "xnnpack": laps, "shipped_opencl": laps}
+    timings = {"schema_version": 1, "threads": 1, "init_us": init, "samples_us": samples, "cpu_us": samples}
+    timings["shipped_gles_error"] = "No shader implementation for split"
+    run_folder.write_json(path / "timings.json", timings)
+    (path / "log.txt").write_text(LOG)
+    return RunFolder(path)
+
+
+def test_peers_are_judged_by_what_quadra_may_be_off(tmp_path):
+    folder = folder_with_peers(tmp_path)
+    xnnpack, opencl, gles = peers.judge(folder, compare.compare(folder))
+    assert xnnpack.ok is True and xnnpack.nodes is None
+    assert opencl.ok is False and opencl.relative == pytest.approx((1 / 3,))
+    assert (opencl.nodes_taken, opencl.nodes, opencl.partitions) == (70, 71, 2)
+    assert gles.error == "No shader implementation for split" and gles.ok is None
+    written = folder.json("peers.json")["peers"]
+    assert [(row["name"], row["ok"]) for row in written] == [("xnnpack", True), ("shipped-opencl", False), ("shipped-gles", None)]
+    assert peers.sentence(opencl) == "took 70 of 71 nodes in 2 partitions; WRONG, largest error 3.3e-01 of the range"
+
+
+def test_times_beside_each_peer(tmp_path):
+    timings = folder_with_peers(tmp_path).read(schema.Timings)
+    assert times.ratio(timings, "shipped_opencl").median == pytest.approx(11 / 42)
+    assert times.ratio(timings, "shipped_gles") is None
+    console = terminal.console(width=120)
+    with console.capture() as shown:
+        times.summary(timings, console)
+    assert "Quadra over shipped, OpenCL: 0.26 of medians" in shown.get()
+    assert "shipped, OpenGL ES did not run: No shader implementation for split" in shown.get()
+
+
+def test_the_report_has_every_peer(tmp_path):
+    folder = folder_with_peers(tmp_path)
+    page = report.write(judged.judge(folder)).read_text()
+    assert "shipped, OpenCL" in page and "No shader implementation for split" in page
+
+
+def test_the_shipped_delegate_is_not_for_the_host():
+    assert peer_names.parse(" xnnpack, shipped-gles,xnnpack") == ("xnnpack", "shipped-gles")
+    reference = specs.ModelRef("small", "/nowhere", "")
+    with pytest.raises(Misuse, match="run shipped-gles beside Quadra: it is a library for Android"):
+        specs.checked(specs.RunSpec("id", reference, peers=("shipped-gles",)))
+    with pytest.raises(Misuse, match="'tensorrt' is not one of xnnpack, shipped-opencl"):
+        specs.checked(specs.RunSpec("id", reference, peers=("tensorrt",)))
+    with pytest.raises(Misuse, match="'moon' is not one of host, app"):
+        specs.checked(specs.RunSpec("id", reference, place="moon"))
+
+
+def test_inputs_are_read_from_the_file_as_the_interpreter_sees_them(tmp_path):
+    m = Model()
+    x, y = m.input((1, 8, 8, 3)), m.input((1, 8, 8, 3))
+    m.output(m.add(x, y))
+    interpreter = interpreters.make(m.bytes(), "sum", threads=1)
+    assert prepare.inputs_of(m.bytes()) == inputs.from_details(interpreter.get_input_details())
+
+
+def test_a_damaged_model_leaves_no_inputs(tmp_path):
+    path = tmp_path / "damaged.tflite"
+    path.write_bytes(b"\x1c\0\0\0TFL3" + b"\xff" * 40)
+    spec = specs.RunSpec("id", specs.ModelRef("damaged", str(path), ""), place="app")
+    with pytest.raises(Misuse, match="read the model damaged: it is damaged"):
+        prepare.prepare(spec, tmp_path)
+    assert not (tmp_path / "inputs").exists()
+
+
+class FakeAttempt(on_jvm.JvmAttempt):
+    """Runs nothing; `work` does what a list of names says."""
+
+    def __init__(self, folder, spec, crashes):
+        super().__init__(folder, spec, lambda text: None, None)
+        self.crashes, self.calls = crashes, []
+
+    def start_runner(self, mode, names):
+        self.work(mode, self.folder, names)
+
+    def work(self, mode, cache, names=None):
+        self.calls.append((mode, list(names or ())))
+        for name in names or ():
+            if name in self.crashes:
+                self.stage, self.state = f"first inference of {name}", "crashed"
+                raise RunFailed("run small", "the process was ended by signal 11 at the stage …\n  | more", "")
+        if mode == "cold":
+            laps = {"first_invoke_us": 4, "total_us": 5, "peak_rss_bytes": 2, "baseline_rss_bytes": 1}
+            run_folder.write_json(self.folder / "cold.json", laps)
+
+
+def test_a_peer_that_takes_the_process_down_is_left_out(tmp_path):
+    spec = folder_with_peers(tmp_path).spec()
+    child = FakeAttempt(tmp_path, spec, {"shipped-gles"})
+    assert with_peers.run_with_peers(child, child.start_runner) == {
+        "shipped_gles_error": "the process was ended by signal 11 at the stage …"
+    }
+    assert [names for _, names in child.calls] == [list(spec.peers), ["xnnpack", "shipped-opencl"]]
+    assert child.state == "failed"  # and not "crashed", should something else fail later
+
+
+def test_a_crash_that_is_no_peers_fault_ends_the_run(tmp_path, monkeypatch):
+    child = FakeAttempt(tmp_path, folder_with_peers(tmp_path).spec(), set())
+
+    def crash(mode, cache, names=None):
+        child.stage, child.state = "first inference of quadra", "crashed"
+        raise RunFailed("run small", "the process was ended by signal 11", "")
+
+    monkeypatch.setattr(child, "work", crash)
+    with pytest.raises(RunFailed, match="signal 11"):
+        with_peers.run_with_peers(child, child.start_runner)
+
+
+def test_gpu_peers_start_cold_in_processes_of_their_own(tmp_path):
+    folder = folder_with_peers(tmp_path)
+    child = FakeAttempt(tmp_path, folder.spec(), {"shipped-gles"})
+    starts = with_peers.cold_starts(child, child.start_runner)
+    assert list(starts) == ["quadra", "shipped_opencl"]
+    merge_cold(tmp_path, starts)
+    timings = folder.json("timings.json")
+    assert timings["init_us"]["shipped_opencl_cold"] == {"first_invoke_us": 4, "total_us": 5}
+    assert timings["cold_memory"]["peak_rss_bytes"] == 2
+
+
+def test_a_run_that_fails_in_the_app_place_leaves_the_plan_too(tmp_path, monkeypatch):
+    m = Model()
+    x = m.input((1, 8, 8, 3))
+    m.output(m.add(x, x))
+    (tmp_path / "small.tflite").write_bytes(m.bytes())
+    monkeypatch.setattr(on_jvm, "Machine", lambda *words: None)
+    modes = []
+
+    def work(child, mode, cache, names=None):
+        modes.append(mode)
+        if mode == "run":
+            child.stage, child.state = "first inference of quadra", "crashed"
+            raise RunFailed("run small", "the process was ended by signal 11", "")
+
+    monkeypatch.setattr(on_jvm.JvmAttempt, "work", work)
+    spec = from_words.make_spec(str(tmp_path / "small.tflite"), place="app")
+    with pytest.raises(RunFailed, match="signal 11"):
+        on_jvm.Jvm(tmp_path / "libquadra.so").run(spec, runs_dir=tmp_path / "runs")
+    status = run_folder.find("latest", tmp_path / "runs").status()
+    assert modes == ["run", "dump"] and status.stage == "first inference of quadra"

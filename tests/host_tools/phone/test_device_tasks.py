@@ -1,0 +1,76 @@
+"""`inv devices` and `inv push` from the command line, with virtual devices as the phones."""
+
+import json
+
+import pytest
+
+from host_tools.phone.adb import choice
+from host_tools.phone.adb.link import READY
+from host_tools.run import where
+from host_tools.virtual_device import registry
+from host_tools.virtual_device.device import VirtualDevice
+from host_tools.work import command_line
+
+
+@pytest.fixture
+def phones(tmp_path, monkeypatch, adb):
+    """Two devices that the registry knows; they run in this process."""
+    with VirtualDevice(tmp_path / "one") as one, VirtualDevice(tmp_path / "two") as two:
+        monkeypatch.setattr(registry, "running", lambda: {"one": one.serial, "two": two.serial})
+        yield one, two
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "some model;.tflite"
+    path.write_bytes(b"xxxxTFL3" * 125)
+    return str(path)
+
+
+def inv(capsys, *words):
+    status = command_line.main(list(words))
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_devices_are_listed_with_their_names_and_states(capsys, phones):
+    phones[1].faults.add("auth:unauthorized")
+    status, out, _ = inv(capsys, "devices")
+    assert status == 0 and "virtual: one" in out and "ready" in out and "allow USB debugging" in " ".join(out.split())
+
+
+def test_a_virtual_device_is_found_by_its_name(phones):
+    assert [device.serial for device in choice.choose("two")] == [phones[1].serial]
+    assert [one.name for one in where.parse("two,one")] == ["virtual two", "virtual one"]
+
+
+def test_json_is_all_that_is_printed(capsys, phones):
+    status, out, err = inv(capsys, "devices", "--json")
+    assert status == 0 and err == ""
+    assert {(one["serial"], one["state"], one["name"]) for one in json.loads(out)} == {
+        (phones[0].serial, READY, "one"),
+        (phones[1].serial, READY, "two"),
+    }
+
+
+def test_without_a_device_it_says_what_to_do(capsys, phones, monkeypatch):
+    monkeypatch.setattr(registry, "running", dict)
+    status, out, _ = inv(capsys, "devices")
+    assert status == 0 and "USB debugging" in out and "inv device start" in out
+    status, _, err = inv(capsys, "push", "x.tflite", "--on=R58M0000")
+    assert status == 2 and "x.tflite" in err
+
+
+def test_a_model_is_pushed_to_all_devices_once(capsys, phones, model):
+    status, out, _ = inv(capsys, "push", model, "--on=all")
+    assert status == 0 and out.count("0.0 MB sent") == 2 and out.count("/store/") == 2
+    status, out, _ = inv(capsys, "push", model, f"--on={phones[0].serial}")
+    assert status == 0 and out.count("/store/") == 1
+    status, out, _ = inv(capsys, "push", "--clean", "--on=any")
+    assert status == 0
+    assert len(list((phones[1].root / "data/local/tmp/quadra/store").iterdir())) == 1
+
+
+def test_an_absent_serial_ends_with_its_status(capsys, phones, model):
+    status, _, err = inv(capsys, "push", model, "--on=R58M0000")
+    assert status == 81 and "R58M0000" in err and phones[0].serial in err

@@ -1,0 +1,138 @@
+"""Plans are read by their schema text; flatc, which knows nothing of us, writes what is read here."""
+
+import json
+import random
+import re
+import shutil
+
+import pytest
+from rich.console import Console
+
+from host_tools.base import child_process
+from host_tools.base.errors import Misuse
+from host_tools.record import flatbuffer_reader, plan_view
+from tests.host_tools import run_folders
+
+
+def arg(kind, index=0, int_value=0, float_value=0.0):
+    return {"kind": kind, "written": False, "view": "Memory", "index": index, "int_value": int_value, "float_value": float_value}
+
+
+PLAN = {
+    "version": 1,
+    "quadra": "0.1.0",
+    "target": "host",
+    "device": "a [bold]device[/]",
+    "precision": "f32",
+    "buffers": [
+        {"kind": "Arena", "bytes": 5000000000},
+        {"kind": "Constant", "bytes": 3, "data": [1, 2, 3]},
+        {"kind": "Image", "width": 7, "height": 9, "half": True},
+    ],
+    "regions": [{"buffer": 1, "offset": 0, "bytes": 16}, {"buffer": 0, "offset": 64, "bytes": 128}],
+    "tensors": [
+        {"name": "t<0>", "shape": [1, 2, 3, 4], "buffer": 0, "offset": 64, "bytes": 96, "first_use": 0, "last_use": 1}
+    ],
+    "programs": [
+        {
+            "prelude": "p",
+            "kernels": [{"entry": "k0_add", "name": "add", "source": "s"}],
+            "fingerprint": 18446744073709551615,
+        }
+    ],
+    "dispatches": [
+        {
+            "name": "000_add",
+            "kernel": "add",
+            "entry": "k0_add",
+            "global": [8, 4, 1],
+            "local": [8, 1, 1],
+            "nodes": [3, 4],
+            "args": [
+                arg("Buffer", index=1),
+                arg("Int", int_value=-5),
+                arg("Float", float_value=0.5),
+                arg("Buffer", index=99),
+            ],
+        }
+    ],
+    "activation_bytes": 1000,
+    "activation_bytes_lower_bound": 900,
+}
+
+
+@pytest.fixture(scope="module")
+def plan_bytes(tmp_path_factory):
+    if not shutil.which("flatc"):
+        pytest.skip("flatc is not installed")
+    folder = tmp_path_factory.mktemp("plan")
+    (folder / "plan.json").write_text(json.dumps(PLAN))
+    # flatc takes no alignment over 32 from JSON; readers do not look at it.
+    (folder / "plan.fbs").write_text(plan_view.SCHEMA.read_text().replace("force_align: 64", "force_align: 32"))
+    child_process.run(["flatc", "--binary", "-o", folder, folder / "plan.fbs", folder / "plan.json"], timeout_s=60)
+    return next(p for p in folder.iterdir() if p.suffix not in (".json", ".fbs")).read_bytes()
+
+
+def read(data, tmp_path):
+    (tmp_path / "plan.quadra").write_bytes(data)
+    return plan_view.read(tmp_path / "plan.quadra")
+
+
+def agrees(want, got):
+    if isinstance(want, dict):
+        return all(agrees(value, got[key]) for key, value in want.items())
+    if isinstance(want, list):
+        return len(want) == len(got) and all(map(agrees, want, got))
+    return want == got
+
+
+def test_every_value_comes_back(plan_bytes, tmp_path):
+    plan = read(plan_bytes, tmp_path)
+    assert agrees(PLAN, plan)
+    assert plan["constant_bytes"] == 0 and plan["inputs"] == [] and plan["programs"][0]["options"] == ""
+
+
+def test_every_table_and_field_of_the_schema_is_known():
+    text = plan_view.SCHEMA.read_text()
+    schema = flatbuffer_reader.parse_schema(text)
+    assert schema.root == "Plan" and schema.identifier == b"QDRA"
+    code = re.sub(r"//.*|\([^)]*\)", "", text)
+    fields = sum(len(f) for f in (*schema.tables.values(), *schema.structs.values()))
+    enums = sum(1 for _ in schema.enums)
+    assert fields == code.count(":") - enums
+    known = {*flatbuffer_reader._SCALARS, "string", *schema.tables, *schema.structs, *schema.enums}
+    used = {kind.strip("[]") for rows in (*schema.tables.values(), *schema.structs.values()) for _, kind in rows}
+    assert used <= known
+
+
+def test_every_cut_is_an_error_and_never_a_crash(plan_bytes, tmp_path):
+    for size in range(0, len(plan_bytes), 7):
+        with pytest.raises(Misuse, match="it is damaged"):
+            read(plan_bytes[:size], tmp_path)
+
+
+def test_flipped_bytes_end_soon(plan_bytes, tmp_path):
+    generator = random.Random(1)
+    ended = 0
+    for _ in range(400):
+        data = bytearray(plan_bytes)
+        for _ in range(4):
+            data[generator.randrange(8, len(data))] = generator.randrange(256)
+        try:
+            read(bytes(data), tmp_path)
+        except Misuse:
+            ended += 1
+    assert ended > 50
+
+
+def test_the_tables_show_places_and_lifetimes(plan_bytes, tmp_path):
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))
+    plan_view.show(read(plan_bytes, tmp_path), console)
+    text = console.export_text()
+    for word in ("000_add", "8×4×1", "b0+64 -5 0.5f region 99?", "t<0>", "0..1", "7 × 9 px", "a [bold]device[/]"):
+        assert word in text, word
+
+
+def test_a_run_without_plans_says_so(tmp_path):
+    with pytest.raises(Misuse, match="every node stayed on the CPU"):
+        plan_view.of_run(run_folders.make(tmp_path))

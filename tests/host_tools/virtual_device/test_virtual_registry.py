@@ -1,0 +1,149 @@
+"""Named devices: their processes start, are found, end, and never outlive their folders."""
+
+import io
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+
+import pytest
+from rich.console import Console
+
+from host_tools.base.errors import DeviceNotFound, Misuse
+from host_tools.virtual_device import control, daemon, faults, registry
+from host_tools.work import virtual_devices
+from tests.host_tools.wire_client import Host
+
+
+@pytest.fixture(autouse=True)
+def devices_dir(tmp_path, monkeypatch):
+    folder = tmp_path / "devices"
+    monkeypatch.setenv("QUADRA_DEVICES_DIR", str(folder))
+    yield folder
+    for record in registry.records():
+        registry.stop(record.name)
+
+
+def _port(serial):
+    return int(serial.rpartition(":")[2])
+
+
+def _ended(pid, seconds=5.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                return True
+        except ChildProcessError:
+            return not os.path.exists(f"/proc/{pid}")
+        time.sleep(0.02)
+    return False
+
+
+def test_a_device_starts_answers_and_stops(devices_dir):
+    serial = registry.start("one", planted=["open.exec:refuse"])
+    with Host(_port(serial)) as host:
+        assert host.shell("getprop ro.product.model")[0] == b"Virtual device\n"
+        host.push("/data/local/tmp/kept", b"kept")
+    assert registry.start("one") == serial and registry.running() == {"one": serial}
+    assert registry.planted("one") == ["open.exec:refuse@1x1 (met 0, done 0)"]
+    registry.plant("one", "none")
+    registry.plant("one", "sync.send:drop@3")
+    assert registry.planted("one") == ["sync.send:drop@3x1 (met 0, done 0)"]
+    record = registry.find("one")
+    assert (devices_dir / "one" / daemon.RECORD).stat().st_mode & 0o077 == 0
+    assert registry.stop("one") and not (devices_dir / "one").exists() and _ended(record.pid)
+    assert not registry.stop("one") and registry.running() == {} and not list(devices_dir.iterdir())
+
+
+def test_two_starts_at_once_are_one_device(devices_dir):
+    serials = []
+    threads = [threading.Thread(target=lambda: serials.append(registry.start("both"))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(serials) == 3 and len(set(serials)) == 1
+
+
+def test_a_process_that_was_killed_is_told_apart_and_replaced(devices_dir):
+    serial = registry.start("hurt")
+    pid = registry.find("hurt").pid
+    with Host(_port(serial)) as host:
+        host.push("/data/local/tmp/kept", b"kept")
+    os.kill(pid, signal.SIGKILL)
+    assert _ended(pid)
+    assert not registry.find("hurt").alive and registry.running() == {}
+    with pytest.raises(DeviceNotFound, match="its process has died"):
+        registry.plant("hurt", "sync.send:drop")
+    assert registry.start("hurt") == serial  # the same port, too
+    with Host(_port(serial)) as host:
+        assert host.pull("/data/local/tmp/kept") == b"kept"
+
+
+def test_a_device_ends_when_its_folder_is_taken_away(devices_dir):
+    registry.start("orphan")
+    pid = registry.find("orphan").pid
+    shutil.rmtree(devices_dir / "orphan")
+    assert _ended(pid)
+
+
+def test_a_device_ends_when_another_record_lies_in_its_place(devices_dir):
+    registry.start("robbed")
+    record = registry.find("robbed")
+    path = devices_dir / "robbed" / daemon.RECORD
+    path.write_text(json.dumps({**json.loads(path.read_text()), "token": "another"}))
+    assert _ended(record.pid)
+    assert path.exists()
+
+
+def test_who_does_not_know_the_word_is_not_answered(devices_dir):
+    registry.start("closed")
+    record = registry.find("closed")
+    with pytest.raises(OSError):
+        control.ask(record.control, "guess", do="stop")
+    assert registry.find("closed").alive
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "-x", "a b", "x" * 65, "a\0b"])
+def test_a_name_that_is_no_folder_name_is_refused(name):
+    with pytest.raises(Misuse):
+        registry.start(name)
+
+
+def test_faults_that_there_are_not_are_refused_before_anything_starts(devices_dir):
+    with pytest.raises(Misuse):
+        registry.start("never", planted=["nowhere:drop"])
+    assert not devices_dir.exists()
+
+
+def _shown(what, name="shown", planted=()):
+    console = Console(width=200, file=io.StringIO())
+    virtual_devices.device(what, name, planted, console)
+    return console.file.getvalue()
+
+
+def test_the_task_says_what_it_did(devices_dir, capsys):
+    _shown("list")
+    assert "no virtual device" in capsys.readouterr().out
+    _shown("start")
+    serial = registry.find("shown").serial
+    assert capsys.readouterr().out == f"{serial}\n"
+    assert serial in _shown("list")
+    _shown("fault")
+    _shown("fault", planted=["open.exec:refuse", "sync.recv:drop@2"])
+    _shown("fault", planted=["none"])
+    refused, dropped = "open.exec:refuse@1x1 (met 0, done 0)", "sync.recv:drop@2x1 (met 0, done 0)"
+    assert capsys.readouterr().out == f"no faults\n{refused}\n{dropped}\nno faults\n"
+    os.kill(registry.find("shown").pid, signal.SIGKILL)
+    assert _ended(registry.find("shown").pid) and "its process has died" in _shown("list")
+    _shown("stop", "all")
+    _shown("stop")
+    assert capsys.readouterr().out == "shown stopped\nshown did not run\n"
+    said = _shown("faults")
+    assert all(step in said for step in faults.STEPS) and all(kind in said for kind in faults.KINDS)
+    for what, planted in (("restart", ()), ("stop", ["open.exec:refuse"])):
+        with pytest.raises(Misuse):
+            _shown(what, planted=planted)
