@@ -8,9 +8,9 @@ from typing import Dict
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from host_tools import apk, maven, peers
-from host_tools.errors import FetchFailed
-from host_tools.place import app
+from host_tools.base.errors import FetchFailed
+from host_tools.build import apk, maven, shipped_delegate
+from host_tools.run import on_jvm
 
 
 def need_classes() -> None:
@@ -46,8 +46,8 @@ def app_library() -> Path:
     here; or the test is skipped with the reason."""
     try:
         bundles = [alias for name in ("robolectric", "tflite") for alias in maven.bundle(name)]
-        maven.artifacts([*bundles, *peers.ALIASES, "junit", "android-all"])
+        maven.artifacts([*bundles, *shipped_delegate.ALIASES, "junit", "android-all"])
     except FetchFailed as error:
         pytest.skip(str(error))
     given = os.environ.get("QUADRA_ANDROID_LIBRARY")
-    return Path(given) if given else app.library()
+    return on_jvm.Jvm(Path(given) if given else None).delegate()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tests.model_builder import Model
@@ -61,6 +63,18 @@ def _mean_of_nothing(m: Model, x):
     return m.op("MEAN", [x, np.zeros((0,), np.int32)], _IMAGE, "ReducerOptions", KeepDims=True)
 
 
+def _renamed(output: int | None = None, absent: int | None = None):
+    """A CONCATENATION whose output is tensor `output`, or whose operand `absent` is not there."""
+    def build(m: Model, x):
+        y = m.op("CONCATENATION", [x, x], (1, 4, 4, 8), "ConcatenationOptions", Axis=3)
+        node = m.nodes.pop()
+        inputs = tuple(-1 if i == absent else tensor for i, tensor in enumerate(node.inputs))
+        m.nodes.append(replace(node, inputs=inputs, outputs=(y.index if output is None else output,)))
+        return y
+    return _IMAGE, build
+
+
+_HUGE = 2**31 - 1
 _TRANSPOSE = np.array([1, 2, 2], np.int32).tobytes()
 _ROW = np.ones((1, 4, 4, 1), np.float32)
 
@@ -131,6 +145,18 @@ BAD_MODELS = {
     "transpose_unknown_padding": _transpose(np.array([5, 2, 2], np.int32).tobytes(), [_W, _B]),
     "transpose_without_weights": _transpose(_TRANSPOSE, []),
     "transpose_weights_of_other_channels": _transpose(_TRANSPOSE, [np.ones((8, 2, 2, 3), np.float32), _B]),
+    "output_is_no_tensor": _renamed(output=-1),
+    "output_is_beyond_the_tensors": _renamed(output=10_000),
+    "operand_between_others_is_absent": _renamed(absent=0),
+    "last_operand_is_absent": _renamed(absent=1),
+    "conv_dilation_huge": _conv(DilationWFactor=2**30),
+    "conv_stride_and_dilation_huge": _conv(StrideH=_HUGE, DilationHFactor=_HUGE),
+    "pool_kernel_huge": _pool(FilterHeight=_HUGE, StrideH=2, Padding=0),
+    "pad_huge": _op("PAD", [_ints(0, 0, _HUGE, _HUGE, 0, 0, 0, 0).reshape(4, 2)], kind="PadOptions"),
+    "resize_to_huge": _op("RESIZE_BILINEAR", [_ints(_HUGE, _HUGE)], kind="ResizeBilinearOptions"),
+    "resize_to_long": _op("RESIZE_BILINEAR", [_ints(1, 2**30 + 1)], kind="ResizeBilinearOptions"),
+    "depth_to_space_block_huge": _op("DEPTH_TO_SPACE", [], kind="DepthToSpaceOptions", BlockSize=2**16),
+    "transpose_strides_huge": _transpose(np.array([1, 2**20, 2**20], np.int32).tobytes(), [_W, _B]),
     "transpose_bias_too_short": _transpose(_TRANSPOSE, [_W, _B[:3]]),
 }
 

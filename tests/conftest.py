@@ -1,14 +1,17 @@
 """Options and fixtures that all tests share."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from host_tools import bazel, models, settings
-from tests.delegate import Quadra
+from host_tools.ask import models
+from host_tools.base import settings
+from host_tools.build import bazel, sanitize
+from tests.delegate import REPORTS, Quadra
 
 # The same examples every time; `--hypothesis-profile=search` looks for new ones.
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=30, database=None)
@@ -41,6 +44,19 @@ def folders_of_tests(tmp_path_factory):
             patch.setenv(f"QUADRA_{word}", str(tmp_path_factory.getbasetemp() / "unnamed" / word.lower()))
         patch.setenv("QUADRA_DRIVER_CACHE_DIR", str(settings.ROOT / ".cache" / "drivers"))
         yield
+    shutil.rmtree(REPORTS, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def sanitizers_have_nothing_to_report():
+    """Where the library was built with sanitizers, a report fails the test that caused it, whichever process wrote it."""
+    yield
+    _nothing_reported()
+
+
+def _nothing_reported():
+    reports = sanitize.collect(REPORTS)
+    assert not reports, "\n".join(reports)
 
 
 @pytest.fixture(scope="session")
@@ -70,3 +86,4 @@ def quadra(library):
     worker = Quadra(library)
     yield worker
     worker.close()
+    _nothing_reported()

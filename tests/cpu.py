@@ -7,8 +7,10 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 
 def run(model: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
-    """Outputs of TFLite's reference kernels."""
+    """Outputs of TFLite's reference kernels; inputs get the shapes of the feeds."""
     interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
+        interpreter.resize_tensor_input(detail["index"], feed.shape)
     interpreter.allocate_tensors()
     for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
         interpreter.set_tensor(detail["index"], feed)

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from host_tools.place import drivers
-from host_tools.settings import ROOT
+from host_tools.base import cpu_drivers
+from host_tools.base.settings import ROOT
+from host_tools.build import sanitize
 from tests.judge import mismatch
 
-TARGETS = ROOT / "host_tools" / "targets"
+TARGETS = ROOT / "host_tools" / "ask" / "targets"
+REPORTS = Path(tempfile.gettempdir()) / f"quadra-sanitizers-{os.getpid()}"  # what sanitizers wrote in this session
 TOLERANCE = {"f32": 1e-5, "f32_f16": 1e-2, "f16": 1e-2}
 
 
@@ -29,11 +31,13 @@ class WorkerDied(Exception):
 
 @dataclass
 class Outcome:
-    """What came of a request: outputs per round, the delegate's report, the text of the exception if any."""
+    """What came of a request: outputs per round (none for a round that failed), the delegate's report, the text of the
+    first exception if any, and what `tests/driver_faults.cc` counted if that was asked for."""
 
     outputs: list[list[np.ndarray]] = field(default_factory=list)
     report: dict[str, Any] | None = None
     error: str = ""
+    driver: dict[str, Any] | None = None
 
     @property
     def nodes(self) -> list[dict[str, Any]]:
@@ -60,12 +64,12 @@ def options(target: str = "", backend: str = "opencl", **given: str) -> dict[str
     return {"backend": backend, **({"target": str(TARGETS / f"{target}.json")} if target else {}), **given}
 
 
-def drivers_environment() -> dict[str, str]:
+def environment(library: Path) -> dict[str, str]:
     """What the toolkit tells drivers, with a cache in the checkout: a second run is quicker, and no run depends on what
-    lies in the user's home."""
+    lies in the user's home. And what a library needs that was built with sanitizers."""
     cache = ROOT / ".cache" / "drivers"
     cache.mkdir(parents=True, exist_ok=True)
-    return {**drivers.settings(threads=2), **drivers.caches(cache)}
+    return {**cpu_drivers.settings(threads=2), **cpu_drivers.caches(cache), **sanitize.environment(library, REPORTS)}
 
 
 class Quadra:
@@ -73,16 +77,17 @@ class Quadra:
 
     def __init__(self, library: Path, **env: str) -> None:
         self.library = library
-        self._env = {**drivers_environment(), **env}
+        self._env = {**environment(library), **env}
         self._process: subprocess.Popen | None = None
         self._log = tempfile.TemporaryFile()
 
     def run(self, model: bytes, *rounds: list[np.ndarray], timeout_s: float = 120, resolver: str = "BUILTIN_REF",
-            env: dict[str, str] | None = None, **given: str) -> Outcome:
+            env: dict[str, str] | None = None, counter: Path | None = None, **given: str) -> Outcome:
         """Loads `model` with the delegate and invokes it once per list of inputs. `resolver` names the CPU kernels
-        that serve what the delegate leaves; `env` is added to the worker's environment for this one request."""
+        that serve what the delegate leaves; `env` is added to the worker's environment for this one request. With a
+        `counter`, the library of tests/driver_faults.cc, a round that fails does not keep the next from being tried."""
         request = {"library": str(self.library), "model": model, "options": given, "rounds": rounds,
-                   "resolver": resolver, "env": env or {}}
+                   "resolver": resolver, "env": env or {}, "counter": str(counter or "")}
         return Outcome(**self._ask(request, timeout_s))
 
     def close(self) -> None:
@@ -94,6 +99,7 @@ class Quadra:
 
     def _ask(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         process = self._start()
+        timeout_s *= sanitize.slower(self.library)
         watchdog = threading.Timer(timeout_s, process.kill)
         watchdog.start()
         try:

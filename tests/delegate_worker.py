@@ -50,7 +50,13 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Loads the model and invokes it once per entry of `rounds`; an exception becomes its text."""
     before = {name: os.environ.get(name) for name in request["env"]}
     os.environ.update(request["env"])
+    counter = ctypes.CDLL(request["counter"]) if request["counter"] else None
+    if counter:
+        counter.QuadraFaultsBegin()
     reply = _attempt(request)  # nothing of it is left when the environment is as it was
+    if counter:
+        counter.QuadraFaultsReport.restype = ctypes.c_char_p
+        reply["driver"] = json.loads(counter.QuadraFaultsReport())
     for name, value in before.items():
         os.environ.pop(name)
         if value is not None:
@@ -65,11 +71,21 @@ def _attempt(request: dict[str, Any]) -> dict[str, Any]:
                                            request["resolver"])
         reply["report"] = report(request["library"], delegate)
         for feeds in request["rounds"]:
-            reply["outputs"].append(invoke(interpreter, feeds))
+            try:
+                reply["outputs"].append(invoke(interpreter, feeds))
+            except Exception as error:  # noqa: BLE001
+                if not request["counter"]:
+                    raise
+                reply["error"] = reply["error"] or _told(error)
+                reply["outputs"].append([])
             reply["report"] = report(request["library"], delegate)
     except Exception as error:  # noqa: BLE001: whatever it is, it belongs to the one who asked
-        reply["error"] = f"{type(error).__name__}: {error}"
+        reply["error"] = _told(error)
     return reply
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def main() -> None:

@@ -6,15 +6,41 @@ from pathlib import Path
 
 import pytest
 
-from host_tools import gpus, settings, shell
+from host_tools.base import child_process, settings
+from host_tools.run import gpus
 
 _EGL = [settings.ROOT / "tests" / "egl" / name for name in ("faults.c", "strict.c")]
-_OPENCL = [settings.ROOT / "tests" / "opencl_faults.c"]
+_DRIVER_FAULTS = settings.ROOT / "tests" / "driver_faults.cc"
 NOWHERE = "/nowhere/libOpenCL.so"
 
 
-def _compiled(path: Path, sources: list[Path], *flags: str) -> Path:
-    shell.run(["cc", "-O1", "-shared", "-fPIC", *flags, "-o", path, *sources, "-ldl"], timeout_s=60)
+def _compiled(path: Path, sources: list[Path]) -> Path:
+    child_process.run(["cc", "-O1", "-shared", "-fPIC", "-o", path, *sources, "-ldl"], timeout_s=60)
+    return path
+
+
+def compile_egl_faults(path: Path) -> Path:
+    """The EGL library of tests/egl."""
+    return _compiled(path, _EGL)
+
+
+def compile_driver_faults(path: Path) -> Path:
+    """The OpenCL and EGL library of tests/driver_faults.cc."""
+    child_process.run(["c++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-DCL_TARGET_OPENCL_VERSION=120",
+               f"-I{settings.ROOT}", "-o", path, _DRIVER_FAULTS, "-ldl"], timeout_s=120)
+    return path
+
+
+def compile_empty(path: Path) -> Path:
+    """A library that has nothing."""
+    path.with_suffix(".c").write_text("")
+    return _compiled(path, [path.with_suffix(".c")])
+
+
+def without_function(library: Path, function: str, path: Path) -> Path:
+    """A copy of a library that does not export the function: the name of its symbol is another one."""
+    name = function.encode() + b"\0"
+    path.write_bytes(library.read_bytes().replace(name, name.swapcase(), 1))  # symbols' names come first
     return path
 
 
@@ -24,19 +50,19 @@ def egl(tmp_path_factory) -> Path:
     error = gpus.gles()[0].get("error")
     if error:
         pytest.skip(f"there is no OpenGL ES 3.1 here: {error}")
-    return _compiled(tmp_path_factory.mktemp("egl") / "libEGL_faults.so", _EGL)
+    return compile_egl_faults(tmp_path_factory.mktemp("egl") / "libEGL_faults.so")
 
 
 @pytest.fixture(scope="session")
 def old_egl(egl) -> Path:
     """An EGL library without eglReleaseThread."""
-    return _compiled(egl.with_name("libEGL_old.so"), _EGL, "-DLACKS_RELEASE_THREAD")
+    return without_function(egl, "eglReleaseThread", egl.with_name("libEGL_old.so"))
 
 
 @pytest.fixture(scope="session")
 def opencl(tmp_path_factory) -> Path:
-    """An OpenCL library that has the faults that OPENCL_FAULTS names; skips where there is no OpenCL to begin with."""
+    """An OpenCL library that has the faults that DRIVER_FAULTS names; skips where there is no OpenCL to begin with."""
     error = gpus.opencl()[0].get("error")
     if error:
         pytest.skip(f"there is no OpenCL here: {error}")
-    return _compiled(tmp_path_factory.mktemp("opencl") / "libOpenCL_faults.so", _OPENCL)
+    return compile_driver_faults(tmp_path_factory.mktemp("opencl") / "libOpenCL_faults.so")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tflite
 
-from host_tools.settings import ROOT
+from host_tools.base.settings import ROOT
 from tests.delegate import TOLERANCE, Quadra, WorkerDied, options
 from tests.runs import BACKENDS, PRECISIONS
 from tests.vectors import Case, all_cases

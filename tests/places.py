@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterable, List, Tuple
 
-from host_tools import compare, run_folder
-from host_tools.run_folder import RunFolder
+from host_tools.judge import compare
+from host_tools.record import run_folder
+from host_tools.record.run_folder import RunFolder
 
 _CLOSE = 1e-5  # of an output's range, between the places
 _NOISE_FACTOR = 3.0  # as in compare.py

@@ -5,7 +5,8 @@ import zipfile
 from pathlib import Path
 from typing import Mapping, Optional
 
-from host_tools import apk, java, shell
+from host_tools.base import child_process
+from host_tools.build import apk, java
 
 PASSWORD = "for tests"
 DEX = b"dex\n035\0"  # no more of it is read where a test does not run it
@@ -42,25 +43,25 @@ def make(
     (folder / "AndroidManifest.xml").write_text(text or manifest(), encoding="utf-8")
     linked = folder / "linked.apk"
     argv = ["aapt2", "link", "--warn-manifest-validation", "--manifest", folder / "AndroidManifest.xml"]
-    shell.run([*argv, "-I", apk.framework(), "-o", linked], timeout_s=60)
+    child_process.run([*argv, "-I", apk.framework(), "-o", linked], timeout_s=60)
     with zipfile.ZipFile(linked, "a") as archive:
         for name, content in (files if files is not None else {"classes.dex": DEX}).items():
             how = zipfile.ZIP_DEFLATED if compressed or not name.startswith("lib/") else zipfile.ZIP_STORED
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, how)
     aligned = folder / "aligned.apk" if align else linked
     if align:
-        shell.run(["zipalign", "-f", 4096, linked, aligned], timeout_s=60)
+        child_process.run(["zipalign", "-f", 4096, linked, aligned], timeout_s=60)
     if key is None:
         return aligned.replace(out)
     words = ["--ks", key, "--ks-pass", f"pass:{PASSWORD}", "--v1-signing-enabled", "false", "--min-sdk-version", 26]
-    shell.run(["apksigner", "sign", *words, "--out", out, aligned], timeout_s=60)
+    child_process.run(["apksigner", "sign", *words, "--out", out, aligned], timeout_s=60)
     return out
 
 
 def new_key(folder: Path, name: str) -> Path:
     made = folder / f"{name}.keystore"
     argv = [java.tool("keytool"), "-genkeypair", "-keystore", made, "-storepass", PASSWORD, "-keypass", PASSWORD]
-    shell.run([*argv, "-alias", name, "-keyalg", "EC", "-dname", f"CN={name}"], timeout_s=60)
+    child_process.run([*argv, "-alias", name, "-keyalg", "EC", "-dname", f"CN={name}"], timeout_s=60)
     return made
 
 

@@ -136,10 +136,10 @@ def test_gles_takes_over_where_opencl_is_missing(gles):
     assert outcome.report["backend"] == "gles" and is_clear(note, "opencl") and NOWHERE in note, outcome.report
 
 
-@pytest.mark.parametrize(("faults", "word"), [("refuse_build", "this test wants no such thing"),
-                                              ("refuse_kernels", "CL_INVALID_KERNEL_NAME")])
+@pytest.mark.parametrize(("faults", "word"), [("clBuildProgram@*=-11", "this test wants no such thing"),
+                                              ("clCreateKernel@*=-46", "CL_INVALID_KERNEL_NAME")])
 def test_gles_takes_over_where_opencl_does_not_compile(gles, opencl, faults, word):  # noqa: F811
-    outcome = gles(small_model(), *FEEDS, backend="auto", opencl_library=str(opencl), env={"OPENCL_FAULTS": faults})
+    outcome = gles(small_model(), *FEEDS, backend="auto", opencl_library=str(opencl), env={"DRIVER_FAULTS": faults})
     outcome.check(cpu.run(small_model(), FEEDS[-1]))
     [note] = notes(outcome)
     assert outcome.report["backend"] == "gles" and is_clear(note, "opencl") and word in note, outcome.report
@@ -147,7 +147,7 @@ def test_gles_takes_over_where_opencl_does_not_compile(gles, opencl, faults, wor
 
 def test_neither_compiles(gles, opencl):  # noqa: F811
     outcome = gles(small_model(), *FEEDS, backend="auto", faults="refuse_compile=1", opencl_library=str(opencl),
-                   env={"OPENCL_FAULTS": "refuse_build refuse_kernels"})
+                   env={"DRIVER_FAULTS": "clBuildProgram@*=-11 clCreateKernel@*=-46"})
     right_on_cpu(outcome, small_model())
     assert len(notes(outcome)) == 2
     for node in outcome.nodes:
@@ -194,7 +194,7 @@ def test_a_context_lost_between_two_invocations(gles):
 
 def test_what_breaks_while_it_runs_on_opencl(gles, opencl):  # noqa: F811
     given = {"backend": "opencl", "opencl_library": str(opencl)}
-    outcome = gles(small_model(), *FEEDS, env={"OPENCL_FAULTS": "refuse_launch"}, **given)
+    outcome = gles(small_model(), *FEEDS, env={"DRIVER_FAULTS": "clEnqueueNDRangeKernel@*=-5"}, **given)
     assert re.search("DeviceFailed: launch .*: CL_OUT_OF_RESOURCES; next: ", outcome.error), outcome.error
     gles(small_model(), *FEEDS, **given).check(cpu.run(small_model(), FEEDS[-1]))
 

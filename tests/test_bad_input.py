@@ -8,11 +8,13 @@ import sys
 
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter
 
-from host_tools import settings, shell
+from host_tools.base import child_process, settings
+from host_tools.build import sanitize
 from tests import cpu
 from tests.bad_models import BAD_MODELS, make
-from tests.delegate import TOLERANCE, Quadra, WorkerDied, drivers_environment, options
+from tests.delegate import TOLERANCE, Quadra, WorkerDied, environment, options
 from tests.model_builder import Model
 from tests.runs import BACKENDS
 from tests.vectors import all_cases
@@ -69,8 +71,9 @@ def test_damaged_bytes_crash_no_more_than_the_interpreter_alone(quadra):
 @pytest.mark.parametrize("name", BAD_MODELS)
 def test_senseless_node_is_left_to_cpu(quadra, name):
     outcome = quadra.run(make(name), **options(backend="null", target="generic"))
-    if outcome.report is None:
-        assert outcome.error  # the interpreter itself refused the model
+    if not outcome.nodes:  # the interpreter itself refuses the model, some of them only when it allocates
+        with pytest.raises((RuntimeError, ValueError)):
+            Interpreter(model_content=make(name)).allocate_tensors()
         return
     bad = outcome.nodes[0] if name.startswith("densify") else outcome.nodes[-1]
     assert bad["on"] == "cpu" and bad["reason"], bad
@@ -170,7 +173,13 @@ def test_wrong_option_is_named(quadra, name, value):
     ('{"name": "x", "vector_width": 3}', "vector_width"), ('{"name": "x", "max_work_group": [1]}', "max_work_group"),
     ('{"name": "x", "max_work_group_size": -4}', "max_work_group_size"), ('{"name": "x"} y', ""),
     ("[" * 100000, ""), (None, ""),
-], ids=range(13))
+    *[(f'{{"name": "x", "{key}": {number}}}', key) for key, number in [
+        ("buffer_alignment_bytes", 1073741825), ("buffer_alignment_bytes", 3), ("buffer_alignment_bytes", 131072),
+        ("buffer_alignment_bytes", 0), ("vector_width", 12), ("vector_width", 32), ("vector_registers", 10**6),
+        ("max_work_group_size", 2**30), ("max_work_group", [64, 2**31 - 1, 1]), ("local_memory_bytes", 10**12),
+        ("max_buffer_bytes", 10**300), ("max_buffer_bytes", 0.5), ("max_image2d", [2**30, 8]), ("flat_group", -1),
+        ("max_storage_blocks", 10**9), ("max_texture_units", 10**9)]],
+], ids=range(29))
 def test_bad_target_file_is_named(quadra, tmp_path, text, word):
     path = tmp_path / "bad.json"
     if text is not None:
@@ -288,8 +297,8 @@ def right(interpreter):
 
 
 def script(library, backend: str, body: str, timeout_s: float = 300) -> str:
-    done = shell.run([sys.executable, "-X", "faulthandler", "-c", _SCRIPT + body, library, backend], cwd=settings.ROOT,
-                     env=drivers_environment(), timeout_s=timeout_s)
+    done = child_process.run([sys.executable, "-X", "faulthandler", "-c", _SCRIPT + body, library, backend], cwd=settings.ROOT,
+                     env=environment(library), timeout_s=timeout_s * sanitize.slower(library))
     return done.stdout
 
 
@@ -310,7 +319,7 @@ for cycle in range(220):
         start = pages()
 print(pages() - start)
 """)
-    assert int(grown) < 10000, f"{grown} KiB more after 200 resizes of 130 KiB"
+    assert int(grown) < 10000 or sanitize.is_sanitized(library), f"{grown} KiB more after 200 resizes of 130 KiB"
 
 
 def test_opencl_works_after_gles_in_one_process(library):
@@ -367,3 +376,29 @@ assert report(library, delegate)["schema_version"] == 1
 ctypes.CDLL(library).QuadraDelegateDelete(None)
 ctypes.PyDLL(library).tflite_plugin_destroy_delegate(None)
 """)
+
+
+_START = """
+import time
+from tests.model_builder import Model
+def cost(nodes):
+    model = Model()
+    x = model.input((1, 8, 8, 4))
+    y = x
+    for _ in range(nodes):
+        y = model.add(y, x)
+    model.output(y)
+    raw, taken = model.bytes(), []
+    for _ in range(3):
+        start = time.process_time()
+        interpreter, delegate = open_model(library, raw, {"backend": backend})
+        taken.append(time.process_time() - start)
+    assert all(node["on"] == "gpu" for node in report(library, delegate)["nodes"])
+    return min(taken)
+print(cost(4000) / cost(500))
+"""
+
+
+def test_start_grows_linearly_with_the_nodes(library):
+    """Eight times as many nodes: 64 times the work where every node looks at all others, as it once was (37)."""
+    assert float(script(library, "null", _START)) < 20

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tools import settings, shell
+from host_tools.base import child_process, settings
 from tests.delegate import TARGETS, Quadra
 from tests.runs import PRECISIONS
 from tests.vectors import all_cases
@@ -88,14 +88,14 @@ def test_every_kernel_has_a_twin_and_both_compile(quadra, tmp_path, target_file,
     for made, names in gles.names.items():
         if made[1] not in PROMISED:
             assert names == opencl.names[made], made
-    done = shell.run(["glslangValidator", "-S", "comp", *gles.paths], timeout_s=120, check=False)
+    done = child_process.run(["glslangValidator", "-S", "comp", *gles.paths], timeout_s=120, check=False)
     assert done.returncode == 0, done.stdout
     clang = shutil.which("clang") or shutil.which("clang-15")  # PoCL comes with it
     if not clang:
         pytest.skip("the OpenCL form was not tried: there is no clang or clang-15 in PATH")
     # The compiler proper takes many files in one process, which is ten times faster.
-    own = shell.run([clang, "-print-resource-dir"], timeout_s=10).stdout.strip()
-    done = shell.run([clang, "-cc1", "-x", "cl", "-cl-std=CL1.2", "-triple", "spir64", "-resource-dir", own,
+    own = child_process.run([clang, "-print-resource-dir"], timeout_s=10).stdout.strip()
+    done = child_process.run([clang, "-cc1", "-x", "cl", "-cl-std=CL1.2", "-triple", "spir64", "-resource-dir", own,
                       "-internal-isystem", f"{own}/include", "-finclude-default-header", "-fdeclare-opencl-builtins",
                       "-fsyntax-only", "-Werror", *opencl.paths], timeout_s=120, check=False)
     assert done.returncode == 0, done.stderr

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from host_tools import gpus, settings, shell
-from tests.delegate import drivers_environment
+from host_tools.base import child_process, settings
+from host_tools.build import sanitize
+from host_tools.run import gpus
+from tests.delegate import environment
 from tests.faults import egl  # noqa: F401: a fixture
 from tests.model_builder import Model
 from tests.vectors.case import constant
@@ -83,8 +85,8 @@ def run(library: Path, body: str, *backends: str, timeout_s: float = 120) -> Any
     missing = [f"{name}: {error}" for name in backends if (error := _error_of(name))]
     if missing:
         pytest.skip(f"not on this machine: {'; '.join(missing)}")
-    done = shell.run([sys.executable, "-X", "faulthandler", "-c", _PRELUDE + body, library, *backends],
-                     cwd=settings.ROOT, env=drivers_environment(), timeout_s=timeout_s)
+    done = child_process.run([sys.executable, "-X", "faulthandler", "-c", _PRELUDE + body, library, *backends],
+                     cwd=settings.ROOT, env=environment(library), timeout_s=timeout_s * sanitize.slower(library))
     return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
 
 
@@ -138,7 +140,7 @@ print(json.dumps([now - then for now, then in zip(owned(), before)]))
 """, backend)
     kib, threads, files = grown
     more = f"after 140 lives: {kib} KiB, {threads} threads, {files} files more"
-    assert kib < 3000 and threads == 0 and files == 0, more
+    assert (kib < 3000 or sanitize.is_sanitized(library)) and threads == 0 and files == 0, more
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

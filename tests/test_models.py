@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from host_tools import models, reference_model
+from host_tools.ask import models
+from host_tools.run import reference_model
 from tests.delegate import options
 from tests.judge import errors, mismatch
 from tests.runs import BACKENDS
@@ -41,7 +42,7 @@ def random_feeds(interpreter: Interpreter) -> list[np.ndarray]:
 
 def limits(model: bytes, feeds: list[np.ndarray], expected: list[np.ndarray]) -> list[float]:
     """For each output 1e-4 of its range, or three times what TFLite's kernels are apart on these numbers: noise drives
-    some networks to where rounding alone makes more. The rule of host_tools/compare.py."""
+    some networks to where rounding alone makes more. The rule of host_tools/judge/compare.py."""
     plain = on_cpu(open_on_cpu(model, PLAIN), feeds)
     apart = [float(errors(got, want)[0].max()) for got, want in zip(plain, expected)]
     return [max(1e-4, min(3 * noise, 1e-2)) for noise in apart]

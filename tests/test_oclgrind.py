@@ -8,7 +8,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from host_tools import shell
+from host_tools.base import child_process
 from tests import cpu, oclgrind
 from tests.delegate import Quadra, options
 from tests.random_graphs import graphs
@@ -35,7 +35,7 @@ _BAD = {
 def test_planted_fault_is_seen(tmp_path, word):
     log = tmp_path / "log"
     script = _PLANTED.format(source=_BAD[word])
-    shell.run([sys.executable, "-c", script], env=oclgrind.environment(log), timeout_s=60)
+    child_process.run([sys.executable, "-c", script], env=oclgrind.environment(log), timeout_s=60)
     assert word in oclgrind.Log(log).news()
 
 

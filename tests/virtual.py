@@ -1,9 +1,10 @@
 """What tests of the virtual device share: commands without adb."""
 
+import io
 import threading
 from dataclasses import dataclass
 
-from host_tools.virtual_device.call import Bytes, Call, Stopped
+from host_tools.virtual_device.call import Call, Stopped
 from host_tools.virtual_device.device import VirtualDevice
 from host_tools.virtual_device.shell import run_text
 
@@ -21,9 +22,7 @@ class Running:
     def __init__(self, device: VirtualDevice, text: str, data: bytes = b"") -> None:
         self.out, self.err, self.cancelled = [], [], threading.Event()
         self.status = None
-        self._call = Call(
-            ["sh"], device, Bytes(data), self.out.append, self.err.append, cancelled=self.cancelled
-        )
+        self._call = Call(["sh"], device, io.BytesIO(data), self.out.append, self.err.append, cancelled=self.cancelled)
         self._thread = threading.Thread(target=self._run, args=(text,), daemon=True)
         self._thread.start()
 

@@ -334,14 +334,11 @@ unsigned eglDestroySurface(Handle display, Handle surface) {
   return REAL(unsigned, eglDestroySurface, Handle, Handle)(display, surface);
 }
 
-/* LACKS_RELEASE_THREAD, when this is compiled: a library without a function that it must have. */
-#ifndef LACKS_RELEASE_THREAD
 unsigned eglReleaseThread(void) {
   free(state);
   state = NULL;
   return REAL(unsigned, eglReleaseThread, void)();
 }
-#endif
 
 static void* Before(const struct Hook* hooks, const char* name, void* function) {
   for (; hooks->name; ++hooks) {

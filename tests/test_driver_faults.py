@@ -1,0 +1,95 @@
+"""Every function of the drivers' tables fails in every way, at its first, second and last call (every call with --slow):
+right numbers or an error, no crash, no hang, nothing left behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests import driver_faults
+from tests.delegate import Outcome
+from tests.driver_faults import FEEDS, LIVES, NOT_CALLED, Baseline, Driver, Fault, Life, expected
+from tests.faults import egl, opencl  # noqa: F401: fixtures, which skip where there is no driver
+
+APIS = ["opencl", "gles"]
+_FAULT = Fault("clFinish", 1, "-5")
+
+
+@pytest.fixture(scope="module")
+def driver(library, tmp_path_factory, egl, opencl):  # noqa: F811
+    made = Driver(library, tmp_path_factory.mktemp("driver_faults"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def baselines(driver) -> dict[Life, Baseline]:
+    return {life: driver_faults.baseline(driver, life) for life in LIVES}
+
+
+def _lives(api: str) -> list[Life]:
+    return [life for life in LIVES if life.api == api]
+
+
+def test_every_function_of_the_tables_is_called_and_it_is_known_how_it_fails(baselines):
+    called = {function for base in baselines.values() for function, calls in base.calls.items() if calls}
+    ways = next(iter(baselines.values())).ways
+    assert set(ways) - called == NOT_CALLED, "a life in tests/driver_faults.py must call it"
+    assert not [function for function, known in ways.items() if known is None], "WaysOf in tests/driver_faults.cc"
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_sample_of_calls_that_fail(driver, api):
+    results = list(driver_faults.matrix(driver, _lives(api), sample=True))
+    assert not driver_faults.bad(results), "\n".join(map(str, driver_faults.bad(results)))
+    assert {result.verdict for result in results} == set(driver_faults.GOOD)
+
+
+@pytest.mark.parametrize("life", _lives("gles")[:2], ids=lambda life: life.name)
+def test_a_binding_that_is_refused_spoils_nothing_for_the_next_run(driver, baselines, life):
+    """What a kernel writes then may land in a constant."""
+    calls = baselines[life].calls["glBindBufferRange"]
+    faults = [Fault("glBindBufferRange", n, "0x505") for n in range(1, calls + 1)]
+    results = list(driver_faults.results(driver, life, baselines[life], faults))
+    assert not driver_faults.bad(results), "\n".join(map(str, driver_faults.bad(results)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: life.name)
+def test_every_call_that_fails(driver, life):
+    results = list(driver_faults.matrix(driver, [life]))
+    assert not driver_faults.bad(results), "\n".join(map(str, driver_faults.bad(results)))
+
+
+@pytest.mark.parametrize(("api", "call"), [("opencl", "clFinish"), ("opencl", "clEnqueueNDRangeKernel"),
+                                           ("opencl", "clCreateBuffer"), ("gles", "glDispatchCompute")])
+def test_after_a_lost_device_the_next_interpreter_has_a_context_of_its_own(driver, api, call):
+    life = Life(api, api)
+    library = driver.library()
+    lost = driver.live(life, Fault(call, 3, "lost"), library)
+    assert "make the delegate and its interpreter anew" in lost.error + str(lost.report), lost
+    after = driver.live(life, library=library)
+    assert not after.error and len(after.nodes) - len(after.on_cpu()) == life.nodes_on_gpu, after
+    assert not driver_faults.wrong(after)
+
+
+def _outcome(**driver: object) -> Outcome:
+    report = {"nodes": [{"on": "gpu", "reason": ""}] * LIVES[0].nodes_on_gpu}
+    return Outcome([list(outputs) for outputs in expected()], report, driver={"happened": True, "live": {}, **driver})
+
+
+@pytest.mark.parametrize(("outcome", "verdict"), [
+    (_outcome(), "right"),
+    (replace(_outcome(), outputs=_outcome().outputs[:-1]), "UNCLEAR"),
+    (replace(_outcome(), outputs=[[], *_outcome().outputs[1:]], error="RuntimeError: Quadra: it failed"), "error"),
+    (replace(_outcome(), error="KeyError: 1"), "UNCLEAR"),
+    (replace(_outcome(), outputs=[[output + 0.01 for output in outputs] for outputs in expected()]), "WRONG"),
+    (_outcome(happened=False), "NO FAULT"),
+    (_outcome(live={"clKernel": 1, "clContext": 1}), "LEAK"),
+    (_outcome(live={"clContext": -1}), "LEAK"),
+])
+def test_a_bad_end_is_seen(outcome, verdict):
+    base = Baseline({}, {}, {"clContext": 1})
+    assert len(FEEDS) == len(expected())
+    assert driver_faults.judged(LIVES[0], base, _FAULT, outcome).verdict == verdict
