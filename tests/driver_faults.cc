@@ -1,12 +1,12 @@
-// An OpenCL and an EGL library for tests: the system's, but every function of the delegate's tables is counted, and the
-// call that the environment variable DRIVER_FAULTS names fails. The wrappers are made from the tables themselves: a
-// function that is added there is wrapped here.
+// An OpenCL and an EGL library for tests: the system's, but every function of the delegate's tables
+// is counted, and the call that the environment variable DRIVER_FAULTS names fails. The wrappers
+// are made from the tables themselves: a function that is added there is wrapped here.
 //
-// DRIVER_FAULTS holds words parted by spaces: "FUNCTION@N=WAY", the N-th call (from 1; "*": every call) since
-// QuadraFaultsBegin fails in that way; "FUNCTION=missing", the library lacks it. It is read at every call. The ways of
-// each function: see WaysOf.
-// DRIVER_FAULTS_EGL: the EGL library behind this one, if that is not the system's. DRIVER_FAULTS_GPU: the OpenCL device
-// calls itself a GPU.
+// DRIVER_FAULTS holds words parted by spaces: "FUNCTION@N=WAY", the N-th call (from 1; "*": every
+// call) since QuadraFaultsBegin fails in that way; "FUNCTION=missing", the library lacks it. It is
+// read at every call. The ways of each function: see WaysOf. DRIVER_FAULTS_EGL: the EGL library
+// behind this one, if that is not the system's. DRIVER_FAULTS_GPU: the OpenCL device calls itself a
+// GPU.
 #include <dlfcn.h>
 #include <string.h>
 
@@ -29,14 +29,13 @@ enum Id {
 #define QUADRA_CL_ID(name) kCl##name,
   QUADRA_CL_FUNCTIONS(QUADRA_CL_ID)
 #define QUADRA_EGL_ID(name) kEgl##name,
-  QUADRA_EGL_FUNCTIONS(QUADRA_EGL_ID)
+      QUADRA_EGL_FUNCTIONS(QUADRA_EGL_ID)
 #define QUADRA_EXTENSION_ID(name, type) kEgl##name,
-  QUADRA_EGL_EXTENSIONS(QUADRA_EXTENSION_ID)
+          QUADRA_EGL_EXTENSIONS(QUADRA_EXTENSION_ID)
 #define QUADRA_GL_ID(name) kGl##name,
-  QUADRA_GL_FUNCTIONS(QUADRA_GL_ID)
+              QUADRA_GL_FUNCTIONS(QUADRA_GL_ID)
 #define QUADRA_GL_EXTENSION_ID(name, type) kGl##name,
-  QUADRA_GL_EXTENSIONS(QUADRA_GL_EXTENSION_ID)
-  kFunctions
+                  QUADRA_GL_EXTENSIONS(QUADRA_GL_EXTENSION_ID) kFunctions
 };
 
 struct Function {
@@ -58,8 +57,8 @@ bool IsOneOf(const char* name, const char* const* names) {
 
 // ---- in which ways each function can fail ----
 
-// A number is an error code: OpenCL's is returned, EGL's and OpenGL's is what GetError says next; nothing is done and
-// nothing is written. Words:
+// A number is an error code: OpenCL's is returned, EGL's and OpenGL's is what GetError says next;
+// nothing is done and nothing is written. Words:
 //   lost     the device or context is lost: this call fails and all that follow
 //   silent   so it is, but the driver tells only when it is asked for resets
 //   nothing  gives nothing, without an error
@@ -143,10 +142,12 @@ struct Fault {
   bool is(const char* word) const { return way == word; }
 };
 
-// The word of DRIVER_FAULTS that begins with the function's name and `then`: what is behind those. Null: there is none.
+// The word of DRIVER_FAULTS that begins with the function's name and `then`: what is behind those.
+// Null: there is none.
 const char* WordOf(const char* name, char then) {
   const size_t size = strlen(name);
-  for (const char* at = getenv("DRIVER_FAULTS"); at && *at; at += strcspn(at, " "), at += *at == ' ') {
+  for (const char* at = getenv("DRIVER_FAULTS"); at && *at;
+       at += strcspn(at, " "), at += *at == ' ') {
     if (strncmp(at, name, size) == 0 && at[size] == then) return at + size + 1;
   }
   return nullptr;
@@ -175,8 +176,10 @@ std::atomic<bool> happened{false};
 
 // The kind of object that a function makes or ends; empty for other functions.
 std::string KindOf(const char* name) {
-  static const char* const kMemory[] = {"clCreateBuffer", "clCreateImage", "clCreateSubBuffer", nullptr};
-  static const char* const kPrograms[] = {"clCreateProgramWithSource", "clCreateProgramWithBinary", nullptr};
+  static const char* const kMemory[] = {"clCreateBuffer", "clCreateImage", "clCreateSubBuffer",
+                                        nullptr};
+  static const char* const kPrograms[] = {"clCreateProgramWithSource", "clCreateProgramWithBinary",
+                                          nullptr};
   if (IsOneOf(name, kMemory)) return "clMemObject";
   if (IsOneOf(name, kPrograms)) return "clProgram";
   if (strcmp(name, "clEnqueueNDRangeKernel") == 0) return "clEvent";
@@ -222,7 +225,8 @@ thread_local EGLint egl_error = EGL_SUCCESS;
 // What a call on a lost OpenCL device answers; 0 where it does as always.
 cl_int LostCode(int id) {
   const char* name = functions[id].name;
-  if (Begins(name, "clEnqueue") || id == kClFinish || id == kClFlush) return CL_INVALID_COMMAND_QUEUE;
+  if (Begins(name, "clEnqueue") || id == kClFinish || id == kClFlush)
+    return CL_INVALID_COMMAND_QUEUE;
   if (id == kClBuildProgram) return CL_DEVICE_NOT_AVAILABLE;
   if (id == kClSetKernelArg) return CL_OUT_OF_RESOURCES;
   return Begins(name, "clCreate") && id != kClCreateContext ? CL_INVALID_CONTEXT : 0;
@@ -231,17 +235,19 @@ cl_int LostCode(int id) {
 // What a compiler says of a program that it refused.
 std::atomic<bool> build_refused{false};
 
-cl_int BuildLog(cl_program, cl_device_id, cl_program_build_info, size_t size, void* value, size_t* needed) {
+cl_int BuildLog(cl_program, cl_device_id, cl_program_build_info, size_t size, void* value,
+                size_t* needed) {
   static const char kLog[] = "1:7: error: this test wants no such thing";
   if (value && size >= sizeof(kLog)) memcpy(value, kLog, sizeof(kLog));
   if (needed) *needed = sizeof(kLog);
   return CL_SUCCESS;
 }
 
-// What PoCL's device tells of itself, as if it were a GPU that nobody knows: that compiles kernels one by one, and
-// copies what goes in and out.
+// What PoCL's device tells of itself, as if it were a GPU that nobody knows: that compiles kernels
+// one by one, and copies what goes in and out.
 template <typename Real>
-cl_int CallItselfGpu(Real real, cl_device_id device, cl_device_info what, size_t size, void* value, size_t* needed) {
+cl_int CallItselfGpu(Real real, cl_device_id device, cl_device_info what, size_t size, void* value,
+                     size_t* needed) {
   const cl_int code = real(device, what, size, value, needed);
   char* text = static_cast<char*>(value);
   if (code != CL_SUCCESS || !value) return code;
@@ -283,7 +289,9 @@ struct Wrapper<kId, R (*)(A...)> {
   static constexpr bool kIsCl = kId < kEglBindAPI, kIsGl = kId >= kGlActiveTexture;
   using Args = std::tuple<A...>;
   template <size_t i>
-  static auto Last(const Args& args) { return std::get<sizeof...(A) - i>(args); }
+  static auto Last(const Args& args) {
+    return std::get<sizeof...(A) - i>(args);
+  }
 
   static R Real(A... args) {
     const auto real = reinterpret_cast<R (*)(A...)>(Next(kId));
@@ -291,7 +299,8 @@ struct Wrapper<kId, R (*)(A...)> {
     else return reinterpret_cast<R>(Before(args..., reinterpret_cast<void*>(real(args...))));
   }
 
-  // Nothing is done; the caller is told. But what runs is waited for: it works on memory that the caller may give back.
+  // Nothing is done; the caller is told. But what runs is waited for: it works on memory that the
+  // caller may give back.
   static R Refuse(long code, const Args& args) {
     if constexpr (kId == kClFinish) std::apply(Real, args);
     if constexpr (kIsCl && std::is_same<R, cl_int>::value) {
@@ -308,8 +317,8 @@ struct Wrapper<kId, R (*)(A...)> {
     return R();
   }
 
-  // A lost context does nothing, and never makes its caller wait. The driver behind is not lost: what ends something
-  // reaches it.
+  // A lost context does nothing, and never makes its caller wait. The driver behind is not lost:
+  // what ends something reaches it.
   static R DoLost(A... args) {
     if (Ends(functions[kId].name) || kId == kGlEndQuery) return Real(args...);
     if constexpr (kId == kGlGetError) return GL_CONTEXT_LOST_KHR;
@@ -325,9 +334,11 @@ struct Wrapper<kId, R (*)(A...)> {
       if (fault.is("lost")) return cl_lost = true, Refuse(LostCode(kId), all);
     } else if constexpr (kIsGl) {
       if (fault.is("lost")) return gl_lost = true, DoLost(args...);
-      if (fault.is("silent")) return gl_silent = true, kId == kGlDispatchCompute ? R() : Real(args...);
+      if (fault.is("silent"))
+        return gl_silent = true, kId == kGlDispatchCompute ? R() : Real(args...);
     }
-    if constexpr (kId == kGlClientWaitSync) return fault.is("timeout") ? GL_TIMEOUT_EXPIRED : GL_WAIT_FAILED;
+    if constexpr (kId == kGlClientWaitSync)
+      return fault.is("timeout") ? GL_TIMEOUT_EXPIRED : GL_WAIT_FAILED;
     if constexpr (kId == kGlGetShaderiv || kId == kGlGetProgramiv) {
       if (fault.is("false")) return void(*std::get<2>(all) = GL_FALSE);
     }
@@ -378,9 +389,11 @@ struct Wrapper<kId, R (*)(A...)> {
     const char* name = functions[kId].name;
     if constexpr (sizeof...(A) == 2 && std::is_void<R>::value && kIsGl) {
       if constexpr (std::is_convertible<std::tuple_element_t<1, Args>, const GLuint*>::value) {
-        if (!KindOf(name).empty()) Live(name, (Ends(name) ? -1 : 1) * CountIds(std::get<0>(args), std::get<1>(args)));
+        if (!KindOf(name).empty())
+          Live(name, (Ends(name) ? -1 : 1) * CountIds(std::get<0>(args), std::get<1>(args)));
       }
-    } else if constexpr (sizeof...(A) > 0 && std::is_integral<R>::value + std::is_void<R>::value > 0) {
+    } else if constexpr (sizeof...(A) > 0 &&
+                         std::is_integral<R>::value + std::is_void<R>::value > 0) {
       if (Ends(name)) Live(name, -Count(Last<1>(args)));
     }
     if constexpr (kId == kClEnqueueNDRangeKernel) {
@@ -418,14 +431,13 @@ Function functions[] = {
 #define QUADRA_CL_ROW(name) {"cl" #name, WrapperOf<kCl##name, decltype(&::cl##name)>()},
     QUADRA_CL_FUNCTIONS(QUADRA_CL_ROW)
 #define QUADRA_EGL_ROW(name) {"egl" #name, WrapperOf<kEgl##name, decltype(&::egl##name)>()},
-    QUADRA_EGL_FUNCTIONS(QUADRA_EGL_ROW)
+        QUADRA_EGL_FUNCTIONS(QUADRA_EGL_ROW)
 #define QUADRA_EGL_EXTENSION_ROW(name, type) {"egl" #name, WrapperOf<kEgl##name, type>()},
-    QUADRA_EGL_EXTENSIONS(QUADRA_EGL_EXTENSION_ROW)
+            QUADRA_EGL_EXTENSIONS(QUADRA_EGL_EXTENSION_ROW)
 #define QUADRA_GL_ROW(name) {"gl" #name, WrapperOf<kGl##name, decltype(&::gl##name)>()},
-    QUADRA_GL_FUNCTIONS(QUADRA_GL_ROW)
+                QUADRA_GL_FUNCTIONS(QUADRA_GL_ROW)
 #define QUADRA_GL_EXTENSION_ROW(name, type) {"gl" #name, WrapperOf<kGl##name, type>()},
-    QUADRA_GL_EXTENSIONS(QUADRA_GL_EXTENSION_ROW)
-};
+                    QUADRA_GL_EXTENSIONS(QUADRA_GL_EXTENSION_ROW)};
 
 // ---- where the delegate looks for functions ----
 
@@ -460,10 +472,10 @@ QUADRA_EXPORT void* loadOpenCLPointer(const char* name) {
 }
 
 // The library's own symbols: each is the wrapper, whatever its parameters are.
-#define QUADRA_EGL_SYMBOL(name)                                                        \
-  decltype(&::egl##name) Resolve_egl##name() {                                         \
-    return &Wrapper<kEgl##name, decltype(&::egl##name)>::Call;                         \
-  }                                                                                    \
+#define QUADRA_EGL_SYMBOL(name)                                \
+  decltype(&::egl##name) Resolve_egl##name() {                 \
+    return &Wrapper<kEgl##name, decltype(&::egl##name)>::Call; \
+  }                                                            \
   QUADRA_EXPORT decltype(egl##name) egl##name __attribute__((ifunc("Resolve_egl" #name)));
 QUADRA_EGL_FUNCTIONS(QUADRA_EGL_SYMBOL)
 
@@ -476,7 +488,8 @@ QUADRA_EXPORT void QuadraFaultsBegin() {
   happened = false;
 }
 
-// JSON: {"happened": whether the fault came, "calls": by function, "ways": by function, "live": by kind}.
+// JSON: {"happened": whether the fault came, "calls": by function, "ways": by function, "live": by
+// kind}.
 QUADRA_EXPORT const char* QuadraFaultsReport() {
   static std::string text;
   std::lock_guard<std::mutex> lock(mutex);
@@ -490,8 +503,8 @@ QUADRA_EXPORT const char* QuadraFaultsReport() {
   for (const auto& kind : live) {
     alive += (alive.empty() ? "\"" : ", \"") + kind.first + "\": " + std::to_string(kind.second);
   }
-  text = std::string("{\"happened\": ") + (happened ? "true" : "false") + ", \"calls\": {" + calls + "}, \"ways\": {" +
-         ways + "}, \"live\": {" + alive + "}}";
+  text = std::string("{\"happened\": ") + (happened ? "true" : "false") + ", \"calls\": {" + calls +
+         "}, \"ways\": {" + ways + "}, \"live\": {" + alive + "}}";
   return text.c_str();
 }
 

@@ -15,8 +15,10 @@ class HomeProcess {
   // An error in a child that was forked since.
   Status Check(const char* api) const {
     if (is_here()) return Status();
-    return DeviceFailed("use %s in a forked process: its parent has used it, and a driver does not come "
-                        "along; next: start processes anew (Python: multiprocessing's \"spawn\")", api);
+    return DeviceFailed(
+        "use %s in a forked process: its parent has used it, and a driver does not come "
+        "along; next: start processes anew (Python: multiprocessing's \"spawn\")",
+        api);
   }
 
  private:

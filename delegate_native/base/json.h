@@ -18,7 +18,7 @@ struct Json {
   bool boolean = false;
   double number = 0;
   std::string string;
-  std::vector<Json> items;                           // of an array
+  std::vector<Json> items;                            // of an array
   std::vector<std::pair<std::string, Json>> members;  // of an object, in the order of the text
 
   const Json* Find(const char* key) const;  // null when there is none

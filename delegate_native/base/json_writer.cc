@@ -11,14 +11,18 @@ namespace {
 size_t Utf8Length(const std::string& text, size_t i) {
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned char first = byte(i);
-  const size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3
-                        : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  const size_t length = first < 0x80                    ? 1
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
   if (length == 0 || i + length > text.size()) return 0;
   for (size_t k = 1; k < length; ++k) {
     if ((byte(i + k) & 0xc0) != 0x80) return 0;
   }
-  const bool surrogate_or_long = (first == 0xe0 && byte(i + 1) < 0xa0) || (first == 0xed && byte(i + 1) >= 0xa0) ||
-                                 (first == 0xf0 && byte(i + 1) < 0x90) || (first == 0xf4 && byte(i + 1) >= 0x90);
+  const bool surrogate_or_long =
+      (first == 0xe0 && byte(i + 1) < 0xa0) || (first == 0xed && byte(i + 1) >= 0xa0) ||
+      (first == 0xf0 && byte(i + 1) < 0x90) || (first == 0xf4 && byte(i + 1) >= 0x90);
   return surrogate_or_long ? 0 : length;
 }
 

@@ -17,7 +17,7 @@ class JsonWriter {
   JsonWriter& Text(const std::string& text);  // bytes that are not UTF-8 become '?'
   JsonWriter& Number(int64_t number);
   JsonWriter& Flag(bool flag);
-  JsonWriter& Real(double number);  // not finite: null
+  JsonWriter& Real(double number);               // not finite: null
   JsonWriter& Written(const std::string& json);  // a value that is JSON already
 
   const std::string& text() const { return text_; }

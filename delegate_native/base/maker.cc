@@ -18,8 +18,8 @@ struct Note {
   char words[(sizeof(QUADRA_MAKER) + 3) / 4 * 4];
 };
 
-__attribute__((section(".note.quadra"), used, aligned(4))) const Note kNote = {
-    7, sizeof(QUADRA_MAKER), 1, "Quadra", QUADRA_MAKER};
+__attribute__((section(".note.quadra"), used, aligned(4)))
+const Note kNote = {7, sizeof(QUADRA_MAKER), 1, "Quadra", QUADRA_MAKER};
 
 }  // namespace
 

@@ -3,8 +3,8 @@
 
 namespace quadra {
 
-// The toolchain that made this library. The same words are a note of the file (owner "Quadra", type 1): tools read
-// them without running it.
+// The toolchain that made this library. The same words are a note of the file (owner "Quadra", type
+// 1): tools read them without running it.
 const char* Maker();
 
 }  // namespace quadra

@@ -1,6 +1,6 @@
-// Nothing here throws, so what carries exceptions is left out of Android libraries: the unwinder, the personality of
-// C++ frames and the demangler of messages, 150 KB on arm64. An exception of the C++ library (a string that is
-// too long) ends the process, as it would without a handler.
+// Nothing here throws, so what carries exceptions is left out of Android libraries: the unwinder,
+// the personality of C++ frames and the demangler of messages, 150 KB on arm64. An exception of the
+// C++ library (a string that is too long) ends the process, as it would without a handler.
 #ifdef __ANDROID__
 #include <cstddef>
 #include <cstdlib>
@@ -26,8 +26,12 @@ char* __cxa_demangle(const char*, char*, size_t*, int* status) {
 }  // extern "C"
 
 // Those of the C++ library throw.
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return malloc(bytes ? bytes : 1); }
-void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return malloc(bytes ? bytes : 1); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return malloc(bytes ? bytes : 1);
+}
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
+  return malloc(bytes ? bytes : 1);
+}
 void* operator new(size_t bytes) {
   void* memory = malloc(bytes ? bytes : 1);
   if (!memory) abort();

@@ -43,13 +43,13 @@ std::string Format(const char* format, ...) {
   return text;
 }
 
-#define QUADRA_STATUS_FUNCTION(name, code)              \
-  Status name(const char* format, ...) {                \
-    va_list arguments;                                  \
-    va_start(arguments, format);                        \
-    std::string text = FormatList(format, arguments);   \
-    va_end(arguments);                                  \
-    return Status(code, std::move(text));               \
+#define QUADRA_STATUS_FUNCTION(name, code)            \
+  Status name(const char* format, ...) {              \
+    va_list arguments;                                \
+    va_start(arguments, format);                      \
+    std::string text = FormatList(format, arguments); \
+    va_end(arguments);                                \
+    return Status(code, std::move(text));             \
   }
 QUADRA_STATUS_FUNCTION(Unsupported, Code::kUnsupported)
 QUADRA_STATUS_FUNCTION(InvalidModel, Code::kInvalidModel)

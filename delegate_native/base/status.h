@@ -41,10 +41,10 @@ Status Internal(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace quadra
 
-#define QUADRA_RETURN_IF_ERROR(expression)            \
-  do {                                                \
-    ::quadra::Status status_of_step = (expression);   \
-    if (!status_of_step.ok()) return status_of_step;  \
+#define QUADRA_RETURN_IF_ERROR(expression)           \
+  do {                                               \
+    ::quadra::Status status_of_step = (expression);  \
+    if (!status_of_step.ok()) return status_of_step; \
   } while (0)
 
 #endif  // QUADRA_BASE_STATUS_H_

@@ -1,5 +1,5 @@
-// Threads of our own inside an application: a library without exceptions cannot use std::thread, which
-// ends the process where the system has no thread left.
+// Threads of our own inside an application: a library without exceptions cannot use std::thread,
+// which ends the process where the system has no thread left.
 #ifndef QUADRA_BASE_THREAD_H_
 #define QUADRA_BASE_THREAD_H_
 

@@ -33,8 +33,10 @@ Status ReadTarget(const Options& options, std::unique_ptr<GpuInfo>* target) {
   Status status = ReadFile(options.target, &text);
   if (status.ok()) status = ParseGpuInfo(text, read.get());
   if (!status.ok()) {
-    return Status(status.code(), "read the target file " + options.target + ": " + status.message() +
-                                     "; next: mend the file, or leave the option target out to plan for this device");
+    return Status(
+        status.code(),
+        "read the target file " + options.target + ": " + status.message() +
+            "; next: mend the file, or leave the option target out to plan for this device");
   }
   *target = std::move(read);
   return Status();
@@ -45,7 +47,8 @@ std::vector<std::string> BackendsToTry(const Options& options) {
   return {options.backend};
 }
 
-Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo* target, Gpu* gpu) {
+Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo* target,
+               Gpu* gpu) {
   if (target) gpu->target = *target;
   if (backend == "null") {
     if (!target) {

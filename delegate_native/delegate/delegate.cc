@@ -15,7 +15,8 @@ namespace {
 TfLiteStatus Answer(TfLiteContext* context, const Status& status) {
   if (status.ok()) return kTfLiteOk;
   if (context->ReportError) {
-    context->ReportError(context, "Quadra: %s: %s. ", CodeName(status.code()), status.message().c_str());
+    context->ReportError(context, "Quadra: %s: %s. ", CodeName(status.code()),
+                         status.message().c_str());
   }
   return kTfLiteError;
 }
@@ -65,8 +66,8 @@ TfLiteStatus ApplyDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
 
 // TFLite's int array with the nodes that are on the GPU; free() it.
 TfLiteIntArray* NodesOnGpu(const std::vector<Verdict>& verdicts) {
-  TfLiteIntArray* nodes = static_cast<TfLiteIntArray*>(
-      malloc(sizeof(TfLiteIntArray) + sizeof(int) * verdicts.size()));
+  TfLiteIntArray* nodes =
+      static_cast<TfLiteIntArray*>(malloc(sizeof(TfLiteIntArray) + sizeof(int) * verdicts.size()));
   if (!nodes) return nullptr;
   nodes->size = 0;
   for (const Verdict& verdict : verdicts) {
@@ -103,10 +104,11 @@ Delegate::Delegate(Options options) : options_(std::move(options)) {
   candidate.status = ReadTarget(options_, &target_);
   candidate.tried = !candidate.status.ok();
   if (candidate.tried) candidates_.push_back(candidate);  // the same for all backends
-  else for (const std::string& name : BackendsToTry(options_)) {
-    candidate.name = name;
-    candidates_.push_back(candidate);
-  }
+  else
+    for (const std::string& name : BackendsToTry(options_)) {
+      candidate.name = name;
+      candidates_.push_back(candidate);
+    }
   precision_ = PrecisionOf(options_.precision);
   c_delegate_.data_ = this;
   c_delegate_.Prepare = ApplyDelegate;
@@ -174,7 +176,8 @@ Status Delegate::Apply(TfLiteContext* context) {
     }
     if (status.ok()) break;
     const std::string note = candidate.name + ": " + status.message();
-    if (std::find(backend_notes_.begin(), backend_notes_.end(), note) != backend_notes_.end()) continue;
+    if (std::find(backend_notes_.begin(), backend_notes_.end(), note) != backend_notes_.end())
+      continue;
     backend_notes_.push_back(note);
     Log(1, "passed over: %s", note.c_str());
   }
@@ -205,7 +208,8 @@ SessionOptions Delegate::OptionsFor(int partition) const {
   options.target = now_.gpu.target;
   options.precision = precision_;
   options.profile = options_.profile != 0;
-  if (!options_.dump_dir.empty()) options.dump_dir = options_.dump_dir + Format("/partition_%d", partition);
+  if (!options_.dump_dir.empty())
+    options.dump_dir = options_.dump_dir + Format("/partition_%d", partition);
   return options;
 }
 
@@ -237,9 +241,10 @@ Status Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
   return first_failure;
 }
 
-// Leaves all but the largest partitions to the CPU; says whether there were too many. Partitions are
-// counted and weighed by the nodes that compute: those that fold constants may stand alone.
-bool Delegate::KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* previews, int count) {
+// Leaves all but the largest partitions to the CPU; says whether there were too many. Partitions
+// are counted and weighed by the nodes that compute: those that fold constants may stand alone.
+bool Delegate::KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* previews,
+                           int count) {
   if (options_.max_partitions < 1) return false;
   struct Weighed {
     const TfLiteIntArray* nodes;
@@ -253,21 +258,24 @@ bool Delegate::KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* 
   }
   const size_t most = static_cast<size_t>(options_.max_partitions);
   if (order.size() <= most) return false;
-  std::stable_sort(order.begin(), order.end(), [](const Weighed& a, const Weighed& b) { return a.work > b.work; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Weighed& a, const Weighed& b) { return a.work > b.work; });
   for (size_t i = most; i < order.size(); ++i) {
-    LeaveToCpu(model, *order[i].nodes,
-               Format("its partition is not among the max_partitions=%d largest", options_.max_partitions), &now_.verdicts);
+    LeaveToCpu(
+        model, *order[i].nodes,
+        Format("its partition is not among the max_partitions=%d largest", options_.max_partitions),
+        &now_.verdicts);
   }
   return true;
 }
 
 Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
-                               ConstantPool* constants, bool* again,
-                               Status* first_failure) {
+                               ConstantPool* constants, bool* again, Status* first_failure) {
   std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
   TfLiteDelegateParams* previews = nullptr;
   int count = 0;
-  if (!nodes || context->PreviewDelegatePartitioning(context, nodes.get(), &previews, &count) != kTfLiteOk) {
+  if (!nodes ||
+      context->PreviewDelegatePartitioning(context, nodes.get(), &previews, &count) != kTfLiteOk) {
     return Internal("the interpreter could not partition the graph");
   }
   if (KeepLargest(model, previews, count)) {
@@ -285,14 +293,17 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
       continue;
     }
     auto partition = std::make_shared<Partition>();
-    const Status status = MakePartition(context, model, *preview, constants, now_.gpu.backend,
-                                        OptionsFor(static_cast<int>(earlier_partitions_ + now_.partitions.size())), partition.get());
+    const Status status =
+        MakePartition(context, model, *preview, constants, now_.gpu.backend,
+                      OptionsFor(static_cast<int>(earlier_partitions_ + now_.partitions.size())),
+                      partition.get());
     if (status.ok()) {
       now_.partitions.push_back(std::move(partition));
     } else {
       Log(1, "a partition of %d nodes goes back to the CPU: %s", preview->nodes_to_replace->size,
           status.message().c_str());
-      LeaveToCpu(model, *preview->nodes_to_replace, "its partition could not be compiled: " + status.message(), &now_.verdicts);
+      LeaveToCpu(model, *preview->nodes_to_replace,
+                 "its partition could not be compiled: " + status.message(), &now_.verdicts);
       if (first_failure->ok()) *first_failure = status;
       *again = true;
     }
@@ -304,7 +315,8 @@ Status Delegate::Replace(TfLiteContext* context) {
   std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
   if (!nodes) return Internal("out of memory");
   if (nodes->size == 0) return Status();
-  if (context->ReplaceNodeSubsetsWithDelegateKernels(context, Registration(), nodes.get(), &c_delegate_) != kTfLiteOk) {
+  if (context->ReplaceNodeSubsetsWithDelegateKernels(context, Registration(), nodes.get(),
+                                                     &c_delegate_) != kTfLiteOk) {
     return Internal("the interpreter could not replace %d nodes", nodes->size);
   }
   return Status();

@@ -73,10 +73,10 @@ Status SetOption(const std::string& key, const std::string& value, Options* opti
 }
 
 Status DefaultOptions(Options* options) {
-#define QUADRA_OPTION(field, kind, default_value, values, help)               \
-  {                                                                           \
-    const char* from_environment = getenv(("QUADRA_" + Upper(#field)).c_str()); \
-    QUADRA_RETURN_IF_ERROR(                                                   \
+#define QUADRA_OPTION(field, kind, default_value, values, help)                           \
+  {                                                                                       \
+    const char* from_environment = getenv(("QUADRA_" + Upper(#field)).c_str());           \
+    QUADRA_RETURN_IF_ERROR(                                                               \
         SetOption(#field, from_environment ? from_environment : default_value, options)); \
   }
 #include "delegate_native/delegate/options.def"
@@ -85,9 +85,9 @@ Status DefaultOptions(Options* options) {
 }
 
 Status FromC(const QuadraDelegateOptions& c, Options* options) {
-#define QUADRA_OPTION(field, kind, default_value, values, help)                             \
+#define QUADRA_OPTION(field, kind, default_value, values, help)                                 \
   if (offsetof(QuadraDelegateOptions, field) + sizeof(c.field) <= c.size && IsGiven(c.field)) { \
-    QUADRA_RETURN_IF_ERROR(SetOption(#field, Text(c.field), options));                      \
+    QUADRA_RETURN_IF_ERROR(SetOption(#field, Text(c.field), options));                          \
   }
 #include "delegate_native/delegate/options.def"
 #undef QUADRA_OPTION

@@ -101,8 +101,9 @@ Status Partition::PrepareSession(TfLiteContext* context) {
     const int rank = session->input_rank(static_cast<int>(shapes.size()));
     if (dims->size != rank) {
       // Axes were counted from the model's ranks.
-      return Unsupported("input '%s' now has rank %d, and %d in the model; sizes may change, ranks may not",
-                         context->tensors[tensor].name, dims->size, rank);
+      return Unsupported(
+          "input '%s' now has rank %d, and %d in the model; sizes may change, ranks may not",
+          context->tensors[tensor].name, dims->size, rank);
     }
     const Shape shape = ShapeOf(dims);
     if (shape.elements() < 1) {

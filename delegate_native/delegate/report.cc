@@ -55,7 +55,8 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   for (const fb::Program* program : *plan.programs()) kernels += program->kernels()->size();
   json->Key("programs").Number(kernels);
   json->Key("activation_bytes").Number(static_cast<int64_t>(plan.activation_bytes()));
-  json->Key("activation_bytes_lower_bound").Number(static_cast<int64_t>(plan.activation_bytes_lower_bound()));
+  json->Key("activation_bytes_lower_bound")
+      .Number(static_cast<int64_t>(plan.activation_bytes_lower_bound()));
   json->Key("constant_bytes").Number(static_cast<int64_t>(plan.constant_bytes()));
   json->Key("plan_bytes").Number(static_cast<int64_t>(session.plan_bytes()));
   const SessionTimes& times = session.times();
@@ -117,7 +118,8 @@ std::string Delegate::Report() const {
   json.Key("partitions").BeginArray();
   int id = 0;
   for (const Applied* graph : graphs) {
-    for (const auto& partition : graph->partitions) WritePartition(id++, graph->subgraph, *partition, &json);
+    for (const auto& partition : graph->partitions)
+      WritePartition(id++, graph->subgraph, *partition, &json);
   }
   json.EndArray();
   json.Key("profile").BeginArray();

@@ -29,10 +29,10 @@ int SizeGivingInput(int builtin) {
     case 82:   // REDUCE_MAX
     case 89:   // REDUCE_MIN
       return 1;
-    case 45:   // STRIDED_SLICE
+    case 45:  // STRIDED_SLICE
       return 2;
-    case 67:   // TRANSPOSE_CONV
-    case 94:   // FILL
+    case 67:  // TRANSPOSE_CONV
+    case 94:  // FILL
       return 0;
     case 96:   // RANGE
     case 109:  // WHERE
@@ -42,8 +42,7 @@ int SizeGivingInput(int builtin) {
     case 120:  // NON_MAX_SUPPRESSION_V4
     case 121:  // NON_MAX_SUPPRESSION_V5
       return -1;
-    default:
-      return 1 << 20;
+    default: return 1 << 20;
   }
 }
 
@@ -156,11 +155,14 @@ class Judgement {
   std::set<int> unknown_size_;
 };
 
-// A context does not tell the model's outputs. It tells those of a partition: of one with all nodes.
+// A context does not tell the model's outputs. It tells those of a partition: of one with all
+// nodes.
 Status ReadOutputs(TfLiteContext* context, ModelNodes* model) {
   if (model->plan.empty()) return Status();
   std::unique_ptr<TfLiteIntArray, decltype(&free)> all(
-      static_cast<TfLiteIntArray*>(malloc(sizeof(TfLiteIntArray) + sizeof(int) * model->plan.size())), &free);
+      static_cast<TfLiteIntArray*>(
+          malloc(sizeof(TfLiteIntArray) + sizeof(int) * model->plan.size())),
+      &free);
   if (!all) return Internal("out of memory");
   all->size = static_cast<int>(model->plan.size());
   std::copy(model->plan.begin(), model->plan.end(), all->data);
@@ -178,11 +180,13 @@ Status ReadOutputs(TfLiteContext* context, ModelNodes* model) {
 
 bool Reads(const TfLiteNode* node, int tensor) {
   const TfLiteIntArray* inputs = node->inputs;
-  return std::find(inputs->data, inputs->data + inputs->size, tensor) != inputs->data + inputs->size;
+  return std::find(inputs->data, inputs->data + inputs->size, tensor) !=
+         inputs->data + inputs->size;
 }
 
 // Why the constant that node `i` makes cannot be this delegate's alone; empty when it can.
-std::string WhyNotConstant(const ModelNodes& model, size_t i, const std::vector<Verdict>& verdicts) {
+std::string WhyNotConstant(const ModelNodes& model, size_t i,
+                           const std::vector<Verdict>& verdicts) {
   const int tensor = model.entries[i].node->outputs->data[0];
   if (std::find(model.outputs.begin(), model.outputs.end(), tensor) != model.outputs.end()) {
     return "its result is a constant that is an output of the model";
@@ -192,14 +196,16 @@ std::string WhyNotConstant(const ModelNodes& model, size_t i, const std::vector<
     if (!Reads(model.entries[j].node, tensor)) continue;
     is_read = true;
     if (!verdicts[j].on_gpu) {
-      return Format("its result is a constant that node %d (%s) reads on the CPU", model.plan[j], verdicts[j].op.c_str());
+      return Format("its result is a constant that node %d (%s) reads on the CPU", model.plan[j],
+                    verdicts[j].op.c_str());
     }
   }
   return is_read ? "" : "its result is a constant that no node reads";
 }
 
 // A missing optional input is -1; every other index names a tensor.
-Status CheckTensors(const TfLiteContext* context, const TfLiteIntArray* tensors, bool may_be_absent, const char* what) {
+Status CheckTensors(const TfLiteContext* context, const TfLiteIntArray* tensors, bool may_be_absent,
+                    const char* what) {
   if (!tensors) return InvalidModel("it has no list of %ss", what);
   for (int i = 0; i < tensors->size; ++i) {
     const int tensor = tensors->data[i];
@@ -248,10 +254,12 @@ void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts) {
 
 void LeaveToCpu(const ModelNodes& model, const TfLiteIntArray& nodes, const std::string& reason,
                 std::vector<Verdict>* verdicts) {
-  // Constants go where their readers are, unless they are all there is: then the CPU makes them, too.
+  // Constants go where their readers are, unless they are all there is: then the CPU makes them,
+  // too.
   const bool works = CountWork(nodes, *verdicts) > 0;
   for (Verdict& verdict : *verdicts) {
-    if (std::find(nodes.data, nodes.data + nodes.size, verdict.node) == nodes.data + nodes.size) continue;
+    if (std::find(nodes.data, nodes.data + nodes.size, verdict.node) == nodes.data + nodes.size)
+      continue;
     if (verdict.is_constant && works) continue;
     verdict.on_gpu = verdict.is_constant = false;
     verdict.reason = reason;
@@ -260,9 +268,11 @@ void LeaveToCpu(const ModelNodes& model, const TfLiteIntArray& nodes, const std:
 }
 
 int CountWork(const TfLiteIntArray& nodes, const std::vector<Verdict>& verdicts) {
-  return static_cast<int>(std::count_if(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
-    return !verdict.is_constant && std::find(nodes.data, nodes.data + nodes.size, verdict.node) != nodes.data + nodes.size;
-  }));
+  return static_cast<int>(
+      std::count_if(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
+        return !verdict.is_constant && std::find(nodes.data, nodes.data + nodes.size,
+                                                 verdict.node) != nodes.data + nodes.size;
+      }));
 }
 
 }  // namespace quadra

@@ -149,7 +149,8 @@ void RunOn(const GpuInfo& device, GpuInfo* target) {
   lower(&target->max_image_buffer_width, device.max_image_buffer_width);
   if (same_api) {
     // A target of this API says itself what its texts are to be like.
-    target->reads_buffers_as_images = target->reads_buffers_as_images && device.max_image_buffer_width > 0;
+    target->reads_buffers_as_images =
+        target->reads_buffers_as_images && device.max_image_buffer_width > 0;
     lower(&target->flat_group, std::min(device.max_work_group[0], device.max_work_group_size));
     lower(&target->max_storage_blocks, device.max_storage_blocks);
     lower(&target->max_image_units, device.max_image_units);

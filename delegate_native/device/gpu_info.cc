@@ -34,7 +34,8 @@ int64_t Clamped(int64_t n, const Range& range) {
   return range.power_of_two ? power : n;
 }
 
-// The keys of a target file, once for reading, writing and clamping. A visitor has a method per kind.
+// The keys of a target file, once for reading, writing and clamping. A visitor has a method per
+// kind.
 template <typename Visitor>
 void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Text("name", &info->name);
@@ -120,8 +121,8 @@ class ReadVisitor {
     const Json* json = Find(key, Json::Type::kArray);
     if (!json) return;
     if (json->items.size() != count) {
-      status_ = Unsupported("key \"%s\" has %zu numbers instead of %zu", key,
-                            json->items.size(), count);
+      status_ =
+          Unsupported("key \"%s\" has %zu numbers instead of %zu", key, json->items.size(), count);
       return;
     }
     for (size_t i = 0; i < count; ++i) Whole(key, json->items[i], range, &values[i]);
@@ -182,9 +183,10 @@ class ReadVisitor {
                           json.number <= static_cast<double>(range.most);
     const int64_t number = in_range ? static_cast<int64_t>(json.number) : -1;
     if (static_cast<double>(number) != json.number || Clamped(number, range) != number) {
-      status_ = Unsupported("key \"%s\" is %.17g instead of a %s from %lld to %lld", key, json.number,
-                            range.power_of_two ? "power of two" : "whole number",
-                            static_cast<long long>(range.least), static_cast<long long>(range.most));
+      status_ =
+          Unsupported("key \"%s\" is %.17g instead of a %s from %lld to %lld", key, json.number,
+                      range.power_of_two ? "power of two" : "whole number",
+                      static_cast<long long>(range.least), static_cast<long long>(range.most));
       return;
     }
     *value = static_cast<Integer>(number);
@@ -286,7 +288,8 @@ Status ParseGpuInfo(const std::string& text, GpuInfo* info) {
   }
   const int width = info->vector_width;  // a power of two from 4 to 16
   if (info->api == Api::kGles && width != 4) {
-    return Unsupported("key \"vector_width\" is %d, and \"api\" is \"gles\", which has vectors of 4", width);
+    return Unsupported(
+        "key \"vector_width\" is %d, and \"api\" is \"gles\", which has vectors of 4", width);
   }
   return Status();
 }

@@ -22,7 +22,7 @@ struct GpuInfo {
   std::string name;    // short name of the target: "host-avx512", "adreno-640"
   std::string vendor;  // "qualcomm", "arm", "nvidia", "intel", "amd", "imagination", "cpu", …
   Api api = Api::kOpenCl;
-  std::string opencl_version;  // "2.0"
+  std::string opencl_version;                    // "2.0"
   std::string device_name, driver, api_version;  // as the driver says
   std::vector<std::string> extensions;
   int max_work_group_size = 256;
@@ -33,23 +33,25 @@ struct GpuInfo {
   int max_image2d[2] = {0, 0};       // 0: no images
   int64_t max_image_buffer_width = 0;
   // Of one kernel, OpenGL ES only. The defaults are what version 3.1 promises.
-  int max_storage_blocks = 4;  // buffers
-  int max_image_units = 4;     // images that are written, buffers that are read as images
+  int max_storage_blocks = 4;    // buffers
+  int max_image_units = 4;       // images that are written, buffers that are read as images
   int max_output_resources = 4;  // both together
-  int max_texture_units = 16;  // images that are read
-  int max_groups[3] = {0, 0, 0};  // of one dispatch; 0: what OpenGL ES 3.1 promises; OpenCL has no limit
+  int max_texture_units = 16;    // images that are read
+  int max_groups[3] = {0, 0,
+                       0};  // of one dispatch; 0: what OpenGL ES 3.1 promises; OpenCL has no limit
   bool supports_fp16 = false;  // half arithmetic, not only half storage
 
   // Decisions that follow from the device; a JSON file may state them.
   bool supports_images = false;
   Storage storage = Storage::kBuffer;
-  int vector_width = 4;           // floats in one register: 4 on GPUs, 8 or 16 on CPUs
-  int vector_registers = 16;      // how many such registers a kernel may count on
+  int vector_width = 4;                  // floats in one register: 4 on GPUs, 8 or 16 on CPUs
+  int vector_registers = 16;             // how many such registers a kernel may count on
   bool reads_buffers_as_images = false;  // OpenGL ES: through images of one row of texels
   int flat_group = 0;  // OpenGL ES: work-items in one row, in groups of so many; 0: in three axes
-  bool has_timer_queries = false;  // OpenGL ES: the driver measures; else each dispatch is waited for
-  bool one_program = false;       // all kernels in one program
-  bool separate_buffers = false;  // a buffer per tensor: lets a memory checker see overruns
+  bool has_timer_queries =
+      false;                 // OpenGL ES: the driver measures; else each dispatch is waited for
+  bool one_program = false;  // all kernels in one program
+  bool separate_buffers = false;    // a buffer per tensor: lets a memory checker see overruns
   bool shares_host_memory = false;  // kernels work on the caller's memory: nothing is copied
   // Workarounds by symptom (device/quirks.h): those that apply, and those switched by the file.
   std::vector<std::pair<std::string, bool>> quirks;

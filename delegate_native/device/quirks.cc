@@ -21,8 +21,7 @@ const bool* Switch(const GpuInfo& info, const char* symptom) {
 const std::vector<Quirk>& Quirks() {
   static const std::vector<Quirk>& quirks = *new std::vector<Quirk>{
       // PoCL: each program costs 90 ms more than a kernel in one, and one lock guards the compiler.
-      {"compiler_starts_slowly",
-       [](const GpuInfo& info) { return Says(info.api_version, "PoCL"); },
+      {"compiler_starts_slowly", [](const GpuInfo& info) { return Says(info.api_version, "PoCL"); },
        [](GpuInfo* info) { info->one_program = true; }},
       // llvmpipe: a read of a storage block is four reads for each lane, one of an image a gather.
       {"storage_blocks_are_read_slowly",
@@ -32,7 +31,8 @@ const std::vector<Quirk>& Quirks() {
       {"lanes_lie_along_x_only",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->flat_group = std::min(64, info->max_work_group[0]); }},
-      // llvmpipe turns floats into halfs and back around each operation: minutes to compile, four times
+      // llvmpipe turns floats into halfs and back around each operation: minutes to compile, four
+      // times
       // as slow.
       {"half_arithmetic_is_emulated",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },

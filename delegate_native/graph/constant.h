@@ -1,6 +1,6 @@
 // Numbers that are known when the model is loaded: a view of the model's bytes, which live as long
-// as its interpreter, or numbers of our own. Floats are made of them when somebody asks, and go when
-// the last who asked lets them go, so that weights do not lie in memory twice.
+// as its interpreter, or numbers of our own. Floats are made of them when somebody asks, and go
+// when the last who asked lets them go, so that weights do not lie in memory twice.
 #ifndef QUADRA_GRAPH_CONSTANT_H_
 #define QUADRA_GRAPH_CONSTANT_H_
 

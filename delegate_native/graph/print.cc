@@ -129,7 +129,8 @@ class Printer {
   void ShowConstant(ValueId id) {
     if (!Known(id) || !graph_.IsConstant(id) || shown_[static_cast<size_t>(id)]) return;
     shown_[static_cast<size_t>(id)] = true;
-    text_ += "const " + Declared(id) + " = " + Text(*graph_.value(id).constant->floats(), all_constants_);
+    text_ += "const " + Declared(id) + " = " +
+             Text(*graph_.value(id).constant->floats(), all_constants_);
     text_ += "\n";
   }
 

@@ -74,8 +74,8 @@ class Verifier {
     for (ValueId id : node.outputs) QUADRA_RETURN_IF_ERROR(Define(id, where));
     for (const FusedStep& step : node.fused) {
       if (step.operand < 0 || step.operand > static_cast<int>(step.inputs.size())) {
-        return Internal("%s: step %s takes the result as operand %d of %zu", where,
-                        step.op.c_str(), step.operand, step.inputs.size() + 1);
+        return Internal("%s: step %s takes the result as operand %d of %zu", where, step.op.c_str(),
+                        step.operand, step.inputs.size() + 1);
       }
       for (ValueId id : step.inputs) {
         const Shape &from = graph_.shape(id), &to = graph_.shape(node.outputs[0]);

@@ -13,7 +13,8 @@ Status ResolveAxis(const std::string& padding, int in, int kernel, int dilation,
   const int64_t reach = (int64_t{kernel} - 1) * dilation + 1;
   if (reach > kMost || *before > kMost || *after > kMost) {
     return Unsupported("its window of %lld with padding %d and %d is beyond %lld",
-                       static_cast<long long>(reach), *before, *after, static_cast<long long>(kMost));
+                       static_cast<long long>(reach), *before, *after,
+                       static_cast<long long>(kMost));
   }
   if (padding == "same") {
     *out = CeilDiv(in, *stride);
@@ -22,7 +23,9 @@ Status ResolveAxis(const std::string& padding, int in, int kernel, int dilation,
     *after = static_cast<int>(total - *before);
   } else {
     const int64_t room = int64_t{in} + *before + *after - reach;
-    if (room < 0) return InvalidModel("a window of %lld does not fit into %d", static_cast<long long>(reach), in);
+    if (room < 0)
+      return InvalidModel("a window of %lld does not fit into %d", static_cast<long long>(reach),
+                          in);
     *out = static_cast<int>(room / *stride) + 1;
   }
   // A window that does not move: any stride is right, and this one cannot overflow in a kernel.
@@ -48,8 +51,9 @@ Status ResolveWindow(const Attributes& attributes, int kernel_y, int kernel_x, c
     window->pad_top = pad[0], window->pad_bottom = pad[1];
     window->pad_left = pad[2], window->pad_right = pad[3];
   }
-  QUADRA_RETURN_IF_ERROR(ResolveAxis(padding, input.h, kernel_y, window->dilation_y, &window->stride_y,
-                                     &window->pad_top, &window->pad_bottom, &window->out_h));
+  QUADRA_RETURN_IF_ERROR(ResolveAxis(padding, input.h, kernel_y, window->dilation_y,
+                                     &window->stride_y, &window->pad_top, &window->pad_bottom,
+                                     &window->out_h));
   return ResolveAxis(padding, input.w, kernel_x, window->dilation_x, &window->stride_x,
                      &window->pad_left, &window->pad_right, &window->out_w);
 }

@@ -1,4 +1,5 @@
-// What Java's org.quadra.gpu.QuadraNative calls. Text crosses as UTF-8 bytes: JNI's own strings are encoded otherwise.
+// What Java's org.quadra.gpu.QuadraNative calls. Text crosses as UTF-8 bytes: JNI's own strings are
+// encoded otherwise.
 #include <jni.h>
 #include <time.h>
 
@@ -31,7 +32,8 @@ jbyteArray ToBytes(JNIEnv* env, const std::string& text) {
 // `words` is key NUL value NUL …
 Status ReadOptions(JNIEnv* env, jbyteArray words, Options* options) {
   std::string text(static_cast<size_t>(env->GetArrayLength(words)), '\0');
-  env->GetByteArrayRegion(words, 0, static_cast<jsize>(text.size()), reinterpret_cast<jbyte*>(&text[0]));
+  env->GetByteArrayRegion(words, 0, static_cast<jsize>(text.size()),
+                          reinterpret_cast<jbyte*>(&text[0]));
   QUADRA_RETURN_IF_ERROR(DefaultOptions(options));
   for (size_t at = 0; at < text.size();) {
     const std::string key = text.c_str() + at;
@@ -71,7 +73,8 @@ jbyteArray Probe(JNIEnv* env, jclass, jbyteArray words, jobjectArray error) {
   return ToBytes(env, ProbeBackends(options));
 }
 
-// Android's Java API gives the processor time of a process in milliseconds, too coarse for an inference.
+// Android's Java API gives the processor time of a process in milliseconds, too coarse for an
+// inference.
 jlong CpuTimeNanos(JNIEnv*, jclass) {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

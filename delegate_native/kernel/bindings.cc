@@ -20,8 +20,8 @@ class Binder {
 
   // A buffer: as an image of one row while there are units for that, else as a storage block.
   View Buffer(bool read, int64_t texels, int width, bool half) {
-    const bool row = read && bindings_->image_units < dialect_.image_units &&
-                     texels <= dialect_.max_row_texels;
+    const bool row =
+        read && bindings_->image_units < dialect_.image_units && texels <= dialect_.max_row_texels;
     ++(row ? bindings_->image_units : bindings_->storage_blocks);
     if (!row) return View::kMemory;
     return width == 1 ? View::kTexelsFloat : half ? View::kTexelsHalf4 : View::kTexelsFloat4;

@@ -1,4 +1,5 @@
-// How the kernels of OpenGL ES get at buffers and images, and what of the device's units that takes.
+// How the kernels of OpenGL ES get at buffers and images, and what of the device's units that
+// takes.
 #ifndef QUADRA_KERNEL_BINDINGS_H_
 #define QUADRA_KERNEL_BINDINGS_H_
 

@@ -10,8 +10,9 @@ std::string Prelude(const Dialect& dialect) {
   if (dialect.language == Language::kGles) {
     // Extensions come before anything else.
     return std::string("#version 310 es\n") +
-           (dialect.image_units > 0 ? "#extension GL_EXT_texture_buffer : require\n" : "") + "precision " +
-           (dialect.precision == Precision::kF16 ? "mediump" : "highp") + " float;\n" + kGlesPrelude;
+           (dialect.image_units > 0 ? "#extension GL_EXT_texture_buffer : require\n" : "") +
+           "precision " + (dialect.precision == Precision::kF16 ? "mediump" : "highp") +
+           " float;\n" + kGlesPrelude;
   }
   const bool half = dialect.precision != Precision::kF32;
   return std::string(kOpenClPrelude) + (half ? kOpenClHalfLanes : kOpenClLanes);

@@ -25,8 +25,8 @@ struct Dialect {
   // read as images of one row, and how long such a row may be. 0: buffers are storage blocks.
   int image_units = 0;
   int64_t max_row_texels = 0;
-  // OpenGL ES: work-items lie in one row of groups of this many, and the text finds its x, y, z from
-  // its place there; kernels with shared memory stay as they are. 0: grids are as described.
+  // OpenGL ES: work-items lie in one row of groups of this many, and the text finds its x, y, z
+  // from its place there; kernels with shared memory stay as they are. 0: grids are as described.
   int flat_group = 0;
   int max_groups[3] = {INT32_MAX, INT32_MAX, INT32_MAX};  // of one dispatch
 };

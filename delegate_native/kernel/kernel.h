@@ -71,12 +71,15 @@ struct KernelDesc {
   KernelDesc() = default;
   explicit KernelDesc(std::string kernel_name) : name(std::move(kernel_name)) {}
 
-  void Read(std::string arg, int tensor) { tensors.push_back({std::move(arg), tensor, Access::kRead}); }
+  void Read(std::string arg, int tensor) {
+    tensors.push_back({std::move(arg), tensor, Access::kRead});
+  }
   void Write(std::string arg, int tensor) {
     epilogue_tensor = arg;
     tensors.push_back({std::move(arg), tensor, Access::kWrite});
   }
-  void Constant(std::string arg, int width, int64_t floats, std::function<std::vector<float>()> pack) {
+  void Constant(std::string arg, int width, int64_t floats,
+                std::function<std::vector<float>()> pack) {
     constants.push_back({std::move(arg), width, floats, std::move(pack)});
   }
   // Of numbers that are few.

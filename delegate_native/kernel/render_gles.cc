@@ -9,7 +9,8 @@ namespace {
 
 class GlesRenderer : public Renderer {
  public:
-  GlesRenderer(const KernelDesc& desc, const std::vector<TensorLayout>& layouts, const Dialect& dialect)
+  GlesRenderer(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,
+               const Dialect& dialect)
       : Renderer(desc, layouts, dialect), bindings_(BindingsOf(desc, layouts, dialect)) {}
 
  protected:
@@ -46,7 +47,8 @@ class GlesRenderer : public Renderer {
     if (read) {
       Define("read_" + name, "X, Y, S", Load(data, index, layout.half));
     } else {
-      const char* value = layout.half ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;";
+      const char* value =
+          layout.half ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;";
       Define("write_" + name, "VALUE, X, Y, S", WriteText(i, data + "[" + index + "] = " + value));
     }
   }
@@ -61,7 +63,8 @@ class GlesRenderer : public Renderer {
     const auto at = std::find(joined.begin(), joined.end(), static_cast<int>(i));
     if (at != joined.end() && at != joined.begin()) {
       int64_t before = 0;
-      for (auto j = joined.begin(); j != at; ++j) before += desc_.constants[static_cast<size_t>(*j)].floats / 4;
+      for (auto j = joined.begin(); j != at; ++j)
+        before += desc_.constants[static_cast<size_t>(*j)].floats / 4;
       data = desc_.constants[static_cast<size_t>(joined[0])].name + "_data";
       index = "(I) + " + constant.name + "_first";
       DeclareInt(constant.name + "_first", static_cast<int>(before));
@@ -72,7 +75,8 @@ class GlesRenderer : public Renderer {
     }
     const char* lanes = constant.width == 1 ? ").x" : ")";
     Define("read_" + constant.name, "I",
-           view != View::kMemory ? "imageLoad(" + data + ", " + index + lanes : Load(data, index, half));
+           view != View::kMemory ? "imageLoad(" + data + ", " + index + lanes
+                                 : Load(data, index, half));
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
@@ -91,16 +95,18 @@ class GlesRenderer : public Renderer {
                out_.group[0], out_.group[1], out_.group[2]);
     // One block, four bytes each: a dispatch binds its part of a buffer instead of setting each.
     const std::string numbers =
-        numbers_.empty() ? "" : "layout(std140, binding = 0) uniform numbers { " + numbers_ + "};\n";
-    return group + declarations_ + numbers + shared + macros_ + "void main() {\n" +
-           locals_ + Place() + desc_.body + "}\n";
+        numbers_.empty() ? ""
+                         : "layout(std140, binding = 0) uniform numbers { " + numbers_ + "};\n";
+    return group + declarations_ + numbers + shared + macros_ + "void main() {\n" + locals_ +
+           Place() + desc_.body + "}\n";
   }
 
  private:
   std::string Place() const {
     const std::string x = "int(gl_GlobalInvocationID.x)" + Base(0);
     if (flat_) {
-      return "int flat_place = " + x + ", flat_row = flat_place / flat_w, "
+      return "int flat_place = " + x +
+             ", flat_row = flat_place / flat_w, "
              "global_x = flat_place - flat_row * flat_w, global_z = flat_row / flat_h, "
              "global_y = flat_row - global_z * flat_h;\n";
     }
@@ -109,9 +115,12 @@ class GlesRenderer : public Renderer {
   }
 
   void Row(const std::string& name, View view) {
-    const char* format = view == View::kTexelsFloat ? "r32f" : view == View::kTexelsHalf4 ? "rgba16f" : "rgba32f";
-    declarations_ += Format("layout(%s, binding = %d) readonly uniform highp imageBuffer ", format, image_++) +
-                     name + "_data;\n";
+    const char* format = view == View::kTexelsFloat   ? "r32f"
+                         : view == View::kTexelsHalf4 ? "rgba16f"
+                                                      : "rgba32f";
+    declarations_ +=
+        Format("layout(%s, binding = %d) readonly uniform highp imageBuffer ", format, image_++) +
+        name + "_data;\n";
   }
 
   void Block(const std::string& name, const char* type, bool read) {
@@ -126,15 +135,19 @@ class GlesRenderer : public Renderer {
     const std::string data = tensor.name + "_data";
     const std::string at = "ivec2((X), (S) * " + tensor.name + "_h + (Y))";
     if (tensor.access == Access::kRead) {
-      declarations_ += Format("layout(binding = %d) uniform highp sampler2D ", sampler_++) + data + ";\n";
+      declarations_ +=
+          Format("layout(binding = %d) uniform highp sampler2D ", sampler_++) + data + ";\n";
       Define("read_" + tensor.name, "X, Y, S", "texelFetch(" + data + ", " + at + ", 0)");
     } else {
       declarations_ += Format("layout(%s, binding = %d) writeonly uniform highp image2D ",
-                              half ? "rgba16f" : "rgba32f", image_++) + data + ";\n";
-      // Drivers may cut digits off instead of rounding; errors of one sign add up from layer to layer.
+                              half ? "rgba16f" : "rgba32f", image_++) +
+                       data + ";\n";
+      // Drivers may cut digits off instead of rounding; errors of one sign add up from layer to
+      // layer.
       const bool round = half && dialect_.precision == Precision::kF32F16;
       const std::string value = round ? "vec4(unpackHalf2x16(packHalf2x16(e_v.xy)), "
-                                        "unpackHalf2x16(packHalf2x16(e_v.zw)))" : "e_v";
+                                        "unpackHalf2x16(packHalf2x16(e_v.zw)))"
+                                      : "e_v";
       Define("write_" + tensor.name, "VALUE, X, Y, S",
              WriteText(i, "imageStore(" + data + ", " + at + ", " + value + ");"));
     }

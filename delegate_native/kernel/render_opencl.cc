@@ -46,8 +46,8 @@ class OpenClRenderer : public Renderer {
     Parameter(std::string("__global ") + (read ? "const " : "") + (half ? "half" : "vec4") +
               "* restrict " + data);
     // Row and column apart: what is known of either in a loop is found once by the compiler.
-    const std::string row = "(" + data + " + ((S) * " + name + "_h + (Y)) * " + name + "_w" +
-                            (half ? " * 4)" : ")");
+    const std::string row =
+        "(" + data + " + ((S) * " + name + "_h + (Y)) * " + name + "_w" + (half ? " * 4)" : ")");
     if (read) {
       Define("read_" + name, "X, Y, S", half ? "vload_half4((X), " + row + ")" : row + "[(X)]");
       DefineLanes(name, "LANES");
@@ -81,13 +81,13 @@ class OpenClRenderer : public Renderer {
     }
     const std::string kernel =
         Format("__kernel __attribute__((reqd_work_group_size(%d, %d, %d)))\nvoid ", desc_.group[0],
-               desc_.group[1], desc_.group[2]) + entry + "(" + parameters_ + ") {\n";
+               desc_.group[1], desc_.group[2]) +
+        entry + "(" + parameters_ + ") {\n";
     if (desc_.outlined) {
       return macros_ + "OUTLINED void " + entry + "_body(" + parameters_ +
              ", int global_x, int global_y, int global_z) {\n" + desc_.body + "}\n" + kernel +
-             entry + "_body(" + names_ + ", get_global_id(0)" + Base(0) + ", get_global_id(1)" + Base(1) +
-             ", get_global_id(2)" + Base(2) + ");\n}\n" +
-             undefs_;
+             entry + "_body(" + names_ + ", get_global_id(0)" + Base(0) + ", get_global_id(1)" +
+             Base(1) + ", get_global_id(2)" + Base(2) + ");\n}\n" + undefs_;
     }
     return macros_ + kernel + "const int global_x = get_global_id(0)" + Base(0) +
            ", global_y = get_global_id(1)" + Base(1) + ", global_z = get_global_id(2)" + Base(2) +

@@ -75,7 +75,8 @@ void Renderer::DeclareInt(const std::string& name, int value) {
   out_.args.push_back(arg);
 }
 
-void Renderer::Define(const std::string& name, const std::string& parameters, const std::string& text) {
+void Renderer::Define(const std::string& name, const std::string& parameters,
+                      const std::string& text) {
   macros_ += "#define " + name + "(" + parameters + ") " + text + "\n";
   undefs_ += "#undef " + name + "\n";
 }
@@ -91,7 +92,8 @@ std::string Renderer::WriteText(size_t index, const std::string& store) const {
   if (steps) text += OnOneLine(desc_.epilogue) + " ";
   if (dead_lanes) {
     const std::string& name = tensor.name;
-    text += "int e_c = " + name + "_c - e_s" + (shape.b > 1 ? " % " + name + "_s" : "") + " * 4; "
+    text += "int e_c = " + name + "_c - e_s" + (shape.b > 1 ? " % " + name + "_s" : "") +
+            " * 4; "
             "if (e_c < 4) { e_v = with_zeros_from(e_v, e_c); } ";
   }
   return text + store + " }";

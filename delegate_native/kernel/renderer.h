@@ -16,7 +16,9 @@ class Renderer {
   using View = RenderedArg::View;
 
   Renderer(const KernelDesc& desc, const std::vector<TensorLayout>& layouts, const Dialect& dialect)
-      : desc_(desc), layouts_(layouts), dialect_(dialect),
+      : desc_(desc),
+        layouts_(layouts),
+        dialect_(dialect),
         half_constants_(dialect.precision != Precision::kF32) {}
   virtual ~Renderer() = default;
 

@@ -25,6 +25,7 @@ Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
 }  // namespace
 
 extern const Op kAddOp;
-const Op kAddOp = {"add", {kTfLiteBuiltinAdd, -1}, nullptr, 5, Import, BroadcastShape, nullptr, Step};
+const Op kAddOp = {"add",  {kTfLiteBuiltinAdd, -1}, nullptr, 5,
+                   Import, BroadcastShape,          nullptr, Step};
 
 }  // namespace quadra

@@ -31,8 +31,10 @@ Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
 }  // namespace
 
 extern const Op kClampOp;
-const Op kClampOp = {"clamp",
-                     {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1, -1},
-                     nullptr, 3, Import, BroadcastShape, nullptr, Step};
+const Op kClampOp = {
+    "clamp", {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1, -1},
+    nullptr, 3,
+    Import,  BroadcastShape,
+    nullptr, Step};
 
 }  // namespace quadra

@@ -41,7 +41,8 @@ Status InferShape(Graph* graph, const Node& node) {
                           ToString(graph->shape(node.inputs[0])).c_str(),
                           ToString(graph->shape(id)).c_str(), axis);
     }
-    if (length > INT32_MAX - out.shape.axis(axis)) return Unsupported("its result has more than 2^31 elements");
+    if (length > INT32_MAX - out.shape.axis(axis))
+      return Unsupported("its result has more than 2^31 elements");
     out.shape.set_axis(axis, out.shape.axis(axis) + length);
   }
   return Status();
@@ -74,8 +75,8 @@ constexpr char kRow[] = R"(
 )";
 
 // Puts one or two parts into `out`, from position `at` of the axis on.
-void AddPlace(const KernelContext& context, const Part& a, const Part* b, const Part& out,
-              int axis, int at, KernelList* list) {
+void AddPlace(const KernelContext& context, const Part& a, const Part* b, const Part& out, int axis,
+              int at, KernelList* list) {
   const bool batch = axis == 0;
   const auto slices = [&](const Shape& shape) { return shape.slices() * (batch ? shape.b : 1); };
   const int a_slices = slices(a.shape), b_slices = b ? slices(b->shape) : 0;
@@ -184,7 +185,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kConcatOp;
-const Op kConcatOp = {"concat", {kTfLiteBuiltinConcatenation, -1}, nullptr, 6,
-                      Import, InferShape, Kernels, nullptr};
+const Op kConcatOp = {
+    "concat", {kTfLiteBuiltinConcatenation, -1}, nullptr, 6, Import, InferShape, Kernels, nullptr};
 
 }  // namespace quadra

@@ -49,7 +49,8 @@ SharedFloats Dense(const Constant& constant, const Shape& weights, int in_c) {
   const float* from = ohwi->data();
   for (int o = 0; o < weights.b; ++o) {
     for (int t = 0; t < taps; ++t) {
-      float* to = &dense[static_cast<size_t>((o * taps + t) * in_c + o / out_per_group * weights.c)];
+      float* to =
+          &dense[static_cast<size_t>((o * taps + t) * in_c + o / out_per_group * weights.c)];
       for (int i = 0; i < weights.c; ++i) to[i] = *from++;
     }
   }
@@ -64,8 +65,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   conv.dst = node.outputs[0];
   conv.in = graph.shape(conv.src);
   conv.out = graph.shape(conv.dst);
-  QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, conv.in,
-                                       &conv.window));
+  QUADRA_RETURN_IF_ERROR(
+      ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, conv.in, &conv.window));
   conv.weights = [constant = weights.constant, shape = weights.shape, in_c = conv.in.c] {
     return Dense(*constant, shape, in_c);
   };
@@ -80,6 +81,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kConv2dOp;
-const Op kConv2dOp = {"conv2d", {kTfLiteBuiltinConv2d, -1}, nullptr, 6, Import, InferShape, Kernels, nullptr};
+const Op kConv2dOp = {"conv2d", {kTfLiteBuiltinConv2d, -1}, nullptr, 6, Import, InferShape, Kernels,
+                      nullptr};
 
 }  // namespace quadra

@@ -113,7 +113,8 @@ int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * dst_b) { return; }
 int b = z / blocks; int o = (z - b * blocks) * %d;
 int w = o * kernel_y * kernel_x * %s * 4;
-)", t.pixels, t.slices, part.whole ? "src_s" : "(last_s - first_s)");
+)",
+                            t.pixels, t.slices, part.whole ? "src_s" : "(last_s - first_s)");
   text += Unroll(t.slices, "vec4 w$;\n");
   text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   text += R"(
@@ -125,7 +126,8 @@ for (int kx = 0; kx < kernel_x; ++kx) {
   text += Unroll(t.pixels, Format(R"(int x$ = (x + $) * stride_x - pad_x + kx * dilation_x;
 bool in$ = row && x$ >= 0 && x$ < limit_x;
 )"));
-  text += part.whole ? "for (int i = 0; i < src_s; ++i) {\n" : "for (int i = first_s; i < last_s; ++i) {\n";
+  text += part.whole ? "for (int i = 0; i < src_s; ++i) {\n"
+                     : "for (int i = first_s; i < last_s; ++i) {\n";
   text += ReadPixels(t, flat);
   const char* const lanes[] = {"x", "y", "z", "w"};
   for (int k = 0; k < 4; ++k) text += Sum(t, lanes[k], k);
@@ -139,7 +141,8 @@ Conv ChannelsOf(const Conv& conv, const Part& part) {
   const int first = part.first * 4;
   some.in.c = std::min(conv.in.c - first, part.count * 4);
   if (part.before >= 0) some.bias.clear();
-  if (part.to != conv.dst) some.low = -std::numeric_limits<float>::infinity(), some.high = -some.low;
+  if (part.to != conv.dst)
+    some.low = -std::numeric_limits<float>::infinity(), some.high = -some.low;
   const int all_c = conv.in.c, some_c = some.in.c;
   some.weights = [first, all_c, some_c, all = conv.weights] {
     const SharedFloats weights = all();
@@ -152,12 +155,14 @@ Conv ChannelsOf(const Conv& conv, const Part& part) {
   return some;
 }
 
-void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& part, KernelList* list) {
+void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& part,
+                 KernelList* list) {
   const Window& window = conv.window;
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
                        context.StorageOf(conv.out) == Storage::kBuffer;
-  const bool pointwise = window.kernel_y * window.kernel_x * window.stride_y * window.stride_x == 1 &&
-                         window.pad_top == 0 && window.pad_left == 0 && !conv.scattered();
+  const bool pointwise =
+      window.kernel_y * window.kernel_x * window.stride_y * window.stride_x == 1 &&
+      window.pad_top == 0 && window.pad_left == 0 && !conv.scattered();
   const bool flat = buffers && pointwise && conv.flat_epilogue && conv.in.w == conv.out.w;
   const int w = flat ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = flat ? 1 : conv.grid_h();
@@ -194,7 +199,8 @@ int SlicesAtOnce(const KernelContext& context, const Conv& conv) {
   const int slices = conv.in.slices();
   const int lanes = 4 * 4;  // output channels are filled up to a tile's
   const int64_t floats = PackedFloats(conv, lanes, 4) + AlignUp(conv.out.c, lanes);
-  const int64_t by_bytes = context.gpu->max_buffer_bytes / (floats * (context.precision == Precision::kF32 ? 4 : 2));
+  const int64_t by_bytes =
+      context.gpu->max_buffer_bytes / (floats * (context.precision == Precision::kF32 ? 4 : 2));
   const int64_t taps = std::max(1, conv.window.kernel_y * conv.window.kernel_x);
   const int64_t by_trips = kMostTrips / taps - 2;
   return static_cast<int>(std::min<int64_t>(slices, std::min(by_bytes, by_trips)));
@@ -242,7 +248,8 @@ std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
   for (int o = 0; o < conv.out.c; ++o) {
     for (int t = 0; t < taps; ++t) {
       float* to = &packed[((o / lanes) * rows + static_cast<size_t>(t * in_c)) *
-                          static_cast<size_t>(lanes) + static_cast<size_t>(o % lanes)];
+                              static_cast<size_t>(lanes) +
+                          static_cast<size_t>(o % lanes)];
       for (int i = 0; i < conv.in.c; ++i) to[i * lanes] = *from++;
     }
   }

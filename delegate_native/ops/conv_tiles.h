@@ -19,8 +19,8 @@ struct Conv {
   Shape in, out;
   // Makes them when the plan is written. OHWI: out.c, window.kernel_y, window.kernel_x, in.c.
   std::function<SharedFloats()> weights;
-  std::vector<float> bias;     // out.c values, or none
-  Window window;               // pads at the end do not matter here
+  std::vector<float> bias;  // out.c values, or none
+  Window window;            // pads at the end do not matter here
   // Results lie at step * i + first of the output: a transposed convolution is several of these.
   int step_y = 1, step_x = 1, first_y = 0, first_x = 0;
   // The merged steps do not ask where in the plane a result lies: see EpilogueAllowsFlatPixels.
@@ -39,7 +39,8 @@ void AddConv(const KernelContext& context, const Conv& conv, KernelList* list);
 
 // Bias values, zeros where there is none, filled up to `count`.
 std::vector<float> BiasOf(const Conv& conv, int count);
-// [block][tap][input channel up to `in_c`][`lanes` output channels], zeros where there is no channel.
+// [block][tap][input channel up to `in_c`][`lanes` output channels], zeros where there is no
+// channel.
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c);
 // How many numbers that are.
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c);

@@ -28,7 +28,9 @@ int first = GLOBAL_Y * %d;
 first = first > n - %d ? (n > %d ? n - %d : 0) : first;
 ivec8 i = ivec8(%s);
 i = i > n - 1 - first ? n - 1 - first : i;
-)", t.pixels, t.pixels, t.pixels, t.pixels, lanes.c_str()) + R"(
+)",
+                t.pixels, t.pixels, t.pixels, t.pixels, lanes.c_str()) +
+         R"(
 int row = first / grid_w;
 ivec8 gx = i + (first - row * grid_w);
 ivec8 gy = ivec8(row);
@@ -66,24 +68,25 @@ std::string MultiplyAddSlice(const WideTile& t, const std::string& at) {
 }
 
 std::string Inside(const WideTile& t) {
-  const std::string channel =
-      t.halves ? "for (int c = 0; c < channels; c += 4) {\n" + MultiplyAddSlice(t, "p$ + at") +
-                     "at += plane;\n"
-               : "for (int c = 0; c < channels; ++c) {\n" + MultiplyAdd(t, "p$ + at") +
-                     "at += (c & 3) == 3 ? plane - 3 : 1;\n";
+  const std::string channel = t.halves ? "for (int c = 0; c < channels; c += 4) {\n" +
+                                             MultiplyAddSlice(t, "p$ + at") + "at += plane;\n"
+                                       : "for (int c = 0; c < channels; ++c) {\n" +
+                                             MultiplyAdd(t, "p$ + at") +
+                                             "at += (c & 3) == 3 ? plane - 3 : 1;\n";
   return "if (inside != 0) {\nivec8 start = (y * src_w + x) * 4;\n" +
          Unroll(t.pixels, "LANES p$ = from + start.s$;\n") + R"(
 for (int ky = 0; ky < kernel_y; ++ky) {
 for (int kx = 0; kx < kernel_x; ++kx) {
 int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;
-)" + channel + "}\n}\n}\n}";
+)" + channel +
+         "}\n}\n}\n}";
 }
 
 std::string Edge(const WideTile& t) {
-  const std::string slice =
-      t.halves ? MultiplyAddSlice(t, "p$")
-               : "int count = channels - c < 4 ? channels - c : 4;\n"
-                 "for (int k = 0; k < count; ++k) {\n" + MultiplyAdd(t, "p$ + k") + "}\n";
+  const std::string slice = t.halves ? MultiplyAddSlice(t, "p$")
+                                     : "int count = channels - c < 4 ? channels - c : 4;\n"
+                                       "for (int k = 0; k < count; ++k) {\n" +
+                                           MultiplyAdd(t, "p$ + k") + "}\n";
   return R"( else {
 for (int ky = 0; ky < kernel_y; ++ky) {
 for (int kx = 0; kx < kernel_x; ++kx) {
@@ -128,9 +131,10 @@ std::string StoreInLoop(const WideTile& t, bool flat, bool scattered) {
   const char* place = "int to_x = first + j; int to_y = 0;\n";
   if (!flat) place = "int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n";
   if (scattered) {
-    place = "int to_y = (first + j) / grid_w;\n"
-            "int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
-            "to_y = to_y * step_y + first_y;\n";
+    place =
+        "int to_y = (first + j) / grid_w;\n"
+        "int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
+        "to_y = to_y * step_y + first_y;\n";
   }
   return Clamp(t) + Format("vec4 results[%d];\n", t.pixels * slices) +
          Unroll(t.pixels, t.vectors,
@@ -151,7 +155,8 @@ int last = (b + 1) * dst_s;
 int end = s + blocks * %d < last ? s + blocks * %d : last;
 int w = (1 + o * kernel_y * kernel_x * channels) * %d;
 for (; s < end; s += %d) {
-)", slices, slices, slices, t.vectors, slices);
+)",
+                 slices, slices, slices, t.vectors, slices);
   text += Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors));
   text += Unroll(t.pixels, t.vectors, Format("vec%d a$_@ = bias@;\n", t.lanes));
   return text + "++o;\n" + Inside(t) + Edge(t) +
@@ -171,11 +176,12 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   kernel.opencl_only = true;
   kernel.Read("src", conv.src);
   kernel.Write("dst", conv.dst);
-  kernel.Constant("weights", tile.lanes, lanes + PackedFloats(conv, lanes, channels), [conv, lanes, channels] {
-    std::vector<float> weights = PackConvWeights(conv, lanes, channels);
-    weights.insert(weights.begin(), static_cast<size_t>(lanes), 0.0f);
-    return weights;
-  });
+  kernel.Constant("weights", tile.lanes, lanes + PackedFloats(conv, lanes, channels),
+                  [conv, lanes, channels] {
+                    std::vector<float> weights = PackConvWeights(conv, lanes, channels);
+                    weights.insert(weights.begin(), static_cast<size_t>(lanes), 0.0f);
+                    return weights;
+                  });
   kernel.Constant("bias", BiasOf(conv, all_blocks * lanes), tile.lanes);
   AddConvNumbers(conv, &kernel);
   kernel.Int("channels", channels);

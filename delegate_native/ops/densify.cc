@@ -157,7 +157,7 @@ Status Import(Importer* importer) {
 }  // namespace
 
 extern const Op kDensifyOp;
-const Op kDensifyOp = {"densify", {kTfLiteBuiltinDensify, -1}, nullptr, 1,
-                       Import, nullptr, nullptr, nullptr};
+const Op kDensifyOp = {"densify", {kTfLiteBuiltinDensify, -1}, nullptr, 1, Import, nullptr, nullptr,
+                       nullptr};
 
 }  // namespace quadra

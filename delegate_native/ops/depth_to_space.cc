@@ -25,8 +25,7 @@ Status InferShape(Graph* graph, const Node& node) {
   Value& out = graph->value(node.outputs[0]);
   const int block = node.attributes.Int("block");
   if (block < 1 || block > in.shape.c / block || in.shape.c % (block * block) != 0) {
-    return InvalidModel("%d channels do not make blocks of %dx%d pixels", in.shape.c, block,
-                        block);
+    return InvalidModel("%d channels do not make blocks of %dx%d pixels", in.shape.c, block, block);
   }
   out.shape = {in.shape.b, in.shape.h * block, in.shape.w * block, in.shape.c / (block * block)};
   out.rank = in.rank;
@@ -65,7 +64,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kDepthToSpaceOp;
-const Op kDepthToSpaceOp = {"depth_to_space", {kTfLiteBuiltinDepthToSpace, -1}, nullptr, 2,
-                            Import, InferShape, Kernels, nullptr};
+const Op kDepthToSpaceOp = {
+    "depth_to_space", {kTfLiteBuiltinDepthToSpace, -1}, nullptr, 2, Import, InferShape, Kernels,
+    nullptr};
 
 }  // namespace quadra

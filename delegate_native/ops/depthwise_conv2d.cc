@@ -82,7 +82,8 @@ for (int kx = 0; kx < kernel_x; ++kx) {
   for (int ky = 0; ky < kernel_y; ++ky) {
     int sy = y * stride_y - pad_y + ky * dilation_y;
     if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w) {
-)") + (many ? kReadMany : kReadOne) + R"(
+)") + (many ? kReadMany : kReadOne) +
+         R"(
       sum += v * read_weights(w);
     }
     ++w;
@@ -92,8 +93,8 @@ write_dst(below(above(sum, vec4(low)), vec4(high)), x, y, z);
 )";
 }
 
-// A strip of neighbours of a row: what one reads, the next ones use again. Taps are added row by row;
-// everything along x is in the text.
+// A strip of neighbours of a row: what one reads, the next ones use again. Taps are added row by
+// row; everything along x is in the text.
 struct Strip {
   int pixels, taps, stride, dilation;
 
@@ -117,19 +118,24 @@ if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
 int o = z - z / dst_s * dst_s;
 int first = x * %d - pad_x;
 int w = o * kernel_y * %d;
-)", strip.pixels, strip.stride, strip.taps);
+)",
+                            strip.pixels, strip.stride, strip.taps);
   text += Unroll(strip.pixels, "sum4_t a$ = read_bias(o);\n");
-  for (int c : columns) text += Format("bool in%d = first + %d >= 0 && first + %d < src_w;\n", c, c, c);
+  for (int c : columns)
+    text += Format("bool in%d = first + %d >= 0 && first + %d < src_w;\n", c, c, c);
   text += R"(for (int ky = 0; ky < kernel_y; ++ky) {
 int sy = y * stride_y - pad_y + ky * dilation_y;
 bool row = sy >= 0 && sy < src_h;
 )";
   for (int c : columns) {
-    text += Format("vec4 v%d = vec4(0.0f);\nif (row && in%d) { v%d = read_src(first + %d, sy, z); }\n", c, c, c, c);
+    text +=
+        Format("vec4 v%d = vec4(0.0f);\nif (row && in%d) { v%d = read_src(first + %d, sy, z); }\n",
+               c, c, c, c);
   }
   for (int k = 0; k < strip.taps; ++k) {
     text += Format("vec4 w%d = read_weights(w + kernel_y * %d + ky);\n", k, k);
-    for (int i = 0; i < strip.pixels; ++i) text += Format("a%d += v%d * w%d;\n", i, strip.Column(i, k), k);
+    for (int i = 0; i < strip.pixels; ++i)
+      text += Format("a%d += v%d * w%d;\n", i, strip.Column(i, k), k);
   }
   text += "}\n";
   for (int i = 0; i < strip.pixels; ++i) {
@@ -148,8 +154,8 @@ void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Wind
   kernel->trips = int64_t{window.kernel_x} * (window.kernel_y + 1);
   const Strip strip = {kPixels, window.kernel_x, window.stride_x, window.dilation_x};
   const int slices = out.slices() * out.b;
-  const bool enough = context.gpu->flat_group > 0 ||
-                      CeilDiv(out.w, kPixels) * out.h * slices >= kEnoughItems;
+  const bool enough =
+      context.gpu->flat_group > 0 || CeilDiv(out.w, kPixels) * out.h * slices >= kEnoughItems;
   if (multiplier == 1 && enough && out.w > 1 && strip.Columns().size() <= kMostColumns) {
     kernel->body = StripBody(strip);
     kernel->Grid(CeilDiv(out.w, kPixels), out.h, slices);
@@ -166,7 +172,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& out = graph.shape(node.outputs[0]);
   const Value& weights = graph.value(node.inputs[1]);
   Window window;
-  QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &window));
+  QUADRA_RETURN_IF_ERROR(
+      ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &window));
   std::vector<float> bias(static_cast<size_t>(out.slices()) * 4, 0.0f);
   if (node.inputs.size() > 2) {
     const SharedFloats given = graph.value(node.inputs[2]).constant->floats();
@@ -207,7 +214,13 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kDepthwiseConv2dOp;
-const Op kDepthwiseConv2dOp = {"depthwise_conv2d", {kTfLiteBuiltinDepthwiseConv2d, -1}, nullptr, 6,
-                               Import, InferShape, Kernels, nullptr};
+const Op kDepthwiseConv2dOp = {"depthwise_conv2d",
+                               {kTfLiteBuiltinDepthwiseConv2d, -1},
+                               nullptr,
+                               6,
+                               Import,
+                               InferShape,
+                               Kernels,
+                               nullptr};
 
 }  // namespace quadra

@@ -31,16 +31,21 @@ int last = ((top + 3 * stride_y + (kernel_y - 1) * dilation_y) * src_w) + reach;
 std::string Load() {
   return "if (near && stride_x == 1) {\n" + Unroll(kRows, "v$ = quads_at(p + $ * next_row);\n") +
          "} else if (near) {\n" +
-         Unroll(kRows, "v$ = vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
-                       "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24));\n") + R"(
+         Unroll(kRows,
+                "v$ = vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
+                "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24));\n") +
+         R"(
 } else {
 ivec4 xs = quad + column;
 xs = xs < 0 ? 0 : xs;
 xs = (xs >= src_w ? src_w - 1 : xs) * 4;
 ivec4 ys = y < 0 ? 0 : y;
 ys = (ys >= src_h ? src_h - 1 : ys) * (src_w * 4);
-)" + Unroll(kRows, "{ LANES q = from + ys.s$; v$ = vec16(quad_at(q + xs.s0), quad_at(q + xs.s1), "
-                   "quad_at(q + xs.s2), quad_at(q + xs.s3)); }\n") + "}\n";
+)" +
+         Unroll(kRows,
+                "{ LANES q = from + ys.s$; v$ = vec16(quad_at(q + xs.s0), quad_at(q + xs.s1), "
+                "quad_at(q + xs.s2), quad_at(q + xs.s3)); }\n") +
+         "}\n";
 }
 
 // Taps go column by column, as the CPU's kernels add them: results agree to the last bit. What is
@@ -54,11 +59,12 @@ for (int ky = 0; ky < kernel_y; ++ky) {
 ivec4 y = tops + ky * dilation_y;
 vec4 k = read_weights(w); ++w;
 vec16 weight = inside != 0 ? vec16(k, k, k, k) : vec16(0.0f);
-)" + Unroll(kRows, "vec16 v$;\n") + Load() +
-         "if (rows_inside) {\n" + Unroll(kRows, "a$ += v$ * weight;\n") + R"(
+)" + Unroll(kRows, "vec16 v$;\n") +
+         Load() + "if (rows_inside) {\n" + Unroll(kRows, "a$ += v$ * weight;\n") + R"(
 } else {
 ivec4 valid = (y >= 0) & (y < src_h);
-)" + Unroll(kRows, "a$ += v$ * (ivec16(valid.s$) != 0 ? weight : vec16(0.0f));\n") + R"(
+)" + Unroll(kRows, "a$ += v$ * (ivec16(valid.s$) != 0 ? weight : vec16(0.0f));\n") +
+         R"(
 }
 p += dilation_y * src_w * 4;
 }
@@ -78,7 +84,8 @@ std::string Store(bool plain) {
     if (i) text += Format("if (x + %d < dst_w) {\n", i);
     text += Format("write_dst(a0.%s, x + %d, row, s);\n", kQuads[i], i);
     for (int j = 1; j < kRows; ++j) {
-      text += Format("if (row + %d < dst_h) { write_dst(a%d.%s, x + %d, row + %d, s); }\n", j, j, kQuads[i], i, j);
+      text += Format("if (row + %d < dst_h) { write_dst(a%d.%s, x + %d, row + %d, s); }\n", j, j,
+                     kQuads[i], i, j);
     }
   }
   return text + (plain ? "}}}}\n" : "}}}\n");
@@ -89,8 +96,9 @@ std::string Store(bool plain) {
 void MakeWideDepthwise(const Shape& out, bool plain, KernelDesc* kernel) {
   kernel->opencl_only = true;
   kernel->body =
-      Format("int row = GLOBAL_X * %d;\nrow = row > dst_h - %d ? (dst_h > %d ? dst_h - %d : 0) : row;",
-             kRows, kRows, kRows, kRows) +
+      Format(
+          "int row = GLOBAL_X * %d;\nrow = row > dst_h - %d ? (dst_h > %d ? dst_h - %d : 0) : row;",
+          kRows, kRows, kRows, kRows) +
       kPlace + R"(
 for (int tile = 0; tile < dst_w; tile += 4) {
 int x = tile > dst_w - 4 ? (dst_w > 4 ? dst_w - 4 : 0) : tile;

@@ -12,8 +12,10 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
   const TfLiteType type = importer->InputTensor(0).type;
   if (type != kTfLiteFloat16) {
-    return Unsupported("it makes floats of %s; only float16 constants are supported: convert the "
-                       "model with float32 or float16 weights", TypeName(type));
+    return Unsupported(
+        "it makes floats of %s; only float16 constants are supported: convert the "
+        "model with float32 or float16 weights",
+        TypeName(type));
   }
   ConstantData data;
   QUADRA_RETURN_IF_ERROR(
@@ -24,7 +26,7 @@ Status Import(Importer* importer) {
 }  // namespace
 
 extern const Op kDequantizeOp;
-const Op kDequantizeOp = {"dequantize", {kTfLiteBuiltinDequantize, -1}, nullptr, 6,
-                          Import, nullptr, nullptr, nullptr};
+const Op kDequantizeOp = {
+    "dequantize", {kTfLiteBuiltinDequantize, -1}, nullptr, 6, Import, nullptr, nullptr, nullptr};
 
 }  // namespace quadra

@@ -128,7 +128,8 @@ Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDes
   for (size_t i = static_cast<size_t>(first); i < node.fused.size(); ++i) {
     const FusedStep& step = node.fused[i];
     const Op* op = FindOp(step.op);
-    if (!op || !op->step) return Internal("'%s' cannot be merged into '%s'", step.op.c_str(), node.op.c_str());
+    if (!op || !op->step)
+      return Internal("'%s' cannot be merged into '%s'", step.op.c_str(), node.op.c_str());
     // Index 0 is the step that a kernel's own body may have written. Steps that the body did itself
     // do not count: texts with and without a clamp are one.
     StepWriter writer(graph, graph.shape(node.outputs[0]), desc, static_cast<int>(i) - first + 1);

@@ -42,7 +42,13 @@ Status Import(Importer* importer) {
 }  // namespace
 
 extern const Op kFullyConnectedOp;
-const Op kFullyConnectedOp = {"fully_connected", {kTfLiteBuiltinFullyConnected, -1}, nullptr, 9,
-                              Import, nullptr, nullptr, nullptr};
+const Op kFullyConnectedOp = {"fully_connected",
+                              {kTfLiteBuiltinFullyConnected, -1},
+                              nullptr,
+                              9,
+                              Import,
+                              nullptr,
+                              nullptr,
+                              nullptr};
 
 }  // namespace quadra

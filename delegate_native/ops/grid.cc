@@ -37,7 +37,8 @@ void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops
   const int tile_h = rows ? std::min(h, std::max(1, loops.per_item / w)) : 1;
   desc->Int("tile_w", tile_w);
   desc->Int("tile_h", tile_h);
-  desc->body = Format(R"(
+  desc->body =
+      Format(R"(
 int s = GLOBAL_Z;
 int x_begin = GLOBAL_X * tile_w;
 int y_begin = GLOBAL_Y * tile_h;
@@ -45,8 +46,7 @@ if (x_begin >= %s || y_begin >= %s || s >= %s) { return; }
 int x_end = min(x_begin + tile_w, %s);
 int y_end = min(y_begin + tile_h, %s);
 for (int y = y_begin; y < y_end; ++y) {)",
-                      loops.limits[0], loops.limits[1], loops.limits[2], loops.limits[0],
-                      loops.limits[1]);
+             loops.limits[0], loops.limits[1], loops.limits[2], loops.limits[0], loops.limits[1]);
   desc->body += loops.row;
   if (*loops.pixel) {
     desc->body += "  for (int x = x_begin; x < x_end; ++x) {";

@@ -8,13 +8,15 @@ namespace {
 Status Import(Importer* importer) { return ImportUnary("hard_swish", importer); }
 
 Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
-  writer->Line("{ sum4_t six = min(max(e_v + vec4(3.0f), vec4(0.0f)), vec4(6.0f)); e_v = e_v * six * vec4(0.16666667f); }");
+  writer->Line(
+      "{ sum4_t six = min(max(e_v + vec4(3.0f), vec4(0.0f)), vec4(6.0f)); e_v = e_v * six * vec4(0.16666667f); }");
   return Status();
 }
 
 }  // namespace
 
 extern const Op kHardSwishOp;
-const Op kHardSwishOp = {"hard_swish", {kTfLiteBuiltinHardSwish, -1}, nullptr, 1, Import, BroadcastShape, nullptr, Step};
+const Op kHardSwishOp = {
+    "hard_swish", {kTfLiteBuiltinHardSwish, -1}, nullptr, 1, Import, BroadcastShape, nullptr, Step};
 
 }  // namespace quadra

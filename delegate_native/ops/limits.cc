@@ -12,7 +12,8 @@ using Kind = TensorLayout::Kind;
 // One kernel and one device; each function checks one kind of limit.
 class Check {
  public:
-  Check(const KernelContext& context, const KernelDesc& desc, const std::vector<TensorLayout>& layouts)
+  Check(const KernelContext& context, const KernelDesc& desc,
+        const std::vector<TensorLayout>& layouts)
       : context_(context), gpu_(*context.gpu), desc_(desc), layouts_(layouts) {}
 
   Status Run() const {
@@ -29,13 +30,15 @@ class Check {
     const int* group = desc_.group;
     const int* most = gpu_.max_work_group;
     const int64_t items = int64_t{group[0]} * group[1] * group[2];
-    if (items <= gpu_.max_work_group_size && group[0] <= most[0] && group[1] <= most[1] && group[2] <= most[2]) {
+    if (items <= gpu_.max_work_group_size && group[0] <= most[0] && group[1] <= most[1] &&
+        group[2] <= most[2]) {
       return Status();
     }
-    return Unsupported("kernel %s needs groups of %d x %d x %d work-items; '%s' allows %d, at most "
-                       "%d x %d x %d: this node stays on the CPU",
-                       desc_.name.c_str(), group[0], group[1], group[2], gpu_.name.c_str(),
-                       gpu_.max_work_group_size, most[0], most[1], most[2]);
+    return Unsupported(
+        "kernel %s needs groups of %d x %d x %d work-items; '%s' allows %d, at most "
+        "%d x %d x %d: this node stays on the CPU",
+        desc_.name.c_str(), group[0], group[1], group[2], gpu_.name.c_str(),
+        gpu_.max_work_group_size, most[0], most[1], most[2]);
   }
 
   Status SharedMemory() const {
@@ -45,9 +48,10 @@ class Check {
       bytes += int64_t{shared.count} * (four ? 16 : 4);
     }
     if (bytes <= gpu_.local_memory_bytes) return Status();
-    return Unsupported("kernel %s shares %lld bytes in a group; '%s' has %lld: this node stays on the CPU",
-                       desc_.name.c_str(), static_cast<long long>(bytes), gpu_.name.c_str(),
-                       static_cast<long long>(gpu_.local_memory_bytes));
+    return Unsupported(
+        "kernel %s shares %lld bytes in a group; '%s' has %lld: this node stays on the CPU",
+        desc_.name.c_str(), static_cast<long long>(bytes), gpu_.name.c_str(),
+        static_cast<long long>(gpu_.local_memory_bytes));
   }
 
   Status Bytes(const std::string& what, int64_t bytes, const char* helps) const {
@@ -59,7 +63,8 @@ class Check {
 
   const char* Helps(bool halved) const {
     const bool full = context_.precision == Precision::kF32;
-    return full && halved ? "half storage (precision f32_f16) or a smaller input helps" : "a smaller input helps";
+    return full && halved ? "half storage (precision f32_f16) or a smaller input helps"
+                          : "a smaller input helps";
   }
 
   // Any tensor may become an input or output of a partition, which is dense floats in a buffer.
@@ -92,17 +97,19 @@ class Check {
       const bool is_joined = std::count(joined.begin(), joined.end(), static_cast<int>(i)) > 0;
       if (is_joined) together += bytes;
       const char* helps = half ? "smaller weights help" : "half storage (precision f32_f16) helps";
-      QUADRA_RETURN_IF_ERROR(Bytes("constant '" + constant.name + "'", is_joined ? together : bytes, helps));
+      QUADRA_RETURN_IF_ERROR(
+          Bytes("constant '" + constant.name + "'", is_joined ? together : bytes, helps));
     }
     return Status();
   }
 
   Status Trips() const {
     if (gpu_.is_cpu() || desc_.trips <= kMostTrips) return Status();
-    return Unsupported("a work-item of kernel %s loops %lld times; GPUs end kernels that loop so long, "
-                       "the most is %lld: a smaller window or a smaller input helps",
-                       desc_.name.c_str(), static_cast<long long>(desc_.trips),
-                       static_cast<long long>(kMostTrips));
+    return Unsupported(
+        "a work-item of kernel %s loops %lld times; GPUs end kernels that loop so long, "
+        "the most is %lld: a smaller window or a smaller input helps",
+        desc_.name.c_str(), static_cast<long long>(desc_.trips),
+        static_cast<long long>(kMostTrips));
   }
 
   Status Units() const {
@@ -117,9 +124,10 @@ class Check {
                  {"texture units", bindings.texture_units, gpu_.max_texture_units}};
     for (const auto& unit : units) {
       if (unit.needed <= unit.allowed) continue;
-      return Unsupported("kernel %s needs %d %s; '%s' allows %d: tensors kept elsewhere (\"storage\" in "
-                         "a target file) or fewer operands help",
-                         desc_.name.c_str(), unit.needed, unit.what, gpu_.name.c_str(), unit.allowed);
+      return Unsupported(
+          "kernel %s needs %d %s; '%s' allows %d: tensors kept elsewhere (\"storage\" in "
+          "a target file) or fewer operands help",
+          desc_.name.c_str(), unit.needed, unit.what, gpu_.name.c_str(), unit.allowed);
     }
     return Status();
   }
@@ -136,7 +144,8 @@ void FitGroup(const GpuInfo& gpu, KernelDesc* desc) {
   if (!desc->shared.empty()) return;
   int* group = desc->group;
   for (int axis = 0; axis < 3; ++axis) {
-    while (group[axis] > std::max(1, gpu.max_work_group[axis])) group[axis] = CeilDiv(group[axis], 2);
+    while (group[axis] > std::max(1, gpu.max_work_group[axis]))
+      group[axis] = CeilDiv(group[axis], 2);
   }
   while (int64_t{group[0]} * group[1] * group[2] > std::max(1, gpu.max_work_group_size)) {
     int* largest = std::max_element(group, group + 3);

@@ -1,4 +1,5 @@
-// What a device allows, checked before anything is compiled: one place, one sentence for each limit.
+// What a device allows, checked before anything is compiled: one place, one sentence for each
+// limit.
 #ifndef QUADRA_OPS_LIMITS_H_
 #define QUADRA_OPS_LIMITS_H_
 

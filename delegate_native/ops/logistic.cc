@@ -15,6 +15,7 @@ Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
 }  // namespace
 
 extern const Op kLogisticOp;
-const Op kLogisticOp = {"logistic", {kTfLiteBuiltinLogistic, -1}, nullptr, 3, Import, BroadcastShape, nullptr, Step};
+const Op kLogisticOp = {
+    "logistic", {kTfLiteBuiltinLogistic, -1}, nullptr, 3, Import, BroadcastShape, nullptr, Step};
 
 }  // namespace quadra

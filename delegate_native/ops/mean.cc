@@ -81,22 +81,27 @@ std::string Row(int slices) {
 // in a mean, `chunk` at a time in a pool. Such additions wait for each other: the more slices, the
 // less is lost.
 std::string Pixel(int slices) {
-  return "\n" + Each(slices, "    sum4_t sum$ = vec4(0.0f);\n    sum4_t some$ = vec4(0.0f);\n") + R"(
+  return "\n" + Each(slices, "    sum4_t sum$ = vec4(0.0f);\n    sum4_t some$ = vec4(0.0f);\n") +
+         R"(
     int left = chunk;
     for (int b = 0; b < count_b; ++b) {
       for (int j = 0; j < count_y; ++j) {
         for (int k = 0; k < count_x; ++k) {
-)" + Each(slices, "          some$ += read_src(x + k, y + j, b * src_s + s$);\n") + R"(
+)" + Each(slices, "          some$ += read_src(x + k, y + j, b * src_s + s$);\n") +
+         R"(
           left -= 1;
           if (left == 0) {
             left = chunk;
-)" + Each(slices, "            sum$ += some$;\n            some$ = vec4(0.0f);\n") + R"(
+)" + Each(slices, "            sum$ += some$;\n            some$ = vec4(0.0f);\n") +
+         R"(
           }
         }
       }
     }
-)" + Each(slices, "    vec4 v$ = (sum$ + some$) / vec4(count);\n"
-                      "    if (s$ == first + $) { write_dst(v$, x, y, s$); }\n");
+)" +
+         Each(slices,
+              "    vec4 v$ = (sum$ + some$) / vec4(count);\n"
+              "    if (s$ == first + $) { write_dst(v$, x, y, s$); }\n");
 }
 
 // Where channels are summed too. Axes that are not reduced have one element to sum.
@@ -116,8 +121,8 @@ constexpr char kChannels[] = R"(
     write_dst(vec4((sum.x + sum.y + sum.z + sum.w) / count, 0.0f, 0.0f, 0.0f), x, y, s);
 )";
 
-// A part of a reduced axis, on the way to its mean: sums over `count_AXIS` pixels or slices, divided by
-// that number.
+// A part of a reduced axis, on the way to its mean: sums over `count_AXIS` pixels or slices,
+// divided by that number.
 constexpr char kPart[] = R"(
     int b0 = s / dst_s;
     int i0 = (s - b0 * dst_s) * count_s;
@@ -142,9 +147,10 @@ int64_t TripsOf(const Shape& from, const Shape& to) {
   return along(0) * (slices * (along(1) * (along(2) + 1) + 1) + 1);
 }
 
-// Cuts the longest reduced axis of `shape` into parts of `kPartLength` and replaces tensor and shape by
-// their means; returns the length.
-int AddPart(const KernelContext& context, const Shape& to_shape, int* from, Shape* shape, KernelList* list) {
+// Cuts the longest reduced axis of `shape` into parts of `kPartLength` and replaces tensor and
+// shape by their means; returns the length.
+int AddPart(const KernelContext& context, const Shape& to_shape, int* from, Shape* shape,
+            KernelList* list) {
   constexpr int kPartLength = 1024;
   const auto steps = [&](int axis) {
     if (shape->axis(axis) == to_shape.axis(axis)) return 1;
@@ -210,11 +216,13 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
   Shape row_means = from_shape;
   if (!once) row_means.w = to_shape.w;
   double count = static_cast<double>(row_means.elements() / to_shape.elements());
-  if (!context.gpu->is_cpu() && (columns > kMostTrips || TripsOf(row_means, to_shape) > kMostTrips)) {
+  if (!context.gpu->is_cpu() &&
+      (columns > kMostTrips || TripsOf(row_means, to_shape) > kMostTrips)) {
     // The last part may be shorter, so that the number to divide by is no whole one.
     Shape shape = from_shape;
     count = static_cast<double>(from_shape.elements() / to_shape.elements());
-    while (TripsOf(shape, to_shape) > kMostTrips) count /= AddPart(context, to_shape, &from, &shape, list);
+    while (TripsOf(shape, to_shape) > kMostTrips)
+      count /= AddPart(context, to_shape, &from, &shape, list);
     AddMean(context, from, shape, to, to_shape, count, chunk, list);
     return;
   }
@@ -230,7 +238,7 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
 }
 
 extern const Op kMeanOp;
-const Op kMeanOp = {"mean", {kTfLiteBuiltinMean, -1}, nullptr, 3,
-                    Import, InferShape, Kernels, nullptr};
+const Op kMeanOp = {"mean", {kTfLiteBuiltinMean, -1}, nullptr, 3, Import, InferShape, Kernels,
+                    nullptr};
 
 }  // namespace quadra

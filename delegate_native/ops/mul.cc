@@ -25,6 +25,7 @@ Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
 }  // namespace
 
 extern const Op kMulOp;
-const Op kMulOp = {"mul", {kTfLiteBuiltinMul, -1}, nullptr, 8, Import, BroadcastShape, nullptr, Step};
+const Op kMulOp = {"mul",  {kTfLiteBuiltinMul, -1}, nullptr, 8,
+                   Import, BroadcastShape,          nullptr, Step};
 
 }  // namespace quadra

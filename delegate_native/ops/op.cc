@@ -35,8 +35,10 @@ std::vector<TensorLayout> LayoutsOf(const KernelContext& context, const Graph& g
   std::vector<TensorLayout> layouts;
   for (const TensorArg& arg : kernel.tensors) {
     const bool scratch = arg.tensor >= list.first_scratch;
-    layouts.push_back(scratch ? context.LayoutOf(list.scratch[static_cast<size_t>(arg.tensor - list.first_scratch)], false)
-                              : context.LayoutOf(graph.shape(arg.tensor), graph.IsConstant(arg.tensor)));
+    layouts.push_back(
+        scratch ? context.LayoutOf(
+                      list.scratch[static_cast<size_t>(arg.tensor - list.first_scratch)], false)
+                : context.LayoutOf(graph.shape(arg.tensor), graph.IsConstant(arg.tensor)));
   }
   return layouts;
 }
@@ -102,8 +104,9 @@ Status InferShapes(Graph* graph) {
     if (!status.ok()) return In(node, status);
     for (ValueId output : node.outputs) {
       if (FitsInts(graph->shape(output))) continue;
-      return In(node, Unsupported("its result has the shape %s; from 1 to 2^31 numbers are supported",
-                                  ToString(graph->shape(output)).c_str()));
+      return In(node,
+                Unsupported("its result has the shape %s; from 1 to 2^31 numbers are supported",
+                            ToString(graph->shape(output)).c_str()));
     }
   }
   return Status();
@@ -113,7 +116,8 @@ Status MakeKernels(const KernelContext& context, const Graph& graph, const Node&
                    KernelList* list) {
   const Op* op = FindOp(node.op);
   if (!op) return Internal("there is no op '%s'", node.op.c_str());
-  const Status status = (op->kernels ? op->kernels : ElementwiseKernels)(context, graph, node, list);
+  const Status status =
+      (op->kernels ? op->kernels : ElementwiseKernels)(context, graph, node, list);
   if (!status.ok()) return In(node, status);
   if (list->kernels.empty()) return Internal("op '%s' made no kernel", op->name);
   // Results may be stored by several kernels, each a part of them.

@@ -39,7 +39,9 @@ Status InferShape(Graph* graph, const Node& node) {
       return Unsupported("it pads by a negative amount (%d before, %d after)", before[i], after[i]);
     }
     const int64_t length = int64_t{before[i]} + in.shape.axis(a) + after[i];
-    if (length > INT32_MAX) return Unsupported("its result has %lld elements along one axis", static_cast<long long>(length));
+    if (length > INT32_MAX)
+      return Unsupported("its result has %lld elements along one axis",
+                         static_cast<long long>(length));
     out.shape.set_axis(a, static_cast<int>(length));
   }
   out.rank = in.rank;
@@ -95,7 +97,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kPadOp;
-const Op kPadOp = {"pad", {kTfLiteBuiltinPad, -1}, nullptr, 5,
-                   Import, InferShape, Kernels, nullptr};
+const Op kPadOp = {"pad",  {kTfLiteBuiltinPad, -1}, nullptr, 5, Import, InferShape, Kernels,
+                   nullptr};
 
 }  // namespace quadra

@@ -150,9 +150,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kMaxPool2dOp, kAveragePool2dOp;
-const Op kMaxPool2dOp = {"max_pool2d", {kTfLiteBuiltinMaxPool2d, -1}, nullptr, 3,
-                         Import, InferShape, Kernels, nullptr};
-const Op kAveragePool2dOp = {"average_pool2d", {kTfLiteBuiltinAveragePool2d, -1}, nullptr, 3,
-                             Import, InferShape, Kernels, nullptr};
+const Op kMaxPool2dOp = {
+    "max_pool2d", {kTfLiteBuiltinMaxPool2d, -1}, nullptr, 3, Import, InferShape, Kernels, nullptr};
+const Op kAveragePool2dOp = {
+    "average_pool2d", {kTfLiteBuiltinAveragePool2d, -1}, nullptr, 3, Import, InferShape, Kernels,
+    nullptr};
 
 }  // namespace quadra

@@ -22,6 +22,7 @@ Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
 }  // namespace
 
 extern const Op kPreluOp;
-const Op kPreluOp = {"prelu", {kTfLiteBuiltinPrelu, -1}, nullptr, 1, Import, BroadcastShape, nullptr, Step};
+const Op kPreluOp = {
+    "prelu", {kTfLiteBuiltinPrelu, -1}, nullptr, 1, Import, BroadcastShape, nullptr, Step};
 
 }  // namespace quadra

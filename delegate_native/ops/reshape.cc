@@ -127,8 +127,8 @@ void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_
   KernelDesc& desc = list->Add("reshape");
   desc.Read("src", from);
   desc.Write("dst", to);
-  desc.Int("neighbours", from_shape.c % to_shape.c == 0 ||
-                             (from_shape.c % 4 == 0 && to_shape.c % 4 == 0));
+  desc.Int("neighbours",
+           from_shape.c % to_shape.c == 0 || (from_shape.c % 4 == 0 && to_shape.c % 4 == 0));
   LoopOverResults(context, to_shape, kRow, kPixel, &desc);
 }
 
@@ -143,7 +143,7 @@ void FinishReshape(const KernelContext& context, const Graph& graph, const Node&
 }
 
 extern const Op kReshapeOp;
-const Op kReshapeOp = {"reshape", {kTfLiteBuiltinReshape, -1}, nullptr, 1,
-                       Import, InferShape, Kernels, nullptr};
+const Op kReshapeOp = {
+    "reshape", {kTfLiteBuiltinReshape, -1}, nullptr, 1, Import, InferShape, Kernels, nullptr};
 
 }  // namespace quadra

@@ -104,7 +104,13 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kResizeBilinearOp;
-const Op kResizeBilinearOp = {"resize_bilinear", {kTfLiteBuiltinResizeBilinear, -1}, nullptr, 4,
-                              Import, InferShape, Kernels, nullptr};
+const Op kResizeBilinearOp = {"resize_bilinear",
+                              {kTfLiteBuiltinResizeBilinear, -1},
+                              nullptr,
+                              4,
+                              Import,
+                              InferShape,
+                              Kernels,
+                              nullptr};
 
 }  // namespace quadra

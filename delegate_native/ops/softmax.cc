@@ -66,7 +66,8 @@ int x = GLOBAL_Y;
 int y = GLOBAL_Z % src_h;
 int first = GLOBAL_Z / src_h * src_s;
 float top = read_src(x, y, first).x;
-)" + slices + R"(
+)" + slices +
+         R"(
   top = max(top, max(max(v.x, v.y), max(v.z, v.w)));
 }
 part[LOCAL_X] = top;
@@ -74,7 +75,8 @@ GROUP_BARRIER();
 for (int i = 0; i < 32; ++i) { top = max(top, part[i]); }
 GROUP_BARRIER();
 sum_t sum = 0.0f;
-)" + slices + R"(
+)" + slices +
+         R"(
   v = exp((v - vec4(top)) * vec4(beta));
   sum += v.x;
   if (rest > 1) { sum += v.y; }
@@ -85,7 +87,8 @@ part[LOCAL_X] = sum;
 GROUP_BARRIER();
 sum = 0.0f;
 for (int i = 0; i < 32; ++i) { sum += part[i]; }
-)" + slices + R"(
+)" + slices +
+         R"(
   v = exp((v - vec4(top)) * vec4(beta)) / vec4(sum);
   write_dst(v, x, y, first + i);
 }
@@ -97,7 +100,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& shape = graph.shape(node.outputs[0]);
   const int pixels = shape.b * shape.h * shape.w;
   const int64_t trips = int64_t{3} * shape.slices();  // of one work-item
-  const bool group = !context.gpu->is_cpu() && shape.slices() >= 32 && (pixels <= 1024 || trips > kMostTrips);
+  const bool group =
+      !context.gpu->is_cpu() && shape.slices() >= 32 && (pixels <= 1024 || trips > kMostTrips);
   KernelDesc& desc = list->Add(group ? "softmax_group" : "softmax");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
@@ -122,7 +126,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kSoftmaxOp;
-const Op kSoftmaxOp = {"softmax", {kTfLiteBuiltinSoftmax, -1}, nullptr, 4,
-                       Import, InferShape, Kernels, nullptr};
+const Op kSoftmaxOp = {
+    "softmax", {kTfLiteBuiltinSoftmax, -1}, nullptr, 4, Import, InferShape, Kernels, nullptr};
 
 }  // namespace quadra

@@ -56,8 +56,8 @@ Status SliceAxis(const Attributes& a, size_t i, int n, int* start, int* stride, 
   const auto clamp = [&](int64_t at) {
     return std::min(std::max(at < 0 ? at + n : at, least), most);
   };
-  const int64_t begin = a.Int("begin_mask") & bit ? (*stride > 0 ? least : most)
-                                                  : clamp(a.Ints("begin")[i]);
+  const int64_t begin =
+      a.Int("begin_mask") & bit ? (*stride > 0 ? least : most) : clamp(a.Ints("begin")[i]);
   *start = static_cast<int>(begin);
   if (a.Int("shrink_axis_mask") & bit) {
     if (begin < 0 || begin >= n) {
@@ -125,8 +125,7 @@ Status MakeSlicing(const Value& in, const Attributes& a, Slicing* slicing) {
 
 Status InferShape(Graph* graph, const Node& node) {
   Slicing slicing;
-  QUADRA_RETURN_IF_ERROR(
-      MakeSlicing(graph->value(node.inputs[0]), node.attributes, &slicing));
+  QUADRA_RETURN_IF_ERROR(MakeSlicing(graph->value(node.inputs[0]), node.attributes, &slicing));
   const int rank = static_cast<int>(slicing.dims.size());
   if (rank > 4) return Unsupported("its result has rank %d; ranks up to 4 are supported", rank);
   Shape shape;
@@ -169,8 +168,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   KernelDesc& desc = list->Add("strided_slice");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", to);
-  const char* const names[4][2] = {{"start_b", "stride_b"}, {"start_y", "stride_y"},
-                                   {"start_x", "stride_x"}, {"start_c", "stride_c"}};
+  const char* const names[4][2] = {{"start_b", "stride_b"},
+                                   {"start_y", "stride_y"},
+                                   {"start_x", "stride_x"},
+                                   {"start_c", "stride_c"}};
   for (int axis = 0; axis < 4; ++axis) {
     desc.Int(names[axis][0], slicing.start[axis]);
     desc.Int(names[axis][1], slicing.stride[axis]);
@@ -183,7 +184,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kStridedSliceOp;
-const Op kStridedSliceOp = {"strided_slice", {kTfLiteBuiltinStridedSlice, -1}, nullptr, 8,
-                            Import, InferShape, Kernels, nullptr};
+const Op kStridedSliceOp = {
+    "strided_slice", {kTfLiteBuiltinStridedSlice, -1}, nullptr, 8, Import, InferShape, Kernels,
+    nullptr};
 
 }  // namespace quadra

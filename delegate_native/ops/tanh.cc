@@ -15,6 +15,7 @@ Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
 }  // namespace
 
 extern const Op kTanhOp;
-const Op kTanhOp = {"tanh", {kTfLiteBuiltinTanh, -1}, nullptr, 3, Import, BroadcastShape, nullptr, Step};
+const Op kTanhOp = {"tanh", {kTfLiteBuiltinTanh, -1}, nullptr, 3,
+                    Import, BroadcastShape,           nullptr, Step};
 
 }  // namespace quadra

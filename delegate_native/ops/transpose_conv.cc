@@ -27,8 +27,9 @@ Status Import(Importer* importer) {
   constexpr int kMostPhases = 1024;
   const int height = options.stride_height, width = options.stride_width;
   if (height < 1 || width < 1 || int64_t{height} * width > kMostPhases) {
-    return Unsupported("its strides are %d and %d; positive ones whose product is at most %d are supported",
-                       height, width, kMostPhases);
+    return Unsupported(
+        "its strides are %d and %d; positive ones whose product is at most %d are supported",
+        height, width, kMostPhases);
   }
   std::vector<ValueId> inputs;
   QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
@@ -42,7 +43,8 @@ Status Import(Importer* importer) {
 Status OutputSize(int in, int kernel, int stride, bool same, int* out) {
   const int padding = same ? std::max(0, kernel - (in - 1) % stride - 1) : 0;
   const int64_t size = (int64_t{in} - 1) * stride + kernel - padding;
-  if (size > INT32_MAX) return Unsupported("its result has %lld elements along one axis", static_cast<long long>(size));
+  if (size > INT32_MAX)
+    return Unsupported("its result has %lld elements along one axis", static_cast<long long>(size));
   *out = static_cast<int>(size);
   return Status();
 }
@@ -100,21 +102,24 @@ SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y
 }
 
 // Weights [phase][out, filled up to `padded`][in] of one pixel, zeros where a phase has no weight.
-SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, int padded, int step_x, int out_c) {
+SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, int padded,
+                              int step_x, int out_c) {
   const SharedFloats ohwi = constant.floats();
   std::vector<float> channels(static_cast<size_t>(out_c) * static_cast<size_t>(weights.c), 0.0f);
   for (int to = 0; to < out_c; ++to) {
     const int o = to % padded, y = to / padded / step_x, x = to / padded % step_x;
     if (o >= weights.b || y >= weights.h || x >= weights.w) continue;
     const auto from = ohwi->begin() + ((o * weights.h + y) * weights.w + x) * weights.c;
-    std::copy(from, from + weights.c, channels.begin() + static_cast<std::ptrdiff_t>(to) * weights.c);
+    std::copy(from, from + weights.c,
+              channels.begin() + static_cast<std::ptrdiff_t>(to) * weights.c);
   }
   return Share(std::move(channels));
 }
 
 // Weights no larger than the step: all results of a place come from one pixel, so that they are
 // the channels of one pointwise convolution (quads [phase][slice]), placed by a second kernel.
-bool IsPointwise(const Shape& in, const Shape& weights, const Shape& out, const std::vector<int>& stride) {
+bool IsPointwise(const Shape& in, const Shape& weights, const Shape& out,
+                 const std::vector<int>& stride) {
   const int64_t channels = int64_t{stride[0]} * stride[1] * out.slices() * 4;
   return weights.h <= stride[0] && weights.w <= stride[1] && channels <= INT32_MAX &&
          FitsInts({in.b, in.h, in.w, static_cast<int>(channels)});
@@ -135,7 +140,8 @@ Status PointwiseKernels(const KernelContext& context, const Graph& graph, const 
   conv.flat_epilogue = true;
   conv.low = -std::numeric_limits<float>::infinity();
   conv.high = -conv.low;
-  conv.weights = [constant = graph.value(node.inputs[1]).constant, weights, padded, step_x, out_c = conv.out.c] {
+  conv.weights = [constant = graph.value(node.inputs[1]).constant, weights, padded, step_x,
+                  out_c = conv.out.c] {
     return PhasesAsChannels(*constant, weights, padded, step_x, out_c);
   };
   conv.bias.resize(static_cast<size_t>(conv.out.c), 0.0f);
@@ -173,7 +179,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
                KernelList* list) {
   const Value& weights = graph.value(node.inputs[1]);
   const std::vector<int>& stride = node.attributes.Ints("stride");
-  if (IsPointwise(graph.shape(node.inputs[0]), weights.shape, graph.shape(node.outputs[0]), stride)) {
+  if (IsPointwise(graph.shape(node.inputs[0]), weights.shape, graph.shape(node.outputs[0]),
+                  stride)) {
     return PointwiseKernels(context, graph, node, list);
   }
   Conv conv;
@@ -191,7 +198,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int cut_x = std::max(0, (conv.in.w - 1) * stride[1] + weights.shape.w - conv.out.w) / 2;
   for (int fy = 0; fy < stride[0]; ++fy) {
     for (int fx = 0; fx < stride[1]; ++fx) {
-      const Phase y(fy, weights.shape.h, stride[0], cut_y), x(fx, weights.shape.w, stride[1], cut_x);
+      const Phase y(fy, weights.shape.h, stride[0], cut_y),
+          x(fx, weights.shape.w, stride[1], cut_x);
       conv.first_y = fy;
       conv.first_x = fx;
       conv.window.kernel_y = y.count;
@@ -211,7 +219,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kTransposeConvOp;
-const Op kTransposeConvOp = {"transpose_conv", {-1}, "Convolution2DTransposeBias", 1, Import,
-                             InferShape, Kernels, nullptr};
+const Op kTransposeConvOp = {
+    "transpose_conv", {-1}, "Convolution2DTransposeBias", 1, Import, InferShape, Kernels, nullptr};
 
 }  // namespace quadra

@@ -19,10 +19,12 @@ struct Places {
   std::vector<int> producer;  // by value; -1: an input or a constant
   std::vector<int> uses;      // by value, as CountUses counts
 
-  explicit Places(const Graph& graph) : producer(graph.values.size(), -1), uses(graph.values.size(), 0) {
+  explicit Places(const Graph& graph)
+      : producer(graph.values.size(), -1), uses(graph.values.size(), 0) {
     for (ValueId id : graph.outputs) ++uses[static_cast<size_t>(id)];
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      for (ValueId id : graph.nodes[i].outputs) producer[static_cast<size_t>(id)] = static_cast<int>(i);
+      for (ValueId id : graph.nodes[i].outputs)
+        producer[static_cast<size_t>(id)] = static_cast<int>(i);
       for (ValueId id : Operands(graph.nodes[i])) ++uses[static_cast<size_t>(id)];
     }
   }
@@ -61,7 +63,8 @@ Node Merged(const Graph& graph, const Node& node, ValueId through, int producer)
   return merged;
 }
 
-bool CanMerge(const Graph& graph, const Places& places, const Node& node, ValueId through, const Fits& fits) {
+bool CanMerge(const Graph& graph, const Places& places, const Node& node, ValueId through,
+              const Fits& fits) {
   const int producer_index = places.ProducerOf(through);
   if (producer_index < 0) return false;
   const Node& producer = graph.nodes[static_cast<size_t>(producer_index)];
@@ -83,7 +86,8 @@ bool CanMerge(const Graph& graph, const Places& places, const Node& node, ValueI
 
 // The operand to merge the node into: a convolution's result if there is one, else the one that
 // is computed last; -1 if none will do.
-ValueId ChooseOperand(const Graph& graph, const Places& places, const Node& node, const Fits& fits) {
+ValueId ChooseOperand(const Graph& graph, const Places& places, const Node& node,
+                      const Fits& fits) {
   ValueId best = -1;
   int best_rank = -1;
   for (ValueId id : node.inputs) {
@@ -124,7 +128,8 @@ int MergeElementwise(Graph* graph, const Fits& fits) {
     places.producer[static_cast<size_t>(node.outputs[0])] = static_cast<int>(stays);
     ++changes;
   }
-  nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [](const Node& node) { return node.outputs.empty(); }),
+  nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
+                             [](const Node& node) { return node.outputs.empty(); }),
               nodes.end());
   return changes;
 }

@@ -37,7 +37,8 @@ int CountUses(const Graph& graph, ValueId id) {
 }
 
 bool ReadsConstant(const Graph& graph, const Node& node) {
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return graph.IsConstant(id); });
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId id) { return graph.IsConstant(id); });
 }
 
 bool ChannelValues(const Graph& graph, ValueId id, const Shape& shape, std::vector<float>* values) {

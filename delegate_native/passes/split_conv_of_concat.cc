@@ -65,11 +65,12 @@ void Split(Graph* graph, size_t i, const Node& concat, size_t at) {
 
   Node uniform = conv;
   uniform.fused.clear();
-  uniform.inputs = {pixel, graph->AddConstant(weights.name + "/uniform", {weights.shape.b, 1, 1, count},
-                                              TakeChannels(*weights.constant->floats(), weights.shape.c,
-                                                           first, count))};
-  uniform.outputs = {graph->AddValue(result.name + "/uniform",
-                                     {result.shape.b, 1, 1, result.shape.c})};
+  uniform.inputs = {
+      pixel,
+      graph->AddConstant(weights.name + "/uniform", {weights.shape.b, 1, 1, count},
+                         TakeChannels(*weights.constant->floats(), weights.shape.c, first, count))};
+  uniform.outputs = {
+      graph->AddValue(result.name + "/uniform", {result.shape.b, 1, 1, result.shape.c})};
   Node rest = concat;
   rest.inputs.erase(rest.inputs.begin() + static_cast<std::ptrdiff_t>(at));
   Shape rest_shape = graph->shape(concat.outputs[0]);
@@ -78,9 +79,9 @@ void Split(Graph* graph, size_t i, const Node& concat, size_t at) {
   Node main = conv;
   main.fused.clear();
   main.inputs[0] = rest.outputs[0];
-  main.inputs[1] = graph->AddConstant(
-      weights.name + "/rest", {weights.shape.b, 1, 1, weights.shape.c - count},
-      DropChannels(*weights.constant->floats(), weights.shape.c, first, count));
+  main.inputs[1] =
+      graph->AddConstant(weights.name + "/rest", {weights.shape.b, 1, 1, weights.shape.c - count},
+                         DropChannels(*weights.constant->floats(), weights.shape.c, first, count));
   main.outputs = {graph->AddValue(result.name + "/main", result.shape)};
   Node sum = conv;
   sum.op = "add";
@@ -89,7 +90,8 @@ void Split(Graph* graph, size_t i, const Node& concat, size_t at) {
 
   const auto place = graph->nodes.begin() + static_cast<std::ptrdiff_t>(i);
   const auto after = graph->nodes.erase(place);
-  graph->nodes.insert(after, {std::move(uniform), std::move(rest), std::move(main), std::move(sum)});
+  graph->nodes.insert(after,
+                      {std::move(uniform), std::move(rest), std::move(main), std::move(sum)});
 }
 
 }  // namespace
@@ -100,9 +102,8 @@ int SplitConvOfConcat(Graph* graph) {
     const Node* found = FindConcat(*graph, i);
     if (!found) continue;
     const Node concat = *found;
-    const auto uniform =
-        std::find_if(concat.inputs.begin(), concat.inputs.end(),
-                     [&](ValueId id) { return UniformSource(*graph, id) >= 0; });
+    const auto uniform = std::find_if(concat.inputs.begin(), concat.inputs.end(),
+                                      [&](ValueId id) { return UniformSource(*graph, id) >= 0; });
     if (uniform == concat.inputs.end()) continue;
     Split(graph, i, concat, static_cast<size_t>(uniform - concat.inputs.begin()));
     ++changes;

@@ -7,16 +7,20 @@ namespace {
 // whose sizes rule.
 void Shaped(const KernelContext& context, const Shape& shape, const std::string& tensor,
             const std::string& pixel, KernelDesc* kernel) {
-  const std::string batch = "int b = s / " + tensor + "_s; int c = (s - b * " + tensor + "_s) * 4;\n";
-  const std::string row = "((b * " + tensor + "_h + y) * " + tensor + "_w + x) * " + tensor + "_c + c";
+  const std::string batch =
+      "int b = s / " + tensor + "_s; int c = (s - b * " + tensor + "_s) * 4;\n";
+  const std::string row =
+      "((b * " + tensor + "_h + y) * " + tensor + "_w + x) * " + tensor + "_c + c";
   const std::string guard = "if (y >= " + tensor + "_h || s >= " + tensor + "_s * " + tensor + "_b";
   if (context.gpu->is_cpu()) {
     kernel->body = "int y = GLOBAL_X; int s = GLOBAL_Y;\n" + guard + ") { return; }\n" + batch +
-                   "for (int x = 0; x < " + tensor + "_w; ++x) {\nint i = " + row + ";\n" + pixel + "}\n";
+                   "for (int x = 0; x < " + tensor + "_w; ++x) {\nint i = " + row + ";\n" + pixel +
+                   "}\n";
     kernel->Grid(shape.h, shape.slices() * shape.b, 1);
   } else {
-    kernel->body = "int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;\n" + guard + " || x >= " +
-                   tensor + "_w) { return; }\n" + batch + "int i = " + row + ";\n" + pixel;
+    kernel->body = "int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;\n" + guard +
+                   " || x >= " + tensor + "_w) { return; }\n" + batch + "int i = " + row + ";\n" +
+                   pixel;
     kernel->Grid(shape.w, shape.h, shape.slices() * shape.b);
     kernel->Group(8, 4, 1);
   }

@@ -47,8 +47,7 @@ void Store(const std::vector<float>& floats, bool half, uint8_t* to) {
 
 }  // namespace
 
-Layout::Layout(const Graph& graph, const GpuInfo& gpu, Precision precision)
-    : gpu_(gpu) {
+Layout::Layout(const Graph& graph, const GpuInfo& gpu, Precision precision) : gpu_(gpu) {
   context_.gpu = &gpu_;
   context_.precision = precision;
   for (const Value& value : graph.values) {
@@ -85,9 +84,10 @@ Status Layout::Place(const std::vector<KernelDesc>& kernels) {
   // A FlatBuffer counts its bytes with 31 bits.
   constexpr uint64_t kMostConstantBytes = (uint64_t{1} << 31) - (uint64_t{1} << 24);
   if (constant_bytes_ > kMostConstantBytes) {
-    return Unsupported("its constants have %llu bytes; a plan holds %llu: half storage (precision f32_f16) helps",
-                       static_cast<unsigned long long>(constant_bytes_),
-                       static_cast<unsigned long long>(kMostConstantBytes));
+    return Unsupported(
+        "its constants have %llu bytes; a plan holds %llu: half storage (precision f32_f16) helps",
+        static_cast<unsigned long long>(constant_bytes_),
+        static_cast<unsigned long long>(kMostConstantBytes));
   }
   for (const PlannedBuffer& buffer : buffers_) {
     if (buffer.kind != fb::BufferKind_Image &&
@@ -129,7 +129,9 @@ Status Layout::PlaceActivations() {
   const MemoryLayout memory = PlaceBySize(lifetimes, std::max(gpu_.buffer_alignment_bytes, 64));
   // One arena as long as the device allows a buffer so large; else a buffer for each tensor.
   const bool separate = gpu_.separate_buffers || memory.bytes > gpu_.max_buffer_bytes;
-  if (!separate) buffers_.push_back({fb::BufferKind_Arena, static_cast<uint64_t>(memory.bytes), 0, 0, false, {}});
+  if (!separate)
+    buffers_.push_back(
+        {fb::BufferKind_Arena, static_cast<uint64_t>(memory.bytes), 0, 0, false, {}});
   const int arena = static_cast<int>(buffers_.size()) - 1;
   for (size_t i = 0; i < placed.size(); ++i) {
     const uint64_t bytes = static_cast<uint64_t>(placed[i]->bytes);
@@ -165,8 +167,12 @@ void Layout::PlaceImages() {
     const int buffer = first_buffer + objects[i];
     if (buffer == static_cast<int>(buffers_.size())) {
       const Shape& s = placed[i]->layout.shape;
-      buffers_.push_back({fb::BufferKind_Image, static_cast<uint64_t>(placed[i]->bytes), s.w,
-                          s.b * s.slices() * s.h, placed[i]->layout.half, {}});
+      buffers_.push_back({fb::BufferKind_Image,
+                          static_cast<uint64_t>(placed[i]->bytes),
+                          s.w,
+                          s.b * s.slices() * s.h,
+                          placed[i]->layout.half,
+                          {}});
       activation_bytes_ += static_cast<uint64_t>(placed[i]->bytes);
     }
     placed[i]->region = AddRegion(buffer, 0, static_cast<uint64_t>(placed[i]->bytes));
@@ -188,14 +194,16 @@ void Layout::PlaceIo() {
 int Layout::AddConstantRegion(uint64_t bytes) {
   const int64_t alignment = std::max(gpu_.buffer_alignment_bytes, 64);
   const bool fresh = constant_buffer_ < 0 || gpu_.separate_buffers ||
-                     buffers_[static_cast<size_t>(constant_buffer_)].bytes + static_cast<uint64_t>(alignment) + bytes >
+                     buffers_[static_cast<size_t>(constant_buffer_)].bytes +
+                             static_cast<uint64_t>(alignment) + bytes >
                          static_cast<uint64_t>(gpu_.max_buffer_bytes);
   if (fresh) {
     constant_buffer_ = static_cast<int>(buffers_.size());
     buffers_.push_back({fb::BufferKind_Constant, 0, 0, 0, false, {}});
   }
   PlannedBuffer& buffer = buffers_[static_cast<size_t>(constant_buffer_)];
-  const uint64_t offset = static_cast<uint64_t>(AlignUp(static_cast<int64_t>(buffer.bytes), alignment));
+  const uint64_t offset =
+      static_cast<uint64_t>(AlignUp(static_cast<int64_t>(buffer.bytes), alignment));
   buffer.bytes = offset + bytes;
   constant_bytes_ += bytes;
   return AddRegion(constant_buffer_, offset, bytes);
@@ -281,9 +289,9 @@ Layout::Vector<flatbuffers::Offset<fb::Tensor>> Layout::WriteTensors(
     const int first = used ? dispatch_of[static_cast<size_t>(tensor.first)] : -1;
     const int last = used ? dispatch_of[static_cast<size_t>(tensor.last) + 1] - 1 : -1;
     if (tensor.region >= 0) region = regions_[static_cast<size_t>(tensor.region)];
-    tensors.push_back(fb::CreateTensorDirect(
-        *builder, tensor.name.c_str(), &shape, region.buffer(), region.offset(), region.bytes(),
-        tensor.layout.half, tensor.layout.kind == Kind::kFlatBuffer, first, last));
+    tensors.push_back(fb::CreateTensorDirect(*builder, tensor.name.c_str(), &shape, region.buffer(),
+                                             region.offset(), region.bytes(), tensor.layout.half,
+                                             tensor.layout.kind == Kind::kFlatBuffer, first, last));
   }
   return builder->CreateVector(tensors);
 }

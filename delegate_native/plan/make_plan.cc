@@ -45,7 +45,8 @@ class AlignedAllocator : public flatbuffers::Allocator {
  public:
   uint8_t* allocate(size_t size) override {
     void* memory = nullptr;
-    if (posix_memalign(&memory, PlanBytes::kAlignment, size) != 0) abort();  // as operator new does here
+    if (posix_memalign(&memory, PlanBytes::kAlignment, size) != 0)
+      abort();  // as operator new does here
     return static_cast<uint8_t*>(memory);
   }
   void deallocate(uint8_t* memory, size_t) override { free(memory); }
@@ -71,7 +72,10 @@ class Planner {
  public:
   Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
           const std::vector<ProgramBinary>& binaries)
-      : graph_(graph), gpu_(gpu), precision_(precision), binaries_(binaries),
+      : graph_(graph),
+        gpu_(gpu),
+        precision_(precision),
+        binaries_(binaries),
         layout_(graph, gpu, precision) {
     context_.gpu = &gpu;
     context_.precision = precision;
@@ -84,8 +88,9 @@ class Planner {
     RenderAll();
     // Room for all of it at once: a builder that grows copies what it has.
     constexpr size_t kRoomForTables = 1 << 20;
-    builder_ = flatbuffers::FlatBufferBuilder(static_cast<size_t>(layout_.constant_bytes()) + kRoomForTables,
-                                              &allocator_, /*own_allocator=*/false, PlanBytes::kAlignment);
+    builder_ = flatbuffers::FlatBufferBuilder(
+        static_cast<size_t>(layout_.constant_bytes()) + kRoomForTables, &allocator_,
+        /*own_allocator=*/false, PlanBytes::kAlignment);
     Write(plan);
     return Status();
   }
@@ -122,13 +127,14 @@ class Planner {
     nodes_of_kernel_.push_back(std::move(nodes));
   }
 
-  // Texts; equal texts are one kernel. The entry's name comes from the text, so that a kernel is the
-  // same in every plan: what was compiled for one partition serves another.
+  // Texts; equal texts are one kernel. The entry's name comes from the text, so that a kernel is
+  // the same in every plan: what was compiled for one partition serves another.
   void RenderAll() {
     for (size_t i = 0; i < kernels_.size(); ++i) {
       const KernelDesc& desc = kernels_[i];
       std::vector<TensorLayout> layouts;
-      for (const TensorArg& tensor : desc.tensors) layouts.push_back(layout_.LayoutOf(tensor.tensor));
+      for (const TensorArg& tensor : desc.tensors)
+        layouts.push_back(layout_.LayoutOf(tensor.tensor));
       PlannedDispatch dispatch;
       dispatch.desc = &desc;
       dispatch.nodes = nodes_of_kernel_[i];
@@ -146,7 +152,8 @@ class Planner {
     }
   }
 
-  // One dispatch, or several with a part each of a grid that is too large along `axis` or later ones.
+  // One dispatch, or several with a part each of a grid that is too large along `axis` or later
+  // ones.
   void AddDispatches(PlannedDispatch dispatch, int axis) {
     if (axis == 3) {
       dispatches_.push_back(std::move(dispatch));
@@ -178,7 +185,8 @@ class Planner {
       kernel.entry = desc.name + Format("_%08x", number++);
     } while (std::any_of(distinct_.begin(), distinct_.end(), taken));
     // A common entry point knows no numbers of its own.
-    const bool in_parts = rendered.base_arg[0] >= 0 || rendered.base_arg[1] >= 0 || rendered.base_arg[2] >= 0;
+    const bool in_parts =
+        rendered.base_arg[0] >= 0 || rendered.base_arg[1] >= 0 || rendered.base_arg[2] >= 0;
     if (desc.outlined && !in_parts && desc.group[0] * desc.group[1] * desc.group[2] == 1) {
       kernel.parameters = rendered.types;
     }
@@ -192,7 +200,8 @@ class Planner {
   // Program `index` with the kernels from `first` on, before `last`.
   Offset<fb::Program> WriteProgram(size_t index, size_t first, size_t last) {
     const std::string prelude = Prelude(dialect_);
-    const std::string options = dialect_.language == Language::kOpenCl ? "-cl-std=CL1.2 -cl-mad-enable" : "";
+    const std::string options =
+        dialect_.language == Language::kOpenCl ? "-cl-std=CL1.2 -cl-mad-enable" : "";
     uint64_t fingerprint = Hash(prelude.data(), prelude.size());
     fingerprint = Hash(options.data(), options.size(), fingerprint);
     std::vector<Offset<fb::Kernel>> kernels;
@@ -200,15 +209,15 @@ class Planner {
       const DistinctKernel& kernel = distinct_[k];
       fingerprint = Hash(kernel.source.data(), kernel.source.size(), fingerprint);
       const auto parameters = builder_.CreateVectorOfStrings(kernel.parameters);
-      kernels.push_back(fb::CreateKernel(
-          builder_, builder_.CreateString(kernel.entry), builder_.CreateString(kernel.name),
-          builder_.CreateString(kernel.source), parameters));
+      kernels.push_back(fb::CreateKernel(builder_, builder_.CreateString(kernel.entry),
+                                         builder_.CreateString(kernel.name),
+                                         builder_.CreateString(kernel.source), parameters));
     }
     ProgramBinary none;
     const ProgramBinary& binary = index < binaries_.size() ? binaries_[index] : none;
-    return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(), fingerprint,
-                                   binary.bytes.empty() ? nullptr : &binary.bytes, binary.format,
-                                   Hash(binary.bytes.data(), binary.bytes.size()));
+    return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(),
+                                   fingerprint, binary.bytes.empty() ? nullptr : &binary.bytes,
+                                   binary.format, Hash(binary.bytes.data(), binary.bytes.size()));
   }
 
   std::vector<Offset<fb::Program>> WritePrograms() {
@@ -237,10 +246,15 @@ class Planner {
         }
         case RenderedArg::Kind::kConstant:
           args.emplace_back(fb::ArgKind_Buffer, false, ViewOf(arg),
-                            layout_.RegionOf(desc.constants[static_cast<size_t>(arg.index)]), 0, 0.0f);
+                            layout_.RegionOf(desc.constants[static_cast<size_t>(arg.index)]), 0,
+                            0.0f);
           break;
-        case RenderedArg::Kind::kInt: args.emplace_back(fb::ArgKind_Int, false, fb::View_Memory, 0, arg.i, 0.0f); break;
-        case RenderedArg::Kind::kFloat: args.emplace_back(fb::ArgKind_Float, false, fb::View_Memory, 0, 0, arg.f); break;
+        case RenderedArg::Kind::kInt:
+          args.emplace_back(fb::ArgKind_Int, false, fb::View_Memory, 0, arg.i, 0.0f);
+          break;
+        case RenderedArg::Kind::kFloat:
+          args.emplace_back(fb::ArgKind_Float, false, fb::View_Memory, 0, 0, arg.f);
+          break;
       }
     }
     std::vector<int> global, local;
@@ -251,8 +265,9 @@ class Planner {
     const std::string name = Format("%03zu_", i) + desc.name;
     const std::string& entry = distinct_[static_cast<size_t>(dispatch.kernel)].entry;
     const auto args_offset = builder_.CreateVectorOfStructs(args);
-    return fb::CreateDispatch(builder_, builder_.CreateString(name), builder_.CreateString(desc.name),
-                              ProgramOf(dispatch.kernel), builder_.CreateString(entry), args_offset,
+    return fb::CreateDispatch(builder_, builder_.CreateString(name),
+                              builder_.CreateString(desc.name), ProgramOf(dispatch.kernel),
+                              builder_.CreateString(entry), args_offset,
                               builder_.CreateVector(global), builder_.CreateVector(local),
                               builder_.CreateVector(dispatch.nodes));
   }
@@ -281,10 +296,10 @@ class Planner {
     const auto root = fb::CreatePlan(
         builder_, /*version=*/1, builder_.CreateString(kVersion),
         builder_.CreateString(dialect_.language == Language::kGles ? "gles" : "opencl"),
-        builder_.CreateString(gpu_.name),
-        builder_.CreateString(device), builder_.CreateString(NameOf(precision_)), buffers, regions,
-        tensors, programs, dispatches, inputs, outputs, layout_.activation_bytes(),
-        layout_.activation_bytes_lower_bound(), layout_.constant_bytes());
+        builder_.CreateString(gpu_.name), builder_.CreateString(device),
+        builder_.CreateString(NameOf(precision_)), buffers, regions, tensors, programs, dispatches,
+        inputs, outputs, layout_.activation_bytes(), layout_.activation_bytes_lower_bound(),
+        layout_.constant_bytes());
     fb::FinishPlanBuffer(builder_, root);
     size_t end = 0, offset = 0;
     uint8_t* memory = builder_.ReleaseRaw(end, offset);

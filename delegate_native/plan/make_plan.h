@@ -24,7 +24,8 @@ class PlanBytes {
 
   PlanBytes() = default;
   // Takes over memory from malloc and its like: the plan are its bytes from `offset` on.
-  PlanBytes(uint8_t* memory, size_t offset, size_t end) : bytes_(memory), offset_(offset), size_(end - offset) {}
+  PlanBytes(uint8_t* memory, size_t offset, size_t end)
+      : bytes_(memory), offset_(offset), size_(end - offset) {}
 
   const uint8_t* data() const { return bytes_.get() + offset_; }
   size_t size() const { return size_; }

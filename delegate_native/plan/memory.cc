@@ -31,9 +31,8 @@ MemoryLayout PlaceBySize(const std::vector<Lifetime>& lifetimes, int64_t alignme
   layout.lower_bound = LowerBound(lifetimes, alignment);
   std::vector<size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return lifetimes[a].bytes > lifetimes[b].bytes;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   std::vector<size_t> placed;  // by offset
   for (size_t i : order) {
     const int64_t bytes = AlignUp(lifetimes[i].bytes, alignment);
@@ -46,11 +45,10 @@ MemoryLayout PlaceBySize(const std::vector<Lifetime>& lifetimes, int64_t alignme
     }
     layout.offsets[i] = best >= 0 ? best : at;
     layout.bytes = std::max(layout.bytes, layout.offsets[i] + bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](size_t a, size_t b) {
-                                     return layout.offsets[a] < layout.offsets[b];
-                                   }),
-                  i);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), i,
+                         [&](size_t a, size_t b) { return layout.offsets[a] < layout.offsets[b]; }),
+        i);
   }
   return layout;
 }
@@ -63,9 +61,8 @@ std::vector<int> ShareEqualObjects(const std::vector<Lifetime>& lifetimes,
   for (size_t i = 0; i < lifetimes.size(); ++i) {
     for (size_t o = 0; o < members.size() && object_of[i] < 0; ++o) {
       const bool fits = object_shape[o] == shapes[i] &&
-                        std::none_of(members[o].begin(), members[o].end(), [&](size_t m) {
-                          return Meet(lifetimes[m], lifetimes[i]);
-                        });
+                        std::none_of(members[o].begin(), members[o].end(),
+                                     [&](size_t m) { return Meet(lifetimes[m], lifetimes[i]); });
       if (fits) object_of[i] = static_cast<int>(o);
     }
     if (object_of[i] < 0) {

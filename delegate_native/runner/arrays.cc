@@ -45,8 +45,11 @@ const char* TypeName(TfLiteType type) {
 
 Tensor Describe(const TfLiteApi& tflite, const TfLiteTensor* tensor) {
   const char* name = tflite.TfLiteTensorName(tensor);
-  Tensor facts{name ? name : "", tflite.TfLiteTensorType(tensor), {},
-               tflite.TfLiteTensorQuantizationParams(tensor), tflite.TfLiteTensorByteSize(tensor)};
+  Tensor facts{name ? name : "",
+               tflite.TfLiteTensorType(tensor),
+               {},
+               tflite.TfLiteTensorQuantizationParams(tensor),
+               tflite.TfLiteTensorByteSize(tensor)};
   for (int i = 0; i < tflite.TfLiteTensorNumDims(tensor); ++i) {
     facts.shape.push_back(tflite.TfLiteTensorDim(tensor, i));
   }

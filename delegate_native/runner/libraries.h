@@ -25,7 +25,7 @@ struct XnnpackOptions {
 };
 
 struct TfLiteApi {
-#define QUADRA_TFLITE(result, name, arguments) result (*name) arguments = nullptr;
+#define QUADRA_TFLITE(result, name, arguments) result(*name) arguments = nullptr;
 #include "delegate_native/runner/tflite_functions.def"
 #undef QUADRA_TFLITE
   XnnpackOptions (*TfLiteXNNPackDelegateOptionsDefault)() = nullptr;

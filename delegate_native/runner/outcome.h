@@ -26,10 +26,10 @@ class [[nodiscard]] Outcome {
 
 }  // namespace quadra
 
-#define QUADRA_RETURN_IF_FAILED(expression)             \
-  do {                                                  \
-    ::quadra::Outcome outcome_of_step = (expression);   \
-    if (!outcome_of_step.ok()) return outcome_of_step;  \
+#define QUADRA_RETURN_IF_FAILED(expression)            \
+  do {                                                 \
+    ::quadra::Outcome outcome_of_step = (expression);  \
+    if (!outcome_of_step.ok()) return outcome_of_step; \
   } while (0)
 
 #endif  // QUADRA_RUNNER_OUTCOME_H_

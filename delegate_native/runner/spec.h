@@ -13,7 +13,7 @@ namespace quadra {
 using Options = std::vector<std::pair<std::string, std::string>>;  // of the delegate: key, value
 
 struct Arguments {
-  std::string folder;   // the run folder: spec.json and inputs/ before the run
+  std::string folder;  // the run folder: spec.json and inputs/ before the run
   std::string mode = "run";
   std::string runtime;  // TFLite's library
   std::string quadra;   // the delegate's

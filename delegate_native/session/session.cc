@@ -76,7 +76,8 @@ Status Session::Build() {
 Fits Session::FitsTarget() const {
   constexpr int kPlenty = 12;  // no kernel has more tensors and constants, with all that steps read
   const GpuInfo& gpu = options_.target;
-  const int fewest = std::min({gpu.max_storage_blocks, gpu.max_output_resources, gpu.max_texture_units});
+  const int fewest =
+      std::min({gpu.max_storage_blocks, gpu.max_output_resources, gpu.max_texture_units});
   if (gpu.api != Api::kGles || fewest >= kPlenty) return nullptr;
   return [this](const Graph& graph, const Node& node) {
     KernelContext context;

@@ -38,7 +38,9 @@ class Session {
 
   // Shape and rank of output `i` as the model sees it; valid after Prepare.
   const Shape& output_shape(int i) const { return output_shapes_[static_cast<size_t>(i)]; }
-  int input_rank(int input) const { return graph_.value(graph_.inputs[static_cast<size_t>(input)]).rank; }
+  int input_rank(int input) const {
+    return graph_.value(graph_.inputs[static_cast<size_t>(input)]).rank;
+  }
   int output_rank(int i) const { return output_ranks_[static_cast<size_t>(i)]; }
 
   // Dense floats in and out, in the order of the graph's inputs and outputs.

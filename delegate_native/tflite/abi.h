@@ -14,16 +14,35 @@ extern "C" {
 enum TfLiteStatus : int { kTfLiteOk = 0, kTfLiteError = 1, kTfLiteDelegateError = 2 };
 
 enum TfLiteType : int {
-  kTfLiteNoType = 0, kTfLiteFloat32 = 1, kTfLiteInt32 = 2, kTfLiteUInt8 = 3, kTfLiteInt64 = 4,
-  kTfLiteString = 5, kTfLiteBool = 6, kTfLiteInt16 = 7, kTfLiteComplex64 = 8, kTfLiteInt8 = 9,
-  kTfLiteFloat16 = 10, kTfLiteFloat64 = 11, kTfLiteComplex128 = 12, kTfLiteUInt64 = 13,
-  kTfLiteResource = 14, kTfLiteVariant = 15, kTfLiteUInt32 = 16, kTfLiteUInt16 = 17,
+  kTfLiteNoType = 0,
+  kTfLiteFloat32 = 1,
+  kTfLiteInt32 = 2,
+  kTfLiteUInt8 = 3,
+  kTfLiteInt64 = 4,
+  kTfLiteString = 5,
+  kTfLiteBool = 6,
+  kTfLiteInt16 = 7,
+  kTfLiteComplex64 = 8,
+  kTfLiteInt8 = 9,
+  kTfLiteFloat16 = 10,
+  kTfLiteFloat64 = 11,
+  kTfLiteComplex128 = 12,
+  kTfLiteUInt64 = 13,
+  kTfLiteResource = 14,
+  kTfLiteVariant = 15,
+  kTfLiteUInt32 = 16,
+  kTfLiteUInt16 = 17,
   kTfLiteInt4 = 18,
 };
 
 enum TfLiteAllocationType : int {
-  kTfLiteMemNone = 0, kTfLiteMmapRo = 1, kTfLiteArenaRw = 2, kTfLiteArenaRwPersistent = 3,
-  kTfLiteDynamic = 4, kTfLitePersistentRo = 5, kTfLiteCustom = 6,
+  kTfLiteMemNone = 0,
+  kTfLiteMmapRo = 1,
+  kTfLiteArenaRw = 2,
+  kTfLiteArenaRwPersistent = 3,
+  kTfLiteDynamic = 4,
+  kTfLitePersistentRo = 5,
+  kTfLiteCustom = 6,
 };
 
 enum TfLiteDelegateFlags { kTfLiteDelegateFlagsAllowDynamicTensors = 1 };

@@ -5,22 +5,47 @@
 
 extern "C" {
 
-enum TfLitePadding : int { kTfLitePaddingUnknown = 0, kTfLitePaddingSame = 1, kTfLitePaddingValid = 2 };
+enum TfLitePadding : int {
+  kTfLitePaddingUnknown = 0,
+  kTfLitePaddingSame = 1,
+  kTfLitePaddingValid = 2
+};
 
 enum TfLiteFusedActivation : int {
-  kTfLiteActNone = 0, kTfLiteActRelu = 1, kTfLiteActReluN1To1 = 2, kTfLiteActRelu6 = 3,
-  kTfLiteActTanh = 4, kTfLiteActSignBit = 5, kTfLiteActSigmoid = 6,
+  kTfLiteActNone = 0,
+  kTfLiteActRelu = 1,
+  kTfLiteActReluN1To1 = 2,
+  kTfLiteActRelu6 = 3,
+  kTfLiteActTanh = 4,
+  kTfLiteActSignBit = 5,
+  kTfLiteActSigmoid = 6,
 };
 
 enum TfLiteBuiltinOperator : int {
-  kTfLiteBuiltinAdd = 0, kTfLiteBuiltinAveragePool2d = 1, kTfLiteBuiltinConcatenation = 2,
-  kTfLiteBuiltinConv2d = 3, kTfLiteBuiltinDepthwiseConv2d = 4, kTfLiteBuiltinDepthToSpace = 5,
-  kTfLiteBuiltinDequantize = 6, kTfLiteBuiltinFullyConnected = 9, kTfLiteBuiltinLogistic = 14,
-  kTfLiteBuiltinMaxPool2d = 17, kTfLiteBuiltinMul = 18, kTfLiteBuiltinRelu = 19,
-  kTfLiteBuiltinReluN1To1 = 20, kTfLiteBuiltinRelu6 = 21, kTfLiteBuiltinReshape = 22,
-  kTfLiteBuiltinResizeBilinear = 23, kTfLiteBuiltinSoftmax = 25, kTfLiteBuiltinTanh = 28,
-  kTfLiteBuiltinCustom = 32, kTfLiteBuiltinPad = 34, kTfLiteBuiltinMean = 40,
-  kTfLiteBuiltinStridedSlice = 45, kTfLiteBuiltinPrelu = 54, kTfLiteBuiltinHardSwish = 117,
+  kTfLiteBuiltinAdd = 0,
+  kTfLiteBuiltinAveragePool2d = 1,
+  kTfLiteBuiltinConcatenation = 2,
+  kTfLiteBuiltinConv2d = 3,
+  kTfLiteBuiltinDepthwiseConv2d = 4,
+  kTfLiteBuiltinDepthToSpace = 5,
+  kTfLiteBuiltinDequantize = 6,
+  kTfLiteBuiltinFullyConnected = 9,
+  kTfLiteBuiltinLogistic = 14,
+  kTfLiteBuiltinMaxPool2d = 17,
+  kTfLiteBuiltinMul = 18,
+  kTfLiteBuiltinRelu = 19,
+  kTfLiteBuiltinReluN1To1 = 20,
+  kTfLiteBuiltinRelu6 = 21,
+  kTfLiteBuiltinReshape = 22,
+  kTfLiteBuiltinResizeBilinear = 23,
+  kTfLiteBuiltinSoftmax = 25,
+  kTfLiteBuiltinTanh = 28,
+  kTfLiteBuiltinCustom = 32,
+  kTfLiteBuiltinPad = 34,
+  kTfLiteBuiltinMean = 40,
+  kTfLiteBuiltinStridedSlice = 45,
+  kTfLiteBuiltinPrelu = 54,
+  kTfLiteBuiltinHardSwish = 117,
   kTfLiteBuiltinDensify = 124,
 };
 

@@ -29,8 +29,9 @@ int64_t ElementCount(const TfLiteIntArray* dims) {
 
 const char* TypeName(TfLiteType type) {
   static const char* const kNames[] = {
-      "no type", "float32", "int32", "uint8", "int64", "string", "bool", "int16", "complex64", "int8", "float16",
-      "float64", "complex128", "uint64", "resource", "variant", "uint32", "uint16", "int4", "bfloat16", "int2"};
+      "no type",  "float32",   "int32",  "uint8",   "int64",   "string",     "bool",
+      "int16",    "complex64", "int8",   "float16", "float64", "complex128", "uint64",
+      "resource", "variant",   "uint32", "uint16",  "int4",    "bfloat16",   "int2"};
   const unsigned index = static_cast<unsigned>(type);
   return index < sizeof(kNames) / sizeof(kNames[0]) ? kNames[index] : "an unknown type";
 }
@@ -43,8 +44,9 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, ConstantData*
   }
   const TfLiteTensor& t = context->tensors[tensor];
   if (!IsConstantTensor(t)) {
-    return Unsupported("operand '%s' is computed while the model runs; it must be a constant of the model",
-                       NameOf(t));
+    return Unsupported(
+        "operand '%s' is computed while the model runs; it must be a constant of the model",
+        NameOf(t));
   }
   if (t.sparsity) {
     return Unsupported("constant '%s' is sparse and no DENSIFY precedes it", NameOf(t));
@@ -212,8 +214,9 @@ Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const TfLiteTensor& t = InputTensor(input);
   if (!IsConstantTensor(t)) {
-    return Unsupported("input %d ('%s') is computed while the model runs; it must be a constant of the model",
-                       input, NameOf(t));
+    return Unsupported(
+        "input %d ('%s') is computed while the model runs; it must be a constant of the model",
+        input, NameOf(t));
   }
   const int64_t count = ElementCount(t.dims);
   const size_t width = t.type == kTfLiteInt64 ? 8 : 4;

@@ -1,7 +1,7 @@
-/* An EGL library for tests: the system's, but with the faults that the environment variable EGL_FAULTS names, and with
- * a strict eye on what is called. EGL_FAULTS holds words parted by spaces, "word" or "word=value"; it is read anew
- * whenever it matters, so one process can try them all. The words are described where they are looked up: faults.c,
- * strict.c. */
+/* An EGL library for tests: the system's, but with the faults that the environment variable
+ * EGL_FAULTS names, and with a strict eye on what is called. EGL_FAULTS holds words parted by
+ * spaces, "word" or "word=value"; it is read anew whenever it matters, so one process can try them
+ * all. The words are described where they are looked up: faults.c, strict.c. */
 #ifndef EGL_TEST_H_
 #define EGL_TEST_H_
 
@@ -24,13 +24,14 @@ struct Hook {
 };
 #define HOOK(name) {"gl" #name, (void*)name, (void**)&next_##name}
 /* Declares the driver's function and begins the one before it. */
-#define WRAP(result, name, parameters)     \
-  static result(*next_##name) parameters;  \
+#define WRAP(result, name, parameters)    \
+  static result(*next_##name) parameters; \
   static result name parameters
 
 extern const struct Hook kFaultHooks[], kStrictHooks[]; /* end with a null name */
 
-/* The value of a word ("" when it has none), null when it is not there. Good until the next call on this thread. */
+/* The value of a word ("" when it has none), null when it is not there. Good until the next call on
+ * this thread. */
 const char* Fault(const char* word);
 long long FaultNumber(const char* word, long long otherwise);
 /* A function of the system's own EGL library, or of its OpenGL ES driver. */
@@ -41,8 +42,8 @@ void* RealGl(const char* name);
 long long Limit(const char* word);
 long long LimitBehind(GLenum what, int index, long long real);
 
-void StrictBegin(void);  /* a context was made on this thread */
-void StrictEnd(void);    /* and is destroyed */
+void StrictBegin(void); /* a context was made on this thread */
+void StrictEnd(void);   /* and is destroyed */
 /* Adds a line to the file that strict=PATH names; nothing without that. */
 void Violation(const char* format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,11 +1,12 @@
-// Prints the layout that delegate_native/tflite gives to TFLite's structs, as JSON: sizes, and offset
-// and size of every field. test_abi.py reads running interpreters with it.
+// Prints the layout that delegate_native/tflite gives to TFLite's structs, as JSON: sizes, and
+// offset and size of every field. test_abi.py reads running interpreters with it.
 #include <cstdio>
 
 #include "delegate_native/tflite/abi.h"
 #include "delegate_native/tflite/builtin_params.h"
 
-#define BEGIN(type) std::printf("%s\"%s\": {\"sizeof\": %zu", separator, #type, sizeof(type)), separator = ",\n "
+#define BEGIN(type) \
+  std::printf("%s\"%s\": {\"sizeof\": %zu", separator, #type, sizeof(type)), separator = ",\n "
 #define FIELD(type, field) \
   std::printf(", \"%s\": [%zu, %zu]", #field, offsetof(type, field), sizeof(type::field))
 #define END() std::printf("}")
@@ -34,21 +35,22 @@ int main() {
   STRUCT(2, TfLiteQuantization, type, params);
   STRUCT(4, TfLiteDimensionMetadata, format, dense_size, array_segments, array_indices);
   STRUCT(4, TfLiteSparsity, traversal_order, block_map, dim_metadata, dim_metadata_size);
-  STRUCT(15, TfLiteTensor, type, data, dims, params, allocation_type, bytes, allocation, name, delegate,
-         buffer_handle, data_is_stale, is_variable, quantization, sparsity, dims_signature);
+  STRUCT(15, TfLiteTensor, type, data, dims, params, allocation_type, bytes, allocation, name,
+         delegate, buffer_handle, data_is_stale, is_variable, quantization, sparsity,
+         dims_signature);
   STRUCT(10, TfLiteNode, inputs, outputs, intermediates, temporaries, user_data, builtin_data,
          custom_initial_data, custom_initial_data_size, delegate, might_have_side_effect);
-  STRUCT(8, TfLiteRegistration, init, free, prepare, invoke, profiling_string, builtin_code, custom_name,
-         version);
+  STRUCT(8, TfLiteRegistration, init, free, prepare, invoke, profiling_string, builtin_code,
+         custom_name, version);
   STRUCT(4, TfLiteDelegateParams, delegate, nodes_to_replace, input_tensors, output_tensors);
-  STRUCT(10, TfLiteContext, tensors_size, GetExecutionPlan, tensors, ResizeTensor, ReportError, AddTensors,
-         GetNodeAndRegistration, ReplaceNodeSubsetsWithDelegateKernels, recommended_num_threads,
-         PreviewDelegatePartitioning);
+  STRUCT(10, TfLiteContext, tensors_size, GetExecutionPlan, tensors, ResizeTensor, ReportError,
+         AddTensors, GetNodeAndRegistration, ReplaceNodeSubsetsWithDelegateKernels,
+         recommended_num_threads, PreviewDelegatePartitioning);
   STRUCT(3, TfLiteDelegate, data_, Prepare, flags);
-  STRUCT(6, TfLiteConvParams, padding, stride_width, stride_height, activation, dilation_width_factor,
-         dilation_height_factor);
-  STRUCT(7, TfLiteDepthwiseConvParams, padding, stride_width, stride_height, depth_multiplier, activation,
+  STRUCT(6, TfLiteConvParams, padding, stride_width, stride_height, activation,
          dilation_width_factor, dilation_height_factor);
+  STRUCT(7, TfLiteDepthwiseConvParams, padding, stride_width, stride_height, depth_multiplier,
+         activation, dilation_width_factor, dilation_height_factor);
   STRUCT(4, TfLiteTransposeConvParams, padding, stride_width, stride_height, activation);
   STRUCT(6, TfLitePoolParams, padding, stride_width, stride_height, filter_width, filter_height,
          activation);
@@ -60,7 +62,8 @@ int main() {
   STRUCT(2, TfLiteReshapeParams, shape, num_dimensions);
   STRUCT(2, TfLiteResizeBilinearParams, align_corners, half_pixel_centers);
   STRUCT(1, TfLiteReducerParams, keep_dims);
-  STRUCT(5, TfLiteStridedSliceParams, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask);
+  STRUCT(5, TfLiteStridedSliceParams, begin_mask, end_mask, ellipsis_mask, new_axis_mask,
+         shrink_axis_mask);
   STRUCT(1, TfLiteDepthToSpaceParams, block_size);
   std::printf("}\n");
   return 0;

@@ -1,5 +1,4 @@
 #include "delegate_native/runtime/opencl/cl_common_entry.h"
-
 #include "gtest/gtest.h"
 
 namespace quadra {
@@ -25,8 +24,8 @@ ClCommonEntry EntryOf(const std::vector<Sample>& samples) {
 }
 
 TEST(CommonEntry, HasRoomForTheLongestListOfEachKind) {
-  const ClCommonEntry common =
-      EntryOf({{"one", {"__global const float*", "int", "int"}}, {"two", {"__global float*", "__global float*", "float"}}});
+  const ClCommonEntry common = EntryOf({{"one", {"__global const float*", "int", "int"}},
+                                        {"two", {"__global float*", "__global float*", "float"}}});
   EXPECT_EQ(common.buffers, 2);
   EXPECT_EQ(common.ints, 2);
   EXPECT_EQ(common.floats, 1);
@@ -35,9 +34,10 @@ TEST(CommonEntry, HasRoomForTheLongestListOfEachKind) {
 
 TEST(CommonEntry, CallsEachBodyWithItsOwnTypes) {
   const ClCommonEntry common = EntryOf({{"one", {"__global const vec4*", "float", "int"}}});
-  EXPECT_NE(common.source.find(
-                "case 0: one_body((__global const vec4*)buffer_0, float_0, int_0, x, y, z); break;"),
-            std::string::npos)
+  EXPECT_NE(
+      common.source.find(
+          "case 0: one_body((__global const vec4*)buffer_0, float_0, int_0, x, y, z); break;"),
+      std::string::npos)
       << common.source;
 }
 

@@ -10,7 +10,8 @@ TEST(Gles, TheCallersContextStaysCurrent) {
   GlContext mine;
   const Status status = mine.Open("");
   if (!status.ok()) GTEST_SKIP() << status.message();
-  const auto current = reinterpret_cast<EGLContext (*)()>(mine.egl.GetProcAddress("eglGetCurrentContext"));
+  const auto current =
+      reinterpret_cast<EGLContext (*)()>(mine.egl.GetProcAddress("eglGetCurrentContext"));
   const EGLContext before = current();
   ASSERT_NE(before, EGL_NO_CONTEXT);
   std::shared_ptr<Backend> backend;
@@ -51,7 +52,8 @@ TEST(GlesLibrary, AMissingOneIsAnErrorThatNamesIt) {
 TEST(GlesLibrary, AnotherLibraryIsAnErrorThatNamesWhatItLacks) {
   std::shared_ptr<Backend> backend;
   const Status status = MakeGlesBackend("libm.so.6", &backend);
-  EXPECT_NE(status.message().find("libm.so.6 lacks eglBindAPI"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("libm.so.6 lacks eglBindAPI"), std::string::npos)
+      << status.message();
 }
 
 }  // namespace

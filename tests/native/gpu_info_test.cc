@@ -99,9 +99,12 @@ TEST(Decide, CpuShapesFollowWhatPoclCompilesFor) {
     const char* cpu;
     const char* name;
     int width, registers;
-  } cases[] = {{"skylake-avx512", "host-avx512", 16, 32}, {"znver4", "host-avx512", 16, 32},
-               {"haswell", "host-avx2", 8, 16},           {"skylake", "host-avx2", 8, 16},
-               {"znver3", "host-avx2", 8, 16},            {"sandybridge", "host-avx", 8, 16},
+  } cases[] = {{"skylake-avx512", "host-avx512", 16, 32},
+               {"znver4", "host-avx512", 16, 32},
+               {"haswell", "host-avx2", 8, 16},
+               {"skylake", "host-avx2", 8, 16},
+               {"znver3", "host-avx2", 8, 16},
+               {"sandybridge", "host-avx", 8, 16},
                {"athlon64", "host-sse", 8, 8}};
   for (const auto& c : cases) {
     // The driver's width stays 16 when PoCL is told to compile for less.

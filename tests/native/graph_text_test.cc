@@ -94,8 +94,7 @@ TEST(GraphText, ErrorsNameTheLine) {
             "graph text, line 1: expected the end of the line, found 'extra'");
   EXPECT_EQ(ErrorOf("%0 [2] = f(_)"), "graph text, line 1: '_' stands only in merged steps");
   EXPECT_EQ(ErrorOf("%0 [2] = f() -> g()"), "graph text, line 1: the merged step g has no '_'");
-  EXPECT_EQ(ErrorOf("%0 [2] = f() {a: 1, a: 2}"),
-            "graph text, line 1: attribute a stands twice");
+  EXPECT_EQ(ErrorOf("%0 [2] = f() {a: 1, a: 2}"), "graph text, line 1: attribute a stands twice");
   EXPECT_EQ(ErrorOf("%0 [2] = f() {a: 99999999999}"),
             "graph text, line 1: an integer is too large");
   EXPECT_EQ(ErrorOf("%0 \"x"), "graph text, line 1: a quoted text has no end");

@@ -115,11 +115,13 @@ class HandMadePlan {
     return {kind, false, fb::View_Memory, 0, i, f};
   }
 
-  flatbuffers::Offset<fb::Program> Program(const std::vector<flatbuffers::Offset<fb::Kernel>>& kernels,
-                                           const PlanText& text, size_t index) {
+  flatbuffers::Offset<fb::Program> Program(
+      const std::vector<flatbuffers::Offset<fb::Kernel>>& kernels, const PlanText& text,
+      size_t index) {
     const ProgramBinary none;
     const ProgramBinary& binary = index < text.binaries.size() ? text.binaries[index] : none;
-    return fb::CreateProgramDirect(b_, "", &kernels, "-cl-std=CL1.2", 0, &binary.bytes, binary.format,
+    return fb::CreateProgramDirect(b_, "", &kernels, "-cl-std=CL1.2", 0, &binary.bytes,
+                                   binary.format,
                                    Hash(binary.bytes.data(), binary.bytes.size()) ^ text.spoils);
   }
 

@@ -45,9 +45,10 @@ TEST(Json, SaysWhereItIsWrongAndWhatItExpected) {
 }
 
 TEST(Json, RefusesWhatOnlyLooksLikeJson) {
-  for (const char* text : {"01", "1.", "-", "1e", ".5", "0x10", "+1", "1e999", "nan", "tru", "'a'",
-                           "\"a", "\"\\x\"", "\"\\u12g4\"", "\"\\ud800\"", "\"\\udc00\"", "[1,]",
-                           "[", "{", "\"\n\"", "// c\n1"}) {
+  for (const char* text :
+       {"01",          "1.",          "-",    "1e",  ".5",  "0x10",    "+1",
+        "1e999",       "nan",         "tru",  "'a'", "\"a", "\"\\x\"", "\"\\u12g4\"",
+        "\"\\ud800\"", "\"\\udc00\"", "[1,]", "[",   "{",   "\"\n\"",  "// c\n1"}) {
     EXPECT_NE(ErrorOf(text), "") << text;
   }
   EXPECT_NE(ErrorOf(std::string("1\0", 2)), "");

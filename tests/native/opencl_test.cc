@@ -20,10 +20,11 @@ thread_local int threads_refused = 0;
 }  // namespace
 
 // Instead of the C library's.
-extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
-                                                                     void* (*work)(void*), void* argument) {
+extern "C" __attribute__((visibility("default"))) int pthread_create(
+    pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*), void* argument) {
   if (no_threads_left) return ++threads_refused, EAGAIN;
-  static const auto create = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  static const auto create =
+      reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
   return create(thread, attributes, work, argument);
 }
 

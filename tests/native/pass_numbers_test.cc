@@ -26,7 +26,8 @@ Floats RandomFloats(int64_t count, std::mt19937* generator) {
 void MakeConstantsRandom(Graph* graph, std::mt19937* generator) {
   for (Value& value : graph->values) {
     if (!value.constant) continue;
-    value.constant = std::make_shared<const Constant>(RandomFloats(value.shape.elements(), generator));
+    value.constant =
+        std::make_shared<const Constant>(RandomFloats(value.shape.elements(), generator));
   }
 }
 

@@ -1,5 +1,6 @@
-// Runs the cases of tests/passes/<pass>.txt: graphs before and after one pass, as text (pass_cases.h).
-// Numbers of values and names do not count; model nodes ("from 1 2") count where "after" has them.
+// Runs the cases of tests/passes/<pass>.txt: graphs before and after one pass, as text
+// (pass_cases.h). Numbers of values and names do not count; model nodes ("from 1 2") count where
+// "after" has them.
 #include <gtest/gtest.h>
 
 #include "delegate_native/passes/pipeline.h"

@@ -1,10 +1,12 @@
-// One defect per sanitizer, for the test of the instrument: tests/test_sanitizers.py loads this as it loads the delegate.
+// One defect per sanitizer, for the test of the instrument: tests/test_sanitizers.py loads this as
+// it loads the delegate.
 #include <cstdlib>
 #include <thread>
 
 #define PLANTED extern "C" __attribute__((visibility("default"), noinline))
 
-// Of a size that only the running program knows: else the compiler sees it, and another sanitizer is quicker.
+// Of a size that only the running program knows: else the compiler sees it, and another sanitizer
+// is quicker.
 PLANTED int HeapOverflow(int size, int index) {
   volatile int* cells = static_cast<int*>(calloc(size, sizeof(int)));
   const int found = cells[index];

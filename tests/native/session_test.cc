@@ -1,5 +1,5 @@
-// A session from a graph's text to numbers, on every backend of this machine, and what it writes and
-// refuses.
+// A session from a graph's text to numbers, on every backend of this machine, and what it writes
+// and refuses.
 #include "delegate_native/session/session.h"
 
 #include <sys/stat.h>
@@ -129,9 +129,10 @@ TEST_P(GpuSession, WhatItWroteLoadsWithoutBeingCompiled) {
   const Status status = backend_->Load(read, &executable, &times);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(times.from_binary, static_cast<int>(read->programs()->size()));
-  ExpectRight(SizeOf(1, 2, 2, 3), [&](const std::vector<const void*>& in, const std::vector<void*>& out) {
-    return executable->Run(in, out, nullptr);
-  });
+  ExpectRight(SizeOf(1, 2, 2, 3),
+              [&](const std::vector<const void*>& in, const std::vector<void*>& out) {
+                return executable->Run(in, out, nullptr);
+              });
 }
 
 TEST_P(GpuSession, SeveralWorkInThreadsOfTheirOwn) {

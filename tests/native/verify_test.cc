@@ -67,8 +67,7 @@ TEST_F(VerifyTest, FindsConstantsOfTheWrongSize) {
 TEST_F(VerifyTest, FindsStepsThatCannotBeBroadcast) {
   const ValueId wide = graph_.AddConstant("", {1, 1, 1, 3}, {1, 2, 3}, 1);
   graph_.nodes[1].fused[0].inputs = {wide};
-  EXPECT_EQ(Message(),
-            "node 1 (add): step mul reads %4 of shape 1,1,1,3, the result is 1,4,4,8");
+  EXPECT_EQ(Message(), "node 1 (add): step mul reads %4 of shape 1,1,1,3, the result is 1,4,4,8");
   graph_.nodes[1].fused[0].inputs = {1};
   graph_.nodes[1].fused[0].operand = 2;
   EXPECT_EQ(Message(), "node 1 (add): step mul takes the result as operand 2 of 2");

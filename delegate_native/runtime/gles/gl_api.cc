@@ -21,8 +21,8 @@ Function Cast(Symbol symbol) {
 
 Status FindEglFunctions(void* library, const std::string& path, EglApi* api) {
   std::string missing;
-#define QUADRA_EGL_FIND(name)                                              \
-  api->name = Cast<decltype(api->name)>(dlsym(library, "egl" #name));      \
+#define QUADRA_EGL_FIND(name)                                         \
+  api->name = Cast<decltype(api->name)>(dlsym(library, "egl" #name)); \
   if (!api->name) missing += missing.empty() ? "egl" #name : ", egl" #name;
   QUADRA_EGL_FUNCTIONS(QUADRA_EGL_FIND)
 #undef QUADRA_EGL_FIND
@@ -75,8 +75,8 @@ Status LoadGlApi(const EglApi& egl, GlApi* api) {
     return library ? dlsym(library, name) : nullptr;
   };
   std::string missing;
-#define QUADRA_GL_FIND(name)                                        \
-  api->name = Cast<decltype(api->name)>(find("gl" #name));          \
+#define QUADRA_GL_FIND(name)                               \
+  api->name = Cast<decltype(api->name)>(find("gl" #name)); \
   if (!api->name) missing += missing.empty() ? "gl" #name : ", gl" #name;
   QUADRA_GL_FUNCTIONS(QUADRA_GL_FIND)
 #undef QUADRA_GL_FIND
@@ -98,10 +98,11 @@ bool HasWord(const char* words, const char* word) {
 
 Status EglFailed(const EglApi& egl, const char* tried) {
   static const char* const kNames[] = {
-      "EGL_SUCCESS",     "EGL_NOT_INITIALIZED", "EGL_BAD_ACCESS",        "EGL_BAD_ALLOC",
-      "EGL_BAD_ATTRIBUTE", "EGL_BAD_CONFIG",    "EGL_BAD_CONTEXT",       "EGL_BAD_CURRENT_SURFACE",
-      "EGL_BAD_DISPLAY", "EGL_BAD_MATCH",       "EGL_BAD_NATIVE_PIXMAP", "EGL_BAD_NATIVE_WINDOW",
-      "EGL_BAD_PARAMETER", "EGL_BAD_SURFACE",   "EGL_CONTEXT_LOST"};
+      "EGL_SUCCESS",       "EGL_NOT_INITIALIZED",     "EGL_BAD_ACCESS",
+      "EGL_BAD_ALLOC",     "EGL_BAD_ATTRIBUTE",       "EGL_BAD_CONFIG",
+      "EGL_BAD_CONTEXT",   "EGL_BAD_CURRENT_SURFACE", "EGL_BAD_DISPLAY",
+      "EGL_BAD_MATCH",     "EGL_BAD_NATIVE_PIXMAP",   "EGL_BAD_NATIVE_WINDOW",
+      "EGL_BAD_PARAMETER", "EGL_BAD_SURFACE",         "EGL_CONTEXT_LOST"};
   const EGLint code = egl.GetError();
   const EGLint index = code - EGL_SUCCESS;
   if (index >= 0 && index < static_cast<EGLint>(sizeof(kNames) / sizeof(kNames[0]))) {
@@ -112,7 +113,8 @@ Status EglFailed(const EglApi& egl, const char* tried) {
 
 Status CheckGl(const GlApi& gl, const char* tried) {
   GLenum code = gl.GetError();
-  if (code == GL_CONTEXT_LOST_KHR || (gl.GetGraphicsResetStatus && gl.GetGraphicsResetStatus() != GL_NO_ERROR)) {
+  if (code == GL_CONTEXT_LOST_KHR ||
+      (gl.GetGraphicsResetStatus && gl.GetGraphicsResetStatus() != GL_NO_ERROR)) {
     gl.lost = true;
   }
   if (gl.lost) code = GL_CONTEXT_LOST_KHR;
@@ -122,23 +124,30 @@ Status CheckGl(const GlApi& gl, const char* tried) {
   }
   const char* name = code == GL_INVALID_ENUM        ? "GL_INVALID_ENUM"
                      : code == GL_INVALID_VALUE     ? "GL_INVALID_VALUE"
-                     : code == GL_INVALID_OPERATION ? "GL_INVALID_OPERATION" : "an unknown error";
+                     : code == GL_INVALID_OPERATION ? "GL_INVALID_OPERATION"
+                                                    : "an unknown error";
   switch (code) {
     case GL_OUT_OF_MEMORY:
-      return DeviceFailed("%s: GL_OUT_OF_MEMORY; next: precision=f32_f16 halves what is needed", tried);
+      return DeviceFailed("%s: GL_OUT_OF_MEMORY; next: precision=f32_f16 halves what is needed",
+                          tried);
     case GL_CONTEXT_LOST_KHR:
-      return DeviceFailed("%s: GL_CONTEXT_LOST, the GPU was reset; next: make the delegate and its "
-                          "interpreter anew", tried);
+      return DeviceFailed(
+          "%s: GL_CONTEXT_LOST, the GPU was reset; next: make the delegate and its "
+          "interpreter anew",
+          tried);
     default:
-      return DeviceFailed("%s: %s (0x%x); next: try backend=opencl, and report this with what debug=1 prints",
-                          tried, name, code);
+      return DeviceFailed(
+          "%s: %s (0x%x); next: try backend=opencl, and report this with what debug=1 prints",
+          tried, name, code);
   }
 }
 
 Status GlFailed(const GlApi& gl, const char* tried) {
   QUADRA_RETURN_IF_ERROR(CheckGl(gl, tried));
-  return DeviceFailed("%s: the driver gave nothing and left no error; next: try backend=opencl, and "
-                      "report this with what debug=1 prints", tried);
+  return DeviceFailed(
+      "%s: the driver gave nothing and left no error; next: try backend=opencl, and "
+      "report this with what debug=1 prints",
+      tried);
 }
 
 }  // namespace quadra

@@ -31,9 +31,9 @@ namespace quadra {
   F(ReleaseThread)
 
 // Null where the driver lacks them.
-#define QUADRA_EGL_EXTENSIONS(F)                                   \
-  F(GetPlatformDisplayEXT, PFNEGLGETPLATFORMDISPLAYEXTPROC)        \
-  F(QueryDevicesEXT, PFNEGLQUERYDEVICESEXTPROC)                    \
+#define QUADRA_EGL_EXTENSIONS(F)                            \
+  F(GetPlatformDisplayEXT, PFNEGLGETPLATFORMDISPLAYEXTPROC) \
+  F(QueryDevicesEXT, PFNEGLQUERYDEVICESEXTPROC)             \
   F(QueryDeviceStringEXT, PFNEGLQUERYDEVICESTRINGEXTPROC)
 
 // Nothing newer than OpenGL ES 3.1.
@@ -85,10 +85,10 @@ namespace quadra {
   F(UnmapBuffer)               \
   F(UseProgram)
 
-// OpenGL ES 3.2 or extensions, whose names end in EXT, OES or KHR; null where the driver lacks them,
-// and the last where contexts do not tell of resets.
-#define QUADRA_GL_EXTENSIONS(F)                   \
-  F(TexBufferRange, PFNGLTEXBUFFERRANGEEXTPROC)   \
+// OpenGL ES 3.2 or extensions, whose names end in EXT, OES or KHR; null where the driver lacks
+// them, and the last where contexts do not tell of resets.
+#define QUADRA_GL_EXTENSIONS(F)                 \
+  F(TexBufferRange, PFNGLTEXBUFFERRANGEEXTPROC) \
   F(GetGraphicsResetStatus, PFNGLGETGRAPHICSRESETSTATUSKHRPROC)
 
 #define QUADRA_FIELD_OF_TYPE(name, type) type name = nullptr;

@@ -31,14 +31,15 @@ std::vector<Display> Displays(const EglApi& egl) {
     EGLint count = 0;
     if (!egl.QueryDevicesEXT(16, devices, &count)) count = 0;
     for (EGLint i = 0; i < count; ++i) {
-      const char* has = egl.QueryDeviceStringEXT
-                            ? egl.QueryDeviceStringEXT(devices[i], EGL_EXTENSIONS) : nullptr;
+      const char* has =
+          egl.QueryDeviceStringEXT ? egl.QueryDeviceStringEXT(devices[i], EGL_EXTENSIONS) : nullptr;
       add(HasWord(has, "EGL_MESA_device_software") ? &software : &displays,
           egl.GetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, devices[i], nullptr), "device");
     }
   }
   if (platforms && HasWord(client, "EGL_MESA_platform_surfaceless")) {
-    add(&displays, egl.GetPlatformDisplayEXT(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, nullptr),
+    add(&displays,
+        egl.GetPlatformDisplayEXT(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, nullptr),
         "surfaceless");
   }
 #else
@@ -49,9 +50,7 @@ std::vector<Display> Displays(const EglApi& egl) {
   return displays;
 }
 
-std::string Text(const GLubyte* text) {
-  return text ? reinterpret_cast<const char*>(text) : "";
-}
+std::string Text(const GLubyte* text) { return text ? reinterpret_cast<const char*>(text) : ""; }
 
 }  // namespace
 
@@ -85,11 +84,13 @@ Status GlContext::Open(const std::string& library) {
       return status;
     }
     Close();
-    tried += (tried.empty() ? "" : "; ") + std::string(display.how) + " display: " + status.message();
+    tried +=
+        (tried.empty() ? "" : "; ") + std::string(display.how) + " display: " + status.message();
   }
-  return DeviceFailed("open an OpenGL ES 3.1 context: %s; next: install an OpenGL ES driver "
-                      "(Debian: libegl-mesa0 libgl1-mesa-dri)",
-                      tried.empty() ? "the EGL library offers no display" : tried.c_str());
+  return DeviceFailed(
+      "open an OpenGL ES 3.1 context: %s; next: install an OpenGL ES driver "
+      "(Debian: libegl-mesa0 libgl1-mesa-dri)",
+      tried.empty() ? "the EGL library offers no display" : tried.c_str());
 }
 
 Status GlContext::OpenOn(EGLDisplay display) {
@@ -98,14 +99,16 @@ Status GlContext::OpenOn(EGLDisplay display) {
   display_ = display;
   if (!egl.BindAPI(EGL_OPENGL_ES_API)) return EglFailed(egl, "eglBindAPI(OpenGL ES)");
   const char* extensions = egl.QueryString(display, EGL_EXTENSIONS);
-  QUADRA_RETURN_IF_ERROR(
-      MakeContext(extensions, major > 1 || minor >= 5 || HasWord(extensions, "EGL_KHR_create_context")));
-  if (!egl.MakeCurrent(display, surface_, surface_, context_)) return EglFailed(egl, "eglMakeCurrent");
+  QUADRA_RETURN_IF_ERROR(MakeContext(
+      extensions, major > 1 || minor >= 5 || HasWord(extensions, "EGL_KHR_create_context")));
+  if (!egl.MakeCurrent(display, surface_, surface_, context_))
+    return EglFailed(egl, "eglMakeCurrent");
   QUADRA_RETURN_IF_ERROR(LoadGlApi(egl, &gl));
   return CheckVersion();
 }
 
-// Without `has_minors` the driver takes a major version only, and gives the newest that goes with it.
+// Without `has_minors` the driver takes a major version only, and gives the newest that goes with
+// it.
 Status GlContext::MakeContext(const char* extensions, bool has_minors) {
   EGLConfig config = EGL_NO_CONFIG_KHR;
   const bool surfaceless = HasWord(extensions, "EGL_KHR_surfaceless_context");
@@ -134,10 +137,12 @@ Status GlContext::MakeContext(const char* extensions, bool has_minors) {
 }
 
 Status GlContext::ChooseConfig(bool surfaceless, bool has_minors, EGLConfig* config) {
-  const EGLint wanted[] = {EGL_RENDERABLE_TYPE, has_minors ? EGL_OPENGL_ES3_BIT_KHR : EGL_OPENGL_ES2_BIT,
+  const EGLint wanted[] = {EGL_RENDERABLE_TYPE,
+                           has_minors ? EGL_OPENGL_ES3_BIT_KHR : EGL_OPENGL_ES2_BIT,
                            EGL_SURFACE_TYPE, surfaceless ? 0 : EGL_PBUFFER_BIT, EGL_NONE};
   EGLint count = 0;
-  if (!egl.ChooseConfig(display_, wanted, config, 1, &count)) return EglFailed(egl, "eglChooseConfig");
+  if (!egl.ChooseConfig(display_, wanted, config, 1, &count))
+    return EglFailed(egl, "eglChooseConfig");
   return count == 0 ? DeviceFailed("eglChooseConfig: no configuration for OpenGL ES 3") : Status();
 }
 
@@ -175,10 +180,11 @@ void GlContext::ReadInfo() {
   info.max_buffer_bytes = block;
   info.buffer_alignment_bytes = std::max(16, number(GL_SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT));
   info.max_image2d[0] = info.max_image2d[1] = number(GL_MAX_TEXTURE_SIZE);
-  info.max_storage_blocks =
-      std::min({number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS), number(GL_MAX_SHADER_STORAGE_BUFFER_BINDINGS),
-                number(GL_MAX_COMBINED_SHADER_STORAGE_BLOCKS)});
-  info.max_image_units = std::min(number(GL_MAX_COMPUTE_IMAGE_UNIFORMS), number(GL_MAX_IMAGE_UNITS));
+  info.max_storage_blocks = std::min({number(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS),
+                                      number(GL_MAX_SHADER_STORAGE_BUFFER_BINDINGS),
+                                      number(GL_MAX_COMBINED_SHADER_STORAGE_BLOCKS)});
+  info.max_image_units =
+      std::min(number(GL_MAX_COMPUTE_IMAGE_UNIFORMS), number(GL_MAX_IMAGE_UNITS));
   info.max_output_resources = number(GL_MAX_COMBINED_SHADER_OUTPUT_RESOURCES);
   info.max_texture_units = number(GL_MAX_COMPUTE_TEXTURE_IMAGE_UNITS);
   // The kernels name the extension.

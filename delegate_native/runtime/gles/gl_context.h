@@ -1,5 +1,5 @@
-// An OpenGL ES context of our own, and the facts about the device behind it. Everything here happens
-// on the context's thread.
+// An OpenGL ES context of our own, and the facts about the device behind it. Everything here
+// happens on the context's thread.
 #ifndef QUADRA_RUNTIME_GLES_GL_CONTEXT_H_
 #define QUADRA_RUNTIME_GLES_GL_CONTEXT_H_
 

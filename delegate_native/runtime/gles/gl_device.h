@@ -38,8 +38,8 @@ struct GlDevice {
   }
 
   GlThread thread;
-  // Loads and runs that failed. Commands work on what is bound, so one that was refused may have sent
-  // the next ones' data into a buffer of any plan that was loaded before.
+  // Loads and runs that failed. Commands work on what is bound, so one that was refused may have
+  // sent the next ones' data into a buffer of any plan that was loaded before.
   std::atomic<int> failures{0};
   // Used on the thread only.
   std::unique_ptr<GlContext> context;

@@ -15,10 +15,13 @@ constexpr int kMostWaits = 60;
 constexpr GLuint64 kLeastDispatchNs = 100;
 // What a kernel may see of what the one before wrote.
 constexpr GLbitfield kKernelBarrier = GL_SHADER_STORAGE_BARRIER_BIT |
-                                      GL_SHADER_IMAGE_ACCESS_BARRIER_BIT | GL_TEXTURE_FETCH_BARRIER_BIT;
+                                      GL_SHADER_IMAGE_ACCESS_BARRIER_BIT |
+                                      GL_TEXTURE_FETCH_BARRIER_BIT;
 
 GLenum FormatOf(fb::View view) {
-  return view == fb::View_TexelsFloat ? GL_R32F : view == fb::View_TexelsHalf4 ? GL_RGBA16F : GL_RGBA32F;
+  return view == fb::View_TexelsFloat   ? GL_R32F
+         : view == fb::View_TexelsHalf4 ? GL_RGBA16F
+                                        : GL_RGBA32F;
 }
 
 template <typename Vector>
@@ -76,19 +79,23 @@ Status GlExecutable::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {
   gl_.GenBuffers(1, made);
   gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, *made);
   gl_.BufferData(GL_SHADER_STORAGE_BUFFER, static_cast<GLsizeiptr>(buffer.bytes()),
-                 constant ? buffer.data()->data() : nullptr, constant ? GL_STATIC_DRAW : GL_DYNAMIC_COPY);
-  return CheckGl(gl_, Format("make a buffer of %llu bytes",
-                             static_cast<unsigned long long>(buffer.bytes())).c_str());
+                 constant ? buffer.data()->data() : nullptr,
+                 constant ? GL_STATIC_DRAW : GL_DYNAMIC_COPY);
+  return CheckGl(
+      gl_, Format("make a buffer of %llu bytes", static_cast<unsigned long long>(buffer.bytes()))
+               .c_str());
 }
 
 Status GlExecutable::MakeImage(const fb::Buffer& buffer, GLuint* made) {
   gl_.GenTextures(1, made);
   gl_.BindTexture(GL_TEXTURE_2D, *made);
-  gl_.TexStorage2D(GL_TEXTURE_2D, 1, buffer.half() ? GL_RGBA16F : GL_RGBA32F, buffer.width(), buffer.height());
+  gl_.TexStorage2D(GL_TEXTURE_2D, 1, buffer.half() ? GL_RGBA16F : GL_RGBA32F, buffer.width(),
+                   buffer.height());
   // Pixels are fetched as they are; a float texture with another filter reads as zeros.
   gl_.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
   gl_.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
-  return CheckGl(gl_, Format("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str());
+  return CheckGl(
+      gl_, Format("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str());
 }
 
 GlExecutable::Port GlExecutable::MakePort(const fb::Io& io) const {
@@ -123,7 +130,8 @@ GLuint GlExecutable::TexelsOf(const fb::Arg& arg, GLenum format) {
   gl_.GenTextures(1, &made.texture);
   gl_.BindTexture(GL_TEXTURE_BUFFER_EXT, made.texture);
   gl_.TexBufferRange(GL_TEXTURE_BUFFER_EXT, format, buffers_[static_cast<size_t>(region.buffer())],
-                     static_cast<GLintptr>(region.offset()), static_cast<GLsizeiptr>(region.bytes()));
+                     static_cast<GLintptr>(region.offset()),
+                     static_cast<GLsizeiptr>(region.bytes()));
   texels_.push_back(made);
   return made.texture;
 }
@@ -158,7 +166,8 @@ Status GlExecutable::MakeLaunch(const fb::Dispatch& dispatch, std::vector<int32_
   launches_.emplace_back();
   Launch& launch = launches_.back();
   launch.program = programs_[static_cast<size_t>(dispatch.program())]->id();
-  const size_t step = static_cast<size_t>(device_->context->uniform_alignment_bytes) / sizeof(int32_t);
+  const size_t step =
+      static_cast<size_t>(device_->context->uniform_alignment_bytes) / sizeof(int32_t);
   numbers->resize((numbers->size() + step - 1) / step * step);
   launch.numbers = static_cast<GLintptr>(numbers->size() * sizeof(int32_t));
   for (const fb::Arg* arg : *dispatch.args()) {
@@ -173,7 +182,8 @@ Status GlExecutable::MakeLaunch(const fb::Dispatch& dispatch, std::vector<int32_
   }
   // The block's size is a multiple of sixteen bytes.
   numbers->resize((numbers->size() + 3) / 4 * 4);
-  launch.numbers_bytes = static_cast<GLsizeiptr>(numbers->size() * sizeof(int32_t)) - launch.numbers;
+  launch.numbers_bytes =
+      static_cast<GLsizeiptr>(numbers->size() * sizeof(int32_t)) - launch.numbers;
   for (unsigned i = 0; i < 3; ++i) {
     launch.groups[i] = static_cast<GLuint>(dispatch.global()->Get(i) / dispatch.local()->Get(i));
   }
@@ -208,7 +218,8 @@ Status GlExecutable::Write(const Port& port, const void* from) {
 Status GlExecutable::Read(const Port& port, void* to) {
   if (port.bytes == 0) return Status();
   gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, port.buffer);
-  const void* from = gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, port.offset, port.bytes, GL_MAP_READ_BIT);
+  const void* from =
+      gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, port.offset, port.bytes, GL_MAP_READ_BIT);
   if (!from) return GlFailed(gl_, "map an output");
   memcpy(to, from, static_cast<size_t>(port.bytes));
   if (gl_.UnmapBuffer(GL_SHADER_STORAGE_BUFFER)) return Status();
@@ -246,8 +257,9 @@ Status GlExecutable::WaitForGpu() {
   }
   gl_.DeleteSync(fence);
   if (answer == GL_TIMEOUT_EXPIRED) {
-    return DeviceFailed("wait for the kernels: not done after %d s; next: a smaller model, or backend=opencl",
-                        kMostWaits);
+    return DeviceFailed(
+        "wait for the kernels: not done after %d s; next: a smaller model, or backend=opencl",
+        kMostWaits);
   }
   if (answer == GL_WAIT_FAILED) return GlFailed(gl_, "wait for the kernels");
   return Status();
@@ -255,7 +267,8 @@ Status GlExecutable::WaitForGpu() {
 
 // By the driver's timers where it has them; else each dispatch is waited for, which costs it the
 // time of a round trip.
-Status GlExecutable::Profile(const std::vector<const void*>& inputs, std::vector<float>* dispatch_us) {
+Status GlExecutable::Profile(const std::vector<const void*>& inputs,
+                             std::vector<float>* dispatch_us) {
   if (device_->context->info.has_timer_queries) {
     QUADRA_RETURN_IF_ERROR(ProfileByTimers(dispatch_us));
     if (!dispatch_us->empty()) return Status();
@@ -303,7 +316,9 @@ Status GlExecutable::ProfileByTimers(std::vector<float>* dispatch_us) {
   if (!timers.ok() || still) device_->context->info.has_timer_queries = false;
   if (!timers.ok() || still || disjoint) {
     Log(2, "the driver's timers %s: each dispatch is waited for",
-        !timers.ok() ? "fail" : still ? "stand still" : "were disturbed");
+        !timers.ok() ? "fail"
+        : still      ? "stand still"
+                     : "were disturbed");
     dispatch_us->clear();
   }
   return Status();
@@ -325,7 +340,8 @@ Status GlExecutable::RunHere(const std::vector<const void*>& inputs,
   }
   gl_.MemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
   QUADRA_RETURN_IF_ERROR(WaitForGpu());
-  for (size_t i = 0; i < outputs_.size(); ++i) QUADRA_RETURN_IF_ERROR(Read(outputs_[i], outputs[i]));
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    QUADRA_RETURN_IF_ERROR(Read(outputs_[i], outputs[i]));
   return CheckGl(gl_, "run the kernels");
 }
 

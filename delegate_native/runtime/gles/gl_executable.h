@@ -78,7 +78,7 @@ class GlExecutable : public Executable {
   const fb::Plan& plan_;
   std::vector<GLuint> buffers_;  // parallel to plan.buffers: buffer or texture objects
   std::vector<Texels> texels_;
-  GLuint numbers_ = 0;           // the numbers of all dispatches
+  GLuint numbers_ = 0;                  // the numbers of all dispatches
   std::vector<GlProgramPtr> programs_;  // parallel to plan.programs
   std::vector<Port> inputs_, outputs_;
   std::vector<Launch> launches_;  // parallel to plan.dispatches

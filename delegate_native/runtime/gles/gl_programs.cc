@@ -16,7 +16,9 @@ std::string SourceOf(const fb::Program& program) {
   return program.prelude()->str() + program.kernels()->Get(0)->source()->str();
 }
 
-const char* NameOf(const fb::Program& program) { return program.kernels()->Get(0)->entry()->c_str(); }
+const char* NameOf(const fb::Program& program) {
+  return program.kernels()->Get(0)->entry()->c_str();
+}
 
 }  // namespace
 
@@ -49,14 +51,18 @@ Status GlPrograms::Finish(const fb::Program& program, GLuint shader, const GlPro
   gl_.GetProgramiv(built.id(), GL_LINK_STATUS, &linked);
   if (compiled && linked) return Status();
   const std::string log = compiled ? Log(built.id(), false) : Log(shader, true);
-  const Status pending = CheckGl(gl_, Format("%s %s", compiled ? "link" : "compile", NameOf(program)).c_str());
+  const Status pending =
+      CheckGl(gl_, Format("%s %s", compiled ? "link" : "compile", NameOf(program)).c_str());
   if (gl_.lost) return pending;
-  return DeviceFailed("%s %s: the driver's log: %s; next: dump_dir keeps the kernel's text for a report",
-                      compiled ? "link" : "compile", NameOf(program), log.c_str());
+  return DeviceFailed(
+      "%s %s: the driver's log: %s; next: dump_dir keeps the kernel's text for a report",
+      compiled ? "link" : "compile", NameOf(program), log.c_str());
 }
 
-// First everything is handed to the driver, then it is asked for results: it may use several threads.
-Status GlPrograms::Build(const fb::Plan& plan, std::vector<GlProgramPtr>* programs, int* from_binary) {
+// First everything is handed to the driver, then it is asked for results: it may use several
+// threads.
+Status GlPrograms::Build(const fb::Plan& plan, std::vector<GlProgramPtr>* programs,
+                         int* from_binary) {
   struct Pending {
     const fb::Program* program;
     std::string source;
@@ -113,7 +119,8 @@ ProgramBinary GlPrograms::BinaryOf(const GlProgram& program) const {
   GLsizei got = 0;
   GLenum format = 0;
   gl_.GetProgramBinary(program.id(), size, &got, &format, binary.bytes.data());
-  binary.bytes.resize(CheckGl(gl_, "read a program binary").ok() ? static_cast<size_t>(std::max(0, got)) : 0);
+  binary.bytes.resize(
+      CheckGl(gl_, "read a program binary").ok() ? static_cast<size_t>(std::max(0, got)) : 0);
   binary.format = format;
   return binary;
 }

@@ -1,5 +1,5 @@
-// Compiles the programs of a plan, or takes them from its binaries; no kernel twice. On the context's
-// thread.
+// Compiles the programs of a plan, or takes them from its binaries; no kernel twice. On the
+// context's thread.
 #ifndef QUADRA_RUNTIME_GLES_GL_PROGRAMS_H_
 #define QUADRA_RUNTIME_GLES_GL_PROGRAMS_H_
 

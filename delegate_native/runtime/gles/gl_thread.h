@@ -27,7 +27,8 @@ class GlThread {
     return Wait([](void* it) { return (*static_cast<Job*>(it))(); }, &job);
   }
 
-  // False in a child that was forked since: what belongs to the thread cannot even be destroyed there.
+  // False in a child that was forked since: what belongs to the thread cannot even be destroyed
+  // there.
   bool is_here() const { return home_.is_here(); }
 
  private:

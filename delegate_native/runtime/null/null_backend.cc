@@ -7,8 +7,9 @@ class NullExecutable : public Executable {
  public:
   Status Run(const std::vector<const void*>&, const std::vector<void*>&,
              std::vector<float>*) override {
-    return quadra::Unsupported("run a plan: the null backend makes plans and runs none; next: "
-                               "choose another backend");
+    return quadra::Unsupported(
+        "run a plan: the null backend makes plans and runs none; next: "
+        "choose another backend");
   }
 };
 

@@ -45,9 +45,8 @@ Status FindFunctions(void* library, const std::string& path, ClApi* api) {
   if (void* enable = dlsym(library, "enableOpenCL")) Cast<void (*)()>(enable)();
   const Lookup lookup = Cast<Lookup>(dlsym(library, "loadOpenCLPointer"));
   std::string missing;
-#define QUADRA_CL_FIND(name)                                                               \
-  api->name = Cast<decltype(api->name)>(lookup ? lookup("cl" #name)                        \
-                                               : dlsym(library, "cl" #name));              \
+#define QUADRA_CL_FIND(name)                                                                       \
+  api->name = Cast<decltype(api->name)>(lookup ? lookup("cl" #name) : dlsym(library, "cl" #name)); \
   if (!api->name) missing += missing.empty() ? "cl" #name : ", cl" #name;
   QUADRA_CL_FUNCTIONS(QUADRA_CL_FIND)
 #undef QUADRA_CL_FIND

@@ -44,8 +44,9 @@ ClCommonEntry MakeCommonEntry(const std::vector<const fb::Kernel*>& kernels) {
     common.kernels.push_back(kernel->entry()->str());
   }
   common.source = std::string("__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\nvoid ") +
-                  ClCommonEntry::name() + "(int number" + List("__global float* buffer", common.buffers) +
-                  List("int int", common.ints) + List("float float", common.floats) + ") {\n" +
+                  ClCommonEntry::name() + "(int number" +
+                  List("__global float* buffer", common.buffers) + List("int int", common.ints) +
+                  List("float float", common.floats) + ") {\n" +
                   "int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);\n" +
                   "switch (number) {\n" + cases + "}\n}\n";
   return common;

@@ -125,8 +125,8 @@ Status MakeClContext(const std::string& library, std::shared_ptr<ClContext>* con
   cl_platform_id platform = nullptr;
   QUADRA_RETURN_IF_ERROR(ChooseDevice(cl, &platform, &made->device));
   made->info = ReadInfo(cl, made->device);
-  const cl_context_properties properties[] = {
-      CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(platform), 0};
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                              reinterpret_cast<cl_context_properties>(platform), 0};
   cl_int code = CL_SUCCESS;
   cl_context raw = cl.CreateContext(properties, 1, &made->device, nullptr, nullptr, &code);
   if (!raw || code != CL_SUCCESS) {

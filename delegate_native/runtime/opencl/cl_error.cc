@@ -66,19 +66,21 @@ std::string ClErrorName(cl_int code) {
 }
 
 bool MayBeLost(cl_int code) {
-  return code == CL_DEVICE_NOT_AVAILABLE || code == CL_INVALID_CONTEXT || code == CL_INVALID_COMMAND_QUEUE ||
-         code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST || code == CL_OUT_OF_RESOURCES;
+  return code == CL_DEVICE_NOT_AVAILABLE || code == CL_INVALID_CONTEXT ||
+         code == CL_INVALID_COMMAND_QUEUE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ||
+         code == CL_OUT_OF_RESOURCES;
 }
 
 Status ClFailed(const char* tried, cl_int code, const char* next) {
   const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
                       code == CL_OUT_OF_HOST_MEMORY;
   if (!next) {
-    next = memory ? "precision=f32_f16 halves what is needed"
+    next = memory            ? "precision=f32_f16 halves what is needed"
            : MayBeLost(code) ? "make the delegate and its interpreter anew"
                              : "try backend=gles, and report this with what debug=1 prints";
   }
-  const std::string came = code == CL_SUCCESS ? "the driver gave nothing and left no error" : ClErrorName(code);
+  const std::string came =
+      code == CL_SUCCESS ? "the driver gave nothing and left no error" : ClErrorName(code);
   return DeviceFailed("%s: %s; next: %s", tried, came.c_str(), next);
 }
 

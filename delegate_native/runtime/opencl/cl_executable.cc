@@ -95,8 +95,8 @@ Status ClExecutable::MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memor
   desc.image_width = static_cast<size_t>(buffer.width());
   desc.image_height = static_cast<size_t>(buffer.height());
   cl_int code = CL_SUCCESS;
-  cl_mem raw = cl_.CreateImage(context_->context.get(), CL_MEM_READ_WRITE, &format, &desc, nullptr,
-                               &code);
+  cl_mem raw =
+      cl_.CreateImage(context_->context.get(), CL_MEM_READ_WRITE, &format, &desc, nullptr, &code);
   if (!raw || code != CL_SUCCESS) {
     return context_->Failed(
         Format("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str(), code);
@@ -115,10 +115,10 @@ Status ClExecutable::MakePart(const fb::Region& region, ClHandle<cl_mem>* part) 
   cl_mem raw = cl_.CreateSubBuffer(buffers_[static_cast<size_t>(region.buffer())].get(), 0,
                                    CL_BUFFER_CREATE_TYPE_REGION, &bounds, &code);
   if (!raw || code != CL_SUCCESS) {
-    return context_->Failed(Format("take %zu bytes at %zu of a buffer of %llu", bounds.size, bounds.origin,
-                           static_cast<unsigned long long>(buffer.bytes()))
-                        .c_str(),
-                    code);
+    return context_->Failed(Format("take %zu bytes at %zu of a buffer of %llu", bounds.size,
+                                   bounds.origin, static_cast<unsigned long long>(buffer.bytes()))
+                                .c_str(),
+                            code);
   }
   *part = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
   return Status();
@@ -174,13 +174,15 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
     code = cl_.SetKernelArg(kernel, index, sizeof(value), &value);
   }
   if (code == CL_SUCCESS) return Status();
-  return context_->Failed(Format("set argument %u of %s", index, dispatch.name()->c_str()).c_str(), code);
+  return context_->Failed(Format("set argument %u of %s", index, dispatch.name()->c_str()).c_str(),
+                          code);
 }
 
 // Places go by kind, each kind in the order of the kernel's own arguments.
 Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common,
                                    cl_kernel kernel) {
-  const fb::Arg number(fb::ArgKind_Int, false, fb::View_Memory, 0, common.NumberOf(dispatch.entry()->str()), 0.0f);
+  const fb::Arg number(fb::ArgKind_Int, false, fb::View_Memory, 0,
+                       common.NumberOf(dispatch.entry()->str()), 0.0f);
   QUADRA_RETURN_IF_ERROR(SetArg(dispatch, kernel, 0, number));
   const fb::ArgKind kinds[3] = {fb::ArgKind_Buffer, fb::ArgKind_Int, fb::ArgKind_Float};
   const int counts[3] = {common.buffers, common.ints, common.floats};
@@ -208,8 +210,8 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
   const char* entry = common ? ClCommonEntry::name() : dispatch.entry()->c_str();
   cl_kernel raw = cl_.CreateKernel(built.program.get(), entry, &code);
   if (!raw || code != CL_SUCCESS) {
-    return context_->Failed(Format("find the kernel %s of %s", entry, dispatch.name()->c_str()).c_str(),
-                    code);
+    return context_->Failed(
+        Format("find the kernel %s of %s", entry, dispatch.name()->c_str()).c_str(), code);
   }
   launches_.emplace_back();
   Launch& launch = launches_.back();
@@ -234,7 +236,8 @@ std::vector<ProgramBinary> ClExecutable::Binaries() {
   return binaries;
 }
 
-Status ClExecutable::MakeKernels(ClKernelPrograms programs, std::shared_ptr<const ClPrograms> made_by) {
+Status ClExecutable::MakeKernels(ClKernelPrograms programs,
+                                 std::shared_ptr<const ClPrograms> made_by) {
   programs_ = std::move(programs);
   made_by_ = std::move(made_by);
   launches_.reserve(Count(plan_.dispatches()));
@@ -255,7 +258,8 @@ Status ClExecutable::WorkOn(Port* port, void* caller) {
   cl_int code = CL_SUCCESS;
   cl_mem raw = cl_.CreateBuffer(context_->context.get(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
                                 port->bytes, caller, &code);
-  if (!raw || code != CL_SUCCESS) return context_->Failed("make a buffer over the caller's memory", code);
+  if (!raw || code != CL_SUCCESS)
+    return context_->Failed("make a buffer over the caller's memory", code);
   port->in_caller = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
   port->caller = caller;
   for (const Use& use : uses_) {
@@ -274,9 +278,9 @@ Status ClExecutable::Begin(const std::vector<const void*>& inputs,
       QUADRA_RETURN_IF_ERROR(WorkOn(&port, const_cast<void*>(inputs[i])));
       continue;
     }
-    const cl_int code = cl_.EnqueueWriteBuffer(
-        queue_.get(), buffers_[static_cast<size_t>(port.buffer)].get(), CL_FALSE, port.offset,
-        port.bytes, inputs[i], 0, nullptr, nullptr);
+    const cl_int code =
+        cl_.EnqueueWriteBuffer(queue_.get(), buffers_[static_cast<size_t>(port.buffer)].get(),
+                               CL_FALSE, port.offset, port.bytes, inputs[i], 0, nullptr, nullptr);
     if (code != CL_SUCCESS) return context_->Failed(Format("write input %zu", i).c_str(), code);
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -329,9 +333,9 @@ Status ClExecutable::End(const std::vector<void*>& outputs) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Port& port = outputs_[i];
     if (port.in_place) continue;
-    const cl_int code = cl_.EnqueueReadBuffer(
-        queue_.get(), buffers_[static_cast<size_t>(port.buffer)].get(), CL_FALSE, port.offset,
-        port.bytes, outputs[i], 0, nullptr, nullptr);
+    const cl_int code =
+        cl_.EnqueueReadBuffer(queue_.get(), buffers_[static_cast<size_t>(port.buffer)].get(),
+                              CL_FALSE, port.offset, port.bytes, outputs[i], 0, nullptr, nullptr);
     if (code != CL_SUCCESS) return context_->Failed(Format("read output %zu", i).c_str(), code);
   }
   return Status();

@@ -30,8 +30,8 @@ class ClExecutable : public Executable {
   struct Port {
     int buffer = 0;
     size_t offset = 0, bytes = 0;
-    bool in_place = false;      // kernels work on the caller's memory
-    void* caller = nullptr;     // that memory,
+    bool in_place = false;       // kernels work on the caller's memory
+    void* caller = nullptr;      // that memory,
     ClHandle<cl_mem> in_caller;  // and the buffer over it
   };
   struct Launch {

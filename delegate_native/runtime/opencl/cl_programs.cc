@@ -55,13 +55,15 @@ Status ClPrograms::Compile(const std::string& source, const std::string& options
   const size_t size = source.size();
   cl_int code = CL_SUCCESS;
   cl_program raw = cl.CreateProgramWithSource(context_->context.get(), 1, &text, &size, &code);
-  if (!raw || code != CL_SUCCESS) return context_->Failed("give a program's text to the driver", code);
+  if (!raw || code != CL_SUCCESS)
+    return context_->Failed("give a program's text to the driver", code);
   ClHandle<cl_program> handle(raw, cl.ReleaseProgram);
   code = cl.BuildProgram(raw, 1, &context_->device, options.c_str(), nullptr, nullptr);
   if (MayBeLost(code)) return context_->Failed(Format("compile %s", entries.c_str()).c_str(), code);
   if (code != CL_SUCCESS) {
-    return DeviceFailed("compile %s: %s, the driver's log: %s; next: dump_dir keeps the kernels' text for a report",
-                        entries.c_str(), ClErrorName(code).c_str(), BuildLog(*context_, raw).c_str());
+    return DeviceFailed(
+        "compile %s: %s, the driver's log: %s; next: dump_dir keeps the kernels' text for a report",
+        entries.c_str(), ClErrorName(code).c_str(), BuildLog(*context_, raw).c_str());
   }
   *program = std::move(handle);
   return Status();
@@ -75,18 +77,20 @@ ClHandle<cl_program> ClPrograms::FromBinary(const fb::Program& program) const {
   const unsigned char* bytes = program.binary()->data();
   const size_t size = program.binary()->size();
   cl_int code = CL_SUCCESS, of_device = CL_SUCCESS;
-  cl_program raw = cl.CreateProgramWithBinary(context_->context.get(), 1, &context_->device, &size, &bytes,
-                                              &of_device, &code);
+  cl_program raw = cl.CreateProgramWithBinary(context_->context.get(), 1, &context_->device, &size,
+                                              &bytes, &of_device, &code);
   if (raw) handle = ClHandle<cl_program>(raw, cl.ReleaseProgram);
   if (raw && code == CL_SUCCESS && of_device == CL_SUCCESS &&
-      cl.BuildProgram(raw, 1, &context_->device, Text(program.options()).c_str(), nullptr, nullptr) == CL_SUCCESS) {
+      cl.BuildProgram(raw, 1, &context_->device, Text(program.options()).c_str(), nullptr,
+                      nullptr) == CL_SUCCESS) {
     return handle;
   }
   Log(2, "the driver refused the binary of a program: it is compiled anew");
   return ClHandle<cl_program>();
 }
 
-ProgramBinary ClPrograms::BinaryOf(const fb::Program& program, const ClKernelPrograms& programs) const {
+ProgramBinary ClPrograms::BinaryOf(const fb::Program& program,
+                                   const ClKernelPrograms& programs) const {
   const ClApi& cl = context_->api;
   ProgramBinary binary;
   ClProgram built;
@@ -97,12 +101,14 @@ ProgramBinary ClPrograms::BinaryOf(const fb::Program& program, const ClKernelPro
   }
   if (!built || built->kernels != program.kernels()->size()) return binary;
   size_t size = 0;
-  if (cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) != CL_SUCCESS) {
+  if (cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARY_SIZES, sizeof(size), &size,
+                        nullptr) != CL_SUCCESS) {
     return binary;
   }
   binary.bytes.resize(size);
   unsigned char* to = binary.bytes.data();
-  if (size == 0 || cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARIES, sizeof(to), &to, nullptr) != CL_SUCCESS) {
+  if (size == 0 || cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARIES, sizeof(to), &to,
+                                     nullptr) != CL_SUCCESS) {
     binary.bytes.clear();
   }
   return binary;
@@ -169,7 +175,8 @@ Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, int* 
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
   for (size_t i = 1; i < std::min({count, cores, kMostThreads}); ++i) {
     pthread_t helper;
-    if (StartThread("quadra-compile", help, &work, &helper) != 0) break;  // this thread does it alone
+    if (StartThread("quadra-compile", help, &work, &helper) != 0)
+      break;  // this thread does it alone
     helpers.push_back(helper);
   }
   work();
