@@ -21,7 +21,8 @@ public final class AndroidClasses extends RobolectricTestRunner {
   }
 
   @Override
-  protected SandboxTestRunner.HelperTestRunner getHelperTestRunner(Class<?> bootstrapped) throws InitializationError {
+  protected SandboxTestRunner.HelperTestRunner getHelperTestRunner(Class<?> bootstrapped)
+      throws InitializationError {
     return new Inside(bootstrapped);
   }
 

@@ -12,8 +12,8 @@ import org.json.JSONObject;
 /**
  * Tells whoever started this process what an Instrumentation tells the system: a line of JSON each,
  * into the file that the system property quadra.status names. Without one, nothing is told. Whoever
- * asks for it holds this process's standard input open, and ends it by closing that. After the stage
- * that quadra.pause names, this process waits for a byte there.
+ * asks for it holds this process's standard input open, and ends it by closing that. After the
+ * stage that quadra.pause names, this process waits for a byte there.
  */
 final class Status {
   private static final CountDownLatch GO_ON = new CountDownLatch(1);

@@ -137,8 +137,7 @@ public class DelegateInAndroid {
     Files.write(damaged.toPath(), Arrays.copyOf(content, content.length / 2));
     try (GpuDelegate delegate = new GpuDelegate()) {
       Interpreter.Options options = new Interpreter.Options().addDelegate(delegate);
-      assertThrows(
-          IllegalArgumentException.class, () -> new Interpreter(damaged, options).close());
+      assertThrows(IllegalArgumentException.class, () -> new Interpreter(damaged, options).close());
       assertArrayEquals(runOnCpu(), run(delegate), TOLERANCE);
     } finally {
       assertTrue(damaged.delete());

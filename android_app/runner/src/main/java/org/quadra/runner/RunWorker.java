@@ -17,8 +17,8 @@ import org.quadra.gpu.ProcessClock;
 
 /**
  * Does one run: reads spec.json and inputs/ of a run folder, leaves outputs, times, verdicts and
- * plans there, as host_tools/run/worker.py does. Each stage writes its results before the
- * next begins.
+ * plans there, as host_tools/run/worker.py does. Each stage writes its results before the next
+ * begins.
  */
 final class RunWorker {
   static final String RUN = "run";
