@@ -204,7 +204,22 @@ def run(
 
 @task(
     help={
-        **{k: _RUN_HELP[k] for k in ("model", "backend", "precision", "image", "range", "seed", "runs", "threads", "profile", "timeout", "library")},
+        **{
+            k: _RUN_HELP[k]
+            for k in (
+                "model",
+                "backend",
+                "precision",
+                "image",
+                "range",
+                "seed",
+                "runs",
+                "threads",
+                "profile",
+                "timeout",
+                "library",
+            )
+        },
         "on": _ON_HELP,
     }
 )
@@ -302,7 +317,9 @@ def plan(c, run="latest", top=0):
         plan_view.show(plan_view.read(path), terminal.console(), top)
 
 
-@task(help={"loop": "Only its end, the loop of a phone: APK, virtual device, install, push, run, pull, compare, report."})
+@task(
+    help={"loop": "Only its end, the loop of a phone: APK, virtual device, install, push, run, pull, compare, report."}
+)
 def demo(c, loop=False):
     """See it work: a person's mask from a photograph, here, and then as on a phone, on a virtual device.
 
@@ -329,9 +346,7 @@ def demo(c, loop=False):
         "resume": "Go on with the bench of this folder; what it has is not measured again.",
     },
 )
-def bench(
-    c, models, backend="", runs=0, limit=0.0, limit_shipped=0.0, json=False, library="", peer="", resume=""
-):
+def bench(c, models, backend="", runs=0, limit=0.0, limit_shipped=0.0, json=False, library="", peer="", resume=""):
     """Measure models beside XNNPACK at 1 and 2 threads: speed, starts, memory, programs; as table, JSON and page.
 
     Every model runs in processes of its own; on the CPU, the GPU driver gets as many threads as XNNPACK.

@@ -3,7 +3,6 @@
 import os
 import struct
 from pathlib import Path
-from typing import Dict
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -22,7 +21,7 @@ def need_classes() -> None:
         pytest.skip(str(error))
 
 
-def stand_ins(folder: Path) -> Dict[str, Path]:
+def stand_ins(folder: Path) -> dict[str, Path]:
     """ABI/libquadra.so for each ABI: real Android libraries, TFLite's, whose segments say that they want 16 KB pages."""
     made = {}
     for abi in apk.ABIS:

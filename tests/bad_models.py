@@ -23,9 +23,13 @@ def _ints(*values: int) -> np.ndarray:
 def _sparse(segments: list[int], indices: list[int], values: int = 4, traversal=(0, 1), rows: int = 4):
     def build(m: Model, x):
         levels = [Level(dense_size=rows), Level(segments=segments, indices=indices)]
-        stored = m.value((4, 6), data=np.zeros((4, 6), np.float32),
-                         sparse=Sparse(np.ones(values, np.float32), list(traversal), [], levels))
+        stored = m.value(
+            (4, 6),
+            data=np.zeros((4, 6), np.float32),
+            sparse=Sparse(np.ones(values, np.float32), list(traversal), [], levels),
+        )
         return m.add(x, m.op("DENSIFY", [stored], (4, 6)))
+
     return (4, 6), build
 
 
@@ -38,8 +42,15 @@ def _conv(weights=_W, bias=_B, **options):
 
 
 def _depthwise(weights, bias=_B[:4], **options):
-    return _on_image(lambda m, x: m.op("DEPTHWISE_CONV_2D", [x, weights, bias], _IMAGE, "DepthwiseConv2DOptions",
-                                       **_CONV | {"DepthMultiplier": 1} | options))
+    return _on_image(
+        lambda m, x: m.op(
+            "DEPTHWISE_CONV_2D",
+            [x, weights, bias],
+            _IMAGE,
+            "DepthwiseConv2DOptions",
+            **_CONV | {"DepthMultiplier": 1} | options,
+        )
+    )
 
 
 def _pool(**options):
@@ -55,8 +66,9 @@ def _slice(begin, end, strides):
 
 
 def _transpose(options: bytes, operands):
-    return _on_image(lambda m, x: m.op("Convolution2DTransposeBias", [x, *operands], (1, 8, 8, 8),
-                                       custom_options=options))
+    return _on_image(
+        lambda m, x: m.op("Convolution2DTransposeBias", [x, *operands], (1, 8, 8, 8), custom_options=options)
+    )
 
 
 def _mean_of_nothing(m: Model, x):
@@ -65,12 +77,14 @@ def _mean_of_nothing(m: Model, x):
 
 def _renamed(output: int | None = None, absent: int | None = None):
     """A CONCATENATION whose output is tensor `output`, or whose operand `absent` is not there."""
+
     def build(m: Model, x):
         y = m.op("CONCATENATION", [x, x], (1, 4, 4, 8), "ConcatenationOptions", Axis=3)
         node = m.nodes.pop()
         inputs = tuple(-1 if i == absent else tensor for i, tensor in enumerate(node.inputs))
         m.nodes.append(replace(node, inputs=inputs, outputs=(y.index if output is None else output,)))
         return y
+
     return _IMAGE, build
 
 
@@ -99,8 +113,9 @@ BAD_MODELS = {
     "pool_stride_zero": _pool(StrideH=0),
     "pool_kernel_negative": _pool(FilterHeight=-3),
     "concat_axis_out_of_range": _op("CONCATENATION", [_ROW], kind="ConcatenationOptions", Axis=7),
-    "concat_shapes_differ": _op("CONCATENATION", [np.ones((1, 3, 4, 4), np.float32)], kind="ConcatenationOptions",
-                                Axis=3),
+    "concat_shapes_differ": _op(
+        "CONCATENATION", [np.ones((1, 3, 4, 4), np.float32)], kind="ConcatenationOptions", Axis=3
+    ),
     "concat_ranks_differ": _op("CONCATENATION", [np.ones((4, 4), np.float32)], kind="ConcatenationOptions", Axis=0),
     "pad_too_few_rows": _op("PAD", [np.zeros((3, 2), np.int32)], kind="PadOptions"),
     "pad_negative": _op("PAD", [_ints(0, 0, -1, 0, 0, 0, 0, 0).reshape(4, 2)], (1, 3, 4, 4), kind="PadOptions"),
@@ -119,12 +134,15 @@ BAD_MODELS = {
     "resize_to_nothing": _op("RESIZE_BILINEAR", [_ints(0, 4)], kind="ResizeBilinearOptions"),
     "resize_negative": _op("RESIZE_BILINEAR", [_ints(4, -4)], kind="ResizeBilinearOptions"),
     "resize_three_sizes": _op("RESIZE_BILINEAR", [_ints(4, 4, 4)], kind="ResizeBilinearOptions"),
-    "fully_connected_inner_size": _op("FULLY_CONNECTED", [np.ones((8, 5), np.float32), _B], (1, 8),
-                                      "FullyConnectedOptions"),
-    "fully_connected_bias_too_short": _op("FULLY_CONNECTED", [np.ones((8, 4), np.float32), _B[:3]], (16, 8),
-                                          "FullyConnectedOptions"),
-    "fully_connected_unknown_format": _op("FULLY_CONNECTED", [np.ones((8, 4), np.float32), _B], (16, 8),
-                                          "FullyConnectedOptions", WeightsFormat=1),
+    "fully_connected_inner_size": _op(
+        "FULLY_CONNECTED", [np.ones((8, 5), np.float32), _B], (1, 8), "FullyConnectedOptions"
+    ),
+    "fully_connected_bias_too_short": _op(
+        "FULLY_CONNECTED", [np.ones((8, 4), np.float32), _B[:3]], (16, 8), "FullyConnectedOptions"
+    ),
+    "fully_connected_unknown_format": _op(
+        "FULLY_CONNECTED", [np.ones((8, 4), np.float32), _B], (16, 8), "FullyConnectedOptions", WeightsFormat=1
+    ),
     "prelu_alpha_does_not_broadcast": _op("PRELU", [np.ones((3,), np.float32)]),
     "add_does_not_broadcast": _op("ADD", [np.ones((3,), np.float32)], kind="AddOptions"),
     "add_one_operand": _op("ADD", [], kind="AddOptions"),

@@ -46,8 +46,13 @@ class Outcome:
     def on_cpu(self) -> list[str]:
         return [f"{node['index']} {node['op']}: {node['reason']}" for node in self.nodes if node["on"] != "gpu"]
 
-    def check(self, expected: list[np.ndarray], tolerance: float | list[float] = TOLERANCE["f32"],
-              everything_on_gpu: bool = True, least_range: float = 1e-30) -> None:
+    def check(
+        self,
+        expected: list[np.ndarray],
+        tolerance: float | list[float] = TOLERANCE["f32"],
+        everything_on_gpu: bool = True,
+        least_range: float = 1e-30,
+    ) -> None:
         """Asserts that the (last) outputs are the expected ones, and where the nodes ran. A list of tolerances has one
         for each output."""
         assert not self.error, self.error
@@ -81,13 +86,28 @@ class Quadra:
         self._process: subprocess.Popen | None = None
         self._log = tempfile.TemporaryFile()
 
-    def run(self, model: bytes, *rounds: list[np.ndarray], timeout_s: float = 120, resolver: str = "BUILTIN_REF",
-            env: dict[str, str] | None = None, counter: Path | None = None, **given: str) -> Outcome:
+    def run(
+        self,
+        model: bytes,
+        *rounds: list[np.ndarray],
+        timeout_s: float = 120,
+        resolver: str = "BUILTIN_REF",
+        env: dict[str, str] | None = None,
+        counter: Path | None = None,
+        **given: str,
+    ) -> Outcome:
         """Loads `model` with the delegate and invokes it once per list of inputs. `resolver` names the CPU kernels
         that serve what the delegate leaves; `env` is added to the worker's environment for this one request. With a
         `counter`, the library of tests/driver_faults.cc, a round that fails does not keep the next from being tried."""
-        request = {"library": str(self.library), "model": model, "options": given, "rounds": rounds,
-                   "resolver": resolver, "env": env or {}, "counter": str(counter or "")}
+        request = {
+            "library": str(self.library),
+            "model": model,
+            "options": given,
+            "rounds": rounds,
+            "resolver": resolver,
+            "env": env or {},
+            "counter": str(counter or ""),
+        }
         return Outcome(**self._ask(request, timeout_s))
 
     def close(self) -> None:
@@ -116,8 +136,13 @@ class Quadra:
             self._log.seek(0)
             self._log.truncate()
             self._process = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", "-m", "tests.delegate_worker"], cwd=ROOT,
-                env={**os.environ, **self._env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
+                [sys.executable, "-X", "faulthandler", "-m", "tests.delegate_worker"],
+                cwd=ROOT,
+                env={**os.environ, **self._env},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+            )
         return self._process
 
     def _obituary(self, timeout_s: float) -> str:

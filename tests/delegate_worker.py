@@ -26,11 +26,13 @@ def report(library: str, delegate: Delegate) -> dict[str, Any]:
     return json.loads(buffer.value)
 
 
-def open_model(library: str, model: bytes, options: dict[str, str],
-               resolver: str = "BUILTIN_REF") -> tuple[Interpreter, Delegate]:
+def open_model(
+    library: str, model: bytes, options: dict[str, str], resolver: str = "BUILTIN_REF"
+) -> tuple[Interpreter, Delegate]:
     delegate = load_delegate(library, options)
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate],
-                              experimental_op_resolver_type=OpResolverType[resolver])
+    interpreter = Interpreter(
+        model_content=model, experimental_delegates=[delegate], experimental_op_resolver_type=OpResolverType[resolver]
+    )
     return interpreter, delegate
 
 
@@ -67,19 +69,20 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 def _attempt(request: dict[str, Any]) -> dict[str, Any]:
     reply: dict[str, Any] = {"outputs": [], "report": None, "error": ""}
     try:
-        interpreter, delegate = open_model(request["library"], request["model"], request["options"],
-                                           request["resolver"])
+        interpreter, delegate = open_model(
+            request["library"], request["model"], request["options"], request["resolver"]
+        )
         reply["report"] = report(request["library"], delegate)
         for feeds in request["rounds"]:
             try:
                 reply["outputs"].append(invoke(interpreter, feeds))
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 if not request["counter"]:
                     raise
                 reply["error"] = reply["error"] or _told(error)
                 reply["outputs"].append([])
             reply["report"] = report(request["library"], delegate)
-    except Exception as error:  # noqa: BLE001: whatever it is, it belongs to the one who asked
+    except Exception as error:  # whatever it is, it belongs to the one who asked
         reply["error"] = _told(error)
     return reply
 

@@ -44,9 +44,9 @@ class Life:
     api: str
     options: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
-    egl_faults: str = ""            # of the library of tests/egl, which then stands behind
-    always: str = ""                # what fails anyhow: calls that are made after an error only
-    nodes_on_gpu: int = 9           # without another fault
+    egl_faults: str = ""  # of the library of tests/egl, which then stands behind
+    always: str = ""  # what fails anyhow: calls that are made after an error only
+    nodes_on_gpu: int = 9  # without another fault
 
 
 # Called after an error, so in lives where one happens anyhow.
@@ -93,8 +93,10 @@ class Result:
 def model() -> bytes:
     """Three partitions with float16 weights, all of which the first one has: between them an op that Quadra lacks."""
     m = Model()
-    first, second, third = (m.const_f16(constant(f"driver_faults/w{i}", shape) * 0.3)
-                            for i, shape in enumerate([(8, 3, 3, 6), (6, 1, 1, 8), (4, 3, 3, 6)]))
+    first, second, third = (
+        m.const_f16(constant(f"driver_faults/w{i}", shape) * 0.3)
+        for i, shape in enumerate([(8, 3, 3, 6), (6, 1, 1, 8), (4, 3, 3, 6)])
+    )
     table = m.const_f16(constant("driver_faults/table", (6,)))
     bias = [constant(f"driver_faults/b{n}", (n,)) for n in (8, 6, 4)]
     x = m.conv2d(m.input(SHAPE), first, bias[0], activation="RELU")
@@ -104,8 +106,16 @@ def model() -> bytes:
 
 
 def _on_cpu(m: Model, x: Value) -> Value:
-    return m.op("LOCAL_RESPONSE_NORMALIZATION", [x], x.shape, "LocalResponseNormalizationOptions", Radius=1, Bias=1.0,
-                Alpha=1.0, Beta=0.5)
+    return m.op(
+        "LOCAL_RESPONSE_NORMALIZATION",
+        [x],
+        x.shape,
+        "LocalResponseNormalizationOptions",
+        Radius=1,
+        Bias=1.0,
+        Alpha=1.0,
+        Beta=0.5,
+    )
 
 
 @cache
@@ -141,8 +151,14 @@ class Driver:
         env = {"DRIVER_FAULTS": f"{fault or ''} {life.always}", **life.env}
         if life.egl_faults:
             env.update(EGL_FAULTS=life.egl_faults, DRIVER_FAULTS_EGL=str(self._egl))
-        return self._worker_now().run(model(), *([feed] for feed in FEEDS), timeout_s=DEADLINE_S, env=env,
-                                      counter=Path(given[_LIBRARY[life.api]]), **given)
+        return self._worker_now().run(
+            model(),
+            *([feed] for feed in FEEDS),
+            timeout_s=DEADLINE_S,
+            env=env,
+            counter=Path(given[_LIBRARY[life.api]]),
+            **given,
+        )
 
     def library(self, fault: Fault | None = None) -> Path:
         """The library by a name of its own: the delegate keeps a backend for each name that it is told."""
@@ -257,7 +273,9 @@ def show(found: list[Result], console: Console) -> None:
         table.add_row(life, function, str(verdicts.total()), *(str(verdicts[word]) for word in (*GOOD, "bad")))
     console.print(table)
     for result in bad(found):
-        console.print(f"{result.verdict}: {result.life}: {result.fault}: {result.detail}", highlight=False, markup=False)
+        console.print(
+            f"{result.verdict}: {result.life}: {result.fault}: {result.detail}", highlight=False, markup=False
+        )
 
 
 def bad(found: Iterable[Result]) -> list[Result]:

@@ -26,8 +26,25 @@ def compile_egl_faults(path: Path) -> Path:
 
 def compile_driver_faults(path: Path) -> Path:
     """The OpenCL and EGL library of tests/driver_faults.cc."""
-    child_process.run(["c++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-DCL_TARGET_OPENCL_VERSION=120",
-               f"-I{settings.ROOT}", "-o", path, _DRIVER_FAULTS, "-ldl"], timeout_s=120)
+    child_process.run(
+        [
+            "c++",
+            "-std=c++17",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            "-DCL_TARGET_OPENCL_VERSION=120",
+            f"-I{settings.ROOT}",
+            "-o",
+            path,
+            _DRIVER_FAULTS,
+            "-ldl",
+        ],
+        timeout_s=120,
+    )
     return path
 
 

@@ -38,7 +38,9 @@ def fenced(model: bytes, every: int) -> bytes:
 def _computes(root, graph, node) -> bool:
     code = root.operatorCodes[node.opcodeIndex]
     constant = max(code.builtinCode, code.deprecatedBuiltinCode) in (
-        schema.BuiltinOperator.DEQUANTIZE, schema.BuiltinOperator.DENSIFY)
+        schema.BuiltinOperator.DEQUANTIZE,
+        schema.BuiltinOperator.DENSIFY,
+    )
     return not constant and len(node.outputs) == 1 and graph.tensors[int(node.outputs[0])].type == _FLOAT32
 
 

@@ -34,5 +34,5 @@ def data(builder: flatbuffers.Builder, array: np.ndarray) -> int:
     raw = np.ascontiguousarray(array).tobytes()
     builder.StartVector(1, len(raw), 16)
     builder.head = builder.head - len(raw)
-    builder.Bytes[builder.head:builder.head + len(raw)] = raw
+    builder.Bytes[builder.head : builder.head + len(raw)] = raw
     return builder.EndVector()

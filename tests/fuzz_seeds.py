@@ -28,11 +28,13 @@ def _random_graphs() -> list[bytes]:
     """The same ones every time."""
     made = []
 
-    @settings(max_examples=_GRAPHS, derandomize=True, database=None, deadline=None,
-              suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=_GRAPHS, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    )
     @given(graph=graphs())
     def collect(graph):
         made.append(graph.model.bytes())
+
     collect()
     return made
 

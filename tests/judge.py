@@ -22,8 +22,10 @@ def mismatch(got: np.ndarray, expected: np.ndarray, tolerance: float, least_rang
     if not bad.any():
         return ""
     at = _first(bad)
-    return (f"{bad.sum()} of {bad.size} numbers differ by more than {tolerance:g} of the range {span:g}; "
-            f"largest {error.max():g}; the first at {at}: got {got[at]}, expected {expected[at]}")
+    return (
+        f"{bad.sum()} of {bad.size} numbers differ by more than {tolerance:g} of the range {span:g}; "
+        f"largest {error.max():g}; the first at {at}: got {got[at]}, expected {expected[at]}"
+    )
 
 
 def errors(got: np.ndarray, expected: np.ndarray, least_range: float = 1e-30) -> tuple[np.ndarray, float]:

@@ -23,8 +23,17 @@ import tflite
 from tests import flat, shapes
 from tests.sparse import Sparse, encode
 
-_TYPES = {"float32": "FLOAT32", "float16": "FLOAT16", "int32": "INT32", "uint8": "UINT8", "int8": "INT8",
-          "int64": "INT64", "bool": "BOOL", "int16": "INT16", "float64": "FLOAT64"}
+_TYPES = {
+    "float32": "FLOAT32",
+    "float16": "FLOAT16",
+    "int32": "INT32",
+    "uint8": "UINT8",
+    "int8": "INT8",
+    "int64": "INT64",
+    "bool": "BOOL",
+    "int16": "INT16",
+    "float64": "FLOAT64",
+}
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class Value:
     data: np.ndarray | None = None
     sparse: Sparse | None = None
     signature: tuple[int, ...] | None = None
-    scale: float | None = None      # per-tensor quantization
+    scale: float | None = None  # per-tensor quantization
     zero_point: int = 0
 
 
@@ -102,48 +111,97 @@ class Model:
 
     # Nodes
 
-    def op(self, name: str, inputs: Sequence[Operand | None], shape: Sequence[int] | list[Sequence[int]],
-           options_kind: str = "", version: int = 1, output: dict[str, Any] | None = None,
-           custom_options: bytes = b"", **options) -> Any:
+    def op(
+        self,
+        name: str,
+        inputs: Sequence[Operand | None],
+        shape: Sequence[int] | list[Sequence[int]],
+        options_kind: str = "",
+        version: int = 1,
+        output: dict[str, Any] | None = None,
+        custom_options: bytes = b"",
+        **options,
+    ) -> Any:
         """Adds any node. A list of shapes makes several outputs; a name that is no builtin makes a custom op.
         `output` holds fields of the output value: dtype, name, scale, ..."""
         several = isinstance(shape, list)
         operands = [-1 if value is None else self.operand(value).index for value in inputs]
         outputs = [self.value(one, **(output or {})) for one in (shape if several else [shape])]
         code = getattr(tflite.BuiltinOperator, name, None)
-        self.nodes.append(_Node(tflite.BuiltinOperator.CUSTOM if code is None else code, name if code is None else "",
-                                version, tuple(operands), tuple(value.index for value in outputs),
-                                options_kind, options, custom_options))
+        self.nodes.append(
+            _Node(
+                tflite.BuiltinOperator.CUSTOM if code is None else code,
+                name if code is None else "",
+                version,
+                tuple(operands),
+                tuple(value.index for value in outputs),
+                options_kind,
+                options,
+                custom_options,
+            )
+        )
         return outputs if several else outputs[0]
 
     def conv2d(self, x, w, b=None, stride=(1, 1), dilation=(1, 1), padding="SAME", activation="NONE") -> Value:
         x, w = self.operand(x), self.operand(w)
         shape = shapes.conv2d(x.shape, w.shape, stride, dilation, padding)
-        return self.op("CONV_2D", [x, w] + ([] if b is None else [b]), shape, "Conv2DOptions",
-                       Padding=_padding(padding), StrideH=stride[0], StrideW=stride[1], DilationHFactor=dilation[0],
-                       DilationWFactor=dilation[1], FusedActivationFunction=_activation(activation))
+        return self.op(
+            "CONV_2D",
+            [x, w] + ([] if b is None else [b]),
+            shape,
+            "Conv2DOptions",
+            Padding=_padding(padding),
+            StrideH=stride[0],
+            StrideW=stride[1],
+            DilationHFactor=dilation[0],
+            DilationWFactor=dilation[1],
+            FusedActivationFunction=_activation(activation),
+        )
 
-    def depthwise_conv2d(self, x, w, b=None, stride=(1, 1), dilation=(1, 1), padding="SAME",
-                         activation="NONE") -> Value:
+    def depthwise_conv2d(
+        self, x, w, b=None, stride=(1, 1), dilation=(1, 1), padding="SAME", activation="NONE"
+    ) -> Value:
         x, w = self.operand(x), self.operand(w)
         shape = shapes.depthwise_conv2d(x.shape, w.shape, stride, dilation, padding)
-        return self.op("DEPTHWISE_CONV_2D", [x, w] + ([] if b is None else [b]), shape, "DepthwiseConv2DOptions",
-                       version=2, Padding=_padding(padding), StrideH=stride[0], StrideW=stride[1],
-                       DepthMultiplier=w.shape[3] // x.shape[3], DilationHFactor=dilation[0],
-                       DilationWFactor=dilation[1], FusedActivationFunction=_activation(activation))
+        return self.op(
+            "DEPTHWISE_CONV_2D",
+            [x, w] + ([] if b is None else [b]),
+            shape,
+            "DepthwiseConv2DOptions",
+            version=2,
+            Padding=_padding(padding),
+            StrideH=stride[0],
+            StrideW=stride[1],
+            DepthMultiplier=w.shape[3] // x.shape[3],
+            DilationHFactor=dilation[0],
+            DilationWFactor=dilation[1],
+            FusedActivationFunction=_activation(activation),
+        )
 
     def transpose_conv_bias(self, x, w, b, stride=(2, 2), padding="SAME") -> Value:
         """The custom op Convolution2DTransposeBias; its options are the raw bytes of three C ints."""
         x, w = self.operand(x), self.operand(w)
         raw = np.array([1 + _padding(padding), stride[1], stride[0]], np.int32).tobytes()
-        return self.op("Convolution2DTransposeBias", [x, w, b],
-                       shapes.transpose_conv(x.shape, w.shape, stride, padding), custom_options=raw)
+        return self.op(
+            "Convolution2DTransposeBias",
+            [x, w, b],
+            shapes.transpose_conv(x.shape, w.shape, stride, padding),
+            custom_options=raw,
+        )
 
     def transpose_conv(self, x, w, b, stride=(2, 2), padding="SAME") -> Value:
         x, w = self.operand(x), self.operand(w)
         shape = shapes.transpose_conv(x.shape, w.shape, stride, padding)
-        return self.op("TRANSPOSE_CONV", [np.array(shape, np.int32), w, x, b], shape, "TransposeConvOptions",
-                       version=3, Padding=_padding(padding), StrideH=stride[0], StrideW=stride[1])
+        return self.op(
+            "TRANSPOSE_CONV",
+            [np.array(shape, np.int32), w, x, b],
+            shape,
+            "TransposeConvOptions",
+            version=3,
+            Padding=_padding(padding),
+            StrideH=stride[0],
+            StrideW=stride[1],
+        )
 
     def add(self, a, b, activation="NONE") -> Value:
         return self._binary("ADD", "AddOptions", a, b, activation)
@@ -153,8 +211,9 @@ class Model:
 
     def _binary(self, name, kind, a, b, activation) -> Value:
         a, b = self.operand(a), self.operand(b)
-        return self.op(name, [a, b], np.broadcast_shapes(a.shape, b.shape), kind,
-                       FusedActivationFunction=_activation(activation))
+        return self.op(
+            name, [a, b], np.broadcast_shapes(a.shape, b.shape), kind, FusedActivationFunction=_activation(activation)
+        )
 
     def unary(self, name: str, x: Value) -> Value:
         """RELU, RELU6, RELU_N1_TO_1, HARD_SWISH, LOGISTIC, TANH."""
@@ -175,9 +234,18 @@ class Model:
 
     def _pool(self, name, x, kernel, stride, padding, activation) -> Value:
         shape = shapes.pool2d(x.shape, kernel, stride, padding)
-        return self.op(name, [x], shape, "Pool2DOptions", Padding=_padding(padding), StrideH=stride[0],
-                       StrideW=stride[1], FilterHeight=kernel[0], FilterWidth=kernel[1],
-                       FusedActivationFunction=_activation(activation))
+        return self.op(
+            name,
+            [x],
+            shape,
+            "Pool2DOptions",
+            Padding=_padding(padding),
+            StrideH=stride[0],
+            StrideW=stride[1],
+            FilterHeight=kernel[0],
+            FilterWidth=kernel[1],
+            FusedActivationFunction=_activation(activation),
+        )
 
     def reshape(self, x, shape) -> Value:
         """`shape` may hold one -1."""
@@ -185,39 +253,74 @@ class Model:
 
     def concatenation(self, *operands, axis=-1, activation="NONE") -> Value:
         operands = [self.operand(value) for value in operands]
-        return self.op("CONCATENATION", operands, shapes.concatenation([v.shape for v in operands], axis),
-                       "ConcatenationOptions", Axis=axis, FusedActivationFunction=_activation(activation))
+        return self.op(
+            "CONCATENATION",
+            operands,
+            shapes.concatenation([v.shape for v in operands], axis),
+            "ConcatenationOptions",
+            Axis=axis,
+            FusedActivationFunction=_activation(activation),
+        )
 
     def resize_bilinear(self, x, size, align_corners=False, half_pixel_centers=False) -> Value:
-        return self.op("RESIZE_BILINEAR", [x, np.array(size, np.int32)], (x.shape[0], *size, x.shape[3]),
-                       "ResizeBilinearOptions", version=3, AlignCorners=align_corners,
-                       HalfPixelCenters=half_pixel_centers)
+        return self.op(
+            "RESIZE_BILINEAR",
+            [x, np.array(size, np.int32)],
+            (x.shape[0], *size, x.shape[3]),
+            "ResizeBilinearOptions",
+            version=3,
+            AlignCorners=align_corners,
+            HalfPixelCenters=half_pixel_centers,
+        )
 
     def softmax(self, x, beta=1.0) -> Value:
         return self.op("SOFTMAX", [x], x.shape, "SoftmaxOptions", Beta=beta)
 
     def fully_connected(self, x, w, b=None, activation="NONE", keep_num_dims=False) -> Value:
         x, w = self.operand(x), self.operand(w)
-        return self.op("FULLY_CONNECTED", [x, w, b], shapes.fully_connected(x.shape, w.shape, keep_num_dims),
-                       "FullyConnectedOptions", version=5 if keep_num_dims else 2, KeepNumDims=keep_num_dims,
-                       FusedActivationFunction=_activation(activation))
+        return self.op(
+            "FULLY_CONNECTED",
+            [x, w, b],
+            shapes.fully_connected(x.shape, w.shape, keep_num_dims),
+            "FullyConnectedOptions",
+            version=5 if keep_num_dims else 2,
+            KeepNumDims=keep_num_dims,
+            FusedActivationFunction=_activation(activation),
+        )
 
     def mean(self, x, axes, keep_dims=False) -> Value:
-        return self.op("MEAN", [x, np.array(axes, np.int32)], shapes.mean(x.shape, axes, keep_dims),
-                       "ReducerOptions", KeepDims=keep_dims)
+        return self.op(
+            "MEAN",
+            [x, np.array(axes, np.int32)],
+            shapes.mean(x.shape, axes, keep_dims),
+            "ReducerOptions",
+            KeepDims=keep_dims,
+        )
 
-    def strided_slice(self, x, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0,
-                      shrink_axis_mask=0) -> Value:
-        masks = dict(begin_mask=begin_mask, end_mask=end_mask, ellipsis_mask=ellipsis_mask,
-                     new_axis_mask=new_axis_mask, shrink_axis_mask=shrink_axis_mask)
+    def strided_slice(
+        self, x, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
+    ) -> Value:
+        masks = {
+            "begin_mask": begin_mask,
+            "end_mask": end_mask,
+            "ellipsis_mask": ellipsis_mask,
+            "new_axis_mask": new_axis_mask,
+            "shrink_axis_mask": shrink_axis_mask,
+        }
         vectors = [np.array(v, np.int32) for v in (begin, end, strides)]
-        return self.op("STRIDED_SLICE", [x, *vectors], shapes.strided_slice(x.shape, begin, end, strides, **masks),
-                       "StridedSliceOptions", **{_camel(name): mask for name, mask in masks.items()})
+        return self.op(
+            "STRIDED_SLICE",
+            [x, *vectors],
+            shapes.strided_slice(x.shape, begin, end, strides, **masks),
+            "StridedSliceOptions",
+            **{_camel(name): mask for name, mask in masks.items()},
+        )
 
     def depth_to_space(self, x, block) -> Value:
         b, h, w, c = x.shape
-        return self.op("DEPTH_TO_SPACE", [x], (b, h * block, w * block, c // block**2), "DepthToSpaceOptions",
-                       BlockSize=block)
+        return self.op(
+            "DEPTH_TO_SPACE", [x], (b, h * block, w * block, c // block**2), "DepthToSpaceOptions", BlockSize=block
+        )
 
     # The file
 
@@ -228,23 +331,42 @@ class Model:
         models = [self, *others]
         codes = sorted({(node.code, node.custom, node.version) for model in models for node in model.nodes})
         graphs = [model._write_graph(builder, buffers, codes) for model in models]
-        op_codes = [flat.table(builder, "OperatorCode", DeprecatedBuiltinCode=min(code, 127), BuiltinCode=code,
-                               CustomCode=name, Version=version)
-                    for code, custom, version in codes
-                    for name in [builder.CreateString(custom) if custom else None]]
-        model = flat.table(builder, "Model", Version=3, Description=builder.CreateString("quadra test"),
-                           OperatorCodes=flat.offsets(builder, op_codes), Subgraphs=flat.offsets(builder, graphs),
-                           Buffers=flat.offsets(builder, buffers))
+        op_codes = [
+            flat.table(
+                builder,
+                "OperatorCode",
+                DeprecatedBuiltinCode=min(code, 127),
+                BuiltinCode=code,
+                CustomCode=name,
+                Version=version,
+            )
+            for code, custom, version in codes
+            for name in [builder.CreateString(custom) if custom else None]
+        ]
+        model = flat.table(
+            builder,
+            "Model",
+            Version=3,
+            Description=builder.CreateString("quadra test"),
+            OperatorCodes=flat.offsets(builder, op_codes),
+            Subgraphs=flat.offsets(builder, graphs),
+            Buffers=flat.offsets(builder, buffers),
+        )
         builder.Finish(model, b"TFL3")
         return bytes(builder.Output())
 
     def _write_graph(self, builder, buffers: list[int], codes) -> int:
         tensors = [self._write_value(builder, value, buffers) for value in self.values]
         nodes = [self._write_node(builder, node, codes) for node in self.nodes]
-        return flat.table(builder, "SubGraph", Tensors=flat.offsets(builder, tensors),
-                          Inputs=flat.ints(builder, [v.index for v in self.inputs]),
-                          Outputs=flat.ints(builder, [v.index for v in self.outputs]),
-                          Operators=flat.offsets(builder, nodes), Name=builder.CreateString("graph"))
+        return flat.table(
+            builder,
+            "SubGraph",
+            Tensors=flat.offsets(builder, tensors),
+            Inputs=flat.ints(builder, [v.index for v in self.inputs]),
+            Outputs=flat.ints(builder, [v.index for v in self.outputs]),
+            Operators=flat.offsets(builder, nodes),
+            Name=builder.CreateString("graph"),
+        )
 
     @staticmethod
     def _write_value(builder, value: Value, buffers: list[int]) -> int:
@@ -259,20 +381,31 @@ class Model:
             zero = builder.CreateNumpyVector(np.array([value.zero_point], np.int64))
             quantization = flat.table(builder, "QuantizationParameters", Scale=scale, ZeroPoint=zero)
         return flat.table(
-            builder, "Tensor", Shape=flat.ints(builder, value.shape), Buffer=buffer,
-            Type=getattr(tflite.TensorType, _TYPES[value.dtype]), Name=builder.CreateString(value.name),
-            Quantization=quantization, Sparsity=value.sparse.write(builder) if value.sparse else None,
-            ShapeSignature=flat.ints(builder, value.signature) if value.signature else None)
+            builder,
+            "Tensor",
+            Shape=flat.ints(builder, value.shape),
+            Buffer=buffer,
+            Type=getattr(tflite.TensorType, _TYPES[value.dtype]),
+            Name=builder.CreateString(value.name),
+            Quantization=quantization,
+            Sparsity=value.sparse.write(builder) if value.sparse else None,
+            ShapeSignature=flat.ints(builder, value.signature) if value.signature else None,
+        )
 
     @staticmethod
     def _write_node(builder, node: _Node, codes) -> int:
         kind = node.options_kind
         raw = builder.CreateByteVector(node.custom_options) if node.custom_options else None
         return flat.table(
-            builder, "Operator", OpcodeIndex=codes.index((node.code, node.custom, node.version)),
-            Inputs=flat.ints(builder, node.inputs), Outputs=flat.ints(builder, node.outputs),
+            builder,
+            "Operator",
+            OpcodeIndex=codes.index((node.code, node.custom, node.version)),
+            Inputs=flat.ints(builder, node.inputs),
+            Outputs=flat.ints(builder, node.outputs),
             BuiltinOptionsType=getattr(tflite.BuiltinOptions, kind) if kind else None,
-            BuiltinOptions=flat.table(builder, kind, **node.options) if kind else None, CustomOptions=raw)
+            BuiltinOptions=flat.table(builder, kind, **node.options) if kind else None,
+            CustomOptions=raw,
+        )
 
 
 def _padding(name: str) -> int:

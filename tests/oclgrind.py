@@ -19,7 +19,7 @@ class Log:
 
     def news(self) -> str:
         text = self.path.read_text(errors="replace") if self.path.exists() else ""
-        new, self._read = text[self._read:], len(text)
+        new, self._read = text[self._read :], len(text)
         return new.strip()
 
 

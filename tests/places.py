@@ -7,9 +7,9 @@ two libraries were made by different compilers, which round constants of the ker
 """
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterable, List, Tuple
 
 from host_tools.judge import compare
 from host_tools.record import run_folder
@@ -30,7 +30,7 @@ class Row:
     between: float  # the outputs of one place from those of the other
     moves: float  # how far a change of the last bit of the inputs moves the CPU's own
     right: bool  # in both places
-    nodes: Tuple[str, str]  # on the GPU of all: host, app
+    nodes: tuple[str, str]  # on the GPU of all: host, app
 
     @property
     def ok(self) -> bool:
@@ -61,9 +61,9 @@ def row(host: RunFolder, app: RunFolder) -> Row:
     return Row(spec.model.name, spec.options["backend"], *errors, between, moves, right, nodes)
 
 
-def rows(folders: Iterable[Path]) -> List[Row]:
+def rows(folders: Iterable[Path]) -> list[Row]:
     """A row for each model and backend that ran to its end in both places; of several runs the last."""
-    found: Dict[Tuple[str, str], Dict[str, RunFolder]] = {}
+    found: dict[tuple[str, str], dict[str, RunFolder]] = {}
     for folder in folders:
         for run_id in run_folder.list_ids(folder):
             one = RunFolder(folder / run_id)
@@ -78,7 +78,7 @@ def _on_gpu(folder: RunFolder) -> str:
     return f"{sum(node['on'] == 'gpu' for node in nodes)}/{len(nodes)}"
 
 
-def main(words: List[str]) -> int:
+def main(words: list[str]) -> int:
     found = rows(map(Path, words))
     print(HEAD)
     for one in found:

@@ -91,7 +91,8 @@ def _image_shape(least: int = 1, most: int = 9) -> st.SearchStrategy:
 
 def _shape(most_rank: int = 4) -> st.SearchStrategy:
     return st.integers(0, most_rank).flatmap(
-        lambda rank: _image_shape() if rank == 4 else st.tuples(*[st.integers(1, 9)] * rank))
+        lambda rank: _image_shape() if rank == 4 else st.tuples(*[st.integers(1, 9)] * rank)
+    )
 
 
 @st.composite
@@ -102,7 +103,7 @@ def _reshaped(draw, shape, rank: int | None = None):
     for _ in range(rank - 1):
         out.append(draw(st.sampled_from([n for n in range(1, min(rest, 64) + 1) if rest % n == 0])))
         rest //= out[-1]
-    return tuple([*out, rest])
+    return (*out, rest)
 
 
 def _window(b: _Builder, x: Value, padding: str) -> dict:
@@ -124,8 +125,16 @@ def _conv2d(b: _Builder) -> bool:
     out_c = b.draw(_CHANNELS) * groups if groups > 1 else b.draw(_CHANNELS)
     scale = 1.5 / np.sqrt(prod(w["kernel"]) * in_c / groups)
     weights = b.const((out_c, *w["kernel"], in_c // groups), -scale, scale)
-    b.add("conv2d", x, weights, b.const((out_c,)), stride=w["stride"], dilation=w["dilation"], padding=padding,
-          activation=b.draw(_ACTIVATIONS))
+    b.add(
+        "conv2d",
+        x,
+        weights,
+        b.const((out_c,)),
+        stride=w["stride"],
+        dilation=w["dilation"],
+        padding=padding,
+        activation=b.draw(_ACTIVATIONS),
+    )
     return True
 
 
@@ -135,8 +144,16 @@ def _depthwise(b: _Builder) -> bool:
     out_c = x.shape[3] * b.draw(st.sampled_from([1, 1, 2, 3]))
     if prod(x.shape[:3]) * out_c > _MOST:
         return False
-    b.add("depthwise_conv2d", x, b.const((1, *w["kernel"], out_c)), b.const((out_c,)), stride=w["stride"],
-          dilation=w["dilation"], padding=padding, activation=b.draw(_ACTIVATIONS))
+    b.add(
+        "depthwise_conv2d",
+        x,
+        b.const((1, *w["kernel"], out_c)),
+        b.const((out_c,)),
+        stride=w["stride"],
+        dilation=w["dilation"],
+        padding=padding,
+        activation=b.draw(_ACTIVATIONS),
+    )
     return True
 
 
@@ -188,8 +205,14 @@ def _pad(b: _Builder) -> bool:
 def _pool(b: _Builder) -> bool:
     x, padding = b.pick(rank=4), b.draw(_PADDING)
     w = _window(b, x, padding)
-    b.add(b.draw(st.sampled_from(["max_pool2d", "average_pool2d"])), x, w["kernel"], stride=w["stride"],
-          padding=padding, activation=b.draw(_ACTIVATIONS))
+    b.add(
+        b.draw(st.sampled_from(["max_pool2d", "average_pool2d"])),
+        x,
+        w["kernel"],
+        stride=w["stride"],
+        padding=padding,
+        activation=b.draw(_ACTIVATIONS),
+    )
     return True
 
 
@@ -207,8 +230,10 @@ def _concatenation(b: _Builder) -> bool:
 
     def fits(v) -> bool:
         return len(v.shape) == len(x.shape) and all(
-            n == m for i, (n, m) in enumerate(zip(v.shape, x.shape)) if i != axis % len(x.shape))
-    parts = [x] + b.draw(st.lists(st.sampled_from([v for v in b.values if fits(v)]), max_size=3))
+            n == m for i, (n, m) in enumerate(zip(v.shape, x.shape)) if i != axis % len(x.shape)
+        )
+
+    parts = [x, *b.draw(st.lists(st.sampled_from([v for v in b.values if fits(v)]), max_size=3))]
     if sum(prod(v.shape) for v in parts) > _MOST:
         return False
     if b.draw(st.booleans()):
@@ -242,15 +267,28 @@ def _fully_connected(b: _Builder) -> bool:
     if not x.shape:
         return False
     keep = b.draw(st.booleans())
-    inner = x.shape[-1] if keep else b.draw(st.sampled_from(
-        [prod(x.shape[i:]) for i in range(len(x.shape)) if prod(x.shape[i:]) <= 512] or [x.shape[-1]]))
+    inner = (
+        x.shape[-1]
+        if keep
+        else b.draw(
+            st.sampled_from(
+                [prod(x.shape[i:]) for i in range(len(x.shape)) if prod(x.shape[i:]) <= 512] or [x.shape[-1]]
+            )
+        )
+    )
     out_c = b.draw(_CHANNELS)
     if inner > 1024 or prod(x.shape) // inner * out_c > _MOST:
         return False
     scale = 1.5 / np.sqrt(inner)
     bias = b.const((out_c,)) if b.draw(st.booleans()) else None
-    b.add("fully_connected", x, b.const((out_c, inner), -scale, scale), bias, activation=b.draw(_ACTIVATIONS),
-          keep_num_dims=keep)
+    b.add(
+        "fully_connected",
+        x,
+        b.const((out_c, inner), -scale, scale),
+        bias,
+        activation=b.draw(_ACTIVATIONS),
+        keep_num_dims=keep,
+    )
     return True
 
 
@@ -294,9 +332,20 @@ def _depth_to_space(b: _Builder) -> bool:
 
 
 OPS = {
-    "CONV_2D": _conv2d, "DEPTHWISE_CONV_2D": _depthwise, "binary": _binary, "unary": _unary, "PRELU": _prelu,
-    "PAD": _pad, "pool": _pool, "RESHAPE": _reshape, "CONCATENATION": _concatenation, "RESIZE_BILINEAR": _resize,
-    "SOFTMAX": _softmax, "FULLY_CONNECTED": _fully_connected, "MEAN": _mean, "STRIDED_SLICE": _strided_slice,
+    "CONV_2D": _conv2d,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "binary": _binary,
+    "unary": _unary,
+    "PRELU": _prelu,
+    "PAD": _pad,
+    "pool": _pool,
+    "RESHAPE": _reshape,
+    "CONCATENATION": _concatenation,
+    "RESIZE_BILINEAR": _resize,
+    "SOFTMAX": _softmax,
+    "FULLY_CONNECTED": _fully_connected,
+    "MEAN": _mean,
+    "STRIDED_SLICE": _strided_slice,
     "DEPTH_TO_SPACE": _depth_to_space,
 }
 

@@ -40,13 +40,25 @@ class Run:
 # The device's own target: with OpenCL on a CPU these are CPU-shaped kernels. Phones' targets: one with images, one
 # with buffers. Every case is quick on both backends; `inv parity` runs all of them everywhere.
 RUNS = (
-    Run("opencl", "", "f32", _ALL), Run("opencl", "adreno-640", "f32", _ALL), Run("opencl", "mali-g76", "f32", _ALL),
-    Run("opencl", "generic", "f32"), Run("opencl", "cpu-avx512", "f32"), Run("opencl", "cpu-avx2", "f32", _SHAPED),
-    Run("opencl", "", "f32_f16"), Run("opencl", "adreno-640", "f32_f16"), Run("opencl", "mali-g76", "f32_f16"),
-    Run("gles", "", "f32", _ALL), Run("gles", "adreno-640", "f32", _SHAPED), Run("gles", "mali-g76", "f32"),
+    Run("opencl", "", "f32", _ALL),
+    Run("opencl", "adreno-640", "f32", _ALL),
+    Run("opencl", "mali-g76", "f32", _ALL),
+    Run("opencl", "generic", "f32"),
+    Run("opencl", "cpu-avx512", "f32"),
+    Run("opencl", "cpu-avx2", "f32", _SHAPED),
+    Run("opencl", "", "f32_f16"),
+    Run("opencl", "adreno-640", "f32_f16"),
+    Run("opencl", "mali-g76", "f32_f16"),
+    Run("gles", "", "f32", _ALL),
+    Run("gles", "adreno-640", "f32", _SHAPED),
+    Run("gles", "mali-g76", "f32"),
     Run("gles", "generic-gles", "f32", _GRAPHS),
-    Run("gles", "", "f32_f16"), Run("gles", "adreno-640", "f32_f16"), Run("gles", "mali-g76", "f32_f16"),
-    Run("gles", "", "f16"), Run("gles", "adreno-640", "f16"), Run("gles", "mali-g76", "f16"),
+    Run("gles", "", "f32_f16"),
+    Run("gles", "adreno-640", "f32_f16"),
+    Run("gles", "mali-g76", "f32_f16"),
+    Run("gles", "", "f16"),
+    Run("gles", "adreno-640", "f16"),
+    Run("gles", "mali-g76", "f16"),
 )
 
 

@@ -42,8 +42,10 @@ def transpose_padding(size: int, kernel: int, stride: int, padding: str) -> int:
 
 
 def transpose_conv(x: Shape, w: Shape, stride, padding: str) -> Shape:
-    height, width = (stride[i] * (x[1 + i] - 1) + w[1 + i] - transpose_padding(x[1 + i], w[1 + i], stride[i], padding)
-                     for i in (0, 1))
+    height, width = (
+        stride[i] * (x[1 + i] - 1) + w[1 + i] - transpose_padding(x[1 + i], w[1 + i], stride[i], padding)
+        for i in (0, 1)
+    )
     return (x[0], height, width, w[0])
 
 
@@ -73,8 +75,9 @@ def strided_slice(x: Shape, *args, **masks) -> Shape:
     return np.empty(x, np.int8)[slices(len(x), *args, **masks)].shape
 
 
-def slices(rank: int, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0,
-           shrink_axis_mask=0) -> tuple:
+def slices(
+    rank: int, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
+) -> tuple:
     """The numpy index that a STRIDED_SLICE means. Missing trailing axes are taken whole, as in TFLite."""
     index: list = []
     for i, (b, e, s) in enumerate(zip(begin, end, strides)):

@@ -2,8 +2,8 @@
 
 import struct
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Mapping, Optional
 
 from host_tools.base import child_process
 from host_tools.build import apk, java
@@ -32,10 +32,10 @@ def make(
     out: Path,
     text: str = "",
     *,
-    files: Optional[Mapping[str, bytes]] = None,
+    files: Mapping[str, bytes] | None = None,
     compressed: bool = False,
     align: bool = True,
-    key: Optional[Path] = None,
+    key: Path | None = None,
 ) -> Path:
     """An APK with this manifest and these files; signed with `key`, where there is one."""
     folder = out.parent / f".{out.name}"

@@ -9,7 +9,7 @@ import pytest
 
 from tests import cpu
 from tests.delegate import TARGETS, Outcome, Quadra
-from tests.faults import NOWHERE, egl, old_egl, opencl  # noqa: F401: fixtures
+from tests.faults import NOWHERE, egl, old_egl, opencl  # noqa: F401 (fixtures)
 from tests.model_builder import Model
 from tests.vectors import all_cases
 from tests.vectors.case import constant
@@ -42,10 +42,12 @@ BROKEN = [
     ("never_done", "not done after"),
 ]
 # A GPU that has no more than OpenGL ES 3.1 promises, and not all that llvmpipe has besides.
-POOR = ("storage_blocks=4 storage_bindings=4 image_uniforms=4 image_units=4 texture_units=16 invocations=128 "
-        "group_x=128 group_y=128 group_z=64 groups_x=65535 groups_y=65535 groups_z=65535 shared_bytes=16384 "
-        "storage_alignment=256 uniform_alignment=256 uniform_block_bytes=16384 texture_size=2048 hide=GL_EXT_texture_buffer "
-        "hide=GL_EXT_disjoint_timer_query no_binaries")
+POOR = (
+    "storage_blocks=4 storage_bindings=4 image_uniforms=4 image_units=4 texture_units=16 invocations=128 "
+    "group_x=128 group_y=128 group_z=64 groups_x=65535 groups_y=65535 groups_z=65535 shared_bytes=16384 "
+    "storage_alignment=256 uniform_alignment=256 uniform_block_bytes=16384 texture_size=2048 hide=GL_EXT_texture_buffer "
+    "hide=GL_EXT_disjoint_timer_query no_binaries"
+)
 LIMITS = {
     "poor": f"{POOR} renderer=Poor storage_block_bytes=1048576",
     "small blocks": f"{POOR} renderer=Poor storage_block_bytes=65536",
@@ -58,8 +60,13 @@ LIMITS = {
 
 def small_model() -> bytes:
     model = Model()
-    y = model.conv2d(model.input(IMAGE), constant("backends/w", (8, 3, 3, 6)), constant("backends/b", (8,)),
-                     stride=(2, 2), activation="RELU")
+    y = model.conv2d(
+        model.input(IMAGE),
+        constant("backends/w", (8, 3, 3, 6)),
+        constant("backends/b", (8,)),
+        stride=(2, 2),
+        activation="RELU",
+    )
     model.output(model.add(y, y), model.softmax(y))
     return model.bytes()
 
@@ -89,14 +96,18 @@ def right_on_cpu(outcome: Outcome, model: bytes) -> None:
 
 
 @pytest.fixture
-def gles(quadra: Quadra, egl, tmp_path):  # noqa: F811
+def gles(quadra: Quadra, egl, tmp_path):
     """gles(model, *rounds, faults=..., option=...): runs on OpenGL ES with the faults, and nothing that is called may
     overstep a limit, leave anything undeleted or be an error to the driver."""
     log = tmp_path / "violations.txt"
 
     def run(model: bytes, *rounds, faults: str = "", env: dict[str, str] | None = None, **given: str) -> Outcome:
-        outcome = quadra.run(model, *rounds, env={"EGL_FAULTS": f"{faults} strict={log}", **(env or {})},
-                             **{"backend": "gles", "egl_library": str(egl), **given})
+        outcome = quadra.run(
+            model,
+            *rounds,
+            env={"EGL_FAULTS": f"{faults} strict={log}", **(env or {})},
+            **{"backend": "gles", "egl_library": str(egl), **given},
+        )
         assert not log.exists(), log.read_text()
         return outcome
 
@@ -136,25 +147,33 @@ def test_gles_takes_over_where_opencl_is_missing(gles):
     assert outcome.report["backend"] == "gles" and is_clear(note, "opencl") and NOWHERE in note, outcome.report
 
 
-@pytest.mark.parametrize(("faults", "word"), [("clBuildProgram@*=-11", "this test wants no such thing"),
-                                              ("clCreateKernel@*=-46", "CL_INVALID_KERNEL_NAME")])
-def test_gles_takes_over_where_opencl_does_not_compile(gles, opencl, faults, word):  # noqa: F811
+@pytest.mark.parametrize(
+    ("faults", "word"),
+    [("clBuildProgram@*=-11", "this test wants no such thing"), ("clCreateKernel@*=-46", "CL_INVALID_KERNEL_NAME")],
+)
+def test_gles_takes_over_where_opencl_does_not_compile(gles, opencl, faults, word):
     outcome = gles(small_model(), *FEEDS, backend="auto", opencl_library=str(opencl), env={"DRIVER_FAULTS": faults})
     outcome.check(cpu.run(small_model(), FEEDS[-1]))
     [note] = notes(outcome)
     assert outcome.report["backend"] == "gles" and is_clear(note, "opencl") and word in note, outcome.report
 
 
-def test_neither_compiles(gles, opencl):  # noqa: F811
-    outcome = gles(small_model(), *FEEDS, backend="auto", faults="refuse_compile=1", opencl_library=str(opencl),
-                   env={"DRIVER_FAULTS": "clBuildProgram@*=-11 clCreateKernel@*=-46"})
+def test_neither_compiles(gles, opencl):
+    outcome = gles(
+        small_model(),
+        *FEEDS,
+        backend="auto",
+        faults="refuse_compile=1",
+        opencl_library=str(opencl),
+        env={"DRIVER_FAULTS": "clBuildProgram@*=-11 clCreateKernel@*=-46"},
+    )
     right_on_cpu(outcome, small_model())
     assert len(notes(outcome)) == 2
     for node in outcome.nodes:
         assert re.search("opencl: its partition .+; gles: its partition ", node["reason"]), node
 
 
-def test_opencl_comes_first(gles, opencl):  # noqa: F811
+def test_opencl_comes_first(gles, opencl):
     outcome = gles(small_model(), *FEEDS, backend="auto", faults="no_display", opencl_library=str(opencl))
     outcome.check(cpu.run(small_model(), FEEDS[-1]))
     assert outcome.report["backend"] == "opencl" and not notes(outcome), outcome.report
@@ -192,25 +211,35 @@ def test_a_context_lost_between_two_invocations(gles):
     outcome.check(cpu.run(small_model(), FEEDS[0]))
 
 
-def test_what_breaks_while_it_runs_on_opencl(gles, opencl):  # noqa: F811
+def test_what_breaks_while_it_runs_on_opencl(gles, opencl):
     given = {"backend": "opencl", "opencl_library": str(opencl)}
     outcome = gles(small_model(), *FEEDS, env={"DRIVER_FAULTS": "clEnqueueNDRangeKernel@*=-5"}, **given)
     assert re.search("DeviceFailed: launch .*: CL_OUT_OF_RESOURCES; next: ", outcome.error), outcome.error
     gles(small_model(), *FEEDS, **given).check(cpu.run(small_model(), FEEDS[-1]))
 
 
-@pytest.mark.parametrize("faults", [
-    "reset_strategy_refused", "hide=EGL_EXT_create_context_robustness", "hide=GL_KHR_robustness",
-    "hide=EGL_KHR_no_config_context", "hide=EGL_KHR_surfaceless_context", "hide=EGL_MESA_platform_surfaceless",
-    "hide=EGL_KHR_no_config_context hide=EGL_KHR_surfaceless_context", "hide=glTexBufferRangeEXT", "version=3.1",
-    "no_binaries"])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        "reset_strategy_refused",
+        "hide=EGL_EXT_create_context_robustness",
+        "hide=GL_KHR_robustness",
+        "hide=EGL_KHR_no_config_context",
+        "hide=EGL_KHR_surfaceless_context",
+        "hide=EGL_MESA_platform_surfaceless",
+        "hide=EGL_KHR_no_config_context hide=EGL_KHR_surfaceless_context",
+        "hide=glTexBufferRangeEXT",
+        "version=3.1",
+        "no_binaries",
+    ],
+)
 def test_a_driver_that_lacks_what_is_not_needed(gles, tmp_path, faults):
     outcome = gles(small_model(), *FEEDS, faults=faults, dump_dir=str(tmp_path / "dump"))
     outcome.check(cpu.run(small_model(), FEEDS[-1]))
     assert outcome.report["backend"] == "gles"
 
 
-def test_an_egl_library_that_lacks_a_function(quadra, old_egl):  # noqa: F811
+def test_an_egl_library_that_lacks_a_function(quadra, old_egl):
     outcome = quadra.run(small_model(), *FEEDS, backend="gles", egl_library=str(old_egl))
     right_on_cpu(outcome, small_model())
     [note] = notes(outcome)
@@ -224,16 +253,29 @@ def test_an_egl_library_that_is_not_there(quadra):
     assert is_clear(note, "gles") and "/nowhere/libEGL.so" in note, note
 
 
-def test_a_function_that_egl_does_not_know_is_looked_up_in_the_driver(quadra, egl):  # noqa: F811
+def test_a_function_that_egl_does_not_know_is_looked_up_in_the_driver(quadra, egl):
     """Before EGL 1.5, eglGetProcAddress may know extensions only."""
-    outcome = quadra.run(small_model(), *FEEDS, backend="gles", egl_library=str(egl),
-                         env={"EGL_FAULTS": "hide=glMemoryBarrier hide=glMapBufferRange"})
+    outcome = quadra.run(
+        small_model(),
+        *FEEDS,
+        backend="gles",
+        egl_library=str(egl),
+        env={"EGL_FAULTS": "hide=glMemoryBarrier hide=glMapBufferRange"},
+    )
     outcome.check(cpu.run(small_model(), FEEDS[-1]))
 
 
-@pytest.mark.parametrize(("faults", "least_us", "most_us"), [
-    ("timer_ns=7000", 6.9, 7.1), ("timer_ns=0", 7.2, 1e7), ("timer_ns=1", 7.2, 1e7),
-    ("timer_ns=7000 disjoint", 7.2, 1e7), ("no_timers", 7.2, 1e7), ("hide=GL_EXT_disjoint_timer_query", 7.2, 1e7)])
+@pytest.mark.parametrize(
+    ("faults", "least_us", "most_us"),
+    [
+        ("timer_ns=7000", 6.9, 7.1),
+        ("timer_ns=0", 7.2, 1e7),
+        ("timer_ns=1", 7.2, 1e7),
+        ("timer_ns=7000 disjoint", 7.2, 1e7),
+        ("no_timers", 7.2, 1e7),
+        ("hide=GL_EXT_disjoint_timer_query", 7.2, 1e7),
+    ],
+)
 def test_timers_that_do_not_measure_give_way_to_waiting(gles, faults, least_us, most_us):
     """llvmpipe's count nothing, so its name is hidden."""
     outcome = gles(small_model(), *FEEDS, faults=f"renderer=Timed {faults}", profile="1")
@@ -255,10 +297,19 @@ def _limit_params() -> list:
                 merged = case.op in ("graph", "rewrite")
                 if seen[case.op] > 3 and not merged:
                     continue
-                quick = ((merged or seen[case.op] == 1)
-                         and (name, target) in (("few groups", ""), ("poor", "adreno-640")))
-                params.append(pytest.param(case, faults, target, id=f"{case.id}-{name}-{target or 'own'}",
-                                           marks=[] if quick else pytest.mark.slow))
+                quick = (merged or seen[case.op] == 1) and (name, target) in (
+                    ("few groups", ""),
+                    ("poor", "adreno-640"),
+                )
+                params.append(
+                    pytest.param(
+                        case,
+                        faults,
+                        target,
+                        id=f"{case.id}-{name}-{target or 'own'}",
+                        marks=[] if quick else pytest.mark.slow,
+                    )
+                )
     return params
 
 
@@ -269,15 +320,27 @@ def test_no_kernel_oversteps_a_poor_gpus_limits(gles, case, faults, target):
     outcome.check(case.expected())
 
 
-def test_the_watched_driver_tells_of_what_is_overstepped(quadra, egl, tmp_path):  # noqa: F811
+def test_the_watched_driver_tells_of_what_is_overstepped(quadra, egl, tmp_path):
     """Limits that the driver keeps to itself cannot be kept."""
     log = tmp_path / "violations.txt"
-    faults = ("secret_limits renderer=Poor hide=GL_EXT_texture_buffer storage_blocks=1 storage_alignment=4096 "
-              "uniform_alignment=4096 uniform_block_bytes=8 storage_block_bytes=64 group_x=1 groups_x=0 invocations=1 "
-              "storage_bindings=1 shared_bytes=-1")
+    faults = (
+        "secret_limits renderer=Poor hide=GL_EXT_texture_buffer storage_blocks=1 storage_alignment=4096 "
+        "uniform_alignment=4096 uniform_block_bytes=8 storage_block_bytes=64 group_x=1 groups_x=0 invocations=1 "
+        "storage_bindings=1 shared_bytes=-1"
+    )
     env = {"EGL_FAULTS": f"{faults} strict={log}"}
     quadra.run(small_model(), *FEEDS, backend="gles", egl_library=str(egl), env=env)
     told = log.read_text()
-    for word in ("storage_blocks", "storage_alignment", "uniform_alignment", "uniform_block_bytes", "shared_bytes",
-                 "storage_block_bytes", "group_x", "groups_x", "invocations", "storage_bindings"):
+    for word in (
+        "storage_blocks",
+        "storage_alignment",
+        "uniform_alignment",
+        "uniform_block_bytes",
+        "shared_bytes",
+        "storage_block_bytes",
+        "group_x",
+        "groups_x",
+        "invocations",
+        "storage_bindings",
+    ):
         assert f"against {word}=" in told, word

@@ -35,10 +35,17 @@ def feed(shape=IMAGE, seed: str = "bad_input") -> np.ndarray:
     return constant(seed, shape)
 
 
-@pytest.mark.parametrize("damage", [
-    lambda raw: b"", lambda raw: b"TFL3", lambda raw: raw[:100], lambda raw: b"\xff" * 400,
-    lambda raw: raw[:4] + b"ABCD" + raw[8:],
-], ids=["empty", "magic_only", "truncated", "garbage", "other_magic"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: b"",
+        lambda raw: b"TFL3",
+        lambda raw: raw[:100],
+        lambda raw: b"\xff" * 400,
+        lambda raw: raw[:4] + b"ABCD" + raw[8:],
+    ],
+    ids=["empty", "magic_only", "truncated", "garbage", "other_magic"],
+)
 def test_damaged_file_is_refused(quadra, damage):
     assert "ValueError" in quadra.run(damage(small_model()), **options()).error
 
@@ -80,8 +87,9 @@ def test_senseless_node_is_left_to_cpu(quadra, name):
 
 
 @on_both
-@pytest.mark.parametrize(("op", "dtype"), [
-    ("ADD", "int32"), ("ADD", "int64"), ("ADD", "int8"), ("RELU", "int8"), ("RELU", "uint8")])
+@pytest.mark.parametrize(
+    ("op", "dtype"), [("ADD", "int32"), ("ADD", "int64"), ("ADD", "int8"), ("RELU", "int8"), ("RELU", "uint8")]
+)
 def test_unsupported_type_is_left_to_cpu(quadra, op, dtype, backend):
     model = Model()
     fields = {"dtype": dtype, "scale": 0.5 if dtype.endswith("int8") else None}
@@ -110,11 +118,13 @@ def test_shape_known_only_at_run_time_is_left_to_cpu(quadra, op, backend):
     model = Model()
     x = model.input(IMAGE)
     y = model.unary("RELU", x)
-    values = {"RESHAPE": ([np.int32([1, 4, 6, 5])], (1, 4, 6, 5), "ReshapeOptions"),
-              "PAD": ([np.zeros((4, 2), np.int32)], IMAGE, "PadOptions"),
-              "STRIDED_SLICE": ([np.int32([0] * 4), np.int32(IMAGE), np.int32([1] * 4)], IMAGE, "StridedSliceOptions"),
-              "RESIZE_BILINEAR": ([np.int32([4, 5])], IMAGE, "ResizeBilinearOptions"),
-              "MEAN": ([np.int32([1])], (1, 5, 6), "ReducerOptions")}
+    values = {
+        "RESHAPE": ([np.int32([1, 4, 6, 5])], (1, 4, 6, 5), "ReshapeOptions"),
+        "PAD": ([np.zeros((4, 2), np.int32)], IMAGE, "PadOptions"),
+        "STRIDED_SLICE": ([np.int32([0] * 4), np.int32(IMAGE), np.int32([1] * 4)], IMAGE, "StridedSliceOptions"),
+        "RESIZE_BILINEAR": ([np.int32([4, 5])], IMAGE, "ResizeBilinearOptions"),
+        "MEAN": ([np.int32([1])], (1, 5, 6), "ReducerOptions"),
+    }
     operands, shape, kind = values[op]
     runtime = [model.input(a.shape, "int32") for a in operands]
     model.output(model.unary("TANH", model.op(op, [y, *runtime], shape, kind)))
@@ -156,30 +166,67 @@ def test_machine_without_opencl_device(library, tmp_path):
     worker.close()
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("speed", "fast"), ("backend", "vulkan"), ("precision", "f64"), ("precision", ""), ("profile", "maybe"),
-    ("max_partitions", "-1"), ("max_partitions", "two"), ("max_partitions", "99999999999999999999"), ("debug", "9"),
-    ("debug", "1x"),
-])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("speed", "fast"),
+        ("backend", "vulkan"),
+        ("precision", "f64"),
+        ("precision", ""),
+        ("profile", "maybe"),
+        ("max_partitions", "-1"),
+        ("max_partitions", "two"),
+        ("max_partitions", "99999999999999999999"),
+        ("debug", "9"),
+        ("debug", "1x"),
+    ],
+)
 def test_wrong_option_is_named(quadra, name, value):
     outcome = quadra.run(small_model(), **{"backend": "null", name: value})
     assert outcome.error.startswith("ValueError"), outcome
     assert name in outcome.error and (value in outcome.error or name == "speed"), outcome.error
 
 
-@pytest.mark.parametrize(("text", "word"), [
-    ("", ""), ("{", ""), ("[]", ""), ('{"name": 5}', "name"), ('{"name": "x", "colour": "red"}', "colour"),
-    ('{"name": "x", "storage": "tape"}', "storage"), ('{"name": "x", "vector_width": "wide"}', "vector_width"),
-    ('{"name": "x", "vector_width": 3}', "vector_width"), ('{"name": "x", "max_work_group": [1]}', "max_work_group"),
-    ('{"name": "x", "max_work_group_size": -4}', "max_work_group_size"), ('{"name": "x"} y', ""),
-    ("[" * 100000, ""), (None, ""),
-    *[(f'{{"name": "x", "{key}": {number}}}', key) for key, number in [
-        ("buffer_alignment_bytes", 1073741825), ("buffer_alignment_bytes", 3), ("buffer_alignment_bytes", 131072),
-        ("buffer_alignment_bytes", 0), ("vector_width", 12), ("vector_width", 32), ("vector_registers", 10**6),
-        ("max_work_group_size", 2**30), ("max_work_group", [64, 2**31 - 1, 1]), ("local_memory_bytes", 10**12),
-        ("max_buffer_bytes", 10**300), ("max_buffer_bytes", 0.5), ("max_image2d", [2**30, 8]), ("flat_group", -1),
-        ("max_storage_blocks", 10**9), ("max_texture_units", 10**9)]],
-], ids=range(29))
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", ""),
+        ("{", ""),
+        ("[]", ""),
+        ('{"name": 5}', "name"),
+        ('{"name": "x", "colour": "red"}', "colour"),
+        ('{"name": "x", "storage": "tape"}', "storage"),
+        ('{"name": "x", "vector_width": "wide"}', "vector_width"),
+        ('{"name": "x", "vector_width": 3}', "vector_width"),
+        ('{"name": "x", "max_work_group": [1]}', "max_work_group"),
+        ('{"name": "x", "max_work_group_size": -4}', "max_work_group_size"),
+        ('{"name": "x"} y', ""),
+        ("[" * 100000, ""),
+        (None, ""),
+        *[
+            (f'{{"name": "x", "{key}": {number}}}', key)
+            for key, number in [
+                ("buffer_alignment_bytes", 1073741825),
+                ("buffer_alignment_bytes", 3),
+                ("buffer_alignment_bytes", 131072),
+                ("buffer_alignment_bytes", 0),
+                ("vector_width", 12),
+                ("vector_width", 32),
+                ("vector_registers", 10**6),
+                ("max_work_group_size", 2**30),
+                ("max_work_group", [64, 2**31 - 1, 1]),
+                ("local_memory_bytes", 10**12),
+                ("max_buffer_bytes", 10**300),
+                ("max_buffer_bytes", 0.5),
+                ("max_image2d", [2**30, 8]),
+                ("flat_group", -1),
+                ("max_storage_blocks", 10**9),
+                ("max_texture_units", 10**9),
+            ]
+        ],
+    ],
+    ids=range(29),
+)
 def test_bad_target_file_is_named(quadra, tmp_path, text, word):
     path = tmp_path / "bad.json"
     if text is not None:
@@ -297,15 +344,22 @@ def right(interpreter):
 
 
 def script(library, backend: str, body: str, timeout_s: float = 300) -> str:
-    done = child_process.run([sys.executable, "-X", "faulthandler", "-c", _SCRIPT + body, library, backend], cwd=settings.ROOT,
-                     env=environment(library), timeout_s=timeout_s * sanitize.slower(library))
+    done = child_process.run(
+        [sys.executable, "-X", "faulthandler", "-c", _SCRIPT + body, library, backend],
+        cwd=settings.ROOT,
+        env=environment(library),
+        timeout_s=timeout_s * sanitize.slower(library),
+    )
     return done.stdout
 
 
 @on_both
 def test_resizing_what_has_an_unknown_size_does_not_leak(library, backend):
     """TRANSPOSE by a permutation given at run time: the partition behind it learns its sizes while it runs."""
-    grown = script(library, backend, """
+    grown = script(
+        library,
+        backend,
+        """
 from tests.model_builder import Model
 model = Model()
 x, order = model.input((1, 64, 64, 8)), model.input((4,), "int32")
@@ -318,22 +372,30 @@ for cycle in range(220):
     if cycle == 20:
         start = pages()
 print(pages() - start)
-""")
+""",
+    )
     assert int(grown) < 10000 or sanitize.is_sanitized(library), f"{grown} KiB more after 200 resizes of 130 KiB"
 
 
 def test_opencl_works_after_gles_in_one_process(library):
     """Both drivers may bring the same compiler."""
-    script(library, "gles", """
+    script(
+        library,
+        "gles",
+        """
 for name in (backend, "opencl", backend):
     right(open_model(library, small_model(), {"backend": name})[0])
-""")
+""",
+    )
 
 
 @on_both
 def test_interpreters_in_threads(library, backend):
     """Made in one thread and used in another; two at the same time."""
-    script(library, backend, """
+    script(
+        library,
+        backend,
+        """
 made = [open_model(library, small_model(), {"backend": backend}) for _ in range(2)]
 failures = []
 def work(interpreter):
@@ -346,23 +408,31 @@ def make_and_work():
 threads = [threading.Thread(target=work, args=(i,)) for i, _ in made] + [threading.Thread(target=make_and_work)]
 [t.start() for t in threads]; [t.join() for t in threads]
 assert not failures, failures
-""")
+""",
+    )
 
 
 @on_both
 def test_one_delegate_in_two_interpreters_until_exit(library, backend):
     """At exit the delegate may go before the kernels that it made."""
-    script(library, backend, """
+    script(
+        library,
+        backend,
+        """
 from ai_edge_litert.interpreter import Interpreter, load_delegate
 delegate = load_delegate(library, {"backend": backend})
 made = [Interpreter(model_content=small_model(), experimental_delegates=[delegate]) for _ in range(2)]
 for interpreter in made: right(interpreter)
 keep = (made, delegate)
-""")
+""",
+    )
 
 
 def test_report_fits_the_buffer_it_is_given(library):
-    script(library, "null", """
+    script(
+        library,
+        "null",
+        """
 import ctypes
 interpreter, delegate = open_model(library, small_model(), {"backend": backend})
 function = ctypes.CDLL(library).QuadraDelegateReport
@@ -375,7 +445,8 @@ assert buffer.raw[15] == 0 and buffer.raw[16:] == b"#" * 48, buffer.raw
 assert report(library, delegate)["schema_version"] == 1
 ctypes.CDLL(library).QuadraDelegateDelete(None)
 ctypes.PyDLL(library).tflite_plugin_destroy_delegate(None)
-""")
+""",
+    )
 
 
 _START = """

@@ -14,18 +14,35 @@ from tests.vectors.case import constant
 W = constant("dead_lanes/w", (8, 3, 3, 3))
 B = constant("dead_lanes/b", (8,))
 POISON = [np.inf, -np.inf, np.nan, 3e38, -3e38]
-TARGETS = [("opencl", ""), ("opencl", "adreno-640"), ("opencl", "mali-g76"), ("opencl", "generic"),
-           ("gles", ""), ("gles", "adreno-640"), ("gles", "mali-g76"), ("gles", "generic-gles")]
+TARGETS = [
+    ("opencl", ""),
+    ("opencl", "adreno-640"),
+    ("opencl", "mali-g76"),
+    ("opencl", "generic"),
+    ("gles", ""),
+    ("gles", "adreno-640"),
+    ("gles", "mali-g76"),
+    ("gles", "generic-gles"),
+]
 
 # How four channels become three whose fourth lane is what was cut off: input shape, where poison goes, the op.
 CUTS = {
     "slice": ((2, 5, 6, 4), np.s_[..., 3], lambda m, x: m.strided_slice(x, [0] * 4, [2, 5, 6, 3], [1] * 4)),
-    "slice of more": ((2, 5, 6, 9), np.s_[..., [0, 4, 5, 6, 7, 8]],
-                      lambda m, x: m.strided_slice(x, [0, 0, 0, 1], [2, 5, 6, 4], [1] * 4)),
-    "pixels of a reshape": ((2, 5, 9, 4), np.s_[..., 3], lambda m, x: m.strided_slice(
-        m.reshape(x, (2, 5, 12, 3)), [0] * 4, [2, 5, 12, 3], [1, 1, 4, 1])),
-    "depth to space": ((2, 5, 6, 12), np.s_[..., 3:], lambda m, x: m.strided_slice(
-        m.depth_to_space(x, 2), [0] * 4, [2, 10, 12, 3], [1, 2, 2, 1])),
+    "slice of more": (
+        (2, 5, 6, 9),
+        np.s_[..., [0, 4, 5, 6, 7, 8]],
+        lambda m, x: m.strided_slice(x, [0, 0, 0, 1], [2, 5, 6, 4], [1] * 4),
+    ),
+    "pixels of a reshape": (
+        (2, 5, 9, 4),
+        np.s_[..., 3],
+        lambda m, x: m.strided_slice(m.reshape(x, (2, 5, 12, 3)), [0] * 4, [2, 5, 12, 3], [1, 1, 4, 1]),
+    ),
+    "depth to space": (
+        (2, 5, 6, 12),
+        np.s_[..., 3:],
+        lambda m, x: m.strided_slice(m.depth_to_space(x, 2), [0] * 4, [2, 10, 12, 3], [1, 2, 2, 1]),
+    ),
 }
 READERS = {
     "conv": lambda m, x: m.conv2d(x, W, B),
@@ -69,7 +86,9 @@ def test_merged_steps_leave_zeros_too(quadra, backend, target):
     model = Model()
     x = model.input((1, 4, 5, 3))
     y = model.add(model.conv2d(x, W[:3, :1, :1] * 0, B[:3] * 0), np.full((1,), 3e38, np.float32))
-    model.output(model.mul(model.mean(model.mul(y, np.full((1,), 0.3, np.float32)), (3,)), np.full((1,), 1e-38, np.float32)))
+    model.output(
+        model.mul(model.mean(model.mul(y, np.full((1,), 0.3, np.float32)), (3,)), np.full((1,), 1e-38, np.float32))
+    )
     feed = constant("dead_lanes/steps", (1, 4, 5, 3))
     expected = [np.full((1, 4, 5), 0.9, np.float32)]
     quadra.run(model.bytes(), [feed], **options(target, backend)).check(expected)

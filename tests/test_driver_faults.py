@@ -10,14 +10,14 @@ import pytest
 from tests import driver_faults
 from tests.delegate import Outcome
 from tests.driver_faults import FEEDS, LIVES, NOT_CALLED, Baseline, Driver, Fault, Life, expected
-from tests.faults import egl, opencl  # noqa: F401: fixtures, which skip where there is no driver
+from tests.faults import egl, opencl  # noqa: F401 (fixtures, which skip where there is no driver)
 
 APIS = ["opencl", "gles"]
 _FAULT = Fault("clFinish", 1, "-5")
 
 
 @pytest.fixture(scope="module")
-def driver(library, tmp_path_factory, egl, opencl):  # noqa: F811
+def driver(library, tmp_path_factory, egl, opencl):
     made = Driver(library, tmp_path_factory.mktemp("driver_faults"))
     yield made
     made.close()
@@ -62,8 +62,15 @@ def test_every_call_that_fails(driver, life):
     assert not driver_faults.bad(results), "\n".join(map(str, driver_faults.bad(results)))
 
 
-@pytest.mark.parametrize(("api", "call"), [("opencl", "clFinish"), ("opencl", "clEnqueueNDRangeKernel"),
-                                           ("opencl", "clCreateBuffer"), ("gles", "glDispatchCompute")])
+@pytest.mark.parametrize(
+    ("api", "call"),
+    [
+        ("opencl", "clFinish"),
+        ("opencl", "clEnqueueNDRangeKernel"),
+        ("opencl", "clCreateBuffer"),
+        ("gles", "glDispatchCompute"),
+    ],
+)
 def test_after_a_lost_device_the_next_interpreter_has_a_context_of_its_own(driver, api, call):
     life = Life(api, api)
     library = driver.library()
@@ -79,16 +86,19 @@ def _outcome(**driver: object) -> Outcome:
     return Outcome([list(outputs) for outputs in expected()], report, driver={"happened": True, "live": {}, **driver})
 
 
-@pytest.mark.parametrize(("outcome", "verdict"), [
-    (_outcome(), "right"),
-    (replace(_outcome(), outputs=_outcome().outputs[:-1]), "UNCLEAR"),
-    (replace(_outcome(), outputs=[[], *_outcome().outputs[1:]], error="RuntimeError: Quadra: it failed"), "error"),
-    (replace(_outcome(), error="KeyError: 1"), "UNCLEAR"),
-    (replace(_outcome(), outputs=[[output + 0.01 for output in outputs] for outputs in expected()]), "WRONG"),
-    (_outcome(happened=False), "NO FAULT"),
-    (_outcome(live={"clKernel": 1, "clContext": 1}), "LEAK"),
-    (_outcome(live={"clContext": -1}), "LEAK"),
-])
+@pytest.mark.parametrize(
+    ("outcome", "verdict"),
+    [
+        (_outcome(), "right"),
+        (replace(_outcome(), outputs=_outcome().outputs[:-1]), "UNCLEAR"),
+        (replace(_outcome(), outputs=[[], *_outcome().outputs[1:]], error="RuntimeError: Quadra: it failed"), "error"),
+        (replace(_outcome(), error="KeyError: 1"), "UNCLEAR"),
+        (replace(_outcome(), outputs=[[output + 0.01 for output in outputs] for outputs in expected()]), "WRONG"),
+        (_outcome(happened=False), "NO FAULT"),
+        (_outcome(live={"clKernel": 1, "clContext": 1}), "LEAK"),
+        (_outcome(live={"clContext": -1}), "LEAK"),
+    ],
+)
 def test_a_bad_end_is_seen(outcome, verdict):
     base = Baseline({}, {}, {"clContext": 1})
     assert len(FEEDS) == len(expected())

@@ -32,4 +32,4 @@ def test_what_was_found_is_mended(fuzzers, folder):
 
 
 def test_every_folder_of_the_corpus_is_a_finding():
-    assert FOLDERS and FOLDERS == sorted(path for path in CORPUS.iterdir())
+    assert FOLDERS and sorted(path for path in CORPUS.iterdir()) == FOLDERS

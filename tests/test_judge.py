@@ -26,10 +26,16 @@ def test_same_numbers_are_right():
     assert mismatch(RAMP + np.float32(5e-5), RAMP, 1e-5) == ""
 
 
-@pytest.mark.parametrize(("got", "word"), [
-    (RAMP[:2], "shape"), (RAMP + np.float32(2e-4), "12 of 12"), (changed((1, 2), 0.6), "(1, 2)"),
-    (changed((0, 0), np.nan), "1 of 12"), (changed((0, 0), np.inf), "1 of 12"),
-])
+@pytest.mark.parametrize(
+    ("got", "word"),
+    [
+        (RAMP[:2], "shape"),
+        (RAMP + np.float32(2e-4), "12 of 12"),
+        (changed((1, 2), 0.6), "(1, 2)"),
+        (changed((0, 0), np.nan), "1 of 12"),
+        (changed((0, 0), np.inf), "1 of 12"),
+    ],
+)
 def test_wrong_numbers_are_told(got, word):
     assert word in mismatch(got, RAMP, 1e-5)
 

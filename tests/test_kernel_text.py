@@ -24,7 +24,8 @@ CASES = [case for case in all_cases() if case.place != "cpu"]
 OPS = sorted({case.op for case in CASES})
 _LANGUAGE_WORDS = re.compile(
     r"\b(__?(global|local|constant|private|kernel)|gl_\w+|image2d_t|get_(global|local|group)_(id|size)|vload\w*|"
-    r"vstore\w*|read_image\w*|write_image\w*|float4|int4|int2|half4|imageLoad|imageStore|barrier)\b")
+    r"vstore\w*|read_image\w*|write_image\w*|float4|int4|int2|half4|imageLoad|imageStore|barrier)\b"
+)
 
 
 def combinations(api: str) -> list[tuple[str, str]]:
@@ -65,8 +66,13 @@ class Texts:
 
     def _dump(self, case, target: str, precision: str) -> list[str]:
         place = self._folder / "dump"
-        outcome = self._quadra.run(case.model(), backend="null", precision=precision, dump_dir=str(place),
-                                   target=str(self._target_file(target, self.api)))
+        outcome = self._quadra.run(
+            case.model(),
+            backend="null",
+            precision=precision,
+            dump_dir=str(place),
+            target=str(self._target_file(target, self.api)),
+        )
         assert not outcome.error, outcome.error
         if case.place == "gpu":
             assert not outcome.on_cpu(), f"{case.id} for {target} in {self.api}: {outcome.on_cpu()}"
@@ -77,7 +83,8 @@ class Texts:
             digest = hashlib.sha256(path.read_bytes()).digest()
             if digest not in self._distinct:
                 self._distinct[digest] = path.rename(
-                    self._folder / f"{target}-{precision}-{case.name}-{path.parent.parent.name}-{path.name}")
+                    self._folder / f"{target}-{precision}-{case.name}-{path.parent.parent.name}-{path.name}"
+                )
         shutil.rmtree(place, ignore_errors=True)  # thousands of files that nobody reads
         return [path.stem for path in kernels]
 
@@ -95,9 +102,28 @@ def test_every_kernel_has_a_twin_and_both_compile(quadra, tmp_path, target_file,
         pytest.skip("the OpenCL form was not tried: there is no clang or clang-15 in PATH")
     # The compiler proper takes many files in one process, which is ten times faster.
     own = child_process.run([clang, "-print-resource-dir"], timeout_s=10).stdout.strip()
-    done = child_process.run([clang, "-cc1", "-x", "cl", "-cl-std=CL1.2", "-triple", "spir64", "-resource-dir", own,
-                      "-internal-isystem", f"{own}/include", "-finclude-default-header", "-fdeclare-opencl-builtins",
-                      "-fsyntax-only", "-Werror", *opencl.paths], timeout_s=120, check=False)
+    done = child_process.run(
+        [
+            clang,
+            "-cc1",
+            "-x",
+            "cl",
+            "-cl-std=CL1.2",
+            "-triple",
+            "spir64",
+            "-resource-dir",
+            own,
+            "-internal-isystem",
+            f"{own}/include",
+            "-finclude-default-header",
+            "-fdeclare-opencl-builtins",
+            "-fsyntax-only",
+            "-Werror",
+            *opencl.paths,
+        ],
+        timeout_s=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -13,7 +13,7 @@ from host_tools.base import child_process, settings
 from host_tools.build import sanitize
 from host_tools.run import gpus
 from tests.delegate import environment
-from tests.faults import egl  # noqa: F401: a fixture
+from tests.faults import egl  # noqa: F401 (a fixture)
 from tests.model_builder import Model
 from tests.vectors.case import constant
 
@@ -23,8 +23,13 @@ BACKENDS = ("opencl", "gles")
 
 def small_model() -> bytes:
     model = Model()
-    y = model.conv2d(model.input(IMAGE), constant("lifetime/w", (8, 3, 3, 6)), constant("lifetime/b", (8,)),
-                     stride=(2, 2), activation="RELU")
+    y = model.conv2d(
+        model.input(IMAGE),
+        constant("lifetime/w", (8, 3, 3, 6)),
+        constant("lifetime/b", (8,)),
+        stride=(2, 2),
+        activation="RELU",
+    )
     model.output(model.add(y, y), model.softmax(y))
     return model.bytes()
 
@@ -85,8 +90,12 @@ def run(library: Path, body: str, *backends: str, timeout_s: float = 120) -> Any
     missing = [f"{name}: {error}" for name in backends if (error := _error_of(name))]
     if missing:
         pytest.skip(f"not on this machine: {'; '.join(missing)}")
-    done = child_process.run([sys.executable, "-X", "faulthandler", "-c", _PRELUDE + body, library, *backends],
-                     cwd=settings.ROOT, env=environment(library), timeout_s=timeout_s * sanitize.slower(library))
+    done = child_process.run(
+        [sys.executable, "-X", "faulthandler", "-c", _PRELUDE + body, library, *backends],
+        cwd=settings.ROOT,
+        env=environment(library),
+        timeout_s=timeout_s * sanitize.slower(library),
+    )
     return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
 
 
@@ -101,7 +110,9 @@ def _error_of(backend: str) -> str:
 
 def test_both_apis_from_two_threads_each_give_the_same_bits_a_thousand_times(library):
     """An interpreter is not reentrant: a lock for each."""
-    run(library, """
+    run(
+        library,
+        """
 made = [opened(backend) for backend in backends]
 locks = [threading.Lock() for _ in made]
 first = [right(interpreter) for interpreter, _ in made]
@@ -110,23 +121,31 @@ def work(i):
         with locks[i]:
             assert right(made[i][0]) == first[i]
 join(*[in_thread(work, i) for i in (0, 1, 0, 1)])
-""", *BACKENDS)
+""",
+        *BACKENDS,
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_made_invoked_and_destroyed_on_three_threads(library, backend):
-    run(library, """
+    run(
+        library,
+        """
 held = []
 join(in_thread(lambda: held.append(opened(backends[0]))))
 join(in_thread(lambda: right(held[0][0])))
 join(in_thread(held.clear))
 join(in_thread(lambda: right(opened(backends[0])[0])))
-""", backend)
+""",
+        backend,
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_hundred_lives_leave_nothing_behind(library, backend):
-    grown = run(library, """
+    grown = run(
+        library,
+        """
 def owned():
     pages = int(open("/proc/self/statm").read().split()[1])
     return [pages * 4, len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))]
@@ -142,7 +161,9 @@ end = time.monotonic() + 10
 while grown()[1] > 0 and time.monotonic() < end:  # a thread that was told to end leaves the list when it is scheduled
     time.sleep(0.05)
 print(json.dumps(grown()))
-""", backend)
+""",
+        backend,
+    )
     kib, threads, files = grown
     more = f"after 140 lives: {kib} KiB, {threads} threads, {files} files more"
     assert (kib < 3000 or sanitize.is_sanitized(library)) and threads == 0 and files == 0, more
@@ -150,7 +171,9 @@ print(json.dumps(grown()))
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_delegates_at_once_and_the_first_goes_first(library, backend):
-    run(library, """
+    run(
+        library,
+        """
 one, two = opened(backends[0]), opened(backends[0])
 for _ in range(3):
     assert right(one[0]) == right(two[0])
@@ -159,13 +182,17 @@ right(two[0])
 three = opened(backends[0])
 del two
 right(three[0])
-""", backend)
+""",
+        backend,
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_interpreter_outlives_its_delegate_object(library, backend):
     """TFLite forbids it; applications do it at exit."""
-    run(library, """
+    run(
+        library,
+        """
 interpreter, delegate = opened(backends[0])
 first = right(interpreter)
 ctypes.PyDLL(library).tflite_plugin_destroy_delegate(ctypes.c_void_p(delegate._get_native_delegate_pointer()))
@@ -173,21 +200,30 @@ delegate._library = None  # it is destroyed
 assert right(interpreter) == first
 del interpreter, delegate
 right(opened(backends[0])[0])
-""", backend)
+""",
+        backend,
+    )
 
 
 @pytest.mark.parametrize("ending", ["pass", "sys.exit()", "os._exit(0)", "gc.collect(); kept.reverse()"])
 def test_a_process_ends_with_live_delegates(library, ending):
-    run(library, f"""
+    run(
+        library,
+        f"""
 kept = [opened(backend) for backend in backends]
 for interpreter, _ in kept: right(interpreter)
 sys.modules["kept"] = kept
 {ending}
-""", *BACKENDS, timeout_s=30)
+""",
+        *BACKENDS,
+        timeout_s=30,
+    )
 
 
-def test_after_a_lost_context_new_delegates_work_beside_the_old(library, egl):  # noqa: F811
-    run(library, f"""
+def test_after_a_lost_context_new_delegates_work_beside_the_old(library, egl):
+    run(
+        library,
+        f"""
 os.environ["EGL_FAULTS"] = "lost_after=7"
 one, delegate = opened("gles", egl_library="{egl}")
 right(one)
@@ -209,13 +245,17 @@ assert "make the delegate and its interpreter anew" in note, note
 right(three)  # on the CPU
 del one, delegate, three
 right(two)
-""", "gles")
+""",
+        "gles",
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_process_ends_while_a_model_runs(library, backend):
-    run(library, """
+    run(
+        library,
+        """
 interpreter, delegate = opened(backends[0], long_model())
 feed = [constant("lifetime/long", (1, 96, 96, 64))]
 invoke(interpreter, feed)
@@ -223,11 +263,16 @@ def work():
     while True: invoke(interpreter, feed)
 threading.Thread(target=work, daemon=True).start()
 time.sleep(0.5)
-""", backend, timeout_s=60)
+""",
+        backend,
+        timeout_s=60,
+    )
 
 
 def test_the_applications_context_stays_current_and_as_it_was(library):
-    run(library, """
+    run(
+        library,
+        """
 egl = ctypes.CDLL("libEGL.so.1")
 egl.eglGetProcAddress.restype, egl.eglGetProcAddress.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
 def function(name, result, *arguments):
@@ -275,13 +320,17 @@ function("eglTerminate", number, void)(display)
 right(interpreter)
 del interpreter, delegate
 right(opened("gles")[0])
-""", "gles")
+""",
+        "gles",
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_ctrl_c_while_it_runs(library, backend):
     """Python's handler runs on the main thread, when the invocation is over; the model goes on afterwards."""
-    run(library, """
+    run(
+        library,
+        """
 interpreter, delegate = opened(backends[0], long_model())
 feed = [constant("lifetime/long", (1, 96, 96, 64))]
 first = invoke(interpreter, feed)[0]
@@ -294,11 +343,15 @@ try:
 except KeyboardInterrupt:
     pass
 assert np.array_equal(invoke(interpreter, feed)[0], first)
-""", backend)
+""",
+        backend,
+    )
 
 
 def test_signals_are_not_for_our_thread(library):
-    run(library, """
+    run(
+        library,
+        """
 interpreter, delegate = opened("gles")
 threads = {}
 for task in os.listdir("/proc/self/task"):
@@ -308,12 +361,16 @@ for name in ("SIGINT", "SIGTERM", "SIGCHLD", "SIGUSR1", "SIGPROF"):
     assert threads["quadra-gles"] >> (getattr(signal, name) - 1) & 1, name
 assert not threads["quadra-gles"] >> (signal.SIGSEGV - 1) & 1
 assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
-""", "gles")
+""",
+        "gles",
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_forked_child_is_refused_and_its_parent_goes_on(library, backend):
-    run(library, """
+    run(
+        library,
+        """
 interpreter, delegate = opened(backends[0])
 first = right(interpreter)
 child = os.fork()
@@ -332,4 +389,6 @@ if child == 0:
     os._exit(0)  # what a driver does when a forked child exits is its own affair: some wait for threads that are gone
 assert os.waitpid(child, 0)[1] == 0, "the child ended otherwise"
 assert right(interpreter) == first
-""", backend)
+""",
+        backend,
+    )

@@ -24,19 +24,25 @@ def _case(op: str, name: str, shape: tuple[int, ...] | Feed, build: Callable, re
 
 def _windows(x, size: int, stride: int, of) -> np.ndarray:
     places = range(0, x.shape[1] - size + 1, stride)
-    found = [[of(x[:, i:i + size, j:j + size].astype(np.float64), (1, 2)) for j in places] for i in places]
+    found = [[of(x[:, i : i + size, j : j + size].astype(np.float64), (1, 2)) for j in places] for i in places]
     return np.asarray(found).transpose(2, 0, 1, 3)
 
 
 def _mean(name: str, shape, axes) -> Case:
-    return _case("MEAN", name, Feed(shape, 0, 2), lambda m, x: m.mean(x, axes),
-                 lambda x: x.astype(np.float64).mean(axis=axes))
+    return _case(
+        "MEAN", name, Feed(shape, 0, 2), lambda m, x: m.mean(x, axes), lambda x: x.astype(np.float64).mean(axis=axes)
+    )
 
 
 def _dense(name: str, inputs: int, outputs: int) -> Case:
     w, b = constant(name + "/w", (outputs, inputs)), constant(name + "/b", (outputs,))
-    return _case("FULLY_CONNECTED", name, (1, inputs), lambda m, x: m.fully_connected(x, w, b),
-                 lambda x: x.astype(np.float64) @ w.T.astype(np.float64) + b)
+    return _case(
+        "FULLY_CONNECTED",
+        name,
+        (1, inputs),
+        lambda m, x: m.fully_connected(x, w, b),
+        lambda x: x.astype(np.float64) @ w.T.astype(np.float64) + b,
+    )
 
 
 def _softmax(x):
@@ -53,14 +59,27 @@ LONG = [
     _mean("channels_300000", (2, 300000), (1,)),
     _mean("image_and_channels", (2, 40, 40, 203), (1, 2, 3)),
     _mean("batch_too", (3, 200, 200, 5), (0, 1, 2)),
-    _case("AVERAGE_POOL_2D", "whole_image_300x300", Feed((1, 300, 300, 3), 0, 2),
-          lambda m, x: m.average_pool2d(x, (300, 300), (1, 1), "VALID"),
-          lambda x: x.astype(np.float64).mean(axis=(1, 2), keepdims=True)),
-    _case("AVERAGE_POOL_2D", "window_of_257x257", Feed((1, 300, 300, 2), 0, 2),
-          lambda m, x: m.average_pool2d(x, (257, 257), (43, 43), "VALID"), lambda x: _windows(x, 257, 43, np.mean)),
-    _case("MAX_POOL_2D", "window_of_257x257", Feed((1, 300, 300, 2), 0, 2),
-          lambda m, x: m.max_pool2d(m.add(x, _RAMP), (257, 257), (43, 43), "VALID"),
-          lambda x: _windows(x + _RAMP, 257, 43, np.max)),
+    _case(
+        "AVERAGE_POOL_2D",
+        "whole_image_300x300",
+        Feed((1, 300, 300, 3), 0, 2),
+        lambda m, x: m.average_pool2d(x, (300, 300), (1, 1), "VALID"),
+        lambda x: x.astype(np.float64).mean(axis=(1, 2), keepdims=True),
+    ),
+    _case(
+        "AVERAGE_POOL_2D",
+        "window_of_257x257",
+        Feed((1, 300, 300, 2), 0, 2),
+        lambda m, x: m.average_pool2d(x, (257, 257), (43, 43), "VALID"),
+        lambda x: _windows(x, 257, 43, np.mean),
+    ),
+    _case(
+        "MAX_POOL_2D",
+        "window_of_257x257",
+        Feed((1, 300, 300, 2), 0, 2),
+        lambda m, x: m.max_pool2d(m.add(x, _RAMP), (257, 257), (43, 43), "VALID"),
+        lambda x: _windows(x + _RAMP, 257, 43, np.max),
+    ),
     _dense("inputs_300000", 300000, 8),
     _case("SOFTMAX", "channels_300000", (1, 300000), lambda m, x: m.softmax(x), _softmax),
     _case("SOFTMAX", "many_pixels", (40, 40, 1400), lambda m, x: m.softmax(x), _softmax),
@@ -76,8 +95,9 @@ ONE_PER_OP = list({case.op: case for case in all_cases() if case.place == "gpu" 
 _LONG_SUMS = 1e-4  # a sum of 90000 numbers one by one, as CPUs make it, rounds by more than 1e-5
 
 
-def run(quadra: Quadra, case: Case, backend: str, target: str = "", precision: str = "f32",
-        tolerance: float = 0.0) -> Outcome:
+def run(
+    quadra: Quadra, case: Case, backend: str, target: str = "", precision: str = "f32", tolerance: float = 0.0
+) -> Outcome:
     given = {**options("", backend, precision=precision), **({"target": target} if target else {})}
     outcome = quadra.run(case.model(), case.feeds(), **given)
     outcome.check(case.expected(), tolerance or TOLERANCE[precision], everything_on_gpu=False)
@@ -135,14 +155,19 @@ def test_small_buffers_and_groups_are_kept_to(quadra, tmp_path, case, backend):
 def test_weights_too_large_for_a_buffer_are_cut_by_input_channels(quadra, tmp_path, backend):
     target = target_file(tmp_path, api=backend, max_buffer_bytes=16384)
     w = constant("cut", (32, 3, 3, 37))
-    case = Case("CONV_2D", "cut", [(1, 9, 8, 37)], lambda m, x: m.unary("RELU", m.conv2d(x, w)),
-                lambda x: np.maximum(conv2d(x, w), 0))
+    case = Case(
+        "CONV_2D",
+        "cut",
+        [(1, 9, 8, 37)],
+        lambda m, x: m.unary("RELU", m.conv2d(x, w)),
+        lambda x: np.maximum(conv2d(x, w), 0),
+    )
     assert not run(quadra, case, backend, target).on_cpu()
 
 
 LIMITED = [
-    ("buffer", dict(max_buffer_bytes=64), ("bytes", "'small' allows 64", "helps")),
-    ("storage blocks", dict(max_storage_blocks=1), ("needs 2 storage blocks", "'small' allows 1", "help")),
+    ("buffer", {"max_buffer_bytes": 64}, ("bytes", "'small' allows 64", "helps")),
+    ("storage blocks", {"max_storage_blocks": 1}, ("needs 2 storage blocks", "'small' allows 1", "help")),
 ]
 
 
@@ -155,6 +180,7 @@ def test_verdict_says_what_the_device_lacks(quadra, tmp_path, what, limits, word
 
 def test_operands_are_merged_only_as_far_as_bindings_go(quadra, tmp_path):
     """Four sums after a convolution: each is a tensor that its kernel would read too."""
+
     def build(m: Model, x, *others):
         y = m.conv2d(x, constant("merged", (8, 1, 1, 8)))
         for other in others:

@@ -26,12 +26,12 @@ delegates = [load_delegate(library, {"backend": backend})] if backend != "cpu" e
 interpreter = Interpreter(model_path=path, experimental_delegates=delegates)
 interpreter.allocate_tensors()
 if backend != "null":
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.ones((1, %d), np.float32))
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.ones((1, SIDE), np.float32))
     interpreter.invoke()
 assert all(node["on"] == "gpu" for delegate in delegates for node in report(library, delegate)["nodes"])
 steady = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, steady)
-""" % SIDE
+""".replace("SIDE", str(SIDE))
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +46,27 @@ def path(tmp_path_factory):
 
 def measure(path, library, backend: str) -> tuple[float, float]:
     """Peak and steady memory of a process that runs the model once, in units of its weights as floats."""
-    done = subprocess.run([sys.executable, "-c", _MEASURE, str(path), str(library), backend], cwd=settings.ROOT,
-                          env=environment(library) | {"PYTHONPATH": str(settings.ROOT)}, capture_output=True, text=True,
-                          timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURE, str(path), str(library), backend],
+        cwd=settings.ROOT,
+        env=environment(library) | {"PYTHONPATH": str(settings.ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     peak, steady = map(int, done.stdout.split())
     return peak / FLOAT_BYTES, steady / FLOAT_BYTES
 
 
-@pytest.mark.parametrize(("backend", "more_at_peak", "more_steadily"), [
-    ("null", 2, 0.5),      # 3.0 and 1.0 where everybody held a copy
-    ("opencl", 2.3, 0.9),  # 3.4 and 1.4; the driver keeps some of what it compiled
-    ("gles", 2.3, 2.0)])   # 3.3 and 2.5; the driver holds a copy of its own
+@pytest.mark.parametrize(
+    ("backend", "more_at_peak", "more_steadily"),
+    [
+        ("null", 2, 0.5),  # 3.0 and 1.0 where everybody held a copy
+        ("opencl", 2.3, 0.9),  # 3.4 and 1.4; the driver keeps some of what it compiled
+        ("gles", 2.3, 2.0),
+    ],
+)  # 3.3 and 2.5; the driver holds a copy of its own
 def test_weights_are_held_once(library, path, backend, more_at_peak, more_steadily):
     cpu_peak, cpu_steady = measure(path, library, "cpu")
     peak, steady = measure(path, library, backend)

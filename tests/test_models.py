@@ -14,20 +14,41 @@ from tests.runs import BACKENDS
 from tests.vectors import transpose_conv_bias
 from tests.vectors.case import generator
 
-WHOLE = ["selfie_segmentation", "iris_landmark", "deeplabv3_257_mv_gpu", "body-pix-float-050-8", "face_detection_front",
-         "pose_detection", "face_detection_short_range", "face_detection_full_range_sparse", "face_landmark",
-         "hand_landmark_full", "hand_recrop", "palm_detection_full", "palm_detection_lite", "pose_landmark_full",
-         "selfie_segmentation_landscape"]
-PARTLY = ["split_concat", "mobilenet_v1_0.25_128_quant", "keras_lstm_mnist_ptq", "style_transfer_quantized_dynamic",
-          "hair_segmentation", "mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq",
-          "movenet_single_pose_lightning_ptq", "deeplabv3_mnv2_dm05_pascal_quant", "face_landmark_with_attention"]
+WHOLE = [
+    "selfie_segmentation",
+    "iris_landmark",
+    "deeplabv3_257_mv_gpu",
+    "body-pix-float-050-8",
+    "face_detection_front",
+    "pose_detection",
+    "face_detection_short_range",
+    "face_detection_full_range_sparse",
+    "face_landmark",
+    "hand_landmark_full",
+    "hand_recrop",
+    "palm_detection_full",
+    "palm_detection_lite",
+    "pose_landmark_full",
+    "selfie_segmentation_landscape",
+]
+PARTLY = [
+    "split_concat",
+    "mobilenet_v1_0.25_128_quant",
+    "keras_lstm_mnist_ptq",
+    "style_transfer_quantized_dynamic",
+    "hair_segmentation",
+    "mobilenet_v2_1.0_224_quant",
+    "tf2_mobilenet_v2_1.0_224_ptq",
+    "movenet_single_pose_lightning_ptq",
+    "deeplabv3_mnv2_dm05_pascal_quant",
+    "face_landmark_with_attention",
+]
 PLAIN = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"  # TFLite's own kernels, without XNNPACK
 RUNNABLE_ON_CPU = [name for name in PARTLY if name not in ("hair_segmentation", "face_landmark_with_attention")]
 
 
 def open_on_cpu(model: bytes, kernels: str = "BUILTIN") -> Interpreter:
-    interpreter = Interpreter(model_content=model, num_threads=2,
-                              experimental_op_resolver_type=OpResolverType[kernels])
+    interpreter = Interpreter(model_content=model, num_threads=2, experimental_op_resolver_type=OpResolverType[kernels])
     interpreter.allocate_tensors()
     return interpreter
 
@@ -84,8 +105,7 @@ def test_other_model_runs_partly_and_is_right(quadra, model_path, name, backend)
     feeds = random_feeds(interpreter)
     outcome = quadra.run(path.read_bytes(), feeds, timeout_s=600, resolver=PLAIN, **options(backend=backend))
     expected = on_cpu(interpreter, feeds)
-    outcome.check(expected, tolerance=max(1e-2, 2 * sensitivity(interpreter, feeds, expected)),
-                  everything_on_gpu=False)
+    outcome.check(expected, tolerance=max(1e-2, 2 * sensitivity(interpreter, feeds, expected)), everything_on_gpu=False)
     assert all(node["reason"] for node in outcome.nodes if node["on"] == "cpu")
 
 

@@ -27,19 +27,29 @@ def folded_constants() -> bytes:
     table = m.const_f16(constant("partitions/table", (8,)))
     y = m.input(IMAGE)
     for i in range(3):
-        y = m.add(m.conv2d(y, m.const_f16(constant(f"partitions/w{i}", (8, 3, 3, 8), -0.3, 0.3)),
-                           m.const_f16(constant(f"partitions/b{i}", (8,)))), table)
+        y = m.add(
+            m.conv2d(
+                y,
+                m.const_f16(constant(f"partitions/w{i}", (8, 3, 3, 8), -0.3, 0.3)),
+                m.const_f16(constant(f"partitions/b{i}", (8,))),
+            ),
+            table,
+        )
         y = m.unary("TANH", y)
-    y = m.conv2d(y, m.const_sparse(sparse_constant("partitions/sparse", (8, 1, 1, 8))),
-                 constant("partitions/bias", (8,)))
+    y = m.conv2d(
+        y, m.const_sparse(sparse_constant("partitions/sparse", (8, 1, 1, 8))), constant("partitions/bias", (8,))
+    )
     m.output(m.mul(y, m.const_sparse(sparse_constant("partitions/half", (6, 5, 8)).astype(np.float16))))
     return m.bytes()
 
 
 def partitions(outcome: Outcome) -> int:
     """How many partitions compute something."""
-    works = {node["partition"] for node in outcome.nodes
-             if node["on"] == "gpu" and node["op"] not in ("DEQUANTIZE", "DENSIFY")}
+    works = {
+        node["partition"]
+        for node in outcome.nodes
+        if node["on"] == "gpu" and node["op"] not in ("DEQUANTIZE", "DENSIFY")
+    }
     return len(works)
 
 
@@ -71,8 +81,11 @@ def test_a_constant_follows_its_readers(quadra):
 
 # Float16 weights first; the fences make partitions of what runs wholly on the GPU.
 QUICK = {"face_detection_short_range", "face_detection_full_range_sparse"}
-MODELS = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
-          for name in [*WHOLE, *PARTLY] if name != "face_landmark_with_attention"]
+MODELS = [
+    pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
+    for name in [*WHOLE, *PARTLY]
+    if name != "face_landmark_with_attention"
+]
 
 
 @on_both
@@ -92,8 +105,9 @@ def test_real_models_are_right_in_any_number_of_partitions(quadra, model_path, n
     model = fenced(reference, 9)
     free = 0
     for most in range(6):
-        outcome = quadra.run(model, feeds, timeout_s=600, resolver=PLAIN,
-                             **options(backend=backend, max_partitions=str(most)))
+        outcome = quadra.run(
+            model, feeds, timeout_s=600, resolver=PLAIN, **options(backend=backend, max_partitions=str(most))
+        )
         outcome.check(expected, tolerance=tolerance, everything_on_gpu=False)
         no_reader_is_lost(outcome)
         free = free or partitions(outcome)

@@ -10,13 +10,28 @@ from tests.delegate import options
 from tests.random_graphs import OPS, graphs, single_ops
 from tests.runs import Run
 
-RUNS = [Run("opencl", ""), Run("opencl", "adreno-640"), Run("opencl", "mali-g76"),
-        Run("gles", ""), Run("gles", "adreno-640"), Run("gles", "generic-gles"), Run("gles", "mali-g76", "f32_f16")]
-SLOW_RUNS = [Run("opencl", "generic"), Run("opencl", "adreno-640", "f32_f16"), Run("gles", "", "f16"),
-             Run("gles", "adreno-640", "f16")]
-everywhere = pytest.mark.parametrize("run", [
-    *[pytest.param(run, id=run.id) for run in RUNS],
-    *[pytest.param(run, id=run.id, marks=pytest.mark.slow) for run in SLOW_RUNS]])
+RUNS = [
+    Run("opencl", ""),
+    Run("opencl", "adreno-640"),
+    Run("opencl", "mali-g76"),
+    Run("gles", ""),
+    Run("gles", "adreno-640"),
+    Run("gles", "generic-gles"),
+    Run("gles", "mali-g76", "f32_f16"),
+]
+SLOW_RUNS = [
+    Run("opencl", "generic"),
+    Run("opencl", "adreno-640", "f32_f16"),
+    Run("gles", "", "f16"),
+    Run("gles", "adreno-640", "f16"),
+]
+everywhere = pytest.mark.parametrize(
+    "run",
+    [
+        *[pytest.param(run, id=run.id) for run in RUNS],
+        *[pytest.param(run, id=run.id, marks=pytest.mark.slow) for run in SLOW_RUNS],
+    ],
+)
 # (of one op, of a graph, the least range): halves that cancel leave their rounding behind.
 TOLERANCES = {"f32": (1e-5, 1e-4, 0.01), "f32_f16": (2e-2, 2e-2, 0.2), "f16": (4e-2, 4e-2, 0.5)}
 EXAMPLES = settings.default.max_examples
@@ -39,6 +54,7 @@ def test_random_op_is_right(quadra, kind, run):
     @given(single_ops(kind))
     def examples(graph):
         check(quadra, graph, run, one_op=True)
+
     examples()
 
 

@@ -21,7 +21,12 @@ _DEFECTS = [
     (ADDRESS, "FloatToInt", "ctypes.c_float(1e20)", "outside the range of representable values"),
     (THREAD, "Race", "100000", "data race"),
 ]
-_HARMLESS = {"HeapOverflow": "4, 3", "SignedOverflow": "2147483646, 1", "FloatToInt": "ctypes.c_float(1e9)", "Race": "0"}
+_HARMLESS = {
+    "HeapOverflow": "4, 3",
+    "SignedOverflow": "2147483646, 1",
+    "FloatToInt": "ctypes.c_float(1e9)",
+    "Race": "0",
+}
 
 
 @pytest.fixture(scope="session")
@@ -32,15 +37,21 @@ def planted():
 
 def call(library: Path, folder: Path, function: str, arguments: str) -> tuple[int, list[str]]:
     """The exit status of a Python that calls the function, and the reports it left."""
-    done = child_process.run([sys.executable, "-X", "faulthandler", "-c", _CALL % arguments, library, function],
-                     env=sanitize.environment(library, folder), timeout_s=60, check=False)
+    done = child_process.run(
+        [sys.executable, "-X", "faulthandler", "-c", _CALL % arguments, library, function],
+        env=sanitize.environment(library, folder),
+        timeout_s=60,
+        check=False,
+    )
     return done.returncode, sanitize.collect(folder)
 
 
-@pytest.mark.parametrize(("names", "function", "arguments", "words"), _DEFECTS,
-                         ids=[function for _, function, _, _ in _DEFECTS])
+@pytest.mark.parametrize(
+    ("names", "function", "arguments", "words"), _DEFECTS, ids=[function for _, function, _, _ in _DEFECTS]
+)
 def test_a_planted_defect_is_reported_with_its_place_and_ends_the_process(
-        planted, tmp_path, names, function, arguments, words):
+    planted, tmp_path, names, function, arguments, words
+):
     library = planted(names)
     assert call(library, tmp_path, function, _HARMLESS[function]) == (0, [])
     status, reports = call(library, tmp_path, function, arguments)
@@ -59,8 +70,10 @@ def test_each_sanitizer_has_its_flags_and_its_build_folder(monkeypatch):
     monkeypatch.setattr(bazel, "_bazel", lambda verb, targets, flags, env=None: words.append(flags) or (_Done, []))
     bazel.build(["//x"], sanitizers=sanitize.parse("undefined,address"))
     bazel.build(["//x"], sanitizers=sanitize.parse("thread"))
-    assert words == [["--config=address", "--config=undefined", "--platform_suffix=-address-undefined"],
-                     ["--config=thread", "--platform_suffix=-thread"]]
+    assert words == [
+        ["--config=address", "--config=undefined", "--platform_suffix=-address-undefined"],
+        ["--config=thread", "--platform_suffix=-thread"],
+    ]
     configs = (settings.ROOT / ".bazelrc").read_text()
     assert all(f"build:{name} --config=sanitize" in configs for name in sanitize.RUNTIMES)
 
@@ -69,8 +82,10 @@ class _Done:
     returncode = 0
 
 
-@pytest.mark.parametrize(("text", "file", "others"), [("undefined,address", "tests/test_vectors.py", 8),
-                                                      ("thread", "tests/test_lifetime.py", 1)])
+@pytest.mark.parametrize(
+    ("text", "file", "others"),
+    [("undefined,address", "tests/test_vectors.py", 8), ("thread", "tests/test_lifetime.py", 1)],
+)
 def test_the_tests_that_load_the_delegate_get_the_sanitized_one(monkeypatch, text, file, others):
     handed = {}
     monkeypatch.setattr(sanitize, "library", lambda names: Path(f"/built/{'-'.join(names)}.so"))
@@ -83,8 +98,10 @@ def test_the_tests_that_load_the_delegate_get_the_sanitized_one(monkeypatch, tex
     assert all((settings.ROOT / name).is_file() for name in files)
 
 
-@pytest.mark.parametrize(("text", "words"), [("memory", "'memory' is none of"), ("", "'' is none of"),
-                                             ("address,thread", "do not go together")])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("memory", "'memory' is none of"), ("", "'' is none of"), ("address,thread", "do not go together")],
+)
 def test_a_sanitizer_that_does_not_exist_is_misuse(text, words):
     with pytest.raises(Misuse, match=words):
         sanitize.parse(text)

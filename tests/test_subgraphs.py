@@ -18,8 +18,9 @@ def if_model() -> bytes:
     """TANH, then one of two subgraphs, then RELU of what has an unknown size."""
     model, convolve, exp = Model(), Model(), Model()
     condition, x = model.input((1,), "bool"), model.input(SHAPE)
-    (y,) = model.op("IF", [condition, model.unary("TANH", x)], [SHAPE], "IfOptions", ThenSubgraphIndex=1,
-                    ElseSubgraphIndex=2)
+    (y,) = model.op(
+        "IF", [condition, model.unary("TANH", x)], [SHAPE], "IfOptions", ThenSubgraphIndex=1, ElseSubgraphIndex=2
+    )
     model.output(model.unary("RELU", y))
     convolve.output(convolve.conv2d(convolve.input(SHAPE), constant("if/w", (8, 3, 3, 8)), constant("if/b", (8,))))
     z = exp.op("EXP", [exp.input(SHAPE)], SHAPE, "ExpOptions")
@@ -34,8 +35,14 @@ def test_branches(quadra, tmp_path, taken, backend):
     outcome = quadra.run(if_model(), feeds, **options(backend=backend, dump_dir=str(tmp_path)))
     outcome.check(cpu.run(if_model(), feeds), everything_on_gpu=False)
     told = {(node["subgraph"], node["index"], node["op"]): node["partition"] for node in outcome.nodes}
-    assert set(told) == {(0, 0, "TANH"), (0, 1, "IF"), (0, 2, "RELU"), (1, 0, "CONV_2D"), (2, 0, "EXP"),
-                         (2, 1, "LOGISTIC")}
+    assert set(told) == {
+        (0, 0, "TANH"),
+        (0, 1, "IF"),
+        (0, 2, "RELU"),
+        (1, 0, "CONV_2D"),
+        (2, 0, "EXP"),
+        (2, 1, "LOGISTIC"),
+    }
     partitions = {p["id"]: (p["subgraph"], p["nodes"]) for p in outcome.report["partitions"]}
     assert partitions == {told[node]: (node[0], [node[1]]) for node in told if node[2] not in ("IF", "EXP", "RELU")}
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"partition_{id}" for id in partitions)

@@ -6,8 +6,8 @@ libraries of host_tools/android_on_host/bionic make both load here.
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, Sequence
 
 from host_tools.android_on_host import bionic
 from host_tools.base import cpu_drivers, digests, settings
@@ -34,14 +34,14 @@ class Machine:
             self.class_path += maven.class_path(*shipped_delegate.ALIASES)
         self.compat = bionic.folder_for(self.libraries)
 
-    def command(self, main: str, properties: Dict[str, str], arguments: Sequence[object] = ()) -> List[object]:
+    def command(self, main: str, properties: dict[str, str], arguments: Sequence[object] = ()) -> list[object]:
         own = {"quadra.version": maven.version("quadra-name"), "java.library.path": self._library_path()}
         told = {**java.robolectric_properties(), **own, **properties}
         words = [f"-D{key}={value}" for key, value in told.items()]
         path = os.pathsep.join(map(str, self.class_path))
         return [java.tool("java"), *_JVM, *words, "-cp", path, main, *arguments]
 
-    def environment(self, threads: int, cache: Path) -> Dict[str, str]:
+    def environment(self, threads: int, cache: Path) -> dict[str, str]:
         return {
             "LD_LIBRARY_PATH": str(self.compat),
             **shipped_delegate.SHOWN_DEVICE,

@@ -1,7 +1,7 @@
 """From the words of the command line to a checked RunSpec."""
 
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 from host_tools.ask import inputs, models, views
 from host_tools.base import digests, settings
@@ -26,14 +26,14 @@ def make_spec(
         source = specs.InputSpec("picture", seed, wanted, str(picture), digests.sha256_of(picture))
     else:
         source = specs.InputSpec("random", seed, wanted)
-    options: Dict[str, str] = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
+    options: dict[str, str] = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
     if target:
         options["target"] = str(target_file(target))
     reference = specs.ModelRef(found.name, str(found.path), found.sha256)
     return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, options, **fields))
 
 
-def destination(on: str) -> Dict[str, str]:
+def destination(on: str) -> dict[str, str]:
     """The fields of a RunSpec that say where, for a word of `--on`; which device it means is known when it is run."""
     return {"place": on} if on in ("host", "app") else {"place": "device", "device": on}
 
@@ -52,5 +52,7 @@ def target_file(target: str) -> Path:
 def _checked_target(path: Path) -> Path:
     """The delegate reads it; here only what would otherwise leave every node to the CPU."""
     content = reading.content(path, reading.JSON_BYTES)
-    reading.json_bytes(content, schema.Target, f"the target {path}", "give a file as those in host_tools/ask/targets are")
+    reading.json_bytes(
+        content, schema.Target, f"the target {path}", "give a file as those in host_tools/ask/targets are"
+    )
     return path

@@ -1,8 +1,9 @@
 """Input values of a run: random by seed, or a picture scaled to what the model expects."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, List, Mapping, Sequence, Tuple, Union
+from typing import Any, BinaryIO
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -19,12 +20,12 @@ class InputTensor:
 
     name: str
     dtype: np.dtype
-    shape: Tuple[int, ...]
+    shape: tuple[int, ...]
     scale: float = 0.0
     zero_point: int = 0
 
 
-def from_details(details: Sequence[Mapping[str, Any]]) -> List[InputTensor]:
+def from_details(details: Sequence[Mapping[str, Any]]) -> list[InputTensor]:
     """InputTensors from the interpreter's get_input_details()."""
     return [
         InputTensor(d["name"], np.dtype(d["dtype"]), tuple(int(n) for n in d["shape"]), *d["quantization"])
@@ -32,7 +33,7 @@ def from_details(details: Sequence[Mapping[str, Any]]) -> List[InputTensor]:
     ]
 
 
-def make(spec: InputSpec, tensors: Sequence[InputTensor]) -> List[np.ndarray]:
+def make(spec: InputSpec, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
     """One array per input. The same spec gives the same values on every machine."""
     generator = np.random.default_rng(spec.seed)
     arrays = [_random(tensor, spec.value_range, generator) for tensor in tensors]
@@ -55,7 +56,7 @@ def picture_input(tensors: Sequence[InputTensor]) -> int:
     return fits[0]
 
 
-def open_picture(path: Union[Path, BinaryIO]) -> Image.Image:
+def open_picture(path: Path | BinaryIO) -> Image.Image:
     """The picture of a file, or of its bytes, its camera rotation applied. Misuse where it is none."""
     try:
         with Image.open(path) as picture:
@@ -74,9 +75,9 @@ def for_report(path: Path) -> Image.Image:
     return picture
 
 
-def _picture(path: Path, tensor: InputTensor, value_range: Tuple[float, float]) -> np.ndarray:
+def _picture(path: Path, tensor: InputTensor, value_range: tuple[float, float]) -> np.ndarray:
     """[batch, h, w, c] of the tensor's type; a quantised input gets the quantised value of value_range."""
-    batch, height, width, channels = tensor.shape
+    _, height, width, channels = tensor.shape
     mode = {1: "L", 3: "RGB", 4: "RGBA"}[channels]
     resized = open_picture(path).convert("RGB").convert(mode).resize((width, height), Image.Resampling.BILINEAR)
     pixels = np.asarray(resized).reshape(height, width, channels)
@@ -98,7 +99,7 @@ def _picture(path: Path, tensor: InputTensor, value_range: Tuple[float, float]) 
     return np.ascontiguousarray(np.broadcast_to(values.astype(tensor.dtype), tensor.shape))
 
 
-def _random(tensor: InputTensor, value_range: Tuple[float, float], generator: np.random.Generator) -> np.ndarray:
+def _random(tensor: InputTensor, value_range: tuple[float, float], generator: np.random.Generator) -> np.ndarray:
     if any(n < 1 for n in tensor.shape):
         raise Misuse(
             f"make values for the input {tensor.name}",
@@ -122,7 +123,7 @@ def _random(tensor: InputTensor, value_range: Tuple[float, float], generator: np
     )
 
 
-def parse_range(text: str) -> Tuple[float, float]:
+def parse_range(text: str) -> tuple[float, float]:
     """'0,1' or '-1,1' as numbers."""
     parts = text.split(",")
     try:
@@ -144,7 +145,7 @@ def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
-def tensor_json(details: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+def tensor_json(details: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What tensors.json keeps of the interpreter's details."""
     return [
         {

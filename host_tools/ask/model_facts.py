@@ -1,8 +1,8 @@
 """Reads what a model is made of: ops, shapes, arithmetic work. For model.json of a run folder."""
 
 import math
-from functools import lru_cache
-from typing import Any, Dict, List
+from functools import cache
+from typing import Any
 
 import numpy as np
 import tflite
@@ -12,14 +12,16 @@ from host_tools.base.errors import Misuse
 _MOST_FLOPS = 1 << 53
 
 
-def read(content: bytes, model: str) -> Dict[str, Any]:
+def read(content: bytes, model: str) -> dict[str, Any]:
     """Nodes of the main graph in order: op, name and shape of the first output, flops (0: not counted)."""
     try:
         root = tflite.Model.GetRootAs(content, 0)
         graph = root.Subgraphs(0)
         nodes = [_node(root, graph, graph.Operators(i), i) for i in range(graph.OperatorsLength())]
         tensors = graph.TensorsLength()
-        ends = [graph.Inputs(i) for i in range(graph.InputsLength())] + [graph.Outputs(i) for i in range(graph.OutputsLength())]
+        ends = [graph.Inputs(i) for i in range(graph.InputsLength())] + [
+            graph.Outputs(i) for i in range(graph.OutputsLength())
+        ]
         names = [graph.Tensors(i).Name() or b"" for i in ends if 0 <= i < tensors]
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
         raise Misuse(
@@ -29,7 +31,7 @@ def read(content: bytes, model: str) -> Dict[str, Any]:
     return {"schema_version": 1, "name": model, "bytes": len(content), "tensors": tensors, "nodes": nodes}
 
 
-def _require_names(names: List[bytes], model: str) -> None:
+def _require_names(names: list[bytes], model: str) -> None:
     """Misuse where an input or output has a name that is no text: no interpreter could say it."""
     for name in names:
         try:
@@ -47,7 +49,7 @@ def is_quantised(content: bytes) -> bool:
     return any(graph.Tensors(i).Type() in kinds for graph in graphs for i in range(graph.TensorsLength()))
 
 
-def _node(root, graph, operator, index: int) -> Dict[str, Any]:
+def _node(root, graph, operator, index: int) -> dict[str, Any]:
     code = root.OperatorCodes(operator.OpcodeIndex())
     op = _op_name(code)
     shapes = [_shape(graph, i) for i in operator.InputsAsNumpy()] if operator.InputsLength() else []
@@ -64,25 +66,25 @@ def _op_name(code) -> str:
     return _builtin_names().get(number, f"BUILTIN_{number}")
 
 
-@lru_cache(maxsize=None)
-def _builtin_names() -> Dict[int, str]:
+@cache
+def _builtin_names() -> dict[int, str]:
     return {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
 
 
-def _shape(graph, index: int) -> List[int]:
+def _shape(graph, index: int) -> list[int]:
     if index < 0:
         return []
     shape = graph.Tensors(int(index)).ShapeAsNumpy()
     return [int(n) for n in shape] if isinstance(shape, np.ndarray) else []
 
 
-def flops(op: str, inputs: List[List[int]], output: List[int]) -> int:
+def flops(op: str, inputs: list[list[int]], output: list[int]) -> int:
     """Two per multiply-add of the ops that do most of the work; others, and what a file cannot mean, count 0."""
     count = _flops(op, inputs, output)
     return count if 0 <= count <= _MOST_FLOPS else 0
 
 
-def _flops(op: str, inputs: List[List[int]], output: List[int]) -> int:
+def _flops(op: str, inputs: list[list[int]], output: list[int]) -> int:
     size = math.prod(output) if output else 0
     weights = inputs[1] if len(inputs) > 1 else []
     if op == "CONV_2D" and len(weights) == 4:

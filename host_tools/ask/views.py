@@ -1,10 +1,11 @@
 """What the outputs of a model mean to people: masks, classes, boxes, points, labels."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,9 @@ _MIN_SCORE, _MAX_OVERLAP = 0.5, 0.3
 class View:
     """How to show a model. kind: mask, classes, boxes, points, picture, or empty: by the shapes."""
 
-    value_range: Tuple[float, float] = (-1.0, 1.0)
+    value_range: tuple[float, float] = (-1.0, 1.0)
     kind: str = ""
-    labels: Tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     logits: bool = False
     stride: int = 3
     mask_output: int = 0
@@ -35,7 +36,7 @@ class Detection:
     top: float
     right: float
     bottom: float
-    points: Tuple[Tuple[float, float], ...]
+    points: tuple[tuple[float, float], ...]
 
 
 def of_model(name: str) -> View:
@@ -77,7 +78,7 @@ def classes(outputs: Sequence[np.ndarray]) -> np.ndarray:
     return np.argmax(_finite(output)[0], axis=-1)
 
 
-def class_shares(view: View, plane: np.ndarray) -> List[Tuple[int, str, float]]:
+def class_shares(view: View, plane: np.ndarray) -> list[tuple[int, str, float]]:
     """(class, label, share of the pixels), largest first."""
     found, counts = np.unique(plane, return_counts=True)
     rows = [(int(i), label(view, int(i)), float(n) / plane.size) for i, n in zip(found, counts)]
@@ -88,11 +89,11 @@ def label(view: View, index: int) -> str:
     return view.labels[index] if 0 <= index < len(view.labels) else f"class {index}"
 
 
-def detections(outputs: Sequence[np.ndarray], side: int) -> List[Detection]:
+def detections(outputs: Sequence[np.ndarray], side: int) -> list[Detection]:
     """Boxes over the score limit, the best first, overlapping ones dropped. side: of the model's input, in pixels."""
     boxes, scores = _finite(outputs[0])[0], _sigmoid(_finite(outputs[1])[0, :, 0])
     anchors = _anchors(len(boxes))
-    kept: List[Detection] = []
+    kept: list[Detection] = []
     for index in np.argsort(-scores):
         if scores[index] < _MIN_SCORE:
             break
@@ -108,18 +109,18 @@ def points(view: View, outputs: Sequence[np.ndarray], width: int, height: int) -
     return flat / np.array([width, height], flat.dtype)
 
 
-def best(outputs: Sequence[np.ndarray], scale: float, count: int = 5) -> List[Tuple[int, float]]:
+def best(outputs: Sequence[np.ndarray], scale: float, count: int = 5) -> list[tuple[int, float]]:
     """(class, score) of a classifier, the best first."""
     scores = _finite(outputs[0]).reshape(-1).astype(np.float64) * (scale or 1.0)
     return [(int(i), float(scores[i])) for i in np.argsort(-scores)[:count]]
 
 
-@lru_cache(maxsize=None)
-def _table() -> Dict[str, Any]:
+@cache
+def _table() -> dict[str, Any]:
     return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _anchors(count: int) -> np.ndarray:
     centres = []
     for cells, per_cell in _ANCHOR_GRIDS[count]:

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, List, Mapping, Optional, Sequence
 
 from host_tools.base.errors import CommandFailed, CommandTimedOut, ToolMissing
 
@@ -22,7 +22,7 @@ _LOOK_S = 0.05  # between looks at whether it is to stop
 class Completed:
     """A process that ended. Output is text; bytes that are not UTF-8 show as replacement signs."""
 
-    argv: List[str]
+    argv: list[str]
     returncode: int
     stdout: str
     stderr: str
@@ -36,13 +36,13 @@ def run(
     argv: Sequence[object],
     *,
     timeout_s: float,
-    cwd: Optional[Path] = None,
-    env: Optional[Mapping[str, str]] = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
     check: bool = True,
-    on_line: Optional[Callable[[str], None]] = None,
-    on_error_line: Optional[Callable[[str], None]] = None,
+    on_line: Callable[[str], None] | None = None,
+    on_error_line: Callable[[str], None] | None = None,
     hint: str = "",
-    stop: Optional[threading.Event] = None,
+    stop: threading.Event | None = None,
     pass_fds: Sequence[int] = (),
 ) -> Completed:
     """Runs `argv` to its end and returns what it printed.
@@ -83,7 +83,7 @@ def run(
     return done
 
 
-def hand_over(argv: Sequence[object], *, cwd: Optional[Path] = None, env: Optional[Mapping[str, str]] = None) -> int:
+def hand_over(argv: Sequence[object], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> int:
     """Runs `argv` on the user's own terminal, without a deadline; returns its exit status."""
     words = [os.fspath(a) if isinstance(a, os.PathLike) else str(a) for a in argv]
     try:
@@ -93,7 +93,7 @@ def hand_over(argv: Sequence[object], *, cwd: Optional[Path] = None, env: Option
 
 
 def start_detached(
-    argv: Sequence[object], *, log: Path, cwd: Optional[Path] = None, env: Optional[Mapping[str, str]] = None
+    argv: Sequence[object], *, log: Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.Popen:
     """Starts what outlives us, in a session of its own, so that Ctrl-C does not reach it; it prints into `log`.
 
@@ -118,8 +118,8 @@ def start_detached(
 def start_piped(
     argv: Sequence[object],
     *,
-    cwd: Optional[Path] = None,
-    env: Optional[Mapping[str, str]] = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen:
     """Starts what is listened to while it runs: both output streams are one pipe, its input is another.
@@ -150,7 +150,7 @@ def end_group(process: subprocess.Popen, number: int = signal.SIGKILL) -> None:
 
 
 def _start(
-    words: List[str], cwd: Optional[Path], env: Optional[Mapping[str, str]], hint: str, pass_fds: Sequence[int] = ()
+    words: list[str], cwd: Path | None, env: Mapping[str, str] | None, hint: str, pass_fds: Sequence[int] = ()
 ) -> subprocess.Popen:
     try:
         return subprocess.Popen(
@@ -167,12 +167,12 @@ def _start(
         raise _not_started(words, error, hint) from error
 
 
-def _not_started(words: List[str], error: OSError, hint: str) -> ToolMissing:
+def _not_started(words: list[str], error: OSError, hint: str) -> ToolMissing:
     reason = f"{error.filename or words[0]}: {error.strerror or error}"
     return ToolMissing(f"run `{shlex.join(words)}`", reason, hint or "`./inv doctor` says what to install")
 
 
-def _wait(process: subprocess.Popen, timeout_s: float, stop: Optional[threading.Event]) -> None:
+def _wait(process: subprocess.Popen, timeout_s: float, stop: threading.Event | None) -> None:
     end = time.monotonic() + timeout_s
     while stop is not None and time.monotonic() < end:
         try:
@@ -216,7 +216,7 @@ def _tail(done: Completed) -> str:
 class _Reader(threading.Thread):
     """Collects one stream, line by line."""
 
-    def __init__(self, stream, on_line: Optional[Callable[[str], None]]) -> None:
+    def __init__(self, stream, on_line: Callable[[str], None] | None) -> None:
         super().__init__(daemon=True)
         self._stream, self._on_line, self._lines = stream, on_line, []
         self.start()

@@ -3,9 +3,9 @@
 All of these are the drivers' own settings. Quadra does not know them, and drivers of real GPUs do not look at them.
 """
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Dict, Protocol
+from typing import Protocol
 
 
 class Device(Protocol):
@@ -15,7 +15,7 @@ class Device(Protocol):
     vendor: str
 
 
-def settings(threads: int) -> Dict[str, str]:
+def settings(threads: int) -> dict[str, str]:
     """So many threads compute, as many as XNNPACK gets.
 
     With one, both drivers compute in the thread that launches a kernel: nothing is handed over, nothing wakes up.
@@ -32,7 +32,7 @@ def on_cpu(device: Device) -> bool:
     return device.vendor == "cpu" or device.name.startswith("llvmpipe")
 
 
-def caches(folder: Path) -> Dict[str, str]:
+def caches(folder: Path) -> dict[str, str]:
     """Where the drivers keep what they compiled.
 
     Mesa's cache does not know how wide the vectors were that a program was compiled for: each width has its own.
@@ -50,12 +50,12 @@ def _of_mesa(folder: Path) -> Path:
     return folder / "-".join(["mesa", *_vector_width().values()])
 
 
-def _vector_width() -> Dict[str, str]:
+def _vector_width() -> dict[str, str]:
     """llvmpipe uses 256 bits unless it is told that there are more."""
     return {"LP_NATIVE_VECTOR_WIDTH": "512"} if _has_avx512() else {}
 
 
-@lru_cache(maxsize=None)
+@cache
 def _has_avx512() -> bool:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

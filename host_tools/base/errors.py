@@ -11,14 +11,13 @@ Exit codes of every task:
 
 import errno
 from pathlib import Path
-from typing import Optional
 
 
 class QuadraError(Exception):
     """Base of all errors that end a task with a sentence instead of a traceback."""
 
     exit_code = 70
-    kept: Optional[Path] = None  # the run folder, where a run that failed left one
+    kept: Path | None = None  # the run folder, where a run that failed left one
 
     def __init__(self, tried: str, came_back: str, do_next: str = "") -> None:
         super().__init__(tried, came_back, do_next)
@@ -85,7 +84,10 @@ class FolderNotWritable(QuadraError):
 _NOT_WRITTEN = {
     errno.EROFS: ("the file system is read-only", "set {} to a folder on another one, or mount it for writing"),
     errno.ENOSPC: ("the disk is full", "free space there, or set {} to a folder on another disk"),
-    errno.EDQUOT: ("your share of the disk is used up", "delete files of yours there, or set {} to a folder on another disk"),
+    errno.EDQUOT: (
+        "your share of the disk is used up",
+        "delete files of yours there, or set {} to a folder on another disk",
+    ),
     errno.EACCES: ("permission denied", "set {} to a folder that you may write, or ask its owner for the right to"),
     errno.EPERM: ("permission denied", "set {} to a folder that you may write, or ask its owner for the right to"),
 }

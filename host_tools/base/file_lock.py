@@ -4,15 +4,15 @@ import fcntl
 import math
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, Optional
 
 _POLL_S = 0.02
 _LOOK_S = 0.5  # is_held has a lock for a moment: that is no reason to give up
 
 
-def acquire(path: Path, *, shared: bool = False, wait_s: float = 0.0) -> Optional[int]:
+def acquire(path: Path, *, shared: bool = False, wait_s: float = 0.0) -> int | None:
     """A descriptor that has the lock of the file, which is made where there is none; None: it was not free within `wait_s`.
 
     os.close frees the lock.

@@ -6,8 +6,9 @@ SIGTERM counts as Ctrl-C: whoever stops this process with it finds the device as
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator, List
+from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -25,7 +26,7 @@ class _Guard:
         raise KeyboardInterrupt
 
 
-_guards: List[_Guard] = []
+_guards: list[_Guard] = []
 
 
 @contextmanager

@@ -3,9 +3,9 @@ in the toolkit. (The options of the delegate itself are read by the delegate.)""
 
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Mapping, Optional, Tuple
 
 from host_tools.base.errors import Misuse, not_written
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class Settings:
     """All paths are absolute; nothing here is created by reading it."""
 
-    models_dirs: Tuple[Path, ...]  # QUADRA_MODELS_DIR: your own models, searched first; ':' between folders
+    models_dirs: tuple[Path, ...]  # QUADRA_MODELS_DIR: your own models, searched first; ':' between folders
     downloads_dir: Path  # QUADRA_DOWNLOADS_DIR: models that Quadra fetched
     runs_dir: Path  # QUADRA_RUNS_DIR: run folders
     driver_cache_dir: Path  # QUADRA_DRIVER_CACHE_DIR: what OpenCL drivers compiled in earlier runs
@@ -24,16 +24,16 @@ class Settings:
     devices_dir: Path  # QUADRA_DEVICES_DIR: virtual devices, and who works with which device
     adb_port: int  # QUADRA_ADB_PORT: where Quadra's own adb server listens
     history: Path  # QUADRA_HISTORY: the samples of all regression runs
-    java_home: Optional[Path]  # JAVA_HOME: the JDK to use; without it, the one of PATH
-    keystore: Optional[Path]  # QUADRA_KEYSTORE: who signs an APK for release
+    java_home: Path | None  # JAVA_HOME: the JDK to use; without it, the one of PATH
+    keystore: Path | None  # QUADRA_KEYSTORE: who signs an APK for release
     keystore_password: str  # QUADRA_KEYSTORE_PASSWORD
-    android_ndk_home: Optional[Path]  # ANDROID_NDK_HOME: an NDK, r25 or later
+    android_ndk_home: Path | None  # ANDROID_NDK_HOME: an NDK, r25 or later
     bazel: str  # QUADRA_BAZEL: the bazel to use
-    bazel_output_base: Optional[Path]  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
+    bazel_output_base: Path | None  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
     debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback
 
 
-def read(environ: Optional[Mapping[str, str]] = None) -> Settings:
+def read(environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of this moment, from `environ` (default: the real environment)."""
     env = os.environ if environ is None else environ
 
@@ -79,7 +79,9 @@ def utf8_path(path: Path, tried: str, do_next: str) -> Path:
     try:
         str(path).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Misuse(tried, f"'{path}' is not UTF-8, and cannot be named to a delegate or in a file", do_next) from error
+        raise Misuse(
+            tried, f"'{path}' is not UTF-8, and cannot be named to a delegate or in a file", do_next
+        ) from error
     return path
 
 

@@ -1,12 +1,9 @@
 """Where tables go: the console of this process."""
 
-from typing import Optional
-
 from rich.console import Console
 
 
-
-def console(stderr: bool = False, width: Optional[int] = None) -> Console:
+def console(stderr: bool = False, width: int | None = None) -> Console:
     """Where tables go. Off a terminal lines are not cut at 80 columns."""
     found = Console(stderr=stderr, highlight=False)
     if width or not found.is_terminal:

@@ -1,10 +1,9 @@
 """Numbers as people read them: bytes, milliseconds, ratios."""
 
 import math
-from typing import Optional
 
 
-def size_text(count: Optional[float]) -> str:
+def size_text(count: float | None) -> str:
     """1.5 MiB"""
     value = float(count or 0)
     for unit in ("bytes", "KiB", "MiB"):
@@ -21,7 +20,7 @@ def number_text(value: float) -> str:
     return f"{value:.1e}" if abs(value) < 1e-3 or abs(value) >= 1e6 else f"{value:.4g}"
 
 
-def ratio_text(value: Optional[float]) -> str:
+def ratio_text(value: float | None) -> str:
     """Three digits that count; a dash for what is not known."""
     if value is None or math.isnan(value):
         return "–"

@@ -1,9 +1,9 @@
 """Judges what was built for Android, the library and the runner: ELF shape, what is asked of the system, size."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Sequence, Tuple
 
 from elftools.elf.elffile import ELFFile
 
@@ -30,11 +30,11 @@ class Checked:
 
     abi: str
     size: size.Size
-    floors: List[Tuple[str, int]]
+    floors: list[tuple[str, int]]
     api_level: int
     budget: int  # bytes; 0: none
     shipped: int  # bytes of TFLite's own GPU delegate for this ABI; 0: this is no delegate
-    wrong: List[str]
+    wrong: list[str]
 
 
 def check(made: AndroidLibrary) -> Checked:
@@ -82,7 +82,7 @@ def judge(all_checked: Sequence[Checked]) -> None:
         raise JudgementFailed("check what was built for Android", "; ".join(wrong), "see the table above")
 
 
-def _shape(elf: ELFFile, abi: str) -> List[str]:
+def _shape(elf: ELFFile, abi: str) -> list[str]:
     machine, bits, page = _SHAPES[abi]
     found = []
     if (elf["e_machine"], elf.elfclass) != (machine, bits):
@@ -99,7 +99,7 @@ def _shape(elf: ELFFile, abi: str) -> List[str]:
     return found
 
 
-def _surroundings(elf: ELFFile, measured: size.Size) -> List[str]:
+def _surroundings(elf: ELFFile, measured: size.Size) -> list[str]:
     relocated = list(elf.get_section_by_name(".dynamic").iter_tags("DT_TEXTREL"))
     found = ["its code is relocated (TEXTREL)"] if relocated else []
     found += [f"it needs {name}" for name in measured.needed if name not in NEEDED]
@@ -109,12 +109,12 @@ def _surroundings(elf: ELFFile, measured: size.Size) -> List[str]:
     return found
 
 
-def _name(elf: ELFFile) -> List[str]:
+def _name(elf: ELFFile) -> list[str]:
     names = [tag.soname for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_SONAME")]
     return [] if names == [NAME] else [f"its name is {names or 'not there'}, not {NAME}"]
 
 
-def _start(elf: ELFFile) -> List[str]:
+def _start(elf: ELFFile) -> list[str]:
     """Of an executable: it can lie anywhere (PIE), and Android's loader starts it."""
     loaders = [s.get_interp_name() for s in elf.iter_segments() if s["p_type"] == "PT_INTERP"]
     expected = "/system/bin/linker64" if elf.elfclass == 64 else "/system/bin/linker"
@@ -122,7 +122,7 @@ def _start(elf: ELFFile) -> List[str]:
     return found + ([] if loaders == [expected] else [f"{loaders or 'nobody'} starts it, not {expected}"])
 
 
-def _weight(measured: size.Size, budget: int) -> List[str]:
+def _weight(measured: size.Size, budget: int) -> list[str]:
     over = budget and measured.file_bytes > budget
     return [f"it is {measured.file_bytes:,} bytes; the budget is {budget:,}"] if over else []
 
@@ -131,7 +131,7 @@ def _figure(key: str, abi: str) -> int:
     return json.loads(_FIGURES.read_text())[key].get(abi, 0)
 
 
-def _asked(elf: ELFFile, abi: str) -> Tuple[int, List[str]]:
+def _asked(elf: ELFFile, abi: str) -> tuple[int, list[str]]:
     """The highest API level among the symbols asked for, and which of them are not in the list."""
     listed = {symbol.name: symbol for symbol in c_library.symbols(abi)}
     table = elf.get_section_by_name(".dynsym")

@@ -9,9 +9,9 @@ import os
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Sequence
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -38,13 +38,15 @@ _PACKAGES = "apt-get install aapt zipalign apksigner dexdump"
 _DEBUG_PASSWORD = "android"  # as everybody's debug key has
 
 
-def found_in(folder: Path, abis: Sequence[str] = ()) -> Dict[str, Path]:
+def found_in(folder: Path, abis: Sequence[str] = ()) -> dict[str, Path]:
     """FOLDER/ABI/libquadra.so for each ABI asked for; none asked for: for each that is there."""
     wanted = abis or [abi for abi in ABIS if (folder / abi / NAME).is_file()]
     missing = [abi for abi in wanted if not (folder / abi / NAME).is_file()]
     if missing or not wanted:
         absent = f"{folder / (missing or ['ABI'])[0] / NAME} is not there"
-        raise Misuse("find the delegate for the APK", absent, "build it: `./inv build --abi all`, or name another --libraries")
+        raise Misuse(
+            "find the delegate for the APK", absent, "build it: `./inv build --abi all`, or name another --libraries"
+        )
     return {abi: folder / abi / NAME for abi in wanted}
 
 
@@ -53,7 +55,7 @@ class Made:
     """An APK and what was found in it."""
 
     path: Path
-    findings: List[apk_check.Finding]
+    findings: list[apk_check.Finding]
 
 
 def from_words(abi: str, libraries: str, out: str, *, release: bool = False, peers: bool = False) -> Made:
@@ -110,7 +112,7 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
     return Made(out, findings)
 
 
-def keep(abi: str, library: Path, folder: Optional[Path] = None) -> Path:
+def keep(abi: str, library: Path, folder: Path | None = None) -> Path:
     """Puts a library where the packager and Gradle look for that ABI's; returns the place. Another folder: beside it."""
     place = (folder or LIBRARIES) / abi / NAME
     if not place.exists() or not place.samefile(library):
@@ -127,7 +129,7 @@ def class_list(classes: Path) -> str:
     return "".join(f"{digest}  {name}\n" for digest, name in rows)
 
 
-def classes_of(listed: str) -> Optional[Path]:
+def classes_of(listed: str) -> Path | None:
     """Folder of the class files that an APK's list has, byte for byte; None: they are not on this machine."""
     folders = [java.app_classes(), *sorted(java.BUILT.glob("*/classes"))]
     return next((folder for folder in folders if class_list(folder) == listed), None)
@@ -156,7 +158,9 @@ def _check_abis(libraries: Mapping[str, Path]) -> None:
             raise Misuse(tried, f"there is no ABI {abi}", f"choose from {', '.join(ABIS)}")
         found = apk_check.abi_of(path)
         if found != abi:
-            raise Misuse(tried, f"{path} is a library for {found or 'no Android ABI'}, not for {abi}", "build it for that ABI")
+            raise Misuse(
+                tried, f"{path} is a library for {found or 'no Android ABI'}, not for {abi}", "build it for that ABI"
+            )
 
 
 def _refuse_stand_in(libraries: Mapping[str, Path]) -> None:
@@ -201,7 +205,7 @@ def _link(scratch: Path, release: bool) -> Path:
     return linked
 
 
-def _native(libraries: Mapping[str, Path], peers: bool) -> Dict[str, Path]:
+def _native(libraries: Mapping[str, Path], peers: bool) -> dict[str, Path]:
     """Name in the APK and file of every native library."""
     files = {}
     for abi, path in libraries.items():
@@ -237,7 +241,7 @@ def _align(apk: Path, scratch: Path) -> Path:
 def _sign(apk: Path, signed: Path, release: bool) -> Path:
     keystore, password = _release_key() if release else (_debug_key(), _DEBUG_PASSWORD)
     schemes = ["--v1-signing-enabled", "false", "--v2-signing-enabled", "true", "--v3-signing-enabled", "true"]
-    argv: List[object] = ["apksigner", "sign", "--ks", keystore, "--ks-pass", "env:QUADRA_SIGN_PASSWORD", *schemes]
+    argv: list[object] = ["apksigner", "sign", "--ks", keystore, "--ks-pass", "env:QUADRA_SIGN_PASSWORD", *schemes]
     argv += ["--min-sdk-version", maven.version("android-minSdk"), "--out", signed, apk]
     child_process.run(argv, timeout_s=_DEADLINE_S, env={"QUADRA_SIGN_PASSWORD": password}, hint=_PACKAGES)
     return signed
@@ -247,7 +251,9 @@ def _release_key():
     config = settings.read()
     if not config.keystore or not config.keystore.is_file():
         found = f"{config.keystore} is not there" if config.keystore else "QUADRA_KEYSTORE is not set"
-        raise Misuse("sign an APK for release", found, "set QUADRA_KEYSTORE and QUADRA_KEYSTORE_PASSWORD to your own key")
+        raise Misuse(
+            "sign an APK for release", found, "set QUADRA_KEYSTORE and QUADRA_KEYSTORE_PASSWORD to your own key"
+        )
     return config.keystore, config.keystore_password
 
 

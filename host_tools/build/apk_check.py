@@ -4,9 +4,9 @@ import re
 import struct
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, FrozenSet, List, Sequence, Tuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,7 +22,9 @@ _MACHINES = {"EM_AARCH64": "arm64-v8a", "EM_ARM": "armeabi-v7a", "EM_X86_64": "x
 _OURS = "libquadra.so"
 _COMPONENTS = ("application", "activity", "service", "receiver", "provider", "instrumentation")
 _ELEMENT = re.compile(r"( *)E: ([\w-]+) ")
-_ATTRIBUTE = re.compile(r' *A: (?:http://schemas.android.com/apk/res/android:)?(\w+)(?:\(0x[0-9a-f]+\))?=(?:"(.*)" \(Raw: .*\)|(.*))')
+_ATTRIBUTE = re.compile(
+    r' *A: (?:http://schemas.android.com/apk/res/android:)?(\w+)(?:\(0x[0-9a-f]+\))?=(?:"(.*)" \(Raw: .*\)|(.*))'
+)
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,18 @@ class Finding:
     ok: bool = True
 
 
-def inspect(apk: Path, classes: Path, abis: Sequence[str], release: bool) -> List[Finding]:
+def inspect(apk: Path, classes: Path, abis: Sequence[str], release: bool) -> list[Finding]:
     """Everything about `apk` that must be as it should. `classes`: the folder of those that were dexed."""
     dumped = _dexdump(apk)
     dex = _classes(dumped)
     named = [(one.tag, one.attributes["name"]) for one in manifest(apk).within() if "name" in one.attributes]
-    found = [*_identity(apk, release), *_dex(dex, classes), *_lambdas(dumped), *_components(named, dex), *_opencl(named)]
+    found = [
+        *_identity(apk, release),
+        *_dex(dex, classes),
+        *_lambdas(dumped),
+        *_components(named, dex),
+        *_opencl(named),
+    ]
     return [*found, *_libraries(apk, abis), _aligned(apk), *_signature(apk)]
 
 
@@ -66,7 +74,7 @@ def made_by(library: Path) -> str:
         return size.made_by(elf)
 
 
-def _identity(apk: Path, release: bool) -> List[Finding]:
+def _identity(apk: Path, release: bool) -> list[Finding]:
     said = child_process.run(["aapt2", "dump", "badging", apk], timeout_s=_DEADLINE_S, hint=_PACKAGES).stdout
     package = re.search(r"^package: name='([^']*)' versionCode='([^']*)' versionName='([^']*)'", said, re.MULTILINE)
     names = ("applicationId", "quadra-code", "quadra-name")
@@ -86,20 +94,24 @@ def _identity(apk: Path, release: bool) -> List[Finding]:
 _LEVELS = {"min": "sdkVersion", "target": "targetSdkVersion"}
 
 
-def _dex(dex: Sequence[str], classes: Path) -> List[Finding]:
+def _dex(dex: Sequence[str], classes: Path) -> list[Finding]:
     ours = [str(path.relative_to(classes).with_suffix("")) for path in classes.rglob("*.class")]
     absent = sorted(set(ours) - set(dex))
     found = f"{len(dex)} classes, {len(ours)} of them ours" if not absent else f"missing: {', '.join(absent)}"
     return [Finding("classes.dex, read by dexdump", found, bool(dex) and not absent)]
 
 
-def _lambdas(dumped: str) -> List[Finding]:
+def _lambdas(dumped: str) -> list[Finding]:
     """dx leaves lambdas and method references as they are, for a class that Java has at run time and Android has not."""
     count = len(re.findall(r"^Call site #\d+:", dumped, re.MULTILINE))
-    return [Finding("no lambdas in the dex", f"{count} call sites, which end the app on a phone" if count else "none", not count)]
+    return [
+        Finding(
+            "no lambdas in the dex", f"{count} call sites, which end the app on a phone" if count else "none", not count
+        )
+    ]
 
 
-def _components(named: Sequence[Tuple[str, str]], dex: Sequence[str]) -> List[Finding]:
+def _components(named: Sequence[tuple[str, str]], dex: Sequence[str]) -> list[Finding]:
     """Every class that the manifest names is there."""
     package = maven.version("applicationId")
     found = []
@@ -113,25 +125,26 @@ def _components(named: Sequence[Tuple[str, str]], dex: Sequence[str]) -> List[Fi
     return found
 
 
-def _opencl(named: Sequence[Tuple[str, str]]) -> List[Finding]:
+def _opencl(named: Sequence[tuple[str, str]]) -> list[Finding]:
     names = [name for kind, name in named if kind == "uses-native-library"]
     return [Finding("libraries of the vendor", ", ".join(names) or "none", "libOpenCL.so" in names)]
 
 
-def _libraries(apk: Path, abis: Sequence[str]) -> List[Finding]:
+def _libraries(apk: Path, abis: Sequence[str]) -> list[Finding]:
     """The same libraries for every ABI; ours in pages of 16 KB where the address space has 64 bits."""
     found = []
     with zipfile.ZipFile(apk) as archive, tempfile.TemporaryDirectory(prefix="quadra-apk-") as folder:
         native = [entry for entry in archive.infolist() if entry.filename.startswith("lib/")]
-        names = {abi: {e.filename.rsplit("/", 1)[1] for e in native if e.filename.startswith(f"lib/{abi}/")} for abi in abis}
+        names = {
+            abi: {e.filename.rsplit("/", 1)[1] for e in native if e.filename.startswith(f"lib/{abi}/")} for abi in abis
+        }
         strangers = {entry.filename.split("/")[1] for entry in native} - set(abis)
         if strangers:
             found.append(Finding("ABIs", f"{', '.join(sorted(strangers))} was not asked for", False))
         for abi in abis:
             complete = names[abi] == set.union(*names.values()) and _OURS in names[abi]
             found.append(Finding(f"lib/{abi}", ", ".join(sorted(names[abi])) or "nothing", complete))
-            for name in sorted(names[abi]):
-                found.append(_library(Path(archive.extract(f"lib/{abi}/{name}", folder)), abi))
+            found += [_library(Path(archive.extract(f"lib/{abi}/{name}", folder)), abi) for name in sorted(names[abi])]
         stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in native)
         found.append(Finding("libraries are stored", "as they are" if stored else "some are compressed", stored))
     return found
@@ -157,7 +170,9 @@ def _aligned(apk: Path) -> Finding:
         crooked = [entry.filename for entry in entries if data_offset(file, entry) % _PAGE_BYTES]
     told = child_process.run(["zipalign", "-c", _PAGE_BYTES, apk], timeout_s=_DEADLINE_S, check=False, hint=_PACKAGES)
     ok = not crooked and told.returncode == 0
-    return Finding("libraries begin on 16 KB pages", "all" if ok else f"not {', '.join(crooked)}{told.stdout[-200:]}", ok)
+    return Finding(
+        "libraries begin on 16 KB pages", "all" if ok else f"not {', '.join(crooked)}{told.stdout[-200:]}", ok
+    )
 
 
 def data_offset(file, entry: zipfile.ZipInfo) -> int:
@@ -172,7 +187,7 @@ class Signature:
     """What apksigner says: whether every byte is as it was signed, by which schemes, and who signed."""
 
     verified: bool
-    schemes: Tuple[str, ...]  # of those after JAR signing
+    schemes: tuple[str, ...]  # of those after JAR signing
     name: str
     signer: str  # SHA-256 of the certificate
     said: str
@@ -190,7 +205,7 @@ def signature(apk: Path, min_sdk: int) -> Signature:
     return Signature(told.returncode == 0, tuple(schemes), *found, said)
 
 
-def _signature(apk: Path) -> List[Finding]:
+def _signature(apk: Path) -> list[Finding]:
     told = signature(apk, int(maven.version("android-minSdk")))
     found = f"{' and '.join(told.schemes) or 'none'}, {told.name or told.said[-200:]}"
     return [Finding("signature", found, told.verified and told.schemes == ("v2", "v3"))]
@@ -202,11 +217,11 @@ def _dexdump(apk: Path) -> str:
     return told.stdout if told.returncode == 0 else ""
 
 
-def _classes(dumped: str) -> List[str]:
+def _classes(dumped: str) -> list[str]:
     return re.findall(r"Class descriptor  : 'L([^;]+);'", dumped)
 
 
-def classes(apk: Path) -> FrozenSet[str]:
+def classes(apk: Path) -> frozenset[str]:
     """Names, as `org.quadra.runner.QuadraRunner`, of the classes in its dex files; none where one is damaged."""
     return frozenset(name.replace("/", ".") for name in _classes(_dexdump(apk)))
 
@@ -216,14 +231,14 @@ class Element:
     """One element of a manifest; attributes by their name, without the name space."""
 
     tag: str
-    attributes: Dict[str, str] = field(default_factory=dict)
-    children: List["Element"] = field(default_factory=list)
+    attributes: dict[str, str] = field(default_factory=dict)
+    children: list["Element"] = field(default_factory=list)
 
-    def within(self) -> List["Element"]:
+    def within(self) -> list["Element"]:
         """All that it holds, at any depth."""
         return [one for child in self.children for one in (child, *child.within())]
 
-    def all(self, tag: str) -> List["Element"]:
+    def all(self, tag: str) -> list["Element"]:
         return [child for child in self.children if child.tag == tag]
 
     def first(self, tag: str) -> "Element":
@@ -259,7 +274,7 @@ def manifest(apk: Path) -> Element:
     return (root.children or [root])[0]
 
 
-def by_digest(apk: Path, name: str) -> Dict[str, str]:
+def by_digest(apk: Path, name: str) -> dict[str, str]:
     """Class file and SHA-256, of the list that the APK carries."""
     with zipfile.ZipFile(apk) as archive:
         rows = [line.split("  ", 1) for line in archive.read(name).decode().splitlines()]

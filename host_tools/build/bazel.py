@@ -4,9 +4,9 @@ import json
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Sequence
 from urllib.parse import unquote, urlparse
 
 from host_tools.base import child_process, settings
@@ -20,7 +20,9 @@ RUNNER = "//delegate_native/runner:{abi}"
 EVERYTHING = "//..."
 
 _DEADLINE_S = 3600.0
-_PROGRESS = re.compile(r"^\[[\d,]+ / [\d,]+\] |^(Loading|Analyzing):|^INFO:|^FAILED: Build did NOT|^Starting local Bazel|^\s*$")
+_PROGRESS = re.compile(
+    r"^\[[\d,]+ / [\d,]+\] |^(Loading|Analyzing):|^INFO:|^FAILED: Build did NOT|^Starting local Bazel|^\s*$"
+)
 # Exit statuses of `bazel`; any other means that Bazel itself could not work.
 _BUILD_FAILED, _TESTS_FAILED, _NO_TESTS = 1, 3, 4
 
@@ -32,7 +34,7 @@ class AndroidLibrary:
     abi: str
     path: Path
     unstripped: Path
-    objects: List[Path]
+    objects: list[Path]
 
 
 def library(debug: bool = False, sanitizers: Sequence[str] = ()) -> Path:
@@ -40,7 +42,7 @@ def library(debug: bool = False, sanitizers: Sequence[str] = ()) -> Path:
     return build([LIBRARY], debug, sanitizers)[LIBRARY][0]
 
 
-def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str] = ()) -> Dict[str, List[Path]]:
+def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str] = ()) -> dict[str, list[Path]]:
     """Builds targets; returns the files of each, by label."""
     done, events = _bazel("build", targets, _flags(debug, sanitizers))
     if done.returncode != 0:
@@ -48,7 +50,7 @@ def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str]
     return _outputs(events)
 
 
-def android(abis: Sequence[str], debug: bool = False) -> Dict[str, AndroidLibrary]:
+def android(abis: Sequence[str], debug: bool = False) -> dict[str, AndroidLibrary]:
     """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI. debug: it is not stripped."""
     targets = {abi: ANDROID.format(abi=abi) for abi in abis}
     flags = ["--config=debug" if debug else "--config=android", "--output_groups=default,unstripped,objects"]
@@ -63,7 +65,7 @@ def android(abis: Sequence[str], debug: bool = False) -> Dict[str, AndroidLibrar
     }
 
 
-def runners(abis: Sequence[str]) -> Dict[str, Path]:
+def runners(abis: Sequence[str]) -> dict[str, Path]:
     """Builds the program that runs a model from a device's shell; by ABI."""
     targets = {abi: RUNNER.format(abi=abi) for abi in abis}
     done, events = _bazel("build", list(targets.values()), ["--config=android"], ndk.find().environment)
@@ -73,7 +75,7 @@ def runners(abis: Sequence[str]) -> Dict[str, Path]:
     return {abi: made[label][0] for abi, label in targets.items()}
 
 
-def test(targets: Sequence[str] = (EVERYTHING,)) -> List[str]:
+def test(targets: Sequence[str] = (EVERYTHING,)) -> list[str]:
     """Builds targets and runs those of them that are tests; returns the labels that passed."""
     done, events = _bazel("test", targets, _flags())
     if done.returncode == _TESTS_FAILED:
@@ -94,14 +96,14 @@ def shutdown() -> None:
     child_process.run([*_start(), "shutdown"], cwd=settings.ROOT, timeout_s=120)
 
 
-def _flags(debug: bool = False, sanitizers: Sequence[str] = ()) -> List[str]:
+def _flags(debug: bool = False, sanitizers: Sequence[str] = ()) -> list[str]:
     """Sanitized builds have output folders of their own, so that they and others do not undo each other."""
     if sanitizers:
         return [*(f"--config={name}" for name in sanitizers), f"--platform_suffix=-{'-'.join(sanitizers)}"]
     return ["--config=debug" if debug else "--config=release"]
 
 
-def _bazel(verb: str, targets: Sequence[str], flags: Sequence[str], env: Optional[Mapping[str, str]] = None):
+def _bazel(verb: str, targets: Sequence[str], flags: Sequence[str], env: Mapping[str, str] | None = None):
     with tempfile.TemporaryDirectory(prefix="quadra-bazel-") as folder:
         events_file = Path(folder) / "events.json"
         argv = [*_start(), verb, *flags]
@@ -117,7 +119,7 @@ def _bazel(verb: str, targets: Sequence[str], flags: Sequence[str], env: Optiona
     return done, [json.loads(line) for line in lines]
 
 
-def _start() -> List[str]:
+def _start() -> list[str]:
     config = settings.read()
     if not shutil.which(config.bazel):
         raise ToolMissing(
@@ -133,15 +135,15 @@ def _is_debian() -> bool:
     return found in ("/usr/bin/bazel", "/bin/bazel") and Path("/usr/share/bazel/A-server.jar").exists()
 
 
-def _outputs(events: List[dict], output_group: str = "default") -> Dict[str, List[Path]]:
+def _outputs(events: list[dict], output_group: str = "default") -> dict[str, list[Path]]:
     sets = {e["id"]["namedSet"]["id"]: e["namedSetOfFiles"] for e in events if "namedSetOfFiles" in e}
 
-    def files(set_id: str) -> List[Path]:
+    def files(set_id: str) -> list[Path]:
         one = sets[set_id]
         found = [Path(unquote(urlparse(f["uri"]).path)) for f in one.get("files", [])]
         return found + [path for inner in one.get("fileSets", []) for path in files(inner["id"])]
 
-    result: Dict[str, List[Path]] = {}
+    result: dict[str, list[Path]] = {}
     for event in events:
         if event.get("completed", {}).get("success"):
             groups = event["completed"].get("outputGroup", [])

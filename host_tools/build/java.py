@@ -4,8 +4,8 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import List, Mapping, Optional, Sequence
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import BuildFailed, ToolMissing
@@ -30,12 +30,12 @@ def tool(name: str) -> str:
     return found
 
 
-def sources(module: str, tree: str = "main") -> List[Path]:
+def sources(module: str, tree: str = "main") -> list[Path]:
     """The Java files of a module."""
     return sorted((APP / module / "src" / tree / "java").rglob("*.java"))
 
 
-def app_class_path() -> List[Path]:
+def app_class_path() -> list[Path]:
     """What the app is compiled against: TFLite's classes and Android's."""
     return maven.class_path(*COMPILE_LIBRARIES)
 
@@ -46,7 +46,7 @@ def app_classes() -> Path:
     return compile_java(files, app_class_path(), f"the Java of {' and '.join(MODULES)}")
 
 
-def test_class_path() -> List[Path]:
+def test_class_path() -> list[Path]:
     """What the Java tests run with, Android's classes last: Robolectric's own come first."""
     return [app_classes(), *maven.class_path("tflite", "junit", "robolectric", "android-all")]
 
@@ -73,7 +73,9 @@ def compile_java(files: Sequence[Path], class_path: Sequence[Path], what: str) -
         if finished.returncode != 0:
             lines = (finished.stderr or finished.stdout).strip().splitlines()[:40]
             report = "".join(f"\n  | {line}" for line in lines)
-            raise BuildFailed(f"compile {what}", f"javac ended with {finished.returncode}{report}", "mend what is named above")
+            raise BuildFailed(
+                f"compile {what}", f"javac ended with {finished.returncode}{report}", "mend what is named above"
+            )
         try:
             made.rename(done)
         except OSError:
@@ -88,8 +90,8 @@ def run_java(
     class_path: Sequence[Path],
     *,
     timeout_s: float,
-    properties: Optional[Mapping[str, str]] = None,
-    env: Optional[Mapping[str, str]] = None,
+    properties: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> child_process.Completed:
     """Runs a Java program to its end."""

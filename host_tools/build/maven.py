@@ -7,10 +7,10 @@ import shutil
 import tempfile
 import tomllib
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Dict, Iterable, List
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -23,7 +23,14 @@ CHECKSUMS = settings.ROOT / "gradle" / "verification-metadata.xml"
 _XML = "{https://schema.gradle.org/dependency-verification}"
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin"
 _DEADLINE_S = 1200.0
-_NO_NETWORK = ("Unknown host", "Could not transfer", "Connection refused", "Network is unreachable", "timed out", "No route")
+_NO_NETWORK = (
+    "Unknown host",
+    "Could not transfer",
+    "Connection refused",
+    "Network is unreachable",
+    "timed out",
+    "No route",
+)
 
 
 @dataclass(frozen=True)
@@ -53,13 +60,13 @@ def version(name: str) -> str:
     return _catalogue()["versions"][name]
 
 
-def bundle(name: str) -> List[str]:
+def bundle(name: str) -> list[str]:
     """The aliases of the libraries in a bundle of the catalogue."""
     return list(_catalogue()["bundles"][name])
 
 
-@lru_cache(maxsize=None)
-def known() -> Dict[str, Artifact]:
+@cache
+def known() -> dict[str, Artifact]:
     """Every library of the catalogue, by alias."""
     files = _files()
     return {alias: _artifact(alias, row, files) for alias, row in _catalogue()["libraries"].items()}
@@ -70,7 +77,7 @@ def artifact(alias: str) -> Path:
     return artifacts([alias])[alias]
 
 
-def artifacts(aliases: Iterable[str]) -> Dict[str, Path]:
+def artifacts(aliases: Iterable[str]) -> dict[str, Path]:
     """The files of libraries, by alias. Missing and damaged ones are fetched, all in one go."""
     wanted = {alias: known()[alias] for alias in aliases}
     repository = settings.read().tools_dir / "maven"
@@ -83,7 +90,7 @@ def artifacts(aliases: Iterable[str]) -> Dict[str, Path]:
     return {alias: one.path(repository) for alias, one in wanted.items()}
 
 
-def class_path(*aliases: str) -> List[Path]:
+def class_path(*aliases: str) -> list[Path]:
     """Jars of the libraries and of whole bundles, in the order given: a jar, or the classes.jar of an AAR."""
     names = [name for alias in aliases for name in (bundle(alias) if alias in _catalogue()["bundles"] else [alias])]
     files = artifacts(names)
@@ -103,27 +110,29 @@ def aar_file(alias: str, member: str) -> Path:
             made.touch()
             made.replace(unpacked)
     except KeyError as error:
-        raise Misuse(f"take {member} out of {aar.name}", "it is not in there", "ask for a file that the AAR has") from error
+        raise Misuse(
+            f"take {member} out of {aar.name}", "it is not in there", "ask for a file that the AAR has"
+        ) from error
     except (OSError, zipfile.BadZipFile) as error:
         raise FetchFailed(f"take {member} out of {aar.name}", str(error), f"remove {aar} and try again") from error
     return unpacked
 
 
-def members(alias: str) -> List[str]:
+def members(alias: str) -> list[str]:
     """Names of the files in a jar or AAR."""
     with zipfile.ZipFile(artifact(alias)) as archive:
         return archive.namelist()
 
 
-@lru_cache(maxsize=None)
-def _catalogue() -> Dict[str, Dict]:
+@cache
+def _catalogue() -> dict[str, dict]:
     try:
         return tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise Misuse(f"read {CATALOGUE}", str(error), "mend the file, or take it anew from the repository") from error
 
 
-def _files() -> Dict[str, Artifact]:
+def _files() -> dict[str, Artifact]:
     """What the list of checksums says, by coordinate."""
     found = {}
     try:
@@ -136,7 +145,7 @@ def _files() -> Dict[str, Artifact]:
     return found
 
 
-def _artifact(alias: str, row: Dict, files: Dict[str, Artifact]) -> Artifact:
+def _artifact(alias: str, row: dict, files: dict[str, Artifact]) -> Artifact:
     number = row["version"]
     number = version(number["ref"]) if isinstance(number, dict) else number
     where = f"{row['module']}:{number}"
@@ -171,7 +180,7 @@ def _require_good(one: Artifact, repository: Path) -> None:
         )
 
 
-def _fetch(missing: List[Artifact], repository: Path) -> None:
+def _fetch(missing: list[Artifact], repository: Path) -> None:
     """Has Maven bring files into the repository. Damaged ones go first, or Maven would keep them."""
     for one in missing:
         one.path(repository).unlink(missing_ok=True)
@@ -183,7 +192,9 @@ def _fetch(missing: List[Artifact], repository: Path) -> None:
         home = settings.read().java_home
         env = {"JAVA_HOME": str(home)} if home else {}
         try:
-            child_process.run([*argv, "-f", pom, goal, "-DexcludeTransitive"], timeout_s=_DEADLINE_S, on_line=show, env=env)
+            child_process.run(
+                [*argv, "-f", pom, goal, "-DexcludeTransitive"], timeout_s=_DEADLINE_S, on_line=show, env=env
+            )
         except CommandFailed as error:
             raise _explained(error, missing) from error
 
@@ -197,19 +208,21 @@ def _mvn() -> str:
     return found
 
 
-def _explained(error: QuadraError, missing: List[Artifact]) -> QuadraError:
+def _explained(error: QuadraError, missing: list[Artifact]) -> QuadraError:
     """Maven's own last words, and what they mean."""
     lines = [line.split("] ", 1)[-1] for line in error.came_back.splitlines() if "ERROR" in line]
     cause = next((line for line in lines if line.strip()), error.came_back)
     tried = f"fetch {', '.join(str(one) for one in missing[:3])}" + (" and more" if len(missing) > 3 else "")
     if "JAVA_HOME" in error.came_back:
-        return ToolMissing(tried, "Maven found no Java: JAVA_HOME is wrong", "apt-get install default-jdk-headless, or set JAVA_HOME")
+        return ToolMissing(
+            tried, "Maven found no Java: JAVA_HOME is wrong", "apt-get install default-jdk-headless, or set JAVA_HOME"
+        )
     if any(word in error.came_back for word in _NO_NETWORK):
         return FetchFailed(tried, cause, "connect to the network, or name a mirror in Maven's settings.xml")
     return FetchFailed(tried, cause, "see to gradle/libs.versions.toml, and to Maven's settings.xml")
 
 
-def _pom(artifacts_: List[Artifact]) -> str:
+def _pom(artifacts_: list[Artifact]) -> str:
     """A project that depends on these files and nothing behind them."""
     rows = "".join(
         f"<dependency><groupId>{escape(a.group)}</groupId><artifactId>{escape(a.name)}</artifactId>"

@@ -1,8 +1,8 @@
 """Which toolchain makes Android libraries: the NDK that ANDROID_NDK_HOME names, else the stand-in from packages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Sequence
 
 from host_tools.base import settings
 from host_tools.base.android import ABIS
@@ -21,7 +21,7 @@ class Ndk:
     is_stand_in: bool
 
     @property
-    def environment(self) -> Dict[str, str]:
+    def environment(self) -> dict[str, str]:
         name = "QUADRA_STANDIN_NDK" if self.is_stand_in else "ANDROID_NDK_HOME"
         return {name: str(self.path)}
 
@@ -63,5 +63,5 @@ def real(home: Path) -> Ndk:
     return Ndk(home, f"NDK {revision}", False)
 
 
-def _pairs(lines: Sequence[str]) -> Dict[str, str]:
+def _pairs(lines: Sequence[str]) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}

@@ -3,9 +3,8 @@
 A report ends the process that caused it, and lies as a text in a folder, so none is overlooked, wherever it was made.
 """
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Dict, List, Tuple
 
 from host_tools.base.errors import Misuse
 from host_tools.build import bazel, size
@@ -27,7 +26,7 @@ _ASAN = (
 _SLOWER = 4  # so many times; more where a driver allocates much
 
 
-def parse(text: str) -> Tuple[str, ...]:
+def parse(text: str) -> tuple[str, ...]:
     """The sanitizers that `text` names, a comma between them."""
     names = tuple(sorted({word.strip() for word in text.split(",")}))
     unknown = [name for name in names if name not in RUNTIMES]
@@ -39,7 +38,7 @@ def parse(text: str) -> Tuple[str, ...]:
     return names
 
 
-def library(names: Tuple[str, ...]) -> Path:
+def library(names: tuple[str, ...]) -> Path:
     """Builds the delegate with these sanitizers; returns libquadra.so."""
     return bazel.library(sanitizers=names)
 
@@ -54,7 +53,7 @@ def slower(library: Path) -> int:
     return _SLOWER if is_sanitized(library) else 1
 
 
-def environment(library: Path, folder: Path) -> Dict[str, str]:
+def environment(library: Path, folder: Path) -> dict[str, str]:
     """What a process that loads `library` needs, so that reports go to `folder`. Nothing for a usual library."""
     runtimes = _runtimes(library)
     if not runtimes:
@@ -70,7 +69,7 @@ def environment(library: Path, folder: Path) -> Dict[str, str]:
     }
 
 
-def collect(folder: Path) -> List[str]:
+def collect(folder: Path) -> list[str]:
     """The reports that lie in `folder`, which is empty afterwards."""
     paths = sorted(folder.glob("report.*"))
     texts = [path.read_text(errors="replace") for path in paths]
@@ -79,8 +78,8 @@ def collect(folder: Path) -> List[str]:
     return texts
 
 
-@lru_cache(maxsize=None)
-def _runtimes(library: Path) -> Tuple[str, ...]:
+@cache
+def _runtimes(library: Path) -> tuple[str, ...]:
     if not library.is_file():
         return ()
     return tuple(name for name in size.measure(library).needed if name.startswith(tuple(RUNTIMES.values())))

@@ -2,10 +2,10 @@
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
@@ -32,9 +32,9 @@ class Size:
     file_bytes: int
     stripped: bool
     made_by: str  # in the words of its own note; empty: it has none
-    sections: List[Tuple[str, int]]  # largest first; what is not loaded is left out
-    exports: List[str]
-    needed: List[str]
+    sections: list[tuple[str, int]]  # largest first; what is not loaded is left out
+    exports: list[str]
+    needed: list[str]
 
 
 def measure(library: Path) -> Size:
@@ -73,7 +73,7 @@ def made_by(elf: ELFFile) -> str:
     return words[0].rstrip(b"\0").decode() if words else ""
 
 
-def floors(library: Path, unstripped: Path, objects: Sequence[Path]) -> List[Tuple[str, int]]:
+def floors(library: Path, unstripped: Path, objects: Sequence[Path]) -> list[tuple[str, int]]:
     """Bytes of the library by floor of the code, largest first; they add up to the file.
 
     Functions and tables are found by their symbols, literals by the objects that hold them; those that are code are
@@ -82,15 +82,19 @@ def floors(library: Path, unstripped: Path, objects: Sequence[Path]) -> List[Tup
     """
     owners, weight = _owners(objects), Counter(_literals(objects))
     with opened(unstripped) as elf:
-        seen: Set[int] = set()
+        seen: set[int] = set()
         for symbol in elf.get_section_by_name(".symtab").iter_symbols():
             kind, address, size = symbol["st_info"]["type"], symbol["st_value"], symbol["st_size"]
             if kind in ("STT_FUNC", "STT_OBJECT") and size and address not in seen and _in_file(elf, symbol):
                 seen.add(address)  # identical code is there once
-                weight[_row(owners.get(symbol.name, set()), _bytes(elf, symbol) if kind == "STT_OBJECT" else b"")] += size
+                weight[_row(owners.get(symbol.name, set()), _bytes(elf, symbol) if kind == "STT_OBJECT" else b"")] += (
+                    size
+                )
         for section in elf.iter_sections():
             if section["sh_flags"] & 2 and section["sh_type"] != "SHT_NOBITS":
-                name = "unwinding" if _UNWINDING.match(section.name) else "linking" if _LINKING.match(section.name) else ""
+                name = (
+                    "unwinding" if _UNWINDING.match(section.name) else "linking" if _LINKING.match(section.name) else ""
+                )
                 weight[name] += section["sh_size"] if name else 0
     del weight[""]
     weight["headers and padding"] = library.stat().st_size - sum(weight.values())
@@ -122,7 +126,7 @@ def _bytes(elf: ELFFile, symbol) -> bytes:
     return section.data()[start : start + symbol["st_size"]]
 
 
-def _row(found: Set[str], data: bytes) -> str:
+def _row(found: set[str], data: bytes) -> str:
     if not found:
         return "C++ library"
     (floor, *others) = sorted(found)
@@ -137,9 +141,9 @@ def _floor(path: Path) -> str:
     return match.group(1) if match else "other"
 
 
-def _owners(objects: Sequence[Path]) -> Dict[str, Set[str]]:
+def _owners(objects: Sequence[Path]) -> dict[str, set[str]]:
     """symbol: the floors whose objects define it."""
-    owners: Dict[str, Set[str]] = defaultdict(set)
+    owners: dict[str, set[str]] = defaultdict(set)
     for path in objects:
         with opened(path) as elf:
             for section in elf.iter_sections():
@@ -150,10 +154,10 @@ def _owners(objects: Sequence[Path]) -> Dict[str, Set[str]]:
     return owners
 
 
-def _literals(objects: Sequence[Path]) -> Dict[str, int]:
+def _literals(objects: Sequence[Path]) -> dict[str, int]:
     """Bytes of string literals by floor; the linker keeps each once."""
-    weight: Dict[str, int] = Counter()
-    seen: Set[bytes] = set()
+    weight: dict[str, int] = Counter()
+    seen: set[bytes] = set()
     for path in objects:
         with opened(path) as elf:
             for section in elf.iter_sections():

@@ -7,9 +7,10 @@ recorded in Android's runtime stand for it, as ratios to XNNPACK's of then.
 
 import json
 import statistics
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any
 
 from host_tools.base.errors import JudgementFailed
 from host_tools.judge.judged import Judged
@@ -38,16 +39,16 @@ class Runner:
     """How one of those who ran did with a model. Times in us, by kind; what is not known is not there."""
 
     error: str = ""  # why it did not run
-    nodes_taken: Optional[int] = None  # None: not known
-    nodes: Optional[int] = None
-    right: Optional[bool] = None
+    nodes_taken: int | None = None  # None: not known
+    nodes: int | None = None
+    right: bool | None = None
     relative_error: float = 0.0
-    steady: Dict[int, Dict[str, float]] = field(default_factory=dict)  # by threads: median, minimum, processor
-    cold: Dict[str, float] = field(default_factory=dict)  # median is the wall's: there is one start; one thread
-    warm: Dict[str, float] = field(default_factory=dict)
-    recorded_ratio: Optional[float] = None  # its time over XNNPACK's of then: it did not run
+    steady: dict[int, dict[str, float]] = field(default_factory=dict)  # by threads: median, minimum, processor
+    cold: dict[str, float] = field(default_factory=dict)  # median is the wall's: there is one start; one thread
+    warm: dict[str, float] = field(default_factory=dict)
+    recorded_ratio: float | None = None  # its time over XNNPACK's of then: it did not run
 
-    def us(self, what: str = STEADY, kind: str = "median", threads: int = 1) -> Optional[float]:
+    def us(self, what: str = STEADY, kind: str = "median", threads: int = 1) -> float | None:
         """A time; None: not known."""
         found = self.steady.get(threads, {}) if what == STEADY else getattr(self, what)
         return found.get(kind) or None
@@ -62,9 +63,9 @@ class Row:
     error: str = ""  # why there are no figures
     device: str = ""
     unsure: bool = False  # the error is as far as rounding moves the output, and more than the usual limit
-    runs: List[str] = field(default_factory=list)  # their folders
-    runners: Dict[str, Runner] = field(default_factory=dict)  # by their keys in timings.json
-    sizes: Dict[str, int] = field(default_factory=dict)  # programs, dispatches and bytes, at one thread
+    runs: list[str] = field(default_factory=list)  # their folders
+    runners: dict[str, Runner] = field(default_factory=dict)  # by their keys in timings.json
+    sizes: dict[str, int] = field(default_factory=dict)  # programs, dispatches and bytes, at one thread
 
     @property
     def shipped(self) -> str:
@@ -80,7 +81,7 @@ class Row:
     def runner(self, key: str) -> Runner:
         return self.runners.get(key, Runner())
 
-    def over(self, peer: str, what: str = STEADY, kind: str = "median", threads: int = 1) -> Optional[float]:
+    def over(self, peer: str, what: str = STEADY, kind: str = "median", threads: int = 1) -> float | None:
         """Quadra's time over that of `peer`, a key; None where one of the two did not run or is wrong."""
         ours, theirs = self.runner(QUADRA), self.runner(peer)
         if self.error or ours.right is False or theirs.right is False:
@@ -88,10 +89,13 @@ class Row:
         if theirs.recorded_ratio and what == STEADY:
             own = self.over(XNNPACK, what, kind, threads) if threads == 1 else None
             return own / theirs.recorded_ratio if own else None
-        us, peer_us = ours.us(what, kind, threads), theirs.us(what, "median" if theirs.recorded_ratio else kind, threads)
+        us, peer_us = (
+            ours.us(what, kind, threads),
+            theirs.us(what, "median" if theirs.recorded_ratio else kind, threads),
+        )
         return us / peer_us if us and peer_us else None
 
-    def peer_over_xnnpack(self, peer: str) -> Optional[float]:
+    def peer_over_xnnpack(self, peer: str) -> float | None:
         """The peer's own time over XNNPACK's, one thread."""
         ours, theirs = self.over(XNNPACK), self.over(peer)
         return ours / theirs if ours and theirs else None
@@ -107,8 +111,8 @@ class Mean:
     threads: int
     models: int
     whole: bool  # over the models alone that Quadra took wholly
-    values: Dict[str, float]
-    goal: Optional[float]
+    values: dict[str, float]
+    goal: float | None
 
     @property
     def met(self) -> bool:
@@ -119,12 +123,12 @@ class Mean:
 class Asked:
     """What a bench is to measure. place: host or app."""
 
-    models: Tuple[str, ...]
-    backends: Tuple[str, ...]
-    peers: Tuple[str, ...]
+    models: tuple[str, ...]
+    backends: tuple[str, ...]
+    peers: tuple[str, ...]
     repetitions: int
     place: str = "host"
-    threads: Tuple[int, ...] = (1,)
+    threads: tuple[int, ...] = (1,)
 
 
 @dataclass(frozen=True)
@@ -133,18 +137,18 @@ class Bench:
 
     folder: Path
     asked: Asked
-    rows: Tuple[Row, ...]
-    library: Dict[str, Any]
+    rows: tuple[Row, ...]
+    library: dict[str, Any]
     cpu: str
     cpus: int
     load: float  # load average at the end: over the number of CPUs, times on the wall say little
 
     @property
-    def backends(self) -> Tuple[str, ...]:
+    def backends(self) -> tuple[str, ...]:
         return self.asked.backends
 
     @property
-    def devices(self) -> Dict[str, str]:
+    def devices(self) -> dict[str, str]:
         """The device that ran with one thread, by backend."""
         return {b: next((r.device for r in self.of(b) if r.device), "none") for b in self.backends}
 
@@ -162,19 +166,19 @@ class Bench:
         return self.asked.place == "host"
 
     @property
-    def wrong(self) -> List[str]:
+    def wrong(self) -> list[str]:
         bad = (r for r in self.rows if r.error or r.runner(QUADRA).right is False)
         return [f"{r.model} on {verdicts.APIS[r.backend]}" for r in bad]
 
-    def of(self, backend: str) -> List[Row]:
+    def of(self, backend: str) -> list[Row]:
         return [row for row in self.rows if row.backend == backend]
 
-    def peers_of(self, backend: str) -> List[str]:
+    def peers_of(self, backend: str) -> list[str]:
         """Keys of those whose figures stand beside Quadra's on that backend."""
         found = [peer_names.key(name) for name in peers_beside(self.asked.peers, backend)]
         return found + ([peer_names.key(f"shipped-{backend}")] if self.recorded else [])
 
-    def mean(self, backend: str, peer: str, what: str = STEADY, whole: bool = True, threads: int = 1) -> Optional[Mean]:
+    def mean(self, backend: str, peer: str, what: str = STEADY, whole: bool = True, threads: int = 1) -> Mean | None:
         """None where no model has figures of both."""
         rows = [r for r in self.of(backend) if r.over(peer, what, threads=threads) and (r.whole or not whole)]
         if not rows:
@@ -183,9 +187,9 @@ class Bench:
         goal = GOALS.get((self.asked.place, backend, peer, what)) if whole and threads == 1 else None
         return Mean(backend, peer, what, threads, len(rows), whole, values, goal)
 
-    def means(self) -> List[Mean]:
+    def means(self) -> list[Mean]:
         """Each backend over its peers; steady (with each number of threads), cold and warm; whole models, then all."""
-        found: List[Mean] = []
+        found: list[Mean] = []
         for backend in self.backends:
             for peer in self.peers_of(backend):
                 starts = [] if self.recorded else [(COLD, 1), (WARM, 1)]
@@ -197,7 +201,7 @@ class Bench:
         return found
 
 
-def peers_beside(names: Sequence[str], backend: str) -> Tuple[str, ...]:
+def peers_beside(names: Sequence[str], backend: str) -> tuple[str, ...]:
     """Who runs in the process with Quadra on that backend: the shipped delegate on the same one."""
     return tuple(n for n in names if n == XNNPACK or n == f"shipped-{backend}")
 
@@ -219,7 +223,9 @@ def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
     value = judged.folder.read(schema.Verdicts)
     report = verdicts.read(value)
     row.device = report.device
-    ours = Runner(nodes_taken=report.gpu, nodes=report.gpu + report.cpu, right=judged.ok, relative_error=judged.largest_error)
+    ours = Runner(
+        nodes_taken=report.gpu, nodes=report.gpu + report.cpu, right=judged.ok, relative_error=judged.largest_error
+    )
     row.unsure = bool(judged.comparison and judged.comparison.unsure)
     row.runners[QUADRA] = ours
     for peer in judged.peers:
@@ -250,7 +256,7 @@ def _take_starts(runner: Runner, key: str, timings: schema.Timings) -> None:
             setattr(runner, what, {"median": laps.total_us, "processor": laps.cpu_us or 0})
 
 
-def recorded() -> Dict[str, Any]:
+def recorded() -> dict[str, Any]:
     """Figures of the shipped GPU delegate, by model, and where they are from."""
     return json.loads(RECORDED.read_text(encoding="utf-8"))
 
@@ -261,10 +267,12 @@ def add_recorded(row: Row, model: str) -> None:
     steady, xnnpack, cold = (found.get(key) for key in (f"{row.backend}_ms", "xnnpack_ms", f"{row.backend}_cold_ms"))
     if steady and xnnpack:
         starts = {"median": cold * 1000.0} if cold else {}
-        row.runners[row.shipped] = Runner(steady={1: {"median": steady * 1000.0}}, cold=starts, recorded_ratio=steady / xnnpack)
+        row.runners[row.shipped] = Runner(
+            steady={1: {"median": steady * 1000.0}}, cold=starts, recorded_ratio=steady / xnnpack
+        )
 
 
-def to_json(result: Bench) -> Dict[str, Any]:
+def to_json(result: Bench) -> dict[str, Any]:
     rows = []
     for row in result.rows:
         over = {p: {w: row.over(p, w) for w in KINDS} for p in result.peers_of(row.backend)}

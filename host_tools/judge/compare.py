@@ -7,7 +7,7 @@ than a hundredth of the range.
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -32,13 +32,13 @@ class OutputError:
     index: int
     name: str
     dtype: str
-    shape: Tuple[int, ...]
+    shape: tuple[int, ...]
     range: float
     max_error: float
     mean_error: float
     relative: float  # max_error / range
     allowed: float  # what relative may be
-    worst_at: Tuple[int, ...]
+    worst_at: tuple[int, ...]
     worst_value: float
     worst_expected: float
     different: int  # elements that are not equal
@@ -60,8 +60,8 @@ class Comparison:
     run: str
     precision: str
     reference: str
-    outputs: Tuple[OutputError, ...]
-    xnnpack_relative: Tuple[float, ...]  # XNNPACK's own distance from the reference; empty when not known
+    outputs: tuple[OutputError, ...]
+    xnnpack_relative: tuple[float, ...]  # XNNPACK's own distance from the reference; empty when not known
 
     @property
     def ok(self) -> bool:
@@ -73,7 +73,7 @@ class Comparison:
         floats = (o for o in self.outputs if o.ok and o.dtype.startswith("float"))
         return any(output.relative > TOLERANCE[self.precision] for output in floats)
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         outputs = [{**{k: _plain(v) for k, v in asdict(o).items()}, "ok": o.ok} for o in self.outputs]
         peers = [schema.number(v) for v in self.xnnpack_relative]
         return {
@@ -100,7 +100,7 @@ def compare(folder: RunFolder) -> Comparison:
     ours, theirs, tensors = folder.arrays("outputs"), folder.arrays("cpu_outputs"), folder.tensors("outputs")
     if not len(ours) == len(theirs) == len(tensors):
         raise _arrays_missing(folder, f"it has {len(ours)} outputs, {len(theirs)} of the CPU, and {len(tensors)} names")
-    peers: Tuple[float, ...] = ()
+    peers: tuple[float, ...] = ()
     if folder.has("xnnpack_outputs"):
         arrays = folder.arrays("xnnpack_outputs")
         peers = tuple(measure(i, t, a, b, 1.0).relative for i, (t, a, b) in enumerate(zip(tensors, arrays, theirs)))
@@ -164,7 +164,7 @@ def problem(ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> str:
     return measure(0, _NAMELESS, ours, theirs, tolerance).problem
 
 
-def _problem(numbers: Dict[str, Any]) -> str:
+def _problem(numbers: dict[str, Any]) -> str:
     strange = [f"{numbers[k]} {k.upper()}" for k in ("nan", "inf") if numbers[k] > numbers[f"cpu_{k}"]]
     if strange:
         return "has " + " and ".join(strange) + " where the CPU has numbers"
@@ -189,7 +189,7 @@ def _allowed(tensor: schema.Tensor, reference: np.ndarray, span: float, toleranc
     return 0.0
 
 
-def _counts(a: np.ndarray, b: np.ndarray) -> Dict[str, int]:
+def _counts(a: np.ndarray, b: np.ndarray) -> dict[str, int]:
     return {
         "nan": int(np.isnan(a).sum()),
         "inf": int(np.isinf(a).sum()),
@@ -198,7 +198,7 @@ def _counts(a: np.ndarray, b: np.ndarray) -> Dict[str, int]:
     }
 
 
-def _no_numbers(ours: np.ndarray, theirs: np.ndarray) -> Dict[str, Any]:
+def _no_numbers(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
     zero = dict.fromkeys(
         ("range", "max_error", "mean_error", "relative", "allowed", "worst_value", "worst_expected"), 0.0
     )
@@ -237,7 +237,7 @@ def show(result: Comparison, console: Console) -> None:
             console.print(f"[red]output {output.index}[/] ({escape(output.name)}) {escape(output.problem)}")
 
 
-def problems(result: Comparison) -> List[str]:
+def problems(result: Comparison) -> list[str]:
     return [f"output {o.index} ({o.name}) {o.problem}" for o in result.outputs if not o.ok]
 
 

@@ -1,7 +1,6 @@
 """A run and what came of judging it: done once, and passed to all who print, count or fail on it."""
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 from host_tools.base.errors import JudgementFailed, ToolMissing
 from host_tools.judge import compare, peers
@@ -16,11 +15,11 @@ class Judged:
     """A run folder with its judgement."""
 
     folder: RunFolder
-    comparison: Optional[Comparison] = None  # None: there is nothing to compare, or nothing to compare with
-    peers: Tuple[Peer, ...] = ()
+    comparison: Comparison | None = None  # None: there is nothing to compare, or nothing to compare with
+    peers: tuple[Peer, ...] = ()
 
     @property
-    def ok(self) -> Optional[bool]:
+    def ok(self) -> bool | None:
         """None: it could not be judged."""
         return self.comparison.ok if self.comparison else None
 

@@ -1,8 +1,8 @@
 """How right the peers of a run were: those who ran the model beside Quadra, on the same inputs."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Dict, Iterable, Optional, Tuple
 
 from host_tools.judge import compare
 from host_tools.record import run_folder, schema
@@ -20,14 +20,14 @@ class Peer:
 
     name: str
     error: str = ""
-    nodes: Optional[int] = None  # of the model; None: not known
-    nodes_taken: Optional[int] = None
-    partitions: Optional[int] = None
-    relative: Tuple[float, ...] = ()  # largest error of each output, of its range on the CPU
-    ok: Optional[bool] = None  # by the same measure as Quadra; None: not known
+    nodes: int | None = None  # of the model; None: not known
+    nodes_taken: int | None = None
+    partitions: int | None = None
+    relative: tuple[float, ...] = ()  # largest error of each output, of its range on the CPU
+    ok: bool | None = None  # by the same measure as Quadra; None: not known
 
 
-def judge(folder: RunFolder, judged: Optional[compare.Comparison]) -> Tuple[Peer, ...]:
+def judge(folder: RunFolder, judged: compare.Comparison | None) -> tuple[Peer, ...]:
     """Judges the peers of a run by what Quadra may be off, and writes peers.json."""
     timings = folder.read(schema.Timings)
     logged = _taken(folder)
@@ -46,11 +46,13 @@ def sentence(peer: Peer) -> str:
         parts = f"{peer.partitions} partition{'s' if peer.partitions != 1 else ''}"
         words.append(f"took {peer.nodes_taken} of {peer.nodes} nodes in {parts}")
     if peer.ok is not None:
-        words.append(f"{'right' if peer.ok else 'WRONG'}, largest error {max(peer.relative, default=0.0):.1e} of the range")
+        words.append(
+            f"{'right' if peer.ok else 'WRONG'}, largest error {max(peer.relative, default=0.0):.1e} of the range"
+        )
     return "; ".join(words) or "ran; there is no CPU result to compare with"
 
 
-def _judge(folder: RunFolder, name: str, judged, timings: schema.Timings, logged: Tuple[int, ...]) -> Peer:
+def _judge(folder: RunFolder, name: str, judged, timings: schema.Timings, logged: tuple[int, ...]) -> Peer:
     counts = dict(zip(("nodes_taken", "nodes", "partitions"), logged))
     error = timings.error_of(key(name))
     group = f"{key(name)}_outputs"
@@ -64,12 +66,12 @@ def _judge(folder: RunFolder, name: str, judged, timings: schema.Timings, logged
     return Peer(name, "", **counts, relative=tuple(e.relative for e in errors), ok=all(e.ok for e in errors))
 
 
-def _taken(folder: RunFolder) -> Dict[str, Tuple[int, ...]]:
+def _taken(folder: RunFolder) -> dict[str, tuple[int, ...]]:
     """(nodes taken, nodes, partitions) by peer, from the log."""
     return taken(folder.log().splitlines())
 
 
-def taken(log: Iterable[str]) -> Dict[str, Tuple[int, ...]]:
+def taken(log: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """What `log` says that each delegate took: (nodes taken, nodes, partitions)."""
     whose, found = "", {}
     for line in log:

@@ -1,7 +1,6 @@
 """What a run's environment.json says of the device: who it is, how hot it was, what went wrong on the way."""
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -45,10 +44,10 @@ class Account:
     waited_s: float
     throttled: bool
     route: str  # what its times are, where no app ran the model; else empty
-    events: Tuple[Tuple[str, str], ...]  # what went wrong on the way and was made good: what was done, what came back
+    events: tuple[tuple[str, str], ...]  # what went wrong on the way and was made good: what was done, what came back
 
 
-def of(folder: RunFolder) -> Optional[Account]:
+def of(folder: RunFolder) -> Account | None:
     """None where a model did not run on a device, or nothing is known of it."""
     environment = folder.optional(schema.Environment)
     if not environment or not environment.device.serial:

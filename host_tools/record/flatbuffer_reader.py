@@ -7,7 +7,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,9 @@ class Schema:
 
     root: str = ""
     identifier: bytes = b""
-    tables: Dict[str, List[Tuple[str, str]]] = field(default_factory=dict)
-    structs: Dict[str, List[Tuple[str, str]]] = field(default_factory=dict)
-    enums: Dict[str, Tuple[str, List[str]]] = field(default_factory=dict)
+    tables: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    structs: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    enums: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
 
 
 def parse_schema(text: str) -> Schema:
@@ -50,7 +50,7 @@ def read_schema(path: Path) -> Schema:
     return parse_schema(path.read_text(encoding="utf-8"))
 
 
-def decode(data: bytes, schema: Schema) -> Dict[str, Any]:
+def decode(data: bytes, schema: Schema) -> dict[str, Any]:
     """The root table as nested dicts; vectors of bytes as numpy arrays. ValueError on damaged data."""
     if schema.identifier and data[4:8] != schema.identifier:
         raise ValueError(f"does not start as a {schema.identifier.decode()} value does")
@@ -65,7 +65,7 @@ class _Decoder:
         self.data, self.schema = data, schema
         self._left = 64 * len(data) + 1024  # values: damaged offsets could else go round for ever
 
-    def table(self, name: str, at: int) -> Dict[str, Any]:
+    def table(self, name: str, at: int) -> dict[str, Any]:
         vtable = at - struct.unpack_from("<i", self.data, at)[0]
         if vtable < 0:
             raise IndexError("a table's layout lies before the data")
@@ -77,7 +77,7 @@ class _Decoder:
             result[field_name] = self.value(kind, at + offset if offset else None)
         return result
 
-    def value(self, kind: str, at: Optional[int]) -> Any:
+    def value(self, kind: str, at: int | None) -> Any:
         self._left -= 1
         if self._left < 0:
             raise IndexError("more values than the data can hold")
@@ -96,7 +96,7 @@ class _Decoder:
         there = at + _u32(self.data, at)
         return self.string(there) if kind == "string" else self.table(kind, there)
 
-    def vector(self, kind: str, at: Optional[int]) -> Any:
+    def vector(self, kind: str, at: int | None) -> Any:
         if at is None:
             return np.empty(0, np.uint8) if kind == "ubyte" else []
         start = at + _u32(self.data, at)
@@ -115,13 +115,13 @@ class _Decoder:
             return self.step(self.schema.enums[kind][0])
         return self.layout(kind)[1] if kind in self.schema.structs else 4
 
-    def struct(self, name: str, at: int) -> Dict[str, Any]:
+    def struct(self, name: str, at: int) -> dict[str, Any]:
         offsets, _ = self.layout(name)
         return {
             field: self.value(kind, at + offset) for (field, kind), offset in zip(self.schema.structs[name], offsets)
         }
 
-    def layout(self, name: str) -> Tuple[List[int], int]:
+    def layout(self, name: str) -> tuple[list[int], int]:
         """Offsets of a struct's fields, and its size: as C lays it out."""
         offsets, end, widest = [], 0, 1
         for _, kind in self.schema.structs[name]:

@@ -5,14 +5,14 @@ import platform
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 from host_tools.base import digests
 
 _PACKAGES = ("ai-edge-litert", "numpy", "pyopencl", "tflite", "flatbuffers", "pillow")
 
 
-def software(library: Path) -> Dict[str, Any]:
+def software(library: Path) -> dict[str, Any]:
     """This machine without its GPUs, and the delegate's file."""
     return {
         "cpu": cpu_name(),
@@ -25,7 +25,7 @@ def software(library: Path) -> Dict[str, Any]:
     }
 
 
-def library_facts(library: Path) -> Dict[str, Any]:
+def library_facts(library: Path) -> dict[str, Any]:
     return {"path": str(library), "bytes": library.stat().st_size, "sha256": digests.sha256_of(library)}
 
 

@@ -4,9 +4,7 @@
 TFLite ships, unmodified, from Maven Central: it exists for Android only, so it runs where Android's runtime does.
 """
 
-from typing import Sequence, Tuple
-
-
+from collections.abc import Sequence
 
 XNNPACK = "xnnpack"
 SHIPPED = {"shipped-opencl": "OpenCL", "shipped-gles": "OpenGL ES"}
@@ -27,6 +25,6 @@ def needs_shipped(names: Sequence[str]) -> bool:
     return any(name in SHIPPED for name in names)
 
 
-def parse(text: str) -> Tuple[str, ...]:
+def parse(text: str) -> tuple[str, ...]:
     """'xnnpack,shipped-opencl' as names; the RunSpec checks them."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

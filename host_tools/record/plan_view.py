@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,7 +20,7 @@ FILE = "plan.quadra"
 _MOST_BYTES = 1 << 31
 
 
-def read(path: Path) -> Dict[str, Any]:
+def read(path: Path) -> dict[str, Any]:
     """The Plan in the file as nested dicts, fields as in plan.fbs."""
     try:
         return flatbuffer_reader.decode(reading.content(path, _MOST_BYTES), flatbuffer_reader.read_schema(SCHEMA))
@@ -28,7 +28,7 @@ def read(path: Path) -> Dict[str, Any]:
         raise Misuse(f"read the plan {path}", f"it is damaged: {error}", "run the model again") from error
 
 
-def of_run(folder: RunFolder) -> List[Path]:
+def of_run(folder: RunFolder) -> list[Path]:
     """The plan files of a run, one per partition."""
     found = [p / FILE for p in folder.partitions() if (p / FILE).exists()]
     if not found:
@@ -40,7 +40,7 @@ def of_run(folder: RunFolder) -> List[Path]:
     return found
 
 
-def show(plan: Dict[str, Any], console: Console, top: int = 0) -> None:
+def show(plan: dict[str, Any], console: Console, top: int = 0) -> None:
     """The plan as tables. top: at most so many dispatches and tensors; 0 is all."""
     kernels, programs = sum(len(p["kernels"]) for p in plan["programs"]), len(plan["programs"])
     console.print(
@@ -60,7 +60,7 @@ def show(plan: Dict[str, Any], console: Console, top: int = 0) -> None:
     console.print(_tensors(plan, top))
 
 
-def _dispatches(plan: Dict[str, Any], top: int) -> Table:
+def _dispatches(plan: dict[str, Any], top: int) -> Table:
     table = _table(
         "dispatch",
         ("kernel", "left"),
@@ -81,7 +81,7 @@ def _dispatches(plan: Dict[str, Any], top: int) -> Table:
     return table
 
 
-def _argument(plan: Dict[str, Any], arg: Dict[str, Any]) -> str:
+def _argument(plan: dict[str, Any], arg: dict[str, Any]) -> str:
     if arg["kind"] == "Int":
         return str(arg["int_value"])
     if arg["kind"] == "Float":
@@ -94,7 +94,7 @@ def _argument(plan: Dict[str, Any], arg: Dict[str, Any]) -> str:
     return f"b{region['buffer']}+{region['offset']}" if region["offset"] else f"b{region['buffer']}"
 
 
-def _buffers(plan: Dict[str, Any]) -> Table:
+def _buffers(plan: dict[str, Any]) -> Table:
     table = _table("buffer", ("kind", "left"), ("size", "right"), ("tensors", "right"))
     constants = [b for b in plan["buffers"] if b["kind"] == "Constant"]
     for index, buffer in enumerate(plan["buffers"]):
@@ -110,7 +110,7 @@ def _buffers(plan: Dict[str, Any]) -> Table:
     return table
 
 
-def _tensors(plan: Dict[str, Any], top: int) -> Table:
+def _tensors(plan: dict[str, Any], top: int) -> Table:
     table = _table(
         "tensor", ("b×h×w×c", "right"), ("size", "right"), ("place", "left"), ("alive in dispatches", "right")
     )

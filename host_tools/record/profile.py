@@ -6,8 +6,8 @@ asking the driver for times costs a little, so they are not the times of timings
 
 import statistics
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Sequence, Tuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -30,10 +30,10 @@ class Dispatch:
     partition: int
     name: str
     kernel: str
-    nodes: Tuple[int, ...]
+    nodes: tuple[int, ...]
     ops: str  # "CONV_2D + RELU"
-    global_size: Tuple[int, ...]
-    local_size: Tuple[int, ...]
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...]
     time_us: float
     flops: int
 
@@ -44,7 +44,7 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Profile:
-    dispatches: Tuple[Dispatch, ...]  # in the order of execution
+    dispatches: tuple[Dispatch, ...]  # in the order of execution
     invoke_us: float  # median wall time of the profiled inferences
     overhead_us: float  # median of their time outside of dispatches: interpreter, nodes on the CPU, launches, copies
     runs: int
@@ -54,9 +54,9 @@ class Profile:
     def dispatch_us(self) -> float:
         return sum(d.time_us for d in self.dispatches)
 
-    def by_kernel(self) -> List[Tuple[str, float, int]]:
+    def by_kernel(self) -> list[tuple[str, float, int]]:
         """(kernel, time_us, dispatches), slowest first."""
-        totals: Dict[str, List[float]] = {}
+        totals: dict[str, list[float]] = {}
         for dispatch in self.dispatches:
             totals.setdefault(dispatch.kernel, []).append(dispatch.time_us)
         return sorted(((k, sum(v), len(v)) for k, v in totals.items()), key=lambda row: -row[1])
@@ -73,11 +73,11 @@ def read(folder: RunFolder) -> Profile:
     value = folder.read(schema.Profile)
     facts = {n.index: n for n in (folder.optional(schema.Model) or schema.Model()).nodes}
     walls = value.invoke_us
-    outside: List[float] = list(walls)
+    outside: list[float] = list(walls)
     # Several dispatches may share the work of a node: each gets its share.
     main = [p for p in value.partitions if not p.subgraph]
     sharing = Counter(node for p in main for row in p.dispatches for node in set(row.nodes))
-    dispatches: List[Dispatch] = []
+    dispatches: list[Dispatch] = []
     for partition in value.partitions:
         samples = [i.dispatch_us for i in value.invokes if i.partition == partition.id]
         samples = samples[-len(walls) :]  # the first inference warmed up
@@ -93,7 +93,7 @@ def read(folder: RunFolder) -> Profile:
 
 
 def _dispatch(
-    partition: int, row: schema.Dispatch, time_us: float, facts: Dict[int, schema.ModelNode], sharing: Mapping[int, int]
+    partition: int, row: schema.Dispatch, time_us: float, facts: dict[int, schema.ModelNode], sharing: Mapping[int, int]
 ) -> Dispatch:
     nodes = tuple(row.nodes)
     ops = [facts[n].op for n in nodes if n in facts]
@@ -161,10 +161,10 @@ def _median(values: Sequence[float]) -> float:
     return float(statistics.median(values)) if values else 0.0
 
 
-def _numbers(nodes: Tuple[int, ...]) -> str:
+def _numbers(nodes: tuple[int, ...]) -> str:
     """3-5,9"""
-    parts: List[str] = []
-    run: List[int] = []
+    parts: list[str] = []
+    run: list[int] = []
     for node in [*sorted(nodes), None]:
         if run and node != run[-1] + 1:
             parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")

@@ -8,8 +8,9 @@ import contextlib
 import math
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Iterator, Optional, Type, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
@@ -43,12 +44,12 @@ def text(path: Path, limit_bytes: int = TEXT_BYTES) -> str:
         return stream.read(limit_bytes).decode("utf-8", "replace")
 
 
-def json_file(path: Path, kind: Type[T], do_next: str = _AGAIN) -> T:
+def json_file(path: Path, kind: type[T], do_next: str = _AGAIN) -> T:
     """A JSON file as its type."""
     return json_bytes(content(path, JSON_BYTES), kind, str(path), do_next)
 
 
-def json_bytes(data: bytes, kind: Type[T], where: str, do_next: str = _AGAIN) -> T:
+def json_bytes(data: bytes, kind: type[T], where: str, do_next: str = _AGAIN) -> T:
     """The same of bytes. where: what they are of, for the sentence."""
     try:
         data.decode("utf-8")  # also what no type asks for
@@ -72,7 +73,12 @@ def array(path: Path) -> np.ndarray:
             values = np.fromfile(stream, dtype, count)
             shaped = values.reshape(shape[::-1]).T if by_columns else values.reshape(shape)
             return shaped.astype(dtype.newbyteorder("="), copy=False)
-        except (OSError, MemoryError, TypeError, ValueError) as error:  # TypeError: a shape of anything but whole numbers
+        except (
+            OSError,
+            MemoryError,
+            TypeError,
+            ValueError,
+        ) as error:  # TypeError: a shape of anything but whole numbers
             raise _damaged(str(path), str(error) or type(error).__name__, _AGAIN) from error
 
 
@@ -105,7 +111,7 @@ def _checked_count(shape: Any, dtype: np.dtype, left_bytes: int) -> int:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, limit_bytes: Optional[int]) -> Iterator[BinaryIO]:
+def _opened(path: Path, limit_bytes: int | None) -> Iterator[BinaryIO]:
     """An ordinary file of at most that size, open."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would keep us waiting for a writer

@@ -12,11 +12,12 @@ import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, Iterator, List, Optional, Type, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,7 +33,7 @@ COMPLETE = "complete"  # the other states: failed, crashed, timed_out, interrupt
 T = TypeVar("T")
 _ABANDONED = re.compile(re.escape(PARTIAL) + r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
 _KEPT_FOR_PULL_S = 7 * 24 * 3600.0  # what a device's run left there can still be pulled into its folder
-_held: Dict[Path, int] = {}  # partial folders of this process, each open and locked
+_held: dict[Path, int] = {}  # partial folders of this process, each open and locked
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,12 @@ class RunFolder:
     def has(self, name: str) -> bool:
         return os.path.exists(self.path / name)
 
-    def read(self, kind: Type[T]) -> T:
+    def read(self, kind: type[T]) -> T:
         """The file of a type of schema.py."""
         with self._said_why_missing():
             return reading.json_file(self.path / kind.FILE, kind)
 
-    def optional(self, kind: Type[T]) -> Optional[T]:
+    def optional(self, kind: type[T]) -> T | None:
         """The same; None where the run did not leave it."""
         return self.read(kind) if self.has(kind.FILE) else None
 
@@ -69,14 +70,14 @@ class RunFolder:
             reading.json_bytes(content, schema.files()[name], str(self.path / name))
             return reading.json_bytes(content, Any, str(self.path / name))
 
-    def arrays(self, group: str) -> List[np.ndarray]:
+    def arrays(self, group: str) -> list[np.ndarray]:
         """The arrays of `inputs`, `outputs` or `cpu_outputs`, in the model's order."""
         files = sorted((self.path / group).glob("*.npy"))
         if not files:
             raise Misuse(f"read {self.path / group}", "the run left no arrays there", self._ended())
         return [reading.array(file) for file in files]
 
-    def tensors(self, group: str) -> List[schema.Tensor]:
+    def tensors(self, group: str) -> list[schema.Tensor]:
         """Names, types, shapes and scales of the arrays of a group (tensors.json)."""
         return self.read(schema.Tensors).group(group)
 
@@ -87,7 +88,7 @@ class RunFolder:
         except Misuse:
             return ""
 
-    def partitions(self) -> List[Path]:
+    def partitions(self) -> list[Path]:
         found = [p for p in self.path.glob("partition_*") if p.is_dir()]
         return sorted(found, key=lambda p: (len(p.name), p.name))
 
@@ -131,7 +132,7 @@ def hold(partial: Path) -> None:
             fcntl.flock(_held[partial], fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def lock_of(partial: Path) -> List[int]:
+def lock_of(partial: Path) -> list[int]:
     """The descriptor that holds the folder, for processes that work there and may outlive this one."""
     return [_held[partial]] if partial in _held else []
 
@@ -180,10 +181,10 @@ def _alone(runs_dir: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def finish(partial: Path, state: str, stage: str = "", error: Optional[QuadraError] = None) -> RunFolder:
+def finish(partial: Path, state: str, stage: str = "", error: QuadraError | None = None) -> RunFolder:
     """Writes status.json, gives the folder its name, and points `latest` to it. error: why it did not come to its end."""
     final = partial.with_name(partial.name[len(PARTIAL) :])
-    status: Dict[str, Any] = {"schema_version": schema.VERSION, "state": state, "stage": stage}
+    status: dict[str, Any] = {"schema_version": schema.VERSION, "state": state, "stage": stage}
     if error:
         status["error"] = {"exit_code": error.exit_code, "parts": [shown(part) for part in error.args]}
     try:
@@ -216,7 +217,7 @@ def find(name: str, runs_dir: Path) -> RunFolder:
     )
 
 
-def list_ids(runs_dir: Path) -> List[str]:
+def list_ids(runs_dir: Path) -> list[str]:
     """Ids of the finished runs, oldest first."""
     try:
         with os.scandir(runs_dir) as entries:
@@ -248,7 +249,7 @@ def write_text(path: Path, text: str) -> None:
         raise not_written(f"write {path}", error) from error
 
 
-def write_arrays(folder: Path, arrays: List[np.ndarray]) -> None:
+def write_arrays(folder: Path, arrays: list[np.ndarray]) -> None:
     """Writes 000.npy, 001.npy, … into `folder`; a half written group is never seen."""
     temporary = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(temporary, ignore_errors=True)

@@ -5,7 +5,8 @@ what each of them writes against these types. A device's files come from outside
 type. docs/run_folder.md has the tables that schema_page.py makes of them. Readers ignore fields that they do not know.
 """
 
-from typing import Annotated, Any, ClassVar, Dict, Iterator, List, Literal, Mapping, Optional, Type, TypeVar, Union
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -18,11 +19,11 @@ Count = Annotated[int, Meta(ge=0, le=1 << 53)]  # what a double holds exactly: J
 Index = Annotated[int, Meta(ge=-1, le=1 << 31)]  # -1: none
 Whole = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
-Real = Union[float, Literal["inf", "-inf", "nan"]]  # JSON has no infinity: it is a word
-Counts = Annotated[List[Count], Meta(max_length=1 << 20)]
-Indexes = Annotated[List[Index], Meta(max_length=1 << 20)]
-Texts = Annotated[List[Text], Meta(max_length=1 << 16)]
-Words = Dict[Text, Text]
+Real = float | Literal["inf", "-inf", "nan"]  # JSON has no infinity: it is a word
+Counts = Annotated[list[Count], Meta(max_length=1 << 20)]
+Indexes = Annotated[list[Index], Meta(max_length=1 << 20)]
+Texts = Annotated[list[Text], Meta(max_length=1 << 16)]
+Words = dict[Text, Text]
 
 
 def Is(text: str) -> Meta:
@@ -48,7 +49,9 @@ class Error(Part, kw_only=True):
     """Why a run did not come to its end."""
 
     exit_code: Annotated[Count, Is("the exit status of the task")]
-    parts: Annotated[List[Text], Meta(min_length=3, max_length=3), Is("what was tried, what came back, what to do next")]
+    parts: Annotated[
+        list[Text], Meta(min_length=3, max_length=3), Is("what was tried, what came back, what to do next")
+    ]
 
 
 class Status(File, kw_only=True):
@@ -60,7 +63,7 @@ class Status(File, kw_only=True):
         Is("`failed`: somebody said why; `crashed`: a process died"),
     ]
     stage: Annotated[Text, Is("what was being done")] = ""
-    error: Annotated[Optional[Error], Is("where somebody said why")] = None
+    error: Annotated[Error | None, Is("where somebody said why")] = None
 
 
 class ErrorFile(File, kw_only=True):
@@ -69,7 +72,7 @@ class ErrorFile(File, kw_only=True):
     FILE = "error.json"
     kind: Annotated[Text, Is("`Misuse`: what was asked cannot be done as asked; else `RunFailed`")]
     exit_code: Annotated[Count, Is("as of `status.json`")]
-    parts: Annotated[List[Text], Meta(min_length=3, max_length=3), Is("as of `status.json`")]
+    parts: Annotated[list[Text], Meta(min_length=3, max_length=3), Is("as of `status.json`")]
 
 
 # --- verdicts.json, profile.json
@@ -108,8 +111,8 @@ class Partition(Part, kw_only=True):
     activation_bytes_lower_bound: Annotated[Count, Is("the largest sum of tensors alive at one dispatch")] = 0
     constant_bytes: Annotated[Count, Is("memory of weights")] = 0
     plan_bytes: Annotated[Count, Is("of `plan.quadra`")] = 0
-    timings_us: Annotated[Dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`")]
-    dispatches: Annotated[List[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
+    timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`")]
+    dispatches: Annotated[list[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
 
 
 class Gpu(Part, kw_only=True):
@@ -119,14 +122,16 @@ class Gpu(Part, kw_only=True):
     vendor: Text = ""
     version: Text = ""
     driver: Text = ""
-    target: Annotated[Optional[Dict[Text, Any]], Is("the facts that plans are made from, as a [target](targets.md)")] = None
+    target: Annotated[dict[Text, Any] | None, Is("the facts that plans are made from, as a [target](targets.md)")] = (
+        None
+    )
 
 
 class DispatchTimes(Part, kw_only=True):
     """The times of one partition in one inference."""
 
     partition: Annotated[Count, Is("its `id`")]
-    dispatch_us: Annotated[List[Amount], Meta(max_length=1 << 20), Is("in the order of the dispatches")]
+    dispatch_us: Annotated[list[Amount], Meta(max_length=1 << 20), Is("in the order of the dispatches")]
 
 
 class Verdicts(File, kw_only=True):
@@ -135,15 +140,21 @@ class Verdicts(File, kw_only=True):
     FILE = "verdicts.json"
     version: Annotated[Text, Is("of the delegate")] = ""
     made_by: Annotated[Text, Is("which compiler made it")] = ""
-    backend: Annotated[Text, Is("that ran: `opencl`, `gles`, `null` (makes plans, runs nothing), `none` where no GPU API works")] = ""
+    backend: Annotated[
+        Text, Is("that ran: `opencl`, `gles`, `null` (makes plans, runs nothing), `none` where no GPU API works")
+    ] = ""
     backend_notes: Annotated[Texts, Is("a sentence for each that was tried before")] = []
     precision: Annotated[Text, Is("`f32`, `f32_f16`, `f16`")] = ""
     target: Annotated[Text, Is("its name")] = ""
     device: Annotated[Gpu, Is("the GPU")] = field(default_factory=Gpu)
     dispatch_times_by: Annotated[Text, Is("a profile has the driver's `timers`, or `waits` for each dispatch")] = ""
-    nodes: Annotated[List[Node], Meta(max_length=1 << 20), Is("one entry per node of the model")]
-    partitions: Annotated[List[Partition], Meta(max_length=1 << 16), Is("one per plan")]
-    profile: Annotated[List[DispatchTimes], Meta(max_length=1 << 20), Is("with the option `profile`: a row per partition and inference")] = []
+    nodes: Annotated[list[Node], Meta(max_length=1 << 20), Is("one entry per node of the model")]
+    partitions: Annotated[list[Partition], Meta(max_length=1 << 16), Is("one per plan")]
+    profile: Annotated[
+        list[DispatchTimes],
+        Meta(max_length=1 << 20),
+        Is("with the option `profile`: a row per partition and inference"),
+    ] = []
 
 
 class Profile(File, kw_only=True):
@@ -152,14 +163,20 @@ class Profile(File, kw_only=True):
     FILE = "profile.json"
     dispatch_times_by: Annotated[Text, Is("as of `verdicts.json`")] = ""
     invoke_us: Annotated[Counts, Is("time on the wall of each inference")]
-    partitions: Annotated[List[Partition], Meta(max_length=1 << 16), Is("as of `verdicts.json`")]
-    invokes: Annotated[List[DispatchTimes], Meta(max_length=1 << 20), Is("a row per partition and inference; the first inference warmed up")]
+    partitions: Annotated[list[Partition], Meta(max_length=1 << 16), Is("as of `verdicts.json`")]
+    invokes: Annotated[
+        list[DispatchTimes],
+        Meta(max_length=1 << 20),
+        Is("a row per partition and inference; the first inference warmed up"),
+    ]
 
     def __post_init__(self) -> None:
         counts = {partition.id: len(partition.dispatches) for partition in self.partitions}
         for number, row in enumerate(self.invokes):
             if len(row.dispatch_us) != counts.get(row.partition):
-                raise ValueError(f"row {number} of invokes has {len(row.dispatch_us)} times: it is of no partition, or of another one")
+                raise ValueError(
+                    f"row {number} of invokes has {len(row.dispatch_us)} times: it is of no partition, or of another one"
+                )
 
 
 # --- timings.json, cold.json
@@ -168,15 +185,15 @@ class Profile(File, kw_only=True):
 class Laps(Part, kw_only=True):
     """A start, from nothing to the end of the first inference, in microseconds. Steps that it has not are left out."""
 
-    load_delegate_us: Optional[Count] = None
-    interpreter_us: Optional[Count] = None
-    allocate_us: Optional[Count] = None
+    load_delegate_us: Count | None = None
+    interpreter_us: Count | None = None
+    allocate_us: Count | None = None
     first_invoke_us: Count
     total_us: Annotated[Count, Is("the sum of the steps")]
-    cpu_us: Annotated[Optional[Count], Is("processor time of the whole")] = None
-    first_invoke_cpu_us: Annotated[Optional[Count], Is("processor time of the first inference")] = None
+    cpu_us: Annotated[Count | None, Is("processor time of the whole")] = None
+    first_invoke_cpu_us: Annotated[Count | None, Is("processor time of the first inference")] = None
 
-    def known(self) -> Dict[str, int]:
+    def known(self) -> dict[str, int]:
         """Those that it has, by name."""
         return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
 
@@ -201,14 +218,26 @@ class Timings(File, kw_only=True):
 
     FILE = "timings.json"
     threads: Annotated[Count, Is("for XNNPACK, and for a driver that runs on the CPU")]
-    init_us: Annotated[Dict[Text, Laps], Is("starts: `quadra_warm`, `quadra_cold` (with `--cold`: an empty driver cache), the peers' keys, with `_cold`")]
-    samples_us: Annotated[Dict[Text, Counts], Is("time on the wall of each inference, in order; the runners' turns alternate in one process")]
-    cpu_us: Annotated[Dict[Text, Counts], Is("processor time of the same inferences: on a busy machine it says more")] = {}
-    driver_compiled: Annotated[Optional[Whole], Is("what the driver did not find in its cache (PoCL: kernels, Mesa: entries)")] = None
-    memory: Annotated[Optional[Memory], Is("of the process that ran")] = None
-    cold_memory: Annotated[Optional[Memory], Is("of Quadra's cold start")] = None
-    shipped_opencl_cold_memory: Annotated[Optional[Memory], Is("of that peer's cold start")] = None
-    shipped_gles_cold_memory: Annotated[Optional[Memory], Is("of that peer's cold start")] = None
+    init_us: Annotated[
+        dict[Text, Laps],
+        Is(
+            "starts: `quadra_warm`, `quadra_cold` (with `--cold`: an empty driver cache), the peers' keys, with `_cold`"
+        ),
+    ]
+    samples_us: Annotated[
+        dict[Text, Counts],
+        Is("time on the wall of each inference, in order; the runners' turns alternate in one process"),
+    ]
+    cpu_us: Annotated[
+        dict[Text, Counts], Is("processor time of the same inferences: on a busy machine it says more")
+    ] = {}
+    driver_compiled: Annotated[
+        Whole | None, Is("what the driver did not find in its cache (PoCL: kernels, Mesa: entries)")
+    ] = None
+    memory: Annotated[Memory | None, Is("of the process that ran")] = None
+    cold_memory: Annotated[Memory | None, Is("of Quadra's cold start")] = None
+    shipped_opencl_cold_memory: Annotated[Memory | None, Is("of that peer's cold start")] = None
+    shipped_gles_cold_memory: Annotated[Memory | None, Is("of that peer's cold start")] = None
     xnnpack_error: Annotated[Text, Is("why it did not run")] = ""
     shipped_opencl_error: Annotated[Text, Is("why it did not run")] = ""
     shipped_gles_error: Annotated[Text, Is("why it did not run")] = ""
@@ -231,7 +260,7 @@ class Tensor(Part, kw_only=True):
     zero_point: Annotated[Whole, Is("of a quantised one")] = 0
 
 
-Tensors_ = Annotated[List[Tensor], Meta(max_length=1 << 16)]
+Tensors_ = Annotated[list[Tensor], Meta(max_length=1 << 16)]
 
 
 class Tensors(File, kw_only=True):
@@ -245,13 +274,15 @@ class Tensors(File, kw_only=True):
     shipped_opencl_outputs: Tensors_ = []
     shipped_gles_outputs: Tensors_ = []
 
-    def group(self, name: str) -> List[Tensor]:
+    def group(self, name: str) -> list[Tensor]:
         """Those of the folder `name`."""
         return getattr(self, name, [])
 
-    def groups(self) -> Dict[str, List[Tensor]]:
+    def groups(self) -> dict[str, list[Tensor]]:
         """By folder; folders without any are left out."""
-        return {name: rows for name in self.__struct_fields__ if name != "schema_version" and (rows := getattr(self, name))}
+        return {
+            name: rows for name in self.__struct_fields__ if name != "schema_version" and (rows := getattr(self, name))
+        }
 
 
 class Reference(File, kw_only=True):
@@ -266,7 +297,7 @@ class Reference(File, kw_only=True):
     ] = "builtin"
     rewrites: Annotated[Texts, Is("what was given to the CPU in another form")] = []
     last_bit_moves: Annotated[
-        List[Real],
+        list[Real],
         Meta(max_length=1 << 16),
         Is(
             "how far each output moves, of its range, when the last bit of the float inputs changes; empty where Quadra is within 2e-5"
@@ -281,7 +312,9 @@ class ModelNode(Part, kw_only=True):
     index: Count
     op: Annotated[Text, Is("TFLite's name")]
     name: Annotated[Text, Is("of its first output")] = ""
-    shape: Annotated[List[Whole], Meta(max_length=1 << 10), Is("of its first output; what the file has, -1 included")] = []
+    shape: Annotated[
+        list[Whole], Meta(max_length=1 << 10), Is("of its first output; what the file has, -1 included")
+    ] = []
     flops: Annotated[Count, Is("two per multiply-add; 0: not counted")] = 0
 
 
@@ -292,7 +325,7 @@ class Model(File, kw_only=True):
     name: Text = ""
     bytes: Annotated[Count, Is("of its file")] = 0
     tensors: Annotated[Count, Is("of the main graph")] = 0
-    nodes: Annotated[List[ModelNode], Meta(max_length=1 << 20), Is("of the main graph, in order")] = []
+    nodes: Annotated[list[ModelNode], Meta(max_length=1 << 20), Is("of the main graph, in order")] = []
 
 
 # --- compare.json, peers.json
@@ -328,8 +361,10 @@ class Compared(File, kw_only=True):
     FILE = "compare.json"
     ok: Annotated[bool, Is("of all outputs")]
     reference: Annotated[Text, Is("`kernels` of `reference.json`")]
-    outputs: Annotated[List[OutputRow], Meta(max_length=1 << 16), Is("in the model's order")]
-    xnnpack_relative: Annotated[List[Real], Meta(max_length=1 << 16), Is("XNNPACK's own distance from the reference; empty: not known")] = []
+    outputs: Annotated[list[OutputRow], Meta(max_length=1 << 16), Is("in the model's order")]
+    xnnpack_relative: Annotated[
+        list[Real], Meta(max_length=1 << 16), Is("XNNPACK's own distance from the reference; empty: not known")
+    ] = []
 
 
 class PeerRow(Part, kw_only=True):
@@ -337,18 +372,20 @@ class PeerRow(Part, kw_only=True):
 
     name: Text
     error: Annotated[Text, Is("why it did not run")] = ""
-    nodes: Annotated[Optional[Count], Is("of the model; null: not known")] = None
-    nodes_taken: Annotated[Optional[Count], Is("what the runtime logged when its delegate took them; null: not known")] = None
-    partitions: Annotated[Optional[Count], Is("null: not known")] = None
-    relative: Annotated[List[Real], Meta(max_length=1 << 16), Is("by the measure of `compare.json`")] = []
-    ok: Annotated[Optional[bool], Is("by what Quadra may be off; null: not known")] = None
+    nodes: Annotated[Count | None, Is("of the model; null: not known")] = None
+    nodes_taken: Annotated[Count | None, Is("what the runtime logged when its delegate took them; null: not known")] = (
+        None
+    )
+    partitions: Annotated[Count | None, Is("null: not known")] = None
+    relative: Annotated[list[Real], Meta(max_length=1 << 16), Is("by the measure of `compare.json`")] = []
+    ok: Annotated[bool | None, Is("by what Quadra may be off; null: not known")] = None
 
 
 class Peers(File, kw_only=True):
     """What each peer took and how right it was."""
 
     FILE = "peers.json"
-    peers: Annotated[List[PeerRow], Meta(max_length=64), Is("those of `spec.json`")]
+    peers: Annotated[list[PeerRow], Meta(max_length=64), Is("those of `spec.json`")]
 
 
 # --- environment.json
@@ -371,10 +408,10 @@ class Api(Part, kw_only=True):
     vendor: Text = ""
     version: Text = ""
     driver: Text = ""
-    compute_units: Optional[Count] = None
-    global_memory_bytes: Optional[Count] = None
-    local_memory_bytes: Optional[Count] = None
-    max_work_group_size: Optional[Count] = None
+    compute_units: Count | None = None
+    global_memory_bytes: Count | None = None
+    local_memory_bytes: Count | None = None
+    max_work_group_size: Count | None = None
     extensions: Texts = []
 
 
@@ -383,7 +420,7 @@ class Host(Part, kw_only=True):
 
     cpu: Text = ""
     cpus: Count = 0
-    load_average: List[float] = []
+    load_average: list[float] = []
     system: Text = ""
 
 
@@ -403,8 +440,8 @@ class Device(Part, kw_only=True):
     sdk: Annotated[Text, Is("Android's API level")] = ""
     build: Annotated[Text, Is("`user`, `userdebug`, …")] = ""
     abis: Texts = []
-    page_bytes: Union[Count, Text] = ""
-    kernel: Union[Count, Text] = ""
+    page_bytes: Count | Text = ""
+    kernel: Count | Text = ""
     apk_sha256: Text = ""
     runner_sha256: Annotated[Text, Is("of the native runner (route `shell`)")] = ""
 
@@ -415,8 +452,8 @@ class Reading(Part, kw_only=True):
     time_s: Annotated[float, Is("since the watch began")]
     stage: Text = ""
     status: Annotated[Text, Is("Android's word: none, light, moderate, severe, …")] = "unknown"
-    temperatures: Annotated[Dict[Text, float], Is("by kind (`skin`, `gpu`, …), in degrees Celsius")] = {}
-    battery_percent: Optional[Count] = None
+    temperatures: Annotated[dict[Text, float], Is("by kind (`skin`, `gpu`, …), in degrees Celsius")] = {}
+    battery_percent: Count | None = None
 
 
 class Thermal(Part, kw_only=True):
@@ -426,7 +463,7 @@ class Thermal(Part, kw_only=True):
     after: Text = "unknown"
     throttled: Annotated[bool, Is("while it was measured")] = False
     waited_s: Annotated[float, Is("until it was cool")] = 0.0
-    readings: Annotated[Optional[List[Reading]], Is("while it was measured (place `device`)")] = None
+    readings: Annotated[list[Reading] | None, Is("while it was measured (place `device`)")] = None
 
 
 class Event(Part, kw_only=True):
@@ -451,21 +488,30 @@ class Environment(File, kw_only=True):
     time: Text = ""
     cpu: Text = ""
     cpus: Count = 0
-    load_average: List[float] = []
+    load_average: list[float] = []
     system: Text = ""
     python: Text = ""
     packages: Annotated[Words, Is("versions by name")] = {}
     library: Library = field(default_factory=Library)
     driver_settings: Annotated[Words, Is("what the CPU's drivers were told")] = {}
-    opencl_devices: Annotated[List[Api], Meta(max_length=1 << 10), Is("with one `error` where OpenCL cannot be asked")] = []
-    gles_devices: Annotated[List[Api], Meta(max_length=1 << 10), Is("with one `error` where OpenGL ES cannot be asked")] = []
+    opencl_devices: Annotated[
+        list[Api], Meta(max_length=1 << 10), Is("with one `error` where OpenCL cannot be asked")
+    ] = []
+    gles_devices: Annotated[
+        list[Api], Meta(max_length=1 << 10), Is("with one `error` where OpenGL ES cannot be asked")
+    ] = []
     device: Annotated[Device, Is("places `app` and `device`")] = field(default_factory=Device)
     thermal: Annotated[Thermal, Is("places `app` and `device`")] = field(default_factory=Thermal)
     host: Annotated[Host, Is("place `device`")] = field(default_factory=Host)
-    runner_classes_sha256: Annotated[Text, Is("of the APK's `assets/classes.sha256`: the classes that ran are the ones that were dexed (place `app`)")] = ""
-    route: Annotated[Text, Is("`app`, or `shell` for the native runner: figures of the two are never pooled (place `device`)")] = ""
+    runner_classes_sha256: Annotated[
+        Text,
+        Is("of the APK's `assets/classes.sha256`: the classes that ran are the ones that were dexed (place `app`)"),
+    ] = ""
+    route: Annotated[
+        Text, Is("`app`, or `shell` for the native runner: figures of the two are never pooled (place `device`)")
+    ] = ""
     runner: Annotated[Runner, Is("route `shell`")] = field(default_factory=Runner)
-    device_events: Annotated[List[Event], Meta(max_length=1 << 16), Is("place `device`")] = []
+    device_events: Annotated[list[Event], Meta(max_length=1 << 16), Is("place `device`")] = []
 
 
 # --- others
@@ -483,19 +529,34 @@ class Trace(File, kw_only=True):
     """Starts, inferences and, with a profile, dispatches, for ui.perfetto.dev."""
 
     FILE = "trace.json"
-    traceEvents: Annotated[List[Dict[Text, Any]], Is("as the Trace Event Format has them")]
+    traceEvents: Annotated[list[dict[Text, Any]], Is("as the Trace Event Format has them")]
     displayTimeUnit: Text = "ms"
 
 
-def files() -> Dict[str, Type[Any]]:
+def files() -> dict[str, type[Any]]:
     """The type of each file by its name, in the order of the page."""
     from host_tools.record import spec  # which needs the types above
 
-    kinds = (Status, Verdicts, Timings, Cold, Tensors, Reference, Profile, Environment, Compared, Peers, Model, Target, Trace, ErrorFile)
+    kinds = (
+        Status,
+        Verdicts,
+        Timings,
+        Cold,
+        Tensors,
+        Reference,
+        Profile,
+        Environment,
+        Compared,
+        Peers,
+        Model,
+        Target,
+        Trace,
+        ErrorFile,
+    )
     return {kind.FILE: kind for kind in (spec.RunSpec, *kinds)}
 
 
-def of(kind: Type[T], value: Any) -> T:
+def of(kind: type[T], value: Any) -> T:
     """A plain value as its type. msgspec.ValidationError: it is not of it, and where."""
     return msgspec.convert(value, kind)
 
@@ -510,7 +571,7 @@ def number(value: float) -> Real:
     return value if -float("inf") < value < float("inf") else str(float(value))  # type: ignore[return-value]
 
 
-def unknown(kind: Type[Any], value: Mapping[str, Any]) -> List[str]:
+def unknown(kind: type[Any], value: Mapping[str, Any]) -> list[str]:
     """Fields of a value that its type does not have: what a writer writes and the page does not tell."""
     return list(_unknown(value, plain(of(kind, value)), "$"))
 

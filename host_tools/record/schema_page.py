@@ -1,9 +1,10 @@
 """The tables of docs/run_folder.md, from schema.py: `python -m host_tools.record.schema_page` writes them anew."""
 
 import re
+from collections.abc import Iterable, Iterator
 from inspect import getdoc
 from itertools import groupby
-from typing import Any, Iterable, Iterator, Set, Tuple
+from typing import Any
 
 from msgspec import inspect
 
@@ -11,7 +12,9 @@ from host_tools.base import settings
 from host_tools.record import schema
 
 PAGE = settings.ROOT / "docs" / "run_folder.md"
-_TABLE = re.compile(r"(<!-- fields of ([\w.]+), by host_tools/record/schema_page.py -->\n).*?(<!-- end of fields -->\n)", re.DOTALL)
+_TABLE = re.compile(
+    r"(<!-- fields of ([\w.]+), by host_tools/record/schema_page.py -->\n).*?(<!-- end of fields -->\n)", re.DOTALL
+)
 _WORDS = {
     inspect.StrType: "text",
     inspect.IntType: "integer",
@@ -20,7 +23,7 @@ _WORDS = {
     inspect.AnyType: "any",
     inspect.NoneType: "null",
 }
-Row = Tuple[str, str, str]  # field, type, meaning
+Row = tuple[str, str, str]  # field, type, meaning
 
 
 def written(page: str) -> str:
@@ -28,7 +31,7 @@ def written(page: str) -> str:
     return _TABLE.sub(lambda found: f"{found[1]}{table(found[2])}{found[3]}", page)
 
 
-def named(page: str) -> Tuple[str, ...]:
+def named(page: str) -> tuple[str, ...]:
     """The files whose tables the page has."""
     return tuple(name for _, name, _ in _TABLE.findall(page))
 
@@ -36,11 +39,15 @@ def named(page: str) -> Tuple[str, ...]:
 def table(file: str) -> str:
     """Rows for the fields of a file; those of what stands inside are named by their way."""
     rows = _merged(_rows(inspect.type_info(schema.files()[file]), "", set()))
-    lines = ["| field | type | what |", "|---|---|---|", *(f"| {field} | {kind} | {text} |" for field, kind, text in rows)]
+    lines = [
+        "| field | type | what |",
+        "|---|---|---|",
+        *(f"| {field} | {kind} | {text} |" for field, kind, text in rows),
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _rows(struct: inspect.StructType, before: str, told: Set[type]) -> Iterator[Row]:
+def _rows(struct: inspect.StructType, before: str, told: set[type]) -> Iterator[Row]:
     """told: what stands inside at several places is told once."""
     for field in struct.fields:
         kind, text = _described(field.type)
@@ -48,7 +55,11 @@ def _rows(struct: inspect.StructType, before: str, told: Set[type]) -> Iterator[
             continue  # the page says it of all
         path = f"{before}{field.encode_name}"
         inner, way = _inside(kind, path)
-        yield f"`{path}`", _word(kind) + ("" if field.required else ", optional"), text or (_meaning(inner) if inner else "")
+        yield (
+            f"`{path}`",
+            _word(kind) + ("" if field.required else ", optional"),
+            text or (_meaning(inner) if inner else ""),
+        )
         if inner and inner.cls not in told:
             told.add(inner.cls)
             yield from _rows(inner, way, told)
@@ -61,13 +72,13 @@ def _merged(rows: Iterable[Row]) -> Iterator[Row]:
         yield ", ".join(fields), kind, text
 
 
-def _described(kind: inspect.Type) -> Tuple[inspect.Type, str]:
+def _described(kind: inspect.Type) -> tuple[inspect.Type, str]:
     if isinstance(kind, inspect.Metadata):
         return kind.type, (kind.extra_json_schema or {}).get("description", "")
     return kind, ""
 
 
-def _inside(kind: inspect.Type, path: str) -> Tuple[Any, str]:
+def _inside(kind: inspect.Type, path: str) -> tuple[Any, str]:
     """The struct that stands in a field, and what its fields' names begin with."""
     kind = _described(kind)[0]
     if isinstance(kind, inspect.StructType):
@@ -95,7 +106,9 @@ def _word(kind: inspect.Type) -> str:
     if isinstance(kind, inspect.DictType):
         return f"object of {_word(kind.value_type)}"
     if isinstance(kind, inspect.UnionType):
-        return " or ".join(_word(one) for one in kind.types if not (isinstance(one, inspect.NoneType) and len(kind.types) == 2))
+        return " or ".join(
+            _word(one) for one in kind.types if not (isinstance(one, inspect.NoneType) and len(kind.types) == 2)
+        )
     return _WORDS[type(kind)]
 
 

@@ -3,7 +3,7 @@
 import math
 import re
 import time
-from typing import Annotated, Any, ClassVar, Dict, Optional, Tuple
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
@@ -36,9 +36,11 @@ class InputSpec(Struct, frozen=True, forbid_unknown_fields=True):
     `value_range` also bounds random float inputs.
     """
 
-    kind: Annotated[Text, Is("`random`; or `picture`: the one picture input from a file, further ones random")] = "random"
+    kind: Annotated[Text, Is("`random`; or `picture`: the one picture input from a file, further ones random")] = (
+        "random"
+    )
     seed: Annotated[Count, Is("of random values")] = 1
-    value_range: Annotated[Tuple[float, float], Is("what a picture's 0..255, or random floats, become")] = (-1.0, 1.0)
+    value_range: Annotated[tuple[float, float], Is("what a picture's 0..255, or random floats, become")] = (-1.0, 1.0)
     picture: Annotated[Text, Is("its path")] = ""
     picture_sha256: Text = ""
 
@@ -50,22 +52,28 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     run_id: Annotated[Text, Is("the folder's name")]
     model: ModelRef
     inputs: InputSpec = InputSpec()
-    options: Annotated[Words, Is("the delegate's own: `backend`, `precision`, `target` (left out where the device is asked)")] = {}
+    options: Annotated[
+        Words, Is("the delegate's own: `backend`, `precision`, `target` (left out where the device is asked)")
+    ] = {}
     place: Annotated[Text, Is("`host`, `app`, `device`")] = "host"
     device: Annotated[Text, Is("its serial (place `device`)")] = ""
     route: Annotated[
         Text,
-        Is("`shell` where a device runs it by the [native runner](android.md#from-the-shell), else `app` or empty: figures of the two are never pooled"),
+        Is(
+            "`shell` where a device runs it by the [native runner](android.md#from-the-shell), else `app` or empty: figures of the two are never pooled"
+        ),
     ] = ""
     repetitions: Annotated[Count, Is("timed inferences of each runner")] = 20
     threads: Annotated[Count, Is("of XNNPACK, and of a driver that runs on the CPU")] = 1
-    peers: Annotated[Tuple[Text, ...], Meta(max_length=len(PEERS)), Is("`xnnpack`, `shipped-opencl`, `shipped-gles`")] = ("xnnpack",)
+    peers: Annotated[
+        tuple[Text, ...], Meta(max_length=len(PEERS)), Is("`xnnpack`, `shipped-opencl`, `shipped-gles`")
+    ] = ("xnnpack",)
     profile: Annotated[bool, Is("also measure every dispatch")] = False
     cold: Annotated[bool, Is("also time a start with an empty driver cache")] = False
     deadline_s: Annotated[float, Is("of one process")] = 300.0
     schema_version: Annotated[int, Is("1")] = VERSION
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return plain(self)
 
 
@@ -85,7 +93,10 @@ def checked(spec: RunSpec) -> RunSpec:
             came_back, do_next = "the runner in a shell knows xnnpack only", "run it in the app: `./inv run --on`"
             raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
         if peer != "xnnpack" and spec.place == "host":
-            came_back, do_next = "it is a library for Android, which --on host has not", "run in the app place: --on app"
+            came_back, do_next = (
+                "it is a library for Android, which --on host has not",
+                "run in the app place: --on app",
+            )
             raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
     _one_of("the kind of inputs", spec.inputs.kind, KINDS)
     _between("--runs", spec.repetitions, 1, _MOST)
@@ -98,7 +109,7 @@ def checked(spec: RunSpec) -> RunSpec:
     return spec
 
 
-def new_run_id(model_name: str, now: Optional[float] = None) -> str:
+def new_run_id(model_name: str, now: float | None = None) -> str:
     """Sorts by time: 20261121-101530-042-selfie_segmentation (UTC, milliseconds)."""
     moment = time.time() if now is None else now
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
@@ -106,7 +117,7 @@ def new_run_id(model_name: str, now: Optional[float] = None) -> str:
     return f"{stamp}-{int(moment * 1000) % 1000:03d}-{word}"
 
 
-def _one_of(what: str, value: str, words: Tuple[str, ...]) -> None:
+def _one_of(what: str, value: str, words: tuple[str, ...]) -> None:
     if value not in words:
         raise Misuse(f"read {what}", f"{value!r} is not one of {', '.join(words)}", "choose one of these")
 

@@ -2,8 +2,8 @@
 
 import math
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Dict, Iterable, Optional, Tuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,7 +13,11 @@ from host_tools.base.units import ms
 from host_tools.record import peer_names
 from host_tools.record.schema import Timings
 
-NAMES = {"quadra": "Quadra", "xnnpack": "XNNPACK", **{peer_names.key(name): peer_names.label(name) for name in peer_names.SHIPPED}}
+NAMES = {
+    "quadra": "Quadra",
+    "xnnpack": "XNNPACK",
+    **{peer_names.key(name): peer_names.label(name) for name in peer_names.SHIPPED},
+}
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,12 @@ class Ratio:
     processor: float
 
 
-def steady(timings: Timings) -> Dict[str, Steady]:
+def steady(timings: Timings) -> dict[str, Steady]:
     """Per runner; those without samples are left out."""
     return {who: Steady(statistics.median(s), min(s), len(s)) for who, s in timings.samples_us.items() if s}
 
 
-def ratio(timings: Timings, peer: str = "xnnpack") -> Optional[Ratio]:
+def ratio(timings: Timings, peer: str = "xnnpack") -> Ratio | None:
     """Quadra over a peer, by its key; None where one of the two did not run."""
     found = steady(timings)
     if not {"quadra", peer} <= found.keys():
@@ -92,5 +96,5 @@ def summary(timings: Timings, console: Console) -> None:
         )
 
 
-def _start_rows(key: str, label: str) -> Iterable[Tuple[str, str, Optional[str]]]:
+def _start_rows(key: str, label: str) -> Iterable[tuple[str, str, str | None]]:
     return (f"{key}_cold", f"{label}, cold", None), (key, label, key)

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Dict, List, Tuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -26,7 +25,7 @@ class OpRow:
     count: int
     on: str  # "gpu" or "cpu"
     reason: str  # of the first of them; always set on the CPU
-    nodes: Tuple[int, ...]
+    nodes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -34,14 +33,14 @@ class Verdicts:
     """The verdicts of one model."""
 
     backend: str  # that ran: "opencl", "gles", "null" (plans only), or "none" where no GPU API works
-    failures: Tuple[Tuple[str, str], ...]  # APIs that failed, wholly or in part, and the sentence
+    failures: tuple[tuple[str, str], ...]  # APIs that failed, wholly or in part, and the sentence
     device: str
     target: str
     precision: str
     gpu: int
     cpu: int
     partitions: int
-    rows: Tuple[OpRow, ...]  # CPU first, then by count
+    rows: tuple[OpRow, ...]  # CPU first, then by count
 
     @property
     def whole(self) -> bool:
@@ -71,7 +70,7 @@ class Verdicts:
 
 def read(report: schema.Verdicts) -> Verdicts:
     """Verdicts from a report (verdicts.json)."""
-    groups: Dict[Tuple[str, str, str], List[schema.Node]] = {}
+    groups: dict[tuple[str, str, str], list[schema.Node]] = {}
     for node in report.nodes:
         kind = _NAMES.sub("…", node.reason)
         groups.setdefault((node.op, node.on, kind), []).append(node)
@@ -94,7 +93,7 @@ def read(report: schema.Verdicts) -> Verdicts:
     )
 
 
-def _failure(note: str) -> Tuple[str, str]:
+def _failure(note: str) -> tuple[str, str]:
     name, _, sentence = note.partition(": ")
     return APIS.get(name, name), sentence
 

@@ -5,8 +5,9 @@ parent lives on, keeps what there was, and says what was being done.
 """
 
 import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Callable, Mapping, Optional, Sequence, Type, TypeVar
+from typing import Any, TypeVar
 
 from host_tools.base import child_process
 from host_tools.base.errors import CommandTimedOut, DeviceTimedOut, FolderNotWritable, Misuse, QuadraError, RunFailed
@@ -15,7 +16,9 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.run.place import Show
 
 T = TypeVar("T")
-_KINDS = {kind.__name__: kind for kind in (Misuse, FolderNotWritable)}  # of a process's own errors; the others: RunFailed
+_KINDS = {
+    kind.__name__: kind for kind in (Misuse, FolderNotWritable)
+}  # of a process's own errors; the others: RunFailed
 
 
 class Attempt:
@@ -45,7 +48,9 @@ class Attempt:
             write(f"== {title}")
             try:
                 held = run_folder.lock_of(self.folder)
-                done = child_process.run(argv, timeout_s=self.spec.deadline_s, env=env, check=False, on_line=on_line, pass_fds=held)
+                done = child_process.run(
+                    argv, timeout_s=self.spec.deadline_s, env=env, check=False, on_line=on_line, pass_fds=held
+                )
             except CommandTimedOut as error:
                 raise CommandTimedOut(
                     f"run {self.spec.model.name}",
@@ -85,7 +90,7 @@ class Attempt:
             "this is a bug of the delegate, the driver or the interpreter: report it with the run folder",
         )
 
-    def _known_error(self) -> Optional[QuadraError]:
+    def _known_error(self) -> QuadraError | None:
         try:
             value = _taken(self.folder, schema.ErrorFile)
         except Misuse:  # damaged: then its exit status speaks
@@ -114,7 +119,7 @@ def merge_cold(folder: Path, starts: Mapping[str, schema.Cold]) -> None:
     run_folder.write_json(folder / "timings.json", timings)
 
 
-def _taken(folder: Path, kind: Type[T]) -> Optional[T]:
+def _taken(folder: Path, kind: type[T]) -> T | None:
     """A file that is read once, and goes; None where there is none."""
     try:
         return reading.json_file(folder / kind.FILE, kind)

@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import List
 
 from host_tools.ask import model_facts
 from host_tools.record import run_folder, schema
@@ -38,7 +37,7 @@ def reference(folder: Path) -> None:
         run_folder.write_json(folder / "reference.json", {k: v for k, v in value.items() if k != "error"})
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     return host_worker.answer(Path(argv[0]), lambda: reference(Path(argv[0])))
 
 

@@ -1,16 +1,16 @@
 """Facts about this machine, its software and its GPUs, for environment.json."""
 
 import time
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 from host_tools.base import cpu_drivers
 from host_tools.record.machine import software
 from host_tools.run import gpus
 
 
-def facts(library: Path, threads: int) -> Dict[str, Any]:
+def facts(library: Path, threads: int) -> dict[str, Any]:
     """What a reader of a run needs to judge or to repeat it."""
     return {
         "schema_version": 1,
@@ -21,7 +21,7 @@ def facts(library: Path, threads: int) -> Dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=None)  # a bench asks once
-def _devices(threads: int) -> Dict[str, gpus.Devices]:
+@cache  # a bench asks once
+def _devices(threads: int) -> dict[str, gpus.Devices]:
     told = cpu_drivers.settings(threads)
     return {"opencl_devices": gpus.opencl(told), "gles_devices": gpus.gles(told)}

@@ -8,12 +8,13 @@ Python 3.9.
 import ctypes
 import json
 import sys
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import QuadraError
 
-Devices = List[Dict[str, Any]]
+Devices = list[dict[str, Any]]
 
 _DEADLINE_S = 60.0
 _SIMULATOR = "Oclgrind"  # an OpenCL platform for tests, inside a Python package
@@ -23,17 +24,17 @@ _CONTEXT_3_1 = (0x3098, 3, 0x30FB, 1, 0x3038)  # EGL_CONTEXT_MAJOR_VERSION, 3, â
 _GL_VENDOR, _GL_RENDERER, _GL_VERSION = 0x1F00, 0x1F01, 0x1F02
 
 
-def opencl(env: Optional[Mapping[str, str]] = None) -> Devices:
+def opencl(env: Mapping[str, str] | None = None) -> Devices:
     """OpenCL devices that pyopencl sees; one entry with `error` where they cannot be listed."""
     return _ask("opencl", env)
 
 
-def gles(env: Optional[Mapping[str, str]] = None) -> Devices:
+def gles(env: Mapping[str, str] | None = None) -> Devices:
     """Devices that give an OpenGL ES 3.1 context; one entry with `error` where none does."""
     return _ask("gles", env)
 
 
-def _ask(api: str, env: Optional[Mapping[str, str]]) -> Devices:
+def _ask(api: str, env: Mapping[str, str] | None) -> Devices:
     more = {**(env or {}), "PYTHONPATH": str(settings.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = child_process.run([sys.executable, "-m", "host_tools.run.gpus", api], timeout_s=_DEADLINE_S, env=more)
@@ -70,7 +71,7 @@ def _list_gles() -> Devices:
     for name in ("eglGetProcAddress", "eglGetDisplay", "eglCreateContext"):
         getattr(egl, name).restype = ctypes.c_void_p
     found: Devices = []
-    reasons: List[str] = []
+    reasons: list[str] = []
     for display in _displays(egl):
         device = _gles_device(egl, ctypes.c_void_p(display))
         if "error" in device:
@@ -97,7 +98,7 @@ def _extension(egl: ctypes.CDLL, name: bytes, *arguments: Any) -> Any:
     return ctypes.CFUNCTYPE(ctypes.c_void_p, *arguments)(address) if address else None
 
 
-def _gles_device(egl: ctypes.CDLL, display: ctypes.c_void_p) -> Dict[str, Any]:
+def _gles_device(egl: ctypes.CDLL, display: ctypes.c_void_p) -> dict[str, Any]:
     if not egl.eglInitialize(display, None, None):
         return _egl_error(egl, "eglInitialize")
     egl.eglBindAPI(_OPENGL_ES_API)
@@ -112,7 +113,7 @@ def _gles_device(egl: ctypes.CDLL, display: ctypes.c_void_p) -> Dict[str, Any]:
     return {key: (get_string(what) or b"").decode("utf-8", "replace") for key, what in names}
 
 
-def _egl_error(egl: ctypes.CDLL, call: str) -> Dict[str, Any]:
+def _egl_error(egl: ctypes.CDLL, call: str) -> dict[str, Any]:
     return {"error": f"{call} failed with EGL error 0x{egl.eglGetError():x}"}
 
 

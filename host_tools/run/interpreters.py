@@ -4,8 +4,9 @@ Only worker processes import this: native code may crash, and then the parent ca
 """
 
 import ctypes
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType, load_delegate
@@ -29,7 +30,7 @@ def load_quadra(library: Path, options: Mapping[str, str]) -> Delegate:
         raise RunFailed(f"load {library}", str(error), "build it again: `./inv build`") from error
 
 
-def report_of(delegate: Delegate) -> Dict[str, Any]:
+def report_of(delegate: Delegate) -> dict[str, Any]:
     """The delegate's report: verdict per node, partitions, timings (docs/run_folder.md)."""
     call = delegate._library.QuadraDelegateReport
     call.restype, call.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -40,14 +41,12 @@ def report_of(delegate: Delegate) -> Dict[str, Any]:
     tried = "read the delegate's report"
     try:
         reading.json_bytes(buffer.value, schema.Verdicts, "the delegate's report")
-        return reading.json_bytes(buffer.value, Dict[str, Any], "the delegate's report")
+        return reading.json_bytes(buffer.value, dict[str, Any], "the delegate's report")
     except Misuse as error:
         raise RunFailed(tried, error.came_back, "report this as a bug") from error
 
 
-def make(
-    content: bytes, model: str, *, threads: int, kernels=XNNPACK, delegate: Optional[Delegate] = None
-) -> Interpreter:
+def make(content: bytes, model: str, *, threads: int, kernels=XNNPACK, delegate: Delegate | None = None) -> Interpreter:
     """An interpreter for a model's bytes; a delegate takes its nodes here. RunFailed where it refuses."""
     try:
         return Interpreter(
@@ -80,12 +79,12 @@ def invoke(interpreter: Interpreter, what: str) -> None:
         raise RunFailed(f"run {what}", _sentence(error), "the log above has the details") from error
 
 
-def set_inputs(interpreter: Interpreter, arrays: List[np.ndarray]) -> None:
+def set_inputs(interpreter: Interpreter, arrays: list[np.ndarray]) -> None:
     for detail, array in zip(interpreter.get_input_details(), arrays):
         interpreter.set_tensor(detail["index"], array)
 
 
-def outputs_of(interpreter: Interpreter) -> List[np.ndarray]:
+def outputs_of(interpreter: Interpreter) -> list[np.ndarray]:
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 

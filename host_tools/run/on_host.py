@@ -3,9 +3,10 @@
 import contextlib
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Dict, List, Optional, Sequence, Tuple
+from typing import ClassVar
 
 from host_tools.ask import inputs
 from host_tools.base import cpu_drivers, settings
@@ -23,7 +24,7 @@ from host_tools.run.place import Show, aimed, quiet
 class Host:
     """This machine. library: the delegate to run with (default: built)."""
 
-    library: Optional[Path] = None
+    library: Path | None = None
     kind: ClassVar[str] = "host"
     name: ClassVar[str] = "host"
 
@@ -33,7 +34,7 @@ class Host:
     def aim(self, spec: RunSpec) -> RunSpec:
         return aimed(spec, self.kind)
 
-    def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Optional[Path] = None) -> RunFolder:
+    def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         return _run(spec, self.delegate(), show, runs_dir)
 
     def stop(self) -> bool:
@@ -45,7 +46,7 @@ class Host:
         return self.library
 
 
-def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Optional[Path]) -> RunFolder:
+def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> RunFolder:
     config = settings.read()
     folder = run_folder.start(spec, runs_dir or config.runs_dir)
     attempt = HostAttempt(folder, library, spec, show)
@@ -94,7 +95,7 @@ class HostAttempt(Attempt):
                 self.work("dump", cache)
 
 
-def python_command(module: str, *words: object) -> Tuple[List[object], Dict[str, str]]:
+def python_command(module: str, *words: object) -> tuple[list[object], dict[str, str]]:
     """Arguments and environment of a process that runs a module of ours."""
     argv = [sys.executable, "-P", "-m", module, *words]
     return argv, {"PYTHONPATH": str(settings.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -6,9 +6,10 @@ What stands around them is in host_tools/android_on_host/jvm.py. OpenCL and Open
 import contextlib
 import hashlib
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Dict, Optional, Sequence
+from typing import ClassVar
 
 from host_tools.android_on_host.jvm import ABI, Machine
 from host_tools.base import cpu_drivers, settings
@@ -28,7 +29,7 @@ _MAIN = "org.quadra.host.RunnerOnHost"
 class Jvm:
     """Android's runtime on this machine's Java. library: the delegate for Android x86_64 (default: built)."""
 
-    library: Optional[Path] = None
+    library: Path | None = None
     kind: ClassVar[str] = "app"
     name: ClassVar[str] = "app"
 
@@ -38,7 +39,7 @@ class Jvm:
     def aim(self, spec: RunSpec) -> RunSpec:
         return aimed(spec, self.kind)
 
-    def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Optional[Path] = None) -> RunFolder:
+    def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         return _run(spec, self.delegate(), show, runs_dir)
 
     def stop(self) -> bool:
@@ -50,7 +51,7 @@ class Jvm:
         return self.library
 
 
-def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Optional[Path]) -> RunFolder:
+def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> RunFolder:
     """What is not here yet (Java classes, AARs) comes first."""
     config = settings.read()
     show("look for Java, Android's classes and TFLite's runtime")
@@ -59,7 +60,7 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Optional[Path]) -> 
     attempt = JvmAttempt(folder, spec, show, machine)
     cache = folder / "driver_cache" if spec.cold else config.driver_cache_dir
 
-    def start(mode: str, names: Optional[Sequence[str]]) -> None:
+    def start(mode: str, names: Sequence[str] | None) -> None:
         attempt.work(mode, cache, names)
 
     def work() -> None:
@@ -88,7 +89,7 @@ class JvmAttempt(Attempt):
         super().__init__(folder, spec, show)
         self.machine = machine
 
-    def work(self, mode: str, cache: Path, names: Optional[Sequence[str]] = None) -> None:
+    def work(self, mode: str, cache: Path, names: Sequence[str] | None = None) -> None:
         """names: who runs beside Quadra, or starts in its place; None: whom the RunSpec names."""
         told = {"quadra.argument.folder": str(self.folder), "quadra.argument.mode": mode}
         if names is not None:
@@ -107,7 +108,7 @@ class JvmAttempt(Attempt):
         self.start("reference", argv, env)
 
 
-def _merge_environment(folder: Path, here: Dict, machine: Machine) -> None:
+def _merge_environment(folder: Path, here: dict, machine: Machine) -> None:
     """This machine's facts with those that the runner saw from inside."""
     inside = RunFolder(folder).json("environment.json")
     seen = ("device", "thermal", "opencl_devices", "gles_devices")

@@ -6,9 +6,10 @@ the device is free again, and what the run had left until then is kept.
 
 import contextlib
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Optional, Protocol, Sequence, Tuple
+from typing import Any, ClassVar, Protocol
 
 from host_tools.base import digests, interrupt, settings
 from host_tools.base.errors import DeviceError, DeviceLost, DeviceNotFound, DeviceTooHot, Misuse, QuadraError, RunFailed
@@ -42,7 +43,7 @@ class DevicePlace:
     """
 
     device: Device
-    library: Optional[Path] = None
+    library: Path | None = None
     name: str = ""
     kind: ClassVar[str] = "device"
 
@@ -66,17 +67,19 @@ class DevicePlace:
 class Phone(DevicePlace):
     """A device, by the test app. apk: this one instead of one made for the device."""
 
-    apk: Optional[Path] = None
-    _made: Dict[bool, Path] = field(default_factory=dict)  # APKs, by whether TFLite's own delegate is in them
+    apk: Path | None = None
+    _made: dict[bool, Path] = field(default_factory=dict)  # APKs, by whether TFLite's own delegate is in them
 
     def prepare(self, peers: Sequence[str] = ()) -> None:
         self._apk(peers)
 
-    def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Optional[Path] = None) -> RunFolder:
+    def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         no_target(spec)
         library, apk = self.delegate(), self._apk(spec.peers)
         with interrupt.once(), lock.lease(self.device.serial, f"run {spec.model.name}"):
-            attempt = PhoneAttempt(run_folder.start(spec, runs_dir or settings.read().runs_dir), spec, show, self.device)
+            attempt = PhoneAttempt(
+                run_folder.start(spec, runs_dir or settings.read().runs_dir), spec, show, self.device
+            )
             return attempt.finish(lambda: attempt.work(apk, library), lambda: None)
 
     def _apk(self, peers: Sequence[str]) -> Path:
@@ -111,13 +114,13 @@ class PhoneAttempt(Attempt):
     def __init__(self, folder: Path, spec: RunSpec, show: Show, device: Device) -> None:
         super().__init__(folder, spec, show)
         self.device, self.remote = device, self.folder_kind(device, spec.run_id)
-        self.runner: Optional[Started] = None
-        self.watch: Optional[readiness.Watch] = None
+        self.runner: Started | None = None
+        self.watch: readiness.Watch | None = None
         self.model = ""
         self.waited_s = 0.0
         self.events = device.events  # of this run: what came before is none of its business
         self.first_event = len(device.events)
-        self.seen: Dict[str, Any] = {}
+        self.seen: dict[str, Any] = {}
 
     def work(self, made: Path, library: Path) -> None:
         self._begin("make inputs")
@@ -156,7 +159,7 @@ class PhoneAttempt(Attempt):
         self._begin("push the model")
         self.model = self.remote.fill(self.folder, Path(self.spec.model.path), self.show)
 
-    def _measure(self) -> Tuple[Dict[str, schema.Cold], Dict[str, Any]]:
+    def _measure(self) -> tuple[dict[str, schema.Cold], dict[str, Any]]:
         """Cold starts, and what goes into timings.json besides what the runner wrote."""
         self._begin("wait until the device is cool")
         self.waited_s += readiness.wait_until_cool(self.device, self.show)
@@ -165,7 +168,9 @@ class PhoneAttempt(Attempt):
             before = set(self.remote.cache_files())
             with readiness.Watch(self.device) as self.watch:
                 lost = with_peers.run_with_peers(self, self._start)
-            compiled = len([name for name in self.remote.cache_files() if name not in before and not _OTHERS.search(name)])
+            compiled = len(
+                [name for name in self.remote.cache_files() if name not in before and not _OTHERS.search(name)]
+            )
             hot = self.watch.throttled()
             if not hot:
                 return starts, {"driver_compiled": compiled, **lost}
@@ -180,7 +185,7 @@ class PhoneAttempt(Attempt):
             step="measure",
         )
 
-    def _start(self, mode: str, names: Optional[Sequence[str]]) -> None:
+    def _start(self, mode: str, names: Sequence[str] | None) -> None:
         """The runner once, to its end; raises what it said, or what became of the app."""
         title = f"{mode} {','.join(names or ())}".strip()
         self._begin(f"start the app: {title}")
@@ -243,7 +248,7 @@ class PhoneAttempt(Attempt):
         events = [asdict(event) for event in self.events[self.first_event :]]
         run_folder.write_json(self.folder / "environment.json", {**value, "route": self.route, "device_events": events})
 
-    def _complete(self, starts: Dict[str, schema.Cold], more: Dict[str, Any], library: Path) -> None:
+    def _complete(self, starts: dict[str, schema.Cold], more: dict[str, Any], library: Path) -> None:
         """What this machine adds: the CPU's reference, the device as a target, starts."""
         add_timings(self.folder, more)
         if starts:

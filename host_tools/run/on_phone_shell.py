@@ -4,9 +4,9 @@ Beside the app (on_phone.py): the same model, inputs and judgement, but another 
 rights and other scheduling. The times of the two differ by up to two on the same phone and are never pooled.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Optional, Sequence
 
 from host_tools.base import digests, interrupt, settings
 from host_tools.base.errors import DeviceError
@@ -32,18 +32,20 @@ _RUNTIME = "libtensorflowlite_jni.so"
 class PhoneShell(DevicePlace):
     """A device, from its shell, for RunSpecs whose route is "shell". runner: this one instead of one built for the device."""
 
-    runner: Optional[Path] = None
+    runner: Path | None = None
 
     def prepare(self, peers: Sequence[str] = ()) -> None:
         self.delegate()
         self._runner()
 
-    def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Optional[Path] = None) -> RunFolder:
+    def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         no_target(spec)
         library, runner = self.delegate(), self._runner()
         runtime = maven.aar_file("tensorflow-lite", f"jni/{app.abi_of(self.device)}/{_RUNTIME}")
         with interrupt.once(), lock.lease(self.device.serial, f"run {spec.model.name} from its shell"):
-            attempt = ShellAttempt(run_folder.start(spec, runs_dir or settings.read().runs_dir), spec, show, self.device)
+            attempt = ShellAttempt(
+                run_folder.start(spec, runs_dir or settings.read().runs_dir), spec, show, self.device
+            )
             attempt.runtime, attempt.library = runtime, library
             return attempt.finish(lambda: attempt.work(runner, library), lambda: None)
 
@@ -77,7 +79,7 @@ class ShellAttempt(PhoneAttempt):
         self._begin("push the model")
         self.model = self.remote.fill(self.folder, Path(self.spec.model.path), self.show)
 
-    def _start(self, mode: str, names: Optional[Sequence[str]]) -> None:
+    def _start(self, mode: str, names: Sequence[str] | None) -> None:
         title = f"{mode} {','.join(names or ())}".strip()
         words = ["--folder", self.remote.path, "--mode", mode, "--model", self.model, *self.words]
         if names is not None:
@@ -89,13 +91,15 @@ class ShellAttempt(PhoneAttempt):
             known = self._known_error() if ended.known and self.remote.bring("error.json", self.folder) else None
             raise known or ended.error
 
-    def _write_log(self, title: str, lines: List[str]) -> None:
+    def _write_log(self, title: str, lines: list[str]) -> None:
         with open(self.folder / "log.txt", "a", encoding="utf-8", errors="replace") as file:
             file.writelines(f"{line}\n" for line in (f"== {title}", *lines))
 
     def _stop(self) -> None:
         """The runner ends with the connection that started it; a deadline of its own sees to the rest."""
         try:
-            self.device.shell(["exec", "pkill", "-f", self.remote.path], timeout_s=10, check=False, step="stop the runner")
+            self.device.shell(
+                ["exec", "pkill", "-f", self.remote.path], timeout_s=10, check=False, step="stop the runner"
+            )
         except DeviceError:
             pass

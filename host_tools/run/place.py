@@ -3,8 +3,9 @@ same code. on_host, on_jvm, on_phone and on_phone_shell have one each; where.py 
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Callable, Optional, Protocol, Sequence, Set
+from typing import Protocol
 
 from msgspec import structs
 
@@ -13,7 +14,7 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 
 Show = Callable[[str], None]  # told what goes on
-_used: Set[str] = set()  # ids of runs that this process has begun
+_used: set[str] = set()  # ids of runs that this process has begun
 _using = threading.Lock()
 
 
@@ -37,7 +38,7 @@ class Place(Protocol):
     def aim(self, spec: RunSpec) -> RunSpec:
         """`spec` for this place, under an id of its own."""
 
-    def run(self, spec: RunSpec, show: Show = ..., runs_dir: Optional[Path] = None) -> RunFolder:
+    def run(self, spec: RunSpec, show: Show = ..., runs_dir: Path | None = None) -> RunFolder:
         """Runs `spec`, which must be aimed at this place; returns the finished run folder, in runs_dir (default: the setting's).
 
         A QuadraError where it did not come to its end: its `kept` is the run folder, marked.

@@ -1,7 +1,6 @@
 """What this machine does before a run in another place: the model's facts, and its inputs."""
 
 from pathlib import Path
-from typing import List
 
 import numpy as np
 import tflite
@@ -33,7 +32,7 @@ def prepare(spec: specs.RunSpec, folder: Path) -> None:
         inputs.for_report(Path(spec.inputs.picture)).save(folder / "picture.png")
 
 
-def inputs_of(content: bytes) -> List[inputs.InputTensor]:
+def inputs_of(content: bytes) -> list[inputs.InputTensor]:
     """The inputs of a model's main graph, as its file has them."""
     graph = tflite.Model.GetRootAs(content, 0).Subgraphs(0)
     return [_input(graph.Tensors(graph.Inputs(i))) for i in range(graph.InputsLength())]

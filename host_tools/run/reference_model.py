@@ -7,7 +7,6 @@ padding (1 SAME, 2 VALID), stride_width, stride_height.
 
 import struct
 from pathlib import Path
-from typing import Dict, List, Tuple
 
 import flatbuffers
 import numpy as np
@@ -20,7 +19,7 @@ TRANSPOSE_CONV_BIAS = b"Convolution2DTransposeBias"
 _PADDING = {1: schema.Padding.SAME, 2: schema.Padding.VALID}
 
 
-def for_cpu(model_path: Path) -> Tuple[bytes, List[str]]:
+def for_cpu(model_path: Path) -> tuple[bytes, list[str]]:
     """The model's bytes, rewritten where that is needed, and a sentence per kind of rewrite.
 
     A model that needs no rewrite comes back byte for byte. Custom ops that nobody can rewrite stay;
@@ -45,11 +44,11 @@ def for_cpu(model_path: Path) -> Tuple[bytes, List[str]]:
     return bytes(builder.Output()), [f"{count} x {name} given to the CPU as TRANSPOSE_CONV with bias"]
 
 
-def custom_ops(content: bytes) -> Dict[str, int]:
+def custom_ops(content: bytes) -> dict[str, int]:
     """Custom ops of a model and how often each occurs."""
     model = schema.Model.GetRootAs(content, 0)
     names = [model.OperatorCodes(i).CustomCode() for i in range(model.OperatorCodesLength())]
-    counts: Dict[str, int] = {}
+    counts: dict[str, int] = {}
     for g in range(model.SubgraphsLength()):
         graph = model.Subgraphs(g)
         for i in range(graph.OperatorsLength()):
@@ -80,7 +79,7 @@ def _to_transpose_conv(model: schema.ModelT, graph: schema.SubGraphT, operator: 
     operator.builtinOptions, operator.customOptions = options, None
 
 
-def _params(options) -> Tuple[int, int, int]:
+def _params(options) -> tuple[int, int, int]:
     data = bytes(bytearray(options)) if options is not None else b""
     if len(data) < 12:
         raise Misuse(
@@ -110,7 +109,7 @@ def _output_size(size: int, kernel: int, stride: int, padding: int) -> int:
     return (size - 1) * stride + kernel - cut
 
 
-def _add_int32_constant(model: schema.ModelT, graph: schema.SubGraphT, values: List[int]) -> int:
+def _add_int32_constant(model: schema.ModelT, graph: schema.SubGraphT, values: list[int]) -> int:
     buffer = schema.BufferT()
     buffer.data = np.frombuffer(np.array(values, "<i4").tobytes(), np.uint8)
     model.buffers.append(buffer)

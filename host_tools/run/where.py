@@ -1,7 +1,6 @@
 """Which places a word of the command line means: this machine, Android's runtime on it, or devices."""
 
 from pathlib import Path
-from typing import Dict, List, Optional, Union
 
 from host_tools.base.errors import Misuse
 from host_tools.phone.adb import choice
@@ -13,12 +12,12 @@ from host_tools.run.place import Place
 from host_tools.virtual_device import registry
 
 
-def parse(on: str, library: Optional[Path] = None, apk: Optional[Path] = None, route: str = "") -> List[Place]:
+def parse(on: str, library: Path | None = None, apk: Path | None = None, route: str = "") -> list[Place]:
     """host, app, virtual, a serial or name, any, all; or several of these with a comma between them.
 
     library, apk: these instead of those that a place has made. route: "shell" goes past the app of a device.
     """
-    found: Dict[str, Place] = {}
+    found: dict[str, Place] = {}
     for word in filter(None, (word.strip() for word in on.split(","))):
         for place in _places(word, library, apk, route):
             found.setdefault(place.name, place)
@@ -27,8 +26,8 @@ def parse(on: str, library: Optional[Path] = None, apk: Optional[Path] = None, r
     return list(found.values())
 
 
-def _places(word: str, library: Optional[Path], apk: Optional[Path], route: str) -> List[Place]:
-    here: Dict[str, Union[Host, Jvm]] = {"host": Host(library), "app": Jvm(library)}
+def _places(word: str, library: Path | None, apk: Path | None, route: str) -> list[Place]:
+    here: dict[str, Host | Jvm] = {"host": Host(library), "app": Jvm(library)}
     if word in here and route != SHELL:
         return [here[word]]
     devices = choice.choose(word)

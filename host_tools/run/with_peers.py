@@ -4,16 +4,16 @@ The same in the app place and on devices; `start(mode, names)` is what differs: 
 with these peers (None: those of the RunSpec), and leaves what it wrote in the run folder.
 """
 
-from typing import Callable, Dict, List, Optional, Sequence
+from collections.abc import Callable, Sequence
 
 from host_tools.base.errors import Misuse, QuadraError, RunFailed
 from host_tools.record import peer_names, schema
 from host_tools.run.attempt import Attempt, take_cold
 
-Start = Callable[[str, Optional[Sequence[str]]], None]
+Start = Callable[[str, Sequence[str] | None], None]
 
 
-def cold_starts(attempt: Attempt, start: Start) -> Dict[str, schema.Cold]:
+def cold_starts(attempt: Attempt, start: Start) -> dict[str, schema.Cold]:
     """By key: Quadra and each GPU peer, in processes of their own, each with an empty driver cache."""
     start("cold", None)
     starts = {"quadra": take_cold(attempt.folder)}
@@ -29,10 +29,10 @@ def cold_starts(attempt: Attempt, start: Start) -> Dict[str, schema.Cold]:
     return starts
 
 
-def run_with_peers(attempt: Attempt, start: Start) -> Dict[str, str]:
+def run_with_peers(attempt: Attempt, start: Start) -> dict[str, str]:
     """The run. A peer that takes the process down is left out of the next try; returns why, as in timings.json."""
-    names: List[str] = list(attempt.spec.peers)
-    lost: Dict[str, str] = {}
+    names: list[str] = list(attempt.spec.peers)
+    lost: dict[str, str] = {}
     while True:
         try:
             start("run", names)

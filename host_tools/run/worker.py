@@ -10,8 +10,9 @@ import contextlib
 import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -42,20 +43,20 @@ class Worker:
         self.content = Path(self.spec.model.path).read_bytes()
         self.facts = model_facts.read(self.content, self.model)  # a damaged model ends here
         self.cpu_content, self.rewrites = reference_model.for_cpu(Path(self.spec.model.path))
-        self.arrays: List[np.ndarray] = []
-        self.outputs: List[np.ndarray] = []
-        self.timings: Dict[str, Any] = {
+        self.arrays: list[np.ndarray] = []
+        self.outputs: list[np.ndarray] = []
+        self.timings: dict[str, Any] = {
             "schema_version": 1,
             "threads": self.spec.threads,
             "init_us": {},
             "samples_us": {},
         }
-        self.tensors: Dict[str, Any] = {}
+        self.tensors: dict[str, Any] = {}
 
-    def options(self, **more: str) -> Dict[str, str]:
+    def options(self, **more: str) -> dict[str, str]:
         return {**{k: v for k, v in self.spec.options.items() if v}, **more}
 
-    def start_quadra(self, **more: str) -> Tuple[Any, Any, Dict[str, int]]:
+    def start_quadra(self, **more: str) -> tuple[Any, Any, dict[str, int]]:
         """Delegate, ready interpreter with inputs set and run once, and the time of each step in us."""
         clock = Clock()
         stage("load the delegate")
@@ -67,7 +68,7 @@ class Worker:
         self._first_run(interpreter, clock, "Quadra")
         return delegate, interpreter, clock.laps
 
-    def start_xnnpack(self) -> Tuple[Any, Dict[str, int]]:
+    def start_xnnpack(self) -> tuple[Any, dict[str, int]]:
         clock = Clock()
         stage("start XNNPACK")
         interpreter = self.interpreters.make(self.cpu_content, self.model, threads=self.spec.threads)
@@ -87,7 +88,7 @@ class Worker:
         clock.lap("first_invoke_us")
         clock.end()
 
-    def keep(self, group: str, interpreter) -> List[np.ndarray]:
+    def keep(self, group: str, interpreter) -> list[np.ndarray]:
         arrays = self.interpreters.outputs_of(interpreter)
         run_folder.write_arrays(self.folder / group, arrays)
         self.tensors[group] = inputs.tensor_json(interpreter.get_output_details())
@@ -106,8 +107,8 @@ class Clock:
     """Laps in whole microseconds; the processor time of the whole, and of the last lap."""
 
     def __init__(self) -> None:
-        self.laps: Dict[str, int] = {}
-        self._cpu: Dict[str, int] = {}
+        self.laps: dict[str, int] = {}
+        self._cpu: dict[str, int] = {}
         self._last, self._last_cpu = time.perf_counter_ns(), time.process_time_ns()
 
     def lap(self, name: str) -> None:
@@ -178,7 +179,7 @@ def reference(worker: Worker, report: schema.Verdicts) -> None:
     stage("run the CPU reference")
     shared = any(node.on == "cpu" for node in report.nodes)
     quantised = model_facts.is_quantised(worker.content)
-    value: Dict[str, Any] = {"kernels": "", "rewrites": worker.rewrites}
+    value: dict[str, Any] = {"kernels": "", "rewrites": worker.rewrites}
     for name in ("xnnpack",) if shared and quantised else ("builtin", "xnnpack"):
         try:
             kernels = worker.interpreters.XNNPACK if name == "xnnpack" else worker.interpreters.BUILTIN
@@ -191,7 +192,7 @@ def reference(worker: Worker, report: schema.Verdicts) -> None:
     run_folder.write_json(worker.folder / "reference.json", value)
 
 
-def _run_reference(worker: Worker, kernels) -> List[float]:
+def _run_reference(worker: Worker, kernels) -> list[float]:
     """Writes cpu_outputs; returns what `last_bit_moves` does, or nothing where Quadra is close anyway."""
     interpreter = worker.interpreters.make(
         worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels
@@ -206,7 +207,7 @@ def _run_reference(worker: Worker, kernels) -> List[float]:
     return last_bit_moves(worker, interpreter, expected)
 
 
-def last_bit_moves(worker: Worker, interpreter, expected: List[np.ndarray]) -> List[float]:
+def last_bit_moves(worker: Worker, interpreter, expected: list[np.ndarray]) -> list[float]:
     """How far each output of the CPU moves, of its range, when the last bit of the float inputs changes.
 
     Nobody can be asked to be closer than that: the inputs themselves are not known better.
@@ -224,7 +225,7 @@ def last_bit_moves(worker: Worker, interpreter, expected: List[np.ndarray]) -> L
     return moves
 
 
-def peer(worker: Worker) -> Optional[Any]:
+def peer(worker: Worker) -> Any | None:
     """XNNPACK, started and ready for timing; None where it was not asked for or cannot run the model."""
     if "xnnpack" not in worker.spec.peers:
         return None
@@ -239,7 +240,7 @@ def peer(worker: Worker) -> Optional[Any]:
     return interpreter
 
 
-def pairs(worker: Worker, quadra, xnnpack: Optional[Any]) -> None:
+def pairs(worker: Worker, quadra, xnnpack: Any | None) -> None:
     """Alternated runs, the one that goes first changing too: what slows the machine slows both.
 
     samples_us is time on the wall, cpu_us the processor time of the whole process: on a busy machine the latter
@@ -250,8 +251,8 @@ def pairs(worker: Worker, quadra, xnnpack: Optional[Any]) -> None:
     for _ in range(_WARM_UP_RUNS):
         for _, interpreter in runners:
             interpreter.invoke()
-    samples: Dict[str, List[int]] = {name: [] for name, _ in runners}
-    cpu: Dict[str, List[int]] = {name: [] for name, _ in runners}
+    samples: dict[str, list[int]] = {name: [] for name, _ in runners}
+    cpu: dict[str, list[int]] = {name: [] for name, _ in runners}
     end = time.monotonic() + _PAIRS_BUDGET_S
     for run in range(worker.spec.repetitions):
         for name, interpreter in runners if run % 2 == 0 else reversed(runners):
@@ -286,7 +287,7 @@ def profile(worker: Worker) -> None:
     run_folder.write_json(worker.folder / "profile.json", value)
 
 
-def memory(baseline_bytes: int) -> Dict[str, int]:
+def memory(baseline_bytes: int) -> dict[str, int]:
     return {"peak_rss_bytes": peak_rss_bytes(), "baseline_rss_bytes": baseline_bytes}
 
 
@@ -314,7 +315,7 @@ def answer(folder: Path, work: Callable[[], None]) -> int:
     return 0
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     folder, library, mode, cache = Path(argv[0]), Path(argv[1]), argv[2], Path(argv[3])
     stage("start")
     return answer(folder, lambda: MODES[mode](Worker(folder, library, cache), peak_rss_bytes()))

@@ -1,7 +1,7 @@
 """The tables of a bench: which columns there are and what a row has in each, for the terminal and the page alike."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Callable, List, Optional, Sequence
 
 from host_tools.base import units
 from host_tools.judge.bench_figures import COLD, QUADRA, STEADY, WARM, Bench, Mean, Row, Runner
@@ -25,7 +25,7 @@ class Column:
     cell: Callable[[Row], Cell]
 
 
-def inference(bench: Bench) -> List[Column]:
+def inference(bench: Bench) -> list[Column]:
     """One inference: Quadra, XNNPACK, the shipped delegate. ms are medians at one thread, ratios Quadra's time over theirs."""
     columns = [
         Column("GPU nodes", lambda row: _nodes(row.runner(QUADRA))),
@@ -36,21 +36,30 @@ def inference(bench: Bench) -> List[Column]:
     return [*columns, *(_xnnpack(bench) if XNNPACK in bench.asked.peers else []), *shipped]
 
 
-def starts(bench: Bench) -> List[Column]:
+def starts(bench: Bench) -> list[Column]:
     """To the end of the first inference, at one thread; sizes where the peers did not run: memory, of it tensors, and their lower bound."""
     shipped = bench.recorded or peer_names.needs_shipped(bench.asked.peers)
     found = [_start("cold ms", QUADRA, COLD), Column("cpu", lambda row: _ms(row.runner(QUADRA), COLD, "processor"))]
-    found += [_start("shipped", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")] if shipped else []
+    found += (
+        [_start("shipped", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")]
+        if shipped
+        else []
+    )
     found += [_start("warm ms", QUADRA, WARM)]
     found += [_start("shipped", "", WARM), _ratio("ratio", "", WARM)] if shipped and not bench.recorded else []
     found += [_start("XNNPACK", XNNPACK, WARM)] if XNNPACK in bench.asked.peers else []
     if not bench.recorded:  # with what the peers' starts take there is no room
         return found
-    found += [_count("programs"), _count("dispatches"), _mib("peak", "peak_rss_bytes", 0), _mib("peak cold", "cold_peak_rss_bytes", 0)]
+    found += [
+        _count("programs"),
+        _count("dispatches"),
+        _mib("peak", "peak_rss_bytes", 0),
+        _mib("peak cold", "cold_peak_rss_bytes", 0),
+    ]
     return [*found, _mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
 
 
-def _xnnpack(bench: Bench) -> List[Column]:
+def _xnnpack(bench: Bench) -> list[Column]:
     found = [] if bench.recorded else [Column("XNNPACK error", lambda row: _error(row.runner(XNNPACK)))]
     found.append(Column("XNNPACK ms", lambda row: _ms(row.runner(XNNPACK))))
     for threads in bench.asked.threads:
@@ -62,14 +71,17 @@ def _xnnpack(bench: Bench) -> List[Column]:
     return found
 
 
-def _recorded() -> List[Column]:
+def _recorded() -> list[Column]:
     """The shipped delegate's own ratio to XNNPACK, and Quadra's over that."""
     return [Column("shipped", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))), _ratio("of it", "")]
 
 
-def _measured() -> List[Column]:
+def _measured() -> list[Column]:
     ran = [
-        Column("shipped nodes", lambda row: Cell("failed", True) if row.runner(row.shipped).error else _nodes(row.runner(row.shipped))),
+        Column(
+            "shipped nodes",
+            lambda row: Cell("failed", True) if row.runner(row.shipped).error else _nodes(row.runner(row.shipped)),
+        ),
         Column("error", lambda row: _error(row.runner(row.shipped))),
         Column("ms", lambda row: _ms(row.runner(row.shipped))),
     ]
@@ -85,7 +97,7 @@ def _start(title: str, who: str, what: str) -> Column:
     return Column(title, lambda row: _ms(row.runner(who or row.shipped), what))
 
 
-def _ratio_cell(value: Optional[float]) -> Cell:
+def _ratio_cell(value: float | None) -> Cell:
     return Cell(units.ratio_text(value))
 
 
@@ -130,7 +142,9 @@ def shipped_note(bench: Bench, backend: str) -> str:
     over = [row for row in bench.of(backend) if row.over(XNNPACK) and row.over(shipped)]
     if not mean or not over:
         return ""
-    ours, theirs = (times.geometric_mean(values) for values in zip(*((r.over(XNNPACK), r.peer_over_xnnpack(shipped)) for r in over)))
+    ours, theirs = (
+        times.geometric_mean(values) for values in zip(*((r.over(XNNPACK), r.peer_over_xnnpack(shipped)) for r in over))
+    )
     count = f"{len(over)} model{'s' if len(over) != 1 else ''}"
     return (
         f"{verdicts.APIS[backend]} on the {count} that the shipped GPU delegate ran, too: {units.ratio_text(ours)} of XNNPACK's time, "
@@ -138,14 +152,16 @@ def shipped_note(bench: Bench, backend: str) -> str:
     )
 
 
-def failures(result: Bench) -> List[str]:
+def failures(result: Bench) -> list[str]:
     """A sentence for each row without figures, and for each peer that did not run."""
     lines = []
     for row in result.rows:
         head = f"{row.model} on {verdicts.APIS[row.backend]}"
         if row.error:
             lines.append(f"{head}: {row.error}")
-        lines += [f"{head}: {peer_names.label(key)} did not run: {r.error}" for key, r in row.runners.items() if r.error]
+        lines += [
+            f"{head}: {peer_names.label(key)} did not run: {r.error}" for key, r in row.runners.items() if r.error
+        ]
     return lines
 
 

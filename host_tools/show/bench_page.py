@@ -1,7 +1,6 @@
 """A bench as figures and as a page: bench.json and bench.html, which need nothing else."""
 
 from pathlib import Path
-from typing import Dict, List
 
 from host_tools.base import cpu_drivers
 from host_tools.judge import bench_figures, compare
@@ -17,33 +16,37 @@ def write(result: Bench) -> Path:
     """Writes bench.json and bench.html; returns the latter."""
     run_folder.write_json(result.folder / FIGURES, bench_figures.to_json(result))
     measured = not result.recorded
-    page = report.environment().get_template(FILE).render(
-        bench=result,
-        apis=verdicts.APIS,
-        cards=[mean for mean in result.means() if mean.whole and (mean.goal or mean.what == STEADY)],
-        steady_chart=charts.ratios(_over_xnnpack(result), _goals(result, STEADY, XNNPACK)),
-        shipped_chart=charts.ratios(_over_shipped(result, STEADY), _goals(result, STEADY)) if measured else "",
-        cold_chart=charts.ratios(_over_shipped(result, COLD), _goals(result, COLD)) if measured else "",
-        inference=bench_columns.inference(result),
-        starts=bench_columns.starts(result),
-        failures=bench_columns.failures(result),
-        notes=[note for b in result.backends if (note := bench_columns.shipped_note(result, b))],
-        xnnpack_note=bench_columns.xnnpack_note(result),
-        recorded=bench_figures.recorded() if result.recorded else None,
-        unsure=compare.UNSURE,
-        words=bench_columns,
-        kinds=KINDS[STEADY],
-        settings=cpu_drivers.settings(1),
+    page = (
+        report.environment()
+        .get_template(FILE)
+        .render(
+            bench=result,
+            apis=verdicts.APIS,
+            cards=[mean for mean in result.means() if mean.whole and (mean.goal or mean.what == STEADY)],
+            steady_chart=charts.ratios(_over_xnnpack(result), _goals(result, STEADY, XNNPACK)),
+            shipped_chart=charts.ratios(_over_shipped(result, STEADY), _goals(result, STEADY)) if measured else "",
+            cold_chart=charts.ratios(_over_shipped(result, COLD), _goals(result, COLD)) if measured else "",
+            inference=bench_columns.inference(result),
+            starts=bench_columns.starts(result),
+            failures=bench_columns.failures(result),
+            notes=[note for b in result.backends if (note := bench_columns.shipped_note(result, b))],
+            xnnpack_note=bench_columns.xnnpack_note(result),
+            recorded=bench_figures.recorded() if result.recorded else None,
+            unsure=compare.UNSURE,
+            words=bench_columns,
+            kinds=KINDS[STEADY],
+            settings=cpu_drivers.settings(1),
+        )
     )
     run_folder.write_text(result.folder / FILE, page)
     return result.folder / FILE
 
 
-def _over_xnnpack(result: Bench) -> List[charts.RatioRow]:
+def _over_xnnpack(result: Bench) -> list[charts.RatioRow]:
     """Times over XNNPACK's: Quadra's with each number of threads, and the shipped delegate's, on each backend."""
-    rows: List[charts.RatioRow] = []
+    rows: list[charts.RatioRow] = []
     for model in dict.fromkeys(r.model for r in result.rows):
-        marks: List[charts.Mark] = []
+        marks: list[charts.Mark] = []
         for row in (r for r in result.rows if r.model == model):
             api = verdicts.APIS[row.backend]
             for threads in result.asked.threads:
@@ -58,7 +61,7 @@ def _over_xnnpack(result: Bench) -> List[charts.RatioRow]:
     return [(model, marks) for model, marks in rows if marks]
 
 
-def _over_shipped(result: Bench, what: str) -> List[charts.RatioRow]:
+def _over_shipped(result: Bench, what: str) -> list[charts.RatioRow]:
     """Quadra's times over the shipped delegate's, where the GPU alone is compared."""
     rows = []
     for model in dict.fromkeys(r.model for r in result.rows):
@@ -69,7 +72,7 @@ def _over_shipped(result: Bench, what: str) -> List[charts.RatioRow]:
     return rows
 
 
-def _goals(result: Bench, what: str, peer: str = "") -> Dict[str, float]:
+def _goals(result: Bench, what: str, peer: str = "") -> dict[str, float]:
     """By backend; no peer: the shipped delegate's."""
     keys = {b: (result.asked.place, b, peer or peer_names.key(f"shipped-{b}"), what) for b in result.backends}
     return {backend: GOALS[key] for backend, key in keys.items() if key in GOALS}

@@ -1,7 +1,5 @@
 """A bench as tables for the terminal."""
 
-from typing import List
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -42,7 +40,7 @@ def show(result: Bench, console: Console) -> None:
     console.print(f"figures   {escape(str(result.folder / bench_page.FIGURES))}")
 
 
-def _table(result: Bench, columns: List[Column]) -> Table:
+def _table(result: Bench, columns: list[Column]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("model", no_wrap=True)
     both = len(result.backends) > 1
@@ -51,7 +49,10 @@ def _table(result: Bench, columns: List[Column]) -> Table:
     for column in columns:
         table.add_column(column.title, justify="right", no_wrap=True)
     for index, row in enumerate(result.rows):
-        head = ["" if bench_columns.repeats(result.rows, index) else escape(row.model), *([verdicts.APIS[row.backend]] if both else [])]
+        head = [
+            "" if bench_columns.repeats(result.rows, index) else escape(row.model),
+            *([verdicts.APIS[row.backend]] if both else []),
+        ]
         cells = [column.cell(row) for column in columns]
         shown = [f"[red]{cell.text}[/]" if cell.bad else cell.text for cell in cells]
         table.add_row(*head, *(["[red]failed[/]"] if row.error else shown))

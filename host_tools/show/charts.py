@@ -2,9 +2,9 @@
 
 import math
 import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Callable, Dict, List, Mapping, Sequence, Tuple
 
 from host_tools.base.units import ratio_text
 
@@ -12,7 +12,7 @@ WIDTH, _ROW, _LEFT, _RIGHT = 860, 54, 110, 96
 _LABEL = 28  # room for a number
 
 
-def strip(samples_us: Dict[str, Sequence[int]], names: Dict[str, str]) -> str:
+def strip(samples_us: dict[str, Sequence[int]], names: dict[str, str]) -> str:
     """A row of dots per runner, one per inference, with the median marked: the spread is there to see."""
     rows = [(who, values) for who, values in samples_us.items() if values]
     if not rows:
@@ -41,7 +41,7 @@ def strip(samples_us: Dict[str, Sequence[int]], names: Dict[str, str]) -> str:
     return "".join(parts) + "</svg>"
 
 
-def errors(rows: Sequence[Tuple[str, float, float, float]]) -> str:
+def errors(rows: Sequence[tuple[str, float, float, float]]) -> str:
     """Errors on a logarithmic scale. rows: (name, relative error, XNNPACK's or NaN, allowed)."""
     if not rows:
         return ""
@@ -91,7 +91,7 @@ class Mark:
     value: float
 
 
-RatioRow = Tuple[str, Sequence[Mark]]
+RatioRow = tuple[str, Sequence[Mark]]
 
 
 def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
@@ -124,11 +124,11 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
     return "".join(parts) + "</svg>"
 
 
-def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> List[str]:
+def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> list[str]:
     """One row: each API's marks joined by a line; the number above Quadra's, below the shipped delegate's and where there
     is no room above."""
-    parts: List[str] = []
-    above: List[float] = []  # where numbers are
+    parts: list[str] = []
+    above: list[float] = []  # where numbers are
     for api in dict.fromkeys(mark.kind.split()[0] for mark in marks):
         places = [x(mark.value) for mark in marks if mark.kind.split()[0] == api]
         parts.append(f'<line class="span" x1="{min(places):.1f}" x2="{max(places):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
@@ -143,7 +143,9 @@ def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> List
             below = mark.kind.endswith("shipped") or crowded
             text_y = y + 16 if below else y - 8
             above += [] if below else [at]
-            number = f'<text class="t small" x="{at:.1f}" y="{text_y:.1f}" text-anchor="middle">{ratio_text(mark.value)}'
+            number = (
+                f'<text class="t small" x="{at:.1f}" y="{text_y:.1f}" text-anchor="middle">{ratio_text(mark.value)}'
+            )
             parts.append(f"{number}</text>")
     return parts
 
@@ -157,7 +159,7 @@ def _high(values: Sequence[int]) -> float:
 
 def _axis(highest: float, y: float) -> str:
     step = round_step(highest / 6)
-    parts: List[str] = ['<g class="grid">']
+    parts: list[str] = ['<g class="grid">']
     value = 0.0
     while value <= highest:
         x = _x(value, highest)

@@ -2,7 +2,7 @@
 its turn, and, where the run has a profile, the dispatches of one inference by their median times."""
 
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 from host_tools.record import profile, run_folder, schema, times
 from host_tools.record.run_folder import RunFolder
@@ -16,7 +16,7 @@ _GAP_US = 1000.0
 def write(folder: RunFolder) -> Path:
     """Writes trace.json into the run folder; returns its path."""
     timings = folder.optional(schema.Timings)
-    events: List[Dict[str, Any]] = [
+    events: list[dict[str, Any]] = [
         {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"Quadra: {folder.spec().model.name}"}},
         *(
             {"ph": "M", "pid": 1, "tid": thread, "name": "thread_name", "args": {"name": name}}
@@ -30,7 +30,7 @@ def write(folder: RunFolder) -> Path:
     return folder.path / FILE
 
 
-def _starts(events: List[Dict[str, Any]], timings: schema.Timings) -> float:
+def _starts(events: list[dict[str, Any]], timings: schema.Timings) -> float:
     now = 0.0
     for who, laps in timings.init_us.items():
         steps = [(step, us) for step in _STEPS if (us := getattr(laps, step))]
@@ -43,7 +43,7 @@ def _starts(events: List[Dict[str, Any]], timings: schema.Timings) -> float:
     return now
 
 
-def _inferences(events: List[Dict[str, Any]], timings: schema.Timings, now: float) -> float:
+def _inferences(events: list[dict[str, Any]], timings: schema.Timings, now: float) -> float:
     """In the order in which they ran: in turns, the order turned round each time. Returns when Quadra's first began."""
     samples, cpu = timings.samples_us, timings.cpu_us
     first, names = now, list(samples)
@@ -59,7 +59,7 @@ def _inferences(events: List[Dict[str, Any]], timings: schema.Timings, now: floa
     return first
 
 
-def _dispatches(events: List[Dict[str, Any]], found: profile.Profile, now: float) -> None:
+def _dispatches(events: list[dict[str, Any]], found: profile.Profile, now: float) -> None:
     for d in found.dispatches:
         details = {
             "kernel": d.kernel,
@@ -74,7 +74,7 @@ def _dispatches(events: List[Dict[str, Any]], found: profile.Profile, now: float
         now += d.time_us
 
 
-def _slice(thread: int, name: str, start_us: float, length_us: float, details: Dict[str, Any]) -> Dict[str, Any]:
+def _slice(thread: int, name: str, start_us: float, length_us: float, details: dict[str, Any]) -> dict[str, Any]:
     told = {key: value for key, value in details.items() if value is not None}
     where = {"pid": 1, "tid": thread, "cat": "run"}
     return {"ph": "X", **where, "name": name, "ts": start_us, "dur": length_us, "args": told}

@@ -2,8 +2,8 @@
 
 import base64
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Sequence, Tuple
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -29,17 +29,17 @@ class Picture:
 class Scene:
     """All that the report shows of a run's input and outputs. rows: (label, Quadra's value, the CPU's)."""
 
-    pictures: Tuple[Picture, ...]
+    pictures: tuple[Picture, ...]
     heading: str = ""
-    rows: Tuple[Tuple[str, str, str], ...] = ()
+    rows: tuple[tuple[str, str, str], ...] = ()
 
 
 def scene(
     view: views.View,
     picture: Image.Image,
     input_shape: Sequence[int],
-    ours: List[np.ndarray],
-    theirs: List[np.ndarray],
+    ours: list[np.ndarray],
+    theirs: list[np.ndarray],
     scale: float = 0.0,
 ) -> Scene:
     """The input, what Quadra made of it, what the CPU made of it, and the difference where that is a picture."""
@@ -52,7 +52,7 @@ def scene(
     picture_of_ours, rows_of_ours = draw(view, base, input_shape, ours, scale)
     if picture_of_ours is not None:
         shown.append(_as_jpeg("Quadra", picture_of_ours))
-    rows_of_theirs: List[Tuple[str, str]] = []
+    rows_of_theirs: list[tuple[str, str]] = []
     if theirs:
         picture_of_theirs, rows_of_theirs = draw(view, base, input_shape, theirs, scale)
         if picture_of_theirs is not None:
@@ -140,7 +140,7 @@ _HEADINGS = {
 }
 
 
-def _difference(kind: str, view: views.View, size: Tuple[int, int], ours, theirs) -> Picture:
+def _difference(kind: str, view: views.View, size: tuple[int, int], ours, theirs) -> Picture:
     if kind == "classes":
         a, b = views.classes(ours), views.classes(theirs)
         plane = (a != b).astype(np.float64) if a.shape == b.shape else np.ones((8, 8))
@@ -154,13 +154,13 @@ def _difference(kind: str, view: views.View, size: Tuple[int, int], ours, theirs
     return _as_jpeg(title, Image.fromarray(colours).resize(size, Image.Resampling.NEAREST))
 
 
-def _side_by_side(ours: List[Tuple[str, str]], theirs: List[Tuple[str, str]]) -> Tuple[Tuple[str, str, str], ...]:
+def _side_by_side(ours: list[tuple[str, str]], theirs: list[tuple[str, str]]) -> tuple[tuple[str, str, str], ...]:
     other = dict(theirs)
     labels = [label for label, _ in ours] + [label for label, _ in theirs if label not in dict(ours)]
     return tuple((label, dict(ours).get(label, "–"), other.get(label, "–")) for label in labels)
 
 
-def _dot(pen: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: Tuple[int, int, int]) -> None:
+def _dot(pen: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: tuple[int, int, int]) -> None:
     if abs(x) < 1e5 and abs(y) < 1e5:  # wrong outputs may point anywhere
         pen.ellipse([x - radius, y - radius, x + radius, y + radius], fill=colour)
 

@@ -1,9 +1,10 @@
 """The report of a run: one HTML file that needs nothing else, to look at and to send on. Works on run folders only."""
 
 import io
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any
 
 import jinja2
 import numpy as np
@@ -17,7 +18,16 @@ from host_tools.judge import compare, peers  # fmt: skip
 from host_tools.judge.compare import Comparison
 from host_tools.judge.judged import Judged
 from host_tools.judge.peers import Peer
-from host_tools.record import device_condition, peer_names, profile, reading, run_folder, schema, times, verdicts  # fmt: skip
+from host_tools.record import (  # fmt: skip
+    device_condition,
+    peer_names,
+    profile,
+    reading,
+    run_folder,
+    schema,
+    times,
+    verdicts,
+)
 from host_tools.record.run_folder import RunFolder
 from host_tools.show import charts, pictures  # fmt: skip
 
@@ -50,7 +60,7 @@ def render(judged: Judged) -> str:
     return environment().get_template("run.html").render(**content(judged))
 
 
-@lru_cache(maxsize=None)  # it keeps the templates that it read
+@cache  # it keeps the templates that it read
 def environment() -> jinja2.Environment:
     """Everything in a run folder may be hostile: all that is not marked as markup is escaped."""
     found = jinja2.Environment(
@@ -64,7 +74,7 @@ def environment() -> jinja2.Environment:
     return found
 
 
-def content(judged: Judged) -> Dict[str, Any]:
+def content(judged: Judged) -> dict[str, Any]:
     """What the template shows. Parts that the run did not leave are None."""
     folder = judged.folder
     spec = folder.spec()
@@ -98,7 +108,7 @@ def content(judged: Judged) -> Dict[str, Any]:
     }
 
 
-def _comparison(result: Optional[Comparison]) -> Optional[Dict[str, Any]]:
+def _comparison(result: Comparison | None) -> dict[str, Any] | None:
     if not result:
         return None
     peers = result.xnnpack_relative or (float("nan"),) * len(result.outputs)
@@ -115,7 +125,7 @@ def _comparison(result: Optional[Comparison]) -> Optional[Dict[str, Any]]:
     }
 
 
-def _scene(folder: RunFolder) -> Optional[pictures.Scene]:
+def _scene(folder: RunFolder) -> pictures.Scene | None:
     """Pictures of the input and of what was found in it; None where outputs are missing or cannot be drawn."""
     if not folder.has("outputs"):
         return None
@@ -137,7 +147,7 @@ def _scene(folder: RunFolder) -> Optional[pictures.Scene]:
         return None  # a picture is the least of a report
 
 
-def _input_as_picture(arrays: List[np.ndarray], shape: List[int]) -> Image.Image:
+def _input_as_picture(arrays: list[np.ndarray], shape: list[int]) -> Image.Image:
     """Random inputs as the picture they are."""
     array = next(a for a in arrays if list(a.shape) == list(shape))[0].astype(np.float64)
     low, high = float(array.min()), float(array.max())
@@ -146,7 +156,7 @@ def _input_as_picture(arrays: List[np.ndarray], shape: List[int]) -> Image.Image
     return Image.fromarray(plane)
 
 
-def _times(timings: schema.Timings) -> Dict[str, Any]:
+def _times(timings: schema.Timings) -> dict[str, Any]:
     starts = []
     for key, label in _STARTS:
         laps = timings.init_us.get(key)
@@ -172,7 +182,7 @@ def _times(timings: schema.Timings) -> Dict[str, Any]:
     }
 
 
-def _peers(found_peers: Sequence[Peer], timings: schema.Timings) -> List[Dict[str, Any]]:
+def _peers(found_peers: Sequence[Peer], timings: schema.Timings) -> list[dict[str, Any]]:
     """A row per peer: how far Quadra's time is from its, and what it took."""
     rows = []
     for peer in found_peers:
@@ -181,7 +191,7 @@ def _peers(found_peers: Sequence[Peer], timings: schema.Timings) -> List[Dict[st
     return rows
 
 
-def _profile(folder: RunFolder) -> Optional[Dict[str, Any]]:
+def _profile(folder: RunFolder) -> dict[str, Any] | None:
     if not folder.has("profile.json"):
         return None
     found = profile.read(folder)
@@ -197,7 +207,7 @@ def _profile(folder: RunFolder) -> Optional[Dict[str, Any]]:
     }
 
 
-def _plan(report: schema.Verdicts) -> Dict[str, Any]:
+def _plan(report: schema.Verdicts) -> dict[str, Any]:
     partitions = report.partitions
 
     def total(key: str) -> int:

@@ -1,7 +1,7 @@
 """A short account of runs for the terminal."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,8 +24,8 @@ class Ended:
     """What came of a run at one of several places: its judgement, or why there is none."""
 
     place: str
-    judged: Optional[Judged] = None
-    error: Optional[QuadraError] = None
+    judged: Judged | None = None
+    error: QuadraError | None = None
 
 
 def account(judged: Judged, console: Console) -> None:
@@ -45,9 +45,7 @@ def account(judged: Judged, console: Console) -> None:
     if judged.comparison:
         compare.show(judged.comparison, console)
     else:
-        console.print(
-            f"[yellow]no CPU result to compare with[/]: {escape(folder.read(schema.Reference).error)}"
-        )
+        console.print(f"[yellow]no CPU result to compare with[/]: {escape(folder.read(schema.Reference).error)}")
     for peer in judged.peers:
         if peer.name in peer_names.SHIPPED and not peer.error:
             console.print(f"{escape(peer_names.label(peer.name))}: {escape(peers.sentence(peer))}")
@@ -62,9 +60,13 @@ def short_account(judged: Judged) -> str:
     found, timings = verdicts.read(judged.folder.read(schema.Verdicts)), judged.folder.read(schema.Timings)
     steady, ratio = times.steady(timings).get("quadra"), times.ratio(timings)
     right = f"{'right' if judged.ok else 'WRONG'}, largest error {judged.largest_error:.1e} of the range"
-    timed = (f"{units.ms(steady.median)} ms" if steady else "not timed") + (f", {ratio.median:.1f} times XNNPACK's" if ratio else "")
+    timed = (f"{units.ms(steady.median)} ms" if steady else "not timed") + (
+        f", {ratio.median:.1f} times XNNPACK's" if ratio else ""
+    )
     api = verdicts.APIS.get(found.backend, found.backend)
-    return f"{api} ({found.device}): {found.sentence()}; {right}; {timed}\nreport      {judged.folder.path / report.FILE}"
+    return (
+        f"{api} ({found.device}): {found.sentence()}; {right}; {timed}\nreport      {judged.folder.path / report.FILE}"
+    )
 
 
 def table(runs: Sequence[Judged]) -> Table:
@@ -100,7 +102,7 @@ def _table(*columns: str) -> Table:
     return made
 
 
-def _cells(judged: Judged) -> List[str]:
+def _cells(judged: Judged) -> list[str]:
     folder = judged.folder
     timings = folder.read(schema.Timings)
     steady, ratio = times.steady(timings).get("quadra"), times.ratio(timings)

@@ -1,6 +1,6 @@
 """Who may read and write where on the device, and who owns what: the rules that an app developer's phone has."""
 
-from typing import TYPE_CHECKING, Dict, Tuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.packages import Installed
@@ -15,7 +15,7 @@ READ, WRITE = "r", "w"
 NEITHER, BOTH = "", "rw"
 
 # The longest prefix counts: what the shell may do, what an app may do.
-_RULES: Dict[str, Tuple[str, str]] = {
+_RULES: dict[str, tuple[str, str]] = {
     "/": (READ, READ),
     "/data": (NEITHER, NEITHER),
     "/data/app": (READ, READ),
@@ -48,7 +48,7 @@ def read_only(path: str) -> bool:
     return not any(within(path, folder) for folder in _READ_ONLY)
 
 
-def owner(path: str, apps: Dict[str, "Installed"]) -> int:
+def owner(path: str, apps: dict[str, "Installed"]) -> int:
     """The number of the user that a file belongs to, from where it lies."""
     if within(path, APP_DATA) and path.count("/") >= 3:
         app = apps.get(path.split("/")[3])
@@ -64,5 +64,5 @@ def user_name(uid: int) -> str:
     return USERS.get(uid) or (f"u0_a{uid - 10000}" if uid >= 10000 else str(uid))
 
 
-def uid_of(user: str, apps: Dict[str, "Installed"]) -> int:
+def uid_of(user: str, apps: dict[str, "Installed"]) -> int:
     return apps[user].uid if user in apps else SHELL_UID

@@ -1,6 +1,7 @@
 """The services that a host may open on a device, by the first word of their name."""
 
-from typing import TYPE_CHECKING, Callable, Optional
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import shell_service
 from host_tools.virtual_device.stream import Stream
@@ -17,7 +18,7 @@ def kind(name: str) -> str:
     return name.split(":", 1)[0].split(",", 1)[0]
 
 
-def find(name: str) -> Optional[Handler]:
+def find(name: str) -> Handler | None:
     """Who serves this; None: the device refuses it."""
     return _HANDLERS.get(kind(name)) if ":" in name else None
 

@@ -9,7 +9,6 @@ import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Dict, FrozenSet, List, Tuple
 
 from host_tools.base.errors import CommandFailed
 from host_tools.build import apk_check
@@ -49,10 +48,10 @@ class Apk:
     debuggable: bool
     test_only: bool
     signer: str  # SHA-256 of its certificate
-    instrumentations: Tuple[Tuple[str, str], ...]  # class, the package that it works on
-    components: Tuple[Tuple[str, str], ...]  # kind, class
-    classes: FrozenSet[str]  # in its dex
-    libraries: Dict[str, Tuple[str, ...]]  # by ABI
+    instrumentations: tuple[tuple[str, str], ...]  # class, the package that it works on
+    components: tuple[tuple[str, str], ...]  # kind, class
+    classes: frozenset[str]  # in its dex
+    libraries: dict[str, tuple[str, ...]]  # by ABI
     class_list: str  # digests of the class files that were dexed; empty where the APK does not tell
 
 
@@ -126,7 +125,9 @@ def _signer(path: Path, level: int, target: int, package: str) -> str:
     if not signature.verified or not signature.signer:
         raise _parse("NO_CERTIFICATES", path, f"{collect}: Attempt to get length of null array")
     if target >= _SCHEME_2_FROM and not signature.schemes:
-        raise _parse("NO_CERTIFICATES", path, f"No signature found in package of version 2 or newer for package {package}")
+        raise _parse(
+            "NO_CERTIFICATES", path, f"No signature found in package of version 2 or newer for package {package}"
+        )
     return signature.signer
 
 
@@ -147,10 +148,12 @@ def _check_table(path: Path, archive: zipfile.ZipFile, target: int) -> None:
                 "Targeting R+ (version 30 and above) requires the resources.arsc of installed APKs to be stored "
                 "uncompressed and aligned on a 4-byte boundary"
             )
-            raise Refused("INSTALL_PARSE_FAILED_RESOURCES_ARSC_COMPRESSED", f"Failed parse during installPackageLI: {text}")
+            raise Refused(
+                "INSTALL_PARSE_FAILED_RESOURCES_ARSC_COMPRESSED", f"Failed parse during installPackageLI: {text}"
+            )
 
 
-def _classes(path: Path, archive: zipfile.ZipFile, app: Element) -> FrozenSet[str]:
+def _classes(path: Path, archive: zipfile.ZipFile, app: Element) -> frozenset[str]:
     """Of every dex. A damaged one is found when a class is looked for, as on a phone; none at all is refused."""
     dexes = [entry for entry in archive.infolist() if re.fullmatch(r"classes[0-9]*\.dex", entry.filename)]
     if app.flag("hasCode", True) and not dexes:
@@ -158,15 +161,17 @@ def _classes(path: Path, archive: zipfile.ZipFile, app: Element) -> FrozenSet[st
     return apk_check.classes(path) if sum(entry.file_size for entry in dexes) <= _MAX_DEX_BYTES else frozenset()
 
 
-def _libraries(path: Path, archive: zipfile.ZipFile, stored: bool) -> Dict[str, Tuple[str, ...]]:
+def _libraries(path: Path, archive: zipfile.ZipFile, stored: bool) -> dict[str, tuple[str, ...]]:
     """Names of the libraries that Android would see, by ABI."""
-    found: Dict[str, List[str]] = {}
+    found: dict[str, list[str]] = {}
     with open(path, "rb") as file:
         for entry in archive.infolist():
             match = _LIBRARY.fullmatch(entry.filename)
             if not match:
                 continue
-            if stored and (entry.compress_type != zipfile.ZIP_STORED or apk_check.data_offset(file, entry) % _PAGE_BYTES):
+            if stored and (
+                entry.compress_type != zipfile.ZIP_STORED or apk_check.data_offset(file, entry) % _PAGE_BYTES
+            ):
                 raise Refused("INSTALL_FAILED_INVALID_APK", "Failed to extract native libraries, res=-2")
             found.setdefault(match.group(1), []).append(match.group(2))
     return {abi: tuple(sorted(names)) for abi, names in found.items()}

@@ -12,8 +12,9 @@ import errno
 import getopt
 import os
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, BinaryIO, Callable, Dict, Iterator, List, Optional, Protocol, Tuple
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from host_tools.virtual_device.faults import Fault
 from host_tools.virtual_device.files import View, failure, normal
@@ -38,7 +39,7 @@ class Input(Protocol):
 class Call:
     """What a command gets. Words are str; bytes that are not UTF-8 are surrogates (os.fsencode gives them back)."""
 
-    argv: List[str]
+    argv: list[str]
     device: "VirtualDevice"
     stdin: Input
     out: Callable[[bytes], None]  # raises Stopped when nobody listens any more
@@ -55,7 +56,7 @@ class Call:
         """A device path from a word of the command line."""
         return normal(name, self.cwd) + ("/" if name.endswith("/") and name.strip("/") else "")
 
-    def options(self, letters: str) -> Tuple[Dict[str, str], List[str]]:
+    def options(self, letters: str) -> tuple[dict[str, str], list[str]]:
         """The options among the words, as `getopt` has them ("r:" takes a value), and the other words."""
         given, words = getopt.gnu_getopt(self.argv[1:], letters)
         return dict(given), words
@@ -68,7 +69,7 @@ class Call:
         self.err(os.fsencode(f"{self.argv[0]}: {text}\n"))
         return status
 
-    def meet(self, step: str) -> Optional[Fault]:
+    def meet(self, step: str) -> Fault | None:
         """A fault that is due at this step and that the command is to do (see VirtualDevice.meet)."""
         return self.device.meet(step, closed=self.cancelled)
 
@@ -79,7 +80,7 @@ class Call:
 
 
 Command = Callable[[Call], int]
-COMMANDS: Dict[str, Command] = {}
+COMMANDS: dict[str, Command] = {}
 
 
 def command(*names: str) -> Callable[[Command], Command]:
@@ -109,7 +110,7 @@ def run(call: Call) -> int:
         return call.fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
 
 
-def run_words(call: Call, words: List[str], **changes) -> int:
+def run_words(call: Call, words: list[str], **changes) -> int:
     """Runs another command in this one's place; `changes` are fields of Call."""
     return run(replace(call, argv=words, **changes))
 

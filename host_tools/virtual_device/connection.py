@@ -5,7 +5,7 @@ import os
 import select
 import socket
 import threading
-from typing import TYPE_CHECKING, Dict, Optional
+from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import adb_services, hostile, wire
 from host_tools.virtual_device.faults import Dropped, Fault, split
@@ -26,12 +26,12 @@ class Connection:
         self.device, self.max_payload, self.gone = device, wire.MAX_HANDSHAKE, threading.Event()
         self._peer, self._version = peer, wire.OLDEST_VERSION
         self._sending = threading.Lock()
-        self._streams: Dict[int, Stream] = {}
+        self._streams: dict[int, Stream] = {}
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
         self._accepted = self._asked = False
-        self._wrong: Optional[Fault] = None  # what is to happen to the next message that we send
-        self._banner: Optional[bytes] = None
+        self._wrong: Fault | None = None  # what is to happen to the next message that we send
+        self._banner: bytes | None = None
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def run(self) -> None:

@@ -5,7 +5,8 @@ import json
 import secrets
 import socket
 import threading
-from typing import Any, Callable, Dict
+from collections.abc import Callable
+from typing import Any
 
 from host_tools.virtual_device.device import VirtualDevice
 
@@ -51,7 +52,7 @@ class Control:
             if request.get("do") == "stop":
                 self._stop()
 
-    def _answer(self, request: Dict[str, Any]) -> Dict[str, Any]:
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         device, word = self._device, request.get("do")
         text = str(request.get("fault", ""))
         if word == "fault":
@@ -66,7 +67,7 @@ class Control:
         }
 
 
-def ask(port: int, token: str, **request: Any) -> Dict[str, Any]:
+def ask(port: int, token: str, **request: Any) -> dict[str, Any]:
     """The device's answer; OSError when there is none."""
     with socket.create_connection(("127.0.0.1", port), _TIMEOUT_S) as connection:
         connection.sendall(json.dumps({**request, "token": token}).encode() + b"\n")

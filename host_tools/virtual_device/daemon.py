@@ -91,7 +91,7 @@ class _Log:
 
     def __init__(self, path: Path) -> None:
         self._lock, self._path = threading.Lock(), path
-        self._file = open(path, "ab")
+        self._file = open(path, "ab")  # noqa: SIM115 (for as long as the device lives)
 
     def write(self, note) -> None:
         with self._lock:

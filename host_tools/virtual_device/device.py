@@ -6,9 +6,9 @@ import threading
 import time
 import traceback as tracebacks
 import uuid
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from host_tools.virtual_device import properties as phone, socket_owner, system_files
 from host_tools.virtual_device.connection import Connection
@@ -49,19 +49,19 @@ class VirtualDevice:
         *,
         name: str = "virtual",
         port: int = 0,
-        properties: Optional[Mapping[str, str]] = None,
+        properties: Mapping[str, str] | None = None,
         faults: Sequence[str] = (),
-        on_note: Optional[Callable[[Note], None]] = None,
+        on_note: Callable[[Note], None] | None = None,
     ) -> None:
         self.name, self.root, self.port = name, Path(root).resolve(), port
-        self.properties: Dict[str, str] = {**phone.defaults(name), **(properties or {})}
+        self.properties: dict[str, str] = {**phone.defaults(name), **(properties or {})}
         self._first_properties = dict(self.properties)
         self.faults = Faults()
         for text in faults:
             self.faults.add(text)
-        self.log: List[Note] = []
+        self.log: list[Note] = []
         self.state, self.logcat = State(), LogBuffer()
-        self.apps: Dict[str, Installed] = {}
+        self.apps: dict[str, Installed] = {}
         self.stopping = threading.Event()
         self.pids = itertools.count(2101)
         self.boot_id, self.booted_at = str(uuid.uuid4()), time.monotonic()
@@ -71,8 +71,8 @@ class VirtualDevice:
         self.boot_s = _BOOT_S
         self._away_until = 0.0
         self._lock = threading.Lock()
-        self._connections: List[Connection] = []
-        self._listener: Optional[socket.socket] = None
+        self._connections: list[Connection] = []
+        self._listener: socket.socket | None = None
         self.files = Files(self.root, self)
         system_files.make(self)
         self.processes, self.evidence = Processes(self), Evidence(self)
@@ -116,7 +116,7 @@ class VirtualDevice:
         for connection in connections:
             connection.drop()
 
-    def reboot(self, away_s: Optional[float] = None) -> None:
+    def reboot(self, away_s: float | None = None) -> None:
         """All connections end and new ones wait until it has started again; files stay."""
         away_s = self.boot_s if away_s is None else away_s
         self._away_until = time.monotonic() + away_s
@@ -147,8 +147,8 @@ class VirtualDevice:
             self._on_note(note)
 
     def meet(
-        self, step: str, *, closed: Optional[threading.Event] = None, connection: Optional[Connection] = None
-    ) -> Optional[Fault]:
+        self, step: str, *, closed: threading.Event | None = None, connection: Connection | None = None
+    ) -> Fault | None:
         """Counts that `step` was met, and lets the fault happen that is due there.
 
         Faults that can happen anywhere are dealt with here (it may not return soon, or raise Dropped); others,
@@ -166,7 +166,7 @@ class VirtualDevice:
             return None
         return self.happen(fault, step)
 
-    def happen(self, fault: Fault, step: str) -> Optional[Fault]:
+    def happen(self, fault: Fault, step: str) -> Fault | None:
         """Lets a fault happen that is due, as meet does."""
         if fault.kind == "hot":
             self.state.thermal.heat(fault.value, fault.cleared)
@@ -190,7 +190,7 @@ class VirtualDevice:
             timer.daemon = True
             timer.start()
 
-    def _stall(self, fault: Fault, closed: Optional[threading.Event], connection: Optional[Connection]) -> None:
+    def _stall(self, fault: Fault, closed: threading.Event | None, connection: Connection | None) -> None:
         end = None if fault.value is None else time.monotonic() + fault.value
         while not (self.stopping.is_set() or fault.cleared.is_set()):
             if closed and closed.is_set():

@@ -4,7 +4,7 @@ import re
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Deque, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING
 
 from host_tools.virtual_device.packages import SYSTEM_PID
 
@@ -21,7 +21,13 @@ _REASONS = {
 FORCE_STOP = 21
 _SUBREASONS = {0: "UNKNOWN", FORCE_STOP: "FORCE STOP"}
 _SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
-WORDS = {4: "Illegal instruction", 6: "Aborted", 7: "Bus error", 8: "Floating point exception", 11: "Segmentation fault"}
+WORDS = {
+    4: "Illegal instruction",
+    6: "Aborted",
+    7: "Bus error",
+    8: "Floating point exception",
+    11: "Segmentation fault",
+}
 # Lines of the report that Java's runtime leaves when native code brought it down.
 _WHAT = re.compile(r"siginfo: si_signo: (\d+) \(\w+\), si_code: (-?\d+) \((\w+)\)(?:, si_addr: (0x[0-9a-f]+))?")
 _FRAME = re.compile(r"^C  \[([\w.+-]+\.so[\w.]*)\+(0x[0-9a-f]+)\](?:  (.*))?$", re.MULTILINE)
@@ -41,7 +47,7 @@ class Exit:
     rss_bytes: int
     description: str
 
-    def lines(self, number: int) -> List[str]:
+    def lines(self, number: int) -> list[str]:
         name = f"{self.reason} ({_REASONS.get(self.reason, 'UNKNOWN')})"
         sub = f"{self.subreason} ({_SUBREASONS.get(self.subreason, 'UNKNOWN')})"
         uid = f"realUid={self.uid} packageUid={self.uid} definingUid={self.uid} user=0"
@@ -64,14 +70,14 @@ class Evidence:
 
     def __init__(self, device: "VirtualDevice") -> None:
         self.device = device
-        self._exits: Dict[str, Deque[Exit]] = {}
+        self._exits: dict[str, deque[Exit]] = {}
         self._tombstones = 0
 
-    def exits(self, package: str) -> List[Exit]:
+    def exits(self, package: str) -> list[Exit]:
         """The newest first."""
         return list(self._exits.get(package, ()))
 
-    def packages(self) -> List[str]:
+    def packages(self) -> list[str]:
         return sorted(self._exits)
 
     def forget(self, package: str) -> None:
@@ -87,7 +93,7 @@ class Evidence:
         made = Exit(time.time(), one.package, process.pid, one.uid, reason, subreason, status, process.seen_bytes, text)
         kept.appendleft(made)
 
-    def exception(self, process: "AppProcess", kind: str, message: str, trace: List[str]) -> None:
+    def exception(self, process: "AppProcess", kind: str, message: str, trace: list[str]) -> None:
         """An uncaught exception of Java."""
         lines = trace or [f"{kind}: {message}"]
         head = [f"FATAL EXCEPTION: Instr: {process.runner}", f"Process: {process.one.package}, PID: {process.pid}"]
@@ -134,7 +140,7 @@ class Evidence:
         component = f"ComponentInfo{{{process.one.package}/{process.runner}}}"
         self.system("W", f"Crash of app {process.one.package} running instrumentation {component}")
 
-    def _tombstone(self, process: "AppProcess", number: int, report: str) -> List[str]:
+    def _tombstone(self, process: "AppProcess", number: int, report: str) -> list[str]:
         what = _WHAT.search(report)
         code = f"code {what.group(2)} ({what.group(3)})" if what else "code 0 (SI_USER)"
         address = f"0x{int(what.group(4), 16):016x}" if what and what.group(4) else "--------"
@@ -147,7 +153,8 @@ class Evidence:
             f"Timestamp: {moment(time.time())}+0000",
             f"Process uptime: {time.time() - process.started_s:.0f}s",
             f"Cmdline: {one.package}",
-            f"pid: {process.pid}, tid: {process.pid + 1}, name: Instr: {process.runner}"[:60] + f"  >>> {one.package} <<<",
+            f"pid: {process.pid}, tid: {process.pid + 1}, name: Instr: {process.runner}"[:60]
+            + f"  >>> {one.package} <<<",
             f"uid: {one.uid}",
             f"signal {number} ({_SIGNALS.get(number, number)}), {code}, fault addr {address}",
             "",
@@ -156,7 +163,7 @@ class Evidence:
         ]
 
 
-def _frame(number: int, row: Tuple[str, str, str], folder: str) -> str:
+def _frame(number: int, row: tuple[str, str, str], folder: str) -> str:
     name, offset, symbol = row
     return f"      #{number:02d} pc {int(offset, 16):016x}  {folder}/{name}" + (f" ({symbol})" if symbol else "")
 
@@ -171,7 +178,7 @@ def _report(process: "AppProcess") -> str:
         return ""
 
 
-def signal_of(process: "AppProcess", code: int) -> Optional[int]:
+def signal_of(process: "AppProcess", code: int) -> int | None:
     """The signal that native code brought the process down with; None: it ended in another way."""
     if process.planted_signal:
         return int(process.planted_signal)

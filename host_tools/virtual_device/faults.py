@@ -9,7 +9,6 @@ import fnmatch
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
 
 from host_tools.base.errors import Misuse
 
@@ -31,11 +30,13 @@ class Kind:
 
 ANYWHERE = ("stall", "drop", "offline", "unauthorized", "reboot", "hot")
 
-KINDS: Dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "stall": Kind("nothing happens any more, or for VALUE seconds", "seconds"),
     "drop": Kind("the connection ends, as when a cable is pulled"),
     "offline": Kind("the connection ends; new ones get no answer, for VALUE seconds or until cleared", "seconds", True),
-    "unauthorized": Kind("the connection ends; new ones wait VALUE seconds, or until cleared, for a yes", "seconds", True),
+    "unauthorized": Kind(
+        "the connection ends; new ones wait VALUE seconds, or until cleared, for a yes", "seconds", True
+    ),
     "reboot": Kind("the device starts again: all connections end, it is away for VALUE seconds", "seconds"),
     "hot": Kind("the thermal service reports a severe state, for VALUE seconds or until cleared", "seconds", True),
     "truncate": Kind("a part of the data is missing, and no word is said about it"),
@@ -53,7 +54,7 @@ KINDS: Dict[str, Kind] = {
 }
 
 # What is met where; all of ANYWHERE is possible at every step.
-STEPS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
+STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "connect": ("a host has said CNXN", ("hostile",)),
     "auth": ("before a host is let in", ()),
     "message": ("a host's message has come", ("corrupt", "hostile", "split")),
@@ -86,9 +87,9 @@ _FORM = re.compile(r"([a-z_.]+\*?|\*):([a-z_]+)(?:=([^@x]+))?(?:@([0-9]+))?(?:x(
 class Fault:
     step: str
     kind: str
-    value: Optional[float]
+    value: float | None
     nth: int
-    times: Optional[int]  # None: until it is cleared
+    times: int | None  # None: until it is cleared
     met: int = 0  # how often its step was met
     done: int = 0  # how often it happened
     timed: bool = False  # it will be cleared when its time is over
@@ -131,7 +132,7 @@ def parse(text: str) -> Fault:
     return Fault(step, kind, _value(tried, kind, value), max(1, int(nth or 1)), count)
 
 
-def _value(tried: str, kind: str, text: Optional[str]) -> Optional[float]:
+def _value(tried: str, kind: str, text: str | None) -> float | None:
     if text is None:
         return None
     if not KINDS[kind].value:
@@ -150,7 +151,7 @@ class Faults:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._faults: List[Fault] = []
+        self._faults: list[Fault] = []
 
     def add(self, text: str) -> Fault:
         fault = parse(text)
@@ -166,29 +167,29 @@ class Faults:
         for fault in gone:
             fault.cleared.set()
 
-    def due(self, step: str) -> Optional[Fault]:
+    def due(self, step: str) -> Fault | None:
         """Counts that `step` was met; the fault that happens now, if any."""
         with self._lock:
             hits = [fault for fault in self._faults if fault.due(step)]
         return hits[0] if hits else None
 
-    def lasting(self, kind: str) -> Optional[Fault]:
+    def lasting(self, kind: str) -> Fault | None:
         """The fault of this kind that has begun and goes on until it is cleared."""
         with self._lock:
             found = [f for f in self._faults if f.kind == kind and f.done and f.times is None]
         return found[0] if found else None
 
-    def all(self) -> List[Fault]:
+    def all(self) -> list[Fault]:
         with self._lock:
             return list(self._faults)
 
 
-def split(data: bytes) -> List[bytes]:
+def split(data: bytes) -> list[bytes]:
     """The first bytes one by one, then the rest."""
     singly = min(len(data), _SPLIT)
     return [data[i : i + 1] for i in range(singly)] + ([data[singly:]] if len(data) > singly else [])
 
 
-def table() -> List[Tuple[str, str, str]]:
+def table() -> list[tuple[str, str, str]]:
     """Step, when it is met, kinds: for people."""
     return [(step, when, ", ".join(kinds)) for step, (when, kinds) in STEPS.items()]

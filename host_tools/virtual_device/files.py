@@ -8,8 +8,9 @@ import errno
 import os
 import stat as modes
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Callable, Dict, List, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from host_tools.virtual_device import access
 
@@ -53,7 +54,7 @@ class Files:
     def __init__(self, root: Path, device: "VirtualDevice") -> None:
         root.mkdir(parents=True, exist_ok=True)
         self.root, self.device = os.fspath(root), device
-        self.made: Dict[str, Callable[[], bytes]] = {}
+        self.made: dict[str, Callable[[], bytes]] = {}
 
     def view(self, user: str) -> "View":
         return View(self, user)
@@ -66,7 +67,7 @@ class Files:
             raise failure(errno.ENAMETOOLONG, path)
         todo = [p for p in path.split("/") if p not in ("", ".")][::-1]
         folder = path.endswith(("/", "/.")) and bool(todo)  # then the last part must be one, and is followed
-        here: List[str] = []
+        here: list[str] = []
         links = 0
         while todo:
             part = todo.pop()
@@ -80,7 +81,7 @@ class Files:
             try:
                 mode = os.lstat(real).st_mode
             except OSError as error:
-                if todo or folder and error.errno != errno.ENOENT:
+                if todo or (folder and error.errno != errno.ENOENT):
                     raise failure(error.errno, path) from None
                 break
             if modes.S_ISLNK(mode):
@@ -110,7 +111,7 @@ class Files:
         if self.device.faults.lasting("full"):
             raise failure(errno.ENOSPC, "")
 
-    def _host(self, parts: List[str]) -> str:
+    def _host(self, parts: list[str]) -> str:
         return "/".join([self.root, *parts])
 
 
@@ -166,7 +167,7 @@ class View:
         except OSError:
             return False
 
-    def names(self, path: str) -> List[str]:
+    def names(self, path: str) -> list[str]:
         """Of a folder, sorted."""
         return sorted(self._do(path, os.listdir, self.real(path, access.READ)))
 

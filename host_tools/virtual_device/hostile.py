@@ -1,7 +1,8 @@
 """Answers of the device that attack who reads them, or break a protocol. A fault's VALUE picks one, from 0."""
 
 import struct
-from typing import List, Optional, Sequence, Tuple, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 from host_tools.virtual_device import wire
 from host_tools.virtual_device.faults import Fault, split
@@ -9,7 +10,7 @@ from host_tools.virtual_device.faults import Fault, split
 T = TypeVar("T")
 
 
-def _pick(table: Sequence[T], value: Optional[float]) -> T:
+def _pick(table: Sequence[T], value: float | None) -> T:
     return table[int(value or 0) % len(table)]
 
 
@@ -27,12 +28,12 @@ _BANNERS = (
 )
 
 
-def banner(value: Optional[float]) -> bytes:
+def banner(value: float | None) -> bytes:
     """What the device says that it is."""
     return _pick(_BANNERS, value)
 
 
-def message(value: Optional[float], like: wire.Message) -> bytes:
+def message(value: float | None, like: wire.Message) -> bytes:
     """Something in front of the message that was to be sent."""
     good = like.encoded(wire.VERSION)
     choices = (
@@ -91,7 +92,7 @@ TEXTS = (
 _SIZES = (0xFFFFFFFF, 0x80000000, (64 << 10) + 1, 0)
 
 
-def entry(like: bytes, second: bool, value: Optional[float]) -> bytes:
+def entry(like: bytes, second: bool, value: float | None) -> bytes:
     """An entry of a folder with a name that must not be used; the rest is as in the entry `like`."""
     name = _pick(NAMES, value)
     fixed = 76 if second else 20
@@ -103,7 +104,7 @@ def entry(like: bytes, second: bool, value: Optional[float]) -> bytes:
     return bytes(body) + struct.pack("<I", len(name)) + name
 
 
-def stat(reply: bytes, value: Optional[float]) -> bytes:
+def stat(reply: bytes, value: float | None) -> bytes:
     """Another word, numbers out of all bounds, or too much."""
     choices = (
         b"EVIL" + reply[4:],
@@ -114,17 +115,17 @@ def stat(reply: bytes, value: Optional[float]) -> bytes:
     return _pick(choices, value)
 
 
-def text(value: Optional[float]) -> str:
+def text(value: float | None) -> str:
     """What FAIL says."""
     return _pick(TEXTS, value)
 
 
-def size(value: Optional[float]) -> int:
+def size(value: float | None) -> int:
     """The length that a DATA header claims."""
     return _pick(_SIZES, value)
 
 
-def sent(value: Optional[float]) -> bytes:
+def sent(value: float | None) -> bytes:
     """The answer to a file that has come."""
     words = TEXTS[0].encode()
     choices = (
@@ -149,7 +150,7 @@ _OUTPUTS = (
 )
 
 
-def output(fault: Fault, data: bytes) -> Tuple[List[bytes], bool]:
+def output(fault: Fault, data: bytes) -> tuple[list[bytes], bool]:
     """The pieces to send in place of `data`, and whether all that the command writes later is lost."""
     if fault.kind == "truncate":
         return [data[: len(data) // 2]], True

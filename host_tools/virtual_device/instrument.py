@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional
 
 from host_tools.virtual_device import evidence
 from host_tools.virtual_device.call import Call, Stopped
@@ -20,7 +19,13 @@ _ANR_S = 2.0  # a phone waits for 10 or 20
 _AT = "measure"  # the stage at which faults of app.run happen
 PLANTED = {"slow": ("BIONIC_GPU_SLOW", 1.1), "wrong_kernel": ("BIONIC_GPU_WRONG", 1.25)}
 _WITH_VALUE = ("--abi", "--user", "-p", "-c")
-_SWITCHES = ("--no-window-animation", "--no-hidden-api-checks", "--no-test-api-access", "--no-isolated-storage", "--no-restart")
+_SWITCHES = (
+    "--no-window-animation",
+    "--no-hidden-api-checks",
+    "--no-test-api-access",
+    "--no-isolated-storage",
+    "--no-restart",
+)
 
 
 class BadArguments(Exception):
@@ -32,19 +37,19 @@ class Words:
     """The command line of am instrument."""
 
     component: str = ""
-    arguments: Dict[str, str] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict)
     raw: bool = False
     wait: bool = False
     abi: str = ""
 
 
-def parse(words: List[str]) -> Words:
+def parse(words: list[str]) -> Words:
     """BadArguments has the sentence of Android's shell command."""
     told, left = Words(), list(words)
 
     def value(option: str) -> str:
         if not left:
-            raise BadArguments(f"Argument expected after \"{option}\"")
+            raise BadArguments(f'Argument expected after "{option}"')
         return left.pop(0)
 
     while left:
@@ -79,7 +84,7 @@ class _Run:
         self.call, self.words, self.device = call, words, call.device
         self.package, _, runner = words.component.partition("/")
         self.runner = self.package + runner if runner.startswith(".") else runner
-        self.trouble: Optional[Fault] = None  # what is to happen at _AT
+        self.trouble: Fault | None = None  # what is to happen at _AT
 
     def run(self) -> int:
         fault = self.call.meet("instrument")
@@ -124,7 +129,9 @@ class _Run:
         arguments = {key: self._real(value) for key, value in self.words.arguments.items()}
         process = self.device.processes.start(one, arguments, planted, _AT if self.trouble else "")
         process.runner = self.runner
-        self.device.evidence.system("I", f"Start proc {process.pid}:{one.package}/u0a{one.uid - 10000} for added application {one.package}")
+        self.device.evidence.system(
+            "I", f"Start proc {process.pid}:{one.package}/u0a{one.uid - 10000} for added application {one.package}"
+        )
         if at_start:
             self._happen(at_start, process)
         return process
@@ -139,7 +146,7 @@ class _Run:
             return str(self.device.root) + value
 
     def _follow(self, process: AppProcess) -> int:
-        crash: Optional[Event] = None
+        crash: Event | None = None
         finished = False
         while True:
             event = self._next(process)
@@ -169,12 +176,17 @@ class _Run:
             except queue.Empty:
                 continue
 
-    def _ended(self, process: AppProcess, code: int, crash: Optional[Event], finished: bool) -> None:
+    def _ended(self, process: AppProcess, code: int, crash: Event | None, finished: bool) -> None:
         """Says why, where the run itself did not, and keeps the evidence."""
         known = self.device.evidence
         if finished:
             known.system("I", f"Force stopping {self.package} appid={process.one.uid} user=0: finished inst")
-            known.ended(process, evidence.USER_REQUESTED, subreason=evidence.FORCE_STOP, text=f"stop {self.package} due to finished inst")
+            known.ended(
+                process,
+                evidence.USER_REQUESTED,
+                subreason=evidence.FORCE_STOP,
+                text=f"stop {self.package} due to finished inst",
+            )
             return
         number = None if process.killed_for else evidence.signal_of(process, code)
         if crash or not (process.killed_for or number or code < 0):
@@ -210,17 +222,17 @@ class _Run:
         else:
             self.device.happen(fault, "app.run")  # of the whole device
 
-    def _hold(self, fault: Fault, default_s: Optional[float]) -> None:
+    def _hold(self, fault: Fault, default_s: float | None) -> None:
         seconds = default_s if fault.value is None else fault.value
         end = None if seconds is None else time.monotonic() + seconds
         while not (fault.cleared.is_set() or (end is not None and time.monotonic() >= end)):
             self.call.wait(_POLL_S)
 
-    def _print(self, head: str, values: Dict[str, str]) -> None:
+    def _print(self, head: str, values: dict[str, str]) -> None:
         for key in sorted(values):
             self._say(f"{head}: {key}={values[key]}")
 
-    def _finish(self, values: Dict[str, str], code: int) -> None:
+    def _finish(self, values: dict[str, str], code: int) -> None:
         self._print("INSTRUMENTATION_RESULT", values)
         self._say(f"INSTRUMENTATION_CODE: {code}")
 
@@ -240,7 +252,11 @@ class _Run:
         """It did not begin: Instrument.java prints the exception, too, and ends with 1."""
         if self.words.raw:
             self._say(f"onError: commandError=true message={text}")
-        frames = ("am.Instrument.run(Instrument.java:546)", "am.Am.runInstrument(Am.java:202)", "am.Am.onRun(Am.java:80)")
+        frames = (
+            "am.Instrument.run(Instrument.java:546)",
+            "am.Am.runInstrument(Am.java:202)",
+            "am.Am.onRun(Am.java:80)",
+        )
         trace = "".join(f"\tat com.android.commands.{frame}\n" for frame in frames)
         self.call.err(os.fsencode(f"android.util.AndroidException: {text}\n{trace}"))
         return 1
@@ -277,12 +293,10 @@ class _Run:
         return 0
 
 
-def _trace(process: AppProcess, kind: str) -> List[str]:
+def _trace(process: AppProcess, kind: str) -> list[str]:
     """The stack in the process's last words."""
     at = next((i for i, line in enumerate(process.output) if line.startswith(kind)), None)
     if at is None:
         return []
     more = [line for line in process.output[at + 1 :] if line.startswith(("\tat ", "Caused by: ", "\t..."))]
     return [process.output[at], *more]
-
-

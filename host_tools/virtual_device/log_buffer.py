@@ -4,7 +4,6 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import Deque, List
 
 BUFFERS = ("main", "system", "crash")
 _KEPT = 20000
@@ -28,7 +27,7 @@ class LogBuffer:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._entries: Deque[Entry] = deque(maxlen=_KEPT)
+        self._entries: deque[Entry] = deque(maxlen=_KEPT)
         self._next = 1
 
     def add(
@@ -50,12 +49,12 @@ class LogBuffer:
                 self._next += 1
             self._changed.notify_all()
 
-    def since(self, number: int = 0) -> List[Entry]:
+    def since(self, number: int = 0) -> list[Entry]:
         """All entries after this one."""
         with self._changed:
             return [e for e in self._entries if e.number > number]
 
-    def wait(self, number: int, timeout_s: float) -> List[Entry]:
+    def wait(self, number: int, timeout_s: float) -> list[Entry]:
         """Entries after this one, as soon as there are any; empty when none came in time."""
         with self._changed:
             self._changed.wait_for(lambda: self._next > number + 1, timeout_s)

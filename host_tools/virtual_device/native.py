@@ -10,8 +10,9 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Dict, List
+from typing import TYPE_CHECKING
 
 from host_tools.android_on_host import bionic
 from host_tools.base import child_process, cpu_drivers, settings
@@ -36,7 +37,7 @@ class Program:
 
     uid = SHELL_UID
 
-    def __init__(self, pid: int, words: List[str]) -> None:
+    def __init__(self, pid: int, words: list[str]) -> None:
         self.pid, self.name, self.command_line = pid, os.path.basename(words[0]), " ".join(words)
         self.ended, self.signal = threading.Event(), 0
 
@@ -151,7 +152,7 @@ def _telling(call: "Call", write: Callable[[bytes], None]) -> Callable[[str], No
     return line
 
 
-def _planted(call: "Call") -> Dict[str, str]:
+def _planted(call: "Call") -> dict[str, str]:
     """What is wrong with the device's GPU is so for every program."""
     from host_tools.virtual_device.instrument import PLANTED
 
@@ -159,7 +160,7 @@ def _planted(call: "Call") -> Dict[str, str]:
     return {PLANTED[f.kind][0]: f"{f.value or PLANTED[f.kind][1]:g}" for f in found}
 
 
-def _drivers(words: List[str]) -> Dict[str, str]:
+def _drivers(words: list[str]) -> dict[str, str]:
     """As many threads as the RunSpec in `--folder` asks for: a phone's GPU has nothing of the kind to be told."""
     try:
         folder = Path(words[words.index("--folder") + 1])

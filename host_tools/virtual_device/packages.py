@@ -16,7 +16,7 @@ import time
 import zipfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, List, Optional
+from typing import TYPE_CHECKING, BinaryIO
 
 from host_tools.virtual_device import apk_reader
 from host_tools.virtual_device.apk_reader import Apk, Refused
@@ -56,9 +56,9 @@ class Installed:
     sha256: str
     folder: str  # /data/app/…
     abi: str  # of its libraries on this device; empty: it has none
-    instrumentations: List[List[str]] = field(default_factory=list)
-    components: List[List[str]] = field(default_factory=list)
-    classes: List[str] = field(default_factory=list)
+    instrumentations: list[list[str]] = field(default_factory=list)
+    components: list[list[str]] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
     class_list: str = ""
     first_installed_s: float = 0.0
     updated_s: float = 0.0
@@ -85,11 +85,11 @@ class Packages:
         self._numbers = itertools.count(int(time.time()) % 900_000_000 + 1)
         self._load()
 
-    def all(self) -> List[Installed]:
+    def all(self) -> list[Installed]:
         with self._lock:
             return sorted(self.device.apps.values(), key=lambda one: one.package)
 
-    def get(self, package: str) -> Optional[Installed]:
+    def get(self, package: str) -> Installed | None:
         return self.device.apps.get(package)
 
     def real(self, path: str) -> Path:
@@ -169,7 +169,9 @@ class Packages:
             text = f"Existing package {apk.package} signatures do not match newer version; ignoring!"
             raise Refused("INSTALL_FAILED_UPDATE_INCOMPATIBLE", text)
         if apk.version_code < old.version_code and not (wishes.downgrade and old.debuggable):
-            text = f"Downgrade detected: Update version code {apk.version_code} is older than current {old.version_code}"
+            text = (
+                f"Downgrade detected: Update version code {apk.version_code} is older than current {old.version_code}"
+            )
             raise Refused("INSTALL_FAILED_VERSION_DOWNGRADE", text)
 
     def _commit(self, session: "Session", apk: Apk, abi: str) -> Installed:
@@ -197,9 +199,7 @@ class Packages:
         self.device.apps[made.package] = made
         self._save()
         self.device.processes.prepare(made)
-        self.device.logcat.add(
-            "I", "PackageManager", f"Package {made.package} codePath is {folder}", pid=SYSTEM_PID
-        )
+        self.device.logcat.add("I", "PackageManager", f"Package {made.package} codePath is {folder}", pid=SYSTEM_PID)
         return made
 
     def _make_data(self, one: Installed) -> None:

@@ -14,9 +14,10 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from host_tools.android_on_host import bionic, jvm
 from host_tools.base import child_process
@@ -55,7 +56,7 @@ class Event:
 
     what: str
     code: int
-    values: Dict[str, str]
+    values: dict[str, str]
 
 
 class Machine(jvm.Machine):
@@ -70,7 +71,7 @@ class Machine(jvm.Machine):
             self.class_path += maven.class_path(*shipped_delegate.ALIASES)
         self.compat = bionic.folder_for(self.libraries)
 
-    def start_words(self, properties: Dict[str, str], crash_report: Path) -> List[object]:
+    def start_words(self, properties: dict[str, str], crash_report: Path) -> list[object]:
         """The command line of a process; when native code brings it down, it leaves a report."""
         words = self.command("org.quadra.host.RunnerOnHost", properties)
         words[1:1] = [f"-XX:ErrorFile={crash_report}", "-XX:-CreateCoredumpOnCrash"]
@@ -87,8 +88,8 @@ class AppProcess:
         self.device, self.one, self.pid, self.uid = device, one, pid, one.uid
         self.name = self.command_line = one.package
         self.started_s = time.time()
-        self.events: "queue.Queue[Event]" = queue.Queue()
-        self.output: List[str] = []  # its last lines
+        self.events: queue.Queue[Event] = queue.Queue()
+        self.output: list[str] = []  # its last lines
         self.runner = RUNNER
         self.killed_for = ""  # why the system ended it
         self.planted_signal = 0  # of a crash that was asked for
@@ -189,7 +190,7 @@ class AppProcess:
     def log(self, priority: str, tag: str, text: str, buffer: str = "main") -> None:
         self.device.logcat.add(priority, tag, text, pid=self.pid, uid=self.one.uid, buffer=buffer)
 
-    def _wait(self, readers: List[threading.Thread]) -> None:
+    def _wait(self, readers: list[threading.Thread]) -> None:
         code = self._process.wait()
         child_process.end_group(self._process)
         for reader in readers:
@@ -205,20 +206,20 @@ class Processes:
 
     def __init__(self, device: "VirtualDevice") -> None:
         self.device = device
-        self._running: Dict[int, AppProcess] = {}
-        self._machines: Dict[str, Machine] = {}
-        self._programs: List["Program"] = []
+        self._running: dict[int, AppProcess] = {}
+        self._machines: dict[str, Machine] = {}
+        self._programs: list[Program] = []
         self._lock, self._making = threading.Lock(), threading.Lock()
 
-    def apps(self) -> List[AppProcess]:
+    def apps(self) -> list[AppProcess]:
         with self._lock:
             self._running = {pid: one for pid, one in self._running.items() if one.alive()}
             return list(self._running.values())
 
-    def all(self) -> List[Union[AppProcess, "Program"]]:
+    def all(self) -> list[Union[AppProcess, "Program"]]:
         return [*self.apps(), *self._programs]
 
-    def of(self, package: str) -> List[AppProcess]:
+    def of(self, package: str) -> list[AppProcess]:
         return [one for one in self.apps() if one.one.package == package]
 
     @contextlib.contextmanager
@@ -279,11 +280,11 @@ def _machine(device: "VirtualDevice", one: "Installed") -> Machine:
         if name not in one.classes:
             raise LoadFailed("java.lang.ClassNotFoundException", f'Didn\'t find class "{name}" on path: {_paths(one)}')
     try:
-        classes: Optional[Path] = apk.classes_of(one.class_list)
+        classes: Path | None = apk.classes_of(one.class_list)
     except QuadraError as error:  # no Java here, or no Maven Central
         raise LoadFailed("java.lang.RuntimeException", " ".join(str(error).split())) from error
     if classes is None:
-        text = f"Didn't find class \"{RUNNER}\" on path: {_paths(one)}"
+        text = f'Didn\'t find class "{RUNNER}" on path: {_paths(one)}'
         why = "the class files of this APK's list are not on this machine: build it here with `./inv apk`"
         raise LoadFailed("java.lang.ClassNotFoundException", f"{text} ({why})")
     try:

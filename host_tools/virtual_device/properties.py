@@ -2,7 +2,6 @@
 
 import re
 import zlib
-from typing import Dict
 
 IN_BANNER = ("ro.product.name", "ro.product.model", "ro.product.device")
 
@@ -13,7 +12,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.:@-]+")
 _SETTABLE_BY_SHELL = ("debug.", "log.", "persist.log.", "persist.device_config.", "sys.powerctl", "vendor.debug.")
 
 
-def defaults(name: str) -> Dict[str, str]:
+def defaults(name: str) -> dict[str, str]:
     """All properties of a device that has just started. `name` gives it a serial number of its own."""
     fingerprint = f"quadra/quadra_x86_64/virtual:14/{_BUILD}/{_INCREMENTAL}:userdebug/dev-keys"
     return {
@@ -43,7 +42,7 @@ def defaults(name: str) -> Dict[str, str]:
     }
 
 
-def refusal(properties: Dict[str, str], name: str, value: str, user: str) -> str:
+def refusal(properties: dict[str, str], name: str, value: str, user: str) -> str:
     """Why this user may not give this property this value; empty when it may."""
     if not _NAME.fullmatch(name):
         return "invalid property name"

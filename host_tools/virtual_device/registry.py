@@ -13,9 +13,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any
 
 from host_tools.base import child_process, file_lock, settings
 from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse
@@ -40,7 +41,7 @@ class Record:
     started: str
     alive: bool
 
-    def ask(self, **request: Any) -> Dict[str, Any]:
+    def ask(self, **request: Any) -> dict[str, Any]:
         """What the device's process answers."""
         try:
             return control.ask(self.control, self.token, **request)
@@ -59,7 +60,7 @@ def start(
     *,
     planted: Sequence[str] = (),
     port: int = 0,
-    properties: Optional[Mapping[str, str]] = None,
+    properties: Mapping[str, str] | None = None,
 ) -> str:
     """The serial of the device of this name, which is started if it does not run; faults are planted in either case.
 
@@ -122,7 +123,7 @@ def stop(name: str = DEFAULT) -> bool:
     return record is not None
 
 
-def _end(folder: Path, record: Optional[Record]) -> None:
+def _end(folder: Path, record: Record | None) -> None:
     asked = False
     if record:
         try:
@@ -139,18 +140,18 @@ def _end(folder: Path, record: Optional[Record]) -> None:
             return
 
 
-def find(name: str) -> Optional[Record]:
+def find(name: str) -> Record | None:
     """The record of this device, alive or not."""
     return _read(_folder(name))
 
 
-def records() -> List[Record]:
+def records() -> list[Record]:
     """All devices that were started and not stopped."""
     folder = settings.read().devices_dir
     return [r for r in map(_read, _folders(folder)) if r]
 
 
-def running() -> Dict[str, str]:
+def running() -> dict[str, str]:
     """Names and serials of those whose process lives."""
     return {record.name: record.serial for record in records() if record.alive}
 
@@ -168,7 +169,7 @@ def plant(name: str, fault: str) -> Record:
     return record
 
 
-def planted(name: str) -> List[str]:
+def planted(name: str) -> list[str]:
     """The faults of a running device, and how often they were met."""
     return list(_running(name).ask(do="ping")["faults"])
 
@@ -193,7 +194,7 @@ def _folder(name: str) -> Path:
     return settings.read().devices_dir / name
 
 
-def _read(folder: Path) -> Optional[Record]:
+def _read(folder: Path) -> Record | None:
     try:
         found = json.loads((folder / daemon.RECORD).read_text())
         return Record(

@@ -6,8 +6,9 @@ import contextlib
 import os
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO, Callable, List, Tuple
+from typing import BinaryIO
 
 from host_tools.virtual_device import native
 from host_tools.virtual_device.call import Call, Stopped, command, run, write
@@ -38,16 +39,16 @@ class Left(Exception):
 class Simple:
     """One command. Redirections are the operator and its name, e.g. ("2>", "/dev/null")."""
 
-    words: List[str] = field(default_factory=list)
-    redirections: List[Tuple[str, str]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    redirections: list[tuple[str, str]] = field(default_factory=list)
 
 
-Pipeline = List[Simple]
+Pipeline = list[Simple]
 
 
-def parse(text: str) -> List[Tuple[str, Pipeline]]:
+def parse(text: str) -> list[tuple[str, Pipeline]]:
     """Pipelines, each with what stands before it: `;`, `&&` or `||`. SyntaxFault when it is no such list."""
-    program: List[Tuple[str, Pipeline]] = []
+    program: list[tuple[str, Pipeline]] = []
     join, pipeline, at = ";", [Simple()], 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -86,7 +87,7 @@ def _word(text: str, first: bool = False) -> str:
     """Without its quotes. What a shell would replace is refused: it must not be taken as it stands."""
     bare = _QUOTED.sub("", text)
     inside = re.sub(r"\\.", "", "".join(match[2] or "" for match in _QUOTED.finditer(text)))
-    if set("$`*?[") & set(bare) or set("$`") & set(inside) or bare[:1] in ("~", "#") or first and text in _KEYWORDS:
+    if set("$`*?[") & set(bare) or set("$`") & set(inside) or bare[:1] in ("~", "#") or (first and text in _KEYWORDS):
         raise SyntaxFault(f"syntax error: '{text}' is not understood by this shell")
     return _QUOTED.sub(_unquoted, text)
 
@@ -124,7 +125,7 @@ def _piped(call: Call, pipeline: Pipeline) -> int:
     if not before:
         return _redirected(call, last)
     reader, writer = os.pipe()
-    failed: List[BaseException] = []
+    failed: list[BaseException] = []
 
     def feed() -> None:
         with os.fdopen(writer, "wb", buffering=0) as pipe:

@@ -2,7 +2,7 @@
 
 import struct
 import threading
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import commands  # noqa: F401  (fills the table)
 from host_tools.virtual_device.call import Call, Stopped
@@ -106,7 +106,7 @@ class _Packets(_Raw):
 
     def _end(self, status: int) -> None:
         fault = self.device.meet("shell.exit", closed=self.stream.closed)
-        packet: Optional[bytes] = _HEADER.pack(EXIT, 1) + bytes([status & 255])
+        packet: bytes | None = _HEADER.pack(EXIT, 1) + bytes([status & 255])
         if fault and fault.kind == "truncate":
             packet = packet[:3]
         elif fault and fault.kind == "hostile":

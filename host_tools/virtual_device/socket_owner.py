@@ -6,9 +6,9 @@ A device runs what its owner's adb installs. Another user of the machine can rea
 import os
 import socket
 import struct
-from typing import Iterator, Optional, Tuple
+from collections.abc import Iterator
 
-Address = Tuple[str, int]
+Address = tuple[str, int]
 _TABLE = "/proc/net/tcp"
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST = 4, 20, 1
 _UID_AT = 64  # in struct inet_diag_msg: 4 bytes, 48 of addresses, then expires, rqueue, wqueue, uid
@@ -26,7 +26,7 @@ def allowed(peer: socket.socket) -> bool:
     return False
 
 
-def user_of(peer: socket.socket) -> Optional[int]:
+def user_of(peer: socket.socket) -> int | None:
     """The user whose socket the other end is; None when the kernel does not know it."""
     try:
         there, here = peer.getpeername(), peer.getsockname()
@@ -38,7 +38,7 @@ def user_of(peer: socket.socket) -> Optional[int]:
         return next((uid for local, remote, uid in _rows() if (local, remote) == (there[1], here[1])), None)
 
 
-def _asked(there: Address, here: Address) -> Optional[int]:
+def _asked(there: Address, here: Address) -> int | None:
     """By asking the kernel for this one socket, which is a thousand times quicker than to read its whole table."""
     ports = struct.pack(">HH", there[1], here[1])
     addresses = b"".join(socket.inet_aton(name).ljust(16, b"\0") for name, _ in (there, here))
@@ -54,7 +54,7 @@ def _asked(there: Address, here: Address) -> Optional[int]:
     return struct.unpack_from("=I", reply, 16 + _UID_AT)[0]
 
 
-def _rows() -> Iterator[Tuple[int, int, int]]:
+def _rows() -> Iterator[tuple[int, int, int]]:
     """Local port, remote port and user of each connection between addresses of the loopback."""
     with open(_TABLE, encoding="ascii") as file:
         rows = [line.split() for line in file.read().splitlines()[1:]]

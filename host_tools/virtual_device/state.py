@@ -3,7 +3,6 @@
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Dict, Optional
 
 SEVERE = 3
 _COOL_C, _HOT_C = 31.0, 48.5
@@ -17,13 +16,13 @@ class Thermal:
         self._status, self._until, self._cleared = 0, None, None
         self.overridden = False
 
-    def heat(self, seconds: Optional[float] = None, cleared: Optional[threading.Event] = None) -> None:
+    def heat(self, seconds: float | None = None, cleared: threading.Event | None = None) -> None:
         """Hot for so long, or until `cleared` is set."""
         with self._lock:
             self._status, self._cleared = SEVERE, cleared
             self._until = None if seconds is None else time.monotonic() + seconds
 
-    def set(self, status: Optional[int]) -> None:
+    def set(self, status: int | None) -> None:
         """As `cmd thermalservice override-status`; None takes that back."""
         with self._lock:
             self._status, self._until, self._cleared = status or 0, None, None
@@ -51,7 +50,7 @@ class Battery:
     temperature_c: float = 28.5
 
 
-def _settings() -> Dict[str, Dict[str, str]]:
+def _settings() -> dict[str, dict[str, str]]:
     return {
         "global": {"adb_enabled": "1", "airplane_mode_on": "0", "stay_on_while_plugged_in": "0"},
         "system": {"screen_brightness": "102", "screen_off_timeout": "60000"},
@@ -64,4 +63,4 @@ class State:
     thermal: Thermal = field(default_factory=Thermal)
     battery: Battery = field(default_factory=Battery)
     awake: bool = True
-    settings: Dict[str, Dict[str, str]] = field(default_factory=_settings)
+    settings: dict[str, dict[str, str]] = field(default_factory=_settings)

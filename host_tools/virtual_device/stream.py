@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Deque
+from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import wire
 
@@ -24,7 +24,7 @@ class Stream:
         self.connection, self.local, self.remote, self.service = connection, local, remote, service
         self.closed = threading.Event()
         self._changed = threading.Condition()
-        self._in: Deque[memoryview] = deque()
+        self._in: deque[memoryview] = deque()
         self._in_bytes = 0
         self._owes_okay = False
         self._out = bytearray()

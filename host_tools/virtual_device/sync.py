@@ -4,7 +4,8 @@ import errno
 import os
 import stat as modes
 import struct
-from typing import TYPE_CHECKING, BinaryIO, Callable, Dict, Optional
+from collections.abc import Callable
+from typing import TYPE_CHECKING, BinaryIO
 
 from host_tools.virtual_device import hostile
 from host_tools.virtual_device.faults import Dropped, Fault, split
@@ -59,7 +60,7 @@ class Sync:
             text = os.fsencode(str(failed))
             self.write(b"FAIL" + struct.pack("<I", len(text)) + text)
 
-    def meet(self, step: str) -> Optional[Fault]:
+    def meet(self, step: str) -> Fault | None:
         """A fault that is due here and not yet dealt with; `refuse` and `full` fail the request."""
         fault = self.device.meet(step, closed=self.stream.closed)
         if fault and fault.kind == "refuse":
@@ -68,7 +69,7 @@ class Sync:
             raise Dropped(str(fault), died=True)
         return fault
 
-    def write(self, data: bytes, fault: Optional[Fault] = None) -> None:
+    def write(self, data: bytes, fault: Fault | None = None) -> None:
         if fault and fault.kind == "split":
             for piece in split(data):
                 self.stream.write(piece)
@@ -201,7 +202,7 @@ class Sync:
         except OSError as error:
             raise Failed(f"write failed: {error.strerror}") from None
 
-    def _meet_full(self, step: str) -> Optional[Fault]:
+    def _meet_full(self, step: str) -> Fault | None:
         fault = self.meet(step)
         if fault and fault.kind == "full":
             raise Failed(f"write failed: {os.strerror(errno.ENOSPC)}")
@@ -296,20 +297,20 @@ def _flipped(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
-def _stat1(found: Optional[Status]) -> bytes:
+def _stat1(found: Status | None) -> bytes:
     if found is None:
         return STAT1.pack(b"STAT", 0, 0, 0)
     return STAT1.pack(b"STAT", found.mode, found.size & 0xFFFFFFFF, int(found.mtime) & 0xFFFFFFFF)
 
 
-def _stat2(word: bytes, found: Optional[Status], number: int) -> bytes:
+def _stat2(word: bytes, found: Status | None, number: int) -> bytes:
     if found is None:
         return STAT2.pack(word, number, *(0,) * 10)
     numbers = (found.dev, found.ino, found.mode, found.nlink, found.uid, found.gid, found.size)
     return STAT2.pack(word, 0, *numbers, int(found.atime), int(found.mtime), int(found.ctime))
 
 
-_ACTIONS: Dict[bytes, Callable[[Sync, bytes, str], None]] = {
+_ACTIONS: dict[bytes, Callable[[Sync, bytes, str], None]] = {
     b"STAT": Sync.stat,
     b"STA2": Sync.stat,
     b"LST2": Sync.stat,

@@ -38,9 +38,7 @@ class Message:
 
     def header(self, version: int) -> bytes:
         check = 0 if version >= VERSION else sum(self.payload) & 0xFFFFFFFF
-        return _HEADER.pack(
-            self.command, self.arg0, self.arg1, len(self.payload), check, self.command ^ 0xFFFFFFFF
-        )
+        return _HEADER.pack(self.command, self.arg0, self.arg1, len(self.payload), check, self.command ^ 0xFFFFFFFF)
 
     def encoded(self, version: int) -> bytes:
         return self.header(version) + self.payload

@@ -8,9 +8,10 @@ those that it has.
 import json
 import os
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any
 
 from host_tools.ask import from_words, models
 from host_tools.base import settings
@@ -42,12 +43,17 @@ MODELS = (
     "selfie_segmentation_landscape",
 )
 _THREADS = {"host": (1, 2), "app": (1,)}
-_REPETITIONS = {"host": 50, "app": 10}  # in the app each row starts three Java processes: many runs of each would tell little more
+_REPETITIONS = {
+    "host": 50,
+    "app": 10,
+}  # in the app each row starts three Java processes: many runs of each would tell little more
 _DEADLINE_S = {"host": 300.0, "app": 600.0}
 _FILE = "bench.json"
 
 
-def asked(names: Sequence[str], backend: str, beside: str, repetitions: int, resume: str = "") -> Tuple[Asked, List[str]]:
+def asked(
+    names: Sequence[str], backend: str, beside: str, repetitions: int, resume: str = ""
+) -> tuple[Asked, list[str]]:
     """What the words of the command line ask for, and models that are not here; all is checked before anything runs.
 
     beside: names of peers with a comma between them; none, and no bench in the app to go on with, means the host and
@@ -57,7 +63,9 @@ def asked(names: Sequence[str], backend: str, beside: str, repetitions: int, res
     for name in names:
         models.find(name)
     place = "app" if beside or (resume and _place_of(resume) == "app") else "host"
-    peers, backends = _in_app(beside, backend) if place == "app" else ((peer_names.XNNPACK,), backends_of(backend or "opencl"))
+    peers, backends = (
+        _in_app(beside, backend) if place == "app" else ((peer_names.XNNPACK,), backends_of(backend or "opencl"))
+    )
     known = _here() if place == "app" else _usual()
     found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
     if not found:
@@ -66,13 +74,13 @@ def asked(names: Sequence[str], backend: str, beside: str, repetitions: int, res
     return Asked(found, backends, peers, repetitions or _REPETITIONS[place], place, _THREADS[place]), absent
 
 
-def backends_of(word: str) -> Tuple[str, ...]:
+def backends_of(word: str) -> tuple[str, ...]:
     if word not in BACKENDS:
         raise Misuse("read --backend", f"{word!r} is not one of {', '.join(BACKENDS)}", "choose one of these")
     return BACKENDS[word]
 
 
-def _in_app(beside: str, backend: str) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
+def _in_app(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(peers, backends); no peer means all, no backend those of the peers."""
     wanted = peer_names.parse(beside) or (peer_names.XNNPACK, *peer_names.SHIPPED)
     strange = [name for name in wanted if name != peer_names.XNNPACK and name not in peer_names.SHIPPED]
@@ -84,13 +92,13 @@ def _in_app(beside: str, backend: str) -> Tuple[Tuple[str, ...], Tuple[str, ...]
     return tuple(dict.fromkeys(name for b in backends for name in peers_beside(wanted, b))), backends
 
 
-def _usual() -> List[Tuple[str, bool]]:
+def _usual() -> list[tuple[str, bool]]:
     """MODELS, and whether each is here or can be fetched."""
     status = {entry.name: bool(entry.member or where) for entry, where in models.status()}
     return [(name, status.get(name, False)) for name in MODELS]
 
 
-def _here() -> List[Tuple[str, bool]]:
+def _here() -> list[tuple[str, bool]]:
     """All of the catalogue, those that run wholly on Quadra first, and whether each is here."""
     found = [(entry.name, bool(where)) for entry, where in models.status()]
     return sorted(found, key=lambda row: row[0] not in MODELS)
@@ -107,13 +115,13 @@ def measure(asked: Asked, place: Place, show: Show, keep: Callable[[Bench], Any]
     for number, name in enumerate(asked.models, 1):
         for backend in asked.backends:
             head = f"{number}/{len(asked.models)} {name}: {verdicts.APIS[backend]}"
-            row = maker.row(name, backend, lambda text: show(f"{head}, {text}"))
+            row = maker.row(name, backend, lambda text, head=head: show(f"{head}, {text}"))
             result = bench_of(folder, asked, (*result.rows, row), facts)
             keep(result)
     return result
 
 
-def bench_of(folder: Path, asked: Asked, rows: Tuple[Row, ...], library_facts: Dict[str, Any]) -> Bench:
+def bench_of(folder: Path, asked: Asked, rows: tuple[Row, ...], library_facts: dict[str, Any]) -> Bench:
     cpus = len(os.sched_getaffinity(0))
     return Bench(folder, asked, rows, library_facts, machine.cpu_name(), cpus, os.getloadavg()[0])
 
@@ -138,7 +146,7 @@ def _place_of(resume: str) -> str:
         return "app"
 
 
-def _finished(folder: Path, library_sha256: str) -> List[RunFolder]:
+def _finished(folder: Path, library_sha256: str) -> list[RunFolder]:
     """Complete runs with this library that are there already."""
     found = [RunFolder(folder / run_id) for run_id in run_folder.list_ids(folder)]
     whole = [one for one in found if one.is_complete()]
@@ -163,7 +171,7 @@ class _RowMaker:
                 words = f"{threads} thread{'s' if threads > 1 else ''}, " if len(self.asked.threads) > 1 else ""
                 spec = self._spec(name, backend, threads)
                 row.model = spec.model.name
-                found = judged.judge(self._run(spec, lambda text: show(words + text)))
+                found = judged.judge(self._run(spec, lambda text, words=words: show(words + text)))
                 found.check_backend()
                 take(row, threads, found)
         except FolderNotWritable:

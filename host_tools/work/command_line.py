@@ -4,8 +4,8 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Collection, Iterator, List, Optional
 
 from invoke import Exit, ParseError, Program
 
@@ -18,7 +18,7 @@ _WORD_OF = {"bench": "models", "compare": "run", "device": "what", "plan": "run"
 _LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: '(\w+)'.*")
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Runs the tasks that argv (default: the command line) names; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
     debug = 0
@@ -65,7 +65,7 @@ class _Program(Program):
             super().parse_cleanup()
 
 
-def name_words(words: List[str], tasks: Collection[str]) -> List[str]:
+def name_words(words: list[str], tasks: Collection[str]) -> list[str]:
     """Lets words follow a task whose word has a default: `compare 2026` becomes `compare --run=2026`.
 
     (invoke takes words without a flag only for what has no default.)
@@ -92,7 +92,9 @@ def _misuse() -> Iterator[None]:
             task, word = lacks[1], lacks[2].upper()
             do_next = f"`./inv {task} {word}`; `./inv --help {task}` says what it takes"
             raise Misuse(f"inv {task}", f"no {word} is named", do_next) from None
-        raise Misuse("read the command line", str(error), "`./inv` lists the tasks, `./inv --help TASK` its options")
+        raise Misuse(
+            "read the command line", str(error), "`./inv` lists the tasks, `./inv --help TASK` its options"
+        ) from error
 
 
 if __name__ == "__main__":

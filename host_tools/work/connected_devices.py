@@ -1,8 +1,8 @@
 """What `inv devices` and `inv push` print."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import List, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -69,7 +69,7 @@ def push(names: Sequence[str], on: str, clean: bool) -> None:
     parallel.values(outcomes)
 
 
-def lines(pushed: transfer.Pushed) -> List[str]:
+def lines(pushed: transfer.Pushed) -> list[str]:
     size = f"{pushed.sent_bytes / 1e6:.1f} MB sent, {pushed.kept_bytes / 1e6:.1f} MB lay there"
     again = f", {pushed.retries} tries again" if pushed.retries else ""
     first = f"{pushed.serial}: {size}{again}, {pushed.wall_s:.1f} s"

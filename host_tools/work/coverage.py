@@ -2,7 +2,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, Tuple
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -44,7 +44,7 @@ def api_of(spec: RunSpec) -> str:
     return reading.json_file(Path(file), schema.Target).api if file else "opencl"
 
 
-def ask(spec: RunSpec, library: Path) -> Tuple[schema.Verdicts, verdicts.Verdicts]:
+def ask(spec: RunSpec, library: Path) -> tuple[schema.Verdicts, verdicts.Verdicts]:
     """The delegate's report by the null backend, and what it says. Misuse where it cannot read the target."""
     with tempfile.TemporaryDirectory(prefix="quadra-coverage-") as folder:
         report = on_host.verdicts(spec, library, Path(folder))
@@ -56,7 +56,7 @@ def ask(spec: RunSpec, library: Path) -> Tuple[schema.Verdicts, verdicts.Verdict
     return report, found
 
 
-def to_json(spec: RunSpec, report: schema.Verdicts, found: verdicts.Verdicts) -> Dict[str, Any]:
+def to_json(spec: RunSpec, report: schema.Verdicts, found: verdicts.Verdicts) -> dict[str, Any]:
     """For --json: stable fields only."""
     rows = [{"op": r.op, "count": r.count, "on": r.on, "reason": r.reason, "nodes": list(r.nodes)} for r in found.rows]
     return {

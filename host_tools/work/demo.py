@@ -4,7 +4,6 @@ whole loop of a phone, on a device that needs no hardware."""
 import sys
 import time
 from pathlib import Path
-from typing import List, Optional
 
 from host_tools.ask import from_words, models
 from host_tools.base import terminal
@@ -42,11 +41,13 @@ def show() -> Judged:
     print(file=sys.stderr)
     loop(picture, first_step=5)
     print(f"\nOpen {first.folder.path / report.FILE} in a browser: picture, mask, time per op, where each node ran.")
-    print("Next: `./inv models`, `./inv run MODEL`, `./inv run MODEL --on virtual`, `./inv coverage MODEL`, `./inv bench`.")
+    print(
+        "Next: `./inv models`, `./inv run MODEL`, `./inv run MODEL --on virtual`, `./inv coverage MODEL`, `./inv bench`."
+    )
     return first
 
 
-def loop(picture: Optional[Path] = None, library: Optional[Path] = None, first_step: int = 1) -> List[Judged]:
+def loop(picture: Path | None = None, library: Path | None = None, first_step: int = 1) -> list[Judged]:
     """Build, APK, virtual device, install, push, run, pull, compare, report; prints a row per run.
 
     library: Quadra for Android x86_64 (default: built). JudgementFailed when an output is wrong.
@@ -57,7 +58,10 @@ def loop(picture: Optional[Path] = None, library: Optional[Path] = None, first_s
     serial = registry.start(_DEVICE)
     try:
         phone = Phone(Device(serial, virtual=True), library)
-        _step(first_step + 1, f"the delegate for its ABI ({phone.device.properties()['ro.product.cpu.abilist']}), in the test app's APK")
+        _step(
+            first_step + 1,
+            f"the delegate for its ABI ({phone.device.properties()['ro.product.cpu.abilist']}), in the test app's APK",
+        )
         phone.prepare()
         started = time.monotonic()
         _step(first_step + 2, "install, push, run, pull, compare, report")
@@ -69,7 +73,9 @@ def loop(picture: Optional[Path] = None, library: Optional[Path] = None, first_s
         print(file=sys.stderr)
         console = terminal.console()
         console.print(run_account.table(runs))
-        console.print(f"{time.monotonic() - started:.0f} s from the APK to the last report; the reports are in {runs[-1].folder.path.parent}")
+        console.print(
+            f"{time.monotonic() - started:.0f} s from the APK to the last report; the reports are in {runs[-1].folder.path.parent}"
+        )
     finally:
         registry.stop(_DEVICE)
     return run.checked(runs)

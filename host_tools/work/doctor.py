@@ -8,7 +8,6 @@ import sys
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
-from typing import List, Tuple
 
 from host_tools.base import settings
 from host_tools.base.errors import Misuse
@@ -34,20 +33,20 @@ class Check:
     do_next: str = ""
 
 
-def check_all() -> List[Check]:
+def check_all() -> list[Check]:
     """Every check, needs of the machine first. Changes nothing."""
     checks = [_python(), *map(_package, package_table()), *_java(), _python_packages()]
     checks += [_opencl_devices(), _gles_devices(), _ndk(), *_folders(), _space()]
     return checks
 
 
-def package_table() -> List[Tuple[str, str, str]]:
+def package_table() -> list[tuple[str, str, str]]:
     """(Debian package, file or command that shows it, what it is for) of each line of the list."""
     lines = [line for line in PACKAGES.read_text().splitlines() if line and not line.startswith("#")]
     return [tuple(line.split(None, 2)) for line in lines]
 
 
-def advice(checks: List[Check]) -> List[str]:
+def advice(checks: list[Check]) -> list[str]:
     """What to do, one command or sentence per line; empty when all is well."""
     packages = sorted({c.package for c in checks if not c.ok and c.package})
     lines = [f"{_as_root()}apt-get install {' '.join(packages)}"] if packages else []
@@ -74,14 +73,14 @@ def _python() -> Check:
     return Check("Python 3.11 or later", found, sys.version_info >= (3, 11), package="python3")
 
 
-def _package(row: Tuple[str, str, str]) -> Check:
+def _package(row: tuple[str, str, str]) -> Check:
     package, evidence, purpose = row
     paths = glob(evidence) if evidence.startswith("/") else [shutil.which(evidence) or ""]
     found = paths[0] if paths and paths[0] else f"no {evidence}"
     return Check(f"{package}: {purpose}", found, not found.startswith("no "), package=package)
 
 
-def _java() -> List[Check]:
+def _java() -> list[Check]:
     """JAVA_HOME, where it is set: it goes before the packages' Java."""
     home = settings.read().java_home
     if not home:
@@ -92,7 +91,9 @@ def _java() -> List[Check]:
     number = int(version.group(1)) if version else 0
     found = f"{home}, version {number or 'unknown'}" if os.access(compiler, os.X_OK) else f"no {compiler}"
     ok = not found.startswith("no ") and (not number or number in _JAVA)
-    do_next = f"set JAVA_HOME to a JDK of version {_JAVA[0]} to {_JAVA[-1]} (Robolectric knows no later one), or unset it"
+    do_next = (
+        f"set JAVA_HOME to a JDK of version {_JAVA[0]} to {_JAVA[-1]} (Robolectric knows no later one), or unset it"
+    )
     return [Check("the JDK of JAVA_HOME", found, ok, do_next=do_next)]
 
 
@@ -100,7 +101,12 @@ def _python_packages() -> Check:
     need = "Python packages of requirements.lock"
     wanted = dict(line.strip().split("==") for line in LOCK.read_text().splitlines() if "==" in line)
     if Path(sys.prefix) != settings.ROOT / ".venv":
-        return Check(need, ".venv is not made yet, or was made for other versions", False, do_next="./inv   (makes .venv; needs the network once)")
+        return Check(
+            need,
+            ".venv is not made yet, or was made for other versions",
+            False,
+            do_next="./inv   (makes .venv; needs the network once)",
+        )
     wrong = [name for name, version in wanted.items() if _installed(name) != version]
     found = f"{len(wanted)} in .venv" if not wrong else f"missing or of another version: {', '.join(wrong)}"
     return Check(need, found, not wrong, do_next="rm -r .venv && ./inv")
@@ -142,7 +148,7 @@ def _ndk() -> Check:
         return Check(need, f"{home}: {error.came_back}", False, do_next=error.do_next)
 
 
-def _folders() -> List[Check]:
+def _folders() -> list[Check]:
     config = settings.read()
     wanted = [
         ("fetched models", config.downloads_dir, "QUADRA_DOWNLOADS_DIR"),
@@ -178,7 +184,7 @@ def _as_root() -> str:
     return "" if os.geteuid() == 0 else "sudo "
 
 
-def _print_table(checks: List[Check]) -> None:
+def _print_table(checks: list[Check]) -> None:
     rows = [("ok" if c.ok else "MISSING", c.need, c.found) for c in checks]
     if not (sys.stdout.isatty() and _installed("rich")):
         width = max(len(need) for _, need, _ in rows)

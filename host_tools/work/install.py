@@ -1,7 +1,6 @@
 """`inv install`: the test app onto devices, at the same time."""
 
 from pathlib import Path
-from typing import Optional
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,7 +12,9 @@ from host_tools.phone.running import app
 from host_tools.run import phone_app
 
 
-def install(on: str, apk: Optional[Path], console: Console, *, fresh: bool = False, shipped: bool = False, remove: bool = False) -> None:
+def install(
+    on: str, apk: Path | None, console: Console, *, fresh: bool = False, shipped: bool = False, remove: bool = False
+) -> None:
     """Installs the test app, where that very APK is not there already; remove: takes it away."""
     devices = choose(on)
     made = {}

@@ -6,9 +6,10 @@ came of each.
 
 import json
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,7 +21,7 @@ from host_tools.base.errors import JudgementFailed, Misuse
 _DEADLINE_S = 3600.0
 _SHOWN_FAILURES = 40
 
-Column = Tuple[str, str, str]  # backend, precision, storage
+Column = tuple[str, str, str]  # backend, precision, storage
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Cell:
     """What came of an op's vectors in one place. No vector at all is a hole."""
 
     total: int = 0
-    failures: List[Tuple[str, str]] = field(default_factory=list)  # vector, what is wrong
+    failures: list[tuple[str, str]] = field(default_factory=list)  # vector, what is wrong
 
     @property
     def passed(self) -> int:
@@ -49,9 +50,9 @@ class Cell:
 class Parity:
     """The table: rows are ops by their TFLite names."""
 
-    ops: Tuple[str, ...]
-    columns: Tuple[Column, ...]
-    cells: Dict[Tuple[str, Column], Cell]
+    ops: tuple[str, ...]
+    columns: tuple[Column, ...]
+    cells: dict[tuple[str, Column], Cell]
 
     def failures(self) -> Iterator[str]:
         """A line for each hole and each failed vector."""
@@ -64,7 +65,7 @@ class Parity:
 
 def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str], None]) -> Parity:
     """Runs the vectors of `ops` (all when empty); with quick only a few of each."""
-    seen: List[Dict[str, Any]] = []
+    seen: list[dict[str, Any]] = []
 
     def on_line(line: str) -> None:
         if not line.startswith("{"):
@@ -80,7 +81,7 @@ def measure(library: Path, ops: Sequence[str], quick: bool, show: Callable[[str]
     return read(seen)
 
 
-def read(lines: Sequence[Dict[str, Any]]) -> Parity:
+def read(lines: Sequence[dict[str, Any]]) -> Parity:
     """The table from what the process said."""
     head, results = lines[0], lines[1:]
     if "unknown" in head:
@@ -120,8 +121,8 @@ def show(found: Parity, console: Console) -> None:
         console.print(f"[green]✓[/] all {len(found.ops)} ops are right in all {len(found.columns)} places")
 
 
-def to_json(found: Parity) -> Dict[str, Any]:
-    def one(column: Column, cell: Cell) -> Dict[str, Any]:
+def to_json(found: Parity) -> dict[str, Any]:
+    def one(column: Column, cell: Cell) -> dict[str, Any]:
         wrong = [{"vector": vector, "reason": reason} for vector, reason in cell.failures]
         named = dict(zip(("backend", "precision", "storage"), column))
         return {**named, "passed": cell.passed, "total": cell.total, "failures": wrong}
@@ -141,5 +142,5 @@ def judge(found: Parity) -> None:
         )
 
 
-def _column(value: Dict[str, Any]) -> Column:
+def _column(value: dict[str, Any]) -> Column:
     return value["backend"], value["precision"], value["storage"]

@@ -1,6 +1,6 @@
 """`inv pull`: runs that were broken off on devices, each into its run folder."""
 
-from typing import Callable, List
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,18 +20,22 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.show import report
 
 
-def pull(on: str, run_id: str, cache: bool, console: Console) -> List[RunFolder]:
+def pull(on: str, run_id: str, cache: bool, console: Console) -> list[RunFolder]:
     """Brings runs that were broken off on devices, each into a run folder of its own, and removes them there."""
-    folders: List[RunFolder] = []
+    folders: list[RunFolder] = []
     for device in choose(on):
         with progress(f"pull from {device.serial}") as show, interrupt.once(), lock.lease(device.serial, "pull"):
             readiness.put_right(device)
             found = [one for one in remote_folder.left(device) if one.run_id.startswith(run_id)]
             if not found and not app.installed_digest(device):
-                raise AppMissing("pull", f"{app.PACKAGE} is not on it", "run something there first", serial=device.serial)
+                raise AppMissing(
+                    "pull", f"{app.PACKAGE} is not on it", "run something there first", serial=device.serial
+                )
             app.stop(device)  # who started it is gone
             if run_id and not found:
-                raise Misuse(f"pull the run {run_id}", "none of that name lies there", "`./inv pull` without a name brings all")
+                raise Misuse(
+                    f"pull the run {run_id}", "none of that name lies there", "`./inv pull` without a name brings all"
+                )
             folders += [_pull_one(one, show) for one in found]
             if cache:
                 _pull_cache(device, folders, show, console)
@@ -50,7 +54,9 @@ def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -
         try:
             spec = remote_folder.spec_of(remote)
         except Misuse:
-            spec = specs.RunSpec(run_id, specs.ModelRef("unknown", "", "0" * 64), place="device", device=remote.device.serial)
+            spec = specs.RunSpec(
+                run_id, specs.ModelRef("unknown", "", "0" * 64), place="device", device=remote.device.serial
+            )
         if spec.run_id != run_id:
             raise Misuse(f"pull {run_id}", "its spec.json is of another run", f"remove {remote.path} on the device")
         partial = run_folder.start(spec, settings.read().runs_dir)
@@ -67,9 +73,13 @@ def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -
     return folder
 
 
-def _pull_cache(device: Device, folders: List[RunFolder], show: Callable[[str], None], console: Console) -> None:
+def _pull_cache(device: Device, folders: list[RunFolder], show: Callable[[str], None], console: Console) -> None:
     """All of the app's code cache: into the run that was pulled last, or beside the runs."""
     runs_dir = settings.read().runs_dir
-    to = folders[-1].path if folders else settings.make_folder(runs_dir / f"cache-{lock.file_name(device.serial)}", "QUADRA_RUNS_DIR")
+    to = (
+        folders[-1].path
+        if folders
+        else settings.make_folder(runs_dir / f"cache-{lock.file_name(device.serial)}", "QUADRA_RUNS_DIR")
+    )
     count = remote_folder.RemoteFolder(device, "").pull_cache(to, remote_folder.CACHE, show)
     console.print(f"{count} cache files  {escape(str(to / remote_folder.CACHE_HERE))}")

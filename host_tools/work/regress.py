@@ -1,7 +1,6 @@
 """`inv regress`: reads, runs, judges, keeps, writes, and says how it ended."""
 
 from pathlib import Path
-from typing import List, Optional
 
 from host_tools.base import settings
 from host_tools.base.errors import JudgementFailed, Misuse, QuadraError
@@ -19,14 +18,14 @@ from host_tools.work import regress_cells, regress_session as sessions
 class CellsBroken(QuadraError):
     """Cells could not run. The exit status is the first one's."""
 
-    def __init__(self, cases: List[Case]) -> None:
+    def __init__(self, cases: list[Case]) -> None:
         named = "; ".join(f"{case.name}: {case.error}" for case in cases[:3])
         more = f"; and {len(cases) - 3} more" if len(cases) > 3 else ""
         super().__init__("run the suite", named + more, "the run folders have the logs; run it again")
         self.exit_code = cases[0].exit_code or 70
 
 
-def run(name: str, on: str, baseline: str, save: str, library: Optional[Path]) -> Session:
+def run(name: str, on: str, baseline: str, save: str, library: Path | None) -> Session:
     """Runs a suite and writes all that it leaves. How it ended: `judge`."""
     suite = suites.read(name)
     regress_cells.check_models(suite)
@@ -76,7 +75,7 @@ def judge(session: Session) -> None:
         )
 
 
-def _metrics(case: Case) -> List[str]:
+def _metrics(case: Case) -> list[str]:
     return [finding.metric for finding in case.findings if finding.verdict == REGRESSED]
 
 

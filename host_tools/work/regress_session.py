@@ -9,8 +9,8 @@ import ctypes
 import re
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, Sequence
 
 from host_tools.base import interrupt, settings
 from host_tools.base.errors import DeviceError, Misuse, QuadraError, RunFailed
@@ -48,7 +48,7 @@ def run(
         place.prepare(suite.peers)
     folder = _new_folder()
     session = Session(suite, folder, history.begin(suite.name, folder), baseline)
-    lines: Dict[str, str] = {}
+    lines: dict[str, str] = {}
 
     def shower(name: str) -> Show:
         def line(text: str) -> None:
@@ -58,7 +58,9 @@ def run(
         return line
 
     alone = len(places) == 1
-    folders = [folder if alone else settings.make_folder(folder / _file_name(place), "QUADRA_RUNS_DIR") for place in places]
+    folders = [
+        folder if alone else settings.make_folder(folder / _file_name(place), "QUADRA_RUNS_DIR") for place in places
+    ]
     lanes = [_Lane(session, place, f, history, full, shower(place.name)) for place, f in zip(places, folders)]
     session.cases = [case for lane in lanes for case in lane.cases.values()]
     try:
@@ -97,7 +99,7 @@ def _run_all(lanes: Sequence["_Lane"]) -> None:
     if len(lanes) == 1:
         lanes[0].work()
         return
-    unexpected: List[BaseException] = []
+    unexpected: list[BaseException] = []
 
     def body(lane: "_Lane") -> None:
         try:
@@ -137,12 +139,10 @@ def _interrupt(thread: threading.Thread) -> None:
 class _Lane:
     """All cells on one device."""
 
-    def __init__(
-        self, session: Session, place: Place, folder: Path, history: History, full: bool, show: Show
-    ) -> None:
+    def __init__(self, session: Session, place: Place, folder: Path, history: History, full: bool, show: Show) -> None:
         self.session, self.place, self.folder, self.history, self.show = session, place, folder, history, show
         self.suite, self.full, self.stopped = session.suite, full, threading.Event()
-        self.cases: Dict[Cell, Case] = {cell: Case(cell.key, place.name) for cell in self.suite.cells}
+        self.cases: dict[Cell, Case] = {cell: Case(cell.key, place.name) for cell in self.suite.cells}
         self.done, self.all = 0, len(self.cases) * (self.suite.launches + (self.suite.more if full else 0))
 
     def stop(self) -> bool:
@@ -158,7 +158,9 @@ class _Lane:
             return
         for case in self.cases.values():
             case.findings = cell_verdicts.examine(case, self.suite)
-        again = [cell for cell, case in self.cases.items() if not case.error and cell_verdicts.suspicious(case.findings)]
+        again = [
+            cell for cell, case in self.cases.items() if not case.error and cell_verdicts.suspicious(case.findings)
+        ]
         self.all += len(again) * self.suite.more
         self._rounds(again, range(first, first + self.suite.more))
 

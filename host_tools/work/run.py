@@ -1,7 +1,7 @@
 """`inv run` and `inv shell-run`: a spec at one place or at several, judged, with a report of each run."""
 
 import contextlib
-from typing import List, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 
@@ -19,7 +19,7 @@ from host_tools.show import report, run_account
 from host_tools.show.run_account import Ended
 
 
-def run(spec: RunSpec, places: Sequence[Place], console: Console) -> List[Judged]:
+def run(spec: RunSpec, places: Sequence[Place], console: Console) -> list[Judged]:
     """Runs at each place and prints what came of it; raises the first error, or a failed judgement."""
     for place in places:
         place.prepare(spec.peers)
@@ -58,7 +58,7 @@ def run_shown(spec: RunSpec, place: Place, show: Show) -> Judged:
     return found
 
 
-def checked(runs: Sequence[Judged]) -> List[Judged]:
+def checked(runs: Sequence[Judged]) -> list[Judged]:
     """All of them; raises the first failed judgement after all were looked at, other errors at once."""
     wrong = []
     for one in runs:
@@ -71,7 +71,7 @@ def checked(runs: Sequence[Judged]) -> List[Judged]:
     return list(runs)
 
 
-def _at_all(spec: RunSpec, places: Sequence[Place]) -> List[Ended]:
+def _at_all(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
     """Devices at the same time; after them, one after the other, what shares this machine's processor."""
     phones = {one.device.serial: one for one in places if isinstance(one, DevicePlace)}
 

@@ -1,6 +1,6 @@
 """What `inv device` prints."""
 
-from typing import Callable, Dict, Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -61,7 +61,7 @@ def _faults(name: str, planted: Sequence[str], console: Console) -> None:
     console.print(kinds)
 
 
-_ACTIONS: Dict[str, Callable[[str, Sequence[str], Console], None]] = {
+_ACTIONS: dict[str, Callable[[str, Sequence[str], Console], None]] = {
     "start": _start,
     "stop": _stop,
     "list": _list,

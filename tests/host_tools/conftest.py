@@ -30,10 +30,14 @@ def adb(tmp_path, monkeypatch):
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("ADB_USB", "0")
     asked, service = [], link.Link.service
-    monkeypatch.setattr(link.Link, "service", lambda self, name, deadline: asked.append(name) or service(self, name, deadline))
+    monkeypatch.setattr(
+        link.Link, "service", lambda self, name, deadline: asked.append(name) or service(self, name, deadline)
+    )
     yield port
     server.leave()
     assert not server.answers(port), "the last one stops the server"
     lines = [name.partition(":")[2] for name in asked if name.startswith("shell,")]
     strange = {sent.shape(line) for line in lines} - {sent.shape(line) for line, _, _ in sent.SENT} - {*sent.BY_TESTS}
-    assert not strange, "what the toolkit sends stands in tests/host_tools/virtual_device/sent.py, with the answer of the virtual device"
+    assert not strange, (
+        "what the toolkit sends stands in tests/host_tools/virtual_device/sent.py, with the answer of the virtual device"
+    )

@@ -1,8 +1,8 @@
 """The native code's floors, read from its #includes: who may see whom; upward never. Bazel's visibility says the same."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, List, Set, Tuple
 
 import pytest
 
@@ -11,7 +11,7 @@ from host_tools.base import settings
 NATIVE = settings.ROOT / "delegate_native"
 
 # folder: what it may include besides itself, as folders or single headers.
-FLOORS: Dict[str, Set[str]] = {
+FLOORS: dict[str, set[str]] = {
     "base": set(),
     "graph": {"base"},
     "device": {"base"},
@@ -46,7 +46,7 @@ def code(path: Path) -> str:
     return COMMENT.sub(lambda m: m.group(1) or m.group(2) or " ", path.read_text())
 
 
-def includes() -> Iterator[Tuple[Path, str]]:
+def includes() -> Iterator[tuple[Path, str]]:
     for path in sources():
         yield from ((path.relative_to(NATIVE), included) for included in INCLUDE.findall(path.read_text()))
 
@@ -93,7 +93,7 @@ def test_only_the_options_read_the_environment():
 def test_vendors_are_named_in_device_only():
     # Where a driver's file lies on a phone is no decision about its maker.
     allowed = {"runtime/opencl/cl_api.cc"}
-    found: List[str] = []
+    found: list[str] = []
     for path in sources():
         name = str(path.relative_to(NATIVE))
         if not name.startswith("device/") and name not in allowed:
@@ -102,7 +102,7 @@ def test_vendors_are_named_in_device_only():
 
 
 def test_kernel_bodies_have_no_word_of_one_language():
-    found: List[str] = []
+    found: list[str] = []
     for path in [*sources("ops"), NATIVE / "plan" / "io_kernels.cc"]:
         for raw, text in BODY.findall(code(path)):
             found += [f"{path.name}: {word}" for word in LANGUAGE_WORDS.findall(raw or text)]
@@ -110,7 +110,9 @@ def test_kernel_bodies_have_no_word_of_one_language():
 
 
 def test_the_library_uses_no_iostreams_and_no_exceptions():
-    wrong = re.compile(r"#include <(iostream|sstream|fstream|iomanip|stdexcept|regex)>|\bthrow\b|\bdynamic_cast<|\btypeid\(")
+    wrong = re.compile(
+        r"#include <(iostream|sstream|fstream|iomanip|stdexcept|regex)>|\bthrow\b|\bdynamic_cast<|\btypeid\("
+    )
     assert not [f"{p.name}: {m.group(0)}" for p in sources() if (m := wrong.search(code(p)))]
 
 

@@ -3,8 +3,8 @@
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Dict, FrozenSet, Iterator, List, Mapping, Set
 
 import pytest
 
@@ -18,7 +18,7 @@ _ROW = re.compile(r"^\| `(\w+)/` \| [^|]+ \| ([^|]*) \|$", re.MULTILINE)
 _MOST_AT_THE_TOP, _MOST_IN_A_CIRCLE = 12, 3
 
 
-def rules() -> Dict[str, FrozenSet[str]]:
+def rules() -> dict[str, frozenset[str]]:
     """Folder and those that it may import, as docs/architecture.md has them, in its order."""
     page = (settings.ROOT / "docs" / "architecture.md").read_text().split("## The toolkit")[1].split("\n## ")[0]
     return {folder: frozenset(re.findall(r"`(\w+)`", others)) for folder, others in _ROW.findall(page)}
@@ -29,9 +29,9 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(source: str, modules: Set[str]) -> Iterator[str]:
+def imported(source: str, modules: set[str]) -> Iterator[str]:
     """Modules among `modules` that a source imports, inside functions, too. What only a type checker reads does not count."""
-    waiting: List[ast.AST] = [ast.parse(source)]
+    waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -52,12 +52,12 @@ def folder_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def may_import(module: str, other: str, allowed: Mapping[str, FrozenSet[str]]) -> bool:
+def may_import(module: str, other: str, allowed: Mapping[str, frozenset[str]]) -> bool:
     here, there = folder_of(module), folder_of(other)
     return not there or here == there or there in allowed[here]
 
 
-def reached(module: str, graph: Mapping[str, Set[str]]) -> Set[str]:
+def reached(module: str, graph: Mapping[str, set[str]]) -> set[str]:
     """All that an import of `module` imports, itself included; packages as their parts are imported."""
     found, waiting = set(), [module]
     while waiting:
@@ -69,15 +69,15 @@ def reached(module: str, graph: Mapping[str, Set[str]]) -> Set[str]:
     return found
 
 
-def circles(graph: Mapping[str, Set[str]]) -> List[Set[str]]:
+def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
     """Sets of modules that reach each other."""
     reach = {one: reached_from(one, graph) for one in graph}
     found = {frozenset({one} | {other for other in reach[one] if one in reach.get(other, ())}) for one in graph}
     return [set(one) for one in found if len(one) > 1]
 
 
-def reached_from(module: str, graph: Mapping[str, Set[str]]) -> Set[str]:
-    found: Set[str] = set()
+def reached_from(module: str, graph: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
     waiting = list(graph[module])
     while waiting:
         one = waiting.pop()
@@ -101,7 +101,12 @@ def test_the_table_has_no_circle():
 
 def test_imports_follow_the_table():
     allowed = rules()
-    assert not [f"{module} imports {other}" for module in GRAPH for other in GRAPH[module] if not may_import(module, other, allowed)]
+    assert not [
+        f"{module} imports {other}"
+        for module in GRAPH
+        for other in GRAPH[module]
+        if not may_import(module, other, allowed)
+    ]
 
 
 def test_the_virtual_device_is_known_by_its_names_and_faults_only():
@@ -113,7 +118,9 @@ def test_the_virtual_device_is_known_by_its_names_and_faults_only():
 def test_what_analyses_starts_no_process():
     modules = [module for module in SOURCES if folder_of(module) in ANALYSES]
     assert not [module for module in modules if STARTER in reached(module, GRAPH)]
-    starters = re.compile(r"\bsubprocess\.(?:run|Popen|call|check_\w+)\(|\bos\.(?:system|popen|exec\w+|spawn\w+|fork)\(|multiprocessing")
+    starters = re.compile(
+        r"\bsubprocess\.(?:run|Popen|call|check_\w+)\(|\bos\.(?:system|popen|exec\w+|spawn\w+|fork)\(|multiprocessing"
+    )
     assert {module for module, source in SOURCES.items() if starters.search(source)} == {STARTER, FORKS}
 
 
@@ -123,7 +130,7 @@ def test_no_circle_is_longer_than_three_files():
 
 def test_no_circle_between_folders_of_a_folder():
     packages = {module for module in SOURCES if (TOOLKIT.parent / Path(*module.split("."))).is_dir()}
-    between: Dict[str, Set[str]] = {}
+    between: dict[str, set[str]] = {}
     for module in GRAPH:
         for other in GRAPH[module]:
             here, there = (one if one in packages else one.rpartition(".")[0] for one in (module, other))
@@ -133,7 +140,9 @@ def test_no_circle_between_folders_of_a_folder():
 
 
 def test_no_two_modules_have_one_name():
-    names = Counter(module.rpartition(".")[2] for module in SOURCES if not (TOOLKIT.parent / Path(*module.split("."))).is_dir())
+    names = Counter(
+        module.rpartition(".")[2] for module in SOURCES if not (TOOLKIT.parent / Path(*module.split("."))).is_dir()
+    )
     assert not [name for name, count in names.items() if count > 1]
 
 

@@ -2,7 +2,6 @@
 
 import socket
 import struct
-from typing import Tuple
 
 from host_tools.virtual_device import wire
 
@@ -44,7 +43,7 @@ class Host:
                 raise Closed(service)
             return HostStream(self, local, answer.arg0)
 
-    def shell(self, text: str, data: bytes = b"") -> Tuple[bytes, bytes, int]:
+    def shell(self, text: str, data: bytes = b"") -> tuple[bytes, bytes, int]:
         """Output, errors and status of a command (packets of version 2)."""
         stream = self.open(f"shell,v2,raw:{text}")
         for start in range(0, len(data), 60000):

@@ -3,13 +3,12 @@ value that ours has. It compiles, or the compiler says what differs."""
 
 import re
 from pathlib import Path
-from typing import List, Tuple
 
 _STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.M | re.S)
 _ENUM = re.compile(r"^enum (\w+)(?: : int)? \{(.*?)\};", re.M | re.S)
 
 
-def text(abi: Path, headers: List[str]) -> str:
+def text(abi: Path, headers: list[str]) -> str:
     """Theirs and ours are namespaces of one file. Their headers must not see C++: they would include parts of its
     library, which is not there for every target."""
     lines = ["#include <cstddef>", "#include <cstdint>", "#include <stdarg.h>", "#include <stdbool.h>", ""]
@@ -18,21 +17,21 @@ def text(abi: Path, headers: List[str]) -> str:
     lines += ['#pragma pop_macro("__cplusplus")', "namespace ours {", f'#include "{abi}"', "}", ""]
     structs, enums = parse(abi.read_text(encoding="utf-8"))
     for name, fields in structs:
-        lines += [f"static_assert(sizeof(ours::{name}) == sizeof(theirs::{name}), \"size of {name}\");"]
+        lines += [f'static_assert(sizeof(ours::{name}) == sizeof(theirs::{name}), "size of {name}");']
         lines += [_same_place(name, field) for field in fields]
     for name, values in enums:
-        lines += [f"static_assert(int(ours::{v}) == int(theirs::{v}), \"{v}\");" for v in values]
+        lines += [f'static_assert(int(ours::{v}) == int(theirs::{v}), "{v}");' for v in values]
     return "\n".join(lines) + "\n"
 
 
-def parse(source: str) -> Tuple[List[Tuple[str, List[str]]], List[Tuple[str, List[str]]]]:
+def parse(source: str) -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]:
     """(structs with their fields, enums with their values) of abi.h."""
     enums = [(m.group(1), re.findall(r"(\w+) = ", m.group(2))) for m in _ENUM.finditer(source)]
     structs = [(m.group(1), _fields(m.group(2))) for m in _STRUCT.finditer(source)]
     return structs, enums
 
 
-def _fields(body: str) -> List[str]:
+def _fields(body: str) -> list[str]:
     statements = re.sub(r"//.*", "", body).replace("\n", " ").split(";")
     found = []
     for statement in statements:

@@ -67,8 +67,12 @@ class Probe:
         self._memory = ctypes.create_string_buffer(size + 64)  # what lies behind the struct stays zero
         self.address = ctypes.addressof(self._memory)
         self._set("TfLiteDelegate", self.address, "flags", 1)
-        self._set("TfLiteDelegate", self.address, "Prepare",
-                  self.callback(lambda context, _: self._guard(prepare, context), ctypes.c_int, 2))
+        self._set(
+            "TfLiteDelegate",
+            self.address,
+            "Prepare",
+            self.callback(lambda context, _: self._guard(prepare, context), ctypes.c_int, 2),
+        )
 
     def _get_native_delegate_pointer(self) -> int:
         return self.address
@@ -97,7 +101,7 @@ class Probe:
         try:
             function(View(self.layout, "TfLiteContext", context), *rest)
             return 0
-        except Exception as error:  # noqa: BLE001: it must not unwind through the interpreter
+        except Exception as error:  # it must not unwind through the interpreter
             self.errors.append(error)
             return 1
 
@@ -107,17 +111,19 @@ class Probe:
 
 
 def tensor(context: View, index: int) -> View:
-    return View(context._layout, "TfLiteTensor",
-                context.tensors + index * context._layout["TfLiteTensor"]["sizeof"])
+    return View(context._layout, "TfLiteTensor", context.tensors + index * context._layout["TfLiteTensor"]["sizeof"])
 
 
 def node_and_registration(context: View, index: int) -> tuple[View, View]:
     node, registration = ctypes.c_void_p(), ctypes.c_void_p()
-    status = context.call("GetNodeAndRegistration", ctypes.c_int(index), ctypes.pointer(node),
-                          ctypes.pointer(registration))
+    status = context.call(
+        "GetNodeAndRegistration", ctypes.c_int(index), ctypes.pointer(node), ctypes.pointer(registration)
+    )
     assert status == 0
-    return (View(context._layout, "TfLiteNode", node.value),
-            View(context._layout, "TfLiteRegistration", registration.value))
+    return (
+        View(context._layout, "TfLiteNode", node.value),
+        View(context._layout, "TfLiteRegistration", registration.value),
+    )
 
 
 def floats(view: View) -> np.ndarray:

@@ -26,8 +26,11 @@ def layout():
 
 def open_with(model: Model, probe: Probe) -> Interpreter:
     try:
-        return Interpreter(model_content=model.bytes(), experimental_delegates=[probe],
-                           experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+        return Interpreter(
+            model_content=model.bytes(),
+            experimental_delegates=[probe],
+            experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        )
     finally:
         if probe.errors:
             raise probe.errors[0]
@@ -40,6 +43,7 @@ def look(layout, model: Model, prepare) -> None:
     def counted(context: View) -> None:
         calls.append(1)
         prepare(context)
+
     open_with(model, Probe(layout, counted))
     assert calls
 
@@ -49,6 +53,7 @@ def params_of_only_node(layout, model: Model, kind: str, expected: dict) -> None
         node, _ = node_and_registration(context, context_nodes(context)[-1])
         params = node.behind("builtin_data", kind)
         assert {field: params.read(field) for field in expected} == expected
+
     look(layout, model, prepare)
 
 
@@ -94,6 +99,7 @@ def test_tensors_are_where_we_think(layout):
         small = tensor(context, q.index).inside("params", "TfLiteQuantizationParams")
         assert (small.read("scale", ctypes.c_float), small.zero_point) == (0.25, -7)
         assert tensor(context, q.index).inside("quantization", "TfLiteQuantization").type == 1
+
     look(layout, model, prepare)
 
 
@@ -113,11 +119,16 @@ def test_sparsity_is_where_we_think(layout):
         assert sparsity.ints("block_map") == [1]
         assert sparsity.dim_metadata_size == 3
         size = layout["TfLiteDimensionMetadata"]["sizeof"]
-        rows, columns, block = (View(layout, "TfLiteDimensionMetadata", sparsity.dim_metadata + i * size)
-                                for i in range(3))
+        rows, columns, block = (
+            View(layout, "TfLiteDimensionMetadata", sparsity.dim_metadata + i * size) for i in range(3)
+        )
         assert (rows.format, rows.dense_size, block.format, block.dense_size) == (0, 4, 0, 2)
         assert (columns.format, columns.ints("array_segments"), columns.ints("array_indices")) == (
-            1, [0, 0, 1, 1, 2], [1, 0])
+            1,
+            [0, 0, 1, 1, 2],
+            [1, 0],
+        )
+
     look(layout, model, prepare)
 
 
@@ -138,44 +149,109 @@ def test_nodes_and_registrations_are_where_we_think(layout):
         params = custom.behind("custom_initial_data", "TfLiteTransposeConvParams")
         assert (params.padding, params.stride_width, params.stride_height) == (SAME, 2, 2)
         raise InterruptedError("no kernel serves the custom op: the interpreter must not go on")
+
     with pytest.raises(InterruptedError):
         open_with(model, Probe(layout, prepare))
 
 
-@pytest.mark.parametrize(("kind", "model", "expected"), [
-    ("TfLiteConvParams", one((1, 9, 9, 4), lambda m, x: m.conv2d(
-        x, W, B, stride=(1, 1), dilation=(2, 3), padding="VALID", activation="RELU6")), dict(
-        padding=VALID, stride_width=1, stride_height=1, dilation_width_factor=3, dilation_height_factor=2,
-        activation=RELU6)),
-    ("TfLiteConvParams", one((1, 9, 9, 4), lambda m, x: m.conv2d(x, W, B, stride=(2, 3))), dict(
-        padding=SAME, stride_width=3, stride_height=2, dilation_width_factor=1, activation=0)),
-    ("TfLiteDepthwiseConvParams", one((1, 9, 9, 2), lambda m, x: m.depthwise_conv2d(
-        x, np.ones((1, 3, 3, 6), np.float32), np.zeros(6, np.float32), stride=(2, 3), activation="RELU")), dict(
-        padding=SAME, stride_width=3, stride_height=2, depth_multiplier=3, activation=RELU, dilation_width_factor=1,
-        dilation_height_factor=1)),
-    ("TfLiteTransposeConvParams", one((1, 4, 4, 4), lambda m, x: m.transpose_conv(
-        x, W, B, stride=(2, 3), padding="VALID")), dict(padding=VALID, stride_width=3, stride_height=2)),
-    ("TfLitePoolParams", one((1, 9, 9, 4), lambda m, x: m.max_pool2d(
-        x, (4, 5), stride=(2, 3), padding="VALID", activation="RELU")), dict(
-        padding=VALID, stride_width=3, stride_height=2, filter_width=5, filter_height=4, activation=RELU)),
-    ("TfLiteFullyConnectedParams", one((2, 3, 4), lambda m, x: m.fully_connected(
-        x, W[:, 0, 0], B, activation="RELU", keep_num_dims=True)), dict(
-        activation=RELU, weights_format=0, keep_num_dims=1)),
-    ("TfLiteAddParams", one((3,), lambda m, x: m.add(x, x, activation="RELU6")), dict(activation=RELU6)),
-    ("TfLiteMulParams", one((3,), lambda m, x: m.mul(x, x, activation="RELU")), dict(activation=RELU)),
-    ("TfLiteConcatenationParams", one((2, 3), lambda m, x: m.concatenation(x, x, axis=-2)), dict(axis=-2)),
-    ("TfLiteResizeBilinearParams", one((1, 2, 2, 1), lambda m, x: m.resize_bilinear(
-        x, (4, 4), align_corners=True)), dict(align_corners=1, half_pixel_centers=0)),
-    ("TfLiteResizeBilinearParams", one((1, 2, 2, 1), lambda m, x: m.resize_bilinear(
-        x, (4, 4), half_pixel_centers=True)), dict(align_corners=0, half_pixel_centers=1)),
-    ("TfLiteReducerParams", one((2, 3), lambda m, x: m.mean(x, (1,), keep_dims=True)), dict(keep_dims=1)),
-    ("TfLiteStridedSliceParams", one((2, 3, 4, 5), lambda m, x: m.strided_slice(
-        x, [0] * 4, [1] * 4, [1] * 4, begin_mask=1, end_mask=2, shrink_axis_mask=8)), dict(
-        begin_mask=1, end_mask=2, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=8)),
-    ("TfLiteStridedSliceParams", one((2, 3, 4), lambda m, x: m.strided_slice(
-        x, [0] * 4, [1] * 4, [1] * 4, ellipsis_mask=4, new_axis_mask=1)), dict(ellipsis_mask=4, new_axis_mask=1)),
-    ("TfLiteDepthToSpaceParams", one((1, 2, 2, 9), lambda m, x: m.depth_to_space(x, 3)), dict(block_size=3)),
-], ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("kind", "model", "expected"),
+    [
+        (
+            "TfLiteConvParams",
+            one(
+                (1, 9, 9, 4),
+                lambda m, x: m.conv2d(x, W, B, stride=(1, 1), dilation=(2, 3), padding="VALID", activation="RELU6"),
+            ),
+            {
+                "padding": VALID,
+                "stride_width": 1,
+                "stride_height": 1,
+                "dilation_width_factor": 3,
+                "dilation_height_factor": 2,
+                "activation": RELU6,
+            },
+        ),
+        (
+            "TfLiteConvParams",
+            one((1, 9, 9, 4), lambda m, x: m.conv2d(x, W, B, stride=(2, 3))),
+            {"padding": SAME, "stride_width": 3, "stride_height": 2, "dilation_width_factor": 1, "activation": 0},
+        ),
+        (
+            "TfLiteDepthwiseConvParams",
+            one(
+                (1, 9, 9, 2),
+                lambda m, x: m.depthwise_conv2d(
+                    x, np.ones((1, 3, 3, 6), np.float32), np.zeros(6, np.float32), stride=(2, 3), activation="RELU"
+                ),
+            ),
+            {
+                "padding": SAME,
+                "stride_width": 3,
+                "stride_height": 2,
+                "depth_multiplier": 3,
+                "activation": RELU,
+                "dilation_width_factor": 1,
+                "dilation_height_factor": 1,
+            },
+        ),
+        (
+            "TfLiteTransposeConvParams",
+            one((1, 4, 4, 4), lambda m, x: m.transpose_conv(x, W, B, stride=(2, 3), padding="VALID")),
+            {"padding": VALID, "stride_width": 3, "stride_height": 2},
+        ),
+        (
+            "TfLitePoolParams",
+            one((1, 9, 9, 4), lambda m, x: m.max_pool2d(x, (4, 5), stride=(2, 3), padding="VALID", activation="RELU")),
+            {
+                "padding": VALID,
+                "stride_width": 3,
+                "stride_height": 2,
+                "filter_width": 5,
+                "filter_height": 4,
+                "activation": RELU,
+            },
+        ),
+        (
+            "TfLiteFullyConnectedParams",
+            one((2, 3, 4), lambda m, x: m.fully_connected(x, W[:, 0, 0], B, activation="RELU", keep_num_dims=True)),
+            {"activation": RELU, "weights_format": 0, "keep_num_dims": 1},
+        ),
+        ("TfLiteAddParams", one((3,), lambda m, x: m.add(x, x, activation="RELU6")), {"activation": RELU6}),
+        ("TfLiteMulParams", one((3,), lambda m, x: m.mul(x, x, activation="RELU")), {"activation": RELU}),
+        ("TfLiteConcatenationParams", one((2, 3), lambda m, x: m.concatenation(x, x, axis=-2)), {"axis": -2}),
+        (
+            "TfLiteResizeBilinearParams",
+            one((1, 2, 2, 1), lambda m, x: m.resize_bilinear(x, (4, 4), align_corners=True)),
+            {"align_corners": 1, "half_pixel_centers": 0},
+        ),
+        (
+            "TfLiteResizeBilinearParams",
+            one((1, 2, 2, 1), lambda m, x: m.resize_bilinear(x, (4, 4), half_pixel_centers=True)),
+            {"align_corners": 0, "half_pixel_centers": 1},
+        ),
+        ("TfLiteReducerParams", one((2, 3), lambda m, x: m.mean(x, (1,), keep_dims=True)), {"keep_dims": 1}),
+        (
+            "TfLiteStridedSliceParams",
+            one(
+                (2, 3, 4, 5),
+                lambda m, x: m.strided_slice(
+                    x, [0] * 4, [1] * 4, [1] * 4, begin_mask=1, end_mask=2, shrink_axis_mask=8
+                ),
+            ),
+            {"begin_mask": 1, "end_mask": 2, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 8},
+        ),
+        (
+            "TfLiteStridedSliceParams",
+            one(
+                (2, 3, 4), lambda m, x: m.strided_slice(x, [0] * 4, [1] * 4, [1] * 4, ellipsis_mask=4, new_axis_mask=1)
+            ),
+            {"ellipsis_mask": 4, "new_axis_mask": 1},
+        ),
+        ("TfLiteDepthToSpaceParams", one((1, 2, 2, 9), lambda m, x: m.depth_to_space(x, 3)), {"block_size": 3}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_params_are_where_we_think(layout, kind, model, expected):
     params_of_only_node(layout, model, kind, expected)
 
@@ -184,6 +260,7 @@ def test_softmax_beta_is_where_we_think(layout):
     def prepare(context: View) -> None:
         node, _ = node_and_registration(context, 0)
         assert node.behind("builtin_data", "TfLiteSoftmaxParams").read("beta", ctypes.c_float) == 0.5
+
     look(layout, one((2, 3), lambda m, x: m.softmax(x, beta=0.5)), prepare)
 
 
@@ -197,22 +274,43 @@ def test_delegate_kernel_is_made_run_and_freed(layout):
     def prepare(context: View) -> None:
         nodes = make_int_array(context_nodes(context))
         partitions, count = ctypes.c_void_p(), ctypes.c_int()
-        assert context.call("PreviewDelegatePartitioning", ctypes.pointer(nodes), ctypes.pointer(partitions),
-                            ctypes.pointer(count)) == 0
+        assert (
+            context.call(
+                "PreviewDelegatePartitioning", ctypes.pointer(nodes), ctypes.pointer(partitions), ctypes.pointer(count)
+            )
+            == 0
+        )
         preview = View(layout, "TfLiteDelegateParams", partitions.value)
         assert (count.value, preview.ints("nodes_to_replace")) == (1, [0, 1])
         assert preview.ints("input_tensors") == [a.index, b.index]
-        registration = probe.registration(init=probe.callback(init, ctypes.c_void_p, 3),
-                                          free=probe.callback(free, None, 2),
-                                          prepare=probe.callback(probe.guarded(prepare_node), ctypes.c_int, 2),
-                                          invoke=probe.callback(probe.guarded(invoke_node), ctypes.c_int, 2))
-        assert context.call("ReplaceNodeSubsetsWithDelegateKernels", registration, ctypes.pointer(nodes),
-                            ctypes.c_void_p(probe.address)) == 0
+        registration = probe.registration(
+            init=probe.callback(init, ctypes.c_void_p, 3),
+            free=probe.callback(free, None, 2),
+            prepare=probe.callback(probe.guarded(prepare_node), ctypes.c_int, 2),
+            invoke=probe.callback(probe.guarded(invoke_node), ctypes.c_int, 2),
+        )
+        assert (
+            context.call(
+                "ReplaceNodeSubsetsWithDelegateKernels",
+                registration,
+                ctypes.pointer(nodes),
+                ctypes.c_void_p(probe.address),
+            )
+            == 0
+        )
 
     def init(_context, params, length):
         found = View(layout, "TfLiteDelegateParams", params)
-        seen.append(("init", length or 0, found.delegate == probe.address, found.ints("nodes_to_replace"),
-                     found.ints("input_tensors"), found.ints("output_tensors")))
+        seen.append(
+            (
+                "init",
+                length or 0,
+                found.delegate == probe.address,
+                found.ints("nodes_to_replace"),
+                found.ints("input_tensors"),
+                found.ints("output_tensors"),
+            )
+        )
         return 0x1234560
 
     def prepare_node(context, node):
@@ -253,4 +351,5 @@ def test_output_can_be_resized_by_delegate(layout):
         (ctypes.c_int32 * 3).from_address(shape)[:] = [2, 4, 5]
         assert context.call("ResizeTensor", ctypes.c_void_p(output.address), ctypes.c_void_p(shape)) == 0
         assert output.ints("dims") == [4, 5]
+
     look(layout, model, prepare)

@@ -23,14 +23,16 @@ def test_android_will_load_it_and_the_budget_is_met(made, abi):
     checked = android_check.check(made[abi])
     assert not checked.wrong
     assert sum(count for _, count in checked.floors) == checked.size.file_bytes
-    assert {"ops", "delegate", "runtime/opencl", "runtime/gles", "kernels' text"} <= {name for name, _ in checked.floors}
+    assert {"ops", "delegate", "runtime/opencl", "runtime/gles", "kernels' text"} <= {
+        name for name, _ in checked.floors
+    }
 
 
 @pytest.mark.parametrize("abi", android.ABIS)
 def test_android_will_start_the_runner(runners, abi):
     checked = android_check.check_runner(abi, runners[abi])
     assert not checked.wrong
-    assert checked.size.exports == [] and 20_000 < checked.size.file_bytes
+    assert checked.size.exports == [] and checked.size.file_bytes > 20_000
 
 
 def test_a_library_is_no_runner(made):
@@ -58,7 +60,12 @@ def test_a_library_for_another_place_is_refused(library, tmp_path):
     shutil.copy(library, here)
     wrong = android_check.check(bazel.AndroidLibrary("arm64-v8a", here, here, [])).wrong
     text = "\n".join(wrong)
-    for part in ("it is for EM_X86_64", "not aligned to pages of 16384", "it needs libc.so.6", "which is not in libc_symbols"):
+    for part in (
+        "it is for EM_X86_64",
+        "not aligned to pages of 16384",
+        "it needs libc.so.6",
+        "which is not in libc_symbols",
+    ):
         assert part in text
 
 
@@ -80,4 +87,6 @@ def test_two_builds_make_the_same_bytes(made, tmp_path, monkeypatch):
 
 def undefined(path):
     with size.opened(path) as elf:
-        return [s.name for s in elf.get_section_by_name(".dynsym").iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name]
+        return [
+            s.name for s in elf.get_section_by_name(".dynsym").iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name
+        ]

@@ -36,7 +36,9 @@ def test_every_signature_is_the_published_one(headers, tmp_path):
 
 def test_another_signature_is_seen(headers, tmp_path):
     wrong = tmp_path / "wrong.def"
-    wrong.write_text(TABLE.read_text().replace("SetNumThreads, (TfLiteInterpreterOptions*, int32_t)", "SetNumThreads, (int)"))
+    wrong.write_text(
+        TABLE.read_text().replace("SetNumThreads, (TfLiteInterpreterOptions*, int32_t)", "SetNumThreads, (int)")
+    )
     assert "TfLiteInterpreterOptionsSetNumThreads" in compiled(wrong, tmp_path, headers).stderr
 
 

@@ -16,8 +16,14 @@ def binary(op, a, b, activation="NONE"):
 
 def _runtime(op, name, a, b, **options):
     attributes = {"activation": options.pop("activation", "NONE")}
-    return Case(op, name, [a, b], lambda m, a, b: getattr(m, op.lower())(a, b, **attributes),
-                lambda a, b: binary(op, a, b, **attributes), **options)
+    return Case(
+        op,
+        name,
+        [a, b],
+        lambda m, a, b: getattr(m, op.lower())(a, b, **attributes),
+        lambda a, b: binary(op, a, b, **attributes),
+        **options,
+    )
 
 
 def _constant(op, name, a, b, first=False, half=False, **attributes):
@@ -26,12 +32,12 @@ def _constant(op, name, a, b, first=False, half=False, **attributes):
     def build(m, x):
         pair = (x, m.const_f16(c) if half else m.const(c))
         return getattr(m, op.lower())(*(pair[::-1] if first else pair), **attributes)
+
     return Case(op, name, [a], build, lambda x: binary(op, x, c.astype(np.float32), **attributes))
 
 
 def _same(op, shape):
-    return Case(op, "same_tensor_twice", [shape], lambda m, x: getattr(m, op.lower())(x, x),
-                lambda x: binary(op, x, x))
+    return Case(op, "same_tensor_twice", [shape], lambda m, x: getattr(m, op.lower())(x, x), lambda x: binary(op, x, x))
 
 
 def _cases(op):

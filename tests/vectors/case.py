@@ -24,8 +24,8 @@ class Feed:
         values = generator(seed).uniform(self.low, self.high, self.shape).astype(np.float32)
         flat = values.reshape(-1)
         if self.special:
-            spots = generator(seed + "/spots").permutation(flat.size)[:len(self.special)]
-            flat[spots] = self.special[:len(spots)]
+            spots = generator(seed + "/spots").permutation(flat.size)[: len(self.special)]
+            flat[spots] = self.special[: len(spots)]
         return values
 
 
@@ -82,8 +82,9 @@ def constant(seed: str, shape: Sequence[int], low: float = -1.0, high: float = 1
     return generator(seed).uniform(low, high, tuple(shape)).astype(np.float32)
 
 
-def sparse_constant(seed: str, shape: Sequence[int], block: dict[int, int] | None = None,
-                    density: float = 0.3) -> np.ndarray:
+def sparse_constant(
+    seed: str, shape: Sequence[int], block: dict[int, int] | None = None, density: float = 0.3
+) -> np.ndarray:
     """Random values, zero outside a random choice of blocks (axis -> block size)."""
     block = block or {}
     kept = generator(seed + "/kept").random([n // block.get(i, 1) for i, n in enumerate(shape)]) < density

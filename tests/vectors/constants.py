@@ -9,8 +9,9 @@ from tests.vectors.case import Case, constant, sparse_constant
 
 def _added(op, name, stored, make):
     """x + constant: shows the constant's numbers on the GPU without any arithmetic of a convolution."""
-    return Case(op, name, [stored.shape], lambda m, x: m.add(x, make(m, stored)),
-                lambda x: x + stored.astype(np.float32))
+    return Case(
+        op, name, [stored.shape], lambda m, x: m.add(x, make(m, stored)), lambda x: x + stored.astype(np.float32)
+    )
 
 
 def _sparse(name, shape, block=None, csr=None, order=None, density=0.3, dtype=np.float32):
@@ -31,9 +32,11 @@ def _shared_reference(x):
 
 def _also_output(op, name, stored, make):
     """The constant is read on the GPU and is an output, too: somebody must write it there."""
+
     def build(m, x):
         c = make(m, stored)
         return m.add(x, c), c
+
     return Case(op, name, [stored.shape], build, lambda x: (x + stored.astype(np.float32), stored), place="any")
 
 
@@ -51,14 +54,19 @@ CASES = [
     _sparse("all_kept", (4, 6), density=1.0),
     _sparse("many_values", (3, 300), density=0.9),
     _sparse("float16", (4, 8), dtype=np.float16),
-    _added("DEQUANTIZE", "float16", constant("float16", (1, 3, 4, 5)).astype(np.float16),
-           lambda m, a: m.const_f16(a)),
-    _added("DEQUANTIZE", "float16_scalar", constant("float16_scalar", ()).astype(np.float16),
-           lambda m, a: m.const_f16(a)),
-    _added("DEQUANTIZE", "float16_subnormal", np.array([6e-8, -6e-5, 65504, 0, -0.0, 1e-7], np.float16),
-           lambda m, a: m.const_f16(a)),
+    _added("DEQUANTIZE", "float16", constant("float16", (1, 3, 4, 5)).astype(np.float16), lambda m, a: m.const_f16(a)),
+    _added(
+        "DEQUANTIZE", "float16_scalar", constant("float16_scalar", ()).astype(np.float16), lambda m, a: m.const_f16(a)
+    ),
+    _added(
+        "DEQUANTIZE",
+        "float16_subnormal",
+        np.array([6e-8, -6e-5, 65504, 0, -0.0, 1e-7], np.float16),
+        lambda m, a: m.const_f16(a),
+    ),
     _also_output("DENSIFY", "also_output", sparse_constant("also_output", (4, 8)), lambda m, a: m.const_sparse(a)),
-    _also_output("DEQUANTIZE", "also_output", constant("also_output", (3, 4)).astype(np.float16),
-                 lambda m, a: m.const_f16(a)),
+    _also_output(
+        "DEQUANTIZE", "also_output", constant("also_output", (3, 4)).astype(np.float16), lambda m, a: m.const_f16(a)
+    ),
     Case("DEQUANTIZE", "float16_used_twice", [(1, 3, 3, 4)], _shared, _shared_reference),
 ]

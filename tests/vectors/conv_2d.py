@@ -12,8 +12,15 @@ def conv2d(x, w, b=None, stride=(1, 1), dilation=(1, 1), padding="SAME", activat
     out_c, kh, kw, in_c = w.shape
     groups = x.shape[3] // in_c
     windows = patches(x, (kh, kw), stride, dilation, padding, 0.0)
-    parts = [np.einsum("byxhwi,ohwi->byxo", windows[..., g * in_c:(g + 1) * in_c],
-                       w[g * out_c // groups:(g + 1) * out_c // groups], optimize=True) for g in range(groups)]
+    parts = [
+        np.einsum(
+            "byxhwi,ohwi->byxo",
+            windows[..., g * in_c : (g + 1) * in_c],
+            w[g * out_c // groups : (g + 1) * out_c // groups],
+            optimize=True,
+        )
+        for g in range(groups)
+    ]
     out = np.concatenate(parts, axis=3) + (0 if b is None else b)
     return activate(out, activation)
 
@@ -27,14 +34,22 @@ def _case(name, x, w, bias=True, store="float32", block=None, **attributes):
     def build(m, x):
         kept = {"float32": m.const, "float16": m.const_f16}.get(store) or (lambda a: m.const_sparse(a, block=block))
         return m.conv2d(x, kept(weights), b, **attributes)
-    return Case("CONV_2D", name, [x], build, lambda x: conv2d(x, weights.astype(np.float32), b, **attributes),
-                on_cpu=bias)
+
+    return Case(
+        "CONV_2D", name, [x], build, lambda x: conv2d(x, weights.astype(np.float32), b, **attributes), on_cpu=bias
+    )
 
 
 def _runtime_weights(x, w):
     b = constant("runtime/b", w[:1])
-    return Case("CONV_2D", "runtime_weights", [x, w], lambda m, x, w: m.conv2d(x, w, b),
-                lambda x, w: conv2d(x, w, b), place="any")
+    return Case(
+        "CONV_2D",
+        "runtime_weights",
+        [x, w],
+        lambda m, x, w: m.conv2d(x, w, b),
+        lambda x, w: conv2d(x, w, b),
+        place="any",
+    )
 
 
 CASES = [

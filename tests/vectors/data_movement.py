@@ -19,8 +19,9 @@ def _reshape(name, x, shape):
 
 
 def _concat(name, *parts, axis):
-    return Case("CONCATENATION", name, parts, lambda m, *p: m.concatenation(*p, axis=axis),
-                lambda *p: np.concatenate(p, axis))
+    return Case(
+        "CONCATENATION", name, parts, lambda m, *p: m.concatenation(*p, axis=axis), lambda *p: np.concatenate(p, axis)
+    )
 
 
 def _concat_constant(name, x, c, axis, first=False):
@@ -28,20 +29,28 @@ def _concat_constant(name, x, c, axis, first=False):
 
     def order(x, c):
         return (c, x) if first else (x, c)
-    return Case("CONCATENATION", name, [x], lambda m, x: m.concatenation(*order(x, c), axis=axis),
-                lambda x: np.concatenate(order(x, c), axis))
+
+    return Case(
+        "CONCATENATION",
+        name,
+        [x],
+        lambda m, x: m.concatenation(*order(x, c), axis=axis),
+        lambda x: np.concatenate(order(x, c), axis),
+    )
 
 
 def _slice(name, x, begin, end, strides=None, **masks):
     strides = strides or [1] * len(begin)
     index = shapes.slices(len(x), begin, end, strides, **masks)
-    return Case("STRIDED_SLICE", name, [x], lambda m, x: m.strided_slice(x, begin, end, strides, **masks),
-                lambda x: x[index])
+    return Case(
+        "STRIDED_SLICE", name, [x], lambda m, x: m.strided_slice(x, begin, end, strides, **masks), lambda x: x[index]
+    )
 
 
 def _depth_to_space(name, x, block):
-    return Case("DEPTH_TO_SPACE", name, [x], lambda m, x: m.depth_to_space(x, block),
-                lambda x: depth_to_space(x, block))
+    return Case(
+        "DEPTH_TO_SPACE", name, [x], lambda m, x: m.depth_to_space(x, block), lambda x: depth_to_space(x, block)
+    )
 
 
 CASES = [
@@ -71,10 +80,20 @@ CASES = [
     _concat("rank_2", (3, 5), (2, 5), axis=0),
     _concat("rank_2_last_axis", (3, 5), (3, 2), axis=1),
     _concat("rank_1", (5,), (3,), axis=0),
-    Case("CONCATENATION", "same_tensor_twice", [(1, 3, 3, 5)], lambda m, x: m.concatenation(x, x, axis=3),
-         lambda x: np.concatenate([x, x], 3)),
-    Case("CONCATENATION", "same_tensor_twice_aligned", [(1, 3, 3, 4)], lambda m, x: m.concatenation(x, x, axis=3),
-         lambda x: np.concatenate([x, x], 3)),
+    Case(
+        "CONCATENATION",
+        "same_tensor_twice",
+        [(1, 3, 3, 5)],
+        lambda m, x: m.concatenation(x, x, axis=3),
+        lambda x: np.concatenate([x, x], 3),
+    ),
+    Case(
+        "CONCATENATION",
+        "same_tensor_twice_aligned",
+        [(1, 3, 3, 4)],
+        lambda m, x: m.concatenation(x, x, axis=3),
+        lambda x: np.concatenate([x, x], 3),
+    ),
     _concat_constant("constant_channels", (1, 3, 4, 5), (1, 3, 4, 2), axis=3),
     _concat_constant("constant_first_height", (1, 3, 4, 5), (1, 2, 4, 5), axis=1, first=True),
     _slice("crop", (1, 6, 7, 4), [0, 1, 2, 0], [1, 5, 6, 4]),

@@ -20,9 +20,14 @@ def _case(name, x, kernel, multiplier=1, bias=True, half=False, **attributes):
     b = constant(name + "/b", weights.shape[3:]) if bias else None
     if half:
         weights = weights.astype(np.float16)
-    return Case("DEPTHWISE_CONV_2D", name, [x],
-                lambda m, x: m.depthwise_conv2d(x, m.const_f16(weights) if half else weights, b, **attributes),
-                lambda x: depthwise_conv2d(x, weights.astype(np.float32), b, **attributes), on_cpu=bias)
+    return Case(
+        "DEPTHWISE_CONV_2D",
+        name,
+        [x],
+        lambda m, x: m.depthwise_conv2d(x, m.const_f16(weights) if half else weights, b, **attributes),
+        lambda x: depthwise_conv2d(x, weights.astype(np.float32), b, **attributes),
+        on_cpu=bias,
+    )
 
 
 CASES = [

@@ -23,8 +23,10 @@ def _case(name, x, w, bias=True, store="float32", block=None, **attributes):
     def build(m, x):
         kept = {"float32": m.const, "float16": m.const_f16}.get(store) or (lambda a: m.const_sparse(a, block=block))
         return m.fully_connected(x, kept(weights), b, **attributes)
-    return Case("FULLY_CONNECTED", name, [x], build,
-                lambda x: fully_connected(x, weights.astype(np.float32), b, **attributes))
+
+    return Case(
+        "FULLY_CONNECTED", name, [x], build, lambda x: fully_connected(x, weights.astype(np.float32), b, **attributes)
+    )
 
 
 CASES = [
@@ -54,6 +56,12 @@ CASES = [
     _case("sparse_weights", (2, 12), (8, 12), store="sparse"),
     _case("sparse_block_weights", (1, 16), (8, 16), store="sparse", block={1: 4}),
     _case("larger", (1, 130), (67, 130)),
-    Case("FULLY_CONNECTED", "runtime_weights", [(2, 8), (5, 8)],
-         lambda m, x, w: m.fully_connected(x, w, np.zeros(5, np.float32)), fully_connected, place="any"),
+    Case(
+        "FULLY_CONNECTED",
+        "runtime_weights",
+        [(2, 8), (5, 8)],
+        lambda m, x, w: m.fully_connected(x, w, np.zeros(5, np.float32)),
+        fully_connected,
+        place="any",
+    ),
 ]

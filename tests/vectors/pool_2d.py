@@ -23,8 +23,14 @@ _FUNCTIONS = {"AVERAGE_POOL_2D": average_pool2d, "MAX_POOL_2D": max_pool2d}
 
 def _case(op, name, x, kernel, half=True, **attributes):
     method, function = ("average_pool2d" if op[0] == "A" else "max_pool2d"), _FUNCTIONS[op]
-    return Case(op, name, [x], lambda m, x: getattr(m, method)(x, kernel, **attributes),
-                lambda x: function(x, kernel, **attributes), half=half)
+    return Case(
+        op,
+        name,
+        [x],
+        lambda m, x: getattr(m, method)(x, kernel, **attributes),
+        lambda x: function(x, kernel, **attributes),
+        half=half,
+    )
 
 
 def _cases(op):

@@ -13,8 +13,13 @@ def prelu(x, alpha):
 
 def _case(name, x, alpha, half=False, low=-1.0):
     a = constant(name, alpha, low, 2).astype(np.float16 if half else np.float32)
-    return Case("PRELU", name, [x], lambda m, x: m.prelu(x, m.const_f16(a) if half else a),
-                lambda x: prelu(x, a.astype(np.float32)))
+    return Case(
+        "PRELU",
+        name,
+        [x],
+        lambda m, x: m.prelu(x, m.const_f16(a) if half else a),
+        lambda x: prelu(x, a.astype(np.float32)),
+    )
 
 
 CASES = [
@@ -29,7 +34,13 @@ CASES = [
     _case("rank_2", (3, 7), (7,)),
     _case("rank_3", (2, 3, 5), (1, 5)),
     _case("float16_alpha", (1, 4, 4, 6), (1, 1, 6), half=True),
-    Case("PRELU", "edges", [Feed((1, 3, 3, 4), special=(0.0, -0.0, np.inf, np.nan))],
-         lambda m, x: m.prelu(x, np.full((1, 1, 4), 0.25, np.float32)), lambda x: prelu(x, 0.25), half=False),
+    Case(
+        "PRELU",
+        "edges",
+        [Feed((1, 3, 3, 4), special=(0.0, -0.0, np.inf, np.nan))],
+        lambda m, x: m.prelu(x, np.full((1, 1, 4), 0.25, np.float32)),
+        lambda x: prelu(x, 0.25),
+        half=False,
+    ),
     Case("PRELU", "runtime_alpha", [(1, 4, 4, 6), (1, 1, 6)], lambda m, x, a: m.prelu(x, a), prelu, place="any"),
 ]

@@ -16,11 +16,11 @@ def _both_flags(m, x):
 
 
 CASES = [
-    _reject("RELU", "rank_5", "rank", [(1, 2, 3, 2, 2)], lambda m, x: m.unary("RELU", x),
-            lambda x: np.maximum(x, 0)),
+    _reject("RELU", "rank_5", "rank", [(1, 2, 3, 2, 2)], lambda m, x: m.unary("RELU", x), lambda x: np.maximum(x, 0)),
     _reject("ADD", "rank_5", "rank", [(1, 2, 3, 2, 2)] * 2, lambda m, x, y: m.add(x, y), np.add),
     _reject("EXP", "unknown_op", "EXP", [(1, 2, 3, 4)], lambda m, x: m.op("EXP", [x], x.shape, "ExpOptions"), np.exp),
     _reject("RESIZE_BILINEAR", "both_flags", "half_pixel", [(1, 2, 3, 4)], _both_flags, on_cpu=False),
-    _reject("NoSuchOp", "custom", "NoSuchOp", [(1, 2, 3, 4)], lambda m, x: m.op("NoSuchOp", [x], x.shape),
-            on_cpu=False),
+    _reject(
+        "NoSuchOp", "custom", "NoSuchOp", [(1, 2, 3, 4)], lambda m, x: m.op("NoSuchOp", [x], x.shape), on_cpu=False
+    ),
 ]

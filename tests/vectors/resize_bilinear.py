@@ -22,8 +22,13 @@ def resize_bilinear(x, size, align_corners=False, half_pixel_centers=False):
 
 
 def _case(name, x, size, **flags):
-    return Case("RESIZE_BILINEAR", name, [x], lambda m, x: m.resize_bilinear(x, size, **flags),
-                lambda x: resize_bilinear(x, size, **flags))
+    return Case(
+        "RESIZE_BILINEAR",
+        name,
+        [x],
+        lambda m, x: m.resize_bilinear(x, size, **flags),
+        lambda x: resize_bilinear(x, size, **flags),
+    )
 
 
 def _cases(suffix, **flags):

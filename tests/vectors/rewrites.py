@@ -49,7 +49,8 @@ def _skip_path_of_a_pool(m, x):
 
 def _skip_path_of_a_pool_reference(x):
     return conv2d(depthwise_conv2d(x, _DEEP, _BIAS[2:8], stride=(2, 2)), _PIXEL, _BIAS) + _channels(
-        max_pool2d(x, (2, 2), (2, 2)), 4)
+        max_pool2d(x, (2, 2), (2, 2)), 4
+    )
 
 
 def _resize(**flags):
@@ -121,21 +122,29 @@ def _outputs_as_rows_reference(x):
 
 
 CASES = [
-    _case("skip_path_with_new_channels", _skip_path,
-          lambda x: np.maximum(_channels(x, 4) + conv2d(x, _PIXEL, _BIAS), 0)),
+    _case(
+        "skip_path_with_new_channels", _skip_path, lambda x: np.maximum(_channels(x, 4) + conv2d(x, _PIXEL, _BIAS), 0)
+    ),
     _case("skip_path_alone", _skip_path_of_a_sum, lambda x, y: _channels(x, 3) + y, ((2, 4, 5, 6), (2, 4, 5, 9))),
     _case("skip_path_of_a_pool", _skip_path_of_a_pool, _skip_path_of_a_pool_reference),
-    _case("skip_path_of_whole_slices", _skip_path_of_a_sum, lambda x, y: _channels(x, 3) + y,
-          ((2, 3, 3, 8), (2, 3, 3, 11))),
+    _case(
+        "skip_path_of_whole_slices",
+        _skip_path_of_a_sum,
+        lambda x, y: _channels(x, 3) + y,
+        ((2, 3, 3, 8), (2, 3, 3, 11)),
+    ),
     _case("enlarge_then_convolve", _resize(), _resize_reference()),
-    _case("enlarge_then_convolve_half_pixel", _resize(half_pixel_centers=True),
-          _resize_reference(half_pixel_centers=True)),
-    _case("convolve_what_is_the_same_everywhere", _same_everywhere, _same_everywhere_reference,
-          ((2, 1, 1, 5), _IMAGE)),
+    _case(
+        "enlarge_then_convolve_half_pixel", _resize(half_pixel_centers=True), _resize_reference(half_pixel_centers=True)
+    ),
+    _case("convolve_what_is_the_same_everywhere", _same_everywhere, _same_everywhere_reference, ((2, 1, 1, 5), _IMAGE)),
     _case("affine_as_depthwise", _affine, _affine_reference),
     _case("long_chain", _long_chain, _long_chain_reference),
     _case("squares", _squares, _squares_reference),
     _case("outputs_as_rows", _outputs_as_rows, _outputs_as_rows_reference),
-    _case("mean_as_pool", lambda m, x: m.average_pool2d(x, (4, 5), (1, 1), padding="VALID", activation="RELU"),
-          lambda x: activate(x.mean(axis=(1, 2), keepdims=True), "RELU")),
+    _case(
+        "mean_as_pool",
+        lambda m, x: m.average_pool2d(x, (4, 5), (1, 1), padding="VALID", activation="RELU"),
+        lambda x: activate(x.mean(axis=(1, 2), keepdims=True), "RELU"),
+    ),
 ]

@@ -16,18 +16,24 @@ def transpose_conv_bias(x, w, b, stride=(2, 2), padding="SAME"):
     full = np.zeros((batch, stride[0] * (height - 1) + kh, stride[1] * (width - 1) + kw, out_c))
     for ky in range(kh):
         for kx in range(kw):
-            full[:, ky:ky + stride[0] * (height - 1) + 1:stride[0],
-                 kx:kx + stride[1] * (width - 1) + 1:stride[1]] += x.astype(np.float64) @ w[:, ky, kx].T
+            full[
+                :, ky : ky + stride[0] * (height - 1) + 1 : stride[0], kx : kx + stride[1] * (width - 1) + 1 : stride[1]
+            ] += x.astype(np.float64) @ w[:, ky, kx].T
     _, out_h, out_w, _ = shapes.transpose_conv(x.shape, w.shape, stride, padding)
     top, left = (shapes.transpose_padding(x.shape[1 + i], w.shape[1 + i], stride[i], padding) // 2 for i in (0, 1))
-    return full[:, top:top + out_h, left:left + out_w] + b
+    return full[:, top : top + out_h, left : left + out_w] + b
 
 
 def _case(name, x, w, half=False, **attributes):
     weights, b = constant(name, w).astype(np.float16 if half else np.float32), constant(name + "/b", w[:1])
-    return Case(OP, name, [x],
-                lambda m, x: m.transpose_conv_bias(x, m.const_f16(weights) if half else weights, b, **attributes),
-                lambda x: transpose_conv_bias(x, weights.astype(np.float32), b, **attributes), on_cpu=False)
+    return Case(
+        OP,
+        name,
+        [x],
+        lambda m, x: m.transpose_conv_bias(x, m.const_f16(weights) if half else weights, b, **attributes),
+        lambda x: transpose_conv_bias(x, weights.astype(np.float32), b, **attributes),
+        on_cpu=False,
+    )
 
 
 CASES = [

@@ -15,9 +15,14 @@ FUNCTIONS = {
     "TANH": lambda x: np.tanh(x.astype(np.float64)),
 }
 # Not-finite inputs whose result the op's formula fixes; NaN stays NaN everywhere.
-_EXTREME = {"RELU": (np.inf, -np.inf), "RELU6": (np.inf, -np.inf), "RELU_N1_TO_1": (np.inf, -np.inf),
-            "HARD_SWISH": (np.inf, 1e30, -1e30), "LOGISTIC": (np.inf, -np.inf, 100.0, -100.0, 88.0, -88.0),
-            "TANH": (np.inf, -np.inf, 100.0, -100.0, 45.0, -45.0, 1e-6)}
+_EXTREME = {
+    "RELU": (np.inf, -np.inf),
+    "RELU6": (np.inf, -np.inf),
+    "RELU_N1_TO_1": (np.inf, -np.inf),
+    "HARD_SWISH": (np.inf, 1e30, -1e30),
+    "LOGISTIC": (np.inf, -np.inf, 100.0, -100.0, 88.0, -88.0),
+    "TANH": (np.inf, -np.inf, 100.0, -100.0, 45.0, -45.0, 1e-6),
+}
 
 
 def _case(op, name, feed, half=True):

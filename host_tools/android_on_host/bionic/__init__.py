@@ -11,8 +11,8 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Dict, Iterable, List, Sequence, Set
 
 from host_tools.android_on_host.bionic import symbols
 from host_tools.base import child_process, settings
@@ -54,7 +54,7 @@ def folder_for(libraries: Sequence[Path]) -> Path:
     return made
 
 
-def command(executable: Path, libraries: Sequence[Path], words: Sequence[object]) -> List[object]:
+def command(executable: Path, libraries: Sequence[Path], words: Sequence[object]) -> list[object]:
     """What starts an Android executable here, with `words` for it: this machine's loader, in place of Android's.
 
     `libraries` are those that it will load. Misuse as above.
@@ -62,20 +62,20 @@ def command(executable: Path, libraries: Sequence[Path], words: Sequence[object]
     return [_LOADER, "--library-path", folder_for([executable, *libraries]), executable, *words]
 
 
-def same_functions() -> Set[str]:
+def same_functions() -> set[str]:
     """Names of same.txt."""
     lines = (_HERE / "same.txt").read_text(encoding="utf-8").splitlines()
     return {name for line in lines if not line.startswith("#") for name in line.split()}
 
 
-def own_functions() -> Set[str]:
+def own_functions() -> set[str]:
     """Names that libc.c has."""
     return set(re.findall(r"\bbionic_(\w+)\(", (_HERE / "libc.c").read_text(encoding="utf-8")))
 
 
-def _checked(libraries: Sequence[symbols.Library]) -> Dict[str, Set[str]]:
+def _checked(libraries: Sequence[symbols.Library]) -> dict[str, set[str]]:
     """Names to be given, by the library that is asked for them."""
-    asked: Dict[str, Set[str]] = {name: set() for name in _VERSIONS}
+    asked: dict[str, set[str]] = {name: set() for name in _VERSIONS}
     known = own_functions() | same_functions() | _DATA
     others = {name for library in libraries for name in library.exported}
     forwarded = {name: _exports_of(name) for library in libraries for name in library.needed if name in _FORWARDED}
@@ -90,7 +90,7 @@ def _checked(libraries: Sequence[symbols.Library]) -> Dict[str, Set[str]]:
     return asked
 
 
-def _check_machine(library: symbols.Library, loaded: Set[str]) -> None:
+def _check_machine(library: symbols.Library, loaded: set[str]) -> None:
     for_host = any(symbol.version.startswith("GLIBC") for symbol in library.wanted)
     if library.machine != "EM_X86_64" or for_host:
         raise Misuse(
@@ -116,7 +116,7 @@ def _unknown(symbol: symbols.Wanted) -> Misuse:
     )
 
 
-def _exports_of(android_name: str) -> Set[str]:
+def _exports_of(android_name: str) -> set[str]:
     return set(symbols.read(_of_machine(android_name)).exported)
 
 
@@ -129,7 +129,7 @@ def _of_machine(android_name: str) -> Path:
     raise ToolMissing(f"stand in for Android's {android_name}", f"{name} is not here", f"apt-get install {package}")
 
 
-def _key(asked: Dict[str, Set[str]]) -> str:
+def _key(asked: dict[str, set[str]]) -> str:
     """Of everything that what is made depends on."""
     digest = hashlib.sha256()
     for path in sorted(_HERE.iterdir()):
@@ -141,7 +141,7 @@ def _key(asked: Dict[str, Set[str]]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _make(work: Path, asked: Dict[str, Set[str]]) -> None:
+def _make(work: Path, asked: dict[str, set[str]]) -> None:
     """Two layers: a function that exports NAME and calls glibc's NAME in one library would call itself."""
     own = own_functions()
     jumps = sorted(set().union(*asked.values()) - own - _DATA)
@@ -156,9 +156,9 @@ def _make(work: Path, asked: Dict[str, Set[str]]) -> None:
         path.unlink()
 
 
-def _make_outer(work: Path, library: str, names: List[str]) -> None:
+def _make_outer(work: Path, library: str, names: list[str]) -> None:
     """The library under Android's name: NAME of its version jumps inside."""
-    lines: List[str] = []
+    lines: list[str] = []
     for name in names:
         lines += [_jump(f"outer_{name}", f"bionic_{name}"), f".symver outer_{name},{name}@@{_VERSIONS[library]}"]
     source = work / f"{library}.s"

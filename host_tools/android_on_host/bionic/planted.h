@@ -1,6 +1,6 @@
-// Faults of a virtual device's GPU, planted between an app and the driver. BIONIC_GPU_SLOW=1.1: each
-// kernel takes 1.1 times as long, by computing. BIONIC_GPU_WRONG=1.25: the first kernel that the
-// delegate gives to the compiler stores 1.25 times of what it computes.
+// Faults of a virtual device's GPU, planted between an app and the driver. BIONIC_GPU_SLOW=1.1:
+// each kernel takes 1.1 times as long, by computing. BIONIC_GPU_WRONG=1.25: the first kernel that
+// the delegate gives to the compiler stores 1.25 times of what it computes.
 #ifndef QUADRA_PLANTED_H
 #define QUADRA_PLANTED_H
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include <time.h>
 
 // 0 where the variable is not set.
-static double planted(const char *variable) {
-  const char *text = getenv(variable);
+static double planted(const char* variable) {
+  const char* text = getenv(variable);
   return text ? atof(text) : 0.0;
 }
 
@@ -19,7 +19,7 @@ static double planted(const char *variable) {
 static double now_s(void) {
   static int clock = -1;
   if (clock < 0) {
-    const char *threads = getenv("LP_NUM_THREADS");
+    const char* threads = getenv("LP_NUM_THREADS");
     clock = threads && !strcmp(threads, "0") ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
   }
   struct timespec time;
@@ -27,8 +27,9 @@ static double now_s(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-// What a kernel took since `from_s` is owed (factor - 1) times. It is waited for when enough has come
-// together: kernels of a few us would wait too long else. What asking the clock takes is paid with.
+// What a kernel took since `from_s` is owed (factor - 1) times. It is waited for when enough has
+// come together: kernels of a few us would wait too long else. What asking the clock takes is paid
+// with.
 static void wait_longer(double factor, double from_s) {
   static _Thread_local double owed_s, clock_s;
   if (clock_s == 0.0) {
@@ -43,18 +44,19 @@ static void wait_longer(double factor, double from_s) {
   owed_s = 0.0;
 }
 
-// A copy of `text`, of *size bytes, in which a kernel stores another value; NULL where there is none
-// that could. Quadra's kernels store by the macro write_dst.
-static char *with_wrong_kernel(const char *text, size_t *size, double factor) {
+// A copy of `text`, of *size bytes, in which a kernel stores another value; NULL where there is
+// none that could. Quadra's kernels store by the macro write_dst.
+static char* with_wrong_kernel(const char* text, size_t* size, double factor) {
   static const char define[] = "#define write_dst(VALUE", value[] = "vec4 e_v = (VALUE)";
-  const char *at = text;
+  const char* at = text;
   while ((at = strstr(at, define))) {
     const char *line_end = strchr(at, '\n'), *undef = strstr(at, "#undef write_dst\n");
     const char *used = line_end ? strstr(line_end, "write_dst(") : NULL, *place = strstr(at, value);
     at += sizeof define;
-    if (!used || (undef && used > undef) || !place || place > line_end || place[-1] != ' ') continue;
+    if (!used || (undef && used > undef) || !place || place > line_end || place[-1] != ' ')
+      continue;
     const size_t head = (size_t)(place + sizeof value - 1 - text);
-    char *changed = malloc(*size + 64);
+    char* changed = malloc(*size + 64);
     if (!changed) return NULL;
     memcpy(changed, text, head);
     const int more = sprintf(changed + head, " * vec4(%.6ff)", factor);

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import FrozenSet, List
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
@@ -28,9 +27,9 @@ class Library:
 
     name: str
     machine: str
-    needed: List[str]
-    wanted: List[Wanted]
-    exported: FrozenSet[str]
+    needed: list[str]
+    wanted: list[Wanted]
+    exported: frozenset[str]
 
 
 def read(path: Path) -> Library:

@@ -10,9 +10,9 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, List, Sequence
 
 from host_tools.base import child_process, file_lock, settings
 from host_tools.base.errors import BuildFailed, FetchFailed, ToolMissing
@@ -71,7 +71,7 @@ def _wheel_line() -> str:
     return next(line for line in lines if line and not line.startswith("#"))
 
 
-def _base_inputs() -> List[bytes]:
+def _base_inputs() -> list[bytes]:
     ours = sorted(p for p in HERE.rglob("*") if p.is_file() and p.suffix != ".pyc")
     return [_clang_version().encode(), *(p.read_bytes() for p in ours)]
 
@@ -157,7 +157,9 @@ def _make_abi(prebuilt: Path, zig: Path, abi: Abi, show: Show) -> None:
 def _compiled(done: child_process.Completed, source: Path, abi: Abi) -> None:
     if done.returncode != 0:
         said = "".join(f"\n  | {line}" for line in done.stderr.splitlines()[:12])
-        raise BuildFailed(f"compile {source.name} for {abi.name}", f"clang failed{said}", "`./inv doctor` shows versions")
+        raise BuildFailed(
+            f"compile {source.name} for {abi.name}", f"clang failed{said}", "`./inv doctor` shows versions"
+        )
 
 
 def _make_whole(new: Path, base: Path) -> None:

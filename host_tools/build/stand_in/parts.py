@@ -2,9 +2,9 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Sequence, Tuple
 
 from host_tools.base import child_process
 from host_tools.build.c_library import Symbol
@@ -20,8 +20,8 @@ class Abi:
     arch: str  # in the names of the compiler's libraries
     musl: str
     linux: str
-    zig: Tuple[str, ...]
-    flags: Tuple[str, ...] = ()
+    zig: tuple[str, ...]
+    flags: tuple[str, ...] = ()
 
 
 ABIS = (
@@ -34,7 +34,7 @@ ABIS = (
     Abi("x86_64", "x86_64-linux-android", "x86_64-linux-android", "x86_64", "x86_64", "x86", ("x86_64-linux-android.26",)),
 )  # fmt: skip
 
-_SOURCES: Dict[str, str] = {
+_SOURCES: dict[str, str] = {
     "libcxx": """algorithm any atomic barrier bind call_once charconv chrono condition_variable condition_variable_destructor
         error_category exception expected functional future hash memory mutex mutex_destructor new new_handler new_helpers
         optional shared_mutex stdexcept string system_error thread typeinfo variant vector verbose_abort""",
@@ -58,7 +58,7 @@ class Unit:
         return f"{self.archive}-{self.source.name}.o"
 
 
-def units(lib: Path) -> List[Unit]:
+def units(lib: Path) -> list[Unit]:
     """Every file to compile. lib: the wheel's folder of sources."""
     return [
         Unit(archive, lib / archive / "src" / (name if "." in name else f"{name}.cpp"))
@@ -67,7 +67,7 @@ def units(lib: Path) -> List[Unit]:
     ]
 
 
-def archives(prebuilt: Path, abi: Abi) -> Dict[str, Path]:
+def archives(prebuilt: Path, abi: Abi) -> dict[str, Path]:
     """Where the NDK keeps each archive."""
     libraries = prebuilt / "sysroot/usr/lib" / abi.folder
     return {
@@ -81,9 +81,20 @@ class Compiler:
     """Clang with the stand-in's headers and the flags that the NDK's own C++ library is built with."""
 
     def __init__(self, prebuilt: Path, lib: Path, abi: Abi, api_level: int) -> None:
-        self._clang = [prebuilt / "bin/clang", "-no-canonical-prefixes", f"--target={abi.target}{api_level}", *abi.flags]
+        self._clang = [
+            prebuilt / "bin/clang",
+            "-no-canonical-prefixes",
+            f"--target={abi.target}{api_level}",
+            *abi.flags,
+        ]
         self._clang += [f"--sysroot={prebuilt}/sysroot", "-Os", "-fPIC", "-ffunction-sections", "-fdata-sections"]
-        self._clang += ["-fvisibility=hidden", "-fvisibility-inlines-hidden", "-funwind-tables", "-DNDEBUG", _WARNINGS_ARE_THEIRS]
+        self._clang += [
+            "-fvisibility=hidden",
+            "-fvisibility-inlines-hidden",
+            "-funwind-tables",
+            "-DNDEBUG",
+            _WARNINGS_ARE_THEIRS,
+        ]
         # No path of the folder that it was made in: two machines make the same bytes.
         self._clang += [f"-ffile-prefix-map={lib}=", f"-ffile-prefix-map={prebuilt}="]
         self._lib, self._abi = lib, abi
@@ -102,7 +113,9 @@ class Compiler:
         else:
             flags += ["-D_LIBCPP_BUILDING_LIBRARY", "-D_LIBCXXABI_BUILDING_LIBRARY", "-DLIBCXX_BUILDING_LIBCXXABI"]
             flags += ["-DHAVE___CXA_THREAD_ATEXIT_IMPL", "-D_LIBCXXABI_NON_DEMANGLING_TERMINATE=0"]
-        return child_process.run([*self._clang, *flags, "-c", unit.source, "-o", object_file], timeout_s=300, check=False)
+        return child_process.run(
+            [*self._clang, *flags, "-c", unit.source, "-o", object_file], timeout_s=300, check=False
+        )
 
 
 def copy_headers(lib: Path, ours: Path, include: Path, abis: Sequence[Abi]) -> None:
@@ -146,7 +159,10 @@ def make_builtins(prebuilt: Path, zig: Path, abi: Abi, scratch: Path) -> None:
     caches = {"ZIG_GLOBAL_CACHE_DIR": str(scratch / "zig"), "ZIG_LOCAL_CACHE_DIR": str(scratch / "zig")}
     child_process.run([*argv, "-ffunction-sections"], timeout_s=600, env=caches)
     # memcpy and its like, and what ends a smashed stack, are the C library's.
-    keep = ["--wildcard", *(f"--keep-global-symbol={name}" for name in ("__*", "!__aeabi_mem*", "!__stack_chk*", "!__*_chk"))]
+    keep = [
+        "--wildcard",
+        *(f"--keep-global-symbol={name}" for name in ("__*", "!__aeabi_mem*", "!__stack_chk*", "!__*_chk")),
+    ]
     child_process.run([prebuilt / "bin/llvm-objcopy", *keep, made], timeout_s=60)
     place = prebuilt / f"lib/clang/22/lib/linux/libclang_rt.builtins-{abi.arch}-android.a"
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -160,13 +176,31 @@ def make_stub(prebuilt: Path, abi: Abi, library: Path, symbols: Sequence[Symbol]
     lines = ['.section .note.GNU-stack,"",%progbits', ".bss"]
     for symbol in symbols:
         kind = "object" if symbol.is_data else "function"
-        lines += [f".globl {symbol.name}", f".type {symbol.name},%{kind}", f".size {symbol.name},8", f"{symbol.name}: .zero 8"]
+        lines += [
+            f".globl {symbol.name}",
+            f".type {symbol.name},%{kind}",
+            f".size {symbol.name},8",
+            f"{symbol.name}: .zero 8",
+        ]
     source.write_text("\n".join(lines) + "\n")
     nodes = sorted({"LIBC", *(s.node for s in symbols)})
     listed = {node: " ".join(f"{s.name};" for s in symbols if s.node == node) for node in nodes}
     script.write_text("".join(f"{node} {{ {names and 'global: ' + names} }};\n" for node, names in listed.items()))
-    argv = [prebuilt / "bin/clang", "-no-canonical-prefixes", f"--target={abi.target}", *abi.flags, "-nostdlib", "-shared"]
-    argv += [f"--ld-path={prebuilt}/bin/ld.lld", f"-Wl,-soname,{library.name},--version-script,{script}", source, "-o", library]
+    argv = [
+        prebuilt / "bin/clang",
+        "-no-canonical-prefixes",
+        f"--target={abi.target}",
+        *abi.flags,
+        "-nostdlib",
+        "-shared",
+    ]
+    argv += [
+        f"--ld-path={prebuilt}/bin/ld.lld",
+        f"-Wl,-soname,{library.name},--version-script,{script}",
+        source,
+        "-o",
+        library,
+    ]
     child_process.run(argv, timeout_s=60)
     source.unlink()
     script.unlink()

@@ -8,8 +8,9 @@ inconclusive: everything else, with the reason. Unlike conditions are never comp
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any
 
 from host_tools.judge.regression import exact, metrics, statistic
 from host_tools.judge.regression.exact import IMPROVED, INCONCLUSIVE, PASS, REGRESSED
@@ -29,16 +30,16 @@ class Finding:
     verdict: str
     text: str
     unit: str = ""
-    before: Tuple[float, ...] = ()
-    now: Tuple[float, ...] = ()
-    shift: Optional[statistic.Shift] = None
+    before: tuple[float, ...] = ()
+    now: tuple[float, ...] = ()
+    shift: statistic.Shift | None = None
     q: float = 1.0
     least: float = 0.0  # smallest shift that is worth an alarm (logarithm)
     doubt: str = ""  # why a difference would prove nothing
     looked_twice: bool = False
 
     @property
-    def p(self) -> Optional[float]:
+    def p(self) -> float | None:
         return self.shift.p if self.shift else None
 
 
@@ -49,18 +50,18 @@ class Case:
     key: str
     device: str
     row: int = 0  # in the history
-    launches: List[Launch] = field(default_factory=list)
-    conditions: Dict[str, Any] = field(default_factory=dict)
+    launches: list[Launch] = field(default_factory=list)
+    conditions: dict[str, Any] = field(default_factory=dict)
     library: str = ""
     error: str = ""  # why it did not run to its end
     exit_code: int = 0
-    baseline: Optional[Stored] = None
+    baseline: Stored | None = None
     missing: str = ""  # why there is nothing to compare with; empty: none was asked for
-    past: List[Stored] = field(default_factory=list)
-    findings: List[Finding] = field(default_factory=list)
+    past: list[Stored] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
     @property
-    def good(self) -> List[Launch]:
+    def good(self) -> list[Launch]:
         return [launch for launch in self.launches if launch.ok]
 
     @property
@@ -74,7 +75,7 @@ class Case:
         return next(verdict for verdict in (REGRESSED, INCONCLUSIVE, IMPROVED, PASS) if verdict in found)
 
 
-def examine(case: Case, suite: Suite) -> List[Finding]:
+def examine(case: Case, suite: Suite) -> list[Finding]:
     """A finding for each metric; those with a p get their verdict from `decide`."""
     now, before = case.good, _comparable(case)
     if not now:
@@ -139,13 +140,15 @@ def decided(finding: Finding, suite: Suite) -> Finding:
         return replace(finding, verdict=PASS, text=words)
     hidden = f"up to {100 * math.expm1(shift.high):+.1f} %" if math.isfinite(shift.high) else "anything"
     few = statistic.least_p(len(finding.before), len(finding.now)) > suite.false_alarms
-    reason = "too few launches to be sure of anything" if few else f"the noise may hide {hidden} (spread {_spread(finding)})"
+    reason = (
+        "too few launches to be sure of anything" if few else f"the noise may hide {hidden} (spread {_spread(finding)})"
+    )
     return replace(finding, verdict=INCONCLUSIVE, text=f"{words}; {reason}", unit=unit)
 
 
 def _timed(
     case: Case, suite: Suite, metric: str, measure: str, before: Sequence[Launch], refused: str
-) -> Optional[Finding]:
+) -> Finding | None:
     now = metrics.series(case.good, metric, measure)
     then = metrics.series(before, metric, measure) if before else None
     if now is None:
@@ -190,11 +193,11 @@ def _doubt(
     return ""
 
 
-def _comparable(case: Case) -> List[Launch]:
+def _comparable(case: Case) -> list[Launch]:
     return [launch for launch in case.baseline.launches if launch.ok] if case.baseline else []
 
 
-def _distinct(launches: Sequence[Launch]) -> List[Mapping[str, Any]]:
+def _distinct(launches: Sequence[Launch]) -> list[Mapping[str, Any]]:
     """The facts of each launch; kernels' texts are compared where they were kept."""
     return [launch.facts for launch in launches]
 

@@ -1,7 +1,8 @@
 """What must be the same each time: who runs which node, the plan, and how right the outputs are; says what changed."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any
 
 PASS, REGRESSED, IMPROVED, INCONCLUSIVE = "pass", "regressed", "improved", "inconclusive"
 _NAMED = 3  # so many things are named, the rest is counted
@@ -16,7 +17,7 @@ class Exact:
     text: str
 
 
-def judge(metric: str, before: Optional[Facts], now: Sequence[Facts]) -> Exact:
+def judge(metric: str, before: Facts | None, now: Sequence[Facts]) -> Exact:
     """The worst of what the launches show; `before` is None where there is no baseline."""
     order = (REGRESSED, INCONCLUSIVE, IMPROVED, PASS)
     found = [_JUDGES[metric](before, facts) for facts in now]
@@ -30,7 +31,7 @@ def judge(metric: str, before: Optional[Facts], now: Sequence[Facts]) -> Exact:
     return Exact(worst.verdict, f"{worst.text} (in {count} of {len(found)} launches)")
 
 
-def _error(before: Optional[Facts], now: Facts) -> Exact:
+def _error(before: Facts | None, now: Facts) -> Exact:
     if not now.get("outputs"):
         return Exact(INCONCLUSIVE, "there is no CPU result to compare with")
     wrong = [f"output {o['name']} {o['problem']}" for o in now["outputs"] if not o["ok"]]
@@ -57,7 +58,7 @@ def _largest(facts: Facts) -> float:
     return max((float(o["relative"]) for o in facts["outputs"]), default=0.0)
 
 
-def _verdicts(before: Optional[Facts], now: Facts) -> Exact:
+def _verdicts(before: Facts | None, now: Facts) -> Exact:
     on_gpu = now["nodes"] - len(now["on_cpu"])
     words = f"{on_gpu} of {now['nodes']} nodes on {now['backend']}, {_count(now['partitions'], 'partition')}"
     if not before:
@@ -78,11 +79,11 @@ def _verdicts(before: Optional[Facts], now: Facts) -> Exact:
     return Exact(PASS, f"{words}; other reasons: {_few(changed)}" if changed else words)
 
 
-def _nodes(facts: Facts) -> Dict[str, Tuple[str, str]]:
+def _nodes(facts: Facts) -> dict[str, tuple[str, str]]:
     return {row["node"]: (row["op"], row["reason"]) for row in facts["on_cpu"]}
 
 
-def _plan(before: Optional[Facts], now: Facts) -> Exact:
+def _plan(before: Facts | None, now: Facts) -> Exact:
     plan = now["plan"]
     words = f"{_count(len(plan['dispatches']), 'dispatch')} of {_count(plan['programs'], 'program')}"
     if not before:
@@ -98,7 +99,7 @@ def _plan(before: Optional[Facts], now: Facts) -> Exact:
     return Exact(PASS, f"changed: {text}")
 
 
-def _changes(was: Facts, now: Facts) -> List[str]:
+def _changes(was: Facts, now: Facts) -> list[str]:
     found = []
     for key, name in (("activation_bytes", "bytes of activations"), ("constant_bytes", "bytes of constants")):
         if was[key] != now[key]:
@@ -116,7 +117,7 @@ def _changes(was: Facts, now: Facts) -> List[str]:
     return found
 
 
-def _difference(was: Sequence[str], now: Sequence[str]) -> Tuple[List[str], List[str]]:
+def _difference(was: Sequence[str], now: Sequence[str]) -> tuple[list[str], list[str]]:
     old, new = set(was), set(now)
     return [d for d in was if d not in new], [d for d in now if d not in old]
 

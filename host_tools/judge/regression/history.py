@@ -12,9 +12,10 @@ import sqlite3
 import threading
 import time
 from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any
 
 from host_tools.base import settings
 from host_tools.base.errors import HistoryUnusable
@@ -56,8 +57,8 @@ class Stored:
     started: float
     state: str  # of its session
     library: str
-    conditions: Dict[str, Any]
-    launches: Tuple[Launch, ...]
+    conditions: dict[str, Any]
+    launches: tuple[Launch, ...]
 
 
 class History:
@@ -116,8 +117,16 @@ class History:
             row = db.execute(
                 "INSERT INTO launches (cell, number, at, state, error, exit_code, folder, facts)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                (cell, launch.number, launch.at, launch.state, _text(launch.error), launch.exit_code)
-                + (_text(launch.folder), digest),
+                (
+                    cell,
+                    launch.number,
+                    launch.at,
+                    launch.state,
+                    _text(launch.error),
+                    launch.exit_code,
+                    _text(launch.folder),
+                    digest,
+                ),
             )
             number = row.fetchone()[0]
             rows = [(number, _text(n), len(v), array("d", v).tobytes()) for n, v in launch.samples.items()]
@@ -131,11 +140,11 @@ class History:
                 [(_text(name), time.time(), cell) for cell in cells],
             )
 
-    def names(self) -> List[str]:
+    def names(self) -> list[str]:
         with self._errors(), self._lock:
             return [row[0] for row in self._db.execute("SELECT DISTINCT name FROM baselines ORDER BY name")]
 
-    def baseline(self, name: str, key: str, device: str) -> Optional[Stored]:
+    def baseline(self, name: str, key: str, device: str) -> Stored | None:
         """The cell that has this name, if any on this device."""
         with self._errors(), self._lock:
             row = self._db.execute(
@@ -144,14 +153,14 @@ class History:
             ).fetchone()
         return self.stored(row[0]) if row else None
 
-    def devices(self, name: str, key: str) -> List[str]:
+    def devices(self, name: str, key: str) -> list[str]:
         """On which devices a name is known."""
         with self._errors(), self._lock:
             words = (_text(name), _text(key))
             rows = self._db.execute("SELECT device FROM baselines WHERE name = ? AND key = ?", words)
             return [row[0] for row in rows]
 
-    def past(self, key: str, device: str, before: int, count: int = 30) -> List[Stored]:
+    def past(self, key: str, device: str, before: int, count: int = 30) -> list[Stored]:
         """The cells of earlier sessions, oldest first."""
         with self._errors(), self._lock:
             rows = self._db.execute(
@@ -170,7 +179,7 @@ class History:
             return Stored(*row[:6], json.loads(row[6]), tuple(self._launches(cell)))
 
     def _launches(self, cell: int) -> Iterator[Launch]:
-        samples: Dict[int, Dict[str, List[float]]] = {}
+        samples: dict[int, dict[str, list[float]]] = {}
         for number, name, count, numbers in self._db.execute(
             "SELECT launch, name, count, numbers FROM samples JOIN launches ON id = launch WHERE cell = ?", (cell,)
         ):

@@ -5,7 +5,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from host_tools.base import cpu_drivers
 from host_tools.judge import peers
@@ -30,15 +30,15 @@ class Launch:
     error: str = ""
     exit_code: int = 0
     folder: str = ""
-    samples: Dict[str, List[float]] = field(default_factory=dict)
-    facts: Dict[str, Any] = field(default_factory=dict)
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
         return self.state == COMPLETE
 
 
-def of_run(number: int, at: float, judged: Judged) -> Tuple[Launch, Dict[str, Any]]:
+def of_run(number: int, at: float, judged: Judged) -> tuple[Launch, dict[str, Any]]:
     """The launch and its conditions."""
     folder = judged.folder
     report, timings = folder.read(schema.Verdicts), folder.read(schema.Timings)
@@ -52,9 +52,9 @@ def of_run(number: int, at: float, judged: Judged) -> Tuple[Launch, Dict[str, An
     return found, conditions(folder, report, timings)
 
 
-def _samples(timings: schema.Timings) -> Dict[str, List[float]]:
+def _samples(timings: schema.Timings) -> dict[str, list[float]]:
     """Every number of timings.json, by names such as quadra.wall_us, xnnpack.cpu_us, start.quadra_warm.allocate_us."""
-    found: Dict[str, List[float]] = {}
+    found: dict[str, list[float]] = {}
     for series, word in ((timings.samples_us, "wall_us"), (timings.cpu_us, "cpu_us")):
         for who, values in series.items():
             found[f"{who}.{word}"] = [float(v) for v in values]
@@ -68,7 +68,7 @@ def _samples(timings: schema.Timings) -> Dict[str, List[float]]:
     return found
 
 
-def _verdicts(report: schema.Verdicts) -> Dict[str, Any]:
+def _verdicts(report: schema.Verdicts) -> dict[str, Any]:
     on_cpu = [
         {"node": f"{n.subgraph}:{n.index}", "op": n.op, "reason": n.reason} for n in report.nodes if n.on != "gpu"
     ]
@@ -83,26 +83,29 @@ def _verdicts(report: schema.Verdicts) -> Dict[str, Any]:
     }
 
 
-def _plan(folder: RunFolder, report: schema.Verdicts) -> Dict[str, Any]:
+def _plan(folder: RunFolder, report: schema.Verdicts) -> dict[str, Any]:
     """What was made of the model: the dispatches, the bytes, and digests of the kernels' texts where they were kept."""
     dispatches = [
         f"{p.id}/{d.name} {d.kernel} {_size(d.global_size)} by {_size(d.local_size)}"
         for p in report.partitions
         for d in p.dispatches
     ]
-    found: Dict[str, Any] = {"dispatches": dispatches}
+    found: dict[str, Any] = {"dispatches": dispatches}
     for key in ("programs", "activation_bytes", "constant_bytes"):
         found[key] = sum(getattr(p, key) for p in report.partitions)
     texts = sorted(p for part in folder.partitions() for p in (part / "kernels").glob("*") if p.is_file())
-    found["kernels"] = {f"{p.parts[-3]}/{p.name}": hashlib.sha256(reading.content(p, reading.TEXT_BYTES)).hexdigest()[:16] for p in texts}
+    found["kernels"] = {
+        f"{p.parts[-3]}/{p.name}": hashlib.sha256(reading.content(p, reading.TEXT_BYTES)).hexdigest()[:16]
+        for p in texts
+    }
     return found
 
 
-def _size(numbers: List[int]) -> str:
+def _size(numbers: list[int]) -> str:
     return "×".join(map(str, numbers))
 
 
-def _outputs(folder: RunFolder, comparison: Optional[Comparison]) -> List[Dict[str, Any]]:
+def _outputs(folder: RunFolder, comparison: Comparison | None) -> list[dict[str, Any]]:
     if comparison is None:
         return []
     arrays = folder.arrays("outputs")
@@ -119,7 +122,7 @@ def _outputs(folder: RunFolder, comparison: Optional[Comparison]) -> List[Dict[s
     ]
 
 
-def conditions(folder: RunFolder, report: schema.Verdicts, timings: schema.Timings) -> Dict[str, Any]:
+def conditions(folder: RunFolder, report: schema.Verdicts, timings: schema.Timings) -> dict[str, Any]:
     """What must be alike for times to be compared, each with a name that a person understands."""
     spec, environment = folder.spec(), folder.optional(schema.Environment) or schema.Environment()
     device, machine, packages = report.device, environment.device, environment.packages

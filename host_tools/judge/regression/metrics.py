@@ -10,8 +10,8 @@ behind it. Starts are measured in the same way; as a ratio, they are over one in
 """
 
 import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from host_tools.judge.regression.launch import Launch
 
@@ -26,7 +26,7 @@ _ON_CPU = 0.9  # of the time on the wall: then the driver computed, and did not 
 class Series:
     """One number per launch. unit: us, us of processor time, bytes, or what it is a multiple of."""
 
-    values: Tuple[float, ...]
+    values: tuple[float, ...]
     unit: str
     scale: float = 1.0  # us that one unit is, about: for limits in us
 
@@ -53,7 +53,7 @@ def computes_on_cpu(launches: Sequence[Launch]) -> bool:
     return bool(shares) and statistics.median(shares) >= _ON_CPU
 
 
-def series(launches: Sequence[Launch], metric: str, measure: str) -> Optional[Series]:
+def series(launches: Sequence[Launch], metric: str, measure: str) -> Series | None:
     """None where the launches have not what the metric needs."""
     found = [launch for launch in launches if launch.ok]
     if metric in ("init", "first", "memory"):
@@ -73,7 +73,7 @@ def series(launches: Sequence[Launch], metric: str, measure: str) -> Optional[Se
     return Series(tuple(values), unit, statistics.median(peers) if by_peer else 1.0)
 
 
-def _warm(launches: Sequence[Launch]) -> List[Launch]:
+def _warm(launches: Sequence[Launch]) -> list[Launch]:
     """Without those whose driver compiled more than it always does: the first, mostly."""
     compiled = [launch.samples.get("driver_compiled", [0.0])[0] for launch in launches]
     usual = statistics.median_low(compiled) if compiled else 0.0
@@ -88,7 +88,7 @@ _UNITS = {
     "ratio": "× XNNPACK's time",
     "processor_ratio": "× XNNPACK's processor time",
 }
-Giver = Callable[[Launch], Optional[float]]
+Giver = Callable[[Launch], float | None]
 
 
 def measure_with(unit: str) -> str:
@@ -100,7 +100,7 @@ def _init(measure: str) -> Giver:
     """A start without its first inference."""
     whole, first = _FIRST_CPU if "processor" in measure else _FIRST
 
-    def give(launch: Launch) -> Optional[float]:
+    def give(launch: Launch) -> float | None:
         total, last = _one(launch, whole), _one(launch, first)
         return total - last if total and last is not None else None
 
@@ -118,7 +118,7 @@ def _first(measure: str) -> Giver:
 
 
 def _memory(measure: str) -> Giver:
-    def give(launch: Launch) -> Optional[float]:
+    def give(launch: Launch) -> float | None:
         peak, before = _one(launch, "memory.peak_rss_bytes"), _one(launch, "memory.baseline_rss_bytes")
         return peak - (before or 0) if peak else None
 
@@ -130,22 +130,22 @@ def _steady(measure: str) -> Giver:
     return lambda launch: _median(launch, f"quadra.{word}")
 
 
-def peer(launches: Sequence[Launch]) -> List[float]:
+def peer(launches: Sequence[Launch]) -> list[float]:
     """XNNPACK's median time on the wall, per launch."""
     found = (_median(launch, f"{PEER}.wall_us") for launch in launches if launch.ok)
     return [value for value in found if value]
 
 
-def _median(launch: Launch, name: str) -> Optional[float]:
+def _median(launch: Launch, name: str) -> float | None:
     values = launch.samples.get(name)
     return statistics.median(values) if values else None
 
 
-def _one(launch: Launch, name: str) -> Optional[float]:
+def _one(launch: Launch, name: str) -> float | None:
     return launch.samples.get(name, [None])[0]
 
 
-_GIVERS: Dict[str, Callable[[str], Giver]] = {
+_GIVERS: dict[str, Callable[[str], Giver]] = {
     "init": _init,
     "cold": _cold,
     "first": _first,

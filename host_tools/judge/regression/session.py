@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import List
 
 from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import COMPLETE
@@ -21,12 +20,12 @@ class Session:
     state: str = COMPLETE
     started: float = field(default_factory=time.time)
     ended: float = 0.0
-    cases: List[Case] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)
     saved: str = ""  # what became of --save, as a sentence
 
-    def of(self, verdict: str) -> List[Case]:
+    def of(self, verdict: str) -> list[Case]:
         return [case for case in self.cases if case.verdict == verdict]
 
     @property
-    def broken(self) -> List[Case]:
+    def broken(self) -> list[Case]:
         return [case for case in self.cases if case.error]

@@ -6,9 +6,9 @@ estimate of Hodges and Lehmann with the interval that belongs to the test. All o
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import List, Sequence, Tuple
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def doubled_ranks(values: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=256)
-def _sums(ranks: Tuple[int, ...], chosen: int) -> np.ndarray:
+def _sums(ranks: tuple[int, ...], chosen: int) -> np.ndarray:
     """The chance of each sum, when `chosen` of `ranks` are drawn: counted, one rank after the other."""
     total = sum(ranks)
     ways = np.zeros((chosen + 1, total + 1))
@@ -72,7 +72,7 @@ def _sums(ranks: Tuple[int, ...], chosen: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=256)
-def _interval(first: int, second: int) -> Tuple[int, int]:
+def _interval(first: int, second: int) -> tuple[int, int]:
     """Which of the sorted differences bound the shift: (low, high), low > high where there are too few of them."""
     chances = _sums(tuple(range(2, 2 * (first + second) + 1, 2)), second)
     below = np.cumsum(chances[second * (second + 1) :: 2])  # of 0, 1, 2, … pairs in the wrong order
@@ -80,7 +80,7 @@ def _interval(first: int, second: int) -> Tuple[int, int]:
     return (cut - 1, first * second - cut) if cut else (1, 0)
 
 
-def discovery_rates(ps: Sequence[float]) -> List[float]:
+def discovery_rates(ps: Sequence[float]) -> list[float]:
     """Benjamini and Hochberg's: taking all results up to one with rate q, at most a share q of them is chance."""
     order = sorted(range(len(ps)), key=lambda i: ps[i])
     rates, least = [1.0] * len(ps), 1.0

@@ -5,9 +5,10 @@ Read from TOML (docs/regress.md has every key); a wrong key is an error, because
 
 import itertools
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any
 
 from host_tools.base.errors import Misuse
 
@@ -53,14 +54,14 @@ class Suite:
     """What the file says; what it does not say has a default."""
 
     name: str
-    cells: Tuple[Cell, ...]
+    cells: tuple[Cell, ...]
     on: str = "host"
     launches: int = 10  # processes of each cell
     more: int = 10  # so many more of a cell that looks suspicious: nothing is called worse before that
     repetitions: int = 20
     threads: int = 1
     seed: int = 1
-    peers: Tuple[str, ...] = ("xnnpack",)
+    peers: tuple[str, ...] = ("xnnpack",)
     cold: bool = False
     profile: bool = True  # of the first launch of each cell, after its times were taken
     deadline_s: float = 300.0
@@ -91,7 +92,7 @@ def _find(name: str) -> Path:
     raise Misuse(f"find the suite {name!r}", "there is no such file", f"give a TOML file, or one of: {known}")
 
 
-def _parse(stem: str, value: Dict[str, Any]) -> Suite:
+def _parse(stem: str, value: dict[str, Any]) -> Suite:
     value = dict(value)
     cells = tuple(dict.fromkeys(c for row in value.pop("cells", ()) for c in _cells(row)))
     limits = {**LIMITS}
@@ -103,7 +104,7 @@ def _parse(stem: str, value: Dict[str, Any]) -> Suite:
     return Suite(**{"name": stem, **value, "cells": cells, "limits": limits})
 
 
-def _cells(row: Dict[str, Any]) -> Tuple[Cell, ...]:
+def _cells(row: dict[str, Any]) -> tuple[Cell, ...]:
     """The product of a row's lists."""
     known = {"models": [], "backends": ["auto"], "precisions": ["f32"], "targets": [""]}
     wrong = row.keys() - known.keys()

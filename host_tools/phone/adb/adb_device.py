@@ -4,15 +4,25 @@ What a device says is not believed before it is checked. Requests that change no
 to three times within their deadline; each time is an Event of the device.
 """
 
+import builtins
 import hashlib
 import os
 import shlex
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Set
+from typing import BinaryIO
 
-from host_tools.base.errors import DeviceError, DeviceRefused, DeviceUnusable, Misuse, ReplyNotUnderstood, TransferFailed, not_written
+from host_tools.base.errors import (
+    DeviceError,
+    DeviceRefused,
+    DeviceUnusable,
+    Misuse,
+    ReplyNotUnderstood,
+    TransferFailed,
+    not_written,
+)
 from host_tools.phone.adb import adb_errors, shell_packets, sync_client, tool_texts
 from host_tools.phone.adb.link import Link
 from host_tools.phone.adb.retry import Event, tried
@@ -28,7 +38,7 @@ _IDLE_S = 20.0  # a transfer of which nothing is heard for so long stands still
 class Reply:
     """A command that ended. Outputs are text; bytes that are not UTF-8 show as replacement signs."""
 
-    argv: List[str]
+    argv: list[str]
     status: int
     stdout: str
     stderr: str
@@ -39,10 +49,10 @@ class Device:
 
     def __init__(self, serial: str, *, virtual: bool = False) -> None:
         self.serial, self.virtual = serial, virtual
-        self.events: List[Event] = []  # every retry, reconnection and restart of the server
+        self.events: list[Event] = []  # every retry, reconnection and restart of the server
         self.idle_s = _IDLE_S
         self._link = Link(serial, self.events)
-        self._properties: Optional[Dict[str, str]] = None
+        self._properties: dict[str, str] | None = None
 
     @property
     def stopped(self) -> bool:
@@ -65,7 +75,7 @@ class Device:
         *,
         timeout_s: float,
         check: bool = True,
-        on_line: Optional[Callable[[str], None]] = None,
+        on_line: Callable[[str], None] | None = None,
         step: str = "",
         repeatable: bool = False,
         limit_bytes: int = OUTPUT_LIMIT_BYTES,
@@ -77,7 +87,7 @@ class Device:
         on the way is tried again.
         """
         words = [str(word) for word in argv]
-        texts: List[shell_packets.Texts] = []
+        texts: list[shell_packets.Texts] = []
 
         def once() -> int:
             texts[:] = [shell_packets.Texts(limit_bytes, on_line)]
@@ -126,23 +136,25 @@ class Device:
             raise self._failed(Reply(words, status, "", errors.text(shell_packets.STDERR)), step)
         return counts[0]
 
-    def properties(self) -> Dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """The system properties, as of the first time that they were asked for."""
         if self._properties is None:
             reply = self.shell(["getprop"], timeout_s=15, step="properties", repeatable=True)
             self._properties = tool_texts.parse(reply.stdout)
         return self._properties
 
-    def features(self, timeout_s: float = 10.0) -> Set[str]:
+    def features(self, timeout_s: float = 10.0) -> set[str]:
         """What the device's daemon can do."""
         return self._link.features(timeout_s)
 
-    def stat(self, path: str, timeout_s: float = 10.0, *, follow: bool = False) -> Optional[FileInfo]:
+    def stat(self, path: str, timeout_s: float = 10.0, *, follow: bool = False) -> FileInfo | None:
         """What is at the path; None: nothing."""
         v2 = "stat_v2" in self.features(timeout_s)
-        return self._sync("stat", f"look at {path}", timeout_s, lambda c: sync_client.look(c, path, v2=v2, follow=follow))
+        return self._sync(
+            "stat", f"look at {path}", timeout_s, lambda c: sync_client.look(c, path, v2=v2, follow=follow)
+        )
 
-    def list(self, path: str, timeout_s: float = 20.0) -> List[FileInfo]:
+    def list(self, path: str, timeout_s: float = 20.0) -> list[FileInfo]:
         """What a folder holds. The names are the device's words: see names before one is used here."""
         v2 = "ls_v2" in self.features(timeout_s)
         return self._sync("list", f"list {path}", timeout_s, lambda c: sync_client.entries(c, path, v2=v2))
@@ -154,7 +166,7 @@ class Device:
         mode: int = 0o644,
         timeout_s: float = 600.0,
         *,
-        mtime: Optional[int] = None,
+        mtime: int | None = None,
         show: Callable[[int], None] = lambda count: None,
         attempts: int = 3,
     ) -> int:
@@ -207,9 +219,9 @@ class Device:
         except OSError as error:
             raise not_written(f"write {local}", error) from error
 
-    def digests(self, paths: Sequence[str], timeout_s: float, prefix: Sequence[str] = ()) -> Dict[str, str]:
+    def digests(self, paths: Sequence[str], timeout_s: float, prefix: Sequence[str] = ()) -> dict[str, str]:
         """SHA-256 of files, by the device; a file that is not there, or not to be read, is left out."""
-        found: Dict[str, str] = {}
+        found: dict[str, str] = {}
         deadline = Deadline(timeout_s)
         for start in range(0, len(paths), 100):
             some = list(paths[start : start + 100])
@@ -217,7 +229,7 @@ class Device:
             found.update(tried(work, self.events, "digest", deadline))
         return found
 
-    def _digests(self, argv: List[str], paths: List[str], deadline: Deadline) -> Dict[str, str]:
+    def _digests(self, argv: builtins.list[str], paths: builtins.list[str], deadline: Deadline) -> dict[str, str]:
         reply = self.shell(argv, timeout_s=max(0.1, deadline.left()), check=False, step="digest")
         found = tool_texts.digests(reply.stdout, paths)
         if reply.status == 127:
@@ -239,7 +251,7 @@ class Device:
 
     def _command(
         self,
-        words: List[str],
+        words: builtins.list[str],
         deadline: Deadline,
         step: str,
         take: Callable[[int, bytes], None],

@@ -1,15 +1,22 @@
 """What adb's server and a device's daemon say, as errors: one table for each."""
 
 import re
-from typing import Tuple, Type
 
-from host_tools.base.errors import AppMissing, DeviceError, DeviceFull, DeviceLost, DeviceNotFound, DeviceRefused, DeviceUnusable
+from host_tools.base.errors import (
+    AppMissing,
+    DeviceError,
+    DeviceFull,
+    DeviceLost,
+    DeviceNotFound,
+    DeviceRefused,
+    DeviceUnusable,
+)
 
 _ALLOW = "unlock the device, allow USB debugging for this computer in its dialog, then ask again"
 _PLUG = "plug it in again, or restart it; `./inv devices` shows its state"
 
 # Words of adb's server (adb.cpp, transport.cpp), the error, and what to do next.
-_OF_SERVER: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
+_OF_SERVER: tuple[tuple[str, type[DeviceError], str], ...] = (
     (r"device unauthorized|failed to authenticate", DeviceUnusable, _ALLOW),
     (r"still authorizing", DeviceUnusable, _ALLOW),
     (r"device offline|still connecting|no transport|transport offline", DeviceUnusable, _PLUG),
@@ -22,18 +29,21 @@ _OF_SERVER: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
     (r"failed to read|connection reset|protocol fault", DeviceLost, _PLUG),
 )  # fmt: skip
 
-_OF_FILES: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
+_OF_FILES: tuple[tuple[str, type[DeviceError], str], ...] = (
     (r"no space left|disk quota|enospc", DeviceFull, "free space on the device, e.g. `./inv push --clean`"),
     (r"permission denied|read-only|not permitted", DeviceRefused, "see to that path on the device"),
     (r"no such file|not a directory|is a directory", DeviceRefused, "see to that path on the device"),
 )
 
 
-_OF_RUN_AS: Tuple[Tuple[str, Type[DeviceError], str], ...] = (
+_OF_RUN_AS: tuple[tuple[str, type[DeviceError], str], ...] = (
     (r"run-as: (unknown package|Package '.*' is unknown)", AppMissing, "install the test app: `./inv install`"),
     (r"run-as: .*not debuggable", DeviceRefused, "install an APK that is debuggable: `./inv apk` without --release"),
-    (r"run-as: .*(couldn't (stat|chdir)|could not set capabilities)|required key not available", DeviceRefused,
-     "unlock the device once after its start; where run-as does not work at all, `./inv shell-run` needs none"),
+    (
+        r"run-as: .*(couldn't (stat|chdir)|could not set capabilities)|required key not available",
+        DeviceRefused,
+        "unlock the device once after its start; where run-as does not work at all, `./inv shell-run` needs none",
+    ),
     *_OF_FILES,
 )
 

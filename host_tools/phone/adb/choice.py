@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import asdict, dataclass, replace
-from typing import Dict, List
 
 from adbutils.errors import AdbError
 
@@ -35,11 +34,11 @@ class Found:
     busy: str = ""  # who works with it
     name: str = ""  # a virtual device's
 
-    def to_json(self) -> Dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         return asdict(self)
 
 
-def found() -> List[Found]:
+def found() -> list[Found]:
     """All devices, whatever their state; phones come before virtual ones."""
     from host_tools.virtual_device import registry
 
@@ -60,7 +59,7 @@ def found() -> List[Found]:
     return sorted(made, key=lambda one: (one.virtual, one.name, one.serial))
 
 
-def choose(on: str) -> List[Device]:
+def choose(on: str) -> list[Device]:
     """The devices that `on` means: a serial, a virtual device's name, any (the first that is free), all, or virtual
     (the one of that name, started if need be)."""
     if on == "virtual":
@@ -68,7 +67,7 @@ def choose(on: str) -> List[Device]:
 
         return [Device(registry.running().get("virtual") or registry.start("virtual"), virtual=True)]
     if on not in WORDS and not _SERIAL.fullmatch(on):
-        raise Misuse(f"find the device {ascii(on)}", "no serial looks so", "`./inv devices` lists what is connected")
+        raise Misuse(f"find the device {on!a}", "no serial looks so", "`./inv devices` lists what is connected")
     there = found()
     if on not in WORDS:
         return [_named(next((one.serial for one in there if one.name == on), on), there)]
@@ -81,7 +80,7 @@ def choose(on: str) -> List[Device]:
     return [Device(one.serial, virtual=one.virtual) for one in (free[:1] if on == "any" else ready)]
 
 
-def parse(text: str) -> List[Found]:
+def parse(text: str) -> list[Found]:
     """The devices of `adb devices -l`: serial, state and key:value words."""
     devices = []
     for line in text.split("\n"):
@@ -103,7 +102,7 @@ def _listing(deadline: Deadline) -> str:
         raise DeviceError("list the devices", adb_errors.shown(str(error)), "ask again", step="devices") from error
 
 
-def _named(serial: str, there: List[Found]) -> Device:
+def _named(serial: str, there: list[Found]) -> Device:
     device = Device(serial, virtual=any(one.virtual for one in there if one.serial == serial))
     state = next((one.state for one in there if one.serial == serial), "")
     if state in ("", "offline"):  # a device of the network may be reached, though it is not connected yet
@@ -118,7 +117,7 @@ def _named(serial: str, there: List[Found]) -> Device:
     return device
 
 
-def _none(there: List[Found]) -> DeviceError:
+def _none(there: list[Found]) -> DeviceError:
     if there:
         states = ", ".join(f"{one.serial} is {one.state}" for one in there)
         return DeviceUnusable("find a device", states, _HOW, serial=there[0].serial, step="choose")

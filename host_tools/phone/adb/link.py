@@ -4,8 +4,9 @@ import re
 import struct
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Callable, Dict, Iterator, List, Optional, Set, TypeVar
+from typing import TypeVar
 
 from adbutils.errors import AdbError, AdbTimeout
 
@@ -30,15 +31,15 @@ class _Begun(EOFError):
 class Link:
     """Opens streams to the device with this serial. Threads may share it."""
 
-    def __init__(self, serial: str, events: List[Event]) -> None:
+    def __init__(self, serial: str, events: list[Event]) -> None:
         self.serial, self.events = serial, events
         self._port = server.port()
-        self._features: Optional[Set[str]] = None
-        self._connections: Set[Connection] = set()
+        self._features: set[str] | None = None
+        self._connections: set[Connection] = set()
         self._lock = threading.Lock()
         self.stopped = False
 
-    def features(self, timeout_s: float) -> Set[str]:
+    def features(self, timeout_s: float) -> set[str]:
         """What the device's daemon can do."""
         if self._features is None:
             deadline = Deadline(timeout_s)
@@ -46,7 +47,7 @@ class Link:
                 self._features = self._mended(lambda: self._ask_features(deadline), deadline)
         return self._features
 
-    def _ask_features(self, deadline: Deadline) -> Set[str]:
+    def _ask_features(self, deadline: Deadline) -> set[str]:
         said = self._ask_server(f"host-serial:{self.serial}:features", deadline)
         if not said:  # the server answers before the device has told it
             raise AdbError("device still connecting")
@@ -205,11 +206,11 @@ class Link:
             self._go_on(what, place)  # stop() closes what a thread reads from
             raise
 
-    def _go_on(self, what: str, place: Dict[str, str]) -> None:
+    def _go_on(self, what: str, place: dict[str, str]) -> None:
         if self.stopped:
             raise DeviceError(what, "it was stopped", **place)
 
-    def _cut(self, text: str, what: str, place: Dict[str, str], transfer: bool) -> DeviceError:
+    def _cut(self, text: str, what: str, place: dict[str, str], transfer: bool) -> DeviceError:
         """The stream ended: because the device is gone, or though it is there."""
         state = self._state(Deadline(_LOOK_S))
         if state != READY:

@@ -6,9 +6,9 @@ import os
 import re
 import socket
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, Optional
 
 from host_tools.base import file_lock, settings
 from host_tools.base.errors import DeviceBusy
@@ -38,7 +38,9 @@ def holder(serial: str) -> str:
 def _held(path: Path, serial: str, what: str, wait_s: float) -> Iterator[None]:
     handle = file_lock.acquire(path, wait_s=wait_s)
     if handle is None:
-        raise DeviceBusy(what, _owner(path), "wait for it, or take another device: `--on any`", serial=serial, step="lock")
+        raise DeviceBusy(
+            what, _owner(path), "wait for it, or take another device: `--on any`", serial=serial, step="lock"
+        )
     try:
         owner = {"pid": os.getpid(), "host": socket.gethostname(), "what": what, "since": time.time()}
         os.ftruncate(handle, 0)
@@ -52,7 +54,7 @@ def _held(path: Path, serial: str, what: str, wait_s: float) -> Iterator[None]:
 
 
 def _owner(path: Path) -> str:
-    owner: Optional[dict] = None
+    owner: dict | None = None
     try:
         owner = json.loads(path.read_text(encoding="utf-8"))
         minutes = max(0.0, time.time() - owner["since"]) / 60

@@ -1,9 +1,10 @@
 """The same work on several devices at once, with a bar for each. Ctrl-C stops all, and waits until they cleaned up."""
 
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Callable, Generic, Iterator, List, Optional, Sequence, TypeVar
+from typing import Generic, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,17 +24,17 @@ class Outcome(Generic[T]):
     """What came of one device: a value, or why there is none."""
 
     device: Device
-    value: Optional[T] = None
-    error: Optional[QuadraError] = None
+    value: T | None = None
+    error: QuadraError | None = None
 
 
-def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: str) -> List[Outcome[T]]:
+def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: str) -> list[Outcome[T]]:
     """Does `work` on all devices at the same time. One device's error does not stop the others.
 
     Errors that are no QuadraError end the work everywhere and are raised.
     """
-    outcomes: List[Outcome[T]] = [Outcome(device) for device in devices]
-    unexpected: List[BaseException] = []
+    outcomes: list[Outcome[T]] = [Outcome(device) for device in devices]
+    unexpected: list[BaseException] = []
 
     stopping = threading.Event()
 
@@ -77,7 +78,7 @@ def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: st
     return outcomes
 
 
-def values(outcomes: Sequence[Outcome[T]]) -> List[T]:
+def values(outcomes: Sequence[Outcome[T]]) -> list[T]:
     """The values of all devices; raises the first error, if there is one."""
     for outcome in outcomes:
         if outcome.error:
@@ -86,7 +87,7 @@ def values(outcomes: Sequence[Outcome[T]]) -> List[T]:
 
 
 @contextmanager
-def _bars(devices: Sequence[Device], title: str) -> Iterator[List[Show]]:
+def _bars(devices: Sequence[Device], title: str) -> Iterator[list[Show]]:
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.fields[serial]}"),

@@ -1,8 +1,9 @@
 """Tries again what may succeed a moment later, and writes down each time that it had to."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Callable, List, Optional, TypeVar
+from typing import TypeVar
 
 from host_tools.base.errors import DeviceError, DeviceTimedOut
 from host_tools.phone.adb.server_connection import Deadline
@@ -21,12 +22,12 @@ class Event:
     time_s: float = field(default_factory=time.time)
 
 
-def tried(work: Callable[[], T], events: List[Event], step: str, deadline: Deadline, attempts: int = 3) -> T:
+def tried(work: Callable[[], T], events: list[Event], step: str, deadline: Deadline, attempts: int = 3) -> T:
     """What `work` returns. Only errors of the device that may pass (`retry`) are tried again, while time is left.
 
     Where another try ends with the deadline, the error that made it necessary says more, and is raised.
     """
-    before: Optional[DeviceError] = None
+    before: DeviceError | None = None
     for attempt in range(1, attempts + 1):
         try:
             return work()

@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Dict, List, Optional
 
 import adbutils
 from adbutils.errors import AdbError
@@ -26,9 +25,9 @@ from host_tools.phone.adb.server_connection import Connection, Deadline
 
 _POLL_S = 0.01
 _START_S = 15.0  # looking at all USB ports takes seconds on some machines
-_USES: Dict[int, int] = {}  # port: the file whose shared lock says that this process uses the server
+_USES: dict[int, int] = {}  # port: the file whose shared lock says that this process uses the server
 _USING = threading.Lock()
-_CHILDREN: List[subprocess.Popen] = []
+_CHILDREN: list[subprocess.Popen] = []
 
 
 def adb() -> Path:
@@ -70,7 +69,7 @@ def answers(number: int) -> bool:
         return False
 
 
-def stop(number: Optional[int] = None) -> bool:
+def stop(number: int | None = None) -> bool:
     """Stops the server, if it is ours, whoever uses it. Returns whether it was there."""
     number = port() if number is None else number
     record = _file(number, "json")
@@ -145,7 +144,7 @@ def _not_started(number: int, log: Path, reason: str) -> DeviceError:
     return DeviceError(f"start adb's server on port {number}", came_back, do_next, step="start the adb server")
 
 
-def _environment() -> Dict[str, str]:
+def _environment() -> dict[str, str]:
     """No discovery by network, no guesses at emulators' ports, and no kill by an adb of another version."""
     words = {"ADB_MDNS": "0", "ADB_EMU": "0", "ADB_REJECT_KILL_SERVER": "1"}
     if sys.platform == "linux" and not Path("/dev/bus/usb").exists():
@@ -157,7 +156,7 @@ def _file(number: int, kind: str) -> Path:
     return settings.make_folder(settings.read().devices_dir, "QUADRA_DEVICES_DIR") / f".adb-{number}.{kind}"
 
 
-def _recorded(record: Path) -> Optional[int]:
+def _recorded(record: Path) -> int | None:
     try:
         pid = json.loads(record.read_text(encoding="utf-8"))["pid"]
         return pid if isinstance(pid, int) and pid > 1 else None

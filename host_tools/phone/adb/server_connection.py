@@ -7,7 +7,6 @@ a refusal as adbutils' AdbError with the server's words; an answer of another fo
 import select
 import socket
 import time
-from typing import Optional
 
 from adbutils import AdbConnection
 from adbutils.errors import AdbError
@@ -20,7 +19,7 @@ STREAM_PIECE_BYTES = 1 << 18
 class Deadline:
     """When an operation must have ended, and for how long of that it may hear nothing at all."""
 
-    def __init__(self, seconds: float, idle_s: Optional[float] = None) -> None:
+    def __init__(self, seconds: float, idle_s: float | None = None) -> None:
         self.seconds, self.idle_s = seconds, idle_s
         self._end = time.monotonic() + seconds
 

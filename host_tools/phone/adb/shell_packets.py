@@ -2,7 +2,7 @@
 
 import codecs
 import struct
-from typing import Callable, List, Optional
+from collections.abc import Callable
 
 from host_tools.phone.adb.server_connection import Connection
 
@@ -34,9 +34,9 @@ def read(connection: Connection, on_output: Callable[[int, bytes], None]) -> int
 class Texts:
     """Collects the outputs as text, and tells of each line as it comes. More than the limit is a ValueError."""
 
-    def __init__(self, limit_bytes: int, on_line: Optional[Callable[[str], None]]) -> None:
+    def __init__(self, limit_bytes: int, on_line: Callable[[str], None] | None) -> None:
         self._limit, self._on_line, self._count = limit_bytes, on_line, 0
-        self._pieces: List[List[bytes]] = [[], []]
+        self._pieces: list[list[bytes]] = [[], []]
         self._rests = ["", ""]
         self._decoders = [codecs.getincrementaldecoder("utf-8")("replace") for _ in range(2)]
 
@@ -49,7 +49,7 @@ class Texts:
         if self._on_line:
             *lines, self._rests[which] = (self._rests[which] + self._decoders[which].decode(piece)).split("\n")
             if len(self._rests[which]) > _LINE_LIMIT:
-                lines, self._rests[which] = lines + [self._rests[which]], ""
+                lines, self._rests[which] = [*lines, self._rests[which]], ""
             for line in lines:
                 self._on_line(line.rstrip("\r"))
 

@@ -8,8 +8,9 @@ import errno
 import os
 import stat
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO, Callable, List, Optional
+from typing import BinaryIO
 
 from host_tools.phone.adb.server_connection import Connection
 
@@ -46,7 +47,7 @@ class FileInfo:
         return stat.S_ISDIR(self.mode)
 
 
-def look(connection: Connection, path: str, *, v2: bool, follow: bool = False) -> Optional[FileInfo]:
+def look(connection: Connection, path: str, *, v2: bool, follow: bool = False) -> FileInfo | None:
     """What is at the path; None: nothing. Links are not followed, unless asked to (v2)."""
     word = (b"STA2" if follow else b"LST2") if v2 else b"STAT"
     _ask(connection, word, path)
@@ -58,11 +59,11 @@ def look(connection: Connection, path: str, *, v2: bool, follow: bool = False) -
     return FileInfo(name, mode, size, mtime) if mode or size or mtime else None
 
 
-def entries(connection: Connection, path: str, *, v2: bool) -> List[FileInfo]:
+def entries(connection: Connection, path: str, *, v2: bool) -> list[FileInfo]:
     """What a folder holds, without . and .. ; a folder that is not there holds nothing."""
     _ask(connection, b"LIS2" if v2 else b"LIST", path)
     word, size = (b"DNT2", _STAT_2.size) if v2 else (b"DENT", _STAT_1.size)
-    found: List[FileInfo] = []
+    found: list[FileInfo] = []
     while True:
         head = connection.exact(4)
         if head == b"FAIL":
@@ -136,7 +137,7 @@ def _expect(connection: Connection, word: bytes) -> None:
         raise ValueError(f"{got!r} where {word!r} must come")
 
 
-def _of_v2(body: bytes, name: str) -> Optional[FileInfo]:
+def _of_v2(body: bytes, name: str) -> FileInfo | None:
     error, _, _, mode, _, _, _, size, _, mtime, _ = _STAT_2.unpack(body)
     if error == errno.ENOENT:
         return None

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 from host_tools.base.errors import Misuse, ReplyNotUnderstood
 from host_tools.record import reading, schema
@@ -39,7 +39,7 @@ def missing(name: str, serial: str) -> None:
     raise ReplyNotUnderstood(tried, found, "run again; logcat.txt has the app's log", serial=serial, step="pull")
 
 
-def damaged(folder: Path) -> List[str]:
+def damaged(folder: Path) -> list[str]:
     """Removes what cannot be read of a run that was broken off, so that the rest can be looked at; returns the names."""
     wrong = [str(file.relative_to(folder)) for file in _files(folder) if not _is_sound(folder, file)]
     for name in wrong:
@@ -47,7 +47,7 @@ def damaged(folder: Path) -> List[str]:
     return wrong
 
 
-def environment(folder: Path) -> Dict[str, Any]:
+def environment(folder: Path) -> dict[str, Any]:
     """The runner's environment.json; empty where it left none, or one of another form."""
     try:
         return RunFolder(folder).json(schema.Environment.FILE)
@@ -55,12 +55,12 @@ def environment(folder: Path) -> Dict[str, Any]:
         return {}
 
 
-def accepted(names: List[str]) -> List[str]:
+def accepted(names: list[str]) -> list[str]:
     """Those of the names that a runner may leave."""
     return [name for name in names if NAMES.fullmatch(name)]
 
 
-def _files(folder: Path) -> List[Path]:
+def _files(folder: Path) -> list[Path]:
     found = [*folder.glob("*outputs/*.npy"), *folder.glob("*.json")]
     return sorted(file for file in found if file.is_symlink() or not file.is_dir())
 

@@ -1,9 +1,9 @@
 """Files of the test app's private folders, brought here: listed and digested by the device, sent as a tar, checked."""
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, Iterator, List, Sequence
 
 from host_tools.base.errors import DeviceError, DeviceRefused, ReplyNotUnderstood, TransferFailed
 from host_tools.base.settings import make_folder
@@ -23,7 +23,7 @@ class Pulled:
     """What came: files in the order of their names."""
 
     serial: str
-    files: List[Path] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
     bytes: int = 0
     kept_files: int = 0  # those that an earlier try had brought
     wall_s: float = 0.0
@@ -47,7 +47,9 @@ def pull_app(
     whole until then stays.
     """
     try:
-        return _pull(device, package, remote_folder, local_folder, limits, show, Deadline(timeout_s, device.idle_s), only)
+        return _pull(
+            device, package, remote_folder, local_folder, limits, show, Deadline(timeout_s, device.idle_s), only
+        )
     except DeviceError as error:
         error.serial = error.serial or device.serial  # a name or a stream knows of no device
         raise
@@ -73,7 +75,7 @@ def _pull(
     missing = {name: digest for name, digest in wanted.items() if not _here(local_folder, name, digest)}
     pulled.kept_files = len(wanted) - len(missing)
 
-    def absent() -> List[str]:
+    def absent() -> list[str]:
         return [name for name in missing if not _here(local_folder, name, missing[name])]
 
     def once() -> None:
@@ -93,7 +95,7 @@ def _pull(
 
 def manifest(
     device: Device, run_as: Sequence[str], folder: str, limits: Limits, deadline: Deadline, only: Sequence[str] = ()
-) -> Dict[str, str]:
+) -> dict[str, str]:
     """SHA-256 by relative name of all files of a folder; every name is checked."""
     what = " of ".join([f"list {folder}", *run_as[1:]])
     left = max(0.1, deadline.left())
@@ -107,7 +109,7 @@ def manifest(
         came_back = f"{len(paths)} files with {len(relative)} names"
         raise ReplyNotUnderstood(what, came_back, "nothing was brought", serial=device.serial, step="pull")
     relative = {name: path for name, path in relative.items() if not only or name in only}
-    found: Dict[str, str] = {}
+    found: dict[str, str] = {}
     for batch in _batches(list(relative.values())):
         found.update(device.digests(batch, max(0.1, deadline.left()), run_as))
     unread = [name for name, path in relative.items() if path not in found]
@@ -122,8 +124,8 @@ def _bring(
     run_as: Sequence[str],
     remote_folder: str,
     local_folder: Path,
-    batch: List[str],
-    wanted: Dict[str, str],
+    batch: list[str],
+    wanted: dict[str, str],
     limits: Limits,
     deadline: Deadline,
 ) -> int:
@@ -146,9 +148,9 @@ def _here(folder: Path, name: str, digest: str) -> bool:
     return path.is_file() and not path.is_symlink() and sha256(path) == digest
 
 
-def _batches(words: List[str]) -> Iterator[List[str]]:
+def _batches(words: list[str]) -> Iterator[list[str]]:
     """Words in lists that fit into one command."""
-    batch: List[str] = []
+    batch: list[str] = []
     length = 0
     for word in words:
         if batch and length + len(word) * 4 > _WORDS_LIMIT:

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Tuple
 
 from host_tools.base.errors import ReplyNotUnderstood
 
@@ -16,7 +15,7 @@ def name(given: str) -> str:
     return _checked(given, given)
 
 
-def relative(given: str) -> Tuple[str, ...]:
+def relative(given: str) -> tuple[str, ...]:
     """The parts of a path inside a folder. Every path has one form only."""
     parts = tuple(_checked(part, given) for part in given.split("/"))
     if len(parts) > DEPTH_LIMIT:

@@ -11,9 +11,9 @@ import os
 import secrets
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Dict, List, Sequence
 
 from host_tools.base import settings
 from host_tools.base.errors import DeviceError, DeviceRefused, Misuse, TransferFailed
@@ -36,7 +36,7 @@ class Pushed:
     """Where files lie on a device now, and what it took."""
 
     serial: str
-    remote: Dict[Path, str] = field(default_factory=dict)
+    remote: dict[Path, str] = field(default_factory=dict)
     sent_bytes: int = 0
     kept_bytes: int = 0
     retries: int = 0
@@ -108,7 +108,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size
 
 
-def _look(device: Device, deadline: Deadline) -> Dict[str, FileInfo]:
+def _look(device: Device, deadline: Deadline) -> dict[str, FileInfo]:
     """What the store holds, after half files of broken-off pushes are gone."""
     found = device.list(STORE, max(0.1, deadline.left()))
     if not found:
@@ -185,7 +185,7 @@ class _Known:
     def __init__(self, serial: str) -> None:
         folder = settings.make_folder(settings.read().devices_dir / ".stores", "QUADRA_DEVICES_DIR")
         self._path = folder / f"{lock.file_name(serial)}.json"
-        self._files: Dict[str, List[int]] = {}
+        self._files: dict[str, list[int]] = {}
         try:
             read = json.loads(self._path.read_text(encoding="utf-8"))
             if isinstance(read, dict):

@@ -6,9 +6,10 @@ import os
 import shutil
 import tarfile
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, List, Mapping, Optional
+from typing import BinaryIO
 
 from host_tools.base.errors import FolderNotWritable, ReplyNotUnderstood, TransferFailed, not_written
 from host_tools.phone.files import safe_names
@@ -65,12 +66,12 @@ class Unpacker:
     folder: Path
     wanted: Mapping[str, str]
     limits: Limits
-    done: List[Path] = field(default_factory=list)
+    done: list[Path] = field(default_factory=list)
     bytes_done: int = 0
 
     def __post_init__(self) -> None:
         reader, self._writer = os.pipe()
-        self._error: Optional[BaseException] = None
+        self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._read, args=(reader,), daemon=True)
         self._thread.start()
 

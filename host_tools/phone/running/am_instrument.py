@@ -5,8 +5,8 @@ output ends. The forms are those of Android's own tools (Am, Instrument, ddmlib'
 """
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Mapping, Optional
 
 RUNNER = "org.quadra.runner/.QuadraRunner"
 RESULT_OK = -1  # INSTRUMENTATION_CODE of an instrumentation that came to its end
@@ -32,7 +32,7 @@ _ON_ERROR = re.compile(r"^onError: commandError=\w+ message=(.*)$", re.DOTALL)
 _UNREACHABLE = ("Unable to find instrumentation", "INSTRUMENTATION_FAILED")
 
 
-def command(arguments: Mapping[str, str], runner: str = RUNNER) -> List[str]:
+def command(arguments: Mapping[str, str], runner: str = RUNNER) -> list[str]:
     """The words of the command; -w waits for the end, -r gives every status; run-as knows user 0 only."""
     words = ["am", "instrument", "-w", "-r", "--user", "0"]
     for key, value in arguments.items():
@@ -45,20 +45,20 @@ class Status:
     """One block of INSTRUMENTATION_STATUS. code: 1 a test starts, 2 in progress, 0 fine, -1 error, -2 failed,
     -3 ignored, -4 an assumption failed; None: the block was never closed."""
 
-    values: Dict[str, str] = field(default_factory=dict)
-    code: Optional[int] = None
+    values: dict[str, str] = field(default_factory=dict)
+    code: int | None = None
 
 
 @dataclass
 class Outcome:
     """What the whole output says."""
 
-    statuses: List[Status] = field(default_factory=list)
-    result: Dict[str, str] = field(default_factory=dict)
-    code: Optional[int] = None
+    statuses: list[Status] = field(default_factory=list)
+    result: dict[str, str] = field(default_factory=dict)
+    code: int | None = None
     failed: str = ""  # INSTRUMENTATION_FAILED, or what `am` said instead of starting
     aborted: str = ""
-    other: List[str] = field(default_factory=list)  # lines of no known form: usage, stack traces
+    other: list[str] = field(default_factory=list)  # lines of no known form: usage, stack traces
 
     @property
     def stage(self) -> str:
@@ -68,7 +68,7 @@ class Outcome:
     @property
     def unfinished(self) -> str:
         """A test that started and did not end; empty where none did."""
-        open_tests: Dict[str, None] = {}
+        open_tests: dict[str, None] = {}
         for status in self.statuses:
             name = f"{status.values.get('class', '')}#{status.values.get('test', '')}"
             if status.code == 1:
@@ -121,8 +121,8 @@ class Parser:
     def __init__(self, on_stage: Callable[[str], None] = lambda stage: None) -> None:
         self.outcome = Outcome()
         self._on_stage = on_stage
-        self._block: Optional[Status] = None
-        self._values: Optional[Dict[str, str]] = None  # whose last value goes on
+        self._block: Status | None = None
+        self._values: dict[str, str] | None = None  # whose last value goes on
         self._key = ""
 
     def line(self, text: str) -> None:
@@ -176,12 +176,12 @@ class Parser:
         self._close(None)
         self.outcome.aborted = rest or "the system ended it"
 
-    def _begin(self, values: Dict[str, str], rest: str) -> None:
+    def _begin(self, values: dict[str, str], rest: str) -> None:
         self._key, _, value = rest.partition("=")
         values[self._key] = value[:_LONGEST]
         self._values = values
 
-    def _close(self, code: Optional[int]) -> None:
+    def _close(self, code: int | None) -> None:
         self._values = None
         if self._block is not None:
             self._block.code = code
@@ -198,6 +198,6 @@ def parse(text: str) -> Outcome:
     return parser.end()
 
 
-def _number(text: str) -> Optional[int]:
+def _number(text: str) -> int | None:
     found = re.match(r"\s*(-?\d{1,9})\s*$", text)
     return int(found.group(1)) if found else None

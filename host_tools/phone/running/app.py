@@ -1,8 +1,8 @@
 """The test app on a phone: installed when what is there is not ours, byte by byte; and removed."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, Dict, Tuple, Type
 
 from host_tools.base import digests
 from host_tools.base.android import ABIS
@@ -19,15 +19,24 @@ _PATH = re.compile(r"^package:(/[A-Za-z0-9_.=~/+-]{1,300}\.apk)\s*$", re.MULTILI
 _FAILURE = re.compile(r"Failure(?: \[([A-Z0-9_]+)(?:: (.*?))?\])?\s*$", re.MULTILINE | re.DOTALL)
 _FRESH = "`./inv install --fresh --on {serial}` removes the app that is there, then installs"
 # What Android refuses an APK for, and what helps.
-_HELP: Dict[str, Tuple[Type[DeviceError], str]] = {
+_HELP: dict[str, tuple[type[DeviceError], str]] = {
     "INSTALL_FAILED_INSUFFICIENT_STORAGE": (DeviceFull, "free space on the device"),
     "INSTALL_FAILED_UPDATE_INCOMPATIBLE": (InstallRefused, _FRESH),
     "INSTALL_FAILED_VERSION_DOWNGRADE": (InstallRefused, _FRESH),
     "INSTALL_FAILED_NO_MATCHING_ABIS": (InstallRefused, "make one for its ABI: `./inv apk --abi {abi}`"),
-    "INSTALL_FAILED_OLDER_SDK": (InstallRefused, "its Android is too old; Quadra needs the minSdk of gradle/libs.versions.toml"),
-    "INSTALL_FAILED_USER_RESTRICTED": (InstallRefused, "allow 'Install via USB' in the developer options, and confirm on the screen"),
+    "INSTALL_FAILED_OLDER_SDK": (
+        InstallRefused,
+        "its Android is too old; Quadra needs the minSdk of gradle/libs.versions.toml",
+    ),
+    "INSTALL_FAILED_USER_RESTRICTED": (
+        InstallRefused,
+        "allow 'Install via USB' in the developer options, and confirm on the screen",
+    ),
     "INSTALL_FAILED_ABORTED": (InstallRefused, "confirm what the screen asks, then try again"),
-    "INSTALL_FAILED_VERIFICATION_FAILURE": (InstallRefused, "switch off 'Verify apps over USB' in the developer options"),
+    "INSTALL_FAILED_VERIFICATION_FAILURE": (
+        InstallRefused,
+        "switch off 'Verify apps over USB' in the developer options",
+    ),
     "INSTALL_PARSE_FAILED_NO_CERTIFICATES": (InstallRefused, "the APK is damaged or not signed: `./inv apk`"),
 }
 
@@ -74,7 +83,9 @@ def install(device: Device, path: Path, show: Show, fresh: bool = False) -> bool
     there = installed_digest(device)
     if there != wanted:
         found = f"the package manager says Success, and {'another APK' if there else 'no APK'} is there"
-        raise ReplyNotUnderstood(f"install {path.name}", found, "install it again", serial=device.serial, step="install")
+        raise ReplyNotUnderstood(
+            f"install {path.name}", found, "install it again", serial=device.serial, step="install"
+        )
     return True
 
 
@@ -84,10 +95,14 @@ def uninstall(device: Device, show: Show = lambda text: None) -> bool:
     said = device.shell(["pm", "uninstall", PACKAGE], timeout_s=_INSTALL_S, check=False, step="uninstall").stdout
     if "Success" in said.split():
         return True
-    still = _PATH.search(device.shell(["pm", "path", PACKAGE], timeout_s=_TIMEOUT_S, check=False, step="uninstall").stdout)
+    still = _PATH.search(
+        device.shell(["pm", "path", PACKAGE], timeout_s=_TIMEOUT_S, check=False, step="uninstall").stdout
+    )
     if still:
         found = " ".join(said.split())[:200] or "nothing was said"
-        raise InstallRefused("remove the test app", found, "remove it on the screen", serial=device.serial, step="uninstall")
+        raise InstallRefused(
+            "remove the test app", found, "remove it on the screen", serial=device.serial, step="uninstall"
+        )
     return False
 
 

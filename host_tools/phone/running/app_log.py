@@ -5,9 +5,9 @@ crashes, "not responding", deaths are told by the system.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterable, List, Optional
 
 from host_tools.base.errors import DeviceError
 from host_tools.phone.adb.adb_device import Device
@@ -39,7 +39,7 @@ class Line:
     raw: str
 
 
-def parse(line: str) -> Optional[Line]:
+def parse(line: str) -> Line | None:
     """None for what is no line of the log (the heads of its buffers)."""
     match = _LINE.match(line[:_LONGEST])
     if not match:
@@ -48,7 +48,7 @@ def parse(line: str) -> Optional[Line]:
     return Line(user, int(match["pid"]), match["level"], match["tag"].strip(), match["text"], line[:_LONGEST])
 
 
-def of_app(lines: Iterable[str], user: str, package: str) -> List[Line]:
+def of_app(lines: Iterable[str], user: str, package: str) -> list[Line]:
     """The app's lines, and the system's about it. user: the app's number; empty where it is not known."""
     found = [line for line in map(parse, lines) if line]
     started = re.compile(rf"\bStart proc (\d{{1,8}}):{re.escape(package)}/")
@@ -67,11 +67,13 @@ def of_app(lines: Iterable[str], user: str, package: str) -> List[Line]:
 
 def now(device: Device) -> str:
     """The device's own time, in the form that `logcat -T` takes; empty where it does not say."""
-    said = device.shell(["date", "+%m-%d %H:%M:%S.000"], timeout_s=_TIMEOUT_S, check=False, step="read the time").stdout.strip()
+    said = device.shell(
+        ["date", "+%m-%d %H:%M:%S.000"], timeout_s=_TIMEOUT_S, check=False, step="read the time"
+    ).stdout.strip()
     return said if re.fullmatch(r"\d\d-\d\d \d\d:\d\d:\d\d\.000", said) else ""
 
 
-def fetch(device: Device, since: str, user: str, package: str) -> List[Line]:
+def fetch(device: Device, since: str, user: str, package: str) -> list[Line]:
     """The app's log since a moment of the device's clock."""
     words = ["logcat", "-d", "-b", "main,system,crash", "-v", "threadtime", "-v", "uid"]
     if since:
@@ -86,7 +88,7 @@ def keep(lines: Iterable[Line], folder: Path) -> None:
         file.writelines(f"{line.raw}\n" for line in lines)
 
 
-def said_by_app(lines: Iterable[Line], user: str) -> List[str]:
+def said_by_app(lines: Iterable[Line], user: str) -> list[str]:
     """The app's own words without times and tags."""
     return [line.text for line in lines if user and line.user == user and line.tag != _TOMBSTONE]
 
@@ -100,7 +102,7 @@ def user_of(device: Device, package: str) -> str:
     return found.group(1) if found else ""
 
 
-def last(device: Device, count: int = 50) -> List[str]:
+def last(device: Device, count: int = 50) -> list[str]:
     """The last lines of the whole log, for an error that nobody explains; empty where it cannot be had."""
     try:
         reply = device.shell(["logcat", "-d", "-t", str(count)], timeout_s=_TIMEOUT_S, check=False, step="read the log")
@@ -109,7 +111,7 @@ def last(device: Device, count: int = 50) -> List[str]:
     return [line[:300] for line in reply.stdout.splitlines()[-count:]]
 
 
-def tombstone(lines: Iterable[Line]) -> List[str]:
+def tombstone(lines: Iterable[Line]) -> list[str]:
     """The lines of native crashes."""
     return [line.text for line in lines if line.tag == _TOMBSTONE]
 

@@ -1,8 +1,8 @@
 """The test app's runner on a device: started, listened to, and its end understood."""
 
 import contextlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Callable, List, Mapping, Optional
 
 from host_tools.base.errors import (
     AppCrashed,
@@ -27,9 +27,9 @@ class Finished:
     """One start of the runner. error: why it did not come to its end; None: it did, or says itself why not (outcome)."""
 
     outcome: am_instrument.Outcome
-    lines: List[app_log.Line] = field(default_factory=list)
-    said: List[str] = field(default_factory=list)  # what the app printed, in order
-    error: Optional[DeviceError] = None
+    lines: list[app_log.Line] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)  # what the app printed, in order
+    error: DeviceError | None = None
 
     @property
     def crashed(self) -> bool:
@@ -47,7 +47,7 @@ class Runner:
 
     def start(self, arguments: Mapping[str, str], on_stage: Callable[[str], None]) -> Finished:
         """Runs it to its end, at most deadline_s. Only Ctrl-C raises."""
-        stages: List[str] = []
+        stages: list[str] = []
 
         def stage(text: str) -> None:
             stages.append(text)
@@ -65,10 +65,12 @@ class Runner:
             self._look_into(finished, since, stages)
         except DeviceError as error:  # gone before it could be asked why the app ended
             finished.error = finished.error or error
-        finished.said = finished.said if any(line.startswith("stage: ") for line in finished.said) else _stage_lines(stages)
+        finished.said = (
+            finished.said if any(line.startswith("stage: ") for line in finished.said) else _stage_lines(stages)
+        )
         return finished
 
-    def _look_into(self, finished: Finished, since: str, stages: List[str]) -> None:
+    def _look_into(self, finished: Finished, since: str, stages: list[str]) -> None:
         at = stages[-1] if stages else ""
         if isinstance(finished.error, DeviceTimedOut):
             app.stop(self.device)
@@ -88,7 +90,7 @@ class Runner:
     def alive(self) -> bool:
         return alive(self.device)
 
-    def _explain(self, outcome: am_instrument.Outcome, lines: List[app_log.Line], at: str) -> DeviceError:
+    def _explain(self, outcome: am_instrument.Outcome, lines: list[app_log.Line], at: str) -> DeviceError:
         ended = crash.last_exit(self.device, app.PACKAGE)
         evidence = crash.Evidence(outcome, lines, ended, crash.is_installed(self.device, app.PACKAGE))
         error = crash.error_of(evidence, self.device.serial, app.PACKAGE, at, self._known_exit)
@@ -114,5 +116,5 @@ def alive(device: Device) -> bool:
     return True
 
 
-def _stage_lines(stages: List[str]) -> List[str]:
+def _stage_lines(stages: list[str]) -> list[str]:
     return [f"stage: {stage}" for stage in stages]

@@ -6,8 +6,8 @@ and what the log says.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
 
 from host_tools.base.errors import (
     AppCrashed,
@@ -27,7 +27,17 @@ _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _BOOT_COUNT = ("settings", "get", "global", "boot_count")  # where a maker's rules keep the shell from that file
 _SHOWN = 12  # lines of evidence in an error
 # ApplicationExitInfo: what the numbers mean that end an app.
-_REASONS = {2: "signal", 3: "memory", 4: "crash", 5: "native", 6: "anr", 7: "crash", 9: "memory", 10: "stopped", 11: "stopped"}
+_REASONS = {
+    2: "signal",
+    3: "memory",
+    4: "crash",
+    5: "native",
+    6: "anr",
+    7: "crash",
+    9: "memory",
+    10: "stopped",
+    11: "stopped",
+}
 _RECORD = re.compile(r"ApplicationExitInfo #\d+:(.*?)(?=ApplicationExitInfo #\d+:|\Z)", re.DOTALL)
 _TIDIED = ("finished inst", "start instr")
 _FROM_OUTSIDE = (9, 15)  # SIGKILL, SIGTERM: somebody else's doing
@@ -54,14 +64,16 @@ class Evidence:
     """What is known after a run that went wrong."""
 
     outcome: am_instrument.Outcome
-    lines: List[app_log.Line]
-    exit: Optional[Exit] = None
+    lines: list[app_log.Line]
+    exit: Exit | None = None
     installed: bool = True
 
 
 def boot_id(device: Device) -> str:
     """Changes with every boot; empty where it cannot be read."""
-    said = device.shell(["cat", _BOOT_ID], timeout_s=_TIMEOUT_S, check=False, step="read the boot's number").stdout.strip()
+    said = device.shell(
+        ["cat", _BOOT_ID], timeout_s=_TIMEOUT_S, check=False, step="read the boot's number"
+    ).stdout.strip()
     if re.fullmatch(r"[0-9a-f-]{36}", said):
         return said
     said = device.shell(_BOOT_COUNT, timeout_s=_TIMEOUT_S, check=False, step="read the boot's number").stdout.strip()
@@ -73,7 +85,7 @@ def is_installed(device: Device, package: str) -> bool:
     return any(line.startswith("package:/") for line in said.splitlines())
 
 
-def exits(text: str) -> Tuple[Exit, ...]:
+def exits(text: str) -> tuple[Exit, ...]:
     """The entries of `dumpsys activity exit-info PACKAGE`, the newest first. Android 11 and later have it."""
     found = []
     for record in _RECORD.findall(text):
@@ -86,7 +98,7 @@ def exits(text: str) -> Tuple[Exit, ...]:
     return tuple(found)
 
 
-def last_exit(device: Device, package: str) -> Optional[Exit]:
+def last_exit(device: Device, package: str) -> Exit | None:
     argv = ["dumpsys", "activity", "exit-info", package]
     text = device.shell(argv, timeout_s=_TIMEOUT_S, check=False, step="ask how the app ended").stdout
     return next(iter(exits(text)), None)
@@ -116,7 +128,7 @@ def broken(device: Device, error: DeviceError, before: str) -> DeviceError:
     return error
 
 
-def error_of(evidence: Evidence, serial: str, package: str, stage: str, before: Optional[Exit] = None) -> DeviceError:
+def error_of(evidence: Evidence, serial: str, package: str, stage: str, before: Exit | None = None) -> DeviceError:
     """The error for an outcome that is neither complete nor explained by the runner itself.
 
     before: the newest end of the app that was known before the run; only another one is evidence.
@@ -125,12 +137,18 @@ def error_of(evidence: Evidence, serial: str, package: str, stage: str, before: 
     where = {"serial": serial, "step": stage or "start the app"}
     said = evidence.outcome.sentence
     if not evidence.installed:
-        came_back = f"{package} is not installed any more; it was at the stage '{stage}'" if stage else f"{package} is not installed"
+        came_back = (
+            f"{package} is not installed any more; it was at the stage '{stage}'"
+            if stage
+            else f"{package} is not installed"
+        )
         return AppMissing(tried, came_back, f"`./inv install --on {serial}`, then run again", **where)
     if kind == am_instrument.MISSING:
         return AppMissing(tried, said, f"another app has its name: `./inv install --fresh --on {serial}`", **where)
     if kind == am_instrument.SYSTEM_CRASHED:
-        return DeviceRebooted(tried, f"Android itself went down: {said}", "run again; `adb bugreport` tells more", **where)
+        return DeviceRebooted(
+            tried, f"Android itself went down: {said}", "run again; `adb bugreport` tells more", **where
+        )
     if kind == am_instrument.REFUSED:
         return DeviceRefused(tried, said, "see what it says; `adb shell am instrument` shows more", **where)
     ended = evidence.exit if evidence.exit != before else None
@@ -138,13 +156,27 @@ def error_of(evidence: Evidence, serial: str, package: str, stage: str, before: 
     at = f"at the stage '{stage}'" if stage else "before its first stage"
     if how == "native":
         tail = _tail(app_log.tombstone(evidence.lines))
-        return AppCrashedNatively(tried, f"the app's process was ended by {_signal(ended, tail)} {at}{tail}", _REPORT, **where)
+        return AppCrashedNatively(
+            tried, f"the app's process was ended by {_signal(ended, tail)} {at}{tail}", _REPORT, **where
+        )
     if how == "anr":
-        return AppNotResponding(tried, f"Android stopped it {at}, because it did not answer: {said}", "a driver may hang: see logcat.txt", **where)
+        return AppNotResponding(
+            tried,
+            f"Android stopped it {at}, because it did not answer: {said}",
+            "a driver may hang: see logcat.txt",
+            **where,
+        )
     if how == "killed":
-        return AppCrashed(tried, f"it was killed {at}: by Android, to get memory back, or by somebody", "close other apps, then run again", **where)
+        return AppCrashed(
+            tried,
+            f"it was killed {at}: by Android, to get memory back, or by somebody",
+            "close other apps, then run again",
+            **where,
+        )
     if how == "memory":
-        return AppCrashed(tried, f"Android ended it {at} to get memory back", "close other apps, or take a smaller model", **where)
+        return AppCrashed(
+            tried, f"Android ended it {at} to get memory back", "close other apps, or take a smaller model", **where
+        )
     if how == "stopped":
         return AppCrashed(tried, f"somebody stopped the app {at}", "run again, and leave the device alone", **where)
     if how:
@@ -153,7 +185,7 @@ def error_of(evidence: Evidence, serial: str, package: str, stage: str, before: 
     return ReplyNotUnderstood(tried, came_back, "run again; logcat.txt has the app's log", **where)
 
 
-def _how(kind: str, ended: Optional[Exit], lines: Sequence[app_log.Line]) -> str:
+def _how(kind: str, ended: Exit | None, lines: Sequence[app_log.Line]) -> str:
     """native, anr, killed, memory, stopped, crash; empty: nothing says that the app died."""
     if kind == am_instrument.CRASHED_NATIVELY:
         return "native"
@@ -171,7 +203,7 @@ def _how(kind: str, ended: Optional[Exit], lines: Sequence[app_log.Line]) -> str
     return booked or ("crash" if kind == am_instrument.CRASHED else "")
 
 
-def _booked(ended: Optional[Exit]) -> str:
+def _booked(ended: Exit | None) -> str:
     """What the system wrote down; empty where that is its own tidying up after, or before, an instrumentation."""
     if ended is None or any(words in ended.description for words in _TIDIED):
         return ""
@@ -180,14 +212,14 @@ def _booked(ended: Optional[Exit]) -> str:
     return ended.word
 
 
-def _signal(ended: Optional[Exit], tail: str) -> str:
+def _signal(ended: Exit | None, tail: str) -> str:
     named = re.search(r"signal \d+ \(SIG[A-Z0-9]+\)", tail)
     if named:
         return named.group(0)
     return f"signal {ended.status}" if ended and ended.status else "a signal"
 
 
-def _java_trace(lines: Sequence[app_log.Line]) -> List[str]:
+def _java_trace(lines: Sequence[app_log.Line]) -> list[str]:
     return [line.text for line in lines if line.tag == "AndroidRuntime"]
 
 

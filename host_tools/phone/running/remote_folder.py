@@ -6,8 +6,8 @@ import io
 import re
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, List
 
 from host_tools.base.errors import DeviceRefused, Misuse, ReplyNotUnderstood, TransferFailed
 from host_tools.base.progress import counted
@@ -45,7 +45,7 @@ class RemoteFolder:
         self.path = f"{self.place}/{self.inside}" if self.place else self.inside
 
     @property
-    def run_as(self) -> List[str]:
+    def run_as(self) -> list[str]:
         return ["run-as", self.package] if self.package else []
 
     def fill(self, folder: Path, model: Path, show: Show) -> str:
@@ -62,12 +62,16 @@ class RemoteFolder:
         for name, file in there.items():
             if digests.get(name) != transfer.sha256(file):
                 tried, found = f"copy {name} into the run's folder", "what lies there is not what was copied"
-                raise TransferFailed(tried, found, "see whether the device is full", serial=self.device.serial, step="copy")
+                raise TransferFailed(
+                    tried, found, "see whether the device is full", serial=self.device.serial, step="copy"
+                )
         return pushed.remote[model]
 
     def pull(self, folder: Path, show: Show) -> None:
         """Brings what the runner left: files of names that a runner may leave, checked, nothing else."""
-        self._as_app(["rm", "-rf", f"{self.inside}/inputs", f"{self.inside}/{CPU_MODEL}", f"{self.inside}/spec.json"], "pull")
+        self._as_app(
+            ["rm", "-rf", f"{self.inside}/inputs", f"{self.inside}/{CPU_MODEL}", f"{self.inside}/spec.json"], "pull"
+        )
         scratch = folder / _PULLED
         try:
             show("pull outputs, times and plans")
@@ -90,7 +94,7 @@ class RemoteFolder:
             pull.pull_app(self.device, self.package, inside, folder / CACHE_HERE, show=counted(show))
         return count
 
-    def cache_files(self, inside: str = CACHE) -> List[str]:
+    def cache_files(self, inside: str = CACHE) -> list[str]:
         """What drivers and the delegate keep for the next start."""
         said = self.ask(["find", inside, "-type", "f"], "look into the cache")
         return [line for line in said.splitlines() if line.startswith(inside)]
@@ -118,13 +122,13 @@ class RemoteFolder:
         argv = [*self.run_as, "rm", "-rf", self.inside]
         self.device.shell(argv, timeout_s=_TIMEOUT_S, check=False, step="remove the run's folder")
 
-    def _as_app(self, argv: List[str], step: str) -> None:
+    def _as_app(self, argv: list[str], step: str) -> None:
         reply = self.device.shell([*self.run_as, *argv], timeout_s=_TIMEOUT_S, check=False, step=step)
         if reply.status != 0:
             tried = f"run `{shlex.join(argv)}` in the run's folder"
             raise adb_errors.of_run_as(reply.stderr.strip() or reply.stdout, tried, self.device.serial, step)
 
-    def ask(self, argv: List[str], step: str) -> str:
+    def ask(self, argv: list[str], step: str) -> str:
         """What a command that looks at it printed."""
         return self.device.shell([*self.run_as, *argv], timeout_s=_TIMEOUT_S, check=False, step=step).stdout
 
@@ -135,13 +139,13 @@ class ShellFolder(RemoteFolder):
     package = place = ""
     runs = f"{transfer.HOME}/shell"
 
-    def cache_files(self, inside: str = CACHE) -> List[str]:
+    def cache_files(self, inside: str = CACHE) -> list[str]:
         return []
 
 
-def left(device: Device) -> List[RemoteFolder]:
+def left(device: Device) -> list[RemoteFolder]:
     """The runs whose folders lie on the device: the app's, then those from the shell."""
-    found: List[RemoteFolder] = []
+    found: list[RemoteFolder] = []
     for kind in (RemoteFolder, ShellFolder):
         said = kind(device, "").ask(["ls", kind.runs], "look for runs")
         ids = sorted(line.strip() for line in said.splitlines() if _RUN_ID.fullmatch(line.strip()))

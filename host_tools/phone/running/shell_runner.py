@@ -1,8 +1,8 @@
 """The native runner in a device's shell: started, listened to, and its end understood."""
 
 import signal
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Callable, List, Optional, Sequence
 
 from host_tools.base.errors import DeviceError, DeviceRefused, DeviceTimedOut, QuadraError, RunFailed
 from host_tools.phone.adb.adb_device import Device
@@ -17,8 +17,8 @@ _CANNOT_START = (126, 127)
 class Ended:
     """One start. error: what became of it where it does not say so itself; known: it left error.json."""
 
-    lines: List[str] = field(default_factory=list)
-    error: Optional[QuadraError] = None
+    lines: list[str] = field(default_factory=list)
+    error: QuadraError | None = None
     crashed: bool = False
     known: bool = False
 
@@ -71,7 +71,9 @@ class ShellRunner:
             ended.error = RunFailed(tried, found, do_next)
         else:
             ended.known = True
-            ended.error = RunFailed(tried, f"it ended with status {status} at the stage '{at}'{last}", "see log.txt of the run folder")
+            ended.error = RunFailed(
+                tried, f"it ended with status {status} at the stage '{at}'{last}", "see log.txt of the run folder"
+            )
 
     def _late(self, at: str) -> DeviceError:
         return DeviceTimedOut(

@@ -2,8 +2,9 @@
 
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any
 
 from host_tools.base.errors import DeviceError
 from host_tools.phone.adb import adb_errors
@@ -30,16 +31,20 @@ _PROPERTIES = {
 }
 
 
-def of(device: Device) -> Dict[str, Any]:
+def of(device: Device) -> dict[str, Any]:
     """The device's own words, cut to what a line can hold, and who it is for adb."""
     known = device.properties()
-    found: Dict[str, Any] = {"serial": device.serial, "virtual": bool(device.virtual)}
+    found: dict[str, Any] = {"serial": device.serial, "virtual": bool(device.virtual)}
     for word, names in _PROPERTIES.items():
         value = next((known[name] for name in names if known.get(name)), "")
         if value:
             found[word] = adb_errors.shown(value, _LONGEST)
     found["abis"] = [abi for abi in str(found.get("abis", "")).split(",") if abi]
-    asked = {"page_bytes": ["getconf", "PAGE_SIZE"], "kernel": ["uname", "-r"], "load_average": ["cat", "/proc/loadavg"]}
+    asked = {
+        "page_bytes": ["getconf", "PAGE_SIZE"],
+        "kernel": ["uname", "-r"],
+        "load_average": ["cat", "/proc/loadavg"],
+    }
     for word, argv in asked.items():
         value = _ask(device, argv)
         if value:
@@ -47,7 +52,9 @@ def of(device: Device) -> Dict[str, Any]:
     return found
 
 
-def merged(inside: Mapping[str, Any], library: Path, seen: Mapping[str, Any], thermal: Mapping[str, Any]) -> Dict[str, Any]:
+def merged(
+    inside: Mapping[str, Any], library: Path, seen: Mapping[str, Any], thermal: Mapping[str, Any]
+) -> dict[str, Any]:
     """environment.json: what the runner saw from inside, what we saw from outside, and the software of this machine."""
     here = machine.software(library)
     device = {**inside.get("device", {}), **seen}
@@ -69,7 +76,7 @@ def merged(inside: Mapping[str, Any], library: Path, seen: Mapping[str, Any], th
     }
 
 
-def write_target(folder: Path, report: Verdicts) -> Optional[Path]:
+def write_target(folder: Path, report: Verdicts) -> Path | None:
     """target.json, from what the driver told the delegate; None where no GPU API worked.
 
     `inv coverage --target` and `inv run --target` read it: see docs/targets.md.

@@ -9,9 +9,10 @@ import json
 import re
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any
 
 from host_tools.base import settings
 from host_tools.base.errors import DeviceError, DeviceTooHot
@@ -40,8 +41,8 @@ class Reading:
     time_s: float  # since the watch began
     stage: str
     status: str
-    temperatures: Dict[str, float] = field(default_factory=dict)  # by kind, in degrees Celsius: the hottest of each
-    battery_percent: Optional[int] = None
+    temperatures: dict[str, float] = field(default_factory=dict)  # by kind, in degrees Celsius: the hottest of each
+    battery_percent: int | None = None
 
     @property
     def level(self) -> int:
@@ -52,9 +53,9 @@ def parse_thermal(text: str) -> Reading:
     """The output of `dumpsys thermalservice`. The last list of temperatures is the newest: the sensors' own."""
     status = re.search(r"^Thermal Status: (\d+)\s*$", text, re.MULTILINE)
     level = int(status.group(1)) if status else -1
-    hottest: Dict[str, float] = {}
+    hottest: dict[str, float] = {}
     now = text.split("Current temperatures from HAL:")[-1]
-    for value, kind, name, _ in _TEMPERATURE.findall(now) or _TEMPERATURE.findall(text):
+    for value, kind, _name, _ in _TEMPERATURE.findall(now) or _TEMPERATURE.findall(text):
         celsius = _celsius(value)
         if celsius is not None and int(kind) in _KINDS:
             word = _KINDS[int(kind)]
@@ -62,7 +63,7 @@ def parse_thermal(text: str) -> Reading:
     return Reading(0.0, "", STATUSES[level] if 0 <= level < len(STATUSES) else "unknown", hottest)
 
 
-def parse_battery(text: str) -> Dict[str, float]:
+def parse_battery(text: str) -> dict[str, float]:
     """`dumpsys battery`: level in percent, temperature in degrees Celsius; what is missing is left out."""
     found = dict(re.findall(r"^\s+(level|temperature): (-?\d{1,4})\s*$", text, re.MULTILINE))
     values = {}
@@ -76,7 +77,9 @@ def parse_battery(text: str) -> Dict[str, float]:
 def look(device: Device, stage: str = "", since: float = 0.0) -> Reading:
     """Asks both services; a device without one answers "unknown"."""
     thermal = device.shell(["dumpsys", "thermalservice"], timeout_s=_TIMEOUT_S, check=False, step="thermal")
-    battery = parse_battery(device.shell(["dumpsys", "battery"], timeout_s=_TIMEOUT_S, check=False, step="battery").stdout)
+    battery = parse_battery(
+        device.shell(["dumpsys", "battery"], timeout_s=_TIMEOUT_S, check=False, step="battery").stdout
+    )
     found = parse_thermal(thermal.stdout)
     temperatures = dict(found.temperatures)
     if "temperature" in battery:
@@ -117,7 +120,7 @@ class Watch:
     """
 
     def __init__(self, device: Device, every_s: float = _EVERY_S) -> None:
-        self.readings: List[Reading] = []
+        self.readings: list[Reading] = []
         self.stage = "start"
         self._device, self._every_s, self._began = device, every_s, time.monotonic()
         self._stop, self._wake = threading.Event(), threading.Event()
@@ -138,14 +141,14 @@ class Watch:
         self.stage = stage
         self._wake.set()
 
-    def throttled(self, stages: Sequence[str] = ("measure",)) -> Optional[Reading]:
+    def throttled(self, stages: Sequence[str] = ("measure",)) -> Reading | None:
         """The hottest reading of these stages, or right after them, that says the work was slowed down."""
         before = [None, *(reading.stage for reading in self.readings)]
         rows = zip(before, self.readings)
         hot = [r for earlier, r in rows if (r.stage in stages or earlier in stages) and r.level >= THROTTLING]
         return max(hot, key=lambda r: r.level, default=None)
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         first, last = (self.readings[0].status, self.readings[-1].status) if self.readings else ("unknown", "unknown")
         rows = [asdict(reading) for reading in self.readings]
         return {"before": first, "after": last, "throttled": self.throttled() is not None, "readings": rows}
@@ -197,7 +200,7 @@ def put_right(device: Device) -> bool:
     return True
 
 
-def _undo(device: Device) -> List[List[str]]:
+def _undo(device: Device) -> list[list[str]]:
     """The commands that bring back what is now."""
     kept = device.shell(list(_AWAKE), timeout_s=_TIMEOUT_S, check=False, step="read settings").stdout.strip()
     if kept.isdecimal() and len(kept) < 4:
@@ -212,7 +215,7 @@ def _undo(device: Device) -> List[List[str]]:
     return commands
 
 
-def _fixed(value: str) -> List[str]:
+def _fixed(value: str) -> list[str]:
     return ["cmd", "power", "set-fixed-performance-mode-enabled", value]
 
 
@@ -230,7 +233,7 @@ def _degrees(reading: Reading) -> str:
     return f" ({words})" if words else ""
 
 
-def _celsius(text: str) -> Optional[float]:
+def _celsius(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:

@@ -8,7 +8,7 @@ import statistics
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 from xml.etree import ElementTree
 
 from host_tools.judge.regression import metrics
@@ -86,9 +86,9 @@ def _xml(text: str) -> str:
     return _NO_XML.sub("\ufffd", text)
 
 
-def benchmark(session: Session) -> Dict[str, Any]:
+def benchmark(session: Session) -> dict[str, Any]:
     """Google Benchmark's layout: a repetition row per process, its times the medians of the inferences in it."""
-    rows: List[Dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for case in session.cases:
         good = case.good
         for index, launch in enumerate(good):
@@ -115,7 +115,7 @@ def benchmark(session: Session) -> Dict[str, Any]:
     return {"context": context, "benchmarks": rows}
 
 
-def _counters(launch) -> Dict[str, float]:
+def _counters(launch) -> dict[str, float]:
     found = {}
     for name in ("start.quadra_warm.total_us", "start.quadra_warm.first_invoke_us", "memory.peak_rss_bytes"):
         if launch.samples.get(name):
@@ -127,7 +127,7 @@ def _counters(launch) -> Dict[str, float]:
     return found
 
 
-def whole(session: Session) -> Dict[str, Any]:
+def whole(session: Session) -> dict[str, Any]:
     """Verdicts and numbers; the raw samples are in the history and in the run folders."""
     return {
         "schema_version": 1,
@@ -155,8 +155,8 @@ def whole(session: Session) -> Dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> Dict[str, Any]:
-    found: Dict[str, Any] = {"verdict": finding.verdict, "text": finding.text}
+def _finding(finding: Finding) -> dict[str, Any]:
+    found: dict[str, Any] = {"verdict": finding.verdict, "text": finding.text}
     if finding.metric in metrics.TIMED:
         found |= {"unit": finding.unit, "baseline": list(finding.before), "now": list(finding.now)}
     if finding.shift:
@@ -169,5 +169,5 @@ def _number(value: float) -> Any:
     return value if math.isfinite(value) else str(value)
 
 
-def paths(folder: Path) -> List[Path]:
+def paths(folder: Path) -> list[Path]:
     return [folder / name for name in (JUNIT, BENCHMARK, WHOLE)]

@@ -2,7 +2,7 @@
 
 import statistics
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from host_tools.judge.regression import metrics
 from host_tools.judge.regression.cell_verdicts import Case, Finding, unlike
@@ -34,7 +34,7 @@ def write(session: Session) -> Path:
     return session.folder / FILE
 
 
-def _cell(case: Case) -> Dict[str, Any]:
+def _cell(case: Case) -> dict[str, Any]:
     found = {finding.metric: finding for finding in case.findings}
     charts = [(f, plots.sides(f)) for f in case.findings if f.metric in metrics.TIMED and f.now]
     history, unit = _history(case, found.get("steady"))
@@ -51,12 +51,12 @@ def _cell(case: Case) -> Dict[str, Any]:
     }
 
 
-def _history(case: Case, steady: Optional[Finding]) -> Any:
+def _history(case: Case, steady: Finding | None) -> Any:
     """Steady times of the earlier sessions under the same conditions, the baseline and now."""
     if not steady or not steady.now:
         return "", ""
     measure = metrics.measure_with(steady.unit)
-    points: List[plots.Point] = []
+    points: list[plots.Point] = []
     stored = {one.id: one for one in case.past}
     if case.baseline:
         stored[case.baseline.id] = case.baseline
@@ -77,9 +77,9 @@ def _point(when: float, values: Any, unit: str, kind: str, words: str) -> plots.
     return when, middle, min(values), max(values), kind, f"{words}: {metrics.text(middle, unit)}"
 
 
-def _shared(session: Session) -> Dict[str, str]:
+def _shared(session: Session) -> dict[str, str]:
     """The conditions by device, of its first cell that ran."""
-    found: Dict[str, Dict[str, str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for case in session.cases:
         if case.conditions and case.device not in found:
             kept = ("GPU", "processor", "processors", "route", "runtimes", "driver settings")

@@ -3,8 +3,8 @@
 import math
 import statistics
 import time
+from collections.abc import Sequence
 from html import escape
-from typing import List, Sequence, Tuple
 
 from host_tools.judge.regression.cell_verdicts import Case, Finding
 from host_tools.judge.regression.metrics import number as metric_number, text as metric_text
@@ -13,7 +13,7 @@ from host_tools.show.charts import WIDTH, begin, round_step, shorten
 _LEFT = 420
 
 
-def shifts(rows: Sequence[Tuple[str, Finding]], least: float, see: float) -> str:
+def shifts(rows: Sequence[tuple[str, Finding]], least: float, see: float) -> str:
     """A row per cell: by how much it shifted, and the interval; the band is what is not worth an alarm."""
     rows = [(name, finding) for name, finding in rows if finding.shift]
     if not rows:
@@ -88,7 +88,7 @@ def sides(finding: Finding) -> str:
     return "".join(parts) + "</svg>"
 
 
-Point = Tuple[float, float, float, float, str, str]  # when, median, least, most, kind, words
+Point = tuple[float, float, float, float, str, str]  # when, median, least, most, kind, words
 
 
 def history(points: Sequence[Point], unit: str) -> str:
@@ -128,7 +128,7 @@ def history(points: Sequence[Point], unit: str) -> str:
     return "".join(parts) + "</svg>"
 
 
-def runners(case: Case, names: Sequence[Tuple[str, str]]) -> List[Tuple[str, float, float, int]]:
+def runners(case: Case, names: Sequence[tuple[str, str]]) -> list[tuple[str, float, float, int]]:
     """(name, median in us, its processor time, launches) of everybody who ran; `names`: (key, name for people)."""
     found = []
     for key, name in names:
@@ -140,7 +140,7 @@ def runners(case: Case, names: Sequence[Tuple[str, str]]) -> List[Tuple[str, flo
     return found
 
 
-def _ticks(high: float) -> List[float]:
+def _ticks(high: float) -> list[float]:
     step = round_step(high / 3)
     count = int(high / step)
     return [step * number for number in range(-count, count + 1)]

@@ -1,7 +1,5 @@
 """A session on the terminal: a row per cell and device, then every metric that is not just good, then where to look."""
 
-from typing import List
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -55,7 +53,7 @@ def _details(case: Case, console: Console) -> None:
     if not case.good:
         console.print(f"[yellow]{escape(case.name)}[/]: no launch came to its end")
         return
-    rows: List[Finding] = [finding for finding in case.findings if finding.verdict != PASS]
+    rows: list[Finding] = [finding for finding in case.findings if finding.verdict != PASS]
     if rows and all(f.verdict == INCONCLUSIVE and f.text.endswith(rows[0].text[-40:]) for f in rows) and case.missing:
         console.print(f"[yellow]{escape(case.name)}[/] was not compared: {escape(case.missing)}")
         return

@@ -1,7 +1,6 @@
 """The activity manager's commands: `am …` and `cmd activity …`."""
 
 import os
-from typing import List
 
 from host_tools.virtual_device import instrument
 from host_tools.virtual_device.call import Call, command
@@ -25,7 +24,7 @@ def activity(call: Call) -> int:
     return 255
 
 
-def _instrument(call: Call, words: List[str]) -> int:
+def _instrument(call: Call, words: list[str]) -> int:
     try:
         told = instrument.parse(words)
         if "/" not in told.component:

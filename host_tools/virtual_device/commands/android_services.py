@@ -1,7 +1,5 @@
 """Android's services as the shell sees them: dumpsys, cmd, svc and input."""
 
-from typing import Dict, List
-
 from host_tools.virtual_device.call import Call, Command, command
 from host_tools.virtual_device.commands.am import activity
 from host_tools.virtual_device.commands.pm import package, short
@@ -72,7 +70,9 @@ def _thermal(call: Call) -> int:
 
 def _override_thermal(call: Call) -> int:
     words = call.argv[1:]
-    if words != ["reset"] and not (words[:1] == ["override-status"] and len(words) == 2 and words[1] in tuple("0123456")):
+    if words != ["reset"] and not (
+        words[:1] == ["override-status"] and len(words) == 2 and words[1] in tuple("0123456")
+    ):
         return call.fail("Thermal service (thermalservice) commands: override-status STATUS, reset", 255)
     call.device.state.thermal.set(None if words == ["reset"] else int(words[1]))
     return 0
@@ -106,7 +106,7 @@ def _package(call: Call) -> int:
     return 0
 
 
-def _about(one: Installed) -> List[str]:
+def _about(one: Installed) -> list[str]:
     return [
         f"  Package [{one.package}] ({one.sha256[:7]}):",
         f"    userId={one.uid}",
@@ -136,10 +136,10 @@ def _activity(call: Call) -> int:
     return 0
 
 
-_DUMPS: Dict[str, Command] = {
+_DUMPS: dict[str, Command] = {
     "activity": _activity, "battery": _battery, "package": _package, "power": _power, "thermalservice": _thermal,
 }  # fmt: skip
-_SERVICES: Dict[str, Command] = {
+_SERVICES: dict[str, Command] = {
     "activity": activity, "battery": _battery, "package": package, "power": _change_power,
     "thermalservice": _override_thermal,
 }  # fmt: skip

@@ -9,14 +9,14 @@ import stat as modes
 import tarfile
 import time
 from collections import deque
-from typing import Callable, Dict, Iterator, List
+from collections.abc import Callable, Iterator
 
 from host_tools.virtual_device import access
 from host_tools.virtual_device.call import PIECE, Call, Input, command, lines, pieces, write
 from host_tools.virtual_device.files import Status
 
 
-def each(call: Call, words: List[str], action: Callable[[str], None]) -> int:
+def each(call: Call, words: list[str], action: Callable[[str], None]) -> int:
     """Does it for every word; what the file system refuses is said, and the others go on."""
     status = 0
     for word in words:
@@ -28,7 +28,7 @@ def each(call: Call, words: List[str], action: Callable[[str], None]) -> int:
     return status
 
 
-def _inputs(call: Call, words: List[str]) -> Iterator[Input]:
+def _inputs(call: Call, words: list[str]) -> Iterator[Input]:
     """Each file by its name, or the input where none is named."""
     if not words:
         yield call.stdin
@@ -41,7 +41,7 @@ def _inputs(call: Call, words: List[str]) -> Iterator[Input]:
 def cat(call: Call) -> int:
     _, words = call.options("")
 
-    def copy(names: List[str]) -> None:
+    def copy(names: list[str]) -> None:
         for source in _inputs(call, names):
             for piece in pieces(source):
                 call.out(piece)
@@ -101,8 +101,8 @@ def sha256sum(call: Call) -> int:
 def ls(call: Call) -> int:
     """`ls [-a] [-A] [-l] [-d] [-1] [PATH...]`; files first, then what folders hold."""
     given, words = call.options("aAld1")
-    files: Dict[str, Status] = {}
-    folders: List[str] = []
+    files: dict[str, Status] = {}
+    folders: list[str] = []
 
     def sort(word: str) -> None:
         found = call.files.stat(call.path(word), follow="-l" not in given and "-d" not in given)
@@ -128,7 +128,7 @@ def ls(call: Call) -> int:
     return status | each(call, folders, show)
 
 
-def _show(call: Call, entries: Dict[str, Status], long: bool, folder: str) -> None:
+def _show(call: Call, entries: dict[str, Status], long: bool, folder: str) -> None:
     for name, found in entries.items():
         if not long:
             call.line(name)
@@ -235,7 +235,7 @@ def _copy(call: Call, source: str, target: str) -> None:
 def chmod(call: Call) -> int:
     """`chmod OCTAL PATH...`, or `chmod +x PATH...`"""
     _, words = call.options("")
-    if len(words) < 2 or not (words[0] == "+x" or words[0].isdecimal() and not set(words[0]) & set("89")):
+    if len(words) < 2 or not (words[0] == "+x" or (words[0].isdecimal() and not set(words[0]) & set("89"))):
         return call.fail(f"bad mode '{words[0] if words else ''}'")
 
     def change(word: str) -> None:

@@ -5,7 +5,6 @@ import getopt
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Set
 
 from host_tools.virtual_device import access
 from host_tools.virtual_device.call import Call, command
@@ -22,15 +21,15 @@ class _Bad(Exception):
 
 @dataclass
 class _Wanted:
-    buffers: List[str] = field(default_factory=list)
+    buffers: list[str] = field(default_factory=list)
     form: str = "threadtime"
     user: bool = False
     dump: bool = False
     clear: bool = False
-    last: Optional[int] = None
+    last: int | None = None
     since_s: float = 0.0
-    pid: Optional[int] = None
-    least: Dict[str, str] = field(default_factory=dict)  # of a tag, "*" for all others
+    pid: int | None = None
+    least: dict[str, str] = field(default_factory=dict)  # of a tag, "*" for all others
 
     def takes(self, entry: Entry) -> bool:
         least = self.least.get(entry.tag, self.least.get("*", "V"))
@@ -65,7 +64,7 @@ def logcat(call: Call) -> int:
     return 0
 
 
-def _write(call: Call, wanted: _Wanted, entries: List[Entry], begun: Set[str]) -> None:
+def _write(call: Call, wanted: _Wanted, entries: list[Entry], begun: set[str]) -> None:
     lines = []
     for entry in entries:
         if entry.buffer not in begun:
@@ -91,7 +90,7 @@ def _head(entry: Entry, wanted: _Wanted) -> str:
     return f"{moment + ' ' if wanted.form == 'time' else ''}{entry.priority}/{tag}({user}{entry.pid:5d}): "
 
 
-def _wanted(words: List[str]) -> _Wanted:
+def _wanted(words: list[str]) -> _Wanted:
     given, filters = getopt.gnu_getopt(words, "dcb:v:t:T:s", ["pid="])
     wanted = _Wanted(clear=("-c", "") in given, dump=any(name in ("-d", "-t") for name, _ in given))
     for name, value in given:

@@ -1,7 +1,7 @@
 """The package manager's commands: `pm …` and `cmd package …`."""
 
 import os
-from typing import Callable, Dict, List, Optional, Tuple
+from collections.abc import Callable
 
 from host_tools.base.errors import QuadraError
 from host_tools.virtual_device.apk_reader import Refused
@@ -11,7 +11,7 @@ from host_tools.virtual_device.packages import Installed, Packages, Session, Wis
 _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
 _WITH_VALUE = ("-i", "--user", "--abi", "-S")
-_VERBS: Dict[str, Callable[[Call, List[str]], int]] = {}
+_VERBS: dict[str, Callable[[Call, list[str]], int]] = {}
 
 
 def _verb(name: str):
@@ -27,9 +27,9 @@ def package(call: Call) -> int:
     return _VERBS[words[0]](call, words[1:])
 
 
-def _options(words: List[str]) -> Tuple[Dict[str, str], List[str]]:
+def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
     """Options, with their values where they take one, and the words after them."""
-    options: Dict[str, str] = {}
+    options: dict[str, str] = {}
     left = list(words)
     while left and left[0].startswith("-") and left[0] != "-":
         name = left.pop(0)
@@ -37,7 +37,7 @@ def _options(words: List[str]) -> Tuple[Dict[str, str], List[str]]:
     return options, left
 
 
-def _wishes(options: Dict[str, str]) -> Wishes:
+def _wishes(options: dict[str, str]) -> Wishes:
     return Wishes("-R" not in options, "-d" in options, "-t" in options, options.get("--abi", ""))
 
 
@@ -46,14 +46,18 @@ def _packages(call: Call) -> Packages:
 
 
 @_verb("install")
-def install(call: Call, words: List[str]) -> int:
+def install(call: Call, words: list[str]) -> int:
     """From a file of the device, or `-S SIZE` bytes of the input."""
     options, names = _options(words)
     fault = call.meet("install")
     session = _packages(call).session()
     try:
         if fault and fault.kind in ("refuse", "full"):
-            raise no_room() if fault.kind == "full" else Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
+            raise (
+                no_room()
+                if fault.kind == "full"
+                else Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
+            )
         if fault and fault.kind == "crash":
             return call.fail("Failure calling service package: Broken pipe (32)", 224)
         if fault and fault.kind == "hostile":
@@ -80,7 +84,7 @@ def _take(call: Call, session: Session, wishes: Wishes) -> None:
         raise Refused("INSTALL_FAILED_INTERNAL_ERROR", " ".join(str(error).split())) from error
 
 
-def _fill(call: Call, session: Session, options: Dict[str, str], names: List[str]) -> str:
+def _fill(call: Call, session: Session, options: dict[str, str], names: list[str]) -> str:
     """Brings the APK into the session; the sentence of what was wrong with how it was asked for."""
     if names and names[0] != "-":
         path = call.path(names[0])
@@ -95,11 +99,11 @@ def _fill(call: Call, session: Session, options: Dict[str, str], names: List[str
     return _copy(call, call.stdin, size, session)
 
 
-def _size(text: str) -> Optional[int]:
+def _size(text: str) -> int | None:
     return int(text) if text.isdecimal() and 0 < int(text) < _MAX_APK_BYTES else None
 
 
-def _copy(call: Call, source, size: Optional[int], session: Session) -> str:
+def _copy(call: Call, source, size: int | None, session: Session) -> str:
     """`size` bytes, all without one, into the session's file."""
     try:
         call.device.files.room()
@@ -118,7 +122,7 @@ def _copy(call: Call, source, size: Optional[int], session: Session) -> str:
 
 
 @_verb("uninstall")
-def uninstall(call: Call, words: List[str]) -> int:
+def uninstall(call: Call, words: list[str]) -> int:
     options, names = _options(words)
     name = names[0] if names else ""
     if not _packages(call).uninstall(name, keep_data="-k" in options):
@@ -130,7 +134,7 @@ def uninstall(call: Call, words: List[str]) -> int:
 
 
 @_verb("clear")
-def clear(call: Call, words: List[str]) -> int:
+def clear(call: Call, words: list[str]) -> int:
     _, names = _options(words)
     done = bool(names) and _packages(call).clear(names[0])
     call.line("Success" if done else "Failed")
@@ -138,7 +142,7 @@ def clear(call: Call, words: List[str]) -> int:
 
 
 @_verb("path")
-def path_(call: Call, words: List[str]) -> int:
+def path_(call: Call, words: list[str]) -> int:
     _, names = _options(words)
     one = _packages(call).get(names[0]) if names else None
     if one is None:
@@ -148,7 +152,7 @@ def path_(call: Call, words: List[str]) -> int:
 
 
 @_verb("list")
-def list_(call: Call, words: List[str]) -> int:
+def list_(call: Call, words: list[str]) -> int:
     options, names = _options(words[1:])
     kind, wanted = (words or [""])[0], names[0] if names else ""
     if kind not in ("package", "packages", "instrumentation"):

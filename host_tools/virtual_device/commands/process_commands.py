@@ -2,7 +2,6 @@
 
 import re
 import signal
-from typing import List, Tuple
 
 from host_tools.virtual_device import access
 from host_tools.virtual_device.call import Call, command
@@ -13,7 +12,9 @@ def ps(call: Call) -> int:
     call.line("USER           PID  PPID     VSZ    RSS WCHAN            ADDR S NAME")
     for one in call.device.processes.all():
         kib = one.resident_bytes() // 1024
-        call.line(f"{access.user_name(one.uid):<12} {one.pid:>5}     1 {kib:>7} {kib:>6} 0                   0 S {one.name}")
+        call.line(
+            f"{access.user_name(one.uid):<12} {one.pid:>5}     1 {kib:>7} {kib:>6} 0                   0 S {one.name}"
+        )
     return 0
 
 
@@ -26,7 +27,7 @@ def pidof(call: Call) -> int:
     return int(not found)
 
 
-def _signal(words: List[str]) -> Tuple[int, List[str]]:
+def _signal(words: list[str]) -> tuple[int, list[str]]:
     """Of `-9`, `-KILL` or nothing, and the words after it. ValueError where there is no such signal."""
     if not words or not re.fullmatch(r"-([0-9]+|[A-Z][A-Z0-9]+)", words[0]):
         return signal.SIGTERM, words

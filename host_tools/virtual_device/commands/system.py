@@ -119,7 +119,12 @@ def getconf(call: Call) -> int:
 
 @command("uname")
 def uname(call: Call) -> int:
-    known = {"-s": "Linux", "-r": "6.1.57-android14", "-m": "x86_64", "-a": "Linux localhost 6.1.57-android14 x86_64 Toybox"}
+    known = {
+        "-s": "Linux",
+        "-r": "6.1.57-android14",
+        "-m": "x86_64",
+        "-a": "Linux localhost 6.1.57-android14 x86_64 Toybox",
+    }
     call.line(" ".join(known.get(word, "") for word in call.argv[1:] or ["-s"]))
     return 0
 
@@ -134,5 +139,7 @@ def reboot(call: Call) -> int:
 def log(call: Call) -> int:
     """`log [-p PRIORITY] [-t TAG] TEXT...` writes to Android's log."""
     given, words = call.options("p:t:")
-    call.device.logcat.add(given.get("-p", "I")[:1].upper(), given.get("-t", "log"), " ".join(words), uid=access.SHELL_UID)
+    call.device.logcat.add(
+        given.get("-p", "I")[:1].upper(), given.get("-t", "log"), " ".join(words), uid=access.SHELL_UID
+    )
     return 0

@@ -4,8 +4,9 @@ import json
 import os
 import random
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -131,7 +132,7 @@ def _edit(file: Path, chosen: random.Random, change: Callable[[Any, Any], None],
     _put(file, text.encode("utf-8"))
 
 
-def _places(value: Any) -> Iterator[Tuple[Any, Any]]:
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Each place inside a value, as the container and its key."""
     rows = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in rows:
@@ -199,7 +200,7 @@ def _put(file: Path, data: bytes) -> None:
     file.write_bytes(data)
 
 
-MUTATIONS: Dict[str, Callable[[Path, random.Random], None]] = {
+MUTATIONS: dict[str, Callable[[Path, random.Random], None]] = {
     "flip": _flip,
     "truncate": _truncate,
     "garbage": _garbage,

@@ -5,14 +5,15 @@ Most edits name a place in the schema's own tree (subgraphs/0/tensors/3/shape/1)
 """
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Iterable, List, Tuple, Union
+from typing import Any
 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-Key = Union[str, int]
+Key = str | int
 
 _IDENTIFIER = b"TFL3"
 _ALIGNMENT = 16  # of constants, as the format wants it
@@ -23,7 +24,7 @@ class Edit:
     """What happens at a place. kind: set, delete, insert (before the place), or byte (at an offset of the file)."""
 
     kind: str
-    place: Tuple[Key, ...]
+    place: tuple[Key, ...]
     value: Any = None
 
     def __str__(self) -> str:
@@ -89,7 +90,7 @@ def apply(raw: bytes, edits: Iterable[Edit]) -> bytes:
     return bytes(data)
 
 
-def children(node: Any) -> List[Tuple[Key, Any]]:
+def children(node: Any) -> list[tuple[Key, Any]]:
     """What is below a node of the tree, by its keys."""
     if isinstance(node, list):
         return list(enumerate(node))

@@ -1,9 +1,10 @@
 """What a fuzzer found, and how it is kept: a folder with all that is needed to see it again."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence, TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
@@ -18,7 +19,7 @@ class Finding:
     text: str
 
 
-def keep(folder: Path, files: Dict[str, bytes], words: Dict[str, Any], sentence: str, repeat: str) -> Path:
+def keep(folder: Path, files: dict[str, bytes], words: dict[str, Any], sentence: str, repeat: str) -> Path:
     """Writes a finding into `folder`: its files, case.json with what else the case is, and finding.txt for people."""
     folder.mkdir(parents=True)
     for name, data in files.items():
@@ -28,7 +29,7 @@ def keep(folder: Path, files: Dict[str, bytes], words: Dict[str, Any], sentence:
     return folder
 
 
-def minimise(items: Sequence[Item], fails: Callable[[List[Item]], bool], most_tries: int) -> List[Item]:
+def minimise(items: Sequence[Item], fails: Callable[[list[Item]], bool], most_tries: int) -> list[Item]:
     """The least of `items` that still fails, by leaving out ever smaller parts (delta debugging); at most so many tries."""
     left, size = list(items), max(1, len(items) // 2)
     while left and most_tries > 0:

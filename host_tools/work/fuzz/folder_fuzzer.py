@@ -14,9 +14,10 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 from host_tools.work.fuzz import damage, good_folder
 from host_tools.work.fuzz.finding import Finding
@@ -42,7 +43,7 @@ class Case:
     seed: int
     number: int
     reader: str  # of READERS
-    mutations: Tuple[Mutation, ...]
+    mutations: tuple[Mutation, ...]
 
     @property
     def name(self) -> str:
@@ -59,7 +60,7 @@ def cases(seed: int) -> Iterator[Case]:
         yield Case(seed, number, reader, tuple(_mutation(chosen, files) for _ in range(count)))
 
 
-def run_case(case: Case, workdir: Path) -> Optional[Finding]:
+def run_case(case: Case, workdir: Path) -> Finding | None:
     """Damages a good folder in `workdir` and lets the reader read it, in a process of its own; None: it ended well.
 
     The damaged folder lies in workdir/CASE afterwards where there is a finding.
@@ -77,7 +78,7 @@ def run_case(case: Case, workdir: Path) -> Optional[Finding]:
     return finding
 
 
-def _mutation(chosen: random.Random, files: List[str]) -> Mutation:
+def _mutation(chosen: random.Random, files: list[str]) -> Mutation:
     file = chosen.choice(files)
     kinds = damage.KINDS_OF.get(Path(file).suffix, ()) * 3 + damage.OF_ALL
     return Mutation(chosen.choice(kinds), file, chosen.getrandbits(32))
@@ -86,7 +87,7 @@ def _mutation(chosen: random.Random, files: List[str]) -> Mutation:
 # --- a reader in a process of its own
 
 
-def _watched(case: Case, folder: Path) -> Optional[Finding]:
+def _watched(case: Case, folder: Path) -> Finding | None:
     ours, theirs = os.pipe()
     pid = os.fork()  # not shell.run: the readers are loaded once, and a case costs milliseconds
     if pid == 0:
@@ -136,7 +137,7 @@ def _told(error: BaseException) -> str:
     return place + "\n" + "".join(traceback.format_exception(error))
 
 
-def _until(pipe: int, end: float) -> Tuple[bytes, bool]:
+def _until(pipe: int, end: float) -> tuple[bytes, bool]:
     """Everything from the pipe, and whether it was still open at the end."""
     said = b""
     while True:
@@ -244,7 +245,7 @@ def _checked() -> Callable[[Path], Any]:
     return lambda folder: check_pulled.check(folder, _SERIAL)
 
 
-READERS: Dict[str, Reader] = {
+READERS: dict[str, Reader] = {
     "compare": Reader(_task("compare")),
     "report": Reader(_task("report")),
     "profile": Reader(_task("profile")),

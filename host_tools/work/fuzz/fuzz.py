@@ -4,9 +4,10 @@ import json
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Protocol
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -27,7 +28,7 @@ class Fuzzer(Protocol):
 
     def cases(self, seed: int) -> Iterator[Any]: ...
 
-    def run_case(self, case: Any) -> Optional[Finding]: ...
+    def run_case(self, case: Any) -> Finding | None: ...
 
     def minimise(self, finding: Finding) -> Finding: ...
 
@@ -42,7 +43,7 @@ class Result:
     seed: int
     seconds: float
     counts: Counter
-    kept: List[Path] = field(default_factory=list)
+    kept: list[Path] = field(default_factory=list)
     seen: Counter = field(default_factory=Counter)
 
 
@@ -58,7 +59,7 @@ class _Folders:
     def cases(self, seed: int) -> Iterator[Any]:
         return self._folders.cases(seed)
 
-    def run_case(self, case: Any) -> Optional[Finding]:
+    def run_case(self, case: Any) -> Finding | None:
         finding = self._folders.run_case(case, Path(self._work.name))
         self.counts["cases"] += 1
         self.counts["read, or refused in a sentence"] += finding is None
@@ -72,7 +73,7 @@ class _Folders:
 
 
 def run(
-    what: str, seconds: float, seed: int, given: Optional[Path], sanitizers: str, show: Callable[[str], None]
+    what: str, seconds: float, seed: int, given: Path | None, sanitizers: str, show: Callable[[str], None]
 ) -> Result:
     """Runs cases of a kind for so many seconds, or the finding whose folder `what` names.
 
@@ -114,7 +115,7 @@ def judge(result: Result) -> None:
         raise JudgementFailed(f"fuzz {result.what} with seed {result.seed}", came_back, do_next)
 
 
-def _open(kind: str, given: Optional[Path], sanitizers: str) -> Fuzzer:
+def _open(kind: str, given: Path | None, sanitizers: str) -> Fuzzer:
     if kind == "folders":
         return _Folders()
     if given and sanitizers:
@@ -170,7 +171,12 @@ def _take(fuzzer: Fuzzer, finding: Finding, result: Result, show: Callable[[str]
     runs = settings.make_folder(settings.read().runs_dir, "QUADRA_RUNS_DIR")
     folder = _free(runs / f"fuzz-{result.what}" / f"{small.case.name}-{small.kind}")
     own = hasattr(small.case, "files")
-    words = {"kind": result.what, "seed": result.seed, "name": small.case.name, "case": small.case.words() if own else {}}
+    words = {
+        "kind": result.what,
+        "seed": result.seed,
+        "name": small.case.name,
+        "case": small.case.words() if own else {},
+    }
     sentence = f"{small.kind}: {small.place}\n\n{small.text}"
     result.kept.append(keep(folder, small.case.files() if own else {}, words, sentence, f"./inv fuzz {folder}"))
 

@@ -10,9 +10,10 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence, Union
+from typing import Any
 
 import numpy as np
 
@@ -49,9 +50,9 @@ class Answer:
     """What came of it. error: the exception of whoever refused."""
 
     error: str = ""
-    outputs: List[np.ndarray] = field(default_factory=list)
-    nudged: List[np.ndarray] = field(default_factory=list)
-    again: List[np.ndarray] = field(default_factory=list)
+    outputs: list[np.ndarray] = field(default_factory=list)
+    nudged: list[np.ndarray] = field(default_factory=list)
+    again: list[np.ndarray] = field(default_factory=list)
     on_gpu: int = 0
     backend: str = ""
 
@@ -68,7 +69,7 @@ class Ended:
 class Process:
     """One worker, started when it is needed."""
 
-    def __init__(self, library: Optional[Path], folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, library: Path | None, folder: Path, env: Mapping[str, str]) -> None:
         """Its working folder is `folder`; `library` is the one it may be asked to load."""
         self._folder, self._reports = folder, folder / "reports"
         sanitized = sanitize.environment(library, self._reports) if library else {}
@@ -78,7 +79,7 @@ class Process:
         self._child: Any = None
         self._log: deque = deque(maxlen=_LOG_LINES)
 
-    def run(self, request: Request, timeout_s: float) -> Union[Answer, Ended]:
+    def run(self, request: Request, timeout_s: float) -> Answer | Ended:
         """The answer, or how the process ended; in that case the next request has a new one.
 
         The timeout is in processor time, so that a busy machine makes no hangs; who waits has several times as long.

@@ -6,8 +6,9 @@ import json
 import os
 import pickle
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate
@@ -36,7 +37,7 @@ def run(request: Request) -> Answer:
     answer = Answer()
     try:
         _run(request, answer)
-    except Exception as error:  # noqa: BLE001: whatever it is, it belongs to the one who asked
+    except Exception as error:  # whatever it is, it belongs to the one who asked
         answer.error = f"{type(error).__name__}: {error}"
     return answer
 
@@ -66,7 +67,7 @@ def _run(request: Request, answer: Answer) -> None:
     _stage("destroy them")
 
 
-def _outputs(interpreter: Interpreter, feeds: List[np.ndarray]) -> List[np.ndarray]:
+def _outputs(interpreter: Interpreter, feeds: list[np.ndarray]) -> list[np.ndarray]:
     for detail, feed in zip(interpreter.get_input_details(), feeds):
         interpreter.set_tensor(detail["index"], feed)
     _stage("invoke")
@@ -74,7 +75,7 @@ def _outputs(interpreter: Interpreter, feeds: List[np.ndarray]) -> List[np.ndarr
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
-def _feeds(interpreter: Interpreter, seed: int) -> List[np.ndarray]:
+def _feeds(interpreter: Interpreter, seed: int) -> list[np.ndarray]:
     """Random numbers; small ones where they may be sizes or indices."""
     numbers, feeds = np.random.default_rng(seed), []
     for detail in interpreter.get_input_details():
@@ -97,10 +98,10 @@ def _bytes(interpreter: Interpreter) -> int:
     return sum(8 * int(np.prod(np.maximum(detail["shape"], 0), dtype=np.float64)) for detail in details)
 
 
-def _inner(interpreter: Interpreter) -> List[Dict[str, Any]]:
+def _inner(interpreter: Interpreter) -> list[dict[str, Any]]:
     try:
         return interpreter.get_tensor_details()
-    except Exception:  # noqa: BLE001: a type that Python has no name for
+    except Exception:  # a type that Python has no name for
         return []
 
 
@@ -117,7 +118,7 @@ def _report(library: str, delegate: Any) -> tuple:
 
 
 @contextmanager
-def _environment(given: Optional[Dict[str, str]]) -> Iterator[None]:
+def _environment(given: dict[str, str] | None) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
     yield

@@ -3,7 +3,7 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -37,7 +37,7 @@ _PARTITIONS = [
 _ROW = {"name": "out", "dtype": "float32", "shape": [1, 8, 8, 2], "scale": 0.0, "zero_point": 0}
 _GROUPS = ("outputs", "cpu_outputs", "xnnpack_outputs", "shipped_opencl_outputs")
 
-FILES: Dict[str, Any] = {
+FILES: dict[str, Any] = {
     "spec.json": {
         "schema_version": 1,
         "run_id": RUN_ID,
@@ -155,7 +155,9 @@ _PLAN = {
     "precision": "f32",
     "buffers": [{"kind": "Arena", "bytes": 4096}, {"kind": "Constant", "bytes": 3, "data": [1, 2, 3]}],
     "regions": [{"buffer": 1, "offset": 0, "bytes": 16}],
-    "tensors": [{"name": "t", "shape": [1, 2, 3, 4], "buffer": 0, "offset": 64, "bytes": 96, "first_use": 0, "last_use": 1}],
+    "tensors": [
+        {"name": "t", "shape": [1, 2, 3, 4], "buffer": 0, "offset": 64, "bytes": 96, "first_use": 0, "last_use": 1}
+    ],
     "programs": [{"prelude": "p", "kernels": [{"entry": "k0_add", "name": "add", "source": "s"}]}],
     "dispatches": [
         {
@@ -165,7 +167,9 @@ _PLAN = {
             "global": [8, 4, 1],
             "local": [8, 1, 1],
             "nodes": [0],
-            "args": [{"kind": "Buffer", "written": False, "view": "Memory", "index": 0, "int_value": 0, "float_value": 0.0}],
+            "args": [
+                {"kind": "Buffer", "written": False, "view": "Memory", "index": 0, "int_value": 0, "float_value": 0.0}
+            ],
         }
     ],
     "activation_bytes": 1000,
@@ -173,7 +177,7 @@ _PLAN = {
 _OTHERS = ("log.txt", "picture.png", "partition_0/plan.quadra", "partition_0/kernels/000_add.cl", "inputs/000.npy")
 
 
-def names() -> List[str]:
+def names() -> list[str]:
     """Its files, inside the folder."""
     return [*FILES, *_OTHERS, *(f"{group}/000.npy" for group in _GROUPS)]
 
@@ -198,7 +202,9 @@ def _make(folder: Path) -> None:
     for group in ("inputs", *_GROUPS):
         (folder / group).mkdir()
         np.save(folder / group / "000.npy", np.zeros((1, 8, 8, 3), np.float32) if group == "inputs" else values)
-    (folder / "log.txt").write_text("stage: start shipped-opencl\nReplacing 3 out of 3 node(s) with delegate (X) node, yielding 1 partition\n")
+    (folder / "log.txt").write_text(
+        "stage: start shipped-opencl\nReplacing 3 out of 3 node(s) with delegate (X) node, yielding 1 partition\n"
+    )
     Image.new("RGB", (32, 24), (200, 30, 30)).save(folder / "picture.png")
     (folder / "partition_0" / "kernels" / "000_add.cl").write_text("kernel void f() {}\n")
     (folder / "partition_0" / plan_view.FILE).write_bytes(_plan(folder))
@@ -210,7 +216,9 @@ def _plan(folder: Path) -> bytes:
     work.mkdir()
     (work / "plan.json").write_text(json.dumps(_PLAN), encoding="utf-8")
     # flatc takes no alignment over 32 from JSON; readers do not look at it.
-    (work / "plan.fbs").write_text(plan_view.SCHEMA.read_text(encoding="utf-8").replace("force_align: 64", "force_align: 32"))
+    (work / "plan.fbs").write_text(
+        plan_view.SCHEMA.read_text(encoding="utf-8").replace("force_align: 64", "force_align: 32")
+    )
     child_process.run(["flatc", "--binary", "-o", work, work / "plan.fbs", work / "plan.json"], timeout_s=60)
     made = next(path for path in work.iterdir() if path.suffix not in (".json", ".fbs")).read_bytes()
     shutil.rmtree(work)

@@ -6,9 +6,11 @@ brings is a finding, and so are wrong numbers where the interpreter's own do not
 
 import random
 import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Counter, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -38,12 +40,14 @@ class Setup:
     precision: str = "f32"
     max_partitions: str = "0"
 
-    def options(self) -> Dict[str, str]:
+    def options(self) -> dict[str, str]:
         path = {"target": str(TARGETS / f"{self.target}.json")} if self.target else {}
         return {"backend": self.backend, "precision": self.precision, "max_partitions": self.max_partitions, **path}
 
     def __str__(self) -> str:
-        return f"{self.backend}, target {self.target or 'its own'}, {self.precision}, max_partitions {self.max_partitions}"
+        return (
+            f"{self.backend}, target {self.target or 'its own'}, {self.precision}, max_partitions {self.max_partitions}"
+        )
 
 
 @dataclass(frozen=True)
@@ -53,19 +57,19 @@ class Case:
     name: str
     source: str  # of the seed
     raw: bytes  # the seed's file
-    changes: Tuple[Edit, ...]
-    setups: Tuple[Setup, ...]
+    changes: tuple[Edit, ...]
+    setups: tuple[Setup, ...]
     seed: int  # of the inputs
-    resized: Mapping[int, Tuple[int, ...]] = field(default_factory=dict)
+    resized: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     on_gpu_too: bool = False  # also where the interpreter refuses it
 
     def file(self) -> bytes:
         return edits.apply(self.raw, self.changes)
 
-    def files(self) -> Dict[str, bytes]:
+    def files(self) -> dict[str, bytes]:
         return {"model.tflite": self.file()}
 
-    def words(self) -> Dict[str, Any]:
+    def words(self) -> dict[str, Any]:
         """What case.json says; from_folder reads it."""
         resized = {str(number): list(shape) for number, shape in self.resized.items()}
         return {"setups": [asdict(one) for one in self.setups], "seed": self.seed, "resized": resized}
@@ -101,7 +105,7 @@ class Models:
             yield _case(f"{seed}-{number}", source, files[source], chosen)
             number += 1
 
-    def run_case(self, case: Case) -> Optional[Finding]:
+    def run_case(self, case: Case) -> Finding | None:
         """The finding that a case is, if it is one: it comes again in processes that are new."""
         try:
             finding = self._try(case, self.counts)
@@ -117,7 +121,7 @@ class Models:
         """The same finding with as few edits and nodes as show it."""
         case = finding.case
 
-        def same(smaller: Case) -> Optional[Finding]:
+        def same(smaller: Case) -> Finding | None:
             try:
                 found = self._try(smaller, Counter())
             except CannotPack:
@@ -135,7 +139,7 @@ class Models:
         self._with.close()
         return self._try(case, Counter()) is not None
 
-    def _try(self, case: Case, counts: Counter) -> Optional[Finding]:
+    def _try(self, case: Case, counts: Counter) -> Finding | None:
         model = case.file()
         counts["cases"] += 1
         request = Request(model, seed=case.seed, resized=case.resized, twice=True)
@@ -148,7 +152,9 @@ class Models:
             if alone.error and setup.backend != "null" and not case.on_gpu_too:
                 continue
             one = replace(case, setups=(setup,))
-            got = self._with.run(replace(request, library=str(self._library), options=setup.options(), twice=False), _WITH_S)
+            got = self._with.run(
+                replace(request, library=str(self._library), options=setup.options(), twice=False), _WITH_S
+            )
             if isinstance(got, Ended) and got.place == INTERPRETER:
                 # Alone it writes there, too: within its arena, where no sanitizer sees it.
                 counts["a report of the interpreter beside the delegate"] += 1
@@ -182,17 +188,19 @@ class Models:
         return wrong
 
 
-def driver_settings(folder: Path) -> Dict[str, str]:
+def driver_settings(folder: Path) -> dict[str, str]:
     """What drivers are told: to compile quickly, for each case has kernels of its own, and to keep that in `folder`."""
     quickly = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable", "GALLIVM_PERF": "nopt"}
     return {**cpu_drivers.settings(threads=1), **cpu_drivers.caches(folder / "drivers"), **quickly}
 
 
-def from_folder(folder: Path, words: Dict[str, Any]) -> Case:
+def from_folder(folder: Path, words: dict[str, Any]) -> Case:
     """The case of a finding that was kept."""
     resized = {int(number): tuple(shape) for number, shape in words["resized"].items()}
     setups = tuple(Setup(**one) for one in words["setups"])
-    return Case(folder.name, folder.name, (folder / "model.tflite").read_bytes(), (), setups, words["seed"], resized, True)
+    return Case(
+        folder.name, folder.name, (folder / "model.tflite").read_bytes(), (), setups, words["seed"], resized, True
+    )
 
 
 def is_sound(model: Any) -> bool:
@@ -214,7 +222,7 @@ def _is_sound(model: Any, graph: Any) -> bool:
 
 def _case(name: str, source: str, raw: bytes, chosen: random.Random) -> Case:
     model = edits.unpack(raw)
-    changes: List[Edit] = []
+    changes: list[Edit] = []
     while not changes:
         changes = mutations.some(model, raw, chosen)
     targets = ["", *sorted(path.stem for path in TARGETS.glob("*.json"))]
@@ -225,7 +233,7 @@ def _case(name: str, source: str, raw: bytes, chosen: random.Random) -> Case:
     return Case(name, source, raw, tuple(changes), tuple(setups), chosen.getrandbits(32), resized, on_gpu_too)
 
 
-def _on_gpu(backend: str, targets: List[str], chosen: random.Random) -> Setup:
+def _on_gpu(backend: str, targets: list[str], chosen: random.Random) -> Setup:
     precision = chosen.choice(["f32", "f32", "f32", "f32_f16", "f16"])
     return Setup(backend, chosen.choice(["", "", *targets]), precision, _partitions(chosen))
 
@@ -234,7 +242,7 @@ def _partitions(chosen: random.Random) -> str:
     return chosen.choice(["0", "0", "0", "1", "2"])
 
 
-def _resized(model: Any, chosen: random.Random) -> Dict[int, Tuple[int, ...]]:
+def _resized(model: Any, chosen: random.Random) -> dict[int, tuple[int, ...]]:
     graph = model.subgraphs[0]
     if not graph.inputs:
         return {}
@@ -246,11 +254,11 @@ def _resized(model: Any, chosen: random.Random) -> Dict[int, Tuple[int, ...]]:
     return {number: tuple(shape)}
 
 
-def _nodes(case: Case) -> List[Edit]:
+def _nodes(case: Case) -> list[Edit]:
     """An edit for each node that leaves it out, the last first, so that the others keep their places."""
     try:
         model = edits.unpack(case.file())
-    except Exception:  # noqa: BLE001: changed bytes may be no tree at all
+    except Exception:  # changed bytes may be no tree at all
         return []
     graphs = enumerate(model.subgraphs or [])
     places = [("subgraphs", g, "operators", i) for g, graph in graphs for i in range(len(graph.operators or []))]
@@ -269,7 +277,7 @@ def _has_bytes(case: Case) -> bool:
     return any(edit.kind == "byte" for edit in case.changes)
 
 
-def _baked(case: Case, more: List[Edit]) -> Case:
+def _baked(case: Case, more: list[Edit]) -> Case:
     """Offsets of bytes are of the file as it was, so it is written before nodes go."""
     return replace(case, raw=case.file(), source=str(case), changes=tuple(more))
 
@@ -288,7 +296,7 @@ def difference(alone: Answer, got: Answer) -> str:
     return ""
 
 
-def _allowed(alone: Answer, i: int) -> Optional[float]:
+def _allowed(alone: Answer, i: int) -> float | None:
     """What an output may be off, of its range; None: nothing can be said."""
     want, again, nudged = alone.outputs[i], alone.again[i], alone.nudged[i]
     if not np.isfinite(want).all() or np.abs(want, dtype=np.float64).max(initial=0) > _HUGE:

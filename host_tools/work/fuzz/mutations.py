@@ -1,7 +1,7 @@
 """Random edits of a model: in the schema's tree, where each field gets what it must not have, and in the bytes."""
 
 import random
-from typing import Callable, List, Sequence, Tuple
+from collections.abc import Callable, Sequence
 
 from ai_edge_litert import schema_py_generated as schema
 
@@ -15,10 +15,10 @@ _CONSTANTS = [b"\x00\x00\x80\x7f", b"\x00\x00\xc0\x7f", b"\xff\xff\x7f\x7f", b"\
 _TYPES = 26  # tensor types of the schema, and a few more
 _OPERATORS = 215  # builtin operators, and a few more
 
-Place = Tuple[Key, ...]
+Place = tuple[Key, ...]
 
 
-def some(model: schema.ModelT, raw: bytes, chosen: random.Random) -> List[Edit]:
+def some(model: schema.ModelT, raw: bytes, chosen: random.Random) -> list[Edit]:
     """One to a few edits of `model`, whose file is `raw`."""
     if chosen.random() < 0.2:
         return [_byte(raw, chosen) for _ in range(chosen.choice([1, 1, 2, 4, 8]))]
@@ -36,39 +36,39 @@ def _byte(raw: bytes, chosen: random.Random) -> Edit:
 # --- tensors
 
 
-def _shape(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _shape(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     tensor = _any_of(model, "tensors", chosen)
     name = chosen.choice(["shape", "shape", "shape", "shapeSignature"])
     return _vector(model, (*tensor, name), chosen, lambda old: _size(old, chosen))
 
 
-def _type(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _type(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     return [Edit("set", (*_any_of(model, "tensors", chosen), "type"), chosen.randrange(_TYPES))]
 
 
-def _buffer_of_tensor(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _buffer_of_tensor(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     count = len(model.buffers or [])
     number = chosen.choice([0, chosen.randrange(count + 1), count, (1 << 32) - 1])
     return [Edit("set", (*_any_of(model, "tensors", chosen), "buffer"), number)]
 
 
-def _flag_of_tensor(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _flag_of_tensor(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     name = chosen.choice(["isVariable", "hasRank"])
     return [Edit("set", (*_any_of(model, "tensors", chosen), name), chosen.random() < 0.7)]
 
 
-def _quantization(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _quantization(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     tensor = _any_of(model, "tensors", chosen)
     if chosen.random() < 0.2:
         return [Edit("delete", (*tensor, "quantization"))]
     made = schema.QuantizationParametersT()
-    made.scale = [chosen.choice(_FLOATS + [0.5, 0.1]) for _ in range(chosen.choice([0, 1, 1, 2, 8]))]
+    made.scale = [chosen.choice([*_FLOATS, 0.5, 0.1]) for _ in range(chosen.choice([0, 1, 1, 2, 8]))]
     made.zeroPoint = [chosen.choice(_INT32) for _ in range(chosen.choice([0, 1, 1, 2, 8]))]
     made.quantizedDimension = chosen.choice([0, 0, 1, 3, -1, 1 << 20])
     return [Edit("set", (*tensor, "quantization"), made)]
 
 
-def _sparsity(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _sparsity(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     sparse = [place for place in _all_of(model, "tensors") if at(model, place).sparsity is not None]
     if sparse and chosen.random() < 0.8:
         return [_leaf(model, (*chosen.choice(sparse), "sparsity"), chosen)]
@@ -84,17 +84,17 @@ def _sparsity(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
 # --- nodes
 
 
-def _operand(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _operand(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     place = (*_any_of(model, "operators", chosen), chosen.choice(["inputs", "inputs", "outputs", "intermediates"]))
     return _vector(model, place, chosen, lambda old: _index(model, place, chosen))
 
 
-def _ends(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _ends(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     place = ("subgraphs", _subgraph(model, chosen), chosen.choice(["inputs", "outputs"]))
     return _vector(model, place, chosen, lambda old: _index(model, place, chosen))
 
 
-def _option(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _option(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     node = _any_of(model, "operators", chosen)
     kind = chosen.randrange(10)
     if kind == 0:
@@ -106,7 +106,7 @@ def _option(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
     return [_leaf(model, (*node, "builtinOptions"), chosen)]
 
 
-def _nodes(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _nodes(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     node = _any_of(model, "operators", chosen)
     if chosen.random() < 0.4:
         return [Edit("delete", node)]
@@ -114,7 +114,7 @@ def _nodes(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
     return [Edit("insert", other, at(model, node))]
 
 
-def _code(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _code(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     count = len(model.operatorCodes or [])
     if not count or chosen.random() < 0.3:
         number = chosen.choice([0, chosen.randrange(count + 1), count, (1 << 32) - 1])
@@ -132,7 +132,7 @@ def _code(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
 # --- constants, and whatever else there is
 
 
-def _constant(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _constant(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     filled = [i for i, buffer in enumerate(model.buffers or []) if buffer.data]
     if not filled:
         return []
@@ -149,16 +149,16 @@ def _constant(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
     return [Edit("set", place, bytes(data))]
 
 
-def _stored_elsewhere(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _stored_elsewhere(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     place = ("buffers", chosen.randrange(len(model.buffers or [0])))
     return [Edit("set", (*place, chosen.choice(["offset", "size"])), chosen.choice([0, 1, 8, 1 << 32, (1 << 64) - 1]))]
 
 
-def _anything(model: schema.ModelT, chosen: random.Random) -> List[Edit]:
+def _anything(model: schema.ModelT, chosen: random.Random) -> list[Edit]:
     return [_leaf(model, (chosen.choice(["subgraphs", "subgraphs", "operatorCodes", "signatureDefs"]),), chosen)]
 
 
-_MUTATIONS: Sequence[Tuple[int, Callable[[schema.ModelT, random.Random], List[Edit]]]] = (
+_MUTATIONS: Sequence[tuple[int, Callable[[schema.ModelT, random.Random], list[Edit]]]] = (
     (5, _shape),
     (3, _type),
     (2, _buffer_of_tensor),
@@ -202,7 +202,7 @@ def _leaf(model: schema.ModelT, place: Place, chosen: random.Random) -> Edit:
     return Edit("delete", place)
 
 
-def _vector(model: schema.ModelT, place: Place, chosen: random.Random, value: Callable[[int], int]) -> List[Edit]:
+def _vector(model: schema.ModelT, place: Place, chosen: random.Random, value: Callable[[int], int]) -> list[Edit]:
     """An element set, left out, or put in; or the vector taken away."""
     try:
         cells = at(model, place)
@@ -216,7 +216,7 @@ def _vector(model: schema.ModelT, place: Place, chosen: random.Random, value: Ca
 
 def _number(old: int, chosen: random.Random) -> int:
     """Small ones first: fields have as few as eight bits."""
-    return chosen.choice([0, 1, -1, 2, 3, 5, 9, 100, 127, old + 1, old - 1, -old] + _INT32)
+    return chosen.choice([0, 1, -1, 2, 3, 5, 9, 100, 127, old + 1, old - 1, -old, *_INT32])
 
 
 def _size(old: int, chosen: random.Random) -> int:
@@ -233,7 +233,7 @@ def _subgraph(model: schema.ModelT, chosen: random.Random) -> int:
     return chosen.randrange(max(1, len(model.subgraphs or [])))
 
 
-def _all_of(model: schema.ModelT, what: str) -> List[Place]:
+def _all_of(model: schema.ModelT, what: str) -> list[Place]:
     graphs = enumerate(model.subgraphs or [])
     return [("subgraphs", g, what, i) for g, graph in graphs for i in range(len(getattr(graph, what) or []))]
 

@@ -5,9 +5,11 @@ import json
 import random
 import shutil
 import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Counter, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 from host_tools.work.fuzz import model_fuzzer, seeds
 from host_tools.work.fuzz.finding import Finding, minimise
@@ -15,8 +17,13 @@ from host_tools.work.fuzz.fuzz_process import Answer, Ended, Process, Request
 
 _TRIES = 60
 _DEADLINE_S = 20.0
-_MODELS = ("vector-graph-chain", "vector-graph-squeeze_excite", "vector-graph-residual", "vector-conv_2d-sparse_float16_weights")
-OPTIONS: Dict[str, Tuple[str, ...]] = {
+_MODELS = (
+    "vector-graph-chain",
+    "vector-graph-squeeze_excite",
+    "vector-graph-residual",
+    "vector-conv_2d-sparse_float16_weights",
+)
+OPTIONS: dict[str, tuple[str, ...]] = {
     "backend": ("auto", "opencl", "gles", "null", "null", "null", "vulkan", "opencl "),
     "precision": ("f32", "f32_f16", "f16", "F32", "f64"),
     "dump_dir": ("dump", "dump/a/b", "/proc/quadra", "/dev/null/x", "dump/" + "d" * 300),
@@ -41,10 +48,24 @@ QUIRKS = ("compiler_starts_slowly", "storage_blocks_are_read_slowly", "lanes_lie
           "timer_queries_count_nothing", "compiler_crashes_in_threads", "memory_checker_sees_whole_buffers")  # fmt: skip
 _INTEGERS = (0, 1, 2, 3, 5, 7, 8, 12, 16, 100, 127, 1000, 4096, 65535, 65536, (1 << 30) + 1, (1 << 31) - 1, 1 << 31,
              (1 << 32) - 1, 1 << 40, (1 << 63) - 1, 1 << 64, -1, -(1 << 31), -(1 << 63))  # fmt: skip
-_ODD: Tuple[Any, ...] = (0.5, 1e300, -0.0, "", "4", None, True, [], [1], {}, {"a": {"b": []}}, [[[]]])
+_ODD: tuple[Any, ...] = (0.5, 1e300, -0.0, "", "4", None, True, [], [1], {}, {"a": {"b": []}}, [[[]]])
 _WORDS = ("", "opencl", "gles", "cpu", "arm", "qualcomm", "nvidia", "buffer", "image2d", "3.0", "0", "%s", "n" * 70000, "\0",
           "\ud800")  # fmt: skip
-_TEXTS = ("[" * 100000, '{"a":' * 100000, "}", "\0", " " * 1000000, '"', "\\u12", "1e99999", "/*", "[1,2", "tru", "-", "\xff")
+_TEXTS = (
+    "[" * 100000,
+    '{"a":' * 100000,
+    "}",
+    "\0",
+    " " * 1000000,
+    '"',
+    "\\u12",
+    "1e99999",
+    "/*",
+    "[1,2",
+    "tru",
+    "-",
+    "\xff",
+)
 
 
 @dataclass(frozen=True)
@@ -68,9 +89,9 @@ class Case:
     model: str
     raw: bytes
     target: str  # the file that target changes start from
-    changes: Tuple[Change, ...]
+    changes: tuple[Change, ...]
 
-    def file(self) -> Optional[bytes]:
+    def file(self) -> bytes | None:
         """The mutated target file; None: nothing is changed there."""
         changes = [change for change in self.changes if change.kind in ("target", "without", "text")]
         if not changes:
@@ -88,20 +109,20 @@ class Case:
                 text = text[:cut] + change.value + text[cut:]
         return text.encode("utf-8", "surrogatepass")
 
-    def options(self, target: Path) -> Dict[str, str]:
+    def options(self, target: Path) -> dict[str, str]:
         """What the delegate is created with. Plans are made for nothing, unless a backend is asked for."""
         mutated = {change.name: change.value for change in self.changes if change.kind == "option"}
         path = {"target": str(target)} if self.file() is not None else {}
         return {"backend": "null", **path, **mutated}
 
-    def env(self) -> Dict[str, str]:
+    def env(self) -> dict[str, str]:
         return {change.name: change.value for change in self.changes if change.kind == "env"}
 
-    def files(self) -> Dict[str, bytes]:
+    def files(self) -> dict[str, bytes]:
         target = self.file()
         return {"model.tflite": self.raw, **({} if target is None else {"target.json": target})}
 
-    def words(self) -> Dict[str, Any]:
+    def words(self) -> dict[str, Any]:
         """What case.json says; from_folder reads it."""
         told = [[change.kind, change.name, change.value] for change in self.changes]
         return {"model": self.model, "target": self.target, "changes": told}
@@ -118,7 +139,7 @@ class Options:
         self._folder = tempfile.TemporaryDirectory(prefix="quadra-fuzz-")
         self._home = Path(self._folder.name)
         self._process = Process(library, self._home, model_fuzzer.driver_settings(self._home))
-        self._expected: Dict[bytes, Answer] = {}
+        self._expected: dict[bytes, Answer] = {}
         self.counts: Counter[str] = Counter()
 
     def close(self) -> None:
@@ -136,7 +157,7 @@ class Options:
             yield Case(f"{seed}-{number}", model, files[model], chosen.choice(targets), tuple(_changes(chosen)))
             number += 1
 
-    def run_case(self, case: Case) -> Optional[Finding]:
+    def run_case(self, case: Case) -> Finding | None:
         """The finding that a case is, if it is one: it comes again in a process that is new."""
         finding = self._try(case, self.counts)
         if finding is None:
@@ -150,13 +171,13 @@ class Options:
     def minimise(self, finding: Finding) -> Finding:
         """The same finding with as few changes as show it."""
 
-        def same(changes: List[Change]) -> Optional[Finding]:
+        def same(changes: list[Change]) -> Finding | None:
             found = self._try(replace(finding.case, changes=tuple(changes)), Counter())
             return found if found and (found.kind, found.place) == (finding.kind, finding.place) else None
 
         return same(minimise(finding.case.changes, lambda some: bool(same(some)), _TRIES)) or finding
 
-    def _try(self, case: Case, counts: Counter) -> Optional[Finding]:
+    def _try(self, case: Case, counts: Counter) -> Finding | None:
         counts["cases"] += 1
         target, text = self._home / "target.json", case.file()
         if text is not None:
@@ -179,13 +200,13 @@ class Options:
         return self._expected[raw]
 
 
-def from_folder(folder: Path, words: Dict[str, Any]) -> Case:
+def from_folder(folder: Path, words: dict[str, Any]) -> Case:
     """The case of a finding that was kept."""
     changes = tuple(Change(*one) for one in words["changes"])
     return Case(folder.name, words["model"], (folder / "model.tflite").read_bytes(), words["target"], changes)
 
 
-def _changes(chosen: random.Random) -> List[Change]:
+def _changes(chosen: random.Random) -> list[Change]:
     made = []
     if chosen.random() < 0.75:
         made += [_of_target(chosen) for _ in range(chosen.choice([1, 1, 2, 3, 6]))]

@@ -3,14 +3,13 @@
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict
 
 from host_tools.base import child_process, settings
 
 _MOST_BYTES = 1 << 18  # of a real model
 
 
-def load() -> Dict[str, bytes]:
+def load() -> dict[str, bytes]:
     """Files by name, in an order that does not change."""
     with tempfile.TemporaryDirectory(prefix="quadra-fuzz-seeds-") as folder:
         child_process.run([sys.executable, "-m", "tests.fuzz_seeds", folder], cwd=settings.ROOT, timeout_s=300)

@@ -96,7 +96,19 @@ def test_android_code_gets_functions_that_mean_what_androids_headers_say(version
     library = android_library(tmp_path / "android", PROBE, ASKS, versioned=versioned)
     done = load(bionic.folder_for([library]), library, "print(*(ctypes.c_long * 11).in_dll(lib, 'answers'))")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["1", str(os.sysconf("SC_NPROCESSORS_ONLN")), "1", "9", "1", "1", "1", "1", "1", "1", "1"]
+    assert done.stdout.split() == [
+        "1",
+        str(os.sysconf("SC_NPROCESSORS_ONLN")),
+        "1",
+        "9",
+        "1",
+        "1",
+        "1",
+        "1",
+        "1",
+        "1",
+        "1",
+    ]
     assert "to stderr\ntag: 2 lines\n" in done.stderr
 
 
@@ -133,7 +145,7 @@ def test_another_machines_library_and_no_library_are_refused(tmp_path):
     with pytest.raises(Misuse, match="it is for AARCH64, not for Android x86_64"):
         bionic.folder_for([tmp_path / "arm.so"])
     source = tmp_path / "here.c"
-    source.write_text("#include <stdio.h>\nint f(void) { return puts(\"here\"); }\n")
+    source.write_text('#include <stdio.h>\nint f(void) { return puts("here"); }\n')
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "here.so", source], check=True)
     with pytest.raises(Misuse, match="it is for this machine, not for Android"):
         bionic.folder_for([tmp_path / "here.so"])

@@ -43,7 +43,9 @@ def test_the_catalogue_names_the_14_models_of_the_wheel_once_each():
     fetched = [e for e in models.catalogue().values() if e.member]
     assert len(fetched) == 14
     assert len({e.sha256 for e in models.catalogue().values()}) == len(models.catalogue())
-    assert all(len(e.sha256) == 64 and e.about and bool(e.member) != bool(e.origin) for e in models.catalogue().values())
+    assert all(
+        len(e.sha256) == 64 and e.about and bool(e.member) != bool(e.origin) for e in models.catalogue().values()
+    )
 
 
 def test_a_fetched_model_lies_in_the_downloads_and_nothing_else_does(folders):
@@ -110,7 +112,9 @@ def test_a_path_is_taken_as_it_is(folders, tmp_path):
     assert models.find(str(tmp_path / "x.tflite")).name == "x"
 
 
-@pytest.mark.parametrize(("content", "reason"), [(b"", "is empty"), (b"<html>404</html>", "16 bytes that do not start")])
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"", "is empty"), (b"<html>404</html>", "16 bytes that do not start")]
+)
 def test_a_file_that_is_no_model_is_told(folders, tmp_path, content, reason):
     path = tmp_path / "bad.tflite"
     path.write_bytes(content)

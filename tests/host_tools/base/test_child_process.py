@@ -20,7 +20,9 @@ def test_both_streams_are_kept_apart():
 
 def test_a_failure_tells_the_command_the_status_and_the_last_lines():
     with pytest.raises(CommandFailed) as caught:
-        child_process.run([*PYTHON, "import sys; print('the cause', file=sys.stderr); sys.exit(3)"], timeout_s=30, hint="do so")
+        child_process.run(
+            [*PYTHON, "import sys; print('the cause', file=sys.stderr); sys.exit(3)"], timeout_s=30, hint="do so"
+        )
     text = str(caught.value)
     assert "exit status 3" in text and "| the cause" in text and text.endswith("next: do so")
 
@@ -95,7 +97,9 @@ def test_bytes_that_are_not_text_do_no_harm():
 
 def test_a_detached_process_has_a_session_of_its_own_and_prints_into_its_log(tmp_path):
     log = tmp_path / "log.txt"
-    process = child_process.start_detached([sys.executable, "-c", "import os; print(os.getsid(0) == os.getpid())"], log=log)
+    process = child_process.start_detached(
+        [sys.executable, "-c", "import os; print(os.getsid(0) == os.getpid())"], log=log
+    )
     assert process.wait(timeout=20) == 0
     assert log.read_text() == "True\n"
 

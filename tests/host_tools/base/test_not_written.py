@@ -23,12 +23,17 @@ REASONS = {
 def test_each_reason_has_its_next_step(number):
     error = errors.not_written("write x", OSError(number, os.strerror(number)), "QUADRA_HISTORY")
     reason, do_next = REASONS[number]
-    assert error.came_back == reason and do_next in error.do_next and "QUADRA_HISTORY" in error.do_next and error.exit_code == 75
+    assert (
+        error.came_back == reason
+        and do_next in error.do_next
+        and "QUADRA_HISTORY" in error.do_next
+        and error.exit_code == 75
+    )
 
 
 def elsewhere(options: str, code: str, *words: object) -> str:
     """What `code` prints with a file system of its own mounted at /mnt; skips where a user may not mount one."""
-    mount = f"mount -t tmpfs -o {options} none /mnt && exec \"$@\""
+    mount = f'mount -t tmpfs -o {options} none /mnt && exec "$@"'
     argv = ["unshare", "-rm", "sh", "-c", mount, "sh", sys.executable, "-P", "-c", code, *words]
     try:
         done = child_process.run(argv, timeout_s=60, env={"PYTHONPATH": str(settings.ROOT)}, check=False)
@@ -55,7 +60,9 @@ def said(what, *words):
 
 def test_a_read_only_file_system_is_no_lack_of_permission():
     """Seen red: permission denied."""
-    out = elsewhere("ro", SAID + "said(settings.make_folder, Path('/mnt'), 'X'); said(settings.make_folder, Path('/mnt/a'), 'X')")
+    out = elsewhere(
+        "ro", SAID + "said(settings.make_folder, Path('/mnt'), 'X'); said(settings.make_folder, Path('/mnt/a'), 'X')"
+    )
     assert out.count("the file system is read-only | set X to a folder on another one, or mount it for writing") == 2
 
 
@@ -72,7 +79,9 @@ def test_a_disk_that_fills_up_in_a_run_is_told_by_its_process_and_in_its_folder(
     x = m.input((1, 128, 128, 8))  # half a megabyte of inputs
     m.output(m.add(x, x))
     (tmp_path / "sum.tflite").write_bytes(m.bytes())
-    code = SAID + f"""
+    code = (
+        SAID
+        + f"""
 from host_tools.ask.from_words import make_spec
 from host_tools.run.on_host import Host
 import os, sys
@@ -83,6 +92,7 @@ for _ in range(2):
 print([path.name for path in Path("/mnt/runs").glob(".partial-*")])
 print([run_folder.RunFolder(path).status().error.exit_code for path in Path("/mnt/runs").glob("2*")])
 """
+    )
     out = elsewhere("size=700k", code, tmp_path / "sum.tflite", fake)
     assert out.count("the disk is full | free space there") == 2 and out.endswith("[]\n[75, 75]\n")
 

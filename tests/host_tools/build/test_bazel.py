@@ -17,7 +17,7 @@ def fake_bazel(tmp_path, monkeypatch):
         (tmp_path / "events").write_text("".join(json.dumps(e) + "\n" for e in events))
         script = tmp_path / "bazel"
         script.write_text(
-            '#!/bin/sh\nfor word; do case $word in --build_event_json_file=*) events=${word#*=} ;; esac; done\n'
+            "#!/bin/sh\nfor word; do case $word in --build_event_json_file=*) events=${word#*=} ;; esac; done\n"
             f'echo "$@" > {tmp_path}/words\ncat {tmp_path}/output >&2\ncp {tmp_path}/events "$events"\nexit {status}\n'
         )
         script.chmod(0o755)
@@ -76,9 +76,15 @@ def test_an_android_library_for_debugging_keeps_its_symbols(debug, config, name,
     """Seen red: --debug was not looked at beside --abi."""
     monkeypatch.setattr(bazel.ndk, "find", lambda: ndk.Ndk(tmp_path, "NDK 26", False))
     groups = {"default": "small.so", "unstripped": "whole.so", "objects": "a.o"}
-    sets = [{"id": {"namedSet": {"id": file}}, "namedSetOfFiles": {"files": [{"uri": f"file:///{file}"}]}} for file in groups.values()]
+    sets = [
+        {"id": {"namedSet": {"id": file}}, "namedSetOfFiles": {"files": [{"uri": f"file:///{file}"}]}}
+        for file in groups.values()
+    ]
     found = [{"name": group, "fileSets": [{"id": file}]} for group, file in groups.items()]
-    done = {"id": {"targetCompleted": {"label": "//delegate_native:x86_64"}}, "completed": {"success": True, "outputGroup": found}}
+    done = {
+        "id": {"targetCompleted": {"label": "//delegate_native:x86_64"}},
+        "completed": {"success": True, "outputGroup": found},
+    }
     fake_bazel(0, events=[*sets, done])
     made = bazel.android(["x86_64"], debug=debug)["x86_64"]
     assert (made.path.name, made.unstripped.name) == (name, "whole.so")

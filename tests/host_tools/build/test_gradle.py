@@ -67,7 +67,7 @@ def test_levels_identity_and_versions_are_the_packagers():
 @pytest.mark.parametrize("module", MODULES)
 def test_sources_lie_where_gradle_looks_for_them(module):
     root = java.APP / module / "src"
-    found = {path for path in root.rglob("*.java")}
+    found = set(root.rglob("*.java"))
     mains, tests = java.sources(module), java.sources(module, "test")
     assert found == {*mains, *tests}
     for path in found:

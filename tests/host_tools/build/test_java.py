@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import List
 
 import pytest
 
@@ -21,7 +20,7 @@ def android_classes():
     android_parts.need_classes()
 
 
-def junit(classes: List[str], library: Path, cache: Path) -> str:
+def junit(classes: list[str], library: Path, cache: Path) -> str:
     """What JUnit prints for these classes, in one JVM; fails where one of them fails."""
     done = java.run_java(
         "org.junit.runner.JUnitCore",
@@ -36,7 +35,7 @@ def junit(classes: List[str], library: Path, cache: Path) -> str:
     return done.stdout
 
 
-def names(*suffixes: str) -> List[str]:
+def names(*suffixes: str) -> list[str]:
     """Names of the test classes whose file name ends so."""
     root = java.APP / "host_test/src/test/java"
     files = java.sources(java.TEST_MODULE, "test")
@@ -82,7 +81,13 @@ def test_the_api_has_the_names_of_tflites_own_delegate():
     jars = java.maven.class_path("tflite", "shipped")
     joined = ":".join(map(str, jars))
     javap = Path(java.tool("javac")).with_name("javap")
-    pairs = ["GpuDelegate", "GpuDelegate$Options", "GpuDelegateFactory", "GpuDelegateFactory$Options", "CompatibilityList"]
+    pairs = [
+        "GpuDelegate",
+        "GpuDelegate$Options",
+        "GpuDelegateFactory",
+        "GpuDelegateFactory$Options",
+        "CompatibilityList",
+    ]
     pairs.append("GpuDelegateFactory$Options$GpuBackend")
     for name in pairs:
         theirs = _public(javap, joined, f"org.tensorflow.lite.gpu.{name}")

@@ -24,7 +24,9 @@ def test_the_ndk_that_is_named_is_taken(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_no_ndk_is_misuse(tmp_path):
-    with pytest.raises(Misuse, match="(?s)ANDROID_NDK_HOME.*source.properties: No such file.*next: set ANDROID_NDK_HOME"):
+    with pytest.raises(
+        Misuse, match="(?s)ANDROID_NDK_HOME.*source.properties: No such file.*next: set ANDROID_NDK_HOME"
+    ):
         ndk.real(tmp_path / "nothing")
     (tmp_path / "source.properties").write_text("Pkg.Revision = 27.0.1\n")
     with pytest.raises(Misuse, match="it has no toolchains/llvm/prebuilt/linux-x86_64/bin/clang"):

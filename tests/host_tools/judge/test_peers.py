@@ -36,7 +36,7 @@ def folder_with_peers(path) -> RunFolder:
     run_folder.write_arrays(path / "shipped_opencl_outputs", [wrong])
     row = [{"name": "out", "dtype": "float32", "shape": [4], "scale": 0.0, "zero_point": 0}]
     groups = ("outputs", "cpu_outputs", "xnnpack_outputs", "shipped_opencl_outputs")
-    run_folder.write_json(path / "tensors.json", {"inputs": [], **{group: row for group in groups}})
+    run_folder.write_json(path / "tensors.json", {"inputs": [], **dict.fromkeys(groups, row)})
     laps = {"load_delegate_us": 1, "interpreter_us": 2, "allocate_us": 3, "first_invoke_us": 4, "total_us": 10}
     samples = {"quadra": [10, 12, 11], "xnnpack": [20, 22, 21], "shipped_opencl": [40, 44, 42]}
     init = {"quadra_warm": laps, "xnnpack": laps, "shipped_opencl": laps}
@@ -55,7 +55,11 @@ def test_peers_are_judged_by_what_quadra_may_be_off(tmp_path):
     assert (opencl.nodes_taken, opencl.nodes, opencl.partitions) == (70, 71, 2)
     assert gles.error == "No shader implementation for split" and gles.ok is None
     written = folder.json("peers.json")["peers"]
-    assert [(row["name"], row["ok"]) for row in written] == [("xnnpack", True), ("shipped-opencl", False), ("shipped-gles", None)]
+    assert [(row["name"], row["ok"]) for row in written] == [
+        ("xnnpack", True),
+        ("shipped-opencl", False),
+        ("shipped-gles", None),
+    ]
     assert peers.sentence(opencl) == "took 70 of 71 nodes in 2 partitions; WRONG, largest error 3.3e-01 of the range"
 
 

@@ -169,7 +169,9 @@ def test_five_percent_are_found_in_three_percent_of_noise(history):
         for _ in range(100):
             before, now = np.exp(numbers.normal(0, 0.03, (2, 20)))
             shift = cell_verdicts.statistic.shift(before, now * factor)
-            finding = cell_verdicts.Finding("steady", "", "", "us", tuple(before), tuple(now), shift, shift.p, np.log(1.02))
+            finding = cell_verdicts.Finding(
+                "steady", "", "", "us", tuple(before), tuple(now), shift, shift.p, np.log(1.02)
+            )
             finding = dataclasses.replace(finding, looked_twice=True)
             found[factor] += cell_verdicts.decided(finding, suite).verdict in (REGRESSED, IMPROVED)
     assert found[1.05] >= 95 and found[1.0] <= 1

@@ -3,7 +3,7 @@
 import socket
 import struct
 import threading
-from typing import Callable, List
+from collections.abc import Callable
 
 Answer = Callable[[str], bytes]
 
@@ -14,8 +14,8 @@ class FakeAdb:
 
     def __init__(self, answer: Answer = lambda service: b"", features: str = "shell_v2,stat_v2,ls_v2") -> None:
         self.answer, self.features, self.hold = answer, features, False
-        self.asked: List[str] = []
-        self.wrong: List[AssertionError] = []  # what `answer` did not expect
+        self.asked: list[str] = []
+        self.wrong: list[AssertionError] = []  # what `answer` did not expect
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()

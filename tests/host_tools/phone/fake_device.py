@@ -1,12 +1,12 @@
 """A device of answers: what a command prints, by how it begins. Keeps what was asked."""
 
 import shlex
-from typing import Callable, Dict, List, Union
+from collections.abc import Callable
 
 from host_tools.base.errors import DeviceRefused
 from host_tools.phone.adb.adb_device import Reply
 
-Answer = Union[str, Exception, Callable[[List[str]], str]]
+Answer = str | Exception | Callable[[list[str]], str]
 PROPERTIES = {
     "ro.product.manufacturer": "Google", "ro.product.model": "Pixel 8", "ro.build.version.sdk": "34",
     "ro.build.version.release": "14", "ro.product.cpu.abilist": "arm64-v8a,armeabi-v7a", "ro.soc.model": "Tensor G3",
@@ -16,7 +16,7 @@ PROPERTIES = {
 class FakeDevice:
     """answers: by the beginning of a command; the longest that fits counts. "!" before an answer: status 1."""
 
-    def __init__(self, answers: Dict[str, Answer], serial: str = "fake:1") -> None:
+    def __init__(self, answers: dict[str, Answer], serial: str = "fake:1") -> None:
         self.answers, self.serial, self.virtual = answers, serial, False
         self.events, self.asked, self.stopped = [], [], False
 
@@ -42,6 +42,6 @@ class FakeDevice:
     def properties(self):
         return PROPERTIES
 
-    def lines(self, beginning: str) -> List[str]:
+    def lines(self, beginning: str) -> list[str]:
         """The commands that began so."""
         return [line for line in self.asked if line.startswith(beginning)]

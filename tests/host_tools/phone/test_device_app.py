@@ -105,7 +105,11 @@ def test_success_is_believed_when_the_apk_is_there(after, apk):
 
 
 def test_what_pm_says_of_paths_is_checked():
-    for said in ("package:/data/app/x; reboot/base.apk\n", "package:../../base.apk\n", PATH + PATH.replace("base", "split")):
+    for said in (
+        "package:/data/app/x; reboot/base.apk\n",
+        "package:../../base.apk\n",
+        PATH + PATH.replace("base", "split"),
+    ):
         device = FakeDevice({"pm path": said, "sha256sum": "0" * 64 + "  x"})
         assert app.installed_digest(device) == "" and not device.lines("sha256sum")
 

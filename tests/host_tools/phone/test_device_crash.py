@@ -60,47 +60,47 @@ def run(said, *, exits="", logged="", installed=True, boot_after=1, before=""):
 
 JAVA_LOG = "11-21 22:00:01.000 10123:  4321  4345 E AndroidRuntime: FATAL EXCEPTION: main\n"
 CASES = {
-    "java crash": (dict(said=CRASHED, logged=JAVA_LOG), errors.AppCrashed, 92, "FATAL EXCEPTION"),
-    "java crash by the system's book": (dict(said=CRASHED, exits=exit_info(4)), errors.AppCrashed, 92, "crashed at the stage 'measure'"),
-    "tombstone in the log": (dict(said=CRASHED, logged=LOG), errors.AppCrashedNatively, 96, r"signal 11 \(SIGSEGV\)"),
-    "tombstone by the system's book": (dict(said=CRASHED, exits=exit_info(5, 11)), errors.AppCrashedNatively, 96, "signal 11 at the stage"),
+    "java crash": ({"said": CRASHED, "logged": JAVA_LOG}, errors.AppCrashed, 92, "FATAL EXCEPTION"),
+    "java crash by the system's book": ({"said": CRASHED, "exits": exit_info(4)}, errors.AppCrashed, 92, "crashed at the stage 'measure'"),
+    "tombstone in the log": ({"said": CRASHED, "logged": LOG}, errors.AppCrashedNatively, 96, r"signal 11 \(SIGSEGV\)"),
+    "tombstone by the system's book": ({"said": CRASHED, "exits": exit_info(5, 11)}, errors.AppCrashedNatively, 96, "signal 11 at the stage"),
     "native crash by am": (
-        dict(said=BEGAN + "INSTRUMENTATION_RESULT: shortMsg=Native crash\nINSTRUMENTATION_CODE: 0\n"),
+        {"said": BEGAN + "INSTRUMENTATION_RESULT: shortMsg=Native crash\nINSTRUMENTATION_CODE: 0\n"},
         errors.AppCrashedNatively, 96, "a signal at the stage 'measure'",
     ),
     "ANR": (
-        dict(said=BEGAN + "INSTRUMENTATION_RESULT: shortMsg=keyDispatchingTimedOut\nINSTRUMENTATION_CODE: 0\n"),
+        {"said": BEGAN + "INSTRUMENTATION_RESULT: shortMsg=keyDispatchingTimedOut\nINSTRUMENTATION_CODE: 0\n"},
         errors.AppNotResponding, 93, "did not answer",
     ),
-    "ANR by the system's book": (dict(said=CRASHED, exits=exit_info(6)), errors.AppNotResponding, 93, "did not answer"),
-    "killed": (dict(said=CRASHED, exits=exit_info(2, 9)), errors.AppCrashed, 92, "it was killed at the stage"),
-    "low memory": (dict(said=CRASHED, exits=exit_info(3)), errors.AppCrashed, 92, "to get memory back"),
-    "stopped by somebody": (dict(said=CRASHED, exits=exit_info(10)), errors.AppCrashed, 92, "somebody stopped the app"),
+    "ANR by the system's book": ({"said": CRASHED, "exits": exit_info(6)}, errors.AppNotResponding, 93, "did not answer"),
+    "killed": ({"said": CRASHED, "exits": exit_info(2, 9)}, errors.AppCrashed, 92, "it was killed at the stage"),
+    "low memory": ({"said": CRASHED, "exits": exit_info(3)}, errors.AppCrashed, 92, "to get memory back"),
+    "stopped by somebody": ({"said": CRASHED, "exits": exit_info(10)}, errors.AppCrashed, 92, "somebody stopped the app"),
     "stopped by the system after it crashed": (
-        dict(said=CRASHED, exits=exit_info(10, description="stop org.quadra.runner due to finished inst"), logged=LOG),
+        {"said": CRASHED, "exits": exit_info(10, description="stop org.quadra.runner due to finished inst"), "logged": LOG},
         errors.AppCrashedNatively, 96, r"signal 11 \(SIGSEGV\)",
     ),
     "a crash that the system's book does not know": (
-        dict(said=CRASHED, exits=exit_info(10, description="stop org.quadra.runner due to finished inst"), logged=JAVA_LOG),
+        {"said": CRASHED, "exits": exit_info(10, description="stop org.quadra.runner due to finished inst"), "logged": JAVA_LOG},
         errors.AppCrashed, 92, "FATAL EXCEPTION",
     ),
-    "uninstalled": (dict(said=CRASHED, installed=False), errors.AppMissing, 91, "not installed any more; it was at the stage 'measure'"),
+    "uninstalled": ({"said": CRASHED, "installed": False}, errors.AppMissing, 91, "not installed any more; it was at the stage 'measure'"),
     "never installed": (
-        dict(said="INSTRUMENTATION_FAILED: org.quadra.runner/.QuadraRunner\n", installed=False),
+        {"said": "INSTRUMENTATION_FAILED: org.quadra.runner/.QuadraRunner\n", "installed": False},
         errors.AppMissing, 91, "is not installed",
     ),
-    "another app of the name": (dict(said="INSTRUMENTATION_FAILED: x\n"), errors.AppMissing, 91, "INSTRUMENTATION_FAILED"),
-    "rebooted": (dict(said=CRASHED, boot_after=2), errors.DeviceRebooted, 95, "rebooted meanwhile"),
+    "another app of the name": ({"said": "INSTRUMENTATION_FAILED: x\n"}, errors.AppMissing, 91, "INSTRUMENTATION_FAILED"),
+    "rebooted": ({"said": CRASHED, "boot_after": 2}, errors.DeviceRebooted, 95, "rebooted meanwhile"),
     "rebooted and back before we asked": (
-        dict(said=errors.ReplyNotUnderstood("run", "the answer ended early"), boot_after=2),
+        {"said": errors.ReplyNotUnderstood("run", "the answer ended early"), "boot_after": 2},
         errors.DeviceRebooted, 95, "rebooted meanwhile",
     ),
-    "android went down": (dict(said=BEGAN + "INSTRUMENTATION_ABORTED: System has crashed.\n"), errors.DeviceRebooted, 95, "Android itself"),
-    "unplugged and back": (dict(said=errors.DeviceLost("run", "the connection broke")), errors.DeviceLost, 85, "broke"),
-    "refused": (dict(said="java.lang.SecurityException: Permission Denial\n"), errors.DeviceRefused, 88, "Permission Denial"),
-    "nothing": (dict(said=""), errors.ReplyNotUnderstood, 89, "before its first stage"),
-    "cut off": (dict(said=BEGAN), errors.ReplyNotUnderstood, 89, "ended at the stage 'measure' without saying how"),
-    "late": (dict(said=errors.DeviceTimedOut("run", "late")), errors.DeviceTimedOut, 84, "did not end within 30 s"),
+    "android went down": ({"said": BEGAN + "INSTRUMENTATION_ABORTED: System has crashed.\n"}, errors.DeviceRebooted, 95, "Android itself"),
+    "unplugged and back": ({"said": errors.DeviceLost("run", "the connection broke")}, errors.DeviceLost, 85, "broke"),
+    "refused": ({"said": "java.lang.SecurityException: Permission Denial\n"}, errors.DeviceRefused, 88, "Permission Denial"),
+    "nothing": ({"said": ""}, errors.ReplyNotUnderstood, 89, "before its first stage"),
+    "cut off": ({"said": BEGAN}, errors.ReplyNotUnderstood, 89, "ended at the stage 'measure' without saying how"),
+    "late": ({"said": errors.DeviceTimedOut("run", "late")}, errors.DeviceTimedOut, 84, "did not end within 30 s"),
 }  # fmt: skip
 
 
@@ -109,12 +109,9 @@ def test_every_end_has_its_own_error(case):
     given, kind, code, text = CASES[case]
     finished = run(**given)
     assert type(finished.error) is kind and finished.error.exit_code == code
-    pytest.raises(kind, _raise, finished.error).match(text)
+    with pytest.raises(kind, match=text):
+        raise finished.error
     assert finished.error.serial == "fake:1" or not case.startswith(("java", "tomb"))
-
-
-def _raise(error):
-    raise error
 
 
 def test_an_end_that_was_known_before_is_no_evidence():
@@ -145,7 +142,9 @@ def test_a_device_that_is_gone_is_not_asked_for_long():
 def test_a_device_that_goes_right_after_the_app_ended_is_the_error():
     device = FakeDevice({"am instrument": CRASHED})
     runner = Runner(device, 30.0)
-    device.answers.update({key: errors.DeviceNotFound("ask", "not found") for key in ("cat", "logcat", "pm", "dumpsys")})
+    device.answers.update(
+        {key: errors.DeviceNotFound("ask", "not found") for key in ("cat", "logcat", "pm", "dumpsys")}
+    )
     assert type(runner.start({}, lambda stage: None).error) is errors.DeviceNotFound
     device.answers.update({"cat": BOOT.format(1), "pm": "package:/data/app/x/base.apk", "dumpsys": ""})
     assert type(runner.start({}, lambda stage: None).error) is errors.AppCrashed, "without a log, too"
@@ -160,7 +159,16 @@ def test_what_the_app_said_comes_from_its_log_and_without_one_from_its_statuses(
 
 def test_exit_info_of_every_shape_is_read_or_left():
     (first, second) = crash.exits(exit_info(5, 11, description="crash of native code"))
-    assert (first.word, first.status, first.description) == ("native", 11, "crash of native code") and second.word == "stopped"
-    for text in ("", "Can't find service: activity", "ApplicationExitInfo #0:", "ApplicationExitInfo #0: pid=x reason=y"):
+    assert (first.word, first.status, first.description) == (
+        "native",
+        11,
+        "crash of native code",
+    ) and second.word == "stopped"
+    for text in (
+        "",
+        "Can't find service: activity",
+        "ApplicationExitInfo #0:",
+        "ApplicationExitInfo #0: pid=x reason=y",
+    ):
         assert crash.exits(text) == ()
     assert app_log.tombstone([]) == []

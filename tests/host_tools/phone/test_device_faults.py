@@ -8,8 +8,8 @@ import os
 import random
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Counter, Dict, List, Tuple
 
 import pytest
 
@@ -81,7 +81,7 @@ STEPS = {
 }
 
 
-def kinds(step: str) -> List[str]:
+def kinds(step: str) -> list[str]:
     return ["kill"] if step == "server" else [*faults.ANYWHERE, *faults.STEPS[step][1]]
 
 
@@ -166,7 +166,7 @@ def inject(bench: Bench, step: str, kind: str) -> str:
     return text
 
 
-def one(bench: Bench) -> Tuple[str, str, str, float]:
+def one(bench: Bench) -> tuple[str, str, str, float]:
     """One operation with one fault; what it was and how it ended."""
     chance = bench.chance
     name = chance.choice(["push", "push", *STEPS])
@@ -191,9 +191,9 @@ def one(bench: Bench) -> Tuple[str, str, str, float]:
     return kind, name, end, clock.took_s
 
 
-def storm(folder: Path, count: int, seed: int) -> Tuple[Dict[str, Counter[str]], float, int]:
+def storm(folder: Path, count: int, seed: int) -> tuple[dict[str, Counter[str]], float, int]:
     """So many operations, each with a fault; how they ended by kind of fault, and the longest one."""
-    ends: Dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
+    ends: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
     longest, met = 0.0, 0
     with VirtualDevice(folder / "root") as phone:
         bench = Bench(folder, phone, random.Random(seed))
@@ -213,7 +213,7 @@ def storm(folder: Path, count: int, seed: int) -> Tuple[Dict[str, Counter[str]],
     return ends, longest, met
 
 
-def show(ends: Dict[str, Counter[str]], longest: float, met: int) -> None:
+def show(ends: dict[str, Counter[str]], longest: float, met: int) -> None:
     for kind, counts in sorted(ends.items()):
         print(f"{kind:14}", ", ".join(f"{count} {end}" for end, count in counts.most_common()))
     print(f"faults met: {met}; longest operation: {longest:.2f} s of {DEADLINE_S:g} + 2 s")

@@ -50,7 +50,10 @@ FORMS = {
     "junit, a test passed": (JUNIT + ENDED.format(0), am_instrument.COMPLETE),
     "junit, a test failed": (JUNIT + ENDED.format(-2), am_instrument.COMPLETE),
     "junit, an assumption failed": (JUNIT + ENDED.format(-4), am_instrument.COMPLETE),
-    "a test started and did not end": (JUNIT + "INSTRUMENTATION_RESULT: stream=\nINSTRUMENTATION_CODE: -1\n", am_instrument.CUT_OFF),
+    "a test started and did not end": (
+        JUNIT + "INSTRUMENTATION_RESULT: stream=\nINSTRUMENTATION_CODE: -1\n",
+        am_instrument.CUT_OFF,
+    ),
     "cut off": (COMPLETE[:120], am_instrument.CUT_OFF),
     "cut off in a number": (COMPLETE[:-2], am_instrument.CUT_OFF),
     "empty": ("", am_instrument.EMPTY),
@@ -123,7 +126,9 @@ def test_a_value_goes_on_over_lines_and_a_code_glued_to_its_end_is_found():
 
 
 def test_metrics_are_kept_with_their_codes():
-    outcome = parse("INSTRUMENTATION_STATUS: timeNs_median=12\nINSTRUMENTATION_STATUS_CODE: 2\nINSTRUMENTATION_CODE: -1\n")
+    outcome = parse(
+        "INSTRUMENTATION_STATUS: timeNs_median=12\nINSTRUMENTATION_STATUS_CODE: 2\nINSTRUMENTATION_CODE: -1\n"
+    )
     assert outcome.statuses == [am_instrument.Status({"timeNs_median": "12"}, 2)]
 
 

@@ -5,10 +5,16 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from host_tools.base.errors import AppMissing, DeviceFull, DeviceNotFound, DeviceRefused, DeviceUnusable, ReplyNotUnderstood
+from host_tools.base.errors import (
+    AppMissing,
+    DeviceFull,
+    DeviceNotFound,
+    DeviceRefused,
+    DeviceUnusable,
+    ReplyNotUnderstood,
+)
 from host_tools.phone.adb import adb_errors, choice, lock, tool_texts
 from host_tools.phone.files import safe_names
 

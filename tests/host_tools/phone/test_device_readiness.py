@@ -79,7 +79,9 @@ def test_temperatures_are_read_from_the_sensors_themselves():
     assert readiness.parse_battery(BATTERY) == {"level": 83, "temperature": 28.7}
 
 
-@pytest.mark.parametrize("text", ("", "Can't find service: thermalservice\n", "Thermal Status: 9\n", "Thermal Status: x"))
+@pytest.mark.parametrize(
+    "text", ("", "Can't find service: thermalservice\n", "Thermal Status: 9\n", "Thermal Status: x")
+)
 def test_a_device_that_does_not_say_is_neither_hot_nor_cold(text):
     found = readiness.look(FakeDevice({"dumpsys": text}))
     assert (found.status, found.temperatures, found.battery_percent) == ("unknown", {}, None)
@@ -238,7 +240,10 @@ garbage \x1b[2J
 
 
 def test_the_log_of_the_app_alone():
-    for text, user in ((LOG, "10123"), (LOG.replace(" 10123:", "").replace(" 10099:", "").replace(" 1000:", "").replace("  root:", ""), "")):
+    for text, user in (
+        (LOG, "10123"),
+        (LOG.replace(" 10123:", "").replace(" 10099:", "").replace(" 1000:", "").replace("  root:", ""), ""),
+    ):
         lines = app_log.of_app(text.splitlines(), user, "org.quadra.runner")
         words = [line.text for line in lines]
         assert len(lines) == 8 and "somebody else" not in words and not any("com.other" in word for word in words)

@@ -29,8 +29,7 @@ ENVIRONMENT = {
 
 
 def complete(path, **files):
-    folder = run_folders.make(path, **{"environment": ENVIRONMENT, "profile": run_folders.PROFILE, **files})
-    return folder
+    return run_folders.make(path, **{"environment": ENVIRONMENT, "profile": run_folders.PROFILE, **files})
 
 
 def rewrite(folder, name, value):
@@ -41,7 +40,9 @@ def test_a_run_in_its_form_is_believed(tmp_path):
     check_pulled.check(complete(tmp_path).path, "fake:1")
 
 
-@pytest.mark.parametrize("name", ("timings.json", "verdicts.json", "tensors.json", "environment.json", "outputs/000.npy"))
+@pytest.mark.parametrize(
+    "name", ("timings.json", "verdicts.json", "tensors.json", "environment.json", "outputs/000.npy")
+)
 def test_a_run_that_calls_itself_complete_and_lacks_a_file_is_a_lie(name, tmp_path):
     folder = complete(tmp_path)
     (folder.path / name).unlink()
@@ -83,7 +84,11 @@ def test_only_files_that_a_runner_leaves_are_taken():
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=6),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=4,
 )
@@ -122,7 +127,9 @@ def test_whatever_a_device_writes_is_refused_or_shown(tmp_path_factory, data):
             assert report.render(judged.judge(folder))
         return
     inside = check_pulled.environment(folder.path)
-    merged = device_facts.merged(inside, folder.path / "spec.json", device_facts.of(FakeDevice({})), {"before": "none", "readings": []})
+    merged = device_facts.merged(
+        inside, folder.path / "spec.json", device_facts.of(FakeDevice({})), {"before": "none", "readings": []}
+    )
     rewrite(folder, "environment.json", {**merged, "route": "app", "device_events": []})
     try:
         assert report.render(judged.judge(folder))
@@ -132,13 +139,20 @@ def test_whatever_a_device_writes_is_refused_or_shown(tmp_path_factory, data):
 
 
 def test_the_devices_facts_are_merged_with_what_the_runner_saw(tmp_path):
-    seen = device_facts.of(FakeDevice({"getconf": "16384\n", "uname": "6.1.0\x1b[31m\n", "cat /proc/loadavg": "1.50 0.20 0.10 1/2 3\n"}))
+    seen = device_facts.of(
+        FakeDevice({"getconf": "16384\n", "uname": "6.1.0\x1b[31m\n", "cat /proc/loadavg": "1.50 0.20 0.10 1/2 3\n"})
+    )
     assert (seen["page_bytes"], seen["kernel"], seen["soc"]) == (16384, "6.1.0 [31m", "Tensor G3")
     library = tmp_path / "libquadra.so"
     library.write_bytes(b"x")
-    merged = device_facts.merged(ENVIRONMENT, library, seen, {"before": "none", "after": "light", "throttled": False, "readings": []})
+    merged = device_facts.merged(
+        ENVIRONMENT, library, seen, {"before": "none", "after": "light", "throttled": False, "readings": []}
+    )
     assert merged["load_average"] == [1.5, 0.2, 0.1] and merged["library"]["bytes"] == 1
-    assert merged["device"]["serial"] == "fake:1" and device_condition.label(schema.of(schema.Device, merged["device"])) == "Google Pixel 8, Android 14"
+    assert (
+        merged["device"]["serial"] == "fake:1"
+        and device_condition.label(schema.of(schema.Device, merged["device"])) == "Google Pixel 8, Android 14"
+    )
     assert merged["opencl_devices"][0]["name"] == "Mali-G715" and "host" in merged
     np.testing.assert_equal(merged["cpu"], "zuma")
     run_folder.write_json(tmp_path / "environment.json", merged)

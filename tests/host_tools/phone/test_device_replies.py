@@ -8,11 +8,9 @@ import subprocess
 import tarfile
 import time
 from pathlib import Path
-from typing import Dict, List
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from host_tools.base.errors import DeviceTimedOut, QuadraError, ReplyNotUnderstood, TransferFailed
 from host_tools.phone.adb.adb_device import Device
@@ -36,7 +34,7 @@ FEATURES = ["shell_v2,stat_v2,ls_v2", "shell_v2", ""]
 FRAMES = st.lists(
     st.one_of(
         st.binary(max_size=90),
-        st.builds(lambda kind, data: packet(kind, data), st.integers(0, 5), st.binary(max_size=40)),
+        st.builds(packet, st.integers(0, 5), st.binary(max_size=40)),
         st.builds(lambda kind, n: struct.pack("<BI", kind, n), st.integers(0, 5), st.integers(0, 2**32 - 1)),
         st.builds(lambda w, d: w + struct.pack("<I", len(d)) + d, st.sampled_from(WORDS), st.binary(max_size=80)),
         st.builds(lambda w, n: w + struct.pack("<I", n), st.sampled_from(WORDS), st.integers(0, 2**32 - 1)),
@@ -89,8 +87,8 @@ def attack_with_bytes(server: FakeAdb, outer: Path, count: int) -> None:
 def attack_with_names(server: FakeAdb, outer: Path, count: int) -> None:
     folder = outer / "run"
     folder.mkdir()
-    contents: Dict[str, bytes] = {}
-    tampered: List[str] = []
+    contents: dict[str, bytes] = {}
+    tampered: list[str] = []
 
     def told(name: str) -> bool:  # the list that came, as text: a name with a line's end in it is two names there
         return name in "\n".join(contents).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -138,7 +136,7 @@ def attack_with_names(server: FakeAdb, outer: Path, count: int) -> None:
     attack()
 
 
-def _tar(contents: Dict[str, bytes], tampered: List[str]) -> bytes:
+def _tar(contents: dict[str, bytes], tampered: list[str]) -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for name in [*tampered, *contents]:
@@ -211,7 +209,7 @@ def test_a_transfer_that_ends_early_is_tried_again_each_time_with_an_event(serve
 
 
 def test_lines_come_as_they_are_printed_and_outputs_are_apart(server):
-    lines: List[str] = []
+    lines: list[str] = []
     pieces = [(1, b"on"), (2, b"err\n"), (1, b"e\ntw\xc3"), (1, b"\xb6"), (3, b"\7")]
     server.answer = lambda service: b"".join(packet(*piece) for piece in pieces)
     reply = Device("127.0.0.1:1").shell(["x"], timeout_s=5, check=False, on_line=lines.append)

@@ -5,11 +5,9 @@ import io
 import tarfile
 import tempfile
 from pathlib import Path
-from typing import Dict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from host_tools.base.errors import FolderNotWritable, QuadraError, ReplyNotUnderstood, TransferFailed
 from host_tools.phone.files import unpack as unpack_module
@@ -22,7 +20,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def tar(files: Dict[str, bytes], tar_format=tarfile.GNU_FORMAT, **fields) -> bytes:
+def tar(files: dict[str, bytes], tar_format=tarfile.GNU_FORMAT, **fields) -> bytes:
     """As toybox makes it: GNU's long names."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tar_format) as archive:
@@ -36,7 +34,7 @@ def tar(files: Dict[str, bytes], tar_format=tarfile.GNU_FORMAT, **fields) -> byt
 
 
 def unpack(
-    folder: Path, data: bytes, wanted: Dict[str, bytes], limits: Limits = Limits(), piece: int = 1 << 16
+    folder: Path, data: bytes, wanted: dict[str, bytes], limits: Limits = Limits(), piece: int = 1 << 16
 ) -> Unpacker:
     unpacker = Unpacker(folder, {name: digest(content) for name, content in wanted.items()}, limits)
     try:
@@ -47,7 +45,7 @@ def unpack(
     return unpacker
 
 
-def contents(folder: Path) -> Dict[str, bytes]:
+def contents(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
@@ -68,7 +66,9 @@ def test_a_name_that_leads_elsewhere_is_refused_even_if_it_was_asked_for(tmp_pat
     assert contents(tmp_path) == {}
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, b"x", b"g", b"S"])
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, b"x", b"g", b"S"]
+)
 def test_links_devices_and_extensions_are_refused(tmp_path, kind):
     with pytest.raises(ReplyNotUnderstood, match="neither a file nor a folder"):
         unpack(tmp_path, tar({"a": b""}, type=kind, linkname="/etc/passwd"), {"a": b""})
@@ -134,7 +134,9 @@ def test_names_without_end_and_folders_without_number_are_refused(tmp_path):
     with pytest.raises(ReplyNotUnderstood, match="a name of 4097 bytes"):
         unpack(tmp_path, header("././@LongLink", 4097, tarfile.GNUTYPE_LONGNAME) + b"n" * 9 * BLOCK, FILES)
     with pytest.raises(ReplyNotUnderstood):
-        unpack(tmp_path, (header("././@LongLink", 2, tarfile.GNUTYPE_LONGNAME) + b"n\0".ljust(BLOCK, b"\0")) * 5000, FILES)
+        unpack(
+            tmp_path, (header("././@LongLink", 2, tarfile.GNUTYPE_LONGNAME) + b"n\0".ljust(BLOCK, b"\0")) * 5000, FILES
+        )
     with pytest.raises(ReplyNotUnderstood, match="more than 9 files and folders"):
         unpack(tmp_path, b"".join(header(f"d{i}", 0, tarfile.DIRTYPE) for i in range(100)), FILES, Limits(files=4))
     assert contents(tmp_path) == {}

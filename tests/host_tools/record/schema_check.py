@@ -1,14 +1,13 @@
 """Holds what a run left against the schema: each file is known, sound, and has no field of which the page does not tell."""
 
 from pathlib import Path
-from typing import List
 
 from host_tools.record import run_folder, schema
 
 _OF_A_DRIVER = ("target.json", "trace.json")  # their fields are told elsewhere: docs/targets.md, the Trace Event Format
 
 
-def wrong(folder: Path) -> List[str]:
+def wrong(folder: Path) -> list[str]:
     """What is not as the schema has it: file and field."""
     found = []
     for file in sorted(folder.glob("*.json")):

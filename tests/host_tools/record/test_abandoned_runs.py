@@ -31,7 +31,9 @@ attempt.start("run", [sys.executable, "-c", "import os, time; print('stage:', os
 def begin(runs):
     """Starts the run above: its process, its folder, its child's number."""
     words = [sys.executable, "-P", "-c", RUN, str(runs)]
-    process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(settings.ROOT)}, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, env={**os.environ, "PYTHONPATH": str(settings.ROOT)}, stdout=subprocess.PIPE, text=True
+    )
     folder, child = process.stdout.readline().strip(), int(process.stdout.readline())
     return process, run_folder.Path(folder), child
 
@@ -54,7 +56,10 @@ def test_a_killed_run_is_cleared_when_its_last_process_has_ended(tmp_path):
         run_folder.clear(tmp_path)
         time.sleep(0.05)
     assert not folder.exists()
-    assert sorted(path.name[-8:] for path in tmp_path.glob(".partial-*")) == ["001-next", "002-next"]  # this process holds them
+    assert sorted(path.name[-8:] for path in tmp_path.glob(".partial-*")) == [
+        "001-next",
+        "002-next",
+    ]  # this process holds them
 
 
 def abandoned(runs, run_id="20260101-000000-000-x", place="host"):
@@ -96,7 +101,11 @@ def test_what_is_not_ours_is_left(tmp_path):
     if os.geteuid() == 0:
         os.chown(foreign, 12345, -1)
     next_run(tmp_path)
-    assert all(path.exists() for path in other_names[:2]) and outside.exists() and (tmp_path / ".partial-20260101-000000-002-file").exists()
+    assert (
+        all(path.exists() for path in other_names[:2])
+        and outside.exists()
+        and (tmp_path / ".partial-20260101-000000-002-file").exists()
+    )
     assert foreign.exists() == (os.geteuid() == 0)
 
 

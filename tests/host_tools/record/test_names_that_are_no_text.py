@@ -51,7 +51,9 @@ def test_a_pictures_and_a_targets_path(tmp_path):
 @pytest.mark.parametrize("kind", ["input", "output"])
 def test_a_tensors_name(kind):
     """Seen red: UnicodeDecodeError in the interpreter's own Python, status 77."""
-    content = model_of(kind == "input" and "XYZ" or "x", name=kind == "output" and "XYZ" or "y").replace(b"XYZ", b"\xffYZ")
+    content = model_of((kind == "input" and "XYZ") or "x", name=(kind == "output" and "XYZ") or "y").replace(
+        b"XYZ", b"\xffYZ"
+    )
     with pytest.raises(Misuse, match=r"the name of an input or output is not UTF-8: '\\xffYZ'"):
         model_facts.read(content, "m")
 

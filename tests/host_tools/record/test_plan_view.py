@@ -15,7 +15,14 @@ from tests.host_tools import run_folders
 
 
 def arg(kind, index=0, int_value=0, float_value=0.0):
-    return {"kind": kind, "written": False, "view": "Memory", "index": index, "int_value": int_value, "float_value": float_value}
+    return {
+        "kind": kind,
+        "written": False,
+        "view": "Memory",
+        "index": index,
+        "int_value": int_value,
+        "float_value": float_value,
+    }
 
 
 PLAN = {

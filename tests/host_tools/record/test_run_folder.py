@@ -61,7 +61,9 @@ def test_a_failed_run_is_kept_and_marked(tmp_path):
 
 
 def test_the_spec_survives_the_way_through_json(tmp_path):
-    spec = structs.replace(run_folders.make(tmp_path).spec(), cold=True, peers=(), inputs=specs.InputSpec(seed=7, value_range=(0.0, 0.5)))
+    spec = structs.replace(
+        run_folders.make(tmp_path).spec(), cold=True, peers=(), inputs=specs.InputSpec(seed=7, value_range=(0.0, 0.5))
+    )
     run_folder.write_json(tmp_path / "spec.json", spec.to_json())
     assert run_folder.RunFolder(tmp_path).spec() == spec
 

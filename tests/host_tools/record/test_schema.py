@@ -40,7 +40,10 @@ def test_a_field_that_nobody_knows_is_found_in_a_writer_and_ignored_by_readers(t
     timings["init_us"]["xnnpack"]["new_us"] = 1
     run_folder.write_json(folder.path / "timings.json", timings)
     run_folder.write_json(folder.path / "new.json", {})
-    assert schema_check.wrong(folder.path) == ["new.json is not in the schema", "timings.json: $.init_us.xnnpack.new_us"]
+    assert schema_check.wrong(folder.path) == [
+        "new.json is not in the schema",
+        "timings.json: $.init_us.xnnpack.new_us",
+    ]
     assert folder.read(schema.Timings).init_us["xnnpack"].total_us == 900
 
 
@@ -68,7 +71,10 @@ BAD = {
     "not UTF-8": (b'{"unknown": "\xff", "threads": 1, "init_us": {}, "samples_us": {}}', "utf-8"),
     "half a pair": (b'{"xnnpack_error": "\\ud800", "threads": 1, "init_us": {}, "samples_us": {}}', "malformed"),
     "nested": (b'{"unknown": ' + b"[" * 100000, "nested too deeply"),
-    "long": (b'{"xnnpack_error": "' + b"x" * 70000 + b'", "threads": 1, "init_us": {}, "samples_us": {}}', "length <= 65536"),
+    "long": (
+        b'{"xnnpack_error": "' + b"x" * 70000 + b'", "threads": 1, "init_us": {}, "samples_us": {}}',
+        "length <= 65536",
+    ),
 }
 
 
@@ -98,7 +104,11 @@ def test_what_is_no_ordinary_file_is_not_waited_for(tmp_path):
     with pytest.raises(Misuse, match="no ordinary file"):
         folder.read(schema.Timings)
     file.unlink()
-    for target, reason in (("/dev/zero", "no ordinary file"), (file.name, "levels of symbolic links"), ("..", "no ordinary file")):
+    for target, reason in (
+        ("/dev/zero", "no ordinary file"),
+        (file.name, "levels of symbolic links"),
+        ("..", "no ordinary file"),
+    ):
         file.symlink_to(target)
         with pytest.raises(Misuse, match=reason):
             reading.json_file(file, schema.Timings)

@@ -89,9 +89,9 @@ def test_the_delegate_that_tflite_ships_runs_beside_quadra(model, android):
         assert peer.ok is True and not peer.error, peer
         assert (peer.nodes_taken, peer.nodes, peer.partitions) == (1, 1, 1)  # XNNPACK, too: not TFLite's plain kernels
     samples = folder.json("timings.json")["samples_us"]
-    assert {name: len(values) for name, values in samples.items()} == {
-        who: 4 for who in ("quadra", "xnnpack", "shipped_opencl", "shipped_gles")
-    }
+    assert {name: len(values) for name, values in samples.items()} == dict.fromkeys(
+        ("quadra", "xnnpack", "shipped_opencl", "shipped_gles"), 4
+    )
 
 
 # Two processes: Robolectric's class loader and Java's own cannot both load one library.

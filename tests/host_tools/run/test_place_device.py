@@ -149,7 +149,11 @@ def left(phone):
     runs = phone.root / PRIVATE / remote_folder.RUNS
     config = settings.read()
     found = [path.name for path in runs.iterdir()] if runs.is_dir() else []
-    found += [str(process) for process in phone.processes.rows() if app.PACKAGE in str(process)] if hasattr(phone.processes, "rows") else []
+    found += (
+        [str(process) for process in phone.processes.rows() if app.PACKAGE in str(process)]
+        if hasattr(phone.processes, "rows")
+        else []
+    )
     found += [path.name for path in config.devices_dir.glob("undo-*")]
     found += [path.name for path in config.runs_dir.glob(".partial-*")]
     if phone.state.settings["global"].get("stay_on_while_plugged_in") != "0":
@@ -219,7 +223,11 @@ def test_ctrl_c_twice_while_the_app_hangs(start, phone, prepared):
     with pytest.raises(KeyboardInterrupt):
         start(show)
     assert time.monotonic() - began[0] < 8 and len(began) == 2 and left(phone) == []
-    assert last_run().json("status.json") == {"schema_version": 1, "state": "interrupted", "stage": "measure"} and last_run().has("outputs")
+    assert last_run().json("status.json") == {
+        "schema_version": 1,
+        "state": "interrupted",
+        "stage": "measure",
+    } and last_run().has("outputs")
 
 
 @pytest.mark.parametrize(
@@ -274,13 +282,17 @@ def test_an_app_that_hangs_is_stopped_at_the_deadline(start, phone, prepared):
 def test_a_device_that_throttles_is_measured_again_and_then_given_up(start, phone, prepared, monkeypatch):
     prepared(measures_s=1)
     real = on_phone.readiness.wait_until_cool
-    monkeypatch.setattr(on_phone.readiness, "wait_until_cool", lambda device, show: real(device, show, wait_s=0.4, every_s=0.1))
+    monkeypatch.setattr(
+        on_phone.readiness, "wait_until_cool", lambda device, show: real(device, show, wait_s=0.4, every_s=0.1)
+    )
     phone.faults.add("app.run:hot")
     with pytest.raises(DeviceTooHot) as caught:
         start()
     assert caught.value.exit_code == 94 and left(phone) == [] and last_run().has("timings.json")
     environment = last_run().json("environment.json")
-    assert environment["thermal"]["throttled"] and "throttled" in {event["error"] for event in environment["device_events"]}
+    assert environment["thermal"]["throttled"] and "throttled" in {
+        event["error"] for event in environment["device_events"]
+    }
 
 
 def test_what_an_unplugged_device_has_is_pulled_when_it_is_back(start, phone, prepared, tmp_path, capsys):
@@ -299,7 +311,11 @@ def test_what_an_unplugged_device_has_is_pulled_when_it_is_back(start, phone, pr
         assert left(back), "what could not be tidied up"
         pull_runs.pull(back.serial, "", False, terminal.console())
         assert left(back) == []
-    assert last_run().status().state == "interrupted" and last_run().has("outputs") and last_run().spec().device == phone.serial
+    assert (
+        last_run().status().state == "interrupted"
+        and last_run().has("outputs")
+        and last_run().spec().device == phone.serial
+    )
 
 
 def test_a_device_that_somebody_has_is_left_alone(start, phone):
@@ -333,7 +349,9 @@ def _with_serial(start, device, waiting, devices):
     return start(told, device=device)
 
 
-def test_all_devices_run_at_the_same_time_and_one_that_fails_stops_no_other(model, phone, prepared, tmp_path, monkeypatch):
+def test_all_devices_run_at_the_same_time_and_one_that_fails_stops_no_other(
+    model, phone, prepared, tmp_path, monkeypatch
+):
     library = tmp_path / "libquadra.so"
     library.write_bytes(b"a library")
     given = inputs.make(specs.InputSpec(), prepare.inputs_of(model.read_bytes()))

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
 from rich.console import Console
 
 from host_tools.ask import from_words
@@ -62,7 +61,9 @@ def test_a_crash_is_reported_with_what_was_being_done(model, fake, monkeypatch):
 def test_what_failed_is_written_down_in_a_process_of_its_own(model, fake, monkeypatch):
     modes = []
     work = on_host.HostAttempt.work
-    monkeypatch.setattr(on_host.HostAttempt, "work", lambda self, mode, cache: (modes.append(mode), work(self, mode, cache)))
+    monkeypatch.setattr(
+        on_host.HostAttempt, "work", lambda self, mode, cache: (modes.append(mode), work(self, mode, cache))
+    )
     monkeypatch.setenv("FAKE_DELEGATE", "crash")
     with pytest.raises(RunFailed):
         on_host.Host(fake).run(from_words.make_spec(model))
@@ -106,7 +107,12 @@ def test_coverage_asks_and_leaves_no_run(model, fake):
 
 
 def test_coverage_takes_a_target_of_the_api_that_is_asked_for(model, tmp_path, monkeypatch):
-    for name, words in (("a", "{}"), ("a-gles", '{"api": "gles"}'), ("generic", "{}"), ("generic-gles", '{"api": "gles"}')):
+    for name, words in (
+        ("a", "{}"),
+        ("a-gles", '{"api": "gles"}'),
+        ("generic", "{}"),
+        ("generic-gles", '{"api": "gles"}'),
+    ):
         (tmp_path / f"{name}.json").write_text(words)
     monkeypatch.setattr(from_words, "TARGETS", tmp_path)
 

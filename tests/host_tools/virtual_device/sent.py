@@ -6,7 +6,6 @@ the virtual device for every row.
 
 import re
 import shlex
-from typing import List, Tuple
 
 PACKAGE = "org.quadra.runner"
 RUN_AS = f"run-as {PACKAGE}"
@@ -14,7 +13,7 @@ TMP = "/data/local/tmp"
 STORE = f"{TMP}/quadra/store"
 
 # Command, exit status, what it prints: as the toolkit needs it, in an order in which each succeeds that can.
-SENT: List[Tuple[str, int, str]] = [
+SENT: list[tuple[str, int, str]] = [
     ("getprop", 0, r"(.*\n)*\[ro\.build\.version\.sdk\]: \[34\]\n(.*\n)*"),
     ("true", 0, ""),
     ("date '+%m-%d %H:%M:%S.000'", 0, r"\d\d-\d\d \d\d:\d\d:\d\d\.000\n"),

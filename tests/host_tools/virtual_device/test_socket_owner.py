@@ -35,7 +35,9 @@ def test_another_user_is_not_answered(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_is_not_answered_for_real(tmp_path):
-    program = "import socket; s = socket.create_connection(('127.0.0.1', {}), 5); s.sendall(bytes(24)); print(s.recv(1))"
+    program = (
+        "import socket; s = socket.create_connection(('127.0.0.1', {}), 5); s.sendall(bytes(24)); print(s.recv(1))"
+    )
     with VirtualDevice(tmp_path / "root") as device:
         argv = [sys.executable, "-I", "-S", "-c", program.format(device.port)]
         done = subprocess.run(argv, user=NOBODY, capture_output=True, text=True, timeout=30, cwd="/")

@@ -105,7 +105,11 @@ def test_the_log_is_read_and_cleared(adb, device):
     device.logcat.add("I", "one", "hello")
     device.logcat.add("I", "two", "hello")
     done = adb("-s", device.serial, "logcat", "-d", "-v", "brief", "-s", "one")
-    assert (done.stdout, done.stderr, done.returncode) == (b"--------- beginning of main\nI/one     (    1): hello\n", b"", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (
+        b"--------- beginning of main\nI/one     (    1): hello\n",
+        b"",
+        0,
+    )
     assert adb.text("-s", device.serial, "logcat", "-c") == adb.text("-s", device.serial, "logcat", "-d") == ""
 
 

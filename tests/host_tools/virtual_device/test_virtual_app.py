@@ -159,7 +159,9 @@ def test_force_stop_and_the_end_of_the_host_end_the_process(device):
     running = Running(device, RUN.format("-e do wait"))
     process = started(device, running)
     assert ask(device, f"pidof {PACKAGE}").out == f"{process.pid}\n" and PACKAGE in ask(device, "ps -A").out
-    assert ask(device, f"kill {process.pid}").err == f"kill: {process.pid}: Operation not permitted\n" and process.alive()
+    assert (
+        ask(device, f"kill {process.pid}").err == f"kill: {process.pid}: Operation not permitted\n" and process.alive()
+    )
     ask(device, f"am force-stop {PACKAGE}")
     assert ask(device, f"pidof {PACKAGE}").status == 1
     assert "shortMsg=Process crashed." in running.end().out and not process.alive()
@@ -197,7 +199,10 @@ def test_the_report_of_javas_runtime_becomes_a_tombstone(device):
     device.evidence.native(process, 11)
     text = (device.root / "data/tombstones/tombstone_00").read_text()
     assert "signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x0000000000000010" in text
-    assert f"#00 pc 000000000001a2b3  /data/app/~~a==/{PACKAGE}-b==/lib/x86_64/libquadra.so (quadra::Run(int)+0x13)" in text
+    assert (
+        f"#00 pc 000000000001a2b3  /data/app/~~a==/{PACKAGE}-b==/lib/x86_64/libquadra.so (quadra::Run(int)+0x13)"
+        in text
+    )
     assert not process.crash_report.exists()
 
 
@@ -208,7 +213,16 @@ def test_the_report_of_javas_runtime_becomes_a_tombstone(device):
 def android():
     """Quadra's library for Android x86_64 (QUADRA_ANDROID_LIBRARY, or built), or a reason to skip."""
     try:
-        maven.artifacts([*maven.bundle("robolectric"), *maven.bundle("tflite"), *shipped_delegate.ALIASES, "junit", "android-all", "dalvik-dx"])
+        maven.artifacts(
+            [
+                *maven.bundle("robolectric"),
+                *maven.bundle("tflite"),
+                *shipped_delegate.ALIASES,
+                "junit",
+                "android-all",
+                "dalvik-dx",
+            ]
+        )
     except FetchFailed as error:
         pytest.skip(str(error))
     given = os.environ.get("QUADRA_ANDROID_LIBRARY")
@@ -284,12 +298,16 @@ def test_an_apk_of_other_classes_does_not_run(phone):
     phone.processes._machines.clear()
     answer = ask(phone, RUN.format(""))
     one.class_list = kept
-    assert "shortMsg=java.lang.ClassNotFoundException" in answer.out and answer.out.endswith("INSTRUMENTATION_CODE: 0\n")
+    assert "shortMsg=java.lang.ClassNotFoundException" in answer.out and answer.out.endswith(
+        "INSTRUMENTATION_CODE: 0\n"
+    )
     assert "inv apk" in answer.out and "FATAL EXCEPTION" in "\n".join(log_of(phone, "crash"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault, said", [(fault, said) for fault, said, _ in FAULTS if fault.endswith(("crash", "anr=0.1"))])
+@pytest.mark.parametrize(
+    "fault, said", [(fault, said) for fault, said, _ in FAULTS if fault.endswith(("crash", "anr=0.1"))]
+)
 def test_a_fault_of_the_real_app_comes_before_its_end(fault, said, phone):
     phone.faults.add(fault)
     answer = ask(phone, RUN.format(f"-e folder /data/data/{PACKAGE}/files/run -e model /data/local/tmp/m.tflite"))

@@ -23,6 +23,10 @@ def test_the_page_has_all_steps_and_kinds():
 
 
 def test_the_page_has_all_commands():
-    rows = [line for line in PAGE.read_text().splitlines() if line.startswith(("| shell |", "| files |", "| system |", "| apps, "))][:4]
+    rows = [
+        line
+        for line in PAGE.read_text().splitlines()
+        if line.startswith(("| shell |", "| files |", "| system |", "| apps, "))
+    ][:4]
     named = {word.split()[0] for row in rows for word in re.findall(r"`([a-z][^`]*)`", row)}
     assert named - {"cd", "exec", "exit", "export"} == COMMANDS.keys()

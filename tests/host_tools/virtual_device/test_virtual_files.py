@@ -6,8 +6,7 @@ import stat
 import struct
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from host_tools.virtual_device import wire
 from host_tools.virtual_device.device import VirtualDevice
@@ -74,7 +73,9 @@ def test_the_same_over_the_wire(device):
             assert b"failed" in host.push(path, b"x") or b"couldn't" in host.push(path, b"x")
             with pytest.raises(Closed, match="open failed"):
                 host.pull(path)
-        assert host.push(f"{TMP}/link", b"/etc", stat.S_IFLNK | 0o777) == b"couldn't create file: Operation not permitted"
+        assert (
+            host.push(f"{TMP}/link", b"/etc", stat.S_IFLNK | 0o777) == b"couldn't create file: Operation not permitted"
+        )
     assert sorted(os.listdir(device.outer)) == ["device", "secret"]
 
 

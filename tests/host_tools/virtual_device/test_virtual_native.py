@@ -35,7 +35,7 @@ def with_parts(host, parts):
         pushed(host, name, path)
 
 
-def test_a_pushed_runner_runs_a_model(device, parts, model, tmp_path):  # noqa: F811
+def test_a_pushed_runner_runs_a_model(device, parts, model, tmp_path):
     folder = prepared(model, tmp_path / "run")
     with Host(device.port, 60) as host:
         with_parts(host, parts)
@@ -46,12 +46,14 @@ def test_a_pushed_runner_runs_a_model(device, parts, model, tmp_path):  # noqa: 
         out, err, status = host.shell(f"{RUNNER} {words}")
         assert status == 0 and b"stage: measure\n" in out and b"QuadraDelegate" in err
         (folder / "values.npy").write_bytes(host.pull(f"{HERE}/outputs/000.npy"))
-        relative = host.shell(f"cd {HERE}; ./quadra_runner --folder . {words[words.index('--runtime'):]} --mode verdicts")
+        relative = host.shell(
+            f"cd {HERE}; ./quadra_runner --folder . {words[words.index('--runtime') :]} --mode verdicts"
+        )
         assert relative[2] == 0
     assert np.load(folder / "values.npy").shape == (1, 8, 8, 8)
 
 
-def test_what_it_says_names_files_as_the_device_does(device, parts):  # noqa: F811
+def test_what_it_says_names_files_as_the_device_does(device, parts):
     with Host(device.port, 30) as host:
         with_parts(host, parts)
         _, err, status = host.shell(f"{RUNNER} --folder {HERE} --runtime {HERE}/no.so --quadra x")
@@ -60,7 +62,7 @@ def test_what_it_says_names_files_as_the_device_does(device, parts):  # noqa: F8
         assert f"{HERE}/spec.json" in host.pull(f"{HERE}/error.json").decode()
 
 
-def test_no_path_leads_out_of_the_device(device, parts, tmp_path):  # noqa: F811
+def test_no_path_leads_out_of_the_device(device, parts, tmp_path):
     """Seen red: with words as they came, error.json was written beside the device."""
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -89,7 +91,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_other_programs_are_refused(what, device, parts):  # noqa: F811
+def test_other_programs_are_refused(what, device, parts):
     make, reason = REFUSED[what]
     with Host(device.port, 30) as host:
         pushed(host, f"{HERE}/program", make(parts))
@@ -105,14 +107,14 @@ def test_another_abi_is_refused(device):
         assert b"no executable for Android x86_64" in host.shell(RUNNER)[1]
 
 
-def test_it_must_be_executable(device, parts):  # noqa: F811
+def test_it_must_be_executable(device, parts):
     with Host(device.port, 30) as host:
         pushed(host, RUNNER, parts[0], 0o100644)
         assert host.shell(RUNNER)[1:] == (f"/system/bin/sh: {RUNNER}: can't execute: Permission denied\n".encode(), 126)
         assert host.shell(f"chmod 755 {RUNNER}; {RUNNER}")[2] == 2
 
 
-def test_a_library_that_asks_for_something_unknown_is_named(device, parts):  # noqa: F811
+def test_a_library_that_asks_for_something_unknown_is_named(device, parts):
     with Host(device.port, 30) as host:
         with_parts(host, parts)
         pushed(host, f"{HERE}/quadra.so", Path("/lib/x86_64-linux-gnu/libz.so.1"))
@@ -120,7 +122,7 @@ def test_a_library_that_asks_for_something_unknown_is_named(device, parts):  # n
     assert status == 126 and b"it is for this machine" in err
 
 
-def started(host, parts, model, tmp_path):  # noqa: F811
+def started(host, parts, model, tmp_path):
     """The stream of a run that nobody will wait for, once it measures."""
     folder = prepared(model, tmp_path / "run")
     spec = {**run_folder.RunFolder(folder).json("spec.json"), "repetitions": 100_000_000}
@@ -144,14 +146,16 @@ def ended(device):
     return not (_running(device) or device.processes.all())
 
 
-def test_it_ends_when_nobody_listens(device, parts, model, tmp_path):  # noqa: F811
+def test_it_ends_when_nobody_listens(device, parts, model, tmp_path):
     with Host(device.port, 60) as host:
         started(host, parts, model, tmp_path).close()
         assert ended(device)
 
 
-@pytest.mark.parametrize("how, status", [(f"exec pkill -f {HERE}", 143), ("pkill -9 quadra_runner", 137), ("kill -INT {}", 130)])
-def test_it_is_a_process_that_can_be_killed(how, status, device, parts, model, tmp_path):  # noqa: F811
+@pytest.mark.parametrize(
+    "how, status", [(f"exec pkill -f {HERE}", 143), ("pkill -9 quadra_runner", 137), ("kill -INT {}", 130)]
+)
+def test_it_is_a_process_that_can_be_killed(how, status, device, parts, model, tmp_path):
     with Host(device.port, 60) as host, Host(device.port, 60) as other:
         stream = started(host, parts, model, tmp_path)
         pid = other.shell("pidof quadra_runner")[0].decode().strip()

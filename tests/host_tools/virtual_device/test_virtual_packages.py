@@ -116,12 +116,12 @@ def test_what_is_no_apk_is_refused(device, signed, tmp_path):
 
 
 REFUSALS = [
-    ("INSTALL_FAILED_OLDER_SDK", dict(min_sdk=35), {}),
-    ("INSTALL_FAILED_DEPRECATED_SDK_VERSION", dict(min_sdk=14, target=22), {}),
-    ("INSTALL_FAILED_NO_MATCHING_ABIS", {}, dict(files={**LIBRARIES, "lib/arm64-v8a/libtwo.so": b"x"}, drop="lib/x86_64/libone.so")),
-    ("INSTALL_FAILED_INVALID_APK", {}, dict(files=LIBRARIES, compressed=True)),
-    ("INSTALL_FAILED_INVALID_APK", {}, dict(files=LIBRARIES, align=False)),
-    ("INSTALL_FAILED_INVALID_APK", {}, dict(files={})),
+    ("INSTALL_FAILED_OLDER_SDK", {"min_sdk": 35}, {}),
+    ("INSTALL_FAILED_DEPRECATED_SDK_VERSION", {"min_sdk": 14, "target": 22}, {}),
+    ("INSTALL_FAILED_NO_MATCHING_ABIS", {}, {"files": {**LIBRARIES, "lib/arm64-v8a/libtwo.so": b"x"}, "drop": "lib/x86_64/libone.so"}),
+    ("INSTALL_FAILED_INVALID_APK", {}, {"files": LIBRARIES, "compressed": True}),
+    ("INSTALL_FAILED_INVALID_APK", {}, {"files": LIBRARIES, "align": False}),
+    ("INSTALL_FAILED_INVALID_APK", {}, {"files": {}}),
 ]  # fmt: skip
 
 

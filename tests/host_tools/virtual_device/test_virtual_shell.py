@@ -10,8 +10,7 @@ import threading
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from host_tools.virtual_device import call
 from host_tools.virtual_device.call import COMMANDS
@@ -64,7 +63,13 @@ def test_what_it_does_not_understand_is_refused_before_anything_runs(host, text)
 
 def test_the_exit_status_is_one_byte_and_that_of_the_last_command(host):
     assert [host.shell(f"exit {n}")[2] for n in (0, 1, 255, 256, 300)] == [0, 1, 255, 0, 44]
-    assert [host.shell(text)[2] for text in ("false", "false; true", "true | false", "nosuch", "sh -c 'exit 7'")] == [1, 0, 1, 127, 7]
+    assert [host.shell(text)[2] for text in ("false", "false; true", "true | false", "nosuch", "sh -c 'exit 7'")] == [
+        1,
+        0,
+        1,
+        127,
+        7,
+    ]
 
 
 def test_without_a_command_it_says_that_it_has_no_terminal(host):
@@ -84,13 +89,22 @@ def test_files_as_toybox_shows_them(host):
         ("find s; find . -name '[lx]'", "s\ns/y\n./l\n./x\n"),
         ("cat l", "hello\n"),
         ("mkdir m; cp x s/y m; mv m/y z; mv -f m/x z; cat z; ls m; rm z; rm -r m; ls", "hello\nl\ns\nx\n"),
-        ("echo '#!' > p; chmod 755 p; cp p q; ls -l q | grep -c rwxr-xr-x; chmod 644 q; chmod +x q; ls -l q | grep -c rwxr-xr-x", "1\n1\n"),
-        ("grep -c h x; cat s/y | grep -v h || echo none; grep -i HELL x; ls | head -n 2 | tail -n 1", "1\nnone\nhello\np\n"),
+        (
+            "echo '#!' > p; chmod 755 p; cp p q; ls -l q | grep -c rwxr-xr-x; chmod 644 q; chmod +x q; ls -l q | grep -c rwxr-xr-x",
+            "1\n1\n",
+        ),
+        (
+            "grep -c h x; cat s/y | grep -v h || echo none; grep -i HELL x; ls | head -n 2 | tail -n 1",
+            "1\nnone\nhello\np\n",
+        ),
     ):
         out, err, _ = host.shell(f"cd {TMP}/t; {text}")
         assert (out.decode(), err) == (wanted, b""), text
     long = host.shell(f"ls -l {TMP}/t")[0].decode()
-    assert re.search(r"^-rw-rw---- 1 shell shell +6 \d{4}-\d\d-\d\d \d\d:\d\d x$", long, re.MULTILINE) and " l -> x\n" in long
+    assert (
+        re.search(r"^-rw-rw---- 1 shell shell +6 \d{4}-\d\d-\d\d \d\d:\d\d x$", long, re.MULTILINE)
+        and " l -> x\n" in long
+    )
 
 
 def test_tar_carries_bytes_as_they_are(host):
@@ -110,7 +124,7 @@ def test_tar_carries_bytes_as_they_are(host):
         ("cat /data/local/tmp/none", "cat: /data/local/tmp/none: No such file or directory"),
         ("nosuch", "/system/bin/sh: nosuch: inaccessible or not found"),
         ("run-as org.nobody ls", "run-as: unknown package: org.nobody"),
-        ("ls -Q", 'ls: Unknown option \'Q\' (see "ls --help")'),
+        ("ls -Q", "ls: Unknown option 'Q' (see \"ls --help\")"),
         ("setprop ro.a.b x", "setprop: failed to set property 'ro.a.b' to 'x': permission denied"),
         ("cd /none", "/system/bin/sh: cd: /none: No such file or directory"),
         ("mkdir /data/local/tmp/a/b/c", "mkdir: '/data/local/tmp/a/b/c': No such file or directory"),
@@ -130,7 +144,11 @@ def test_the_system_answers_as_a_phone_of_this_processor(host):
     assert host.shell(asked)[0] == b"x86_64\n34\n2000\nshell\n4096\nx86_64\n"
     assert b"[ro.product.model]: [Virtual device]\n" in host.shell("getprop")[0]
     host.shell("setprop debug.quadra.x 1; svc power stayon true; input keyevent KEYCODE_SLEEP")
-    asked = ("getprop debug.quadra.x", "settings get global stay_on_while_plugged_in", "dumpsys power | grep mWakefulness=")
+    asked = (
+        "getprop debug.quadra.x",
+        "settings get global stay_on_while_plugged_in",
+        "dumpsys power | grep mWakefulness=",
+    )
     assert host.shell("; ".join(asked))[0] == b"1\n7\n  mWakefulness=Asleep\n"
     host.shell("dumpsys battery set level 5; cmd thermalservice override-status 2")
     assert b"level: 5\n" in host.shell("dumpsys battery")[0]
@@ -156,7 +174,10 @@ def test_the_log_is_read_as_logcat_reads_it(host):
     )
     assert host.shell("logcat -d -v brief -s tflite:I")[0].endswith(b"I/tflite  ( 1234): two\n")
     assert host.shell("logcat -v raw -t 1")[0] == b"--------- beginning of crash\nfatal\n"
-    assert host.shell("logcat -d -v raw --pid=1234 *:V".replace("*", "'*'"))[0] == b"--------- beginning of main\none\ntwo\n"
+    assert (
+        host.shell("logcat -d -v raw --pid=1234 *:V".replace("*", "'*'"))[0]
+        == b"--------- beginning of main\none\ntwo\n"
+    )
     since = host.shell("date '+%m-%d %H:%M:%S.000'")[0].decode().strip()
     host.shell("log -p W -t late late")
     assert b"late" in host.shell(f"logcat -d -T '{since}'")[0]
@@ -192,7 +213,25 @@ def test_a_command_ends_when_nobody_listens(host):
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"reboot", "logcat"}))
 def test_no_command_breaks_on_words_it_does_not_know(host, name):
-    for words in ("", "x", "-Q", "--", "-", "x y z", "-c", "-n", "-1", "0 0", "/ /", "'' ''", "get", "set", "=", "%s", "@x"):
+    for words in (
+        "",
+        "x",
+        "-Q",
+        "--",
+        "-",
+        "x y z",
+        "-c",
+        "-n",
+        "-1",
+        "0 0",
+        "/ /",
+        "'' ''",
+        "get",
+        "set",
+        "=",
+        "%s",
+        "@x",
+    ):
         _, _, status = host.shell(f"{name} {words} < /dev/null | head -n 20; {name} {words} > /dev/null")
         assert 0 <= status <= 255, (name, words)
 
@@ -200,8 +239,10 @@ def test_no_command_breaks_on_words_it_does_not_know(host, name):
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=12)
 PIECES = st.one_of(
     WORDS,
-    st.sampled_from("$( ) ` ' \" | || && ; > < 2>&1 $ ${ } if then fi".split()),
-    st.sampled_from("* .. / \\ ls echo cat cd exec exit sh -c kill pkill".split()),
+    st.sampled_from(
+        ["$(", ")", "`", "'", '"', "|", "||", "&&", ";", ">", "<", "2>&1", "$", "${", "}", "if", "then", "fi"]
+    ),
+    st.sampled_from(["*", "..", "/", "\\", "ls", "echo", "cat", "cd", "exec", "exit", "sh", "-c", "kill", "pkill"]),
     st.sampled_from(["\n", "rm -rf /", "sh -c"]),
 )
 

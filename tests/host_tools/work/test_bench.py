@@ -77,7 +77,14 @@ class Place:
         cold = {f"{k}_cold": {**LAPS, "total_us": 30 * self.us[k], "cpu_us": 15 * self.us[k]} for k in known}
         init = {**{("quadra_warm" if key == "quadra" else key): laps for key, laps in init.items()}, **cold}
         errors = {f"{name.replace('-', '_')}_error": text for name, text in self.peer_errors.items()}
-        return {"schema_version": 1, "threads": threads, "init_us": init, "samples_us": samples, "cpu_us": samples, **errors}
+        return {
+            "schema_version": 1,
+            "threads": threads,
+            "init_us": init,
+            "samples_us": samples,
+            "cpu_us": samples,
+            **errors,
+        }
 
 
 @pytest.fixture
@@ -110,7 +117,15 @@ def table(result):
 def row(model, ratio, backend="opencl", shipped=None, unsure=False, **fields):
     """A row of a bench on the host: so often XNNPACK's time with one thread, twice that with two. shipped: its recorded ratio."""
     of = lambda us: {"median": us, "minimum": us, "processor": us}  # noqa: E731
-    ours = {"nodes_taken": 3, "nodes": 3, "right": True, "relative_error": 1e-6, "cold": of(2e6), "warm": of(1e5), **fields}
+    ours = {
+        "nodes_taken": 3,
+        "nodes": 3,
+        "right": True,
+        "relative_error": 1e-6,
+        "cold": of(2e6),
+        "warm": of(1e5),
+        **fields,
+    }
     runners = {
         "quadra": Runner(steady={1: of(1000.0 * ratio), 2: of(1000.0 * ratio)}, **ours),
         "xnnpack": Runner(steady={1: of(1000.0), 2: of(500.0)}, right=True),
@@ -154,7 +169,9 @@ def test_recorded_figures_are_compared_over_the_models_that_both_ran(tmp_path):
         row("a", 10.0, "gles", shipped=40.0),
         row("b", 90.0, "gles", shipped=90.0),
         row("only Quadra ran it", 1000.0, "gles"),
-        Row("only the shipped one did", "gles", runners={"shipped_gles": Runner(recorded_ratio=40.0)}, error="it failed"),
+        Row(
+            "only the shipped one did", "gles", runners={"shipped_gles": Runner(recorded_ratio=40.0)}, error="it failed"
+        ),
     )
     rows[1].runners["quadra"].steady[1]["minimum"] = 5000.0
     result = of(tmp_path, *rows)
@@ -225,7 +242,12 @@ def test_an_unknown_backend_is_misuse():
 
 
 def test_the_page_and_the_figures_are_written(tmp_path):
-    rows = (row("face_detection_front", 1.25), Row("<b>", "opencl", error="<script>"), row("c", 9.0), row("face_detection_front", 12.5, "gles"))
+    rows = (
+        row("face_detection_front", 1.25),
+        Row("<b>", "opencl", error="<script>"),
+        row("c", 9.0),
+        row("face_detection_front", 12.5, "gles"),
+    )
     for one in (rows[0], rows[3]):
         bench_figures.add_recorded(one, one.model)
     rows[3].device = "<script>"
@@ -240,7 +262,9 @@ def test_the_page_and_the_figures_are_written(tmp_path):
 
 
 def test_the_table_names_what_failed(tmp_path):
-    text = table(of(tmp_path, row("good", 1.0), row("bad", 1.0, right=False), Row("broken", "opencl", error="no such op")))
+    text = table(
+        of(tmp_path, row("good", 1.0), row("bad", 1.0, right=False), Row("broken", "opencl", error="no such op"))
+    )
     assert "broken on OpenCL: no such op" in text and "over XNNPACK, 1 thread" in text
     assert "OpenGL ES" not in text and text.count("goal 1.5 or less: met") == 1
 
@@ -265,7 +289,9 @@ def test_the_shipped_figures_are_of_known_models():
 
 
 def test_marks_stay_inside_the_chart():
-    marks = [charts.Mark(kind, kind, value) for kind, value in (("opencl", 0.02), ("gles", 900.0), ("gles shipped", 0.0))]
+    marks = [
+        charts.Mark(kind, kind, value) for kind, value in (("opencl", 0.02), ("gles", 900.0), ("gles shipped", 0.0))
+    ]
     svg = charts.ratios([("m", marks), ("<n>", [])], {"opencl": 1.5})
     places = [float(part.split('"')[0]) for part in svg.split(' cx="')[1:]]
     assert len(places) == 3 and min(places) > 230 and max(places) < 860
@@ -379,7 +405,12 @@ def test_words_are_checked_before_anything_runs(monkeypatch):
         return bench.asked(names, backend, beside, repetitions)[0]
 
     one = ["selfie_segmentation"]
-    assert (asked(one).place, asked(one).threads, asked(one).backends, asked(one).repetitions) == ("host", (1, 2), ("opencl",), 50)
+    assert (asked(one).place, asked(one).threads, asked(one).backends, asked(one).repetitions) == (
+        "host",
+        (1, 2),
+        ("opencl",),
+        50,
+    )
     in_app = asked(one, beside=ALL, repetitions=3)
     assert (in_app.place, in_app.threads, in_app.backends, in_app.repetitions) == ("app", (1,), ("opencl", "gles"), 3)
     assert asked(one, beside="shipped-gles").backends == ("gles",)
@@ -389,7 +420,7 @@ def test_words_are_checked_before_anything_runs(monkeypatch):
         asked([], beside="xnnpack,nnapi")
     with pytest.raises(Misuse):
         asked(["no such model"], beside=ALL)
-    monkeypatch.setattr(models, "status", lambda: [])
+    monkeypatch.setattr(models, "status", list)
     for beside in ("", ALL):
         with pytest.raises(Misuse, match="no model is here"):
             asked([], beside=beside)
@@ -406,14 +437,20 @@ def test_of_all_models_those_that_run_wholly_on_the_gpu_come_first(monkeypatch):
 def test_on_the_host_two_threads_are_measured_too_and_the_bench_goes_on_there(measured):
     place = Place(b_gles=RunFailed("run b", "it crashed", ""))
     first = measured(place, beside="")
-    assert [(s.place, s.threads, s.cold, s.peers) for s in place.specs[:2]] == [("host", 1, True, ("xnnpack",)), ("host", 2, False, ("xnnpack",))]
+    assert [(s.place, s.threads, s.cold, s.peers) for s in place.specs[:2]] == [
+        ("host", 1, True, ("xnnpack",)),
+        ("host", 2, False, ("xnnpack",)),
+    ]
     assert len(place.specs) == 7 and [bool(row.error) for row in first.rows] == [False, False, False, True]
     row = first.rows[0]
     assert row.over("xnnpack") == row.over("xnnpack", threads=2) == 2 and len(row.runs) == 2
     again = Place()
     result = measured(again, beside="", resume=first.folder.name)
     assert result.asked.place == "host" and not result.wrong
-    assert [(s.options["backend"], s.model.name, s.threads) for s in again.specs] == [("gles", "b", 1), ("gles", "b", 2)]
+    assert [(s.options["backend"], s.model.name, s.threads) for s in again.specs] == [
+        ("gles", "b", 1),
+        ("gles", "b", 2),
+    ]
 
 
 def test_no_rows_have_no_means(tmp_path):

@@ -26,7 +26,9 @@ def android():
 
 def test_a_phones_whole_loop(android, library, tmp_path, adb, capsys):
     folders = [one.folder for one in demo.loop(library=android)]
-    here = [name for name in demo.ON_DEVICE if models.catalogue()[name].member or models.located(models.catalogue()[name])]
+    here = [
+        name for name in demo.ON_DEVICE if models.catalogue()[name].member or models.located(models.catalogue()[name])
+    ]
     ran = [(folder.spec().model.name, folder.json("verdicts.json")["backend"]) for folder in folders]
     assert ran == [(name, backend) for name in here for backend in demo.BACKENDS]
     for folder in folders:

@@ -59,7 +59,9 @@ def test_a_models_folder_that_is_not_there_is_told(monkeypatch):
 
 def test_a_java_home_that_is_no_jdk_or_too_new_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert any(line.startswith("set JAVA_HOME to a JDK of version 17 to 21") for line in doctor.advice(doctor.check_all()))
+    assert any(
+        line.startswith("set JAVA_HOME to a JDK of version 17 to 21") for line in doctor.advice(doctor.check_all())
+    )
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "javac").symlink_to(sys.executable)
     for version, ok in (("17.0.15", True), ("25.0.1", False)):

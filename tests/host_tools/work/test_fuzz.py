@@ -33,7 +33,9 @@ def small_model() -> bytes:
 
 
 def case(raw=None, changes=(), **fields) -> model_fuzzer.Case:
-    return model_fuzzer.Case("0-0", "small", raw or small_model(), tuple(changes), (model_fuzzer.Setup("null", "generic"),), 1, **fields)
+    return model_fuzzer.Case(
+        "0-0", "small", raw or small_model(), tuple(changes), (model_fuzzer.Setup("null", "generic"),), 1, **fields
+    )
 
 
 @pytest.fixture
@@ -57,7 +59,9 @@ def test_a_file_comes_through_the_tree_with_the_same_numbers(process):
     for one in random.Random(1).sample([one for one in all_cases() if one.on_cpu], 25):
         raw = one.model()
         before, after = (process.run(Request(file, seed=3), 20) for file in (raw, edits.pack(edits.unpack(raw))))
-        assert not before.error and [a.tobytes() for a in before.outputs] == [a.tobytes() for a in after.outputs], one.id
+        assert not before.error and [a.tobytes() for a in before.outputs] == [a.tobytes() for a in after.outputs], (
+            one.id
+        )
 
 
 def test_edits_do_what_they_say():
@@ -119,7 +123,13 @@ def test_the_options_and_keys_that_are_mutated_are_those_that_there_are():
     table = (NATIVE / "delegate" / "options.def").read_text()
     assert sorted(option_fuzzer.OPTIONS) == sorted(re.findall(r"^QUADRA_OPTION\((\w+)", table, re.MULTILINE))
     read = re.findall(r'v->(\w+)\("(\w+)"', (NATIVE / "device" / "gpu_info.cc").read_text())
-    mutated = {*option_fuzzer.NUMBERS, *option_fuzzer.LISTS, *option_fuzzer.FLAGS, *option_fuzzer.WORDS, *option_fuzzer.OTHERS}
+    mutated = {
+        *option_fuzzer.NUMBERS,
+        *option_fuzzer.LISTS,
+        *option_fuzzer.FLAGS,
+        *option_fuzzer.WORDS,
+        *option_fuzzer.OTHERS,
+    }
     assert mutated == {key for _, key in read}
     quirks = (NATIVE / "device" / "quirks.cc").read_text()
     assert list(option_fuzzer.QUIRKS) == re.findall(r'^ +\{"(\w+)",$', quirks, re.MULTILINE)
@@ -197,7 +207,9 @@ def test_wrong_numbers_are_found_where_the_interpreter_agrees_with_itself(fuzzer
     answer = fuzzer._alone.run(asked, 20)
     off = answer.outputs[0].copy()
     off.flat[5] += np.ptp(off) * 1e-3
-    monkeypatch.setattr(fuzzer._with, "run", lambda request, timeout_s: Answer(outputs=[off], on_gpu=1, backend="opencl"))
+    monkeypatch.setattr(
+        fuzzer._with, "run", lambda request, timeout_s: Answer(outputs=[off], on_gpu=1, backend="opencl")
+    )
     wrong = replace(case(), setups=(model_fuzzer.Setup("opencl"),))
     assert fuzzer.run_case(wrong).kind == "wrong"
     assert fuzzer.run_case(replace(wrong, setups=(model_fuzzer.Setup("opencl", precision="f16"),))) is None
@@ -272,12 +284,16 @@ def test_findings_in_run_folders_are_kept_and_run_again(capsys, tmp_path, monkey
 
     def run_case(one, workdir):
         assert workdir.is_dir()
-        return Finding(one, "traceback", "report.py:read KeyError", "…") if broken["yes"] and one.number % 3 == 2 else None
+        return (
+            Finding(one, "traceback", "report.py:read KeyError", "…") if broken["yes"] and one.number % 3 == 2 else None
+        )
 
     def cases(seed):
         return (SimpleNamespace(name=f"{seed}-{number}-report", number=number) for number in range(4))
 
-    monkeypatch.setitem(sys.modules, "host_tools.work.fuzz.folder_fuzzer", SimpleNamespace(cases=cases, run_case=run_case))
+    monkeypatch.setitem(
+        sys.modules, "host_tools.work.fuzz.folder_fuzzer", SimpleNamespace(cases=cases, run_case=run_case)
+    )
     monkeypatch.setattr(fuzz, "folder_fuzzer", sys.modules["host_tools.work.fuzz.folder_fuzzer"], raising=False)
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path))
     status, out, _ = inv(capsys, "folders", "--seed=5")

@@ -43,7 +43,9 @@ def planted(monkeypatch, read):
 
 
 def test_a_traceback_is_a_finding_with_its_place(monkeypatch, tmp_path):
-    finding = folder_fuzzer.run_case(planted(monkeypatch, lambda folder: json.loads((folder / "log.txt").read_text())), tmp_path)
+    finding = folder_fuzzer.run_case(
+        planted(monkeypatch, lambda folder: json.loads((folder / "log.txt").read_text())), tmp_path
+    )
     assert finding.kind == "traceback" and finding.place.endswith("JSONDecodeError") and "Traceback" in finding.text
     assert (tmp_path / finding.case.name / good_folder.RUN_ID / "log.txt").exists()  # to be looked at
 

@@ -55,7 +55,9 @@ def test_a_suite_is_run_saved_and_compared(capsys, suite, fake, tmp_path):
 
 
 def test_a_model_that_cannot_run_is_inconclusive_and_infrastructure(capsys, suite, tmp_path, fake):
-    broken = child_process.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libempty.so", "-x", "c", "/dev/null"], timeout_s=60)
+    broken = child_process.run(
+        ["cc", "-shared", "-fPIC", "-o", tmp_path / "libempty.so", "-x", "c", "/dev/null"], timeout_s=60
+    )
     assert broken.returncode == 0
     status, out, err = inv(capsys, "regress", suite, f"--library={tmp_path / 'libempty.so'}")
     assert status == 77 and "1 inconclusive" in out and "could not run" in out and "Traceback" not in err
@@ -189,8 +191,7 @@ def test_ctrl_c_reaches_every_lane(monkeypatch, suite):
 def test_what_a_run_left_that_makes_no_sense_is_its_own_error(monkeypatch, suite, tmp_path):
     class Hostile:
         def run(self, spec, show, runs_dir):
-            folder = run_folders.make(runs_dir, timings={"samples_us": {"quadra": ["no number"]}, "init_us": 7})
-            return folder
+            return run_folders.make(runs_dir, timings={"samples_us": {"quadra": ["no number"]}, "init_us": 7})
 
     places = lanes(monkeypatch, Hostile())
     with History(settings.read().history) as history:
@@ -200,7 +201,15 @@ def test_what_a_run_left_that_makes_no_sense_is_its_own_error(monkeypatch, suite
 
 def test_ctrl_c_keeps_what_there_was(suite, fake, tmp_path):
     suite.write_text(suite.read_text().replace("launches = 2", "launches = 400"))
-    words = [sys.executable, "-m", "host_tools.work.command_line", "regress", str(suite), f"--library={fake}", "--save=x"]
+    words = [
+        sys.executable,
+        "-m",
+        "host_tools.work.command_line",
+        "regress",
+        str(suite),
+        f"--library={fake}",
+        "--save=x",
+    ]
     process = subprocess.Popen(words, cwd=settings.ROOT, env=dict(os.environ), stdout=subprocess.PIPE, text=True)
     runs, end = tmp_path / "runs", time.monotonic() + 60
     while len(list(runs.glob("regress-*/2*/trace.json"))) < 2 and time.monotonic() < end:

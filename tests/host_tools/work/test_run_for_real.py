@@ -108,7 +108,7 @@ def test_opengl_es_runs_the_same_job(on_gles):
     assert found.whole and found.backend == "gles" and not found.failures
     result = compare.compare(on_gles)
     assert result.ok and all(output.allowed <= 1e-4 for output in result.outputs), "judged as OpenCL is"
-    assert [d.name for d in profile.read(on_gles).dispatches][0].endswith("to_slices")
+    assert next(d.name for d in profile.read(on_gles).dispatches).endswith("to_slices")
     assert plan_view.read(plan_view.of_run(on_gles)[0])["api"] == "gles"
     assert next((on_gles.path / "partition_0" / "kernels").glob("*.comp")).read_text().startswith("#version 310 es")
 
@@ -127,7 +127,9 @@ def test_the_devices_of_both_apis_are_told_after_a_run_on_either(folder, on_gles
 def test_without_opencl_auto_takes_opengl_es_and_says_so(library, model_path, monkeypatch, tmp_path):
     model_path("face_detection_front")
     monkeypatch.setenv("OCL_ICD_VENDORS", "/nonexistent")
-    made = on_host.Host(library).run(from_words.make_spec("face_detection_front", repetitions=1, peers=()), runs_dir=tmp_path)
+    made = on_host.Host(library).run(
+        from_words.make_spec("face_detection_front", repetitions=1, peers=()), runs_dir=tmp_path
+    )
     found = verdicts.read(made.read(schema.Verdicts))
     assert found.backend == "gles" and found.backend_sentence("auto") == "OpenGL ES, because OpenCL failed"
     assert "CL_PLATFORM_NOT_FOUND" in found.failures[0][1]
@@ -153,7 +155,9 @@ def test_a_bench_of_both_backends(library, model_path, monkeypatch, tmp_path):
         ours = row.runner("quadra")
         assert row.whole and ours.steady.keys() == {1, 2} and ours.us("cold") > ours.us("warm") > 0
         assert row.over(row.shipped) == row.over("xnnpack") / row.peer_over_xnnpack(row.shipped)
-    assert opencl.runner("quadra").us() < gles.runner("quadra").us(), "llvmpipe is no match for kernels shaped for a CPU"
+    assert opencl.runner("quadra").us() < gles.runner("quadra").us(), (
+        "llvmpipe is no match for kernels shaped for a CPU"
+    )
 
 
 def test_coverage_needs_no_driver(library, model_path, monkeypatch):

@@ -12,7 +12,15 @@ from msgspec import structs
 from rich.console import Console
 
 from host_tools.ask import from_words
-from host_tools.base.errors import DeviceLost, DeviceRebooted, DeviceRefused, DeviceTimedOut, JudgementFailed, Misuse, RunFailed
+from host_tools.base.errors import (
+    DeviceLost,
+    DeviceRebooted,
+    DeviceRefused,
+    DeviceTimedOut,
+    JudgementFailed,
+    Misuse,
+    RunFailed,
+)
 from host_tools.judge import compare, judged
 from host_tools.phone.adb.adb_device import Device
 from host_tools.record import device_condition, run_folder
@@ -36,7 +44,7 @@ def phone(tmp_path, adb):
         assert not [note for note in one.log if note.what == "bug"]
 
 
-def started(phone, parts, model, show=lambda text: None, program=None, device=None, **fields):  # noqa: F811
+def started(phone, parts, model, show=lambda text: None, program=None, device=None, **fields):
     """A run by the runner of `parts`, or by `program`."""
     fields = {"repetitions": 4, **fields}
     spec = from_words.make_spec(str(model), place="device", device=phone.serial, route="shell", **fields)
@@ -54,7 +62,7 @@ def last_run(tmp_path):
     return run_folder.find("latest", tmp_path / "runs")
 
 
-def test_a_run_is_right_and_says_which_route_it_took(phone, parts, model):  # noqa: F811
+def test_a_run_is_right_and_says_which_route_it_took(phone, parts, model):
     folder = started(phone, parts, model, profile=True)
     assert compare.compare(folder).ok and folder.is_complete() and folder.has("profile.json")
     environment = folder.json("environment.json")
@@ -71,7 +79,7 @@ def test_a_run_is_right_and_says_which_route_it_took(phone, parts, model):  # no
     assert "never pooled with an app's" in console.export_text()
 
 
-def test_what_lies_there_is_not_sent_again(phone, parts, model):  # noqa: F811
+def test_what_lies_there_is_not_sent_again(phone, parts, model):
     store = phone.root / "data/local/tmp/quadra/store"
     started(phone, parts, model)
     first = {path.name: path.stat().st_mtime_ns for path in store.iterdir()}
@@ -81,7 +89,7 @@ def test_what_lies_there_is_not_sent_again(phone, parts, model):  # noqa: F811
     assert [Path(name).suffix for name in second.keys() - first.keys()] == [".json"]  # what was asked
 
 
-def test_the_task_prints_and_judges(phone, parts, model, monkeypatch):  # noqa: F811
+def test_the_task_prints_and_judges(phone, parts, model, monkeypatch):
     monkeypatch.setattr(on_phone_shell.bazel, "runners", lambda abis: {abis[0]: parts[0]})
 
     spec = from_words.make_spec(str(model), repetitions=3, route="shell", **from_words.destination(phone.serial))
@@ -92,7 +100,7 @@ def test_the_task_prints_and_judges(phone, parts, model, monkeypatch):  # noqa: 
     assert device_condition.FROM_SHELL in console.export_text()
 
 
-def test_what_the_runner_says_reaches_the_user(phone, parts, model, tmp_path):  # noqa: F811
+def test_what_the_runner_says_reaches_the_user(phone, parts, model, tmp_path):
     with pytest.raises(Misuse, match="it is not one of|takes|precision") as met:
         broken = from_words.make_spec(str(model), place="device", device=phone.serial, route="shell")
         broken = structs.replace(broken, options={"precision": "f64"})
@@ -101,20 +109,20 @@ def test_what_the_runner_says_reaches_the_user(phone, parts, model, tmp_path):  
     assert last_run(tmp_path).status().state == "failed"
 
 
-def test_a_wrong_kernel_is_found(phone, parts, model):  # noqa: F811
+def test_a_wrong_kernel_is_found(phone, parts, model):
     phone.faults.add("app.run:wrong_kernel=1.5")
     folder = started(phone, parts, model, backend="opencl")
     with pytest.raises(JudgementFailed):
         judged.judge(folder).check()
 
 
-def test_a_program_that_does_not_start_is_refused(phone, parts, model):  # noqa: F811
+def test_a_program_that_does_not_start_is_refused(phone, parts, model):
     with pytest.raises(DeviceRefused, match="the shell does not start it"):
         started(phone, parts, model, program=parts[1])
     assert left(phone) == []
 
 
-def test_a_runner_that_hangs_is_stopped(phone, parts, model, tmp_path):  # noqa: F811
+def test_a_runner_that_hangs_is_stopped(phone, parts, model, tmp_path):
     with pytest.raises(DeviceTimedOut, match="did not end within 3 s.*measure"):
         started(phone, parts, model, repetitions=LONG, deadline_s=3.0)
     assert left(phone) == []
@@ -122,7 +130,7 @@ def test_a_runner_that_hangs_is_stopped(phone, parts, model, tmp_path):  # noqa:
     assert kept.status().stage == "measure" and kept.has("outputs") and kept.has("verdicts.json")
 
 
-def test_a_reboot_is_told_as_one(phone, parts, model):  # noqa: F811
+def test_a_reboot_is_told_as_one(phone, parts, model):
     def show(text):
         if text == "measure":
             threading.Timer(0.2, phone.reboot, [0.0]).start()
@@ -131,7 +139,7 @@ def test_a_reboot_is_told_as_one(phone, parts, model):  # noqa: F811
         started(phone, parts, model, show, repetitions=LONG, deadline_s=30.0)
 
 
-def test_ctrl_c_in_another_thread_keeps_what_there_is_and_tidies_up(phone, parts, model, tmp_path):  # noqa: F811
+def test_ctrl_c_in_another_thread_keeps_what_there_is_and_tidies_up(phone, parts, model, tmp_path):
     device = Device(phone.serial, virtual=True)
 
     def show(text):
@@ -144,7 +152,7 @@ def test_ctrl_c_in_another_thread_keeps_what_there_is_and_tidies_up(phone, parts
     assert kept.status().state == "interrupted" and kept.has("outputs") and left(phone) == []
 
 
-def test_a_run_that_was_left_there_is_brought_by_pull(phone, model, tmp_path):  # noqa: F811
+def test_a_run_that_was_left_there_is_brought_by_pull(phone, model, tmp_path):
     """Seen red: without the app on the device, and not looked for in the shell's folder."""
     spec = from_words.make_spec(str(model), place="device", device=phone.serial, route="shell")
     there = phone.root / SHELL.lstrip("/") / spec.run_id
@@ -157,7 +165,7 @@ def test_a_run_that_was_left_there_is_brought_by_pull(phone, model, tmp_path):  
     assert left(phone) == [] and spec.run_id in console.export_text()
 
 
-def test_a_crash_names_the_signal_and_the_stage(phone, parts, model, tmp_path):  # noqa: F811
+def test_a_crash_names_the_signal_and_the_stage(phone, parts, model, tmp_path):
     def show(text):
         if text == "measure":
             end_runner(phone, signal.SIGKILL)  # PoCL catches others
@@ -182,17 +190,17 @@ def end_runner(phone, number):
         ({"route": "air"}, "not one of"),
     ],
 )
-def test_what_cannot_be_asked(fields, words, model):  # noqa: F811
+def test_what_cannot_be_asked(fields, words, model):
     with pytest.raises(Misuse, match=words):
         from_words.make_spec(str(model), **{"place": "device", "device": "x", "route": "shell", **fields})
 
 
-def test_a_target_is_refused(phone, parts, model):  # noqa: F811
+def test_a_target_is_refused(phone, parts, model):
     with pytest.raises(Misuse, match="a device makes the plan for itself"):
         started(phone, parts, model, target="generic")
 
 
-def test_a_route_survives_the_file(model, tmp_path):  # noqa: F811
+def test_a_route_survives_the_file(model, tmp_path):
     spec = from_words.make_spec(str(model), place="device", device="x", route="shell")
     run_folder.write_json(tmp_path / "spec.json", spec.to_json())
     assert run_folder.RunFolder(tmp_path).spec().route == "shell"

@@ -69,7 +69,11 @@ def test_a_bench_of_a_model_and_its_limit(capsys, model, fake, tmp_path):
     (folder,) = (p for p in (tmp_path / "runs").iterdir() if p.name.startswith("bench-"))
     value = json.loads((folder / "bench.json").read_text())
     quadra = value["rows"][0]["runners"]["quadra"]
-    assert set(quadra["steady"]) == {"1", "2"} and quadra["cold"]["median"] > 0 and value["rows"][0]["over"]["xnnpack"]["steady"] > 0
+    assert (
+        set(quadra["steady"]) == {"1", "2"}
+        and quadra["cold"]["median"] > 0
+        and value["rows"][0]["over"]["xnnpack"]["steady"] > 0
+    )
     assert len(run_folder.list_ids(folder)) == 2
     assert not run_folder.list_ids(tmp_path / "runs"), "runs of a bench are not in the way of others"
 

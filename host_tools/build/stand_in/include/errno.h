@@ -5,6 +5,6 @@
 #ifdef __cplusplus
 extern "C"
 #endif
-int* __errno(void);
+    int* __errno(void);
 #undef errno
 #define errno (*__errno())

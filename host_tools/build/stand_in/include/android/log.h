@@ -6,7 +6,13 @@
 extern "C" {
 #endif
 
-enum { ANDROID_LOG_DEBUG = 3, ANDROID_LOG_INFO, ANDROID_LOG_WARN, ANDROID_LOG_ERROR, ANDROID_LOG_FATAL };
+enum {
+  ANDROID_LOG_DEBUG = 3,
+  ANDROID_LOG_INFO,
+  ANDROID_LOG_WARN,
+  ANDROID_LOG_ERROR,
+  ANDROID_LOG_FATAL
+};
 
 int __android_log_print(int priority, const char* tag, const char* format, ...)
     __attribute__((__format__(printf, 3, 4)));
