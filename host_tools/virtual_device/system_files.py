@@ -54,7 +54,7 @@ def make(device: "VirtualDevice") -> None:
             "/proc/cpuinfo": Path("/proc/cpuinfo").read_bytes,
             "/proc/loadavg": Path("/proc/loadavg").read_bytes,
             "/proc/meminfo": Path("/proc/meminfo").read_bytes,
-            "/proc/sys/kernel/random/boot_id": f"{device.boot_id}\n".encode,
+            "/proc/sys/kernel/random/boot_id": lambda: b"%s\n" % device.boot_id.encode(),
             "/proc/uptime": lambda: b"%.2f 0.00\n" % max(0.0, time.monotonic() - device.booted_at),
             "/sys/class/thermal/thermal_zone0/temp": lambda: b"%d\n" % (device.state.thermal.skin_c * 1000),
             "/sys/class/thermal/thermal_zone0/type": lambda: b"skin\n",
