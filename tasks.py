@@ -115,6 +115,25 @@ def test(c, only="", slow=False, args="", sanitize=""):
 
 @task(
     help={
+        "fix": "Let the tools mend what they can.",
+        "only": "Checks with a comma between them, e.g. ruff,mypy (default: all).",
+    }
+)
+def lint(c, fix=False, only=""):
+    """Hold the sources against ruff, mypy, clang-format, clang-tidy and google-java-format.
+
+    Exit status 1: one of them found something. Settings: pyproject.toml, .clang-format, .clang-tidy.
+    """
+    from host_tools.base import terminal
+    from host_tools.work import lint
+
+    outcomes = lint.run(only, fix)
+    lint.show(outcomes, terminal.console())
+    lint.judge(outcomes)
+
+
+@task(
+    help={
         "what": "models, options or folders: what is mutated. Or the folder of a finding: runs it again.",
         "seconds": "How long (default: 60).",
         "seed": "Which cases: the same seed, the same cases.",

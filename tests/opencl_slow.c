@@ -1,6 +1,7 @@
-/* An OpenCL library for tests: the system's, but from the first launch to the next wait everything takes OPENCL_SLOW
- * times as long (1.1: a tenth longer; it computes while it waits, as slower kernels would), and where the text of a
- * kernel has the word OPENCL_WRONG, its last `+=` becomes a `-=`. */
+/* An OpenCL library for tests: the system's, but from the first launch to the next wait everything
+ * takes OPENCL_SLOW times as long (1.1: a tenth longer; it computes while it waits, as slower
+ * kernels would), and where the text of a kernel has the word OPENCL_WRONG, its last `+=` becomes a
+ * `-=`. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static int Waited(int status) {
   return status;
 }
 
-#define WRAP(result, name, parameters)     \
+#define WRAP(result, name, parameters)    \
   static result(*next_##name) parameters; \
   static result name parameters
 
@@ -35,21 +36,24 @@ WRAP(int, clWaitForEvents, (unsigned count, const Handle* events)) {
   return Waited(next_clWaitForEvents(count, events));
 }
 
-WRAP(int, clEnqueueNDRangeKernel, (Handle queue, Handle kernel, unsigned dimensions, const size_t* offset,
-                                   const size_t* global, const size_t* local, unsigned count, const Handle* events,
-                                   Handle* event)) {
+WRAP(int, clEnqueueNDRangeKernel,
+     (Handle queue, Handle kernel, unsigned dimensions, const size_t* offset, const size_t* global,
+      const size_t* local, unsigned count, const Handle* events, Handle* event)) {
   if (!began) began = Now();
-  return next_clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, events, event);
+  return next_clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count,
+                                     events, event);
 }
 
-WRAP(int, clEnqueueReadBuffer, (Handle queue, Handle buffer, unsigned blocking, size_t offset, size_t size, void* to,
-                                unsigned count, const Handle* events, Handle* event)) {
-  int status = next_clEnqueueReadBuffer(queue, buffer, blocking, offset, size, to, count, events, event);
+WRAP(int, clEnqueueReadBuffer,
+     (Handle queue, Handle buffer, unsigned blocking, size_t offset, size_t size, void* to,
+      unsigned count, const Handle* events, Handle* event)) {
+  int status =
+      next_clEnqueueReadBuffer(queue, buffer, blocking, offset, size, to, count, events, event);
   return blocking ? Waited(status) : status;
 }
 
-WRAP(Handle, clCreateProgramWithSource, (Handle context, unsigned count, const char** texts, const size_t* sizes,
-                                         int* error)) {
+WRAP(Handle, clCreateProgramWithSource,
+     (Handle context, unsigned count, const char** texts, const size_t* sizes, int* error)) {
   const char* word = getenv("OPENCL_WRONG");
   if (!word || count != 1 || !strstr(texts[0], word))
     return next_clCreateProgramWithSource(context, count, texts, sizes, error);
@@ -70,8 +74,8 @@ static const struct {
   const char* name;
   void* function;
   void** next;
-} kHooks[] = {HOOK(clFinish), HOOK(clWaitForEvents), HOOK(clEnqueueNDRangeKernel), HOOK(clEnqueueReadBuffer),
-              HOOK(clCreateProgramWithSource)};
+} kHooks[] = {HOOK(clFinish), HOOK(clWaitForEvents), HOOK(clEnqueueNDRangeKernel),
+              HOOK(clEnqueueReadBuffer), HOOK(clCreateProgramWithSource)};
 
 /* Where the delegate asks for functions, if a library has it. */
 void* loadOpenCLPointer(const char* name) {

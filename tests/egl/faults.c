@@ -1,4 +1,5 @@
-/* Faults that a driver can have. A context belongs to one thread, so does what is known of it here. */
+/* Faults that a driver can have. A context belongs to one thread, so does what is known of it here.
+ */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dlfcn.h>
@@ -8,11 +9,17 @@
 #include "egl_test.h"
 
 enum { kObjects = 1 << 16 };
-enum { kRenderer = 0x1F01, kVersion = 0x1F02, kExtensions = 0x1F03, kOutOfMemory = 0x0505, kContextLost = 0x0507 };
+enum {
+  kRenderer = 0x1F01,
+  kVersion = 0x1F02,
+  kExtensions = 0x1F03,
+  kOutOfMemory = 0x0505,
+  kContextLost = 0x0507
+};
 
 struct State {
-  GLenum error;             /* what glGetError answers next */
-  int lost, lost_silently;  /* every call is for nothing; silently: no error tells so */
+  GLenum error;            /* what glGetError answers next */
+  int lost, lost_silently; /* every call is for nothing; silently: no error tells so */
   long long dispatches, allocations, compiled;
   char refused[kObjects], matched[kObjects]; /* by shader or program */
 };
@@ -64,7 +71,8 @@ static const char* WithoutHidden(const char* words) {
   if (!words) return NULL;
   for (const char* at = words; *at;) {
     size_t size = strcspn(at, " "), whole = size + (at[size] == ' ');
-    if (!Hidden(at, size) && used + whole < sizeof left) memcpy(left + used, at, whole), used += whole;
+    if (!Hidden(at, size) && used + whole < sizeof left)
+      memcpy(left + used, at, whole), used += whole;
     at += whole;
   }
   left[used] = '\0';
@@ -78,7 +86,9 @@ void* RealEgl(const char* name) {
   return dlsym(library, name);
 }
 
-void* RealGl(const char* name) { return ((void* (*)(const char*))RealEgl("eglGetProcAddress"))(name); }
+void* RealGl(const char* name) {
+  return ((void* (*)(const char*))RealEgl("eglGetProcAddress"))(name);
+}
 
 /* ---- OpenGL ES ---- */
 
@@ -88,14 +98,16 @@ WRAP(const GLubyte*, GetString, (GLenum what)) {
   if (what == kExtensions) return (const GLubyte*)WithoutHidden((const char*)next_GetString(what));
   if (what == kVersion && Fault("version"))
     return (const GLubyte*)strcat(strcpy(version, "OpenGL ES "), Fault("version"));
-  if (what == kRenderer && Fault("renderer")) return (const GLubyte*)strcpy(renderer, Fault("renderer"));
+  if (what == kRenderer && Fault("renderer"))
+    return (const GLubyte*)strcpy(renderer, Fault("renderer"));
   return next_GetString(what);
 }
 
 static void (*next_GetIntegerv)(GLenum, GLint*);
 static const GLubyte* (*next_GetStringi)(GLenum, GLuint);
 
-/* The driver's index of the extension that is number `wanted` among those not hidden; counts them when it is < 0. */
+/* The driver's index of the extension that is number `wanted` among those not hidden; counts them
+ * when it is < 0. */
 static GLint Extension(GLint wanted) {
   GLint count = 0, seen = 0;
   next_GetIntegerv(0x821D, &count);
@@ -110,7 +122,8 @@ static const GLubyte* GetStringi(GLenum what, GLuint i) {
   return next_GetStringi(what, what == kExtensions ? (GLuint)Extension((GLint)i) : i);
 }
 
-/* no_binaries: the driver gives no program binaries. disjoint: its timers were disturbed. Limits: see strict.c. */
+/* no_binaries: the driver gives no program binaries. disjoint: its timers were disturbed. Limits:
+ * see strict.c. */
 static void GetIntegerv(GLenum what, GLint* value) {
   const char* version = Fault("version");
   next_GetIntegerv(what, value);
@@ -148,9 +161,10 @@ static int Matches(const char* word, const char* text, long long number) {
   return isdigit((unsigned char)*value) ? atoll(value) == number : strstr(text, value) != NULL;
 }
 
-/* refuse_compile, refuse_link=TEXT or NUMBER: of the shaders whose source has the text, or of the one with that number
- * (they are counted from 1). */
-WRAP(void, ShaderSource, (GLuint shader, GLsizei count, const char* const* text, const GLint* sizes)) {
+/* refuse_compile, refuse_link=TEXT or NUMBER: of the shaders whose source has the text, or of the
+ * one with that number (they are counted from 1). */
+WRAP(void, ShaderSource,
+     (GLuint shader, GLsizei count, const char* const* text, const GLint* sizes)) {
   ++state->compiled;
   state->refused[shader % kObjects] = (char)Matches("refuse_compile", text[0], state->compiled);
   state->matched[shader % kObjects] = (char)Matches("refuse_link", text[0], state->compiled);
@@ -195,10 +209,11 @@ WRAP(void, BufferData, (GLenum target, GLsizeiptr size, const void* data, GLenum
   else if (!state->lost) next_BufferData(target, size, data, usage);
 }
 
-/* lost_after=N: the context is lost after so many dispatches. lost_silently_after=N: and only the question after the
- * reset tells so. */
+/* lost_after=N: the context is lost after so many dispatches. lost_silently_after=N: and only the
+ * question after the reset tells so. */
 WRAP(void, DispatchCompute, (GLuint x, GLuint y, GLuint z)) {
-  const long long after = FaultNumber("lost_after", -1), silently = FaultNumber("lost_silently_after", -1);
+  const long long after = FaultNumber("lost_after", -1),
+                  silently = FaultNumber("lost_silently_after", -1);
   if (state->dispatches == after || state->dispatches == silently) state->lost = 1;
   if (state->dispatches == silently) state->lost_silently = 1;
   ++state->dispatches;
@@ -247,20 +262,39 @@ WRAP(void, GetQueryObjectuiv, (GLuint query, GLenum what, GLuint* value)) {
   *value = (GLuint)FaultNumber("timer_ns", *value);
 }
 
-const struct Hook kFaultHooks[] = {
-    HOOK(GetString), HOOK(GetStringi), HOOK(GetIntegerv), HOOK(GetIntegeri_v), HOOK(GetInteger64v), HOOK(GetError),
-    HOOK(ShaderSource), HOOK(AttachShader), HOOK(GetShaderiv), HOOK(GetProgramiv), HOOK(GetShaderInfoLog),
-    HOOK(GetProgramInfoLog), HOOK(BufferData), HOOK(DispatchCompute), HOOK(MapBufferRange),
-    HOOK(UnmapBuffer), HOOK(FenceSync), HOOK(ClientWaitSync), HOOK(BeginQuery), HOOK(EndQuery), HOOK(GetQueryObjectuiv),
-    {"glGetGraphicsResetStatusEXT", (void*)GetGraphicsResetStatus, (void**)&next_GetGraphicsResetStatus},
-    {"glGetGraphicsResetStatusKHR", (void*)GetGraphicsResetStatus, (void**)&next_GetGraphicsResetStatus}, {0}};
+const struct Hook kFaultHooks[] = {HOOK(GetString),
+                                   HOOK(GetStringi),
+                                   HOOK(GetIntegerv),
+                                   HOOK(GetIntegeri_v),
+                                   HOOK(GetInteger64v),
+                                   HOOK(GetError),
+                                   HOOK(ShaderSource),
+                                   HOOK(AttachShader),
+                                   HOOK(GetShaderiv),
+                                   HOOK(GetProgramiv),
+                                   HOOK(GetShaderInfoLog),
+                                   HOOK(GetProgramInfoLog),
+                                   HOOK(BufferData),
+                                   HOOK(DispatchCompute),
+                                   HOOK(MapBufferRange),
+                                   HOOK(UnmapBuffer),
+                                   HOOK(FenceSync),
+                                   HOOK(ClientWaitSync),
+                                   HOOK(BeginQuery),
+                                   HOOK(EndQuery),
+                                   HOOK(GetQueryObjectuiv),
+                                   {"glGetGraphicsResetStatusEXT", (void*)GetGraphicsResetStatus,
+                                    (void**)&next_GetGraphicsResetStatus},
+                                   {"glGetGraphicsResetStatusKHR", (void*)GetGraphicsResetStatus,
+                                    (void**)&next_GetGraphicsResetStatus},
+                                   {0}};
 
 /* ---- EGL: what a program looks up in the library itself ---- */
 
 typedef void* Handle;
 enum { kEglExtensions = 0x3055, kNone = 0x3038, kResetStrategy = 0x3138 };
 enum { kNotInitialized = 0x3001, kBadConfig = 0x3005, kBadMatch = 0x3009 };
-#define REAL(result, name, ...) ((result(*)(__VA_ARGS__))RealEgl(#name))
+#define REAL(result, name, ...) ((result (*)(__VA_ARGS__))RealEgl(#name))
 
 static int Refuse(int error) {
   egl_error = error;
@@ -279,11 +313,14 @@ const char* eglQueryString(Handle display, int what) {
 }
 
 /* no_display: there is none of any kind. */
-Handle eglGetDisplay(Handle native) { return Fault("no_display") ? NULL : REAL(Handle, eglGetDisplay, Handle)(native); }
+Handle eglGetDisplay(Handle native) {
+  return Fault("no_display") ? NULL : REAL(Handle, eglGetDisplay, Handle)(native);
+}
 
 static Handle GetPlatformDisplay(GLenum platform, void* native, const int* attributes) {
   if (Fault("no_display")) return NULL;
-  return ((Handle(*)(GLenum, void*, const int*))RealGl("eglGetPlatformDisplayEXT"))(platform, native, attributes);
+  return ((Handle (*)(GLenum, void*, const int*))RealGl("eglGetPlatformDisplayEXT"))(
+      platform, native, attributes);
 }
 
 /* initialize_fails: of every display. */
@@ -296,20 +333,22 @@ unsigned eglBindAPI(GLenum api) { return REAL(unsigned, eglBindAPI, GLenum)(api)
 
 /* no_configs: none does what is wanted. */
 unsigned eglChooseConfig(Handle display, const int* wanted, Handle* configs, int most, int* count) {
-  const unsigned done =
-      REAL(unsigned, eglChooseConfig, Handle, const int*, Handle*, int, int*)(display, wanted, configs, most, count);
+  const unsigned done = REAL(unsigned, eglChooseConfig, Handle, const int*, Handle*, int, int*)(
+      display, wanted, configs, most, count);
   if (Fault("no_configs")) *count = 0;
   return done;
 }
 
-/* context_refused: the driver has no OpenGL ES 3.1. reset_strategy_refused: no context that tells of resets. */
+/* context_refused: the driver has no OpenGL ES 3.1. reset_strategy_refused: no context that tells
+ * of resets. */
 Handle eglCreateContext(Handle display, Handle config, Handle shared, const int* attributes) {
   int strategy = 0;
   for (const int* a = attributes; a && *a != kNone; a += 2) strategy |= *a == kResetStrategy;
   if (Fault("context_refused")) return Refuse(kBadMatch), NULL;
   if (strategy && Fault("reset_strategy_refused")) return Refuse(kBadMatch), NULL;
   if (!config && Hidden("EGL_KHR_no_config_context", 25)) return Refuse(kBadConfig), NULL;
-  Handle made = REAL(Handle, eglCreateContext, Handle, Handle, Handle, const int*)(display, config, shared, attributes);
+  Handle made = REAL(Handle, eglCreateContext, Handle, Handle, Handle, const int*)(
+      display, config, shared, attributes);
   if (made && !state) state = calloc(1, sizeof *state);
   else if (made) memset(state, 0, sizeof *state);
   if (made) StrictBegin();
@@ -317,13 +356,16 @@ Handle eglCreateContext(Handle display, Handle config, Handle shared, const int*
 }
 
 Handle eglCreatePbufferSurface(Handle display, Handle config, const int* attributes) {
-  return REAL(Handle, eglCreatePbufferSurface, Handle, Handle, const int*)(display, config, attributes);
+  return REAL(Handle, eglCreatePbufferSurface, Handle, Handle, const int*)(display, config,
+                                                                           attributes);
 }
 
 unsigned eglMakeCurrent(Handle display, Handle draw, Handle read, Handle context) {
-  if (context && !draw && Hidden("EGL_KHR_surfaceless_context", 27)) return (unsigned)Refuse(kBadMatch);
+  if (context && !draw && Hidden("EGL_KHR_surfaceless_context", 27))
+    return (unsigned)Refuse(kBadMatch);
   if (!context && state) StrictEnd();
-  return REAL(unsigned, eglMakeCurrent, Handle, Handle, Handle, Handle)(display, draw, read, context);
+  return REAL(unsigned, eglMakeCurrent, Handle, Handle, Handle, Handle)(display, draw, read,
+                                                                        context);
 }
 
 unsigned eglDestroyContext(Handle display, Handle context) {

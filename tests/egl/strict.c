@@ -1,5 +1,6 @@
-/* What a driver may not check, but another one does: every call is held against the limits (the driver's, or the lower
- * ones in EGL_FAULTS), and what was written is read behind the right barrier only. */
+/* What a driver may not check, but another one does: every call is held against the limits (the
+ * driver's, or the lower ones in EGL_FAULTS), and what was written is read behind the right barrier
+ * only. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,8 +10,18 @@
 #include "egl_test.h"
 
 enum { kObjects = 1 << 16, kUnits = 256 };
-enum { kStorageBuffer = 0x90D2, kUniformBuffer = 0x8A11, kTextureBuffer = 0x8C2A, kTexture0 = 0x84C0 };
-enum { kFetchBarrier = 0x8, kImageBarrier = 0x20, kUpdateBarrier = 0x200, kStorageBarrier = 0x2000 };
+enum {
+  kStorageBuffer = 0x90D2,
+  kUniformBuffer = 0x8A11,
+  kTextureBuffer = 0x8C2A,
+  kTexture0 = 0x84C0
+};
+enum {
+  kFetchBarrier = 0x8,
+  kImageBarrier = 0x20,
+  kUpdateBarrier = 0x200,
+  kStorageBarrier = 0x2000
+};
 
 /* index -1: not one of an array; -2: of 64 bits. */
 static const struct {
@@ -18,19 +29,31 @@ static const struct {
   GLenum what;
   int index;
 } kLimits[] = {
-    {"storage_blocks", 0x90DB, -1},     {"storage_bindings", 0x90DD, -1},
-    {"storage_alignment", 0x90DF, -1},  {"storage_block_bytes", 0x90DE, -2},
-    {"uniform_alignment", 0x8A34, -1},  {"uniform_block_bytes", 0x8A30, -1},
-    {"image_uniforms", 0x91BD, -1},     {"image_units", 0x8F38, -1},
-    {"texture_units", 0x91BC, -1},      {"texture_size", 0x0D33, -1},
-    {"texture_buffer_texels", 0x8C2B, -1}, {"texture_buffer_alignment", 0x919F, -1},
-    {"invocations", 0x90EB, -1},        {"shared_bytes", 0x8262, -1},
-    {"group_x", 0x91BF, 0}, {"group_y", 0x91BF, 1}, {"group_z", 0x91BF, 2},
-    {"groups_x", 0x91BE, 0}, {"groups_y", 0x91BE, 1}, {"groups_z", 0x91BE, 2},
+    {"storage_blocks", 0x90DB, -1},
+    {"storage_bindings", 0x90DD, -1},
+    {"storage_alignment", 0x90DF, -1},
+    {"storage_block_bytes", 0x90DE, -2},
+    {"uniform_alignment", 0x8A34, -1},
+    {"uniform_block_bytes", 0x8A30, -1},
+    {"image_uniforms", 0x91BD, -1},
+    {"image_units", 0x8F38, -1},
+    {"texture_units", 0x91BC, -1},
+    {"texture_size", 0x0D33, -1},
+    {"texture_buffer_texels", 0x8C2B, -1},
+    {"texture_buffer_alignment", 0x919F, -1},
+    {"invocations", 0x90EB, -1},
+    {"shared_bytes", 0x8262, -1},
+    {"group_x", 0x91BF, 0},
+    {"group_y", 0x91BF, 1},
+    {"group_z", 0x91BF, 2},
+    {"groups_x", 0x91BE, 0},
+    {"groups_y", 0x91BE, 1},
+    {"groups_z", 0x91BE, 2},
 };
 enum { kLimitCount = sizeof kLimits / sizeof kLimits[0] };
 
-/* secret_limits: the driver does not tell of the lower limits, so whoever asks it will overstep them. */
+/* secret_limits: the driver does not tell of the lower limits, so whoever asks it will overstep
+ * them. */
 long long LimitBehind(GLenum what, int index, long long real) {
   if (Fault("secret_limits")) return real;
   for (int i = 0; i < kLimitCount; ++i) {
@@ -74,10 +97,12 @@ struct Range {
 /* What a program was found to use. */
 struct Program {
   int known, blocks, images, samplers;
-  struct { GLint binding, bytes; } block[32], numbers;
+  struct {
+    GLint binding, bytes;
+  } block[32], numbers;
 };
 struct State {
-  long long bytes[kObjects]; /* of a buffer */
+  long long bytes[kObjects];  /* of a buffer */
   long long shared[kObjects]; /* of a shader, then of its program */
   struct Program programs[kObjects];
   struct Range storage[kUnits], uniform;
@@ -89,7 +114,8 @@ struct State {
 };
 static __thread struct State* state;
 enum { kBuffers, kTextures, kQueries, kPrograms, kShaders, kSyncs };
-static const char* const kLive[] = {"buffers", "textures", "queries", "programs", "shaders", "fences"};
+static const char* const kLive[] = {"buffers",  "textures", "queries",
+                                    "programs", "shaders",  "fences"};
 
 /* Null where nothing is to be watched. */
 static struct State* Watched(const char* call) {
@@ -121,15 +147,15 @@ static void AtMost(const char* call, const char* what, long long value, const ch
   Check(value <= Limit(word), call, what, value, word);
 }
 
-#define COUNTED(Kind, what)                                     \
-  WRAP(void, Gen##Kind, (GLsizei count, GLuint* made)) {        \
-    next_Gen##Kind(count, made);                                \
-    if (Watched("glGen" #Kind)) state->live[what] += count;     \
-  }                                                             \
-  WRAP(void, Delete##Kind, (GLsizei count, const GLuint* ids)) { \
-    if (Watched("glDelete" #Kind))                              \
+#define COUNTED(Kind, what)                                                 \
+  WRAP(void, Gen##Kind, (GLsizei count, GLuint * made)) {                   \
+    next_Gen##Kind(count, made);                                            \
+    if (Watched("glGen" #Kind)) state->live[what] += count;                 \
+  }                                                                         \
+  WRAP(void, Delete##Kind, (GLsizei count, const GLuint* ids)) {            \
+    if (Watched("glDelete" #Kind))                                          \
       for (GLsizei i = 0; i < count; ++i) state->live[what] -= ids[i] != 0; \
-    next_Delete##Kind(count, ids);                              \
+    next_Delete##Kind(count, ids);                                          \
   }
 COUNTED(Buffers, kBuffers)
 COUNTED(Textures, kTextures)
@@ -137,7 +163,8 @@ COUNTED(Queries, kQueries)
 
 WRAP(GLuint, CreateProgram, (void)) {
   const GLuint made = next_CreateProgram();
-  if (Watched("glCreateProgram")) ++state->live[kPrograms], state->programs[made % kObjects].known = 0;
+  if (Watched("glCreateProgram"))
+    ++state->live[kPrograms], state->programs[made % kObjects].known = 0;
   return made;
 }
 WRAP(void, DeleteProgram, (GLuint program)) {
@@ -170,27 +197,33 @@ static long long SharedBytes(const char* text) {
     const char* end = strchr(at, ';');
     const char* count = memchr(at, '[', end ? (size_t)(end - at) : 0);
     const int found = sscanf(at, "%31s %31s %31s", words[0], words[1], words[2]);
-    const char* type = found == 3 && (strstr(words[0], "ump") || strstr(words[0], "highp")) ? words[1] : words[0];
+    const char* type =
+        found == 3 && (strstr(words[0], "ump") || strstr(words[0], "highp")) ? words[1] : words[0];
     const int each = strstr(type, "vec4") ? 16 : strstr(type, "vec2") ? 8 : 4;
     bytes += each * (count ? atoll(count + 1) : 1);
   }
   return bytes;
 }
-WRAP(void, ShaderSource, (GLuint shader, GLsizei count, const char* const* text, const GLint* sizes)) {
+WRAP(void, ShaderSource,
+     (GLuint shader, GLsizei count, const char* const* text, const GLint* sizes)) {
   if (Watched("glShaderSource")) state->shared[shader % kObjects] = SharedBytes(text[0]);
   next_ShaderSource(shader, count, text, sizes);
 }
 WRAP(void, AttachShader, (GLuint program, GLuint shader)) {
-  if (Watched("glAttachShader")) state->shared[program % kObjects] = state->shared[shader % kObjects];
+  if (Watched("glAttachShader"))
+    state->shared[program % kObjects] = state->shared[shader % kObjects];
   next_AttachShader(program, shader);
 }
 
 /* ---- memory ---- */
 
-static GLuint BoundTo(GLenum target) { return target == kUniformBuffer ? state->bound_uniform : state->bound_storage; }
+static GLuint BoundTo(GLenum target) {
+  return target == kUniformBuffer ? state->bound_uniform : state->bound_storage;
+}
 
 WRAP(void, BindBuffer, (GLenum target, GLuint buffer)) {
-  if (Watched("glBindBuffer")) *(target == kUniformBuffer ? &state->bound_uniform : &state->bound_storage) = buffer;
+  if (Watched("glBindBuffer"))
+    *(target == kUniformBuffer ? &state->bound_uniform : &state->bound_storage) = buffer;
   next_BindBuffer(target, buffer);
 }
 WRAP(void, BufferData, (GLenum target, GLsizeiptr size, const void* data, GLenum usage)) {
@@ -204,7 +237,8 @@ static void Inside(const char* call, GLuint buffer, GLintptr offset, GLsizeiptr 
     Violation("%s: %lld bytes at %lld of %lld", call, (long long)size, (long long)offset, bytes);
 }
 
-WRAP(void, BindBufferRange, (GLenum target, GLuint index, GLuint buffer, GLintptr offset, GLsizeiptr size)) {
+WRAP(void, BindBufferRange,
+     (GLenum target, GLuint index, GLuint buffer, GLintptr offset, GLsizeiptr size)) {
   const char* call = "glBindBufferRange";
   if (Watched(call)) {
     const int numbers = target == kUniformBuffer;
@@ -219,17 +253,20 @@ WRAP(void, BindBufferRange, (GLenum target, GLuint index, GLuint buffer, GLintpt
   }
   next_BindBufferRange(target, index, buffer, offset, size);
 }
-WRAP(void, TexBufferRange, (GLenum target, GLenum format, GLuint buffer, GLintptr offset, GLsizeiptr size)) {
+WRAP(void, TexBufferRange,
+     (GLenum target, GLenum format, GLuint buffer, GLintptr offset, GLsizeiptr size)) {
   const char* call = "glTexBufferRange";
   if (Watched(call)) {
     const int texel = format == 0x822E ? 4 : format == 0x881A ? 8 : 16; /* r32f, rgba16f, rgba32f */
-    Check(offset % Limit("texture_buffer_alignment") == 0, call, "offset", offset, "texture_buffer_alignment");
+    Check(offset % Limit("texture_buffer_alignment") == 0, call, "offset", offset,
+          "texture_buffer_alignment");
     AtMost(call, "texels", size / texel, "texture_buffer_texels");
     Inside(call, buffer, offset, size);
   }
   next_TexBufferRange(target, format, buffer, offset, size);
 }
-WRAP(void, TexStorage2D, (GLenum target, GLsizei levels, GLenum format, GLsizei width, GLsizei height)) {
+WRAP(void, TexStorage2D,
+     (GLenum target, GLsizei levels, GLenum format, GLsizei width, GLsizei height)) {
   if (Watched("glTexStorage2D")) {
     AtMost("glTexStorage2D", "width", width, "texture_size");
     AtMost("glTexStorage2D", "height", height, "texture_size");
@@ -247,7 +284,8 @@ WRAP(void*, MapBufferRange, (GLenum target, GLintptr offset, GLsizeiptr size, GL
   return next_MapBufferRange(target, offset, size, access);
 }
 WRAP(GLboolean, UnmapBuffer, (GLenum target)) {
-  if (Watched("glUnmapBuffer") && --state->mapped < 0) Violation("glUnmapBuffer: nothing is mapped");
+  if (Watched("glUnmapBuffer") && --state->mapped < 0)
+    Violation("glUnmapBuffer: nothing is mapped");
   return next_UnmapBuffer(target);
 }
 
@@ -258,11 +296,13 @@ WRAP(void, ActiveTexture, (GLenum unit)) {
   next_ActiveTexture(unit);
 }
 WRAP(void, BindTexture, (GLenum target, GLuint texture)) {
-  if (Watched("glBindTexture") && target != kTextureBuffer) state->textures[state->unit % kUnits] = texture;
+  if (Watched("glBindTexture") && target != kTextureBuffer)
+    state->textures[state->unit % kUnits] = texture;
   next_BindTexture(target, texture);
 }
-WRAP(void, BindImageTexture, (GLuint unit, GLuint texture, GLint level, GLboolean layered, GLint layer, GLenum access,
-                              GLenum format)) {
+WRAP(void, BindImageTexture,
+     (GLuint unit, GLuint texture, GLint level, GLboolean layered, GLint layer, GLenum access,
+      GLenum format)) {
   if (Watched("glBindImageTexture")) {
     AtMost("glBindImageTexture", "unit after", unit + 1, "image_units");
     state->images[unit % kUnits] = texture;
@@ -276,11 +316,13 @@ WRAP(void, MemoryBarrier, (GLbitfield barriers)) {
 
 static GLint Count(GLuint program, GLenum interface) {
   GLint count = 0;
-  ((void (*)(GLuint, GLenum, GLenum, GLint*))RealGl("glGetProgramInterfaceiv"))(program, interface, 0x92F5, &count);
+  ((void (*)(GLuint, GLenum, GLenum, GLint*))RealGl("glGetProgramInterfaceiv"))(program, interface,
+                                                                                0x92F5, &count);
   return count;
 }
 /* Two properties of a resource of a program. */
-static void Ask(GLuint program, GLenum interface, GLint i, GLenum first, GLenum second, GLint* answers) {
+static void Ask(GLuint program, GLenum interface, GLint i, GLenum first, GLenum second,
+                GLint* answers) {
   const GLenum wanted[2] = {first, second};
   ((void (*)(GLuint, GLenum, GLuint, GLsizei, const GLenum*, GLsizei, GLsizei*, GLint*))RealGl(
       "glGetProgramResourceiv"))(program, interface, (GLuint)i, 2, wanted, 2, NULL, answers);
@@ -296,7 +338,8 @@ static const struct Program* Look(GLuint id) {
   for (GLint i = 0; i < program->blocks && i < 32; ++i) {
     Ask(id, 0x92E6, i, 0x9302, 0x9303, answer); /* storage block: binding, least size */
     program->block[i].binding = answer[0];
-    program->block[i].bytes = answer[1] <= 16 ? 4 : answer[1]; /* Mesa rounds up; an array of floats needs one */
+    program->block[i].bytes =
+        answer[1] <= 16 ? 4 : answer[1]; /* Mesa rounds up; an array of floats needs one */
   }
   if (Count(id, 0x92E2) > 0) {
     Ask(id, 0x92E2, 0, 0x9302, 0x9303, answer);
@@ -311,7 +354,8 @@ static const struct Program* Look(GLuint id) {
   AtMost("a program", "blocks", program->blocks, "storage_blocks");
   AtMost("a program", "images", program->images, "image_uniforms");
   AtMost("a program", "textures", program->samplers, "texture_units");
-  AtMost("a program", "invocations of a group", (long long)local[0] * local[1] * local[2], "invocations");
+  AtMost("a program", "invocations of a group", (long long)local[0] * local[1] * local[2],
+         "invocations");
   AtMost("a program", "size of a group", local[0], "group_x");
   AtMost("a program", "size of a group", local[1], "group_y");
   AtMost("a program", "size of a group", local[2], "group_z");
@@ -334,10 +378,12 @@ static void CheckDispatch(const GLuint groups[3]) {
   for (int i = 0; i < program->blocks && i < 32; ++i) {
     const struct Range* range = &state->storage[program->block[i].binding % kUnits];
     if (!range->object || range->bytes < program->block[i].bytes)
-      Violation("%s: block %d has %lld bytes and needs %d", call, i, range->bytes, program->block[i].bytes);
+      Violation("%s: block %d has %lld bytes and needs %d", call, i, range->bytes,
+                program->block[i].bytes);
   }
   if (state->uniform.bytes < program->numbers.bytes)
-    Violation("%s: %lld bytes of numbers and %d are needed", call, state->uniform.bytes, program->numbers.bytes);
+    Violation("%s: %lld bytes of numbers and %d are needed", call, state->uniform.bytes,
+              program->numbers.bytes);
   for (int i = 0; i < program->images; ++i)
     if (!state->images[i]) Violation("%s: nothing at image unit %d", call, i);
   for (int i = 0; i < program->samplers; ++i)
@@ -357,11 +403,16 @@ WRAP(void, DispatchCompute, (GLuint x, GLuint y, GLuint z)) {
   next_DispatchCompute(x, y, z);
 }
 
-#define TEX_BUFFER(end) {"glTexBufferRange" end, (void*)TexBufferRange, (void**)&next_TexBufferRange}
+#define TEX_BUFFER(end) \
+  {"glTexBufferRange" end, (void*)TexBufferRange, (void**)&next_TexBufferRange}
 const struct Hook kStrictHooks[] = {
-    HOOK(GenBuffers), HOOK(DeleteBuffers), HOOK(GenTextures), HOOK(DeleteTextures), HOOK(GenQueries),
-    HOOK(DeleteQueries), HOOK(CreateProgram), HOOK(DeleteProgram), HOOK(CreateShader), HOOK(DeleteShader),
-    HOOK(FenceSync), HOOK(DeleteSync), HOOK(ShaderSource), HOOK(AttachShader), HOOK(BindBuffer), HOOK(BufferData),
-    HOOK(BindBufferRange), HOOK(TexStorage2D), HOOK(MapBufferRange), HOOK(UnmapBuffer), HOOK(ActiveTexture),
-    HOOK(BindTexture), HOOK(BindImageTexture), HOOK(MemoryBarrier), HOOK(UseProgram), HOOK(DispatchCompute),
-    TEX_BUFFER(""), TEX_BUFFER("EXT"), TEX_BUFFER("OES"), {0}};
+    HOOK(GenBuffers),     HOOK(DeleteBuffers),    HOOK(GenTextures),
+    HOOK(DeleteTextures), HOOK(GenQueries),       HOOK(DeleteQueries),
+    HOOK(CreateProgram),  HOOK(DeleteProgram),    HOOK(CreateShader),
+    HOOK(DeleteShader),   HOOK(FenceSync),        HOOK(DeleteSync),
+    HOOK(ShaderSource),   HOOK(AttachShader),     HOOK(BindBuffer),
+    HOOK(BufferData),     HOOK(BindBufferRange),  HOOK(TexStorage2D),
+    HOOK(MapBufferRange), HOOK(UnmapBuffer),      HOOK(ActiveTexture),
+    HOOK(BindTexture),    HOOK(BindImageTexture), HOOK(MemoryBarrier),
+    HOOK(UseProgram),     HOOK(DispatchCompute),  TEX_BUFFER(""),
+    TEX_BUFFER("EXT"),    TEX_BUFFER("OES"),      {0}};

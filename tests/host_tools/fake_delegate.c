@@ -1,6 +1,6 @@
-/* Stands in for libquadra.so in tests of the toolkit: takes no node, so the interpreter's own kernels run.
- * The option `backend` makes it misbehave: gles refuses, and the environment variable FAKE_DELEGATE crashes
- * or hangs while nodes are offered. */
+/* Stands in for libquadra.so in tests of the toolkit: takes no node, so the interpreter's own
+ * kernels run. The option `backend` makes it misbehave: gles refuses, and the environment variable
+ * FAKE_DELEGATE crashes or hangs while nodes are offered. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static int Prepare(void* context, struct Delegate* delegate) {
   return 0;
 }
 
-struct Delegate* tflite_plugin_create_delegate(char** keys, char** values, size_t count, void (*report)(const char*)) {
+struct Delegate* tflite_plugin_create_delegate(char** keys, char** values, size_t count,
+                                               void (*report)(const char*)) {
   for (size_t i = 0; i < count; ++i)
     if (!strcmp(keys[i], "backend") && !strcmp(values[i], "gles")) {
       report("backend: gles is not in this fake");

@@ -9,7 +9,8 @@ from invoke import Task
 import tasks
 from host_tools.base import errors, settings
 
-PAGES = [settings.ROOT / "README.md", *sorted((settings.ROOT / "docs").glob("*.md"))]
+_TOP = [settings.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES = [*_TOP, *sorted((settings.ROOT / "docs").glob("*.md"))]
 TASKS = {name.replace("_", "-"): task for name, task in vars(tasks).items() if isinstance(task, Task)}
 
 
@@ -24,6 +25,19 @@ def test_every_option_that_a_page_names_is_its_tasks(page):
         assert name in TASKS, name
         known = {f"--{flag}".replace("_", "-") for flag in inspect.signature(TASKS[name].body).parameters}
         assert set(re.findall(r"(?<=\s)--[\w-]+", words)) <= known, f"inv {name}{words}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_links_to_is_there(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_files_that_contributing_names_are_there():
+    named = re.findall(r"`([a-z_.]+/[a-z_./]*)`", (settings.ROOT / "CONTRIBUTING.md").read_text())
+    folders = (settings.ROOT, settings.ROOT / "delegate_native")
+    assert len(named) > 10
+    assert [name for name in named if not any((folder / name).exists() for folder in folders)] == []
 
 
 def test_the_pages_have_each_exit_status_of_devices():

@@ -19,8 +19,8 @@ EGLDisplay eglGetDisplay(EGLNativeDisplayType native) {
 
 typedef void (*Function)(void);
 
-static Function next_function(const char *name) {
-  static Function (*next)(const char *);
+static Function next_function(const char* name) {
+  static Function (*next)(const char*);
   if (!next) next = dlsym(RTLD_NEXT, "eglGetProcAddress");
   return next(name);
 }
@@ -37,24 +37,26 @@ static void slow_dispatch(GLuint x, GLuint y, GLuint z) {
 }
 
 // The same kernel is another one whenever it is compiled.
-static void wrong_source(GLuint shader, GLsizei count, const GLchar *const *texts,
-                         const GLint *sizes) {
-  static char *chosen;
+static void wrong_source(GLuint shader, GLsizei count, const GLchar* const* texts,
+                         const GLint* sizes) {
+  static char* chosen;
   PFNGLSHADERSOURCEPROC next = (PFNGLSHADERSOURCEPROC)next_function("glShaderSource");
-  char *whole = count == 1 ? strndup(texts[0], sizes && sizes[0] >= 0 ? (size_t)sizes[0] : strlen(texts[0])) : NULL;
+  char* whole =
+      count == 1 ? strndup(texts[0], sizes && sizes[0] >= 0 ? (size_t)sizes[0] : strlen(texts[0]))
+                 : NULL;
   size_t size = whole ? strlen(whole) : 0;
-  char *changed = NULL;
+  char* changed = NULL;
   if (whole && (!chosen || !strcmp(chosen, whole))) {
     changed = with_wrong_kernel(whole, &size, planted("BIONIC_GPU_WRONG"));
     if (changed && !chosen) chosen = strdup(whole);
   }
-  const GLchar *text = changed;
+  const GLchar* text = changed;
   next(shader, changed ? 1 : count, changed ? &text : texts, changed ? NULL : sizes);
   free(changed);
   free(whole);
 }
 
-__eglMustCastToProperFunctionPointerType eglGetProcAddress(const char *name) {
+__eglMustCastToProperFunctionPointerType eglGetProcAddress(const char* name) {
   if (planted("BIONIC_GPU_SLOW") > 1.0 && !strcmp(name, "glDispatchCompute")) {
     return (Function)slow_dispatch;
   }

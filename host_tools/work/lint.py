@@ -1,0 +1,139 @@
+"""`inv lint`: the sources held against the tools of this field, each with its settings where that tool looks for them."""
+
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from host_tools.base import child_process, settings
+from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.base.progress import progress
+from host_tools.build import java, maven
+
+_DEADLINE_S = 900.0
+_FOLDERS = ("android_app", "delegate_native", "host_tools", "tests")
+# google-java-format reads the compiler's own trees, which the JDK shows only when asked.
+_JAVAC = [f"--add-exports=jdk.compiler/com.sun.tools.javac.{part}=ALL-UNNAMED"
+          for part in ("api", "code", "file", "parser", "tree", "util")]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Check:
+    """One tool. `commands(fix)`: what to run, one after the other; all must end with status 0. `mends`: --fix helps."""
+
+    name: str
+    what: str
+    commands: Callable[[bool], list[list[object]]]
+    mends: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check came to. `said`: the tool's words, empty when it is content."""
+
+    check: Check
+    said: str
+    wall_s: float
+
+
+def checks() -> dict[str, Check]:
+    """All checks by name, the quick ones first."""
+    found = (
+        Check("ruff", "Python: defects, imports, format", _ruff),
+        Check("clang-format", "C++: format", _clang_format),
+        Check("java-format", "Java: format", _java_format),
+        Check("mypy", "Python of the toolkit: types, strict", lambda fix: [[_script("mypy")]], mends=False),
+    )
+    return {check.name: check for check in found}
+
+
+def run(only: str, fix: bool) -> list[Outcome]:
+    """Runs the checks that `only` names (a comma between them; "": all). ToolMissing, FetchFailed: one cannot run."""
+    outcomes = []
+    with progress("lint") as show:
+        for check in _chosen(only):
+            show(check.name)
+            started = time.monotonic()
+            said = "\n".join(filter(None, map(_complaint, check.commands(fix))))
+            outcomes.append(Outcome(check, said, time.monotonic() - started))
+    return outcomes
+
+
+def show(outcomes: Sequence[Outcome], console: Console) -> None:
+    """What each tool said, and a table of all."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("check", "of", "came of it", "seconds"):
+        table.add_column(title, justify="right" if title == "seconds" else "left")
+    for one in outcomes:
+        if one.said:
+            console.print(Text(one.said), "")
+        word = Text("found something", "red") if one.said else Text("clean", "green")
+        table.add_row(one.check.name, one.check.what, word, f"{one.wall_s:.0f}")
+    console.print(table)
+
+
+def judge(outcomes: Sequence[Outcome]) -> None:
+    """JudgementFailed where a tool found something."""
+    red = [one.check for one in outcomes if one.said]
+    if red:
+        mends = any(check.mends for check in red)
+        next_ = "`./inv lint --fix` mends what a tool can mend; see above for the rest" if mends else "see above"
+        raise JudgementFailed("check the sources", f"{', '.join(check.name for check in red)} found something", next_)
+
+
+def _chosen(only: str) -> list[Check]:
+    known = checks()
+    names = [word.strip() for word in only.split(",") if word.strip()] or list(known)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise Misuse(f"lint with {unknown[0]!r}", f"the checks are {', '.join(known)}", "name some of them")
+    return [known[name] for name in names]
+
+
+def _complaint(command: list[object]) -> str:
+    """What the tool printed, if it is not content."""
+    done = child_process.run(command, cwd=settings.ROOT, timeout_s=_DEADLINE_S, check=False)
+    if done.returncode == 0:
+        return ""
+    return f"{done.stdout}{done.stderr}".strip() or f"{done.argv[0]} ended with {done.returncode} and no word"
+
+
+def _script(name: str) -> Path:
+    """A program that a package of requirements.lock brought."""
+    return Path(sysconfig.get_path("scripts")) / name
+
+
+def _files(*patterns: str) -> Iterator[Path]:
+    """Sources of these names, relative to the checkout."""
+    for folder in _FOLDERS:
+        for pattern in patterns:
+            for path in sorted((settings.ROOT / folder).rglob(pattern)):
+                relative = path.relative_to(settings.ROOT)
+                if not {"build", ".gradle", "__pycache__"} & set(relative.parts):
+                    yield relative
+
+
+def _ruff(fix: bool) -> list[list[object]]:
+    ruff = [sys.executable, "-m", "ruff"]
+    return [
+        [*ruff, "check", "--quiet", *(["--fix"] if fix else [])],
+        [*ruff, "format", "--quiet", *([] if fix else ["--diff"])],
+    ]
+
+
+def _clang_format(fix: bool) -> list[list[object]]:
+    how = ["-i"] if fix else ["--dry-run", "-Werror"]
+    return [[_script("clang-format"), *how, *_files("*.cc", "*.h", "*.c")]]
+
+
+def _java_format(fix: bool) -> list[list[object]]:
+    jars = ":".join(str(path) for path in maven.class_path("java-format"))
+    how = ["--replace"] if fix else ["--dry-run", "--set-exit-if-changed"]
+    main = "com.google.googlejavaformat.java.Main"
+    return [[java.tool("java"), *_JAVAC, "-cp", jars, main, *how, *_files("*.java")]]
