@@ -25,7 +25,8 @@ _OF_SERVER: tuple[tuple[str, type[DeviceError], str], ...] = (
      "see that the device runs and that its address is right; `./inv devices` lists what is connected"),
     (r"failed to connect|unable to connect|timed out", DeviceUnusable, "nothing there speaks as adb does; " + _PLUG),
     (r"insufficient permissions|no permissions", DeviceUnusable, "add udev rules for the device, see docs/devices.md"),
-    (r"^closed$", DeviceRefused, "its adb daemon does not offer this service: Android 7 or later is needed"),
+    (r"^closed$", DeviceRefused, "try again: the connection may have ended just then. If it stays so, its adb daemon does not offer this "
+     "service: Android 7 or later is needed"),
     (r"failed to read|connection reset|protocol fault", DeviceLost, _PLUG),
 )  # fmt: skip
 

@@ -61,7 +61,8 @@ ALLOWED = {
 ALSO = {
     "shell.output": {"corrupt": {DeviceRefused}},
     "message": {"corrupt": _GONE, "hostile": _GONE, "unauthorized": _GONE},
-    "connect": {"unauthorized": _GONE, "hostile": _GONE},
+    # A stream that is opened as the connection ends is closed, and adb has no other word for one that is refused.
+    "connect": {"unauthorized": _GONE, "hostile": _GONE, "stall": {DeviceRefused}},
 }
 LASTING = ("stall", "offline", "unauthorized", "reboot")  # dear in time, so drawn less often
 
