@@ -1,5 +1,6 @@
 """The project's own upkeep: its tests, its versions, its build products."""
 
+import os
 import shlex
 import shutil
 import sys
@@ -23,7 +24,7 @@ _DELEGATE = ["test_vectors.py", "test_random_graphs.py", "test_models.py", "test
 
 def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "") -> None:
     """Native tests, then pytest on the user's terminal, whose closing line comes last. With sanitizers, the Python
-    tests that run the delegate, which is built with them."""
+    tests that run the delegate, which is built with them. Whole runs take a process per processor."""
     env, chosen = {}, []
     if sanitizers:
         names = sanitize.parse(sanitizers)
@@ -33,7 +34,9 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
         passed = bazel.test()
         print(f"native: {len(passed)} test{'s' if len(passed) != 1 else ''} passed ({', '.join(passed)})", flush=True)
     argv = [sys.executable, "-m", "pytest", *(["--slow"] if slow else []), *(["-k", only] if only else []), *chosen]
-    code = child_process.hand_over([*argv, *shlex.split(args)], cwd=settings.ROOT, env=env)
+    # A part is run by someone who looks on: in order, and with --pdb and -s as ever.
+    together = [] if only or args else ["--numprocesses", str(os.cpu_count()), "--dist", "worksteal"]
+    code = child_process.hand_over([*argv, *together, *shlex.split(args)], cwd=settings.ROOT, env=env)
     if code == 1:
         raise JudgementFailed("run the tests", "some failed", "pytest names them above")
     if code != 0:
