@@ -66,7 +66,7 @@ def summary(timings: Timings, console: Console) -> None:
     """Init, first and steady times beside the peers'."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(f"ms, {timings.threads} thread{'s' if timings.threads > 1 else ''}")
-    for column in ("init", "first run", "together", "steady median", "min", "runs"):
+    for column in ("init", "first run", "total", "steady median", "min", "runs"):
         table.add_column(column, justify="right")
     found = steady(timings)
     started = "Quadra, driver compiled" if timings.driver_compiled else "Quadra"
@@ -91,8 +91,8 @@ def summary(timings: Timings, console: Console) -> None:
         if not relation:
             continue
         console.print(
-            f"Quadra over {label}: {relation.median:.2f} of medians, {relation.minimum:.2f} of minima, "
-            f"{relation.processor:.2f} of processor time"
+            f"Quadra's time is {relation.median:.2f} × {label}'s (medians; minima {relation.minimum:.2f}, "
+            f"processor time {relation.processor:.2f})"
         )
 
 

@@ -106,7 +106,7 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
     def x(value: float) -> float:
         return left + (math.log10(max(value, 10**low)) - low) / (high - low) * (WIDTH - left - 14)
 
-    parts = [begin(bottom + 24, "time over XNNPACK"), '<g class="grid">']
+    parts = [begin(bottom + 24, "time, × XNNPACK (below 1: faster)"), '<g class="grid">']
     steps = [step * 10.0**power for power in range(-3, 6) for step in (1, 2, 5)]
     for value in (step for step in steps if low <= math.log10(step) <= high):
         kind = ' class="one"' if value == 1 else ""

@@ -16,7 +16,7 @@ from host_tools.record import device_condition, peer_names, schema, times, verdi
 from host_tools.show import report
 
 _STAMP = len("20261121-101530-042")  # what a run is called by
-_COLUMNS = ("came of it", "largest error", "median ms", "over XNNPACK", "temperature", "run")
+_COLUMNS = ("result", "largest error", "median ms", "× XNNPACK", "temperature", "run")
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def run(only: str, fix: bool) -> list[Outcome]:
 def show(outcomes: Sequence[Outcome], console: Console) -> None:
     """What each tool said, and a table of all."""
     table = Table(box=None, pad_edge=False)
-    for title in ("check", "of", "came of it", "seconds"):
+    for title in ("check", "of", "result", "seconds"):
         table.add_column(title, justify="right" if title == "seconds" else "left")
     for one in outcomes:
         if one.said:

@@ -70,7 +70,7 @@ def test_times_beside_each_peer(tmp_path):
     console = terminal.console(width=120)
     with console.capture() as shown:
         times.summary(timings, console)
-    assert "Quadra over shipped, OpenCL: 0.26 of medians" in shown.get()
+    assert "Quadra's time is 0.26 × shipped, OpenCL's (medians;" in shown.get()
     assert "shipped, OpenGL ES did not run: No shader implementation for split" in shown.get()
 
 
