@@ -120,7 +120,7 @@ def test(c, only="", slow=False, args="", sanitize=""):
     }
 )
 def lint(c, fix=False, only=""):
-    """Hold the sources against ruff, mypy, clang-format, clang-tidy and google-java-format.
+    """Check the sources with ruff, mypy, clang-format, clang-tidy and google-java-format.
 
     Exit status 1: one of them found something. Settings: pyproject.toml, .clang-format, .clang-tidy.
     """

@@ -40,6 +40,14 @@ def test_the_files_that_contributing_names_are_there():
     assert [name for name in named if not any((folder / name).exists() for folder in folders)] == []
 
 
+def test_the_files_in_the_table_of_tests_are_there():
+    rows = re.findall(r"^\| (`.*?) \|", (settings.ROOT / "docs" / "testing.md").read_text(), re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`([\w/]+\.(?:py|cc))`", row)]
+    tests = [str(path.relative_to(settings.ROOT / "tests")) for path in (settings.ROOT / "tests").rglob("*.*")]
+    assert len(named) > 40
+    assert [name for name in named if not any(f"/{there}".endswith(f"/{name}") for there in tests)] == []
+
+
 def test_the_pages_have_each_exit_status_of_devices():
     rows = "\n".join((settings.ROOT / "docs" / name).read_text() for name in ("devices.md", "transfers.md"))
     told = {name: int(status) for status, name in re.findall(r"^\| (\d+) \| `(\w+)` \|", rows, re.MULTILINE)}
