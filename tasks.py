@@ -2,11 +2,19 @@
 tasks, so that listing them is quick. Exit status: 0 done, 1 the judgement failed, 2 misuse, 70 and up
 infrastructure, 130 Ctrl-C (host_tools/base/errors.py)."""
 
-from invoke import Exit, task
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+from invoke.tasks import task
+
+if TYPE_CHECKING:
+    from host_tools.record.run_folder import RunFolder
 
 
 @task
-def doctor(c):
+def doctor(c: Context) -> None:
     """Check what this machine needs and say exactly what to install."""
     from host_tools.work import doctor
 
@@ -19,7 +27,7 @@ def doctor(c):
         "path": "Print only the path of this model (a name of the list, or a file); fetches it if needed.",
     }
 )
-def models(c, fetch=False, path=""):
+def models(c: Context, fetch: bool = False, path: str = "") -> None:
     """List the models that can be named, and where they are; --fetch brings them.
 
     Your own models: set QUADRA_MODELS_DIR to their folder. It is searched first.
@@ -38,7 +46,7 @@ _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all of them: all
 
 
 @task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
-def build(c, debug=False, abi=""):
+def build(c: Context, debug: bool = False, abi: str = "") -> None:
     """Build the delegate for this machine, or for Android; print where libquadra.so is.
 
     Android builds use the NDK of ANDROID_NDK_HOME (r25 or later), or one put together from packages, for tests.
@@ -62,7 +70,9 @@ def build(c, debug=False, abi=""):
         "peers": "With the GPU delegate that TFLite ships, to measure beside ours.",
     }
 )
-def apk(c, abi="", libraries="", out="", release=False, peers=False):
+def apk(
+    c: Context, abi: str = "", libraries: str = "", out: str = "", release: bool = False, peers: bool = False
+) -> None:
     """Make the test app's APK, without Gradle or an SDK; inspect it and show what was found."""
     from host_tools.base import terminal
     from host_tools.build import apk
@@ -76,13 +86,11 @@ def apk(c, abi="", libraries="", out="", release=False, peers=False):
         "abi": f"{_ABI_HELP} Builds it, and judges it.",
     }
 )
-def size(c, library="", abi=""):
+def size(c: Context, library: str = "", abi: str = "") -> None:
     """Show what the delegate weighs: bytes by part, exports, needed libraries, who made it.
 
     With --abi also the runner for a shell, what Android asks of both, and the budgets. Exit status 1: one was missed.
     """
-    from pathlib import Path
-
     from host_tools.build import android_check, bazel, ndk, size
 
     if not abi:
@@ -103,7 +111,7 @@ def size(c, library="", abi=""):
         " vectors, random graphs, real models, bad input, lifetimes; with thread those of lifetimes.",
     }
 )
-def test(c, only="", slow=False, args="", sanitize=""):
+def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "") -> None:
     """Build everything and run the tests: native ones with Bazel, then pytest.
 
     With --sanitize, what a sanitizer reports is printed, and the test fails that caused it.
@@ -141,7 +149,7 @@ def lint(c, fix=False, only=""):
         "sanitize": "Build it with these: address,undefined finds more, several times slower.",
     }
 )
-def fuzz(c, what, seconds=60.0, seed=1, library="", sanitize=""):
+def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: str = "", sanitize: str = "") -> None:
     """Look for crashes and hangs: mutated models, delegate options or run folders, each case in a process of its own.
 
     models: what the interpreter alone survives it survives with the delegate, on null, OpenCL and OpenGL ES, with the
@@ -160,7 +168,7 @@ def fuzz(c, what, seconds=60.0, seed=1, library="", sanitize=""):
 
 
 @task(help={"all": "Also the Python environment, so that the next start makes it anew."})
-def clean(c, all=False):
+def clean(c: Context, all: bool = False) -> None:
     """Remove what was built. Run folders and fetched models stay."""
     from host_tools.work import repository
 
@@ -168,7 +176,7 @@ def clean(c, all=False):
 
 
 @task
-def lock(c):
+def lock(c: Context) -> None:
     """Write requirements.lock anew from pyproject.toml (needs the network)."""
     from host_tools.work import repository
 
@@ -200,9 +208,10 @@ _RUN_HELP = {
 
 @task(help=_RUN_HELP)
 def run(
-    c, model, backend="auto", precision="f32", target="", image="", range="", seed=1, runs=20, threads=1,
-    profile=False, cold=False, timeout=300, library="", on="host", peer="xnnpack", apk="",
-):  # fmt: skip
+    c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
+    range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
+    timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "",
+) -> None:  # fmt: skip
     """Run a model with the delegate in the stock interpreter, and judge it against the CPU.
 
     Prints what ran where, the error of each output and times beside XNNPACK's, and leaves a run folder with
@@ -214,10 +223,11 @@ def run(
     from host_tools.run import where
     from host_tools.work import run
 
-    words = {"backend": backend, "precision": precision, "target": target, "image": image, "value_range": range}
-    counts = {"seed": seed, "repetitions": runs, "threads": threads, "deadline_s": float(timeout)}
-    asked = {"peers": peer_names.parse(peer), "profile": profile, "cold": cold}
-    spec = from_words.make_spec(model, **words, **counts, **asked, **from_words.destination(on))
+    spec = from_words.make_spec(
+        model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+        repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
+        cold=cold, **from_words.destination(on),
+    )  # fmt: skip
     run.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
 
 
@@ -243,9 +253,10 @@ def run(
     }
 )
 def shell_run(
-    c, model, on="any", backend="auto", precision="f32", image="", range="", seed=1, runs=20, threads=1,
-    profile=False, timeout=300, library="",
-):  # fmt: skip
+    c: Context, model: str, on: str = "any", backend: str = "auto", precision: str = "f32", image: str = "",
+    range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, timeout: int = 300,
+    library: str = "",
+) -> None:  # fmt: skip
     """Run a model from a device's shell, without the app, by a small native runner; judge it like `inv run`.
 
     Its times are not those of an app, and are never pooled with them.
@@ -255,10 +266,10 @@ def shell_run(
     from host_tools.run import where
     from host_tools.work import run
 
-    words = {"backend": backend, "precision": precision, "image": image, "value_range": range}
-    counts = {"seed": seed, "repetitions": runs, "threads": threads, "deadline_s": float(timeout)}
-    there = {"place": "device", "device": on, "route": "shell"}
-    spec = from_words.make_spec(model, **words, **counts, **there, profile=profile)
+    spec = from_words.make_spec(
+        model, backend=backend, precision=precision, image=image, value_range=range, seed=seed, repetitions=runs,
+        threads=threads, deadline_s=float(timeout), place="device", device=on, route="shell", profile=profile,
+    )  # fmt: skip
     run.run(spec, where.parse(on, _file(library), route="shell"), terminal.console())
 
 
@@ -270,7 +281,15 @@ def shell_run(
         "json": "Print JSON instead of a table.",
     }
 )
-def coverage(c, model, backend="", target="", precision="f32", json=False, library=""):
+def coverage(
+    c: Context,
+    model: str,
+    backend: str = "",
+    target: str = "",
+    precision: str = "f32",
+    json: bool = False,
+    library: str = "",
+) -> None:
     """Show which nodes of a model would run on the GPU, and why the others would not. Nothing is run."""
     from json import dumps
 
@@ -289,19 +308,19 @@ _ONE_RUN = {"run": "`latest` (default), the id of a run or its beginning, or the
 
 
 @task(help=_ONE_RUN)
-def compare(c, run="latest"):
+def compare(c: Context, run: str = "latest") -> None:
     """Judge the outputs of a run against the CPU's: largest error, where, NaN and infinity. Status 1: wrong."""
     from host_tools.base import terminal
     from host_tools.judge import compare, judged
 
     folder = _find_run(run)
-    found = judged.Judged(folder, compare.compare(folder))
-    compare.show(found.comparison, terminal.console())
-    found.check()
+    found = compare.compare(folder)
+    compare.show(found, terminal.console())
+    judged.Judged(folder, found).check()
 
 
 @task(help={**_ONE_RUN, "top": "Show so many dispatches."})
-def profile(c, run="latest", top=20):
+def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     """Show where the time of a run went, per dispatch and kernel; writes trace.json for ui.perfetto.dev.
 
     The run must have been made with --profile.
@@ -317,7 +336,7 @@ def profile(c, run="latest", top=20):
 
 
 @task(help=_ONE_RUN)
-def report(c, run="latest"):
+def report(c: Context, run: str = "latest") -> None:
     """Write the HTML report of a run anew; print its path."""
     from host_tools.judge import judged
     from host_tools.show import report
@@ -326,7 +345,7 @@ def report(c, run="latest"):
 
 
 @task(help={**_ONE_RUN, "top": "Show so many dispatches and tensors (0: all)."})
-def plan(c, run="latest", top=0):
+def plan(c: Context, run: str = "latest", top: int = 0) -> None:
     """List what a run's plan holds: dispatches with their arguments, buffers, and tensors with their lifetimes."""
     from host_tools.base import terminal
     from host_tools.record import plan_view
@@ -339,7 +358,7 @@ def plan(c, run="latest", top=0):
 @task(
     help={"loop": "Only its end, the loop of a phone: APK, virtual device, install, push, run, pull, compare, report."}
 )
-def demo(c, loop=False):
+def demo(c: Context, loop: bool = False) -> None:
     """See it work: a person's mask from a photograph, here, and then as on a phone, on a virtual device.
 
     On OpenCL and OpenGL ES; every output is judged against the CPU.
@@ -365,7 +384,18 @@ def demo(c, loop=False):
         "resume": "Go on with the bench of this folder; what it has is not measured again.",
     },
 )
-def bench(c, models, backend="", runs=0, limit=0.0, limit_shipped=0.0, json=False, library="", peer="", resume=""):
+def bench(
+    c: Context,
+    models: list[str],
+    backend: str = "",
+    runs: int = 0,
+    limit: float = 0.0,
+    limit_shipped: float = 0.0,
+    json: bool = False,
+    library: str = "",
+    peer: str = "",
+    resume: str = "",
+) -> None:
     """Measure models beside XNNPACK at 1 and 2 threads: speed, starts, memory, programs; as table, JSON and page.
 
     Every model runs in processes of its own; on the CPU, the GPU driver gets as many threads as XNNPACK.
@@ -403,7 +433,7 @@ def bench(c, models, backend="", runs=0, limit=0.0, limit_shipped=0.0, json=Fals
         "library": _RUN_HELP["library"],
     }
 )
-def regress(c, suite, on="", baseline="", save="", library=""):
+def regress(c: Context, suite: str, on: str = "", baseline: str = "", save: str = "", library: str = "") -> None:
     """Run a suite of models, launch after launch, and say what got worse than a baseline, by how much, how surely.
 
     Leaves a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
@@ -430,7 +460,7 @@ def regress(c, suite, on="", baseline="", save="", library=""):
         "library": _RUN_HELP["library"],
     },
 )
-def parity(c, op, quick=False, json=False, library=""):
+def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, library: str = "") -> None:
     """Run every op's test vectors on both backends, in every precision and storage; show which are right.
 
     Status 1: a vector is wrong, or an op is missing somewhere.
@@ -451,7 +481,7 @@ def parity(c, op, quick=False, json=False, library=""):
 
 
 @task(help={"json": "Print JSON instead of a table."})
-def devices(c, json=False):
+def devices(c: Context, json: bool = False) -> None:
     """List phones and virtual devices, their states, and who works with them."""
     from host_tools.base import terminal
     from host_tools.work import connected_devices
@@ -467,7 +497,7 @@ def devices(c, json=False):
         "clean": "Empty the device's store first.",
     },
 )
-def push(c, models, on="any", clean=False):
+def push(c: Context, models: list[str], on: str = "any", clean: bool = False) -> None:
     """Bring models onto devices, each once, by its content: `inv push MODEL... --on all`."""
     from host_tools.work import connected_devices
 
@@ -483,7 +513,9 @@ def push(c, models, on="any", clean=False):
         "remove": "Only remove it.",
     }
 )
-def install(c, on="any", apk="", peers=False, fresh=False, remove=False):
+def install(
+    c: Context, on: str = "any", apk: str = "", peers: bool = False, fresh: bool = False, remove: bool = False
+) -> None:
     """Install the test app on devices, unless that very one is there. `inv run` does it by itself."""
     from host_tools.base import terminal
     from host_tools.work import install
@@ -498,7 +530,7 @@ def install(c, on="any", apk="", peers=False, fresh=False, remove=False):
         "cache": "Also what the app's code cache holds: what drivers compiled.",
     }
 )
-def pull(c, run="", on="any", cache=False):
+def pull(c: Context, run: str = "", on: str = "any", cache: bool = False) -> None:
     """Bring runs that were broken off on a device, each into its run folder, and remove them there."""
     from host_tools.base import terminal
     from host_tools.work import pull_runs
@@ -514,7 +546,7 @@ def pull(c, run="", on="any", cache=False):
         "fault": "What is to go wrong: STEP:KIND[=VALUE][@N][xTIMES], or none to clear all; may be given several times.",
     },
 )
-def device(c, what="list", name="virtual", fault=None):
+def device(c: Context, what: str = "list", name: str = "virtual", fault: list[str] | None = None) -> None:
     """Start, stop or list virtual devices, which need no hardware; plant faults: start, stop, list, fault, faults.
 
     `inv device start`, then `inv run MODEL --on virtual`; `inv device stop`. See docs/virtual_device.md.
@@ -525,16 +557,14 @@ def device(c, what="list", name="virtual", fault=None):
     virtual_devices.device(what, name, fault or [], terminal.console())
 
 
-def _library(given):
+def _library(given: str) -> Path:
     from host_tools.build import bazel
 
     return _file(given) or bazel.library()
 
 
-def _file(given):
+def _file(given: str) -> Path | None:
     """The file that was given; None: none was."""
-    from pathlib import Path
-
     from host_tools.base.errors import Misuse
 
     path = Path(given).expanduser().resolve()
@@ -543,7 +573,7 @@ def _file(given):
     return path if given else None
 
 
-def _find_run(name):
+def _find_run(name: str) -> "RunFolder":
     from host_tools.base import settings
     from host_tools.record import run_folder
 

@@ -33,7 +33,7 @@ def make_spec(
     return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, options, **fields))
 
 
-def destination(on: str) -> dict[str, str]:
+def destination(on: str) -> dict[str, Any]:
     """The fields of a RunSpec that say where, for a word of `--on`; which device it means is known when it is run."""
     return {"place": on} if on in ("host", "app") else {"place": "device", "device": on}
 

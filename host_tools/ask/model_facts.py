@@ -49,7 +49,7 @@ def is_quantised(content: bytes) -> bool:
     return any(graph.Tensors(i).Type() in kinds for graph in graphs for i in range(graph.TensorsLength()))
 
 
-def _node(root, graph, operator, index: int) -> dict[str, Any]:
+def _node(root: tflite.Model, graph: tflite.SubGraph, operator: tflite.Operator, index: int) -> dict[str, Any]:
     code = root.OperatorCodes(operator.OpcodeIndex())
     op = _op_name(code)
     shapes = [_shape(graph, i) for i in operator.InputsAsNumpy()] if operator.InputsLength() else []
@@ -59,9 +59,10 @@ def _node(root, graph, operator, index: int) -> dict[str, Any]:
     return {"index": index, "op": op, "name": name, "shape": shape, "flops": flops(op, shapes, shape)}
 
 
-def _op_name(code) -> str:
-    if code.CustomCode():
-        return code.CustomCode().decode("utf-8", "replace")
+def _op_name(code: tflite.OperatorCode) -> str:
+    custom: bytes | None = code.CustomCode()
+    if custom:
+        return custom.decode("utf-8", "replace")
     number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
     return _builtin_names().get(number, f"BUILTIN_{number}")
 
@@ -71,7 +72,7 @@ def _builtin_names() -> dict[int, str]:
     return {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
 
 
-def _shape(graph, index: int) -> list[int]:
+def _shape(graph: tflite.SubGraph, index: int) -> list[int]:
     if index < 0:
         return []
     shape = graph.Tensors(int(index)).ShapeAsNumpy()

@@ -67,15 +67,18 @@ def mask(view: View, outputs: Sequence[np.ndarray]) -> np.ndarray:
     plane = _finite(outputs[view.mask_output])[0, :, :, 0]
     if view.logits or plane.min() < -0.01 or plane.max() > 1.01:
         plane = _sigmoid(plane)
-    return np.clip(plane, 0, 1)
+    shown: np.ndarray = np.clip(plane, 0, 1)
+    return shown
 
 
 def classes(outputs: Sequence[np.ndarray]) -> np.ndarray:
     """[h, w]: the class of each pixel."""
     output = outputs[0]
     if output.dtype.kind in "iu" and output.ndim == 3:
-        return np.clip(output[0], 0, 255).astype(np.int64)
-    return np.argmax(_finite(output)[0], axis=-1)
+        plane: np.ndarray = np.clip(output[0], 0, 255).astype(np.int64)
+    else:
+        plane = np.argmax(_finite(output)[0], axis=-1)
+    return plane
 
 
 def class_shares(view: View, plane: np.ndarray) -> list[tuple[int, str, float]]:
@@ -106,7 +109,8 @@ def detections(outputs: Sequence[np.ndarray], side: int) -> list[Detection]:
 def points(view: View, outputs: Sequence[np.ndarray], width: int, height: int) -> np.ndarray:
     """[n, 2] in shares of the picture's sides."""
     flat = _finite(outputs[0]).reshape(-1, view.stride)[:, :2]
-    return flat / np.array([width, height], flat.dtype)
+    shares: np.ndarray = flat / np.array([width, height], flat.dtype)
+    return shares
 
 
 def best(outputs: Sequence[np.ndarray], scale: float, count: int = 5) -> list[tuple[int, float]]:

@@ -1,5 +1,7 @@
 """The only place that starts a process: argument lists, a deadline, captured output, clear errors."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import shlex
@@ -10,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from host_tools.base.errors import CommandFailed, CommandTimedOut, ToolMissing
 
@@ -55,6 +58,7 @@ def run(
     words = [os.fspath(a) if isinstance(a, os.PathLike) else str(a) for a in argv]
     started = time.monotonic()
     process = _start(words, cwd, env, hint, pass_fds)
+    assert process.stdout and process.stderr, "both are pipes"
     streams = [_Reader(process.stdout, on_line), _Reader(process.stderr, on_error_line or on_line)]
     try:
         _wait(process, timeout_s, stop)
@@ -94,7 +98,7 @@ def hand_over(argv: Sequence[object], *, cwd: Path | None = None, env: Mapping[s
 
 def start_detached(
     argv: Sequence[object], *, log: Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
-) -> subprocess.Popen:
+) -> subprocess.Popen[bytes]:
     """Starts what outlives us, in a session of its own, so that Ctrl-C does not reach it; it prints into `log`.
 
     Who starts it sees to its end. Poll the process returned while you live: else it stays as a zombie.
@@ -121,7 +125,7 @@ def start_piped(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     pass_fds: Sequence[int] = (),
-) -> subprocess.Popen:
+) -> subprocess.Popen[bytes]:
     """Starts what is listened to while it runs: both output streams are one pipe, its input is another.
 
     In a session of its own; who starts it ends that (end_group) and closes the pipes.
@@ -143,7 +147,7 @@ def start_piped(
         raise _not_started(words, error, "") from error
 
 
-def end_group(process: subprocess.Popen, number: int = signal.SIGKILL) -> None:
+def end_group(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
     """Sends a signal to a process that we started in a session of its own, and to all that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
@@ -151,7 +155,7 @@ def end_group(process: subprocess.Popen, number: int = signal.SIGKILL) -> None:
 
 def _start(
     words: list[str], cwd: Path | None, env: Mapping[str, str] | None, hint: str, pass_fds: Sequence[int] = ()
-) -> subprocess.Popen:
+) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             words,
@@ -172,7 +176,7 @@ def _not_started(words: list[str], error: OSError, hint: str) -> ToolMissing:
     return ToolMissing(f"run `{shlex.join(words)}`", reason, hint or "`./inv doctor` says what to install")
 
 
-def _wait(process: subprocess.Popen, timeout_s: float, stop: threading.Event | None) -> None:
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event | None) -> None:
     end = time.monotonic() + timeout_s
     while stop is not None and time.monotonic() < end:
         try:
@@ -185,7 +189,7 @@ def _wait(process: subprocess.Popen, timeout_s: float, stop: threading.Event | N
     process.wait(timeout=max(0.0, end - time.monotonic()))
 
 
-def _stop(process: subprocess.Popen) -> None:
+def _stop(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -216,9 +220,10 @@ def _tail(done: Completed) -> str:
 class _Reader(threading.Thread):
     """Collects one stream, line by line."""
 
-    def __init__(self, stream, on_line: Callable[[str], None] | None) -> None:
+    def __init__(self, stream: IO[bytes], on_line: Callable[[str], None] | None) -> None:
         super().__init__(daemon=True)
-        self._stream, self._on_line, self._lines = stream, on_line, []
+        self._stream, self._on_line = stream, on_line
+        self._lines: list[bytes] = []
         self.start()
 
     def run(self) -> None:

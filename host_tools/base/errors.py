@@ -9,6 +9,8 @@ Exit codes of every task:
   130 stopped with Ctrl-C
 """
 
+from __future__ import annotations
+
 import errno
 from pathlib import Path
 

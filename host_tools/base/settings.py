@@ -1,6 +1,8 @@
 """Where things are, and the environment variables that say so. The only reader of the environment
 in the toolkit. (The options of the delegate itself are read by the delegate.)"""
 
+from __future__ import annotations
+
 import os
 import tempfile
 from collections.abc import Mapping

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+from elftools.elf.segments import InterpSegment
 
 from host_tools.base import settings
 from host_tools.base.errors import JudgementFailed
@@ -100,7 +103,7 @@ def _shape(elf: ELFFile, abi: str) -> list[str]:
 
 
 def _surroundings(elf: ELFFile, measured: size.Size) -> list[str]:
-    relocated = list(elf.get_section_by_name(".dynamic").iter_tags("DT_TEXTREL"))
+    relocated = list(size.section(elf, ".dynamic", DynamicSection).iter_tags("DT_TEXTREL"))
     found = ["its code is relocated (TEXTREL)"] if relocated else []
     found += [f"it needs {name}" for name in measured.needed if name not in NEEDED]
     found += [f"it shows {name}" for name in measured.exports if not name.startswith(EXPORTS)]
@@ -110,13 +113,13 @@ def _surroundings(elf: ELFFile, measured: size.Size) -> list[str]:
 
 
 def _name(elf: ELFFile) -> list[str]:
-    names = [tag.soname for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_SONAME")]
+    names = size.tags(size.section(elf, ".dynamic", DynamicSection), "DT_SONAME")
     return [] if names == [NAME] else [f"its name is {names or 'not there'}, not {NAME}"]
 
 
 def _start(elf: ELFFile) -> list[str]:
     """Of an executable: it can lie anywhere (PIE), and Android's loader starts it."""
-    loaders = [s.get_interp_name() for s in elf.iter_segments() if s["p_type"] == "PT_INTERP"]
+    loaders = [s.get_interp_name() for s in elf.iter_segments() if isinstance(s, InterpSegment)]
     expected = "/system/bin/linker64" if elf.elfclass == 64 else "/system/bin/linker"
     found = [] if elf["e_type"] == "ET_DYN" and elf["e_entry"] else ["it is no position-independent executable"]
     return found + ([] if loaders == [expected] else [f"{loaders or 'nobody'} starts it, not {expected}"])
@@ -128,13 +131,14 @@ def _weight(measured: size.Size, budget: int) -> list[str]:
 
 
 def _figure(key: str, abi: str) -> int:
-    return json.loads(_FIGURES.read_text())[key].get(abi, 0)
+    figures: dict[str, dict[str, int]] = json.loads(_FIGURES.read_text())
+    return figures[key].get(abi, 0)
 
 
 def _asked(elf: ELFFile, abi: str) -> tuple[int, list[str]]:
     """The highest API level among the symbols asked for, and which of them are not in the list."""
     listed = {symbol.name: symbol for symbol in c_library.symbols(abi)}
-    table = elf.get_section_by_name(".dynsym")
+    table = size.section(elf, ".dynsym", SymbolTableSection)
     names = [s.name for s in table.iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name]
     unknown = [f"it asks for {name}, which is not in {c_library.LIST.name}" for name in names if name not in listed]
     level = max((listed[name].api_level for name in names if name in listed), default=1)

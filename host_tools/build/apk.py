@@ -145,6 +145,8 @@ def manifest(release: bool) -> str:
     levels = {f"{_ANDROID}{key}SdkVersion": maven.version(f"android-{key}Sdk") for key in ("min", "target")}
     root.insert(0, ElementTree.Element("uses-sdk", levels))
     application = root.find("application")
+    if application is None:
+        raise Misuse(f"read {MANIFEST}", "it has no application", "mend the file, or take it anew from the repository")
     application.set(f"{_ANDROID}extractNativeLibs", "false")
     if not release:
         application.set(f"{_ANDROID}debuggable", "true")
@@ -247,7 +249,7 @@ def _sign(apk: Path, signed: Path, release: bool) -> Path:
     return signed
 
 
-def _release_key():
+def _release_key() -> tuple[Path, str]:
     config = settings.read()
     if not config.keystore or not config.keystore.is_file():
         found = f"{config.keystore} is not there" if config.keystore else "QUADRA_KEYSTORE is not set"

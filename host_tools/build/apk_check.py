@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from rich.console import Console
 from rich.markup import escape
@@ -78,7 +79,7 @@ def _identity(apk: Path, release: bool) -> list[Finding]:
     said = child_process.run(["aapt2", "dump", "badging", apk], timeout_s=_DEADLINE_S, hint=_PACKAGES).stdout
     package = re.search(r"^package: name='([^']*)' versionCode='([^']*)' versionName='([^']*)'", said, re.MULTILINE)
     names = ("applicationId", "quadra-code", "quadra-name")
-    ok = bool(package) and package.groups() == tuple(maven.version(name) for name in names)
+    ok = package is not None and package.groups() == tuple(maven.version(name) for name in names)
     found = "{} {} ({})".format(*(package.group(i) for i in (1, 3, 2))) if package else "none"
     levels = {key: re.search(rf"^{word}:'(\d+)'", said, re.MULTILINE) for key, word in _LEVELS.items()}
     shown = {key: match.group(1) if match else "none" for key, match in levels.items()}
@@ -175,11 +176,11 @@ def _aligned(apk: Path) -> Finding:
     )
 
 
-def data_offset(file, entry: zipfile.ZipInfo) -> int:
+def data_offset(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
     """Where the data of an entry begins in the APK."""
     file.seek(entry.header_offset + 26)
-    name, extra = struct.unpack("<HH", file.read(4))
-    return entry.header_offset + 30 + name + extra
+    lengths: tuple[int, int] = struct.unpack("<HH", file.read(4))  # of the name, and of what stands behind it
+    return entry.header_offset + 30 + sum(lengths)
 
 
 @dataclass(frozen=True)
@@ -201,8 +202,8 @@ def signature(apk: Path, min_sdk: int) -> Signature:
     name = re.search(r"certificate DN: (.*)", told.stdout)
     digest = re.search(r"^Signer #1 certificate SHA-256 digest: ([0-9a-f]{64})$", told.stdout, re.MULTILINE)
     said = (told.stdout + told.stderr).strip()
-    found = (one.group(1) if one else "" for one in (name, digest))
-    return Signature(told.returncode == 0, tuple(schemes), *found, said)
+    who, signer = (one.group(1) if one else "" for one in (name, digest))
+    return Signature(told.returncode == 0, tuple(schemes), who, signer, said)
 
 
 def _signature(apk: Path) -> list[Finding]:

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 from host_tools.base import child_process, settings
@@ -103,7 +104,9 @@ def _flags(debug: bool = False, sanitizers: Sequence[str] = ()) -> list[str]:
     return ["--config=debug" if debug else "--config=release"]
 
 
-def _bazel(verb: str, targets: Sequence[str], flags: Sequence[str], env: Mapping[str, str] | None = None):
+def _bazel(
+    verb: str, targets: Sequence[str], flags: Sequence[str], env: Mapping[str, str] | None = None
+) -> tuple[child_process.Completed, list[dict[str, Any]]]:
     with tempfile.TemporaryDirectory(prefix="quadra-bazel-") as folder:
         events_file = Path(folder) / "events.json"
         argv = [*_start(), verb, *flags]
@@ -135,7 +138,7 @@ def _is_debian() -> bool:
     return found in ("/usr/bin/bazel", "/bin/bazel") and Path("/usr/share/bazel/A-server.jar").exists()
 
 
-def _outputs(events: list[dict], output_group: str = "default") -> dict[str, list[Path]]:
+def _outputs(events: list[dict[str, Any]], output_group: str = "default") -> dict[str, list[Path]]:
     sets = {e["id"]["namedSet"]["id"]: e["namedSetOfFiles"] for e in events if "namedSetOfFiles" in e}
 
     def files(set_id: str) -> list[Path]:

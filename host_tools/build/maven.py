@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -57,7 +58,8 @@ class Artifact:
 
 def version(name: str) -> str:
     """A version of the catalogue."""
-    return _catalogue()["versions"][name]
+    number: str = _catalogue()["versions"][name]
+    return number
 
 
 def bundle(name: str) -> list[str]:
@@ -125,7 +127,7 @@ def members(alias: str) -> list[str]:
 
 
 @cache
-def _catalogue() -> dict[str, dict]:
+def _catalogue() -> dict[str, dict[str, Any]]:
     try:
         return tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -134,18 +136,21 @@ def _catalogue() -> dict[str, dict]:
 
 def _files() -> dict[str, Artifact]:
     """What the list of checksums says, by coordinate."""
-    found = {}
+    found: dict[str, Artifact] = {}
     try:
         for component in ElementTree.parse(CHECKSUMS).getroot().iter(f"{_XML}component"):
-            where = [component.get(key) for key in ("group", "name", "version")]
-            file = component.find(f"{_XML}artifact")
-            found[":".join(where)] = Artifact(*where, file.get("name"), file.find(f"{_XML}sha256").get("value"))
-    except (OSError, ElementTree.ParseError, AttributeError, TypeError) as error:
-        raise Misuse(f"read {CHECKSUMS}", str(error), "mend the file, or take it anew from the repository") from error
+            group, name, number = (component.attrib[key] for key in ("group", "name", "version"))
+            for file in component.iterfind(f"{_XML}artifact"):
+                for digest in file.iterfind(f"{_XML}sha256"):
+                    one = Artifact(group, name, number, file.attrib["name"], digest.attrib["value"])
+                    found.setdefault(str(one), one)
+    except (OSError, ElementTree.ParseError, KeyError) as error:
+        came_back = f"an element has no {error}" if isinstance(error, KeyError) else str(error)
+        raise Misuse(f"read {CHECKSUMS}", came_back, "mend the file, or take it anew from the repository") from error
     return found
 
 
-def _artifact(alias: str, row: dict, files: dict[str, Artifact]) -> Artifact:
+def _artifact(alias: str, row: dict[str, Any], files: dict[str, Artifact]) -> Artifact:
     number = row["version"]
     number = version(number["ref"]) if isinstance(number, dict) else number
     where = f"{row['module']}:{number}"

@@ -1,5 +1,7 @@
 """Which toolchain makes Android libraries: the NDK that ANDROID_NDK_HOME names, else the stand-in from packages."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

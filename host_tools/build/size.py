@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import NoteSection, Section, Symbol, SymbolTableSection
 
 from host_tools.base.errors import Misuse
 
+S = TypeVar("S", bound=Section)
 _NOTE_OWNER = "Quadra"
 _FLOOR = re.compile(r"delegate_native/(runtime/\w+|\w+)/_objs/")
 # Floors whose literals are kernels' text when they look like code.
@@ -41,8 +44,8 @@ def measure(library: Path) -> Size:
     """Reads an ELF library."""
     with opened(library) as elf:
         loaded = [(s.name, s["sh_size"]) for s in elf.iter_sections() if s["sh_flags"] & 2 and s["sh_size"]]
-        symbols = elf.get_section_by_name(".dynsym")
-        dynamic = elf.get_section_by_name(".dynamic")
+        symbols = find_section(elf, ".dynsym", SymbolTableSection)
+        dynamic = find_section(elf, ".dynamic", DynamicSection)
         return Size(
             path=library,
             file_bytes=library.stat().st_size,
@@ -50,7 +53,7 @@ def measure(library: Path) -> Size:
             made_by=made_by(elf),
             sections=sorted(loaded, key=lambda row: -row[1]),
             exports=sorted(s.name for s in symbols.iter_symbols() if _is_export(s)) if symbols else [],
-            needed=[t.needed for t in dynamic.iter_tags("DT_NEEDED")] if dynamic else [],
+            needed=tags(dynamic, "DT_NEEDED") if dynamic else [],
         )
 
 
@@ -64,12 +67,30 @@ def opened(library: Path) -> Iterator[ELFFile]:
         raise Misuse(f"measure {library}", str(error), "give a shared library") from error
 
 
+def find_section(elf: ELFFile, name: str, kind: type[S]) -> S | None:
+    """The section of this name; None where there is none, or one of another kind, as in damaged files."""
+    found = elf.get_section_by_name(name)
+    return found if isinstance(found, kind) else None
+
+
+def section(elf: ELFFile, name: str, kind: type[S]) -> S:
+    """The section of this name; ELFError where there is none."""
+    found = find_section(elf, name, kind)
+    if found is None:
+        raise ELFError(f"it has no section {name}")
+    return found
+
+
+def tags(dynamic: DynamicSection, kind: str) -> list[str]:
+    """The names that its tags of this kind give: DT_NEEDED or DT_SONAME."""
+    return [getattr(tag, kind.removeprefix("DT_").lower()) for tag in dynamic.iter_tags(kind)]
+
+
 def made_by(elf: ELFFile) -> str:
     """The toolchain, as the library's note tells it."""
-    section = elf.get_section_by_name(".note.quadra")
-    if section is None or not hasattr(section, "iter_notes"):
-        return ""
-    words = [note["n_descdata"] for note in section.iter_notes() if note["n_name"] == _NOTE_OWNER]
+    section = find_section(elf, ".note.quadra", NoteSection)
+    notes = section.iter_notes() if section else ()
+    words: list[bytes] = [note["n_descdata"] for note in notes if note["n_name"] == _NOTE_OWNER]
     return words[0].rstrip(b"\0").decode() if words else ""
 
 
@@ -83,19 +104,17 @@ def floors(library: Path, unstripped: Path, objects: Sequence[Path]) -> list[tup
     owners, weight = _owners(objects), Counter(_literals(objects))
     with opened(unstripped) as elf:
         seen: set[int] = set()
-        for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+        for symbol in section(elf, ".symtab", SymbolTableSection).iter_symbols():
             kind, address, size = symbol["st_info"]["type"], symbol["st_value"], symbol["st_size"]
             if kind in ("STT_FUNC", "STT_OBJECT") and size and address not in seen and _in_file(elf, symbol):
                 seen.add(address)  # identical code is there once
                 weight[_row(owners.get(symbol.name, set()), _bytes(elf, symbol) if kind == "STT_OBJECT" else b"")] += (
                     size
                 )
-        for section in elf.iter_sections():
-            if section["sh_flags"] & 2 and section["sh_type"] != "SHT_NOBITS":
-                name = (
-                    "unwinding" if _UNWINDING.match(section.name) else "linking" if _LINKING.match(section.name) else ""
-                )
-                weight[name] += section["sh_size"] if name else 0
+        for part in elf.iter_sections():
+            if part["sh_flags"] & 2 and part["sh_type"] != "SHT_NOBITS":
+                name = "unwinding" if _UNWINDING.match(part.name) else "linking" if _LINKING.match(part.name) else ""
+                weight[name] += part["sh_size"] if name else 0
     del weight[""]
     weight["headers and padding"] = library.stat().st_size - sum(weight.values())
     return weight.most_common()
@@ -111,16 +130,16 @@ def show(size: Size) -> None:
     print(f"  needs:   {', '.join(size.needed) or 'nothing'}")
 
 
-def _is_export(symbol) -> bool:
+def _is_export(symbol: Symbol) -> bool:
     return symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK")
 
 
-def _in_file(elf: ELFFile, symbol) -> bool:
+def _in_file(elf: ELFFile, symbol: Symbol) -> bool:
     index = symbol["st_shndx"]
     return isinstance(index, int) and elf.get_section(index)["sh_type"] != "SHT_NOBITS"
 
 
-def _bytes(elf: ELFFile, symbol) -> bytes:
+def _bytes(elf: ELFFile, symbol: Symbol) -> bytes:
     section = elf.get_section(symbol["st_shndx"])
     start = symbol["st_value"] - section["sh_addr"]
     return section.data()[start : start + symbol["st_size"]]

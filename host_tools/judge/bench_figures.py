@@ -258,7 +258,8 @@ def _take_starts(runner: Runner, key: str, timings: schema.Timings) -> None:
 
 def recorded() -> dict[str, Any]:
     """Figures of the shipped GPU delegate, by model, and where they are from."""
-    return json.loads(RECORDED.read_text(encoding="utf-8"))
+    figures: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
+    return figures
 
 
 def add_recorded(row: Row, model: str) -> None:
@@ -290,7 +291,8 @@ def to_json(result: Bench) -> dict[str, Any]:
         "geometric_means": [{**asdict(mean), "met": mean.met} for mean in result.means()],
         "rows": rows,
     }
-    return json.loads(json.dumps(value), parse_constant=_WORDS.get)
+    plain: dict[str, Any] = json.loads(json.dumps(value), parse_constant=_WORDS.get)
+    return plain
 
 
 def judge(result: Bench, limit: float, limit_shipped: float) -> None:

@@ -6,7 +6,7 @@ the last bit of the inputs, moves them by as much. Three times the larger of the
 than a hundredth of the range.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,20 +33,20 @@ class OutputError:
     name: str
     dtype: str
     shape: tuple[int, ...]
-    range: float
-    max_error: float
-    mean_error: float
-    relative: float  # max_error / range
-    allowed: float  # what relative may be
-    worst_at: tuple[int, ...]
-    worst_value: float
-    worst_expected: float
-    different: int  # elements that are not equal
-    nan: int
-    inf: int
-    cpu_nan: int
-    cpu_inf: int
-    problem: str  # empty: right
+    range: float = 0.0
+    max_error: float = 0.0
+    mean_error: float = 0.0
+    relative: float = 0.0  # max_error / range
+    allowed: float = 0.0  # what relative may be
+    worst_at: tuple[int, ...] = ()
+    worst_value: float = 0.0
+    worst_expected: float = 0.0
+    different: int = 0  # elements that are not equal
+    nan: int = 0
+    inf: int = 0
+    cpu_nan: int = 0
+    cpu_inf: int = 0
+    problem: str = ""  # empty: right
 
     @property
     def ok(self) -> bool:
@@ -123,33 +123,35 @@ def _arrays_missing(folder: RunFolder, came_back: str) -> Misuse:
 
 def measure(index: int, tensor: schema.Tensor, ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> OutputError:
     """The error of one output; `tensor` is its row of tensors.json."""
-    head = {"index": index, "name": tensor.name, "dtype": theirs.dtype.name, "shape": tuple(theirs.shape)}
+    found = OutputError(index, tensor.name, theirs.dtype.name, tuple(theirs.shape))
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         problem = f"is {ours.dtype} {list(ours.shape)}, the CPU's is {theirs.dtype} {list(theirs.shape)}"
-        return OutputError(**head, **_no_numbers(ours, theirs), problem=problem)
+        return replace(found, problem=problem)
     if not theirs.size:
-        return OutputError(**head, **_no_numbers(ours, theirs), problem="")
+        return found
     a, b = ours.astype(np.float64), theirs.astype(np.float64)
     same_kind = np.isfinite(a) & np.isfinite(b)
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
     error = np.where(equal, 0.0, np.where(same_kind, np.abs(np.where(same_kind, a - b, 0.0)), np.inf))
     worst = np.unravel_index(int(np.argmax(error)), error.shape)
     span = _range(b)
-    relative = float(error[worst]) / span
-    allowed = _allowed(tensor, theirs, span, tolerance)
-    numbers = {
-        "range": span,
-        "max_error": float(error[worst]),
-        "mean_error": float(error[np.isfinite(error)].mean()) if np.isfinite(error).any() else float("inf"),
-        "relative": relative,
-        "allowed": allowed,
-        "worst_at": tuple(int(i) for i in worst),
-        "worst_value": float(a[worst]),
-        "worst_expected": float(b[worst]),
-        "different": int((~equal).sum()),
-        **_counts(a, b),
-    }
-    return OutputError(**head, **numbers, problem=_problem(numbers))
+    found = replace(
+        found,
+        range=span,
+        max_error=float(error[worst]),
+        mean_error=float(error[np.isfinite(error)].mean()) if np.isfinite(error).any() else float("inf"),
+        relative=float(error[worst]) / span,
+        allowed=_allowed(tensor, theirs, span, tolerance),
+        worst_at=tuple(int(i) for i in worst),
+        worst_value=float(a[worst]),
+        worst_expected=float(b[worst]),
+        different=int((~equal).sum()),
+        nan=int(np.isnan(a).sum()),
+        inf=int(np.isinf(a).sum()),
+        cpu_nan=int(np.isnan(b).sum()),
+        cpu_inf=int(np.isinf(b).sum()),
+    )
+    return replace(found, problem=_problem(found))
 
 
 def distance(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -164,12 +166,13 @@ def problem(ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> str:
     return measure(0, _NAMELESS, ours, theirs, tolerance).problem
 
 
-def _problem(numbers: dict[str, Any]) -> str:
-    strange = [f"{numbers[k]} {k.upper()}" for k in ("nan", "inf") if numbers[k] > numbers[f"cpu_{k}"]]
+def _problem(found: OutputError) -> str:
+    counts = (("NAN", found.nan, found.cpu_nan), ("INF", found.inf, found.cpu_inf))
+    strange = [f"{ours} {word}" for word, ours, cpu in counts if ours > cpu]
     if strange:
         return "has " + " and ".join(strange) + " where the CPU has numbers"
-    if not numbers["relative"] <= numbers["allowed"]:
-        return f"is off by {numbers['relative']:.2g} of its range, allowed is {numbers['allowed']:.2g}"
+    if not found.relative <= found.allowed:
+        return f"is off by {found.relative:.2g} of its range, allowed is {found.allowed:.2g}"
     return ""
 
 
@@ -187,22 +190,6 @@ def _allowed(tensor: schema.Tensor, reference: np.ndarray, span: float, toleranc
     if tensor.scale:
         return max(tolerance, _STEP_ALLOWED / span)
     return 0.0
-
-
-def _counts(a: np.ndarray, b: np.ndarray) -> dict[str, int]:
-    return {
-        "nan": int(np.isnan(a).sum()),
-        "inf": int(np.isinf(a).sum()),
-        "cpu_nan": int(np.isnan(b).sum()),
-        "cpu_inf": int(np.isinf(b).sum()),
-    }
-
-
-def _no_numbers(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
-    zero = dict.fromkeys(
-        ("range", "max_error", "mean_error", "relative", "allowed", "worst_value", "worst_expected"), 0.0
-    )
-    return {**zero, "worst_at": (), "different": 0, "nan": 0, "inf": 0, "cpu_nan": 0, "cpu_inf": 0}
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from host_tools.judge import compare
 from host_tools.record import run_folder, schema
@@ -12,6 +12,7 @@ from host_tools.record.run_folder import RunFolder
 # What TFLite's runtime logs when a delegate has taken its nodes, after the runner has said whose turn it is.
 _TURN = re.compile(r"^stage: (?:start|give the model's nodes to) (\S+)$")
 _TAKEN = re.compile(r"Replacing (\d+) out of (\d+) node\(s\) with delegate .*?, yielding (\d+) partition")
+Taken = tuple[int, int, int]  # nodes taken, nodes, partitions
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def judge(folder: RunFolder, judged: compare.Comparison | None) -> tuple[Peer, .
     """Judges the peers of a run by what Quadra may be off, and writes peers.json."""
     timings = folder.read(schema.Timings)
     logged = _taken(folder)
-    found = tuple(_judge(folder, name, judged, timings, logged.get(name, ())) for name in folder.spec().peers)
+    found = tuple(_judge(folder, name, judged, timings, logged.get(name)) for name in folder.spec().peers)
     rows = [{**asdict(peer), "relative": [schema.number(value) for value in peer.relative]} for peer in found]
     run_folder.write_json(folder.path / "peers.json", {"schema_version": 1, "peers": rows})
     return found
@@ -52,31 +53,34 @@ def sentence(peer: Peer) -> str:
     return "; ".join(words) or "ran; there is no CPU result to compare with"
 
 
-def _judge(folder: RunFolder, name: str, judged, timings: schema.Timings, logged: tuple[int, ...]) -> Peer:
-    counts = dict(zip(("nodes_taken", "nodes", "partitions"), logged))
-    error = timings.error_of(key(name))
+def _judge(
+    folder: RunFolder, name: str, judged: compare.Comparison | None, timings: schema.Timings, logged: Taken | None
+) -> Peer:
+    nodes_taken, nodes, partitions = logged or (None, None, None)
+    peer = Peer(name, timings.error_of(key(name)), nodes, nodes_taken, partitions)
     group = f"{key(name)}_outputs"
-    if error or not judged or not folder.has(group):
-        return Peer(name, error, **counts)
+    if peer.error or not judged or not folder.has(group):
+        return peer
     tensors, theirs, expected = folder.tensors(group), folder.arrays(group), folder.arrays("cpu_outputs")
     if not len(tensors) == len(theirs) == len(expected) == len(judged.outputs):
-        return Peer(name, f"it left {len(theirs)} outputs, the CPU {len(expected)}", **counts)
+        return replace(peer, error=f"it left {len(theirs)} outputs, the CPU {len(expected)}")
     rows = zip(tensors, theirs, expected, judged.outputs)
     errors = [compare.measure(i, t, a, b, o.allowed) for i, (t, a, b, o) in enumerate(rows)]
-    return Peer(name, "", **counts, relative=tuple(e.relative for e in errors), ok=all(e.ok for e in errors))
+    return replace(peer, relative=tuple(e.relative for e in errors), ok=all(e.ok for e in errors))
 
 
-def _taken(folder: RunFolder) -> dict[str, tuple[int, ...]]:
-    """(nodes taken, nodes, partitions) by peer, from the log."""
+def _taken(folder: RunFolder) -> dict[str, Taken]:
+    """By peer, from the log."""
     return taken(folder.log().splitlines())
 
 
-def taken(log: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """What `log` says that each delegate took: (nodes taken, nodes, partitions)."""
-    whose, found = "", {}
+def taken(log: Iterable[str]) -> dict[str, Taken]:
+    """What `log` says that each delegate took."""
+    whose = ""
+    found: dict[str, Taken] = {}
     for line in log:
         turn, count = _TURN.match(line), _TAKEN.search(line)
         whose = turn.group(1) if turn else whose
         if count and whose:
-            found.setdefault(whose, tuple(int(n) for n in count.groups()))
+            found.setdefault(whose, (int(count[1]), int(count[2]), int(count[3])))
     return found

@@ -139,7 +139,8 @@ class _Decoder:
 
 
 def _u32(data: bytes, at: int) -> int:
-    return struct.unpack_from("<I", data, at)[0]
+    value: int = struct.unpack_from("<I", data, at)[0]
+    return value
 
 
 def _zero(kind: str) -> Any:

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 
@@ -126,7 +126,7 @@ def _tensors(plan: dict[str, Any], top: int) -> Table:
     return table
 
 
-def _table(first: str, *columns) -> Table:
+def _table(first: str, *columns: tuple[str, JustifyMethod]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(first, overflow="fold")
     for name, side in columns:

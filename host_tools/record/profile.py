@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 
@@ -116,7 +116,7 @@ def show(profile: Profile, console: Console, top: int) -> None:
     single = len({d.partition for d in profile.dispatches}) < 2
     slowest = sorted(profile.dispatches, key=lambda d: -d.time_us)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column, side in (
+    columns: tuple[tuple[str, JustifyMethod], ...] = (
         ("dispatch", "left"),
         ("us", "right"),
         ("share", "right"),
@@ -125,7 +125,8 @@ def show(profile: Profile, console: Console, top: int) -> None:
         ("local", "right"),
         ("ops", "left"),
         ("nodes", "left"),
-    ):
+    )
+    for column, side in columns:
         table.add_column(column, justify=side, overflow="fold")
     for d in slowest[:top]:
         table.add_row(
@@ -143,8 +144,9 @@ def show(profile: Profile, console: Console, top: int) -> None:
         console.print(f"[dim]and {len(slowest) - top} more; --top shows them[/]")
     console.print()
     kinds = Table(box=None, pad_edge=False, header_style="dim")
-    for column, side in (("kernel", "left"), ("dispatches", "right"), ("us", "right"), ("share", "right")):
-        kinds.add_column(column, justify=side)
+    kinds.add_column("kernel")
+    for column in ("dispatches", "us", "share"):
+        kinds.add_column(column, justify="right")
     for kernel, time_us, count in profile.by_kernel():
         kinds.add_row(escape(kernel), str(count), f"{time_us:.0f}", f"{100 * time_us / total:.1f} %")
     console.print(kinds)

@@ -19,6 +19,7 @@ from host_tools.base.errors import Misuse
 from host_tools.record import schema
 
 T = TypeVar("T")
+K = TypeVar("K", bound=schema.Kept)
 JSON_BYTES = 1 << 26
 TEXT_BYTES = 1 << 26
 ARRAY_BYTES = 1 << 31  # TFLite counts the bytes of a tensor in 31 bits on many of its ways
@@ -47,6 +48,11 @@ def text(path: Path, limit_bytes: int = TEXT_BYTES) -> str:
 def json_file(path: Path, kind: type[T], do_next: str = _AGAIN) -> T:
     """A JSON file as its type."""
     return json_bytes(content(path, JSON_BYTES), kind, str(path), do_next)
+
+
+def kept(folder: Path, kind: type[K]) -> K:
+    """The file of a type in a run's folder."""
+    return json_file(folder / kind.FILE, kind)
 
 
 def json_bytes(data: bytes, kind: type[T], where: str, do_next: str = _AGAIN) -> T:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -29,8 +29,8 @@ from host_tools.record import reading, schema, spec as specs
 PARTIAL = ".partial-"
 LATEST = "latest"
 CPU_MODEL = "cpu_model.tflite"  # for the CPU's interpreter, where the model has ops of the delegate alone
-COMPLETE = "complete"  # the other states: failed, crashed, timed_out, interrupted
-T = TypeVar("T")
+COMPLETE: Final = "complete"  # the other states: failed, crashed, timed_out, interrupted
+K = TypeVar("K", bound=schema.Kept)
 _ABANDONED = re.compile(re.escape(PARTIAL) + r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
 _KEPT_FOR_PULL_S = 7 * 24 * 3600.0  # what a device's run left there can still be pulled into its folder
 _held: dict[Path, int] = {}  # partial folders of this process, each open and locked
@@ -54,12 +54,12 @@ class RunFolder:
     def has(self, name: str) -> bool:
         return os.path.exists(self.path / name)
 
-    def read(self, kind: type[T]) -> T:
+    def read(self, kind: type[K]) -> K:
         """The file of a type of schema.py."""
         with self._said_why_missing():
-            return reading.json_file(self.path / kind.FILE, kind)
+            return reading.kept(self.path, kind)
 
-    def optional(self, kind: type[T]) -> T | None:
+    def optional(self, kind: type[K]) -> K | None:
         """The same; None where the run did not leave it."""
         return self.read(kind) if self.has(kind.FILE) else None
 
@@ -103,7 +103,7 @@ class RunFolder:
         if not self.has("status.json"):
             return f"{self.path} is not a run folder, or its run was cut off: run the model again"
         try:
-            status = reading.json_file(self.path / "status.json", schema.Status)
+            status = reading.kept(self.path, schema.Status)
         except Misuse:
             return "its status.json is damaged too: run the model again"
         if status.state == COMPLETE:

@@ -6,7 +6,7 @@ type. docs/run_folder.md has the tables that schema_page.py makes of them. Reade
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -29,6 +29,12 @@ Words = dict[Text, Text]
 def Is(text: str) -> Meta:
     """What a field means, for the page."""
     return Meta(description=text)
+
+
+class Kept(Protocol):
+    """What stands in a file of its own: each File, and the RunSpec."""
+
+    FILE: ClassVar[str]  # its name in the run folder
 
 
 class File(Struct, kw_only=True):

@@ -38,7 +38,9 @@ def named(page: str) -> tuple[str, ...]:
 
 def table(file: str) -> str:
     """Rows for the fields of a file; those of what stands inside are named by their way."""
-    rows = _merged(_rows(inspect.type_info(schema.files()[file]), "", set()))
+    struct = inspect.type_info(schema.files()[file])
+    assert isinstance(struct, inspect.StructType), "files() has structs"
+    rows = _merged(_rows(struct, "", set()))
     lines = [
         "| field | type | what |",
         "|---|---|---|",

@@ -74,7 +74,8 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     schema_version: Annotated[int, Is("1")] = VERSION
 
     def to_json(self) -> dict[str, Any]:
-        return plain(self)
+        value: dict[str, Any] = plain(self)
+        return value
 
 
 def checked(spec: RunSpec) -> RunSpec:

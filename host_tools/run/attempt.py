@@ -15,7 +15,7 @@ from host_tools.record import reading, run_folder, schema, spec as specs
 from host_tools.record.run_folder import RunFolder
 from host_tools.run.place import Show
 
-T = TypeVar("T")
+K = TypeVar("K", bound=schema.Kept)
 _KINDS = {
     kind.__name__: kind for kind in (Misuse, FolderNotWritable)
 }  # of a process's own errors; the others: RunFailed
@@ -119,10 +119,10 @@ def merge_cold(folder: Path, starts: Mapping[str, schema.Cold]) -> None:
     run_folder.write_json(folder / "timings.json", timings)
 
 
-def _taken(folder: Path, kind: type[T]) -> T | None:
+def _taken(folder: Path, kind: type[K]) -> K | None:
     """A file that is read once, and goes; None where there is none."""
     try:
-        return reading.json_file(folder / kind.FILE, kind)
+        return reading.kept(folder, kind)
     except reading.Missing:
         return None
     finally:

@@ -5,6 +5,8 @@ one process may not agree (with pyopencl's own driver loaded after Mesa, LLVM en
 Python 3.9.
 """
 
+from __future__ import annotations
+
 import ctypes
 import json
 import sys
@@ -38,7 +40,8 @@ def _ask(api: str, env: Mapping[str, str] | None) -> Devices:
     more = {**(env or {}), "PYTHONPATH": str(settings.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = child_process.run([sys.executable, "-m", "host_tools.run.gpus", api], timeout_s=_DEADLINE_S, env=more)
-        return json.loads(done.stdout.splitlines()[-1])
+        devices: Devices = json.loads(done.stdout.splitlines()[-1])
+        return devices
     except (QuadraError, ValueError, IndexError) as error:
         # The last line is the one that says it: of a traceback, or of a driver that ended the process.
         return [{"error": str(getattr(error, "came_back", error)).splitlines()[-1].lstrip(" |")}]

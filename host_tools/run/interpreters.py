@@ -46,7 +46,9 @@ def report_of(delegate: Delegate) -> dict[str, Any]:
         raise RunFailed(tried, error.came_back, "report this as a bug") from error
 
 
-def make(content: bytes, model: str, *, threads: int, kernels=XNNPACK, delegate: Delegate | None = None) -> Interpreter:
+def make(
+    content: bytes, model: str, *, threads: int, kernels: OpResolverType = XNNPACK, delegate: Delegate | None = None
+) -> Interpreter:
     """An interpreter for a model's bytes; a delegate takes its nodes here. RunFailed where it refuses."""
     try:
         return Interpreter(

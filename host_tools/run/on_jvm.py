@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from host_tools.android_on_host.jvm import ABI, Machine
 from host_tools.base import cpu_drivers, settings
@@ -108,7 +108,7 @@ class JvmAttempt(Attempt):
         self.start("reference", argv, env)
 
 
-def _merge_environment(folder: Path, here: dict, machine: Machine) -> None:
+def _merge_environment(folder: Path, here: dict[str, Any], machine: Machine) -> None:
     """This machine's facts with those that the runner saw from inside."""
     inside = RunFolder(folder).json("environment.json")
     seen = ("device", "thermal", "opencl_devices", "gles_devices")

@@ -174,12 +174,13 @@ class PhoneAttempt(Attempt):
             hot = self.watch.throttled()
             if not hot:
                 return starts, {"driver_compiled": compiled, **lost}
-            self._event("measure", "throttled", f"its thermal status was '{hot.status}' while it was measured")
+            status = hot.status
+            self._event("measure", "throttled", f"its thermal status was '{status}' while it was measured")
             self._begin("wait until the device is cool")
             self.waited_s += readiness.wait_until_cool(self.device, self.show)
         raise DeviceTooHot(
             f"measure {self.spec.model.name} on {self.device.serial}",
-            f"it throttled in each of {_ATTEMPTS} tries: its thermal status was '{hot.status}'",
+            f"it throttled in each of {_ATTEMPTS} tries: its thermal status was '{status}'",
             "let it rest, away from sun and charger; the times in the folder are those of a hot device",
             serial=self.device.serial,
             step="measure",

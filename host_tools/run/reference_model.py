@@ -6,6 +6,7 @@ padding (1 SAME, 2 VALID), stride_width, stride_height.
 """
 
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 import flatbuffers
@@ -79,7 +80,7 @@ def _to_transpose_conv(model: schema.ModelT, graph: schema.SubGraphT, operator: 
     operator.builtinOptions, operator.customOptions = options, None
 
 
-def _params(options) -> tuple[int, int, int]:
+def _params(options: Iterable[int] | None) -> tuple[int, int, int]:
     data = bytes(bytearray(options)) if options is not None else b""
     if len(data) < 12:
         raise Misuse(
@@ -97,7 +98,9 @@ def _params(options) -> tuple[int, int, int]:
     return padding, stride_w, stride_h
 
 
-def _output_shape(graph: schema.SubGraphT, source: int, weights: int, padding: int, stride_h: int, stride_w: int):
+def _output_shape(
+    graph: schema.SubGraphT, source: int, weights: int, padding: int, stride_h: int, stride_w: int
+) -> list[int]:
     b, h, w, _ = (int(n) for n in graph.tensors[source].shape)
     o, kernel_h, kernel_w, _ = (int(n) for n in graph.tensors[weights].shape)
     return [b, _output_size(h, kernel_h, stride_h, padding), _output_size(w, kernel_w, stride_w, padding), o]

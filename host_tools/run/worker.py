@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from host_tools.base.errors import QuadraError
 from host_tools.judge import compare
 from host_tools.record import run_folder, schema
 from host_tools.run import reference_model
+
+if TYPE_CHECKING:
+    from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType
 
 _PAIRS_BUDGET_S = 20.0  # slow models stop early; timings.json says how many runs there were
 _WARM_UP_RUNS = 2
@@ -56,7 +59,7 @@ class Worker:
     def options(self, **more: str) -> dict[str, str]:
         return {**{k: v for k, v in self.spec.options.items() if v}, **more}
 
-    def start_quadra(self, **more: str) -> tuple[Any, Any, dict[str, int]]:
+    def start_quadra(self, **more: str) -> "tuple[Delegate, Interpreter, dict[str, int]]":
         """Delegate, ready interpreter with inputs set and run once, and the time of each step in us."""
         clock = Clock()
         stage("load the delegate")
@@ -68,7 +71,7 @@ class Worker:
         self._first_run(interpreter, clock, "Quadra")
         return delegate, interpreter, clock.laps
 
-    def start_xnnpack(self) -> tuple[Any, dict[str, int]]:
+    def start_xnnpack(self) -> "tuple[Interpreter, dict[str, int]]":
         clock = Clock()
         stage("start XNNPACK")
         interpreter = self.interpreters.make(self.cpu_content, self.model, threads=self.spec.threads)
@@ -76,7 +79,7 @@ class Worker:
         self._first_run(interpreter, clock, "XNNPACK")
         return interpreter, clock.laps
 
-    def _first_run(self, interpreter, clock: "Clock", who: str) -> None:
+    def _first_run(self, interpreter: "Interpreter", clock: "Clock", who: str) -> None:
         self.interpreters.allocate(interpreter, self.model, self.content)
         clock.lap("allocate_us")
         if not self.arrays:
@@ -88,14 +91,14 @@ class Worker:
         clock.lap("first_invoke_us")
         clock.end()
 
-    def keep(self, group: str, interpreter) -> list[np.ndarray]:
+    def keep(self, group: str, interpreter: "Interpreter") -> list[np.ndarray]:
         arrays = self.interpreters.outputs_of(interpreter)
         run_folder.write_arrays(self.folder / group, arrays)
         self.tensors[group] = inputs.tensor_json(interpreter.get_output_details())
         run_folder.write_json(self.folder / "tensors.json", self.tensors)
         return arrays
 
-    def keep_report(self, delegate) -> schema.Verdicts:
+    def keep_report(self, delegate: "Delegate") -> schema.Verdicts:
         run_folder.write_json(self.folder / "verdicts.json", self.interpreters.report_of(delegate))
         return run_folder.RunFolder(self.folder).read(schema.Verdicts)
 
@@ -192,7 +195,7 @@ def reference(worker: Worker, report: schema.Verdicts) -> None:
     run_folder.write_json(worker.folder / "reference.json", value)
 
 
-def _run_reference(worker: Worker, kernels) -> list[float]:
+def _run_reference(worker: Worker, kernels: "OpResolverType") -> list[float]:
     """Writes cpu_outputs; returns what `last_bit_moves` does, or nothing where Quadra is close anyway."""
     interpreter = worker.interpreters.make(
         worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels
@@ -207,7 +210,7 @@ def _run_reference(worker: Worker, kernels) -> list[float]:
     return last_bit_moves(worker, interpreter, expected)
 
 
-def last_bit_moves(worker: Worker, interpreter, expected: list[np.ndarray]) -> list[float]:
+def last_bit_moves(worker: Worker, interpreter: "Interpreter", expected: list[np.ndarray]) -> list[float]:
     """How far each output of the CPU moves, of its range, when the last bit of the float inputs changes.
 
     Nobody can be asked to be closer than that: the inputs themselves are not known better.
@@ -217,7 +220,7 @@ def last_bit_moves(worker: Worker, interpreter, expected: list[np.ndarray]) -> l
         signs = np.random.default_rng(seed)
         for detail, array in zip(interpreter.get_input_details(), worker.arrays):
             if array.dtype == np.float32:
-                array = np.nextafter(array, signs.choice(np.float32([-np.inf, np.inf]), array.shape))
+                array = np.nextafter(array, signs.choice(np.array([-np.inf, np.inf], np.float32), array.shape))
             interpreter.set_tensor(detail["index"], array)
         worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
         distances = map(compare.distance, worker.interpreters.outputs_of(interpreter), expected)
@@ -225,7 +228,7 @@ def last_bit_moves(worker: Worker, interpreter, expected: list[np.ndarray]) -> l
     return moves
 
 
-def peer(worker: Worker) -> Any | None:
+def peer(worker: Worker) -> "Interpreter | None":
     """XNNPACK, started and ready for timing; None where it was not asked for or cannot run the model."""
     if "xnnpack" not in worker.spec.peers:
         return None
@@ -240,7 +243,7 @@ def peer(worker: Worker) -> Any | None:
     return interpreter
 
 
-def pairs(worker: Worker, quadra, xnnpack: Any | None) -> None:
+def pairs(worker: Worker, quadra: "Interpreter", xnnpack: "Interpreter | None") -> None:
     """Alternated runs, the one that goes first changing too: what slows the machine slows both.
 
     samples_us is time on the wall, cpu_us the processor time of the whole process: on a busy machine the latter

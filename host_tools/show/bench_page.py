@@ -63,7 +63,7 @@ def _over_xnnpack(result: Bench) -> list[charts.RatioRow]:
 
 def _over_shipped(result: Bench, what: str) -> list[charts.RatioRow]:
     """Quadra's times over the shipped delegate's, where the GPU alone is compared."""
-    rows = []
+    rows: list[charts.RatioRow] = []
     for model in dict.fromkeys(r.model for r in result.rows):
         found = [(r, r.over(r.shipped, what)) for r in result.rows if r.model == model and r.whole]
         marks = [charts.Mark(f"Quadra, {verdicts.APIS[r.backend]}", r.backend, value) for r, value in found if value]

@@ -12,7 +12,7 @@ WIDTH, _ROW, _LEFT, _RIGHT = 860, 54, 110, 96
 _LABEL = 28  # room for a number
 
 
-def strip(samples_us: dict[str, Sequence[int]], names: dict[str, str]) -> str:
+def strip(samples_us: Mapping[str, Sequence[int]], names: Mapping[str, str]) -> str:
     """A row of dots per runner, one per inference, with the median marked: the spread is there to see."""
     rows = [(who, values) for who, values in samples_us.items() if values]
     if not rows:

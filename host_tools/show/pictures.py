@@ -10,6 +10,8 @@ from PIL import Image, ImageDraw
 
 from host_tools.ask import views
 
+Outputs = Sequence[np.ndarray]
+Drawn = tuple[Image.Image | None, list[tuple[str, str]]]  # None: there is nothing to see; (label, value)
 _WIDTH = 420
 _ACCENT = (62, 166, 255)
 _SECOND = (255, 176, 59)
@@ -62,7 +64,9 @@ def scene(
     return Scene(tuple(shown), _HEADINGS[kind], _side_by_side(rows_of_ours, rows_of_theirs))
 
 
-def _draw_mask(view, base, input_shape, outputs, scale):
+def _draw_mask(
+    view: views.View, base: Image.Image, input_shape: Sequence[int], outputs: Outputs, scale: float
+) -> Drawn:
     plane = views.mask(view, outputs)
     alpha = Image.fromarray((plane * 255).astype(np.uint8)).resize(base.size, Image.Resampling.BILINEAR)
     # The background goes dark and loses its colour; the foreground stays as it is, under a tint.
@@ -71,7 +75,9 @@ def _draw_mask(view, base, input_shape, outputs, scale):
     return Image.composite(tinted, dark, alpha), [("foreground", f"{plane.mean():.4%} of the picture")]
 
 
-def _draw_classes(view, base, input_shape, outputs, scale):
+def _draw_classes(
+    view: views.View, base: Image.Image, input_shape: Sequence[int], outputs: Outputs, scale: float
+) -> Drawn:
     plane = views.classes(outputs)
     colours = _colours(int(plane.max()) + 1)
     layer = Image.fromarray(colours[plane]).resize(base.size, Image.Resampling.NEAREST)
@@ -82,7 +88,9 @@ def _draw_classes(view, base, input_shape, outputs, scale):
     return Image.composite(layer, base, strength), rows
 
 
-def _draw_boxes(view, base, input_shape, outputs, scale):
+def _draw_boxes(
+    view: views.View, base: Image.Image, input_shape: Sequence[int], outputs: Outputs, scale: float
+) -> Drawn:
     found = views.detections(outputs, int(input_shape[2]))
     result = base.copy()
     pen = ImageDraw.Draw(result)
@@ -99,7 +107,9 @@ def _draw_boxes(view, base, input_shape, outputs, scale):
     return result, rows or [("detections", "none over a score of 0.5")]
 
 
-def _draw_points(view, base, input_shape, outputs, scale):
+def _draw_points(
+    view: views.View, base: Image.Image, input_shape: Sequence[int], outputs: Outputs, scale: float
+) -> Drawn:
     places = views.points(view, outputs, int(input_shape[2]), int(input_shape[1]))
     result = base.copy()
     pen = ImageDraw.Draw(result)
@@ -109,12 +119,16 @@ def _draw_points(view, base, input_shape, outputs, scale):
     return result, [("points", str(len(places)))]
 
 
-def _draw_picture(view, base, input_shape, outputs, scale):
+def _draw_picture(
+    view: views.View, base: Image.Image, input_shape: Sequence[int], outputs: Outputs, scale: float
+) -> Drawn:
     values = np.clip(np.nan_to_num(outputs[0])[0], 0, 1)
     return Image.fromarray((values * 255).astype(np.uint8)).resize(base.size), []
 
 
-def _draw_scores(view, base, input_shape, outputs, scale):
+def _draw_scores(
+    view: views.View, base: Image.Image, input_shape: Sequence[int], outputs: Outputs, scale: float
+) -> Drawn:
     rows = [
         (f"place {place}", f"{views.label(view, index)}: {score:.4f}")
         for place, (index, score) in enumerate(views.best(outputs, scale), 1)
@@ -140,7 +154,7 @@ _HEADINGS = {
 }
 
 
-def _difference(kind: str, view: views.View, size: tuple[int, int], ours, theirs) -> Picture:
+def _difference(kind: str, view: views.View, size: tuple[int, int], ours: Outputs, theirs: Outputs) -> Picture:
     if kind == "classes":
         a, b = views.classes(ours), views.classes(theirs)
         plane = (a != b).astype(np.float64) if a.shape == b.shape else np.ones((8, 8))
@@ -169,7 +183,7 @@ def _colours(count: int) -> np.ndarray:
     """A colour per class, far apart in hue; class 0 is the background."""
     hues = (np.arange(max(count, 2)) * 0.618034) % 1.0
     parts = np.abs((hues[:, None] * 6 + np.array([0, 4, 2])) % 6 - 3) - 1
-    table = (np.clip(parts, 0, 1) * 200 + 55).astype(np.uint8)
+    table: np.ndarray = (np.clip(parts, 0, 1) * 200 + 55).astype(np.uint8)
     table[0] = (16, 22, 34)
     return table
 

@@ -157,7 +157,7 @@ def _input_as_picture(arrays: list[np.ndarray], shape: list[int]) -> Image.Image
 
 
 def _times(timings: schema.Timings) -> dict[str, Any]:
-    starts = []
+    starts: list[dict[str, Any]] = []
     for key, label in _STARTS:
         laps = timings.init_us.get(key)
         if laps:

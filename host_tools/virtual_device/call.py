@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from host_tools.virtual_device.faults import Fault
 from host_tools.virtual_device.files import View, failure, normal
@@ -110,7 +110,7 @@ def run(call: Call) -> int:
         return call.fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
 
 
-def run_words(call: Call, words: list[str], **changes) -> int:
+def run_words(call: Call, words: list[str], **changes: Any) -> int:
     """Runs another command in this one's place; `changes` are fields of Call."""
     return run(replace(call, argv=words, **changes))
 

@@ -74,8 +74,10 @@ class Connection:
         """What cannot be sent any more is dropped: the reader sees the end of the connection."""
         try:
             with self._sending:
-                if self._wrong:
-                    self._send_wrong(message)
+                fault = self._wrong
+                if fault:
+                    self._wrong = None
+                    self._send_wrong(message, fault)
                     return
                 if len(message.payload) <= _COPIED:
                     self._peer.sendall(message.encoded(self._version))
@@ -85,8 +87,7 @@ class Connection:
         except OSError:
             self.gone.set()
 
-    def _send_wrong(self, message: wire.Message) -> None:
-        fault, self._wrong = self._wrong, None
+    def _send_wrong(self, message: wire.Message, fault: Fault) -> None:
         if fault.kind == "split":
             for piece in split(message.encoded(self._version)):
                 self._peer.sendall(piece)
@@ -171,7 +172,7 @@ class Connection:
             self._streams[stream.local] = stream
         threading.Thread(target=self._serve, args=(stream, handler), daemon=True, name=name[:30]).start()
 
-    def _serve(self, stream: Stream, handler) -> None:
+    def _serve(self, stream: Stream, handler: adb_services.Handler) -> None:
         try:
             self.device.note("open", stream.service)
             fault = self.device.meet("open." + adb_services.kind(stream.service), closed=stream.closed)

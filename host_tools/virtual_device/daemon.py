@@ -14,7 +14,7 @@ from pathlib import Path
 
 from host_tools.base import file_lock
 from host_tools.virtual_device.control import Control
-from host_tools.virtual_device.device import VirtualDevice
+from host_tools.virtual_device.device import Note, VirtualDevice
 
 RECORD, LOCK, LOG, ROOT, ASKED = "device.json", "lock", "log.txt", "root", "asked.json"
 
@@ -73,9 +73,10 @@ def _listen(device: VirtualDevice, port: int) -> None:
 
 def _ours(folder: Path, token: str) -> bool:
     try:
-        return json.loads((folder / RECORD).read_text()).get("token") == token
+        record = json.loads((folder / RECORD).read_text())
     except (OSError, ValueError):
         return False
+    return isinstance(record, dict) and record.get("token") == token
 
 
 def _write(path: Path, text: str) -> None:
@@ -93,7 +94,7 @@ class _Log:
         self._lock, self._path = threading.Lock(), path
         self._file = open(path, "ab")  # noqa: SIM115 (for as long as the device lives)
 
-    def write(self, note) -> None:
+    def write(self, note: Note) -> None:
         with self._lock:
             if self._file.tell() > _MAX_LOG:
                 self._file.truncate(0)

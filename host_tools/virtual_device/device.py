@@ -83,12 +83,12 @@ class VirtualDevice:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> "VirtualDevice":
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._listener.bind(("127.0.0.1", self.port))
-        self._listener.listen(64)
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True, name=f"device {self.name}").start()
+        listener = self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", self.port))
+        listener.listen(64)
+        self.port = listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(listener,), daemon=True, name=f"device {self.name}").start()
         self.note("start", f"{self.name} at {self.serial}")
         return self
 
@@ -106,7 +106,7 @@ class VirtualDevice:
     def __enter__(self) -> "VirtualDevice":
         return self.start()
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def drop_all(self) -> None:
@@ -201,10 +201,10 @@ class VirtualDevice:
                 return
             fault.cleared.wait(_POLL_S)
 
-    def _accept(self) -> None:
+    def _accept(self, listener: socket.socket) -> None:
         while not self.stopping.is_set():
             try:
-                peer, _ = self._listener.accept()
+                peer, _ = listener.accept()
             except OSError:
                 return
             threading.Thread(target=self._serve, args=(peer,), daemon=True, name="connection").start()

@@ -10,13 +10,15 @@ import stat as modes
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, ParamSpec, TypeVar
 
 from host_tools.virtual_device import access
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
 
+P = ParamSpec("P")
+T = TypeVar("T")
 ENTRY = "entry"
 _MAX_LINKS = 40
 _DEVICES = {"/dev/null": os.devnull, "/dev/tty": os.devnull, "/dev/zero": "/dev/zero", "/dev/urandom": "/dev/urandom"}
@@ -82,7 +84,7 @@ class Files:
                 mode = os.lstat(real).st_mode
             except OSError as error:
                 if todo or (folder and error.errno != errno.ENOENT):
-                    raise failure(error.errno, path) from None
+                    raise failure(error.errno or errno.EIO, path) from None
                 break
             if modes.S_ISLNK(mode):
                 links += 1
@@ -227,9 +229,9 @@ class View:
         self._do(path, lambda: os.utime(real, (atime, mtime), follow_symlinks=False))
 
     @staticmethod
-    def _do(path: str, action: Callable, *args):
+    def _do(path: str, action: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
         try:
-            return action(*args)
+            return action(*args, **more)
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from None
         except ValueError:

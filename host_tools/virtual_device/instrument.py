@@ -95,8 +95,9 @@ class _Run:
         if fault and fault.kind == "uninstall":
             self.device.packages.uninstall(self.package)
         one = self.device.packages.get(self.package)
-        known = one and any(self.runner == name for name, _ in one.instrumentations)
-        if not known or (fault and fault.kind == "refuse"):
+        if one is None or all(self.runner != name for name, _ in one.instrumentations):
+            return self._unknown()
+        if fault and fault.kind == "refuse":
             return self._unknown()
         if self.words.abi and self.words.abi != one.abi:
             return self._failed(f"INSTRUMENTATION_FAILED: Unsupported instruction set {self.words.abi}")

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elftools.elf.segments import InterpSegment
+
 from host_tools.android_on_host import bionic
 from host_tools.base import child_process, cpu_drivers, settings
 from host_tools.base.errors import QuadraError
@@ -106,7 +108,7 @@ def _refusal(program: Path) -> str:
         return "it is no ELF file"
     try:
         with size.opened(program) as elf:
-            loaders = [s.get_interp_name() for s in elf.iter_segments() if s["p_type"] == "PT_INTERP"]
+            loaders = [s.get_interp_name() for s in elf.iter_segments() if isinstance(s, InterpSegment)]
             if elf["e_machine"] != "EM_X86_64" or loaders != [_LOADER]:
                 return f"it is no executable for Android {ABI}"
             return "" if size.made_by(elf) else "it is not Quadra's: this virtual device starts nothing else"

@@ -14,6 +14,7 @@ import shutil
 import threading
 import time
 import zipfile
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -247,7 +248,7 @@ def no_room() -> Refused:
     return Refused("INSTALL_FAILED_INSUFFICIENT_STORAGE", "Failed to override installation location")
 
 
-def _unpack(apk: Path, folder: Path, names, abi: str) -> None:
+def _unpack(apk: Path, folder: Path, names: Collection[str], abi: str) -> None:
     """A phone maps stored libraries from the APK; here they are loaded from files."""
     if not names:
         return

@@ -12,12 +12,13 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import IO, TYPE_CHECKING, Any, Union
 
 from host_tools.android_on_host import bionic, jvm
 from host_tools.base import child_process
@@ -96,7 +97,8 @@ class AppProcess:
         self.seen_bytes = 0  # of memory, when it was last looked at
         self.crash_report = device.root / "data" / "tombstones" / f".report-{pid}"
         self._scratch = device.root / "data" / "system" / f"scratch-{pid}"  # Robolectric wants one
-        self._process, self._full = None, False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._full = False
         self._told = -1  # the end of a pipe that the process tells its status into
 
     def start(self, machine: Machine, arguments: Mapping[str, str], env: Mapping[str, str], pause: str = "") -> None:
@@ -116,25 +118,30 @@ class AppProcess:
         }
         argv = machine.start_words(properties, self.crash_report)
         try:
-            self._process = child_process.start_piped(argv, env=env, pass_fds=[writer])
+            process = self._process = child_process.start_piped(argv, env=env, pass_fds=[writer])
         finally:
             os.close(writer)
-        readers = [threading.Thread(target=work, daemon=True) for work in (self._read_events, self._read_output)]
+        assert process.stdout, "it is a pipe"
+        readers = [
+            threading.Thread(target=self._read_events, daemon=True),
+            threading.Thread(target=self._read_output, args=(process.stdout,), daemon=True),
+        ]
         for reader in readers:
             reader.start()
-        threading.Thread(target=self._wait, args=(readers,), daemon=True).start()
+        threading.Thread(target=self._wait, args=(process, readers), daemon=True).start()
 
     def go_on(self) -> None:
         """After the stage at which it was to wait."""
-        with contextlib.suppress(OSError, ValueError):
-            self._process.stdin.write(b"\n")
-            self._process.stdin.flush()
+        if self._process and self._process.stdin:
+            with contextlib.suppress(OSError, ValueError):
+                self._process.stdin.write(b"\n")
+                self._process.stdin.flush()
 
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
     def send(self, number: int) -> None:
-        if self.alive():
+        if self._process and self.alive():
             child_process.end_group(self._process, number)
 
     def end(self, why: str) -> None:
@@ -147,16 +154,15 @@ class AppProcess:
 
     def no_room(self) -> None:
         """From now on it finds no space on the device."""
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (0, 0))
+        if self._process:
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (0, 0))
         self._full = True
 
     def resident_bytes(self) -> int:
-        try:
-            with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
+        if self._process:
+            with contextlib.suppress(OSError, IndexError), open(f"/proc/{self._process.pid}/statm") as file:
                 self.seen_bytes = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") or self.seen_bytes
-        except (OSError, IndexError, AttributeError):
-            pass
         return self.seen_bytes
 
     def clean(self, text: str) -> str:
@@ -171,8 +177,8 @@ class AppProcess:
                 values = {key: self.clean(str(value)) for key, value in row["values"].items()}
                 self.events.put(Event(row["what"], row["code"], values))
 
-    def _read_output(self) -> None:
-        for raw in self._process.stdout:
+    def _read_output(self, output: IO[bytes]) -> None:
+        for raw in output:
             line = self.clean(raw.decode("utf-8", "replace").rstrip("\n"))
             self.output = [*self.output[-60:], line]
             self._log(line)
@@ -190,13 +196,14 @@ class AppProcess:
     def log(self, priority: str, tag: str, text: str, buffer: str = "main") -> None:
         self.device.logcat.add(priority, tag, text, pid=self.pid, uid=self.one.uid, buffer=buffer)
 
-    def _wait(self, readers: list[threading.Thread]) -> None:
-        code = self._process.wait()
-        child_process.end_group(self._process)
+    def _wait(self, process: "subprocess.Popen[bytes]", readers: list[threading.Thread]) -> None:
+        code = process.wait()
+        child_process.end_group(process)
         for reader in readers:
             reader.join(5)
-        self._process.stdin.close()
-        self._process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                pipe.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
         self.events.put(Event("end", code, {}))
 

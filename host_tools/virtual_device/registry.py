@@ -91,7 +91,7 @@ def start(
         return _wait(name, folder, process)
 
 
-def _wait(name: str, folder: Path, process: subprocess.Popen) -> str:
+def _wait(name: str, folder: Path, process: subprocess.Popen[bytes]) -> str:
     end = time.monotonic() + _START_S
     while time.monotonic() < end and process.poll() is None:
         record = find(name)

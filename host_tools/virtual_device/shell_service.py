@@ -106,12 +106,12 @@ class _Packets(_Raw):
 
     def _end(self, status: int) -> None:
         fault = self.device.meet("shell.exit", closed=self.stream.closed)
-        packet: bytes | None = _HEADER.pack(EXIT, 1) + bytes([status & 255])
+        packet = _HEADER.pack(EXIT, 1) + bytes([status & 255])
         if fault and fault.kind == "truncate":
             packet = packet[:3]
         elif fault and fault.kind == "hostile":
             packet = _HEADER.pack(EXIT, 0xFFFFFFFF) + b"\xff" * 300
         elif fault and fault.kind == "crash":
-            packet = None
+            packet = b""
         if packet:
             self.stream.write(packet)

@@ -51,7 +51,8 @@ def _asked(there: Address, here: Address) -> int | None:
         reply = kernel.recv(8192)
     if len(reply) < 16 + 68 or struct.unpack_from("=H", reply, 4)[0] != _SOCK_DIAG_BY_FAMILY:
         return None
-    return struct.unpack_from("=I", reply, 16 + _UID_AT)[0]
+    uid: int = struct.unpack_from("=I", reply, 16 + _UID_AT)[0]
+    return uid
 
 
 def _rows() -> Iterator[tuple[int, int, int]]:

@@ -13,7 +13,9 @@ class Thermal:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._status, self._until, self._cleared = 0, None, None
+        self._status = 0
+        self._until: float | None = None
+        self._cleared: threading.Event | None = None
         self.overridden = False
 
     def heat(self, seconds: float | None = None, cleared: threading.Event | None = None) -> None:

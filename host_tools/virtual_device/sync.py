@@ -77,7 +77,7 @@ class Sync:
             return
         self.stream.write(data)
 
-    def _header(self):
+    def _header(self) -> tuple[bytes, int]:
         word_and_length = self.stream.read(8)
         return word_and_length[:4], int.from_bytes(word_and_length[4:], "little")
 
@@ -88,7 +88,7 @@ class Sync:
         try:
             found, number = self.files.stat(path, follow=word == b"STA2"), 0
         except OSError as error:
-            found, number = None, error.errno
+            found, number = None, error.errno or errno.EIO
         if fault and fault.kind == "wrong_size" and found:
             found = found._replace(size=found.size + 1)
         reply = _stat1(found) if word == b"STAT" else _stat2(word, found, number)
@@ -125,7 +125,7 @@ class Sync:
         try:
             found, number = self.files.stat(f"{folder}/{name}", follow=False), 0
         except OSError as error:
-            found, number = None, error.errno
+            found, number = None, error.errno or errno.EIO
         if word == b"LIST":
             return b"DENT" + _stat1(found)[4:] + struct.pack("<I", len(raw)) + raw
         return _stat2(b"DNT2", found, number) + struct.pack("<I", len(raw)) + raw

@@ -115,10 +115,15 @@ def measure(asked: Asked, place: Place, show: Show, keep: Callable[[Bench], Any]
     for number, name in enumerate(asked.models, 1):
         for backend in asked.backends:
             head = f"{number}/{len(asked.models)} {name}: {verdicts.APIS[backend]}"
-            row = maker.row(name, backend, lambda text, head=head: show(f"{head}, {text}"))
+            row = maker.row(name, backend, _after(f"{head}, ", show))
             result = bench_of(folder, asked, (*result.rows, row), facts)
             keep(result)
     return result
+
+
+def _after(words: str, show: Show) -> Show:
+    """Shows what goes on with these words before it."""
+    return lambda text: show(words + text)
 
 
 def bench_of(folder: Path, asked: Asked, rows: tuple[Row, ...], library_facts: dict[str, Any]) -> Bench:
@@ -171,7 +176,7 @@ class _RowMaker:
                 words = f"{threads} thread{'s' if threads > 1 else ''}, " if len(self.asked.threads) > 1 else ""
                 spec = self._spec(name, backend, threads)
                 row.model = spec.model.name
-                found = judged.judge(self._run(spec, lambda text, words=words: show(words + text)))
+                found = judged.judge(self._run(spec, _after(words, show)))
                 found.check_backend()
                 take(row, threads, found)
         except FolderNotWritable:

@@ -1,5 +1,6 @@
 """The command line: invoke with our tasks, and errors as sentences. Started by ./inv."""
 
+import io
 import os
 import re
 import sys
@@ -7,7 +8,8 @@ import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from invoke import Exit, ParseError, Program
+from invoke.exceptions import Exit, ParseError
+from invoke.program import Program
 
 from host_tools.base import settings
 from host_tools.base.errors import Misuse, QuadraError
@@ -22,7 +24,8 @@ def main(argv: list[str] | None = None) -> int:
     """Runs the tasks that argv (default: the command line) names; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
     debug = 0
-    sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a caller may have put something else there
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
     try:
         debug = settings.read().debug
         _Program(name="Quadra", binary="inv", version="0.1.0").run(["inv", f"--search-root={settings.ROOT}", *words])
@@ -51,7 +54,7 @@ class _Program(Program):
         except KeyboardInterrupt:
             raise Exit(message="stopped with Ctrl-C", code=130) from None
 
-    def parse_core(self, argv) -> None:
+    def parse_core(self, argv: list[str] | None) -> None:
         with _misuse():
             super().parse_core(argv)
 

@@ -1,5 +1,7 @@
 """Looks at everything Quadra needs and says what to install. Runs on a bare Python 3.9, without any package."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import os
 import re
@@ -43,7 +45,7 @@ def check_all() -> list[Check]:
 def package_table() -> list[tuple[str, str, str]]:
     """(Debian package, file or command that shows it, what it is for) of each line of the list."""
     lines = [line for line in PACKAGES.read_text().splitlines() if line and not line.startswith("#")]
-    return [tuple(line.split(None, 2)) for line in lines]
+    return [(package, shows, purpose) for package, shows, purpose in (line.split(None, 2) for line in lines)]
 
 
 def advice(checks: list[Check]) -> list[str]:

@@ -137,7 +137,7 @@ def _key(asked: dict[str, set[str]]) -> str:
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     digest.update(repr(sorted((name, sorted(names)) for name, names in asked.items())).encode())
     digest.update(child_process.run(["gcc", "--version"], timeout_s=_GCC_S, hint="apt-get install g++").stdout.encode())
-    digest.update(os.confstr("CS_GNU_LIBC_VERSION").encode())
+    digest.update((os.confstr("CS_GNU_LIBC_VERSION") or "").encode())
     return digest.hexdigest()[:16]
 
 

@@ -4,9 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
+from elftools.elf.sections import SymbolTableSection
 
 from host_tools.base.errors import Misuse
+from host_tools.build import size
 
 _WEAK = "STB_WEAK"
 
@@ -37,16 +41,16 @@ def read(path: Path) -> Library:
     try:
         with open(path, "rb") as stream:
             return _read(path, ELFFile(stream))
-    except (OSError, ELFError, AttributeError) as error:
+    except (OSError, ELFError) as error:
         came_back = str(error) or "it is no ELF library"
         raise Misuse(f"read the library {path}", came_back, "give a shared library") from error
 
 
 def _read(path: Path, elf: ELFFile) -> Library:
     versions = _versions(elf)
-    by_number = elf.get_section_by_name(".gnu.version")
+    by_number = size.find_section(elf, ".gnu.version", GNUVerSymSection)
     wanted, exported = [], set()
-    for number, symbol in enumerate(elf.get_section_by_name(".dynsym").iter_symbols()):
+    for number, symbol in enumerate(size.section(elf, ".dynsym", SymbolTableSection).iter_symbols()):
         if not symbol.name or symbol["st_info"]["bind"] == "STB_LOCAL":
             continue
         if symbol["st_shndx"] != "SHN_UNDEF":
@@ -54,13 +58,15 @@ def _read(path: Path, elf: ELFFile) -> Library:
         elif symbol["st_info"]["bind"] != _WEAK:
             version = by_number.get_symbol(number)["ndx"] if by_number else 0
             wanted.append(Wanted(symbol.name, path.name, *versions.get(version, ("", ""))))
-    needed = [tag.needed for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_NEEDED")]
+    needed = size.tags(size.section(elf, ".dynamic", DynamicSection), "DT_NEEDED")
     return Library(path.name, elf["e_machine"], needed, wanted, frozenset(exported))
 
 
-def _versions(elf: ELFFile) -> dict:
+def _versions(elf: ELFFile) -> dict[int, tuple[str, str]]:
     """(name of the version, library it is expected in) by the number that symbols carry."""
-    section = elf.get_section_by_name(".gnu.version_r")
+    section = size.find_section(elf, ".gnu.version_r", GNUVerNeedSection)
     if not section:
         return {}
-    return {aux["vna_other"]: (aux.name, need.name) for need, all_aux in section.iter_versions() for aux in all_aux}
+    return {
+        aux["vna_other"]: (aux.name, need.name or "") for need, all_aux in section.iter_versions() for aux in all_aux
+    }

@@ -104,8 +104,9 @@ def _make_base(new: Path, show: Show) -> None:
 def _unpacked_wheel(folder: Path, show: Show) -> Path:
     wanted = HERE / "requirements.txt"
     show(f"fetch {_wheel_line().split()[0]} (101 MB)")
-    argv = [sys.executable, "-m", "pip", "download", "--no-input", "--disable-pip-version-check", "--no-cache-dir"]
-    argv += ["--progress-bar=off", "--no-deps", "--only-binary=:all:", "--require-hashes", "-r", wanted, "-d", folder]
+    flags = ["--no-input", "--disable-pip-version-check", "--no-cache-dir", "--progress-bar=off", "--no-deps"]
+    flags += ["--only-binary=:all:", "--require-hashes"]
+    argv = [sys.executable, "-m", "pip", "download", *flags, "-r", wanted, "-d", folder]
     done = child_process.run(argv, timeout_s=1800, check=False, on_line=show)
     wheels = list(folder.glob("*.whl"))
     if done.returncode != 0 or not wheels:

@@ -83,15 +83,15 @@ def examine(case: Case, suite: Suite) -> list[Finding]:
         return [Finding(metric, INCONCLUSIVE, reason) for metric in metrics.METRICS if metric != "cold" or suite.cold]
     refused = unlike(case.baseline.conditions, case.conditions) if case.baseline else case.missing
     measure = metrics.measure_of(suite.measure, now, *([before] if before and not refused else []))
-    found = []
+    found: list[Finding] = []
     for metric in metrics.TIMED:
         made = _timed(case, suite, metric, measure, [] if refused else before, refused)
         found += [made] if made else []
     facts = before[0].facts if before and not refused else None
     for metric in metrics.EXACT:
-        made = exact.judge(metric, facts, _distinct(now))
-        verdict = INCONCLUSIVE if made.verdict == PASS and refused else made.verdict
-        text = f"{made.text}; not compared: {refused}" if refused else made.text
+        exactly = exact.judge(metric, facts, _distinct(now))
+        verdict = INCONCLUSIVE if exactly.verdict == PASS and refused else exactly.verdict
+        text = f"{exactly.text}; not compared: {refused}" if refused else exactly.text
         found.append(Finding(metric, verdict, text))
     return found
 
@@ -118,16 +118,18 @@ def suspicious(findings: Sequence[Finding]) -> bool:
 
 def decide(cases: Sequence[Case], suite: Suite) -> None:
     """The verdicts, with the false discovery rate over all tests of all cases."""
-    places = [(case, i) for case in cases for i, finding in enumerate(case.findings) if finding.shift]
-    rates = statistic.discovery_rates([case.findings[i].shift.p for case, i in places])
-    for (case, i), rate in zip(places, rates):
+    places = [(case, i, one.shift.p) for case in cases for i, one in enumerate(case.findings) if one.shift]
+    rates = statistic.discovery_rates([p for _, _, p in places])
+    for (case, i, _), rate in zip(places, rates):
         case.findings[i] = decided(replace(case.findings[i], q=rate), suite)
 
 
 def decided(finding: Finding, suite: Suite) -> Finding:
-    """The verdict of a metric that was tested."""
+    """The verdict of a metric that was tested; one that was not keeps what it has."""
     shift, unit = finding.shift, finding.unit
-    words = _words(finding)
+    if shift is None:
+        return finding
+    words = _words(finding, shift)
     see = max(math.log1p(_limit(suite, finding.metric).see / 100), finding.least)
     sure = shift.p <= suite.false_alarms and finding.q <= suite.false_discoveries
     if sure and abs(shift.effect) >= finding.least:
@@ -208,8 +210,7 @@ def _middle(values: Sequence[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def _words(finding: Finding) -> str:
-    shift = finding.shift
+def _words(finding: Finding, shift: statistic.Shift) -> str:
     now, then = metrics.text(_middle(finding.now), finding.unit), metrics.number(_middle(finding.before), finding.unit)
     ends = ", ".join(f"{100 * math.expm1(e):+.1f}" if math.isfinite(e) else "?" for e in (shift.low, shift.high))
     p = f"p {shift.p:.1g}" if shift.p < 0.1 else f"p {shift.p:.2f}"

@@ -88,7 +88,7 @@ class History:
                 "INSERT INTO sessions (suite, started, folder, state) VALUES (?, ?, ?, ?) RETURNING id",
                 (suite, time.time(), str(folder), RUNNING),
             )
-            return row.fetchone()[0]
+            return int(row.fetchone()[0])
 
     def end(self, session: int, state: str) -> None:
         with self._change() as db:
@@ -101,7 +101,7 @@ class History:
                 "INSERT INTO cells (session, key, device, library, conditions) VALUES (?, ?, ?, '', '{}') RETURNING id",
                 (session, _text(key), _text(device)),
             )
-            return row.fetchone()[0]
+            return int(row.fetchone()[0])
 
     def describe(self, cell: int, library: str, conditions: Mapping[str, Any]) -> None:
         with self._change() as db:
@@ -176,7 +176,9 @@ class History:
                 " JOIN sessions s ON s.id = c.session WHERE c.id = ?",
                 (cell,),
             ).fetchone()
-            return Stored(*row[:6], json.loads(row[6]), tuple(self._launches(cell)))
+            number, session, suite, started, state, library, conditions = row
+            launches = tuple(self._launches(cell))
+            return Stored(number, session, suite, started, state, library, json.loads(conditions), launches)
 
     def _launches(self, cell: int) -> Iterator[Launch]:
         samples: dict[int, dict[str, list[float]]] = {}
@@ -188,12 +190,12 @@ class History:
             if len(values) != count:
                 raise sqlite3.DatabaseError(f"the series {name} of launch {number} is cut off")
             samples.setdefault(number, {})[name] = values.tolist()
-        for number, *words, body in self._db.execute(
+        for row, number, at, state, error, exit_code, folder, body in self._db.execute(
             "SELECT l.id, l.number, l.at, l.state, l.error, l.exit_code, l.folder, f.body FROM launches l"
             " JOIN facts f ON f.digest = l.facts WHERE l.cell = ? ORDER BY l.number",
             (cell,),
         ):
-            yield Launch(*words, samples.get(number, {}), json.loads(body))
+            yield Launch(number, at, state, error, exit_code, folder, samples.get(row, {}), json.loads(body))
 
     def _open(self) -> None:
         """Makes an empty file a history, and leaves alone what is not one."""

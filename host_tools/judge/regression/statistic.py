@@ -68,7 +68,8 @@ def _sums(ranks: tuple[int, ...], chosen: int) -> np.ndarray:
     for rank in ranks:
         for count in range(chosen, 0, -1):
             ways[count, rank:] += ways[count - 1, : total + 1 - rank]
-    return ways[chosen] / ways[chosen].sum()
+    chances: np.ndarray = ways[chosen] / ways[chosen].sum()
+    return chances
 
 
 @lru_cache(maxsize=256)

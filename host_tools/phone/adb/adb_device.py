@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Protocol, TypeVar
 
 from host_tools.base.errors import (
     DeviceError,
@@ -29,9 +29,16 @@ from host_tools.phone.adb.retry import Event, tried
 from host_tools.phone.adb.server_connection import Connection, Deadline
 from host_tools.phone.adb.sync_client import FileInfo
 
+T = TypeVar("T")
 OUTPUT_LIMIT_BYTES = 16 << 20
 _COMMAND_LIMIT_BYTES = 32 << 10
 _IDLE_S = 20.0  # a transfer of which nothing is heard for so long stands still
+
+
+class Sink(Protocol):
+    """What takes the bytes of a stream: a file, or an Unpacker."""
+
+    def write(self, data: bytes, /) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ class Device:
         argv: Sequence[object],
         *,
         timeout_s: float,
-        to: BinaryIO,
+        to: Sink,
         limit_bytes: int,
         step: str = "",
     ) -> int:
@@ -278,11 +285,11 @@ class Device:
             return adb_errors.of_files(came_back, what, self.serial, step)
         return DeviceRefused(what, came_back, "see to it on the device", serial=self.serial, step=step)
 
-    def _sync(self, step: str, what: str, timeout_s: float, work: Callable, attempts: int = 3):
+    def _sync(self, step: str, what: str, timeout_s: float, work: Callable[[Connection], T], attempts: int = 3) -> T:
         deadline = Deadline(timeout_s, self.idle_s)
         return tried(lambda: self._sync_once(step, what, deadline, work), self.events, step, deadline, attempts)
 
-    def _sync_once(self, step: str, what: str, deadline: Deadline, work: Callable):
+    def _sync_once(self, step: str, what: str, deadline: Deadline, work: Callable[[Connection], T]) -> T:
         with self._link.doing(step, f"{what} on {self.serial}", deadline, transfer=step in ("send", "receive")):
             with self._link.service("sync:", deadline) as connection:
                 return work(connection)

@@ -16,7 +16,8 @@ _ALLOW = "unlock the device, allow USB debugging for this computer in its dialog
 _PLUG = "plug it in again, or restart it; `./inv devices` shows its state"
 
 # Words of adb's server (adb.cpp, transport.cpp), the error, and what to do next.
-_OF_SERVER: tuple[tuple[str, type[DeviceError], str], ...] = (
+_Table = tuple[tuple[str, type[DeviceError], str], ...]  # pattern of what was said, its error, what to do next
+_OF_SERVER: _Table = (
     (r"device unauthorized|failed to authenticate", DeviceUnusable, _ALLOW),
     (r"still authorizing", DeviceUnusable, _ALLOW),
     (r"device offline|still connecting|no transport|transport offline", DeviceUnusable, _PLUG),
@@ -30,14 +31,14 @@ _OF_SERVER: tuple[tuple[str, type[DeviceError], str], ...] = (
     (r"failed to read|connection reset|protocol fault", DeviceLost, _PLUG),
 )  # fmt: skip
 
-_OF_FILES: tuple[tuple[str, type[DeviceError], str], ...] = (
+_OF_FILES: _Table = (
     (r"no space left|disk quota|enospc", DeviceFull, "free space on the device, e.g. `./inv push --clean`"),
     (r"permission denied|read-only|not permitted", DeviceRefused, "see to that path on the device"),
     (r"no such file|not a directory|is a directory", DeviceRefused, "see to that path on the device"),
 )
 
 
-_OF_RUN_AS: tuple[tuple[str, type[DeviceError], str], ...] = (
+_OF_RUN_AS: _Table = (
     (r"run-as: (unknown package|Package '.*' is unknown)", AppMissing, "install the test app: `./inv install`"),
     (r"run-as: .*not debuggable", DeviceRefused, "install an APK that is debuggable: `./inv apk` without --release"),
     (
@@ -68,7 +69,7 @@ def says_full(text: str) -> bool:
     return bool(re.search(_OF_FILES[0][0], text, re.IGNORECASE))
 
 
-def _look_up(table, text: str, tried: str, serial: str, step: str, do_next: str) -> DeviceError:
+def _look_up(table: _Table, text: str, tried: str, serial: str, step: str, do_next: str) -> DeviceError:
     said = shown(text)
     for pattern, kind, advice in table:
         if re.search(pattern, text.strip(), re.IGNORECASE):

@@ -87,8 +87,8 @@ def parse(text: str) -> list[Found]:
         match = _LINE.fullmatch(line.strip())
         if match and _SERIAL.fullmatch(match[1]):
             words = dict(word.split(":", 1) for word in (match[3] or "").split() if ":" in word)
-            shown = {key: adb_errors.shown(words[key], 60) for key in ("model", "product") if key in words}
-            devices.append(Found(match[1], adb_errors.shown(match[2], 30), **shown))
+            model, product = (adb_errors.shown(words[key], 60) if key in words else "" for key in ("model", "product"))
+            devices.append(Found(match[1], adb_errors.shown(match[2], 30), model, product))
     return devices
 
 

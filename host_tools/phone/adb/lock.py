@@ -54,7 +54,6 @@ def _held(path: Path, serial: str, what: str, wait_s: float) -> Iterator[None]:
 
 
 def _owner(path: Path) -> str:
-    owner: dict | None = None
     try:
         owner = json.loads(path.read_text(encoding="utf-8"))
         minutes = max(0.0, time.time() - owner["since"]) / 60

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from rich.console import Console
 from rich.markup import escape
@@ -83,7 +83,7 @@ def values(outcomes: Sequence[Outcome[T]]) -> list[T]:
     for outcome in outcomes:
         if outcome.error:
             raise outcome.error
-    return [outcome.value for outcome in outcomes]
+    return [cast(T, outcome.value) for outcome in outcomes]  # where there is no error there is a value
 
 
 @contextmanager

@@ -27,7 +27,7 @@ _POLL_S = 0.01
 _START_S = 15.0  # looking at all USB ports takes seconds on some machines
 _USES: dict[int, int] = {}  # port: the file whose shared lock says that this process uses the server
 _USING = threading.Lock()
-_CHILDREN: list[subprocess.Popen] = []
+_CHILDREN: list[subprocess.Popen[bytes]] = []
 
 
 def adb() -> Path:
@@ -113,6 +113,7 @@ def _use(number: int) -> None:
             return
         # Held against us only while a last user stops the server.
         handle = file_lock.acquire(_file(number, "users"), shared=True, wait_s=math.inf)
+        assert handle is not None, "it waits as long as it takes"
         if not _USES:
             atexit.register(leave)
         _USES[number] = handle

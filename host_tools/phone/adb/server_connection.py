@@ -7,6 +7,7 @@ a refusal as adbutils' AdbError with the server's words; an answer of another fo
 import select
 import socket
 import time
+from typing import Self
 
 from adbutils import AdbConnection
 from adbutils.errors import AdbError
@@ -49,6 +50,9 @@ class Connection(AdbConnection):
     def __init__(self, port: int, deadline: Deadline) -> None:
         self._port, self._deadline = port, deadline
         super().__init__("127.0.0.1", port)
+
+    def __enter__(self) -> Self:
+        return self
 
     def _safe_connect(self) -> socket.socket:
         """adbutils would start a server of its own here, on a port of its own choice."""
@@ -108,7 +112,7 @@ class Connection(AdbConnection):
         self.conn.settimeout(self._deadline.wait())
         return self.conn.recv(STREAM_PIECE_BYTES)
 
-    def send_all(self, data) -> None:
+    def send_all(self, data: bytes | memoryview) -> None:
         """Pieces small enough that each is progress: what a slow device takes at all, it may take slowly."""
         view = memoryview(data)
         while view:

@@ -13,18 +13,19 @@ NAMES = re.compile(
     r"(tensors|timings|verdicts|profile|environment|cold|error)\.json|(outputs|[a-z0-9_]{1,40}_outputs)/\d{3}\.npy|"
     r"partition_\d{1,3}/(graph(\.opt)?\.txt|plan\.quadra|kernels/[A-Za-z0-9_.-]{1,120})"
 )
-_NEEDED = (schema.Tensors, schema.Timings, schema.Verdicts, schema.Environment)
 
 
 def check(folder: Path, serial: str) -> None:
     """ReplyNotUnderstood where a run that calls itself complete lacks something, or a file has another form."""
     try:
-        found = {kind: reading.json_file(folder / kind.FILE, kind) for kind in _NEEDED}
+        tensors, timings = reading.kept(folder, schema.Tensors), reading.kept(folder, schema.Timings)
+        reading.kept(folder, schema.Verdicts)
+        reading.kept(folder, schema.Environment)
         if (folder / schema.Profile.FILE).exists():
-            reading.json_file(folder / schema.Profile.FILE, schema.Profile)
-        if not found[schema.Timings].samples_us.get("quadra"):
+            reading.kept(folder, schema.Profile)
+        if not timings.samples_us.get("quadra"):
             raise ValueError("timings.json has no samples of Quadra")
-        _tensors(folder, found[schema.Tensors])
+        _tensors(folder, tensors)
     except reading.Missing as error:
         raise _lie(f"it left no {Path(error.tried).name}", serial) from error
     except Misuse as error:
@@ -50,7 +51,8 @@ def damaged(folder: Path) -> list[str]:
 def environment(folder: Path) -> dict[str, Any]:
     """The runner's environment.json; empty where it left none, or one of another form."""
     try:
-        return RunFolder(folder).json(schema.Environment.FILE)
+        value: dict[str, Any] = RunFolder(folder).json(schema.Environment.FILE)
+        return value
     except Misuse:
         return {}
 

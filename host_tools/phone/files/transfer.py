@@ -123,7 +123,9 @@ def _look(device: Device, deadline: Deadline) -> dict[str, FileInfo]:
     return {file.name: file for file in found if file.is_file}
 
 
-def _lies_there(device: Device, known: "_Known", there, digest: str, size: int, deadline: Deadline) -> bool:
+def _lies_there(
+    device: Device, known: "_Known", there: FileInfo | None, digest: str, size: int, deadline: Deadline
+) -> bool:
     if there is None or there.size != size:
         return False
     if known.has(there):
@@ -161,6 +163,7 @@ def _send(
 
 def _damaged(device: Device, path: Path, came: object) -> DeviceError:
     what = f"push {path.name} to {device.serial}"
+    kind: type[DeviceError]
     if came is None:
         came_back, kind = "the file that was sent is not there", DeviceRefused
     else:
@@ -196,7 +199,7 @@ class _Known:
     def has(self, file: FileInfo) -> bool:
         return self._files.get(file.name) == [file.size, file.mtime]
 
-    def write(self, name: str, file) -> None:
+    def write(self, name: str, file: FileInfo | None) -> None:
         if file is None:
             return
         self._files[name] = [file.size, file.mtime]

@@ -2,6 +2,7 @@
 with the digest that was announced, no larger than allowed. Links, devices and owners are not for us."""
 
 import hashlib
+import io
 import os
 import shutil
 import tarfile
@@ -41,18 +42,19 @@ class _Entry(tarfile.TarInfo):
                 raise _damaged("a folder with bytes")
         elif self.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
             raise _damaged(f"{safe_names.shown(self.name)} is neither a file nor a folder")
-        return super()._proc_member(archive)
+        # tarfile says that subclasses may extend it; typeshed leaves it out
+        return super()._proc_member(archive)  # type: ignore[misc, no-any-return]
 
 
-class _Source:
+class _Source(io.BufferedIOBase):
     """The reading end of a pipe; knows whether all was read."""
 
     def __init__(self, pipe: BinaryIO) -> None:
         self._pipe, self.ended = pipe, False
 
-    def read(self, size: int) -> bytes:
-        data = self._pipe.read(size)
-        self.ended = len(data) < size
+    def read(self, size: int | None = -1) -> bytes:
+        data = self._pipe.read(-1 if size is None else size)
+        self.ended = size is None or len(data) < size
         return data
 
 
@@ -108,8 +110,9 @@ class Unpacker:
                 self._error = error
 
     def _unpack(self, source: _Source) -> None:
-        words = {"tarinfo": _Entry, "encoding": "utf-8", "errors": "surrogateescape"}
-        with tarfile.open(fileobj=source, mode="r|", **words) as archive:
+        with tarfile.open(
+            fileobj=source, mode="r|", tarinfo=_Entry, encoding="utf-8", errors="surrogateescape"
+        ) as archive:
             for count, entry in enumerate(archive):
                 if count > 2 * self.limits.files:
                     raise _damaged(f"more than {count} files and folders")
@@ -125,13 +128,16 @@ class Unpacker:
             raise _damaged(f"{safe_names.shown(entry.name)} was not asked for, or comes twice")
         if not 0 <= entry.size <= min(self.limits.file_bytes, self.limits.total_bytes - self.bytes_done):
             raise _damaged(f"{safe_names.shown(entry.name)} has {entry.size} bytes, more than is allowed")
+        content = archive.extractfile(entry)
+        if content is None:
+            raise _damaged(f"{safe_names.shown(entry.name)} has no content")
         part = path.with_name(f"{PART}{os.getpid()}-{hashlib.sha256(path.name.encode()).hexdigest()[:16]}")
         try:
             make_parents(self.folder, path)
             part.unlink(missing_ok=True)
             handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
             with os.fdopen(handle, "w+b") as to:
-                shutil.copyfileobj(archive.extractfile(entry), to, _PIECE)
+                shutil.copyfileobj(content, to, _PIECE)
                 to.seek(0)
                 digest = hashlib.file_digest(to, "sha256").hexdigest()
             if digest != self.wanted[relative]:

@@ -131,11 +131,11 @@ class Parser:
         if glued and not text.startswith("INSTRUMENTATION_"):
             self.line(glued.group(1))
             text = glued.group(2)
-        match = _LINE.match(text)
+        match, on_error = _LINE.match(text), _ON_ERROR.match(text)
         if match:
             getattr(self, f"_on_{match.group(1).lower()}")(match.group(2))
-        elif _ON_ERROR.match(text):
-            self.outcome.failed = self.outcome.failed or _ON_ERROR.match(text).group(1)
+        elif on_error:
+            self.outcome.failed = self.outcome.failed or on_error.group(1)
         elif self._values is not None:
             self._values[self._key] = f"{self._values[self._key]}\n{text}"[:_LONGEST]
         elif len(self.outcome.other) < _MOST_STATUSES:

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from host_tools.judge.regression import metrics
 from host_tools.judge.regression.cell_verdicts import Case, Finding
 from host_tools.judge.regression.exact import INCONCLUSIVE, REGRESSED
+from host_tools.judge.regression.launch import Launch
 from host_tools.judge.regression.session import Session
 from host_tools.record import machine, run_folder
 
@@ -93,10 +94,11 @@ def benchmark(session: Session) -> dict[str, Any]:
         good = case.good
         for index, launch in enumerate(good):
             name = f"{case.key}/{case.device}"
-            row = {"name": name, "run_name": name, "run_type": "iteration"}
+            times = launch.samples["quadra.wall_us"]
+            row: dict[str, Any] = {"name": name, "run_name": name, "run_type": "iteration"}
             row |= {"repetitions": len(good), "repetition_index": index, "threads": session.suite.threads}
-            row |= {"iterations": len(launch.samples["quadra.wall_us"]), "time_unit": "us"}
-            row["real_time"] = statistics.median(launch.samples["quadra.wall_us"])
+            row |= {"iterations": len(times), "time_unit": "us"}
+            row["real_time"] = statistics.median(times)
             row["cpu_time"] = statistics.median(launch.samples.get("quadra.cpu_us") or [row["real_time"]])
             rows.append(row | _counters(launch))
     context = {
@@ -115,7 +117,7 @@ def benchmark(session: Session) -> dict[str, Any]:
     return {"context": context, "benchmarks": rows}
 
 
-def _counters(launch) -> dict[str, float]:
+def _counters(launch: Launch) -> dict[str, float]:
     found = {}
     for name in ("start.quadra_warm.total_us", "start.quadra_warm.first_invoke_us", "memory.peak_rss_bytes"):
         if launch.samples.get(name):

@@ -77,7 +77,7 @@ def _point(when: float, values: Any, unit: str, kind: str, words: str) -> plots.
     return when, middle, min(values), max(values), kind, f"{words}: {metrics.text(middle, unit)}"
 
 
-def _shared(session: Session) -> dict[str, str]:
+def _shared(session: Session) -> dict[str, dict[str, str]]:
     """The conditions by device, of its first cell that ran."""
     found: dict[str, dict[str, str]] = {}
     for case in session.cases:

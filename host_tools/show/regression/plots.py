@@ -15,12 +15,12 @@ _LEFT = 420
 
 def shifts(rows: Sequence[tuple[str, Finding]], least: float, see: float) -> str:
     """A row per cell: by how much it shifted, and the interval; the band is what is not worth an alarm."""
-    rows = [(name, finding) for name, finding in rows if finding.shift]
-    if not rows:
+    tested = [(name, finding, finding.shift) for name, finding in rows if finding.shift]
+    if not tested:
         return ""
-    ends = [abs(e) for _, f in rows for e in (f.shift.low, f.shift.high, f.shift.effect) if math.isfinite(e)]
+    ends = [abs(e) for _, _, s in tested for e in (s.low, s.high, s.effect) if math.isfinite(e)]
     high = 100 * math.expm1(min(max([*ends, math.log1p(see / 100)]), math.log(3.0))) * 1.1
-    height = 26 * len(rows) + 34
+    height = 26 * len(tested) + 34
     bottom = height - 26
 
     def x(percent: float) -> float:
@@ -37,8 +37,8 @@ def shifts(rows: Sequence[tuple[str, Finding]], least: float, see: float) -> str
         label = f'<text class="t dim" x="{x(value):.1f}" y="{height - 6}" text-anchor="middle">{f"{value:+g} %" if value else "0"}</text>'
         parts.append(label)
     parts.append("</g>")
-    for index, (name, finding) in enumerate(rows):
-        y, shift = 26 * index + 17, finding.shift
+    for index, (name, finding, shift) in enumerate(tested):
+        y = 26 * index + 17
         words = f"<title>{escape(finding.text)}</title>"
         shown = escape(shorten(name, 60))
         parts.append(f'<text class="t" x="{_LEFT - 14}" y="{y + 4}" text-anchor="end">{shown}</text>')

@@ -10,10 +10,14 @@ import tarfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import access
 from host_tools.virtual_device.call import PIECE, Call, Input, command, lines, pieces, write
 from host_tools.virtual_device.files import Status
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 def each(call: Call, words: list[str], action: Callable[[str], None]) -> int:
@@ -92,7 +96,10 @@ def sha256sum(call: Call) -> int:
 
     def digest(word: str) -> None:
         for file in _inputs(call, [word]):
-            call.line(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {word}")
+            found = hashlib.sha256()
+            for piece in pieces(file):
+                found.update(piece)
+            call.line(f"{found.hexdigest()}  {word}")
 
     return each(call, words, digest)
 
@@ -268,9 +275,10 @@ class _Out(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data) -> int:
-        self._out(bytes(data))
-        return len(data)
+    def write(self, data: "ReadableBuffer") -> int:
+        content = bytes(data)
+        self._out(content)
+        return len(content)
 
 
 @command("tar")

@@ -48,7 +48,8 @@ def logcat(call: Call) -> int:
         wanted = _wanted(call.argv[1:])
     except (_Bad, ValueError) as error:
         return call.fail(str(error))
-    log, begun = call.device.logcat, set()
+    log = call.device.logcat
+    begun: set[str] = set()
     if wanted.clear:
         for buffer in wanted.buffers or BUFFERS:
             log.clear(buffer)

@@ -5,16 +5,17 @@ from collections.abc import Callable
 
 from host_tools.base.errors import QuadraError
 from host_tools.virtual_device.apk_reader import Refused
-from host_tools.virtual_device.call import Call, command
+from host_tools.virtual_device.call import Call, Input, command
 from host_tools.virtual_device.packages import Installed, Packages, Session, Wishes, no_room
 
 _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
 _WITH_VALUE = ("-i", "--user", "--abi", "-S")
-_VERBS: dict[str, Callable[[Call, list[str]], int]] = {}
+_Verb = Callable[[Call, list[str]], int]
+_VERBS: dict[str, _Verb] = {}
 
 
-def _verb(name: str):
+def _verb(name: str) -> Callable[[_Verb], _Verb]:
     return lambda function: _VERBS.setdefault(name, function)
 
 
@@ -103,7 +104,7 @@ def _size(text: str) -> int | None:
     return int(text) if text.isdecimal() and 0 < int(text) < _MAX_APK_BYTES else None
 
 
-def _copy(call: Call, source, size: int | None, session: Session) -> str:
+def _copy(call: Call, source: Input, size: int | None, session: Session) -> str:
     """`size` bytes, all without one, into the session's file."""
     try:
         call.device.files.room()

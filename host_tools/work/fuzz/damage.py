@@ -70,7 +70,7 @@ def _other_thing(file: Path, chosen: random.Random) -> None:
 
 def _swap(file: Path, chosen: random.Random) -> None:
     def change(inner: Any, key: Any) -> None:
-        others = (None, True, 0, -1, 0.5, "", "x", [], {}, [[]], [None], {"a": 1}, ["x"], 2**63)
+        others: tuple[Any, ...] = (None, True, 0, -1, 0.5, "", "x", [], {}, [[]], [None], {"a": 1}, ["x"], 2**63)
         inner[key] = chosen.choice(others)
 
     _edit(file, chosen, change)

@@ -36,10 +36,10 @@ class CannotPack(Exception):
     """The edits made something that the format has no room for: a number too large for its field."""
 
 
-class _Buffer(schema.BufferT):
+class _Buffer(schema.BufferT):  # type: ignore[misc]  # ai-edge-litert has no types
     """A constant that is written with the alignment that kernels count on."""
 
-    def Pack(self, builder):
+    def Pack(self, builder: flatbuffers.Builder) -> Any:
         data = None
         if self.data is not None and len(self.data):
             raw = bytes(self.data)
@@ -85,8 +85,9 @@ def apply(raw: bytes, edits: Iterable[Edit]) -> bytes:
         raw = pack(model)
     data = bytearray(raw)
     for edit in edits:
-        if edit.kind == "byte" and edit.place[0] < len(data):
-            data[edit.place[0]] = edit.value
+        offset = edit.place[0]
+        if edit.kind == "byte" and isinstance(offset, int) and offset < len(data):
+            data[offset] = edit.value
     return bytes(data)
 
 
@@ -100,7 +101,7 @@ def children(node: Any) -> list[tuple[Key, Any]]:
 def at(node: Any, place: Iterable[Key]) -> Any:
     """What lies at a place; raises LookupError where there is nothing."""
     for key in place:
-        node = dict(children(node))[key] if not isinstance(node, list) else node[key]
+        node = node[key] if isinstance(node, list) and isinstance(key, int) else dict(children(node))[key]
     return node
 
 
@@ -109,11 +110,12 @@ def _edit(model: schema.ModelT, edit: Edit) -> None:
         parent, key = at(model, edit.place[:-1]), edit.place[-1]
         if edit.kind == "insert":
             parent.insert(key, copy.deepcopy(edit.value))
-        elif isinstance(parent, list) and edit.kind == "delete":
-            del parent[key]
-        elif isinstance(parent, list):
-            parent[key] = copy.deepcopy(edit.value)
-        elif hasattr(parent, key):
+        elif isinstance(parent, list) and isinstance(key, int):
+            if edit.kind == "delete":
+                del parent[key]
+            else:
+                parent[key] = copy.deepcopy(edit.value)
+        elif isinstance(key, str) and hasattr(parent, key):
             setattr(parent, key, copy.deepcopy(edit.value) if edit.kind == "set" else None)
     except (LookupError, AttributeError, TypeError):
         pass  # an earlier edit took the place away

@@ -24,7 +24,7 @@ _KEPT_OF_A_PLACE = 3  # without a sanitizer, different defects may show in the s
 class Fuzzer(Protocol):
     """What a kind of case brings. A finding has a case with a name, a kind, a place and a text."""
 
-    counts: Counter
+    counts: Counter[str]
 
     def cases(self, seed: int) -> Iterator[Any]: ...
 
@@ -42,9 +42,9 @@ class Result:
     what: str
     seed: int
     seconds: float
-    counts: Counter
+    counts: Counter[str]
     kept: list[Path] = field(default_factory=list)
-    seen: Counter = field(default_factory=Counter)
+    seen: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 class _Folders:
@@ -54,7 +54,7 @@ class _Folders:
         from host_tools.work.fuzz import folder_fuzzer
 
         self._folders, self._work = folder_fuzzer, tempfile.TemporaryDirectory(prefix="quadra-fuzz-")
-        self.counts: Counter = Counter()
+        self.counts: Counter[str] = Counter()
 
     def cases(self, seed: int) -> Iterator[Any]:
         return self._folders.cases(seed)
@@ -122,7 +122,8 @@ def _open(kind: str, given: Path | None, sanitizers: str) -> Fuzzer:
         do_next = "a library that is given has been built, with sanitizers or without: leave one of the two away"
         raise Misuse("fuzz", "both --library and --sanitize are given", do_next)
     built = sanitize.library(sanitize.parse(sanitizers)) if sanitizers else None
-    return getattr(_module(kind), kind.capitalize())(given or built or bazel.library())
+    fuzzer: Fuzzer = getattr(_module(kind), kind.capitalize())(given or built or bazel.library())
+    return fuzzer
 
 
 def _module(kind: str) -> Any:
@@ -145,7 +146,7 @@ def _run_cases(fuzzer: Fuzzer, result: Result, show: Callable[[str], None]) -> R
     return result
 
 
-def _run_again(fuzzer: Fuzzer, folder: Path, words: dict) -> Result:
+def _run_again(fuzzer: Fuzzer, folder: Path, words: dict[str, Any]) -> Result:
     if words["kind"] == "folders":
         cases: Iterable[Any] = (one for one in fuzzer.cases(words["seed"]) if one.name == words["name"])
         case = next(iter(cases))

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Process:
         self._slower = sanitize.slower(library) if library else 1
         self._limit = 0 if sanitized else _MEMORY_BYTES
         self._child: Any = None
-        self._log: deque = deque(maxlen=_LOG_LINES)
+        self._log: deque[str] = deque(maxlen=_LOG_LINES)
 
     def run(self, request: Request, timeout_s: float) -> Answer | Ended:
         """The answer, or how the process ended; in that case the next request has a new one.
@@ -92,7 +92,8 @@ class Process:
         try:
             pickle.dump(request, self._child.stdin)
             self._child.stdin.flush()
-            return pickle.load(self._answers)
+            answer: Answer = pickle.load(self._answers)
+            return answer
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
             return self._ended(self._slower * timeout_s if late.is_set() else 0.0)
         finally:
@@ -127,7 +128,7 @@ class Process:
         self._reader = threading.Thread(target=self._read, args=(self._child.stdout,), daemon=True)
         self._reader.start()
 
-    def _read(self, stream) -> None:
+    def _read(self, stream: IO[bytes]) -> None:
         for raw in stream:
             self._log.append(raw.decode("utf-8", "replace").rstrip("\n"))
 

@@ -6,7 +6,7 @@ import json
 import os
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -100,12 +100,13 @@ def _bytes(interpreter: Interpreter) -> int:
 
 def _inner(interpreter: Interpreter) -> list[dict[str, Any]]:
     try:
-        return interpreter.get_tensor_details()
+        details: list[dict[str, Any]] = interpreter.get_tensor_details()
+        return details
     except Exception:  # a type that Python has no name for
         return []
 
 
-def _report(library: str, delegate: Any) -> tuple:
+def _report(library: str, delegate: Any) -> tuple[int, str]:
     """(nodes on the GPU, backend), by the C API of the same library."""
     function = ctypes.CDLL(library).QuadraDelegateReport
     function.restype, function.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -118,7 +119,7 @@ def _report(library: str, delegate: Any) -> tuple:
 
 
 @contextmanager
-def _environment(given: dict[str, str] | None) -> Iterator[None]:
+def _environment(given: Mapping[str, str]) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
     yield

@@ -139,7 +139,7 @@ class Models:
         self._with.close()
         return self._try(case, Counter()) is not None
 
-    def _try(self, case: Case, counts: Counter) -> Finding | None:
+    def _try(self, case: Case, counts: Counter[str]) -> Finding | None:
         model = case.file()
         counts["cases"] += 1
         request = Request(model, seed=case.seed, resized=case.resized, twice=True)
@@ -168,7 +168,7 @@ class Models:
         return None
 
     @staticmethod
-    def _count(alone: Answer, got: Answer, setup: Setup, counts: Counter) -> None:
+    def _count(alone: Answer, got: Answer, setup: Setup, counts: Counter[str]) -> None:
         if got.on_gpu and got.outputs:
             counts[f"run on {setup.backend}"] += 1
         if got.error and not alone.error and setup.backend != "null":

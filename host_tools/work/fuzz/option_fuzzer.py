@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from host_tools.ask.from_words import TARGETS
 from host_tools.work.fuzz import model_fuzzer, seeds
 from host_tools.work.fuzz.finding import Finding, minimise
 from host_tools.work.fuzz.fuzz_process import Answer, Ended, Process, Request
@@ -96,7 +97,7 @@ class Case:
         changes = [change for change in self.changes if change.kind in ("target", "without", "text")]
         if not changes:
             return None
-        keys = json.loads((model_fuzzer.TARGETS / f"{self.target}.json").read_text())
+        keys = json.loads((TARGETS / f"{self.target}.json").read_text())
         for change in changes:
             if change.kind == "target":
                 keys[change.name] = change.value
@@ -149,7 +150,7 @@ class Options:
     def cases(self, seed: int) -> Iterator[Case]:
         """Cases without end; the same for the same seed."""
         files = seeds.load()
-        targets = sorted(path.stem for path in model_fuzzer.TARGETS.glob("*.json"))
+        targets = sorted(path.stem for path in TARGETS.glob("*.json"))
         names, number = [name for name in _MODELS if name in files], 0
         while True:
             chosen = random.Random(f"{seed}/{number}")
@@ -177,12 +178,15 @@ class Options:
 
         return same(minimise(finding.case.changes, lambda some: bool(same(some)), _TRIES)) or finding
 
-    def _try(self, case: Case, counts: Counter) -> Finding | None:
+    def _try(self, case: Case, counts: Counter[str]) -> Finding | None:
         counts["cases"] += 1
         target, text = self._home / "target.json", case.file()
         if text is not None:
             target.write_bytes(text)
         expected = self._alone(case.raw)
+        if isinstance(expected, Ended):
+            counts[f"a {expected.kind} of the interpreter alone"] += 1
+            return None
         request = Request(case.raw, str(self._library), case.options(target), case.env())
         got = self._process.run(request, _DEADLINE_S)
         shutil.rmtree(self._home / "dump", ignore_errors=True)
@@ -194,9 +198,12 @@ class Options:
         wrong = model_fuzzer.difference(expected, got) if got.outputs and precise else ""
         return Finding(case, "wrong", got.backend, f"{case}\n{wrong}") if wrong else None
 
-    def _alone(self, raw: bytes) -> Answer:
+    def _alone(self, raw: bytes) -> Answer | Ended:
         if raw not in self._expected:
-            self._expected[raw] = self._process.run(Request(raw, twice=True), _DEADLINE_S)
+            found = self._process.run(Request(raw, twice=True), _DEADLINE_S)
+            if isinstance(found, Ended):
+                return found  # a busy machine may have been why: it is asked again
+            self._expected[raw] = found
         return self._expected[raw]
 
 

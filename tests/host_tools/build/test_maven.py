@@ -130,3 +130,11 @@ def test_files_come_out_of_an_aar(one, monkeypatch):
     with pytest.raises(Misuse) as error:
         maven.aar_file("one", "jni/mips/lib.so")
     assert "jni/mips/lib.so" in error.value.tried
+
+
+def test_a_damaged_list_of_checksums_is_misuse_that_says_what_it_lacks(monkeypatch, tmp_path):
+    damaged = tmp_path / "verification-metadata.xml"
+    damaged.write_text(maven.CHECKSUMS.read_text().replace(' version="1.3.0"', "", 1))
+    monkeypatch.setattr(maven, "CHECKSUMS", damaged)
+    with pytest.raises(Misuse, match="an element has no 'version'"):
+        maven._files()

@@ -1,6 +1,9 @@
 """The size report says what a shared library holds, shows and needs."""
 
+import pytest
+
 from host_tools.base import child_process
+from host_tools.base.errors import Misuse
 from host_tools.build import size
 
 
@@ -15,3 +18,12 @@ def test_a_small_library_is_measured(tmp_path):
     assert "libc.so.6" in measured.needed
     child_process.run(["strip", library], timeout_s=60)
     assert size.measure(library).stripped
+
+
+def test_a_file_without_what_is_asked_of_it_is_misuse_that_names_it(tmp_path):
+    source = tmp_path / "x.c"
+    source.write_text("int x;")
+    bare = tmp_path / "x.so"
+    child_process.run(["gcc", "-shared", "-nostdlib", "-s", "-o", bare, source], timeout_s=60)
+    with pytest.raises(Misuse, match=r"x\.so: it has no section \.symtab"):
+        size.floors(bare, bare, [])

@@ -1,5 +1,7 @@
 """The command line answers in sentences and exit statuses, from any folder."""
 
+import contextlib
+import io
 import os
 import subprocess
 import tomllib
@@ -8,6 +10,7 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.base.errors import BuildFailed, JudgementFailed, Misuse, QuadraError
+from host_tools.work import command_line
 
 INV = settings.ROOT / "inv"
 
@@ -79,3 +82,9 @@ def test_a_pipe_that_is_closed_early_is_no_error():
     script = f"set -o pipefail; {INV} --list | head -n 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert "Traceback" not in done.stderr and done.returncode in (0, 141), done.stderr
+
+
+def test_what_it_prints_can_be_caught_by_a_program():
+    with contextlib.redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit) as ended:
+        command_line.main(["--list"])
+    assert not ended.value.code and "coverage" in said.getvalue()

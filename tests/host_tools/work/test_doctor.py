@@ -1,8 +1,10 @@
 """The doctor finds what is missing and names the command that mends it, wherever it runs."""
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,16 @@ def test_a_python_that_is_too_old_is_told(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 9, 2))
     check = next(c for c in doctor.check_all() if c.need.startswith("Python 3.11"))
     assert not check.ok and check.package == "python3"
+
+
+def test_a_python_3_9_can_read_it_and_all_that_it_imports():
+    script = "import sys, host_tools.work.doctor as d; print(*(m.__file__ for n, m in sys.modules.items() if 'host_tools' in n))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=settings.ROOT, capture_output=True, text=True, check=True)
+    for path in map(Path, done.stdout.split()):
+        tree = ast.parse(path.read_text(), path, feature_version=(3, 9))
+        parts = [getattr(node, key, None) for node in ast.walk(tree) for key in ("annotation", "returns")]
+        new = any(isinstance(node, ast.BinOp) for part in parts if part for node in ast.walk(part))
+        assert not new or "from __future__ import annotations" in path.read_text(), f"{path}: X | Y is for Python 3.10"
 
 
 def test_a_folder_that_cannot_be_written_is_told(monkeypatch):

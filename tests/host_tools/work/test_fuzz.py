@@ -77,6 +77,13 @@ def test_edits_do_what_they_say():
     assert edits.apply(raw, [Edit("byte", (9,), raw[9] ^ 0xFF)])[9] == raw[9] ^ 0xFF
 
 
+def test_a_place_that_is_not_there_is_a_lookup_error():
+    model = edits.unpack(small_model())
+    for place in (("nothing",), ("subgraphs", 9), ("subgraphs", "tensors"), ("version", 0)):
+        with pytest.raises(LookupError):
+            edits.at(model, place)
+
+
 def test_constants_keep_their_alignment():
     raw, weights = small_model(), np.ones((2, 3, 3, 3), np.float32).tobytes()
     assert edits.pack(edits.unpack(raw)).index(weights) % 16 == 0
@@ -132,7 +139,7 @@ def test_the_options_and_keys_that_are_mutated_are_those_that_there_are():
     }
     assert mutated == {key for _, key in read}
     quirks = (NATIVE / "device" / "quirks.cc").read_text()
-    assert list(option_fuzzer.QUIRKS) == re.findall(r'^ +\{"(\w+)",$', quirks, re.MULTILINE)
+    assert list(option_fuzzer.QUIRKS) == re.findall(r'^ +\{"(\w+)",', quirks, re.MULTILINE)
 
 
 # --- what counts
@@ -163,6 +170,14 @@ def test_what_the_interpreter_alone_does_not_survive_does_not_count(fuzzer, monk
     monkeypatch.setattr(fuzzer._alone, "run", lambda request, timeout_s: Ended("crash", "SIGSEGV", ""))
     assert fuzzer.run_case(case()) is None
     assert fuzzer.counts["a crash of the interpreter alone"] == 1
+
+
+def test_options_are_not_judged_by_an_interpreter_that_ended(fake, monkeypatch):
+    options = option_fuzzer.Options(fake)
+    monkeypatch.setattr(options._process, "run", lambda request, timeout_s: Ended("crash", "SIGSEGV", ""))
+    assert options.run_case(next(options.cases(1))) is None
+    assert options.counts["a crash of the interpreter alone"] == 1
+    options.close()
 
 
 _FRAMES = {
