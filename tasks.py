@@ -127,7 +127,7 @@ def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitiz
         "only": "Checks with a comma between them, e.g. ruff,mypy (default: all).",
     }
 )
-def lint(c, fix=False, only=""):
+def lint(c: Context, fix: bool = False, only: str = "") -> None:
     """Check the sources with ruff, mypy, clang-format, clang-tidy and google-java-format.
 
     Exit status 1: one of them found something. Settings: pyproject.toml, .clang-format, .clang-tidy.
