@@ -203,7 +203,8 @@ class AppProcess:
             reader.join(5)
         for pipe in (process.stdin, process.stdout):
             if pipe:
-                pipe.close()
+                with contextlib.suppress(OSError):  # words that it did not live to read
+                    pipe.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
         self.events.put(Event("end", code, {}))
 
