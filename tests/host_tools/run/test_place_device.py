@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -164,7 +163,6 @@ def left(phone):
 def unplugged(phone):
     """The connection is gone, and nobody told the app."""
     phone.stopping.set()
-    phone._listener.shutdown(socket.SHUT_RDWR)
     phone._listener.close()
     phone.drop_all()
 
