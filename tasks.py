@@ -221,14 +221,14 @@ def run(
     from host_tools.base import terminal
     from host_tools.record import peer_names
     from host_tools.run import where
-    from host_tools.work import run
+    from host_tools.work import judged_runs
 
     spec = from_words.make_spec(
         model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
         repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
         cold=cold, **from_words.destination(on),
     )  # fmt: skip
-    run.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
+    judged_runs.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
 
 
 @task(
@@ -264,13 +264,13 @@ def shell_run(
     from host_tools.ask import from_words
     from host_tools.base import terminal
     from host_tools.run import where
-    from host_tools.work import run
+    from host_tools.work import judged_runs
 
     spec = from_words.make_spec(
         model, backend=backend, precision=precision, image=image, value_range=range, seed=seed, repetitions=runs,
         threads=threads, deadline_s=float(timeout), place="device", device=on, route="shell", profile=profile,
     )  # fmt: skip
-    run.run(spec, where.parse(on, _file(library), route="shell"), terminal.console())
+    judged_runs.run(spec, where.parse(on, _file(library), route="shell"), terminal.console())
 
 
 @task(

@@ -408,6 +408,14 @@ class Model:
         )
 
 
+def one_convolution() -> bytes:
+    """A model of one convolution: all of it runs on the GPU."""
+    m, generator = Model(), np.random.default_rng(0)
+    weights = generator.normal(size=(8, 3, 3, 4)).astype(np.float32)
+    m.output(m.conv2d(m.input((1, 8, 8, 4)), weights, generator.normal(size=8).astype(np.float32), activation="RELU6"))
+    return m.bytes()
+
+
 def _padding(name: str) -> int:
     return getattr(tflite.Padding, name)
 

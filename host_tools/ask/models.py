@@ -1,4 +1,5 @@
-"""Models by name or path: a catalogue with digests, the user's own folders, and a fetch that checks what came."""
+"""Models by name or path: a catalogue with digests, the user's own folders, and a fetch that checks what came. The
+sample picture comes the same way."""
 
 import difflib
 import hashlib
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import FetchFailed, Misuse, QuadraError
@@ -31,17 +33,19 @@ class ModelDamaged(Misuse):
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the catalogue. member: its path in the wheel; empty for models that are not fetched."""
+    """A line of the catalogue. member: its path in a wheel of the catalogue; empty for models that are not fetched."""
 
     name: str
     about: str
     sha256: str
     member: str = ""
     origin: str = ""
+    wheel: str = "mediapipe"
+    suffix: str = ".tflite"
 
     @property
     def file_name(self) -> str:
-        return self.name.rsplit("/", 1)[-1] + ".tflite"
+        return self.name.rsplit("/", 1)[-1] + self.suffix
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,7 @@ class Model:
 @cache
 def catalogue() -> dict[str, Entry]:
     """Every model that Quadra knows, by name."""
-    table = tomllib.loads(CATALOGUE.read_text())["models"]
-    return {name: Entry(name, **row) for name, row in table.items()}
+    return {name: Entry(name, **row) for name, row in _table()["models"].items()}
 
 
 def find(model: str, fetch_missing: bool = True) -> Model:
@@ -90,30 +93,28 @@ def located(entry: Entry) -> Path | None:
     """Where the entry's file is, with the right content: the user's folders first, then what was fetched."""
     config = settings.read()
     candidates = [folder / entry.file_name for folder in config.models_dirs]
-    candidates.append(config.downloads_dir / f"{entry.name}.tflite")
+    candidates.append(config.downloads_dir / f"{entry.name}{entry.suffix}")
     return next((c for c in candidates if c.is_file() and digest(c) == entry.sha256), None)
 
 
 def picture() -> Path:
-    """The sample picture: Grace Hopper, as matplotlib's wheel ships it."""
-    import matplotlib
-
-    path = Path(matplotlib.get_data_path()) / "sample_data" / "grace_hopper.jpg"
-    if not path.is_file():
-        raise FetchFailed("find the sample picture", f"{path} is not there", "give a picture with --image")
-    return path
+    """The sample picture: Grace Hopper, out of matplotlib's wheel. FetchFailed where it is not here and cannot be brought."""
+    entry = Entry(**_table()["picture"])
+    return located(entry) or fetch([entry])[0]
 
 
 def fetch(entries: Iterable[Entry], download: Callable[[Path], Path] | None = None) -> list[Path]:
-    """Takes the entries out of their wheel into downloads_dir; installs nothing of it. Returns the files.
+    """Takes the entries out of their wheel, one for all, into downloads_dir; installs nothing of it. Returns the files.
 
     download(folder) brings the wheel into a folder and returns its path; the default asks pip.
     """
     wanted = [e for e in entries if e.member]
+    if not wanted:
+        return []
     config = settings.read()
     settings.make_folder(config.downloads_dir, "QUADRA_DOWNLOADS_DIR")
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=config.downloads_dir) as folder:
-        wheel = (download or _download_wheel)(Path(folder))
+        wheel = download(Path(folder)) if download else _download_wheel(Path(folder), wanted[0].wheel)
         return [_unpack(wheel, entry, config.downloads_dir) for entry in wanted]
 
 
@@ -134,19 +135,24 @@ def digest(path: Path) -> str:
     return sha.hexdigest()
 
 
-def _download_wheel(folder: Path) -> Path:
-    wheel = tomllib.loads(CATALOGUE.read_text())["wheel"]
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(CATALOGUE.read_text())
+
+
+def _download_wheel(folder: Path, name: str) -> Path:
+    wheel = _table()["wheels"][name]
     tags = [f"--{key}={value}" for key, value in wheel["tags"].items()]
     argv = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     argv += ["--disable-pip-version-check", *tags, f"--dest={folder}", wheel["requirement"]]
-    with progress(f"fetch models from the wheel of {wheel['requirement']} (36 MB)") as show:
+    with progress(f"fetch from the wheel of {wheel['requirement']} ({wheel['size']})") as show:
         try:
             child_process.run(argv, timeout_s=_FETCH_DEADLINE_S, on_line=show)
         except QuadraError as error:
             raise FetchFailed(
                 f"fetch the wheel of {wheel['requirement']}",
                 error.came_back,
-                "connect to the network (or set PIP_INDEX_URL to a mirror), then run again; or put the model "
+                "connect to the network (or set PIP_INDEX_URL to a mirror), then run again; or put what you need "
                 "into a folder and name that with QUADRA_MODELS_DIR",
             ) from error
     files = list(folder.glob("*.whl"))
@@ -161,7 +167,7 @@ def _download_wheel(folder: Path) -> Path:
 
 
 def _unpack(wheel: Path, entry: Entry, folder: Path) -> Path:
-    target = folder / f"{entry.name}.tflite"
+    target = folder / f"{entry.name}{entry.suffix}"
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with zipfile.ZipFile(wheel) as archive:

@@ -1,49 +1,31 @@
 """Runs a model on this machine, in processes of its own, and leaves a run folder."""
 
-import contextlib
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from host_tools.ask import inputs
 from host_tools.base import cpu_drivers, settings
-from host_tools.base.errors import QuadraError
 from host_tools.build import bazel
 from host_tools.record import run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.run import environment
-from host_tools.run.attempt import Attempt, merge_cold, take_cold
-from host_tools.run.place import Show, aimed, quiet
+from host_tools.run.attempt import merge_cold, take_cold
+from host_tools.run.place import Show, quiet
+from host_tools.run.this_machine import LocalAttempt, ThisMachine
 
 
-@dataclass
-class Host:
-    """This machine. library: the delegate to run with (default: built)."""
+class Host(ThisMachine):
+    """This machine."""
 
-    library: Path | None = None
-    kind: ClassVar[str] = "host"
-    name: ClassVar[str] = "host"
-
-    def prepare(self, peers: Sequence[str] = ()) -> None:
-        self.delegate()
-
-    def aim(self, spec: RunSpec) -> RunSpec:
-        return aimed(spec, self.kind)
+    kind = "host"
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         return _run(spec, self.delegate(), show, runs_dir)
 
-    def stop(self) -> bool:
-        return False
-
-    def delegate(self) -> Path:
-        """The delegate for this place; built if that is needed."""
-        self.library = self.library or bazel.library()
-        return self.library
+    def _built(self) -> Path:
+        return bazel.library()
 
 
 def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> RunFolder:
@@ -77,7 +59,7 @@ def verdicts(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> 
     return RunFolder(folder).read(schema.Verdicts)
 
 
-class HostAttempt(Attempt):
+class HostAttempt(LocalAttempt):
     """Starts workers."""
 
     def __init__(self, folder: Path, library: Path, spec: RunSpec, show: Show) -> None:
@@ -87,12 +69,6 @@ class HostAttempt(Attempt):
     def work(self, mode: str, cache: Path) -> None:
         argv, env = python_command("host_tools.run.worker", self.folder, self.library, mode, cache)
         self.start(mode, argv, {**env, **cpu_drivers.settings(self.spec.threads), **cpu_drivers.caches(cache)})
-
-    def dump(self, cache: Path) -> None:
-        """What was made of the model is worth a look above all when it failed: written down, if that works."""
-        if not any(self.folder.glob("partition_*")):
-            with contextlib.suppress(QuadraError):
-                self.work("dump", cache)
 
 
 def python_command(module: str, *words: object) -> tuple[list[object], dict[str, str]]:

@@ -3,52 +3,36 @@
 What stands around them is in host_tools/android_on_host/jvm.py. OpenCL and OpenGL ES are this machine's. See docs/android.md.
 """
 
-import contextlib
 import hashlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from host_tools.android_on_host.jvm import ABI, Machine
 from host_tools.base import cpu_drivers, settings
-from host_tools.base.errors import QuadraError
 from host_tools.build import apk, bazel, java
 from host_tools.record import peer_names, run_folder
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.run import environment, on_host, prepare, with_peers
-from host_tools.run.attempt import Attempt, add_timings, merge_cold
-from host_tools.run.place import Show, aimed, quiet
+from host_tools.run.attempt import add_timings, merge_cold
+from host_tools.run.place import Show, quiet
+from host_tools.run.this_machine import LocalAttempt, ThisMachine
 
 _MAIN = "org.quadra.host.RunnerOnHost"
 
 
-@dataclass
-class Jvm:
-    """Android's runtime on this machine's Java. library: the delegate for Android x86_64 (default: built)."""
+class Jvm(ThisMachine):
+    """Android's runtime on this machine's Java. library: for Android x86_64."""
 
-    library: Path | None = None
-    kind: ClassVar[str] = "app"
-    name: ClassVar[str] = "app"
-
-    def prepare(self, peers: Sequence[str] = ()) -> None:
-        self.delegate()
-
-    def aim(self, spec: RunSpec) -> RunSpec:
-        return aimed(spec, self.kind)
+    kind = "app"
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         return _run(spec, self.delegate(), show, runs_dir)
 
-    def stop(self) -> bool:
-        return False
-
-    def delegate(self) -> Path:
-        """The delegate for this place; built if that is needed."""
-        self.library = self.library or bazel.android([ABI])[ABI].path
-        return self.library
+    def _built(self) -> Path:
+        return bazel.android([ABI])[ABI].path
 
 
 def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> RunFolder:
@@ -82,7 +66,7 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
     return attempt.finish(work, lambda: attempt.dump(cache))
 
 
-class JvmAttempt(Attempt):
+class JvmAttempt(LocalAttempt):
     """Starts the runner, and what makes the reference."""
 
     def __init__(self, folder: Path, spec: RunSpec, show: Show, machine: Machine) -> None:
@@ -96,12 +80,6 @@ class JvmAttempt(Attempt):
             told["quadra.argument.peers"] = ",".join(names)
         title = f"{mode} {','.join(names or ())}".strip()
         self.start(title, self.machine.command(_MAIN, told), self.machine.environment(self.spec.threads, cache))
-
-    def dump(self, cache: Path) -> None:
-        """As on the host: what was made of a model is worth a look above all when it failed."""
-        if not any(self.folder.glob("partition_*")):
-            with contextlib.suppress(QuadraError):
-                self.work("dump", cache)
 
     def reference(self) -> None:
         argv, env = on_host.python_command("host_tools.run.cpu_reference", self.folder)

@@ -27,7 +27,7 @@ def parse(on: str, library: Path | None = None, apk: Path | None = None, route: 
 
 
 def _places(word: str, library: Path | None, apk: Path | None, route: str) -> list[Place]:
-    here: dict[str, Host | Jvm] = {"host": Host(library), "app": Jvm(library)}
+    here: dict[str, Place] = {"host": Host(library), "app": Jvm(library)}
     if word in here and route != SHELL:
         return [here[word]]
     devices = choice.choose(word)

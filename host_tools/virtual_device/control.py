@@ -4,11 +4,11 @@ device's record has."""
 import json
 import secrets
 import socket
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from host_tools.virtual_device.device import VirtualDevice
+from host_tools.virtual_device.listener import Listener
 
 _MAX_LINE = 1 << 20
 _TIMEOUT_S = 3.0
@@ -20,20 +20,11 @@ class Control:
     def __init__(self, device: VirtualDevice, stop: Callable[[], None]) -> None:
         self.token = secrets.token_hex(16)
         self._device, self._stop = device, stop
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True, name="control").start()
+        self._listener = Listener(self._serve, name="control")
+        self.port = self._listener.port
 
     def close(self) -> None:
         self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                peer, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
 
     def _serve(self, peer: socket.socket) -> None:
         with peer:

@@ -15,6 +15,7 @@ from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
 from host_tools.virtual_device.faults import Dropped, Fault, Faults
 from host_tools.virtual_device.files import Files
+from host_tools.virtual_device.listener import Listener
 from host_tools.virtual_device.log_buffer import LogBuffer
 from host_tools.virtual_device.packages import Installed, Packages
 from host_tools.virtual_device.processes import Processes
@@ -72,7 +73,7 @@ class VirtualDevice:
         self._away_until = 0.0
         self._lock = threading.Lock()
         self._connections: list[Connection] = []
-        self._listener: socket.socket | None = None
+        self._listener: Listener | None = None
         self.files = Files(self.root, self)
         system_files.make(self)
         self.processes, self.evidence = Processes(self), Evidence(self)
@@ -83,22 +84,14 @@ class VirtualDevice:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> "VirtualDevice":
-        listener = self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", self.port))
-        listener.listen(64)
-        self.port = listener.getsockname()[1]
-        threading.Thread(target=self._accept, args=(listener,), daemon=True, name=f"device {self.name}").start()
+        self._listener = Listener(self._serve, self.port, f"device {self.name}")
+        self.port = self._listener.port
         self.note("start", f"{self.name} at {self.serial}")
         return self
 
     def stop(self) -> None:
         self.stopping.set()
         if self._listener:
-            try:
-                self._listener.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
             self._listener.close()
         self.processes.end_all("shutdown")
         self.drop_all()
@@ -200,14 +193,6 @@ class VirtualDevice:
             if end is not None and time.monotonic() >= end:
                 return
             fault.cleared.wait(_POLL_S)
-
-    def _accept(self, listener: socket.socket) -> None:
-        while not self.stopping.is_set():
-            try:
-                peer, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(peer,), daemon=True, name="connection").start()
 
     def _serve(self, peer: socket.socket) -> None:
         if not socket_owner.allowed(peer):

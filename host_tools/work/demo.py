@@ -13,7 +13,7 @@ from host_tools.run.on_host import Host
 from host_tools.run.on_phone import Phone
 from host_tools.show import report, run_account
 from host_tools.virtual_device import registry
-from host_tools.work import run
+from host_tools.work import judged_runs
 
 MODEL = "selfie_segmentation"
 ON_DEVICE = (MODEL, "deeplabv3_257_mv_gpu")  # the second lies in a folder of one's own
@@ -30,14 +30,16 @@ def show() -> Judged:
     here = Host()
     here.prepare()
     _step(3, "run it on OpenGL ES, beside the CPU and XNNPACK")
-    other = run.run_and_judge(from_words.make_spec(MODEL, backend="gles", image=str(picture), profile=True), here)
+    other = judged_runs.run_and_judge(
+        from_words.make_spec(MODEL, backend="gles", image=str(picture), profile=True), here
+    )
     _step(4, "run it on OpenCL, too")
     spec = from_words.make_spec(MODEL, image=str(picture), profile=True, cold=True, repetitions=50)
-    first = run.run_and_judge(spec, here)
+    first = judged_runs.run_and_judge(spec, here)
     print(file=sys.stderr)
     run_account.account(first, terminal.console())
     print(f"\n{run_account.short_account(other)}")
-    run.checked([first, other])
+    judged_runs.checked([first, other])
     print(file=sys.stderr)
     loop(picture, first_step=5)
     print(f"\nOpen {first.folder.path / report.FILE} in a browser: picture, mask, time per op, where each node ran.")
@@ -69,7 +71,7 @@ def loop(picture: Path | None = None, library: Path | None = None, first_step: i
         for name in wanted:
             for backend in BACKENDS:
                 spec = from_words.make_spec(name, backend=backend, image=str(picture), repetitions=10)
-                runs.append(run.run_and_judge(spec, phone))
+                runs.append(judged_runs.run_and_judge(spec, phone))
         print(file=sys.stderr)
         console = terminal.console()
         console.print(run_account.table(runs))
@@ -78,7 +80,7 @@ def loop(picture: Path | None = None, library: Path | None = None, first_step: i
         )
     finally:
         registry.stop(_DEVICE)
-    return run.checked(runs)
+    return judged_runs.checked(runs)
 
 
 def _is_here(name: str) -> bool:

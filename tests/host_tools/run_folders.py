@@ -6,38 +6,10 @@ import numpy as np
 
 from host_tools.record import run_folder, spec as specs
 from host_tools.record.run_folder import RunFolder
+from host_tools.work.fuzz import good_folder
 
-REPORT = {
-    "schema_version": 1,
-    "version": "0.1.0",
-    "backend": "opencl",
-    "backend_notes": [],
-    "precision": "f32",
-    "target": "host-avx512",
-    "device": {"name": "a device", "vendor": "", "version": "", "driver": ""},
-    "nodes": [
-        {"index": 0, "op": "CONV_2D", "name": "a", "on": "gpu", "partition": 0, "reason": ""},
-        {"index": 1, "op": "RELU", "name": "b", "on": "gpu", "partition": 0, "reason": ""},
-        {"index": 2, "op": "ARG_MAX", "name": "c", "on": "cpu", "partition": -1, "reason": "ARG_MAX is not supported"},
-    ],
-    "partitions": [
-        {
-            "id": 0,
-            "nodes": [0, 1],
-            "programs": 1,
-            "activation_bytes": 4096,
-            "activation_bytes_lower_bound": 2048,
-            "constant_bytes": 100,
-            "plan_bytes": 5000,
-            "timings_us": {"import": 10, "passes": 20, "plan": 30, "compile": 40, "upload": 50},
-            "dispatches": [
-                {"name": "000_conv2d", "kernel": "conv2d", "nodes": [0], "global": [8, 8, 1], "local": [8, 1, 1]},
-                {"name": "001_relu", "kernel": "relu", "nodes": [1], "global": [64, 1, 1], "local": [64, 1, 1]},
-            ],
-        }
-    ],
-    "profile": [],
-}
+_GOOD = good_folder.FILES
+REPORT = {**_GOOD["verdicts.json"], "backend_notes": []}
 TIMINGS = {
     "schema_version": 1,
     "threads": 1,
@@ -55,21 +27,10 @@ TIMINGS = {
     "memory": {"peak_rss_bytes": 2**26, "baseline_rss_bytes": 2**25},
 }
 PROFILE = {
-    "schema_version": 1,
-    "invoke_us": [500, 400, 900],
-    "partitions": REPORT["partitions"],
+    **_GOOD["profile.json"],
     "invokes": [{"partition": 0, "dispatch_us": times} for times in ([100, 10], [300, 30], [200, 20])],
 }
-MODEL = {
-    "schema_version": 1,
-    "name": "a_model",
-    "bytes": 10,
-    "tensors": 3,
-    "nodes": [
-        {"index": 0, "op": "CONV_2D", "name": "a", "shape": [1, 8, 8, 4], "flops": 2_000_000},
-        {"index": 1, "op": "RELU", "name": "b", "shape": [1, 8, 8, 4], "flops": 0},
-    ],
-}
+MODEL = _GOOD["model.json"]
 
 
 def make(

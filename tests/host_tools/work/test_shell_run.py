@@ -28,7 +28,7 @@ from host_tools.run import on_phone_shell, where
 from host_tools.run.on_phone_shell import PhoneShell
 from host_tools.show import report, run_account
 from host_tools.virtual_device.device import VirtualDevice
-from host_tools.work import pull_runs, run
+from host_tools.work import judged_runs, pull_runs
 from tests.host_tools.record import schema_check
 from tests.host_tools.run.test_native_runner import model, parts  # noqa: F401 (fixtures)
 
@@ -94,7 +94,7 @@ def test_the_task_prints_and_judges(phone, parts, model, monkeypatch):
 
     spec = from_words.make_spec(str(model), repetitions=3, route="shell", **from_words.destination(phone.serial))
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
-    (done,) = run.run(spec, where.parse(phone.serial, parts[2], route="shell"), console)
+    (done,) = judged_runs.run(spec, where.parse(phone.serial, parts[2], route="shell"), console)
     assert "right" in console.export_text() and done.folder.spec().device == phone.serial
     run_account.several([run_account.Ended("one", done)], console)
     assert device_condition.FROM_SHELL in console.export_text()
