@@ -14,7 +14,7 @@ from rich.text import Text
 from host_tools.base import child_process, settings
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.progress import progress
-from host_tools.build import java, maven
+from host_tools.build import clang_tidy, java, maven
 
 _DEADLINE_S = 900.0
 _FOLDERS = ("android_app", "delegate_native", "host_tools", "tests")
@@ -25,11 +25,11 @@ _JAVAC = [f"--add-exports=jdk.compiler/com.sun.tools.javac.{part}=ALL-UNNAMED"
 
 @dataclass(frozen=True)
 class Check:
-    """One tool. `commands(fix)`: what to run, one after the other; all must end with status 0. `mends`: --fix helps."""
+    """One tool. `run(fix)` returns what it found, in its own words: "" if nothing. `mends`: --fix helps."""
 
     name: str
     what: str
-    commands: Callable[[bool], list[list[object]]]
+    run: Callable[[bool], str]
     mends: bool = True
 
 
@@ -48,7 +48,8 @@ def checks() -> dict[str, Check]:
         Check("ruff", "Python: defects, imports, format", _ruff),
         Check("clang-format", "C++: format", _clang_format),
         Check("java-format", "Java: format", _java_format),
-        Check("mypy", "Python of the toolkit: types, strict", lambda fix: [[_script("mypy")]], mends=False),
+        Check("mypy", "Python of the toolkit: types, strict", lambda fix: _said([_script("mypy")]), mends=False),
+        Check("clang-tidy", "C++: bugprone, performance", _clang_tidy),
     )
     return {check.name: check for check in found}
 
@@ -60,7 +61,7 @@ def run(only: str, fix: bool) -> list[Outcome]:
         for check in _chosen(only):
             show(check.name)
             started = time.monotonic()
-            said = "\n".join(filter(None, map(_complaint, check.commands(fix))))
+            said = check.run(fix)
             outcomes.append(Outcome(check, said, time.monotonic() - started))
     return outcomes
 
@@ -96,8 +97,8 @@ def _chosen(only: str) -> list[Check]:
     return [known[name] for name in names]
 
 
-def _complaint(command: list[object]) -> str:
-    """What the tool printed, if it is not content."""
+def _said(command: Sequence[object]) -> str:
+    """What a tool printed whose exit status is not 0."""
     done = child_process.run(command, cwd=settings.ROOT, timeout_s=_DEADLINE_S, check=False)
     if done.returncode == 0:
         return ""
@@ -119,21 +120,23 @@ def _files(*patterns: str) -> Iterator[Path]:
                     yield relative
 
 
-def _ruff(fix: bool) -> list[list[object]]:
+def _ruff(fix: bool) -> str:
     ruff = [sys.executable, "-m", "ruff"]
-    return [
-        [*ruff, "check", "--quiet", *(["--fix"] if fix else [])],
-        [*ruff, "format", "--quiet", *([] if fix else ["--diff"])],
-    ]
+    defects = _said([*ruff, "check", "--quiet", *(["--fix"] if fix else [])])
+    return "\n".join(filter(None, [defects, _said([*ruff, "format", "--quiet", *([] if fix else ["--diff"])])]))
 
 
-def _clang_format(fix: bool) -> list[list[object]]:
+def _clang_format(fix: bool) -> str:
     how = ["-i"] if fix else ["--dry-run", "-Werror"]
-    return [[_script("clang-format"), *how, *_files("*.cc", "*.h", "*.c")]]
+    return _said([_script("clang-format"), *how, *_files("*.cc", "*.h", "*.c")])
 
 
-def _java_format(fix: bool) -> list[list[object]]:
+def _java_format(fix: bool) -> str:
     jars = ":".join(str(path) for path in maven.class_path("java-format"))
     how = ["--replace"] if fix else ["--dry-run", "--set-exit-if-changed"]
     main = "com.google.googlejavaformat.java.Main"
-    return [[java.tool("java"), *_JAVAC, "-cp", jars, main, *how, *_files("*.java")]]
+    return _said([java.tool("java"), *_JAVAC, "-cp", jars, main, *how, *_files("*.java")])
+
+
+def _clang_tidy(fix: bool) -> str:
+    return "\n".join(map(str, clang_tidy.run(fix=fix)))
