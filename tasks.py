@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @task
 def doctor(c: Context) -> None:
     """Check what this machine needs and say exactly what to install."""
-    from host_tools.work import doctor
+    from host_tools.tasks import doctor
 
     raise Exit(code=doctor.main())
 
@@ -32,7 +32,7 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
 
     Your own models: set QUADRA_MODELS_DIR to their folder. It is searched first.
     """
-    from host_tools.ask import models
+    from host_tools.request import models
 
     if path:
         print(models.find(path).path)
@@ -77,7 +77,7 @@ def apk(
     from host_tools.base import terminal
     from host_tools.build import apk
 
-    apk.show(apk.from_words(abi, libraries, out, release=release, peers=peers), terminal.console(width=150))
+    apk.show(apk.from_arguments(abi, libraries, out, release=release, peers=peers), terminal.console(width=150))
 
 
 @task(
@@ -116,7 +116,7 @@ def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitiz
 
     With --sanitize, what a sanitizer reports is printed, and the test fails that caused it.
     """
-    from host_tools.work import repository
+    from host_tools.tasks import repository
 
     repository.run_tests(only=only, slow=slow, args=args, sanitizers=sanitize)
 
@@ -133,7 +133,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
     Exit status 1: one of them found something. Settings: pyproject.toml, .clang-format, .clang-tidy.
     """
     from host_tools.base import terminal
-    from host_tools.work import lint
+    from host_tools.tasks import lint
 
     outcomes = lint.run(only, fix)
     lint.show(outcomes, terminal.console())
@@ -159,7 +159,7 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
     """
     from host_tools.base import terminal
     from host_tools.base.progress import progress
-    from host_tools.work.fuzz import fuzz as fuzzing
+    from host_tools.tasks.fuzz import fuzz as fuzzing
 
     with progress(f"fuzz {what}") as show:
         result = fuzzing.run(what, seconds, seed, _file(library), sanitize, show)
@@ -170,7 +170,7 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
 @task(help={"all": "Also the Python environment, so that the next start makes it anew."})
 def clean(c: Context, all: bool = False) -> None:
     """Remove what was built. Run folders and fetched models stay."""
-    from host_tools.work import repository
+    from host_tools.tasks import repository
 
     repository.clean(everything=all)
 
@@ -178,7 +178,7 @@ def clean(c: Context, all: bool = False) -> None:
 @task
 def lock(c: Context) -> None:
     """Write requirements.lock anew from pyproject.toml (needs the network)."""
-    from host_tools.work import repository
+    from host_tools.tasks import repository
 
     repository.lock()
 
@@ -189,7 +189,7 @@ _RUN_HELP = {
     "model": "A name of `inv models`, or a path to a .tflite file.",
     "backend": "The GPU API: opencl, gles, or auto, which takes the first of these that works.",
     "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
-    "target": "Make kernels for this device: a JSON file, or a name of host_tools/ask/targets (default: ask the driver).",
+    "target": "Make kernels for this device: a JSON file, or a name of host_tools/request/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
     "range": "What a picture's 0..255, or random values, become: LOW,HIGH (default: what the model was made for).",
     "seed": "Which random values: the same seed, the same values.",
@@ -217,16 +217,16 @@ def run(
     Prints what ran where, the error of each output and times beside XNNPACK's, and leaves a run folder with
     a report. Exit status 1: an output is wrong.
     """
-    from host_tools.ask import from_words
     from host_tools.base import terminal
+    from host_tools.places import where
     from host_tools.record import peer_names
-    from host_tools.run import where
-    from host_tools.work import judged_runs
+    from host_tools.request import from_arguments
+    from host_tools.tasks import judged_runs
 
-    spec = from_words.make_spec(
+    spec = from_arguments.make_spec(
         model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
         repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-        cold=cold, **from_words.destination(on),
+        cold=cold, **from_arguments.destination(on),
     )  # fmt: skip
     judged_runs.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
 
@@ -261,12 +261,12 @@ def shell_run(
 
     Its times are not those of an app, and are never pooled with them.
     """
-    from host_tools.ask import from_words
     from host_tools.base import terminal
-    from host_tools.run import where
-    from host_tools.work import judged_runs
+    from host_tools.places import where
+    from host_tools.request import from_arguments
+    from host_tools.tasks import judged_runs
 
-    spec = from_words.make_spec(
+    spec = from_arguments.make_spec(
         model, backend=backend, precision=precision, image=image, value_range=range, seed=seed, repetitions=runs,
         threads=threads, deadline_s=float(timeout), place="device", device=on, route="shell", profile=profile,
     )  # fmt: skip
@@ -276,7 +276,7 @@ def shell_run(
 @task(
     help={
         **{key: _RUN_HELP[key] for key in ("model", "precision", "library")},
-        "target": "The device to plan for: a JSON file, or a name of host_tools/ask/targets (default: generic).",
+        "target": "The device to plan for: a JSON file, or a name of host_tools/request/targets (default: generic).",
         "backend": "The GPU API to plan for: opencl or gles (default: what the target says).",
         "json": "Print JSON instead of a table.",
     }
@@ -294,7 +294,7 @@ def coverage(
     from json import dumps
 
     from host_tools.base import terminal
-    from host_tools.work import coverage
+    from host_tools.tasks import coverage
 
     spec = coverage.make_spec(model, target, precision, backend)
     report, found = coverage.ask(spec, _library(library))
@@ -363,7 +363,7 @@ def demo(c: Context, loop: bool = False) -> None:
 
     On OpenCL and OpenGL ES; every output is judged against the CPU.
     """
-    from host_tools.work import demo
+    from host_tools.tasks import demo
 
     demo.loop() if loop else demo.show()
 
@@ -407,9 +407,9 @@ def bench(
     from host_tools.base import terminal
     from host_tools.base.progress import progress
     from host_tools.judge import bench_figures
-    from host_tools.run import where
+    from host_tools.places import where
     from host_tools.show import bench_page, bench_table
-    from host_tools.work import bench
+    from host_tools.tasks import bench
 
     asked, absent = bench.asked(models, backend, peer, runs, resume)
     for name in absent:
@@ -441,7 +441,7 @@ def regress(c: Context, suite: str, on: str = "", baseline: str = "", save: str 
     """
     from host_tools.base import terminal
     from host_tools.show.regression import page, table
-    from host_tools.work import regress as regression
+    from host_tools.tasks import regress as regression
 
     found = regression.run(suite, on, baseline, save, _file(library))
     table.show(found, terminal.console())
@@ -469,7 +469,7 @@ def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, l
 
     from host_tools.base import terminal
     from host_tools.base.progress import progress
-    from host_tools.work import parity
+    from host_tools.tasks import parity
 
     with progress("parity") as show:
         found = parity.measure(_library(library), op, quick, show)
@@ -484,7 +484,7 @@ def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, l
 def devices(c: Context, json: bool = False) -> None:
     """List phones and virtual devices, their states, and who works with them."""
     from host_tools.base import terminal
-    from host_tools.work import connected_devices
+    from host_tools.tasks import connected_devices
 
     connected_devices.devices(terminal.console(), json)
 
@@ -499,7 +499,7 @@ def devices(c: Context, json: bool = False) -> None:
 )
 def push(c: Context, models: list[str], on: str = "any", clean: bool = False) -> None:
     """Bring models onto devices, each once, by its content: `inv push MODEL... --on all`."""
-    from host_tools.work import connected_devices
+    from host_tools.tasks import connected_devices
 
     connected_devices.push(models, on, clean)
 
@@ -518,7 +518,7 @@ def install(
 ) -> None:
     """Install the test app on devices, unless that very one is there. `inv run` does it by itself."""
     from host_tools.base import terminal
-    from host_tools.work import install
+    from host_tools.tasks import install
 
     install.install(on, _file(apk), terminal.console(), fresh=fresh, shipped=peers, remove=remove)
 
@@ -533,7 +533,7 @@ def install(
 def pull(c: Context, run: str = "", on: str = "any", cache: bool = False) -> None:
     """Bring runs that were broken off on a device, each into its run folder, and remove them there."""
     from host_tools.base import terminal
-    from host_tools.work import pull_runs
+    from host_tools.tasks import pull_runs
 
     pull_runs.pull(on, run, cache, terminal.console())
 
@@ -552,7 +552,7 @@ def device(c: Context, what: str = "list", name: str = "virtual", fault: list[st
     `inv device start`, then `inv run MODEL --on virtual`; `inv device stop`. See docs/virtual_device.md.
     """
     from host_tools.base import terminal
-    from host_tools.work import virtual_devices
+    from host_tools.tasks import virtual_devices
 
     virtual_devices.device(what, name, fault or [], terminal.console())
 

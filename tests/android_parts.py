@@ -9,7 +9,7 @@ from elftools.elf.elffile import ELFFile
 
 from host_tools.base.errors import FetchFailed
 from host_tools.build import apk, maven, shipped_delegate
-from host_tools.run import on_jvm
+from host_tools.places import on_jvm
 
 
 def need_classes() -> None:

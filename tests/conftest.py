@@ -8,9 +8,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from host_tools.ask import models
 from host_tools.base import settings
 from host_tools.build import bazel, sanitize
+from host_tools.request import models
 from tests.delegate import REPORTS, Quadra
 
 # The same examples every time; `--hypothesis-profile=search` looks for new ones.

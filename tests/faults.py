@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from host_tools.base import child_process, settings
-from host_tools.run import gpus
+from host_tools.places import gpus
 
 _EGL = [settings.ROOT / "tests" / "egl" / name for name in ("faults.c", "strict.c")]
 _DRIVER_FAULTS = settings.ROOT / "tests" / "driver_faults.cc"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from host_tools.ask import models
-from host_tools.run import reference_model
+from host_tools.places import reference_model
+from host_tools.request import models
 from tests.delegate import options
 from tests.judge import errors, mismatch
 from tests.runs import BACKENDS

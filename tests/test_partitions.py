@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from host_tools.run import reference_model
+from host_tools.places import reference_model
 from tests import cpu
 from tests.delegate import Outcome, options
 from tests.fences import fenced

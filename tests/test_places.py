@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from host_tools.ask import from_words
+from host_tools.places import on_host, on_jvm
 from host_tools.record import peer_names
-from host_tools.run import on_host, on_jvm
-from host_tools.work import bench
+from host_tools.request import from_arguments
+from host_tools.tasks import bench
 from tests import places
 from tests.android_parts import app_library
 from tests.host_tools import run_folders
@@ -26,9 +26,9 @@ def android():
 @pytest.mark.parametrize("model", MODELS)
 def test_a_model_has_the_same_errors_in_both_places(model, backend, android, library, tmp_path):
     words = {"backend": backend, "repetitions": 1, "deadline_s": 600.0}
-    here = on_host.Host(library).run(from_words.make_spec(model, peers=(), **words), runs_dir=tmp_path / "host")
+    here = on_host.Host(library).run(from_arguments.make_spec(model, peers=(), **words), runs_dir=tmp_path / "host")
     # XNNPACK is there to be the reference of quantised models that are partly on the CPU.
-    there = on_jvm.Jvm(android).run(from_words.make_spec(model, place="app", **words), runs_dir=tmp_path / "app")
+    there = on_jvm.Jvm(android).run(from_arguments.make_spec(model, place="app", **words), runs_dir=tmp_path / "app")
     found = places.row(here, there)
     print(f"{places.HEAD}\n{found}")
     assert found.ok, found

@@ -58,7 +58,7 @@ class Made:
     findings: list[apk_check.Finding]
 
 
-def from_words(abi: str, libraries: str, out: str, *, release: bool = False, peers: bool = False) -> Made:
+def from_arguments(abi: str, libraries: str, out: str, *, release: bool = False, peers: bool = False) -> Made:
     """make(), with the words of the command line: ABIs with commas, a folder, a path. No folder: builds the libraries."""
     abis = [word for word in abi.split(",") if word and word != "all"]
     unknown = [word for word in abis if word not in ABIS]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from host_tools.ask import views
+from host_tools.request import views
 
 Outputs = Sequence[np.ndarray]
 Drawn = tuple[Image.Image | None, list[tuple[str, str]]]  # None: there is nothing to see; (label, value)

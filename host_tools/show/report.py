@@ -10,7 +10,6 @@ import jinja2
 import numpy as np
 from PIL import Image
 
-from host_tools.ask import inputs, views  # fmt: skip
 from host_tools.base import units  # fmt: skip
 from host_tools.base.errors import QuadraError
 from host_tools.base.units import number_text, size_text
@@ -29,6 +28,7 @@ from host_tools.record import (  # fmt: skip
     verdicts,
 )
 from host_tools.record.run_folder import RunFolder
+from host_tools.request import inputs, views  # fmt: skip
 from host_tools.show import charts, pictures  # fmt: skip
 
 FILE = "report.html"

@@ -7,12 +7,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from host_tools.ask import inputs
 from host_tools.base import units
 from host_tools.base.errors import QuadraError
 from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
 from host_tools.record import device_condition, peer_names, schema, times, verdicts
+from host_tools.request import inputs
 from host_tools.show import report
 
 _STAMP = len("20261121-101530-042")  # what a run is called by

@@ -12,7 +12,7 @@ from host_tools.base import settings
 
 TOOLKIT = settings.ROOT / "host_tools"
 STARTER = "host_tools.base.child_process"
-FORKS = "host_tools.work.fuzz.folder_fuzzer"  # itself, thousands of times: what it reads with is loaded once
+FORKS = "host_tools.tasks.fuzz.folder_fuzzer"  # itself, thousands of times: what it reads with is loaded once
 ANALYSES = ("record", "judge", "show")
 _ROW = re.compile(r"^\| `(\w+)/` \| [^|]+ \| ([^|]*) \|$", re.MULTILINE)
 _MOST_AT_THE_TOP, _MOST_IN_A_CIRCLE = 12, 3
@@ -158,7 +158,7 @@ def test_the_tests_lie_in_the_same_folders():
         ("host_tools.judge.compare", "host_tools.judge.peers", True),
         ("host_tools.judge.compare", "host_tools.show.report", False),
         ("host_tools.show.charts", "host_tools.build.maven", False),
-        ("host_tools.phone.adb.server", "host_tools.run.place", False),
+        ("host_tools.phone.adb.server", "host_tools.places.place", False),
     ],
 )
 def test_the_rule_itself(module, other, allowed):

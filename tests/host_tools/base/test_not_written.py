@@ -82,8 +82,8 @@ def test_a_disk_that_fills_up_in_a_run_is_told_by_its_process_and_in_its_folder(
     code = (
         SAID
         + f"""
-from host_tools.ask.from_words import make_spec
-from host_tools.run.on_host import Host
+from host_tools.request.from_arguments import make_spec
+from host_tools.places.on_host import Host
 import os, sys
 os.environ.update(QUADRA_RUNS_DIR="/mnt/runs", QUADRA_DRIVER_CACHE_DIR={str(tmp_path / "driver")!r})
 place = Host(Path(sys.argv[2]))

@@ -105,7 +105,7 @@ def test_a_library_of_this_machine_or_none_at_all_is_refused(tmp_path):
         apk.found_in(tmp_path, ["arm64-v8a"])
     assert "arm64-v8a/libquadra.so is not there" in error.value.came_back
     with pytest.raises(Misuse) as error:
-        apk.from_words("mips", "", "")
+        apk.from_arguments("mips", "", "")
     assert "there is no ABI mips" in error.value.came_back
 
 
@@ -144,7 +144,7 @@ def test_release_refuses_what_no_ndk_made_and_wants_a_key(libraries, tmp_path, m
     assert "stand-in NDK" in error.value.came_back and "ANDROID_NDK_HOME" in error.value.do_next
     monkeypatch.delenv("ANDROID_NDK_HOME", raising=False)
     with pytest.raises(Misuse) as error:
-        apk.from_words("", "", str(tmp_path / "out.apk"), release=True)
+        apk.from_arguments("", "", str(tmp_path / "out.apk"), release=True)
     assert "ANDROID_NDK_HOME is not set" in error.value.came_back
     monkeypatch.setattr(apk_check, "made_by", lambda path: "NDK 26.1.10909125")
     monkeypatch.delenv("QUADRA_KEYSTORE", raising=False)
@@ -210,8 +210,8 @@ def test_without_a_folder_the_libraries_are_built(monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(apk.bazel, "android", build)
     monkeypatch.setattr(apk, "make", lambda *words, **more: asked.append((words, more)))
-    apk.from_words("", "", "out.apk", peers=True)
-    apk.from_words("x86_64,arm64-v8a", "", "")
+    apk.from_arguments("", "", "out.apk", peers=True)
+    apk.from_arguments("x86_64,arm64-v8a", "", "")
     (first, more), (second, _) = asked
     assert first == ({abi: tmp_path / abi for abi in apk.ABIS}, Path("out.apk").resolve())
     assert more == {"release": False, "peers": True}

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from host_tools.ask import from_words, inputs
 from host_tools.base import terminal
 from host_tools.base.errors import Misuse, RunFailed
 from host_tools.judge import compare, judged, peers
+from host_tools.places import interpreters, on_jvm, prepare, with_peers
+from host_tools.places.attempt import merge_cold
 from host_tools.record import peer_names, run_folder, schema, spec as specs, times
 from host_tools.record.run_folder import RunFolder
-from host_tools.run import interpreters, on_jvm, prepare, with_peers
-from host_tools.run.attempt import merge_cold
+from host_tools.request import from_arguments, inputs
 from host_tools.show import report
 from tests.model_builder import Model
 
@@ -177,7 +177,7 @@ def test_a_run_that_fails_in_the_app_place_leaves_the_plan_too(tmp_path, monkeyp
             raise RunFailed("run small", "the process was ended by signal 11", "")
 
     monkeypatch.setattr(on_jvm.JvmAttempt, "work", work)
-    spec = from_words.make_spec(str(tmp_path / "small.tflite"), place="app")
+    spec = from_arguments.make_spec(str(tmp_path / "small.tflite"), place="app")
     with pytest.raises(RunFailed, match="signal 11"):
         on_jvm.Jvm(tmp_path / "libquadra.so").run(spec, runs_dir=tmp_path / "runs")
     status = run_folder.find("latest", tmp_path / "runs").status()

@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from host_tools.base import errors
+from host_tools.phone.app import app
 from host_tools.phone.files import transfer
-from host_tools.phone.running import app
 from tests.host_tools.phone.fake_device import FakeDevice
 
 PATH = "package:/data/app/~~a1b2==/org.quadra.runner-c3d4==/base.apk\n"

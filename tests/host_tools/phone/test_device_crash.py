@@ -3,8 +3,8 @@
 import pytest
 
 from host_tools.base import errors
-from host_tools.phone.running import am_instrument, app_log, crash
-from host_tools.phone.running.app_runner import Runner
+from host_tools.phone.app import am_instrument, app_log, crash
+from host_tools.phone.app.app_runner import Runner
 from tests.host_tools.phone.fake_device import FakeDevice
 from tests.host_tools.phone.test_device_readiness import LOG
 

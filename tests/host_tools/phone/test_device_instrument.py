@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from host_tools.phone.running import am_instrument
-from host_tools.phone.running.am_instrument import parse
+from host_tools.phone.app import am_instrument
+from host_tools.phone.app.am_instrument import parse
 
 COMPLETE = """\
 INSTRUMENTATION_STATUS: stage=start

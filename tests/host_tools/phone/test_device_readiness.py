@@ -6,7 +6,7 @@ import pytest
 
 from host_tools.base import interrupt
 from host_tools.base.errors import DeviceLost, DeviceTooHot
-from host_tools.phone.running import app_log
+from host_tools.phone.app import app_log
 from host_tools.phone.state import readiness
 from tests.host_tools.phone.fake_device import FakeDevice
 

@@ -6,10 +6,10 @@ import pytest
 
 from host_tools.phone.adb import choice
 from host_tools.phone.adb.link import READY
-from host_tools.run import where
+from host_tools.places import where
+from host_tools.tasks import command_line
 from host_tools.virtual_device import registry
 from host_tools.virtual_device.device import VirtualDevice
-from host_tools.work import command_line
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ RUN = """
 import sys, time
 from pathlib import Path
 from host_tools.record import run_folder, spec as specs
-from host_tools.run.attempt import Attempt
+from host_tools.places.attempt import Attempt
 spec = specs.RunSpec(specs.new_run_id("killed"), specs.ModelRef("m", "/m.tflite", "0" * 64))
 folder = run_folder.start(spec, Path(sys.argv[1]))
 print(folder, flush=True)

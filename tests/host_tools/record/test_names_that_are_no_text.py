@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from host_tools.ask import from_words, model_facts
 from host_tools.base import errors, settings
 from host_tools.base.errors import Misuse
 from host_tools.record import run_folder
+from host_tools.request import from_arguments, model_facts
 from tests.host_tools import run_folders
 from tests.model_builder import Model
 
@@ -34,7 +34,7 @@ def test_a_models_path(name, tmp_path):
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(model_of())
     with pytest.raises(Misuse) as caught:
-        from_words.make_spec(str(path))
+        from_arguments.make_spec(str(path))
     assert name.decode("ascii", "backslashreplace") in str(caught.value) and "is not UTF-8" in str(caught.value)
 
 
@@ -45,7 +45,7 @@ def test_a_pictures_and_a_targets_path(tmp_path):
     target.write_text("{}")
     for words in ({"image": str(picture)}, {"target": str(target)}):
         with pytest.raises(Misuse, match="is not UTF-8"):
-            from_words.make_spec(str(tmp_path / "m.tflite"), **words)
+            from_arguments.make_spec(str(tmp_path / "m.tflite"), **words)
 
 
 @pytest.mark.parametrize("kind", ["input", "output"])
@@ -72,7 +72,7 @@ def test_what_a_task_prints(tmp_path):
     there = path_of(tmp_path, b"\xfe")
     folder.path.rename(there)
     (path_of(there, b"file \xff.txt")).write_text("")
-    argv = [sys.executable, "-P", "-m", "host_tools.work.command_line", "report", "--run", str(there)]
+    argv = [sys.executable, "-P", "-m", "host_tools.tasks.command_line", "report", "--run", str(there)]
     env = {**os.environ, "PYTHONPATH": str(settings.ROOT), "PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8:strict"}
     done = subprocess.run(argv, env=env, capture_output=True, check=False)
     assert done.returncode == 0 and b"\\udcfe/report.html" in done.stdout, done.stderr

@@ -9,7 +9,7 @@ import pytest
 
 from host_tools.base.errors import Misuse
 from host_tools.record import reading, run_folder, schema, schema_page, spec as specs
-from host_tools.work.fuzz import good_folder
+from host_tools.tasks.fuzz import good_folder
 from tests.host_tools import run_folders
 from tests.host_tools.record import schema_check
 

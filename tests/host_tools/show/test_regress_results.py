@@ -12,7 +12,7 @@ from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import History
 from host_tools.judge.regression.launch import Launch
 from host_tools.show.regression import exports, page, table
-from host_tools.work import regress
+from host_tools.tasks import regress
 from tests.host_tools.judge import regress_cases
 from tests.host_tools.judge.regress_cases import launches
 

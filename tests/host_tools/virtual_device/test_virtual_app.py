@@ -17,7 +17,7 @@ from host_tools.android_on_host import jvm
 from host_tools.base import settings
 from host_tools.base.errors import FetchFailed
 from host_tools.build import apk, apk_check, maven, shipped_delegate
-from host_tools.run import on_jvm
+from host_tools.places import on_jvm
 from host_tools.virtual_device import evidence, processes
 from host_tools.virtual_device.device import VirtualDevice
 from host_tools.virtual_device.packages import Installed

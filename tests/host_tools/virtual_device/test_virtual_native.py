@@ -11,8 +11,8 @@ from host_tools.build import bazel
 from host_tools.record import run_folder
 from host_tools.virtual_device import native
 from host_tools.virtual_device.device import VirtualDevice
-from tests.host_tools.run import test_native_runner
-from tests.host_tools.run.test_native_runner import model, parts, prepared  # noqa: F401 (fixtures)
+from tests.host_tools.places import test_native_runner
+from tests.host_tools.places.test_native_runner import model, parts, prepared  # noqa: F401 (fixtures)
 from tests.host_tools.wire_client import Host
 
 HERE = "/data/local/tmp/quadra/shell/a"

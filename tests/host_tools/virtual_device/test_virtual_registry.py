@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from host_tools.base.errors import DeviceNotFound, Misuse
+from host_tools.tasks import virtual_devices
 from host_tools.virtual_device import control, daemon, faults, registry
-from host_tools.work import virtual_devices
 from tests.host_tools.wire_client import Host
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from host_tools.base import settings
 from host_tools.virtual_device import processes
-from tests.host_tools.run.test_place_device import phone_at
+from tests.host_tools.places.test_place_device import phone_at
 from tests.host_tools.virtual_device.sent import BY_TESTS, SENT, TMP, shape
 from tests.host_tools.virtual_device.test_virtual_app import _Stub
 from tests.virtual import ask

@@ -93,7 +93,7 @@ final class Facts {
     return device.put("abis", new JSONArray(Arrays.asList(Build.SUPPORTED_ABIS)));
   }
 
-  /** opencl_devices and gles_devices, with the words of host_tools/run/gpus.py. */
+  /** opencl_devices and gles_devices, with the words of host_tools/places/gpus.py. */
   private static JSONObject addBackends(JSONObject json) throws JSONException {
     try (CompatibilityList list = new CompatibilityList()) {
       for (CompatibilityList.Backend backend : list.getBackends()) {

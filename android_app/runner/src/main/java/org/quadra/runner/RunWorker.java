@@ -17,7 +17,7 @@ import org.quadra.gpu.ProcessClock;
 
 /**
  * Does one run: reads spec.json and inputs/ of a run folder, leaves outputs, times, verdicts and
- * plans there, as host_tools/run/worker.py does. Each stage writes its results before the next
+ * plans there, as host_tools/places/worker.py does. Each stage writes its results before the next
  * begins.
  */
 final class RunWorker {

@@ -1,0 +1,111 @@
+"""Makes interpreters of ai-edge-litert, with and without the delegate, and asks the delegate for its report.
+
+Only worker processes import this: native code may crash, and then the parent can still say what was being done.
+"""
+
+import ctypes
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType, load_delegate
+
+from host_tools.base.errors import Misuse, RunFailed
+from host_tools.places import reference_model
+from host_tools.record import reading, schema
+
+XNNPACK = OpResolverType.AUTO  # the interpreter as it comes: its own kernels, XNNPACK on top
+BUILTIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+
+
+def load_quadra(library: Path, options: Mapping[str, str]) -> Delegate:
+    """The delegate from libquadra.so; Misuse with its own sentence where it refuses an option."""
+    try:
+        return load_delegate(str(library), dict(options))
+    except ValueError as error:
+        sentence = str(error).split("\n", 1)[-1].strip() or "it gave no reason"
+        raise Misuse(f"make the delegate with {_words(options)}", sentence, "see docs/options.md") from error
+    except (OSError, AttributeError) as error:
+        raise RunFailed(f"load {library}", str(error), "build it again: `./inv build`") from error
+
+
+def report_of(delegate: Delegate) -> dict[str, Any]:
+    """The delegate's report: verdict per node, partitions, timings (docs/run_folder.md)."""
+    call = delegate._library.QuadraDelegateReport
+    call.restype, call.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
+    pointer = delegate._get_native_delegate_pointer()
+    needed = call(pointer, None, 0)
+    buffer = ctypes.create_string_buffer(needed)
+    call(pointer, buffer, needed)
+    tried = "read the delegate's report"
+    try:
+        reading.json_bytes(buffer.value, schema.Verdicts, "the delegate's report")
+        return reading.json_bytes(buffer.value, dict[str, Any], "the delegate's report")
+    except Misuse as error:
+        raise RunFailed(tried, error.came_back, "report this as a bug") from error
+
+
+def make(
+    content: bytes, model: str, *, threads: int, kernels: OpResolverType = XNNPACK, delegate: Delegate | None = None
+) -> Interpreter:
+    """An interpreter for a model's bytes; a delegate takes its nodes here. RunFailed where it refuses."""
+    try:
+        return Interpreter(
+            model_content=content,
+            num_threads=threads,
+            experimental_op_resolver_type=kernels,
+            experimental_delegates=[delegate] if delegate else None,
+        )
+    except (ValueError, RuntimeError) as error:
+        if content[4:8] != b"TFL3":
+            raise Misuse(
+                f"read the model {model}",
+                "it is not a TFLite model",
+                "give a .tflite file; a damaged one: fetch it again",
+            ) from error
+        raise _refused(f"make an interpreter for {model}", error, content) from error
+
+
+def allocate(interpreter: Interpreter, model: str, content: bytes) -> None:
+    try:
+        interpreter.allocate_tensors()
+    except (ValueError, RuntimeError) as error:
+        raise _refused(f"prepare {model}", error, content) from error
+
+
+def invoke(interpreter: Interpreter, what: str) -> None:
+    try:
+        interpreter.invoke()
+    except (ValueError, RuntimeError) as error:
+        raise RunFailed(f"run {what}", _sentence(error), "the log above has the details") from error
+
+
+def set_inputs(interpreter: Interpreter, arrays: list[np.ndarray]) -> None:
+    for detail, array in zip(interpreter.get_input_details(), arrays):
+        interpreter.set_tensor(detail["index"], array)
+
+
+def outputs_of(interpreter: Interpreter) -> list[np.ndarray]:
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+def _refused(tried: str, error: Exception, content: bytes) -> RunFailed:
+    sentence = _sentence(error)
+    custom = reference_model.custom_ops(content)
+    if "custom op" in sentence and custom:
+        names = ", ".join(f"{count} x {name}" for name, count in custom.items())
+        return RunFailed(
+            tried,
+            f"the interpreter has no kernel for a custom op that the delegate left to it (custom ops here: {names})",
+            "`./inv coverage MODEL` says why the delegate left it",
+        )
+    return RunFailed(tried, sentence, "see the log; `./inv coverage MODEL` shows what the delegate takes")
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _words(options: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in options.items()) or "no options"

@@ -1,0 +1,77 @@
+"""Runs a model on this machine, in processes of its own, and leaves a run folder."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from host_tools.base import cpu_drivers, settings
+from host_tools.build import bazel
+from host_tools.places import environment
+from host_tools.places.attempt import merge_cold, take_cold
+from host_tools.places.place import Show, quiet
+from host_tools.places.this_machine import LocalAttempt, ThisMachine
+from host_tools.record import run_folder, schema
+from host_tools.record.run_folder import RunFolder
+from host_tools.record.spec import RunSpec
+from host_tools.request import inputs
+
+
+class Host(ThisMachine):
+    """This machine."""
+
+    kind = "host"
+
+    def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
+        return _run(spec, self.delegate(), show, runs_dir)
+
+    def _built(self) -> Path:
+        return bazel.library()
+
+
+def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> RunFolder:
+    config = settings.read()
+    folder = run_folder.start(spec, runs_dir or config.runs_dir)
+    attempt = HostAttempt(folder, library, spec, show)
+    cache = folder / "driver_cache" if spec.cold else config.driver_cache_dir
+
+    def work() -> None:
+        if spec.inputs.kind == "picture":
+            inputs.for_report(Path(spec.inputs.picture)).save(folder / "picture.png")
+        settings.make_folder(cache, "QUADRA_DRIVER_CACHE_DIR")
+        starts = {}
+        if spec.cold:
+            attempt.work("cold", cache)
+            starts["quadra"] = take_cold(folder)
+        attempt.work("run", cache)
+        show("gather facts of this machine")
+        run_folder.write_json(folder / "environment.json", environment.facts(library, spec.threads))
+        if spec.cold:
+            merge_cold(folder, starts)
+            shutil.rmtree(cache, ignore_errors=True)
+
+    return attempt.finish(work, lambda: attempt.dump(cache))
+
+
+def verdicts(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> schema.Verdicts:
+    """The delegate's report by the null backend, without a run folder. `folder` is scratch space."""
+    run_folder.write_json(folder / "spec.json", spec.to_json())
+    HostAttempt(folder, library, spec, show).work("verdicts", folder)
+    return RunFolder(folder).read(schema.Verdicts)
+
+
+class HostAttempt(LocalAttempt):
+    """Starts workers."""
+
+    def __init__(self, folder: Path, library: Path, spec: RunSpec, show: Show) -> None:
+        super().__init__(folder, spec, show)
+        self.library = library
+
+    def work(self, mode: str, cache: Path) -> None:
+        argv, env = python_command("host_tools.places.worker", self.folder, self.library, mode, cache)
+        self.start(mode, argv, {**env, **cpu_drivers.settings(self.spec.threads), **cpu_drivers.caches(cache)})
+
+
+def python_command(module: str, *words: object) -> tuple[list[object], dict[str, str]]:
+    """Arguments and environment of a process that runs a module of ours."""
+    argv = [sys.executable, "-P", "-m", module, *words]
+    return argv, {"PYTHONPATH": str(settings.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,0 +1,37 @@
+"""Which places a word of the command line means: this machine, Android's runtime on it, or devices."""
+
+from pathlib import Path
+
+from host_tools.base.errors import Misuse
+from host_tools.phone.adb import choice
+from host_tools.places.on_host import Host
+from host_tools.places.on_jvm import Jvm
+from host_tools.places.on_phone import Phone
+from host_tools.places.on_phone_shell import ROUTE as SHELL, PhoneShell
+from host_tools.places.place import Place
+from host_tools.virtual_device import registry
+
+
+def parse(on: str, library: Path | None = None, apk: Path | None = None, route: str = "") -> list[Place]:
+    """host, app, virtual, a serial or name, any, all; or several of these with a comma between them.
+
+    library, apk: these instead of those that a place has made. route: "shell" goes past the app of a device.
+    """
+    found: dict[str, Place] = {}
+    for word in filter(None, (word.strip() for word in on.split(","))):
+        for place in _places(word, library, apk, route):
+            found.setdefault(place.name, place)
+    if not found:
+        raise Misuse(f"read --on {on!r}", "it names no place", "give host, app, virtual, a serial, any or all")
+    return list(found.values())
+
+
+def _places(word: str, library: Path | None, apk: Path | None, route: str) -> list[Place]:
+    here: dict[str, Place] = {"host": Host(library), "app": Jvm(library)}
+    if word in here and route != SHELL:
+        return [here[word]]
+    devices = choice.choose(word)
+    names = {serial: f"virtual {name}" for name, serial in registry.running().items()}
+    if route == SHELL:
+        return [PhoneShell(one, library, names.get(one.serial, "")) for one in devices]
+    return [Phone(one, library, names.get(one.serial, ""), apk) for one in devices]

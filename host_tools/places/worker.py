@@ -1,0 +1,328 @@
+"""The process in which a model runs on this machine. Started by on_host.py: worker FOLDER LIBRARY MODE CACHE.
+
+MODE `cold` times the first start only; `run` does everything else; `dump` only writes down what is made of the model,
+where `run` did not come that far; `verdicts` asks only who would run what.
+CACHE is the folder where the driver keeps what it compiled. Progress goes to stdout as `stage: …` lines; results and
+errors go into the run folder.
+"""
+
+import contextlib
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from host_tools.base import cpu_drivers
+from host_tools.base.errors import QuadraError
+from host_tools.judge import compare
+from host_tools.places import reference_model
+from host_tools.record import run_folder, schema
+from host_tools.request import inputs, model_facts
+
+if TYPE_CHECKING:
+    from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType
+
+_PAIRS_BUDGET_S = 20.0  # slow models stop early; timings.json says how many runs there were
+_WARM_UP_RUNS = 2
+_PROFILED_RUNS = 10
+_CLOSE = 2e-5  # of an output's range: no need to ask how far the CPU itself may be off
+_LAST_BIT_RUNS = 5
+
+
+class Worker:
+    """Holds what the stages share. Each stage writes its results before the next begins."""
+
+    def __init__(self, folder: Path, library: Path, cache: Path) -> None:
+        from host_tools.places import interpreters  # after the baseline of memory was taken
+
+        self.interpreters = interpreters
+        self.folder, self.library, self.cache = folder, library, cache
+        self.spec = run_folder.RunFolder(folder).spec()
+        self.model = self.spec.model.name
+        self.content = Path(self.spec.model.path).read_bytes()
+        self.facts = model_facts.read(self.content, self.model)  # a damaged model ends here
+        self.cpu_content, self.rewrites = reference_model.for_cpu(Path(self.spec.model.path))
+        self.arrays: list[np.ndarray] = []
+        self.outputs: list[np.ndarray] = []
+        self.timings: dict[str, Any] = {
+            "schema_version": 1,
+            "threads": self.spec.threads,
+            "init_us": {},
+            "samples_us": {},
+        }
+        self.tensors: dict[str, Any] = {}
+
+    def options(self, **more: str) -> dict[str, str]:
+        return {**{k: v for k, v in self.spec.options.items() if v}, **more}
+
+    def start_quadra(self, **more: str) -> "tuple[Delegate, Interpreter, dict[str, int]]":
+        """Delegate, ready interpreter with inputs set and run once, and the time of each step in us."""
+        clock = Clock()
+        stage("load the delegate")
+        delegate = self.interpreters.load_quadra(self.library, self.options(**more))
+        clock.lap("load_delegate_us")
+        stage("give the model's nodes to the delegate")
+        interpreter = self.interpreters.make(self.content, self.model, threads=self.spec.threads, delegate=delegate)
+        clock.lap("interpreter_us")
+        self._first_run(interpreter, clock, "Quadra")
+        return delegate, interpreter, clock.laps
+
+    def start_xnnpack(self) -> "tuple[Interpreter, dict[str, int]]":
+        clock = Clock()
+        stage("start XNNPACK")
+        interpreter = self.interpreters.make(self.cpu_content, self.model, threads=self.spec.threads)
+        clock.lap("interpreter_us")
+        self._first_run(interpreter, clock, "XNNPACK")
+        return interpreter, clock.laps
+
+    def _first_run(self, interpreter: "Interpreter", clock: "Clock", who: str) -> None:
+        self.interpreters.allocate(interpreter, self.model, self.content)
+        clock.lap("allocate_us")
+        if not self.arrays:
+            self.arrays = inputs.make(self.spec.inputs, inputs.from_details(interpreter.get_input_details()))
+            clock.lap("")  # making inputs is not part of anybody's start
+        stage(f"first inference of {who}")
+        self.interpreters.set_inputs(interpreter, self.arrays)
+        self.interpreters.invoke(interpreter, f"{self.model} on {who}")
+        clock.lap("first_invoke_us")
+        clock.end()
+
+    def keep(self, group: str, interpreter: "Interpreter") -> list[np.ndarray]:
+        arrays = self.interpreters.outputs_of(interpreter)
+        run_folder.write_arrays(self.folder / group, arrays)
+        self.tensors[group] = inputs.tensor_json(interpreter.get_output_details())
+        run_folder.write_json(self.folder / "tensors.json", self.tensors)
+        return arrays
+
+    def keep_report(self, delegate: "Delegate") -> schema.Verdicts:
+        run_folder.write_json(self.folder / "verdicts.json", self.interpreters.report_of(delegate))
+        return run_folder.RunFolder(self.folder).read(schema.Verdicts)
+
+    def keep_timings(self) -> None:
+        run_folder.write_json(self.folder / "timings.json", self.timings)
+
+
+class Clock:
+    """Laps in whole microseconds; the processor time of the whole, and of the last lap."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, int] = {}
+        self._cpu: dict[str, int] = {}
+        self._last, self._last_cpu = time.perf_counter_ns(), time.process_time_ns()
+
+    def lap(self, name: str) -> None:
+        """Ends a lap; one without a name is not part of the whole."""
+        now, cpu = time.perf_counter_ns(), time.process_time_ns()
+        if name:
+            self.laps[name] = (now - self._last) // 1000
+            self._cpu[name] = (cpu - self._last_cpu) // 1000
+        self._last, self._last_cpu = now, cpu
+
+    def end(self) -> None:
+        self.laps["total_us"] = sum(self.laps.values())
+        self.laps["cpu_us"] = sum(self._cpu.values())
+        self.laps["first_invoke_cpu_us"] = self._cpu["first_invoke_us"]
+
+
+def cold(worker: Worker, baseline_bytes: int) -> None:
+    """First start with an empty driver cache, to the end of the first inference: cold.json."""
+    _, _, laps = worker.start_quadra()
+    run_folder.write_json(worker.folder / "cold.json", {**laps, **memory(baseline_bytes)})
+
+
+def verdicts(worker: Worker, baseline_bytes: int) -> None:
+    """Who would run what, by the null backend: verdicts.json."""
+    stage("ask the delegate for its verdicts")
+    delegate = worker.interpreters.load_quadra(worker.library, worker.options())
+    worker.interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
+    worker.keep_report(delegate)
+
+
+def full(worker: Worker, baseline_bytes: int) -> None:
+    """Everything but the cold start."""
+    run_folder.write_json(worker.folder / "model.json", worker.facts)
+    compiled = cpu_drivers.compiled(worker.cache)
+    delegate, quadra, laps = worker.start_quadra()
+    worker.timings["init_us"]["quadra_warm"] = laps
+    worker.timings["driver_compiled"] = cpu_drivers.compiled(worker.cache) - compiled
+    worker.timings["memory"] = memory(baseline_bytes)
+    worker.keep_timings()
+    worker.outputs = worker.keep("outputs", quadra)
+    worker.tensors["inputs"] = inputs.tensor_json(quadra.get_input_details())
+    run_folder.write_arrays(worker.folder / "inputs", worker.arrays)
+    report = worker.keep_report(delegate)
+    reference(worker, report)
+    xnnpack = peer(worker)
+    pairs(worker, quadra, xnnpack)
+    if worker.spec.profile:
+        profile(worker)
+    else:
+        dump(worker, baseline_bytes)
+
+
+def dump(worker: Worker, baseline_bytes: int) -> None:
+    """Graphs, kernels and plans, from a delegate of its own: a driver may have to compile anew to give its programs."""
+    stage("write down the plan")
+    delegate = worker.interpreters.load_quadra(worker.library, worker.options(dump_dir=str(worker.folder)))
+    interpreter = worker.interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
+    worker.interpreters.allocate(interpreter, worker.model, worker.content)
+
+
+def reference(worker: Worker, report: schema.Verdicts) -> None:
+    """Outputs of the CPU interpreter: what Quadra's are compared with.
+
+    The interpreter's plain kernels are the reference. XNNPACK is it in two cases: where a quantised model runs partly
+    on the CPU, because XNNPACK runs that part beside Quadra and rounds integers in its own way; and where the plain
+    kernels cannot run the model.
+    """
+    stage("run the CPU reference")
+    shared = any(node.on == "cpu" for node in report.nodes)
+    quantised = model_facts.is_quantised(worker.content)
+    value: dict[str, Any] = {"kernels": "", "rewrites": worker.rewrites}
+    for name in ("xnnpack",) if shared and quantised else ("builtin", "xnnpack"):
+        try:
+            kernels = worker.interpreters.XNNPACK if name == "xnnpack" else worker.interpreters.BUILTIN
+            value["last_bit_moves"] = [schema.number(move) for move in _run_reference(worker, kernels)]
+        except QuadraError as error:
+            value["error"] = f"{error.tried}: {error.came_back}"
+            continue
+        value["kernels"] = name
+        break
+    run_folder.write_json(worker.folder / "reference.json", value)
+
+
+def _run_reference(worker: Worker, kernels: "OpResolverType") -> list[float]:
+    """Writes cpu_outputs; returns what `last_bit_moves` does, or nothing where Quadra is close anyway."""
+    interpreter = worker.interpreters.make(
+        worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels
+    )
+    worker.interpreters.allocate(interpreter, worker.model, worker.cpu_content)
+    worker.interpreters.set_inputs(interpreter, worker.arrays)
+    worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
+    worker.keep("cpu_outputs", interpreter)
+    expected = [array.copy() for array in worker.interpreters.outputs_of(interpreter)]
+    if all(compare.distance(a, b) < _CLOSE for a, b in zip(worker.outputs, expected)):
+        return []
+    return last_bit_moves(worker, interpreter, expected)
+
+
+def last_bit_moves(worker: Worker, interpreter: "Interpreter", expected: list[np.ndarray]) -> list[float]:
+    """How far each output of the CPU moves, of its range, when the last bit of the float inputs changes.
+
+    Nobody can be asked to be closer than that: the inputs themselves are not known better.
+    """
+    moves = [0.0] * len(expected)
+    for seed in range(_LAST_BIT_RUNS):
+        signs = np.random.default_rng(seed)
+        for detail, array in zip(interpreter.get_input_details(), worker.arrays):
+            if array.dtype == np.float32:
+                array = np.nextafter(array, signs.choice(np.array([-np.inf, np.inf], np.float32), array.shape))
+            interpreter.set_tensor(detail["index"], array)
+        worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
+        distances = map(compare.distance, worker.interpreters.outputs_of(interpreter), expected)
+        moves = [max(pair) for pair in zip(moves, distances)]
+    return moves
+
+
+def peer(worker: Worker) -> "Interpreter | None":
+    """XNNPACK, started and ready for timing; None where it was not asked for or cannot run the model."""
+    if "xnnpack" not in worker.spec.peers:
+        return None
+    try:
+        interpreter, laps = worker.start_xnnpack()
+    except QuadraError as error:
+        worker.timings["xnnpack_error"] = str(error)
+        worker.keep_timings()
+        return None
+    worker.timings["init_us"]["xnnpack"] = laps
+    worker.keep("xnnpack_outputs", interpreter)
+    return interpreter
+
+
+def pairs(worker: Worker, quadra: "Interpreter", xnnpack: "Interpreter | None") -> None:
+    """Alternated runs, the one that goes first changing too: what slows the machine slows both.
+
+    samples_us is time on the wall, cpu_us the processor time of the whole process: on a busy machine the latter
+    tells more.
+    """
+    stage("measure")
+    runners = [("quadra", quadra)] + ([("xnnpack", xnnpack)] if xnnpack else [])
+    for _ in range(_WARM_UP_RUNS):
+        for _, interpreter in runners:
+            interpreter.invoke()
+    samples: dict[str, list[int]] = {name: [] for name, _ in runners}
+    cpu: dict[str, list[int]] = {name: [] for name, _ in runners}
+    end = time.monotonic() + _PAIRS_BUDGET_S
+    for run in range(worker.spec.repetitions):
+        for name, interpreter in runners if run % 2 == 0 else reversed(runners):
+            started, cpu_started = time.perf_counter_ns(), time.process_time_ns()
+            interpreter.invoke()
+            samples[name].append((time.perf_counter_ns() - started) // 1000)
+            cpu[name].append((time.process_time_ns() - cpu_started) // 1000)
+        if time.monotonic() > end and run >= 2:
+            break
+    worker.timings["samples_us"], worker.timings["cpu_us"] = samples, cpu
+    worker.keep_timings()
+
+
+def profile(worker: Worker) -> None:
+    """Time per dispatch, from a delegate of its own, because asking a driver for times costs time: profile.json.
+    It also does what `dump` does."""
+    stage("profile each dispatch")
+    delegate, interpreter, _ = worker.start_quadra(profile="1", dump_dir=str(worker.folder))
+    walls = []
+    for _ in range(_PROFILED_RUNS):
+        started = time.perf_counter_ns()
+        worker.interpreters.invoke(interpreter, f"{worker.model} with profile=1")
+        walls.append((time.perf_counter_ns() - started) // 1000)
+    report = worker.interpreters.report_of(delegate)
+    value = {
+        "schema_version": 1,
+        "dispatch_times_by": report.get("dispatch_times_by", ""),
+        "invoke_us": walls,
+        "partitions": report["partitions"],
+        "invokes": report.get("profile", []),
+    }
+    run_folder.write_json(worker.folder / "profile.json", value)
+
+
+def memory(baseline_bytes: int) -> dict[str, int]:
+    return {"peak_rss_bytes": peak_rss_bytes(), "baseline_rss_bytes": baseline_bytes}
+
+
+def peak_rss_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def stage(text: str) -> None:
+    print(f"stage: {text}", flush=True)
+
+
+MODES = {"cold": cold, "run": full, "dump": dump, "verdicts": verdicts}
+
+
+def answer(folder: Path, work: Callable[[], None]) -> int:
+    """Does `work`; the exit status, after an error with error.json."""
+    try:
+        work()
+    except QuadraError as error:
+        value = {"kind": type(error).__name__, "exit_code": error.exit_code, "parts": list(error.args)}
+        with contextlib.suppress(QuadraError):  # on a full disk: standard error has it
+            run_folder.write_json(folder / "error.json", value)
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+    return 0
+
+
+def main(argv: list[str]) -> int:
+    folder, library, mode, cache = Path(argv[0]), Path(argv[1]), argv[2], Path(argv[3])
+    stage("start")
+    return answer(folder, lambda: MODES[mode](Worker(folder, library, cache), peak_rss_bytes()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""From the words of the command line to a checked RunSpec."""
+
+from pathlib import Path
+from typing import Any
+
+from host_tools.base import digests, settings
+from host_tools.base.errors import Misuse
+from host_tools.record import reading, schema, spec as specs
+from host_tools.request import inputs, models, views
+
+TARGETS = settings.ROOT / "host_tools" / "ask" / "targets"
+
+
+def make_spec(
+    model: str, *, image: str = "", value_range: str = "", seed: int = 1, target: str = "", **fields: Any
+) -> specs.RunSpec:
+    """A checked RunSpec. `fields` are those of RunSpec, with `backend` and `precision` beside them."""
+    found = models.find(model)
+    settings.utf8_path(found.path, "read the model", "rename it, or the folder that it is in")
+    view = views.of_model(found.name)
+    wanted = inputs.parse_range(value_range) if value_range else view.value_range
+    if image:
+        picture = Path(image).expanduser().resolve()
+        inputs.open_picture(picture)
+        settings.utf8_path(picture, "open the picture", "rename it, or the folder that it is in")
+        source = specs.InputSpec("picture", seed, wanted, str(picture), digests.sha256_of(picture))
+    else:
+        source = specs.InputSpec("random", seed, wanted)
+    options: dict[str, str] = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
+    if target:
+        options["target"] = str(target_file(target))
+    reference = specs.ModelRef(found.name, str(found.path), found.sha256)
+    return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, options, **fields))
+
+
+def destination(on: str) -> dict[str, Any]:
+    """The fields of a RunSpec that say where, for a word of `--on`; which device it means is known when it is run."""
+    return {"place": on} if on in ("host", "app") else {"place": "device", "device": on}
+
+
+def target_file(target: str) -> Path:
+    """The file of a target: a path, or a name of host_tools/request/targets."""
+    path = Path(target).expanduser()
+    for candidate in (path, TARGETS / f"{target}.json"):
+        if candidate.is_file():
+            do_next = "rename it, or the folder that it is in"
+            return _checked_target(settings.utf8_path(candidate.resolve(), "read the target", do_next))
+    names = ", ".join(sorted(p.stem for p in TARGETS.glob("*.json"))) or "none"
+    raise Misuse(f"find the target {target!r}", "there is no such file", f"give a JSON file, or one of: {names}")
+
+
+def _checked_target(path: Path) -> Path:
+    """The delegate reads it; here only what would otherwise leave every node to the CPU."""
+    content = reading.content(path, reading.JSON_BYTES)
+    reading.json_bytes(
+        content, schema.Target, f"the target {path}", "give a file as those in host_tools/request/targets are"
+    )
+    return path

@@ -1,0 +1,83 @@
+"""Which nodes of a model the delegate would take, and why not the others. Nothing is run on a GPU."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from host_tools.base.errors import Misuse
+from host_tools.places import on_host
+from host_tools.record import reading, schema, verdicts
+from host_tools.record.spec import RunSpec
+from host_tools.request import from_arguments
+
+_GLES = "-gles"  # how the names of OpenGL ES targets end
+
+
+def make_spec(model: str, target: str = "", precision: str = "f32", backend: str = "") -> RunSpec:
+    """backend: opencl, gles, or empty: what the target says."""
+    if backend not in ("", "opencl", "gles"):
+        raise Misuse("read --backend", f"{backend!r} is not one of opencl, gles", "choose one of these")
+    if backend == "gles":
+        target = _of_gles(target or "generic")
+    spec = from_arguments.make_spec(model, backend="null", precision=precision, target=target, deadline_s=120.0)
+    if backend and api_of(spec) != backend:
+        raise Misuse(
+            f"make a plan for {verdicts.APIS[backend]}",
+            f"the target {target or 'generic'} is of {_api_name(spec)}",
+            "give another target, or leave --backend away",
+        )
+    return spec
+
+
+def _of_gles(target: str) -> str:
+    """`mali-g76` and `mali-g76-gles` both mean the latter; a path stays one."""
+    twin = target if target.endswith(_GLES) else target + _GLES
+    return twin if (from_arguments.TARGETS / f"{twin}.json").is_file() else target
+
+
+def api_of(spec: RunSpec) -> str:
+    """The GPU API that the target of `spec` stands for."""
+    file = spec.options.get("target")
+    return reading.json_file(Path(file), schema.Target).api if file else "opencl"
+
+
+def ask(spec: RunSpec, library: Path) -> tuple[schema.Verdicts, verdicts.Verdicts]:
+    """The delegate's report by the null backend, and what it says. Misuse where it cannot read the target."""
+    with tempfile.TemporaryDirectory(prefix="quadra-coverage-") as folder:
+        report = on_host.verdicts(spec, library, Path(folder))
+    found = verdicts.read(report)
+    if found.backend == "none":
+        sentence = "; ".join(why for _, why in found.failures)
+        target = spec.options.get("target", "generic")
+        raise Misuse(f"plan {spec.model.name} for {target}", sentence, "see docs/targets.md")
+    return report, found
+
+
+def to_json(spec: RunSpec, report: schema.Verdicts, found: verdicts.Verdicts) -> dict[str, Any]:
+    """For --json: stable fields only."""
+    rows = [{"op": r.op, "count": r.count, "on": r.on, "reason": r.reason, "nodes": list(r.nodes)} for r in found.rows]
+    return {
+        "schema_version": 1,
+        "model": spec.model.name,
+        "api": api_of(spec),
+        "target": found.target,
+        "precision": found.precision,
+        "gpu": found.gpu,
+        "cpu": found.cpu,
+        "partitions": [{"id": p.id, "nodes": p.nodes} for p in report.partitions],
+        "ops": rows,
+    }
+
+
+def show(spec: RunSpec, found: verdicts.Verdicts, console: Console) -> None:
+    where = f"{_api_name(spec)} on the target {found.target}"
+    console.print(f"[bold]{escape(spec.model.name)}[/], {escape(where)}: {escape(found.sentence())}\n")
+    verdicts.show(found, console)
+
+
+def _api_name(spec: RunSpec) -> str:
+    api = api_of(spec)
+    return verdicts.APIS.get(api, api)

@@ -1,0 +1,95 @@
+"""The demonstration: a person's mask from a photograph, on the delegate's backends, judged against the CPU; then the
+whole loop of a phone, on a device that needs no hardware."""
+
+import sys
+import time
+from pathlib import Path
+
+from host_tools.base import terminal
+from host_tools.judge.judged import Judged
+from host_tools.phone.adb.adb_device import Device
+from host_tools.places.on_host import Host
+from host_tools.places.on_phone import Phone
+from host_tools.request import from_arguments, models
+from host_tools.show import report, run_account
+from host_tools.tasks import judged_runs
+from host_tools.virtual_device import registry
+
+MODEL = "selfie_segmentation"
+ON_DEVICE = (MODEL, "deeplabv3_257_mv_gpu")  # the second lies in a folder of one's own
+BACKENDS = ("opencl", "gles")
+_DEVICE = "demo"
+
+
+def show() -> Judged:
+    """Fetches the model, builds the delegate, runs, judges, prints. JudgementFailed when the mask is wrong."""
+    _step(1, f"the model {MODEL} and a photograph")
+    models.find(MODEL)
+    picture = models.picture()
+    _step(2, "the delegate, built for this machine")
+    here = Host()
+    here.prepare()
+    _step(3, "run it on OpenGL ES, beside the CPU and XNNPACK")
+    other = judged_runs.run_and_judge(
+        from_arguments.make_spec(MODEL, backend="gles", image=str(picture), profile=True), here
+    )
+    _step(4, "run it on OpenCL, too")
+    spec = from_arguments.make_spec(MODEL, image=str(picture), profile=True, cold=True, repetitions=50)
+    first = judged_runs.run_and_judge(spec, here)
+    print(file=sys.stderr)
+    run_account.account(first, terminal.console())
+    print(f"\n{run_account.short_account(other)}")
+    judged_runs.checked([first, other])
+    print(file=sys.stderr)
+    loop(picture, first_step=5)
+    print(f"\nOpen {first.folder.path / report.FILE} in a browser: picture, mask, time per op, where each node ran.")
+    print(
+        "Next: `./inv models`, `./inv run MODEL`, `./inv run MODEL --on virtual`, `./inv coverage MODEL`, `./inv bench`."
+    )
+    return first
+
+
+def loop(picture: Path | None = None, library: Path | None = None, first_step: int = 1) -> list[Judged]:
+    """Build, APK, virtual device, install, push, run, pull, compare, report; prints a row per run.
+
+    library: Quadra for Android x86_64 (default: built). JudgementFailed when an output is wrong.
+    """
+    picture = picture or models.picture()
+    wanted = [name for name in ON_DEVICE if _is_here(name)]
+    _step(first_step, "the whole loop of a phone, without one: a virtual device, which adb takes for a phone")
+    serial = registry.start(_DEVICE)
+    try:
+        phone = Phone(Device(serial, virtual=True), library)
+        _step(
+            first_step + 1,
+            f"the delegate for its ABI ({phone.device.properties()['ro.product.cpu.abilist']}), in the test app's APK",
+        )
+        phone.prepare()
+        started = time.monotonic()
+        _step(first_step + 2, "install, push, run, pull, compare, report")
+        runs = []
+        for name in wanted:
+            for backend in BACKENDS:
+                spec = from_arguments.make_spec(name, backend=backend, image=str(picture), repetitions=10)
+                runs.append(judged_runs.run_and_judge(spec, phone))
+        print(file=sys.stderr)
+        console = terminal.console()
+        console.print(run_account.table(runs))
+        console.print(
+            f"{time.monotonic() - started:.0f} s from the APK to the last report; the reports are in {runs[-1].folder.path.parent}"
+        )
+    finally:
+        registry.stop(_DEVICE)
+    return judged_runs.checked(runs)
+
+
+def _is_here(name: str) -> bool:
+    entry = models.catalogue()[name]
+    if entry.member or models.located(entry):
+        return True
+    print(f"   left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
+    return False
+
+
+def _step(number: int, text: str) -> None:
+    print(f"{number}  {text}", file=sys.stderr, flush=True)

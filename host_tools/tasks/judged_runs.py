@@ -1,0 +1,89 @@
+"""`inv run` and `inv shell-run`: a spec at one place or at several, judged, with a report of each run."""
+
+import contextlib
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from host_tools.base.errors import JudgementFailed, QuadraError
+from host_tools.base.progress import progress
+from host_tools.judge import judged
+from host_tools.judge.judged import Judged
+from host_tools.phone.adb import parallel
+from host_tools.phone.adb.adb_device import Device
+from host_tools.places.on_phone import DevicePlace
+from host_tools.places.place import Place, Show
+from host_tools.record.run_folder import RunFolder
+from host_tools.record.spec import RunSpec
+from host_tools.show import report, run_account
+from host_tools.show.run_account import Ended
+
+
+def run(spec: RunSpec, places: Sequence[Place], console: Console) -> list[Judged]:
+    """Runs at each place and prints what came of it; raises the first error, or a failed judgement."""
+    for place in places:
+        place.prepare(spec.peers)
+    if len(places) == 1:
+        done = [run_and_judge(spec, places[0])]
+        run_account.account(done[0], console)
+    else:
+        ended = _at_all(spec, places)
+        run_account.several(ended, console)
+        for one in ended:
+            if one.error:
+                raise one.error
+        done = [one.judged for one in ended if one.judged]
+    return checked(done)
+
+
+def run_and_judge(spec: RunSpec, place: Place) -> Judged:
+    """Runs, compares, writes the report. Failing on wrong outputs is up to the caller."""
+    with progress(f"run {spec.model.name} on {spec.options['backend']}") as show:
+        return run_shown(spec, place, show)
+
+
+def run_shown(spec: RunSpec, place: Place, show: Show) -> Judged:
+    """The same, telling `show` what goes on."""
+    try:
+        folder = place.run(place.aim(spec), show)
+    except QuadraError as error:
+        if error.kept:
+            with contextlib.suppress(QuadraError):  # a page of what there was
+                report.write(judged.judge(RunFolder(error.kept)))
+        raise
+    show("compare")
+    found = judged.judge(folder)
+    show("write the report")
+    report.write(found)
+    return found
+
+
+def checked(runs: Sequence[Judged]) -> list[Judged]:
+    """All of them; raises the first failed judgement after all were looked at, other errors at once."""
+    wrong = []
+    for one in runs:
+        try:
+            one.check()
+        except JudgementFailed as error:
+            wrong.append(error)
+    if wrong:
+        raise wrong[0]
+    return list(runs)
+
+
+def _at_all(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
+    """Devices at the same time; after them, one after the other, what shares this machine's processor."""
+    phones = {one.device.serial: one for one in places if isinstance(one, DevicePlace)}
+
+    def work(device: Device, show: parallel.Show) -> Judged:
+        return run_shown(spec, phones[device.serial], lambda text: show(text, 0, 0))
+
+    outcomes = parallel.each([one.device for one in phones.values()], work, f"run {spec.model.name}")
+    ended = [Ended(outcome.device.serial, outcome.value, outcome.error) for outcome in outcomes]
+    for place in places:
+        if not isinstance(place, DevicePlace):
+            try:
+                ended.append(Ended(place.name, run_and_judge(spec, place)))
+            except QuadraError as error:
+                ended.append(Ended(place.name, None, error))
+    return ended

@@ -1,0 +1,85 @@
+"""`inv pull`: runs that were broken off on devices, each into its run folder."""
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.markup import escape
+
+from host_tools.base import interrupt, settings
+from host_tools.base.errors import AppMissing, Misuse, QuadraError
+from host_tools.base.progress import progress
+from host_tools.judge import judged
+from host_tools.phone.adb import lock
+from host_tools.phone.adb.adb_device import Device
+from host_tools.phone.adb.choice import choose
+from host_tools.phone.app import app, remote_folder
+from host_tools.phone.files import check_pulled
+from host_tools.phone.state import readiness
+from host_tools.record import run_folder, spec as specs
+from host_tools.record.run_folder import RunFolder
+from host_tools.show import report
+
+
+def pull(on: str, run_id: str, cache: bool, console: Console) -> list[RunFolder]:
+    """Brings runs that were broken off on devices, each into a run folder of its own, and removes them there."""
+    folders: list[RunFolder] = []
+    for device in choose(on):
+        with progress(f"pull from {device.serial}") as show, interrupt.once(), lock.lease(device.serial, "pull"):
+            readiness.put_right(device)
+            found = [one for one in remote_folder.left(device) if one.run_id.startswith(run_id)]
+            if not found and not app.installed_digest(device):
+                raise AppMissing(
+                    "pull", f"{app.PACKAGE} is not on it", "run something there first", serial=device.serial
+                )
+            app.stop(device)  # who started it is gone
+            if run_id and not found:
+                raise Misuse(
+                    f"pull the run {run_id}", "none of that name lies there", "`./inv pull` without a name brings all"
+                )
+            folders += [_pull_one(one, show) for one in found]
+            if cache:
+                _pull_cache(device, folders, show, console)
+    for folder in folders:
+        console.print(f"{escape(folder.path.name)}  {folder.status().state}  {escape(str(folder.path))}")
+    if not folders and not cache:
+        console.print("no broken-off run lies there")
+    return folders
+
+
+def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -> RunFolder:
+    """The host's half of the folder is there, or was on another machine: then the device's spec.json begins it."""
+    run_id = remote.run_id
+    partial = settings.read().runs_dir / (run_folder.PARTIAL + run_id)
+    if not partial.is_dir():
+        try:
+            spec = remote_folder.spec_of(remote)
+        except Misuse:
+            spec = specs.RunSpec(
+                run_id, specs.ModelRef("unknown", "", "0" * 64), place="device", device=remote.device.serial
+            )
+        if spec.run_id != run_id:
+            raise Misuse(f"pull {run_id}", "its spec.json is of another run", f"remove {remote.path} on the device")
+        partial = run_folder.start(spec, settings.read().runs_dir)
+    run_folder.hold(partial)
+    try:
+        remote.pull(partial, show)
+    except QuadraError as error:
+        run_folder.finish(partial, "interrupted", "pull", error)
+        raise
+    check_pulled.damaged(partial)
+    folder = run_folder.finish(partial, "interrupted", "run")
+    remote.remove()
+    report.write(judged.judge(folder))
+    return folder
+
+
+def _pull_cache(device: Device, folders: list[RunFolder], show: Callable[[str], None], console: Console) -> None:
+    """All of the app's code cache: into the run that was pulled last, or beside the runs."""
+    runs_dir = settings.read().runs_dir
+    to = (
+        folders[-1].path
+        if folders
+        else settings.make_folder(runs_dir / f"cache-{lock.file_name(device.serial)}", "QUADRA_RUNS_DIR")
+    )
+    count = remote_folder.RemoteFolder(device, "").pull_cache(to, remote_folder.CACHE, show)
+    console.print(f"{count} cache files  {escape(str(to / remote_folder.CACHE_HERE))}")

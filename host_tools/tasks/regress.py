@@ -1,0 +1,87 @@
+"""`inv regress`: reads, runs, judges, keeps, writes, and says how it ended."""
+
+from pathlib import Path
+
+from host_tools.base import settings
+from host_tools.base.errors import JudgementFailed, Misuse, QuadraError
+from host_tools.base.progress import progress
+from host_tools.judge.regression import suite as suites
+from host_tools.judge.regression.cell_verdicts import Case
+from host_tools.judge.regression.exact import INCONCLUSIVE, REGRESSED
+from host_tools.judge.regression.history import COMPLETE, History
+from host_tools.judge.regression.session import Session
+from host_tools.places import where
+from host_tools.show.regression import exports, page
+from host_tools.tasks import regress_cells, regress_session as sessions
+
+
+class CellsBroken(QuadraError):
+    """Cells could not run. The exit status is the first one's."""
+
+    def __init__(self, cases: list[Case]) -> None:
+        named = "; ".join(f"{case.name}: {case.error}" for case in cases[:3])
+        more = f"; and {len(cases) - 3} more" if len(cases) > 3 else ""
+        super().__init__("run the suite", named + more, "the run folders have the logs; run it again")
+        self.exit_code = cases[0].exit_code or 70
+
+
+def run(name: str, on: str, baseline: str, save: str, library: Path | None) -> Session:
+    """Runs a suite and writes all that it leaves. How it ended: `judge`."""
+    suite = suites.read(name)
+    regress_cells.check_models(suite)
+    with History(settings.read().history) as history:
+        if baseline and baseline not in history.names() and baseline != save:
+            known = ", ".join(history.names()) or "none yet: `--save NAME` makes one"
+            raise Misuse(f"find the baseline {baseline!r}", "no result has that name", f"known: {known}")
+        baseline = baseline if baseline in history.names() else ""  # its first night
+        places = where.parse(on or suite.on, library)
+        with progress(f"regress {suite.name}") as show:
+            found = sessions.run(suite, places, history, baseline, bool(save) and not baseline, show)
+        if save:
+            found.saved = _save(history, save, found)
+        exports.write(found)
+        page.write(found)
+    return found
+
+
+def _save(history: History, name: str, session: Session) -> str:
+    """Only what is whole and right gets a name: a baseline that is worse would hide that it is."""
+    if session.state != COMPLETE:
+        return f"not saved as {name}: the session was {session.state}"
+    good = [case for case in session.cases if case.verdict != REGRESSED and not case.error]
+    if session.baseline and len(good) < len(session.cases):
+        return f"not saved as {name}: something is worse, or did not run; without --baseline it is saved"
+    history.save(name, [case.row for case in good])
+    left = f", {len(session.cases) - len(good)} are wrong or did not run" if len(good) < len(session.cases) else ""
+    return f"saved as {name}: {len(good)} of {len(session.cases)} cells{left}"
+
+
+def judge(session: Session) -> None:
+    """JudgementFailed when a cell regressed; CellsBroken when one could not run; Misuse when a baseline was asked for
+    and nothing could be compared."""
+    worse = session.of(REGRESSED)
+    if worse:
+        named = "; ".join(f"{case.name} ({', '.join(_metrics(case))})" for case in worse)
+        do_next = f"{session.folder / page.FILE} shows both sides; `./inv profile` takes the run folders beside it"
+        raise JudgementFailed(f"regress {session.suite.name}", f"worse than before: {named}", do_next)
+    if session.broken:
+        raise CellsBroken(session.broken)
+    lacking = [case for case in session.cases if _incomparable(case)]
+    if session.baseline and lacking and len(lacking) == len(session.cases):
+        raise Misuse(
+            f"compare with the baseline {session.baseline}",
+            f"no cell can be: {lacking[0].name}: {_incomparable(lacking[0])}",
+            "save a new one here: --save NAME without --baseline",
+        )
+
+
+def _metrics(case: Case) -> list[str]:
+    return [finding.metric for finding in case.findings if finding.verdict == REGRESSED]
+
+
+def _incomparable(case: Case) -> str:
+    """Why a cell was compared with nothing; empty where it was."""
+    if any(finding.shift for finding in case.findings):
+        return ""
+    texts = [finding.text for finding in case.findings if finding.verdict == INCONCLUSIVE]
+    return texts[0].rpartition("not compared: ")[2] if texts else "there was nothing to compare"

@@ -1,0 +1,32 @@
+"""The cells of a suite as RunSpecs."""
+
+from host_tools.judge.regression.suite import Cell, Suite
+from host_tools.places.place import Place
+from host_tools.record.spec import RunSpec
+from host_tools.request import from_arguments, models
+
+
+def spec_of(cell: Cell, suite: Suite, place: Place, profile: bool = False) -> RunSpec:
+    """A RunSpec of the cell, aimed at the place; Misuse where the model is not here."""
+    peers = tuple(p for p in suite.peers if place.kind != "host" or p == "xnnpack")
+    spec = from_arguments.make_spec(
+        cell.model,
+        target=cell.target,
+        seed=suite.seed,
+        backend=cell.backend,
+        precision=cell.precision,
+        repetitions=suite.repetitions,
+        threads=suite.threads,
+        peers=peers,
+        profile=profile,
+        cold=suite.cold,
+        deadline_s=suite.deadline_s,
+        **from_arguments.destination(place.name),
+    )
+    return place.aim(spec)
+
+
+def check_models(suite: Suite) -> None:
+    """Misuse for a model that is not here, before anything runs."""
+    for model in dict.fromkeys(cell.model for cell in suite.cells):
+        models.find(model)

@@ -1,0 +1,459 @@
+"""A bench says what its run folders say, in tables, means, goals, JSON and page; beside XNNPACK, and beside peers that ran."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from host_tools.base.errors import FolderNotWritable, JudgementFailed, Misuse, RunFailed
+from host_tools.judge import bench_figures
+from host_tools.judge.bench_figures import COLD, STEADY, WARM, XNNPACK, Asked, Bench, Row, Runner
+from host_tools.record import run_folder, schema, times
+from host_tools.request import models
+from host_tools.show import bench_page, bench_table, charts
+from host_tools.tasks import bench
+from tests.host_tools import run_folders
+
+ALL = "xnnpack,shipped-opencl,shipped-gles"
+LAPS = {"interpreter_us": 1, "allocate_us": 1, "first_invoke_us": 1}
+DIGEST = "ab" * 32
+
+
+class Place:
+    """Instead of a place: leaves a run folder for each RunSpec, or raises what `fails` has for it."""
+
+    def __init__(self, wrong=(), cpu_nodes=(), **fails):
+        self.specs, self.fails, self.wrong, self.cpu_nodes = [], fails, wrong, cpu_nodes
+        self.asked = ()
+        self.us = {"quadra": 100, "xnnpack": 50, "shipped_opencl": 500, "shipped_gles": 250}
+        self.peer_errors = {}
+
+    def prepare(self, peers=()):
+        self.asked = tuple(peers)
+
+    def delegate(self):
+        return "libquadra.so"
+
+    def aim(self, spec):
+        return spec
+
+    def run(self, spec, show, runs_dir):
+        self.specs.append(spec)
+        key = f"{spec.model.name}_{spec.options['backend']}"
+        if key in self.fails:
+            raise self.fails[key]
+        show("measure")
+        return self._leave(spec, runs_dir)
+
+    def _leave(self, spec, runs_dir):
+        folder = run_folder.start(spec, runs_dir)
+        right, off = np.arange(4, dtype=np.float32), np.float32([0, 1, 2, 9])
+        keys = [name.replace("-", "_") for name in spec.peers if name not in self.peer_errors]
+        groups = {"outputs": off if spec.model.name in self.wrong else right, "cpu_outputs": right}
+        groups.update({f"{key}_outputs": right for key in keys})
+        row = {"name": "out", "dtype": "float32", "shape": [4], "scale": 0.0, "zero_point": 0}
+        for group, array in groups.items():
+            run_folder.write_arrays(folder / group, [array])
+        on = ["cpu" if spec.model.name in self.cpu_nodes else "gpu", "gpu"]
+        nodes = [{**node, "on": where} for node, where in zip(run_folders.REPORT["nodes"], on)]
+        written = {
+            "tensors": {"inputs": [], **{group: [row] for group in groups}},
+            "verdicts": {**run_folders.REPORT, "nodes": nodes, "backend": spec.options["backend"]},
+            "reference": {"kernels": "builtin"},
+            "environment": {"library": {"sha256": DIGEST}},
+            "timings": self._timings(["quadra", *keys], spec.threads),
+        }
+        for file, value in written.items():
+            run_folder.write_json(folder / f"{file}.json", value)
+        return run_folder.finish(folder, run_folder.COMPLETE, "done")
+
+    def _timings(self, keys, threads):
+        samples = {key: [self.us[key]] * 3 for key in keys}
+        init = {key: {**LAPS, "total_us": 10 * self.us[key], "cpu_us": 10 * self.us[key]} for key in keys}
+        known = [key for key in keys if key != "xnnpack"]
+        cold = {f"{k}_cold": {**LAPS, "total_us": 30 * self.us[k], "cpu_us": 15 * self.us[k]} for k in known}
+        init = {**{("quadra_warm" if key == "quadra" else key): laps for key, laps in init.items()}, **cold}
+        errors = {f"{name.replace('-', '_')}_error": text for name, text in self.peer_errors.items()}
+        return {
+            "schema_version": 1,
+            "threads": threads,
+            "init_us": init,
+            "samples_us": samples,
+            "cpu_us": samples,
+            **errors,
+        }
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """measured(place, names, backend, peers, resume): a bench of small files in the place of models; without peers on the host."""
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    use_library(monkeypatch, DIGEST)
+
+    def one(place, names=("a", "b"), backend="both", beside=ALL, resume="", keep=bench_page.write):
+        paths = [tmp_path / f"{name}.tflite" for name in names]
+        for path in paths:
+            path.write_bytes(b"\x1c\0\0\0TFL3" + path.name.encode())
+        asked, _ = bench.asked(list(map(str, paths)), backend, beside, 0, resume)
+        return bench.measure(asked, place, lambda text: None, keep, resume)
+
+    return one
+
+
+def use_library(monkeypatch, sha256):
+    facts = {"path": "libquadra.so", "bytes": 7, "sha256": sha256}
+    monkeypatch.setattr(bench.machine, "library_facts", lambda path: facts)
+
+
+def table(result):
+    console = Console(width=170, record=True, file=open("/dev/null", "w"))
+    bench_table.show(result, console)
+    return console.export_text()
+
+
+def row(model, ratio, backend="opencl", shipped=None, unsure=False, **fields):
+    """A row of a bench on the host: so often XNNPACK's time with one thread, twice that with two. shipped: its recorded ratio."""
+    of = lambda us: {"median": us, "minimum": us, "processor": us}  # noqa: E731
+    ours = {
+        "nodes_taken": 3,
+        "nodes": 3,
+        "right": True,
+        "relative_error": 1e-6,
+        "cold": of(2e6),
+        "warm": of(1e5),
+        **fields,
+    }
+    runners = {
+        "quadra": Runner(steady={1: of(1000.0 * ratio), 2: of(1000.0 * ratio)}, **ours),
+        "xnnpack": Runner(steady={1: of(1000.0), 2: of(500.0)}, right=True),
+    }
+    made = Row(model, backend, unsure=unsure, runners=runners)
+    if shipped:
+        made.runners[made.shipped] = Runner(steady={1: {"median": 1000.0 * shipped}}, recorded_ratio=shipped)
+    return made
+
+
+def of(tmp_path, *rows):
+    backends = tuple(dict.fromkeys(r.backend for r in rows)) or ("opencl",)
+    library = {"path": "libquadra.so", "bytes": 500_000, "sha256": "0" * 64}
+    asked = Asked(tuple(dict.fromkeys(r.model for r in rows)), backends, (XNNPACK,), 50, "host", (1, 2))
+    return Bench(tmp_path, asked, rows, library, "a processor", 2, 0.5)
+
+
+def value(result, backend, peer=XNNPACK, threads=1, kind="median"):
+    mean = result.mean(backend, peer, threads=threads)
+    return mean and mean.values[kind]
+
+
+def test_the_mean_is_geometric_and_leaves_failed_models_out(tmp_path):
+    result = of(tmp_path, row("a", 1.0), row("b", 4.0), Row("c", "opencl", error="it failed"))
+    assert value(result, "opencl") == pytest.approx(2.0) and value(result, "opencl", threads=2) == pytest.approx(4.0)
+    assert result.wrong == ["c on OpenCL"]
+
+
+def test_no_model_has_no_mean(tmp_path):
+    assert of(tmp_path).mean("opencl", XNNPACK) is None and of(tmp_path).means() == []
+
+
+def test_each_backend_has_means_of_its_own(tmp_path):
+    result = of(tmp_path, row("a", 1.0), row("a", 20.0, "gles"), row("b", 1.0), row("b", 5.0, "gles"))
+    assert value(result, "opencl") == 1 and value(result, "gles") == pytest.approx(10)
+
+
+def test_recorded_figures_are_compared_over_the_models_that_both_ran(tmp_path):
+    rows = (
+        row("a", 1.0, shipped=5.0),
+        row("a", 10.0, "gles", shipped=40.0),
+        row("b", 90.0, "gles", shipped=90.0),
+        row("only Quadra ran it", 1000.0, "gles"),
+        Row(
+            "only the shipped one did", "gles", runners={"shipped_gles": Runner(recorded_ratio=40.0)}, error="it failed"
+        ),
+    )
+    rows[1].runners["quadra"].steady[1]["minimum"] = 5000.0
+    result = of(tmp_path, *rows)
+    mean = result.mean("gles", "shipped_gles")
+    assert mean.models == 2 and mean.values["median"] == pytest.approx(0.5) and mean.goal == 0.5 and mean.met
+    assert mean.values["minimum"] == pytest.approx(0.5 / math.sqrt(2))
+    assert value(result, "opencl", "shipped_opencl") == pytest.approx(0.2)
+    text = table(result)
+    assert "30.0 of XNNPACK's time, the shipped 60.0" in text and "2.0 times as fast; goal: 2: met" in text
+    bench_figures.judge(of(tmp_path, *rows[1:-1]), 0, 0.51)
+    with pytest.raises(JudgementFailed, match="OpenGL ES takes 0.50 of the time of shipped, OpenGL ES, over 0.4"):
+        bench_figures.judge(of(tmp_path, *rows[1:-1]), 0, 0.4)
+
+
+def test_recorded_figures_are_those_of_the_file(tmp_path):
+    recorded = bench_figures.recorded()["models"]["face_detection_front"]
+    made = row("face_detection_front", 1.25)
+    bench_figures.add_recorded(made, made.model)
+    assert made.peer_over_xnnpack("shipped_opencl") == pytest.approx(recorded["opencl_ms"] / recorded["xnnpack_ms"])
+    assert made.over("shipped_opencl", COLD) == pytest.approx(2000 / recorded["opencl_cold_ms"])
+
+
+def test_ratios_are_of_medians_minima_and_processor_time():
+    value = {
+        "threads": 1,
+        "init_us": {},
+        "samples_us": {"quadra": [30, 10, 20], "xnnpack": [10, 5, 10]},
+        "cpu_us": {"quadra": [30, 30, 30], "xnnpack": [10, 10, 10]},
+    }
+    timings = schema.of(schema.Timings, value)
+    assert times.ratio(timings) == times.Ratio(median=2.0, minimum=2.0, processor=3.0)
+    assert times.ratio(schema.Timings(threads=1, init_us={}, samples_us={"quadra": [1]})) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "limit", "reason"),
+    [
+        ([row("a", 1.4)], 1.3, "OpenCL takes 1.40 of the time of XNNPACK, over 1.3"),
+        ([], 1.5, "OpenCL takes an unknown share"),
+        ([row("a", 1.0, right=False)], 0, "wrong or failed: a on OpenCL"),
+        ([row("a", 1.0), row("a", 9.0, "gles", right=False)], 0, "wrong or failed: a on OpenGL ES"),
+        ([Row("a", "opencl", error="x")], 0, "wrong or failed: a"),
+    ],
+)
+def test_a_bench_that_misses_its_limit_fails(tmp_path, rows, limit, reason):
+    with pytest.raises(JudgementFailed, match=reason):
+        bench_figures.judge(of(tmp_path, *rows), limit, 0)
+
+
+def test_a_good_bench_passes(tmp_path):
+    bench_figures.judge(of(tmp_path, row("a", 1.4), row("b", 1.0, right=None)), 1.5, 0)
+
+
+def test_of_both_backends_the_limit_is_for_opencl(tmp_path):
+    bench_figures.judge(of(tmp_path, row("a", 1.4), row("a", 30.0, "gles")), 1.5, 0)
+    with pytest.raises(JudgementFailed, match="OpenGL ES takes 30.00 of the time of XNNPACK, over 1.5"):
+        bench_figures.judge(of(tmp_path, row("a", 30.0, "gles")), 1.5, 0)
+
+
+def test_a_limit_without_figures_of_the_shipped_delegate_is_missed(tmp_path):
+    with pytest.raises(JudgementFailed, match="an unknown share of the time of shipped"):
+        bench_figures.judge(of(tmp_path, row("a", 1.0)), 0, 0.5)
+
+
+def test_an_unknown_backend_is_misuse():
+    with pytest.raises(Misuse, match="'cuda' is not one of opencl, gles, both"):
+        bench.backends_of("cuda")
+
+
+def test_the_page_and_the_figures_are_written(tmp_path):
+    rows = (
+        row("face_detection_front", 1.25),
+        Row("<b>", "opencl", error="<script>"),
+        row("c", 9.0),
+        row("face_detection_front", 12.5, "gles"),
+    )
+    for one in (rows[0], rows[3]):
+        bench_figures.add_recorded(one, one.model)
+    rows[3].device = "<script>"
+    page = bench_page.write(of(tmp_path, *rows)).read_text()
+    assert "1.25" in page and "4770" in page and ">0.42<" in page  # a cold start of 2000 ms, of 4770
+    assert "12.5" in page and "0.38" in page and "goal: 2 times as fast" in page  # 31 of 0.95 ms
+    assert "&lt;script&gt;" in page and "<script" not in page and "<b>QUADRA" in page and "<b></" not in page
+    found = json.loads((tmp_path / "bench.json").read_text(), parse_constant=pytest.fail)
+    means = {(m["backend"], m["peer"], m["threads"]): m["values"]["median"] for m in found["geometric_means"]}
+    assert means["gles", "shipped_gles", 1] == pytest.approx(12.5 / (31 / 0.95))
+    assert means["opencl", "xnnpack", 1] == pytest.approx(math.sqrt(1.25 * 9))
+
+
+def test_the_table_names_what_failed(tmp_path):
+    text = table(
+        of(tmp_path, row("good", 1.0), row("bad", 1.0, right=False), Row("broken", "opencl", error="no such op"))
+    )
+    assert "broken on OpenCL: no such op" in text and "over XNNPACK, 1 thread" in text
+    assert "OpenGL ES" not in text and text.count("goal 1.5 or less: met") == 1
+
+
+def test_an_error_that_is_right_only_because_rounding_is_magnified_is_marked(tmp_path):
+    result = of(tmp_path, row("m", 1.0, relative_error=2e-4, unsure=True), row("n", 1.0))
+    assert "2e-04*" in table(result) and "* float32 says no more here" in table(result)
+    page = bench_page.write(result).read_text()
+    assert "2e-04*" in page and "* float32 says no more here" in page and "1e-06*" not in page
+
+
+def test_two_backends_stand_below_each_other(tmp_path):
+    lines = table(of(tmp_path, row("m", 1.0), row("m", 20.0, "gles"))).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("m  "))
+    assert "OpenCL" in lines[first] and lines[first + 1].split()[:2] == ["OpenGL", "ES"]
+    assert max(map(len, lines)) <= 160
+
+
+def test_the_shipped_figures_are_of_known_models():
+    assert set(bench_figures.recorded()["models"]) <= set(models.catalogue())
+    assert set(bench.MODELS) <= set(models.catalogue())
+
+
+def test_marks_stay_inside_the_chart():
+    marks = [
+        charts.Mark(kind, kind, value) for kind, value in (("opencl", 0.02), ("gles", 900.0), ("gles shipped", 0.0))
+    ]
+    svg = charts.ratios([("m", marks), ("<n>", [])], {"opencl": 1.5})
+    places = [float(part.split('"')[0]) for part in svg.split(' cx="')[1:]]
+    assert len(places) == 3 and min(places) > 230 and max(places) < 860
+    assert "<n>" not in svg and charts.ratios([], {}) == ""
+
+
+def test_figures_are_those_of_the_run_folders(measured):
+    where = Place()
+    result = measured(where)
+    assert [(s.model.name, s.options["backend"], s.peers) for s in where.specs[:2]] == [
+        ("a", "opencl", ("xnnpack", "shipped-opencl")),
+        ("a", "gles", ("xnnpack", "shipped-gles")),
+    ]
+    assert all(s.cold and s.place == "app" and s.threads == 1 for s in where.specs)
+    row = result.of("gles")[0]
+    assert row.over("xnnpack") == 2 and row.over("shipped_gles") == 0.4 and row.over("shipped_gles", COLD) == 0.4
+    assert row.over("xnnpack", COLD) == 6  # XNNPACK's only start is a cold one
+    mean = result.mean("opencl", "shipped_opencl", STEADY)
+    assert mean.models == 2 and mean.values["median"] == pytest.approx(0.2) and mean.goal == 0.25 and mean.met
+    assert result.mean("opencl", "shipped_opencl", WARM).goal is None and result.finished
+    text = table(result)
+    assert "5.0 times as fast; goal: 4: met" in text and "2.5 times as fast; goal: 2: met" in text
+    assert "the one in Android's TFLite runtime" in text and max(map(len, text.splitlines())) <= 170
+
+
+def test_a_goal_that_is_missed_is_said_and_a_limit_is_a_judgement(measured):
+    where = Place()
+    where.us["shipped_opencl"] = 150
+    result = measured(where, backend="opencl")
+    assert "1.5 times as fast; goal: 4: missed" in table(result)
+    bench_figures.judge(result, 0, 0)
+    bench_figures.judge(result, 2.0, 0.7)
+    with pytest.raises(JudgementFailed, match="OpenCL takes 0.67 of the time of shipped, OpenCL, over 0.5"):
+        bench_figures.judge(result, 0, 0.5)
+    with pytest.raises(JudgementFailed, match="OpenCL takes 2.00 of the time of XNNPACK, over 1.5"):
+        bench_figures.judge(result, 1.5, 0)
+
+
+def test_a_model_or_a_peer_that_fails_is_a_row_with_its_reason(measured, tmp_path):
+    where = Place(a_gles=RunFailed("run a", "the process ended\n  | <script>", ""))
+    where.peer_errors["shipped-opencl"] = "No shader implementation\nfor split; next: see the log"
+    result = measured(where)
+    assert [bool(row.error) for row in result.rows] == [False, True, False, False]
+    assert result.mean("opencl", "shipped_opencl", STEADY) is None
+    assert result.mean("opencl", "xnnpack", STEADY).models == 2
+    text, page = table(result), (result.folder / "bench.html").read_text()
+    for line in (
+        "a on OpenGL ES: run a: the process ended | <script>",
+        "b on OpenCL: shipped, OpenCL did not run: No shader implementation for split",
+    ):
+        assert line in text and line.replace("<", "&lt;").replace(">", "&gt;") in page
+    with pytest.raises(JudgementFailed, match="wrong or failed: a on OpenGL ES"):
+        bench_figures.judge(result, 0, 0)
+
+
+def test_what_is_wrong_has_no_ratio(measured):
+    result = measured(Place(wrong=("b",)), backend="gles")
+    assert result.of("gles")[1].over("xnnpack") is None and result.mean("gles", "xnnpack", STEADY).models == 1
+    assert result.wrong == ["b on OpenGL ES"]
+
+
+def test_models_that_are_partly_on_the_cpu_have_a_mean_of_their_own(measured):
+    result = measured(Place(cpu_nodes=("b",)), backend="opencl")
+    found = [(m.whole, m.models, m.goal) for m in result.means() if m.peer == "shipped_opencl" and m.what == STEADY]
+    assert found == [(True, 1, 0.25), (False, 2, None)]
+    assert "the shipped GPU delegate, all models" in table(result)
+
+
+def test_the_figures_are_written_after_each_model_and_are_json(measured):
+    seen = []
+
+    def keep(result):
+        page = bench_page.write(result)
+        seen.append(json.loads((page.parent / "bench.json").read_text(), parse_constant=pytest.fail))
+
+    where = Place(wrong=("a",))
+    where.us["quadra"] = 0  # no ratio can be made
+    measured(where, keep=keep)
+    assert [len(value["rows"]) for value in seen] == [1, 2, 3, 4]
+    assert [value["finished"] for value in seen] == [False, False, False, True]
+    assert seen[-1]["rows"][0]["over"]["xnnpack"] == {"steady": None, "cold": None, "warm": None}
+
+
+def test_a_bench_that_was_broken_off_goes_on(measured):
+    first = measured(Place(b_gles=RunFailed("run b", "it crashed", "")))
+    where = Place()
+    result = measured(where, resume=first.folder.name)
+    assert [(s.model.name, s.options["backend"]) for s in where.specs] == [("b", "gles")]
+    assert result.folder == first.folder and not result.wrong and len(result.rows) == 4
+    with pytest.raises(Misuse, match="go on with the bench nowhere"):
+        measured(where, resume="nowhere")
+
+
+def test_runs_of_another_library_are_made_again(measured, monkeypatch):
+    first = measured(Place())
+    where = Place()
+    use_library(monkeypatch, "cd" * 32)
+    measured(where, resume=str(first.folder))
+    assert len(where.specs) == 4
+
+
+def test_a_folder_that_cannot_be_written_ends_the_bench(measured):
+    where = Place(a_opencl=FolderNotWritable("write", "no space", ""))
+    with pytest.raises(FolderNotWritable):
+        measured(where)
+    assert len(where.specs) == 1
+
+
+def test_words_are_checked_before_anything_runs(monkeypatch):
+    def asked(names, backend="", beside="", repetitions=0):
+        return bench.asked(names, backend, beside, repetitions)[0]
+
+    one = ["selfie_segmentation"]
+    assert (asked(one).place, asked(one).threads, asked(one).backends, asked(one).repetitions) == (
+        "host",
+        (1, 2),
+        ("opencl",),
+        50,
+    )
+    in_app = asked(one, beside=ALL, repetitions=3)
+    assert (in_app.place, in_app.threads, in_app.backends, in_app.repetitions) == ("app", (1,), ("opencl", "gles"), 3)
+    assert asked(one, beside="shipped-gles").backends == ("gles",)
+    assert asked(one, "gles", "xnnpack,shipped-opencl").peers == ("xnnpack",)
+    assert asked(one, beside="xnnpack").backends == ("opencl",)
+    with pytest.raises(Misuse, match="'nnapi' is not one of xnnpack, shipped-opencl, shipped-gles"):
+        asked([], beside="xnnpack,nnapi")
+    with pytest.raises(Misuse):
+        asked(["no such model"], beside=ALL)
+    monkeypatch.setattr(models, "status", list)
+    for beside in ("", ALL):
+        with pytest.raises(Misuse, match="no model is here"):
+            asked([], beside=beside)
+
+
+def test_of_all_models_those_that_run_wholly_on_the_gpu_come_first(monkeypatch):
+    entries = [SimpleNamespace(name=name, member="") for name in ("split_concat", "face_landmark", "hand_recrop")]
+    monkeypatch.setattr(models, "status", lambda: [(entry, entry.name != "hand_recrop" or None) for entry in entries])
+    assert bench.asked([], "", ALL, 0)[0].models == ("face_landmark", "split_concat")
+    found, absent = bench.asked([], "", "", 0)
+    assert found.models == ("face_landmark",) and "hand_recrop" in absent and "face_landmark" not in absent
+
+
+def test_on_the_host_two_threads_are_measured_too_and_the_bench_goes_on_there(measured):
+    place = Place(b_gles=RunFailed("run b", "it crashed", ""))
+    first = measured(place, beside="")
+    assert [(s.place, s.threads, s.cold, s.peers) for s in place.specs[:2]] == [
+        ("host", 1, True, ("xnnpack",)),
+        ("host", 2, False, ("xnnpack",)),
+    ]
+    assert len(place.specs) == 7 and [bool(row.error) for row in first.rows] == [False, False, False, True]
+    row = first.rows[0]
+    assert row.over("xnnpack") == row.over("xnnpack", threads=2) == 2 and len(row.runs) == 2
+    again = Place()
+    result = measured(again, beside="", resume=first.folder.name)
+    assert result.asked.place == "host" and not result.wrong
+    assert [(s.options["backend"], s.model.name, s.threads) for s in again.specs] == [
+        ("gles", "b", 1),
+        ("gles", "b", 2),
+    ]
+
+
+def test_no_rows_have_no_means(tmp_path):
+    asked = bench_figures.Asked(("a",), ("opencl",), ("xnnpack",), 1)
+    result = bench.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
+    assert result.means() == [] and "not finished: 0 of 1" in bench_page.write(result).read_text()

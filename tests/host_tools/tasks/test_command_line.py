@@ -1,0 +1,90 @@
+"""The command line answers in sentences and exit statuses, from any folder."""
+
+import contextlib
+import io
+import os
+import subprocess
+import tomllib
+
+import pytest
+
+from host_tools.base import settings
+from host_tools.base.errors import BuildFailed, JudgementFailed, Misuse, QuadraError
+from host_tools.tasks import command_line
+
+INV = settings.ROOT / "inv"
+
+
+def inv(*words, cwd=None, **env):
+    return subprocess.run(
+        [INV, *words], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_alone_it_lists_the_tasks_from_any_folder(tmp_path):
+    (tmp_path / "tasks.py").write_text("raise SystemExit('another tasks.py')")
+    (tmp_path / "json.py").write_text("raise SystemExit('another json.py')")
+    done = inv(cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {"build", "clean", "doctor", "models", "size", "test"} <= set(done.stdout.split())
+
+
+def test_it_works_through_a_link(tmp_path):
+    (tmp_path / "quadra").symlink_to(INV)
+    done = subprocess.run([tmp_path / "quadra"], capture_output=True, text=True, timeout=120)
+    assert "Available tasks" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["run"], "no MODEL is named"),
+        (["no-such-task"], "No idea what 'no-such-task' is"),
+        (["models", "--no-such-option"], "No idea what '--no-such-option' is"),
+        (["models", "--path", "no-such-model"], "no model of the catalogue has that name"),
+        (["size", "--library", "/etc/passwd"], "Magic number does not match"),
+        (["size", "--library", "/no/such.so"], "No such file"),
+    ],
+)
+def test_misuse_is_a_sentence_and_status_2(words, reason):
+    done = inv(*words)
+    assert done.returncode == 2
+    assert reason in done.stderr and "next: " in done.stderr and "Traceback" not in done.stderr
+
+
+def test_debug_shows_where_an_error_came_from():
+    assert "Traceback" in inv("models", "--path", "no-such-model", QUADRA_DEBUG="1").stderr
+
+
+def test_a_wrong_debug_level_is_misuse():
+    done = inv("models", QUADRA_DEBUG="loud")
+    assert done.returncode == 2 and "'loud' is not one of 0..5" in done.stderr
+
+
+def test_a_bazel_that_is_not_there_is_infrastructure():
+    done = inv("build", QUADRA_BAZEL="/no/such/bazel")
+    assert done.returncode == 73 and "/no/such/bazel" in done.stderr
+
+
+def test_an_error_has_three_parts():
+    assert str(QuadraError("do this", "that came back", "do so")) == "do this: that came back\n  next: do so"
+    assert (JudgementFailed("", "").exit_code, Misuse("", "").exit_code) == (1, 2)
+    assert BuildFailed("", "").exit_code >= 70
+
+
+def test_the_lock_holds_every_dependency_at_its_version():
+    wanted = tomllib.loads((settings.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    locked = (settings.ROOT / "requirements.lock").read_text().lower().splitlines()
+    assert not [line for line in wanted if line.lower() not in locked]
+
+
+def test_a_pipe_that_is_closed_early_is_no_error():
+    script = f"set -o pipefail; {INV} --list | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stderr and done.returncode in (0, 141), done.stderr
+
+
+def test_what_it_prints_can_be_caught_by_a_program():
+    with contextlib.redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit) as ended:
+        command_line.main(["--list"])
+    assert not ended.value.code and "coverage" in said.getvalue()

@@ -1,0 +1,49 @@
+"""The parity table: what it counts, what it shows, and when it fails."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.tasks import parity
+
+PLACES = [{"backend": backend, "precision": "f32", "storage": "buffer"} for backend in ("opencl", "gles")]
+HEAD = {"ops": ["ADD", "TANH"], "cells": PLACES, "total": 4}
+
+
+def lines(*results):
+    return [HEAD, *({"op": op, **PLACES[place], "case": "c", "wrong": wrong} for op, place, wrong in results)]
+
+
+def shown(found):
+    text = io.StringIO()
+    parity.show(found, Console(file=text, width=160))
+    return text.getvalue()
+
+
+def test_all_right():
+    found = parity.read(lines(("ADD", 0, ""), ("ADD", 1, ""), ("TANH", 0, ""), ("TANH", 1, ""), ("TANH", 1, "")))
+    parity.judge(found)
+    assert "2/2" in shown(found) and "all 2 ops are right in all 2 places" in shown(found)
+
+
+def test_a_failure_is_named_and_fails():
+    found = parity.read(lines(("ADD", 0, ""), ("ADD", 1, "off by [1]"), ("TANH", 0, ""), ("TANH", 1, "")))
+    assert "0/1" in shown(found) and "ADD on gles f32 buffer: c: off by [1]" in shown(found)
+    with pytest.raises(JudgementFailed, match="1 of 4 cells"):
+        parity.judge(found)
+    wrong = parity.to_json(found)["rows"][0]["cells"][1]
+    assert wrong == {**PLACES[1], "passed": 0, "total": 1, "failures": [{"vector": "c", "reason": "off by [1]"}]}
+
+
+def test_a_hole_is_named_and_fails():
+    found = parity.read(lines(("ADD", 0, ""), ("ADD", 1, ""), ("TANH", 0, "")))
+    assert "hole" in shown(found) and "TANH on gles f32 buffer: a hole" in shown(found)
+    with pytest.raises(JudgementFailed):
+        parity.judge(found)
+
+
+def test_an_unknown_op_is_misuse():
+    with pytest.raises(Misuse, match="no such op: SUB"):
+        parity.read([{"unknown": ["SUB"], "known": ["ADD"]}])

@@ -1,0 +1,224 @@
+"""`inv regress` from the command line, with a delegate that takes no node: suites, baselines, errors, Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from host_tools.base import child_process, settings
+from host_tools.base.errors import DeviceLost, Misuse
+from host_tools.judge.regression import suite as suites
+from host_tools.judge.regression.history import History
+from host_tools.tasks import command_line, regress_session as sessions
+from tests.host_tools import run_folders
+from tests.model_builder import Model
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    for variable, name in (("RUNS_DIR", "runs"), ("DRIVER_CACHE_DIR", "driver"), ("HISTORY", "history.sqlite")):
+        monkeypatch.setenv(f"QUADRA_{variable}", str(tmp_path / name))
+    m = Model()
+    x = m.input((1, 8, 8, 3))
+    m.output(m.add(x, np.ones((1, 8, 8, 3), np.float32)))
+    (tmp_path / "sum.tflite").write_bytes(m.bytes())
+    path = tmp_path / "small.toml"
+    path.write_text(
+        f'launches = 2\nmore = 0\nrepetitions = 3\nprofile = false\n[[cells]]\nmodels = ["{tmp_path}/sum.tflite"]\n'
+    )
+    return path
+
+
+def inv(capsys, *words):
+    status = command_line.main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_a_suite_is_run_saved_and_compared(capsys, suite, fake, tmp_path):
+    status, out, err = inv(capsys, "regress", suite, "--save=first", f"--library={fake}")
+    assert status == 0 and "1 cell: 1 passed" in out and "saved as first: 1 of 1 cells" in out, out + err
+    status, out, err = inv(capsys, "regress", suite, "--baseline=first", f"--library={fake}")
+    assert status == 0 and "beside the baseline first" in out and "too few launches" in out, out + err
+    folder = sorted((tmp_path / "runs").glob("regress-*"))[-1]
+    names = {path.name for path in folder.iterdir()}
+    assert {"regress.html", "regress.json", "junit.xml", "benchmark.json"} <= names
+    traces = list(folder.glob("2*/trace.json"))
+    assert len(traces) == 2 and json.loads(traces[0].read_text())["traceEvents"]
+    assert inv(capsys, "regress", suite, "--baseline=nobody", f"--library={fake}")[0] == 2
+
+
+def test_a_model_that_cannot_run_is_inconclusive_and_infrastructure(capsys, suite, tmp_path, fake):
+    broken = child_process.run(
+        ["cc", "-shared", "-fPIC", "-o", tmp_path / "libempty.so", "-x", "c", "/dev/null"], timeout_s=60
+    )
+    assert broken.returncode == 0
+    status, out, err = inv(capsys, "regress", suite, f"--library={tmp_path / 'libempty.so'}")
+    assert status == 77 and "1 inconclusive" in out and "could not run" in out and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("launches = 3", r"it has no \[\[cells\]\]"),
+        ("lunches = 3\n[[cells]]\nmodels = ['x']", "lunches"),
+        ("[[cells]]\nbackends = ['gles']", "cells: models is missing"),
+        ("[[cells]]\nmodels = ['x']\nplaces = ['host']", "cells: places is no key"),
+        ("[[cells]]\nmodels = 'x'", "a list of words"),
+        ("[[cells]]\nmodels = ['a/x', 'b/x']", "two cells have one name"),
+        ("launches = 0\n[[cells]]\nmodels = ['x']", "launches: 0 is less than 1"),
+        ("measure = 'best'\n[[cells]]\nmodels = ['x']", "'best' is not one of auto, wall"),
+        ("[limits]\nspeed = {percent = 1}\n[[cells]]\nmodels = ['x']", "limits.speed: no metric"),
+        ("[[cells]\n", "Expected"),
+    ],
+)
+def test_a_suite_that_makes_no_sense_is_a_sentence(tmp_path, text, reason):
+    path = tmp_path / "suite.toml"
+    path.write_text(text)
+    with pytest.raises(Misuse, match=reason):
+        suites.read(str(path))
+
+
+def test_the_suites_that_ship_can_be_read():
+    for path in suites.FOLDER.glob("*.toml"):
+        assert suites.read(path.stem).cells
+    with pytest.raises(Misuse, match="nightly, quick"):
+        suites.read("nobody")
+
+
+class Fleet:
+    """Places that run nothing: they fail as told, and count."""
+
+    def __init__(self, *errors):
+        self.errors, self.calls = list(errors), 0
+
+    def run(self, spec, show, runs_dir):
+        self.calls += 1
+        error = self.errors.pop(0) if self.errors else DeviceLost("run", "it is gone", serial="x")
+        raise error
+
+
+class Lane:
+    """A place whose runs are those of a fleet. stopped: where a device, another thread can stop it."""
+
+    kind = "host"
+
+    def __init__(self, fleet, name, stopped=None):
+        self.fleet, self.name, self.stopped = fleet, name, stopped
+
+    def prepare(self, peers=()):
+        pass
+
+    def aim(self, spec):
+        return spec
+
+    def run(self, spec, show, runs_dir=None):
+        return self.fleet.run(spec, show, runs_dir, *([self.stopped] if self.stopped else []))
+
+    def stop(self):
+        if self.stopped:
+            self.stopped.set()
+        return bool(self.stopped)
+
+
+def lanes(monkeypatch, fleet, names=("a",)):
+    monkeypatch.setattr(time, "sleep", lambda s: None)
+    return [Lane(fleet, name) for name in names]
+
+
+def test_only_errors_that_say_so_are_tried_again(monkeypatch, suite):
+    read = suites.read(str(suite))
+    with History(settings.read().history) as history:
+        fleet = Fleet()
+        found = sessions.run(read, lanes(monkeypatch, fleet), history, "", False, print)
+        assert fleet.calls == 3 and found.cases[0].exit_code == 85 and len(found.cases[0].launches) == 3
+        fleet = Fleet(Misuse("run", "it is no model"))
+        found = sessions.run(read, lanes(monkeypatch, fleet), history, "", False, print)
+        assert fleet.calls == 1 and found.cases[0].error == "run: it is no model"
+        assert len(history.stored(found.cases[0].row).launches) == 1
+
+
+def test_devices_run_side_by_side_and_a_bug_in_one_ends_all(monkeypatch, suite):
+    read = suites.read(str(suite))
+    with History(settings.read().history) as history:
+        places = lanes(monkeypatch, Fleet(), ("a", "b", "c"))
+        found = sessions.run(read, places, history, "", False, lambda t: None)
+        assert [case.device for case in found.cases] == ["a", "b", "c"] and all(case.error for case in found.cases)
+        places = lanes(monkeypatch, Fleet(*[ZeroDivisionError()] * 3), ("a", "b"))
+        with pytest.raises(ZeroDivisionError):
+            sessions.run(read, places, history, "", False, lambda t: None)
+
+
+class Endless:
+    """A place that waits for its device to be stopped, or for Ctrl-C where it has none; which comes when all wait."""
+
+    def __init__(self, lanes):
+        self.lanes, self.lock = lanes, threading.Lock()
+
+    def run(self, spec, show, runs_dir, stopped=None):
+        with self.lock:
+            self.lanes -= 1
+            if not self.lanes:
+                threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        for _ in range(2000):
+            if stopped and stopped.wait(0.01):
+                raise DeviceLost("run", "it was stopped")
+            WAIT(0.01)
+        raise AssertionError("nobody stopped it")
+
+
+WAIT = time.sleep
+
+
+def test_ctrl_c_reaches_every_lane(monkeypatch, suite):
+    places = lanes(monkeypatch, Endless(3), ("a", "b", "here"))
+    for place in places[:2]:
+        place.stopped = threading.Event()
+    with History(settings.read().history) as history:
+        found = sessions.run(suites.read(str(suite)), places, history, "", False, lambda text: None)
+        stored = [history.stored(case.row) for case in found.cases]
+    assert found.state == "interrupted" and all(place.stopped.is_set() for place in places[:2])
+    assert [[one.state for one in cell.launches] for cell in stored] == [["interrupted"]] * 3
+    assert {cell.state for cell in stored} == {"interrupted"}
+
+
+def test_what_a_run_left_that_makes_no_sense_is_its_own_error(monkeypatch, suite, tmp_path):
+    class Hostile:
+        def run(self, spec, show, runs_dir):
+            return run_folders.make(runs_dir, timings={"samples_us": {"quadra": ["no number"]}, "init_us": 7})
+
+    places = lanes(monkeypatch, Hostile())
+    with History(settings.read().history) as history:
+        found = sessions.run(suites.read(str(suite)), places, history, "", False, lambda text: None)
+    assert found.cases[0].exit_code == 77 and "has not the form that it must have" in found.cases[0].error
+
+
+def test_ctrl_c_keeps_what_there_was(suite, fake, tmp_path):
+    suite.write_text(suite.read_text().replace("launches = 2", "launches = 400"))
+    words = [
+        sys.executable,
+        "-m",
+        "host_tools.tasks.command_line",
+        "regress",
+        str(suite),
+        f"--library={fake}",
+        "--save=x",
+    ]
+    process = subprocess.Popen(words, cwd=settings.ROOT, env=dict(os.environ), stdout=subprocess.PIPE, text=True)
+    runs, end = tmp_path / "runs", time.monotonic() + 60
+    while len(list(runs.glob("regress-*/2*/trace.json"))) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)  # as Ctrl-C, which the other test sends
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130 and "interrupted: only what there was" in out and "not saved as x" in out, out
+    (folder,) = runs.glob("regress-*")
+    assert (folder / "regress.html").exists() and not list(folder.glob(".partial*"))
+    with History(settings.read().history) as history:
+        stored = history.stored(1)
+    assert stored.state == "interrupted" and sum(one.ok for one in stored.launches) >= 2

@@ -1,0 +1,112 @@
+"""The tasks from the command line, with a delegate that takes no node: what they print, and how they end."""
+
+import json
+
+import numpy as np
+import pytest
+
+from host_tools.record import run_folder
+from host_tools.tasks import command_line
+from tests.host_tools import run_folders
+from tests.model_builder import Model
+
+
+@pytest.fixture
+def fake(fake):
+    return f"--library={fake}"
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("QUADRA_DRIVER_CACHE_DIR", str(tmp_path / "driver"))
+    m = Model()
+    x = m.input((1, 8, 8, 3), name="[red]in[/red]")
+    m.output(m.add(x, np.ones((1, 8, 8, 3), np.float32)))
+    path = tmp_path / "sum.tflite"
+    path.write_bytes(m.bytes())
+    return str(path)
+
+
+def inv(capsys, *words):
+    status = command_line.main(list(words))
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_run_prints_verdicts_errors_times_and_where_to_look(capsys, model, fake):
+    status, out, _ = inv(capsys, "run", model, "--runs=3", fake)
+    assert status == 0
+    for word in ("all 1 nodes stay on the CPU", "the fake takes nothing", "right", "steady median", "report.html"):
+        assert word in out, word
+
+
+def test_what_a_run_left_can_be_read_by_the_other_tasks(capsys, model, fake):
+    inv(capsys, "run", model, "--runs=3", "--profile", fake)
+    assert inv(capsys, "compare")[0] == 0
+    status, out, _ = inv(capsys, "report", "latest")
+    assert status == 0 and out.strip().endswith("report.html")
+    status, out, _ = inv(capsys, "profile")
+    assert status == 0 and "in 0 dispatches" in out
+    assert inv(capsys, "plan")[0] == 2, "a run without partitions has no plan"
+
+
+def test_a_wrong_run_fails_the_comparison(capsys, model, tmp_path):
+    right = np.linspace(0, 1, 12, dtype=np.float32)
+    run_folders.make(tmp_path / "runs", [right + np.float32(0.1)], [right])
+    status, out, err = inv(capsys, "compare")
+    assert status == 1 and "WRONG" in out and "is off by 0.1 of its range" in err
+
+
+def test_json_is_all_that_goes_to_stdout(capsys, model, fake):
+    status, out, _ = inv(capsys, "coverage", model, "--json", fake)
+    assert status == 0 and json.loads(out)["cpu"] == 1
+
+
+def test_a_bench_of_a_model_and_its_limit(capsys, model, fake, tmp_path):
+    status, out, err = inv(capsys, "bench", model, "--runs=3", "--limit=0.000001", fake)
+    assert status == 1 and "over XNNPACK, 1 thread" in out and "over 1e-06" in err
+    (folder,) = (p for p in (tmp_path / "runs").iterdir() if p.name.startswith("bench-"))
+    value = json.loads((folder / "bench.json").read_text())
+    quadra = value["rows"][0]["runners"]["quadra"]
+    assert (
+        set(quadra["steady"]) == {"1", "2"}
+        and quadra["cold"]["median"] > 0
+        and value["rows"][0]["over"]["xnnpack"]["steady"] > 0
+    )
+    assert len(run_folder.list_ids(folder)) == 2
+    assert not run_folder.list_ids(tmp_path / "runs"), "runs of a bench are not in the way of others"
+
+
+def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake, tmp_path):
+    status, out, err = inv(capsys, "bench", model, "--backend=both", "--runs=3", fake)
+    assert status == 1 and "sum on OpenGL ES" in err and "backend: gles is not in this fake" in out
+    (folder,) = (p for p in (tmp_path / "runs").iterdir() if p.name.startswith("bench-"))
+    opencl, gles = json.loads((folder / "bench.json").read_text())["rows"]
+    assert opencl["over"]["xnnpack"]["steady"] > 0 and not opencl["error"]
+    assert gles["error"] and "quadra" not in gles["runners"] and gles["backend"] == "gles"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "reason"),
+    [
+        (["run"], 2, "no MODEL is named"),
+        (["run", "no-such-model"], 2, "no model of the catalogue has that name"),
+        (["run", "MODEL", "--backend=cuda"], 2, "'cuda' is not one of"),
+        (["run", "MODEL", "--precision=f8"], 2, "'f8' is not one of"),
+        (["run", "MODEL", "--runs=0"], 2, "--runs"),
+        (["run", "MODEL", "--runs=x"], 2, "'x'"),
+        (["run", "MODEL", "--image=/no/such.png"], 2, "there is no such file"),
+        (["run", "MODEL", "--range=2"], 2, "is not LOW,HIGH"),
+        (["run", "MODEL", "--library=/no/such.so"], 2, "there is no such file"),
+        (["run", "MODEL", "--backend=gles"], 2, "gles is not in this fake"),
+        (["compare", "no-such-run"], 2, "holds no runs"),
+        (["coverage", "no-such-model"], 2, "no model of the catalogue has that name"),
+        (["bench", "no-such-model"], 2, "no model of the catalogue has that name"),
+    ],
+)
+def test_misuse_is_a_sentence(capsys, model, fake, words, status, reason):
+    given = [model if word == "MODEL" else word for word in words]
+    takes_library = words[0] in ("run", "coverage", "bench") and not any("--library" in word for word in words)
+    ended, out, err = inv(capsys, *given, *([fake] if takes_library else []))
+    assert ended == status and reason in err and "Traceback" not in err + out
