@@ -40,7 +40,7 @@ def table(file: str) -> str:
     """Rows for the fields of a file; those of what stands inside are named by their way."""
     rows = _merged(_rows(inspect.type_info(schema.files()[file]), "", set()))
     lines = [
-        "| field | type | what |",
+        "| field | type | meaning |",
         "|---|---|---|",
         *(f"| {field} | {kind} | {text} |" for field, kind, text in rows),
     ]
