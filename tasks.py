@@ -23,12 +23,12 @@ def doctor(c: Context) -> None:
 
 @task(
     help={
-        "fetch": "Fetch the models that can be fetched and are not here yet.",
-        "path": "Print only the path of this model (a name of the list, or a file); fetches it if needed.",
+        "fetch": "Fetch the models that can be fetched and are missing here.",
+        "path": "Print only the path of this model (a listed name, or a file); fetch it if needed.",
     }
 )
 def models(c: Context, fetch: bool = False, path: str = "") -> None:
-    """List the models that can be named, and where they are; --fetch brings them.
+    """List the models that have a name, and where they are; --fetch fetches them.
 
     Your own models: set QUADRA_MODELS_DIR to their folder. It is searched first.
     """
@@ -42,14 +42,14 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
     models.show()
 
 
-_ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all of them: all."
+_ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
 
 
 @task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
 def build(c: Context, debug: bool = False, abi: str = "") -> None:
     """Build the delegate for this machine, or for Android; print where libquadra.so is.
 
-    Android builds use the NDK of ANDROID_NDK_HOME (r25 or later), or one put together from packages, for tests.
+    Android builds use the NDK of ANDROID_NDK_HOME (r25 or later), or one assembled from packages, for tests.
     """
     from host_tools.build import apk, bazel, ndk
 
@@ -64,16 +64,16 @@ def build(c: Context, debug: bool = False, abi: str = "") -> None:
 @task(
     help={
         "abi": "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three).",
-        "libraries": "A folder with ABI/libquadra.so, built before (default: build them).",
+        "libraries": "A folder with ABI/libquadra.so, already built (default: build them).",
         "out": "The APK's path (default: .cache/android/quadra-runner.apk).",
         "release": "Not debuggable, and signed with the key of QUADRA_KEYSTORE.",
-        "peers": "With the GPU delegate that TFLite ships, to measure beside ours.",
+        "peers": "Include the GPU delegate that TFLite ships, to measure beside ours.",
     }
 )
 def apk(
     c: Context, abi: str = "", libraries: str = "", out: str = "", release: bool = False, peers: bool = False
 ) -> None:
-    """Make the test app's APK, without Gradle or an SDK; inspect it and show what was found."""
+    """Make the test app's APK, without Gradle or an SDK; inspect it and show the findings."""
     from host_tools.base import terminal
     from host_tools.build import apk
 
@@ -83,13 +83,13 @@ def apk(
 @task(
     help={
         "library": "A shared library to measure (default: the delegate, built for this machine).",
-        "abi": f"{_ABI_HELP} Builds it, and judges it.",
+        "abi": f"{_ABI_HELP} Builds and checks it.",
     }
 )
 def size(c: Context, library: str = "", abi: str = "") -> None:
-    """Show what the delegate weighs: bytes by part, exports, needed libraries, who made it.
+    """Show the delegate's size: bytes by part, exports, needed libraries, compiler.
 
-    With --abi also the runner for a shell, what Android asks of both, and the budgets. Exit status 1: one was missed.
+    With --abi also the shell's runner, Android's requirements for both, and the budgets. Exit status 1: one was missed.
     """
     from host_tools.build import android_check, bazel, ndk, size
 
@@ -105,8 +105,8 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
 @task(
     help={
         "only": "Run the Python tests whose names match this (pytest -k), and no native tests.",
-        "slow": "Also the tests that take long.",
-        "args": "More words for pytest, e.g. --args='-x tests/host_tools'.",
+        "slow": "Also run the slow tests.",
+        "args": "More arguments for pytest, e.g. --args='-x tests/host_tools'.",
         "sanitize": "Build the delegate with sanitizers, address,undefined or thread, and run the tests that load it:"
         " vectors, random graphs, real models, bad input, lifetimes; with thread those of lifetimes.",
     }
@@ -114,7 +114,7 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
 def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "") -> None:
     """Build everything and run the tests: native ones with Bazel, then pytest.
 
-    With --sanitize, what a sanitizer reports is printed, and the test fails that caused it.
+    With --sanitize, a sanitizer's report is printed, and the test that caused it fails.
     """
     from host_tools.tasks import repository
 
@@ -123,8 +123,8 @@ def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitiz
 
 @task(
     help={
-        "fix": "Let the tools mend what they can.",
-        "only": "Checks with a comma between them, e.g. ruff,mypy (default: all).",
+        "fix": "Let the tools fix what they can.",
+        "only": "Checks, separated by commas, e.g. ruff,mypy (default: all).",
     }
 )
 def lint(c: Context, fix: bool = False, only: str = "") -> None:
@@ -142,19 +142,19 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
 
 @task(
     help={
-        "what": "models, options or folders: what is mutated. Or the folder of a finding: runs it again.",
+        "what": "What to mutate: models, options or folders. Or the folder of a finding, to run it again.",
         "seconds": "How long (default: 60).",
-        "seed": "Which cases: the same seed, the same cases.",
-        "library": "A libquadra.so that was built before (default: build it); one with sanitizers is noticed.",
-        "sanitize": "Build it with these: address,undefined finds more, several times slower.",
+        "seed": "Which cases: the same seed gives the same cases.",
+        "library": "An existing libquadra.so (default: build it); sanitizers in it are detected.",
+        "sanitize": "Build it with these: address,undefined finds more, but is several times slower.",
     }
 )
 def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: str = "", sanitize: str = "") -> None:
     """Look for crashes and hangs: mutated models, delegate options or run folders, each case in a process of its own.
 
-    models: what the interpreter alone survives it survives with the delegate, on null, OpenCL and OpenGL ES, with the
-    same numbers. options: options, environment and target files; the library works or says what is wrong. folders:
-    what reads damaged run folders ends in a sentence. Findings are made small and kept among the run folders.
+    models: with the delegate, on null, OpenCL and OpenGL ES, the interpreter survives what it survives alone, with the
+    same numbers. options: options, environment and target files; the library works or reports an error. folders:
+    readers of damaged run folders end in an error message. Findings are minimised and kept among the run folders.
     Exit status 1: there is one.
     """
     from host_tools.base import terminal
@@ -167,7 +167,7 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
     fuzzing.judge(result)
 
 
-@task(help={"all": "Also the Python environment, so that the next start makes it anew."})
+@task(help={"all": "Also the Python environment; the next start makes a new one."})
 def clean(c: Context, all: bool = False) -> None:
     """Remove what was built. Run folders and fetched models stay."""
     from host_tools.tasks import repository
@@ -177,31 +177,33 @@ def clean(c: Context, all: bool = False) -> None:
 
 @task
 def lock(c: Context) -> None:
-    """Write requirements.lock anew from pyproject.toml (needs the network)."""
+    """Regenerate requirements.lock from pyproject.toml (needs the network)."""
     from host_tools.tasks import repository
 
     repository.lock()
 
 
-_ON_WORDS = "a serial or a name of `inv devices`; any, the first that is free; all, at the same time; virtual (started if need be)."
+_ON_WORDS = (
+    "a serial or a name from `inv devices`; any, the first that is free; all, in parallel; virtual (started if needed)."
+)
 _ON_HELP = _ON_WORDS[0].upper() + _ON_WORDS[1:]
 _RUN_HELP = {
-    "model": "A name of `inv models`, or a path to a .tflite file.",
+    "model": "A name from `inv models`, or a path to a .tflite file.",
     "backend": "The GPU API: opencl, gles, or auto, which takes the first of these that works.",
     "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
-    "target": "Make kernels for this device: a JSON file, or a name of host_tools/request/targets (default: ask the driver).",
+    "target": "Make kernels for this device: a JSON file, or a name from host_tools/request/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
-    "range": "What a picture's 0..255, or random values, become: LOW,HIGH (default: what the model was made for).",
-    "seed": "Which random values: the same seed, the same values.",
-    "runs": "Timed inferences of each runner.",
-    "threads": "For XNNPACK, and for the GPU driver where that is this machine's CPU.",
+    "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
+    "seed": "Which random values: the same seed gives the same values.",
+    "runs": "Timed inferences of each runtime.",
+    "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
     "profile": "Also measure every dispatch.",
     "cold": "Also time a start with an empty driver cache.",
-    "timeout": "Seconds that one process may take.",
-    "library": "A libquadra.so that was built before (default: build it).",
+    "timeout": "Deadline of one process, in seconds.",
+    "library": "An existing libquadra.so (default: build it).",
     "on": "Where: host, this machine (default); app, Android's runtime and the APK's own code on this machine; or devices:"
     f" {_ON_WORDS}",
-    "peer": "Who else runs, in turns: xnnpack; with --on app or devices also shipped-opencl, shipped-gles; a comma between them.",
+    "peer": "Other runtimes, alternating: xnnpack; with --on app or devices also shipped-opencl, shipped-gles; separated by commas.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
 }
 
@@ -214,7 +216,7 @@ def run(
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock interpreter, and judge it against the CPU.
 
-    Prints what ran where, the error of each output and times beside XNNPACK's, and leaves a run folder with
+    Prints where each node ran, the error of each output and times beside XNNPACK's, and writes a run folder with
     a report. Exit status 1: an output is wrong.
     """
     from host_tools.base import terminal
@@ -257,9 +259,9 @@ def shell_run(
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, timeout: int = 300,
     library: str = "",
 ) -> None:  # fmt: skip
-    """Run a model from a device's shell, without the app, by a small native runner; judge it like `inv run`.
+    """Run a model from a device's shell, without the app, with a small native runner; judge it like `inv run`.
 
-    Its times are not those of an app, and are never pooled with them.
+    Its times differ from an app's, and are never pooled with them.
     """
     from host_tools.base import terminal
     from host_tools.places import where
@@ -276,8 +278,8 @@ def shell_run(
 @task(
     help={
         **{key: _RUN_HELP[key] for key in ("model", "precision", "library")},
-        "target": "The device to plan for: a JSON file, or a name of host_tools/request/targets (default: generic).",
-        "backend": "The GPU API to plan for: opencl or gles (default: what the target says).",
+        "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
+        "backend": "The GPU API to plan for: opencl or gles (default: the target's).",
         "json": "Print JSON instead of a table.",
     }
 )
@@ -319,7 +321,7 @@ def compare(c: Context, run: str = "latest") -> None:
     judged.Judged(folder, found).check()
 
 
-@task(help={**_ONE_RUN, "top": "Show so many dispatches."})
+@task(help={**_ONE_RUN, "top": "How many dispatches to show."})
 def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     """Show where the time of a run went, per dispatch and kernel; writes trace.json for ui.perfetto.dev.
 
@@ -337,16 +339,16 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
 
 @task(help=_ONE_RUN)
 def report(c: Context, run: str = "latest") -> None:
-    """Write the HTML report of a run anew; print its path."""
+    """Write the HTML report of a run again; print its path."""
     from host_tools.judge import judged
     from host_tools.show import report
 
     print(report.write(judged.judge(_find_run(run))))
 
 
-@task(help={**_ONE_RUN, "top": "Show so many dispatches and tensors (0: all)."})
+@task(help={**_ONE_RUN, "top": "How many dispatches and tensors to show (0: all)."})
 def plan(c: Context, run: str = "latest", top: int = 0) -> None:
-    """List what a run's plan holds: dispatches with their arguments, buffers, and tensors with their lifetimes."""
+    """List a run's plan: dispatches with their arguments, buffers, and tensors with their lifetimes."""
     from host_tools.base import terminal
     from host_tools.record import plan_view
 
@@ -356,7 +358,7 @@ def plan(c: Context, run: str = "latest", top: int = 0) -> None:
 
 
 @task(
-    help={"loop": "Only its end, the loop of a phone: APK, virtual device, install, push, run, pull, compare, report."}
+    help={"loop": "Only the last part, a phone's loop: APK, virtual device, install, push, run, pull, compare, report."}
 )
 def demo(c: Context, loop: bool = False) -> None:
     """See it work: a person's mask from a photograph, here, and then as on a phone, on a virtual device.
@@ -372,16 +374,16 @@ def demo(c: Context, loop: bool = False) -> None:
     iterable=["models"],
     help={
         "models": "Models to measure, by name or path (default: those that run wholly on the delegate; with --peer all).",
-        "backend": "opencl, gles, or both beside each other (default: opencl; with --peer those of the peers).",
-        "runs": "Timed inferences of each runner (default: 50; with --peer 10).",
-        "limit": "Fail (status 1) when the geometric mean over XNNPACK at one thread is over this; 0: no limit."
-        " Of both backends, OpenCL's is meant.",
-        "limit_shipped": "Fail when that mean is over this share of the shipped GPU delegate's; 0: no limit.",
+        "backend": "opencl, gles, or both (default: opencl; with --peer those of the given runtimes).",
+        "runs": "Timed inferences of each runtime (default: 50; with --peer 10).",
+        "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this; 0: no limit."
+        " With both backends, OpenCL's counts.",
+        "limit_shipped": "Fail if the same mean relative to the shipped GPU delegate exceeds this; 0: no limit.",
         "json": "Print the figures as JSON instead of a table.",
         "library": _RUN_HELP["library"],
         "peer": "In Android's runtime instead, beside xnnpack, shipped-opencl, shipped-gles (TFLite's own GPU delegate);"
-        " a comma between them. One thread.",
-        "resume": "Go on with the bench of this folder; what it has is not measured again.",
+        " separated by commas. One thread.",
+        "resume": "Continue the bench of this folder; its figures are not measured again.",
     },
 )
 def bench(
@@ -396,10 +398,10 @@ def bench(
     peer: str = "",
     resume: str = "",
 ) -> None:
-    """Measure models beside XNNPACK at 1 and 2 threads: speed, starts, memory, programs; as table, JSON and page.
+    """Measure models beside XNNPACK at 1 and 2 threads: speed, memory, start-up, programs; as table, JSON and page.
 
-    Every model runs in processes of its own; on the CPU, the GPU driver gets as many threads as XNNPACK.
-    Status 1: an output is wrong, a model failed, or a limit was passed. With --peer a peer that fails is a finding.
+    Every model runs in its own processes; on the CPU, the GPU driver gets as many threads as XNNPACK.
+    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --peer, another runtime's failure is a finding.
     """
     import sys
     from json import dumps
@@ -427,16 +429,16 @@ def bench(
 @task(
     help={
         "suite": "A suite file (TOML), or a name: nightly, quick.",
-        "on": "Where: host, app, or devices, a comma between several (default: the suite's). Devices: " + _ON_WORDS,
-        "baseline": "Compare with the result that was saved under this name.",
-        "save": "Save the result under this name, if it is whole and right.",
+        "on": "Where: host, app, or devices, separated by commas (default: the suite's). Devices: " + _ON_WORDS,
+        "baseline": "Compare with the result saved under this name.",
+        "save": "Save the result under this name, if it is complete and right.",
         "library": _RUN_HELP["library"],
     }
 )
 def regress(c: Context, suite: str, on: str = "", baseline: str = "", save: str = "", library: str = "") -> None:
-    """Run a suite of models, launch after launch, and say what got worse than a baseline, by how much, how surely.
+    """Run a suite of models, launch after launch, and report regressions from a baseline, with size and confidence.
 
-    Leaves a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
+    Writes a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
     something could not run.
     """
     from host_tools.base import terminal
@@ -454,7 +456,7 @@ def regress(c: Context, suite: str, on: str = "", baseline: str = "", save: str 
 @task(
     iterable=["op"],
     help={
-        "op": "Only this op, by its TFLite name, e.g. CONV_2D; may be given several times.",
+        "op": "Only this op, by its TFLite name, e.g. CONV_2D; may be repeated.",
         "quick": "A few vectors of each op instead of all.",
         "json": "Print JSON instead of a table.",
         "library": _RUN_HELP["library"],
@@ -482,7 +484,7 @@ def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, l
 
 @task(help={"json": "Print JSON instead of a table."})
 def devices(c: Context, json: bool = False) -> None:
-    """List phones and virtual devices, their states, and who works with them."""
+    """List phones and virtual devices, their states, and who is using them."""
     from host_tools.base import terminal
     from host_tools.tasks import connected_devices
 
@@ -492,13 +494,13 @@ def devices(c: Context, json: bool = False) -> None:
 @task(
     iterable=["models"],
     help={
-        "models": "Models to bring there, by name or path.",
+        "models": "Models to copy there, by name or path.",
         "on": _ON_HELP,
         "clean": "Empty the device's store first.",
     },
 )
 def push(c: Context, models: list[str], on: str = "any", clean: bool = False) -> None:
-    """Bring models onto devices, each once, by its content: `inv push MODEL... --on all`."""
+    """Copy models onto devices, each once, by its content: `inv push MODEL... --on all`."""
     from host_tools.tasks import connected_devices
 
     connected_devices.push(models, on, clean)
@@ -508,15 +510,15 @@ def push(c: Context, models: list[str], on: str = "any", clean: bool = False) ->
     help={
         "on": _ON_HELP,
         "apk": "This APK (default: one made for the device).",
-        "peers": "An APK with the GPU delegate that TFLite ships, too.",
-        "fresh": "Remove the app that is there, with its files, first.",
+        "peers": "An APK that includes the GPU delegate that TFLite ships.",
+        "fresh": "First remove the installed app and its files.",
         "remove": "Only remove it.",
     }
 )
 def install(
     c: Context, on: str = "any", apk: str = "", peers: bool = False, fresh: bool = False, remove: bool = False
 ) -> None:
-    """Install the test app on devices, unless that very one is there. `inv run` does it by itself."""
+    """Install the test app on devices, unless that very APK is there. `inv run` does it by itself."""
     from host_tools.base import terminal
     from host_tools.tasks import install
 
@@ -525,13 +527,13 @@ def install(
 
 @task(
     help={
-        "run": "The id of a run, or its beginning (default: all that lie there).",
+        "run": "The id of a run, or its beginning (default: all).",
         "on": _ON_HELP,
-        "cache": "Also what the app's code cache holds: what drivers compiled.",
+        "cache": "Also the app's code cache: what drivers compiled.",
     }
 )
 def pull(c: Context, run: str = "", on: str = "any", cache: bool = False) -> None:
-    """Bring runs that were broken off on a device, each into its run folder, and remove them there."""
+    """Fetch interrupted runs from a device, each into its run folder, and remove them there."""
     from host_tools.base import terminal
     from host_tools.tasks import pull_runs
 
@@ -541,13 +543,13 @@ def pull(c: Context, run: str = "", on: str = "any", cache: bool = False) -> Non
 @task(
     iterable=["fault"],
     help={
-        "what": "start; stop; list (default); fault: plants --fault, or shows what is planted; faults: all that can be planted.",
-        "name": "Which virtual device (default: virtual; stop takes `all`, too).",
-        "fault": "What is to go wrong: STEP:KIND[=VALUE][@N][xTIMES], or none to clear all; may be given several times.",
+        "what": "start; stop; list (default); fault: injects --fault, or shows the injected ones; faults: lists all that there are.",
+        "name": "Which virtual device (default: virtual; stop also accepts `all`).",
+        "fault": "The fault: STEP:KIND[=VALUE][@N][xTIMES], or none to clear all; may be repeated.",
     },
 )
 def device(c: Context, what: str = "list", name: str = "virtual", fault: list[str] | None = None) -> None:
-    """Start, stop or list virtual devices, which need no hardware; plant faults: start, stop, list, fault, faults.
+    """Start, stop or list virtual devices, which need no hardware; inject faults: start, stop, list, fault, faults.
 
     `inv device start`, then `inv run MODEL --on virtual`; `inv device stop`. See docs/virtual_device.md.
     """
@@ -564,7 +566,9 @@ def _library(given: str) -> Path:
 
 
 def _file(given: str) -> Path | None:
-    """The file that was given; None: none was."""
+    """The given file; None: none was given."""
+    from pathlib import Path
+
     from host_tools.base.errors import Misuse
 
     path = Path(given).expanduser().resolve()

@@ -66,19 +66,19 @@ class Status(File, kw_only=True):
     FILE = "status.json"
     state: Annotated[
         Literal["complete", "failed", "crashed", "timed_out", "interrupted"],
-        Is("`failed`: somebody said why; `crashed`: a process died"),
+        Is("`failed`: with a reported error; `crashed`: a process died"),
     ]
-    stage: Annotated[Text, Is("what was being done")] = ""
-    error: Annotated[Error | None, Is("where somebody said why")] = None
+    stage: Annotated[Text, Is("the stage at that time")] = ""
+    error: Annotated[Error | None, Is("if one was reported")] = None
 
 
 class ErrorFile(File, kw_only=True):
     """What a process of the run says of its failure. Becomes `error` of `status.json`."""
 
     FILE = "error.json"
-    kind: Annotated[Text, Is("`Misuse`: what was asked cannot be done as asked; else `RunFailed`")]
-    exit_code: Annotated[Count, Is("as of `status.json`")]
-    parts: Annotated[list[Text], Meta(min_length=3, max_length=3), Is("as of `status.json`")]
+    kind: Annotated[Text, Is("`Misuse`: the request cannot be carried out; else `RunFailed`")]
+    exit_code: Annotated[Count, Is("as in `status.json`")]
+    parts: Annotated[list[Text], Meta(min_length=3, max_length=3), Is("as in `status.json`")]
 
 
 # --- verdicts.json, profile.json
@@ -100,10 +100,10 @@ class Dispatch(Part, kw_only=True):
     """One launch of a kernel."""
 
     name: Annotated[Text, Is("`003_conv2d`: its number and its kernel")]
-    kernel: Annotated[Text, Is("of its description")]
-    nodes: Annotated[Indexes, Is("whose work it does")]
+    kernel: Annotated[Text, Is("from its description")]
+    nodes: Annotated[Indexes, Is("the nodes it computes")]
     global_size: Annotated[Counts, Is("work-items")] = field(name="global")
-    local_size: Annotated[Counts, Is("work-items of a group")] = field(name="local")
+    local_size: Annotated[Counts, Is("work-items in a group")] = field(name="local")
 
 
 class Partition(Part, kw_only=True):
@@ -113,9 +113,9 @@ class Partition(Part, kw_only=True):
     subgraph: Annotated[Count, Is("of its nodes")] = 0
     nodes: Annotated[Indexes, Is("of the subgraph")]
     programs: Annotated[Count, Is("distinct kernels")]
-    activation_bytes: Annotated[Count, Is("memory of all activations")] = 0
+    activation_bytes: Annotated[Count, Is("memory for all activations")] = 0
     activation_bytes_lower_bound: Annotated[Count, Is("the largest sum of tensors alive at one dispatch")] = 0
-    constant_bytes: Annotated[Count, Is("memory of weights")] = 0
+    constant_bytes: Annotated[Count, Is("memory for weights")] = 0
     plan_bytes: Annotated[Count, Is("of `plan.quadra`")] = 0
     timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`")]
     dispatches: Annotated[list[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
@@ -147,13 +147,15 @@ class Verdicts(File, kw_only=True):
     version: Annotated[Text, Is("of the delegate")] = ""
     made_by: Annotated[Text, Is("which compiler made it")] = ""
     backend: Annotated[
-        Text, Is("that ran: `opencl`, `gles`, `null` (makes plans, runs nothing), `none` where no GPU API works")
+        Text, Is("that ran: `opencl`, `gles`, `null` (makes plans, runs nothing), `none` if no GPU API works")
     ] = ""
-    backend_notes: Annotated[Texts, Is("a sentence for each that was tried before")] = []
+    backend_notes: Annotated[Texts, Is("a sentence for each that was tried before it")] = []
     precision: Annotated[Text, Is("`f32`, `f32_f16`, `f16`")] = ""
     target: Annotated[Text, Is("its name")] = ""
     device: Annotated[Gpu, Is("the GPU")] = field(default_factory=Gpu)
-    dispatch_times_by: Annotated[Text, Is("a profile has the driver's `timers`, or `waits` for each dispatch")] = ""
+    dispatch_times_by: Annotated[
+        Text, Is("source of a profile: the driver's `timers`, or `waits` for each dispatch")
+    ] = ""
     nodes: Annotated[list[Node], Meta(max_length=1 << 20), Is("one entry per node of the model")]
     partitions: Annotated[list[Partition], Meta(max_length=1 << 16), Is("one per plan")]
     profile: Annotated[
@@ -167,13 +169,13 @@ class Profile(File, kw_only=True):
     """Time per dispatch, by a delegate that is another one than the timed one: asking a driver for times costs time."""
 
     FILE = "profile.json"
-    dispatch_times_by: Annotated[Text, Is("as of `verdicts.json`")] = ""
-    invoke_us: Annotated[Counts, Is("time on the wall of each inference")]
-    partitions: Annotated[list[Partition], Meta(max_length=1 << 16), Is("as of `verdicts.json`")]
+    dispatch_times_by: Annotated[Text, Is("as in `verdicts.json`")] = ""
+    invoke_us: Annotated[Counts, Is("wall-clock time of each inference")]
+    partitions: Annotated[list[Partition], Meta(max_length=1 << 16), Is("as in `verdicts.json`")]
     invokes: Annotated[
         list[DispatchTimes],
         Meta(max_length=1 << 20),
-        Is("a row per partition and inference; the first inference warmed up"),
+        Is("a row per partition and inference; the first inference is a warm-up"),
     ]
 
     def __post_init__(self) -> None:
@@ -207,16 +209,16 @@ class Laps(Part, kw_only=True):
 class Memory(Part, kw_only=True):
     """Of the process that ran, after the first inference."""
 
-    peak_rss_bytes: Annotated[Count, Is("the most that was resident")]
-    baseline_rss_bytes: Annotated[Count, Is("before the model")]
+    peak_rss_bytes: Annotated[Count, Is("the maximum")]
+    baseline_rss_bytes: Annotated[Count, Is("before the model was loaded")]
 
 
 class Cold(Laps, kw_only=True):
     """One start with an empty driver cache. Goes into `timings.json`."""
 
     FILE: ClassVar[str] = "cold.json"
-    peak_rss_bytes: Annotated[Count, Is("as of `memory` in `timings.json`")]
-    baseline_rss_bytes: Annotated[Count, Is("as of `memory` in `timings.json`")]
+    peak_rss_bytes: Annotated[Count, Is("as in `memory` of `timings.json`")]
+    baseline_rss_bytes: Annotated[Count, Is("as in `memory` of `timings.json`")]
 
 
 class Timings(File, kw_only=True):
@@ -227,23 +229,21 @@ class Timings(File, kw_only=True):
     init_us: Annotated[
         dict[Text, Laps],
         Is(
-            "starts: `quadra_warm`, `quadra_cold` (with `--cold`: an empty driver cache), the peers' keys, with `_cold`"
+            "starts: `quadra_warm`, `quadra_cold` (with `--cold`: an empty driver cache), the other runtimes' keys, with `_cold`"
         ),
     ]
     samples_us: Annotated[
         dict[Text, Counts],
-        Is("time on the wall of each inference, in order; the runners' turns alternate in one process"),
+        Is("wall-clock time of each inference, in order; the runtimes alternate in one process"),
     ]
     cpu_us: Annotated[
-        dict[Text, Counts], Is("processor time of the same inferences: on a busy machine it says more")
+        dict[Text, Counts], Is("processor time of the same inferences: more reliable on a busy machine")
     ] = {}
-    driver_compiled: Annotated[
-        Whole | None, Is("what the driver did not find in its cache (PoCL: kernels, Mesa: entries)")
-    ] = None
+    driver_compiled: Annotated[Whole | None, Is("cache misses of the driver (PoCL: kernels, Mesa: entries)")] = None
     memory: Annotated[Memory | None, Is("of the process that ran")] = None
     cold_memory: Annotated[Memory | None, Is("of Quadra's cold start")] = None
-    shipped_opencl_cold_memory: Annotated[Memory | None, Is("of that peer's cold start")] = None
-    shipped_gles_cold_memory: Annotated[Memory | None, Is("of that peer's cold start")] = None
+    shipped_opencl_cold_memory: Annotated[Memory | None, Is("of that delegate's cold start")] = None
+    shipped_gles_cold_memory: Annotated[Memory | None, Is("of that delegate's cold start")] = None
     xnnpack_error: Annotated[Text, Is("why it did not run")] = ""
     shipped_opencl_error: Annotated[Text, Is("why it did not run")] = ""
     shipped_gles_error: Annotated[Text, Is("why it did not run")] = ""
@@ -301,12 +301,12 @@ class Reference(File, kw_only=True):
             "`builtin` (the interpreter's own), or `xnnpack` where a quantised model runs partly on the CPU or the plain kernels do not know an op"
         ),
     ] = "builtin"
-    rewrites: Annotated[Texts, Is("what was given to the CPU in another form")] = []
+    rewrites: Annotated[Texts, Is("ops that the CPU got in another form")] = []
     last_bit_moves: Annotated[
         list[Real],
         Meta(max_length=1 << 16),
         Is(
-            "how far each output moves, of its range, when the last bit of the float inputs changes; empty where Quadra is within 2e-5"
+            "how far each output moves, relative to its range, when the last bit of the float inputs changes; empty if Quadra is within 2e-5"
         ),
     ] = []
     error: Annotated[Text, Is("why there is no reference")] = ""
@@ -318,9 +318,7 @@ class ModelNode(Part, kw_only=True):
     index: Count
     op: Annotated[Text, Is("TFLite's name")]
     name: Annotated[Text, Is("of its first output")] = ""
-    shape: Annotated[
-        list[Whole], Meta(max_length=1 << 10), Is("of its first output; what the file has, -1 included")
-    ] = []
+    shape: Annotated[list[Whole], Meta(max_length=1 << 10), Is("of its first output, as in the file, -1 included")] = []
     flops: Annotated[Count, Is("two per multiply-add; 0: not counted")] = 0
 
 
@@ -344,11 +342,11 @@ class OutputRow(Part, kw_only=True):
     name: Text
     dtype: Text
     shape: Indexes
-    range: Annotated[Real, Is("largest minus smallest value of the CPU")]
+    range: Annotated[Real, Is("largest minus smallest value on the CPU")]
     max_error: Real
     mean_error: Real
     relative: Annotated[Real, Is("`max_error / range`")]
-    allowed: Annotated[Real, Is("what `relative` may be")]
+    allowed: Annotated[Real, Is("limit of `relative`")]
     worst_at: Annotated[Indexes, Is("where `max_error` is")]
     worst_value: Real
     worst_expected: Annotated[Real, Is("the CPU's")]
@@ -369,7 +367,7 @@ class Compared(File, kw_only=True):
     reference: Annotated[Text, Is("`kernels` of `reference.json`")]
     outputs: Annotated[list[OutputRow], Meta(max_length=1 << 16), Is("in the model's order")]
     xnnpack_relative: Annotated[
-        list[Real], Meta(max_length=1 << 16), Is("XNNPACK's own distance from the reference; empty: not known")
+        list[Real], Meta(max_length=1 << 16), Is("XNNPACK's own error against the reference; empty: not known")
     ] = []
 
 
@@ -379,12 +377,10 @@ class PeerRow(Part, kw_only=True):
     name: Text
     error: Annotated[Text, Is("why it did not run")] = ""
     nodes: Annotated[Count | None, Is("of the model; null: not known")] = None
-    nodes_taken: Annotated[Count | None, Is("what the runtime logged when its delegate took them; null: not known")] = (
-        None
-    )
+    nodes_taken: Annotated[Count | None, Is("by the delegate, as the runtime logged it; null: not known")] = None
     partitions: Annotated[Count | None, Is("null: not known")] = None
-    relative: Annotated[list[Real], Meta(max_length=1 << 16), Is("by the measure of `compare.json`")] = []
-    ok: Annotated[bool | None, Is("by what Quadra may be off; null: not known")] = None
+    relative: Annotated[list[Real], Meta(max_length=1 << 16), Is("as in `compare.json`")] = []
+    ok: Annotated[bool | None, Is("with Quadra's tolerance; null: not known")] = None
 
 
 class Peers(File, kw_only=True):
@@ -408,7 +404,7 @@ class Library(Part, kw_only=True):
 class Api(Part, kw_only=True):
     """One device of a GPU API, or why the API cannot be asked."""
 
-    error: Annotated[Text, Is("alone: why it cannot be asked")] = ""
+    error: Annotated[Text, Is("alone: why it cannot be queried")] = ""
     platform: Text = ""
     name: Text = ""
     vendor: Text = ""
@@ -455,9 +451,9 @@ class Device(Part, kw_only=True):
 class Reading(Part, kw_only=True):
     """How hot a device was at one moment."""
 
-    time_s: Annotated[float, Is("since the watch began")]
+    time_s: Annotated[float, Is("since monitoring began")]
     stage: Text = ""
-    status: Annotated[Text, Is("Android's word: none, light, moderate, severe, …")] = "unknown"
+    status: Annotated[Text, Is("Android's term: none, light, moderate, severe, …")] = "unknown"
     temperatures: Annotated[dict[Text, float], Is("by kind (`skin`, `gpu`, …), in degrees Celsius")] = {}
     battery_percent: Count | None = None
 
@@ -465,11 +461,11 @@ class Reading(Part, kw_only=True):
 class Thermal(Part, kw_only=True):
     """How hot it was."""
 
-    before: Annotated[Text, Is("Android's word: none, light, moderate, severe, …")] = "unknown"
+    before: Annotated[Text, Is("Android's term: none, light, moderate, severe, …")] = "unknown"
     after: Text = "unknown"
-    throttled: Annotated[bool, Is("while it was measured")] = False
+    throttled: Annotated[bool, Is("during the measurement")] = False
     waited_s: Annotated[float, Is("until it was cool")] = 0.0
-    readings: Annotated[list[Reading] | None, Is("while it was measured (place `device`)")] = None
+    readings: Annotated[list[Reading] | None, Is("during the measurement (place `device`)")] = None
 
 
 class Event(Part, kw_only=True):
@@ -499,19 +495,19 @@ class Environment(File, kw_only=True):
     python: Text = ""
     packages: Annotated[Words, Is("versions by name")] = {}
     library: Library = field(default_factory=Library)
-    driver_settings: Annotated[Words, Is("what the CPU's drivers were told")] = {}
+    driver_settings: Annotated[Words, Is("settings given to the CPU's drivers")] = {}
     opencl_devices: Annotated[
-        list[Api], Meta(max_length=1 << 10), Is("with one `error` where OpenCL cannot be asked")
+        list[Api], Meta(max_length=1 << 10), Is("with one `error` if OpenCL cannot be queried")
     ] = []
     gles_devices: Annotated[
-        list[Api], Meta(max_length=1 << 10), Is("with one `error` where OpenGL ES cannot be asked")
+        list[Api], Meta(max_length=1 << 10), Is("with one `error` if OpenGL ES cannot be queried")
     ] = []
     device: Annotated[Device, Is("places `app` and `device`")] = field(default_factory=Device)
     thermal: Annotated[Thermal, Is("places `app` and `device`")] = field(default_factory=Thermal)
     host: Annotated[Host, Is("place `device`")] = field(default_factory=Host)
     runner_classes_sha256: Annotated[
         Text,
-        Is("of the APK's `assets/classes.sha256`: the classes that ran are the ones that were dexed (place `app`)"),
+        Is("of the APK's `assets/classes.sha256`: the dexed classes are those that ran (place `app`)"),
     ] = ""
     route: Annotated[
         Text, Is("`app`, or `shell` for the native runner: figures of the two are never pooled (place `device`)")
@@ -535,7 +531,7 @@ class Trace(File, kw_only=True):
     """Starts, inferences and, with a profile, dispatches, for ui.perfetto.dev."""
 
     FILE = "trace.json"
-    traceEvents: Annotated[list[dict[Text, Any]], Is("as the Trace Event Format has them")]
+    traceEvents: Annotated[list[dict[Text, Any]], Is("in the Trace Event Format")]
     displayTimeUnit: Text = "ms"
 
 

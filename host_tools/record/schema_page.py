@@ -42,7 +42,7 @@ def table(file: str) -> str:
     assert isinstance(struct, inspect.StructType), "files() has structs"
     rows = _merged(_rows(struct, "", set()))
     lines = [
-        "| field | type | what |",
+        "| field | type | meaning |",
         "|---|---|---|",
         *(f"| {field} | {kind} | {text} |" for field, kind, text in rows),
     ]

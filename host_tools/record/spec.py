@@ -21,7 +21,7 @@ _MOST_SEED = 2**53
 
 
 class ModelRef(Struct, frozen=True, forbid_unknown_fields=True):
-    """A model file, and the digest that says which bytes were meant."""
+    """A model file and its digest."""
 
     name: Text
     path: Text
@@ -40,7 +40,7 @@ class InputSpec(Struct, frozen=True, forbid_unknown_fields=True):
         "random"
     )
     seed: Annotated[Count, Is("of random values")] = 1
-    value_range: Annotated[tuple[float, float], Is("what a picture's 0..255, or random floats, become")] = (-1.0, 1.0)
+    value_range: Annotated[tuple[float, float], Is("range for a picture's 0..255, or for random floats")] = (-1.0, 1.0)
     picture: Annotated[Text, Is("its path")] = ""
     picture_sha256: Text = ""
 
@@ -53,14 +53,14 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     model: ModelRef
     inputs: InputSpec = InputSpec()
     options: Annotated[
-        Words, Is("the delegate's own: `backend`, `precision`, `target` (left out where the device is asked)")
+        Words, Is("the delegate's own: `backend`, `precision`, `target` (omitted: from the driver)")
     ] = {}
     place: Annotated[Text, Is("`host`, `app`, `device`")] = "host"
     device: Annotated[Text, Is("its serial (place `device`)")] = ""
     route: Annotated[
         Text,
         Is(
-            "`shell` where a device runs it by the [native runner](android.md#from-the-shell), else `app` or empty: figures of the two are never pooled"
+            "`shell` if a device runs it with the [native runner](android.md#from-the-shell), else `app` or empty: figures of the two are never pooled"
         ),
     ] = ""
     repetitions: Annotated[Count, Is("timed inferences of each runner")] = 20
