@@ -29,11 +29,11 @@ _FIGURES = settings.ROOT / "host_tools" / "build" / "android_sizes.json"
 
 @dataclass(frozen=True)
 class Checked:
-    """One library: its measure, its bytes by floor, the highest API level it asks for, and what is wrong with it."""
+    """One library: its measure, its bytes by layer, the highest API level it asks for, and what is wrong with it."""
 
     abi: str
     size: size.Size
-    floors: list[tuple[str, int]]
+    layers: list[tuple[str, int]]
     api_level: int
     budget: int  # bytes; 0: none
     shipped: int  # bytes of TFLite's own GPU delegate for this ABI; 0: this is no delegate
@@ -47,8 +47,8 @@ def check(made: AndroidLibrary) -> Checked:
     with size.opened(made.path) as elf:
         level, asked = _asked(elf, made.abi)
         wrong = [*_shape(elf, made.abi), *_name(elf), *_surroundings(elf, measured), *asked, *_weight(measured, budget)]
-    by_floor = size.floors(made.path, made.unstripped, made.objects) if made.objects else []
-    return Checked(made.abi, measured, by_floor, level, budget, shipped, wrong)
+    by_layer = size.layers(made.path, made.unstripped, made.objects) if made.objects else []
+    return Checked(made.abi, measured, by_layer, level, budget, shipped, wrong)
 
 
 def check_runner(abi: str, runner: Path) -> Checked:
@@ -68,7 +68,7 @@ def show(checked: Checked) -> Checked:
     beside += [f"the delegate that TFLite ships: {checked.shipped:,}"] if checked.shipped else []
     print(f"{checked.abi}: {measured.path}")
     print(f"  {measured.file_bytes:,} bytes ({'; '.join(beside)})")
-    for name, count in checked.floors:
+    for name, count in checked.layers:
         print(f"  {count:>12,}  {name}")
     print(f"  made by: {measured.made_by}")
     print(f"  exports: {', '.join(measured.exports) or 'none'}")

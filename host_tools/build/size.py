@@ -18,7 +18,7 @@ from host_tools.base.errors import Misuse
 S = TypeVar("S", bound=Section)
 _NOTE_OWNER = "Quadra"
 _FLOOR = re.compile(r"delegate_native/(runtime/\w+|\w+)/_objs/")
-# Floors whose literals are kernels' text when they look like code.
+# Layers whose literals are kernels' text when they look like code.
 _WITH_KERNELS = {"kernel", "ops", "plan"}
 _CODE = re.compile(rb"[\n;{}]|\bvec4\b|\$")
 _TEXT = re.compile(rb"[\n\t -~]+")
@@ -94,11 +94,11 @@ def made_by(elf: ELFFile) -> str:
     return words[0].rstrip(b"\0").decode() if words else ""
 
 
-def floors(library: Path, unstripped: Path, objects: Sequence[Path]) -> list[tuple[str, int]]:
-    """Bytes of the library by floor of the code, largest first; they add up to the file.
+def layers(library: Path, unstripped: Path, objects: Sequence[Path]) -> list[tuple[str, int]]:
+    """Bytes of the library by layer of the code, largest first; they add up to the file.
 
     Functions and tables are found by their symbols, literals by the objects that hold them; those that are code are
-    "kernels' text". What several floors instantiate is "shared templates"; what none of our objects has comes with
+    "kernels' text". What several layers instantiate is "shared templates"; what none of our objects has comes with
     the C++ library.
     """
     owners, weight = _owners(objects), Counter(_literals(objects))
@@ -148,11 +148,11 @@ def _bytes(elf: ELFFile, symbol: Symbol) -> bytes:
 def _row(found: set[str], data: bytes) -> str:
     if not found:
         return "C++ library"
-    (floor, *others) = sorted(found)
+    (layer, *others) = sorted(found)
     if others:
         return "shared templates"
     text = data.rstrip(b"\0")
-    return _KERNELS if floor in _WITH_KERNELS and _CODE.search(text) and _TEXT.fullmatch(text) else floor
+    return _KERNELS if layer in _WITH_KERNELS and _CODE.search(text) and _TEXT.fullmatch(text) else layer
 
 
 def _floor(path: Path) -> str:
@@ -161,7 +161,7 @@ def _floor(path: Path) -> str:
 
 
 def _owners(objects: Sequence[Path]) -> dict[str, set[str]]:
-    """symbol: the floors whose objects define it."""
+    """symbol: the layers whose objects define it."""
     owners: dict[str, set[str]] = defaultdict(set)
     for path in objects:
         with opened(path) as elf:
@@ -174,7 +174,7 @@ def _owners(objects: Sequence[Path]) -> dict[str, set[str]]:
 
 
 def _literals(objects: Sequence[Path]) -> dict[str, int]:
-    """Bytes of string literals by floor; the linker keeps each once."""
+    """Bytes of string literals by layer; the linker keeps each once."""
     weight: dict[str, int] = Counter()
     seen: set[bytes] = set()
     for path in objects:
@@ -183,7 +183,7 @@ def _literals(objects: Sequence[Path]) -> dict[str, int]:
                 if section.name.startswith(".rodata") and section["sh_flags"] & 0x20:  # SHF_STRINGS
                     for text in set(section.data().split(b"\0")) - seen:
                         seen.add(text)
-                        floor = _floor(path)
-                        kernels = floor in _WITH_KERNELS and _CODE.search(text)
-                        weight[_KERNELS if kernels else floor] += len(text) + 1
+                        layer = _floor(path)
+                        kernels = layer in _WITH_KERNELS and _CODE.search(text)
+                        weight[_KERNELS if kernels else layer] += len(text) + 1
     return weight

@@ -22,9 +22,9 @@ def runners():
 def test_android_will_load_it_and_the_budget_is_met(made, abi):
     checked = android_check.check(made[abi])
     assert not checked.wrong
-    assert sum(count for _, count in checked.floors) == checked.size.file_bytes
+    assert sum(count for _, count in checked.layers) == checked.size.file_bytes
     assert {"ops", "delegate", "runtime/opencl", "runtime/gles", "kernels' text"} <= {
-        name for name, _ in checked.floors
+        name for name, _ in checked.layers
     }
 
 

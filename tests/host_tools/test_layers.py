@@ -1,4 +1,4 @@
-"""The native code's floors, read from its #includes: who may see whom; upward never. Bazel's visibility says the same."""
+"""The native code's layers, read from its #includes: who may see whom; upward never. Bazel's visibility says the same."""
 
 import re
 from collections.abc import Iterator
@@ -52,11 +52,11 @@ def includes() -> Iterator[tuple[Path, str]]:
 
 
 def may_include(path: Path, included: str) -> bool:
-    floor = path.parts[0]
+    layer = path.parts[0]
     target = included.split("/")[0]
-    if target == floor == "runtime":  # siblings never include each other
+    if target == layer == "runtime":  # siblings never include each other
         return len(Path(included).parts) == 2 or Path(included).parts[1] == path.parts[1]
-    return target == floor or target in FLOORS[floor] or included in FLOORS[floor]
+    return target == layer or target in FLOORS[layer] or included in FLOORS[layer]
 
 
 def test_every_folder_is_a_floor():
