@@ -17,7 +17,7 @@ from host_tools.base.errors import Misuse
 
 S = TypeVar("S", bound=Section)
 _NOTE_OWNER = "Quadra"
-_FLOOR = re.compile(r"delegate_native/(runtime/\w+|\w+)/_objs/")
+_LAYER = re.compile(r"delegate_native/(runtime/\w+|\w+)/_objs/")
 # Layers whose literals are kernels' text when they look like code.
 _WITH_KERNELS = {"kernel", "ops", "plan"}
 _CODE = re.compile(rb"[\n;{}]|\bvec4\b|\$")
@@ -155,8 +155,8 @@ def _row(found: set[str], data: bytes) -> str:
     return _KERNELS if layer in _WITH_KERNELS and _CODE.search(text) and _TEXT.fullmatch(text) else layer
 
 
-def _floor(path: Path) -> str:
-    match = _FLOOR.search(str(path))
+def _layer(path: Path) -> str:
+    match = _LAYER.search(str(path))
     return match.group(1) if match else "other"
 
 
@@ -169,7 +169,7 @@ def _owners(objects: Sequence[Path]) -> dict[str, set[str]]:
                 if isinstance(section, SymbolTableSection):
                     for symbol in section.iter_symbols():
                         if symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_size"]:
-                            owners[symbol.name].add(_floor(path))
+                            owners[symbol.name].add(_layer(path))
     return owners
 
 
@@ -183,7 +183,7 @@ def _literals(objects: Sequence[Path]) -> dict[str, int]:
                 if section.name.startswith(".rodata") and section["sh_flags"] & 0x20:  # SHF_STRINGS
                     for text in set(section.data().split(b"\0")) - seen:
                         seen.add(text)
-                        layer = _floor(path)
+                        layer = _layer(path)
                         kernels = layer in _WITH_KERNELS and _CODE.search(text)
                         weight[_KERNELS if kernels else layer] += len(text) + 1
     return weight

@@ -11,7 +11,7 @@ from host_tools.base import settings
 NATIVE = settings.ROOT / "delegate_native"
 
 # folder: what it may include besides itself, as folders or single headers.
-FLOORS: dict[str, set[str]] = {
+LAYERS: dict[str, set[str]] = {
     "base": set(),
     "graph": {"base"},
     "device": {"base"},
@@ -56,11 +56,11 @@ def may_include(path: Path, included: str) -> bool:
     target = included.split("/")[0]
     if target == layer == "runtime":  # siblings never include each other
         return len(Path(included).parts) == 2 or Path(included).parts[1] == path.parts[1]
-    return target == layer or target in FLOORS[layer] or included in FLOORS[layer]
+    return target == layer or target in LAYERS[layer] or included in LAYERS[layer]
 
 
-def test_every_folder_is_a_floor():
-    assert {p.name for p in NATIVE.iterdir() if p.is_dir()} == set(FLOORS)
+def test_every_folder_is_a_layer():
+    assert {p.name for p in NATIVE.iterdir() if p.is_dir()} == set(LAYERS)
 
 
 def test_includes_never_look_upward():
