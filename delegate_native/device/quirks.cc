@@ -32,8 +32,7 @@ const std::vector<Quirk>& Quirks() {
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->flat_group = std::min(64, info->max_work_group[0]); }},
       // llvmpipe turns floats into halfs and back around each operation: minutes to compile, four
-      // times
-      // as slow.
+      // times as slow.
       {"half_arithmetic_is_emulated",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->supports_fp16 = false; }},
