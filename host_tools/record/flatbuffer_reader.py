@@ -1,4 +1,5 @@
-"""Reads a FlatBuffers value by its schema text: no generated code that could fall behind the schema.
+"""Reads a FlatBuffers value by its schema text, with flatbuffers' own Table: no generated code that could fall behind
+the schema, and that would have to be built before a run of last week can be read.
 
 Knows what plan.fbs uses: tables, structs, enums, scalars, strings, and vectors of all these.
 """
@@ -10,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from flatbuffers import number_types
+from flatbuffers.table import Table
 
 _SCALARS = {
-    "bool": "?", "byte": "b", "ubyte": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I",
-    "long": "q", "ulong": "Q", "float": "f", "double": "d",
+    "bool": number_types.BoolFlags, "byte": number_types.Int8Flags, "ubyte": number_types.Uint8Flags,
+    "short": number_types.Int16Flags, "ushort": number_types.Uint16Flags, "int": number_types.Int32Flags,
+    "uint": number_types.Uint32Flags, "long": number_types.Int64Flags, "ulong": number_types.Uint64Flags,
+    "float": number_types.Float32Flags, "double": number_types.Float64Flags,
 }  # fmt: skip
 _DEFINITION = re.compile(r"\b(table|struct|enum)\s+(\w+)\s*(?::\s*(\w+))?\s*\{([^}]*)\}")
 _FIELD = re.compile(r"(\w+)\s*:\s*(\[?\w+\]?)\s*(?:=\s*[^;(]+)?(?:\([^)]*\))?\s*;")
@@ -55,25 +60,26 @@ def decode(data: bytes, schema: Schema) -> dict[str, Any]:
     if schema.identifier and data[4:8] != schema.identifier:
         raise ValueError(f"does not start as a {schema.identifier.decode()} value does")
     try:
-        return _Decoder(data, schema).table(schema.root, _u32(data, 0))
-    except (struct.error, IndexError, RecursionError, OverflowError) as error:
+        return _Decoder(data, schema).root()
+    except (struct.error, IndexError, RecursionError, TypeError) as error:  # TypeError: an offset below 0
         raise ValueError(f"an offset points outside of its {len(data)} bytes ({error})") from error
 
 
 class _Decoder:
+    """Does what flatc's code for the schema would do. What that does not check is checked here: lengths, and that it ends."""
+
     def __init__(self, data: bytes, schema: Schema) -> None:
         self.data, self.schema = data, schema
+        self._all = Table(data, 0)
         self._left = 64 * len(data) + 1024  # values: damaged offsets could else go round for ever
 
+    def root(self) -> dict[str, Any]:
+        return self.table(self.schema.root, self._all.Indirect(0))
+
     def table(self, name: str, at: int) -> dict[str, Any]:
-        vtable = at - struct.unpack_from("<i", self.data, at)[0]
-        if vtable < 0:
-            raise IndexError("a table's layout lies before the data")
-        size = struct.unpack_from("<H", self.data, vtable)[0]
-        result = {}
+        table, result = Table(self.data, at), {}
         for slot, (field_name, kind) in enumerate(self.schema.tables[name]):
-            place = 4 + 2 * slot
-            offset = struct.unpack_from("<H", self.data, vtable + place)[0] if place < size else 0
+            offset = table.Offset(4 + 2 * slot)
             result[field_name] = self.value(kind, at + offset if offset else None)
         return result
 
@@ -84,7 +90,7 @@ class _Decoder:
         if kind.startswith("["):
             return self.vector(kind[1:-1], at)
         if kind in _SCALARS:
-            return struct.unpack_from("<" + _SCALARS[kind], self.data, at)[0] if at is not None else _zero(kind)
+            return self._all.Get(_SCALARS[kind], at) if at is not None else _SCALARS[kind].py_type(0)
         if kind in self.schema.enums:
             base, words = self.schema.enums[kind]
             number = self.value(base, at)
@@ -93,24 +99,31 @@ class _Decoder:
             return "" if kind == "string" else None
         if kind in self.schema.structs:
             return self.struct(kind, at)
-        there = at + _u32(self.data, at)
-        return self.string(there) if kind == "string" else self.table(kind, there)
+        return self.string(at) if kind == "string" else self.table(kind, self._all.Indirect(at))
 
     def vector(self, kind: str, at: int | None) -> Any:
         if at is None:
             return np.empty(0, np.uint8) if kind == "ubyte" else []
-        start = at + _u32(self.data, at)
-        count, first = _u32(self.data, start), start + 4
         step = self.step(kind)
-        if first + count * step > len(self.data):
-            raise IndexError("a vector is longer than the data")
+        first, count = self.bounded(at, step)
         if kind == "ubyte":
             return np.frombuffer(self.data, np.uint8, count, first)
         return [self.value(kind, first + i * step) for i in range(count)]
 
+    def bounded(self, at: int, step: int) -> tuple[int, int]:
+        """Where the elements of the vector begin whose offset is at `at`, and how many there are."""
+        first, count = self._all.Vector(at), self._all.VectorLen(at)
+        if first + count * step > len(self.data):
+            raise IndexError("a vector or a string is longer than the data")
+        return first, count
+
+    def string(self, at: int) -> str:
+        first, count = self.bounded(at, 1)
+        return self.data[first : first + count].decode("utf-8", "replace")
+
     def step(self, kind: str) -> int:
         if kind in _SCALARS:
-            return struct.calcsize(_SCALARS[kind])
+            return int(_SCALARS[kind].bytewidth)
         if kind in self.schema.enums:
             return self.step(self.schema.enums[kind][0])
         return self.layout(kind)[1] if kind in self.schema.structs else 4
@@ -130,18 +143,3 @@ class _Decoder:
             offsets.append(end)
             end, widest = end + size, max(widest, size)
         return offsets, end + -end % widest
-
-    def string(self, at: int) -> str:
-        count = _u32(self.data, at)
-        if at + 4 + count > len(self.data):
-            raise IndexError("a string is longer than the data")
-        return self.data[at + 4 : at + 4 + count].decode("utf-8", "replace")
-
-
-def _u32(data: bytes, at: int) -> int:
-    value: int = struct.unpack_from("<I", data, at)[0]
-    return value
-
-
-def _zero(kind: str) -> Any:
-    return False if kind == "bool" else 0.0 if kind in ("float", "double") else 0

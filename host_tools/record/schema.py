@@ -570,7 +570,7 @@ def plain(value: Any) -> Any:
 
 def number(value: float) -> Real:
     """A float as JSON can hold it."""
-    return value if -float("inf") < value < float("inf") else str(float(value))  # type: ignore[return-value]
+    return value if -float("inf") < value < float("inf") else str(float(value))  # type: ignore[return-value]  # inf, -inf, nan
 
 
 def unknown(kind: type[Any], value: Mapping[str, Any]) -> list[str]:

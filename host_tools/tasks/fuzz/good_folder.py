@@ -207,14 +207,13 @@ def _make(folder: Path) -> None:
     )
     Image.new("RGB", (32, 24), (200, 30, 30)).save(folder / "picture.png")
     (folder / "partition_0" / "kernels" / "000_add.cl").write_text("kernel void f() {}\n")
-    (folder / "partition_0" / plan_view.FILE).write_bytes(_plan(folder))
+    (folder / "partition_0" / plan_view.FILE).write_bytes(plan_bytes(_PLAN, folder / "flatc"))
 
 
-def _plan(folder: Path) -> bytes:
-    """As flatc writes it: no code of ours that could have the reader's own mistakes."""
-    work = folder / "flatc"
+def plan_bytes(plan: dict[str, Any], work: Path) -> bytes:
+    """A plan as flatc writes it: no code of ours that could have the reader's own mistakes. `work` is made, and goes."""
     work.mkdir()
-    (work / "plan.json").write_text(json.dumps(_PLAN), encoding="utf-8")
+    (work / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     # flatc takes no alignment over 32 from JSON; readers do not look at it.
     (work / "plan.fbs").write_text(
         plan_view.SCHEMA.read_text(encoding="utf-8").replace("force_align: 64", "force_align: 32")

@@ -1,6 +1,5 @@
 """Plans are read by their schema text; flatc, which knows nothing of us, writes what is read here."""
 
-import json
 import random
 import re
 import shutil
@@ -8,9 +7,9 @@ import shutil
 import pytest
 from rich.console import Console
 
-from host_tools.base import child_process
 from host_tools.base.errors import Misuse
 from host_tools.record import flatbuffer_reader, plan_view
+from host_tools.tasks.fuzz import good_folder
 from tests.host_tools import run_folders
 
 
@@ -72,12 +71,7 @@ PLAN = {
 def plan_bytes(tmp_path_factory):
     if not shutil.which("flatc"):
         pytest.skip("flatc is not installed")
-    folder = tmp_path_factory.mktemp("plan")
-    (folder / "plan.json").write_text(json.dumps(PLAN))
-    # flatc takes no alignment over 32 from JSON; readers do not look at it.
-    (folder / "plan.fbs").write_text(plan_view.SCHEMA.read_text().replace("force_align: 64", "force_align: 32"))
-    child_process.run(["flatc", "--binary", "-o", folder, folder / "plan.fbs", folder / "plan.json"], timeout_s=60)
-    return next(p for p in folder.iterdir() if p.suffix not in (".json", ".fbs")).read_bytes()
+    return good_folder.plan_bytes(PLAN, tmp_path_factory.mktemp("plan") / "flatc")
 
 
 def read(data, tmp_path):
