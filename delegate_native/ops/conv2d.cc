@@ -71,7 +71,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     return Dense(*constant, shape, in_c);
   };
   if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
-  conv.flat_epilogue = EpilogueAllowsFlatPixels(graph, node);
+  conv.plane_as_row = EpilogueAllowsPlaneAsRow(graph, node);
   list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
   conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
   AddConv(context, conv, list);

@@ -24,7 +24,7 @@ const WideTile kWideTiles[] = {{16, 1, 8}, {8, 2, 6}};
 
 // Where work-items run one after another, many of them are no gain: tiles are as large as registers
 // and the compiler's time allow.
-QuadTile FlatTile(int w, int out_slices) {
+QuadTile SerialTile(int w, int out_slices) {
   if (w == 1) return {1, std::min(4, out_slices)};
   return {w >= 5 ? 8 : 4, std::min(2, out_slices)};
 }
@@ -34,7 +34,7 @@ int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
 }
 
 QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Shape& out) {
-  if (gpu.flat_group > 0) return FlatTile(w, out.slices());
+  if (gpu.runs_items_serially()) return SerialTile(w, out.slices());
   const QuadTile* tile = kQuadTiles;
   while (tile->pixels * tile->slices > 1 && ItemsOf(*tile, w, h, out) < kEnoughItems) ++tile;
   return *tile;
@@ -58,13 +58,13 @@ struct Part {
   int to = -1;
 };
 
-// `flat`: where work-items run one after another, a branch saves no work, and costs the compiler as
-// much as the arithmetic in it: pixels outside are read inside and dropped, and one loop writes.
-std::string ReadPixels(const QuadTile& t, bool flat) {
-  return Unroll(t.pixels, flat ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, b * src_s + i);
+// `serial`: where work-items run one after another, a branch saves no work, and costs the compiler
+// as much as the arithmetic in it: pixels outside are read inside and dropped, and one loop writes.
+std::string ReadPixels(const QuadTile& t, bool serial) {
+  return Unroll(t.pixels, serial ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, b * src_s + i);
 if (!in$) { v$ = vec4(0.0f); }
 )"
-                               : R"(vec4 v$ = vec4(0.0f);
+                                 : R"(vec4 v$ = vec4(0.0f);
 if (in$) { v$ = read_src(x$, sy, b * src_s + i); }
 )");
 }
@@ -80,9 +80,9 @@ std::string WriteSum(const std::string& sum, const std::string& pixel, int slice
   return add + "write_dst(below(above(" + sum + ", vec4(low)), vec4(high)), " + place + ");";
 }
 
-std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool flat) {
+std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool serial) {
   std::string text;
-  if (flat && t.pixels > 1) {
+  if (serial && t.pixels > 1) {
     text = Format("int pixels = min(%d, grid_w - x);\n", t.pixels);
     text += "for (int j = 0; j < pixels; ++j) {\n";
     for (int k = 0; k < t.slices; ++k) {
@@ -107,7 +107,7 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
 }
 
 // `limit_x` ends the row that is read: the plane, when the whole plane is one row.
-std::string QuadBody(const QuadTile& t, bool scattered, const Part& part, bool flat) {
+std::string QuadBody(const QuadTile& t, bool scattered, const Part& part, bool serial) {
   std::string text = Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * dst_b) { return; }
@@ -128,11 +128,11 @@ bool in$ = row && x$ >= 0 && x$ < limit_x;
 )"));
   text += part.whole ? "for (int i = 0; i < src_s; ++i) {\n"
                      : "for (int i = first_s; i < last_s; ++i) {\n";
-  text += ReadPixels(t, flat);
+  text += ReadPixels(t, serial);
   const char* const lanes[] = {"x", "y", "z", "w"};
   for (int k = 0; k < 4; ++k) text += Sum(t, lanes[k], k);
   text += Format("w += %d;\n}\n}\n}\n", 4 * t.slices);
-  return text + WriteSums(t, scattered, part, flat);
+  return text + WriteSums(t, scattered, part, serial);
 }
 
 // The convolution by the channels of a part alone, as far as its weights tell.
@@ -163,9 +163,9 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
   const bool pointwise =
       window.kernel_y * window.kernel_x * window.stride_y * window.stride_x == 1 &&
       window.pad_top == 0 && window.pad_left == 0 && !conv.scattered();
-  const bool flat = buffers && pointwise && conv.flat_epilogue && conv.in.w == conv.out.w;
-  const int w = flat ? conv.grid_w() * conv.grid_h() : conv.grid_w();
-  const int h = flat ? 1 : conv.grid_h();
+  const bool as_row = buffers && pointwise && conv.plane_as_row && conv.in.w == conv.out.w;
+  const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
+  const int h = as_row ? 1 : conv.grid_h();
   const QuadTile tile = TileFor(*context.gpu, w, h, conv.out);
   const int blocks = CeilDiv(conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
@@ -186,9 +186,9 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
   }
   kernel.Int("grid_w", w);
   kernel.Int("grid_h", h);
-  kernel.Int("limit_x", flat ? w : conv.in.w);
+  kernel.Int("limit_x", as_row ? w : conv.in.w);
   kernel.Int("blocks", blocks);
-  kernel.body = QuadBody(tile, conv.scattered(), part, context.gpu->flat_group > 0);
+  kernel.body = QuadBody(tile, conv.scattered(), part, context.gpu->runs_items_serially());
   kernel.trips = TripsOf(window, part.count);
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * conv.out.b);
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);

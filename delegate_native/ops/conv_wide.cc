@@ -113,12 +113,12 @@ std::string Clamp(const WideTile& t) {
                 "a$_@ = a$_@ < low ? low : a$_@; a$_@ = a$_@ > high ? high : a$_@;\n");
 }
 
-std::string Store(const WideTile& t, bool flat) {
+std::string Store(const WideTile& t, bool as_row) {
   const int slices = t.vectors * t.lanes / 4;
   std::string text = Clamp(t);
   for (int k = 0; k < slices; ++k) {
     if (k) text += Format("if (s + %d < last) {\n", k);
-    const char* place = flat ? ", first + i.s$, 0" : ", gx.s$, gy.s$";
+    const char* place = as_row ? ", first + i.s$, 0" : ", gx.s$, gy.s$";
     text += Unroll(t.pixels, "write_dst(" + Quad(t, k) + place + Format(", s + %d);\n", k));
   }
   for (int k = 1; k < slices; ++k) text += "}";
@@ -126,10 +126,10 @@ std::string Store(const WideTile& t, bool flat) {
 }
 
 // Merged steps are much text: written once, in a loop over the results laid down in memory.
-std::string StoreInLoop(const WideTile& t, bool flat, bool scattered) {
+std::string StoreInLoop(const WideTile& t, bool as_row, bool scattered) {
   const int slices = t.vectors * t.lanes / 4;
   const char* place = "int to_x = first + j; int to_y = 0;\n";
-  if (!flat) place = "int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n";
+  if (!as_row) place = "int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n";
   if (scattered) {
     place =
         "int to_y = (first + j) / grid_w;\n"
@@ -144,7 +144,7 @@ std::string StoreInLoop(const WideTile& t, bool flat, bool scattered) {
          Format("write_dst(results[j * %d + k], to_x, to_y, s + k);\n}\n}\n", slices);
 }
 
-std::string Body(const WideTile& t, bool flat, bool scattered, bool plain) {
+std::string Body(const WideTile& t, bool as_row, bool scattered, bool plain) {
   const int slices = t.vectors * t.lanes / 4;
   std::string text = FindPixels(t);
   if (scattered && plain) text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
@@ -160,7 +160,7 @@ for (; s < end; s += %d) {
   text += Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors));
   text += Unroll(t.pixels, t.vectors, Format("vec%d a$_@ = bias@;\n", t.lanes));
   return text + "++o;\n" + Inside(t) + Edge(t) +
-         (plain ? Store(t, flat) : StoreInLoop(t, flat, scattered)) + "}\n";
+         (plain ? Store(t, as_row) : StoreInLoop(t, as_row, scattered)) + "}\n";
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   const int tiles = CeilDiv(conv.grid_w() * conv.grid_h(), tile.pixels) * conv.in.b;
   const int blocks = std::max(1, std::min(all_blocks, all_blocks * tiles / kEnoughItems));
   const int channels = tile.halves ? conv.in.slices() * 4 : conv.in.c;
-  const bool flat = conv.flat_epilogue && !conv.scattered();
+  const bool as_row = conv.plane_as_row && !conv.scattered();
   KernelDesc& kernel = list->Add(conv.name);
   kernel.opencl_only = true;
   kernel.Read("src", conv.src);
@@ -188,7 +188,7 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   kernel.Int("grid_w", conv.grid_w());
   kernel.Int("grid_h", conv.grid_h());
   kernel.Int("blocks", blocks);
-  kernel.body = Body(tile, flat, conv.scattered(), conv.plain);
+  kernel.body = Body(tile, as_row, conv.scattered(), conv.plain);
   kernel.Grid(CeilDiv(all_blocks, blocks), tiles / conv.in.b, conv.in.b);
 }
 

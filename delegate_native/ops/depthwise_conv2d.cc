@@ -154,8 +154,8 @@ void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Wind
   kernel->trips = int64_t{window.kernel_x} * (window.kernel_y + 1);
   const Strip strip = {kPixels, window.kernel_x, window.stride_x, window.dilation_x};
   const int slices = out.slices() * out.b;
-  const bool enough =
-      context.gpu->flat_group > 0 || CeilDiv(out.w, kPixels) * out.h * slices >= kEnoughItems;
+  const bool enough = context.gpu->runs_items_serially() ||
+                      CeilDiv(out.w, kPixels) * out.h * slices >= kEnoughItems;
   if (multiplier == 1 && enough && out.w > 1 && strip.Columns().size() <= kMostColumns) {
     kernel->body = StripBody(strip);
     kernel->Grid(CeilDiv(out.w, kPixels), out.h, slices);

@@ -138,7 +138,7 @@ Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDes
   return Status();
 }
 
-bool EpilogueAllowsFlatPixels(const Graph& graph, const Node& node) {
+bool EpilogueAllowsPlaneAsRow(const Graph& graph, const Node& node) {
   const Shape& out = graph.shape(node.outputs[0]);
   for (const FusedStep& step : node.fused) {
     for (ValueId operand : step.inputs) {

@@ -17,7 +17,7 @@ int PowerOfTwoFrom(int n) {
 void SetGpuGroup(const GpuInfo& gpu, KernelDesc* desc) {
   constexpr int kWanted = 64;
   int left = std::min(kWanted, gpu.max_work_group_size);
-  // Two rounds: first a flat tile, then whatever is free along any axis.
+  // Two rounds: first a tile of the plane, then whatever is free along any axis.
   const int first[3] = {8, 8, 1};
   int group[3] = {1, 1, 1};
   for (int round = 0; round < 2; ++round) {

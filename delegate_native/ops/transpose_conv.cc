@@ -137,7 +137,7 @@ Status PointwiseKernels(const KernelContext& context, const Graph& graph, const 
   conv.in = graph.shape(conv.src);
   conv.out = {conv.in.b, conv.in.h, conv.in.w, step_y * step_x * padded};
   conv.dst = list->AddScratch(conv.out);
-  conv.flat_epilogue = true;
+  conv.plane_as_row = true;
   conv.low = -std::numeric_limits<float>::infinity();
   conv.high = -conv.low;
   conv.weights = [constant = graph.value(node.inputs[1]).constant, weights, padded, step_x,

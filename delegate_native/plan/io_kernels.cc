@@ -28,9 +28,9 @@ void Shaped(const KernelContext& context, const Shape& shape, const std::string&
 
 }  // namespace
 
-KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int flat, int slices) {
+KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices) {
   KernelDesc kernel("to_slices");
-  kernel.Read("src", flat);
+  kernel.Read("src", dense);
   kernel.Write("dst", slices);
   Shaped(context, shape, "dst",
          "vec4 v = vec4(read_src(i), 0.0f, 0.0f, 0.0f);\n"
@@ -42,10 +42,10 @@ KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int flat, 
   return kernel;
 }
 
-KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int flat) {
+KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int dense) {
   KernelDesc kernel("from_slices");
   kernel.Read("src", slices);
-  kernel.Write("dst", flat);
+  kernel.Write("dst", dense);
   if (context.gpu->is_cpu()) {
     // All channels of a pixel before the next: what is written follows on itself.
     kernel.body = R"(

@@ -100,9 +100,9 @@ class Planner {
   Status CollectKernels() {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.inputs[i]);
-      const int flat = layout_.AddFlat(Format("input_%zu", i), shape);
-      inputs_.push_back(flat);
-      Keep(ToSlices(context_, shape, flat, graph_.inputs[i]), {});
+      const int dense = layout_.AddDense(Format("input_%zu", i), shape);
+      inputs_.push_back(dense);
+      Keep(ToSlices(context_, shape, dense, graph_.inputs[i]), {});
     }
     for (const Node& node : graph_.nodes) {
       KernelList list;
@@ -113,9 +113,9 @@ class Planner {
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.outputs[i]);
-      const int flat = layout_.AddFlat(Format("output_%zu", i), shape);
-      outputs_.push_back(flat);
-      Keep(FromSlices(context_, shape, graph_.outputs[i], flat), {});
+      const int dense = layout_.AddDense(Format("output_%zu", i), shape);
+      outputs_.push_back(dense);
+      Keep(FromSlices(context_, shape, graph_.outputs[i], dense), {});
     }
     return Status();
   }
