@@ -80,59 +80,64 @@ std::string WriteSum(const std::string& sum, const std::string& pixel, int slice
   return add + "write_dst(below(above(" + sum + ", vec4(low)), vec4(high)), " + place + ");";
 }
 
-std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool serial) {
-  std::string text;
-  if (serial && t.pixels > 1) {
-    text = Format("int pixels = min(%d, grid_w - x);\n", t.pixels);
-    text += "for (int j = 0; j < pixels; ++j) {\n";
-    for (int k = 0; k < t.slices; ++k) {
-      const std::string write = WriteSum(Format("a0_%d", k), "j", k, scattered, part);
-      text += k ? Format("if (o + %d < dst_s) { ", k) + write + " }\n" : write + "\n";
-    }
-    for (int i = 1; i < t.pixels; ++i) {
-      text += Unroll(t.slices, Format("a%d_$ = a%d_$;\n", i - 1, i));
-    }
-    return text + "}\n";
-  }
+// One loop over the pixels, which moves the sums to where the first one's are.
+std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
+  std::string pixel;
   for (int k = 0; k < t.slices; ++k) {
-    if (k) text += Format("if (o + %d < dst_s) {\n", k);
+    const std::string write = WriteSum(Format("a0_%d", k), "j", k, scattered, part) + "\n";
+    pixel += k ? Block(Format("if (o + %d < dst_s)", k), write) : write;
+  }
+  for (int i = 1; i < t.pixels; ++i) {
+    pixel += Unroll(t.slices, Format("a%d_$ = a%d_$;\n", i - 1, i));
+  }
+  return Format("int pixels = min(%d, grid_w - x);\n", t.pixels) +
+         Block("for (int j = 0; j < pixels; ++j)", pixel);
+}
+
+std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool serial) {
+  if (serial && t.pixels > 1) return WriteSumsInLoop(t, scattered, part);
+  std::string text;
+  for (int k = 0; k < t.slices; ++k) {
+    std::string slice;
     for (int i = 0; i < t.pixels; ++i) {
       const std::string write =
-          WriteSum(Format("a%d_%d", i, k), Format("%d", i), k, scattered, part);
-      text += i ? Format("if (x + %d < grid_w) { ", i) + write + " }\n" : write + "\n";
+          WriteSum(Format("a%d_%d", i, k), Format("%d", i), k, scattered, part) + "\n";
+      slice += i ? Block(Format("if (x + %d < grid_w)", i), write) : write;
     }
-    if (k) text += "}\n";
+    text += k ? Block(Format("if (o + %d < dst_s)", k), slice) : slice;
   }
   return text;
 }
 
-// `limit_x` ends the row that is read: the plane, when the whole plane is one row.
+// What tap kx of row sy adds to the sums. `limit_x` ends the row that is read: the plane, when the
+// whole plane is one row.
+std::string Tap(const QuadTile& t, const Part& part, bool serial) {
+  std::string sums = ReadPixels(t, serial);
+  const char* const lanes[] = {"x", "y", "z", "w"};
+  for (int k = 0; k < 4; ++k) sums += Sum(t, lanes[k], k);
+  return Unroll(t.pixels, R"(int x$ = (x + $) * stride_x - pad_x + kx * dilation_x;
+bool in$ = row && x$ >= 0 && x$ < limit_x;
+)") + Block(part.whole ? "for (int i = 0; i < src_s; ++i)"
+                       : "for (int i = first_s; i < last_s; ++i)",
+            sums + Format("w += %d;\n", 4 * t.slices));
+}
+
 std::string QuadBody(const QuadTile& t, bool scattered, const Part& part, bool serial) {
-  std::string text = Format(R"(
+  const std::string taps = Block("for (int kx = 0; kx < kernel_x; ++kx)", Tap(t, part, serial));
+  return Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * dst_b) { return; }
 int b = z / blocks; int o = (z - b * blocks) * %d;
 int w = o * kernel_y * kernel_x * %s * 4;
 )",
-                            t.pixels, t.slices, part.whole ? "src_s" : "(last_s - first_s)");
-  text += Unroll(t.slices, "vec4 w$;\n");
-  text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
-  text += R"(
-for (int ky = 0; ky < kernel_y; ++ky) {
+                t.pixels, t.slices, part.whole ? "src_s" : "(last_s - first_s)") +
+         Unroll(t.slices, "vec4 w$;\n") +
+         Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n") +
+         Block("for (int ky = 0; ky < kernel_y; ++ky)", R"(
 int sy = y * stride_y - pad_y + ky * dilation_y;
 bool row = sy >= 0 && sy < src_h;
-for (int kx = 0; kx < kernel_x; ++kx) {
-)";
-  text += Unroll(t.pixels, Format(R"(int x$ = (x + $) * stride_x - pad_x + kx * dilation_x;
-bool in$ = row && x$ >= 0 && x$ < limit_x;
-)"));
-  text += part.whole ? "for (int i = 0; i < src_s; ++i) {\n"
-                     : "for (int i = first_s; i < last_s; ++i) {\n";
-  text += ReadPixels(t, serial);
-  const char* const lanes[] = {"x", "y", "z", "w"};
-  for (int k = 0; k < 4; ++k) text += Sum(t, lanes[k], k);
-  text += Format("w += %d;\n}\n}\n}\n", 4 * t.slices);
-  return text + WriteSums(t, scattered, part, serial);
+)" + taps) +
+         WriteSums(t, scattered, part, serial);
 }
 
 // The convolution by the channels of a part alone, as far as its weights tell.

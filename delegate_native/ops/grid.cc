@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "delegate_native/ops/unroll.h"
+
 namespace quadra {
 namespace {
 
@@ -37,6 +39,8 @@ void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops
   const int tile_h = rows ? std::min(h, std::max(1, loops.per_item / w)) : 1;
   desc->Int("tile_w", tile_w);
   desc->Int("tile_h", tile_h);
+  const std::string pixels =
+      *loops.pixel ? Block("for (int x = x_begin; x < x_end; ++x)", loops.pixel) : "";
   desc->body =
       Format(R"(
 int s = GLOBAL_Z;
@@ -45,15 +49,9 @@ int y_begin = GLOBAL_Y * tile_h;
 if (x_begin >= %s || y_begin >= %s || s >= %s) { return; }
 int x_end = min(x_begin + tile_w, %s);
 int y_end = min(y_begin + tile_h, %s);
-for (int y = y_begin; y < y_end; ++y) {)",
-             loops.limits[0], loops.limits[1], loops.limits[2], loops.limits[0], loops.limits[1]);
-  desc->body += loops.row;
-  if (*loops.pixel) {
-    desc->body += "  for (int x = x_begin; x < x_end; ++x) {";
-    desc->body += loops.pixel;
-    desc->body += "  }\n";
-  }
-  desc->body += "}\n";
+)",
+             loops.limits[0], loops.limits[1], loops.limits[2], loops.limits[0], loops.limits[1]) +
+      Block("for (int y = y_begin; y < y_end; ++y)", loops.row + pixels);
   desc->Grid(CeilDiv(w, tile_w), CeilDiv(h, tile_h), depth);
   if (!rows) SetGpuGroup(*context.gpu, desc);
 }

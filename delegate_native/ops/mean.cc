@@ -7,6 +7,7 @@
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/reshape.h"
+#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -63,45 +64,28 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// `line` for each slice that a work-item makes, its number in place of $.
-std::string Each(int slices, const std::string& line) {
-  std::string text;
-  for (int i = 0; i < slices; ++i) {
-    for (char c : line) text += c == '$' ? static_cast<char>('0' + i) : c;
-  }
-  return text;
-}
-
+// In these texts `$` is one of the slices that a work-item makes.
 std::string Row(int slices) {
   return Format("\n  int first = s * %d;\n", slices) +
-         Each(slices, "  int s$ = min(first + $, dst_s * dst_b - 1);\n");
+         Unroll(slices, "  int s$ = min(first + $, dst_s * dst_b - 1);\n");
 }
 
 // What follows a mean often magnifies its rounding, so pixels are added as CPUs do it: one by one
 // in a mean, `chunk` at a time in a pool. Such additions wait for each other: the more slices, the
 // less is lost.
 std::string Pixel(int slices) {
-  return "\n" + Each(slices, "    sum4_t sum$ = vec4(0.0f);\n    sum4_t some$ = vec4(0.0f);\n") +
-         R"(
-    int left = chunk;
-    for (int b = 0; b < count_b; ++b) {
-      for (int j = 0; j < count_y; ++j) {
-        for (int k = 0; k < count_x; ++k) {
-)" + Each(slices, "          some$ += read_src(x + k, y + j, b * src_s + s$);\n") +
-         R"(
-          left -= 1;
-          if (left == 0) {
-            left = chunk;
-)" + Each(slices, "            sum$ += some$;\n            some$ = vec4(0.0f);\n") +
-         R"(
-          }
-        }
-      }
-    }
-)" +
-         Each(slices,
-              "    vec4 v$ = (sum$ + some$) / vec4(count);\n"
-              "    if (s$ == first + $) { write_dst(v$, x, y, s$); }\n");
+  const std::string add =
+      Unroll(slices, "some$ += read_src(x + k, y + j, b * src_s + s$);\n") + "left -= 1;\n" +
+      Block("if (left == 0)",
+            "left = chunk;\n" + Unroll(slices, "sum$ += some$;\nsome$ = vec4(0.0f);\n"));
+  return Unroll(slices, "sum4_t sum$ = vec4(0.0f);\nsum4_t some$ = vec4(0.0f);\n") +
+         "int left = chunk;\n" +
+         Block("for (int b = 0; b < count_b; ++b)",
+               Block("for (int j = 0; j < count_y; ++j)",
+                     Block("for (int k = 0; k < count_x; ++k)", add))) +
+         Unroll(slices,
+                "vec4 v$ = (sum$ + some$) / vec4(count);\n"
+                "if (s$ == first + $) { write_dst(v$, x, y, s$); }\n");
 }
 
 // Where channels are summed too. Axes that are not reduced have one element to sum.

@@ -19,4 +19,8 @@ std::string Unroll(int n, int m, const std::string& pattern) {
   return text;
 }
 
+std::string Block(const std::string& head, const std::string& body) {
+  return head + " {\n" + body + "}\n";
+}
+
 }  // namespace quadra

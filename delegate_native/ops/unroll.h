@@ -1,4 +1,4 @@
-// Generated kernels: text repeated per register.
+// Generated kernels: text repeated per register, and text in braces.
 #ifndef QUADRA_OPS_UNROLL_H_
 #define QUADRA_OPS_UNROLL_H_
 
@@ -10,6 +10,9 @@ namespace quadra {
 std::string Unroll(int n, const std::string& pattern);
 // The pattern for every i below n and j below m (j runs fastest), `$` for i and `@` for j.
 std::string Unroll(int n, int m, const std::string& pattern);
+
+// `head { body }`: what writes the opening brace writes the closing one.
+std::string Block(const std::string& head, const std::string& body);
 
 }  // namespace quadra
 

@@ -1,5 +1,7 @@
 #include "delegate_native/plan/io_kernels.h"
 
+#include "delegate_native/ops/unroll.h"
+
 namespace quadra {
 namespace {
 
@@ -13,9 +15,9 @@ void Shaped(const KernelContext& context, const Shape& shape, const std::string&
       "((b * " + tensor + "_h + y) * " + tensor + "_w + x) * " + tensor + "_c + c";
   const std::string guard = "if (y >= " + tensor + "_h || s >= " + tensor + "_s * " + tensor + "_b";
   if (context.gpu->is_cpu()) {
-    kernel->body = "int y = GLOBAL_X; int s = GLOBAL_Y;\n" + guard + ") { return; }\n" + batch +
-                   "for (int x = 0; x < " + tensor + "_w; ++x) {\nint i = " + row + ";\n" + pixel +
-                   "}\n";
+    kernel->body =
+        "int y = GLOBAL_X; int s = GLOBAL_Y;\n" + guard + ") { return; }\n" + batch +
+        Block("for (int x = 0; x < " + tensor + "_w; ++x)", "int i = " + row + ";\n" + pixel);
     kernel->Grid(shape.h, shape.slices() * shape.b, 1);
   } else {
     kernel->body = "int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;\n" + guard +
