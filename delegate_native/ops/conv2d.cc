@@ -81,7 +81,15 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kConv2dOp;
-const Op kConv2dOp = {"conv2d", {kTfLiteBuiltinConv2d, -1}, nullptr, 6, Import, InferShape, Kernels,
-                      nullptr};
+const Op kConv2dOp = {
+    .name = "conv2d",
+    .builtins = {kTfLiteBuiltinConv2d, -1},
+    .max_version = 6,
+    .attributes = "stride padding",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .convolution = Convolution::kDense,
+};
 
 }  // namespace quadra

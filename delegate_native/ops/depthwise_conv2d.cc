@@ -210,13 +210,15 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kDepthwiseConv2dOp;
-const Op kDepthwiseConv2dOp = {"depthwise_conv2d",
-                               {kTfLiteBuiltinDepthwiseConv2d, -1},
-                               nullptr,
-                               6,
-                               Import,
-                               InferShape,
-                               Kernels,
-                               nullptr};
+const Op kDepthwiseConv2dOp = {
+    .name = "depthwise_conv2d",
+    .builtins = {kTfLiteBuiltinDepthwiseConv2d, -1},
+    .max_version = 6,
+    .attributes = "stride padding",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .convolution = Convolution::kDepthwise,
+};
 
 }  // namespace quadra

@@ -118,8 +118,8 @@ int TakeClamp(const Node& node, float* low, float* high) {
   *low = -infinity;
   *high = infinity;
   if (node.fused.empty() || node.fused[0].op != "clamp") return 0;
-  *low = node.fused[0].attributes.Float("low", -infinity);
-  *high = node.fused[0].attributes.Float("high", infinity);
+  *low = node.fused[0].attributes.Float("low");
+  *high = node.fused[0].attributes.Float("high");
   return 1;
 }
 

@@ -42,13 +42,11 @@ Status Import(Importer* importer) {
 }  // namespace
 
 extern const Op kFullyConnectedOp;
-const Op kFullyConnectedOp = {"fully_connected",
-                              {kTfLiteBuiltinFullyConnected, -1},
-                              nullptr,
-                              9,
-                              Import,
-                              nullptr,
-                              nullptr,
-                              nullptr};
+const Op kFullyConnectedOp = {
+    .name = "fully_connected",
+    .builtins = {kTfLiteBuiltinFullyConnected, -1},
+    .max_version = 9,
+    .import = Import,
+};
 
 }  // namespace quadra

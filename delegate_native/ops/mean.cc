@@ -51,7 +51,7 @@ Shape Reduced(const Shape& in, const Node& node) {
 Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value& out = graph->value(node.outputs[0]);
-  if (node.attributes.Int("keep_dims")) {
+  if (node.attributes.Int("keep_dims", 0)) {
     out.shape = Reduced(in.shape, node);
     out.rank = in.rank;
     return Status();
@@ -222,7 +222,17 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
 }
 
 extern const Op kMeanOp;
-const Op kMeanOp = {"mean", {kTfLiteBuiltinMean, -1}, nullptr, 3, Import, InferShape, Kernels,
-                    nullptr};
+const Op kMeanOp = {
+    .name = "mean",
+    .builtins = {kTfLiteBuiltinMean, -1},
+    .max_version = 3,
+    .attributes = "axes",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .asks_for_rank = true,
+    .copies = AlwaysCopies,
+    .size_input = 1,
+};
 
 }  // namespace quadra

@@ -103,7 +103,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   KernelDesc& desc = list->Add(group ? "softmax_group" : "softmax");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
-  desc.Float("beta", node.attributes.Float("beta", 1.0f));
+  desc.Float("beta", node.attributes.Float("beta"));
   if (group) {
     desc.trips = trips / 32 + 100;
     desc.shared.push_back({"part", "sum_t", 32});
@@ -125,6 +125,13 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 extern const Op kSoftmaxOp;
 const Op kSoftmaxOp = {
-    "softmax", {kTfLiteBuiltinSoftmax, -1}, nullptr, 4, Import, InferShape, Kernels, nullptr};
+    .name = "softmax",
+    .builtins = {kTfLiteBuiltinSoftmax, -1},
+    .max_version = 4,
+    .attributes = "beta",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+};
 
 }  // namespace quadra

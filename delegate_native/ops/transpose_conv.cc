@@ -220,6 +220,14 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 extern const Op kTransposeConvOp;
 const Op kTransposeConvOp = {
-    "transpose_conv", {-1}, "Convolution2DTransposeBias", 1, Import, InferShape, Kernels, nullptr};
+    .name = "transpose_conv",
+    .custom = "Convolution2DTransposeBias",
+    .max_version = 1,
+    .attributes = "stride padding",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .convolution = Convolution::kTransposed,
+};
 
 }  // namespace quadra
