@@ -26,9 +26,9 @@ class Judgement {
   }
 
   std::vector<Verdict> Run(const ModelNodes& model) {
-    std::vector<Verdict> verdicts;
-    for (size_t i = 0; i < model.plan.size(); ++i) {
-      verdicts.push_back(JudgeNode(model.plan[i], model.entries[i]));
+    std::vector<Verdict> verdicts(model.plan.size());
+    for (size_t i = 0; i < verdicts.size(); ++i) {
+      verdicts[i] = JudgeNode(model.plan[i], model.entries[i]);
     }
     PlaceConstants(model, &verdicts);
     return verdicts;

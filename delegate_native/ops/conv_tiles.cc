@@ -255,7 +255,7 @@ std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
       float* to = &packed[((o / lanes) * rows + static_cast<size_t>(t * in_c)) *
                               static_cast<size_t>(lanes) +
                           static_cast<size_t>(o % lanes)];
-      for (int i = 0; i < conv.in.c; ++i) to[i * lanes] = *from++;
+      for (int i = 0; i < conv.in.c; ++i) to[std::ptrdiff_t{i} * lanes] = *from++;
     }
   }
   return packed;

@@ -119,7 +119,7 @@ std::string Store(const WideTile& t, bool as_row) {
   std::string text;
   // Backwards: a slice is there only if the one before it is.
   for (int k = t.vectors * t.lanes / 4; k-- > 0;) {
-    text = Unroll(t.pixels, "write_dst(" + Quad(t, k) + place + Format(", s + %d);\n", k)) + text;
+    text.insert(0, Unroll(t.pixels, "write_dst(" + Quad(t, k) + place + Format(", s + %d);\n", k)));
     if (k) text = Block(Format("if (s + %d < last)", k), text);
   }
   return Clamp(t) + text;

@@ -81,7 +81,7 @@ std::string StorePixels() {
       column += Format("if (row + %d < dst_h) { write_dst(a%d.%s, x + %d, row + %d, s); }\n", j, j,
                        kQuads[i], i, j);
     }
-    text = column + text;
+    text.insert(0, column);
     if (i) text = Block(Format("if (x + %d < dst_w)", i), text);
   }
   return text;

@@ -199,12 +199,16 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
   const bool once = context.gpu->is_cpu() || rows == 1 || rows * columns < kWorthTwoSteps;
   Shape row_means = from_shape;
   if (!once) row_means.w = to_shape.w;
-  double count = static_cast<double>(row_means.elements() / to_shape.elements());
+  const auto ratio = [&](const Shape& from) {
+    const int64_t whole = from.elements() / to_shape.elements();
+    return static_cast<double>(whole);
+  };
+  double count = ratio(row_means);
   if (!context.gpu->is_cpu() &&
       (columns > kMostTrips || TripsOf(row_means, to_shape) > kMostTrips)) {
     // The last part may be shorter, so that the number to divide by is no whole one.
     Shape shape = from_shape;
-    count = static_cast<double>(from_shape.elements() / to_shape.elements());
+    count = ratio(from_shape);
     while (TripsOf(shape, to_shape) > kMostTrips)
       count /= AddPart(context, to_shape, &from, &shape, list);
     AddMean(context, from, shape, to, to_shape, count, chunk, list);

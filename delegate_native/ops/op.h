@@ -5,6 +5,7 @@
 #ifndef QUADRA_OPS_OP_H_
 #define QUADRA_OPS_OP_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ struct KernelList {
 class StepWriter;
 
 // What kind of convolution an op is: its inputs are source, weights and (optional) bias.
-enum class Convolution { kNone, kDense, kDepthwise, kTransposed };
+enum class Convolution : uint8_t { kNone, kDense, kDepthwise, kTransposed };
 
 // For Op::copies.
 inline bool AlwaysCopies(const Node&) { return true; }
@@ -59,7 +60,7 @@ inline bool AlwaysCopies(const Node&) { return true; }
 struct Op {
   const char* name = nullptr;
   // TFLite op codes that this file imports, ended by -1; custom ops by name.
-  int builtins[6] = {-1};
+  int16_t builtins[4] = {-1};
   const char* custom = nullptr;
   int max_version = 1;
   // Attributes that every node has, with a blank between them. Others are optional: who reads one
@@ -85,7 +86,7 @@ struct Op {
   // Whether a node whose result has the shape of its input only copies it; null: it never does.
   bool (*copies)(const Node& node) = nullptr;
   // The input of the TFLite node whose numbers give the result its size (tflite/op_names.h).
-  int size_input = kNoSizeInput;
+  int8_t size_input = kNoSizeInput;
 };
 
 const Op* FindOp(const std::string& name);

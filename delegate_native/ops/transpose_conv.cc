@@ -84,6 +84,11 @@ struct Phase {
   }
 };
 
+// Where the weights of an output channel and a tap begin.
+std::ptrdiff_t PlaceOf(const Shape& weights, int o, int y, int x) {
+  return ((std::ptrdiff_t{o} * weights.h + y) * weights.w + x) * weights.c;
+}
+
 // The weights [out][y][x][in] that meet the results of a phase.
 SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y, const Phase& x,
                   int step_y, int step_x) {
@@ -93,7 +98,7 @@ SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y
     for (int i = y.count - 1; i >= 0; --i) {
       for (int j = x.count - 1; j >= 0; --j) {
         const int ky = y.weight + i * step_y, kx = x.weight + j * step_x;
-        const auto at = ohwi->begin() + ((o * weights.h + ky) * weights.w + kx) * weights.c;
+        const auto at = ohwi->begin() + PlaceOf(weights, o, ky, kx);
         picked.insert(picked.end(), at, at + weights.c);
       }
     }
@@ -109,7 +114,7 @@ SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, in
   for (int to = 0; to < out_c; ++to) {
     const int o = to % padded, y = to / padded / step_x, x = to / padded % step_x;
     if (o >= weights.b || y >= weights.h || x >= weights.w) continue;
-    const auto from = ohwi->begin() + ((o * weights.h + y) * weights.w + x) * weights.c;
+    const auto from = ohwi->begin() + PlaceOf(weights, o, y, x);
     std::copy(from, from + weights.c,
               channels.begin() + static_cast<std::ptrdiff_t>(to) * weights.c);
   }

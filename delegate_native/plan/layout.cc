@@ -157,7 +157,7 @@ void Layout::PlaceImages() {
     if (tensor.first < 0 || tensor.layout.kind != Kind::kSlicesImage2d) continue;
     const Shape& s = tensor.layout.shape;
     lifetimes.push_back({tensor.bytes, tensor.first, tensor.last});
-    shapes.push_back((int64_t{s.w} << 32) | (s.b * s.slices() * s.h));
+    shapes.push_back((int64_t{s.w} << 32) | (int64_t{s.b} * s.slices() * s.h));
     placed.push_back(&tensor);
   }
   if (placed.empty()) return;
