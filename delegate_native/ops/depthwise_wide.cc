@@ -41,9 +41,11 @@ xs = xs < 0 ? 0 : xs;
 xs = (xs >= src_w ? src_w - 1 : xs) * 4;
 ivec4 ys = y < 0 ? 0 : y;
 ys = (ys >= src_h ? src_h - 1 : ys) * (src_w * 4);
-)" + Unroll(kRows,
-            "{ LANES q = from + ys.s$; v$ = vec16(quad_at(q + xs.s0), quad_at(q + xs.s1), "
-            "quad_at(q + xs.s2), quad_at(q + xs.s3)); }\n"));
+)" + Unroll(kRows, R"({
+LANES q = from + ys.s$;
+v$ = vec16(quad_at(q + xs.s0), quad_at(q + xs.s1), quad_at(q + xs.s2), quad_at(q + xs.s3));
+}
+)"));
 }
 
 // What a tap adds to the sums. What is read in place of a column or row outside the image is

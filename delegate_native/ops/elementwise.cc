@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -35,8 +36,8 @@ std::string StepWriter::ReadShort(const std::string& name, const Shape& shape, c
   const std::string slices = desc_->epilogue_tensor + "_s";
   const std::string batch = shape.b == 1 ? "" : "e_s / " + slices + " * " + name + "_s + ";
   Line("int " + slice + " = e_s % " + slices + "; vec4 " + value + " = vec4(0.0f);");
-  Line("if (" + slice + " < " + name + "_s) { " + value + " = read_" + name + "(" + x + ", " + y +
-       ", " + batch + slice + "); }");
+  Line(Block("if (" + slice + " < " + name + "_s)",
+             value + " = read_" + name + "(" + x + ", " + y + ", " + batch + slice + ");\n"));
   return value;
 }
 

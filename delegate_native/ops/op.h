@@ -77,11 +77,11 @@ struct Op {
   // Elementwise ops: the text that turns `vec4 v` into the result; null for other ops.
   // Such an op needs no kernels function of its own (ElementwiseKernels serves it).
   Status (*step)(const Graph& graph, const FusedStep& step, StepWriter* writer) = nullptr;
-  // A step changes its first operand only: it is merged into what makes that one, never the others.
+  // A step changes its first operand only: it is merged into what makes that one, and no other.
   bool steps_on_first = false;
 
   Convolution convolution = Convolution::kNone;
-  // Axes are counted by the rank of the input, which is more than a label here.
+  // The input's rank is more than a label: axes are counted by it, or ranks have to agree.
   bool asks_for_rank = false;
   // Whether a node whose result has the shape of its input only copies it; null: it never does.
   bool (*copies)(const Node& node) = nullptr;

@@ -109,6 +109,14 @@ def test_kernel_bodies_have_no_word_of_one_language():
     assert not found
 
 
+def test_what_opens_a_brace_of_a_kernel_closes_it():
+    found: list[str] = []
+    for path in [*sources("ops"), NATIVE / "plan" / "io_kernels.cc"]:
+        texts = [raw or text for raw, text in BODY.findall(code(path)) if path.name != "unroll.cc"]  # Block itself
+        found += [f"{path.name}: {text}" for text in texts if text.count("{") != text.count("}")]
+    assert not found
+
+
 def test_the_library_uses_no_iostreams_and_no_exceptions():
     wrong = re.compile(
         r"#include <(iostream|sstream|fstream|iomanip|stdexcept|regex)>|\bthrow\b|\bdynamic_cast<|\btypeid\("
