@@ -143,7 +143,7 @@ void Delegate::Begin(int subgraph) {
 Status Delegate::Try(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
                      Candidate* candidate) {
   now_.partitions.clear();
-  const Status status = Open(candidate);
+  Status status = Open(candidate);
   now_.gpu = candidate->gpu;
   now_.verdicts = Judge(context, model, now_.gpu.target, precision_, constants);
   if (status.ok()) return MakePartitions(context, model, constants);

@@ -79,8 +79,8 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
     graph.outputs.push_back(value);
     partition->output_tensors.push_back(tensor);
   }
-  std::vector<Shape> shapes;
-  for (ValueId input : graph.inputs) shapes.push_back(graph.shape(input));
+  std::vector<Shape> shapes(graph.inputs.size());
+  for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = graph.shape(graph.inputs[i]);
   const int64_t imported = NowUs();
   partition->session = std::make_unique<Session>(std::move(graph), std::move(backend), options);
   partition->session->times().import_us = imported - start;
@@ -135,10 +135,10 @@ Status Partition::Prepare(TfLiteContext* context) {
 
 Status Partition::Invoke(TfLiteContext* context) {
   if (HasUnknownSizes(context)) QUADRA_RETURN_IF_ERROR(PrepareSession(context));
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-  for (int tensor : input_tensors) inputs.push_back(context->tensors[tensor].data);
-  for (int tensor : output_tensors) outputs.push_back(context->tensors[tensor].data);
+  std::vector<const void*> inputs(input_tensors.size());
+  std::vector<void*> outputs(output_tensors.size());
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = context->tensors[input_tensors[i]].data;
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = context->tensors[output_tensors[i]].data;
   return session->Invoke(inputs, outputs);
 }
 

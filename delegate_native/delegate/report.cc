@@ -107,9 +107,8 @@ std::string Delegate::Report() const {
   json.EndObject();
   const bool waited_for = device.api == Api::kGles && !device.has_timer_queries;
   json.Key("dispatch_times_by").Text(waited_for ? "waits" : "timers");
-  std::vector<const Applied*> graphs;
-  for (const Applied& graph : earlier_) graphs.push_back(&graph);
-  graphs.push_back(&now_);
+  std::vector<const Applied*> graphs(earlier_.size() + 1, &now_);
+  for (size_t i = 0; i < earlier_.size(); ++i) graphs[i] = &earlier_[i];
   json.Key("nodes").BeginArray();
   for (const Applied* graph : graphs) {
     for (const Verdict& verdict : graph->verdicts) WriteNode(graph->subgraph, verdict, &json);

@@ -11,39 +11,9 @@
 namespace quadra {
 namespace {
 
-// Ops whose result has a size that depends on numbers computed while the model runs, unless the
-// input at this index is constant; -1: always.
-int SizeGivingInput(int builtin) {
-  switch (builtin) {
-    case 22:   // RESHAPE
-    case 23:   // RESIZE_BILINEAR
-    case 97:   // RESIZE_NEAREST_NEIGHBOR
-    case 34:   // PAD
-    case 60:   // PADV2
-    case 65:   // SLICE
-    case 69:   // TILE
-    case 130:  // BROADCAST_TO
-    case 40:   // MEAN, and other reductions: axes may repeat, so even the rank is open
-    case 74:   // SUM
-    case 81:   // REDUCE_PROD
-    case 82:   // REDUCE_MAX
-    case 89:   // REDUCE_MIN
-      return 1;
-    case 45:  // STRIDED_SLICE
-      return 2;
-    case 67:  // TRANSPOSE_CONV
-    case 94:  // FILL
-      return 0;
-    case 96:   // RANGE
-    case 109:  // WHERE
-    case 103:  // UNIQUE
-    case 118:  // IF
-    case 119:  // WHILE
-    case 120:  // NON_MAX_SUPPRESSION_V4
-    case 121:  // NON_MAX_SUPPRESSION_V5
-      return -1;
-    default: return 1 << 20;
-  }
+int SizeInputOf(const TfLiteRegistration& registration) {
+  const Op* op = FindOpFor(registration.builtin_code, registration.custom_name);
+  return op ? op->size_input : SizeInputOfForeign(registration.builtin_code);
 }
 
 class Judgement {
@@ -56,9 +26,9 @@ class Judgement {
   }
 
   std::vector<Verdict> Run(const ModelNodes& model) {
-    std::vector<Verdict> verdicts;
-    for (size_t i = 0; i < model.plan.size(); ++i) {
-      verdicts.push_back(JudgeNode(model.plan[i], model.entries[i]));
+    std::vector<Verdict> verdicts(model.plan.size());
+    for (size_t i = 0; i < verdicts.size(); ++i) {
+      verdicts[i] = JudgeNode(model.plan[i], model.entries[i]);
     }
     PlaceConstants(model, &verdicts);
     return verdicts;
@@ -136,8 +106,8 @@ class Judgement {
   // A node left to the CPU may make tensors whose size only it knows.
   void NoteUnknownSizes(const ModelNodes::Entry& entry) {
     const TfLiteIntArray* inputs = entry.node->inputs;
-    const int giver = SizeGivingInput(entry.registration->builtin_code);
-    bool unknown = !CheckSizesKnown(entry).ok() || giver < 0;
+    const int giver = SizeInputOf(*entry.registration);
+    bool unknown = !CheckSizesKnown(entry).ok() || giver == kAllSizeInputs;
     if (giver >= 0 && giver < inputs->size && inputs->data[giver] >= 0) {
       unknown |= context_->tensors[inputs->data[giver]].allocation_type != kTfLiteMmapRo;
     }

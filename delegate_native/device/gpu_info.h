@@ -59,6 +59,8 @@ struct GpuInfo {
   bool Has(const char* extension) const;
   // CPU-shaped: wide vectors in registers instead of many small work-items.
   bool is_cpu() const { return vector_width > 4; }
+  // Many small work-items are no gain: a driver that wants a flat grid goes through it in order.
+  bool runs_items_serially() const { return flat_group > 0; }
 };
 
 // Reads a target file and decides what it leaves open. Unknown keys and wrong types are errors that

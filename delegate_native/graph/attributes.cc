@@ -1,8 +1,19 @@
 #include "delegate_native/graph/attributes.h"
 
+#include <cstdlib>
 #include <utility>
 
+#include "delegate_native/base/log.h"
+
 namespace quadra {
+namespace {
+
+[[noreturn]] void FailFor(const char* name) {
+  Log(0, "attribute '%s' is read, which is not there or of another type", name);
+  abort();
+}
+
+}  // namespace
 
 const Attribute* Attributes::Find(const char* name) const {
   for (const Attribute& attribute : attributes_) {
@@ -43,32 +54,34 @@ void Attributes::Remove(const char* name) {
   }
 }
 
-const std::vector<int>& Attributes::Ints(const char* name) const {
-  static const std::vector<int>& none = *new std::vector<int>;
+const Attribute& Attributes::Get(const char* name, Attribute::Type type) const {
   const Attribute* attribute = Find(name);
-  return attribute ? attribute->ints : none;
+  if (!attribute || attribute->type != type) FailFor(name);
+  return *attribute;
 }
 
-int Attributes::Int(const char* name, int fallback) const {
+const std::vector<int>& Attributes::Ints(const char* name) const {
+  return Get(name, Attribute::Type::kInts).ints;
+}
+
+int Attributes::Int(const char* name) const {
   const std::vector<int>& values = Ints(name);
-  return values.empty() ? fallback : values[0];
+  if (values.empty()) FailFor(name);
+  return values[0];
 }
 
 const std::vector<float>& Attributes::Floats(const char* name) const {
-  static const std::vector<float>& none = *new std::vector<float>;
-  const Attribute* attribute = Find(name);
-  return attribute ? attribute->floats : none;
+  return Get(name, Attribute::Type::kFloats).floats;
 }
 
-float Attributes::Float(const char* name, float fallback) const {
+float Attributes::Float(const char* name) const {
   const std::vector<float>& values = Floats(name);
-  return values.empty() ? fallback : values[0];
+  if (values.empty()) FailFor(name);
+  return values[0];
 }
 
 const std::string& Attributes::Word(const char* name) const {
-  static const std::string& none = *new std::string;
-  const Attribute* attribute = Find(name);
-  return attribute ? attribute->word : none;
+  return Get(name, Attribute::Type::kWord).word;
 }
 
 }  // namespace quadra

@@ -32,18 +32,22 @@ class Attributes {
   void Remove(const char* name);
 
   bool Has(const char* name) const { return Find(name) != nullptr; }
-  // An absent attribute reads as an empty list, the fallback, or the empty word.
+  // To read what is absent, or of another type, is a mistake of ours, which ends the process by
+  // name: what a node must have is known of its op and looked for in time (InferShapes).
   const std::vector<int>& Ints(const char* name) const;
-  int Int(const char* name, int fallback = 0) const;
+  int Int(const char* name) const;
   const std::vector<float>& Floats(const char* name) const;
-  float Float(const char* name, float fallback = 0.0f) const;
+  float Float(const char* name) const;
   const std::string& Word(const char* name) const;
+  // An optional one, and what its absence means.
+  int Int(const char* name, int fallback) const { return Has(name) ? Int(name) : fallback; }
 
   const std::vector<Attribute>& all() const { return attributes_; }
   bool operator==(const Attributes& o) const { return attributes_ == o.attributes_; }
 
  private:
   const Attribute* Find(const char* name) const;
+  const Attribute& Get(const char* name, Attribute::Type type) const;
   Attribute& Make(const char* name, Attribute::Type type);
 
   std::vector<Attribute> attributes_;

@@ -85,8 +85,15 @@ std::string Text(const Shape& shape, int rank) {
   return text + "]";
 }
 
+uint32_t Bits(float number) {
+  uint32_t bits;
+  memcpy(&bits, &number, sizeof(bits));
+  return bits;
+}
+
 std::string Text(const std::vector<float>& data, bool all) {
-  const auto same_bits = [&](const float& f) { return !memcmp(&f, &data[0], sizeof f); };
+  // As bits: NaN is NaN, and 0 is not -0.
+  const auto same_bits = [&](float f) { return Bits(f) == Bits(data[0]); };
   if (data.size() > 1 && std::all_of(data.begin(), data.end(), same_bits)) {
     return "splat(" + Number(data[0]) + ")";
   }
@@ -131,13 +138,13 @@ class Printer {
     shown_[static_cast<size_t>(id)] = true;
     text_ += "const " + Declared(id) + " = " +
              Text(*graph_.value(id).constant->floats(), all_constants_);
-    text_ += "\n";
+    text_ += '\n';
   }
 
   static std::string Call(const std::string& op, const std::vector<ValueId>& inputs, int hole,
                           const Attributes& attributes) {
-    std::vector<std::string> operands;
-    for (ValueId id : inputs) operands.push_back("%" + std::to_string(id));
+    std::vector<std::string> operands(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) operands[i] = "%" + std::to_string(inputs[i]);
     if (hole >= 0) {
       hole = std::min(hole, static_cast<int>(operands.size()));
       operands.insert(operands.begin() + hole, "_");
@@ -159,7 +166,7 @@ class Printer {
     for (size_t i = 0; i < node.sources.size(); ++i) {
       text_ += (i ? " " : " from ") + std::to_string(node.sources[i]);
     }
-    text_ += "\n";
+    text_ += '\n';
   }
 
   const Graph& graph_;

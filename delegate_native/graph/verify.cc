@@ -81,7 +81,7 @@ class Verifier {
         const Shape &from = graph_.shape(id), &to = graph_.shape(node.outputs[0]);
         for (int a = 0; a < 4; ++a) {
           if (from.axis(a) == 1 || from.axis(a) == to.axis(a)) continue;
-          if (a == 3 && from.c < to.c && step.attributes.Int("pad_channels")) continue;
+          if (a == 3 && from.c < to.c && step.attributes.Has("pad_channels")) continue;
           return Internal("%s: step %s reads %%%d of shape %s, the result is %s", where,
                           step.op.c_str(), id, ToString(from).c_str(), ToString(to).c_str());
         }

@@ -44,10 +44,11 @@ Status ResolveWindow(const Attributes& attributes, int kernel_y, int kernel_x, c
   window->kernel_y = kernel_y;
   window->kernel_x = kernel_x;
   pair("stride", &window->stride_y, &window->stride_x);
-  pair("dilation", &window->dilation_y, &window->dilation_x);
-  const std::vector<int>& pad = attributes.Ints("pad");
+  if (attributes.Has("dilation")) pair("dilation", &window->dilation_y, &window->dilation_x);
   const std::string& padding = attributes.Word("padding");
-  if (padding == "explicit" && pad.size() == 4) {
+  if (padding == "explicit") {
+    const std::vector<int>& pad = attributes.Ints("pad");
+    if (pad.size() != 4) return Internal("its attribute 'pad' has %zu numbers, not 4", pad.size());
     window->pad_top = pad[0], window->pad_bottom = pad[1];
     window->pad_left = pad[2], window->pad_right = pad[3];
   }

@@ -18,6 +18,7 @@ namespace {
 constexpr char kClass[] = "org/quadra/gpu/QuadraNative";
 
 TfLiteDelegate* FromHandle(jlong handle) {
+  // Java has no pointers. NOLINTNEXTLINE(performance-no-int-to-ptr)
   return reinterpret_cast<TfLiteDelegate*>(static_cast<intptr_t>(handle));
 }
 

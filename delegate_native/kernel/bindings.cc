@@ -10,7 +10,7 @@ using View = RenderedArg::View;
 
 int64_t TexelsOf(const TensorLayout& layout) {
   const Shape& s = layout.shape;
-  return layout.kind == Kind::kFlatBuffer ? s.elements() : int64_t{s.b} * s.slices() * s.h * s.w;
+  return layout.kind == Kind::kDenseBuffer ? s.elements() : int64_t{s.b} * s.slices() * s.h * s.w;
 }
 
 // Hands out a device's units, one argument after the other.
@@ -61,7 +61,7 @@ Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& lay
   Binder binder(dialect, &bindings);
   for (size_t i = 0; i < layouts.size(); ++i) {
     const bool image = layouts[i].kind == Kind::kSlicesImage2d;
-    const int width = layouts[i].kind == Kind::kFlatBuffer ? 1 : 4;
+    const int width = layouts[i].kind == Kind::kDenseBuffer ? 1 : 4;
     bindings.tensors.push_back(image ? View::kMemory
                                      : binder.Buffer(desc.tensors[i].access == Access::kRead,
                                                      TexelsOf(layouts[i]), width, layouts[i].half));

@@ -33,7 +33,7 @@ struct Dialect {
 
 // How one tensor of a kernel is stored.
 struct TensorLayout {
-  enum class Kind { kSlicesBuffer, kSlicesImage2d, kFlatBuffer };
+  enum class Kind { kSlicesBuffer, kSlicesImage2d, kDenseBuffer };
   Kind kind = Kind::kSlicesBuffer;
   bool half = false;
   Shape shape;

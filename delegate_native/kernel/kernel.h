@@ -7,7 +7,7 @@
 // Wide kernels (OpenCL only) have pointers: NAME_lanes is the first channel of a tensor's or a
 // constant's first element, of type LANES, read by lane_at(p), quad_at(p) and quads_at(p); that of
 // a written tensor is of type OUT_LANES, written by put_quads(v, p).
-// Flat tensors (inputs and outputs of a partition, dense BHWC floats): read_NAME(i),
+// Dense tensors (inputs and outputs of a partition, BHWC floats): read_NAME(i),
 // write_NAME(value, i), one float each. Constants: vecN read_NAME(i), N as declared.
 #ifndef QUADRA_KERNEL_KERNEL_H_
 #define QUADRA_KERNEL_KERNEL_H_

@@ -26,11 +26,11 @@ class GlesRenderer : public Renderer {
       DeclareImage(i);
       return;
     }
-    const bool flat = layout.kind == Kind::kFlatBuffer;
-    const char* type = flat ? "float" : layout.half ? "uvec2" : "vec4";
+    const bool dense = layout.kind == Kind::kDenseBuffer;
+    const char* type = dense ? "float" : layout.half ? "uvec2" : "vec4";
     if (view != View::kMemory) {
       Row(name, view);
-      if (flat) {
+      if (dense) {
         Define("read_" + name, "I", "imageLoad(" + data + ", I).x");
       } else {
         Define("read_" + name, "X, Y, S", "imageLoad(" + data + ", " + SliceIndex(name) + ")");
@@ -38,7 +38,7 @@ class GlesRenderer : public Renderer {
       return;
     }
     Block(name, type, read);
-    if (flat) {
+    if (dense) {
       if (read) Define("read_" + name, "I", data + "[I]");
       else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");
       return;

@@ -16,7 +16,7 @@ class OpenClRenderer : public Renderer {
     const std::string& name = tensor.name;
     const bool read = tensor.access == Access::kRead;
     const std::string data = name + "_data";
-    if (layout.kind == Kind::kFlatBuffer) {
+    if (layout.kind == Kind::kDenseBuffer) {
       Parameter((read ? "__global const float* restrict " : "__global float* restrict ") + data);
       if (read) Define("read_" + name, "I", data + "[I]");
       else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");

@@ -25,7 +25,13 @@ Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
 }  // namespace
 
 extern const Op kAddOp;
-const Op kAddOp = {"add",  {kTfLiteBuiltinAdd, -1}, nullptr, 5,
-                   Import, BroadcastShape,          nullptr, Step};
+const Op kAddOp = {
+    .name = "add",
+    .builtins = {kTfLiteBuiltinAdd, -1},
+    .max_version = 5,
+    .import = Import,
+    .shape = BroadcastShape,
+    .step = Step,
+};
 
 }  // namespace quadra

@@ -1,5 +1,6 @@
 // RELU, RELU6, RELU_N1_TO_1: min(max(x, low), high). The limits are arguments of the kernel, so
 // all three share one program.
+#include <cmath>
 #include <limits>
 
 #include "delegate_native/ops/elementwise.h"
@@ -28,13 +29,23 @@ Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
   return Status();
 }
 
+bool HasNoLimits(const Node& node) {
+  const float low = node.attributes.Float("low"), high = node.attributes.Float("high");
+  return std::isinf(low) && low < 0 && std::isinf(high) && high > 0;
+}
+
 }  // namespace
 
 extern const Op kClampOp;
 const Op kClampOp = {
-    "clamp", {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1, -1},
-    nullptr, 3,
-    Import,  BroadcastShape,
-    nullptr, Step};
+    .name = "clamp",
+    .builtins = {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1, -1},
+    .max_version = 3,
+    .attributes = "low high",
+    .import = Import,
+    .shape = BroadcastShape,
+    .step = Step,
+    .copies = HasNoLimits,
+};
 
 }  // namespace quadra

@@ -182,10 +182,21 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+bool HasOneInput(const Node& node) { return node.inputs.size() == 1; }
+
 }  // namespace
 
 extern const Op kConcatOp;
 const Op kConcatOp = {
-    "concat", {kTfLiteBuiltinConcatenation, -1}, nullptr, 6, Import, InferShape, Kernels, nullptr};
+    .name = "concat",
+    .builtins = {kTfLiteBuiltinConcatenation, -1},
+    .max_version = 6,
+    .attributes = "axis",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .asks_for_rank = true,
+    .copies = HasOneInput,
+};
 
 }  // namespace quadra

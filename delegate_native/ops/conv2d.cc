@@ -42,15 +42,15 @@ Status InferShape(Graph* graph, const Node& node) {
 
 // Weights of a grouped convolution as those of a dense one, zeros across groups.
 SharedFloats Dense(const Constant& constant, const Shape& weights, int in_c) {
-  const SharedFloats ohwi = constant.floats();
+  SharedFloats ohwi = constant.floats();
   if (weights.c == in_c) return ohwi;
   const int out_per_group = weights.b / (in_c / weights.c), taps = weights.h * weights.w;
   std::vector<float> dense(static_cast<size_t>(weights.b) * taps * in_c, 0.0f);
   const float* from = ohwi->data();
   for (int o = 0; o < weights.b; ++o) {
+    const size_t first = static_cast<size_t>(o / out_per_group) * weights.c;
     for (int t = 0; t < taps; ++t) {
-      float* to =
-          &dense[static_cast<size_t>((o * taps + t) * in_c + o / out_per_group * weights.c)];
+      float* to = &dense[(static_cast<size_t>(o) * taps + t) * in_c + first];
       for (int i = 0; i < weights.c; ++i) to[i] = *from++;
     }
   }
@@ -71,7 +71,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     return Dense(*constant, shape, in_c);
   };
   if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
-  conv.flat_epilogue = EpilogueAllowsFlatPixels(graph, node);
+  conv.plane_as_row = EpilogueAllowsPlaneAsRow(graph, node);
   list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
   conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
   AddConv(context, conv, list);
@@ -81,7 +81,15 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kConv2dOp;
-const Op kConv2dOp = {"conv2d", {kTfLiteBuiltinConv2d, -1}, nullptr, 6, Import, InferShape, Kernels,
-                      nullptr};
+const Op kConv2dOp = {
+    .name = "conv2d",
+    .builtins = {kTfLiteBuiltinConv2d, -1},
+    .max_version = 6,
+    .attributes = "stride padding",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .convolution = Convolution::kDense,
+};
 
 }  // namespace quadra

@@ -24,7 +24,7 @@ const WideTile kWideTiles[] = {{16, 1, 8}, {8, 2, 6}};
 
 // Where work-items run one after another, many of them are no gain: tiles are as large as registers
 // and the compiler's time allow.
-QuadTile FlatTile(int w, int out_slices) {
+QuadTile SerialTile(int w, int out_slices) {
   if (w == 1) return {1, std::min(4, out_slices)};
   return {w >= 5 ? 8 : 4, std::min(2, out_slices)};
 }
@@ -34,7 +34,7 @@ int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
 }
 
 QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Shape& out) {
-  if (gpu.flat_group > 0) return FlatTile(w, out.slices());
+  if (gpu.runs_items_serially()) return SerialTile(w, out.slices());
   const QuadTile* tile = kQuadTiles;
   while (tile->pixels * tile->slices > 1 && ItemsOf(*tile, w, h, out) < kEnoughItems) ++tile;
   return *tile;
@@ -58,13 +58,13 @@ struct Part {
   int to = -1;
 };
 
-// `flat`: where work-items run one after another, a branch saves no work, and costs the compiler as
-// much as the arithmetic in it: pixels outside are read inside and dropped, and one loop writes.
-std::string ReadPixels(const QuadTile& t, bool flat) {
-  return Unroll(t.pixels, flat ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, b * src_s + i);
+// `serial`: where work-items run one after another, a branch saves no work, and costs the compiler
+// as much as the arithmetic in it: pixels outside are read inside and dropped, and one loop writes.
+std::string ReadPixels(const QuadTile& t, bool serial) {
+  return Unroll(t.pixels, serial ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, b * src_s + i);
 if (!in$) { v$ = vec4(0.0f); }
 )"
-                               : R"(vec4 v$ = vec4(0.0f);
+                                 : R"(vec4 v$ = vec4(0.0f);
 if (in$) { v$ = read_src(x$, sy, b * src_s + i); }
 )");
 }
@@ -80,59 +80,64 @@ std::string WriteSum(const std::string& sum, const std::string& pixel, int slice
   return add + "write_dst(below(above(" + sum + ", vec4(low)), vec4(high)), " + place + ");";
 }
 
-std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool flat) {
-  std::string text;
-  if (flat && t.pixels > 1) {
-    text = Format("int pixels = min(%d, grid_w - x);\n", t.pixels);
-    text += "for (int j = 0; j < pixels; ++j) {\n";
-    for (int k = 0; k < t.slices; ++k) {
-      const std::string write = WriteSum(Format("a0_%d", k), "j", k, scattered, part);
-      text += k ? Format("if (o + %d < dst_s) { ", k) + write + " }\n" : write + "\n";
-    }
-    for (int i = 1; i < t.pixels; ++i) {
-      text += Unroll(t.slices, Format("a%d_$ = a%d_$;\n", i - 1, i));
-    }
-    return text + "}\n";
-  }
+// One loop over the pixels, which moves the sums to where the first one's are.
+std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
+  std::string pixel;
   for (int k = 0; k < t.slices; ++k) {
-    if (k) text += Format("if (o + %d < dst_s) {\n", k);
+    const std::string write = WriteSum(Format("a0_%d", k), "j", k, scattered, part) + "\n";
+    pixel += k ? Block(Format("if (o + %d < dst_s)", k), write) : write;
+  }
+  for (int i = 1; i < t.pixels; ++i) {
+    pixel += Unroll(t.slices, Format("a%d_$ = a%d_$;\n", i - 1, i));
+  }
+  return Format("int pixels = min(%d, grid_w - x);\n", t.pixels) +
+         Block("for (int j = 0; j < pixels; ++j)", pixel);
+}
+
+std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool serial) {
+  if (serial && t.pixels > 1) return WriteSumsInLoop(t, scattered, part);
+  std::string text;
+  for (int k = 0; k < t.slices; ++k) {
+    std::string slice;
     for (int i = 0; i < t.pixels; ++i) {
       const std::string write =
-          WriteSum(Format("a%d_%d", i, k), Format("%d", i), k, scattered, part);
-      text += i ? Format("if (x + %d < grid_w) { ", i) + write + " }\n" : write + "\n";
+          WriteSum(Format("a%d_%d", i, k), Format("%d", i), k, scattered, part) + "\n";
+      slice += i ? Block(Format("if (x + %d < grid_w)", i), write) : write;
     }
-    if (k) text += "}\n";
+    text += k ? Block(Format("if (o + %d < dst_s)", k), slice) : slice;
   }
   return text;
 }
 
-// `limit_x` ends the row that is read: the plane, when the whole plane is one row.
-std::string QuadBody(const QuadTile& t, bool scattered, const Part& part, bool flat) {
-  std::string text = Format(R"(
+// What tap kx of row sy adds to the sums. `limit_x` ends the row that is read: the plane, when the
+// whole plane is one row.
+std::string Tap(const QuadTile& t, const Part& part, bool serial) {
+  std::string sums = ReadPixels(t, serial);
+  const char* const lanes[] = {"x", "y", "z", "w"};
+  for (int k = 0; k < 4; ++k) sums += Sum(t, lanes[k], k);
+  return Unroll(t.pixels, R"(int x$ = (x + $) * stride_x - pad_x + kx * dilation_x;
+bool in$ = row && x$ >= 0 && x$ < limit_x;
+)") + Block(part.whole ? "for (int i = 0; i < src_s; ++i)"
+                       : "for (int i = first_s; i < last_s; ++i)",
+            sums + Format("w += %d;\n", 4 * t.slices));
+}
+
+std::string QuadBody(const QuadTile& t, bool scattered, const Part& part, bool serial) {
+  const std::string taps = Block("for (int kx = 0; kx < kernel_x; ++kx)", Tap(t, part, serial));
+  return Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * dst_b) { return; }
 int b = z / blocks; int o = (z - b * blocks) * %d;
 int w = o * kernel_y * kernel_x * %s * 4;
 )",
-                            t.pixels, t.slices, part.whole ? "src_s" : "(last_s - first_s)");
-  text += Unroll(t.slices, "vec4 w$;\n");
-  text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
-  text += R"(
-for (int ky = 0; ky < kernel_y; ++ky) {
+                t.pixels, t.slices, part.whole ? "src_s" : "(last_s - first_s)") +
+         Unroll(t.slices, "vec4 w$;\n") +
+         Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n") +
+         Block("for (int ky = 0; ky < kernel_y; ++ky)", R"(
 int sy = y * stride_y - pad_y + ky * dilation_y;
 bool row = sy >= 0 && sy < src_h;
-for (int kx = 0; kx < kernel_x; ++kx) {
-)";
-  text += Unroll(t.pixels, Format(R"(int x$ = (x + $) * stride_x - pad_x + kx * dilation_x;
-bool in$ = row && x$ >= 0 && x$ < limit_x;
-)"));
-  text += part.whole ? "for (int i = 0; i < src_s; ++i) {\n"
-                     : "for (int i = first_s; i < last_s; ++i) {\n";
-  text += ReadPixels(t, flat);
-  const char* const lanes[] = {"x", "y", "z", "w"};
-  for (int k = 0; k < 4; ++k) text += Sum(t, lanes[k], k);
-  text += Format("w += %d;\n}\n}\n}\n", 4 * t.slices);
-  return text + WriteSums(t, scattered, part, flat);
+)" + taps) +
+         WriteSums(t, scattered, part, serial);
 }
 
 // The convolution by the channels of a part alone, as far as its weights tell.
@@ -163,9 +168,9 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
   const bool pointwise =
       window.kernel_y * window.kernel_x * window.stride_y * window.stride_x == 1 &&
       window.pad_top == 0 && window.pad_left == 0 && !conv.scattered();
-  const bool flat = buffers && pointwise && conv.flat_epilogue && conv.in.w == conv.out.w;
-  const int w = flat ? conv.grid_w() * conv.grid_h() : conv.grid_w();
-  const int h = flat ? 1 : conv.grid_h();
+  const bool as_row = buffers && pointwise && conv.plane_as_row && conv.in.w == conv.out.w;
+  const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
+  const int h = as_row ? 1 : conv.grid_h();
   const QuadTile tile = TileFor(*context.gpu, w, h, conv.out);
   const int blocks = CeilDiv(conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
@@ -186,9 +191,9 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
   }
   kernel.Int("grid_w", w);
   kernel.Int("grid_h", h);
-  kernel.Int("limit_x", flat ? w : conv.in.w);
+  kernel.Int("limit_x", as_row ? w : conv.in.w);
   kernel.Int("blocks", blocks);
-  kernel.body = QuadBody(tile, conv.scattered(), part, context.gpu->flat_group > 0);
+  kernel.body = QuadBody(tile, conv.scattered(), part, context.gpu->runs_items_serially());
   kernel.trips = TripsOf(window, part.count);
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * conv.out.b);
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
@@ -250,7 +255,7 @@ std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
       float* to = &packed[((o / lanes) * rows + static_cast<size_t>(t * in_c)) *
                               static_cast<size_t>(lanes) +
                           static_cast<size_t>(o % lanes)];
-      for (int i = 0; i < conv.in.c; ++i) to[i * lanes] = *from++;
+      for (int i = 0; i < conv.in.c; ++i) to[std::ptrdiff_t{i} * lanes] = *from++;
     }
   }
   return packed;

@@ -23,8 +23,8 @@ struct Conv {
   Window window;            // pads at the end do not matter here
   // Results lie at step * i + first of the output: a transposed convolution is several of these.
   int step_y = 1, step_x = 1, first_y = 0, first_x = 0;
-  // The merged steps do not ask where in the plane a result lies: see EpilogueAllowsFlatPixels.
-  bool flat_epilogue = false;
+  // A plane may be one long row: no merged step asks for more (EpilogueAllowsPlaneAsRow).
+  bool plane_as_row = false;
   bool plain = true;              // no merged step follows
   float low = 0.0f, high = 0.0f;  // limits of the results
 

@@ -60,44 +60,45 @@ std::string MultiplyAddSlice(const WideTile& t, const std::string& at) {
   std::string text = Unroll(t.pixels, "vec4 v$ = quad_at(" + at + ");\n");
   for (int k = 0; k < 4; ++k) {
     const int at_k = k * t.vectors;
-    text += "{\n" +
-            Unroll(t.vectors, Format("vec%d w$ = read_weights(w + %d + $);\n", t.lanes, at_k)) +
-            Unroll(t.pixels, t.vectors, Format("a$_@ += v$.s%d * w@;\n", k)) + "}\n";
+    text += Block(
+        "", Unroll(t.vectors, Format("vec%d w$ = read_weights(w + %d + $);\n", t.lanes, at_k)) +
+                Unroll(t.pixels, t.vectors, Format("a$_@ += v$.s%d * w@;\n", k)));
   }
   return text + Format("w += %d;\n", 4 * t.vectors);
 }
 
-std::string Inside(const WideTile& t) {
-  const std::string channel = t.halves ? "for (int c = 0; c < channels; c += 4) {\n" +
-                                             MultiplyAddSlice(t, "p$ + at") + "at += plane;\n"
-                                       : "for (int c = 0; c < channels; ++c) {\n" +
-                                             MultiplyAdd(t, "p$ + at") +
-                                             "at += (c & 3) == 3 ? plane - 3 : 1;\n";
-  return "if (inside != 0) {\nivec8 start = (y * src_w + x) * 4;\n" +
-         Unroll(t.pixels, "LANES p$ = from + start.s$;\n") + R"(
-for (int ky = 0; ky < kernel_y; ++ky) {
-for (int kx = 0; kx < kernel_x; ++kx) {
-int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;
-)" + channel +
-         "}\n}\n}\n}";
+std::string ForEachTap(const std::string& body) {
+  return Block("for (int ky = 0; ky < kernel_y; ++ky)",
+               Block("for (int kx = 0; kx < kernel_x; ++kx)", body));
 }
 
-std::string Edge(const WideTile& t) {
-  const std::string slice = t.halves ? MultiplyAddSlice(t, "p$")
-                                     : "int count = channels - c < 4 ? channels - c : 4;\n"
-                                       "for (int k = 0; k < count; ++k) {\n" +
-                                           MultiplyAdd(t, "p$ + k") + "}\n";
-  return R"( else {
-for (int ky = 0; ky < kernel_y; ++ky) {
-for (int kx = 0; kx < kernel_x; ++kx) {
+// The sums of a tile whose taps all lie inside the image.
+std::string SumInside(const WideTile& t) {
+  const std::string channels =
+      t.halves ? Block("for (int c = 0; c < channels; c += 4)",
+                       MultiplyAddSlice(t, "p$ + at") + "at += plane;\n")
+               : Block("for (int c = 0; c < channels; ++c)",
+                       MultiplyAdd(t, "p$ + at") + "at += (c & 3) == 3 ? plane - 3 : 1;\n");
+  return "ivec8 start = (y * src_w + x) * 4;\n" +
+         Unroll(t.pixels, "LANES p$ = from + start.s$;\n") +
+         ForEachTap("int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;\n" + channels);
+}
+
+// The same at the edges.
+std::string SumEdge(const WideTile& t) {
+  const std::string slice =
+      t.halves ? MultiplyAddSlice(t, "p$")
+               : "int count = channels - c < 4 ? channels - c : 4;\n" +
+                     Block("for (int k = 0; k < count; ++k)", MultiplyAdd(t, "p$ + k"));
+  return ForEachTap(
+      R"(
 ivec8 tx = x + kx * dilation_x;
 ivec8 ty = y + ky * dilation_y;
 ivec8 valid = (tx >= 0) & (tx < src_w) & (ty >= 0) & (ty < src_h);
 ivec8 start = ((ty * src_w + tx) * 4) & valid;
 ivec8 next = plane & valid;
 )" + Unroll(t.pixels, "LANES p$ = (valid.s$ != 0 ? from : weights_lanes) + start.s$;\n") +
-         "for (int c = 0; c < channels; c += 4) {\n" + slice +
-         Unroll(t.pixels, "p$ += next.s$;\n") + "}\n}\n}\n}\n";
+      Block("for (int c = 0; c < channels; c += 4)", slice + Unroll(t.pixels, "p$ += next.s$;\n")));
 }
 
 // The quad of output channels `part` of pixel $.
@@ -113,38 +114,46 @@ std::string Clamp(const WideTile& t) {
                 "a$_@ = a$_@ < low ? low : a$_@; a$_@ = a$_@ > high ? high : a$_@;\n");
 }
 
-std::string Store(const WideTile& t, bool flat) {
-  const int slices = t.vectors * t.lanes / 4;
-  std::string text = Clamp(t);
-  for (int k = 0; k < slices; ++k) {
-    if (k) text += Format("if (s + %d < last) {\n", k);
-    const char* place = flat ? ", first + i.s$, 0" : ", gx.s$, gy.s$";
-    text += Unroll(t.pixels, "write_dst(" + Quad(t, k) + place + Format(", s + %d);\n", k));
+std::string Store(const WideTile& t, bool as_row) {
+  const char* place = as_row ? ", first + i.s$, 0" : ", gx.s$, gy.s$";
+  std::string text;
+  // Backwards: a slice is there only if the one before it is.
+  for (int k = t.vectors * t.lanes / 4; k-- > 0;) {
+    text.insert(0, Unroll(t.pixels, "write_dst(" + Quad(t, k) + place + Format(", s + %d);\n", k)));
+    if (k) text = Block(Format("if (s + %d < last)", k), text);
   }
-  for (int k = 1; k < slices; ++k) text += "}";
-  return text + "\n";
+  return Clamp(t) + text;
 }
 
 // Merged steps are much text: written once, in a loop over the results laid down in memory.
-std::string StoreInLoop(const WideTile& t, bool flat, bool scattered) {
+std::string StoreInLoop(const WideTile& t, bool as_row, bool scattered) {
   const int slices = t.vectors * t.lanes / 4;
   const char* place = "int to_x = first + j; int to_y = 0;\n";
-  if (!flat) place = "int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n";
+  if (!as_row) place = "int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n";
   if (scattered) {
     place =
         "int to_y = (first + j) / grid_w;\n"
         "int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
         "to_y = to_y * step_y + first_y;\n";
   }
+  const std::string write = Format("write_dst(results[j * %d + k], to_x, to_y, s + k);\n", slices);
   return Clamp(t) + Format("vec4 results[%d];\n", t.pixels * slices) +
          Unroll(t.pixels, t.vectors,
                 Format("((vec%d*)results)[$ * %d + @] = a$_@;\n", t.lanes, t.vectors)) +
-         Format("for (int k = 0; k < min(last - s, %d); ++k) {\n", slices) +
-         Format("for (int j = 0; j < min(n - first, %d); ++j) {\n", t.pixels) + place +
-         Format("write_dst(results[j * %d + k], to_x, to_y, s + k);\n}\n}\n", slices);
+         Block(Format("for (int k = 0; k < min(last - s, %d); ++k)", slices),
+               Block(Format("for (int j = 0; j < min(n - first, %d); ++j)", t.pixels),
+                     place + write));
 }
 
-std::string Body(const WideTile& t, bool flat, bool scattered, bool plain) {
+// What a work-item does with one block of output channels.
+std::string BlockOfChannels(const WideTile& t, bool as_row, bool scattered, bool plain) {
+  return Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors)) +
+         Unroll(t.pixels, t.vectors, Format("vec%d a$_@ = bias@;\n", t.lanes)) + "++o;\n" +
+         Block("if (inside != 0)", SumInside(t)) + Block("else", SumEdge(t)) +
+         (plain ? Store(t, as_row) : StoreInLoop(t, as_row, scattered));
+}
+
+std::string Body(const WideTile& t, bool as_row, bool scattered, bool plain) {
   const int slices = t.vectors * t.lanes / 4;
   std::string text = FindPixels(t);
   if (scattered && plain) text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
@@ -154,13 +163,10 @@ int s = b * dst_s + o * %d;
 int last = (b + 1) * dst_s;
 int end = s + blocks * %d < last ? s + blocks * %d : last;
 int w = (1 + o * kernel_y * kernel_x * channels) * %d;
-for (; s < end; s += %d) {
 )",
-                 slices, slices, slices, t.vectors, slices);
-  text += Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors));
-  text += Unroll(t.pixels, t.vectors, Format("vec%d a$_@ = bias@;\n", t.lanes));
-  return text + "++o;\n" + Inside(t) + Edge(t) +
-         (plain ? Store(t, flat) : StoreInLoop(t, flat, scattered)) + "}\n";
+                 slices, slices, slices, t.vectors);
+  return text + Block(Format("for (; s < end; s += %d)", slices),
+                      BlockOfChannels(t, as_row, scattered, plain));
 }
 
 }  // namespace
@@ -171,7 +177,7 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   const int tiles = CeilDiv(conv.grid_w() * conv.grid_h(), tile.pixels) * conv.in.b;
   const int blocks = std::max(1, std::min(all_blocks, all_blocks * tiles / kEnoughItems));
   const int channels = tile.halves ? conv.in.slices() * 4 : conv.in.c;
-  const bool flat = conv.flat_epilogue && !conv.scattered();
+  const bool as_row = conv.plane_as_row && !conv.scattered();
   KernelDesc& kernel = list->Add(conv.name);
   kernel.opencl_only = true;
   kernel.Read("src", conv.src);
@@ -188,7 +194,7 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   kernel.Int("grid_w", conv.grid_w());
   kernel.Int("grid_h", conv.grid_h());
   kernel.Int("blocks", blocks);
-  kernel.body = Body(tile, flat, conv.scattered(), conv.plain);
+  kernel.body = Body(tile, as_row, conv.scattered(), conv.plain);
   kernel.Grid(CeilDiv(all_blocks, blocks), tiles / conv.in.b, conv.in.b);
 }
 

@@ -157,7 +157,11 @@ Status Import(Importer* importer) {
 }  // namespace
 
 extern const Op kDensifyOp;
-const Op kDensifyOp = {"densify", {kTfLiteBuiltinDensify, -1}, nullptr, 1, Import, nullptr, nullptr,
-                       nullptr};
+const Op kDensifyOp = {
+    .name = "densify",
+    .builtins = {kTfLiteBuiltinDensify, -1},
+    .max_version = 1,
+    .import = Import,
+};
 
 }  // namespace quadra

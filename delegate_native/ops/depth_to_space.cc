@@ -61,11 +61,20 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+bool HasBlocksOfOne(const Node& node) { return node.attributes.Int("block") == 1; }
+
 }  // namespace
 
 extern const Op kDepthToSpaceOp;
 const Op kDepthToSpaceOp = {
-    "depth_to_space", {kTfLiteBuiltinDepthToSpace, -1}, nullptr, 2, Import, InferShape, Kernels,
-    nullptr};
+    .name = "depth_to_space",
+    .builtins = {kTfLiteBuiltinDepthToSpace, -1},
+    .max_version = 2,
+    .attributes = "block",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .copies = HasBlocksOfOne,
+};
 
 }  // namespace quadra

@@ -71,26 +71,22 @@ vec4 v = vec4(lane(read_src(sx, sy, b * src_s + c0 / 4), c0 % 4),
 )";
 
 std::string Body(bool many) {
-  return std::string(R"(
+  const std::string tap =
+      "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
+      Block("if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w)",
+            std::string(many ? kReadMany : kReadOne) + "sum += v * read_weights(w);\n") +
+      "++w;\n";
+  return R"(
 int x = GLOBAL_X; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
 int b = z / dst_s; int o = z - b * dst_s;
 sum4_t sum = read_bias(o);
 int w = o * kernel_y * kernel_x;
-for (int kx = 0; kx < kernel_x; ++kx) {
-  int sx = x * stride_x - pad_x + kx * dilation_x;
-  for (int ky = 0; ky < kernel_y; ++ky) {
-    int sy = y * stride_y - pad_y + ky * dilation_y;
-    if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w) {
-)") + (many ? kReadMany : kReadOne) +
-         R"(
-      sum += v * read_weights(w);
-    }
-    ++w;
-  }
-}
-write_dst(below(above(sum, vec4(low)), vec4(high)), x, y, z);
-)";
+)" +
+         Block("for (int kx = 0; kx < kernel_x; ++kx)",
+               "int sx = x * stride_x - pad_x + kx * dilation_x;\n" +
+                   Block("for (int ky = 0; ky < kernel_y; ++ky)", tap)) +
+         "write_dst(below(above(sum, vec4(low)), vec4(high)), x, y, z);\n";
 }
 
 // A strip of neighbours of a row: what one reads, the next ones use again. Taps are added row by
@@ -123,25 +119,25 @@ int w = o * kernel_y * %d;
   text += Unroll(strip.pixels, "sum4_t a$ = read_bias(o);\n");
   for (int c : columns)
     text += Format("bool in%d = first + %d >= 0 && first + %d < src_w;\n", c, c, c);
-  text += R"(for (int ky = 0; ky < kernel_y; ++ky) {
+  std::string row = R"(
 int sy = y * stride_y - pad_y + ky * dilation_y;
 bool row = sy >= 0 && sy < src_h;
 )";
   for (int c : columns) {
-    text +=
-        Format("vec4 v%d = vec4(0.0f);\nif (row && in%d) { v%d = read_src(first + %d, sy, z); }\n",
-               c, c, c, c);
+    row +=
+        Format("vec4 v%d = vec4(0.0f);\n", c) +
+        Block(Format("if (row && in%d)", c), Format("v%d = read_src(first + %d, sy, z);\n", c, c));
   }
   for (int k = 0; k < strip.taps; ++k) {
-    text += Format("vec4 w%d = read_weights(w + kernel_y * %d + ky);\n", k, k);
+    row += Format("vec4 w%d = read_weights(w + kernel_y * %d + ky);\n", k, k);
     for (int i = 0; i < strip.pixels; ++i)
-      text += Format("a%d += v%d * w%d;\n", i, strip.Column(i, k), k);
+      row += Format("a%d += v%d * w%d;\n", i, strip.Column(i, k), k);
   }
-  text += "}\n";
+  text += Block("for (int ky = 0; ky < kernel_y; ++ky)", row);
   for (int i = 0; i < strip.pixels; ++i) {
     const std::string write =
-        Format("write_dst(below(above(a%d, vec4(low)), vec4(high)), x + %d, y, z);", i, i);
-    text += i ? Format("if (x + %d < dst_w) { ", i) + write + " }\n" : write + "\n";
+        Format("write_dst(below(above(a%d, vec4(low)), vec4(high)), x + %d, y, z);\n", i, i);
+    text += i ? Block(Format("if (x + %d < dst_w)", i), write) : write;
   }
   return text;
 }
@@ -154,8 +150,8 @@ void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Wind
   kernel->trips = int64_t{window.kernel_x} * (window.kernel_y + 1);
   const Strip strip = {kPixels, window.kernel_x, window.stride_x, window.dilation_x};
   const int slices = out.slices() * out.b;
-  const bool enough =
-      context.gpu->flat_group > 0 || CeilDiv(out.w, kPixels) * out.h * slices >= kEnoughItems;
+  const bool enough = context.gpu->runs_items_serially() ||
+                      CeilDiv(out.w, kPixels) * out.h * slices >= kEnoughItems;
   if (multiplier == 1 && enough && out.w > 1 && strip.Columns().size() <= kMostColumns) {
     kernel->body = StripBody(strip);
     kernel->Grid(CeilDiv(out.w, kPixels), out.h, slices);
@@ -214,13 +210,15 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kDepthwiseConv2dOp;
-const Op kDepthwiseConv2dOp = {"depthwise_conv2d",
-                               {kTfLiteBuiltinDepthwiseConv2d, -1},
-                               nullptr,
-                               6,
-                               Import,
-                               InferShape,
-                               Kernels,
-                               nullptr};
+const Op kDepthwiseConv2dOp = {
+    .name = "depthwise_conv2d",
+    .builtins = {kTfLiteBuiltinDepthwiseConv2d, -1},
+    .max_version = 6,
+    .attributes = "stride padding",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .convolution = Convolution::kDepthwise,
+};
 
 }  // namespace quadra

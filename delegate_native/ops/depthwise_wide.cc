@@ -29,84 +29,93 @@ int last = ((top + 3 * stride_y + (kernel_y - 1) * dilation_y) * src_w) + reach;
 // How four pixels of row $ are read: as one vector, as every second pixel, or one by one from
 // inside the image where a vector would leave the tensor and for larger strides.
 std::string Load() {
-  return "if (near && stride_x == 1) {\n" + Unroll(kRows, "v$ = quads_at(p + $ * next_row);\n") +
-         "} else if (near) {\n" +
-         Unroll(kRows,
-                "v$ = vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
-                "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24));\n") +
-         R"(
-} else {
+  return Block("if (near && stride_x == 1)", Unroll(kRows, "v$ = quads_at(p + $ * next_row);\n")) +
+         Block("else if (near)",
+               Unroll(kRows,
+                      "v$ = vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
+                      "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24));\n")) +
+         Block("else",
+               R"(
 ivec4 xs = quad + column;
 xs = xs < 0 ? 0 : xs;
 xs = (xs >= src_w ? src_w - 1 : xs) * 4;
 ivec4 ys = y < 0 ? 0 : y;
 ys = (ys >= src_h ? src_h - 1 : ys) * (src_w * 4);
-)" +
-         Unroll(kRows,
-                "{ LANES q = from + ys.s$; v$ = vec16(quad_at(q + xs.s0), quad_at(q + xs.s1), "
-                "quad_at(q + xs.s2), quad_at(q + xs.s3)); }\n") +
-         "}\n";
+)" + Unroll(kRows, R"({
+LANES q = from + ys.s$;
+v$ = vec16(quad_at(q + xs.s0), quad_at(q + xs.s1), quad_at(q + xs.s2), quad_at(q + xs.s3));
+}
+)"));
 }
 
-// Taps go column by column, as the CPU's kernels add them: results agree to the last bit. What is
-// read in place of a column or row outside the image is multiplied by zero.
-std::string Taps() {
-  return R"(for (int kx = 0; kx < kernel_x; ++kx) {
-int column = left + kx * dilation_x;
-ivec16 inside = as_uint16(pixel + column) < uvec16(src_w);
-LANES p = from + (top * src_w + column) * 4;
-for (int ky = 0; ky < kernel_y; ++ky) {
+// What a tap adds to the sums. What is read in place of a column or row outside the image is
+// multiplied by zero.
+std::string Tap() {
+  return R"(
 ivec4 y = tops + ky * dilation_y;
 vec4 k = read_weights(w); ++w;
 vec16 weight = inside != 0 ? vec16(k, k, k, k) : vec16(0.0f);
 )" + Unroll(kRows, "vec16 v$;\n") +
-         Load() + "if (rows_inside) {\n" + Unroll(kRows, "a$ += v$ * weight;\n") + R"(
-} else {
-ivec4 valid = (y >= 0) & (y < src_h);
-)" + Unroll(kRows, "a$ += v$ * (ivec16(valid.s$) != 0 ? weight : vec16(0.0f));\n") +
-         R"(
+         Load() + Block("if (rows_inside)", Unroll(kRows, "a$ += v$ * weight;\n")) +
+         Block("else",
+               "ivec4 valid = (y >= 0) & (y < src_h);\n" +
+                   Unroll(kRows, "a$ += v$ * (ivec16(valid.s$) != 0 ? weight : vec16(0.0f));\n")) +
+         "p += dilation_y * src_w * 4;\n";
 }
-p += dilation_y * src_w * 4;
+
+// Taps go column by column, as the CPU's kernels add them: results agree to the last bit.
+std::string Taps() {
+  return Block("for (int kx = 0; kx < kernel_x; ++kx)", R"(
+int column = left + kx * dilation_x;
+ivec16 inside = as_uint16(pixel + column) < uvec16(src_w);
+LANES p = from + (top * src_w + column) * 4;
+)" + Block("for (int ky = 0; ky < kernel_y; ++ky)", Tap()));
 }
-}
-)";
+
+// Stores what lies inside the image, pixel by pixel.
+std::string StorePixels() {
+  static const char* const kQuads[] = {"s0123", "s4567", "s89ab", "scdef"};
+  std::string text;
+  // Backwards: a column is there only if the one before it is.
+  for (int i = 4; i-- > 0;) {
+    std::string column = Format("write_dst(a0.%s, x + %d, row, s);\n", kQuads[i], i);
+    for (int j = 1; j < kRows; ++j) {
+      column += Format("if (row + %d < dst_h) { write_dst(a%d.%s, x + %d, row + %d, s); }\n", j, j,
+                       kQuads[i], i, j);
+    }
+    text.insert(0, column);
+    if (i) text = Block(Format("if (x + %d < dst_w)", i), text);
+  }
+  return text;
 }
 
 std::string Store(bool plain) {
-  static const char* const kQuads[] = {"s0123", "s4567", "s89ab", "scdef"};
-  std::string text = Unroll(kRows, "a$ = a$ < low ? low : a$; a$ = a$ > high ? high : a$;\n");
-  if (plain) {
-    text += "if (dst_w >= 4 && dst_h >= " + Format("%d) {\n", kRows) +
-            "int at = ((s * dst_h + row) * dst_w + x) * 4;\n" +
-            Unroll(kRows, "put_quads(a$, dst_lanes + (at + $ * dst_w * 4));\n") + "} else {\n";
-  }
-  for (int i = 0; i < 4; ++i) {
-    if (i) text += Format("if (x + %d < dst_w) {\n", i);
-    text += Format("write_dst(a0.%s, x + %d, row, s);\n", kQuads[i], i);
-    for (int j = 1; j < kRows; ++j) {
-      text += Format("if (row + %d < dst_h) { write_dst(a%d.%s, x + %d, row + %d, s); }\n", j, j,
-                     kQuads[i], i, j);
-    }
-  }
-  return text + (plain ? "}}}}\n" : "}}}\n");
+  const std::string clamp =
+      Unroll(kRows, "a$ = a$ < low ? low : a$; a$ = a$ > high ? high : a$;\n");
+  if (!plain) return clamp + StorePixels();
+  return clamp +
+         Block(Format("if (dst_w >= 4 && dst_h >= %d)", kRows),
+               "int at = ((s * dst_h + row) * dst_w + x) * 4;\n" +
+                   Unroll(kRows, "put_quads(a$, dst_lanes + (at + $ * dst_w * 4));\n")) +
+         Block("else", StorePixels());
 }
 
 }  // namespace
 
 void MakeWideDepthwise(const Shape& out, bool plain, KernelDesc* kernel) {
   kernel->opencl_only = true;
-  kernel->body =
-      Format(
-          "int row = GLOBAL_X * %d;\nrow = row > dst_h - %d ? (dst_h > %d ? dst_h - %d : 0) : row;",
-          kRows, kRows, kRows, kRows) +
-      kPlace + R"(
-for (int tile = 0; tile < dst_w; tile += 4) {
+  const std::string tile = R"(
 int x = tile > dst_w - 4 ? (dst_w > 4 ? dst_w - 4 : 0) : tile;
 int left = x * stride_x - pad_x;
 int w = first_weight;
 bool near = stride_x <= 2 && before + top * src_w + left >= 0 && last + left <= after;
 )" + Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
-      Taps() + Store(plain) + "}\n";
+                           Taps() + Store(plain);
+  kernel->body =
+      Format(
+          "int row = GLOBAL_X * %d;\nrow = row > dst_h - %d ? (dst_h > %d ? dst_h - %d : 0) : row;",
+          kRows, kRows, kRows, kRows) +
+      kPlace + Block("for (int tile = 0; tile < dst_w; tile += 4)", tile);
   kernel->Grid(CeilDiv(out.h, kRows), out.slices() * out.b, 1);
 }
 

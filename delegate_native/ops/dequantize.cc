@@ -27,6 +27,10 @@ Status Import(Importer* importer) {
 
 extern const Op kDequantizeOp;
 const Op kDequantizeOp = {
-    "dequantize", {kTfLiteBuiltinDequantize, -1}, nullptr, 6, Import, nullptr, nullptr, nullptr};
+    .name = "dequantize",
+    .builtins = {kTfLiteBuiltinDequantize, -1},
+    .max_version = 6,
+    .import = Import,
+};
 
 }  // namespace quadra

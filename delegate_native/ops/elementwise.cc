@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -35,9 +36,8 @@ std::string StepWriter::ReadShort(const std::string& name, const Shape& shape, c
   const std::string slices = desc_->epilogue_tensor + "_s";
   const std::string batch = shape.b == 1 ? "" : "e_s / " + slices + " * " + name + "_s + ";
   Line("int " + slice + " = e_s % " + slices + "; vec4 " + value + " = vec4(0.0f);");
-  Line("if (" + slice + " < " + name + "_s) {");
-  Line(value + " = read_" + name + "(" + x + ", " + y + ", " + batch + slice + ");");
-  Line("}");
+  Line(Block("if (" + slice + " < " + name + "_s)",
+             value + " = read_" + name + "(" + x + ", " + y + ", " + batch + slice + ");\n"));
   return value;
 }
 
@@ -119,8 +119,8 @@ int TakeClamp(const Node& node, float* low, float* high) {
   *low = -infinity;
   *high = infinity;
   if (node.fused.empty() || node.fused[0].op != "clamp") return 0;
-  *low = node.fused[0].attributes.Float("low", -infinity);
-  *high = node.fused[0].attributes.Float("high", infinity);
+  *low = node.fused[0].attributes.Float("low");
+  *high = node.fused[0].attributes.Float("high");
   return 1;
 }
 
@@ -138,7 +138,7 @@ Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDes
   return Status();
 }
 
-bool EpilogueAllowsFlatPixels(const Graph& graph, const Node& node) {
+bool EpilogueAllowsPlaneAsRow(const Graph& graph, const Node& node) {
   const Shape& out = graph.shape(node.outputs[0]);
   for (const FusedStep& step : node.fused) {
     for (ValueId operand : step.inputs) {

@@ -51,7 +51,7 @@ int TakeClamp(const Node& node, float* low, float* high);
 Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDesc* desc);
 // True when every operand of the merged steps has the output's full shape or is one pixel: then
 // a kernel may address the output as one long row (x = y * width + x, y = 0).
-bool EpilogueAllowsFlatPixels(const Graph& graph, const Node& node);
+bool EpilogueAllowsPlaneAsRow(const Graph& graph, const Node& node);
 
 }  // namespace quadra
 

@@ -1,4 +1,4 @@
-// FULLY_CONNECTED: weights [out, in]. The input is flattened to rows of `in`; a row is a pixel of a
+// FULLY_CONNECTED: weights [out, in]. The input is reshaped to rows of `in`; a row is a pixel of a
 // 1x1 convolution, which is what this op becomes.
 #include "delegate_native/ops/op.h"
 #include "delegate_native/ops/window.h"
@@ -27,9 +27,9 @@ Status Import(Importer* importer) {
   // Without keep_num_dims rows may cut across channels: [4, 6] are 2 rows of 12. Where the channels
   // are rows already, the reshape is an identity, which a pass removes.
   if (!keeps) {
-    Attributes flatten;
-    flatten.SetInts("shape", {-1, in});
-    inputs[0] = importer->AddInnerNode("reshape", {inputs[0]}, std::move(flatten));
+    Attributes to_rows;
+    to_rows.SetInts("shape", {-1, in});
+    inputs[0] = importer->AddInnerNode("reshape", {inputs[0]}, std::move(to_rows));
   }
   // Weights [out, in] are OHWI weights of one pixel.
   inputs[1] = importer->ReshapeConstant(inputs[1], {weights->data[0], 1, 1, in});
@@ -42,13 +42,11 @@ Status Import(Importer* importer) {
 }  // namespace
 
 extern const Op kFullyConnectedOp;
-const Op kFullyConnectedOp = {"fully_connected",
-                              {kTfLiteBuiltinFullyConnected, -1},
-                              nullptr,
-                              9,
-                              Import,
-                              nullptr,
-                              nullptr,
-                              nullptr};
+const Op kFullyConnectedOp = {
+    .name = "fully_connected",
+    .builtins = {kTfLiteBuiltinFullyConnected, -1},
+    .max_version = 9,
+    .import = Import,
+};
 
 }  // namespace quadra

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "delegate_native/ops/unroll.h"
+
 namespace quadra {
 namespace {
 
@@ -17,7 +19,7 @@ int PowerOfTwoFrom(int n) {
 void SetGpuGroup(const GpuInfo& gpu, KernelDesc* desc) {
   constexpr int kWanted = 64;
   int left = std::min(kWanted, gpu.max_work_group_size);
-  // Two rounds: first a flat tile, then whatever is free along any axis.
+  // Two rounds: first a tile of the plane, then whatever is free along any axis.
   const int first[3] = {8, 8, 1};
   int group[3] = {1, 1, 1};
   for (int round = 0; round < 2; ++round) {
@@ -37,6 +39,8 @@ void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops
   const int tile_h = rows ? std::min(h, std::max(1, loops.per_item / w)) : 1;
   desc->Int("tile_w", tile_w);
   desc->Int("tile_h", tile_h);
+  const std::string pixels =
+      *loops.pixel ? Block("for (int x = x_begin; x < x_end; ++x)", loops.pixel) : "";
   desc->body =
       Format(R"(
 int s = GLOBAL_Z;
@@ -45,15 +49,9 @@ int y_begin = GLOBAL_Y * tile_h;
 if (x_begin >= %s || y_begin >= %s || s >= %s) { return; }
 int x_end = min(x_begin + tile_w, %s);
 int y_end = min(y_begin + tile_h, %s);
-for (int y = y_begin; y < y_end; ++y) {)",
-             loops.limits[0], loops.limits[1], loops.limits[2], loops.limits[0], loops.limits[1]);
-  desc->body += loops.row;
-  if (*loops.pixel) {
-    desc->body += "  for (int x = x_begin; x < x_end; ++x) {";
-    desc->body += loops.pixel;
-    desc->body += "  }\n";
-  }
-  desc->body += "}\n";
+)",
+             loops.limits[0], loops.limits[1], loops.limits[2], loops.limits[0], loops.limits[1]) +
+      Block("for (int y = y_begin; y < y_end; ++y)", loops.row + pixels);
   desc->Grid(CeilDiv(w, tile_w), CeilDiv(h, tile_h), depth);
   if (!rows) SetGpuGroup(*context.gpu, desc);
 }

@@ -17,6 +17,12 @@ Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
 
 extern const Op kHardSwishOp;
 const Op kHardSwishOp = {
-    "hard_swish", {kTfLiteBuiltinHardSwish, -1}, nullptr, 1, Import, BroadcastShape, nullptr, Step};
+    .name = "hard_swish",
+    .builtins = {kTfLiteBuiltinHardSwish, -1},
+    .max_version = 1,
+    .import = Import,
+    .shape = BroadcastShape,
+    .step = Step,
+};
 
 }  // namespace quadra

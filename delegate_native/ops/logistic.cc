@@ -16,6 +16,12 @@ Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
 
 extern const Op kLogisticOp;
 const Op kLogisticOp = {
-    "logistic", {kTfLiteBuiltinLogistic, -1}, nullptr, 3, Import, BroadcastShape, nullptr, Step};
+    .name = "logistic",
+    .builtins = {kTfLiteBuiltinLogistic, -1},
+    .max_version = 3,
+    .import = Import,
+    .shape = BroadcastShape,
+    .step = Step,
+};
 
 }  // namespace quadra

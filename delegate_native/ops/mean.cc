@@ -7,6 +7,7 @@
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/reshape.h"
+#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -50,7 +51,7 @@ Shape Reduced(const Shape& in, const Node& node) {
 Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value& out = graph->value(node.outputs[0]);
-  if (node.attributes.Int("keep_dims")) {
+  if (node.attributes.Int("keep_dims", 0)) {
     out.shape = Reduced(in.shape, node);
     out.rank = in.rank;
     return Status();
@@ -63,45 +64,28 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// `line` for each slice that a work-item makes, its number in place of $.
-std::string Each(int slices, const std::string& line) {
-  std::string text;
-  for (int i = 0; i < slices; ++i) {
-    for (char c : line) text += c == '$' ? static_cast<char>('0' + i) : c;
-  }
-  return text;
-}
-
+// In these texts `$` is one of the slices that a work-item makes.
 std::string Row(int slices) {
   return Format("\n  int first = s * %d;\n", slices) +
-         Each(slices, "  int s$ = min(first + $, dst_s * dst_b - 1);\n");
+         Unroll(slices, "  int s$ = min(first + $, dst_s * dst_b - 1);\n");
 }
 
 // What follows a mean often magnifies its rounding, so pixels are added as CPUs do it: one by one
 // in a mean, `chunk` at a time in a pool. Such additions wait for each other: the more slices, the
 // less is lost.
 std::string Pixel(int slices) {
-  return "\n" + Each(slices, "    sum4_t sum$ = vec4(0.0f);\n    sum4_t some$ = vec4(0.0f);\n") +
-         R"(
-    int left = chunk;
-    for (int b = 0; b < count_b; ++b) {
-      for (int j = 0; j < count_y; ++j) {
-        for (int k = 0; k < count_x; ++k) {
-)" + Each(slices, "          some$ += read_src(x + k, y + j, b * src_s + s$);\n") +
-         R"(
-          left -= 1;
-          if (left == 0) {
-            left = chunk;
-)" + Each(slices, "            sum$ += some$;\n            some$ = vec4(0.0f);\n") +
-         R"(
-          }
-        }
-      }
-    }
-)" +
-         Each(slices,
-              "    vec4 v$ = (sum$ + some$) / vec4(count);\n"
-              "    if (s$ == first + $) { write_dst(v$, x, y, s$); }\n");
+  const std::string add =
+      Unroll(slices, "some$ += read_src(x + k, y + j, b * src_s + s$);\n") + "left -= 1;\n" +
+      Block("if (left == 0)",
+            "left = chunk;\n" + Unroll(slices, "sum$ += some$;\nsome$ = vec4(0.0f);\n"));
+  return Unroll(slices, "sum4_t sum$ = vec4(0.0f);\nsum4_t some$ = vec4(0.0f);\n") +
+         "int left = chunk;\n" +
+         Block("for (int b = 0; b < count_b; ++b)",
+               Block("for (int j = 0; j < count_y; ++j)",
+                     Block("for (int k = 0; k < count_x; ++k)", add))) +
+         Unroll(slices,
+                "vec4 v$ = (sum$ + some$) / vec4(count);\n"
+                "if (s$ == first + $) { write_dst(v$, x, y, s$); }\n");
 }
 
 // Where channels are summed too. Axes that are not reduced have one element to sum.
@@ -215,12 +199,16 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
   const bool once = context.gpu->is_cpu() || rows == 1 || rows * columns < kWorthTwoSteps;
   Shape row_means = from_shape;
   if (!once) row_means.w = to_shape.w;
-  double count = static_cast<double>(row_means.elements() / to_shape.elements());
+  const auto ratio = [&](const Shape& from) {
+    const int64_t whole = from.elements() / to_shape.elements();
+    return static_cast<double>(whole);
+  };
+  double count = ratio(row_means);
   if (!context.gpu->is_cpu() &&
       (columns > kMostTrips || TripsOf(row_means, to_shape) > kMostTrips)) {
     // The last part may be shorter, so that the number to divide by is no whole one.
     Shape shape = from_shape;
-    count = static_cast<double>(from_shape.elements() / to_shape.elements());
+    count = ratio(from_shape);
     while (TripsOf(shape, to_shape) > kMostTrips)
       count /= AddPart(context, to_shape, &from, &shape, list);
     AddMean(context, from, shape, to, to_shape, count, chunk, list);
@@ -238,7 +226,17 @@ void AddMeanKernels(const KernelContext& context, int from, const Shape& from_sh
 }
 
 extern const Op kMeanOp;
-const Op kMeanOp = {"mean", {kTfLiteBuiltinMean, -1}, nullptr, 3, Import, InferShape, Kernels,
-                    nullptr};
+const Op kMeanOp = {
+    .name = "mean",
+    .builtins = {kTfLiteBuiltinMean, -1},
+    .max_version = 3,
+    .attributes = "axes",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .asks_for_rank = true,
+    .copies = AlwaysCopies,
+    .size_input = 1,
+};
 
 }  // namespace quadra

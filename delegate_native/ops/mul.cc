@@ -25,7 +25,13 @@ Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
 }  // namespace
 
 extern const Op kMulOp;
-const Op kMulOp = {"mul",  {kTfLiteBuiltinMul, -1}, nullptr, 8,
-                   Import, BroadcastShape,          nullptr, Step};
+const Op kMulOp = {
+    .name = "mul",
+    .builtins = {kTfLiteBuiltinMul, -1},
+    .max_version = 8,
+    .import = Import,
+    .shape = BroadcastShape,
+    .step = Step,
+};
 
 }  // namespace quadra

@@ -4,6 +4,7 @@
 
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/limits.h"
+#include "delegate_native/tflite/builtin_params.h"
 
 namespace quadra {
 
@@ -19,8 +20,21 @@ const Op* const kOps[] = {
 #undef QUADRA_OP
 };
 
-Status In(const Node& node, const Status& status) {
-  return Status(status.code(), node.op + ": " + status.message());
+Status In(const std::string& op, const Status& status) {
+  return Status(status.code(), op + ": " + status.message());
+}
+
+Status CheckAttributes(const std::string& name, const Attributes& attributes) {
+  const Op* op = FindOp(name);
+  if (!op) return Internal("there is no op '%s'", name.c_str());
+  for (const char* next = op->attributes; *next; next += *next == ' ') {
+    const std::string attribute(next, strcspn(next, " "));
+    if (!attributes.Has(attribute.c_str())) {
+      return In(name, Internal("it has no attribute '%s'", attribute.c_str()));
+    }
+    next += attribute.size();
+  }
+  return Status();
 }
 
 bool Writes(const KernelDesc& kernel, ValueId value) {
@@ -83,9 +97,8 @@ const Op* FindOp(const std::string& name) {
 }
 
 const Op* FindOpFor(int builtin, const char* custom_name) {
-  constexpr int kCustom = 32;
   for (const Op* op : kOps) {
-    if (builtin == kCustom) {
+    if (builtin == kTfLiteBuiltinCustom) {
       if (op->custom && custom_name && strcmp(op->custom, custom_name) == 0) return op;
       continue;
     }
@@ -98,13 +111,15 @@ const Op* FindOpFor(int builtin, const char* custom_name) {
 
 Status InferShapes(Graph* graph) {
   for (const Node& node : graph->nodes) {
-    const Op* op = FindOp(node.op);
-    if (!op) return Internal("there is no op '%s'", node.op.c_str());
-    const Status status = op->shape(graph, node);
-    if (!status.ok()) return In(node, status);
+    QUADRA_RETURN_IF_ERROR(CheckAttributes(node.op, node.attributes));
+    for (const FusedStep& step : node.fused) {
+      QUADRA_RETURN_IF_ERROR(CheckAttributes(step.op, step.attributes));
+    }
+    const Status status = FindOp(node.op)->shape(graph, node);
+    if (!status.ok()) return In(node.op, status);
     for (ValueId output : node.outputs) {
       if (FitsInts(graph->shape(output))) continue;
-      return In(node,
+      return In(node.op,
                 Unsupported("its result has the shape %s; from 1 to 2^31 numbers are supported",
                             ToString(graph->shape(output)).c_str()));
     }
@@ -118,7 +133,7 @@ Status MakeKernels(const KernelContext& context, const Graph& graph, const Node&
   if (!op) return Internal("there is no op '%s'", node.op.c_str());
   const Status status =
       (op->kernels ? op->kernels : ElementwiseKernels)(context, graph, node, list);
-  if (!status.ok()) return In(node, status);
+  if (!status.ok()) return In(node.op, status);
   if (list->kernels.empty()) return Internal("op '%s' made no kernel", op->name);
   // Results may be stored by several kernels, each a part of them.
   for (KernelDesc& kernel : list->kernels) {
@@ -128,7 +143,7 @@ Status MakeKernels(const KernelContext& context, const Graph& graph, const Node&
   for (KernelDesc& kernel : list->kernels) {
     FitGroup(*context.gpu, &kernel);
     const Status fits = CheckLimits(context, kernel, LayoutsOf(context, graph, *list, kernel));
-    if (!fits.ok()) return In(node, fits);
+    if (!fits.ok()) return In(node.op, fits);
   }
   return Status();
 }

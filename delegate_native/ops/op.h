@@ -1,9 +1,11 @@
 // An op: one file under ops/, three functions. Import reads the TFLite node, shape computes the
 // outputs' shapes from the inputs' (again whenever a model is resized), kernels makes the text.
-// A node is accepted when all three succeed for the target, and never otherwise.
+// A node is accepted when all three succeed for the target, and never otherwise. What passes and
+// verdicts must know of it are fields, too: no other file tells one op from the others by a list.
 #ifndef QUADRA_OPS_OP_H_
 #define QUADRA_OPS_OP_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/kernel/kernel.h"
+#include "delegate_native/tflite/op_names.h"
 
 namespace quadra {
 
@@ -48,23 +51,42 @@ struct KernelList {
 
 class StepWriter;
 
-struct Op {
-  const char* name;
-  // TFLite op codes that this file imports, ended by -1; custom ops by name.
-  int builtins[6];
-  const char* custom;
-  int max_version;
+// What kind of convolution an op is: its inputs are source, weights and (optional) bias.
+enum class Convolution : uint8_t { kNone, kDense, kDepthwise, kTransposed };
 
-  Status (*import)(Importer* importer);
+// For Op::copies.
+inline bool AlwaysCopies(const Node&) { return true; }
+
+struct Op {
+  const char* name = nullptr;
+  // TFLite op codes that this file imports, ended by -1; custom ops by name.
+  int16_t builtins[4] = {-1};
+  const char* custom = nullptr;
+  int max_version = 1;
+  // Attributes that every node has, with a blank between them. Others are optional: who reads one
+  // says what its absence means.
+  const char* attributes = "";
+
+  Status (*import)(Importer* importer) = nullptr;
   // Sets shape and rank of the outputs from the inputs and attributes.
-  Status (*shape)(Graph* graph, const Node& node);
+  Status (*shape)(Graph* graph, const Node& node) = nullptr;
   // Appends the kernels of the node. Those that write output 0, each a part of it, get the steps of
   // node.fused that the op does not do itself (see TakeClamp) as their epilogue.
   Status (*kernels)(const KernelContext& context, const Graph& graph, const Node& node,
-                    KernelList* list);
+                    KernelList* list) = nullptr;
   // Elementwise ops: the text that turns `vec4 v` into the result; null for other ops.
   // Such an op needs no kernels function of its own (ElementwiseKernels serves it).
-  Status (*step)(const Graph& graph, const FusedStep& step, StepWriter* writer);
+  Status (*step)(const Graph& graph, const FusedStep& step, StepWriter* writer) = nullptr;
+  // A step changes its first operand only: it is merged into what makes that one, and no other.
+  bool steps_on_first = false;
+
+  Convolution convolution = Convolution::kNone;
+  // The input's rank is more than a label: axes are counted by it, or ranks have to agree.
+  bool asks_for_rank = false;
+  // Whether a node whose result has the shape of its input only copies it; null: it never does.
+  bool (*copies)(const Node& node) = nullptr;
+  // The input of the TFLite node whose numbers give the result its size (tflite/op_names.h).
+  int8_t size_input = kNoSizeInput;
 };
 
 const Op* FindOp(const std::string& name);

@@ -97,7 +97,16 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kPadOp;
-const Op kPadOp = {"pad",  {kTfLiteBuiltinPad, -1}, nullptr, 5, Import, InferShape, Kernels,
-                   nullptr};
+const Op kPadOp = {
+    .name = "pad",
+    .builtins = {kTfLiteBuiltinPad, -1},
+    .max_version = 5,
+    .attributes = "before after value",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .copies = AlwaysCopies,
+    .size_input = 1,
+};
 
 }  // namespace quadra

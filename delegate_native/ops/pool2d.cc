@@ -147,13 +147,34 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+// Padding that is told (explicit) may move it.
+bool HasWindowOfOne(const Node& node) {
+  const std::vector<int>& filter = node.attributes.Ints("filter");
+  return filter[0] == 1 && filter[1] == 1 && node.attributes.Word("padding") != "explicit";
+}
+
 }  // namespace
 
 extern const Op kMaxPool2dOp, kAveragePool2dOp;
 const Op kMaxPool2dOp = {
-    "max_pool2d", {kTfLiteBuiltinMaxPool2d, -1}, nullptr, 3, Import, InferShape, Kernels, nullptr};
+    .name = "max_pool2d",
+    .builtins = {kTfLiteBuiltinMaxPool2d, -1},
+    .max_version = 3,
+    .attributes = "filter stride padding",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .copies = HasWindowOfOne,
+};
 const Op kAveragePool2dOp = {
-    "average_pool2d", {kTfLiteBuiltinAveragePool2d, -1}, nullptr, 3, Import, InferShape, Kernels,
-    nullptr};
+    .name = "average_pool2d",
+    .builtins = {kTfLiteBuiltinAveragePool2d, -1},
+    .max_version = 3,
+    .attributes = "filter stride padding",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .copies = HasWindowOfOne,
+};
 
 }  // namespace quadra

@@ -23,6 +23,13 @@ Status Step(const Graph&, const FusedStep& step, StepWriter* writer) {
 
 extern const Op kPreluOp;
 const Op kPreluOp = {
-    "prelu", {kTfLiteBuiltinPrelu, -1}, nullptr, 1, Import, BroadcastShape, nullptr, Step};
+    .name = "prelu",
+    .builtins = {kTfLiteBuiltinPrelu, -1},
+    .max_version = 1,
+    .import = Import,
+    .shape = BroadcastShape,
+    .step = Step,
+    .steps_on_first = true,
+};
 
 }  // namespace quadra

@@ -144,6 +144,15 @@ void FinishReshape(const KernelContext& context, const Graph& graph, const Node&
 
 extern const Op kReshapeOp;
 const Op kReshapeOp = {
-    "reshape", {kTfLiteBuiltinReshape, -1}, nullptr, 1, Import, InferShape, Kernels, nullptr};
+    .name = "reshape",
+    .builtins = {kTfLiteBuiltinReshape, -1},
+    .max_version = 1,
+    .attributes = "shape",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .copies = AlwaysCopies,
+    .size_input = 1,
+};
 
 }  // namespace quadra

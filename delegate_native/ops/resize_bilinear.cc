@@ -90,13 +90,13 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
                KernelList* list) {
   const Shape& in = graph.shape(node.inputs[0]);
   const Shape& out = graph.shape(node.outputs[0]);
-  const bool align_corners = node.attributes.Int("align_corners") != 0;
+  const bool align_corners = node.attributes.Int("align_corners", 0) != 0;
   KernelDesc& desc = list->Add("resize_bilinear");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   desc.Float("scale_y", Scale(in.h, out.h, align_corners));
   desc.Float("scale_x", Scale(in.w, out.w, align_corners));
-  desc.Float("shift", node.attributes.Int("half_pixel_centers") ? 0.5f : 0.0f);
+  desc.Float("shift", node.attributes.Int("half_pixel_centers", 0) ? 0.5f : 0.0f);
   LoopOverSlices(context, out, 2, kRow, kPixel, &desc);
   return Status();
 }
@@ -104,13 +104,16 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }  // namespace
 
 extern const Op kResizeBilinearOp;
-const Op kResizeBilinearOp = {"resize_bilinear",
-                              {kTfLiteBuiltinResizeBilinear, -1},
-                              nullptr,
-                              4,
-                              Import,
-                              InferShape,
-                              Kernels,
-                              nullptr};
+const Op kResizeBilinearOp = {
+    .name = "resize_bilinear",
+    .builtins = {kTfLiteBuiltinResizeBilinear, -1},
+    .max_version = 4,
+    .attributes = "size",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .copies = AlwaysCopies,
+    .size_input = 1,
+};
 
 }  // namespace quadra

@@ -2,6 +2,7 @@
 // taken off first, so that nothing overflows.
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
+#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -54,45 +55,42 @@ constexpr char kPixel[] = R"(
 
 // A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers).
 std::string GroupBody() {
-  const std::string slices = R"(
-for (int i = LOCAL_X; i < src_s; i += 32) {
+  const auto for_each_slice = [](const std::string& body) {
+    return Block("for (int i = LOCAL_X; i < src_s; i += 32)", R"(
   vec4 v = read_src(x, y, first + i);
   int rest = src_c - i * 4;
   if (rest < 2) { v.y = v.x; }
   if (rest < 3) { v.z = v.x; }
-  if (rest < 4) { v.w = v.x; })";
+  if (rest < 4) { v.w = v.x; }
+)" + body);
+  };
   return R"(
 int x = GLOBAL_Y;
 int y = GLOBAL_Z % src_h;
 int first = GLOBAL_Z / src_h * src_s;
 float top = read_src(x, y, first).x;
-)" + slices +
+)" + for_each_slice("top = max(top, max(max(v.x, v.y), max(v.z, v.w)));\n") +
          R"(
-  top = max(top, max(max(v.x, v.y), max(v.z, v.w)));
-}
 part[LOCAL_X] = top;
 GROUP_BARRIER();
 for (int i = 0; i < 32; ++i) { top = max(top, part[i]); }
 GROUP_BARRIER();
 sum_t sum = 0.0f;
-)" + slices +
-         R"(
+)" + for_each_slice(R"(
   v = exp((v - vec4(top)) * vec4(beta));
   sum += v.x;
   if (rest > 1) { sum += v.y; }
   if (rest > 2) { sum += v.z; }
   if (rest > 3) { sum += v.w; }
-}
+)") + R"(
 part[LOCAL_X] = sum;
 GROUP_BARRIER();
 sum = 0.0f;
 for (int i = 0; i < 32; ++i) { sum += part[i]; }
-)" + slices +
-         R"(
+)" + for_each_slice(R"(
   v = exp((v - vec4(top)) * vec4(beta)) / vec4(sum);
   write_dst(v, x, y, first + i);
-}
-)";
+)");
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -105,7 +103,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   KernelDesc& desc = list->Add(group ? "softmax_group" : "softmax");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
-  desc.Float("beta", node.attributes.Float("beta", 1.0f));
+  desc.Float("beta", node.attributes.Float("beta"));
   if (group) {
     desc.trips = trips / 32 + 100;
     desc.shared.push_back({"part", "sum_t", 32});
@@ -127,6 +125,13 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 extern const Op kSoftmaxOp;
 const Op kSoftmaxOp = {
-    "softmax", {kTfLiteBuiltinSoftmax, -1}, nullptr, 4, Import, InferShape, Kernels, nullptr};
+    .name = "softmax",
+    .builtins = {kTfLiteBuiltinSoftmax, -1},
+    .max_version = 4,
+    .attributes = "beta",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+};
 
 }  // namespace quadra

@@ -57,9 +57,9 @@ Status SliceAxis(const Attributes& a, size_t i, int n, int* start, int* stride, 
     return std::min(std::max(at < 0 ? at + n : at, least), most);
   };
   const int64_t begin =
-      a.Int("begin_mask") & bit ? (*stride > 0 ? least : most) : clamp(a.Ints("begin")[i]);
+      a.Int("begin_mask", 0) & bit ? (*stride > 0 ? least : most) : clamp(a.Ints("begin")[i]);
   *start = static_cast<int>(begin);
-  if (a.Int("shrink_axis_mask") & bit) {
+  if (a.Int("shrink_axis_mask", 0) & bit) {
     if (begin < 0 || begin >= n) {
       return InvalidModel("index %d of an axis of %d is out of range", a.Ints("begin")[i], n);
     }
@@ -67,8 +67,8 @@ Status SliceAxis(const Attributes& a, size_t i, int n, int* start, int* stride, 
     return Status();
   }
   int64_t end = *stride > 0 ? most : least;
-  if (!(a.Int("end_mask") & bit)) {
-    end = clamp(a.Ints("end")[i] + (a.Int("offset") ? begin : int64_t{0}));
+  if (!(a.Int("end_mask", 0) & bit)) {
+    end = clamp(a.Ints("end")[i] + (a.Int("offset", 0) ? begin : int64_t{0}));
   }
   const int64_t span = *stride > 0 ? end - begin : begin - end;
   const int64_t step = *stride > 0 ? *stride : -int64_t{*stride};
@@ -85,7 +85,7 @@ Status MakeSlicing(const Value& in, const Attributes& a, Slicing* slicing) {
   int sliced = 0;  // entries that use up an input axis
   for (size_t i = 0; i < entries; ++i) {
     const int bit = 1 << i;
-    sliced += !((a.Int("ellipsis_mask") | a.Int("new_axis_mask")) & bit);
+    sliced += !((a.Int("ellipsis_mask", 0) | a.Int("new_axis_mask", 0)) & bit);
   }
   if (sliced > in.rank) {
     return InvalidModel("it slices %d axes of rank %d", sliced, in.rank);
@@ -98,24 +98,24 @@ Status MakeSlicing(const Value& in, const Attributes& a, Slicing* slicing) {
   bool open = false;
   for (size_t i = 0; i < entries; ++i) {
     const int bit = 1 << i;
-    if (a.Int("ellipsis_mask") & bit) {
+    if (a.Int("ellipsis_mask", 0) & bit) {
       if (open) return InvalidModel("it has more than one ellipsis");
       open = true;
       int after = 0;
       for (size_t j = i + 1; j < entries; ++j) {
-        after += !(a.Int("new_axis_mask") & (1 << j));
+        after += !(a.Int("new_axis_mask", 0) & (1 << j));
       }
       // TFLite lets it swallow the axis of the next entry.
       if (axis >= 4 - after) return Unsupported("its ellipsis stands for no axis");
       keep(4 - after);
-    } else if (a.Int("new_axis_mask") & bit) {
+    } else if (a.Int("new_axis_mask", 0) & bit) {
       slicing->dims.push_back(1);
     } else {
       int count = 0;
       QUADRA_RETURN_IF_ERROR(SliceAxis(a, i, in.shape.axis(axis), &slicing->start[axis],
                                        &slicing->stride[axis], &count));
       slicing->taken.set_axis(axis, count);
-      if (!(a.Int("shrink_axis_mask") & bit)) slicing->dims.push_back(count);
+      if (!(a.Int("shrink_axis_mask", 0) & bit)) slicing->dims.push_back(count);
       ++axis;
     }
   }
@@ -181,11 +181,25 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+bool StepsByOne(const Node& node) {
+  const std::vector<int>& strides = node.attributes.Ints("strides");
+  return std::all_of(strides.begin(), strides.end(), [](int stride) { return stride == 1; });
+}
+
 }  // namespace
 
 extern const Op kStridedSliceOp;
 const Op kStridedSliceOp = {
-    "strided_slice", {kTfLiteBuiltinStridedSlice, -1}, nullptr, 8, Import, InferShape, Kernels,
-    nullptr};
+    .name = "strided_slice",
+    .builtins = {kTfLiteBuiltinStridedSlice, -1},
+    .max_version = 8,
+    .attributes = "begin end strides",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .asks_for_rank = true,
+    .copies = StepsByOne,
+    .size_input = 2,
+};
 
 }  // namespace quadra

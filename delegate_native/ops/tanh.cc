@@ -15,7 +15,13 @@ Status Step(const Graph&, const FusedStep&, StepWriter* writer) {
 }  // namespace
 
 extern const Op kTanhOp;
-const Op kTanhOp = {"tanh", {kTfLiteBuiltinTanh, -1}, nullptr, 3,
-                    Import, BroadcastShape,           nullptr, Step};
+const Op kTanhOp = {
+    .name = "tanh",
+    .builtins = {kTfLiteBuiltinTanh, -1},
+    .max_version = 3,
+    .import = Import,
+    .shape = BroadcastShape,
+    .step = Step,
+};
 
 }  // namespace quadra

@@ -84,6 +84,11 @@ struct Phase {
   }
 };
 
+// Where the weights of an output channel and a tap begin.
+std::ptrdiff_t PlaceOf(const Shape& weights, int o, int y, int x) {
+  return ((std::ptrdiff_t{o} * weights.h + y) * weights.w + x) * weights.c;
+}
+
 // The weights [out][y][x][in] that meet the results of a phase.
 SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y, const Phase& x,
                   int step_y, int step_x) {
@@ -93,7 +98,7 @@ SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y
     for (int i = y.count - 1; i >= 0; --i) {
       for (int j = x.count - 1; j >= 0; --j) {
         const int ky = y.weight + i * step_y, kx = x.weight + j * step_x;
-        const auto at = ohwi->begin() + ((o * weights.h + ky) * weights.w + kx) * weights.c;
+        const auto at = ohwi->begin() + PlaceOf(weights, o, ky, kx);
         picked.insert(picked.end(), at, at + weights.c);
       }
     }
@@ -109,7 +114,7 @@ SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, in
   for (int to = 0; to < out_c; ++to) {
     const int o = to % padded, y = to / padded / step_x, x = to / padded % step_x;
     if (o >= weights.b || y >= weights.h || x >= weights.w) continue;
-    const auto from = ohwi->begin() + ((o * weights.h + y) * weights.w + x) * weights.c;
+    const auto from = ohwi->begin() + PlaceOf(weights, o, y, x);
     std::copy(from, from + weights.c,
               channels.begin() + static_cast<std::ptrdiff_t>(to) * weights.c);
   }
@@ -137,7 +142,7 @@ Status PointwiseKernels(const KernelContext& context, const Graph& graph, const 
   conv.in = graph.shape(conv.src);
   conv.out = {conv.in.b, conv.in.h, conv.in.w, step_y * step_x * padded};
   conv.dst = list->AddScratch(conv.out);
-  conv.flat_epilogue = true;
+  conv.plane_as_row = true;
   conv.low = -std::numeric_limits<float>::infinity();
   conv.high = -conv.low;
   conv.weights = [constant = graph.value(node.inputs[1]).constant, weights, padded, step_x,
@@ -220,6 +225,14 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 extern const Op kTransposeConvOp;
 const Op kTransposeConvOp = {
-    "transpose_conv", {-1}, "Convolution2DTransposeBias", 1, Import, InferShape, Kernels, nullptr};
+    .name = "transpose_conv",
+    .custom = "Convolution2DTransposeBias",
+    .max_version = 1,
+    .attributes = "stride padding",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .convolution = Convolution::kTransposed,
+};
 
 }  // namespace quadra

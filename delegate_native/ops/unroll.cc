@@ -4,19 +4,23 @@
 
 namespace quadra {
 
-std::string Unroll(int n, const std::string& pattern) { return Unroll(n, 1, pattern); }
+std::string Unroll(int n, const char* pattern) { return Unroll(n, 1, pattern); }
 
-std::string Unroll(int n, int m, const std::string& pattern) {
+std::string Unroll(int n, int m, const char* pattern) {
   std::string text;
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < m; ++j) {
-      for (char c : pattern) {
-        if (c == '$' || c == '@') text += Format("%d", c == '$' ? i : j);
-        else text += c;
+      for (const char* c = pattern; *c; ++c) {
+        if (*c == '$' || *c == '@') text += Format("%d", *c == '$' ? i : j);
+        else text += *c;
       }
     }
   }
   return text;
+}
+
+std::string Block(const char* head, const std::string& body) {
+  return head + (" {\n" + body) + "}\n";
 }
 
 }  // namespace quadra

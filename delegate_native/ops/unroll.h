@@ -1,4 +1,4 @@
-// Generated kernels: text repeated per register.
+// Generated kernels: text repeated per register, and text in braces.
 #ifndef QUADRA_OPS_UNROLL_H_
 #define QUADRA_OPS_UNROLL_H_
 
@@ -7,9 +7,20 @@
 namespace quadra {
 
 // The pattern for every i below n, `$` standing for i.
-std::string Unroll(int n, const std::string& pattern);
+std::string Unroll(int n, const char* pattern);
 // The pattern for every i below n and j below m (j runs fastest), `$` for i and `@` for j.
-std::string Unroll(int n, int m, const std::string& pattern);
+std::string Unroll(int n, int m, const char* pattern);
+
+// `head { body }`: what writes the opening brace writes the closing one.
+std::string Block(const char* head, const std::string& body);
+
+inline std::string Unroll(int n, const std::string& pattern) { return Unroll(n, pattern.c_str()); }
+inline std::string Unroll(int n, int m, const std::string& pattern) {
+  return Unroll(n, m, pattern.c_str());
+}
+inline std::string Block(const std::string& head, const std::string& body) {
+  return Block(head.c_str(), body);
+}
 
 }  // namespace quadra
 

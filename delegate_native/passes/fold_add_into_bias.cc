@@ -38,7 +38,7 @@ bool FoldBefore(Graph* graph, size_t i) {
   Node& conv = graph->nodes[static_cast<size_t>(consumers[0])];
   Filters filters;
   // Results of a transposed convolution sum different numbers of weights.
-  if (conv.op == "transpose_conv" || conv.inputs[0] != add.outputs[0]) return false;
+  if (!SlidesWindow(conv) || conv.inputs[0] != add.outputs[0]) return false;
   if (!Filters::Read(*graph, conv, &filters) || WindowOf(*graph, conv).pads()) return false;
   for (size_t operand = 0; operand < 2; ++operand) {
     const ValueId x = add.inputs[operand], term = add.inputs[1 - operand];

@@ -23,7 +23,7 @@ bool IsReadByConvolutionsOnly(const Graph& graph, ValueId id) {
   return std::all_of(consumers.begin(), consumers.end(), [&](int i) {
     const Node& node = graph.nodes[static_cast<size_t>(i)];
     const std::vector<ValueId> operands = Operands(node);
-    return (node.op == "conv2d" || node.op == "depthwise_conv2d") && node.inputs[0] == id &&
+    return SlidesWindow(node) && node.inputs[0] == id &&
            std::count(operands.begin(), operands.end(), id) == 1;
   });
 }

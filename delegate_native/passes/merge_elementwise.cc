@@ -70,10 +70,10 @@ bool CanMerge(const Graph& graph, const Places& places, const Node& node, ValueI
   const Node& producer = graph.nodes[static_cast<size_t>(producer_index)];
   if (producer.outputs.size() != 1) return false;
   if (graph.shape(through) != graph.shape(node.outputs[0])) return false;
-  // Nobody else may want the value, and only the first operand of a PRELU is what it changes.
+  // Nobody else may want the value, and some steps change their first operand only.
   const std::ptrdiff_t reads = std::count(node.inputs.begin(), node.inputs.end(), through);
   if (places.uses[static_cast<size_t>(through)] != reads) return false;
-  if (node.op == "prelu" && (node.inputs[0] != through || reads != 1)) return false;
+  if (OpOf(node).steps_on_first && (node.inputs[0] != through || reads != 1)) return false;
   const std::vector<FusedStep> steps = JoinSteps(producer, node, through);
   std::vector<ValueId> operands;
   for (const FusedStep& step : steps) {
@@ -116,7 +116,7 @@ int MergeElementwise(Graph* graph, const Fits& fits) {
   std::vector<Node>& nodes = graph->nodes;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node node = nodes[i];
-    const ValueId through = IsElementwise(node) ? ChooseOperand(*graph, places, node, fits) : -1;
+    const ValueId through = OpOf(node).step ? ChooseOperand(*graph, places, node, fits) : -1;
     if (through < 0) continue;
     const int producer = places.ProducerOf(through);
     // The merged node runs where the producer did, or later if a step reads what is not there yet.

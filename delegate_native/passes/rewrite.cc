@@ -5,23 +5,25 @@
 
 namespace quadra {
 
-bool IsConvolution(const Node& node) {
-  return node.op == "conv2d" || node.op == "depthwise_conv2d" || node.op == "transpose_conv";
+const Op& OpOf(const Node& node) {
+  static const Op unknown;
+  const Op* op = FindOp(node.op);
+  return op ? *op : unknown;
+}
+
+bool IsConvolution(const Node& node) { return OpOf(node).convolution != Convolution::kNone; }
+
+bool SlidesWindow(const Node& node) {
+  const Convolution convolution = OpOf(node).convolution;
+  return convolution == Convolution::kDense || convolution == Convolution::kDepthwise;
 }
 
 bool IsPixelConvolution(const Graph& graph, const Node& node) {
-  if (node.op != "conv2d") return false;
+  if (OpOf(node).convolution != Convolution::kDense) return false;
   const Shape& weights = graph.shape(node.inputs[1]);
   const Shape &in = graph.shape(node.inputs[0]), &out = graph.shape(node.outputs[0]);
   return weights.h == 1 && weights.w == 1 && in.h == out.h && in.w == out.w &&
          !WindowOf(graph, node).pads();
-}
-
-bool IsElementwise(const Node& node) {
-  for (const char* op : {"add", "mul", "clamp", "prelu", "hard_swish", "logistic", "tanh"}) {
-    if (node.op == op) return true;
-  }
-  return false;
 }
 
 int CountUses(const Graph& graph, ValueId id) {
@@ -85,7 +87,7 @@ bool Filters::Read(const Graph& graph, const Node& node, Filters* filters) {
   if (!IsConvolution(node) || !graph.IsConstant(node.inputs[1])) return false;
   filters->shape_ = graph.shape(node.inputs[1]);
   filters->weights_ = *graph.value(node.inputs[1]).constant->floats();
-  filters->depthwise_ = node.op == "depthwise_conv2d";
+  filters->depthwise_ = OpOf(node).convolution == Convolution::kDepthwise;
   const int inputs = graph.shape(node.inputs[0]).c;
   const int outputs = graph.shape(node.outputs[0]).c;
   filters->multiplier_ = std::max(1, outputs / inputs);

@@ -6,15 +6,18 @@
 
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/graph/window.h"
+#include "delegate_native/ops/op.h"
 
 namespace quadra {
 
-// conv2d, depthwise_conv2d, transpose_conv: inputs are source, weights and (optional) bias.
+// What the node's op says of itself; where there is no such op, nothing.
+const Op& OpOf(const Node& node);
+
 bool IsConvolution(const Node& node);
-// conv2d whose results each come from one pixel at the same place.
+// One whose results each come from a window of the source (WindowOf): it is not transposed.
+bool SlidesWindow(const Node& node);
+// A dense one whose results each come from one pixel at the same place.
 bool IsPixelConvolution(const Graph& graph, const Node& node);
-// One result per place from the operands at that place; can be merged into a producer.
-bool IsElementwise(const Node& node);
 
 // Times that nodes read the value, plus one for each graph output that it is.
 int CountUses(const Graph& graph, ValueId id);
@@ -25,7 +28,7 @@ bool ReadsConstant(const Graph& graph, const Node& node);
 // The constant as one number per channel of `shape`, if reading it (broadcast) means that.
 bool ChannelValues(const Graph& graph, ValueId id, const Shape& shape, std::vector<float>* values);
 
-// The window of a conv2d or depthwise_conv2d whose shapes were inferred.
+// The window of a convolution that slides one and whose shapes were inferred.
 Window WindowOf(const Graph& graph, const Node& node);
 
 // Adds `from`'s model nodes to those that `node` stands for.

@@ -17,11 +17,11 @@ bool NeighbourTakesThem(const Graph& graph, const Node& node) {
   const std::vector<int> consumers = graph.Consumers(node.outputs[0]);
   if (consumers.size() != 1 || CountUses(graph, node.outputs[0]) != 1) return false;
   const Node& conv = graph.nodes[static_cast<size_t>(consumers[0])];
-  return IsConvolution(conv) && conv.op != "transpose_conv" && !WindowOf(graph, conv).pads();
+  return SlidesWindow(conv) && !WindowOf(graph, conv).pads();
 }
 
 bool CanSplit(const Graph& graph, const Node& node) {
-  if (node.op != "depthwise_conv2d" || !node.fused.empty()) return false;
+  if (OpOf(node).convolution != Convolution::kDepthwise || !node.fused.empty()) return false;
   const Shape& weights = graph.shape(node.inputs[1]);
   if (weights.h != 1 || weights.w != 1 || !graph.IsConstant(node.inputs[1])) return false;
   if (node.inputs.size() > 2 && !graph.IsConstant(node.inputs[2])) return false;

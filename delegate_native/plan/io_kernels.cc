@@ -1,5 +1,7 @@
 #include "delegate_native/plan/io_kernels.h"
 
+#include "delegate_native/ops/unroll.h"
+
 namespace quadra {
 namespace {
 
@@ -13,9 +15,9 @@ void Shaped(const KernelContext& context, const Shape& shape, const std::string&
       "((b * " + tensor + "_h + y) * " + tensor + "_w + x) * " + tensor + "_c + c";
   const std::string guard = "if (y >= " + tensor + "_h || s >= " + tensor + "_s * " + tensor + "_b";
   if (context.gpu->is_cpu()) {
-    kernel->body = "int y = GLOBAL_X; int s = GLOBAL_Y;\n" + guard + ") { return; }\n" + batch +
-                   "for (int x = 0; x < " + tensor + "_w; ++x) {\nint i = " + row + ";\n" + pixel +
-                   "}\n";
+    kernel->body =
+        "int y = GLOBAL_X; int s = GLOBAL_Y;\n" + guard + ") { return; }\n" + batch +
+        Block("for (int x = 0; x < " + tensor + "_w; ++x)", "int i = " + row + ";\n" + pixel);
     kernel->Grid(shape.h, shape.slices() * shape.b, 1);
   } else {
     kernel->body = "int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;\n" + guard +
@@ -28,9 +30,9 @@ void Shaped(const KernelContext& context, const Shape& shape, const std::string&
 
 }  // namespace
 
-KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int flat, int slices) {
+KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices) {
   KernelDesc kernel("to_slices");
-  kernel.Read("src", flat);
+  kernel.Read("src", dense);
   kernel.Write("dst", slices);
   Shaped(context, shape, "dst",
          "vec4 v = vec4(read_src(i), 0.0f, 0.0f, 0.0f);\n"
@@ -42,10 +44,10 @@ KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int flat, 
   return kernel;
 }
 
-KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int flat) {
+KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int dense) {
   KernelDesc kernel("from_slices");
   kernel.Read("src", slices);
-  kernel.Write("dst", flat);
+  kernel.Write("dst", dense);
   if (context.gpu->is_cpu()) {
     // All channels of a pixel before the next: what is written follows on itself.
     kernel.body = R"(

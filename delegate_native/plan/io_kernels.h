@@ -6,8 +6,8 @@
 
 namespace quadra {
 
-KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int flat, int slices);
-KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int flat);
+KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices);
+KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int dense);
 
 }  // namespace quadra
 

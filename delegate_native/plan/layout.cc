@@ -14,7 +14,7 @@ using Kind = TensorLayout::Kind;
 
 int64_t BytesOf(const TensorLayout& layout) {
   const Shape& s = layout.shape;
-  if (layout.kind == Kind::kFlatBuffer) return s.elements() * 4;
+  if (layout.kind == Kind::kDenseBuffer) return s.elements() * 4;
   return int64_t{s.b} * s.slices() * s.h * s.w * (layout.half ? 8 : 16);
 }
 
@@ -68,9 +68,9 @@ int Layout::AddSlices(const std::string& name, const Shape& shape) {
   return Add(name, context_.LayoutOf(shape, /*constant=*/false));
 }
 
-int Layout::AddFlat(const std::string& name, const Shape& shape) {
+int Layout::AddDense(const std::string& name, const Shape& shape) {
   TensorLayout layout;
-  layout.kind = Kind::kFlatBuffer;
+  layout.kind = Kind::kDenseBuffer;
   layout.shape = shape;
   return Add(name, layout);
 }
@@ -157,7 +157,7 @@ void Layout::PlaceImages() {
     if (tensor.first < 0 || tensor.layout.kind != Kind::kSlicesImage2d) continue;
     const Shape& s = tensor.layout.shape;
     lifetimes.push_back({tensor.bytes, tensor.first, tensor.last});
-    shapes.push_back((int64_t{s.w} << 32) | (s.b * s.slices() * s.h));
+    shapes.push_back((int64_t{s.w} << 32) | (int64_t{s.b} * s.slices() * s.h));
     placed.push_back(&tensor);
   }
   if (placed.empty()) return;
@@ -182,7 +182,7 @@ void Layout::PlaceImages() {
 
 void Layout::PlaceIo() {
   for (PlacedTensor& tensor : tensors_) {
-    if (tensor.layout.kind != Kind::kFlatBuffer) continue;
+    if (tensor.layout.kind != Kind::kDenseBuffer) continue;
     const uint64_t bytes = static_cast<uint64_t>(tensor.bytes);
     buffers_.push_back({fb::BufferKind_Io, bytes, 0, 0, false, {}});
     tensor.region = AddRegion(static_cast<int>(buffers_.size()) - 1, 0, bytes);
@@ -289,9 +289,9 @@ Layout::Vector<flatbuffers::Offset<fb::Tensor>> Layout::WriteTensors(
     const int first = used ? dispatch_of[static_cast<size_t>(tensor.first)] : -1;
     const int last = used ? dispatch_of[static_cast<size_t>(tensor.last) + 1] - 1 : -1;
     if (tensor.region >= 0) region = regions_[static_cast<size_t>(tensor.region)];
-    tensors.push_back(fb::CreateTensorDirect(*builder, tensor.name.c_str(), &shape, region.buffer(),
-                                             region.offset(), region.bytes(), tensor.layout.half,
-                                             tensor.layout.kind == Kind::kFlatBuffer, first, last));
+    tensors.push_back(fb::CreateTensorDirect(
+        *builder, tensor.name.c_str(), &shape, region.buffer(), region.offset(), region.bytes(),
+        tensor.layout.half, tensor.layout.kind == Kind::kDenseBuffer, first, last));
   }
   return builder->CreateVector(tensors);
 }

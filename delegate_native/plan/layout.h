@@ -19,7 +19,7 @@ class Layout {
 
   int size() const { return static_cast<int>(tensors_.size()); }
   int AddSlices(const std::string& name, const Shape& shape);
-  int AddFlat(const std::string& name, const Shape& shape);
+  int AddDense(const std::string& name, const Shape& shape);
   const TensorLayout& LayoutOf(int tensor) const { return at(tensor).layout; }
 
   // Decides lifetimes, buffers and offsets from the kernels in the order of their dispatch, which

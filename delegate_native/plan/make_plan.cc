@@ -100,9 +100,9 @@ class Planner {
   Status CollectKernels() {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.inputs[i]);
-      const int flat = layout_.AddFlat(Format("input_%zu", i), shape);
-      inputs_.push_back(flat);
-      Keep(ToSlices(context_, shape, flat, graph_.inputs[i]), {});
+      const int dense = layout_.AddDense(Format("input_%zu", i), shape);
+      inputs_.push_back(dense);
+      Keep(ToSlices(context_, shape, dense, graph_.inputs[i]), {});
     }
     for (const Node& node : graph_.nodes) {
       KernelList list;
@@ -113,9 +113,9 @@ class Planner {
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.outputs[i]);
-      const int flat = layout_.AddFlat(Format("output_%zu", i), shape);
-      outputs_.push_back(flat);
-      Keep(FromSlices(context_, shape, graph_.outputs[i], flat), {});
+      const int dense = layout_.AddDense(Format("output_%zu", i), shape);
+      outputs_.push_back(dense);
+      Keep(FromSlices(context_, shape, graph_.outputs[i], dense), {});
     }
     return Status();
   }
@@ -132,9 +132,9 @@ class Planner {
   void RenderAll() {
     for (size_t i = 0; i < kernels_.size(); ++i) {
       const KernelDesc& desc = kernels_[i];
-      std::vector<TensorLayout> layouts;
-      for (const TensorArg& tensor : desc.tensors)
-        layouts.push_back(layout_.LayoutOf(tensor.tensor));
+      std::vector<TensorLayout> layouts(desc.tensors.size());
+      for (size_t k = 0; k < layouts.size(); ++k)
+        layouts[k] = layout_.LayoutOf(desc.tensors[k].tensor);
       PlannedDispatch dispatch;
       dispatch.desc = &desc;
       dispatch.nodes = nodes_of_kernel_[i];
@@ -287,8 +287,8 @@ class Planner {
     const auto regions = layout_.WriteRegions(&builder_);
     const auto tensors = layout_.WriteTensors(&builder_, dispatch_of_kernel_);
     const auto programs = builder_.CreateVector(WritePrograms());
-    std::vector<Offset<fb::Dispatch>> dispatch_list;
-    for (size_t i = 0; i < dispatches_.size(); ++i) dispatch_list.push_back(WriteDispatch(i));
+    std::vector<Offset<fb::Dispatch>> dispatch_list(dispatches_.size());
+    for (size_t i = 0; i < dispatches_.size(); ++i) dispatch_list[i] = WriteDispatch(i);
     const auto dispatches = builder_.CreateVector(dispatch_list);
     const auto inputs = builder_.CreateVector(WriteIo(inputs_));
     const auto outputs = builder_.CreateVector(WriteIo(outputs_));

@@ -155,9 +155,11 @@ Outcome Contender::Outputs(std::vector<Tensor>* tensors, std::vector<std::string
 }
 
 std::vector<Tensor> Contender::Inputs() const {
-  std::vector<Tensor> tensors;
-  for (int i = 0; i < tflite_.TfLiteInterpreterGetInputTensorCount(interpreter_); ++i) {
-    tensors.push_back(Describe(tflite_, tflite_.TfLiteInterpreterGetInputTensor(interpreter_, i)));
+  const int count = tflite_.TfLiteInterpreterGetInputTensorCount(interpreter_);
+  std::vector<Tensor> tensors(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    tensors[static_cast<size_t>(i)] =
+        Describe(tflite_, tflite_.TfLiteInterpreterGetInputTensor(interpreter_, i));
   }
   return tensors;
 }

@@ -16,6 +16,9 @@ Outcome NotLoaded(const std::string& path, const std::string& what) {
 struct Function {
   const char* name;
   void* place;  // of the pointer to it
+
+  template <typename Type>
+  Function(const char* symbol, Type** pointer) : name(symbol), place(static_cast<void*>(pointer)) {}
 };
 
 template <size_t count>
@@ -26,7 +29,7 @@ Outcome LoadAll(const std::string& path, const std::string& what,
   for (const Function& function : functions) {
     void* found = dlsym(library, function.name);
     if (!found) return NotLoaded(path, std::string(function.name) + " of ");
-    memcpy(function.place, &found, sizeof(found));
+    memcpy(function.place, static_cast<const void*>(&found), sizeof(found));
   }
   return Outcome();
 }

@@ -1,7 +1,8 @@
-// Names of TFLite's builtin ops, by code.
+// Names of TFLite's builtin ops, by code, and what verdicts must know of those that Quadra has not.
 #include "delegate_native/tflite/op_names.h"
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/tflite/builtin_params.h"
 
 namespace quadra {
 namespace {
@@ -221,8 +222,7 @@ const char kNames[] =
 }  // namespace
 
 std::string OpName(int builtin, const char* custom_name) {
-  constexpr int kCustom = 32;
-  if (builtin == kCustom) return custom_name ? custom_name : "CUSTOM";
+  if (builtin == kTfLiteBuiltinCustom) return custom_name ? custom_name : "CUSTOM";
   const char* at = kNames;
   const char* const end = kNames + sizeof(kNames) - 1;
   for (int i = 0; i < builtin && at < end; ++i) {
@@ -231,6 +231,30 @@ std::string OpName(int builtin, const char* custom_name) {
   }
   if (builtin < 0 || at >= end || !*at) return Format("OP_%d", builtin);
   return at;
+}
+
+int SizeInputOfForeign(int builtin) {
+  switch (builtin) {
+    case kTfLiteBuiltinTransposeConv:
+    case kTfLiteBuiltinFill: return 0;
+    case kTfLiteBuiltinPadV2:
+    case kTfLiteBuiltinSlice:
+    case kTfLiteBuiltinTile:
+    case kTfLiteBuiltinResizeNearestNeighbor:
+    case kTfLiteBuiltinBroadcastTo:
+    case kTfLiteBuiltinSum:  // and other reductions: axes may repeat, so even the rank is open
+    case kTfLiteBuiltinReduceProd:
+    case kTfLiteBuiltinReduceMax:
+    case kTfLiteBuiltinReduceMin: return 1;
+    case kTfLiteBuiltinRange:
+    case kTfLiteBuiltinUnique:
+    case kTfLiteBuiltinWhere:
+    case kTfLiteBuiltinIf:
+    case kTfLiteBuiltinWhile:
+    case kTfLiteBuiltinNonMaxSuppressionV4:
+    case kTfLiteBuiltinNonMaxSuppressionV5: return kAllSizeInputs;
+    default: return kNoSizeInput;
+  }
 }
 
 }  // namespace quadra

@@ -87,6 +87,19 @@ def test(targets: Sequence[str] = (EVERYTHING,)) -> list[str]:
     return sorted(e["id"]["testSummary"]["label"] for e in summaries)
 
 
+def compile_commands(targets: str) -> list[list[str]]:
+    """The command lines that compile the C++ sources of `targets` for this machine, as Bazel runs them."""
+    query = f'mnemonic("CppCompile", {targets})'
+    answer = json.loads(_ask("aquery", *_flags(), "--output=jsonproto", query))
+    return [action["arguments"] for action in answer.get("actions", [])]
+
+
+def places() -> dict[str, Path]:
+    """Where command lines run (`execution_root`), and where the sources of others are (`output_base`/external)."""
+    lines = _ask("info", *_flags(), "execution_root", "output_base").splitlines()
+    return {name: Path(path) for name, path in (line.split(": ", 1) for line in lines)}
+
+
 def clean() -> None:
     """Removes what Bazel built."""
     child_process.run([*_start(), "clean"], cwd=settings.ROOT, timeout_s=120)
@@ -120,6 +133,11 @@ def _bazel(
             )
         lines = events_file.read_text().splitlines() if events_file.exists() else []
     return done, [json.loads(line) for line in lines]
+
+
+def _ask(verb: str, *words: str) -> str:
+    argv = [*_start(), verb, *(["--config=debian"] if _is_debian() else []), *words]
+    return child_process.run(argv, cwd=settings.ROOT, timeout_s=_DEADLINE_S, hint="see that `./inv build` works").stdout
 
 
 def _start() -> list[str]:

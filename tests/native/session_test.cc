@@ -71,6 +71,19 @@ void ExpectRight(Session* session, const Shape& shape) {
   });
 }
 
+TEST(Session, AnOpWithoutAnAttributeThatItNeedsIsAnError) {
+  const char* const graph = R"(input %0 [1,2,2,4]
+%1 [1,2,2,4] = depth_to_space(%0) {blocks: 1}
+output %1
+)";
+  SessionOptions options;
+  Decide(&options.target);
+  Session session(GraphOf(graph), MakeNullBackend(options.target), options);
+  const Status status = session.Prepare({SizeOf(1, 2, 2, 4)});
+  EXPECT_EQ(status.code(), Code::kInternal);
+  EXPECT_EQ(status.message(), "depth_to_space: it has no attribute 'block'");
+}
+
 class GpuSession : public OnEveryBackend {
  protected:
   void SetUp() override {

@@ -51,7 +51,7 @@ Status GlPrograms::Finish(const fb::Program& program, GLuint shader, const GlPro
   gl_.GetProgramiv(built.id(), GL_LINK_STATUS, &linked);
   if (compiled && linked) return Status();
   const std::string log = compiled ? Log(built.id(), false) : Log(shader, true);
-  const Status pending =
+  Status pending =
       CheckGl(gl_, Format("%s %s", compiled ? "link" : "compile", NameOf(program)).c_str());
   if (gl_.lost) return pending;
   return DeviceFailed(

@@ -165,7 +165,7 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
     }
     const ClHandle<cl_mem>& part = parts_[static_cast<size_t>(arg.index())];
     cl_mem memory = part ? part.get() : buffers_[static_cast<size_t>(buffer)].get();
-    code = cl_.SetKernelArg(kernel, index, sizeof(memory), &memory);
+    code = cl_.SetKernelArg(kernel, index, sizeof(cl_mem), static_cast<void*>(&memory));
   } else if (arg.kind() == fb::ArgKind_Int) {
     const cl_int value = arg.int_value();
     code = cl_.SetKernelArg(kernel, index, sizeof(value), &value);
@@ -229,9 +229,9 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
 }
 
 std::vector<ProgramBinary> ClExecutable::Binaries() {
-  std::vector<ProgramBinary> binaries;
-  for (unsigned i = 0; i < Count(plan_.programs()); ++i) {
-    binaries.push_back(made_by_->BinaryOf(*plan_.programs()->Get(i), programs_));
+  std::vector<ProgramBinary> binaries(Count(plan_.programs()));
+  for (unsigned i = 0; i < binaries.size(); ++i) {
+    binaries[i] = made_by_->BinaryOf(*plan_.programs()->Get(i), programs_);
   }
   return binaries;
 }
@@ -264,7 +264,7 @@ Status ClExecutable::WorkOn(Port* port, void* caller) {
   port->caller = caller;
   for (const Use& use : uses_) {
     if (use.buffer != port->buffer) continue;
-    code = cl_.SetKernelArg(use.kernel, use.arg, sizeof(raw), &raw);
+    code = cl_.SetKernelArg(use.kernel, use.arg, sizeof(cl_mem), static_cast<void*>(&raw));
     if (code != CL_SUCCESS) return context_->Failed("set an argument to the caller's memory", code);
   }
   return Status();

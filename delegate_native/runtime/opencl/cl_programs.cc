@@ -107,8 +107,8 @@ ProgramBinary ClPrograms::BinaryOf(const fb::Program& program,
   }
   binary.bytes.resize(size);
   unsigned char* to = binary.bytes.data();
-  if (size == 0 || cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARIES, sizeof(to), &to,
-                                     nullptr) != CL_SUCCESS) {
+  if (size == 0 || cl.GetProgramInfo(built->program.get(), CL_PROGRAM_BINARIES, sizeof(to),
+                                     static_cast<void*>(&to), nullptr) != CL_SUCCESS) {
     binary.bytes.clear();
   }
   return binary;
@@ -120,12 +120,13 @@ Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* pr
   const std::string options = Text(program.options());
   const std::string prelude = Text(program.prelude());
   std::string source = prelude, entries;
+  const std::string shared = options + "\n" + prelude;       // by all kernels
   std::vector<std::pair<std::string, std::string>> missing;  // entry, key
   std::vector<const fb::Kernel*> kernels;                    // of those
   for (const fb::Kernel* kernel : *program.kernels()) {
     const std::string entry = Text(kernel->entry());
     const std::string text = Text(kernel->source());
-    std::string key = options + "\n" + prelude + text;
+    std::string key = shared + text;
     ClProgram known = Find(key);
     if (known) {
       (*programs)[entry] = std::move(known);

@@ -1,0 +1,89 @@
+"""What clang-tidy says becomes findings, each once; how sources are compiled is told as Bazel compiles them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from host_tools.base import settings
+from host_tools.base.errors import CommandFailed, Misuse
+from host_tools.build import bazel, clang_tidy, compile_commands
+
+OPS = settings.ROOT / "delegate_native" / "ops"
+FOUND = f"""\
+{OPS}/op.h:7:3: error: a header is too long [bugprone-header,-warnings-as-errors]
+    7 | struct Op {{
+{OPS}/op.h:8:1: note: it begins here
+"""
+
+
+@pytest.fixture
+def fake_tidy(tmp_path, monkeypatch):
+    """fake_tidy(status, output): a clang-tidy that answers so, for two sources."""
+    sources = [OPS / "add.cc", OPS / "op.cc"]
+    monkeypatch.setattr(compile_commands, "write", lambda folder: sources)
+    monkeypatch.setattr(clang_tidy, "_tool", lambda: str(tmp_path / "clang-tidy"))
+
+    def make(status: int, output: str, errors: str = "") -> Path:
+        (tmp_path / "output").write_text(output)
+        (tmp_path / "errors").write_text(errors)
+        script = tmp_path / "clang-tidy"
+        script.write_text(
+            f'#!/bin/sh\necho "$@" >> {tmp_path}/words\ncat {tmp_path}/output\ncat {tmp_path}/errors >&2\nexit {status}\n'
+        )
+        script.chmod(0o755)
+        return tmp_path / "words"
+
+    return make
+
+
+def test_what_every_source_sees_in_a_header_is_found_once(fake_tidy):
+    fake_tidy(1, FOUND)
+    (finding,) = clang_tidy.run()
+    assert str(finding) == "delegate_native/ops/op.h:7:3: a header is too long [bugprone-header]"
+
+
+def test_nothing_found_is_an_empty_list(fake_tidy):
+    words = fake_tidy(0, "")
+    shown: list[str] = []
+    assert clang_tidy.run(show=shown.append) == []
+    assert sorted(shown) == ["delegate_native/ops/add.cc", "delegate_native/ops/op.cc"]
+    assert "--fix" not in words.read_text()
+
+
+def test_mending_is_asked_of_clang_tidy(fake_tidy):
+    words = fake_tidy(0, "")
+    clang_tidy.run([OPS / "add.cc"], fix=True)
+    assert "--fix" in words.read_text()
+
+
+def test_a_header_is_checked_through_a_source_that_includes_it(fake_tidy):
+    words = fake_tidy(0, "")
+    clang_tidy.run([OPS / "limits.h"])
+    assert words.read_text().split()[-1] == str(OPS / "op.cc")
+
+
+def test_a_path_without_sources_is_misuse(fake_tidy):
+    fake_tidy(0, "")
+    with pytest.raises(Misuse, match="docs"):
+        clang_tidy.run([settings.ROOT / "docs"])
+
+
+def test_a_clang_tidy_that_cannot_work_is_an_error(fake_tidy):
+    fake_tidy(1, "", "error: unknown key 'Cheks'\n")
+    with pytest.raises(CommandFailed, match="unknown key 'Cheks'"):
+        clang_tidy.run()
+
+
+def test_commands_name_the_files_of_the_checkout_and_are_for_clang(tmp_path, monkeypatch):
+    ours = ["gcc", "-fno-canonical-system-headers", "-iquote", "bazel-out/x/bin", "-isystem", "external/y"]
+    ours += ["-c", "delegate_native/ops/add.cc"]
+    places = {"execution_root": Path("/root_of/it"), "output_base": Path("/base")}
+    monkeypatch.setattr(bazel, "build", lambda targets: {})
+    monkeypatch.setattr(bazel, "places", lambda: places)
+    monkeypatch.setattr(bazel, "compile_commands", lambda targets: [ours, ours, ["gcc", "-c", "external/y/y.cc"]])
+    assert compile_commands.write(tmp_path) == [OPS / "add.cc"]
+    (entry,) = json.loads((tmp_path / compile_commands.NAME).read_text())
+    words = ["gcc", "-iquote", "/root_of/it/bazel-out/x/bin", "-isystem", "/base/external/y", "-c"]
+    assert entry["arguments"] == [*words, "delegate_native/ops/add.cc"]
+    assert entry["directory"] == str(settings.ROOT)
