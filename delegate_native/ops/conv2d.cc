@@ -1,8 +1,9 @@
 // CONV_2D: weights OHWI, any stride, dilation, padding, groups; bias optional. The number of
-// groups is input channels / weights' channels.
+// groups is input channels / weights' channels. Its kernels, which other convolutions share, are in
+// conv_kernels.cc (GPUs) and conv_cpu.cc.
 #include <utility>
 
-#include "delegate_native/ops/conv_tiles.h"
+#include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/tflite/importer.h"
 

@@ -2,7 +2,7 @@
 // dilation, padding, multiplier.
 #include <algorithm>
 
-#include "delegate_native/ops/depthwise_wide.h"
+#include "delegate_native/ops/depthwise_cpu.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "delegate_native/ops/conv_tiles.h"
+#include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"

@@ -1,4 +1,4 @@
-#include "delegate_native/ops/conv_tiles.h"
+#include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/unroll.h"
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "delegate_native/ops/depthwise_wide.h"
+#include "delegate_native/ops/depthwise_cpu.h"
 
 #include "delegate_native/ops/unroll.h"
 

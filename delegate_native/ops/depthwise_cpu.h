@@ -1,6 +1,6 @@
 // Depthwise convolutions on CPUs: four pixels of one slice per vector.
-#ifndef QUADRA_OPS_DEPTHWISE_WIDE_H_
-#define QUADRA_OPS_DEPTHWISE_WIDE_H_
+#ifndef QUADRA_OPS_DEPTHWISE_CPU_H_
+#define QUADRA_OPS_DEPTHWISE_CPU_H_
 
 #include "delegate_native/ops/op.h"
 
@@ -12,4 +12,4 @@ void MakeWideDepthwise(const Shape& out, bool plain, KernelDesc* kernel);
 
 }  // namespace quadra
 
-#endif  // QUADRA_OPS_DEPTHWISE_WIDE_H_
+#endif  // QUADRA_OPS_DEPTHWISE_CPU_H_

@@ -1,4 +1,4 @@
-#include "delegate_native/ops/conv_tiles.h"
+#include "delegate_native/ops/conv_kernels.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 // The kernels of all convolutions: which text computes one, by target and size. Sizes are arguments
 // of the kernels, so that one program serves many nodes.
-#ifndef QUADRA_OPS_CONV_TILES_H_
-#define QUADRA_OPS_CONV_TILES_H_
+#ifndef QUADRA_OPS_CONV_KERNELS_H_
+#define QUADRA_OPS_CONV_KERNELS_H_
 
 #include <functional>
 #include <string>
@@ -58,4 +58,4 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list);
 
 }  // namespace quadra
 
-#endif  // QUADRA_OPS_CONV_TILES_H_
+#endif  // QUADRA_OPS_CONV_KERNELS_H_
