@@ -8,7 +8,7 @@ from host_tools.base.errors import Misuse
 from host_tools.record import reading, schema, spec as specs
 from host_tools.request import inputs, models, views
 
-TARGETS = settings.ROOT / "host_tools" / "ask" / "targets"
+TARGETS = settings.ROOT / "host_tools" / "request" / "targets"
 
 
 def make_spec(

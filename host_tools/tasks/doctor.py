@@ -16,7 +16,7 @@ from host_tools.base.errors import Misuse
 from host_tools.build import ndk
 from host_tools.places import gpus
 
-PACKAGES = settings.ROOT / "host_tools" / "work" / "debian_packages.txt"
+PACKAGES = settings.ROOT / "host_tools" / "tasks" / "debian_packages.txt"
 LOCK = settings.ROOT / "requirements.lock"
 _FREE_BYTES = 2 * 10**9
 _JAVA = range(17, 22)

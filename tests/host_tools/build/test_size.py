@@ -26,4 +26,4 @@ def test_a_file_without_what_is_asked_of_it_is_misuse_that_names_it(tmp_path):
     bare = tmp_path / "x.so"
     child_process.run(["gcc", "-shared", "-nostdlib", "-s", "-o", bare, source], timeout_s=60)
     with pytest.raises(Misuse, match=r"x\.so: it has no section \.symtab"):
-        size.floors(bare, bare, [])
+        size.layers(bare, bare, [])
