@@ -20,7 +20,7 @@ from host_tools.base.settings import ROOT
 from host_tools.build import sanitize
 from tests.judge import mismatch
 
-TARGETS = ROOT / "host_tools" / "ask" / "targets"
+TARGETS = ROOT / "host_tools" / "request" / "targets"
 REPORTS = Path(tempfile.gettempdir()) / f"quadra-sanitizers-{os.getpid()}"  # what sanitizers wrote in this session
 TOLERANCE = {"f32": 1e-5, "f32_f16": 1e-2, "f16": 1e-2}
 
