@@ -110,21 +110,24 @@ def _run_all(lanes: Sequence["_Lane"]) -> None:
             unexpected.append(error)
             for other in lanes:
                 other.stop()
+        finally:
+            lane.ended.set()
 
+    # Waits for events: Ctrl-C in Thread.join makes Python 3.11 take the thread for one that has ended.
     threads = [threading.Thread(target=body, args=(lane,), daemon=True, name=lane.place.name) for lane in lanes]
     for thread in threads:
         thread.start()
     try:
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)
+        for lane in lanes:
+            while not lane.ended.wait(0.2):
+                pass
     except BaseException:
         for lane, thread in zip(lanes, threads):
             if not lane.stop():
                 _interrupt(thread)
         end = time.monotonic() + _STOPPING_S
-        for thread in threads:
-            thread.join(max(0.1, end - time.monotonic()))
+        for lane in lanes:
+            lane.ended.wait(max(0.1, end - time.monotonic()))
         raise
     if unexpected:
         raise unexpected[0]
@@ -142,6 +145,7 @@ class _Lane:
     def __init__(self, session: Session, place: Place, folder: Path, history: History, full: bool, show: Show) -> None:
         self.session, self.place, self.folder, self.history, self.show = session, place, folder, history, show
         self.suite, self.full, self.stopped = session.suite, full, threading.Event()
+        self.ended = threading.Event()
         self.cases: dict[Cell, Case] = {cell: Case(cell.key, place.name) for cell in self.suite.cells}
         self.done, self.all = 0, len(self.cases) * (self.suite.launches + (self.suite.more if full else 0))
 
