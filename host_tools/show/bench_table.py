@@ -61,7 +61,7 @@ def _table(result: Bench, columns: list[Column]) -> Table:
 
 def _means(result: Bench) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("geometric mean", "", "models", "of medians", "of minima", "of processor time", ""):
+    for column in ("geometric mean", "", "models", "medians", "minima", "processor time", ""):
         table.add_column(column, justify="right" if column[:1] in ("m", "o") else "left", no_wrap=True)
     last = ""
     for mean in result.means():
