@@ -3,6 +3,7 @@ same model, a plan holds them once, and nobody else keeps them as floats."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -49,7 +50,7 @@ def measure(path, library, backend: str) -> tuple[float, float]:
     done = subprocess.run(
         [sys.executable, "-c", _MEASURE, str(path), str(library), backend],
         cwd=settings.ROOT,
-        env=environment(library) | {"PYTHONPATH": str(settings.ROOT)},
+        env=os.environ | environment(library) | {"PYTHONPATH": str(settings.ROOT)},
         capture_output=True,
         text=True,
         timeout=300,

@@ -25,7 +25,7 @@ def test_every_command_that_the_toolkit_sends_has_its_answer(tmp_path, monkeypat
 
 
 def test_the_table_has_nothing_that_the_toolkit_does_not_know():
-    folders = [settings.ROOT / "host_tools" / name for name in ("phone", "run")]
+    folders = [settings.ROOT / "host_tools" / name for name in ("phone", "places")]
     source = "".join(Path(path).read_text() for folder in folders for path in folder.rglob("*.py"))
     for words in [shape(line).split() for line, _, _ in SENT if shape(line) != "a program"]:
         assert all(f'"{word}"' in source for word in words), words
