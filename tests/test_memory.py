@@ -70,5 +70,6 @@ def measure(path, library, backend: str) -> tuple[float, float]:
 )  # 3.3 and 2.5; the driver holds a copy of its own
 def test_weights_are_held_once(library, path, backend, more_at_peak, more_steadily):
     cpu_peak, cpu_steady = measure(path, library, "cpu")
+    measure(path, library, backend)  # a driver's compiler takes memory of its own: now its work is in the cache
     peak, steady = measure(path, library, backend)
     assert peak < cpu_peak + more_at_peak and steady < cpu_steady + more_steadily
