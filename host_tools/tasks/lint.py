@@ -1,4 +1,4 @@
-"""`inv lint`: the sources held against the tools of this field, each with its settings where that tool looks for them."""
+"""`inv lint`: checks the sources with the tools of this field; each finds its settings where it looks for them."""
 
 import sys
 import sysconfig
@@ -35,7 +35,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check came to. `said`: the tool's words, empty when it is content."""
+    """What a check came to. `said`: what the tool found, empty if nothing."""
 
     check: Check
     said: str
