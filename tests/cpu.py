@@ -6,9 +6,21 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 
+def reference_interpreter(model: bytes, **given) -> Interpreter:
+    """With TFLite's reference kernels, or with all of its kernels for a model with ops that have no reference
+    (CEIL, ELU, ROUND)."""
+    try:
+        return Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF, **given)
+    except ValueError as error:
+        if "Didn't find op" not in str(error):
+            raise
+    resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    return Interpreter(model_content=model, experimental_op_resolver_type=resolver, **given)
+
+
 def run(model: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
     """Outputs of TFLite's reference kernels; inputs get the shapes of the feeds."""
-    interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter = reference_interpreter(model)
     for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
         interpreter.resize_tensor_input(detail["index"], feed.shape)
     interpreter.allocate_tensors()

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType, load_delegate
 
+from tests.cpu import reference_interpreter
+
 
 def report(library: str, delegate: Delegate) -> dict[str, Any]:
     """The delegate's own account, through the C API of the same library."""
@@ -30,6 +32,8 @@ def open_model(
     library: str, model: bytes, options: dict[str, str], resolver: str = "BUILTIN_REF"
 ) -> tuple[Interpreter, Delegate]:
     delegate = load_delegate(library, options)
+    if resolver == "BUILTIN_REF":
+        return reference_interpreter(model, experimental_delegates=[delegate]), delegate
     interpreter = Interpreter(
         model_content=model, experimental_delegates=[delegate], experimental_op_resolver_type=OpResolverType[resolver]
     )

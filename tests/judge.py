@@ -10,6 +10,10 @@ def mismatch(got: np.ndarray, expected: np.ndarray, tolerance: float, least_rang
     below `least_range` counts as that: terms near 1 that cancel leave their rounding behind."""
     if got.shape != expected.shape:
         return f"shape {got.shape}, expected {expected.shape}"
+    if expected.dtype.kind != "f":
+        differs = got != expected if got.dtype == expected.dtype else np.ones(expected.shape, bool)
+        at = _first(differs) if differs.any() else ()
+        return f"{got.dtype} {got[at]} at {at}, expected {expected.dtype} {expected[at]}" if differs.any() else ""
     got, expected = _open_range(got), _open_range(expected)
     odd = ~np.isfinite(expected)
     wrong = odd & ~((got == expected) | (np.isnan(got) & np.isnan(expected)))

@@ -210,10 +210,15 @@ class Model:
         return self._binary("MUL", "MulOptions", a, b, activation)
 
     def _binary(self, name, kind, a, b, activation) -> Value:
-        a, b = self.operand(a), self.operand(b)
-        return self.op(
-            name, [a, b], np.broadcast_shapes(a.shape, b.shape), kind, FusedActivationFunction=_activation(activation)
-        )
+        return self.elementwise(name, a, b, kind=kind, FusedActivationFunction=_activation(activation))
+
+    def elementwise(self, name: str, *operands: Operand, kind: str = "", to_bool: bool = False, **options) -> Value:
+        """Any op whose result has the broadcast shape of its operands and the last one's type, or is of bools."""
+        values = [self.operand(value) for value in operands]
+        # A condition of SELECT may be a vector that chooses rows.
+        shape = values[1].shape if name == "SELECT" else np.broadcast_shapes(*(value.shape for value in values))
+        dtype = "bool" if to_bool else values[-1].dtype
+        return self.op(name, values, shape, kind, output={"dtype": dtype}, **options)
 
     def unary(self, name: str, x: Value) -> Value:
         """RELU, RELU6, RELU_N1_TO_1, HARD_SWISH, LOGISTIC, TANH."""
@@ -396,6 +401,7 @@ class Model:
     def _write_node(builder, node: _Node, codes) -> int:
         kind = node.options_kind
         raw = builder.CreateByteVector(node.custom_options) if node.custom_options else None
+        options = {name: flat.ints(builder, v) if isinstance(v, list) else v for name, v in node.options.items()}
         return flat.table(
             builder,
             "Operator",
@@ -403,7 +409,7 @@ class Model:
             Inputs=flat.ints(builder, node.inputs),
             Outputs=flat.ints(builder, node.outputs),
             BuiltinOptionsType=getattr(tflite.BuiltinOptions, kind) if kind else None,
-            BuiltinOptions=flat.table(builder, kind, **node.options) if kind else None,
+            BuiltinOptions=flat.table(builder, kind, **options) if kind else None,
             CustomOptions=raw,
         )
 

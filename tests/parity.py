@@ -42,7 +42,7 @@ CELLS = [Cell(*words) for words in product(BACKENDS, PRECISIONS, STORAGES)]
 
 
 def op_names() -> list[str]:
-    """The TFLite names of all ops of op_list.def, as their files register them."""
+    """The TFLite names of all ops of op_list.def, as their files register them, and of all elementwise ops."""
     listed = re.findall(r"^QUADRA_OP\((\w+)\)", (_OPS / "op_list.def").read_text(), re.MULTILINE)
     text = "\n".join(path.read_text() for path in sorted(_OPS.glob("**/*.cc")))
     builtins = {name.replace("_", "").lower(): name for name in vars(tflite.BuiltinOperator) if name[0] != "_"}
@@ -54,6 +54,8 @@ def op_names() -> list[str]:
         told += re.findall(r'\.custom = "(\w+)"', found[1])
         assert told, f"{symbol} names no op of TFLite"
         names += told
+    rows = (_OPS / "elementwise_list.cc").read_text().split("const Op kElementwiseOps[] = {")[1]
+    names += [builtins[word.lower()] for word in re.findall(r"kTfLiteBuiltin(\w+)", rows)]
     return sorted(names)
 
 

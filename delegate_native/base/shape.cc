@@ -4,7 +4,13 @@
 
 namespace quadra {
 
-std::string ToString(const Shape& s) { return Format("%d,%d,%d,%d", s.b, s.h, s.w, s.c); }
+std::string ToString(const Shape& s) {
+  std::string text;
+  for (int a = s.outer[0] > 1 ? -2 : s.outer[1] > 1 ? -1 : 0; a < 4; ++a) {
+    text += (text.empty() ? "" : ",") + std::to_string(s.axis(a));
+  }
+  return text;
+}
 
 bool FitsInts(const Shape& shape) {
   int64_t numbers = 4;

@@ -11,7 +11,7 @@ namespace {
 
 Shape ShapeOf(const TfLiteIntArray* dims) {
   Shape shape;
-  for (int i = 0; i < dims->size && i < 4; ++i) {
+  for (int i = 0; i < dims->size && i < kMostRank; ++i) {
     shape.set_axis(4 - dims->size + i, dims->data[i]);
   }
   return shape;
@@ -19,10 +19,11 @@ Shape ShapeOf(const TfLiteIntArray* dims) {
 
 // Gives a tensor the size; leaves it alone when it has it already. A dynamic tensor gets its memory
 // by it as well.
-Status Resize(TfLiteContext* context, TfLiteTensor* tensor, const Shape& shape, int rank) {
+Status Resize(TfLiteContext* context, TfLiteTensor* tensor, const Shape& shape, int rank,
+              Element element) {
   const bool has_memory = tensor->allocation_type != kTfLiteDynamic || tensor->data;
   bool same = has_memory && tensor->dims && tensor->dims->size == rank &&
-              tensor->bytes == static_cast<size_t>(shape.elements()) * sizeof(float);
+              tensor->bytes == static_cast<size_t>(shape.elements()) * BytesOf(element);
   for (int i = 0; same && i < rank; ++i) same = tensor->dims->data[i] == shape.axis(4 - rank + i);
   if (same) return Status();
   // The interpreter frees this with its own TfLiteIntArrayFree, which is free().
@@ -116,7 +117,8 @@ Status Partition::PrepareSession(TfLiteContext* context) {
   for (size_t i = 0; i < output_tensors.size(); ++i) {
     const int output = static_cast<int>(i);
     QUADRA_RETURN_IF_ERROR(Resize(context, &context->tensors[output_tensors[i]],
-                                  session->output_shape(output), session->output_rank(output)));
+                                  session->output_shape(output), session->output_rank(output),
+                                  session->output_element(output)));
   }
   return Status();
 }

@@ -86,9 +86,25 @@ class Judgement {
     for (int i = 0; i < entry.node->outputs->size; ++i) {
       const int tensor = entry.node->outputs->data[i];
       const ValueId value = importer.ValueOf(tensor);
-      if (value >= 0) shapes_[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
+      if (value < 0 || scratch_.IsConstant(value)) continue;
+      shapes_[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
+      QUADRA_RETURN_IF_ERROR(CheckElement(context_->tensors[tensor], scratch_.value(value)));
     }
     return Status();
+  }
+
+  // The op says what it computes, and so does the file.
+  static Status CheckElement(const TfLiteTensor& tensor, const Value& value) {
+    Element element;
+    if (ElementOf(tensor.type, &element) && element == value.element) {
+      const bool bytes = kBytes & Only(element);
+      const bool same = value.quantization.scale == tensor.params.scale &&
+                        value.quantization.zero_point == tensor.params.zero_point;
+      if (!bytes || same) return Status();
+      return Unsupported("its result is quantized %s, unlike its operand", NameOf(element));
+    }
+    return InvalidModel("its result is %s, and %s in the model", NameOf(value.element),
+                        TypeName(tensor.type));
   }
 
   Status CheckSizesKnown(const ModelNodes::Entry& entry) const {

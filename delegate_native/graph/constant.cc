@@ -1,23 +1,26 @@
 #include "delegate_native/graph/constant.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "delegate_native/base/half.h"
 
 namespace quadra {
+namespace {
+
+template <typename T>
+T Read(const void* bytes, size_t i) {
+  T number;
+  memcpy(&number, static_cast<const char*>(bytes) + i * sizeof(number), sizeof(number));
+  return number;
+}
+
+}  // namespace
 
 float Constant::at(size_t i) const {
   if (own_) return (*own_)[i];
-  const char* bytes = static_cast<const char*>(bytes_);
-  if (type_ == Type::kFloat32) {
-    float number;
-    memcpy(&number, bytes + i * sizeof(number), sizeof(number));
-    return number;
-  }
-  uint16_t half;
-  memcpy(&half, bytes + i * sizeof(half), sizeof(half));
-  return HalfToFloat(half);
+  return half_ ? HalfToFloat(Read<uint16_t>(bytes_, i)) : Read<float>(bytes_, i);
 }
 
 float Constant::front() const { return at(0); }
@@ -25,12 +28,35 @@ float Constant::front() const { return at(0); }
 SharedFloats Constant::floats() const {
   if (own_) return own_;
   std::vector<float> floats(size_);
-  if (type_ == Type::kFloat32) {
-    memcpy(floats.data(), bytes_, size_ * sizeof(float));
-  } else {
-    for (size_t i = 0; i < size_; ++i) floats[i] = at(i);
-  }
+  for (size_t i = 0; i < size_; ++i) floats[i] = at(i);
   return Share(std::move(floats));
+}
+
+int64_t Constant::whole_at(size_t i) const {
+  if (!bytes_) return own_ints_[i];
+  switch (element_) {
+    case Element::kInt32: return Read<int32_t>(bytes_, i);
+    case Element::kInt64: return Read<int64_t>(bytes_, i);
+    case Element::kInt8: return Read<int8_t>(bytes_, i);
+    case Element::kBool: return Read<uint8_t>(bytes_, i) != 0;
+    default: return Read<uint8_t>(bytes_, i);
+  }
+}
+
+std::vector<int32_t> Constant::ints() const {
+  std::vector<int32_t> ints(size_);
+  for (size_t i = 0; i < size_; ++i) {
+    ints[i] = static_cast<int32_t>(
+        std::min<int64_t>(std::max<int64_t>(whole_at(i), INT32_MIN), INT32_MAX));
+  }
+  return ints;
+}
+
+bool Constant::fits_ints() const {
+  for (size_t i = 0; element_ == Element::kInt64 && i < size_; ++i) {
+    if (whole_at(i) != static_cast<int32_t>(whole_at(i))) return false;
+  }
+  return true;
 }
 
 }  // namespace quadra

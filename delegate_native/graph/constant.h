@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "delegate_native/base/element.h"
+
 namespace quadra {
 
 using SharedFloats = std::shared_ptr<const std::vector<float>>;
@@ -19,23 +21,33 @@ inline SharedFloats Share(std::vector<float> floats) {
 
 class Constant {
  public:
-  enum class Type : uint8_t { kFloat32, kFloat16 };
-
   explicit Constant(std::vector<float> floats)
       : own_(Share(std::move(floats))), size_(own_->size()) {}
-  // `bytes` must outlive this; they may lie at any address.
-  Constant(const void* bytes, Type type, size_t size) : bytes_(bytes), type_(type), size_(size) {}
+  Constant(Element element, std::vector<int32_t> ints)
+      : own_ints_(std::move(ints)), element_(element), size_(own_ints_.size()) {}
+  // `bytes` must outlive this; they may lie at any address. `half`: floats of 16 bits.
+  Constant(const void* bytes, Element element, bool half, size_t size)
+      : bytes_(bytes), element_(element), half_(half), size_(size) {}
 
+  Element element() const { return element_; }
   size_t size() const { return size_; }
+  // Of float32 constants.
   SharedFloats floats() const;
   float front() const;
+  // Of all others; an int64 beyond 32 bits is the nearest int32.
+  std::vector<int32_t> ints() const;
+  // Whether ints() gives every number as it is.
+  bool fits_ints() const;
 
  private:
   float at(size_t i) const;
+  int64_t whole_at(size_t i) const;
 
   SharedFloats own_;
+  std::vector<int32_t> own_ints_;
   const void* bytes_ = nullptr;
-  Type type_ = Type::kFloat32;
+  Element element_ = Element::kFloat32;
+  bool half_ = false;
   size_t size_ = 0;
 };
 

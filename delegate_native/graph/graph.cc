@@ -10,8 +10,7 @@ ValueId Graph::AddValue(std::string name, Shape shape, int rank) {
   value.name = std::move(name);
   value.shape = shape;
   value.rank = rank;
-  values.push_back(std::move(value));
-  return static_cast<ValueId>(values.size()) - 1;
+  return AddValue(std::move(value));
 }
 
 ValueId Graph::AddConstant(std::string name, Shape shape, std::vector<float> data, int rank) {

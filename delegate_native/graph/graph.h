@@ -6,8 +6,10 @@
 #include <climits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "delegate_native/base/element.h"
 #include "delegate_native/base/shape.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/attributes.h"
@@ -17,10 +19,18 @@ namespace quadra {
 
 using ValueId = int;
 
+// number = (stored - zero_point) * scale, of a whole tensor. No scale: it is not quantised.
+struct Quantization {
+  float scale = 0.0f;
+  int zero_point = 0;
+};
+
 struct Value {
   std::string name;
   Shape shape;
-  int rank = 4;           // rank that the model gives it: its last `rank` dimensions
+  int rank = 4;  // rank that the model gives it: its last `rank` dimensions
+  Element element = Element::kFloat32;
+  Quantization quantization;
   ConstantData constant;  // dense, BHWC order; null for a value that is computed
 };
 
@@ -49,6 +59,10 @@ class Graph {
   std::vector<ValueId> inputs;   // in the order of the partition's inputs
   std::vector<ValueId> outputs;  // in the order of the partition's outputs
 
+  ValueId AddValue(Value value) {
+    values.push_back(std::move(value));
+    return static_cast<ValueId>(values.size()) - 1;
+  }
   ValueId AddValue(std::string name, Shape shape, int rank = 4);
   ValueId AddConstant(std::string name, Shape shape, std::vector<float> data, int rank = 4);
 

@@ -1,6 +1,8 @@
 // Text -> Graph: what print.cc wrote, or what a person wrote for a test (docs/graph_text.md).
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -26,6 +28,12 @@ std::vector<float> RandomFloats(int64_t count, uint64_t seed) {
     f = static_cast<float>(state >> 40) / static_cast<float>(1 << 24) - 0.5f;
   }
   return data;
+}
+
+int32_t RoundToInt(float number) {
+  if (std::isnan(number)) return 0;
+  const double whole = std::nearbyint(static_cast<double>(number));
+  return static_cast<int32_t>(std::min(std::max(whole, double{INT32_MIN}), double{INT32_MAX}));
 }
 
 class Parser {
@@ -138,11 +146,15 @@ class Parser {
   bool IsDeclared(ValueId id) const {
     return id < static_cast<int>(declared_.size()) && declared_[static_cast<size_t>(id)];
   }
-  // %3 "name" [1,8,8,4]
+  // %3 "name" int32 [1,8,8,4]; without a word it is float32.
   bool Declaration(ValueId* id, Value* value) {
     if (!Id(id)) return false;
     Blanks();
-    return (*next_ != '"' || Quoted(&value->name)) && ShapeText(value);
+    if (*next_ == '"' && !Quoted(&value->name)) return false;
+    for (int i = 0; i <= static_cast<int>(Element::kInt64); ++i) {
+      if (Take(NameOf(static_cast<Element>(i)))) value->element = static_cast<Element>(i);
+    }
+    return ShapeText(value);
   }
   bool Declare(ValueId id, Value value) {
     if (IsDeclared(id)) return Error("%" + std::to_string(id) + " is declared twice");
@@ -161,7 +173,7 @@ class Parser {
       dims.push_back(0);
       if (!Int(&dims.back())) return false;
       if (dims.back() < 1) return Error("a dimension is less than 1");
-      if (dims.size() > 4) return Error("a shape has more than 4 dimensions");
+      if (dims.size() > kMostRank) return Error("a shape has more than 6 dimensions");
     }
     value->rank = static_cast<int>(dims.size());
     for (int i = 0; i < value->rank; ++i) {
@@ -195,7 +207,7 @@ class Parser {
     if (!Declaration(&id, &value) || !Expect("=")) return false;
     const Shape& shape = value.shape;
     double elements = 1;
-    for (int a = 0; a < 4; ++a) elements *= shape.axis(a);
+    for (int a = kFirstAxis; a < 4; ++a) elements *= shape.axis(a);
     if (elements > static_cast<double>(kMostElements)) return Error("the constant is too large");
     const int64_t count = static_cast<int64_t>(elements);
     std::vector<float> data;
@@ -218,7 +230,14 @@ class Parser {
       return Error("the constant has " + std::to_string(data.size()) + " numbers, its shape " +
                    std::to_string(count));
     }
-    value.constant = std::make_shared<const quadra::Constant>(std::move(data));
+    if (IsFloat(value.element)) {
+      value.constant = std::make_shared<const quadra::Constant>(std::move(data));
+    } else {
+      // Every int that a test writes is a float, too.
+      std::vector<int32_t> ints(data.size());
+      for (size_t i = 0; i < ints.size(); ++i) ints[i] = RoundToInt(data[i]);
+      value.constant = std::make_shared<const quadra::Constant>(value.element, std::move(ints));
+    }
     return Declare(id, std::move(value));
   }
   bool Floats(std::vector<float>* data) {

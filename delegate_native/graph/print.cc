@@ -75,7 +75,7 @@ std::string Text(const Attributes& attributes) {
 
 std::string Text(const Shape& shape, int rank) {
   // Dimensions that the rank hides are shown all the same when they say something.
-  for (int a = 0; a < 4 - rank; ++a) {
+  for (int a = kFirstAxis; a < 4 - rank; ++a) {
     if (shape.axis(a) != 1) rank = 4 - a;
   }
   std::string text = "[";
@@ -85,20 +85,24 @@ std::string Text(const Shape& shape, int rank) {
   return text + "]";
 }
 
-uint32_t Bits(float number) {
+template <typename T>
+uint32_t Bits(T number) {
   uint32_t bits;
   memcpy(&bits, &number, sizeof(bits));
   return bits;
 }
 
-std::string Text(const std::vector<float>& data, bool all) {
+std::string Number(int32_t value) { return std::to_string(value); }
+
+template <typename T>
+std::string Text(const std::vector<T>& data, bool all) {
   // As bits: NaN is NaN, and 0 is not -0.
-  const auto same_bits = [&](float f) { return Bits(f) == Bits(data[0]); };
+  const auto same_bits = [&](T n) { return Bits(n) == Bits(data[0]); };
   if (data.size() > 1 && std::all_of(data.begin(), data.end(), same_bits)) {
     return "splat(" + Number(data[0]) + ")";
   }
   if (data.size() > kShortConstant && !all) {
-    const uint64_t hash = Hash(data.data(), data.size() * sizeof(float));
+    const uint64_t hash = Hash(data.data(), data.size() * sizeof(T));
     return Format("hash(%016llx)", static_cast<unsigned long long>(hash));
   }
   std::string text = "{";
@@ -129,6 +133,7 @@ class Printer {
     if (!Known(id)) return text + " []";  // wrong, but it must print to be found
     const Value& value = graph_.value(id);
     if (!value.name.empty()) text += " " + Quoted(value.name);
+    if (!IsFloat(value.element)) text += std::string(" ") + NameOf(value.element);
     return text + " " + Text(value.shape, value.rank);
   }
 
@@ -136,9 +141,11 @@ class Printer {
   void ShowConstant(ValueId id) {
     if (!Known(id) || !graph_.IsConstant(id) || shown_[static_cast<size_t>(id)]) return;
     shown_[static_cast<size_t>(id)] = true;
+    const quadra::Constant& constant = *graph_.value(id).constant;
     text_ += "const " + Declared(id) + " = " +
-             Text(*graph_.value(id).constant->floats(), all_constants_);
-    text_ += '\n';
+             (IsFloat(constant.element()) ? Text(*constant.floats(), all_constants_)
+                                          : Text(constant.ints(), all_constants_)) +
+             "\n";
   }
 
   static std::string Call(const std::string& op, const std::vector<ValueId>& inputs, int hole,

@@ -52,10 +52,10 @@ class Verifier {
     if (s.b < 1 || s.h < 1 || s.w < 1 || s.c < 1) {
       return Internal("%s: %%%d has the empty shape %s", where, id, ToString(s).c_str());
     }
-    if (value.rank < 0 || value.rank > 4) {
+    if (value.rank < 0 || value.rank > kMostRank) {
       return Internal("%s: %%%d has rank %d", where, id, value.rank);
     }
-    for (int a = 0; a < 4 - value.rank; ++a) {
+    for (int a = kFirstAxis; a < 4 - value.rank; ++a) {
       if (s.axis(a) == 1) continue;
       return Internal("%s: %%%d has rank %d and the shape %s", where, id, value.rank,
                       ToString(s).c_str());
@@ -63,6 +63,10 @@ class Verifier {
     if (value.constant && static_cast<int64_t>(value.constant->size()) != s.elements()) {
       return Internal("%s: constant %%%d of shape %s has %zu numbers", where, id,
                       ToString(s).c_str(), value.constant->size());
+    }
+    if (value.constant && IsFloat(value.constant->element()) != IsFloat(value.element)) {
+      return Internal("%s: constant %%%d is %s and holds %s", where, id, NameOf(value.element),
+                      NameOf(value.constant->element()));
     }
     return Status();
   }

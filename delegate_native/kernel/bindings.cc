@@ -19,12 +19,15 @@ class Binder {
   Binder(const Dialect& dialect, Bindings* bindings) : dialect_(dialect), bindings_(bindings) {}
 
   // A buffer: as an image of one row while there are units for that, else as a storage block.
-  View Buffer(bool read, int64_t texels, int width, bool half) {
+  View Buffer(bool read, int64_t texels, int width, Cell cell) {
     const bool row =
         read && bindings_->image_units < dialect_.image_units && texels <= dialect_.max_row_texels;
     ++(row ? bindings_->image_units : bindings_->storage_blocks);
     if (!row) return View::kMemory;
-    return width == 1 ? View::kTexelsFloat : half ? View::kTexelsHalf4 : View::kTexelsFloat4;
+    if (cell == Cell::kInt) return width == 1 ? View::kTexelsInt : View::kTexelsInt4;
+    return width == 1            ? View::kTexelsFloat
+           : cell == Cell::kHalf ? View::kTexelsHalf4
+                                 : View::kTexelsFloat4;
   }
 
  private:
@@ -64,18 +67,19 @@ Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& lay
     const int width = layouts[i].kind == Kind::kDenseBuffer ? 1 : 4;
     bindings.tensors.push_back(image ? View::kMemory
                                      : binder.Buffer(desc.tensors[i].access == Access::kRead,
-                                                     TexelsOf(layouts[i]), width, layouts[i].half));
+                                                     TexelsOf(layouts[i]), width, layouts[i].cell));
   }
   int64_t joined_texels = 0;
   for (int i : bindings.joined) joined_texels += desc.constants[static_cast<size_t>(i)].floats / 4;
   for (size_t i = 0; i < desc.constants.size(); ++i) {
     const ConstantArg& constant = desc.constants[i];
     const bool half = dialect.precision != Precision::kF32 && constant.width > 1;
+    const Cell cell = half ? Cell::kHalf : Cell::kFloat;
     if (!Holds(bindings.joined, i)) {
       bindings.constants.push_back(
-          binder.Buffer(true, constant.floats / constant.width, constant.width, half));
+          binder.Buffer(true, constant.floats / constant.width, constant.width, cell));
     } else if (static_cast<int>(i) == bindings.joined[0]) {
-      bindings.constants.push_back(binder.Buffer(true, joined_texels, 4, half));
+      bindings.constants.push_back(binder.Buffer(true, joined_texels, 4, cell));
     } else {
       bindings.constants.push_back(bindings.constants[static_cast<size_t>(bindings.joined[0])]);
     }

@@ -5,17 +5,58 @@
 #include "delegate_native/kernel/renderer.h"
 
 namespace quadra {
+namespace {
 
-std::string Prelude(const Dialect& dialect) {
-  if (dialect.language == Language::kGles) {
+// A text of all languages in one: $f is `inline` where the language has it, $4 and $1 the types of
+// four numbers and of one, $p the prefix of the names.
+std::string InLanguage(const char* text, Language language, bool ints) {
+  std::string made;
+  for (const char* c = text; *c; ++c) {
+    if (*c != '$') {
+      made += *c;
+      continue;
+    }
+    switch (*++c) {
+      case 'f': made += language == Language::kOpenCl ? "inline" : ""; break;
+      case '4': made += ints ? "ivec4" : "vec4"; break;
+      case '1': made += ints ? "int" : "float"; break;
+      default: made += ints ? "int_" : "";
+    }
+  }
+  return made;
+}
+
+// The parts that the sources, or parts behind them, ask for.
+std::string Parts(const std::string& sources, Language language) {
+  std::string parts;
+  size_t count = 0;
+  while (kPreludeParts[count].word) ++count;
+  while (count-- > 0) {
+    const PreludePart& part = kPreludeParts[count];
+    if (sources.find(part.word) == std::string::npos && parts.find(part.word) == std::string::npos)
+      continue;
+    const bool own = language == Language::kGles && part.gles;
+    parts = InLanguage(own ? part.gles : part.opencl, language, false) + parts;
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::string Prelude(const Dialect& dialect, const std::string& sources) {
+  const Language language = dialect.language;
+  const std::string functions = InLanguage(kLaneFunctions, language, false) +
+                                InLanguage(kLaneFunctions, language, true) +
+                                Parts(sources, language);
+  if (language == Language::kGles) {
     // Extensions come before anything else.
     return std::string("#version 310 es\n") +
            (dialect.image_units > 0 ? "#extension GL_EXT_texture_buffer : require\n" : "") +
            "precision " + (dialect.precision == Precision::kF16 ? "mediump" : "highp") +
-           " float;\n" + kGlesPrelude;
+           " float;\n" + kGlesPrelude + functions;
   }
   const bool half = dialect.precision != Precision::kF32;
-  return std::string(kOpenClPrelude) + (half ? kOpenClHalfLanes : kOpenClLanes);
+  return std::string(kOpenClPrelude) + functions + (half ? kOpenClHalfLanes : kOpenClLanes);
 }
 
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,

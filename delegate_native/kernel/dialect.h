@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/element.h"
 #include "delegate_native/base/shape.h"
 #include "delegate_native/kernel/kernel.h"
 
@@ -35,16 +36,19 @@ struct Dialect {
 struct TensorLayout {
   enum class Kind { kSlicesBuffer, kSlicesImage2d, kDenseBuffer };
   Kind kind = Kind::kSlicesBuffer;
-  bool half = false;
+  Cell cell = Cell::kFloat;
   Shape shape;
+
+  bool half() const { return cell == Cell::kHalf; }
+  bool is_int() const { return cell == Cell::kInt; }
 };
 
 // One argument of the rendered kernel, in order.
 struct RenderedArg {
   enum class Kind { kTensor, kConstant, kInt, kFloat };
-  // How the kernel sees a buffer: as memory, or as an image of one row of four floats, of four
-  // halfs, of single floats.
-  enum class View { kMemory, kTexelsFloat4, kTexelsHalf4, kTexelsFloat };
+  // How the kernel sees a buffer: as memory, or as an image of one row of four floats, halfs or
+  // ints, or of single floats or ints.
+  enum class View { kMemory, kTexelsFloat4, kTexelsHalf4, kTexelsFloat, kTexelsInt4, kTexelsInt };
   Kind kind = Kind::kInt;
   View view = View::kMemory;
   int index = 0;  // into desc.tensors or desc.constants
@@ -62,8 +66,8 @@ struct RenderedKernel {
   std::vector<std::string> types;  // of the args, in OpenCL
 };
 
-// The part that all kernels of a program share.
-std::string Prelude(const Dialect& dialect);
+// The part that the kernels of a program share, all of which are in `sources`.
+std::string Prelude(const Dialect& dialect, const std::string& sources);
 
 // `layouts` runs parallel to desc.tensors. Two descriptions that differ only in numbers render to
 // the same source: programs are shared by text. `entry` goes in as the kernel's name.

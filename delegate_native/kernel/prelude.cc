@@ -25,6 +25,13 @@ typedef float place_t;
 #define uvec16(...) ((uint16)(__VA_ARGS__))
 #define float(x) ((float)(x))
 #define int(x) ((int)(x))
+#define to_float(v) convert_float4(v)
+#define to_int(v) convert_int4(v)
+#define is_less(a, b) (-((a) < (b)))
+#define is_at_most(a, b) (-((a) <= (b)))
+#define is_equal(a, b) (-((a) == (b)))
+#define choose(c, a, b) select(b, a, (c) != 0)
+#define round_even(v) rint(v)
 #define GLOBAL_X global_x
 #define GLOBAL_Y global_y
 #define GLOBAL_Z global_z
@@ -45,22 +52,9 @@ typedef float place_t;
 #define OUTLINED __attribute__((noinline, min_vector_width(512))) static
 #endif
 #endif
-inline float lane(float4 v, int i) {
-  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
 // As max and min, but NaN stays NaN: it is a finding, not a number to be hidden.
 inline float4 above(float4 v, float4 low) { return v < low ? low : v; }
 inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
-inline float4 with_lane(float4 v, int i, float f) {
-  return (float4)(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
-}
-inline float4 with_zeros_from(float4 v, int n) {
-  return (float4)(v.x, n > 1 ? v.y : 0.0f, n > 2 ? v.z : 0.0f, n > 3 ? v.w : 0.0f);
-}
-inline float4 lanes_from(float4 a, float4 b, int n) {
-  return n == 0 ? a : n == 1 ? (float4)(a.yzw, b.x) : n == 2 ? (float4)(a.zw, b.xy) :
-         n == 3 ? (float4)(a.w, b.xyz) : b;
-}
 )";
 
 // Wide kernels (OpenCL only) read single channels, quads and four quads at once from any place, so
@@ -89,6 +83,13 @@ const char kGlesPrelude[] = R"(precision highp int;
 #define sum_t highp float
 #define sum4_t highp vec4
 #define place_t highp float
+#define to_float(v) vec4(v)
+#define to_int(v) ivec4(v)
+#define is_less(a, b) ivec4(lessThan(a, b))
+#define is_at_most(a, b) ivec4(lessThanEqual(a, b))
+#define is_equal(a, b) ivec4(equal(a, b))
+#define choose(c, a, b) mix(b, a, notEqual(c, ivec4(0)))
+#define round_even(v) roundEven(v)
 #define GLOBAL_X global_x
 #define GLOBAL_Y global_y
 #define GLOBAL_Z global_z
@@ -99,9 +100,6 @@ const char kGlesPrelude[] = R"(precision highp int;
 #define GROUP_Y (global_y / int(gl_WorkGroupSize.y))
 #define GROUP_Z (global_z / int(gl_WorkGroupSize.z))
 #define GROUP_BARRIER() memoryBarrierShared(); barrier()
-float lane(vec4 v, int i) {
-  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
 // Compilers take a choice by lessThan for a max, which loses NaN; isnan they leave alone.
 vec4 above(vec4 v, vec4 low) { return mix(max(v, low), v, isnan(v)); }
 vec4 below(vec4 v, vec4 high) { return mix(min(v, high), v, isnan(v)); }
@@ -122,15 +120,111 @@ vec4 log_of(vec4 v) {
 }
 float log_of(float v) { return log_of(vec4(v)).x; }
 #define log log_of
-vec4 with_lane(vec4 v, int i, float f) {
-  return vec4(i == 0 ? f : v.x, i == 1 ? f : v.y, i == 2 ? f : v.z, i == 3 ? f : v.w);
+)";
+
+// Functions that few kernels call: a program has those that it uses. A null text is the other
+// language's.
+const PreludePart kPreludeParts[] = {
+    {"power(", "#define power(a, b) pow(a, b)\n",
+     // exp and log know no negative base.
+     R"(vec4 power(vec4 a, vec4 b) {
+  vec4 m = exp(b * log(abs(a)));
+  vec4 even = floor(b * vec4(0.5f)) * vec4(2.0f);
+  ivec4 is_odd = is_equal(b, floor(b)) & (1 - is_equal(b, even));
+  vec4 of_negative = choose(is_equal(b, floor(b)), choose(is_odd, -m, m), log(a));
+  m = choose(is_less(a, vec4(0.0f)), of_negative, m);
+  return choose(is_equal(b, vec4(0.0f)) | is_equal(a, vec4(1.0f)), vec4(1.0f), m);
 }
-vec4 with_zeros_from(vec4 v, int n) {
-  return vec4(v.x, n > 1 ? v.y : 0.0f, n > 2 ? v.z : 0.0f, n > 3 ? v.w : 0.0f);
+)"},
+    {"int_power(",
+     R"($f ivec4 int_power(ivec4 a, ivec4 b) {
+  ivec4 m = ivec4(1);
+  for (int i = 0; i < 31; ++i) {
+    m *= choose(b & ivec4(1), a, ivec4(1));
+    a *= a;
+    b = b / 2;
+  }
+  return m;
 }
-vec4 lanes_from(vec4 a, vec4 b, int n) {
-  return n == 0 ? a : n == 1 ? vec4(a.yzw, b.x) : n == 2 ? vec4(a.zw, b.xy) :
-         n == 3 ? vec4(a.w, b.xyz) : b;
+)",
+     nullptr},
+    // Processors end a program that divides by 0, or the least int by -1.
+    {"int_quotient(",
+     R"($f ivec4 int_quotient(ivec4 a, ivec4 b) {
+  ivec4 flips = is_equal(b, ivec4(-1));
+  ivec4 fails = is_equal(b, ivec4(0));
+  ivec4 q = a / choose(flips | fails, ivec4(1), b);
+  return choose(flips, -a, choose(fails, ivec4(0), q));
+}
+)",
+     nullptr},
+    {"int_floor_div(",
+     R"($f ivec4 int_floor_div(ivec4 a, ivec4 b) {
+  ivec4 q = int_quotient(a, b);
+  ivec4 r = a - q * b;
+  return q - ((1 - is_equal(r, ivec4(0))) & (is_less(r, ivec4(0)) ^ is_less(b, ivec4(0))));
+}
+)",
+     nullptr},
+    {"floor_mod(",
+     R"(inline vec4 floor_mod(vec4 a, vec4 b) {
+  vec4 r = fmod(a, b);
+  return choose((1 - is_equal(r, vec4(0.0f))) & (is_less(r, vec4(0.0f)) ^ is_less(b, vec4(0.0f))),
+                r + b, r);
+}
+)",
+     R"(vec4 floor_mod(vec4 a, vec4 b) {
+  vec4 r = a - b * trunc(a / b);
+  return choose((1 - is_equal(r, vec4(0.0f))) & (is_less(r, vec4(0.0f)) ^ is_less(b, vec4(0.0f))),
+                r + b, r);
+}
+)"},
+    {"arc_tangent(", "#define arc_tangent(y, x) atan2(y, x)\n",
+     "#define arc_tangent(y, x) atan(y, x)\n"},
+    // 1 + erf(v / sqrt(2)). The series is Chebyshev's of erfc as tables of numerical methods give
+    // it: 1.2e-7 of each value.
+    {"one_and_erf(", "#define one_and_erf(v) erfc((v) * vec4(-0.70710678f))\n",
+     R"(vec4 one_and_erf(vec4 v) {
+  vec4 z = abs(v) * vec4(0.70710678f);
+  vec4 t = vec4(1.0f) / (vec4(1.0f) + vec4(0.5f) * z);
+  vec4 p = vec4(0.17087277f);
+  p = p * t - vec4(0.82215223f);
+  p = p * t + vec4(1.48851587f);
+  p = p * t - vec4(1.13520398f);
+  p = p * t + vec4(0.27886807f);
+  p = p * t - vec4(0.18628806f);
+  p = p * t + vec4(0.09678418f);
+  p = p * t + vec4(0.37409196f);
+  p = p * t + vec4(1.00002368f);
+  p = p * t - vec4(1.26551223f);
+  vec4 tail = t * exp(p - z * z);
+  return choose(is_less(vec4(0.0f), v), vec4(2.0f) - tail, tail);
+}
+)"},
+    // exp(v) - 1, which loses all digits near 0.
+    {"exp_less_one(", "#define exp_less_one(v) expm1(v)\n",
+     R"(vec4 exp_less_one(vec4 v) {
+  vec4 near = v * (vec4(1.0f) + v * (vec4(0.5f) + v * (vec4(0.16666667f) + v * (vec4(0.041666667f) +
+              v * (vec4(0.0083333333f) + v * vec4(0.0013888889f))))));
+  return choose(is_less(abs(v), vec4(0.35f)), near, exp(v) - vec4(1.0f));
+}
+)"},
+    {nullptr, nullptr, nullptr},
+};
+
+const char kLaneFunctions[] = R"(
+$f $1 $plane($4 v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+$f $4 $pwith_lane($4 v, int i, $1 n) {
+  return $4(i == 0 ? n : v.x, i == 1 ? n : v.y, i == 2 ? n : v.z, i == 3 ? n : v.w);
+}
+$f $4 $pwith_zeros_from($4 v, int n) {
+  return $4(v.x, n > 1 ? v.y : $1(0), n > 2 ? v.z : $1(0), n > 3 ? v.w : $1(0));
+}
+$f $4 $planes_from($4 a, $4 b, int n) {
+  return n == 0 ? a : n == 1 ? $4(a.yzw, b.x) : n == 2 ? $4(a.zw, b.xy) :
+         n == 3 ? $4(a.w, b.xyz) : b;
 }
 )";
 

@@ -27,7 +27,9 @@ class GlesRenderer : public Renderer {
       return;
     }
     const bool dense = layout.kind == Kind::kDenseBuffer;
-    const char* type = dense ? "float" : layout.half ? "uvec2" : "vec4";
+    const char* type = dense           ? layout.is_int() ? "int" : "float"
+                       : layout.half() ? "uvec2"
+                                       : TypeOf(layout);
     if (view != View::kMemory) {
       Row(name, view);
       if (dense) {
@@ -45,10 +47,10 @@ class GlesRenderer : public Renderer {
     }
     const std::string index = SliceIndex(name);
     if (read) {
-      Define("read_" + name, "X, Y, S", Load(data, index, layout.half));
+      Define("read_" + name, "X, Y, S", Load(data, index, layout.half()));
     } else {
       const char* value =
-          layout.half ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;";
+          layout.half() ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;";
       Define("write_" + name, "VALUE, X, Y, S", WriteText(i, data + "[" + index + "] = " + value));
     }
   }
@@ -115,12 +117,15 @@ class GlesRenderer : public Renderer {
   }
 
   void Row(const std::string& name, View view) {
+    const bool ints = view == View::kTexelsInt || view == View::kTexelsInt4;
     const char* format = view == View::kTexelsFloat   ? "r32f"
+                         : view == View::kTexelsInt   ? "r32i"
+                         : view == View::kTexelsInt4  ? "rgba32i"
                          : view == View::kTexelsHalf4 ? "rgba16f"
                                                       : "rgba32f";
-    declarations_ +=
-        Format("layout(%s, binding = %d) readonly uniform highp imageBuffer ", format, image_++) +
-        name + "_data;\n";
+    declarations_ += Format("layout(%s, binding = %d) readonly uniform highp %simageBuffer ",
+                            format, image_++, ints ? "i" : "") +
+                     name + "_data;\n";
   }
 
   void Block(const std::string& name, const char* type, bool read) {
@@ -131,16 +136,18 @@ class GlesRenderer : public Renderer {
 
   void DeclareImage(size_t i) {
     const TensorArg& tensor = desc_.tensors[i];
-    const bool half = layouts_[i].half;
+    const bool half = layouts_[i].half();
+    const char* ints = layouts_[i].is_int() ? "i" : "";
     const std::string data = tensor.name + "_data";
     const std::string at = "ivec2((X), (S) * " + tensor.name + "_h + (Y))";
     if (tensor.access == Access::kRead) {
-      declarations_ +=
-          Format("layout(binding = %d) uniform highp sampler2D ", sampler_++) + data + ";\n";
+      declarations_ += Format("layout(binding = %d) uniform highp %ssampler2D ", sampler_++, ints) +
+                       data + ";\n";
       Define("read_" + tensor.name, "X, Y, S", "texelFetch(" + data + ", " + at + ", 0)");
     } else {
-      declarations_ += Format("layout(%s, binding = %d) writeonly uniform highp image2D ",
-                              half ? "rgba16f" : "rgba32f", image_++) +
+      const char* format = *ints ? "rgba32i" : half ? "rgba16f" : "rgba32f";
+      declarations_ += Format("layout(%s, binding = %d) writeonly uniform highp %simage2D ", format,
+                              image_++, ints) +
                        data + ";\n";
       // Drivers may cut digits off instead of rounding; errors of one sign add up from layer to
       // layer.

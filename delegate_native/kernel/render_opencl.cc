@@ -17,7 +17,8 @@ class OpenClRenderer : public Renderer {
     const bool read = tensor.access == Access::kRead;
     const std::string data = name + "_data";
     if (layout.kind == Kind::kDenseBuffer) {
-      Parameter((read ? "__global const float* restrict " : "__global float* restrict ") + data);
+      Parameter(std::string("__global ") + (read ? "const " : "") +
+                (layout.is_int() ? "int" : "float") + "* restrict " + data);
       if (read) Define("read_" + name, "I", data + "[I]");
       else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");
       return;
@@ -25,12 +26,13 @@ class OpenClRenderer : public Renderer {
     if (layout.kind == Kind::kSlicesImage2d) {
       Parameter((read ? "__read_only image2d_t " : "__write_only image2d_t ") + data);
       const std::string at = "(int2)((X), (S) * " + name + "_h + (Y))";
+      const std::string kind =
+          std::string(read ? "read_image" : "write_image") + (layout.is_int() ? "i" : "f");
       if (read) {
-        Define("read_" + name, "X, Y, S", "read_imagef(" + data + ", PIXEL_SAMPLER, " + at + ")");
+        Define("read_" + name, "X, Y, S", kind + "(" + data + ", PIXEL_SAMPLER, " + at + ")");
       } else {
-        const std::string place = "(int2)((X), (S) * " + name + "_h + (Y))";
         Define("write_" + name, "VALUE, X, Y, S",
-               WriteText(i, "write_imagef(" + data + ", " + place + ", e_v);"));
+               WriteText(i, kind + "(" + data + ", " + at + ", e_v);"));
       }
       return;
     }
@@ -39,12 +41,12 @@ class OpenClRenderer : public Renderer {
 
   void DeclareSlicesBuffer(size_t i) {
     const TensorArg& tensor = desc_.tensors[i];
-    const bool half = layouts_[i].half;
+    const bool half = layouts_[i].half();
     const std::string& name = tensor.name;
     const std::string data = name + "_data";
     const bool read = tensor.access == Access::kRead;
-    Parameter(std::string("__global ") + (read ? "const " : "") + (half ? "half" : "vec4") +
-              "* restrict " + data);
+    Parameter(std::string("__global ") + (read ? "const " : "") +
+              (half ? "half" : TypeOf(layouts_[i])) + "* restrict " + data);
     // Row and column apart: what is known of either in a loop is found once by the compiler.
     const std::string row =
         "(" + data + " + ((S) * " + name + "_h + (Y)) * " + name + "_w" + (half ? " * 4)" : ")");

@@ -45,6 +45,7 @@ RenderedKernel Renderer::Run(const std::string& entry) {
   out_.entry = entry;
   for (size_t i = 0; i < desc_.tensors.size(); ++i) DeclareTensor(i);
   for (size_t i = 0; i < desc_.constants.size(); ++i) DeclareConstant(i);
+  NameNumbers();
   AddDimensions();
   for (const ScalarArg& scalar : desc_.scalars) {
     DeclareNumber(scalar.name, scalar.is_float);
@@ -86,7 +87,8 @@ std::string Renderer::WriteText(size_t index, const std::string& store) const {
   const bool steps = tensor.name == desc_.epilogue_tensor && !desc_.epilogue.empty();
   const Shape& shape = layouts_[index].shape;
   const bool dead_lanes = shape.c % 4 != 0;
-  std::string text = "{ vec4 e_v = (VALUE); ";
+  const bool is_int = layouts_[index].is_int();
+  std::string text = std::string("{ ") + TypeOf(layouts_[index]) + " e_v = (VALUE); ";
   if (steps) text += "int e_x = (X); int e_y = (Y); ";
   if (steps || dead_lanes) text += "int e_s = (S); ";
   if (steps) text += OnOneLine(desc_.epilogue) + " ";
@@ -94,7 +96,8 @@ std::string Renderer::WriteText(size_t index, const std::string& store) const {
     const std::string& name = tensor.name;
     text += "int e_c = " + name + "_c - e_s" + (shape.b > 1 ? " % " + name + "_s" : "") +
             " * 4; "
-            "if (e_c < 4) { e_v = with_zeros_from(e_v, e_c); } ";
+            "if (e_c < 4) { e_v = " +
+            (is_int ? "int_" : "") + "with_zeros_from(e_v, e_c); } ";
   }
   return text + store + " }";
 }
@@ -107,6 +110,24 @@ std::string Renderer::Base(int axis) const {
 // wherever it stands alone, the x of v.x too.
 std::string Renderer::SliceIndex(const std::string& name) {
   return "((S) * " + name + "_h + (Y)) * " + name + "_w + (X)";
+}
+
+// The type-neutral words, which stand for floats or ints as the written tensor has them.
+void Renderer::NameNumbers() {
+  if (desc_.body.find("num") == std::string::npos) return;
+  bool is_int = false;
+  for (size_t i = 0; i < desc_.tensors.size(); ++i) {
+    if (desc_.tensors[i].name == desc_.epilogue_tensor) is_int = layouts_[i].is_int();
+  }
+  const char* const words[][2] = {{"num4", is_int ? "ivec4" : "vec4"},
+                                  {"num", is_int ? "int" : "float"},
+                                  {"num_lane", is_int ? "int_lane" : "lane"},
+                                  {"num_with_lane", is_int ? "int_with_lane" : "with_lane"},
+                                  {"num_lanes_from", is_int ? "int_lanes_from" : "lanes_from"}};
+  for (const auto& word : words) {
+    macros_ += std::string("#define ") + word[0] + " " + word[1] + "\n";
+    undefs_ += std::string("#undef ") + word[0] + "\n";
+  }
 }
 
 // Sizes of tensors become arguments where the text speaks of them.

@@ -33,6 +33,10 @@ class Renderer {
   void AddArg(RenderedArg::Kind kind, size_t index, View view);
   void DeclareInt(const std::string& name, int value);
   void Define(const std::string& name, const std::string& parameters, const std::string& text);
+  // Of four numbers of a tensor.
+  static const char* TypeOf(const TensorLayout& layout) {
+    return layout.is_int() ? "ivec4" : "vec4";
+  }
   // The statement behind write_NAME: the merged steps, zeros in the dead lanes, then the store.
   std::string WriteText(size_t tensor, const std::string& store) const;
   // " + base_x" where the grid is dispatched in parts.
@@ -48,6 +52,7 @@ class Renderer {
   bool flat_ = false;
 
  private:
+  void NameNumbers();
   void AddDimensions();
   void MakeGrid();
   void Flatten();

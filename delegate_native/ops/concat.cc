@@ -19,8 +19,9 @@ Status Import(Importer* importer) {
   }
   std::vector<ValueId> inputs(static_cast<size_t>(importer->num_inputs()));
   for (int i = 0; i < importer->num_inputs(); ++i) {
-    QUADRA_RETURN_IF_ERROR(importer->Operand(i, &inputs[static_cast<size_t>(i)]));
+    QUADRA_RETURN_IF_ERROR(importer->Operand(i, &inputs[static_cast<size_t>(i)], kAllElements));
   }
+  QUADRA_RETURN_IF_ERROR(importer->CheckAlike(inputs));
   Attributes attributes;
   attributes.SetInt("axis", axis + 4 - rank);
   return importer->AddNode("concat", inputs, attributes, params->activation);
@@ -31,7 +32,7 @@ Status InferShape(Graph* graph, const Node& node) {
   Value& out = graph->value(node.outputs[0]);
   out.rank = graph->value(node.inputs[0]).rank;
   out.shape = graph->shape(node.inputs[0]);
-  out.shape.set_axis(axis, 0);
+  int64_t sum = 0;
   for (ValueId id : node.inputs) {
     Shape shape = graph->shape(id);
     const int length = shape.axis(axis);
@@ -41,10 +42,10 @@ Status InferShape(Graph* graph, const Node& node) {
                           ToString(graph->shape(node.inputs[0])).c_str(),
                           ToString(graph->shape(id)).c_str(), axis);
     }
-    if (length > INT32_MAX - out.shape.axis(axis))
-      return Unsupported("its result has more than 2^31 elements");
-    out.shape.set_axis(axis, out.shape.axis(axis) + length);
+    sum += length;
+    if (sum > INT32_MAX) return Unsupported("its result has more than 2^31 elements");
   }
+  out.shape.set_axis(axis, static_cast<int>(sum));
   return Status();
 }
 
@@ -53,8 +54,8 @@ struct Part {
   Shape shape;
 };
 
-// `a` and `b` into their place of the result: whole slices move. Along the batch, all slices of
-// all images are one long row of slices.
+// `a` and `b` into their place of the result: whole slices move. Along the batch or an axis before
+// it, all slices of all images that lie together are one long row of slices.
 constexpr char kRow[] = R"(
   int image = s / part_s;
   int slice = s - image * part_s;
@@ -65,11 +66,11 @@ constexpr char kRow[] = R"(
   int b_row = image * b_slices + slice - along_s;
   int to_row = image * dst_slices + slice + to_s;
   for (int x = x_begin; x < min(split, x_end); ++x) {
-    vec4 v = read_a(x, y, a_row);
+    num4 v = read_a(x, y, a_row);
     write_dst(v, x + to_x, y + to_y, to_row);
   }
   for (int x = max(split, x_begin); x < x_end; ++x) {
-    vec4 v = read_b(x - along_x, y - along_y, b_row);
+    num4 v = read_b(x - along_x, y - along_y, b_row);
     write_dst(v, x + to_x, y + to_y, to_row);
   }
 )";
@@ -77,8 +78,11 @@ constexpr char kRow[] = R"(
 // Puts one or two parts into `out`, from position `at` of the axis on.
 void AddPlace(const KernelContext& context, const Part& a, const Part* b, const Part& out, int axis,
               int at, KernelList* list) {
-  const bool batch = axis == 0;
-  const auto slices = [&](const Shape& shape) { return shape.slices() * (batch ? shape.b : 1); };
+  int images = axis > 0 ? out.shape.b : 1;
+  for (int before = kFirstAxis; before < axis && axis <= 0; ++before) {
+    images *= out.shape.axis(before);
+  }
+  const auto slices = [&](const Shape& shape) { return shape.slices() * (shape.b / images); };
   const int a_slices = slices(a.shape), b_slices = b ? slices(b->shape) : 0;
   KernelDesc& desc = list->Add("concat");
   desc.Read("a", a.tensor);
@@ -90,20 +94,22 @@ void AddPlace(const KernelContext& context, const Part& a, const Part* b, const 
   desc.Int("part_w", part.w);
   desc.Int("part_h", part.h);
   desc.Int("part_s", part_slices);
-  desc.Int("images", batch ? 1 : out.shape.b);
+  desc.Int("images", images);
   desc.Int("a_slices", a_slices);
   desc.Int("b_slices", b_slices);
   desc.Int("dst_slices", slices(out.shape));
   desc.Int("along_x", axis == 2 ? a.shape.w : 0);
   desc.Int("along_y", axis == 1 ? a.shape.h : 0);
-  desc.Int("along_s", axis == 0 || axis == 3 ? a_slices : 0);
+  desc.Int("along_s", axis <= 0 || axis == 3 ? a_slices : 0);
   desc.Int("to_x", axis == 2 ? at : 0);
   desc.Int("to_y", axis == 1 ? at : 0);
-  desc.Int("to_s", axis == 0 ? at * out.shape.slices() : axis == 3 ? at / 4 : 0);
+  desc.Int("to_s", axis <= 0   ? slices(out.shape) / out.shape.axis(axis) * at
+                   : axis == 3 ? at / 4
+                               : 0);
   Loops loops;
   loops.limits[0] = "part_w", loops.limits[1] = "part_h", loops.limits[2] = "part_s * images";
   loops.row = kRow;
-  LoopOver(context, part.w, part.h, part_slices * (batch ? 1 : out.shape.b), loops, &desc);
+  LoopOver(context, part.w, part.h, part_slices * images, loops, &desc);
 }
 
 // Channels of `b` after those of `a` where they begin inside a slice: `shift` lanes of each slice
@@ -120,14 +126,14 @@ constexpr char kChannelsRow[] = R"(
 )";
 
 constexpr char kChannelsPixel[] = R"(
-    vec4 v = vec4(0.0f);
+    num4 v = num4(0);
     if (next > 0) {
       v = read_b(x, y, b_before);
     } else {
       v = read_a(x, y, a_row);
-      if (next == 0) { v = lanes_from(v, v, shift); }
+      if (next == 0) { v = num_lanes_from(v, v, shift); }
     }
-    if (next >= 0) { v = lanes_from(v, read_b(x, y, b_row), 4 - shift); }
+    if (next >= 0) { v = num_lanes_from(v, read_b(x, y, b_row), 4 - shift); }
     write_dst(v, x, y, s);
 )";
 
@@ -142,14 +148,14 @@ void AddChannels(const KernelContext& context, const Part& a, const Part& b, con
 
 // Neighbours in pairs until one is left; the last pair makes the result.
 void AddChannelsTree(const KernelContext& context, std::vector<Part> parts, const Part& out,
-                     KernelList* list) {
+                     Element element, KernelList* list) {
   while (parts.size() > 1) {
     std::vector<Part> joined;
     for (size_t i = 0; i + 1 < parts.size(); i += 2) {
       Part both = out;
       if (parts.size() > 2) {
         both.shape.c = parts[i].shape.c + parts[i + 1].shape.c;
-        both.tensor = list->AddScratch(both.shape);
+        both.tensor = list->AddScratch(both.shape, element);
       }
       AddChannels(context, parts[i], parts[i + 1], both, list);
       joined.push_back(both);
@@ -170,7 +176,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     parts.push_back({id, graph.shape(id)});
   }
   if (!whole_slices) {
-    AddChannelsTree(context, std::move(parts), out, list);
+    AddChannelsTree(context, std::move(parts), out, graph.value(node.outputs[0]).element, list);
     return Status();
   }
   int at = 0;
@@ -195,6 +201,7 @@ const Op kConcatOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = HasOneInput,
 };

@@ -11,7 +11,7 @@ Status Import(Importer* importer) {
   const TfLiteDepthToSpaceParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
   if (importer->InputRank(0) != 4) {
     return InvalidModel("its input has rank %d; rank 4 is needed", importer->InputRank(0));
   }
@@ -42,8 +42,8 @@ constexpr char kRow[] = R"(
     int high = from_s + min(first / 4 + 1, src_s - 1);
     int from_x = (x_begin + block - 1 - step) / block;
     for (int x = from_x * block + step; x < x_end; x += block) {
-      vec4 v = read_src(from_x, from_y, low);
-      if (first % 4 != 0) { v = lanes_from(v, read_src(from_x, from_y, high), first % 4); }
+      num4 v = read_src(from_x, from_y, low);
+      if (first % 4 != 0) { v = num_lanes_from(v, read_src(from_x, from_y, high), first % 4); }
       write_dst(v, x, y, s);
       from_x += 1;
     }

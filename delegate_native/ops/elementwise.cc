@@ -1,60 +1,154 @@
 #include "delegate_native/ops/elementwise.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "delegate_native/ops/unroll.h"
-#include "delegate_native/tflite/importer.h"
 
 namespace quadra {
+namespace {
 
-std::string StepWriter::Read(ValueId operand) {
-  const Value& value = graph_.value(operand);
-  const Shape& shape = value.shape;
-  if (value.constant && shape.elements() == 1) {
-    return "vec4(" + Float(value.constant->front()) + ")";
+const char* TypeOf(const Value& value) { return IsFloat(value.element) ? "vec4" : "ivec4"; }
+
+// Writes the text of one step into a kernel's epilogue. Names are unique per step.
+class StepWriter {
+ public:
+  StepWriter(const Graph& graph, const Value& out, KernelDesc* desc, int index)
+      : graph_(graph), out_(out.shape), desc_(desc), index_(index) {}
+
+  // `e_v = FORMULA;`. The operand `hole` is e_v as it was, and so are operands behind the last of
+  // `inputs`; -1: all are read. `is_int`: whether the first operand is of ints.
+  Status Write(const Op& op, const std::vector<ValueId>& inputs, int hole, bool is_int,
+               const Attributes& attributes) {
+    const char* formula = is_int && op.int_formula ? op.int_formula : op.formula;
+    std::vector<std::string> operands(static_cast<size_t>(op.operands), "e_v");
+    size_t next = 0;
+    for (size_t i = 0; i < operands.size() && next < inputs.size(); ++i) {
+      if (static_cast<int>(i) == hole) continue;
+      const char letter[] = {'$', static_cast<char>('a' + i), '\0'};
+      operands[i] = Operand(inputs[next++], CountOf(formula, letter) > 1);
+    }
+    std::string text;
+    for (const char* c = formula; *c; ++c) {
+      if (*c != '$') {
+        text += *c;
+        continue;
+      }
+      const size_t size = strspn(++c, "abcdefghijklmnopqrstuvwxyz_");
+      const std::string name(c, size);
+      text += size > 1 ? Float(attributes.Float(name.c_str()))
+                       : operands[static_cast<size_t>(*c - 'a')];
+      c += size - 1;
+    }
+    Line("e_v = " + text + ";");
+    return Status();
   }
-  const std::string name = Format("e%d_%d", index_, count_++);
-  desc_->Read(name, operand);
-  // The written tensor's slices tell batch and slice apart where only one of them is broadcast.
-  const std::string slices = desc_->epilogue_tensor + "_s";
-  const char* x = shape.w == 1 ? "0" : "e_x";
-  const char* y = shape.h == 1 ? "0" : "e_y";
-  const bool one_batch = shape.b == 1 && out_.b > 1;
-  if (shape.c == 1 && out_.c > 1) {
-    const std::string batch = shape.b == 1 ? "0" : "e_s / " + slices;
-    return "vec4(read_" + name + "(" + x + ", " + y + ", " + batch + ").x)";
+
+ private:
+  static int CountOf(const char* text, const char* word) {
+    int count = 0;
+    while ((text = strstr(text, word))) text += 2, ++count;
+    return count;
   }
-  if (shape.c < out_.c) return ReadShort(name, shape, x, y);
-  const std::string s = one_batch ? "e_s % " + slices : "e_s";
-  return "read_" + name + "(" + x + ", " + y + ", " + s + ")";
+
+  // An operand as an expression; one that is read from memory and used `often` gets a name.
+  std::string Operand(ValueId id, bool often) {
+    const std::string read = Read(id);
+    if (!often || read.find("read_") == std::string::npos) return read;
+    const std::string name = Format("e%d_%d", index_, count_++);
+    Line(TypeOf(graph_.value(id)) + (" " + name) + " = " + read + ";");
+    return name;
+  }
+
+  // An expression that reads the operand at the current place, broadcast to the output. An
+  // operand with fewer channels (and more than one) is zero beyond them: see
+  // merge_channel_padding.
+  std::string Read(ValueId operand) {
+    const Value& value = graph_.value(operand);
+    const Shape& shape = value.shape;
+    const std::string type = TypeOf(value);
+    if (value.constant && shape.elements() == 1) {
+      return type + "(" +
+             (IsFloat(value.element) ? Float(value.constant->front())
+                                     : Int(value.constant->ints()[0])) +
+             ")";
+    }
+    const std::string name = Format("e%d_%d", index_, count_++);
+    desc_->Read(name, operand);
+    // The written tensor's slices tell batch and slice apart where only one of them is broadcast.
+    const std::string slices = desc_->epilogue_tensor + "_s";
+    const char* x = shape.w == 1 ? "0" : "e_x";
+    const char* y = shape.h == 1 ? "0" : "e_y";
+    const std::string batch = Batch(shape, slices);
+    if (shape.c == 1 && out_.c > 1) {
+      return type + "(read_" + name + "(" + x + ", " + y + ", " + batch + ").x)";
+    }
+    if (shape.c < out_.c) return ReadShort(name, value, x, y, batch);
+    const std::string s = shape.b == out_.b ? "e_s"
+                          : shape.b == 1    ? "e_s % " + slices
+                                            : batch + " * " + slices + " + e_s % " + slices;
+    return "read_" + name + "(" + x + ", " + y + ", " + s + ")";
+  }
+
+  // The operand's batch at the current place. Of its three outermost axes some may be 1 where the
+  // output's are not.
+  std::string Batch(const Shape& shape, const std::string& slices) {
+    if (shape.b == 1) return "0";
+    const std::string batch = "e_s / " + slices;
+    if (shape.b == out_.b) return batch;
+    const auto stride = [&](int axis, int of_one) {
+      return Int(shape.axis(axis) == 1 ? 0 : of_one);
+    };
+    const std::string inner = Int(out_.axis(0)), middle = Int(out_.axis(-1));
+    return "(" + batch + " / " + inner + " / " + middle + " * " +
+           stride(-2, shape.axis(-1) * shape.axis(0)) + " + " + batch + " / " + inner + " % " +
+           middle + " * " + stride(-1, shape.axis(0)) + " + " + batch + " % " + inner + " * " +
+           stride(0, 1) + ")";
+  }
+
+  std::string ReadShort(const std::string& name, const Value& value, const char* x, const char* y,
+                        const std::string& place) {
+    const std::string type = TypeOf(value), read = name + "_read", slice = name + "_slice";
+    const std::string slices = desc_->epilogue_tensor + "_s";
+    const std::string batch = value.shape.b == 1 ? "" : place + " * " + name + "_s + ";
+    Line("int " + slice + " = e_s % " + slices + "; " + type + " " + read + " = " + type + "(0);");
+    Line(Block("if (" + slice + " < " + name + "_s)",
+               read + " = read_" + name + "(" + x + ", " + y + ", " + batch + slice + ");\n"));
+    return read;
+  }
+
+  // A number as an argument of the kernel: nodes that differ only in it share one program.
+  std::string Float(float value) {
+    const std::string name = Format("e%d_%d", index_, count_++);
+    desc_->Float(name, value);
+    return name;
+  }
+  std::string Int(int value) {
+    const std::string name = Format("e%d_%d", index_, count_++);
+    desc_->Int(name, value);
+    return name;
+  }
+
+  void Line(const std::string& text) { desc_->epilogue += text + "\n"; }
+
+  const Graph& graph_;
+  const Shape& out_;
+  KernelDesc* desc_;
+  int index_;
+  int count_ = 0;
+};
+
+// Whether the first operand of a merged step is of ints.
+bool FirstIsInt(const Graph& graph, const FusedStep& step, const Value& out) {
+  const bool hole_first = step.operand == 0 || step.inputs.empty();
+  return !IsFloat(hole_first ? out.element : graph.value(step.inputs[0]).element);
 }
 
-std::string StepWriter::ReadShort(const std::string& name, const Shape& shape, const char* x,
-                                  const char* y) {
-  const std::string value = name + "_read", slice = name + "_slice";
-  const std::string slices = desc_->epilogue_tensor + "_s";
-  const std::string batch = shape.b == 1 ? "" : "e_s / " + slices + " * " + name + "_s + ";
-  Line("int " + slice + " = e_s % " + slices + "; vec4 " + value + " = vec4(0.0f);");
-  Line(Block("if (" + slice + " < " + name + "_s)",
-             value + " = read_" + name + "(" + x + ", " + y + ", " + batch + slice + ");\n"));
-  return value;
-}
-
-std::string StepWriter::Float(float value) {
-  const std::string name = Format("e%d_%d", index_, count_++);
-  desc_->Float(name, value);
-  return name;
-}
-
-void StepWriter::Line(const std::string& text) { desc_->epilogue += text + "\n"; }
-
-Status ImportUnary(const char* op, Importer* importer) {
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
-  ValueId x;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
-  return importer->AddNode(op, {x}, {});
-}
+}  // namespace
 
 Status BroadcastShape(Graph* graph, const Node& node) {
   Value& out = graph->value(node.outputs[0]);
@@ -63,7 +157,7 @@ Status BroadcastShape(Graph* graph, const Node& node) {
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     const Value& in = graph->value(node.inputs[i]);
     rank = std::max(rank, in.rank);
-    for (int a = 0; a < 4; ++a) {
+    for (int a = kFirstAxis; a < 4; ++a) {
       const int n = shape.axis(a), m = in.shape.axis(a);
       if (n != m && n != 1 && m != 1) {
         return Unsupported("shapes %s and %s cannot be broadcast to one", ToString(shape).c_str(),
@@ -77,38 +171,29 @@ Status BroadcastShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-FusedStep StepOf(const Node& node) {
-  FusedStep step;
-  step.op = node.op;
-  step.inputs.assign(node.inputs.begin() + 1, node.inputs.end());
-  step.attributes = node.attributes;
-  return step;
-}
-
 Status ElementwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,
                           KernelList* list) {
   const Op* op = FindOp(node.op);
-  const Shape& out = graph.shape(node.outputs[0]);
+  const Value& out = graph.value(node.outputs[0]);
+  const Shape& shape = out.shape;
   KernelDesc& kernel = list->Add(node.op.c_str());
   kernel.Write("dst", node.outputs[0]);
-  // The first operand is read as a step's operand is: it may be the one that is broadcast.
   StepWriter writer(graph, out, &kernel, 0);
-  const std::string first = writer.Read(node.inputs[0]);
-  QUADRA_RETURN_IF_ERROR(op->step(graph, StepOf(node), &writer));
-  kernel.epilogue.insert(0, "e_v = " + first + ";\n");
+  const bool is_int = !IsFloat(graph.value(node.inputs[0]).element);
+  QUADRA_RETURN_IF_ERROR(writer.Write(*op, node.inputs, /*hole=*/-1, is_int, node.attributes));
   if (context.gpu->is_cpu()) {
     // One row per work-item.
     kernel.body =
         "int y = GLOBAL_X; int s = GLOBAL_Y;\n"
         "if (y >= dst_h || s >= dst_s * dst_b) { return; }\n"
-        "for (int x = 0; x < dst_w; ++x) { write_dst(vec4(0.0f), x, y, s); }\n";
-    kernel.Grid(out.h, out.slices() * out.b, 1);
+        "for (int x = 0; x < dst_w; ++x) { write_dst(num4(0), x, y, s); }\n";
+    kernel.Grid(shape.h, shape.slices() * shape.b, 1);
   } else {
     kernel.body =
         "int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;\n"
         "if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }\n"
-        "write_dst(vec4(0.0f), x, y, s);\n";
-    kernel.Grid(out.w, out.h, out.slices() * out.b);
+        "write_dst(num4(0), x, y, s);\n";
+    kernel.Grid(shape.w, shape.h, shape.slices() * shape.b);
     kernel.Group(8, 4, 1);
   }
   return Status();
@@ -125,15 +210,17 @@ int TakeClamp(const Node& node, float* low, float* high) {
 }
 
 Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDesc* desc) {
+  const Value& out = graph.value(node.outputs[0]);
   for (size_t i = static_cast<size_t>(first); i < node.fused.size(); ++i) {
     const FusedStep& step = node.fused[i];
     const Op* op = FindOp(step.op);
-    if (!op || !op->step)
+    if (!op || !op->formula)
       return Internal("'%s' cannot be merged into '%s'", step.op.c_str(), node.op.c_str());
     // Index 0 is the step that a kernel's own body may have written. Steps that the body did itself
     // do not count: texts with and without a clamp are one.
-    StepWriter writer(graph, graph.shape(node.outputs[0]), desc, static_cast<int>(i) - first + 1);
-    QUADRA_RETURN_IF_ERROR(op->step(graph, step, &writer));
+    StepWriter writer(graph, out, desc, static_cast<int>(i) - first + 1);
+    QUADRA_RETURN_IF_ERROR(writer.Write(*op, step.inputs, step.operand,
+                                        FirstIsInt(graph, step, out), step.attributes));
   }
   return Status();
 }

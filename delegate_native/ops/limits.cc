@@ -76,7 +76,7 @@ class Check {
       const int64_t quads = int64_t{s.b} * s.slices() * s.h * s.w;
       const bool in_slices = layout.kind == Kind::kSlicesBuffer;
       const int64_t dense = s.elements() * 4;
-      const int64_t kept = in_slices ? quads * (layout.half ? 8 : 16) : 0;
+      const int64_t kept = in_slices ? quads * (layout.half() ? 8 : 16) : 0;
       QUADRA_RETURN_IF_ERROR(Bytes(what, std::max(dense, kept), Helps(kept > dense)));
       // Places in a tensor are counted by ints.
       if (quads > INT32_MAX / 4) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
+#include "delegate_native/ops/reduce.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
@@ -19,26 +21,12 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
-  std::vector<int> given, axes;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &given));
-  const int rank = importer->InputRank(0);
-  for (int axis : given) {
-    if (axis < -rank || axis >= rank) {
-      return InvalidModel("axis %d is out of range for rank %d", axis, rank);
-    }
-    axes.push_back((axis < 0 ? axis + rank : axis) + 4 - rank);
-  }
-  std::sort(axes.begin(), axes.end());
-  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  std::vector<int> axes;
+  QUADRA_RETURN_IF_ERROR(ReadAxes(*importer, 1, &axes));
   Attributes attributes;
   attributes.SetInts("axes", axes);
   attributes.SetInt("keep_dims", params->keep_dims);
   return importer->AddNode("mean", {src}, attributes);
-}
-
-bool Reduces(const Node& node, int axis) {
-  const std::vector<int>& axes = node.attributes.Ints("axes");
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
 // The input's shape with the reduced axes kept as 1.
@@ -49,18 +37,8 @@ Shape Reduced(const Shape& in, const Node& node) {
 }
 
 Status InferShape(Graph* graph, const Node& node) {
-  const Value& in = graph->value(node.inputs[0]);
-  Value& out = graph->value(node.outputs[0]);
-  if (node.attributes.Int("keep_dims", 0)) {
-    out.shape = Reduced(in.shape, node);
-    out.rank = in.rank;
-    return Status();
-  }
-  out.shape = Shape();
-  out.rank = 0;
-  for (int axis = 3; axis >= 4 - in.rank; --axis) {
-    if (!Reduces(node, axis)) out.shape.set_axis(3 - out.rank++, in.shape.axis(axis));
-  }
+  DropAxes(graph->value(node.inputs[0]), node.attributes.Ints("axes"),
+           node.attributes.Int("keep_dims", 0) != 0, &graph->value(node.outputs[0]));
   return Status();
 }
 
@@ -185,7 +163,11 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& in = graph.shape(node.inputs[0]);
   const Shape made = Reduced(in, node);
   const int to = BeginReshape(graph, node, made, list);
-  AddMeanKernels(context, node.inputs[0], in, to, made, /*chunk=*/1, list);
+  if (in.axis(-1) > 1 || in.axis(-2) > 1) {
+    AddReduction(context, Reduction::kMean, node.inputs[0], in, to, made, Element::kFloat32, list);
+  } else {
+    AddMeanKernels(context, node.inputs[0], in, to, made, /*chunk=*/1, list);
+  }
   FinishReshape(context, graph, node, to, made, list);
   return Status();
 }
@@ -234,6 +216,7 @@ const Op kMeanOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,
     .size_input = 1,

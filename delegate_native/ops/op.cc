@@ -20,6 +20,39 @@ const Op* const kOps[] = {
 #undef QUADRA_OP
 };
 
+// Every op, one after the other; null after the last.
+const Op* OpAt(size_t i) {
+  constexpr size_t kCount = sizeof(kOps) / sizeof(kOps[0]);
+  return i < kCount                         ? kOps[i]
+         : i - kCount < kElementwiseOpCount ? &kElementwiseOps[i - kCount]
+                                            : nullptr;
+}
+
+// What the result is of, where the op says so.
+void InferElement(const Op& op, Graph* graph, const Node& node) {
+  if (op.result == Result::kDeclared) return;
+  for (ValueId output : node.outputs) {
+    Value& out = graph->value(output);
+    if (op.result == Result::kBool) {
+      out.element = Element::kBool;
+      continue;
+    }
+    const Value& like = graph->value(node.inputs[op.result == Result::kLikeSecond ? 1 : 0]);
+    out.element = like.element;
+    out.quantization = like.quantization;
+  }
+}
+
+Status CheckRanks(const Op& op, const Graph& graph, const std::vector<ValueId>& values) {
+  for (ValueId id : values) {
+    const Value& value = graph.value(id);
+    if (value.rank <= op.max_rank) continue;
+    return Unsupported("tensor '%s' has rank %d; ranks up to %d are supported", value.name.c_str(),
+                       value.rank, op.max_rank);
+  }
+  return Status();
+}
+
 Status In(const std::string& op, const Status& status) {
   return Status(status.code(), op + ": " + status.message());
 }
@@ -48,11 +81,13 @@ std::vector<TensorLayout> LayoutsOf(const KernelContext& context, const Graph& g
                                     const KernelList& list, const KernelDesc& kernel) {
   std::vector<TensorLayout> layouts;
   for (const TensorArg& arg : kernel.tensors) {
-    const bool scratch = arg.tensor >= list.first_scratch;
-    layouts.push_back(
-        scratch ? context.LayoutOf(
-                      list.scratch[static_cast<size_t>(arg.tensor - list.first_scratch)], false)
-                : context.LayoutOf(graph.shape(arg.tensor), graph.IsConstant(arg.tensor)));
+    if (arg.tensor < list.first_scratch) {
+      layouts.push_back(context.LayoutOf(graph.value(arg.tensor)));
+      continue;
+    }
+    const KernelList::Scratch& made =
+        list.scratch[static_cast<size_t>(arg.tensor - list.first_scratch)];
+    layouts.push_back(context.LayoutOf(made.shape, made.element, /*constant=*/false));
   }
   return layouts;
 }
@@ -65,11 +100,11 @@ Storage KernelContext::StorageOf(const Shape& shape) const {
   return gpu->storage == Storage::kImage2d && fits ? Storage::kImage2d : Storage::kBuffer;
 }
 
-TensorLayout KernelContext::LayoutOf(const Shape& shape, bool constant) const {
+TensorLayout KernelContext::LayoutOf(const Shape& shape, Element element, bool constant) const {
   TensorLayout layout;
   const bool image = !constant && StorageOf(shape) == Storage::kImage2d;
   layout.kind = image ? TensorLayout::Kind::kSlicesImage2d : TensorLayout::Kind::kSlicesBuffer;
-  layout.half = precision != Precision::kF32;
+  layout.cell = CellOf(element, precision != Precision::kF32);
   layout.shape = shape;
   return layout;
 }
@@ -90,14 +125,14 @@ Dialect KernelContext::DialectOf() const {
 }
 
 const Op* FindOp(const std::string& name) {
-  for (const Op* op : kOps) {
+  for (size_t i = 0; const Op* op = OpAt(i); ++i) {
     if (name == op->name) return op;
   }
   return nullptr;
 }
 
 const Op* FindOpFor(int builtin, const char* custom_name) {
-  for (const Op* op : kOps) {
+  for (size_t n = 0; const Op* op = OpAt(n); ++n) {
     if (builtin == kTfLiteBuiltinCustom) {
       if (op->custom && custom_name && strcmp(op->custom, custom_name) == 0) return op;
       continue;
@@ -115,8 +150,12 @@ Status InferShapes(Graph* graph) {
     for (const FusedStep& step : node.fused) {
       QUADRA_RETURN_IF_ERROR(CheckAttributes(step.op, step.attributes));
     }
-    const Status status = FindOp(node.op)->shape(graph, node);
+    const Op& op = *FindOp(node.op);
+    Status status = CheckRanks(op, *graph, node.inputs);
+    if (status.ok()) status = op.shape(graph, node);
+    if (status.ok()) status = CheckRanks(op, *graph, node.outputs);
     if (!status.ok()) return In(node.op, status);
+    InferElement(op, graph, node);
     for (ValueId output : node.outputs) {
       if (FitsInts(graph->shape(output))) continue;
       return In(node.op,

@@ -27,20 +27,27 @@ struct KernelContext {
   // Where a tensor of this shape is kept.
   Storage StorageOf(const Shape& shape) const;
   // The same for a kernel's text. Constant operands are read rarely and are small: always buffers.
-  TensorLayout LayoutOf(const Shape& shape, bool constant) const;
+  TensorLayout LayoutOf(const Shape& shape, Element element, bool constant) const;
+  TensorLayout LayoutOf(const Value& value) const {
+    return LayoutOf(value.shape, value.element, value.constant != nullptr);
+  }
   // The language, and how the device wants it written.
   Dialect DialectOf() const;
 };
 
 // Tensors that a node needs between its kernels: ids start after the graph's values.
 struct KernelList {
+  struct Scratch {
+    Shape shape;
+    Element element;
+  };
   std::vector<KernelDesc> kernels;
-  std::vector<Shape> scratch;
+  std::vector<Scratch> scratch;
   int first_scratch = 0;  // id of scratch[0]
   int steps_taken = 0;    // merged steps that the op's own kernel does (see TakeClamp)
 
-  int AddScratch(Shape shape) {
-    scratch.push_back(shape);
+  int AddScratch(Shape shape, Element element = Element::kFloat32) {
+    scratch.push_back({shape, element});
     return first_scratch + static_cast<int>(scratch.size()) - 1;
   }
   KernelDesc& Add(const char* name) {
@@ -49,7 +56,13 @@ struct KernelList {
   }
 };
 
-class StepWriter;
+// What an op's results are.
+enum class Result : uint8_t {
+  kLikeFirst,   // of the first input's element
+  kLikeSecond,  // of the second's
+  kBool,
+  kDeclared,  // as the value says
+};
 
 // What kind of convolution an op is: its inputs are source, weights and (optional) bias.
 enum class Convolution : uint8_t { kNone, kDense, kDepthwise, kTransposed };
@@ -60,7 +73,7 @@ inline bool AlwaysCopies(const Node&) { return true; }
 struct Op {
   const char* name = nullptr;
   // TFLite op codes that this file imports, ended by -1; custom ops by name.
-  int16_t builtins[4] = {-1};
+  int16_t builtins[5] = {-1};
   const char* custom = nullptr;
   int max_version = 1;
   // Attributes that every node has, with a blank between them. Others are optional: who reads one
@@ -74,13 +87,19 @@ struct Op {
   // node.fused that the op does not do itself (see TakeClamp) as their epilogue.
   Status (*kernels)(const KernelContext& context, const Graph& graph, const Node& node,
                     KernelList* list) = nullptr;
-  // Elementwise ops: the text that turns `vec4 v` into the result; null for other ops.
-  // Such an op needs no kernels function of its own (ElementwiseKernels serves it).
-  Status (*step)(const Graph& graph, const FusedStep& step, StepWriter* writer) = nullptr;
-  // A step changes its first operand only: it is merged into what makes that one, and no other.
-  bool steps_on_first = false;
+  // Elementwise ops: the result as an expression of its operands $a, $b, $c and its float
+  // attributes $NAME; null for other ops. Such an op needs no kernels function of its own
+  // (ElementwiseKernels serves it), and can be merged into another's (docs/kernels.md).
+  const char* formula = nullptr;
+  // The same where the first operand is of ints; null: it is the same text.
+  const char* int_formula = nullptr;
+  int8_t operands = 1;
+  Elements takes = kFloats;  // elements of the operands
+  bool activates = false;    // its parameters begin with a fused activation
+  Result result = Result::kLikeFirst;
 
   Convolution convolution = Convolution::kNone;
+  int8_t max_rank = 4;  // of inputs and outputs: more axes than four lie in memory as batches
   // The input's rank is more than a label: axes are counted by it, or ranks have to agree.
   bool asks_for_rank = false;
   // Whether a node whose result has the shape of its input only copies it; null: it never does.
@@ -93,7 +112,7 @@ const Op* FindOp(const std::string& name);
 // The op that imports a TFLite node; null when there is none.
 const Op* FindOpFor(int builtin, const char* custom_name);
 
-// Shapes of all values from the graph's inputs.
+// Shapes, elements and quantisation of all values from the graph's inputs.
 Status InferShapes(Graph* graph);
 
 // Kernels of one node, epilogue attached.

@@ -1,15 +1,37 @@
-// PAD: zeros before and after every axis, by a constant [rank, 2] of amounts. Amounts are never
-// negative; the attribute `value` says what is written (0 for PAD).
+// PAD and PADV2: a number before and after every axis, by a constant [rank, 2] of amounts, never
+// negative. The number is 0, or PADV2's third input.
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
 
+// As a float or as an int, by what is padded.
+Status ReadValue(Importer* importer, Attributes* attributes) {
+  const bool is_float = importer->InputTensor(0).type == kTfLiteFloat32;
+  if (!importer->HasInput(2)) {
+    if (is_float) attributes->SetFloat("value", 0.0f);
+    else attributes->SetInt("int_value", 0);
+    return Status();
+  }
+  if (is_float) {
+    SharedFloats value;
+    QUADRA_RETURN_IF_ERROR(importer->ConstantFloats(2, &value));
+    if (value->size() != 1) return InvalidModel("it pads with %zu numbers", value->size());
+    attributes->SetFloat("value", value->front());
+    return Status();
+  }
+  std::vector<int> value;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &value));
+  if (value.size() != 1) return InvalidModel("it pads with %zu numbers", value.size());
+  attributes->SetInt("int_value", value[0]);
+  return Status();
+}
+
 Status Import(Importer* importer) {
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
   std::vector<int> amounts;
   QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &amounts));
   const size_t rank = static_cast<size_t>(importer->InputRank(0));
@@ -24,7 +46,7 @@ Status Import(Importer* importer) {
   Attributes attributes;
   attributes.SetInts("before", before);
   attributes.SetInts("after", after);
-  attributes.SetFloat("value", 0.0f);
+  QUADRA_RETURN_IF_ERROR(ReadValue(importer, &attributes));
   return importer->AddNode("pad", {src}, attributes);
 }
 
@@ -65,13 +87,13 @@ constexpr char kRow[] = R"(
 
 constexpr char kPixel[] = R"(
     int from_x = x - before_x;
-    vec4 v = vec4(value);
+    num4 v = num4(value);
     if (inside && from_x >= 0 && from_x < src_w) {
       v = read_src(from_x, from_y, low);
       if (!whole) {
-        v = lanes_from(v, read_src(from_x, from_y, high), first & 3);
+        v = num_lanes_from(v, read_src(from_x, from_y, high), first & 3);
         for (int i = 0; i < 4; ++i) {
-          if (first + i < 0 || i >= rest) { v = with_lane(v, i, value); }
+          if (first + i < 0 || i >= rest) { v = num_with_lane(v, i, value); }
         }
       }
     }
@@ -89,7 +111,11 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Int("before_y", before[1]);
   desc.Int("before_x", before[2]);
   desc.Int("before_c", before[3]);
-  desc.Float("value", node.attributes.Float("value"));
+  if (IsFloat(graph.value(node.outputs[0]).element)) {
+    desc.Float("value", node.attributes.Float("value"));
+  } else {
+    desc.Int("value", node.attributes.Int("int_value"));
+  }
   LoopOverResults(context, out, kRow, kPixel, &desc);
   return Status();
 }
@@ -99,9 +125,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 extern const Op kPadOp;
 const Op kPadOp = {
     .name = "pad",
-    .builtins = {kTfLiteBuiltinPad, -1},
+    .builtins = {kTfLiteBuiltinPad, kTfLiteBuiltinPadV2, -1},
     .max_version = 5,
-    .attributes = "before after value",
+    .attributes = "before after",
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,

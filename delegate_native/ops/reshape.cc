@@ -25,11 +25,12 @@ Status ReadShape(Importer* importer, std::vector<int>* shape) {
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 2));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
   std::vector<int> shape;
   QUADRA_RETURN_IF_ERROR(ReadShape(importer, &shape));
-  if (shape.size() > 4) {
-    return Unsupported("its result has rank %zu; ranks up to 4 are supported", shape.size());
+  if (shape.size() > kMostRank) {
+    return Unsupported("its result has rank %zu; ranks up to %d are supported", shape.size(),
+                       kMostRank);
   }
   Attributes attributes;
   attributes.SetInts("shape", shape);
@@ -84,11 +85,11 @@ constexpr char kRow[] = R"(
 // unused lanes may run over the end: they stay at the last image.
 constexpr char kPixel[] = R"(
     int low = from_s + from_c / 4;
-    vec4 v = read_src(from_x, from_y, low);
+    num4 v = read_src(from_x, from_y, low);
     if (neighbours != 0) {
       if (from_c % 4 != 0) {
         int high = from_s + min(from_c / 4 + 1, src_s - 1);
-        v = lanes_from(v, read_src(from_x, from_y, high), from_c % 4);
+        v = num_lanes_from(v, read_src(from_x, from_y, high), from_c % 4);
       }
     } else {
       int c = from_c;
@@ -96,7 +97,7 @@ constexpr char kPixel[] = R"(
       int at_y = from_y;
       int at_s = from_s;
       for (int i = 0; i < 4; ++i) {
-        v = with_lane(v, i, lane(read_src(at_x, at_y, at_s + c / 4), c % 4));
+        v = num_with_lane(v, i, num_lane(read_src(at_x, at_y, at_s + c / 4), c % 4));
         c += 1;
         if (c == src_c) { c = 0; at_x += 1; }
         if (at_x == src_w) { at_x = 0; at_y += 1; }
@@ -122,6 +123,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 }  // namespace
 
+bool SameLayout(const Shape& a, const Shape& b) {
+  return a.b == b.b && a.h == b.h && a.w == b.w && a.c == b.c;
+}
+
 void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_shape, int to,
                       const Shape& to_shape, KernelList* list) {
   KernelDesc& desc = list->Add("reshape");
@@ -132,8 +137,18 @@ void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_
   LoopOverResults(context, to_shape, kRow, kPixel, &desc);
 }
 
+int Viewed(const KernelContext& context, const Graph& graph, ValueId id, const Shape& shape,
+           KernelList* list) {
+  const Value& value = graph.value(id);
+  if (SameLayout(value.shape, shape)) return id;
+  const int to = list->AddScratch(shape, value.element);
+  AddReshapeKernel(context, id, value.shape, to, shape, list);
+  return to;
+}
+
 int BeginReshape(const Graph& graph, const Node& node, const Shape& made, KernelList* list) {
-  return made == graph.shape(node.outputs[0]) ? node.outputs[0] : list->AddScratch(made);
+  const Value& out = graph.value(node.outputs[0]);
+  return SameLayout(made, out.shape) ? node.outputs[0] : list->AddScratch(made, out.element);
 }
 
 void FinishReshape(const KernelContext& context, const Graph& graph, const Node& node, int from,
@@ -151,6 +166,7 @@ const Op kReshapeOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .max_rank = kMostRank,
     .copies = AlwaysCopies,
     .size_input = 1,
 };

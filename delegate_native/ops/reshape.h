@@ -6,9 +6,16 @@
 
 namespace quadra {
 
+// Whether tensors of the two shapes are the same in memory.
+bool SameLayout(const Shape& a, const Shape& b);
 // Copies tensor `from` into tensor `to`, elements in dense BHWC order.
 void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_shape, int to,
                       const Shape& to_shape, KernelList* list);
+
+// The value under another shape of as many elements: itself, or a scratch tensor that it is copied
+// to.
+int Viewed(const KernelContext& context, const Graph& graph, ValueId value, const Shape& shape,
+           KernelList* list);
 
 // For an op that makes its result in the shape `made`: where to write it, the output itself or a
 // scratch tensor that FinishReshape copies over.

@@ -132,6 +132,7 @@ const Op kSoftmaxOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .max_rank = kMostRank,
 };
 
 }  // namespace quadra

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/index_map.h"
 #include "delegate_native/ops/reshape.h"
+#include "delegate_native/ops/slice.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -14,7 +16,7 @@ Status Import(Importer* importer) {
   const TfLiteStridedSliceParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
   std::vector<int> begin, end, strides;
   QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &begin));
   QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &end));
@@ -40,9 +42,8 @@ Status Import(Importer* importer) {
 }
 
 struct Slicing {
-  int start[4] = {0, 0, 0, 0};
-  int stride[4] = {1, 1, 1, 1};
-  Shape taken;            // shape after slicing, all four axes kept
+  SlicePlaces places;
+  Shape taken;            // shape after slicing, all axes kept
   std::vector<int> dims;  // of the result: axes dropped and inserted
 };
 
@@ -112,8 +113,8 @@ Status MakeSlicing(const Value& in, const Attributes& a, Slicing* slicing) {
       slicing->dims.push_back(1);
     } else {
       int count = 0;
-      QUADRA_RETURN_IF_ERROR(SliceAxis(a, i, in.shape.axis(axis), &slicing->start[axis],
-                                       &slicing->stride[axis], &count));
+      QUADRA_RETURN_IF_ERROR(SliceAxis(a, i, in.shape.axis(axis), slicing->places.start_of(axis),
+                                       slicing->places.stride_of(axis), &count));
       slicing->taken.set_axis(axis, count);
       if (!(a.Int("shrink_axis_mask", 0) & bit)) slicing->dims.push_back(count);
       ++axis;
@@ -127,7 +128,9 @@ Status InferShape(Graph* graph, const Node& node) {
   Slicing slicing;
   QUADRA_RETURN_IF_ERROR(MakeSlicing(graph->value(node.inputs[0]), node.attributes, &slicing));
   const int rank = static_cast<int>(slicing.dims.size());
-  if (rank > 4) return Unsupported("its result has rank %d; ranks up to 4 are supported", rank);
+  if (rank > kMostRank) {
+    return Unsupported("its result has rank %d; ranks up to %d are supported", rank, kMostRank);
+  }
   Shape shape;
   for (int i = 0; i < rank; ++i) {
     shape.set_axis(4 - rank + i, slicing.dims[static_cast<size_t>(i)]);
@@ -148,13 +151,13 @@ constexpr char kRow[] = R"(
 
 constexpr char kPixel[] = R"(
     int from_x = x * stride_x + start_x;
-    vec4 v = read_src(from_x, from_y, low);
+    num4 v = read_src(from_x, from_y, low);
     if (stride_c == 1) {
-      if (first % 4 != 0) { v = lanes_from(v, read_src(from_x, from_y, high), first % 4); }
+      if (first % 4 != 0) { v = num_lanes_from(v, read_src(from_x, from_y, high), first % 4); }
     } else {
       for (int i = 0; i < 4; ++i) {
         int c = min(slice * 4 + i, dst_c - 1) * stride_c + start_c;
-        v = with_lane(v, i, lane(read_src(from_x, from_y, from_s + c / 4), c % 4));
+        v = num_with_lane(v, i, num_lane(read_src(from_x, from_y, from_s + c / 4), c % 4));
       }
     }
     write_dst(v, x, y, s);
@@ -165,20 +168,58 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   Slicing slicing;
   QUADRA_RETURN_IF_ERROR(MakeSlicing(graph.value(node.inputs[0]), node.attributes, &slicing));
   const int to = BeginReshape(graph, node, slicing.taken, list);
-  KernelDesc& desc = list->Add("strided_slice");
-  desc.Read("src", node.inputs[0]);
-  desc.Write("dst", to);
-  const char* const names[4][2] = {{"start_b", "stride_b"},
-                                   {"start_y", "stride_y"},
-                                   {"start_x", "stride_x"},
-                                   {"start_c", "stride_c"}};
-  for (int axis = 0; axis < 4; ++axis) {
-    desc.Int(names[axis][0], slicing.start[axis]);
-    desc.Int(names[axis][1], slicing.stride[axis]);
-  }
-  LoopOverResults(context, slicing.taken, kRow, kPixel, &desc);
+  AddSlice(context, slicing.places, node.inputs[0], graph.shape(node.inputs[0]), to, slicing.taken,
+           list);
   FinishReshape(context, graph, node, to, slicing.taken, list);
   return Status();
+}
+
+// Where the outer axes say something, too.
+void AddOuterSlice(const KernelContext& context, SlicePlaces places, int from,
+                   const Shape& from_shape, int to, const Shape& to_shape, KernelList* list) {
+  IndexMap map;
+  map.keeps_channels = *places.stride_of(3) == 1 && *places.start_of(3) % 4 == 0;
+  for (int axis = kFirstAxis; axis < 4; ++axis) {
+    if (*places.stride_of(axis) == 1 && *places.start_of(axis) == 0) continue;
+    const char* at = PlaceName(axis);
+    map.address +=
+        Format("%s = %s * stride_%d + start_%d;\n", at, at, axis - kFirstAxis, axis - kFirstAxis);
+  }
+  KernelDesc& desc = AddIndexMap(context, "outer_slice", map, from, from_shape, to, to_shape, list);
+  for (int axis = kFirstAxis; axis < 4; ++axis) {
+    desc.Int(Format("start_%d", axis - kFirstAxis), *places.start_of(axis));
+    desc.Int(Format("stride_%d", axis - kFirstAxis), *places.stride_of(axis));
+  }
+}
+
+// SLICE: from a place on, so many along each axis; -1: to the end.
+Status ImportSlice(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
+  std::vector<int> begin, size;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &begin));
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &size));
+  const size_t rank = static_cast<size_t>(importer->InputRank(0));
+  if (begin.size() != rank || size.size() != rank) {
+    return InvalidModel("it has %zu begins and %zu sizes for rank %zu", begin.size(), size.size(),
+                        rank);
+  }
+  std::vector<int> end(rank, 0);
+  int open = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    if (begin[i] < 0 || size[i] < -1 || (size[i] >= 0 && begin[i] > INT32_MAX - size[i])) {
+      return InvalidModel("it takes %d elements from %d on", size[i], begin[i]);
+    }
+    if (size[i] < 0) open |= 1 << i;
+    else end[i] = begin[i] + size[i];
+  }
+  Attributes attributes;
+  attributes.SetInts("begin", begin);
+  attributes.SetInts("end", end);
+  attributes.SetInts("strides", std::vector<int>(rank, 1));
+  if (open) attributes.SetInt("end_mask", open);
+  return importer->AddNode("strided_slice", {src}, std::move(attributes));
 }
 
 bool StepsByOne(const Node& node) {
@@ -187,6 +228,36 @@ bool StepsByOne(const Node& node) {
 }
 
 }  // namespace
+
+void AddSlice(const KernelContext& context, SlicePlaces places, int from, const Shape& from_shape,
+              int to, const Shape& to_shape, KernelList* list) {
+  if (from_shape.axis(-1) > 1 || from_shape.axis(-2) > 1) {
+    AddOuterSlice(context, places, from, from_shape, to, to_shape, list);
+    return;
+  }
+  KernelDesc& desc = list->Add("strided_slice");
+  desc.Read("src", from);
+  desc.Write("dst", to);
+  const char* const names[4][2] = {{"start_b", "stride_b"},
+                                   {"start_y", "stride_y"},
+                                   {"start_x", "stride_x"},
+                                   {"start_c", "stride_c"}};
+  for (int axis = 0; axis < 4; ++axis) {
+    desc.Int(names[axis][0], *places.start_of(axis));
+    desc.Int(names[axis][1], *places.stride_of(axis));
+  }
+  LoopOverResults(context, to_shape, kRow, kPixel, &desc);
+}
+
+extern const Op kSliceOp;
+const Op kSliceOp = {
+    .name = "slice",
+    .builtins = {kTfLiteBuiltinSlice, -1},
+    .max_version = 8,
+    .import = ImportSlice,
+    .max_rank = kMostRank,
+    .size_input = 2,
+};
 
 extern const Op kStridedSliceOp;
 const Op kStridedSliceOp = {
@@ -197,6 +268,7 @@ const Op kStridedSliceOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = StepsByOne,
     .size_input = 2,

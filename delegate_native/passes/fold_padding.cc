@@ -13,7 +13,7 @@ bool PadsImageWithZeros(const Node& node) {
   const std::vector<int>& before = node.attributes.Ints("before");
   const std::vector<int>& after = node.attributes.Ints("after");
   if (before.size() != 4 || after.size() != 4) return false;
-  if (node.attributes.Float("value") != 0.0f) return false;
+  if (!PadsWithZeros(node.attributes)) return false;
   return before[0] == 0 && after[0] == 0 && before[3] == 0 && after[3] == 0;
 }
 

@@ -13,7 +13,7 @@ bool AppendsZeroChannels(const Graph& graph, const Node& node) {
   const Attributes& a = node.attributes;
   const std::vector<int> none = {0, 0, 0, 0};
   const std::vector<int>& after = a.Ints("after");
-  if (a.Ints("before") != none || after.size() != 4 || a.Float("value") != 0.0f) return false;
+  if (a.Ints("before") != none || after.size() != 4 || !PadsWithZeros(a)) return false;
   // A single channel would be broadcast.
   return after[0] == 0 && after[1] == 0 && after[2] == 0 && graph.shape(node.inputs[0]).c > 1;
 }

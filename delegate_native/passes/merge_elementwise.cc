@@ -70,10 +70,15 @@ bool CanMerge(const Graph& graph, const Places& places, const Node& node, ValueI
   const Node& producer = graph.nodes[static_cast<size_t>(producer_index)];
   if (producer.outputs.size() != 1) return false;
   if (graph.shape(through) != graph.shape(node.outputs[0])) return false;
-  // Nobody else may want the value, and some steps change their first operand only.
+  // Steps work on what the kernel has: floats or ints.
+  if (IsFloat(graph.value(through).element) != IsFloat(graph.value(node.outputs[0]).element)) {
+    return false;
+  }
+  // Nobody else may want the value. Where a step's operands are three, it is clear which is meant
+  // only of one that is read once.
   const std::ptrdiff_t reads = std::count(node.inputs.begin(), node.inputs.end(), through);
   if (places.uses[static_cast<size_t>(through)] != reads) return false;
-  if (OpOf(node).steps_on_first && (node.inputs[0] != through || reads != 1)) return false;
+  if (reads > 1 && node.inputs.size() > 2) return false;
   const std::vector<FusedStep> steps = JoinSteps(producer, node, through);
   std::vector<ValueId> operands;
   for (const FusedStep& step : steps) {
@@ -116,7 +121,7 @@ int MergeElementwise(Graph* graph, const Fits& fits) {
   std::vector<Node>& nodes = graph->nodes;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node node = nodes[i];
-    const ValueId through = OpOf(node).step ? ChooseOperand(*graph, places, node, fits) : -1;
+    const ValueId through = OpOf(node).formula ? ChooseOperand(*graph, places, node, fits) : -1;
     if (through < 0) continue;
     const int producer = places.ProducerOf(through);
     // The merged node runs where the producer did, or later if a step reads what is not there yet.

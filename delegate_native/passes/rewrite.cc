@@ -44,7 +44,7 @@ bool ReadsConstant(const Graph& graph, const Node& node) {
 }
 
 bool ChannelValues(const Graph& graph, ValueId id, const Shape& shape, std::vector<float>* values) {
-  if (!graph.IsConstant(id)) return false;
+  if (!graph.IsConstant(id) || !IsFloat(graph.value(id).element)) return false;
   const Constant& data = *graph.value(id).constant;
   const size_t channels = static_cast<size_t>(shape.c);
   if (data.size() == 1) {
@@ -54,6 +54,10 @@ bool ChannelValues(const Graph& graph, ValueId id, const Shape& shape, std::vect
   if (data.size() != channels || graph.shape(id).c != shape.c) return false;
   *values = *data.floats();
   return true;
+}
+
+bool PadsWithZeros(const Attributes& attributes) {
+  return attributes.Has("value") && attributes.Float("value") == 0.0f;
 }
 
 Window WindowOf(const Graph& graph, const Node& node) {

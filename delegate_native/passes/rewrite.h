@@ -28,6 +28,9 @@ bool ReadsConstant(const Graph& graph, const Node& node);
 // The constant as one number per channel of `shape`, if reading it (broadcast) means that.
 bool ChannelValues(const Graph& graph, ValueId id, const Shape& shape, std::vector<float>* values);
 
+// Whether a PAD with these attributes writes the float 0.
+bool PadsWithZeros(const Attributes& attributes);
+
 // The window of a convolution that slides one and whose shapes were inferred.
 Window WindowOf(const Graph& graph, const Node& node);
 

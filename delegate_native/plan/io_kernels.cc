@@ -35,7 +35,7 @@ KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense,
   kernel.Read("src", dense);
   kernel.Write("dst", slices);
   Shaped(context, shape, "dst",
-         "vec4 v = vec4(read_src(i), 0.0f, 0.0f, 0.0f);\n"
+         "num4 v = num4(read_src(i), 0, 0, 0);\n"
          "if (c + 1 < dst_c) { v.y = read_src(i + 1); }\n"
          "if (c + 2 < dst_c) { v.z = read_src(i + 2); }\n"
          "if (c + 3 < dst_c) { v.w = read_src(i + 3); }\n"
@@ -57,11 +57,11 @@ int i = (b * src_h + y) * src_w * src_c;
 for (int x = 0; x < src_w; ++x) {
 int c = 0;
 for (; c + 4 <= src_c; c += 4, i += 4) {
-vec4 v = read_src(x, y, b * src_s + c / 4);
+num4 v = read_src(x, y, b * src_s + c / 4);
 write_dst(v.x, i); write_dst(v.y, i + 1); write_dst(v.z, i + 2); write_dst(v.w, i + 3);
 }
 if (c < src_c) {
-vec4 v = read_src(x, y, b * src_s + c / 4);
+num4 v = read_src(x, y, b * src_s + c / 4);
 for (; c < src_c; ++c, ++i) { write_dst(v.x, i); v = v.yzww; }
 }
 }
@@ -70,7 +70,7 @@ for (; c < src_c; ++c, ++i) { write_dst(v.x, i); v = v.yzww; }
     return kernel;
   }
   Shaped(context, shape, "src",
-         "vec4 v = read_src(x, y, s);\n"
+         "num4 v = read_src(x, y, s);\n"
          "write_dst(v.x, i);\n"
          "if (c + 1 < src_c) { write_dst(v.y, i + 1); }\n"
          "if (c + 2 < src_c) { write_dst(v.z, i + 2); }\n"

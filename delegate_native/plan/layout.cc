@@ -15,12 +15,13 @@ using Kind = TensorLayout::Kind;
 int64_t BytesOf(const TensorLayout& layout) {
   const Shape& s = layout.shape;
   if (layout.kind == Kind::kDenseBuffer) return s.elements() * 4;
-  return int64_t{s.b} * s.slices() * s.h * s.w * (layout.half ? 8 : 16);
+  return int64_t{s.b} * s.slices() * s.h * s.w * (layout.half() ? 8 : 16);
 }
 
-// Dense BHWC floats to slices of four, unused lanes zero.
-std::vector<float> PackSlices(const std::vector<float>& dense, const Shape& s) {
-  std::vector<float> packed(static_cast<size_t>(s.b) * s.slices() * s.h * s.w * 4, 0.0f);
+// Dense BHWC numbers to slices of four, unused lanes zero.
+template <typename T>
+std::vector<T> PackSlices(const std::vector<T>& dense, const Shape& s) {
+  std::vector<T> packed(static_cast<size_t>(s.b) * s.slices() * s.h * s.w * 4, T{0});
   size_t from = 0;
   for (int b = 0; b < s.b; ++b) {
     for (int y = 0; y < s.h; ++y) {
@@ -51,7 +52,7 @@ Layout::Layout(const Graph& graph, const GpuInfo& gpu, Precision precision) : gp
   context_.gpu = &gpu_;
   context_.precision = precision;
   for (const Value& value : graph.values) {
-    Add(value.name, context_.LayoutOf(value.shape, value.constant != nullptr));
+    Add(value.name, context_.LayoutOf(value));
     tensors_.back().constant = value.constant;
   }
 }
@@ -64,13 +65,14 @@ int Layout::Add(const std::string& name, const TensorLayout& layout) {
   return size() - 1;
 }
 
-int Layout::AddSlices(const std::string& name, const Shape& shape) {
-  return Add(name, context_.LayoutOf(shape, /*constant=*/false));
+int Layout::AddSlices(const std::string& name, const Shape& shape, Element element) {
+  return Add(name, context_.LayoutOf(shape, element, /*constant=*/false));
 }
 
-int Layout::AddDense(const std::string& name, const Shape& shape) {
+int Layout::AddDense(const std::string& name, const Shape& shape, Element element) {
   TensorLayout layout;
   layout.kind = Kind::kDenseBuffer;
+  layout.cell = CellOf(element, /*half=*/false);
   layout.shape = shape;
   return Add(name, layout);
 }
@@ -131,12 +133,12 @@ Status Layout::PlaceActivations() {
   const bool separate = gpu_.separate_buffers || memory.bytes > gpu_.max_buffer_bytes;
   if (!separate)
     buffers_.push_back(
-        {fb::BufferKind_Arena, static_cast<uint64_t>(memory.bytes), 0, 0, false, {}});
+        {fb::BufferKind_Arena, static_cast<uint64_t>(memory.bytes), 0, 0, Cell::kFloat, {}});
   const int arena = static_cast<int>(buffers_.size()) - 1;
   for (size_t i = 0; i < placed.size(); ++i) {
     const uint64_t bytes = static_cast<uint64_t>(placed[i]->bytes);
     if (separate) {
-      buffers_.push_back({fb::BufferKind_Arena, bytes, 0, 0, false, {}});
+      buffers_.push_back({fb::BufferKind_Arena, bytes, 0, 0, Cell::kFloat, {}});
       placed[i]->region = AddRegion(static_cast<int>(buffers_.size()) - 1, 0, bytes);
       activation_bytes_ += bytes;
     } else {
@@ -157,7 +159,9 @@ void Layout::PlaceImages() {
     if (tensor.first < 0 || tensor.layout.kind != Kind::kSlicesImage2d) continue;
     const Shape& s = tensor.layout.shape;
     lifetimes.push_back({tensor.bytes, tensor.first, tensor.last});
-    shapes.push_back((int64_t{s.w} << 32) | (int64_t{s.b} * s.slices() * s.h));
+    // Floats or halfs by the precision, and ints: the cell tells the one from the other.
+    shapes.push_back((int64_t{s.w} << 32) | (int64_t{s.b} * s.slices() * s.h << 1) |
+                     tensor.layout.is_int());
     placed.push_back(&tensor);
   }
   if (placed.empty()) return;
@@ -171,7 +175,7 @@ void Layout::PlaceImages() {
                           static_cast<uint64_t>(placed[i]->bytes),
                           s.w,
                           s.b * s.slices() * s.h,
-                          placed[i]->layout.half,
+                          placed[i]->layout.cell,
                           {}});
       activation_bytes_ += static_cast<uint64_t>(placed[i]->bytes);
     }
@@ -184,7 +188,7 @@ void Layout::PlaceIo() {
   for (PlacedTensor& tensor : tensors_) {
     if (tensor.layout.kind != Kind::kDenseBuffer) continue;
     const uint64_t bytes = static_cast<uint64_t>(tensor.bytes);
-    buffers_.push_back({fb::BufferKind_Io, bytes, 0, 0, false, {}});
+    buffers_.push_back({fb::BufferKind_Io, bytes, 0, 0, Cell::kFloat, {}});
     tensor.region = AddRegion(static_cast<int>(buffers_.size()) - 1, 0, bytes);
   }
 }
@@ -199,7 +203,7 @@ int Layout::AddConstantRegion(uint64_t bytes) {
                          static_cast<uint64_t>(gpu_.max_buffer_bytes);
   if (fresh) {
     constant_buffer_ = static_cast<int>(buffers_.size());
-    buffers_.push_back({fb::BufferKind_Constant, 0, 0, 0, false, {}});
+    buffers_.push_back({fb::BufferKind_Constant, 0, 0, 0, Cell::kFloat, {}});
   }
   PlannedBuffer& buffer = buffers_[static_cast<size_t>(constant_buffer_)];
   const uint64_t offset =
@@ -250,7 +254,13 @@ uint64_t Layout::BytesOfConstant(const ConstantArg& constant) const {
 void Layout::Write(const Piece& piece, uint8_t* to) const {
   if (piece.constant) return Store(piece.constant->pack(), IsHalf(*piece.constant), to);
   const TensorLayout& layout = piece.tensor->layout;
-  Store(PackSlices(*piece.tensor->constant->floats(), layout.shape), layout.half, to);
+  const Constant& constant = *piece.tensor->constant;
+  if (layout.is_int()) {
+    const std::vector<int32_t> ints = PackSlices(constant.ints(), layout.shape);
+    memcpy(to, ints.data(), ints.size() * sizeof(ints[0]));
+    return;
+  }
+  Store(PackSlices(*constant.floats(), layout.shape), layout.half(), to);
 }
 
 int Layout::RegionOf(const ConstantArg& constant) const {
@@ -269,7 +279,7 @@ Layout::Vector<flatbuffers::Offset<fb::Buffer>> Layout::WriteBuffers(Builder* bu
       for (const Piece& piece : buffer.pieces) Write(piece, bytes + piece.offset);
     }
     buffers.push_back(fb::CreateBuffer(*builder, buffer.kind, buffer.bytes, data, buffer.width,
-                                       buffer.height, buffer.half));
+                                       buffer.height, static_cast<fb::Cell>(buffer.cell)));
   }
   return builder->CreateVector(buffers);
 }
@@ -291,7 +301,8 @@ Layout::Vector<flatbuffers::Offset<fb::Tensor>> Layout::WriteTensors(
     if (tensor.region >= 0) region = regions_[static_cast<size_t>(tensor.region)];
     tensors.push_back(fb::CreateTensorDirect(
         *builder, tensor.name.c_str(), &shape, region.buffer(), region.offset(), region.bytes(),
-        tensor.layout.half, tensor.layout.kind == Kind::kDenseBuffer, first, last));
+        static_cast<fb::Cell>(tensor.layout.cell), tensor.layout.kind == Kind::kDenseBuffer, first,
+        last));
   }
   return builder->CreateVector(tensors);
 }

@@ -18,8 +18,8 @@ class Layout {
   Layout(const Graph& graph, const GpuInfo& gpu, Precision precision);
 
   int size() const { return static_cast<int>(tensors_.size()); }
-  int AddSlices(const std::string& name, const Shape& shape);
-  int AddDense(const std::string& name, const Shape& shape);
+  int AddSlices(const std::string& name, const Shape& shape, Element element);
+  int AddDense(const std::string& name, const Shape& shape, Element element);
   const TensorLayout& LayoutOf(int tensor) const { return at(tensor).layout; }
 
   // Decides lifetimes, buffers and offsets from the kernels in the order of their dispatch, which
@@ -62,7 +62,7 @@ class Layout {
     fb::BufferKind kind;
     uint64_t bytes = 0;
     int width = 0, height = 0;
-    bool half = false;
+    Cell cell = Cell::kFloat;
     std::vector<Piece> pieces;  // of a constant buffer
   };
 

@@ -36,6 +36,8 @@ fb::View ViewOf(const RenderedArg& arg) {
     case RenderedArg::View::kTexelsFloat4: return fb::View_TexelsFloat4;
     case RenderedArg::View::kTexelsHalf4: return fb::View_TexelsHalf4;
     case RenderedArg::View::kTexelsFloat: return fb::View_TexelsFloat;
+    case RenderedArg::View::kTexelsInt4: return fb::View_TexelsInt4;
+    case RenderedArg::View::kTexelsInt: return fb::View_TexelsInt;
   }
   return fb::View_Memory;
 }
@@ -100,7 +102,8 @@ class Planner {
   Status CollectKernels() {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.inputs[i]);
-      const int dense = layout_.AddDense(Format("input_%zu", i), shape);
+      const Element element = graph_.value(graph_.inputs[i]).element;
+      const int dense = layout_.AddDense(Format("input_%zu", i), shape, element);
       inputs_.push_back(dense);
       Keep(ToSlices(context_, shape, dense, graph_.inputs[i]), {});
     }
@@ -108,12 +111,15 @@ class Planner {
       KernelList list;
       list.first_scratch = layout_.size();
       QUADRA_RETURN_IF_ERROR(MakeKernels(context_, graph_, node, &list));
-      for (const Shape& shape : list.scratch) layout_.AddSlices("scratch", shape);
+      for (const KernelList::Scratch& made : list.scratch) {
+        layout_.AddSlices("scratch", made.shape, made.element);
+      }
       for (KernelDesc& kernel : list.kernels) Keep(std::move(kernel), node.sources);
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.outputs[i]);
-      const int dense = layout_.AddDense(Format("output_%zu", i), shape);
+      const Element element = graph_.value(graph_.outputs[i]).element;
+      const int dense = layout_.AddDense(Format("output_%zu", i), shape, element);
       outputs_.push_back(dense);
       Keep(FromSlices(context_, shape, graph_.outputs[i], dense), {});
     }
@@ -199,7 +205,9 @@ class Planner {
 
   // Program `index` with the kernels from `first` on, before `last`.
   Offset<fb::Program> WriteProgram(size_t index, size_t first, size_t last) {
-    const std::string prelude = Prelude(dialect_);
+    std::string sources;
+    for (size_t k = first; k < last; ++k) sources += distinct_[k].source;
+    const std::string prelude = Prelude(dialect_, sources);
     const std::string options =
         dialect_.language == Language::kOpenCl ? "-cl-std=CL1.2 -cl-mad-enable" : "";
     uint64_t fingerprint = Hash(prelude.data(), prelude.size());

@@ -8,6 +8,7 @@
 #include "delegate_native/ops/op.h"
 #include "delegate_native/passes/pipeline.h"
 #include "delegate_native/session/dump.h"
+#include "delegate_native/session/io_numbers.h"
 
 namespace quadra {
 namespace {
@@ -106,15 +107,40 @@ void Session::SetOutputs(const Graph& imported) {
   }
 }
 
+// Plans take and give floats and int32: other elements are brought from and to these here.
+Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs,
+                    std::vector<float>* dispatch_us) {
+  staged_.resize(inputs.size() + outputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value& value = graph_.value(graph_.inputs[i]);
+    if (IsPlain(value.element)) continue;
+    QUADRA_RETURN_IF_ERROR(Widen(inputs[i], value, &staged_[i]));
+    inputs[i] = staged_[i].data();
+  }
+  std::vector<void*> results = outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (IsPlain(output_element(static_cast<int>(i)))) continue;
+    std::vector<int32_t>& staged = staged_[inputs.size() + i];
+    staged.resize(static_cast<size_t>(output_shapes_[i].elements()));
+    results[i] = staged.data();
+  }
+  QUADRA_RETURN_IF_ERROR(executable_->Run(inputs, results, dispatch_us));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (results[i] == outputs[i]) continue;
+    Narrow(staged_[inputs.size() + i], output_element(static_cast<int>(i)), outputs[i]);
+  }
+  return Status();
+}
+
 Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
   if (!ready_) return Internal("invoked before it was prepared");
   if (!executable_ || !executable_->is_intact()) {
     executable_.reset();  // first: it may fill the device
     QUADRA_RETURN_IF_ERROR(Build());
   }
-  if (!options_.profile) return executable_->Run(inputs, outputs, nullptr);
+  if (!options_.profile) return Run(inputs, outputs, nullptr);
   std::vector<float> dispatch_us;
-  QUADRA_RETURN_IF_ERROR(executable_->Run(inputs, outputs, &dispatch_us));
+  QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, &dispatch_us));
   if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());
   profile_.push_back(std::move(dispatch_us));
   return Status();

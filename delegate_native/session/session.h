@@ -43,7 +43,12 @@ class Session {
   }
   int output_rank(int i) const { return output_ranks_[static_cast<size_t>(i)]; }
 
-  // Dense floats in and out, in the order of the graph's inputs and outputs.
+  Element output_element(int i) const {
+    return graph_.value(graph_.outputs[static_cast<size_t>(i)]).element;
+  }
+
+  // Dense numbers in and out, as the model has them, in the order of the graph's inputs and
+  // outputs.
   Status Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
 
   const fb::Plan* plan() const { return fb::GetPlan(plan_.data()); }
@@ -54,6 +59,8 @@ class Session {
 
  private:
   Status Build();
+  Status Run(std::vector<const void*> inputs, std::vector<void*> outputs,
+             std::vector<float>* dispatch_us);
   Fits FitsTarget() const;
   Status KeepBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries);
   void SetOutputs(const Graph& imported);
@@ -67,6 +74,7 @@ class Session {
   PlanBytes plan_;
   std::unique_ptr<Executable> executable_;
   SessionTimes times_;
+  std::vector<std::vector<int32_t>> staged_;  // inputs, then outputs, that a plan has as ints
   std::vector<std::vector<float>> profile_;
 };
 

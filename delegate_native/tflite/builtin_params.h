@@ -29,8 +29,14 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinDepthwiseConv2d = 4,
   kTfLiteBuiltinDepthToSpace = 5,
   kTfLiteBuiltinDequantize = 6,
+  kTfLiteBuiltinEmbeddingLookup = 7,
+  kTfLiteBuiltinFloor = 8,
   kTfLiteBuiltinFullyConnected = 9,
+  kTfLiteBuiltinL2Normalization = 11,
+  kTfLiteBuiltinL2Pool2d = 12,
+  kTfLiteBuiltinLocalResponseNormalization = 13,
   kTfLiteBuiltinLogistic = 14,
+  kTfLiteBuiltinLstm = 16,
   kTfLiteBuiltinMaxPool2d = 17,
   kTfLiteBuiltinMul = 18,
   kTfLiteBuiltinRelu = 19,
@@ -39,32 +45,108 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinReshape = 22,
   kTfLiteBuiltinResizeBilinear = 23,
   kTfLiteBuiltinSoftmax = 25,
+  kTfLiteBuiltinSpaceToDepth = 26,
   kTfLiteBuiltinTanh = 28,
   kTfLiteBuiltinCustom = 32,
   kTfLiteBuiltinPad = 34,
+  kTfLiteBuiltinUnidirectionalSequenceRnn = 35,
+  kTfLiteBuiltinGather = 36,
+  kTfLiteBuiltinBatchToSpaceNd = 37,
+  kTfLiteBuiltinSpaceToBatchNd = 38,
+  kTfLiteBuiltinTranspose = 39,
   kTfLiteBuiltinMean = 40,
+  kTfLiteBuiltinSub = 41,
+  kTfLiteBuiltinDiv = 42,
+  kTfLiteBuiltinSqueeze = 43,
+  kTfLiteBuiltinUnidirectionalSequenceLstm = 44,
   kTfLiteBuiltinStridedSlice = 45,
+  kTfLiteBuiltinExp = 47,
+  kTfLiteBuiltinTopkV2 = 48,
+  kTfLiteBuiltinSplit = 49,
+  kTfLiteBuiltinLogSoftmax = 50,
+  kTfLiteBuiltinCast = 53,
   kTfLiteBuiltinPrelu = 54,
+  kTfLiteBuiltinMaximum = 55,
+  kTfLiteBuiltinArgMax = 56,
+  kTfLiteBuiltinMinimum = 57,
+  kTfLiteBuiltinLess = 58,
+  kTfLiteBuiltinNeg = 59,
   kTfLiteBuiltinPadV2 = 60,
+  kTfLiteBuiltinGreater = 61,
+  kTfLiteBuiltinGreaterEqual = 62,
+  kTfLiteBuiltinLessEqual = 63,
+  kTfLiteBuiltinSelect = 64,
   kTfLiteBuiltinSlice = 65,
+  kTfLiteBuiltinSin = 66,
   kTfLiteBuiltinTransposeConv = 67,
   kTfLiteBuiltinTile = 69,
+  kTfLiteBuiltinExpandDims = 70,
+  kTfLiteBuiltinEqual = 71,
+  kTfLiteBuiltinNotEqual = 72,
+  kTfLiteBuiltinLog = 73,
   kTfLiteBuiltinSum = 74,
+  kTfLiteBuiltinSqrt = 75,
+  kTfLiteBuiltinRsqrt = 76,
+  kTfLiteBuiltinShape = 77,
+  kTfLiteBuiltinPow = 78,
+  kTfLiteBuiltinArgMin = 79,
+  kTfLiteBuiltinFakeQuant = 80,
   kTfLiteBuiltinReduceProd = 81,
   kTfLiteBuiltinReduceMax = 82,
+  kTfLiteBuiltinPack = 83,
+  kTfLiteBuiltinLogicalOr = 84,
+  kTfLiteBuiltinOneHot = 85,
+  kTfLiteBuiltinLogicalAnd = 86,
+  kTfLiteBuiltinLogicalNot = 87,
+  kTfLiteBuiltinUnpack = 88,
   kTfLiteBuiltinReduceMin = 89,
+  kTfLiteBuiltinFloorDiv = 90,
+  kTfLiteBuiltinReduceAny = 91,
+  kTfLiteBuiltinSquare = 92,
+  kTfLiteBuiltinZerosLike = 93,
   kTfLiteBuiltinFill = 94,
+  kTfLiteBuiltinFloorMod = 95,
   kTfLiteBuiltinRange = 96,
   kTfLiteBuiltinResizeNearestNeighbor = 97,
+  kTfLiteBuiltinLeakyRelu = 98,
+  kTfLiteBuiltinSquaredDifference = 99,
+  kTfLiteBuiltinMirrorPad = 100,
+  kTfLiteBuiltinAbs = 101,
+  kTfLiteBuiltinSplitV = 102,
   kTfLiteBuiltinUnique = 103,
+  kTfLiteBuiltinCeil = 104,
+  kTfLiteBuiltinReverseV2 = 105,
+  kTfLiteBuiltinAddN = 106,
+  kTfLiteBuiltinGatherNd = 107,
+  kTfLiteBuiltinCos = 108,
   kTfLiteBuiltinWhere = 109,
+  kTfLiteBuiltinRank = 110,
+  kTfLiteBuiltinElu = 111,
+  kTfLiteBuiltinQuantize = 114,
+  kTfLiteBuiltinRound = 116,
   kTfLiteBuiltinHardSwish = 117,
   kTfLiteBuiltinIf = 118,
   kTfLiteBuiltinWhile = 119,
   kTfLiteBuiltinNonMaxSuppressionV4 = 120,
   kTfLiteBuiltinNonMaxSuppressionV5 = 121,
+  kTfLiteBuiltinScatterNd = 122,
+  kTfLiteBuiltinSelectV2 = 123,
   kTfLiteBuiltinDensify = 124,
+  kTfLiteBuiltinBatchMatmul = 126,
+  kTfLiteBuiltinCumsum = 128,
   kTfLiteBuiltinBroadcastTo = 130,
+  kTfLiteBuiltinConv3d = 132,
+  kTfLiteBuiltinReduceAll = 140,
+  kTfLiteBuiltinConv3dTranspose = 141,
+  kTfLiteBuiltinVarHandle = 142,
+  kTfLiteBuiltinReadVariable = 143,
+  kTfLiteBuiltinAssignVariable = 144,
+  kTfLiteBuiltinGelu = 150,
+  kTfLiteBuiltinDynamicUpdateSlice = 151,
+  kTfLiteBuiltinRelu0To1 = 152,
+  kTfLiteBuiltinAtan2 = 156,
+  kTfLiteBuiltinSign = 158,
+  kTfLiteBuiltinStablehloComposite = 206,
 };
 
 struct TfLiteConvParams {
@@ -148,6 +230,77 @@ struct TfLiteStridedSliceParams {
   int new_axis_mask;
   int shrink_axis_mask;
   bool offset;
+};
+
+struct TfLiteLeakyReluParams {
+  float alpha;
+};
+
+struct TfLiteGeluParams {
+  bool approximate;
+};
+
+struct TfLiteSplitParams {
+  int num_splits;
+};
+
+struct TfLiteSplitVParams {
+  int num_splits;
+};
+
+struct TfLitePackParams {
+  int values_count;
+  int axis;
+};
+
+struct TfLiteUnpackParams {
+  int num;
+  int axis;
+};
+
+struct TfLiteGatherParams {
+  int axis;
+  int batch_dims;
+};
+
+struct TfLiteSqueezeParams {
+  int squeeze_dims[8];
+  int num_squeeze_dims;
+};
+
+struct TfLiteSpaceToDepthParams {
+  int block_size;
+};
+
+enum TfLiteMirrorPaddingMode : int {
+  kTfLiteMirrorPaddingUnknown = 0,
+  kTfLiteMirrorPaddingReflect = 1,
+  kTfLiteMirrorPaddingSymmetric = 2
+};
+
+struct TfLiteMirrorPaddingParams {
+  TfLiteMirrorPaddingMode mode;
+};
+
+struct TfLiteResizeNearestNeighborParams {
+  bool align_corners;
+  bool half_pixel_centers;
+};
+
+struct TfLiteOneHotParams {
+  int axis;
+};
+
+struct TfLiteCumsumParams {
+  bool exclusive;
+  bool reverse;
+};
+
+struct TfLiteFakeQuantParams {
+  float min;
+  float max;
+  int num_bits;
+  bool narrow_range;
 };
 
 struct TfLiteDepthToSpaceParams {

@@ -25,6 +25,21 @@ int64_t ElementCount(const TfLiteIntArray* dims) {
   return count;
 }
 
+// "float32, int32 or bool"
+std::string NamesOf(Elements elements) {
+  std::string names;
+  for (int i = static_cast<int>(Element::kInt64); i >= 0; --i) {
+    const Element element = static_cast<Element>(i);
+    if (!(elements & Only(element))) continue;
+    const int before = elements & (Only(element) - 1);
+    names.insert(0, std::string(before == 0     ? ""
+                                : names.empty() ? " or "
+                                                : ", ") +
+                        NameOf(element));
+  }
+  return names;
+}
+
 }  // namespace
 
 const char* TypeName(TfLiteType type) {
@@ -34,6 +49,18 @@ const char* TypeName(TfLiteType type) {
       "resource", "variant",   "uint32", "uint16",  "int4",    "bfloat16",   "int2"};
   const unsigned index = static_cast<unsigned>(type);
   return index < sizeof(kNames) / sizeof(kNames[0]) ? kNames[index] : "an unknown type";
+}
+
+bool ElementOf(TfLiteType type, Element* element) {
+  switch (type) {
+    case kTfLiteFloat32: *element = Element::kFloat32; return true;
+    case kTfLiteInt32: *element = Element::kInt32; return true;
+    case kTfLiteBool: *element = Element::kBool; return true;
+    case kTfLiteInt8: *element = Element::kInt8; return true;
+    case kTfLiteUInt8: *element = Element::kUInt8; return true;
+    case kTfLiteInt64: *element = Element::kInt64; return true;
+    default: return false;
+  }
 }
 
 Status ConstantPool::Get(const TfLiteContext* context, int tensor, ConstantData* data) {
@@ -51,18 +78,23 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, ConstantData*
   if (t.sparsity) {
     return Unsupported("constant '%s' is sparse and no DENSIFY precedes it", NameOf(t));
   }
-  if (t.type != kTfLiteFloat32 && t.type != kTfLiteFloat16) {
-    return Unsupported("constant '%s' is %s; float32 and float16 are supported", NameOf(t),
+  const bool half = t.type == kTfLiteFloat16;
+  Element element = Element::kFloat32;
+  if (!half && !ElementOf(t.type, &element)) {
+    return Unsupported("constant '%s' is %s, which the GPU has no numbers for", NameOf(t),
                        TypeName(t.type));
   }
   const int64_t count = ElementCount(t.dims);
-  const size_t width = t.type == kTfLiteFloat32 ? 4 : 2;
+  const size_t width = half ? 2 : BytesOf(element);
   if (count < 1 || t.bytes != static_cast<size_t>(count) * width) {
     return InvalidModel("constant '%s' has %zu bytes, its shape asks for %zu", NameOf(t), t.bytes,
                         static_cast<size_t>(count < 0 ? 0 : count) * width);
   }
-  const auto type = t.type == kTfLiteFloat32 ? Constant::Type::kFloat32 : Constant::Type::kFloat16;
-  *data = std::make_shared<const Constant>(t.data, type, static_cast<size_t>(count));
+  auto made = std::make_shared<const Constant>(t.data, element, half, static_cast<size_t>(count));
+  if (!made->fits_ints()) {
+    return Unsupported("constant '%s' holds an int64 beyond 32 bits", NameOf(t));
+  }
+  *data = std::move(made);
   known_[tensor] = *data;
   return Status();
 }
@@ -79,7 +111,7 @@ void Importer::Begin(int index, const TfLiteNode* node, const TfLiteRegistration
   registration_ = registration;
 }
 
-Status Importer::ExpectInputs(int least, int most) const {
+Status Importer::ExpectInputs(int least, int most, int outputs) const {
   int count = num_inputs();
   while (count > 0 && !HasInput(count - 1)) --count;
   if (count < least || count > most) {
@@ -88,7 +120,10 @@ Status Importer::ExpectInputs(int least, int most) const {
   for (int i = 0; i < count; ++i) {
     if (i < least && !HasInput(i)) return InvalidModel("its input %d is absent", i);
   }
-  if (num_outputs() != 1) return Unsupported("it has %d outputs; 1 is supported", num_outputs());
+  if (num_outputs() != outputs) {
+    return Unsupported("it has %d outputs; %d %s supported", num_outputs(), outputs,
+                       outputs == 1 ? "is" : "are");
+  }
   return Status();
 }
 
@@ -122,9 +157,9 @@ Status Importer::Describe(int tensor, Shape* shape, int* rank) const {
   }
   const TfLiteTensor& t = context_->tensors[tensor];
   if (!t.dims) return InvalidModel("tensor '%s' has no shape", NameOf(t));
-  if (t.dims->size > 4) {
-    return Unsupported("tensor '%s' has rank %d; ranks up to 4 are supported", NameOf(t),
-                       t.dims->size);
+  if (t.dims->size > kMostRank) {
+    return Unsupported("tensor '%s' has rank %d; ranks up to %d are supported", NameOf(t),
+                       t.dims->size, kMostRank);
   }
   *rank = t.dims->size;
   *shape = Shape();
@@ -143,11 +178,22 @@ Status Importer::Describe(int tensor, Shape* shape, int* rank) const {
   return Status();
 }
 
-Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) const {
-  if (tensor.type != kTfLiteFloat32) {
-    return Unsupported("%s '%s' is %s; float32 is supported", what, NameOf(tensor),
-                       TypeName(tensor.type));
+Status Importer::Typed(const TfLiteTensor& tensor, const char* what, Elements elements,
+                       Value* value) const {
+  if (!ElementOf(tensor.type, &value->element) || !(elements & Only(value->element))) {
+    return Unsupported("%s '%s' is %s; %s is supported", what, NameOf(tensor),
+                       TypeName(tensor.type), NamesOf(elements).c_str());
   }
+  value->quantization = {tensor.params.scale, tensor.params.zero_point};
+  const bool bytes = kBytes & Only(value->element);
+  if (bytes && tensor.params.scale != 0 && !(elements & kQuantized)) {
+    return Unsupported("%s '%s' is quantized %s; %s is supported", what, NameOf(tensor),
+                       TypeName(tensor.type), NamesOf(elements).c_str());
+  }
+  return Status();
+}
+
+Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) const {
   if (tensor.is_variable) {
     return Unsupported("%s '%s' is a variable that keeps its value between runs", what,
                        NameOf(tensor));
@@ -159,44 +205,51 @@ Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) cons
   return Status();
 }
 
-Status Importer::Operand(int input, ValueId* value) {
+Status Importer::Operand(int input, ValueId* value, Elements elements) {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const int tensor = InputIndex(input);
+  if (IsConstant(input)) return ConstantOperand(input, value, elements);
+  const TfLiteTensor& t = context_->tensors[tensor];
+  Value made;
+  QUADRA_RETURN_IF_ERROR(Typed(t, "input", elements, &made));
   const auto known = value_of_tensor_.find(tensor);
   if (known != value_of_tensor_.end()) {
     *value = known->second;
     return Status();
   }
-  if (IsConstant(input)) return ConstantOperand(input, value);
-  const TfLiteTensor& t = context_->tensors[tensor];
   QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "input"));
-  Shape shape;
-  int rank = 0;
-  QUADRA_RETURN_IF_ERROR(Describe(tensor, &shape, &rank));
-  *value = graph_->AddValue(NameOf(t), shape, rank);
+  QUADRA_RETURN_IF_ERROR(Describe(tensor, &made.shape, &made.rank));
+  made.name = NameOf(t);
+  *value = graph_->AddValue(std::move(made));
   value_of_tensor_[tensor] = *value;
   return Status();
 }
 
-Status Importer::ConstantOperand(int input, ValueId* value) {
+Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const int tensor = InputIndex(input);
   const auto known = value_of_tensor_.find(tensor);
-  if (known != value_of_tensor_.end() && graph_->IsConstant(known->second)) {
+  if (known != value_of_tensor_.end() && graph_->IsConstant(known->second) &&
+      (elements & Only(graph_->value(known->second).element))) {
     *value = known->second;
     return Status();
   }
-  ConstantData data;
-  QUADRA_RETURN_IF_ERROR(constants_->Get(context_, tensor, &data));
-  Shape shape;
-  int rank = 0;
-  QUADRA_RETURN_IF_ERROR(Describe(tensor, &shape, &rank));
-  if (shape.elements() != static_cast<int64_t>(data->size())) {
-    return InvalidModel("constant '%s' has %zu values for shape %s",
-                        NameOf(context_->tensors[tensor]), data->size(), ToString(shape).c_str());
+  const TfLiteTensor& t = context_->tensors[tensor];
+  Value made;
+  QUADRA_RETURN_IF_ERROR(constants_->Get(context_, tensor, &made.constant));
+  made.element = made.constant->element();
+  if (!IsFloat(made.element)) QUADRA_RETURN_IF_ERROR(Typed(t, "constant", elements, &made));
+  if (!(elements & Only(made.element))) {
+    return Unsupported("constant '%s' is %s; %s is supported", NameOf(t), NameOf(made.element),
+                       NamesOf(elements).c_str());
   }
-  *value = graph_->AddValue(NameOf(context_->tensors[tensor]), shape, rank);
-  graph_->value(*value).constant = std::move(data);
+  QUADRA_RETURN_IF_ERROR(Describe(tensor, &made.shape, &made.rank));
+  if (made.shape.elements() != static_cast<int64_t>(made.constant->size())) {
+    return InvalidModel("constant '%s' has %zu values for shape %s", NameOf(t),
+                        made.constant->size(), ToString(made.shape).c_str());
+  }
+  made.name = NameOf(t);
+  *value = graph_->AddValue(std::move(made));
   value_of_tensor_[tensor] = *value;
   return Status();
 }
@@ -219,37 +272,59 @@ Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
         input, NameOf(t));
   }
   const int64_t count = ElementCount(t.dims);
-  const size_t width = t.type == kTfLiteInt64 ? 8 : 4;
-  if (t.type != kTfLiteInt32 && t.type != kTfLiteInt64) {
+  Element element;
+  if (!ElementOf(t.type, &element) || IsFloat(element)) {
     return Unsupported("input %d ('%s') is %s; int32 and int64 are supported", input, NameOf(t),
                        TypeName(t.type));
   }
+  const size_t width = BytesOf(element);
   if (count < 0 || t.bytes != static_cast<size_t>(count) * width) {
     return InvalidModel("constant '%s' has %zu bytes for %lld numbers", NameOf(t), t.bytes,
                         static_cast<long long>(count));
   }
-  ints->resize(static_cast<size_t>(count));
-  for (size_t i = 0; i < ints->size(); ++i) {
-    if (width == 4) {
-      (*ints)[i] = static_cast<const int32_t*>(t.data)[i];
-      continue;
-    }
-    const int64_t wide = static_cast<const int64_t*>(t.data)[i];
-    if (wide != static_cast<int32_t>(wide)) {
-      return Unsupported("constant '%s' holds %lld, beyond 32 bits", NameOf(t),
-                         static_cast<long long>(wide));
-    }
-    (*ints)[i] = static_cast<int>(wide);
+  const Constant constant(t.data, element, /*half=*/false, static_cast<size_t>(count));
+  if (!constant.fits_ints()) {
+    return Unsupported("constant '%s' holds a number beyond 32 bits", NameOf(t));
+  }
+  *ints = constant.ints();
+  return Status();
+}
+
+Status Importer::ConstantFloats(int input, SharedFloats* floats) const {
+  if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
+  ConstantData data;
+  QUADRA_RETURN_IF_ERROR(constants_->Get(context_, InputIndex(input), &data));
+  if (!IsFloat(data->element())) {
+    return Unsupported("input %d ('%s') is %s; float32 is supported", input,
+                       NameOf(InputTensor(input)), NameOf(data->element()));
+  }
+  *floats = data->floats();
+  return Status();
+}
+
+Status Importer::CheckAlike(const std::vector<ValueId>& values) const {
+  const Value& first = graph_->value(values[0]);
+  for (ValueId id : values) {
+    const Value& value = graph_->value(id);
+    const bool same = value.quantization.scale == first.quantization.scale &&
+                      value.quantization.zero_point == first.quantization.zero_point;
+    if (value.element == first.element && same) continue;
+    if (value.element == first.element) return Unsupported("its operands have different scales");
+    return InvalidModel("its operands are %s and %s", NameOf(first.element), NameOf(value.element));
   }
   return Status();
 }
 
-Status Importer::MakeOutput(ValueId* value) {
-  const TfLiteTensor& t = OutputTensor(0);
+Status Importer::MakeOutput(int output, ValueId* value) {
+  const TfLiteTensor& t = OutputTensor(output);
+  Value made;
+  QUADRA_RETURN_IF_ERROR(Typed(t, "output", kAllElements | kQuantized, &made));
   QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "output"));
   // The shape comes from shape inference; the file's may be from before a resize.
-  *value = graph_->AddValue(NameOf(t), Shape(), t.dims ? t.dims->size : 4);
-  value_of_tensor_[OutputIndex(0)] = *value;
+  made.name = NameOf(t);
+  made.rank = t.dims ? t.dims->size : 4;
+  *value = graph_->AddValue(std::move(made));
+  value_of_tensor_[OutputIndex(output)] = *value;
   return Status();
 }
 
@@ -277,13 +352,18 @@ Status Importer::AddNode(const char* op, std::vector<ValueId> inputs, Attributes
     const ValueId inner = AddInnerNode(op, std::move(inputs), std::move(attributes));
     return AddNode(after, {inner}, std::move(after_attributes));
   }
+  return AddNodeFor(0, op, std::move(inputs), std::move(attributes));
+}
+
+Status Importer::AddNodeFor(int made, const char* op, std::vector<ValueId> inputs,
+                            Attributes attributes) {
   Node node;
   node.op = op;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
   node.sources = {index_};
   ValueId output;
-  QUADRA_RETURN_IF_ERROR(MakeOutput(&output));
+  QUADRA_RETURN_IF_ERROR(MakeOutput(made, &output));
   node.outputs = {output};
   graph_->nodes.push_back(std::move(node));
   return Status();
@@ -302,9 +382,10 @@ ValueId Importer::AddInnerNode(const char* op, std::vector<ValueId> inputs, Attr
 }
 
 ValueId Importer::ReshapeConstant(ValueId constant, Shape shape) {
-  const ValueId id = graph_->AddValue(graph_->value(constant).name, shape);
-  graph_->value(id).constant = graph_->value(constant).constant;
-  return id;
+  Value reshaped = graph_->value(constant);
+  reshaped.shape = shape;
+  reshaped.rank = 4;
+  return graph_->AddValue(std::move(reshaped));
 }
 
 Status Importer::AddConstantOutput(ConstantData data) {
@@ -318,6 +399,7 @@ Status Importer::AddConstantOutput(ConstantData data) {
   }
   constants_->Put(tensor, data);
   const ValueId value = graph_->AddValue(NameOf(OutputTensor(0)), shape, rank);
+  graph_->value(value).element = data->element();
   graph_->value(value).constant = std::move(data);
   value_of_tensor_[tensor] = value;
   return Status();

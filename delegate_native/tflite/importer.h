@@ -17,7 +17,7 @@ namespace quadra {
 // Constants of a model; also what DEQUANTIZE and DENSIFY make of them.
 class ConstantPool {
  public:
-  // The tensor's numbers (float32 or float16, dense), or Unsupported with the reason.
+  // The tensor's numbers, dense, or Unsupported with the reason. float16 gives floats.
   Status Get(const TfLiteContext* context, int tensor, ConstantData* data);
   void Put(int tensor, ConstantData data) { known_[tensor] = std::move(data); }
   bool Has(int tensor) const { return known_.count(tensor) != 0; }
@@ -27,6 +27,8 @@ class ConstantPool {
 };
 
 const char* TypeName(TfLiteType type);
+// False where Quadra has no such element.
+bool ElementOf(TfLiteType type, Element* element);
 
 // Shapes of tensors that are known better than from the file, because they were inferred.
 struct KnownShape {
@@ -64,23 +66,32 @@ class Importer {
     return CopyCustomOptions(sizeof(Options), options);
   }
   // Fails unless the node has between these numbers of inputs (absent optional ones at the end
-  // count as not there) and exactly one output.
-  Status ExpectInputs(int least, int most) const;
+  // count as not there) and so many outputs.
+  Status ExpectInputs(int least, int most, int outputs = 1) const;
 
   bool IsConstant(int input) const;
   int InputRank(int input) const;
 
-  // The float32 operand: computed, or a constant.
-  Status Operand(int input, ValueId* value);
+  // An operand, computed or a constant, of one of the elements.
+  Status Operand(int input, ValueId* value, Elements elements = kFloats);
   // An operand that must be known when the model is loaded.
-  Status ConstantOperand(int input, ValueId* value);
+  Status ConstantOperand(int input, ValueId* value, Elements elements = kFloats);
   // Input 0, then constants: the weights and, if it is there, the bias.
   Status WeightedOperands(std::vector<ValueId>* values);
   Status ConstantInts(int input, std::vector<int>* ints) const;
+  // Of a float32 or float16 constant.
+  Status ConstantFloats(int input, SharedFloats* floats) const;
+  // Fails unless all are of one element.
+  Status CheckAlike(const std::vector<ValueId>& values) const;
+  const Quantization& QuantizationOf(ValueId value) const {
+    return graph_->value(value).quantization;
+  }
 
   // Adds a node that computes output 0; a fused activation becomes a node of its own after it.
   Status AddNode(const char* op, std::vector<ValueId> inputs, Attributes attributes,
                  TfLiteFusedActivation activation = kTfLiteActNone);
+  // One of several nodes, each of which computes one output.
+  Status AddNodeFor(int output, const char* op, std::vector<ValueId> inputs, Attributes attributes);
   // A step inside the node's work: its result is no tensor of the model.
   ValueId AddInnerNode(const char* op, std::vector<ValueId> inputs, Attributes attributes);
   // The same numbers under another shape.
@@ -98,8 +109,9 @@ class Importer {
   Status CheckOptions() const;
   Status CopyCustomOptions(size_t size, void* options) const;
   Status CheckRuntime(const TfLiteTensor& tensor, const char* what) const;
+  Status Typed(const TfLiteTensor& tensor, const char* what, Elements elements, Value* value) const;
   Status Describe(int tensor, Shape* shape, int* rank) const;
-  Status MakeOutput(ValueId* value);
+  Status MakeOutput(int output, ValueId* value);
 
   // The shape of a tensor if it is known better than from the file, or null.
   const KnownShape* Known(int tensor) const;

@@ -53,6 +53,26 @@ TEST(GraphText, MeansWhatItSays) {
   EXPECT_EQ(graph.outputs, (std::vector<ValueId>{4, 7}));
 }
 
+TEST(GraphText, KnowsElementsAndSixAxes) {
+  const std::string text =
+      "input %0 \"mask\" bool [2,1,3,4,5]\n"
+      "const %1 int32 [3] = {-7, 0, 16777216}\n"
+      "const %2 uint8 [2,2] = splat(255)\n"
+      "%3 int64 [2,3,2,1,1,5] = f(%0, %1, %2)\n"
+      "output %3\n";
+  Graph graph;
+  const Status status = Parse(text, &graph);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(graph.value(0).element, Element::kBool);
+  EXPECT_EQ(graph.shape(0).b, 2);
+  EXPECT_EQ(graph.shape(0).axis(-1), 2);
+  EXPECT_EQ(graph.value(3).element, Element::kInt64);
+  EXPECT_EQ(graph.value(3).rank, 6);
+  EXPECT_EQ(graph.shape(3).b, 2 * 3 * 2);
+  EXPECT_EQ(graph.value(2).constant->ints(), (std::vector<int32_t>(4, 255)));
+  EXPECT_EQ(Print(graph), text);
+}
+
 TEST(GraphText, LargeConstantsPrintAsHashUnlessAllAreWanted) {
   Graph graph;
   ASSERT_TRUE(Parse("const %0 [5,5] = random(3)\noutput %0\n", &graph).ok());
@@ -84,8 +104,8 @@ TEST(GraphText, ErrorsNameTheLine) {
             "graph text, line 3: %2 is used before it is declared");
   EXPECT_EQ(ErrorOf("input %0 [1,2\n"), "graph text, line 1: expected ',', found nothing");
   EXPECT_EQ(ErrorOf("input %0 [0]"), "graph text, line 1: a dimension is less than 1");
-  EXPECT_EQ(ErrorOf("input %0 [1,1,1,1,1]"),
-            "graph text, line 1: a shape has more than 4 dimensions");
+  EXPECT_EQ(ErrorOf("input %0 [1,1,1,1,1,1,1]"),
+            "graph text, line 1: a shape has more than 6 dimensions");
   EXPECT_EQ(ErrorOf("input %0 [2]\n%0 [2] = f()"), "graph text, line 2: %0 is declared twice");
   EXPECT_EQ(ErrorOf("%0 [2] = f(%0)"), "graph text, line 1: %0 is used before it is declared");
   EXPECT_EQ(ErrorOf("const %0 [3] = {1, 2}"),

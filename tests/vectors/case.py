@@ -13,14 +13,18 @@ from tests.model_builder import Model
 
 @dataclass(frozen=True)
 class Feed:
-    """One model input: shape and the values put there. `special` values are scattered over the random ones."""
+    """One model input: shape and the values put there. `special` values are scattered over the random ones. Ints are
+    from `low` to `high`, both included."""
 
     shape: tuple[int, ...]
     low: float = -2.0
     high: float = 2.0
     special: tuple[float, ...] = ()
+    dtype: str = "float32"
 
     def make(self, seed: str) -> np.ndarray:
+        if self.dtype != "float32":
+            return generator(seed).integers(int(self.low), int(self.high), self.shape, endpoint=True).astype(self.dtype)
         values = generator(seed).uniform(self.low, self.high, self.shape).astype(np.float32)
         flat = values.reshape(-1)
         if self.special:
@@ -59,14 +63,21 @@ class Case:
 
     def model(self) -> bytes:
         model = Model()
-        inputs = [model.input(feed.shape if isinstance(feed, Feed) else feed) for feed in self.inputs]
+        inputs = [
+            model.input(feed.shape, feed.dtype) if isinstance(feed, Feed) else model.input(feed) for feed in self.inputs
+        ]
         model.output(*as_tuple(self.build(model, *inputs)))
         return model.bytes()
 
     def expected(self) -> list[np.ndarray]:
         with np.errstate(all="ignore"):
             outputs = as_tuple(self.reference(*self.feeds()))
-        return [np.asarray(output, np.float32) for output in outputs]
+        return [np.asarray(output, _kept(np.asarray(output).dtype)) for output in outputs]
+
+
+def _kept(dtype: np.dtype) -> np.dtype:
+    """References compute in float64 and answer in float32; all other types are as the op has them."""
+    return np.dtype(np.float32) if dtype.kind == "f" else dtype
 
 
 def as_tuple(value) -> tuple:

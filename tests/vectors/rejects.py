@@ -16,9 +16,25 @@ def _both_flags(m, x):
 
 
 CASES = [
-    _reject("RELU", "rank_5", "rank", [(1, 2, 3, 2, 2)], lambda m, x: m.unary("RELU", x), lambda x: np.maximum(x, 0)),
-    _reject("ADD", "rank_5", "rank", [(1, 2, 3, 2, 2)] * 2, lambda m, x, y: m.add(x, y), np.add),
-    _reject("EXP", "unknown_op", "EXP", [(1, 2, 3, 4)], lambda m, x: m.op("EXP", [x], x.shape, "ExpOptions"), np.exp),
+    _reject(
+        "RELU", "rank_7", "rank", [(1, 2, 1, 1, 3, 2, 2)], lambda m, x: m.unary("RELU", x), lambda x: np.maximum(x, 0)
+    ),
+    _reject(
+        "DEPTH_TO_SPACE",
+        "rank_5",
+        "rank",
+        [(1, 2, 3, 2, 4)],
+        lambda m, x: m.op("DEPTH_TO_SPACE", [x], (1, 2, 3, 2, 4), "DepthToSpaceOptions", BlockSize=2),
+        on_cpu=False,
+    ),
+    _reject(
+        "RANK",
+        "unknown_op",
+        "RANK",
+        [(1, 2, 3, 4)],
+        lambda m, x: m.op("RANK", [x], (), "RankOptions", output={"dtype": "int32"}),
+        lambda x: np.int32(4),
+    ),
     _reject("RESIZE_BILINEAR", "both_flags", "half_pixel", [(1, 2, 3, 4)], _both_flags, on_cpu=False),
     _reject(
         "NoSuchOp", "custom", "NoSuchOp", [(1, 2, 3, 4)], lambda m, x: m.op("NoSuchOp", [x], x.shape), on_cpu=False

@@ -18,10 +18,19 @@ constexpr GLbitfield kKernelBarrier = GL_SHADER_STORAGE_BARRIER_BIT |
                                       GL_SHADER_IMAGE_ACCESS_BARRIER_BIT |
                                       GL_TEXTURE_FETCH_BARRIER_BIT;
 
+// Of pixels of four numbers.
+GLenum FormatOf(fb::Cell cell) {
+  return cell == fb::Cell_Int ? GL_RGBA32I : cell == fb::Cell_Half ? GL_RGBA16F : GL_RGBA32F;
+}
+
 GLenum FormatOf(fb::View view) {
-  return view == fb::View_TexelsFloat   ? GL_R32F
-         : view == fb::View_TexelsHalf4 ? GL_RGBA16F
-                                        : GL_RGBA32F;
+  switch (view) {
+    case fb::View_TexelsFloat: return GL_R32F;
+    case fb::View_TexelsInt: return GL_R32I;
+    case fb::View_TexelsInt4: return FormatOf(fb::Cell_Int);
+    case fb::View_TexelsHalf4: return FormatOf(fb::Cell_Half);
+    default: return FormatOf(fb::Cell_Float);
+  }
 }
 
 template <typename Vector>
@@ -89,8 +98,7 @@ Status GlExecutable::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {
 Status GlExecutable::MakeImage(const fb::Buffer& buffer, GLuint* made) {
   gl_.GenTextures(1, made);
   gl_.BindTexture(GL_TEXTURE_2D, *made);
-  gl_.TexStorage2D(GL_TEXTURE_2D, 1, buffer.half() ? GL_RGBA16F : GL_RGBA32F, buffer.width(),
-                   buffer.height());
+  gl_.TexStorage2D(GL_TEXTURE_2D, 1, FormatOf(buffer.cell()), buffer.width(), buffer.height());
   // Pixels are fetched as they are; a float texture with another filter reads as zeros.
   gl_.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
   gl_.TexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
@@ -153,7 +161,7 @@ void GlExecutable::Bind(const fb::Arg& arg, Launch* launch) {
     launch->buffers.push_back(binding);
     return;
   }
-  binding.format = buffer.half() ? GL_RGBA16F : GL_RGBA32F;
+  binding.format = FormatOf(buffer.cell());
   binding.access = GL_WRITE_ONLY;
   (arg.written() ? launch->images : launch->textures).push_back(binding);
 }

@@ -88,8 +88,10 @@ Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memo
 }
 
 Status ClExecutable::MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
-  const cl_image_format format = {
-      CL_RGBA, static_cast<cl_channel_type>(buffer.half() ? CL_HALF_FLOAT : CL_FLOAT)};
+  const int channel = buffer.cell() == fb::Cell_Int    ? CL_SIGNED_INT32
+                      : buffer.cell() == fb::Cell_Half ? CL_HALF_FLOAT
+                                                       : CL_FLOAT;
+  const cl_image_format format = {CL_RGBA, static_cast<cl_channel_type>(channel)};
   cl_image_desc desc = {};
   desc.image_type = CL_MEM_OBJECT_IMAGE2D;
   desc.image_width = static_cast<size_t>(buffer.width());

@@ -47,7 +47,7 @@ def test_nothing_found_is_an_empty_list(fake_tidy):
     words = fake_tidy(0, "")
     shown: list[str] = []
     assert clang_tidy.run(show=shown.append) == []
-    assert sorted(shown) == ["delegate_native/ops/add.cc", "delegate_native/ops/op.cc"]
+    assert sorted(shown) == ["delegate_native/ops/axes.cc", "delegate_native/ops/op.cc"]
     assert "--fix" not in words.read_text()
 
 
@@ -77,7 +77,7 @@ def test_a_clang_tidy_that_cannot_work_is_an_error(fake_tidy):
 
 def test_commands_name_the_files_of_the_checkout_and_are_for_clang(tmp_path, monkeypatch):
     ours = ["gcc", "-fno-canonical-system-headers", "-iquote", "bazel-out/x/bin", "-isystem", "external/y"]
-    ours += ["-c", "delegate_native/ops/add.cc"]
+    ours += ["-c", "delegate_native/ops/axes.cc"]
     places = {"execution_root": Path("/root_of/it"), "output_base": Path("/base")}
     monkeypatch.setattr(bazel, "build", lambda targets: {})
     monkeypatch.setattr(bazel, "places", lambda: places)
@@ -85,5 +85,5 @@ def test_commands_name_the_files_of_the_checkout_and_are_for_clang(tmp_path, mon
     assert compile_commands.write(tmp_path) == [OPS / "add.cc"]
     (entry,) = json.loads((tmp_path / compile_commands.NAME).read_text())
     words = ["gcc", "-iquote", "/root_of/it/bazel-out/x/bin", "-isystem", "/base/external/y", "-c"]
-    assert entry["arguments"] == [*words, "delegate_native/ops/add.cc"]
+    assert entry["arguments"] == [*words, "delegate_native/ops/axes.cc"]
     assert entry["directory"] == str(settings.ROOT)

@@ -1,0 +1,49 @@
+// What a tensor of the model holds, and how the GPU's memory keeps such numbers.
+#ifndef QUADRA_BASE_ELEMENT_H_
+#define QUADRA_BASE_ELEMENT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quadra {
+
+enum class Element : uint8_t { kFloat32, kInt32, kBool, kInt8, kUInt8, kInt64 };
+
+// "float32"; the words of graph texts.
+constexpr const char* NameOf(Element element) {
+  constexpr const char* kNames[] = {"float32", "int32", "bool", "int8", "uint8", "int64"};
+  return kNames[static_cast<int>(element)];
+}
+
+// Of one number in the interpreter's memory.
+constexpr size_t BytesOf(Element element) {
+  constexpr uint8_t kBytes[] = {4, 4, 1, 1, 1, 8};
+  return kBytes[static_cast<int>(element)];
+}
+
+// Some elements, as bits.
+using Elements = uint8_t;
+constexpr Elements Only(Element element) {
+  return static_cast<Elements>(1 << static_cast<int>(element));
+}
+constexpr Elements kFloats = Only(Element::kFloat32);
+constexpr Elements kInts = Only(Element::kInt32);
+constexpr Elements kBools = Only(Element::kBool);
+constexpr Elements kBytes = Only(Element::kInt8) | Only(Element::kUInt8);
+constexpr Elements kAllElements = 0x3f;
+// Beside others: those that stand for floats, too, by a scale (int8, uint8).
+constexpr Elements kQuantized = 0x40;
+
+constexpr bool IsFloat(Element element) { return element == Element::kFloat32; }
+
+// How a kernel's tensor keeps a number. Floats are halfs where the precision says so; all other
+// elements are ints, never in half: that holds no whole number above 2048.
+enum class Cell : uint8_t { kFloat, kHalf, kInt };
+
+constexpr Cell CellOf(Element element, bool half) {
+  return !IsFloat(element) ? Cell::kInt : half ? Cell::kHalf : Cell::kFloat;
+}
+
+}  // namespace quadra
+
+#endif  // QUADRA_BASE_ELEMENT_H_

@@ -1,0 +1,103 @@
+// ARG_MAX, ARG_MIN: the place of the largest or least number along an axis; of equal ones the
+// first.
+#include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/reshape.h"
+#include "delegate_native/ops/unroll.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts | kBytes | kBools));
+  std::vector<int> axes;
+  QUADRA_RETURN_IF_ERROR(ReadAxes(*importer, 1, &axes));
+  if (axes.size() != 1) return InvalidModel("it has %zu axes", axes.size());
+  Attributes attributes;
+  attributes.SetInt("axis", axes[0]);
+  attributes.SetInt("least", importer->builtin() == kTfLiteBuiltinArgMin);
+  return importer->AddNode("arg_max", {src}, std::move(attributes));
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  DropAxes(graph->value(node.inputs[0]), {node.attributes.Int("axis")}, /*keep=*/false,
+           &graph->value(node.outputs[0]));
+  return Status();
+}
+
+// Along an axis of pixels four channels at once, along the channels one after the other.
+std::string Body(int axis, bool is_float, bool least) {
+  const std::string four = is_float ? "vec4" : "ivec4", one = is_float ? "float" : "int";
+  const char* better = least ? "is_less(v, most)" : "is_less(most, v)";
+  const std::string begin = R"(
+int batch = s / dst_s;
+int slice = s - batch * dst_s;
+int at_b = batch % to_b;
+int outer = batch / to_b;
+)";
+  if (axis == 3) {
+    const std::string lane = is_float ? "lane" : "int_lane";
+    return begin + one + " most = read_src(x, y, batch * src_s).x;\nint found = 0;\n" +
+           Block("for (int i = 0; i < src_s; ++i)",
+                 four + " v = read_src(x, y, batch * src_s + i);\n" +
+                     Block("for (int k = 0; k < min(4, src_c - i * 4); ++k)",
+                           one + " n = " + lane + "(v, k);\n" +
+                               Block(least ? "if (n < most)" : "if (n > most)",
+                                     "most = n;\nfound = i * 4 + k;\n"))) +
+           "write_dst(ivec4(found), x, y, s);\n";
+  }
+  const char* place = axis == 2    ? "i, y, (outer * from_b + at_b) * src_s + slice"
+                      : axis == 1  ? "x, i, (outer * from_b + at_b) * src_s + slice"
+                      : axis == 0  ? "x, y, (outer * from_b + i) * src_s + slice"
+                      : axis == -1 ? "x, y, ((outer * from_q + i) * from_b + at_b) * src_s + slice"
+                                   : "x, y, ((i * from_q + outer) * from_b + at_b) * src_s + slice";
+  const std::string read = std::string("read_src(") + place + ")";
+  return begin + "int i = 0;\n" + four + " most = " + read + ";\nivec4 found = ivec4(0);\n" +
+         Block("for (i = 1; i < count; ++i)", four + " v = " + read +
+                                                  ";\nivec4 is_better = " + better + ";\n" +
+                                                  "most = choose(is_better, v, most);\n"
+                                                  "found = choose(is_better, ivec4(i), found);\n") +
+         "write_dst(found, x, y, s);\n";
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Value& in = graph.value(node.inputs[0]);
+  const int axis = node.attributes.Int("axis");
+  Shape made = in.shape;
+  made.set_axis(axis, 1);
+  const int to = BeginReshape(graph, node, made, list);
+  KernelDesc& desc = list->Add("arg_max");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", to);
+  desc.Int("count", in.shape.axis(axis));
+  desc.Int("to_b", made.axis(0));
+  desc.Int("from_b", in.shape.axis(0));
+  desc.Int("from_q", in.shape.axis(-1));
+  desc.trips = in.shape.axis(axis);
+  const std::string body = Body(axis, IsFloat(in.element), node.attributes.Int("least") != 0);
+  LoopOverResults(context, made, "", body.c_str(), &desc);
+  FinishReshape(context, graph, node, to, made, list);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kArgMaxOp;
+const Op kArgMaxOp = {
+    .name = "arg_max",
+    .builtins = {kTfLiteBuiltinArgMax, kTfLiteBuiltinArgMin, -1},
+    .max_version = 3,
+    .attributes = "axis least",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .result = Result::kDeclared,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+    .size_input = 1,
+};
+
+}  // namespace quadra

@@ -1,0 +1,48 @@
+#include "delegate_native/ops/axes.h"
+
+#include <algorithm>
+
+namespace quadra {
+
+Status ToAxis(int given, int rank, int* axis) {
+  if (given < -rank || given >= rank) {
+    return InvalidModel("axis %d is out of range for rank %d", given, rank);
+  }
+  *axis = (given < 0 ? given + rank : given) + 4 - rank;
+  return Status();
+}
+
+Status ReadAxes(const Importer& importer, int input, std::vector<int>* axes) {
+  QUADRA_RETURN_IF_ERROR(importer.ConstantInts(input, axes));
+  for (int& axis : *axes) QUADRA_RETURN_IF_ERROR(ToAxis(axis, importer.InputRank(0), &axis));
+  std::sort(axes->begin(), axes->end());
+  axes->erase(std::unique(axes->begin(), axes->end()), axes->end());
+  return Status();
+}
+
+Status SameShape(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  out.shape = in.shape;
+  out.rank = in.rank;
+  return Status();
+}
+
+void DropAxes(const Value& in, const std::vector<int>& axes, bool keep, Value* out) {
+  const auto drops = [&](int axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  };
+  Shape shape;
+  int rank = 0;
+  for (int axis = 3; axis >= 4 - in.rank; --axis) {
+    if (!drops(axis)) {
+      shape.set_axis(3 - rank++, in.shape.axis(axis));
+    } else if (keep) {
+      ++rank;
+    }
+  }
+  out->shape = shape;
+  out->rank = rank;
+}
+
+}  // namespace quadra

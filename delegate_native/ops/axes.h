@@ -1,0 +1,24 @@
+// Axes of TFLite's nodes as the graph counts them, and the shapes that follow from them.
+#ifndef QUADRA_OPS_AXES_H_
+#define QUADRA_OPS_AXES_H_
+
+#include <vector>
+
+#include "delegate_native/ops/op.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+
+// The axis `given`, of `rank` axes counted from the front or, where negative, from the back.
+Status ToAxis(int given, int rank, int* axis);
+// The constant axes of an input, of input 0's rank: sorted, each once.
+Status ReadAxes(const Importer& importer, int input, std::vector<int>* axes);
+
+// The output has the shape and rank of input 0.
+Status SameShape(Graph* graph, const Node& node);
+// Shape and rank without the axes, or with 1 along them.
+void DropAxes(const Value& in, const std::vector<int>& axes, bool keep, Value* out);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_AXES_H_

@@ -1,0 +1,111 @@
+// CUMSUM: sums up to each place of an axis; exclusive ones leave the place itself out, reverse ones
+// begin at the end.
+#include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/unroll.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  const TfLiteCumsumParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts));
+  std::vector<int> axes;
+  QUADRA_RETURN_IF_ERROR(ReadAxes(*importer, 1, &axes));
+  if (axes.size() != 1) return InvalidModel("it has %zu axes", axes.size());
+  Attributes attributes;
+  attributes.SetInt("axis", axes[0]);
+  attributes.SetInt("exclusive", params->exclusive);
+  attributes.SetInt("reverse", params->reverse);
+  return importer->AddNode("cumsum", {src}, std::move(attributes));
+}
+
+// A work-item goes along the whole axis: `i` counts its places, `at` is the place.
+std::string Body(int axis, bool is_int, bool exclusive, bool reverse) {
+  const std::string four = is_int ? "ivec4" : "sum4_t", one = is_int ? "int" : "sum_t";
+  const std::string zero = is_int ? "ivec4(0)" : "vec4(0.0f)";
+  const std::string begin = axis == 3 ? R"(
+int first = s * dst_s;
+)"
+                                      : R"(
+int batch = s / dst_s;
+int slice = s - batch * dst_s;
+int at_b = batch % step;
+int outer = batch / step * step * length + at_b;
+)";
+  const std::string at = reverse ? "int at = length - 1 - i;\n" : "int at = i;\n";
+  if (axis == 3) {
+    const std::string lane = is_int ? "int_lane" : "lane";
+    const std::string add = "all += " + lane + "(v, k);\n";
+    const std::string put =
+        "v = num_with_lane(v, k, " + std::string(is_int ? "all" : "float(all)") + ");\n";
+    const std::string step = exclusive ? one + " was = all;\n" + add + "v = num_with_lane(v, k, " +
+                                             (is_int ? "was" : "float(was)") + ");\n"
+                                       : add + put;
+    return begin + one + " all = " + (is_int ? "0" : "0.0f") + ";\n" +
+           Block(
+               "for (int i = 0; i < length; ++i)",
+               at + "num4 v = read_src(x, y, first + at);\nint lanes = min(4, dst_c - at * 4);\n" +
+                   Block(
+                       "for (int j = 0; j < lanes; ++j)",
+                       std::string(reverse ? "int k = lanes - 1 - j;\n" : "int k = j;\n") + step) +
+                   "write_dst(v, x, y, first + at);\n");
+  }
+  const char* place = axis == 2   ? "at, y, s"
+                      : axis == 1 ? "x, at, s"
+                                  : "x, y, (outer + at * step) * dst_s + slice";
+  const std::string add = std::string("all += read_src(") + place + ");\n";
+  const std::string write = std::string("write_dst(all, ") + place + ");\n";
+  return (axis > 0 ? "" : begin) + four + " all = " + zero + ";\n" +
+         Block("for (int i = 0; i < length; ++i)",
+               at + (exclusive ? four + " was = all;\n" + add + "write_dst(was, " + place + ");\n"
+                               : add + write));
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Value& in = graph.value(node.inputs[0]);
+  const int axis = node.attributes.Int("axis");
+  KernelDesc& desc = list->Add("cumsum");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", node.outputs[0]);
+  const int length = axis == 3 ? in.shape.slices() : in.shape.axis(axis);
+  desc.Int("length", length);
+  desc.trips = int64_t{length} * (axis == 3 ? 4 : 1);
+  int step = 1;  // batches from one place of the axis to the next
+  for (int after = axis + 1; after <= 0; ++after) step *= in.shape.axis(after);
+  desc.Int("step", step);
+  const std::string body = Body(axis, !IsFloat(in.element), node.attributes.Int("exclusive") != 0,
+                                node.attributes.Int("reverse") != 0);
+  Loops loops;
+  const int batches = axis > 0 ? in.shape.b : in.shape.b / length;
+  const int depth = axis == 3 ? in.shape.b : batches * in.shape.slices();
+  desc.Int("rows", axis == 1 ? 1 : in.shape.h);
+  desc.Int("columns", axis == 2 ? 1 : in.shape.w);
+  desc.Int("depth", depth);
+  loops.limits[0] = "columns", loops.limits[1] = "rows", loops.limits[2] = "depth";
+  loops.pixel = body.c_str();
+  loops.per_item = 1;
+  LoopOver(context, axis == 2 ? 1 : in.shape.w, axis == 1 ? 1 : in.shape.h, depth, loops, &desc);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kCumsumOp;
+const Op kCumsumOp = {
+    .name = "cumsum",
+    .builtins = {kTfLiteBuiltinCumsum, -1},
+    .max_version = 1,
+    .attributes = "axis exclusive reverse",
+    .import = Import,
+    .shape = SameShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+};
+
+}  // namespace quadra

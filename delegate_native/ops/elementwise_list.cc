@@ -1,0 +1,354 @@
+// The elementwise ops: a row each. A row's formula is written in the words of docs/kernels.md; $a,
+// $b and $c are its operands, vec4 or ivec4 by their elements, $NAME a float attribute.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "delegate_native/ops/elementwise.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr Elements kNumbers = kFloats | kInts;
+// What fits 32 bits whatever is done with it.
+constexpr Elements kOrdered = kNumbers | kBytes | Only(Element::kInt64);
+
+// The operands of a node of a table's row, all of one element.
+Status Operands(Importer* importer, const Op& op, std::vector<ValueId>* values) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(op.operands, op.operands));
+  values->resize(static_cast<size_t>(op.operands));
+  for (int i = 0; i < op.operands; ++i) {
+    QUADRA_RETURN_IF_ERROR(importer->Operand(i, &(*values)[static_cast<size_t>(i)], op.takes));
+  }
+  return importer->CheckAlike(*values);
+}
+
+Status ActivationOf(const Op& op, const Importer& importer, TfLiteFusedActivation* activation) {
+  *activation = kTfLiteActNone;
+  if (!op.activates) return Status();
+  const TfLiteFusedActivation* params;
+  QUADRA_RETURN_IF_ERROR(importer.GetParams(&params));
+  *activation = *params;
+  return Status();
+}
+
+Status Import(Importer* importer) {
+  const Op& op = *FindOpFor(importer->builtin(), nullptr);
+  std::vector<ValueId> values;
+  QUADRA_RETURN_IF_ERROR(Operands(importer, op, &values));
+  TfLiteFusedActivation activation;
+  QUADRA_RETURN_IF_ERROR(ActivationOf(op, *importer, &activation));
+  return importer->AddNode(op.name, std::move(values), {}, activation);
+}
+
+// RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1. The limits are arguments of the kernel, so that all share
+// one program.
+Status ImportClamp(Importer* importer) {
+  const int code = importer->builtin();
+  Attributes attributes;
+  attributes.SetFloat("low", code == kTfLiteBuiltinReluN1To1 ? -1.0f : 0.0f);
+  attributes.SetFloat("high", code == kTfLiteBuiltinRelu    ? kInfinity
+                              : code == kTfLiteBuiltinRelu6 ? 6.0f
+                                                            : 1.0f);
+  std::vector<ValueId> values;
+  QUADRA_RETURN_IF_ERROR(Operands(importer, *FindOp("clamp"), &values));
+  return importer->AddNode("clamp", std::move(values), std::move(attributes));
+}
+
+bool HasNoLimits(const Node& node) {
+  const float low = node.attributes.Float("low"), high = node.attributes.Float("high");
+  return std::isinf(low) && low < 0 && std::isinf(high) && high > 0;
+}
+
+Status ImportLeakyRelu(Importer* importer) {
+  const TfLiteLeakyReluParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  std::vector<ValueId> values;
+  QUADRA_RETURN_IF_ERROR(Operands(importer, *FindOp("leaky_relu"), &values));
+  Attributes attributes;
+  attributes.SetFloat("alpha", params->alpha);
+  return importer->AddNode("leaky_relu", std::move(values), std::move(attributes));
+}
+
+Status ImportGelu(Importer* importer) {
+  const TfLiteGeluParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  const char* form = params->approximate ? "gelu_tanh" : "gelu";
+  std::vector<ValueId> values;
+  QUADRA_RETURN_IF_ERROR(Operands(importer, *FindOp(form), &values));
+  return importer->AddNode(form, std::move(values), {});
+}
+
+// The grid that training quantises to: floats in, floats out.
+Status ImportFakeQuant(Importer* importer) {
+  const TfLiteFakeQuantParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  if (params->num_bits < 2 || params->num_bits > 16 || !(params->min <= 0) || !(params->max >= 0) ||
+      !(params->min < params->max)) {
+    return InvalidModel("it has %d bits from %g to %g", params->num_bits,
+                        static_cast<double>(params->min), static_cast<double>(params->max));
+  }
+  const float least = params->narrow_range ? 1.0f : 0.0f;
+  const float most = static_cast<float>((1 << params->num_bits) - 1);
+  const float scale = (params->max - params->min) / (most - least);
+  const float zero = std::min(std::max(std::round(least - params->min / scale), least), most);
+  Attributes attributes;
+  attributes.SetFloat("low", (least - zero) * scale);
+  attributes.SetFloat("high", (most - zero) * scale);
+  attributes.SetFloat("scale", scale);
+  std::vector<ValueId> values;
+  QUADRA_RETURN_IF_ERROR(Operands(importer, *FindOp("fake_quant"), &values));
+  return importer->AddNode("fake_quant", std::move(values), std::move(attributes));
+}
+
+// CAST is another op for each kind of number that it makes.
+Status ImportCast(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  ValueId x;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x, kAllElements));
+  switch (importer->OutputTensor(0).type) {
+    case kTfLiteFloat32: return importer->AddNode("to_float", {x}, {});
+    case kTfLiteInt32:
+    case kTfLiteInt64: return importer->AddNode("to_int", {x}, {});
+    case kTfLiteBool: return importer->AddNode("to_bool", {x}, {});
+    case kTfLiteUInt8: return importer->AddNode("to_uint8", {x}, {});
+    case kTfLiteInt8: return importer->AddNode("to_int8", {x}, {});
+    default:
+      return Unsupported("it makes %s; float32, int32, int64, int8, uint8 and bool are supported",
+                         TypeName(importer->OutputTensor(0).type));
+  }
+}
+
+// SELECT: a condition of one axis chooses whole rows of the others.
+Status ImportSelect(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
+  ValueId condition, yes, no;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &condition, kBools));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &yes, kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(2, &no, kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->CheckAlike({yes, no}));
+  const int rank = importer->InputRank(1);
+  if (importer->builtin() == kTfLiteBuiltinSelect && importer->InputRank(0) == 1 && rank > 1) {
+    std::vector<int> column(static_cast<size_t>(rank), 1);
+    column[0] = -1;
+    Attributes attributes;
+    attributes.SetInts("shape", column);
+    condition = importer->AddInnerNode("reshape", {condition}, std::move(attributes));
+  }
+  return importer->AddNode("select", {condition, yes, no}, {});
+}
+
+// ADD_N: as many additions as it takes.
+Status ImportAddN(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1 << 20));
+  std::vector<ValueId> values(static_cast<size_t>(importer->num_inputs()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    QUADRA_RETURN_IF_ERROR(importer->Operand(static_cast<int>(i), &values[i], kNumbers));
+  }
+  QUADRA_RETURN_IF_ERROR(importer->CheckAlike(values));
+  if (values.size() == 1) return importer->AddNode("copy", {values[0]}, {});
+  ValueId sum = values[0];
+  for (size_t i = 1; i + 1 < values.size(); ++i) {
+    sum = importer->AddInnerNode("add", {sum, values[i]}, {});
+  }
+  return importer->AddNode("add", {sum, values.back()}, {});
+}
+
+void SetQuantization(const Quantization& quantization, Attributes* attributes) {
+  attributes->SetFloat("scale", quantization.scale);
+  attributes->SetFloat("zero", static_cast<float>(quantization.zero_point));
+}
+
+Status ImportQuantize(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  ValueId x;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x, kFloats | kBytes | kQuantized));
+  const TfLiteTensor& out = importer->OutputTensor(0);
+  if (out.type != kTfLiteInt8 && out.type != kTfLiteUInt8) {
+    return Unsupported("it makes %s; int8 and uint8 are supported", TypeName(out.type));
+  }
+  const bool is_signed = out.type == kTfLiteInt8;
+  if (!(out.params.scale > 0)) return InvalidModel("its result has no scale");
+  if (importer->InputTensor(0).type != kTfLiteFloat32) {
+    Attributes from;
+    SetQuantization(importer->QuantizationOf(x), &from);
+    x = importer->AddInnerNode("dequantize", {x}, std::move(from));
+  }
+  Attributes attributes;
+  SetQuantization({out.params.scale, out.params.zero_point}, &attributes);
+  attributes.SetFloat("low", is_signed ? -128.0f : 0.0f);
+  attributes.SetFloat("high", is_signed ? 127.0f : 255.0f);
+  return importer->AddNode("quantize", {x}, std::move(attributes));
+}
+
+// Constants are folded: float16 is how half weights are stored.
+Status ImportDequantize(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  if (importer->InputTensor(0).type == kTfLiteFloat16) {
+    ConstantData data;
+    QUADRA_RETURN_IF_ERROR(
+        importer->constants()->Get(importer->context(), importer->InputIndex(0), &data));
+    return importer->AddConstantOutput(std::move(data));
+  }
+  ValueId x;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x, kBytes | kQuantized));
+  const Quantization quantization = importer->QuantizationOf(x);
+  if (!(quantization.scale > 0)) return InvalidModel("its operand has no scale");
+  Attributes attributes;
+  SetQuantization(quantization, &attributes);
+  return importer->AddNode("dequantize", {x}, std::move(attributes));
+}
+
+// What most rows are.
+constexpr Op Row(const char* name, int16_t builtin, int max_version, int8_t operands,
+                 Elements takes, const char* formula, const char* int_formula = nullptr) {
+  return {.name = name,
+          .builtins = {builtin, -1},
+          .max_version = max_version,
+          .import = Import,
+          .shape = BroadcastShape,
+          .formula = formula,
+          .int_formula = int_formula,
+          .operands = operands,
+          .takes = takes,
+          .max_rank = kMostRank};
+}
+constexpr Op Unary(const char* name, int16_t builtin, int max_version, const char* formula) {
+  return Row(name, builtin, max_version, 1, kFloats, formula);
+}
+// Arithmetic with a fused activation.
+constexpr Op Activating(Op op) {
+  op.activates = true;
+  return op;
+}
+constexpr Op Comparison(const char* name, int16_t builtin, const char* formula,
+                        Elements takes = kOrdered) {
+  Op op = Row(name, builtin, 4, 2, takes, formula);
+  op.result = Result::kBool;
+  return op;
+}
+// A row with an import of its own; without a code it is made by another's import.
+constexpr Op With(Status (*import)(Importer*), const char* attributes, Op op) {
+  op.import = import;
+  op.attributes = attributes;
+  return op;
+}
+constexpr Op Makes(Result result, Op op) {
+  op.result = result;
+  return op;
+}
+constexpr int16_t kNone = -1;
+
+}  // namespace
+
+const Op kElementwiseOps[] = {
+    Activating(Row("add", kTfLiteBuiltinAdd, 5, 2, kNumbers, "$a + $b")),
+    Activating(Row("sub", kTfLiteBuiltinSub, 5, 2, kNumbers, "$a - $b")),
+    Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kNumbers, "$a * $b")),
+    Activating(Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, "$a / $b", "int_quotient($a, $b)")),
+    With(ImportAddN, "", Row("copy", kTfLiteBuiltinAddN, 1, 1, kAllElements, "$a")),
+    // As the CPU: where one is NaN, the second.
+    Row("maximum", kTfLiteBuiltinMaximum, 4, 2, kOrdered, "choose(is_less($b, $a), $a, $b)"),
+    Row("minimum", kTfLiteBuiltinMinimum, 4, 2, kOrdered, "choose(is_less($a, $b), $a, $b)"),
+    Row("pow", kTfLiteBuiltinPow, 1, 2, kNumbers, "power($a, $b)", "int_power($a, $b)"),
+    Row("squared_difference", kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
+        "($a - $b) * ($a - $b)"),
+    Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers, "floor($a / $b)",
+        "int_floor_div($a, $b)"),
+    Row("floor_mod", kTfLiteBuiltinFloorMod, 2, 2, kNumbers, "floor_mod($a, $b)",
+        "($a - $b * int_floor_div($a, $b))"),
+    Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, "arc_tangent($a, $b)"),
+    Row("prelu", kTfLiteBuiltinPrelu, 1, 2, kFloats,
+        "above($a, vec4(0.0f)) + $b * below($a, vec4(0.0f))"),
+
+    Comparison("equal", kTfLiteBuiltinEqual, "is_equal($a, $b)", kAllElements),
+    Comparison("not_equal", kTfLiteBuiltinNotEqual, "1 - is_equal($a, $b)", kAllElements),
+    Comparison("less", kTfLiteBuiltinLess, "is_less($a, $b)"),
+    Comparison("less_equal", kTfLiteBuiltinLessEqual, "is_at_most($a, $b)"),
+    Comparison("greater", kTfLiteBuiltinGreater, "is_less($b, $a)"),
+    Comparison("greater_equal", kTfLiteBuiltinGreaterEqual, "is_at_most($b, $a)"),
+    Row("logical_and", kTfLiteBuiltinLogicalAnd, 1, 2, kBools, "$a & $b"),
+    Row("logical_or", kTfLiteBuiltinLogicalOr, 1, 2, kBools, "$a | $b"),
+    Row("logical_not", kTfLiteBuiltinLogicalNot, 1, 1, kBools, "1 - $a"),
+    {.name = "select",
+     .builtins = {kTfLiteBuiltinSelect, kTfLiteBuiltinSelectV2, -1},
+     .max_version = 4,
+     .import = ImportSelect,
+     .shape = BroadcastShape,
+     .formula = "choose($a, $b, $c)",
+     .operands = 3,
+     .result = Result::kLikeSecond,
+     .max_rank = kMostRank},
+
+    Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, "max($a, -$a)"),
+    Unary("ceil", kTfLiteBuiltinCeil, 1, "ceil($a)"),
+    Unary("cos", kTfLiteBuiltinCos, 2, "cos($a)"),
+    Unary("elu", kTfLiteBuiltinElu, 1, "choose(is_less($a, vec4(0.0f)), exp_less_one($a), $a)"),
+    Unary("exp", kTfLiteBuiltinExp, 2, "exp($a)"),
+    Unary("floor", kTfLiteBuiltinFloor, 1, "floor($a)"),
+    // Far below 0 the second factor is 0, as on the CPU.
+    With(ImportGelu, "", Unary("gelu", kTfLiteBuiltinGelu, 2, "vec4(0.5f) * $a * one_and_erf($a)")),
+    Unary("gelu_tanh", kNone, 0,
+          "vec4(0.5f) * $a * (vec4(1.0f) + tanh(below(above(vec4(0.7978845608f) * $a * (vec4(1.0f) "
+          "+ vec4(0.044715f) * $a * $a), vec4(-10.0f)), vec4(10.0f))))"),
+    Unary("hard_swish", kTfLiteBuiltinHardSwish, 1,
+          "$a * min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f)"),
+    With(ImportLeakyRelu, "alpha",
+         Unary("leaky_relu", kTfLiteBuiltinLeakyRelu, 2,
+               "above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))")),
+    Unary("log", kTfLiteBuiltinLog, 2, "log($a)"),
+    // exp of a large number is inf and its inverse 0, which is right.
+    Unary("logistic", kTfLiteBuiltinLogistic, 3, "vec4(1.0f) / (vec4(1.0f) + exp(-$a))"),
+    Row("neg", kTfLiteBuiltinNeg, 1, 1, kNumbers, "-$a"),
+    {.name = "clamp",
+     .builtins = {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1,
+                  kTfLiteBuiltinRelu0To1, -1},
+     .max_version = 3,
+     .attributes = "low high",
+     .import = ImportClamp,
+     .shape = BroadcastShape,
+     .formula = "below(above($a, vec4($low)), vec4($high))",
+     .max_rank = kMostRank,
+     .copies = HasNoLimits},
+    // To the even one of two neighbours.
+    Unary("round", kTfLiteBuiltinRound, 1, "round_even($a)"),
+    Unary("rsqrt", kTfLiteBuiltinRsqrt, 3, "vec4(1.0f) / sqrt($a)"),
+    Row("sign", kTfLiteBuiltinSign, 2, 1, kNumbers,
+        "to_float(is_less(vec4(0.0f), $a) - is_less($a, vec4(0.0f)))",
+        "is_less(ivec4(0), $a) - is_less($a, ivec4(0))"),
+    Unary("sin", kTfLiteBuiltinSin, 1, "sin($a)"),
+    Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)"),
+    Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a"),
+    // Beyond 10 the result is 1 in float32, and some drivers overflow there.
+    Unary("tanh", kTfLiteBuiltinTanh, 3, "tanh(below(above($a, vec4(-10.0f)), vec4(10.0f)))"),
+    With(ImportFakeQuant, "low high scale",
+         Unary("fake_quant", kTfLiteBuiltinFakeQuant, 2,
+               "floor((below(above($a, vec4($low)), vec4($high)) - vec4($low)) / vec4($scale) + "
+               "vec4(0.5f)) * vec4($scale) + vec4($low)")),
+
+    With(ImportCast, "",
+         Makes(Result::kDeclared,
+               Row("to_float", kTfLiteBuiltinCast, 7, 1, kAllElements, "$a", "to_float($a)"))),
+    Makes(Result::kDeclared, Row("to_int", kNone, 0, 1, kAllElements, "to_int($a)", "$a")),
+    Makes(Result::kBool, Row("to_bool", kNone, 0, 1, kAllElements, "1 - is_equal($a, vec4(0.0f))",
+                             "1 - is_equal($a, ivec4(0))")),
+    Makes(Result::kDeclared,
+          Row("to_uint8", kNone, 0, 1, kAllElements, "to_int($a) & ivec4(255)", "$a & ivec4(255)")),
+    Makes(Result::kDeclared, Row("to_int8", kNone, 0, 1, kAllElements,
+                                 "((to_int($a) + ivec4(128)) & ivec4(255)) - ivec4(128)",
+                                 "(($a + ivec4(128)) & ivec4(255)) - ivec4(128)")),
+    With(ImportQuantize, "scale zero low high",
+         Makes(Result::kDeclared,
+               Unary("quantize", kTfLiteBuiltinQuantize, 3,
+                     "to_int(min(max(round_even($a / vec4($scale)) + vec4($zero), vec4($low)), "
+                     "vec4($high)))"))),
+    With(ImportDequantize, "scale zero",
+         Makes(Result::kDeclared, Row("dequantize", kTfLiteBuiltinDequantize, 6, 1, kBytes, "$a",
+                                      "(to_float($a) - vec4($zero)) * vec4($scale)"))),
+};
+const size_t kElementwiseOpCount = sizeof(kElementwiseOps) / sizeof(kElementwiseOps[0]);
+
+}  // namespace quadra

@@ -1,0 +1,136 @@
+// EXPAND_DIMS, SQUEEZE: axes of length 1, put in or taken out. PACK: an axis put into several
+// tensors, which are then concatenated along it.
+#include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/reshape.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
+  std::vector<int> given;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &given));
+  if (given.size() != 1) return InvalidModel("its axis is %zu numbers", given.size());
+  int axis;
+  QUADRA_RETURN_IF_ERROR(ToAxis(given[0], importer->InputRank(0) + 1, &axis));
+  Attributes attributes;
+  attributes.SetInt("axis", axis);
+  return importer->AddNode("expand_dims", {src}, std::move(attributes));
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  out.rank = in.rank + 1;
+  if (out.rank > kMostRank) {
+    return Unsupported("its result has rank %d; ranks up to %d are supported", out.rank, kMostRank);
+  }
+  const int axis = node.attributes.Int("axis");
+  out.shape = Shape();
+  for (int a = kFirstAxis + 1; a < 4; ++a) {
+    if (a <= axis) out.shape.set_axis(a - 1, in.shape.axis(a));
+    else out.shape.set_axis(a, in.shape.axis(a));
+  }
+  return Status();
+}
+
+Status ImportSqueeze(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  const TfLiteSqueezeParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
+  const int count = params->num_squeeze_dims;
+  if (count < 0 || count > 8) return InvalidModel("it squeezes %d axes", count);
+  std::vector<int> axes(static_cast<size_t>(count));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    QUADRA_RETURN_IF_ERROR(ToAxis(params->squeeze_dims[i], importer->InputRank(0), &axes[i]));
+  }
+  Attributes attributes;
+  attributes.SetInts("axes", axes);
+  return importer->AddNode("squeeze", {src}, std::move(attributes));
+}
+
+// No axes: all of length 1.
+Status InferSqueezed(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  std::vector<int> axes = node.attributes.Ints("axes");
+  for (int axis : axes) {
+    if (in.shape.axis(axis) != 1) {
+      return InvalidModel("it squeezes an axis of %d", in.shape.axis(axis));
+    }
+  }
+  for (int axis = 4 - in.rank; axis < 4 && node.attributes.Ints("axes").empty(); ++axis) {
+    if (in.shape.axis(axis) == 1) axes.push_back(axis);
+  }
+  DropAxes(in, axes, /*keep=*/false, &graph->value(node.outputs[0]));
+  return Status();
+}
+
+Status ImportPack(Importer* importer) {
+  const TfLitePackParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1 << 20));
+  int axis;
+  QUADRA_RETURN_IF_ERROR(ToAxis(params->axis, importer->InputRank(0) + 1, &axis));
+  std::vector<ValueId> values(static_cast<size_t>(importer->num_inputs()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    QUADRA_RETURN_IF_ERROR(importer->Operand(static_cast<int>(i), &values[i], kAllElements));
+  }
+  QUADRA_RETURN_IF_ERROR(importer->CheckAlike(values));
+  Attributes along;
+  along.SetInt("axis", axis);
+  if (values.size() == 1) return importer->AddNode("expand_dims", values, std::move(along));
+  for (ValueId& value : values) value = importer->AddInnerNode("expand_dims", {value}, along);
+  return importer->AddNode("concat", std::move(values), std::move(along));
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  AddReshapeKernel(context, node.inputs[0], graph.shape(node.inputs[0]), node.outputs[0],
+                   graph.shape(node.outputs[0]), list);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kExpandDimsOp;
+const Op kExpandDimsOp = {
+    .name = "expand_dims",
+    .builtins = {kTfLiteBuiltinExpandDims, -1},
+    .max_version = 1,
+    .attributes = "axis",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+    .copies = AlwaysCopies,
+    .size_input = 1,
+};
+
+extern const Op kSqueezeOp;
+const Op kSqueezeOp = {
+    .name = "squeeze",
+    .builtins = {kTfLiteBuiltinSqueeze, -1},
+    .max_version = 2,
+    .attributes = "axes",
+    .import = ImportSqueeze,
+    .shape = InferSqueezed,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+    .copies = AlwaysCopies,
+};
+
+extern const Op kPackOp;
+const Op kPackOp = {
+    .name = "pack",
+    .builtins = {kTfLiteBuiltinPack, -1},
+    .max_version = 4,
+    .import = ImportPack,
+};
+
+}  // namespace quadra

@@ -1,0 +1,143 @@
+// GATHER: whole parts of a tensor by their index along an axis, for each place of the leading
+// batch_dims axes anew. EMBEDDING_LOOKUP: rows of a table. An index that is out of range gives the
+// part at the end; the CPU fails there.
+#include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/reshape.h"
+
+namespace quadra {
+namespace {
+
+Status AddGather(Importer* importer, int data, int indices, int axis, int batch_dims) {
+  std::vector<ValueId> values(2);
+  QUADRA_RETURN_IF_ERROR(importer->Operand(data, &values[0], kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(indices, &values[1], kInts | Only(Element::kInt64)));
+  const int data_rank = importer->InputRank(data), rank = importer->InputRank(indices);
+  if (axis < -data_rank || axis >= data_rank) {
+    return InvalidModel("axis %d is out of range for rank %d", axis, data_rank);
+  }
+  if (axis < 0) axis += data_rank;
+  if (batch_dims < 0) batch_dims += rank;
+  if (batch_dims < 0 || batch_dims > rank || batch_dims > axis) {
+    return InvalidModel("%d batch_dims do not fit axis %d and indices of rank %d", batch_dims, axis,
+                        rank);
+  }
+  Attributes attributes;
+  attributes.SetInt("axis", axis);  // from the front
+  attributes.SetInt("batch_dims", batch_dims);
+  return importer->AddNode("gather", std::move(values), std::move(attributes));
+}
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  const TfLiteGatherParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  return AddGather(importer, 0, 1, params->axis, params->batch_dims);
+}
+
+Status ImportLookup(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  return AddGather(importer, 1, 0, 0, 0);
+}
+
+// Data, indices and result as four axes: batches, what lies before the axis, the axis, the rest.
+struct Views {
+  Shape data, indices, out;
+};
+
+Status MakeViews(const Graph& graph, const Node& node, Views* views, std::vector<int>* dims) {
+  const Value& data = graph.value(node.inputs[0]);
+  const Value& indices = graph.value(node.inputs[1]);
+  const int axis = node.attributes.Int("axis"), batches = node.attributes.Int("batch_dims");
+  views->data = views->indices = views->out = Shape();
+  dims->clear();
+  const auto grow = [](Shape* shape, int at, int n) { shape->set_axis(at, shape->axis(at) * n); };
+  for (int i = 0; i < data.rank; ++i) {
+    const int n = data.shape.axis(4 - data.rank + i);
+    grow(&views->data, i < batches ? 0 : i < axis ? 1 : i == axis ? 2 : 3, n);
+    if (i < axis) dims->push_back(n);
+    if (i != axis) continue;
+    for (int j = batches; j < indices.rank; ++j) {
+      dims->push_back(indices.shape.axis(4 - indices.rank + j));
+      grow(&views->indices, 3, dims->back());
+    }
+  }
+  for (int i = axis + 1; i < data.rank; ++i) {
+    dims->push_back(data.shape.axis(4 - data.rank + i));
+  }
+  for (int i = 0; i < batches; ++i) {
+    const int n = indices.shape.axis(4 - indices.rank + i);
+    if (n != data.shape.axis(4 - data.rank + i)) {
+      return InvalidModel("axis %d of its indices is %d, of its data %d", i, n,
+                          data.shape.axis(4 - data.rank + i));
+    }
+    grow(&views->indices, 2, n);
+  }
+  views->out = views->data;
+  views->out.set_axis(2, views->indices.c);
+  return Status();
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  Views views;
+  std::vector<int> dims;
+  QUADRA_RETURN_IF_ERROR(MakeViews(*graph, node, &views, &dims));
+  const int rank = static_cast<int>(dims.size());
+  if (rank > kMostRank) {
+    return Unsupported("its result has rank %d; ranks up to %d are supported", rank, kMostRank);
+  }
+  Value& out = graph->value(node.outputs[0]);
+  out.rank = rank;
+  out.shape = Shape();
+  for (int i = 0; i < rank; ++i) out.shape.set_axis(4 - rank + i, dims[static_cast<size_t>(i)]);
+  return Status();
+}
+
+constexpr char kPixel[] = R"(
+    int at = int_lane(read_indices(s / dst_s, 0, x / 4), x % 4);
+    at = min(max(at, 0), src_w - 1);
+    num4 v = read_src(at, y, s);
+    write_dst(v, x, y, s);
+)";
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  Views views;
+  std::vector<int> dims;
+  QUADRA_RETURN_IF_ERROR(MakeViews(graph, node, &views, &dims));
+  const int data = Viewed(context, graph, node.inputs[0], views.data, list);
+  const int indices = Viewed(context, graph, node.inputs[1], views.indices, list);
+  const int to = BeginReshape(graph, node, views.out, list);
+  KernelDesc& desc = list->Add("gather");
+  desc.Read("src", data);
+  desc.Read("indices", indices);
+  desc.Write("dst", to);
+  LoopOverResults(context, views.out, "", kPixel, &desc);
+  FinishReshape(context, graph, node, to, views.out, list);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kGatherOp;
+const Op kGatherOp = {
+    .name = "gather",
+    .builtins = {kTfLiteBuiltinGather, -1},
+    .max_version = 7,
+    .attributes = "axis batch_dims",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+};
+
+extern const Op kEmbeddingLookupOp;
+const Op kEmbeddingLookupOp = {
+    .name = "embedding_lookup",
+    .builtins = {kTfLiteBuiltinEmbeddingLookup, -1},
+    .max_version = 1,
+    .import = ImportLookup,
+};
+
+}  // namespace quadra

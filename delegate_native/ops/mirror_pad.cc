@@ -1,0 +1,92 @@
+// MIRROR_PAD: what lies at the border, mirrored around it; REFLECT leaves the border itself out.
+#include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/index_map.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  const TfLiteMirrorPaddingParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  if (params->mode != kTfLiteMirrorPaddingReflect && params->mode != kTfLiteMirrorPaddingSymmetric)
+    return InvalidModel("it has mode %d", params->mode);
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
+  std::vector<int> amounts;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &amounts));
+  if (amounts.size() != 2 * static_cast<size_t>(importer->InputRank(0))) {
+    return InvalidModel("it has %zu padding amounts for rank %d", amounts.size(),
+                        importer->InputRank(0));
+  }
+  Attributes attributes;
+  attributes.SetInts("amounts", amounts);  // before and after each axis of the model
+  attributes.SetInt("edge", params->mode == kTfLiteMirrorPaddingReflect ? 1 : 0);
+  return importer->AddNode("mirror_pad", {src}, std::move(attributes));
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  const std::vector<int>& amounts = node.attributes.Ints("amounts");
+  out.shape = in.shape;
+  out.rank = in.rank;
+  for (int i = 0; i < in.rank; ++i) {
+    const int before = amounts[static_cast<size_t>(2 * i)];
+    const int after = amounts[static_cast<size_t>(2 * i + 1)];
+    const int axis = 4 - in.rank + i, n = in.shape.axis(axis);
+    const int most = n - node.attributes.Int("edge");
+    if (before < 0 || after < 0 || before > most || after > most) {
+      return InvalidModel("it mirrors %d and %d elements of an axis of %d", before, after, n);
+    }
+    out.shape.set_axis(axis, n + before + after);
+  }
+  return Status();
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Value& in = graph.value(node.inputs[0]);
+  const std::vector<int>& amounts = node.attributes.Ints("amounts");
+  const int edge = node.attributes.Int("edge");
+  const Shape& out = graph.shape(node.outputs[0]);
+  IndexMap map;
+  map.keeps_channels = in.shape.c == out.c;
+  for (int axis = 4 - in.rank; axis < 4; ++axis) {
+    if (in.shape.axis(axis) == out.axis(axis)) continue;
+    const char* at = PlaceName(axis);
+    const int i = axis - kFirstAxis;
+    map.address +=
+        Format("%s -= before_%d;\nif (%s < 0) { %s = first_%d - %s; }\n", at, i, at, at, i, at) +
+        Format("if (%s >= length_%d) { %s = last_%d - %s; }\n", at, i, at, i, at);
+  }
+  KernelDesc& desc =
+      AddIndexMap(context, "mirror_pad", map, node.inputs[0], in.shape, node.outputs[0], out, list);
+  for (int axis = 4 - in.rank; axis < 4; ++axis) {
+    const int n = in.shape.axis(axis), i = axis - kFirstAxis;
+    if (n == out.axis(axis)) continue;
+    desc.Int(Format("before_%d", i), amounts[static_cast<size_t>(2 * (axis - 4 + in.rank))]);
+    desc.Int(Format("first_%d", i), edge - 1);
+    desc.Int(Format("length_%d", i), n);
+    desc.Int(Format("last_%d", i), 2 * n - 1 - edge);
+  }
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kMirrorPadOp;
+const Op kMirrorPadOp = {
+    .name = "mirror_pad",
+    .builtins = {kTfLiteBuiltinMirrorPad, -1},
+    .max_version = 3,
+    .attributes = "amounts edge",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+    .size_input = 1,
+};
+
+}  // namespace quadra

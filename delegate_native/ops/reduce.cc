@@ -1,0 +1,213 @@
+// SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN; of bools REDUCE_ANY is the largest and REDUCE_ALL the
+// least. Over any constant set of axes, kept as 1 or dropped.
+#include "delegate_native/ops/reduce.h"
+
+#include <limits>
+
+#include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/limits.h"
+#include "delegate_native/ops/reshape.h"
+#include "delegate_native/ops/unroll.h"
+
+namespace quadra {
+namespace {
+
+struct Kind {
+  const char* name;
+  const char* combine;  // of `all` and `v`, each four numbers
+  float identity;
+  int int_identity;
+};
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr Kind kKinds[] = {
+    {"reduce_sum", "all + v", 0.0f, 0},
+    {"reduce_mean", "all + v", 0.0f, 0},
+    {"reduce_prod", "all * v", 1.0f, 1},
+    {"reduce_max", "choose(is_less(all, v), v, all)", -kInfinity, INT32_MIN},
+    {"reduce_min", "choose(is_less(v, all), v, all)", kInfinity, INT32_MAX},
+};
+
+constexpr int8_t kKindOfBuiltin[][2] = {
+    {kTfLiteBuiltinSum, static_cast<int8_t>(Reduction::kSum)},
+    {kTfLiteBuiltinReduceProd, static_cast<int8_t>(Reduction::kProduct)},
+    {kTfLiteBuiltinReduceMax, static_cast<int8_t>(Reduction::kMax)},
+    {kTfLiteBuiltinReduceMin, static_cast<int8_t>(Reduction::kMin)},
+};
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  const TfLiteReducerParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  const int code = importer->builtin();
+  const bool of_bools = code == kTfLiteBuiltinReduceAny || code == kTfLiteBuiltinReduceAll;
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, of_bools ? kBools : kFloats | kInts));
+  Reduction reduction = code == kTfLiteBuiltinReduceAny ? Reduction::kMax : Reduction::kMin;
+  for (const auto& pair : kKindOfBuiltin) {
+    if (pair[0] == code) reduction = static_cast<Reduction>(pair[1]);
+  }
+  std::vector<int> axes;
+  QUADRA_RETURN_IF_ERROR(ReadAxes(*importer, 1, &axes));
+  Attributes attributes;
+  attributes.SetInt("kind", static_cast<int>(reduction));
+  attributes.SetInts("axes", axes);
+  attributes.SetInt("keep_dims", params->keep_dims);
+  return importer->AddNode("reduce", {src}, std::move(attributes));
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  DropAxes(graph->value(node.inputs[0]), node.attributes.Ints("axes"),
+           node.attributes.Int("keep_dims") != 0, &graph->value(node.outputs[0]));
+  return Status();
+}
+
+// The axes' own loops, around what is done with one slice of a pixel.
+std::string Loops(const Shape& from, const Shape& to, const std::string& slice) {
+  std::string text = slice;
+  const char* const names[] = {"p", "q", "b", "j", "k"};
+  for (int axis = 2; axis >= kFirstAxis; --axis) {
+    const char* name = names[axis - kFirstAxis];
+    if (from.axis(axis) == to.axis(axis)) {
+      text = Format("int %s = 0;\n", name) + text;
+    } else {
+      text = Block(Format("for (int %s = 0; %s < count_%s; ++%s)", name, name, name, name), text);
+    }
+  }
+  return text;
+}
+
+std::string Body(const Kind& kind, const Shape& from, const Shape& to, bool is_int) {
+  const bool channels = from.c != to.c;
+  const std::string four = is_int ? "ivec4" : "sum4_t", make = is_int ? "ivec4" : "vec4";
+  const std::string combine = std::string("all = ") + kind.combine + ";\n";
+  std::string slice = four +
+                      " v = read_src(x + k, y + j, (((at_p + p) * from_q + at_q + q) * "
+                      "from_b + at_b + b) * src_s + i);\n";
+  if (channels) {
+    slice += R"(
+if (i == src_s - 1) {
+  int rest = src_c - i * 4;
+  if (rest < 2) { v.y = identity; }
+  if (rest < 3) { v.z = identity; }
+  if (rest < 4) { v.w = identity; }
+}
+)";
+  }
+  slice += combine;
+  std::string text = R"(
+int batch = s / dst_s;
+int at_b = batch % to_b;
+int at_q = batch / to_b % to_q;
+int at_p = batch / to_b / to_q;
+)" + four +
+                     " all = " + make + "(identity);\n";
+  text += channels ? Block("for (int i = 0; i < src_s; ++i)", Loops(from, to, slice))
+                   : "int i = s - batch * dst_s;\n" + Block("", Loops(from, to, slice));
+  if (channels) {
+    // The four lanes last.
+    text += four + " v = " + make + "(all.y, all.x, all.w, all.z);\n" + combine + "v = " + make +
+            "(all.z, all.z, all.x, all.x);\n" + combine;
+  }
+  return text +
+         (is_int ? "write_dst(all, x, y, s);\n" : "write_dst(all * vec4(scale), x, y, s);\n");
+}
+
+void AddKernel(const KernelContext& context, Reduction reduction, int from, const Shape& from_shape,
+               int to, const Shape& to_shape, Element element, KernelList* list) {
+  const Kind& kind = kKinds[static_cast<int>(reduction)];
+  const bool is_int = !IsFloat(element);
+  KernelDesc& desc = list->Add(kind.name);
+  desc.Read("src", from);
+  desc.Write("dst", to);
+  const char* const names[] = {"count_p", "count_q", "count_b", "count_j", "count_k"};
+  desc.trips = from_shape.c == to_shape.c ? 1 : from_shape.slices();
+  for (int axis = kFirstAxis; axis < 3; ++axis) {
+    if (from_shape.axis(axis) == to_shape.axis(axis)) continue;
+    desc.Int(names[axis - kFirstAxis], from_shape.axis(axis));
+    desc.trips *= from_shape.axis(axis) + 1;
+  }
+  desc.Int("from_q", from_shape.axis(-1));
+  desc.Int("from_b", from_shape.axis(0));
+  desc.Int("to_q", to_shape.axis(-1));
+  desc.Int("to_b", to_shape.axis(0));
+  if (is_int) {
+    desc.Int("identity", kind.int_identity);
+  } else {
+    const double count =
+        static_cast<double>(from_shape.elements()) / static_cast<double>(to_shape.elements());
+    desc.Float("identity", kind.identity);
+    desc.Float("scale", reduction == Reduction::kMean ? static_cast<float>(1.0 / count) : 1.0f);
+  }
+  const std::string body = Body(kind, from_shape, to_shape, is_int);
+  LoopOverResults(context, to_shape, "", body.c_str(), &desc);
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Value& in = graph.value(node.inputs[0]);
+  Shape made = in.shape;
+  for (int axis : node.attributes.Ints("axes")) made.set_axis(axis, 1);
+  const int to = BeginReshape(graph, node, made, list);
+  AddReduction(context, static_cast<Reduction>(node.attributes.Int("kind")), node.inputs[0],
+               in.shape, to, made, in.element, list);
+  FinishReshape(context, graph, node, to, made, list);
+  return Status();
+}
+
+int64_t TripsOf(const Shape& from, const Shape& to) {
+  int64_t trips = from.c == to.c ? 1 : from.slices();
+  for (int axis = kFirstAxis; axis < 3; ++axis) {
+    if (from.axis(axis) != to.axis(axis)) trips *= from.axis(axis) + 1;
+  }
+  return trips;
+}
+
+}  // namespace
+
+void AddReduction(const KernelContext& context, Reduction reduction, int from,
+                  const Shape& from_shape, int to, const Shape& to_shape, Element element,
+                  KernelList* list) {
+  // Where a work-item would loop for too long, or a whole image is one: an axis after the other.
+  constexpr int kWorthTwoSteps = 256;
+  int tensor = from;
+  Shape shape = from_shape;
+  for (int axis = 2; axis >= kFirstAxis && !context.gpu->is_cpu(); --axis) {
+    Shape less = shape;
+    less.set_axis(axis, to_shape.axis(axis));
+    if (less == shape || less == to_shape || TripsOf(shape, to_shape) < kWorthTwoSteps) continue;
+    const int between = list->AddScratch(less, element);
+    AddKernel(context, reduction, tensor, shape, between, less, element, list);
+    tensor = between;
+    shape = less;
+  }
+  AddKernel(context, reduction, tensor, shape, to, to_shape, element, list);
+}
+
+extern const Op kReduceOp;
+const Op kReduceOp = {
+    .name = "reduce",
+    .builtins = {kTfLiteBuiltinSum, kTfLiteBuiltinReduceProd, kTfLiteBuiltinReduceMax,
+                 kTfLiteBuiltinReduceMin, -1},
+    .max_version = 3,
+    .attributes = "kind axes keep_dims",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+    .size_input = 1,
+};
+
+extern const Op kReduceBoolsOp;
+const Op kReduceBoolsOp = {
+    .name = "reduce_bools",
+    .builtins = {kTfLiteBuiltinReduceAny, kTfLiteBuiltinReduceAll, -1},
+    .max_version = 1,
+    .import = Import,
+    .max_rank = kMostRank,
+    .size_input = 1,
+};
+
+}  // namespace quadra

@@ -1,0 +1,88 @@
+// TILE: a tensor several times along each axis. BROADCAST_TO: as often as makes a shape.
+#include "delegate_native/ops/index_map.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
+  std::vector<int> counts;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &counts));
+  Attributes attributes;
+  const bool tiles = importer->builtin() == kTfLiteBuiltinTile;
+  if (tiles && static_cast<int>(counts.size()) != importer->InputRank(0)) {
+    return InvalidModel("it tiles %zu axes of rank %d", counts.size(), importer->InputRank(0));
+  }
+  if (counts.size() > kMostRank) {
+    return Unsupported("its result has rank %zu; ranks up to %d are supported", counts.size(),
+                       kMostRank);
+  }
+  attributes.SetInts(tiles ? "counts" : "shape", counts);
+  return importer->AddNode("tile", {src}, std::move(attributes));
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  const bool tiles = node.attributes.Has("counts");
+  const std::vector<int>& given = node.attributes.Ints(tiles ? "counts" : "shape");
+  out.rank = static_cast<int>(given.size());
+  out.shape = Shape();
+  for (int i = 0; i < out.rank; ++i) {
+    const int axis = 4 - out.rank + i, n = in.shape.axis(axis);
+    const int64_t length =
+        tiles ? int64_t{n} * given[static_cast<size_t>(i)] : given[static_cast<size_t>(i)];
+    if (length < 1 || length > INT32_MAX) {
+      return Unsupported("its result has %lld elements along one axis",
+                         static_cast<long long>(length));
+    }
+    if (!tiles && n != 1 && n != length) {
+      return InvalidModel("an axis of %d cannot be broadcast to %lld", n,
+                          static_cast<long long>(length));
+    }
+    out.shape.set_axis(axis, static_cast<int>(length));
+  }
+  if (in.rank > out.rank) return InvalidModel("it makes rank %d of rank %d", out.rank, in.rank);
+  return Status();
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Shape& in = graph.shape(node.inputs[0]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  IndexMap map;
+  for (int axis = kFirstAxis; axis < 4; ++axis) {
+    if (in.axis(axis) == out.axis(axis)) continue;
+    map.address +=
+        Format("%s = %s %% length_%d;\n", PlaceName(axis), PlaceName(axis), axis - kFirstAxis);
+  }
+  map.keeps_channels = in.c == out.c;
+  KernelDesc& desc =
+      AddIndexMap(context, "tile", map, node.inputs[0], in, node.outputs[0], out, list);
+  for (int axis = kFirstAxis; axis < 4; ++axis) {
+    if (in.axis(axis) == out.axis(axis)) continue;
+    desc.Int(Format("length_%d", axis - kFirstAxis), in.axis(axis));
+  }
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kTileOp;
+const Op kTileOp = {
+    .name = "tile",
+    .builtins = {kTfLiteBuiltinTile, kTfLiteBuiltinBroadcastTo, -1},
+    .max_version = 3,
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+    .copies = AlwaysCopies,
+    .size_input = 1,
+};
+
+}  // namespace quadra

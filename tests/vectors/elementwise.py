@@ -1,0 +1,219 @@
+"""The elementwise ops that are neither in `unary` nor `binary`: floats, ints and bools, every broadcast, values at
+the ends of their domains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.vectors.case import Case, Feed, constant
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _floor_mod(a, b):
+    return np.mod(a, b)
+
+
+@dataclass(frozen=True)
+class Op:
+    """An op in numpy; `feeds` are the domains of its operands, with the elements it takes beside float32."""
+
+    name: str
+    function: Callable
+    domains: tuple[tuple[float, float], ...] = ((-4, 4),)
+    special: tuple[float, ...] = (0.0, -0.0, 1.0, -1.0)
+    extremes: tuple[float, ...] = (np.inf, -np.inf, np.nan)
+    ints: tuple[tuple[int, int], ...] = ()  # domains of int32 operands
+    options: dict | None = None
+    kind: str = ""
+    to_bool: bool = False
+    broadcasts: bool = True
+
+    def build(self, m, *operands):
+        return m.elementwise(self.name, *operands, kind=self.kind, to_bool=self.to_bool, **(self.options or {}))
+
+
+def _f64(function):
+    return lambda *x: function(*(np.asarray(v, np.float64) for v in x))
+
+
+_PAIR = ((-4, 4), (-4, 4))
+_INTS = ((-50, 50), (-50, 50))
+
+UNARY = [
+    Op("ABS", np.abs, ints=((-50, 50),)),
+    Op("CEIL", np.ceil),
+    Op("COS", _f64(np.cos), special=(0.0, 3.1415926, -1.5707963), extremes=(np.nan,)),
+    Op("ELU", _f64(lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x)), extremes=(np.inf, -np.inf, -100.0)),
+    Op("EXP", _f64(np.exp), ((-8, 4),), extremes=(np.inf, -np.inf, np.nan)),
+    Op("FLOOR", np.floor),
+    Op("GELU", _f64(lambda x: x * 0.5 * (1 + _erf(x / math.sqrt(2)))), kind="GeluOptions", options={"Approximate": False}, extremes=(np.inf, np.nan)),
+    Op("LOG", _f64(np.log), ((0.01, 9),), special=(1.0, 0.5), extremes=(np.inf, 0.0, -1.0, np.nan)),
+    Op("LEAKY_RELU", lambda x: np.where(x < 0, np.float32(0.2) * x, x), kind="LeakyReluOptions", options={"Alpha": 0.2}),
+    Op("NEG", np.negative, ints=((-50, 50),)),
+    Op("RELU_0_TO_1", lambda x: np.clip(x, 0, 1)),
+    Op("ROUND", np.rint, special=(0.5, 1.5, 2.5, -0.5, -1.5)),
+    Op("RSQRT", _f64(lambda x: 1 / np.sqrt(x)), ((0.01, 9),), special=(1.0, 4.0), extremes=(np.inf, 0.0, -1.0, np.nan)),
+    Op("SIGN", np.sign, ints=((-2, 2),), extremes=(np.inf, -np.inf)),
+    Op("SIN", _f64(np.sin), special=(0.0, 3.1415926, -1.5707963), extremes=(np.nan,)),
+    Op("SQRT", _f64(np.sqrt), ((0, 9),), special=(0.0, 1.0, 4.0), extremes=(np.inf, -1.0, np.nan)),
+    Op("SQUARE", np.square),
+]  # fmt: skip
+BINARY = [
+    Op("SUB", np.subtract, _PAIR, ints=_INTS, kind="SubOptions"),
+    Op("DIV", lambda a, b: np.trunc(a / b).astype(np.int32) if a.dtype == np.int32 else a / b, ((-4, 4), (0.5, 4)), ints=((-50, 50), (1, 9)), kind="DivOptions"),
+    Op("MAXIMUM", np.maximum, _PAIR, ints=_INTS, extremes=(np.inf, -np.inf)),
+    Op("MINIMUM", np.minimum, _PAIR, ints=_INTS, extremes=(np.inf, -np.inf)),
+    Op("POW", lambda a, b: np.power(a, b) if a.dtype == np.int32 else np.power(a.astype(np.float64), b), ((0.1, 4), (-3, 3)), ints=((-4, 4), (0, 7)), special=(1.0, 2.0), extremes=()),
+    Op("SQUARED_DIFFERENCE", lambda a, b: np.square(a - b), _PAIR, ints=_INTS),
+    Op("FLOOR_DIV", np.floor_divide, ((-9, 9), (0.5, 4)), ints=((-50, 50), (-9, -1)), special=(), extremes=()),
+    Op("FLOOR_MOD", _floor_mod, ((-9, 9), (1, 4)), ints=((-50, 50), (-9, -1)), special=(), extremes=()),
+    Op("ATAN2", _f64(np.arctan2), _PAIR, special=(1.0, -1.0), extremes=(), broadcasts=False),
+    *(
+        Op(name, function, _PAIR, ints=((-3, 3), (-3, 3)), to_bool=True)
+        for name, function in (
+            ("EQUAL", np.equal), ("NOT_EQUAL", np.not_equal), ("LESS", np.less),
+            ("LESS_EQUAL", np.less_equal), ("GREATER", np.greater), ("GREATER_EQUAL", np.greater_equal),
+        )
+    ),
+]  # fmt: skip
+_FULL = (1, 4, 5, 6)
+
+
+def _case(op: Op, name: str, feeds, **fields) -> Case:
+    return Case(op.name, name, feeds, op.build, op.function, **fields)
+
+
+def _feed(op: Op, index: int, shape, **fields) -> Feed:
+    return Feed(shape, *op.domains[min(index, len(op.domains) - 1)], **fields)
+
+
+def _unary(op: Op) -> list[Case]:
+    cases = [
+        _case(op, "rank_4_odd", [_feed(op, 0, (2, 3, 4, 5), special=op.special)]),
+        _case(op, "scalar", [_feed(op, 0, ())]),
+    ]
+    if op.extremes:
+        cases.append(_case(op, "extremes", [_feed(op, 0, (1, 3, 3, 5), special=op.extremes)], half=False))
+    return cases
+
+
+def _binary(op: Op) -> list[Case]:
+    def pair(a, b, **fields):
+        return [_feed(op, 0, a, **fields), _feed(op, 1, b)]
+
+    table = constant(f"{op.name} table", (4, 5, 6), *op.domains[-1])
+    channels = constant(f"{op.name} channels", (6,), *op.domains[0])
+    half = op.name not in ("FLOOR_DIV", "FLOOR_MOD") and not op.to_bool  # a rounded operand is another whole number
+    cases = [
+        _case(op, "same_shape", pair(_FULL, _FULL, special=op.special), half=half),
+        _case(op, "both_sides", pair((1, 4, 1, 7), (2, 1, 5, 1)), half=half),
+        _case(op, "lower_rank_first", pair((6,), (3, 4, 5, 6)), half=half),
+        _case(op, "scalars", pair((), ()), half=half),
+        Case(op.name, "constant_second", pair(_FULL, ())[:1], lambda m, x: op.build(m, x, table), lambda x: op.function(x, table), half=half),
+        Case(op.name, "constant_first", pair((), _FULL)[1:], lambda m, x: op.build(m, channels, x), lambda x: op.function(channels, x), half=half),
+        Case(op.name, "constant_number", pair(_FULL, ())[:1], lambda m, x: op.build(m, x, np.float32(1.5)), lambda x: op.function(x, np.float32(1.5)), half=half),
+        # A result of one operand that reaches both sides, and is merged into what made it.
+        Case(op.name, "same_tensor", pair(_FULL, _FULL)[1:], lambda m, x: op.build(m, y := m.elementwise("ABS", x), y), lambda x: op.function(np.abs(x), np.abs(x)), half=half),
+    ]  # fmt: skip
+    if not op.broadcasts:
+        return [case for case in cases if case.name in ("same_shape", "scalars", "same_tensor")]
+    if op.extremes:
+        cases.append(_case(op, "extremes", pair((1, 3, 3, 5), (1, 3, 3, 5), special=op.extremes), half=False))
+    return cases
+
+
+def _ints(op: Op) -> list[Case]:
+    if not op.ints:
+        return []
+    shapes = [(2, 3, 4, 5), (4, 1)][: len(op.ints)]
+    feeds = [Feed(shape, low, high, dtype="int32") for shape, (low, high) in zip(shapes, op.ints)]
+    return [_case(op, "int32", feeds, half=False)]
+
+
+def _select(op: str, name: str, condition, a, b, dtype="float32", **fields) -> Case:
+    feeds = [Feed(condition, 0, 1, dtype="bool"), Feed(a, -9, 9, dtype=dtype), Feed(b, -9, 9, dtype=dtype)]
+
+    def choose(c, x, y):
+        if op == "SELECT" and c.ndim == 1 and x.ndim > 1:
+            c = c.reshape(-1, *[1] * (x.ndim - 1))
+        return np.where(c, x, y)
+
+    return Case(op, name, feeds, lambda m, *x: m.elementwise(op, *x), choose, **fields)
+
+
+def _cast(source: str, target: str, low=-9, high=9) -> Case:
+    def reference(x):
+        return (np.trunc(x) if np.dtype(target).kind in "iu" else x).astype(target)
+
+    return Case("CAST", f"{source}_to_{target}", [Feed((2, 3, 4, 5), low, high, dtype=source)],
+                lambda m, x: m.op("CAST", [x], x.shape, "CastOptions", output={"dtype": target}), reference, half=False)  # fmt: skip
+
+
+def _logical(name: str, function) -> list[Case]:
+    return [
+        Case(name, "broadcast", [Feed((2, 3, 4, 5), 0, 1, dtype="bool"), Feed((4, 1), 0, 1, dtype="bool")],
+             lambda m, a, b: m.elementwise(name, a, b), function),
+        Case(name, "of_comparisons", [(1, 4, 5, 6), (1, 4, 5, 6)],
+             lambda m, a, b: m.elementwise(name, m.elementwise("LESS", a, b, to_bool=True), m.elementwise("GREATER", a, np.float32(0.5), to_bool=True)),
+             lambda a, b: function(a < b, a > 0.5), half=False),
+    ]  # fmt: skip
+
+
+def _quantized(dtype: str, scale: float, zero: int) -> Case:
+    """To integers, and back to the floats that they stand for."""
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    how = {"scale": scale, "zero_point": zero}
+
+    def build(m, x):
+        q = m.op("QUANTIZE", [x], x.shape, "QuantizeOptions", output={"dtype": dtype, **how})
+        return q, m.op("DEQUANTIZE", [q], x.shape, "DequantizeOptions", version=2)
+
+    def reference(x):
+        q = np.clip(np.rint(x / np.float32(scale)) + zero, low, high).astype(dtype)
+        return q, (q.astype(np.float32) - zero) * np.float32(scale)
+
+    return Case("QUANTIZE", f"{dtype}_and_back", [Feed((2, 3, 4, 5), -9, 9)], build, reference, half=False)
+
+
+def _masked(m, x, y):
+    """Where x is the smaller one its root, else 0: bools between float nodes, all on the GPU."""
+    mask = m.op("CAST", [m.elementwise("LESS", x, y, to_bool=True)], x.shape, "CastOptions")
+    return m.mul(mask, m.elementwise("SQRT", m.elementwise("ABS", x)))
+
+
+CASES = [
+    *(case for op in UNARY for case in _unary(op) + _ints(op)),
+    *(case for op in BINARY for case in _binary(op) + _ints(op)),
+    Case("GELU", "tanh_form", [(1, 4, 5, 6)], lambda m, x: m.elementwise("GELU", x, kind="GeluOptions", Approximate=True),
+         lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
+    Case("SUB", "relu6", [(1, 4, 5, 6), (6,)], lambda m, a, b: m.elementwise("SUB", a, b, kind="SubOptions", FusedActivationFunction=3),
+         lambda a, b: np.clip(a - b, 0, 6)),
+    Case("POW", "negative_base", [Feed((1, 3, 3, 5), -3, -1)], lambda m, x: m.elementwise("POW", x, np.array([2, 3, -1, 0, -2], np.float32)),
+         lambda x: np.power(x.astype(np.float64), [2.0, 3.0, -1.0, 0.0, -2.0])),
+    Case("ADD_N", "three", [(1, 4, 5, 6)] * 3, lambda m, *x: m.op("ADD_N", x, x[0].shape), lambda a, b, c: a + b + c),
+    Case("ADD_N", "one_three_times", [(2, 3, 5)], lambda m, x: m.op("ADD_N", [x, x, x], x.shape), lambda x: 3 * x),
+    Case("ADD", "int32", [Feed((2, 3, 4, 5), -9, 9, dtype="int32"), Feed((5,), -9, 9, dtype="int32")], lambda m, a, b: m.add(a, b), np.add),
+    Case("MUL", "int32", [Feed((2, 3, 4, 5), -9, 9, dtype="int32"), Feed((5,), -9, 9, dtype="int32")], lambda m, a, b: m.mul(a, b), np.multiply),
+    *_logical("LOGICAL_AND", np.logical_and),
+    *_logical("LOGICAL_OR", np.logical_or),
+    Case("LOGICAL_NOT", "bools", [Feed((2, 3, 4, 5), 0, 1, dtype="bool")], lambda m, x: m.elementwise("LOGICAL_NOT", x), np.logical_not),
+    _select("SELECT", "same_shape", (1, 4, 5, 6), (1, 4, 5, 6), (1, 4, 5, 6)),
+    _select("SELECT", "rows", (3,), (3, 4, 5), (3, 4, 5)),
+    _select("SELECT", "int32", (2, 3, 5), (2, 3, 5), (2, 3, 5), dtype="int32"),
+    _select("SELECT_V2", "broadcast", (1, 4, 1, 6), (2, 4, 5, 6), (5, 1)),
+    _select("SELECT_V2", "scalars", (), (1, 4, 5, 6), ()),
+    _select("SELECT_V2", "bool", (1, 4, 5, 6), (1, 4, 5, 6), (6,), dtype="bool"),
+    _cast("int32", "float32"), _cast("float32", "int32"), _cast("bool", "float32", 0, 1), _cast("float32", "bool", -1, 1),
+    _cast("int32", "bool", -1, 1), _cast("int64", "int32"), _cast("int32", "int64"), _cast("uint8", "float32", 0, 255),
+    _cast("int8", "int32", -128, 127), _cast("int32", "uint8", 0, 255), _cast("int32", "int8", -128, 127), _cast("float32", "uint8", 0, 255),
+    Case("CAST", "mask_of_a_comparison", [(1, 4, 5, 6)] * 2, _masked, lambda x, y: np.where(x < y, np.sqrt(np.abs(x)), 0), half=False),
+    Case("FAKE_QUANT", "eight_bits", [Feed((1, 4, 5, 6), -3, 3)],
+         lambda m, x: m.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", Min=-1.0, Max=1.55, NumBits=8),
+         lambda x: np.floor((np.clip(x, -1.0, 1.55) + 1.0) / 0.01 + 0.5) * 0.01 - 1.0, half=False, place="gpu"),
+    *(_quantized(*kind) for kind in (("int8", 0.05, 3), ("uint8", 0.03, 120))),
+]  # fmt: skip

@@ -1,0 +1,158 @@
+"""SUM, REDUCE_*, ARG_MAX, ARG_MIN, CUMSUM, ONE_HOT: over every axis, ranks 1 to 6, floats, ints and bools."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.vectors.case import Case, Feed
+
+_FUNCTIONS = {
+    "SUM": np.sum,
+    "MEAN": np.mean,
+    "REDUCE_PROD": np.prod,
+    "REDUCE_MAX": np.max,
+    "REDUCE_MIN": np.min,
+    "REDUCE_ANY": np.any,
+    "REDUCE_ALL": np.all,
+}
+
+
+def _reduce(op, name, feed, axes, keep=False, **fields) -> Case:
+    feed = feed if isinstance(feed, Feed) else Feed(feed)
+
+    def reference(x):
+        wide = x.astype(np.float64) if x.dtype == np.float32 else x
+        return _FUNCTIONS[op](wide, axis=tuple(axes), keepdims=keep).astype(x.dtype)
+
+    shape = reference(np.zeros(feed.shape, np.float32)).shape
+    return Case(
+        op,
+        name,
+        [feed],
+        lambda m, x: m.op(
+            op, [x, np.array(axes, np.int32)], shape, "ReducerOptions", KeepDims=keep, output={"dtype": x.dtype}
+        ),
+        reference,
+        **fields,
+    )
+
+
+def _cases(op) -> list[Case]:
+    low, high = (0.5, 1.5) if op == "REDUCE_PROD" else (-4, 4)
+
+    def feed(*shape):
+        return Feed(shape, low, high)
+
+    return [
+        _reduce(op, "plane", feed(2, 4, 5, 6), (1, 2), keep=True),
+        _reduce(op, "plane_dropped", feed(1, 4, 5, 7), (1, 2)),
+        _reduce(op, "channels", feed(2, 3, 4, 7), (3,), keep=True),
+        _reduce(op, "channels_dropped", feed(2, 3, 4, 9), (-1,)),
+        _reduce(op, "width", feed(2, 3, 40, 5), (2,)),
+        _reduce(op, "batch", feed(3, 2, 2, 5), (0,)),
+        _reduce(op, "everything", feed(2, 3, 4, 5), (0, 1, 2, 3)),
+        _reduce(op, "vector", feed(11), (0,)),
+        _reduce(op, "large_plane", feed(1, 24, 30, 3), (1, 2), keep=True, half=op != "REDUCE_PROD"),
+        _reduce(op, "rank_5", feed(2, 3, 2, 4, 5), (1, 4)),
+        _reduce(op, "rank_6_outer", feed(2, 2, 3, 2, 2, 5), (0, 2), keep=True),
+        _reduce(op, "int32", Feed((2, 3, 4, 5), -3, 4, dtype="int32"), (1, 3)),
+    ]
+
+
+def _bools(op) -> list[Case]:
+    return [
+        _reduce(op, "channels", Feed((2, 3, 4, 5), 0, 1, dtype="bool"), (3,)),
+        _reduce(op, "plane", Feed((2, 2, 2, 5), 0, 1, dtype="bool"), (1, 2), keep=True),
+    ]
+
+
+def _arg(op, name, feed, axis, dtype="int32") -> Case:
+    feed = feed if isinstance(feed, Feed) else Feed(feed)
+    function = np.argmax if op == "ARG_MAX" else np.argmin
+    shape = tuple(np.delete(feed.shape, axis))
+    return Case(
+        op,
+        name,
+        [feed],
+        lambda m, x: m.op(
+            op, [x, np.array(axis, np.int32)], shape, f"Arg{op[4:].title()}Options",
+            OutputType=2 if dtype == "int32" else 4, output={"dtype": dtype},
+        ),
+        lambda x: function(x, axis).astype(dtype),
+        half=False,
+    )  # fmt: skip
+
+
+def _args(op) -> list[Case]:
+    return [
+        _arg(op, "channels", (2, 3, 4, 7), 3),
+        _arg(op, "channels_int64", (1, 3, 4, 21), -1, "int64"),
+        _arg(op, "ties", Feed((2, 3, 4, 6), -2, 2, dtype="int32"), 3),
+        _arg(op, "height", (2, 5, 4, 6), 1),
+        _arg(op, "width", (2, 3, 6, 5), 2),
+        _arg(op, "batch", (4, 3, 5), 0),
+        _arg(op, "vector", (13,), 0),
+        _arg(op, "rank_5", (2, 3, 2, 4, 5), 1),
+    ]
+
+
+def _cumsum(name, feed, axis, exclusive=False, reverse=False) -> Case:
+    feed = feed if isinstance(feed, Feed) else Feed(feed)
+
+    def reference(x):
+        y = np.flip(x, axis) if reverse else x
+        sums = np.cumsum(y.astype(np.float64) if x.dtype == np.float32 else y, axis)
+        sums = sums - y if exclusive else sums
+        return (np.flip(sums, axis) if reverse else sums).astype(x.dtype)
+
+    return Case(
+        "CUMSUM",
+        name,
+        [feed],
+        lambda m, x: m.op(
+            "CUMSUM", [x, np.array(axis, np.int32)], x.shape, "CumsumOptions",
+            Exclusive=exclusive, Reverse=reverse, output={"dtype": x.dtype},
+        ),
+        reference,
+    )  # fmt: skip
+
+
+def _one_hot(name, shape, depth, axis, on, off, dtype="int32") -> Case:
+    place = axis if axis >= 0 else len(shape)
+    result = (*shape[:place], depth, *shape[place:])
+
+    def reference(x):
+        hot = np.arange(depth).reshape([-1 if i == place else 1 for i in range(len(result))])
+        return np.where(np.expand_dims(x, place) == hot, on, off).astype(np.asarray(on).dtype)
+
+    return Case(
+        "ONE_HOT",
+        name,
+        [Feed(shape, -1, depth, dtype=dtype)],
+        lambda m, x: m.op(
+            "ONE_HOT", [x, np.array(depth, np.int32), np.asarray(on), np.asarray(off)], result, "OneHotOptions",
+            Axis=axis, output={"dtype": np.asarray(on).dtype.name},
+        ),
+        reference,
+    )  # fmt: skip
+
+
+CASES = [
+    *(case for op in ("SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN") for case in _cases(op)),
+    *(case for op in ("REDUCE_ANY", "REDUCE_ALL") for case in _bools(op)),
+    *(case for op in ("ARG_MAX", "ARG_MIN") for case in _args(op)),
+    _reduce("MEAN", "rank_5", (2, 3, 2, 4, 5), (1, 3)),
+    _reduce("MEAN", "rank_6_outer", (2, 2, 3, 2, 2, 5), (0, 2, 5), keep=True),
+    _cumsum("channels", (2, 3, 4, 7), 3),
+    _cumsum("channels_reverse_exclusive", (2, 3, 4, 7), 3, True, True),
+    _cumsum("height_exclusive", (1, 5, 4, 6), 1, exclusive=True),
+    _cumsum("width_reverse", (2, 3, 6, 5), 2, reverse=True),
+    _cumsum("batch", (4, 3, 5), 0),
+    _cumsum("rank_5", (2, 3, 2, 4, 5), 1, exclusive=True),
+    _cumsum("int32", Feed((3, 9), -9, 9, dtype="int32"), 1, reverse=True),
+    _one_hot("last", (2, 5), 7, -1, np.float32(1), np.float32(0)),
+    _one_hot("first", (4, 3), 5, 0, np.float32(2.5), np.float32(-1)),
+    _one_hot("middle_int32", (2, 6), 3, 1, np.int32(9), np.int32(-9)),
+    _one_hot("rank_4", (2, 3, 4), 5, 2, np.float32(1), np.float32(0)),
+    _one_hot("scalar_int64", (), 6, -1, np.float32(1), np.float32(0), "int64"),
+]
