@@ -1,6 +1,9 @@
 """The virtual device: a listener on the loopback, and the state that its services share."""
 
+import errno
+import functools
 import itertools
+import os
 import socket
 import threading
 import time
@@ -10,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.virtual_device import properties as phone, socket_owner, system_files
+from host_tools.virtual_device import layout, properties as phone
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
 from host_tools.virtual_device.faults import Dropped, Fault, Faults
@@ -19,7 +22,7 @@ from host_tools.virtual_device.listener import Listener
 from host_tools.virtual_device.log_buffer import LogBuffer
 from host_tools.virtual_device.packages import Installed, Packages
 from host_tools.virtual_device.processes import Processes
-from host_tools.virtual_device.state import State
+from host_tools.virtual_device.state import SEVERE, State
 
 _POLL_S = 0.02
 _BOOT_S = 0.5
@@ -65,7 +68,7 @@ class VirtualDevice:
         self.apps: dict[str, Installed] = {}
         self.stopping = threading.Event()
         self.pids = itertools.count(2101)
-        self.boot_id, self.booted_at = str(uuid.uuid4()), time.monotonic()
+        self.boot_id: str = str(uuid.uuid4())
         self.last_asked = time.monotonic()
         self._on_note = on_note
         self._started = time.monotonic()
@@ -74,8 +77,7 @@ class VirtualDevice:
         self._lock = threading.Lock()
         self._connections: list[Connection] = []
         self._listener: Listener | None = None
-        self.files = Files(self.root, self)
-        system_files.make(self)
+        layout.make(self.root)
         self.processes, self.evidence = Processes(self), Evidence(self)
         self.packages = Packages(self)
 
@@ -84,7 +86,8 @@ class VirtualDevice:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> "VirtualDevice":
-        self._listener = Listener(self._serve, self.port, f"device {self.name}")
+        refused = functools.partial(self.note, "refused", "a connection of another user")
+        self._listener = Listener(self._serve, self.port, f"device {self.name}", refused)
         self.port = self._listener.port
         self.note("start", f"{self.name} at {self.serial}")
         return self
@@ -113,7 +116,7 @@ class VirtualDevice:
         """All connections end and new ones wait until it has started again; files stay."""
         away_s = self.boot_s if away_s is None else away_s
         self._away_until = time.monotonic() + away_s
-        self.boot_id, self.booted_at = str(uuid.uuid4()), self._away_until
+        self.boot_id = str(uuid.uuid4())
         kept = {k: v for k, v in self.properties.items() if k.startswith("persist.")}
         self.properties.clear()
         self.properties.update({**self._first_properties, **kept})
@@ -161,11 +164,10 @@ class VirtualDevice:
 
     def happen(self, fault: Fault, step: str) -> Fault | None:
         """Lets a fault happen that is due, as meet does."""
-        if fault.kind == "hot":
-            self.state.thermal.heat(fault.value, fault.cleared)
-            return None
-        if fault.kind in ("offline", "unauthorized"):
+        if fault.kind in ("offline", "unauthorized", "hot"):
             self._end_in_time(fault)
+        if fault.kind == "hot":
+            return None
         if fault.kind == "unauthorized" and step == "auth":
             return fault
         if fault.kind == "reboot":
@@ -176,10 +178,25 @@ class VirtualDevice:
             raise Dropped(f"{fault.kind} at {step}", died=fault.kind == "reboot")
         return fault
 
+    def thermal_status(self) -> int:
+        """0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown."""
+        if self.state.thermal_override is not None:
+            return self.state.thermal_override
+        return SEVERE if self.faults.lasting("hot") else 0
+
+    def files(self, user: str = "shell") -> Files:
+        """The files as `user` sees them: "shell" or a package."""
+        return Files(self, user)
+
+    def room(self) -> None:
+        """ENOSPC while the device is full."""
+        if self.faults.lasting("full"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     def _end_in_time(self, fault: Fault) -> None:
         if fault.value is not None and not fault.timed:
             fault.timed = True
-            timer = threading.Timer(fault.value, self.faults.clear, [str(fault)])
+            timer = threading.Timer(fault.value, self.faults.clear, [fault])
             timer.daemon = True
             timer.start()
 
@@ -195,10 +212,6 @@ class VirtualDevice:
             fault.cleared.wait(_POLL_S)
 
     def _serve(self, peer: socket.socket) -> None:
-        if not socket_owner.allowed(peer):
-            self.note("refused", "a connection of another user")
-            peer.close()
-            return
         connection = Connection(self, peer)
         with self._lock:
             self._connections.append(connection)

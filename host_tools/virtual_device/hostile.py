@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from host_tools.virtual_device import wire
-from host_tools.virtual_device.faults import Fault, split
+from host_tools.virtual_device.faults import Fault, flipped, split
 
 T = TypeVar("T")
 
 
-def _pick(table: Sequence[T], value: float | None) -> T:
+def pick(table: Sequence[T], value: float | None) -> T:
+    """One of a table; VALUE goes round."""
     return table[int(value or 0) % len(table)]
 
 
@@ -30,27 +31,27 @@ _BANNERS = (
 
 def banner(value: float | None) -> bytes:
     """What the device says that it is."""
-    return _pick(_BANNERS, value)
+    return pick(_BANNERS, value)
 
 
 def message(value: float | None, like: wire.Message) -> bytes:
     """Something in front of the message that was to be sent."""
-    good = like.encoded(wire.VERSION)
+    good = like.encoded()
     choices = (
-        wire.Message(wire.word(b"EVIL"), like.arg0, like.arg1, b"x").encoded(wire.VERSION) + good,
-        wire.Message(wire.OKAY, like.arg0, like.arg1).encoded(wire.VERSION) * 2 + good,
-        wire.Message(wire.CLSE, 0, like.arg1).encoded(wire.VERSION) + good,
-        wire.Message(wire.WRTE, 0x7FFFFFFF, 0x7FFFFFFF, b"nobody").encoded(wire.VERSION) + good,
+        wire.Message(wire.word(b"EVIL"), like.arg0, like.arg1, b"x").encoded() + good,
+        wire.Message(wire.OKAY, like.arg0, like.arg1).encoded() * 2 + good,
+        wire.Message(wire.CLSE, 0, like.arg1).encoded() + good,
+        wire.Message(wire.WRTE, 0x7FFFFFFF, 0x7FFFFFFF, b"nobody").encoded() + good,
         struct.pack("<6I", wire.WRTE, like.arg0, like.arg1, 0x7FFFFFFF, 0, wire.WRTE ^ 0xFFFFFFFF),
-        wire.Message(wire.CNXN, wire.VERSION, 16, b"device::").encoded(wire.VERSION) + good,
+        wire.Message(wire.CNXN, wire.VERSION, 16, b"device::").encoded() + good,
         bytes(24) + good,
     )
-    return _pick(choices, value)
+    return pick(choices, value)
 
 
 def bad_magic(like: wire.Message) -> bytes:
     """The message with one bit of its header wrong."""
-    data = bytearray(like.encoded(wire.VERSION))
+    data = bytearray(like.encoded())
     data[20] ^= 1
     return bytes(data)
 
@@ -94,7 +95,7 @@ _SIZES = (0xFFFFFFFF, 0x80000000, (64 << 10) + 1, 0)
 
 def entry(like: bytes, second: bool, value: float | None) -> bytes:
     """An entry of a folder with a name that must not be used; the rest is as in the entry `like`."""
-    name = _pick(NAMES, value)
+    name = pick(NAMES, value)
     fixed = 76 if second else 20
     body = bytearray(like[: fixed - 4])
     if second:
@@ -112,17 +113,17 @@ def stat(reply: bytes, value: float | None) -> bytes:
         b"FAIL" + struct.pack("<I", 0xFFFFFFFF),
         reply + b"\0" * 100,
     )
-    return _pick(choices, value)
+    return pick(choices, value)
 
 
 def text(value: float | None) -> str:
     """What FAIL says."""
-    return _pick(TEXTS, value)
+    return pick(TEXTS, value)
 
 
 def size(value: float | None) -> int:
     """The length that a DATA header claims."""
-    return _pick(_SIZES, value)
+    return pick(_SIZES, value)
 
 
 def sent(value: float | None) -> bytes:
@@ -135,7 +136,7 @@ def sent(value: float | None) -> bytes:
         b"FAIL" + struct.pack("<I", len(words)) + words,
         b"DATA" + struct.pack("<I", 4) + b"more",
     )
-    return _pick(choices, value)
+    return pick(choices, value)
 
 
 # What a command writes.
@@ -150,15 +151,28 @@ _OUTPUTS = (
 )
 
 
+# What `am instrument` says.
+INSTRUMENTATIONS = (
+    "INSTRUMENTATION_STATUS: stage=" + "A" * (1 << 20) + "\n",
+    "INSTRUMENTATION_RESULT: state=complete\nINSTRUMENTATION_CODE: -1",
+    "INSTRUMENTATION_STATUS: stage=$(touch /tmp/quadra-hostile); `id`\nINSTRUMENTATION_STATUS_CODE: 0\n",
+    "INSTRUMENTATION_RESULT: exit_code=0\x1b[2J\nINSTRUMENTATION_RESULT: error=\u202e\nINSTRUMENTATION_CODE: 99999999999\n",
+    "INSTRUMENTATION_CODE: -1\nINSTRUMENTATION_CODE: 0\n",
+    "usage: am [subcommand] [options]\n",
+    "",
+)
+# What `pm install` says.
+INSTALLS = (b"Success\x1b[2J\nFailure [INSTALL_FAILED_\xff: $(id)]\n", b"A" * (1 << 20))
+
+
 def output(fault: Fault, data: bytes) -> tuple[list[bytes], bool]:
     """The pieces to send in place of `data`, and whether all that the command writes later is lost."""
     if fault.kind == "truncate":
         return [data[: len(data) // 2]], True
-    if fault.kind == "corrupt" and data:
-        middle = len(data) // 2
-        return [data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]], False
+    if fault.kind == "corrupt":
+        return [flipped(data)], False
     if fault.kind == "split":
         return split(data), False
     if fault.kind == "hostile":
-        return [_pick(_OUTPUTS, fault.value)], True
+        return [pick(_OUTPUTS, fault.value)], True
     return [data], False

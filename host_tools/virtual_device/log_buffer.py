@@ -26,9 +26,9 @@ class LogBuffer:
     """Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._entries: deque[Entry] = deque(maxlen=_KEPT)
-        self._next = 1
+        self._count = 0
 
     def add(
         self,
@@ -42,26 +42,17 @@ class LogBuffer:
         buffer: str = "main",
     ) -> None:
         """One entry per line of `text`."""
-        with self._changed:
+        with self._lock:
             for line in text.splitlines() or [""]:
-                now = time.time()
-                self._entries.append(Entry(self._next, now, pid, tid or pid, uid, priority, tag, line, buffer))
-                self._next += 1
-            self._changed.notify_all()
+                self._count += 1
+                self._entries.append(Entry(self._count, time.time(), pid, tid or pid, uid, priority, tag, line, buffer))
 
     def since(self, number: int = 0) -> list[Entry]:
         """All entries after this one."""
-        with self._changed:
+        with self._lock:
             return [e for e in self._entries if e.number > number]
-
-    def wait(self, number: int, timeout_s: float) -> list[Entry]:
-        """Entries after this one, as soon as there are any; empty when none came in time."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._next > number + 1, timeout_s)
-        return self.since(number)
 
     def clear(self, buffer: str = "") -> None:
         """One buffer, or all."""
-        with self._changed:
-            kept = [e for e in self._entries if buffer and e.buffer != buffer]
-            self._entries = deque(kept, maxlen=_KEPT)
+        with self._lock:
+            self._entries = deque((e for e in self._entries if buffer and e.buffer != buffer), maxlen=_KEPT)

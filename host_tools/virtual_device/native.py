@@ -6,7 +6,6 @@ note keeps accidents away, not attackers: a library that the runner loads is as 
 """
 
 import errno
-import json
 import os
 import signal
 import threading
@@ -20,7 +19,8 @@ from host_tools.android_on_host import bionic
 from host_tools.base import child_process, cpu_drivers, settings
 from host_tools.base.errors import QuadraError
 from host_tools.build import size
-from host_tools.virtual_device.access import SHELL_UID
+from host_tools.virtual_device import faults, processes
+from host_tools.virtual_device.layout import SHELL_UID
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.call import Call
@@ -43,10 +43,16 @@ class Program:
         self.pid, self.name, self.command_line = pid, os.path.basename(words[0]), " ".join(words)
         self.ended, self.signal = threading.Event(), 0
 
+    def alive(self) -> bool:
+        return not self.ended.is_set()
+
     def send(self, number: int) -> None:
         """Every signal ends it."""
         self.signal = number
         self.ended.set()
+
+    def end(self, why: str) -> None:
+        self.send(signal.SIGKILL)
 
     def resident_bytes(self) -> int:
         return 0  # nobody asks
@@ -63,18 +69,18 @@ def execute(call: "Call") -> int:
         return _NOT_FOUND
     except OSError as error:
         return _refuse(call, "Permission denied" if error.errno == errno.EISDIR else str(error.strerror))
-    reason = _refusal(program) if found.mode & 0o111 else "Permission denied"
+    reason = _refusal(program) if found.st_mode & 0o111 else "Permission denied"
     if reason:
         return _refuse(call, reason)
     one = Program(next(call.device.pids), call.argv)
-    with call.device.processes.listed(one):
-        watch = threading.Thread(target=_end_with_host, args=(one, call.cancelled), daemon=True)
-        watch.start()
-        try:
-            return _run(call, program, one)
-        finally:
-            one.ended.set()
-            watch.join()
+    call.device.processes.add(one)
+    watch = threading.Thread(target=_end_with_host, args=(one, call.cancelled), daemon=True)
+    watch.start()
+    try:
+        return _run(call, program, one)
+    finally:
+        one.ended.set()
+        watch.join()
 
 
 def _end_with_host(one: Program, cancelled: threading.Event) -> None:
@@ -91,7 +97,7 @@ def _run(call: "Call", program: Path, one: Program) -> int:
             bionic.command(program, libraries, words),
             timeout_s=_DEADLINE_S,
             cwd=Path(_real(call, call.cwd)),
-            env={**_drivers(words), **_planted(call)},
+            env=_environment(call, words),
             check=False,
             on_line=_telling(call, call.out),
             on_error_line=_telling(call, call.err),
@@ -154,20 +160,12 @@ def _telling(call: "Call", write: Callable[[bytes], None]) -> Callable[[str], No
     return line
 
 
-def _planted(call: "Call") -> dict[str, str]:
-    """What is wrong with the device's GPU is so for every program."""
-    from host_tools.virtual_device.instrument import PLANTED
-
-    found = [f for f in call.device.faults.all() if f.kind in PLANTED and not f.cleared.is_set()]
-    return {PLANTED[f.kind][0]: f"{f.value or PLANTED[f.kind][1]:g}" for f in found}
-
-
-def _drivers(words: list[str]) -> dict[str, str]:
-    """As many threads as the RunSpec in `--folder` asks for: a phone's GPU has nothing of the kind to be told."""
-    try:
-        folder = Path(words[words.index("--folder") + 1])
-        threads = int(json.loads((folder / "spec.json").read_text(encoding="utf-8"))["threads"])
-    except (ValueError, IndexError, KeyError, TypeError, OSError):
-        threads = 1
+def _environment(call: "Call", words: list[str]) -> dict[str, str]:
+    """Threads as the RunSpec in `--folder` says: a phone's GPU has nothing of the kind to be told. What is wrong with
+    the device's GPU is so for every program."""
+    folder = words[words.index("--folder") + 1] if "--folder" in words[:-1] else ""
     cache = settings.make_folder(settings.read().driver_cache_dir, "QUADRA_DRIVER_CACHE_DIR")
-    return {**cpu_drivers.settings(max(1, min(threads, 64))), **cpu_drivers.caches(cache)}
+    env = {**cpu_drivers.settings(processes.threads(folder)), **cpu_drivers.caches(cache)}
+    for fault in call.device.faults.all():
+        env |= faults.planted(fault)
+    return env

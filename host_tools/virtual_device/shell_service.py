@@ -20,7 +20,7 @@ _MAX_PACKET = 1 << 20
 
 
 def serve(device: "VirtualDevice", stream: Stream) -> None:
-    """`shell[,v2][,pty][,raw][,TERM=…]:COMMAND`, or `exec:COMMAND`: bytes as they are, both ways."""
+    """`shell[,v2][,raw][,TERM=…]:COMMAND`, or `exec:COMMAND`: bytes as they are, both ways."""
     options, _, text = stream.service.partition(":")
     (_Packets if "v2" in options.split(",") else _Raw)(device, stream).serve(text)
 
@@ -33,23 +33,21 @@ class _Raw:
         self._cut = False
 
     def serve(self, text: str) -> None:
-        call = Call(["sh"], self.device, self, self._write_out, self._write_err, cancelled=self.stream.closed)
+        def out(data: bytes) -> None:
+            self._write(STDOUT, data)
+
+        def err(data: bytes) -> None:
+            self._write(STDERR, data)
+
+        call = Call(["sh"], self.device, self, out, err, cancelled=self.stream.closed)
         try:
             status = run_text(call, text) if text else call.fail("this device has no terminal: say what to run")
         except Stopped:
             status = _BROKEN_PIPE
-        except StreamClosed:
-            return
         self._end(status)
 
     def read(self, limit: int) -> bytes:
-        return bytes(self.stream.read_some(limit))
-
-    def _write_out(self, data: bytes) -> None:
-        self._write(STDOUT, data)
-
-    def _write_err(self, data: bytes) -> None:
-        self._write(STDERR, data)
+        return self.stream.read_some(limit)
 
     def _write(self, channel: int, data: bytes) -> None:
         fault = self.device.meet("shell.output", closed=self.stream.closed)
@@ -62,8 +60,6 @@ class _Raw:
             with self._lock:
                 for piece in pieces:
                     self._send(channel, piece)
-                    if len(pieces) > 1:
-                        self.stream.flush()
         except StreamClosed:
             raise Stopped from None
 
@@ -77,26 +73,22 @@ class _Raw:
 class _Packets(_Raw):
     """Version 2: each piece of output says where it belongs, and the exit status comes at the end."""
 
-    def __init__(self, device: "VirtualDevice", stream: Stream) -> None:
-        super().__init__(device, stream)
-        self._left, self._input_ended = 0, False
+    _left = 0  # bytes of the packet that is being read
+    _input_ended = False
 
     def read(self, limit: int) -> bytes:
-        while not self._left and not self._input_ended:
-            try:
+        try:
+            while not self._left and not self._input_ended:
                 channel, length = _HEADER.unpack(self.stream.read(_HEADER.size))
                 if channel == STDIN:
                     self._left = length
                 else:
                     self.stream.read(min(length, _MAX_PACKET))
                     self._input_ended = channel == CLOSE_STDIN
-            except StreamClosed:
-                self._input_ended = True
-        if not self._left:
+        except StreamClosed:
             return b""
-        piece = bytes(self.stream.read_some(min(limit, self._left)))
+        piece = self.stream.read_some(min(limit, self._left)) if self._left else b""
         self._left -= len(piece)
-        self._input_ended = self._input_ended or not piece
         return piece
 
     def _send(self, channel: int, data: bytes) -> None:
@@ -113,5 +105,4 @@ class _Packets(_Raw):
             packet = _HEADER.pack(EXIT, 0xFFFFFFFF) + b"\xff" * 300
         elif fault and fault.kind == "crash":
             packet = b""
-        if packet:
-            self.stream.write(packet)
+        self.stream.write(packet)

@@ -1,55 +1,9 @@
-"""What the device's services report and faults may change: heat, battery, the screen, settings."""
+"""What the device's services report and commands change: heat, battery, the screen, settings."""
 
-import threading
-import time
 from dataclasses import dataclass, field
 
 SEVERE = 3
 _COOL_C, _HOT_C = 31.0, 48.5
-
-
-class Thermal:
-    """Cool (status 0) unless heated. The sensors follow the state."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._status = 0
-        self._until: float | None = None
-        self._cleared: threading.Event | None = None
-        self.overridden = False
-
-    def heat(self, seconds: float | None = None, cleared: threading.Event | None = None) -> None:
-        """Hot for so long, or until `cleared` is set."""
-        with self._lock:
-            self._status, self._cleared = SEVERE, cleared
-            self._until = None if seconds is None else time.monotonic() + seconds
-
-    def set(self, status: int | None) -> None:
-        """As `cmd thermalservice override-status`; None takes that back."""
-        with self._lock:
-            self._status, self._until, self._cleared = status or 0, None, None
-            self.overridden = status is not None
-
-    @property
-    def status(self) -> int:
-        """0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown."""
-        with self._lock:
-            over = self._until is not None and time.monotonic() >= self._until
-            if over or (self._cleared is not None and self._cleared.is_set()):
-                self._status, self._until, self._cleared = 0, None, None
-            return self._status
-
-    @property
-    def skin_c(self) -> float:
-        return _HOT_C if self.status else _COOL_C
-
-
-@dataclass
-class Battery:
-    level: int = 87
-    plugged_usb: bool = True
-    status: int = 2  # charging
-    temperature_c: float = 28.5
 
 
 def _settings() -> dict[str, dict[str, str]]:
@@ -62,7 +16,13 @@ def _settings() -> dict[str, dict[str, str]]:
 
 @dataclass
 class State:
-    thermal: Thermal = field(default_factory=Thermal)
-    battery: Battery = field(default_factory=Battery)
+    thermal_override: int | None = None  # a status, as `cmd thermalservice override-status` sets it
+    battery_percent: int = 87
+    battery_c: float = 28.5
     awake: bool = True
     settings: dict[str, dict[str, str]] = field(default_factory=_settings)
+
+
+def skin_c(thermal_status: int) -> float:
+    """What the sensor at the skin shows: sensors follow the state, in degrees Celsius."""
+    return _HOT_C if thermal_status else _COOL_C

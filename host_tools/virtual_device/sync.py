@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
 from host_tools.virtual_device import hostile
-from host_tools.virtual_device.faults import Dropped, Fault, split
-from host_tools.virtual_device.files import Status, View
+from host_tools.virtual_device.faults import Dropped, Fault, flipped, split
+from host_tools.virtual_device.files import Files
 from host_tools.virtual_device.stream import Stream, StreamClosed
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Sync:
 
     def __init__(self, device: "VirtualDevice", stream: Stream) -> None:
         self.device, self.stream = device, stream
-        self.files: View = device.files.view("shell")
+        self.files: Files = device.files()
         self._all_came = False  # DONE, of the file that is being received
 
     def run(self) -> None:
@@ -73,7 +73,6 @@ class Sync:
         if fault and fault.kind == "split":
             for piece in split(data):
                 self.stream.write(piece)
-                self.stream.flush()
             return
         self.stream.write(data)
 
@@ -90,7 +89,7 @@ class Sync:
         except OSError as error:
             found, number = None, error.errno or errno.EIO
         if fault and fault.kind == "wrong_size" and found:
-            found = found._replace(size=found.size + 1)
+            found = os.stat_result((*found[:6], found.st_size + 1, *found[7:10]))
         reply = _stat1(found) if word == b"STAT" else _stat2(word, found, number)
         if fault and fault.kind == "hostile":
             reply = hostile.stat(reply, fault.value)
@@ -165,7 +164,7 @@ class Sync:
                 if not getattr(error, "died", False):
                     self.files.remove(path)
                 raise
-        self.files.set_times(path, mtime, mtime)
+        self.files.set_time(path, mtime)
         self._sent(path)
 
     def _sent(self, path: str) -> None:
@@ -194,10 +193,10 @@ class Sync:
         fault = self._meet_full("sync.send.data")
         if fault and fault.kind == "truncate":
             data = data[: len(data) // 2]
-        elif fault and fault.kind == "corrupt" and data:
-            data = _flipped(data)
+        elif fault and fault.kind == "corrupt":
+            data = flipped(data)
         try:
-            self.device.files.room()
+            self.device.room()
             file.write(data)
         except OSError as error:
             raise Failed(f"write failed: {error.strerror}") from None
@@ -225,9 +224,9 @@ class Sync:
             found = self.files.stat(path, follow=False)
         except OSError:
             return
-        if modes.S_ISREG(found.mode) or modes.S_ISLNK(found.mode):
+        if modes.S_ISREG(found.st_mode) or modes.S_ISLNK(found.st_mode):
             self.files.remove(path)
-        elif modes.S_ISDIR(found.mode):
+        elif modes.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
 
     def _spoil(self, path: str, kind: str) -> None:
@@ -237,11 +236,9 @@ class Sync:
             size = os.fstat(file.fileno()).st_size
             if kind == "truncate":
                 file.truncate(size // 2)
-            elif size:
-                file.seek(size // 2)
-                byte = file.read(1)
-                file.seek(size // 2)
-                file.write(_flipped(byte))
+                return
+            byte = os.pread(file.fileno(), 1, size // 2)
+            os.pwrite(file.fileno(), flipped(byte), size // 2)
 
     # receive: from the device to the host
 
@@ -283,7 +280,7 @@ class Sync:
             data = data[: size // 2]
             size = len(data)
         elif fault.kind == "corrupt":
-            data = _flipped(data)
+            data = flipped(data)
         elif fault.kind == "wrong_size":
             size += 7
         elif fault.kind == "hostile":
@@ -292,22 +289,17 @@ class Sync:
         return fault.kind in ("truncate", "wrong_size", "hostile")
 
 
-def _flipped(data: bytes) -> bytes:
-    middle = len(data) // 2
-    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
-
-
-def _stat1(found: Status | None) -> bytes:
+def _stat1(found: os.stat_result | None) -> bytes:
     if found is None:
         return STAT1.pack(b"STAT", 0, 0, 0)
-    return STAT1.pack(b"STAT", found.mode, found.size & 0xFFFFFFFF, int(found.mtime) & 0xFFFFFFFF)
+    return STAT1.pack(b"STAT", found.st_mode, found.st_size & 0xFFFFFFFF, int(found.st_mtime) & 0xFFFFFFFF)
 
 
-def _stat2(word: bytes, found: Status | None, number: int) -> bytes:
+def _stat2(word: bytes, found: os.stat_result | None, number: int) -> bytes:
     if found is None:
         return STAT2.pack(word, number, *(0,) * 10)
-    numbers = (found.dev, found.ino, found.mode, found.nlink, found.uid, found.gid, found.size)
-    return STAT2.pack(word, 0, *numbers, int(found.atime), int(found.mtime), int(found.ctime))
+    mode, inode, disk, *rest = found[:10]
+    return STAT2.pack(word, 0, disk, inode, mode, *rest)
 
 
 _ACTIONS: dict[bytes, Callable[[Sync, bytes, str], None]] = {

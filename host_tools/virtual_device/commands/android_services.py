@@ -1,30 +1,34 @@
-"""Android's services as the shell sees them: dumpsys, cmd, svc and input."""
+"""Android's services as the shell sees them: dumpsys, cmd, settings, svc and input."""
+
+import os
 
 from host_tools.virtual_device.call import Call, Command, command
 from host_tools.virtual_device.commands.am import activity
 from host_tools.virtual_device.commands.pm import package, short
 from host_tools.virtual_device.evidence import moment
 from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.state import State, skin_c
 
 
 def _battery(call: Call) -> int:
-    """Shows it; `set level|temp N`, `unplug` and `reset` change it."""
-    state, words = call.device.state.battery, call.argv[1:]
+    """Shows it; `set level|temp N` and `reset` change it."""
+    state, words = call.device.state, call.argv[1:]
+    number = int(words[2]) if len(words) == 3 and words[2].isdecimal() else None
     if words == ["reset"]:
-        call.device.state.battery = type(state)()
-    elif words == ["unplug"]:
-        state.plugged_usb, state.status = False, 3
-    elif words[:2] in (["set", "level"], ["set", "temp"]) and len(words) == 3 and words[2].isdecimal():
-        setattr(state, *(("level", int(words[2])) if words[1] == "level" else ("temperature_c", int(words[2]) / 10)))
+        state.battery_percent, state.battery_c = State.battery_percent, State.battery_c
+    elif words[:2] == ["set", "level"] and number is not None:
+        state.battery_percent = number
+    elif words[:2] == ["set", "temp"] and number is not None:
+        state.battery_c = number / 10
     elif words:
-        return call.fail("Battery service (battery) commands: set level|temp N, unplug, reset", 255)
+        return call.fail("Battery service (battery) commands: set level|temp N, reset", 255)
     else:
         call.line(
-            f"Current Battery Service state:\n  AC powered: false\n  USB powered: {str(state.plugged_usb).lower()}\n"
+            "Current Battery Service state:\n  AC powered: false\n  USB powered: true\n"
             "  Wireless powered: false\n  Dock powered: false\n"
             "  Max charging current: 500000\n  Max charging voltage: 5000000\n  Charge counter: 3815000\n"
-            f"  status: {state.status}\n  health: 2\n  present: true\n  level: {state.level}\n  scale: 100\n"
-            f"  voltage: 4187\n  temperature: {round(state.temperature_c * 10)}\n  technology: Li-ion"
+            f"  status: 2\n  health: 2\n  present: true\n  level: {state.battery_percent}\n  scale: 100\n"
+            f"  voltage: 4187\n  temperature: {round(state.battery_c * 10)}\n  technology: Li-ion"
         )
     return 0
 
@@ -58,33 +62,35 @@ coldThrottlingThresholds=[NaN, NaN, NaN, NaN, NaN, NaN, NaN]}}"""
 
 def _thermal(call: Call) -> int:
     """Status and sensors, cached and current; thresholds, as Android 14 writes them."""
-    thermal = call.device.state.thermal
-    status, skin = thermal.status, thermal.skin_c
+    status = call.device.thermal_status()
     rows = "\n".join(
-        f"\tTemperature{{mValue={skin + above:.1f}, mType={kind}, mName={name}, mStatus={status if kind == 3 else 0}}}"
+        f"\tTemperature{{mValue={skin_c(status) + above:.1f}, mType={kind}, mName={name}, "
+        f"mStatus={status if kind == 3 else 0}}}"
         for kind, name, above in _SENSORS
     )
-    call.line(_THERMAL.format(overridden=str(thermal.overridden).lower(), status=status, rows=rows))
+    overridden = call.device.state.thermal_override is not None
+    call.line(_THERMAL.format(overridden=str(overridden).lower(), status=status, rows=rows))
     return 0
 
 
 def _override_thermal(call: Call) -> int:
     words = call.argv[1:]
-    if words != ["reset"] and not (
-        words[:1] == ["override-status"] and len(words) == 2 and words[1] in tuple("0123456")
-    ):
+    if words == ["reset"]:
+        call.device.state.thermal_override = None
+    elif words[:1] == ["override-status"] and words[1:] in [[digit] for digit in "0123456"]:
+        call.device.state.thermal_override = int(words[1])
+    else:
         return call.fail("Thermal service (thermalservice) commands: override-status STATUS, reset", 255)
-    call.device.state.thermal.set(None if words == ["reset"] else int(words[1]))
     return 0
 
 
 def _power(call: Call) -> int:
-    state, battery = call.device.state, call.device.state.battery
-    stays_on = state.settings["global"]["stay_on_while_plugged_in"] not in ("0", "null") and battery.plugged_usb
+    state = call.device.state
+    stays_on = state.settings["global"].get("stay_on_while_plugged_in", "0") != "0"
     call.line(
         "POWER MANAGER (dumpsys power)\n\nPower Manager State:\n"
         f"  mWakefulness={'Awake' if state.awake else 'Asleep'}\n  mWakefulnessChanging=false\n"
-        f"  mIsPowered={str(battery.plugged_usb).lower()}\n  mBatteryLevel={battery.level}\n"
+        f"  mIsPowered=true\n  mBatteryLevel={state.battery_percent}\n"
         f"  mStayOn={str(stays_on).lower()}\n  mBootCompleted=true\n  mSystemReady=true\n"
         f"Display Power: state={'ON' if state.awake else 'OFF'}"
     )
@@ -156,14 +162,31 @@ def dumpsys(call: Call) -> int:
     return table[name](call)
 
 
+@command("settings")
+def settings(call: Call) -> int:
+    action, kind, name, value = (call.argv[1:] + [""] * 4)[:4]
+    table = call.device.state.settings.get(kind)
+    if table is None or not (name or action == "list"):
+        return call.fail("usage: settings get|put|delete|list global|system|secure [NAME] [VALUE]")
+    if action == "list":
+        call.out(b"".join(os.fsencode(f"{k}={v}\n") for k, v in sorted(table.items())))
+    elif action == "get":
+        call.line(table.get(name, "null"))
+    elif action == "put" and value:
+        table[name] = value
+    elif action == "delete":
+        call.line(f"Deleted {int(table.pop(name, None) is not None)} rows")
+    else:
+        return call.fail(f"Bad arguments for {action}")
+    return 0
+
+
 @command("svc")
 def svc(call: Call) -> int:
-    """`svc power stayon true|false|usb|ac|wireless`"""
-    bits = {"true": 7, "false": 0, "ac": 1, "usb": 2, "wireless": 4}
-    words = call.argv[1:]
-    if words[:2] != ["power", "stayon"] or words[2:3] == [] or words[2] not in bits:
-        return call.fail("available commands: power stayon")
-    call.device.state.settings["global"]["stay_on_while_plugged_in"] = str(bits[words[2]])
+    """`svc power stayon true|false`"""
+    if call.argv[1:3] != ["power", "stayon"] or call.argv[3:] not in (["true"], ["false"]):
+        return call.fail("available commands: power stayon true|false")
+    call.device.state.settings["global"]["stay_on_while_plugged_in"] = "7" if call.argv[3] == "true" else "0"
     return 0
 
 

@@ -12,9 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from host_tools.virtual_device import access
+from host_tools.virtual_device import layout
 from host_tools.virtual_device.call import PIECE, Call, Input, command, lines, pieces, write
-from host_tools.virtual_device.files import Status
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -95,11 +94,11 @@ def sha256sum(call: Call) -> int:
     _, words = call.options("b")
 
     def digest(word: str) -> None:
-        for file in _inputs(call, [word]):
-            found = hashlib.sha256()
+        found = hashlib.sha256()
+        with call.files.open(call.path(word)) as file:
             for piece in pieces(file):
                 found.update(piece)
-            call.line(f"{found.hexdigest()}  {word}")
+        call.line(f"{found.hexdigest()}  {word}")
 
     return each(call, words, digest)
 
@@ -108,43 +107,37 @@ def sha256sum(call: Call) -> int:
 def ls(call: Call) -> int:
     """`ls [-a] [-A] [-l] [-d] [-1] [PATH...]`; files first, then what folders hold."""
     given, words = call.options("aAld1")
-    files: dict[str, Status] = {}
+    files: list[str] = []
     folders: list[str] = []
 
     def sort(word: str) -> None:
         found = call.files.stat(call.path(word), follow="-l" not in given and "-d" not in given)
-        if modes.S_ISDIR(found.mode) and "-d" not in given:
-            folders.append(word)
-        else:
-            files[word] = found
-
-    status = each(call, words or ["."], sort)
-    _show(call, files, "-l" in given, "")
+        (folders if modes.S_ISDIR(found.st_mode) and "-d" not in given else files).append(word)
 
     def show(word: str) -> None:
         if len(words) > 1:
             call.line(("\n" if files or word != folders[0] else "") + f"{word}:")
-        path = call.path(word)
-        names = [n for n in call.files.names(path) if {"-a", "-A"} & given.keys() or not n.startswith(".")]
-        names = [".", "..", *names] if "-a" in given else names
-        found = {name: call.files.stat(f"{path}/{name}", follow=False) for name in names}
-        if "-l" in given:
-            call.line(f"total {sum((f.size + 4095) // 4096 * 4 for f in found.values())}")
-        _show(call, found, "-l" in given, path)
+        names = [n for n in call.files.names(call.path(word)) if {"-a", "-A"} & given.keys() or not n.startswith(".")]
+        _show(call, [".", "..", *names] if "-a" in given else names, "-l" in given, call.path(word))
 
+    status = each(call, words or ["."], sort)
+    _show(call, files, "-l" in given, call.cwd)
     return status | each(call, folders, show)
 
 
-def _show(call: Call, entries: dict[str, Status], long: bool, folder: str) -> None:
-    for name, found in entries.items():
+def _show(call: Call, names: list[str], long: bool, folder: str) -> None:
+    for name in names:
         if not long:
             call.line(name)
             continue
-        target = ""
-        if modes.S_ISLNK(found.mode):
-            target = " -> " + call.files.read_link(f"{folder}/{name}" if folder else call.path(name))
-        who, when = access.user_name(found.uid), time.strftime("%Y-%m-%d %H:%M", time.gmtime(found.mtime))
-        call.line(f"{modes.filemode(found.mode)} {found.nlink} {who} {who} {found.size:>7} {when} {name}{target}")
+        path = name if name.startswith("/") else f"{folder}/{name}"
+        found = call.files.stat(path, follow=False)
+        target = " -> " + call.files.read_link(path) if modes.S_ISLNK(found.st_mode) else ""
+        owner = layout.user_name(found.st_uid)
+        changed = time.strftime("%Y-%m-%d %H:%M", time.gmtime(found.st_mtime))
+        call.line(
+            f"{modes.filemode(found.st_mode)} {found.st_nlink} {owner} {owner} {found.st_size:>6} {changed} {name}{target}"
+        )
 
 
 @command("find")
@@ -156,7 +149,7 @@ def find(call: Call) -> int:
         return call.fail("only FOLDER [-type f|d] [-name PATTERN]")
 
     def walk(word: str) -> None:
-        mode = call.files.stat(call.path(word), follow=False).mode
+        mode = call.files.stat(call.path(word), follow=False).st_mode
         kind = "d" if modes.S_ISDIR(mode) else "f" if modes.S_ISREG(mode) else "l"
         name = word.rpartition("/")[2]
         if wanted.get("-type", kind) == kind and fnmatch.fnmatchcase(name, wanted.get("-name", "*")):
@@ -197,14 +190,12 @@ def rm(call: Call) -> int:
 
 
 def _remove(call: Call, path: str, recursive: bool) -> None:
-    if not modes.S_ISDIR(call.files.stat(path, follow=False).mode):
-        call.files.remove(path)
-        return
-    if not recursive:
-        raise OSError(21, "is directory", path)
-    for name in call.files.names(path):
-        _remove(call, f"{path}/{name}", True)
-    call.files.remove_folder(path)
+    if modes.S_ISDIR(call.files.stat(path, follow=False).st_mode):
+        if not recursive:
+            raise OSError(21, "is directory", path)
+        for name in call.files.names(path):
+            _remove(call, f"{path}/{name}", True)
+    call.files.remove(path)
 
 
 @command("mv", "cp")
@@ -218,15 +209,16 @@ def mv(call: Call) -> int:
     folder = call.files.is_folder(target)
     if len(sources) > 1 and not folder:
         return call.fail(f"{last}: Not a directory")
-    status = 0
-    for word in sources:
+
+    def move(word: str) -> None:
         source = call.path(word).rstrip("/")
         to = f"{target}/{source.rpartition('/')[2]}" if folder else target
         try:
             call.files.rename(source, to) if call.argv[0] == "mv" else _copy(call, source, to)
         except OSError as error:
-            status = call.fail(f"bad '{word}': {error.strerror}")
-    return status
+            raise OSError(error.errno, error.strerror, f"bad '{word}'") from None
+
+    return each(call, sources, move)
 
 
 def _copy(call: Call, source: str, target: str) -> None:
@@ -235,19 +227,19 @@ def _copy(call: Call, source: str, target: str) -> None:
         for piece in pieces(old):
             write(call, new, piece)
         if fresh:
-            os.fchmod(new.fileno(), modes.S_IMODE(os.fstat(old.fileno()).st_mode))
+            os.fchmod(new.fileno(), modes.S_IMODE(call.files.stat(source).st_mode))
 
 
 @command("chmod")
 def chmod(call: Call) -> int:
     """`chmod OCTAL PATH...`, or `chmod +x PATH...`"""
     _, words = call.options("")
-    if len(words) < 2 or not (words[0] == "+x" or (words[0].isdecimal() and not set(words[0]) & set("89"))):
+    if len(words) < 2 or not re.fullmatch(r"\+x|[0-7]+", words[0]):
         return call.fail(f"bad mode '{words[0] if words else ''}'")
 
     def change(word: str) -> None:
         path = call.path(word)
-        mode = call.files.stat(path).mode | 0o111 if words[0] == "+x" else int(words[0], 8)
+        mode = call.files.stat(path).st_mode | 0o111 if words[0] == "+x" else int(words[0], 8)
         call.files.change_mode(path, mode)
 
     return each(call, words[1:], change)
@@ -256,7 +248,7 @@ def chmod(call: Call) -> int:
 @command("df")
 def df(call: Call) -> int:
     call.options("hk")
-    space = os.statvfs(call.device.files.root)
+    space = os.statvfs(call.device.root)
     total = space.f_blocks * space.f_frsize >> 10
     free = 0 if call.device.faults.lasting("full") else space.f_bavail * space.f_frsize >> 10
     used = total - free
@@ -297,19 +289,13 @@ def tar(call: Call) -> int:
 
 def _add(call: Call, archive: tarfile.TarFile, path: str, name: str) -> None:
     found = call.files.stat(path, follow=False)
-    entry = tarfile.TarInfo(name)
-    entry.mode, entry.mtime = modes.S_IMODE(found.mode), int(found.mtime)
-    entry.uid = entry.gid = found.uid
-    entry.uname = entry.gname = access.user_name(found.uid)
-    if modes.S_ISDIR(found.mode):
-        entry.type = tarfile.DIRTYPE
+    entry = archive.gettarinfo(call.files.real(path, follow=False), name)
+    entry.uid = entry.gid = found.st_uid
+    entry.uname = entry.gname = layout.user_name(found.st_uid)
+    if not entry.isreg():
         archive.addfile(entry)
-        for inner in call.files.names(path):
+        for inner in call.files.names(path) if entry.isdir() else ():
             _add(call, archive, f"{path}/{inner}", f"{name}/{inner}")
-    elif modes.S_ISLNK(found.mode):
-        entry.type, entry.linkname = tarfile.SYMTYPE, call.files.read_link(path)
-        archive.addfile(entry)
-    else:
-        with call.files.open(path) as file:
-            entry.size = os.fstat(file.fileno()).st_size
-            archive.addfile(entry, file)
+        return
+    with call.files.open(path) as file:
+        archive.addfile(entry, file)

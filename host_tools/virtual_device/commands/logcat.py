@@ -1,4 +1,4 @@
-"""logcat: reads Android's log, as liblog writes it."""
+"""logcat and log: read and write Android's log, as liblog does."""
 
 import calendar
 import getopt
@@ -6,12 +6,11 @@ import os
 import time
 from dataclasses import dataclass, field
 
-from host_tools.virtual_device import access
+from host_tools.virtual_device import layout
 from host_tools.virtual_device.call import Call, command
 from host_tools.virtual_device.log_buffer import BUFFERS, Entry
 
 _PRIORITIES = "VDIWEFS"
-_FORMATS = ("brief", "raw", "threadtime", "time")
 _FOLLOW_S = 0.1
 
 
@@ -22,7 +21,6 @@ class _Bad(Exception):
 @dataclass
 class _Wanted:
     buffers: list[str] = field(default_factory=list)
-    form: str = "threadtime"
     user: bool = False
     dump: bool = False
     clear: bool = False
@@ -34,7 +32,7 @@ class _Wanted:
     def takes(self, entry: Entry) -> bool:
         least = self.least.get(entry.tag, self.least.get("*", "V"))
         return (
-            entry.buffer in (self.buffers or BUFFERS)
+            entry.buffer in self.buffers
             and entry.time_s >= self.since_s
             and self.pid in (None, entry.pid)
             and _PRIORITIES.index(entry.priority) >= _PRIORITIES.index(least)
@@ -49,19 +47,20 @@ def logcat(call: Call) -> int:
     except (_Bad, ValueError) as error:
         return call.fail(str(error))
     log = call.device.logcat
-    begun: set[str] = set()
     if wanted.clear:
-        for buffer in wanted.buffers or BUFFERS:
+        for buffer in wanted.buffers:
             log.clear(buffer)
         return 0
+    begun: set[str] = set()
     entries = log.since()
     number = entries[-1].number if entries else 0
     chosen = [entry for entry in entries if wanted.takes(entry)]
     _write(call, wanted, chosen if wanted.last is None else chosen[max(0, len(chosen) - wanted.last) :], begun)
-    while not (wanted.dump or call.cancelled.is_set() or call.device.stopping.is_set()):
-        fresh = log.wait(number, _FOLLOW_S)
-        number = fresh[-1].number if fresh else number
-        _write(call, wanted, [entry for entry in fresh if wanted.takes(entry)], begun)
+    while not (wanted.dump or call.device.stopping.is_set()):
+        call.wait(_FOLLOW_S)
+        entries = log.since(number)
+        number = entries[-1].number if entries else number
+        _write(call, wanted, [entry for entry in entries if wanted.takes(entry)], begun)
     return 0
 
 
@@ -71,24 +70,18 @@ def _write(call: Call, wanted: _Wanted, entries: list[Entry], begun: set[str]) -
         if entry.buffer not in begun:
             begun.add(entry.buffer)
             lines.append(f"--------- beginning of {entry.buffer}\n")
-        lines.append(_head(entry, wanted) + entry.text + "\n")
+        lines.append(_line(entry, wanted.user))
     if lines:
         call.out(os.fsencode("".join(lines)))
 
 
-def _head(entry: Entry, wanted: _Wanted) -> str:
+def _line(entry: Entry, with_user: bool) -> str:
+    """In the form `threadtime`, which is adb's own."""
     milliseconds = int(entry.time_s * 1000)
     moment = f"{time.strftime('%m-%d %H:%M:%S', time.gmtime(milliseconds // 1000))}.{milliseconds % 1000:03d}"
-    user = ""
-    if wanted.user:
-        name = access.USERS.get(entry.uid, "")
-        user = f"{name if name and len(name) <= 5 else entry.uid:>5}:"
-    tag = f"{entry.tag:<8}"
-    if wanted.form == "raw":
-        return ""
-    if wanted.form == "threadtime":
-        return f"{moment} {user.replace(':', ' ')}{entry.pid:5d} {entry.tid:5d} {entry.priority} {tag}: "
-    return f"{moment + ' ' if wanted.form == 'time' else ''}{entry.priority}/{tag}({user}{entry.pid:5d}): "
+    name = layout.USERS.get(entry.uid, "")
+    user = f"{name if name and len(name) <= 5 else entry.uid:>5} " if with_user else ""
+    return f"{moment} {user}{entry.pid:5d} {entry.tid:5d} {entry.priority} {entry.tag:<8}: {entry.text}\n"
 
 
 def _wanted(words: list[str]) -> _Wanted:
@@ -97,18 +90,17 @@ def _wanted(words: list[str]) -> _Wanted:
     for name, value in given:
         if name == "-b":
             wanted.buffers += BUFFERS if value == "all" else value.split(",")
-        elif name == "-v" and value in _FORMATS:
-            wanted.form = value
-        elif name == "-v" and value == "uid":
-            wanted.user = True
-        elif name == "-v":
+        elif name == "-v" and value not in ("threadtime", "uid"):
             raise _Bad(f'Invalid parameter "{value}" to -v')
+        elif name == "-v":
+            wanted.user = wanted.user or value == "uid"
         elif name in ("-t", "-T"):
             _start(wanted, value)
         elif name == "-s":
             wanted.least["*"] = "S"
         elif name == "--pid":
             wanted.pid = int(value)
+    wanted.buffers = wanted.buffers or [*BUFFERS]
     if set(wanted.buffers) - set(BUFFERS):
         raise _Bad(f"unknown buffer {wanted.buffers[-1]}")
     for word in filters:
@@ -130,3 +122,14 @@ def _start(wanted: _Wanted, text: str) -> None:
         wanted.since_s = calendar.timegm(parsed) + float(f"0.{part}")
     except ValueError:
         raise _Bad(f'-T "{text}" not in time format') from None
+
+
+@command("log")
+def log(call: Call) -> int:
+    """`log [-p PRIORITY] [-t TAG] TEXT...` writes to Android's log."""
+    given, words = call.options("p:t:")
+    priority, tag = given.get("-p", "I")[:1].upper(), given.get("-t", "log")
+    if priority not in _PRIORITIES:
+        return call.fail(f"bad -p '{given['-p']}'")
+    call.device.logcat.add(priority, tag, " ".join(words), uid=layout.SHELL_UID)
+    return 0

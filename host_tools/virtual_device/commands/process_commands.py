@@ -3,7 +3,7 @@
 import re
 import signal
 
-from host_tools.virtual_device import access
+from host_tools.virtual_device import layout
 from host_tools.virtual_device.call import Call, command
 
 
@@ -13,7 +13,7 @@ def ps(call: Call) -> int:
     for one in call.device.processes.all():
         kib = one.resident_bytes() // 1024
         call.line(
-            f"{access.user_name(one.uid):<12} {one.pid:>5}     1 {kib:>7} {kib:>6} 0                   0 S {one.name}"
+            f"{layout.user_name(one.uid):<12} {one.pid:>5}     1 {kib:>7} {kib:>6} 0                   0 S {one.name}"
         )
     return 0
 
@@ -53,7 +53,7 @@ def kill(call: Call) -> int:
     if call.argv[0] == "kill" and not found:
         return call.fail("No such process")
     for one in found:
-        if one.uid == access.uid_of(call.user, call.device.apps):
+        if one.uid == layout.uid_of(call.user, call.device.apps):
             one.send(number)
         else:
             status = call.fail(f"{one.pid}: Operation not permitted")

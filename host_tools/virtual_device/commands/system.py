@@ -1,9 +1,9 @@
-"""Commands that ask about the system or change it: properties, settings, users, the time, the log."""
+"""Commands that ask about the system or change it: properties, users, the time."""
 
 import os
 import time
 
-from host_tools.virtual_device import access, properties as rules
+from host_tools.virtual_device import layout, properties as rules
 from host_tools.virtual_device.call import Call, command, run_words
 
 
@@ -64,29 +64,10 @@ def setprop(call: Call) -> int:
     return 0
 
 
-@command("settings")
-def settings(call: Call) -> int:
-    action, kind, name, value = (call.argv[1:] + [""] * 4)[:4]
-    table = call.device.state.settings.get(kind)
-    if table is None or not (name or action == "list"):
-        return call.fail("usage: settings get|put|delete|list global|system|secure [NAME] [VALUE]")
-    if action == "list":
-        call.out(b"".join(os.fsencode(f"{k}={v}\n") for k, v in sorted(table.items())))
-    elif action == "get":
-        call.line(table.get(name, "null"))
-    elif action == "put" and value:
-        table[name] = value
-    elif action == "delete":
-        call.line(f"Deleted {int(table.pop(name, None) is not None)} rows")
-    else:
-        return call.fail(f"Bad arguments for {action}")
-    return 0
-
-
 @command("id", "whoami")
 def id_(call: Call) -> int:
-    uid = access.uid_of(call.user, call.device.apps)
-    name = access.user_name(uid)
+    uid = layout.uid_of(call.user, call.device.apps)
+    name = layout.user_name(uid)
     if call.argv[0] == "whoami" or "-u" in call.argv:
         call.line(name if call.argv[0] == "whoami" else str(uid))
         return 0
@@ -106,7 +87,7 @@ def run_as(call: Call) -> int:
         return call.fail(f"unknown package: {words[0]}")
     if not app.debuggable:
         return call.fail(f"package not debuggable: {words[0]}")
-    return run_words(call, words[1:], user=app.package, cwd=f"{access.APP_DATA}/{app.package}")
+    return run_words(call, words[1:], user=app.package, cwd=f"{layout.APP_DATA}/{app.package}")
 
 
 @command("getconf")
@@ -132,14 +113,4 @@ def uname(call: Call) -> int:
 @command("reboot")
 def reboot(call: Call) -> int:
     call.device.reboot()
-    return 0
-
-
-@command("log")
-def log(call: Call) -> int:
-    """`log [-p PRIORITY] [-t TAG] TEXT...` writes to Android's log."""
-    given, words = call.options("p:t:")
-    call.device.logcat.add(
-        given.get("-p", "I")[:1].upper(), given.get("-t", "log"), " ".join(words), uid=access.SHELL_UID
-    )
     return 0
