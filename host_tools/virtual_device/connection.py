@@ -5,6 +5,7 @@ import os
 import select
 import socket
 import threading
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -125,7 +126,7 @@ class Connection:
         self.max_payload = max(1, min(message.arg1, wire.MAX_PAYLOAD))
         fault = self.device.meet("connect", connection=self)
         if fault and fault.kind == "hostile":
-            self._banner = hostile.banner(fault.value)
+            self._banner = hostile.pick(hostile.BANNERS, fault.value)
         self._authorise()
 
     def _authorise(self) -> None:
@@ -183,8 +184,8 @@ class Connection:
             stream.close()
         except Dropped:
             self.drop()
-        except Exception as error:  # a bug of ours must look like one device's fault, and be found in its log
-            self.device.note("bug", f"{stream.service}: {error!r}", traceback=True)
+        except Exception:  # a bug of ours must look like one device's fault, and be found in its log
+            self.device.note("bug", f"{stream.service}: {traceback.format_exc()}")
             stream.close()
 
 

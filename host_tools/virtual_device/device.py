@@ -7,19 +7,18 @@ import os
 import socket
 import threading
 import time
-import traceback as tracebacks
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.virtual_device import layout, properties as phone
+from host_tools.virtual_device import layout, state
+from host_tools.virtual_device.commands.logcat import LogBuffer
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
 from host_tools.virtual_device.faults import Dropped, Fault, Faults
 from host_tools.virtual_device.files import Files
 from host_tools.virtual_device.listener import Listener
-from host_tools.virtual_device.log_buffer import LogBuffer
 from host_tools.virtual_device.packages import Installed, Packages
 from host_tools.virtual_device.processes import Processes
 from host_tools.virtual_device.state import SEVERE, State
@@ -53,13 +52,11 @@ class VirtualDevice:
         *,
         name: str = "virtual",
         port: int = 0,
-        properties: Mapping[str, str] | None = None,
         faults: Sequence[str] = (),
         on_note: Callable[[Note], None] | None = None,
     ) -> None:
         self.name, self.root, self.port = name, Path(root).resolve(), port
-        self.properties: dict[str, str] = {**phone.defaults(name), **(properties or {})}
-        self._first_properties = dict(self.properties)
+        self.properties = state.properties(name)
         self.faults = Faults()
         for text in faults:
             self.faults.add(text)
@@ -117,9 +114,7 @@ class VirtualDevice:
         away_s = self.boot_s if away_s is None else away_s
         self._away_until = time.monotonic() + away_s
         self.boot_id = str(uuid.uuid4())
-        kept = {k: v for k, v in self.properties.items() if k.startswith("persist.")}
-        self.properties.clear()
-        self.properties.update({**self._first_properties, **kept})
+        self.properties = state.properties(self.name)
         self.logcat.clear()
         self.processes.end_all("reboot")
         self.note("reboot", f"away for {away_s:g} s")
@@ -127,13 +122,11 @@ class VirtualDevice:
 
     def banner(self, features: str) -> bytes:
         """What a host is told at the handshake."""
-        words = [f"{k}={self.properties.get(k, '')}" for k in phone.IN_BANNER]
+        words = [f"{k}={self.properties.get(k, '')}" for k in state.IN_BANNER]
         return ("device::" + ";".join([*words, f"features={features}"])).encode("utf-8", "replace")
 
-    def note(self, what: str, text: str, *, traceback: bool = False) -> None:
+    def note(self, what: str, text: str) -> None:
         """Writes to the device's log."""
-        if traceback:
-            text = f"{text}\n{tracebacks.format_exc()}"
         note = Note(time.monotonic() - self._started, what, text)
         self.last_asked = time.monotonic()
         with self._lock:
@@ -158,14 +151,16 @@ class VirtualDevice:
             return None
         self.note("fault", f"{fault} at {step}")
         if fault.kind == "stall":
-            self._stall(fault, closed, connection)
+            self.stall(fault, fault.value, closed, connection)
             return None
         return self.happen(fault, step)
 
     def happen(self, fault: Fault, step: str) -> Fault | None:
         """Lets a fault happen that is due, as meet does."""
-        if fault.kind in ("offline", "unauthorized", "hot"):
-            self._end_in_time(fault)
+        if fault.kind in ("offline", "unauthorized", "hot") and fault.value is not None and fault.done == 1:
+            timer = threading.Timer(fault.value, self.faults.clear, [fault])
+            timer.daemon = True
+            timer.start()
         if fault.kind == "hot":
             return None
         if fault.kind == "unauthorized" and step == "auth":
@@ -180,8 +175,6 @@ class VirtualDevice:
 
     def thermal_status(self) -> int:
         """0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown."""
-        if self.state.thermal_override is not None:
-            return self.state.thermal_override
         return SEVERE if self.faults.lasting("hot") else 0
 
     def files(self, user: str = "shell") -> Files:
@@ -193,15 +186,15 @@ class VirtualDevice:
         if self.faults.lasting("full"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def _end_in_time(self, fault: Fault) -> None:
-        if fault.value is not None and not fault.timed:
-            fault.timed = True
-            timer = threading.Timer(fault.value, self.faults.clear, [fault])
-            timer.daemon = True
-            timer.start()
-
-    def _stall(self, fault: Fault, closed: threading.Event | None, connection: Connection | None) -> None:
-        end = None if fault.value is None else time.monotonic() + fault.value
+    def stall(
+        self,
+        fault: Fault,
+        seconds: float | None,
+        closed: threading.Event | None = None,
+        connection: Connection | None = None,
+    ) -> None:
+        """Does nothing for so long, or until the fault is cleared."""
+        end = None if seconds is None else time.monotonic() + seconds
         while not (self.stopping.is_set() or fault.cleared.is_set()):
             if closed and closed.is_set():
                 return

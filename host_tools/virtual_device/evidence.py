@@ -1,4 +1,4 @@
-"""What a phone keeps of the end of an app: log lines, tombstones, and why each process ended."""
+"""What a phone tells of the end of an app: log lines, the tombstone in the log, and why each process ended."""
 
 import re
 import signal
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
     from host_tools.virtual_device.processes import AppProcess
 
-_KEPT_EXITS, _KEPT_TOMBSTONES = 16, 32
+_KEPT = 16
 SIGNALED, CRASH, NATIVE_CRASH, ANR, USER_REQUESTED = 2, 4, 5, 6, 10
 _REASONS = {
     SIGNALED: "SIGNALED", CRASH: "APP CRASH(EXCEPTION)", NATIVE_CRASH: "APP CRASH(NATIVE)", ANR: "ANR",
@@ -35,7 +35,6 @@ class Exit:
     uid: int
     reason: int
     status: int
-    rss_bytes: int
     description: str
 
     def lines(self, number: int) -> list[str]:
@@ -46,8 +45,8 @@ class Exit:
             f"        ApplicationExitInfo #{number}:",
             f"          timestamp={moment(self.time_s)} pid={self.pid} {uid}",
             f"          process={self.package} reason={name} subreason={subreason} status={self.status}",
-            f"          importance=100 pss=0.00 rss={self.rss_bytes / (1 << 20):.0f}MB "
-            f"description={self.description or 'null'} state=empty trace=null",
+            f"          importance=100 pss=0.00 rss=0.00 description={self.description or 'null'} "
+            "state=empty trace=null",
         ]
 
 
@@ -62,7 +61,6 @@ class Evidence:
     def __init__(self, device: "VirtualDevice") -> None:
         self.device = device
         self._exits: dict[str, deque[Exit]] = {}
-        self._tombstones = 0
 
     def exits(self, package: str) -> list[Exit]:
         """The newest first."""
@@ -92,9 +90,6 @@ class Evidence:
         process.log("F", "libc", f"Fatal signal {number} ({signal.Signals(number).name})", buffer="crash")
         for line in lines:
             self.device.logcat.add("F", "DEBUG", line, pid=process.pid + 1, uid=process.one.uid, buffer="crash")
-        place = self.device.root / "data" / "tombstones" / f"tombstone_{self._tombstones % _KEPT_TOMBSTONES:02d}"
-        place.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        self._tombstones += 1
         self._ended(process, NATIVE_CRASH, "crash", number)
         self._died(process)
 
@@ -102,8 +97,6 @@ class Evidence:
         package = process.one.package
         text = f"ANR in {package}\nPID: {process.pid}\nReason: {why}\nLoad: 0.0 / 0.0 / 0.0\n"
         self.system("E", text)
-        place = self.device.root / "data" / "anr" / f"anr_{moment(time.time()).replace(' ', '-').replace(':', '-')}"
-        place.write_text(f"Subject: {why}\n\n----- pid {process.pid} -----\nCmd line: {package}\n", encoding="utf-8")
         self._ended(process, ANR, f"user request after error: {why}")
         self.system("I", f"Killing {process.pid}:{package}/u0a{process.one.uid - 10000} (adj 0): bg anr")
         self._died(process)
@@ -124,8 +117,8 @@ class Evidence:
 
     def _ended(self, process: "AppProcess", reason: int, text: str = "", status: int = 0) -> None:
         one = process.one
-        kept = self._exits.setdefault(one.package, deque(maxlen=_KEPT_EXITS))
-        kept.appendleft(Exit(time.time(), one.package, process.pid, one.uid, reason, status, process.seen_bytes, text))
+        kept = self._exits.setdefault(one.package, deque(maxlen=_KEPT))
+        kept.appendleft(Exit(time.time(), one.package, process.pid, one.uid, reason, status, text))
 
     def _died(self, process: "AppProcess") -> None:
         self.system("I", f"Process {process.one.package} (pid {process.pid}) has died: fg  TOP")

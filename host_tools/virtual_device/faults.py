@@ -94,7 +94,6 @@ class Fault:
     times: int | None  # None: until it is cleared
     met: int = 0  # how often its step was met
     done: int = 0  # how often it happened
-    timed: bool = False  # it will be cleared when its time is over
     cleared: threading.Event = field(default_factory=threading.Event)
 
     def __str__(self) -> str:

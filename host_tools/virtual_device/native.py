@@ -54,9 +54,6 @@ class Program:
     def end(self, why: str) -> None:
         self.send(signal.SIGKILL)
 
-    def resident_bytes(self) -> int:
-        return 0  # nobody asks
-
 
 def execute(call: "Call") -> int:
     """Runs the device's file call.argv[0]; returns its exit status as a shell does."""

@@ -1,11 +1,10 @@
 """The device's package manager: what is installed, what may be, and where its files are.
 
 An APK lies at /data/app/~~KEY==/PACKAGE-KEY==/base.apk, its libraries for this device beside it, its data at
-/data/data/PACKAGE. What is installed is written to /data/system/packages.json and read again at the next start.
+/data/data/PACKAGE. When the device's process has died, what was installed is gone, and its data are still there.
 """
 
 import errno
-import json
 import os
 import secrets
 import shutil
@@ -13,7 +12,7 @@ import tempfile
 import threading
 import time
 import zipfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 _FIRST_UID = 10110
 _LEAST_TARGET = 23  # Android 14 takes nothing that was made for less
 _PRIVATE = ("cache", "code_cache", "files")
-_STATE = "data/system/packages.json"
 APK_NAME = "base.apk"
 SYSTEM_PID = 1206  # of Android's system server, in the log
 
@@ -38,7 +36,7 @@ class Installed(Apk):
     uid: int
     folder: str  # /data/app/…
     abi: str  # of its libraries on this device; empty: it has none
-    updated_s: float = 0.0
+    updated_s: float = field(default_factory=time.time)
 
     @property
     def apk(self) -> str:
@@ -60,7 +58,8 @@ class Packages:
     def __init__(self, device: "VirtualDevice") -> None:
         self.device, self._apps = device, device.apps
         self._lock = threading.RLock()
-        self._load()
+        for left in self.real("/data/app").iterdir():
+            shutil.rmtree(left, ignore_errors=True)
 
     def all(self) -> list[Installed]:
         with self._lock:
@@ -94,7 +93,6 @@ class Packages:
             one = self._apps.pop(package, None)
             if one is None:
                 return False
-            self._save()
             self.device.processes.end(package, "pkg removed")
             shutil.rmtree(self.real(one.folder).parent, ignore_errors=True)
             shutil.rmtree(self.real(one.data), ignore_errors=True)
@@ -138,7 +136,7 @@ class Packages:
         old = self._apps.get(apk.package)
         folder = f"/data/app/~~{secrets.token_urlsafe(16)}==/{apk.package}-{secrets.token_urlsafe(16)}=="
         uid = old.uid if old else max([_FIRST_UID, *(one.uid for one in self._apps.values())]) + 1
-        made = Installed(**vars(apk), uid=uid, folder=folder, abi=abi, updated_s=time.time())
+        made = Installed(**vars(apk), uid=uid, folder=folder, abi=abi)
         self.device.room()
         if abi:
             _unpack(place, abi, apk.libraries[abi])
@@ -152,7 +150,6 @@ class Packages:
             shutil.rmtree(self.real(f"{old.data}/code_cache"), ignore_errors=True)  # as every update does
         self._make_data(made)
         self._apps[made.package] = made
-        self._save()
         self.device.processes.prepare(made)
         self.device.logcat.add("I", "PackageManager", f"Package {made.package} codePath is {folder}", pid=SYSTEM_PID)
         return made
@@ -162,23 +159,6 @@ class Packages:
             place = self.real(f"{one.data}/{name}")
             place.mkdir(parents=True, exist_ok=True)
             os.chmod(place, 0o771 if name == "files" else 0o700)
-
-    def _load(self) -> None:
-        """What is installed; what an install left that did not end goes."""
-        state = self.real(_STATE)
-        if state.exists():
-            self._apps.update({row["package"]: Installed(**row) for row in json.loads(state.read_text("utf-8"))})
-        kept = {self.real(one.folder).parent for one in self._apps.values()}
-        for place in self.real("/data/app").glob("*"):
-            if place not in kept:
-                shutil.rmtree(place, ignore_errors=True)
-
-    def _save(self) -> None:
-        state = self.real(_STATE)
-        state.parent.mkdir(parents=True, exist_ok=True)
-        partial = state.with_suffix(".new")
-        partial.write_text(json.dumps([asdict(one) for one in self._apps.values()], indent=1), encoding="utf-8")
-        partial.replace(state)
 
 
 def no_room() -> Refused:

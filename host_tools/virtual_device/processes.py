@@ -94,8 +94,7 @@ class AppProcess:
         self.runner = RUNNER
         self.killed_for = ""  # why the system ended it
         self.planted_signal = 0  # of a crash that was asked for
-        self.seen_bytes = 0  # of memory, when it was last looked at
-        self.crash_report = device.root / "data" / "tombstones" / f".report-{self.pid}"
+        self.crash_report = device.root / "data" / "system" / f"report-{self.pid}"
         self._scratch = device.root / "data" / "system" / f"scratch-{self.pid}"  # Robolectric wants one
         self._process: subprocess.Popen[bytes] | None = None
         self._full = False
@@ -158,12 +157,6 @@ class AppProcess:
             with contextlib.suppress(ProcessLookupError):
                 resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (0, 0))
         self._full = True
-
-    def resident_bytes(self) -> int:
-        if self._process:
-            with contextlib.suppress(OSError, IndexError), open(f"/proc/{self._process.pid}/statm") as file:
-                self.seen_bytes = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") or self.seen_bytes
-        return self.seen_bytes
 
     def clean(self, text: str) -> str:
         """As the device would say it: paths are its own."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import commands  # noqa: F401  (fills the table)
 from host_tools.virtual_device.call import Call, Stopped
-from host_tools.virtual_device.hostile import output
+from host_tools.virtual_device.hostile import OUTPUTS, spoiled
 from host_tools.virtual_device.shell import run_text
 from host_tools.virtual_device.stream import Stream, StreamClosed
 
@@ -53,9 +53,8 @@ class _Raw:
         fault = self.device.meet("shell.output", closed=self.stream.closed)
         if self._cut:
             return
-        pieces = [data]
-        if fault:
-            pieces, self._cut = output(fault, data)
+        pieces, self._cut = spoiled(fault, data, OUTPUTS)
+        self._cut = self._cut or (fault is not None and fault.kind == "hostile")
         try:
             with self._lock:
                 for piece in pieces:

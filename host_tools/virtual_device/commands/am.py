@@ -6,7 +6,6 @@
 import os
 import queue
 import signal
-import time
 from dataclasses import dataclass, field
 
 from host_tools.virtual_device import evidence, faults
@@ -166,7 +165,6 @@ class _Run:
         while True:
             if self.call.cancelled.is_set():
                 raise Stopped
-            process.resident_bytes()
             try:
                 return process.events.get(timeout=_POLL_S)
             except queue.Empty:
@@ -203,7 +201,8 @@ class _Run:
             self.device.packages.uninstall(self.package)
         elif fault.kind in ("anr", "stall"):
             process.send(signal.SIGSTOP)
-            self._hold(fault, _ANR_S if fault.kind == "anr" else None)
+            seconds = _ANR_S if fault.kind == "anr" and fault.value is None else fault.value
+            self.device.stall(fault, seconds, self.call.cancelled)
             if fault.kind == "anr":
                 self.device.evidence.not_responding(process, "executing service org.quadra.runner: it did not answer")
                 process.end("anr")
@@ -212,12 +211,6 @@ class _Run:
             process.no_room()
         else:
             self.device.happen(fault, "app.run")  # of the whole device
-
-    def _hold(self, fault: Fault, default_s: float | None) -> None:
-        seconds = default_s if fault.value is None else fault.value
-        end = None if seconds is None else time.monotonic() + seconds
-        while not (fault.cleared.is_set() or (end is not None and time.monotonic() >= end)):
-            self.call.wait(_POLL_S)
 
     def _print(self, head: str, values: dict[str, str]) -> None:
         for key in sorted(values):

@@ -7,36 +7,24 @@ from host_tools.virtual_device.commands.am import activity
 from host_tools.virtual_device.commands.pm import package, short
 from host_tools.virtual_device.evidence import moment
 from host_tools.virtual_device.packages import Installed
-from host_tools.virtual_device.state import State, skin_c
+from host_tools.virtual_device.state import BATTERY_PERCENT, BATTERY_TENTHS_C, skin_c
 
 
 def _battery(call: Call) -> int:
-    """Shows it; `set level|temp N` and `reset` change it."""
-    state, words = call.device.state, call.argv[1:]
-    number = int(words[2]) if len(words) == 3 and words[2].isdecimal() else None
-    if words == ["reset"]:
-        state.battery_percent, state.battery_c = State.battery_percent, State.battery_c
-    elif words[:2] == ["set", "level"] and number is not None:
-        state.battery_percent = number
-    elif words[:2] == ["set", "temp"] and number is not None:
-        state.battery_c = number / 10
-    elif words:
-        return call.fail("Battery service (battery) commands: set level|temp N, reset", 255)
-    else:
-        call.line(
-            "Current Battery Service state:\n  AC powered: false\n  USB powered: true\n"
-            "  Wireless powered: false\n  Dock powered: false\n"
-            "  Max charging current: 500000\n  Max charging voltage: 5000000\n  Charge counter: 3815000\n"
-            f"  status: 2\n  health: 2\n  present: true\n  level: {state.battery_percent}\n  scale: 100\n"
-            f"  voltage: 4187\n  temperature: {round(state.battery_c * 10)}\n  technology: Li-ion"
-        )
+    call.line(
+        "Current Battery Service state:\n  AC powered: false\n  USB powered: true\n"
+        "  Wireless powered: false\n  Dock powered: false\n"
+        "  Max charging current: 500000\n  Max charging voltage: 5000000\n  Charge counter: 3815000\n"
+        f"  status: 2\n  health: 2\n  present: true\n  level: {BATTERY_PERCENT}\n  scale: 100\n"
+        f"  voltage: 4187\n  temperature: {BATTERY_TENTHS_C}\n  technology: Li-ion"
+    )
     return 0
 
 
 # A sensor's type as a number, its name, and how it follows the skin's temperature.
 _SENSORS = ((0, "cpu0", 6.0), (1, "gpu0", 4.0), (2, "battery", -3.0), (3, "skin", 0.0))
 _THERMAL = """\
-IsStatusOverride: {overridden}
+IsStatusOverride: false
 ThermalEventListeners:
 \tcallbacks: 1
 \tkilled: false
@@ -68,19 +56,7 @@ def _thermal(call: Call) -> int:
         f"mStatus={status if kind == 3 else 0}}}"
         for kind, name, above in _SENSORS
     )
-    overridden = call.device.state.thermal_override is not None
-    call.line(_THERMAL.format(overridden=str(overridden).lower(), status=status, rows=rows))
-    return 0
-
-
-def _override_thermal(call: Call) -> int:
-    words = call.argv[1:]
-    if words == ["reset"]:
-        call.device.state.thermal_override = None
-    elif words[:1] == ["override-status"] and words[1:] in [[digit] for digit in "0123456"]:
-        call.device.state.thermal_override = int(words[1])
-    else:
-        return call.fail("Thermal service (thermalservice) commands: override-status STATUS, reset", 255)
+    call.line(_THERMAL.format(status=status, rows=rows))
     return 0
 
 
@@ -90,7 +66,7 @@ def _power(call: Call) -> int:
     call.line(
         "POWER MANAGER (dumpsys power)\n\nPower Manager State:\n"
         f"  mWakefulness={'Awake' if state.awake else 'Asleep'}\n  mWakefulnessChanging=false\n"
-        f"  mIsPowered=true\n  mBatteryLevel={state.battery_percent}\n"
+        f"  mIsPowered=true\n  mBatteryLevel={BATTERY_PERCENT}\n"
         f"  mStayOn={str(stays_on).lower()}\n  mBootCompleted=true\n  mSystemReady=true\n"
         f"Display Power: state={'ON' if state.awake else 'OFF'}"
     )
@@ -146,8 +122,7 @@ _DUMPS: dict[str, Command] = {
     "activity": _activity, "battery": _battery, "package": _package, "power": _power, "thermalservice": _thermal,
 }  # fmt: skip
 _SERVICES: dict[str, Command] = {
-    "activity": activity, "battery": _battery, "package": package, "power": _change_power,
-    "thermalservice": _override_thermal,
+    "activity": activity, "package": package, "power": _change_power,
 }  # fmt: skip
 
 

@@ -1,9 +1,11 @@
-"""Commands that ask about the system or change it: properties, users, the time."""
+"""Commands that ask about the system or change it: properties, users, processes, the time."""
 
 import os
+import re
+import signal
 import time
 
-from host_tools.virtual_device import layout, properties as rules
+from host_tools.virtual_device import layout, state
 from host_tools.virtual_device.call import Call, command, run_words
 
 
@@ -57,9 +59,8 @@ def setprop(call: Call) -> int:
     if len(call.argv) != 3:
         return call.fail("usage: setprop NAME VALUE")
     name, value = call.argv[1:]
-    refused = rules.refusal(call.device.properties, name, value, call.user)
-    if refused:
-        return call.fail(f"failed to set property '{name}' to '{value}': {refused}")
+    if not name.startswith(state.SETTABLE):
+        return call.fail(f"failed to set property '{name}' to '{value}': permission denied")
     call.device.properties[name] = value
     return 0
 
@@ -100,12 +101,8 @@ def getconf(call: Call) -> int:
 
 @command("uname")
 def uname(call: Call) -> int:
-    known = {
-        "-s": "Linux",
-        "-r": "6.1.57-android14",
-        "-m": "x86_64",
-        "-a": "Linux localhost 6.1.57-android14 x86_64 Toybox",
-    }
+    kernel = "6.1.57-android14"
+    known = {"-s": "Linux", "-r": kernel, "-m": "x86_64", "-a": f"Linux localhost {kernel} x86_64 Toybox"}
     call.line(" ".join(known.get(word, "") for word in call.argv[1:] or ["-s"]))
     return 0
 
@@ -114,3 +111,48 @@ def uname(call: Call) -> int:
 def reboot(call: Call) -> int:
     call.device.reboot()
     return 0
+
+
+@command("ps")
+def ps(call: Call) -> int:
+    call.line("USER           PID  PPID     VSZ    RSS WCHAN            ADDR S NAME")
+    for one in call.device.processes.all():
+        call.line(
+            f"{layout.user_name(one.uid):<12} {one.pid:>5}     1       0      0 0                   0 S {one.name}"
+        )
+    return 0
+
+
+@command("pidof")
+def pidof(call: Call) -> int:
+    _, names = call.options("s")
+    found = [str(one.pid) for one in call.device.processes.all() if one.name in names]
+    if found:
+        call.line(" ".join(found))
+    return int(not found)
+
+
+@command("kill", "pkill")
+def kill(call: Call) -> int:
+    """`kill [-SIGNAL] PID...`, `pkill [-SIGNAL] [-f] PATTERN`: the user's own processes. A signal is a number or a name."""
+    signals = {f"-{known}": one for one in signal.Signals for known in (one.value, one.name, one.name[3:])}
+    words = call.argv[1:]
+    number = signals[words.pop(0)] if words and words[0] in signals else signal.SIGTERM
+    running = call.device.processes.all()
+    try:
+        if call.argv[0] == "kill":
+            found = [one for one in running if str(one.pid) in words]
+        else:
+            form, whole = re.compile(words[-1]), words[:-1] == ["-f"]
+            found = [one for one in running if form.search(one.command_line if whole else one.name)]
+    except (IndexError, re.error):
+        return call.fail(f"bad arguments: {' '.join(call.argv[1:])}")
+    if call.argv[0] == "kill" and not found:
+        return call.fail("No such process")
+    status = int(not found)
+    for one in found:
+        if one.uid == layout.uid_of(call.user, call.device.apps):
+            one.send(number)
+        else:
+            status = call.fail(f"{one.pid}: Operation not permitted")
+    return status

@@ -84,12 +84,13 @@ def test_a_signed_apk_is_installed_shown_and_removed(device, signed):
     assert not list((device.root / "data/app").iterdir()) and not list((device.root / "data/data").iterdir())
 
 
-def test_what_is_installed_is_still_there_after_a_start(device, signed, tmp_path):
-    assert install(device, signed).status == 0
-    (device.root / "data/app/vmdl1.tmp").mkdir()
+def test_after_the_end_of_its_process_nothing_is_installed_and_data_are_there(device, trusted, tmp_path):
+    apk = small_apk.make(tmp_path / "app.apk", files=LIBRARIES)
+    assert install(device, apk).status == 0
+    ask(device, f"run-as {NAME} sh -c 'echo kept > files/a'")
     again = VirtualDevice(tmp_path / "root")
-    assert ask(again, "pm list packages").out == f"package:{NAME}\n"
-    assert len(list((again.root / "data/app").iterdir())) == 1
+    assert ask(again, "pm list packages").out == "" and not list((again.root / "data/app").iterdir())
+    assert install(again, apk).status == 0 and ask(again, f"run-as {NAME} cat files/a").out == "kept\n"
 
 
 def test_every_changed_byte_and_every_missing_signature_is_found(device, signed, tmp_path):
