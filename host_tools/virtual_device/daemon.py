@@ -19,7 +19,7 @@ from typing import Any
 from host_tools.base import file_lock
 from host_tools.base.errors import Misuse
 from host_tools.virtual_device.device import VirtualDevice
-from host_tools.virtual_device.listener import Listener
+from host_tools.virtual_device.listener import Listener, allowed
 
 RECORD, LOCK, LOG, ROOT = "device.json", "lock", "log.txt", "root"
 
@@ -77,6 +77,8 @@ def _record(folder: Path) -> dict[str, Any]:
 def _serve(device: VirtualDevice, peer: socket.socket) -> None:
     """Adds the fault `add`, or takes all away with `clear`; answers which there are, or with an error."""
     with peer:
+        if not allowed(peer):
+            return
         peer.settimeout(_ASK_S)
         try:
             request = json.loads(peer.makefile("rb").readline(_MAX_LINE_BYTES))

@@ -1,7 +1,6 @@
 """The virtual device: a listener on the loopback, and the state that its services share."""
 
 import errno
-import functools
 import itertools
 import os
 import socket
@@ -12,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.virtual_device import layout, state
+from host_tools.virtual_device import layout, listener, state
 from host_tools.virtual_device.commands.logcat import LogBuffer
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
@@ -83,8 +82,7 @@ class VirtualDevice:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> "VirtualDevice":
-        refused = functools.partial(self.note, "refused", "a connection of another user")
-        self._listener = Listener(self._serve, self.port, f"device {self.name}", refused)
+        self._listener = Listener(self._serve, self.port, f"device {self.name}")
         self.port = self._listener.port
         self.note("start", f"{self.name} at {self.serial}")
         return self
@@ -205,6 +203,10 @@ class VirtualDevice:
             fault.cleared.wait(_POLL_S)
 
     def _serve(self, peer: socket.socket) -> None:
+        if not listener.allowed(peer):
+            self.note("refused", "a connection of another user")
+            peer.close()
+            return
         connection = Connection(self, peer)
         with self._lock:
             self._connections.append(connection)

@@ -66,9 +66,6 @@ class Evidence:
         """The newest first."""
         return list(self._exits.get(package, ()))
 
-    def packages(self) -> list[str]:
-        return sorted(self._exits)
-
     def forget(self, package: str) -> None:
         self._exits.pop(package, None)
 

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from host_tools.virtual_device.state import skin_c
-
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
     from host_tools.virtual_device.packages import Installed
@@ -46,7 +44,6 @@ _FOLDERS = {
     "proc/sys/kernel/random": 0o755,
     "storage/emulated/0/Download": 0o770,
     "storage/self": 0o755,
-    "sys/class/thermal/thermal_zone0": 0o755,
     "system/bin": 0o755,
     "vendor/lib64": 0o755,
 }
@@ -61,8 +58,6 @@ GENERATED: dict[str, Callable[["VirtualDevice"], bytes]] = {
     "/proc/loadavg": lambda _: Path("/proc/loadavg").read_bytes(),
     "/proc/meminfo": lambda _: Path("/proc/meminfo").read_bytes(),
     "/proc/sys/kernel/random/boot_id": lambda device: b"%s\n" % device.boot_id.encode(),
-    "/sys/class/thermal/thermal_zone0/temp": lambda device: b"%d\n" % (skin_c(device.thermal_status()) * 1000),
-    "/sys/class/thermal/thermal_zone0/type": lambda _: b"skin\n",
 }
 
 

@@ -1,4 +1,4 @@
-"""Who waits for connections on this machine, and whom it serves: processes of its own user, and of root.
+"""Who waits for connections on this machine, and whom they may be from: processes of its own user, and of root.
 
 A device runs what its owner's adb installs. Another user of the machine can reach the port, too, and must not.
 """
@@ -15,19 +15,10 @@ _TRIES = 3  # the table may change while it is read
 
 
 class Listener:
-    """Listens on 127.0.0.1 (port 0: one that is free) and serves each connection in a thread of its own. OSError: the port is taken.
+    """Listens on 127.0.0.1 (port 0: one that is free) and serves each connection in a thread of its own. OSError: the port is taken."""
 
-    `refused` is called for the connections of other users, which are closed.
-    """
-
-    def __init__(
-        self,
-        serve: Callable[[socket.socket], None],
-        port: int = 0,
-        name: str = "listener",
-        refused: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._serve, self._name, self._refused = serve, name, refused
+    def __init__(self, serve: Callable[[socket.socket], None], port: int = 0, name: str = "listener") -> None:
+        self._serve, self._name = serve, name
         self._socket = socket.create_server(("127.0.0.1", port), backlog=64)
         self.port: int = self._socket.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True, name=name).start()
@@ -44,14 +35,7 @@ class Listener:
                 peer, _ = self._socket.accept()
             except OSError:
                 return
-            threading.Thread(target=self._served, args=(peer,), daemon=True, name=f"{self._name}: connection").start()
-
-    def _served(self, peer: socket.socket) -> None:
-        if allowed(peer):
-            self._serve(peer)
-        else:
-            self._refused()
-            peer.close()
+            threading.Thread(target=self._serve, args=(peer,), daemon=True, name=f"{self._name}: connection").start()
 
 
 def allowed(peer: socket.socket) -> bool:

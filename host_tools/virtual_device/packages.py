@@ -10,9 +10,8 @@ import secrets
 import shutil
 import tempfile
 import threading
-import time
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,6 @@ class Installed(Apk):
     uid: int
     folder: str  # /data/app/…
     abi: str  # of its libraries on this device; empty: it has none
-    updated_s: float = field(default_factory=time.time)
 
     @property
     def apk(self) -> str:

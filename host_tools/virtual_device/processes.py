@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from host_tools.android_on_host import bionic, jvm
 from host_tools.base import child_process
@@ -120,14 +120,7 @@ class AppProcess:
             process = self._process = child_process.start_piped(argv, env=env, pass_fds=[writer])
         finally:
             os.close(writer)
-        assert process.stdout, "it is a pipe"
-        readers = [
-            threading.Thread(target=self._read_events, daemon=True),
-            threading.Thread(target=self._read_output, args=(process.stdout,), daemon=True),
-        ]
-        for reader in readers:
-            reader.start()
-        threading.Thread(target=self._wait, args=(process, readers), daemon=True).start()
+        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
 
     def go_on(self) -> None:
         """After the stage at which it was to wait."""
@@ -177,12 +170,6 @@ class AppProcess:
                 values = {key: self.clean(str(value)) for key, value in row["values"].items()}
                 self.events.put(Event(row["what"], row["code"], values))
 
-    def _read_output(self, output: IO[bytes]) -> None:
-        for raw in output:
-            line = self.clean(raw.decode("utf-8", "replace").rstrip("\n"))
-            self.output = [*self.output[-60:], line]
-            self._log(line)
-
     def _log(self, line: str) -> None:
         """Where on a phone it would go: System.out and Android's log are kept, a native stderr is not."""
         tagged = _TAGGED.fullmatch(line)
@@ -196,17 +183,19 @@ class AppProcess:
     def log(self, priority: str, tag: str, text: str, buffer: str = "main") -> None:
         self.device.logcat.add(priority, tag, text, pid=self.pid, uid=self.one.uid, buffer=buffer)
 
-    def _wait(self, process: "subprocess.Popen[bytes]", readers: list[threading.Thread]) -> None:
-        code = process.wait()
+    def _watch(self, process: "subprocess.Popen[bytes]") -> None:
+        """Reads what it tells and prints, to its end."""
+        reader = threading.Thread(target=self._read_events, daemon=True)
+        reader.start()
+        with contextlib.suppress(OSError), process:  # words that it did not live to read cannot be sent any more
+            for raw in process.stdout or ():
+                line = self.clean(raw.decode("utf-8", "replace").rstrip("\n"))
+                self.output = [*self.output[-60:], line]
+                self._log(line)
         child_process.end_group(process)
-        for reader in readers:
-            reader.join(5)
-        for pipe in (process.stdin, process.stdout):
-            if pipe:
-                with contextlib.suppress(OSError):  # words that it did not live to read
-                    pipe.close()
+        reader.join(5)
         shutil.rmtree(self._scratch, ignore_errors=True)
-        self.events.put(Event("end", code, {}))
+        self.events.put(Event("end", process.wait(), {}))
 
 
 class Processes:
@@ -272,26 +261,19 @@ class Processes:
 
 
 def _machine(device: "VirtualDevice", one: "Installed") -> Machine:
-    for name in _NEEDED:
-        if name not in one.classes:
-            raise LoadFailed("java.lang.ClassNotFoundException", f'Didn\'t find class "{name}" on path: {_paths(one)}')
+    absent = [name for name in _NEEDED if name not in one.classes]
     try:
-        classes: Path | None = apk.classes_of(one.class_list)
+        classes = apk.classes_of(one.class_list)
     except QuadraError as error:  # no Java here, or no Maven Central
         raise LoadFailed("java.lang.RuntimeException", " ".join(str(error).split())) from error
-    if classes is None:
-        text = f'Didn\'t find class "{RUNNER}" on path: {_paths(one)}'
-        why = "the class files of this APK's list are not on this machine: build it here with `./inv apk`"
-        raise LoadFailed("java.lang.ClassNotFoundException", f"{text} ({why})")
+    if absent or classes is None:
+        text = f'Didn\'t find class "{(absent or [RUNNER])[0]}" on path: DexPathList[[zip file "{one.apk}"]]'
+        why = "" if absent else " (this APK's class files are not on this machine: build it here with `./inv apk`)"
+        raise LoadFailed("java.lang.ClassNotFoundException", text + why)
     try:
         return Machine(device.root / one.native.lstrip("/"), classes)
     except QuadraError as error:
         raise LoadFailed("java.lang.UnsatisfiedLinkError", f"dlopen failed: {error.came_back}") from error
-
-
-def _paths(one: "Installed") -> str:
-    folders = f"nativeLibraryDirectories=[{one.folder}/lib/{one.abi}, /system/lib64, /vendor/lib64]"
-    return f'DexPathList[[zip file "{one.apk}"],{folders}]'
 
 
 def threads(folder: str) -> int:

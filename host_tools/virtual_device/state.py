@@ -5,11 +5,9 @@ import zlib
 from dataclasses import dataclass, field
 
 IN_BANNER = ("ro.product.name", "ro.product.model", "ro.product.device")
-SETTABLE = ("debug.", "log.", "persist.log.")  # properties that the shell may set begin so
 SEVERE = 3
 BATTERY_PERCENT, BATTERY_TENTHS_C = 87, 285
 
-_COOL_C, _HOT_C = 31.0, 48.5
 _BUILD = "UQ1A.240205.002"
 
 
@@ -56,8 +54,3 @@ class State:
 
     awake: bool = True
     settings: dict[str, dict[str, str]] = field(default_factory=_settings)
-
-
-def skin_c(thermal_status: int) -> float:
-    """What the sensor at the skin shows: sensors follow the state, in degrees Celsius."""
-    return _HOT_C if thermal_status else _COOL_C

@@ -1,13 +1,9 @@
 """Android's services as the shell sees them: dumpsys, cmd, settings, svc and input."""
 
-import os
-
 from host_tools.virtual_device.call import Call, Command, command
 from host_tools.virtual_device.commands.am import activity
-from host_tools.virtual_device.commands.pm import package, short
-from host_tools.virtual_device.evidence import moment
-from host_tools.virtual_device.packages import Installed
-from host_tools.virtual_device.state import BATTERY_PERCENT, BATTERY_TENTHS_C, skin_c
+from host_tools.virtual_device.commands.pm import package
+from host_tools.virtual_device.state import BATTERY_PERCENT, BATTERY_TENTHS_C
 
 
 def _battery(call: Call) -> int:
@@ -21,6 +17,7 @@ def _battery(call: Call) -> int:
     return 0
 
 
+_COOL_C, _HOT_C = 31.0, 48.5
 # A sensor's type as a number, its name, and how it follows the skin's temperature.
 _SENSORS = ((0, "cpu0", 6.0), (1, "gpu0", 4.0), (2, "battery", -3.0), (3, "skin", 0.0))
 _THERMAL = """\
@@ -51,8 +48,9 @@ coldThrottlingThresholds=[NaN, NaN, NaN, NaN, NaN, NaN, NaN]}}"""
 def _thermal(call: Call) -> int:
     """Status and sensors, cached and current; thresholds, as Android 14 writes them."""
     status = call.device.thermal_status()
+    skin_c = _HOT_C if status else _COOL_C
     rows = "\n".join(
-        f"\tTemperature{{mValue={skin_c(status) + above:.1f}, mType={kind}, mName={name}, "
+        f"\tTemperature{{mValue={skin_c + above:.1f}, mType={kind}, mName={name}, "
         f"mStatus={status if kind == 3 else 0}}}"
         for kind, name, above in _SENSORS
     )
@@ -79,47 +77,21 @@ def _change_power(call: Call) -> int:
     return 0  # taken, as by a phone; this machine's processor is what it is
 
 
-def _package(call: Call) -> int:
-    found = [one for one in call.device.packages.all() if one.package in call.argv[1:2] or not call.argv[1:]]
-    if not found:
-        call.line(f"Unable to find package: {' '.join(call.argv[1:])}")
-        return 0
-    call.line("\n".join(["Packages:", *(row for one in found for row in _about(one))]))
-    return 0
-
-
-def _about(one: Installed) -> list[str]:
-    return [
-        f"  Package [{one.package}] ({one.sha256[:7]}):",
-        f"    userId={one.uid}",
-        f"    codePath={one.folder}",
-        f"    primaryCpuAbi={one.abi or 'null'}",
-        f"    versionCode={one.version_code} minSdk={one.min_sdk} targetSdk={one.target_sdk}",
-        f"    versionName={one.version_name}",
-        f"    flags=[ HAS_CODE ALLOW_CLEAR_USER_DATA{' DEBUGGABLE' if one.debuggable else ''} ]",
-        f"    dataDir=/data/user/0/{one.package}",
-        f"    lastUpdateTime={moment(one.updated_s)[:19]}",
-        *(f"    instrumentation: {short(one, name)} (target={target})" for name, target in one.instrumentations),
-    ]
-
-
 def _activity(call: Call) -> int:
-    """`activity exit-info [PACKAGE]`"""
-    if call.argv[1:2] != ["exit-info"]:
-        return call.fail("only exit-info", 255)
-    known = call.device.evidence
+    """`activity exit-info PACKAGE`"""
+    if call.argv[1:2] != ["exit-info"] or len(call.argv) != 3:
+        return call.fail("only exit-info PACKAGE", 255)
+    name, exits = call.argv[2], call.device.evidence.exits(call.argv[2])
     call.line("ACTIVITY MANAGER PROCESS EXIT INFO (dumpsys activity exit-info)")
     call.line("Last Timestamp of Persistence Into Persistent Storage: 1970-01-01 00:00:00.000")
-    for name in call.argv[2:] or known.packages():
-        exits = known.exits(name)
-        if exits:
-            call.line(f"  package: {name}\n    Historical Process Exit for uid={exits[0].uid}")
-            call.line("\n".join(line for number, one in enumerate(exits) for line in one.lines(number)))
+    if exits:
+        call.line(f"  package: {name}\n    Historical Process Exit for uid={exits[0].uid}")
+        call.line("\n".join(line for number, one in enumerate(exits) for line in one.lines(number)))
     return 0
 
 
 _DUMPS: dict[str, Command] = {
-    "activity": _activity, "battery": _battery, "package": _package, "power": _power, "thermalservice": _thermal,
+    "activity": _activity, "battery": _battery, "power": _power, "thermalservice": _thermal,
 }  # fmt: skip
 _SERVICES: dict[str, Command] = {
     "activity": activity, "package": package, "power": _change_power,
@@ -141,11 +113,9 @@ def dumpsys(call: Call) -> int:
 def settings(call: Call) -> int:
     action, kind, name, value = (call.argv[1:] + [""] * 4)[:4]
     table = call.device.state.settings.get(kind)
-    if table is None or not (name or action == "list"):
-        return call.fail("usage: settings get|put|delete|list global|system|secure [NAME] [VALUE]")
-    if action == "list":
-        call.out(b"".join(os.fsencode(f"{k}={v}\n") for k, v in sorted(table.items())))
-    elif action == "get":
+    if table is None or not name:
+        return call.fail("usage: settings get|put|delete global|system|secure NAME [VALUE]")
+    if action == "get":
         call.line(table.get(name, "null"))
     elif action == "put" and value:
         table[name] = value
@@ -165,7 +135,7 @@ def svc(call: Call) -> int:
     return 0
 
 
-_KEYS = {"KEYCODE_WAKEUP": True, "224": True, "KEYCODE_SLEEP": False, "223": False}
+_KEYS = {"KEYCODE_WAKEUP": True, "KEYCODE_SLEEP": False}
 
 
 @command("input")
@@ -173,6 +143,6 @@ def input_(call: Call) -> int:
     """`input keyevent KEY`: waking and sleeping keys have an effect."""
     if call.argv[1:2] != ["keyevent"] or len(call.argv) != 3:
         return call.fail("Error: Unknown command")
-    state, key = call.device.state, call.argv[2]
-    state.awake = not state.awake if key in ("KEYCODE_POWER", "26") else _KEYS.get(key, state.awake)
+    state = call.device.state
+    state.awake = _KEYS.get(call.argv[2], state.awake)
     return 0

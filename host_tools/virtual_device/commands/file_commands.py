@@ -8,7 +8,6 @@ import re
 import stat as modes
 import tarfile
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -54,38 +53,21 @@ def cat(call: Call) -> int:
     return each(call, words, lambda word: copy([word]))
 
 
-@command("head", "tail")
-def head(call: Call) -> int:
-    """`head|tail [-n COUNT] [FILE...]`"""
-    given, words = call.options("n:")
-    count = int(given["-n"]) if given.get("-n", "").isdecimal() else 10
-    for source in _inputs(call, words):
-        if call.argv[0] == "tail":
-            call.out(b"".join(deque(lines(source), maxlen=count)))
-            continue
-        for _, line in zip(range(count), lines(source), strict=False):
-            call.out(line)
-    return 0
-
-
 @command("grep")
 def grep(call: Call) -> int:
-    """`grep [-i] [-v] [-c] [-E|-F] PATTERN [FILE...]`; patterns are Python's."""
-    given, words = call.options("ivcEF")
+    """`grep [-i] [-v] [-E] PATTERN [FILE...]`; patterns are Python's."""
+    given, words = call.options("ivE")
     if not words:
         return call.fail("Needs a pattern", 2)
     try:
-        pattern = os.fsencode(re.escape(words[0]) if "-F" in given else words[0])
-        form, hits = re.compile(pattern, re.IGNORECASE if "-i" in given else 0), 0
+        form, hits = re.compile(os.fsencode(words[0]), re.IGNORECASE if "-i" in given else 0), 0
     except re.error:
         return call.fail(f"bad REGEX '{words[0]}'", 2)
     for source in _inputs(call, words[1:]):
         for line in lines(source):
             if bool(form.search(line.rstrip(b"\n"))) != ("-v" in given):
                 hits += 1
-                call.out(line if "-c" not in given else b"")
-    if "-c" in given:
-        call.line(str(hits))
+                call.out(line)
     return int(hits == 0)
 
 
@@ -232,29 +214,11 @@ def _copy(call: Call, source: str, target: str) -> None:
 
 @command("chmod")
 def chmod(call: Call) -> int:
-    """`chmod OCTAL PATH...`, or `chmod +x PATH...`"""
+    """`chmod OCTAL PATH...`"""
     _, words = call.options("")
-    if len(words) < 2 or not re.fullmatch(r"\+x|[0-7]+", words[0]):
+    if len(words) < 2 or not re.fullmatch(r"[0-7]+", words[0]):
         return call.fail(f"bad mode '{words[0] if words else ''}'")
-
-    def change(word: str) -> None:
-        path = call.path(word)
-        mode = call.files.stat(path).st_mode | 0o111 if words[0] == "+x" else int(words[0], 8)
-        call.files.change_mode(path, mode)
-
-    return each(call, words[1:], change)
-
-
-@command("df")
-def df(call: Call) -> int:
-    call.options("hk")
-    space = os.statvfs(call.device.root)
-    total = space.f_blocks * space.f_frsize >> 10
-    free = 0 if call.device.faults.lasting("full") else space.f_bavail * space.f_frsize >> 10
-    used = total - free
-    call.line("Filesystem        1K-blocks      Used Available Use% Mounted on")
-    call.line(f"/dev/block/dm-9 {total:>11} {used:>9} {free:>9} {used * 100 // max(1, total):>3}% /data")
-    return 0
+    return each(call, words[1:], lambda word: call.files.change_mode(call.path(word), int(words[0], 8)))
 
 
 class _Out(io.RawIOBase):

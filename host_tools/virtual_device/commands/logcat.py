@@ -1,4 +1,4 @@
-"""Android's log: what apps and the system have written to it, and the commands that read and write it as liblog does."""
+"""Android's log: what apps and the system have written to it, and the command that reads it as liblog does."""
 
 import calendar
 import getopt
@@ -174,14 +174,3 @@ def _start(wanted: _Wanted, text: str) -> None:
         wanted.since_s = calendar.timegm(parsed) + float(f"0.{part}")
     except ValueError:
         raise _Bad(f'-T "{text}" not in time format') from None
-
-
-@command("log")
-def log(call: Call) -> int:
-    """`log [-p PRIORITY] [-t TAG] TEXT...` writes to Android's log."""
-    given, words = call.options("p:t:")
-    priority, tag = given.get("-p", "I")[:1].upper(), given.get("-t", "log")
-    if priority not in _PRIORITIES:
-        return call.fail(f"bad -p '{given['-p']}'")
-    call.device.logcat.add(priority, tag, " ".join(words), uid=layout.SHELL_UID)
-    return 0

@@ -8,7 +8,7 @@ from host_tools.base.errors import QuadraError
 from host_tools.virtual_device.apk_reader import Refused
 from host_tools.virtual_device.call import Call, Input, command
 from host_tools.virtual_device.hostile import INSTALLS, pick
-from host_tools.virtual_device.packages import APK_NAME, Installed, no_room
+from host_tools.virtual_device.packages import APK_NAME, no_room
 
 _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
@@ -112,21 +112,14 @@ def _path(call: Call, given: dict[str, str], names: list[str]) -> int:
 
 def _list(call: Call, given: dict[str, str], words: list[str]) -> int:
     kind, wanted = (*words, "", "")[:2]
-    if kind not in ("package", "packages", "instrumentation"):
+    if kind not in ("package", "packages"):
         call.err(os.fsencode(f"Error: unknown list type '{kind}'\n"))
         return 255
     for one in call.device.packages.all():
-        if kind != "instrumentation" and wanted in one.package and "-s" not in given:
+        if wanted in one.package and "-s" not in given:
             path = f"{one.apk}=" if "-f" in given else ""
             call.line(f"package:{path}{one.package}" + (f" uid:{one.uid}" if "-U" in given else ""))
-        for name, target in one.instrumentations if kind == "instrumentation" else ():
-            call.line(f"instrumentation:{short(one, name)} (target={target})")
     return 0
-
-
-def short(one: Installed, name: str) -> str:
-    """A component as Android writes it."""
-    return f"{one.package}/{name[len(one.package) :] if name.startswith(one.package + '.') else name}"
 
 
 _VERBS = {"install": _install, "uninstall": _uninstall, "clear": _clear, "path": _path, "list": _list}

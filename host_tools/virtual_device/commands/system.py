@@ -5,7 +5,7 @@ import re
 import signal
 import time
 
-from host_tools.virtual_device import layout, state
+from host_tools.virtual_device import layout
 from host_tools.virtual_device.call import Call, command, run_words
 
 
@@ -54,23 +54,12 @@ def getprop(call: Call) -> int:
     return 0
 
 
-@command("setprop")
-def setprop(call: Call) -> int:
-    if len(call.argv) != 3:
-        return call.fail("usage: setprop NAME VALUE")
-    name, value = call.argv[1:]
-    if not name.startswith(state.SETTABLE):
-        return call.fail(f"failed to set property '{name}' to '{value}': permission denied")
-    call.device.properties[name] = value
-    return 0
-
-
-@command("id", "whoami")
+@command("id")
 def id_(call: Call) -> int:
     uid = layout.uid_of(call.user, call.device.apps)
     name = layout.user_name(uid)
-    if call.argv[0] == "whoami" or "-u" in call.argv:
-        call.line(name if call.argv[0] == "whoami" else str(uid))
+    if "-u" in call.argv:
+        call.line(str(uid))
         return 0
     context = "shell" if call.user == "shell" else "runas_app"
     call.line(f"uid={uid}({name}) gid={uid}({name}) groups={uid}({name}) context=u:r:{context}:s0")

@@ -74,9 +74,8 @@ def test_a_signed_apk_is_installed_shown_and_removed(device, signed):
     assert (device.root / path.lstrip("/")).read_bytes() == signed.read_bytes()
     assert (device.root / path.lstrip("/")).parent.joinpath("lib/x86_64/libone.so").is_file()
     assert ask(device, f"pm list packages -f -U {NAME}").out == f"package:{path}={NAME} uid:10111\n"
-    assert ask(device, "cmd package list instrumentation").out == f"instrumentation:{NAME}/.Runner (target={NAME})\n"
-    dumped = ask(device, f"dumpsys package {NAME}").out
-    assert "versionCode=3 minSdk=26 targetSdk=34" in dumped and "primaryCpuAbi=x86_64" in dumped
+    assert device.apps[NAME].instrumentations == [[f"{NAME}.Runner", NAME]]
+    assert (device.apps[NAME].version_code, device.apps[NAME].abi) == (3, "x86_64")
     assert ask(device, f"run-as {NAME} pwd").out == f"/data/data/{NAME}\n"
     assert ask(device, f"pm uninstall {NAME}").out == "Success\n"
     assert ask(device, f"pm path {NAME}").status == 1
