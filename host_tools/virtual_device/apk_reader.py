@@ -55,26 +55,18 @@ def read(path: Path, level: int) -> Apk:
         with zipfile.ZipFile(path) as archive:
             return _opened(path, archive, digest, level)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
-        raise _parse("NOT_APK", path, f"Failed to load asset path ({error})") from error
+        raise Refused("INSTALL_PARSE_FAILED_NOT_APK", f"Failed to load asset path ({error})") from error
 
 
 def _opened(path: Path, archive: zipfile.ZipFile, digest: str, level: int) -> Apk:
-    if _MANIFEST not in archive.namelist():
-        raise _parse("BAD_MANIFEST", path, f"Missing {_MANIFEST}")
-    root = _manifest(path)
+    root = _manifest(path, archive)
     package, sdk, app = root.text("package"), root.first("uses-sdk"), root.first("application")
-    if not _PACKAGE.fullmatch(package):
-        text = f"Invalid manifest package: {package!r} must have a '.' separator and Java names"
-        raise _parse("BAD_PACKAGE_NAME", path, text)
     min_sdk = sdk.number("minSdkVersion", 1)
     if min_sdk > level:
-        raise Refused(
-            "INSTALL_FAILED_OLDER_SDK",
-            f"Failed parse during installPackageLI: {_at(path)} (at Binary XML file line #0): "
-            f"Requires newer sdk version #{min_sdk} (current version is #{level})",
-        )
+        text = f"Requires newer sdk version #{min_sdk} (current version is #{level})"
+        raise Refused("INSTALL_FAILED_OLDER_SDK", text)
     target = sdk.number("targetSdkVersion", min_sdk)
-    signer = _signer(path, level, target, package)
+    signer = _signer(path, level, target)
     _check_table(path, archive, target)
     return Apk(
         sha256=digest,
@@ -95,39 +87,38 @@ def _opened(path: Path, archive: zipfile.ZipFile, digest: str, level: int) -> Ap
     )
 
 
-def _manifest(path: Path) -> Element:
+def _manifest(path: Path, archive: zipfile.ZipFile) -> Element:
+    if _MANIFEST not in archive.namelist():
+        raise Refused("INSTALL_PARSE_FAILED_BAD_MANIFEST", f"Missing {_MANIFEST}")
     try:
         root = apk_check.manifest(path)
     except CommandFailed as error:
-        raise _parse("UNEXPECTED_EXCEPTION", path, "Corrupt XML binary file") from error
-    if root.tag != "manifest":
-        raise _parse("BAD_MANIFEST", path, "No <manifest> tag")
+        raise Refused("INSTALL_PARSE_FAILED_UNEXPECTED_EXCEPTION", "Corrupt XML binary file") from error
+    package = root.text("package")
+    if not _PACKAGE.fullmatch(package):
+        text = f"Invalid manifest package: {package!r} must have a '.' separator and Java names"
+        raise Refused("INSTALL_PARSE_FAILED_BAD_PACKAGE_NAME", text)
     return root
 
 
-def _signer(path: Path, level: int, target: int, package: str) -> str:
+def _signer(path: Path, level: int, target: int) -> str:
     """The certificate, once every byte of the APK was verified."""
     signature = apk_check.signature(path, level)
-    collect = f"Failed collecting certificates for {_at(path)}"
     if not signature.verified or not signature.signer:
         reason = signature.said.split("ERROR: ", 1)[-1].partition("\n")[0]
-        raise _parse("NO_CERTIFICATES", path, f"{collect}: {reason}")
+        raise Refused("INSTALL_PARSE_FAILED_NO_CERTIFICATES", f"Failed collecting certificates: {reason}")
     if target >= _SCHEME_2_FROM and not signature.schemes:
-        raise _parse(
-            "NO_CERTIFICATES", path, f"No signature found in package of version 2 or newer for package {package}"
-        )
+        raise Refused("INSTALL_PARSE_FAILED_NO_CERTIFICATES", "No signature found in package of version 2 or newer")
     return signature.signer
 
 
 def _check_table(path: Path, archive: zipfile.ZipFile, target: int) -> None:
-    if target < _TABLE_STORED_FROM or _TABLE not in archive.namelist():
-        return
-    if not _stored(path, archive.getinfo(_TABLE), 4):
+    if target >= _TABLE_STORED_FROM and _TABLE in archive.namelist() and not _stored(path, archive.getinfo(_TABLE), 4):
         text = (
             "Targeting R+ (version 30 and above) requires the resources.arsc of installed APKs to be stored "
             "uncompressed and aligned on a 4-byte boundary"
         )
-        raise Refused("INSTALL_PARSE_FAILED_RESOURCES_ARSC_COMPRESSED", f"Failed parse during installPackageLI: {text}")
+        raise Refused("INSTALL_PARSE_FAILED_RESOURCES_ARSC_COMPRESSED", text)
 
 
 def _stored(path: Path, entry: zipfile.ZipInfo, alignment: int) -> bool:
@@ -159,12 +150,3 @@ def _libraries(path: Path, archive: zipfile.ZipFile, stored: bool) -> dict[str, 
 def _full(name: str, package: str) -> str:
     """A class that the manifest names, as Android completes it."""
     return package + name if name.startswith(".") else name if "." in name else f"{package}.{name}"
-
-
-def _at(path: Path) -> str:
-    return f"/data/app/{path.parent.name}/{path.name}"
-
-
-def _parse(code: str, path: Path, text: str) -> Refused:
-    where = f"Failed to parse {_at(path)}: "
-    return Refused(f"INSTALL_PARSE_FAILED_{code}", text if text.startswith("Failed c") else where + text)

@@ -13,8 +13,8 @@ import getopt
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from host_tools.virtual_device.faults import Fault
 from host_tools.virtual_device.files import Files, failure, normal
@@ -106,11 +106,6 @@ def run(call: Call) -> int:
         return call.fail(f"Unknown option '{bad.opt}' (see \"{name} --help\")")
     except OSError as error:
         return call.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror))
-
-
-def run_words(call: Call, words: list[str], **changes: Any) -> int:
-    """Runs another command in this one's place; `changes` are fields of Call."""
-    return run(replace(call, argv=words, **changes))
 
 
 def write(call: Call, file: BinaryIO, data: bytes) -> None:

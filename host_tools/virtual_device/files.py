@@ -183,7 +183,3 @@ class Files:
     def change_mode(self, path: str, mode: int) -> None:
         with _named(path):
             os.chmod(self.real(path, layout.WRITE), mode & 0o7777)
-
-    def set_time(self, path: str, mtime: float) -> None:
-        with _named(path):
-            os.utime(self.real(path, layout.WRITE, follow=False), (mtime, mtime), follow_symlinks=False)

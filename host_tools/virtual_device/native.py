@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from elftools.elf.segments import InterpSegment
 
@@ -20,10 +19,8 @@ from host_tools.base import child_process, cpu_drivers, settings
 from host_tools.base.errors import QuadraError
 from host_tools.build import size
 from host_tools.virtual_device import faults, processes
+from host_tools.virtual_device.call import Call, Stopped
 from host_tools.virtual_device.layout import SHELL_UID
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.call import Call
 
 ABI = "x86_64"
 _LOADER = "/system/bin/linker64"
@@ -55,7 +52,7 @@ class Program:
         self.send(signal.SIGKILL)
 
 
-def execute(call: "Call") -> int:
+def execute(call: Call) -> int:
     """Runs the device's file call.argv[0]; returns its exit status as a shell does."""
     try:
         found = call.files.stat(call.path(call.argv[0]))
@@ -86,7 +83,7 @@ def _end_with_host(one: Program, cancelled: threading.Event) -> None:
             one.send(signal.SIGHUP)
 
 
-def _run(call: "Call", program: Path, one: Program) -> int:
+def _run(call: Call, program: Path, one: Program) -> int:
     words = [_real(call, word) for word in call.argv[1:]]
     libraries = [Path(word) for word in words if word.startswith("/") and _is_elf(Path(word))]
     try:
@@ -119,7 +116,7 @@ def _refusal(program: Path) -> str:
         return f"its ELF parts are damaged ({error})"
 
 
-def _refuse(call: "Call", reason: str) -> int:
+def _refuse(call: Call, reason: str) -> int:
     call.err(os.fsencode(f"/system/bin/sh: {call.argv[0]}: can't execute: {reason}\n"))
     return _CANNOT_EXECUTE
 
@@ -132,7 +129,7 @@ def _is_elf(path: Path) -> bool:
         return False
 
 
-def _real(call: "Call", word: str) -> str:
+def _real(call: Call, word: str) -> str:
     """A word of the command line; a path of the device becomes one of this machine."""
     if "/" not in word and word != "..":
         return word
@@ -142,10 +139,8 @@ def _real(call: "Call", word: str) -> str:
         return os.devnull + "/" + os.path.basename(word)  # nothing is there, as on the device
 
 
-def _telling(call: "Call", write: Callable[[bytes], None]) -> Callable[[str], None]:
+def _telling(call: Call, write: Callable[[bytes], None]) -> Callable[[str], None]:
     """Writes lines, with the device's paths in place of ours."""
-    from host_tools.virtual_device.call import Stopped
-
     root = os.fspath(call.device.root)
 
     def line(text: str) -> None:
@@ -157,7 +152,7 @@ def _telling(call: "Call", write: Callable[[bytes], None]) -> Callable[[str], No
     return line
 
 
-def _environment(call: "Call", words: list[str]) -> dict[str, str]:
+def _environment(call: Call, words: list[str]) -> dict[str, str]:
     """Threads as the RunSpec in `--folder` says: a phone's GPU has nothing of the kind to be told. What is wrong with
     the device's GPU is so for every program."""
     folder = words[words.index("--folder") + 1] if "--folder" in words[:-1] else ""

@@ -2,20 +2,17 @@
 
 import fnmatch
 import hashlib
-import io
 import os
 import re
 import stat as modes
 import tarfile
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import IO, cast
 
 from host_tools.virtual_device import layout
 from host_tools.virtual_device.call import PIECE, Call, Input, command, lines, pieces, write
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 
 def each(call: Call, words: list[str], action: Callable[[str], None]) -> int:
@@ -221,22 +218,6 @@ def chmod(call: Call) -> int:
     return each(call, words[1:], lambda word: call.files.change_mode(call.path(word), int(words[0], 8)))
 
 
-class _Out(io.RawIOBase):
-    """What tarfile writes, as the command's output."""
-
-    def __init__(self, call: Call) -> None:
-        super().__init__()
-        self._out = call.out
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: "ReadableBuffer") -> int:
-        content = bytes(data)
-        self._out(content)
-        return len(content)
-
-
 @command("tar")
 def tar(call: Call) -> int:
     """`tar -c [-C FOLDER] -f - NAME...`"""
@@ -246,9 +227,9 @@ def tar(call: Call) -> int:
         return call.fail("only -c [-C FOLDER] -f - NAME...")
     if not call.files.is_folder(folder):
         return call.fail(f"chdir '{given['-C']}': No such file or directory")
-    with io.BufferedWriter(_Out(call), PIECE) as out:
-        with tarfile.open(fileobj=out, mode="w|", format=tarfile.GNU_FORMAT, bufsize=64 << 10) as archive:
-            return each(call, words, lambda word: _add(call, archive, f"{folder}/{word}", word))
+    out = cast(IO[bytes], SimpleNamespace(write=call.out))  # a stream of tarfile writes, and does nothing else
+    with tarfile.open(fileobj=out, mode="w|", format=tarfile.GNU_FORMAT, bufsize=PIECE) as archive:
+        return each(call, words, lambda word: _add(call, archive, f"{folder}/{word}", word))
 
 
 def _add(call: Call, archive: tarfile.TarFile, path: str, name: str) -> None:

@@ -66,10 +66,6 @@ class LogBuffer:
             self._entries = deque((e for e in self._entries if buffer and e.buffer != buffer), maxlen=_KEPT)
 
 
-class _Bad(Exception):
-    """A command line that logcat does not take."""
-
-
 @dataclass
 class _Wanted:
     buffers: list[str] = field(default_factory=list)
@@ -96,7 +92,7 @@ def logcat(call: Call) -> int:
     """-d -c -b -v -t -T -s --pid and filters (`TAG:PRIORITY`); without -d it goes on until nobody reads."""
     try:
         wanted = _wanted(call.argv[1:])
-    except (_Bad, ValueError) as error:
+    except ValueError as error:
         return call.fail(str(error))
     log = call.device.logcat
     if wanted.clear:
@@ -137,13 +133,14 @@ def _line(entry: Entry, with_user: bool) -> str:
 
 
 def _wanted(words: list[str]) -> _Wanted:
+    """ValueError has the sentence for a command line that logcat does not take."""
     given, filters = getopt.gnu_getopt(words, "dcb:v:t:T:s", ["pid="])
     wanted = _Wanted(clear=("-c", "") in given, dump=any(name in ("-d", "-t") for name, _ in given))
     for name, value in given:
         if name == "-b":
             wanted.buffers += BUFFERS if value == "all" else value.split(",")
         elif name == "-v" and value not in ("threadtime", "uid"):
-            raise _Bad(f'Invalid parameter "{value}" to -v')
+            raise ValueError(f'Invalid parameter "{value}" to -v')
         elif name == "-v":
             wanted.user = wanted.user or value == "uid"
         elif name in ("-t", "-T"):
@@ -154,12 +151,12 @@ def _wanted(words: list[str]) -> _Wanted:
             wanted.pid = int(value)
     wanted.buffers = wanted.buffers or [*BUFFERS]
     if set(wanted.buffers) - set(BUFFERS):
-        raise _Bad(f"unknown buffer {wanted.buffers[-1]}")
+        raise ValueError(f"unknown buffer {wanted.buffers[-1]}")
     for word in filters:
         tag, _, priority = word.partition(":")
         wanted.least[tag] = priority.upper()[:1] or ("D" if tag == "*" else "V")
         if wanted.least[tag] not in _PRIORITIES:
-            raise _Bad(f"Invalid filter expression '{word}'")
+            raise ValueError(f"Invalid filter expression '{word}'")
     return wanted
 
 
@@ -169,8 +166,5 @@ def _start(wanted: _Wanted, text: str) -> None:
         wanted.last = int(text)
         return
     moment, _, part = text.partition(".")
-    try:
-        parsed = time.strptime(f"{time.gmtime().tm_year}-{moment}", "%Y-%m-%d %H:%M:%S")
-        wanted.since_s = calendar.timegm(parsed) + float(f"0.{part}")
-    except ValueError:
-        raise _Bad(f'-T "{text}" not in time format') from None
+    parsed = time.strptime(f"{time.gmtime().tm_year}-{moment}", "%Y-%m-%d %H:%M:%S")
+    wanted.since_s = calendar.timegm(parsed) + float(f"0.{part}")

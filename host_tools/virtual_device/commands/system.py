@@ -4,9 +4,10 @@ import os
 import re
 import signal
 import time
+from dataclasses import replace
 
 from host_tools.virtual_device import layout
-from host_tools.virtual_device.call import Call, command, run_words
+from host_tools.virtual_device.call import Call, command, run
 
 
 @command("true", "false")
@@ -77,7 +78,7 @@ def run_as(call: Call) -> int:
         return call.fail(f"unknown package: {words[0]}")
     if not app.debuggable:
         return call.fail(f"package not debuggable: {words[0]}")
-    return run_words(call, words[1:], user=app.package, cwd=f"{layout.APP_DATA}/{app.package}")
+    return run(replace(call, argv=words[1:], user=app.package, cwd=app.data))
 
 
 @command("getconf")
