@@ -6,7 +6,6 @@
 import os
 import queue
 import signal
-from dataclasses import dataclass, field
 
 from host_tools.virtual_device import evidence, faults
 from host_tools.virtual_device.call import Call, Stopped, command
@@ -26,10 +25,11 @@ def activity(call: Call) -> int:
     verb, words = (call.argv[1:2] or [""])[0], call.argv[2:]
     if verb == "instrument":
         try:
-            return _Run(call, _parse(words)).run()
-        except _BadArguments as error:
+            run = _Run(call, words)
+        except ValueError as error:
             call.err(os.fsencode(f"{_USAGE}\nError: {error}\n"))
             return 1
+        return run.run()
     if verb == "force-stop" and words:
         call.device.processes.end(words[-1], f"from pid {next(call.device.pids)}")
         call.device.evidence.system("I", f"Force stopping {words[-1]} appid=0 user=0: from shell")
@@ -38,54 +38,39 @@ def activity(call: Call) -> int:
     return 255
 
 
-class _BadArguments(Exception):
-    """Usage and `Error: …` are shown."""
-
-
-@dataclass
-class _Words:
-    """The command line of am instrument. Like Android's with -w, it always waits for the end."""
-
-    component: str = ""
-    arguments: dict[str, str] = field(default_factory=dict)
-    raw: bool = False
-
-
-def _parse(words: list[str]) -> _Words:
-    """_BadArguments has the sentence of Android's shell command."""
-    told, left = _Words(), list(words)
-
-    def value(option: str) -> str:
-        if not left:
-            raise _BadArguments(f'Argument expected after "{option}"')
-        return left.pop(0)
-
-    while left and not told.component:  # Android takes the first and looks no further
-        word = left.pop(0)
-        if word == "-r":
-            told.raw = True
-        elif word == "-e":
-            key = value("-e")
-            told.arguments[key] = value(key)
-        elif word == "--user":
-            value(word)
-        elif word.startswith("-") and word != "-w":
-            raise _BadArguments(f"Unknown option: {word}")
-        elif word != "-w":
-            told.component = word
-    if "/" not in told.component:
-        raise _BadArguments(f"No instrumentation found for: {told.component}")
-    return told
-
-
 class _Run:
-    """One `am instrument`. The exit status is 0 for every run that began."""
+    """One `am instrument`, from its words. Like Android's with -w, it always waits for the end. The exit status is 0 for
+    every run that began."""
 
-    def __init__(self, call: Call, words: _Words) -> None:
-        self.call, self.words, self.device = call, words, call.device
-        self.package, _, runner = words.component.partition("/")
-        self.runner = self.package + runner if runner.startswith(".") else runner
+    def __init__(self, call: Call, words: list[str]) -> None:
+        """ValueError has the sentence of Android's shell command."""
+        self.call, self.device = call, call.device
+        self.component, self.raw, self.arguments = "", False, dict[str, str]()
         self.trouble: Fault | None = None  # what is to happen at _AT
+        left = list(words)
+
+        def value(option: str) -> str:
+            if not left:
+                raise ValueError(f'Argument expected after "{option}"')
+            return left.pop(0)
+
+        while left and not self.component:  # Android takes the first and looks no further
+            word = left.pop(0)
+            if word == "-r":
+                self.raw = True
+            elif word == "-e":
+                key = value("-e")
+                self.arguments[key] = value(key)
+            elif word == "--user":
+                value(word)
+            elif word.startswith("-") and word != "-w":
+                raise ValueError(f"Unknown option: {word}")
+            elif word != "-w":
+                self.component = word
+        if "/" not in self.component:
+            raise ValueError(f"No instrumentation found for: {self.component}")
+        self.package, _, runner = self.component.partition("/")
+        self.runner = self.package + runner if runner.startswith(".") else runner
 
     def run(self) -> int:
         fault = self.call.meet("instrument")
@@ -121,7 +106,7 @@ class _Run:
             planted = faults.planted(fault)
             self.trouble = None if planted else fault
         at_start = self.call.meet("app.start")
-        arguments = {key: self._real(value) for key, value in self.words.arguments.items()}
+        arguments = {key: self._real(value) for key, value in self.arguments.items()}
         process = self.device.processes.start(one, arguments, planted, _AT if self.trouble else "")
         process.runner = self.runner
         self.device.evidence.system(
@@ -226,15 +211,15 @@ class _Run:
         values = {"id": "ActivityManagerService", "Error": f"Unable to find instrumentation info for: {component}"}
         self._print("INSTRUMENTATION_STATUS", values)
         self.call.line("INSTRUMENTATION_STATUS_CODE: -1")
-        text = f"INSTRUMENTATION_FAILED: {self.words.component}"
-        if self.words.raw:
+        text = f"INSTRUMENTATION_FAILED: {self.component}"
+        if self.raw:
             self.call.line(f"onError: commandError=true message={text}")
         self.call.err(os.fsencode(f"android.util.AndroidException: {text}\n"))
         return 1
 
     def _aborted(self) -> int:
         text = "INSTRUMENTATION_ABORTED: System has crashed."
-        if self.words.raw:
+        if self.raw:
             self.call.line(f"onError: commandError=false message={text}")
         self.call.line(text)
         return 0
