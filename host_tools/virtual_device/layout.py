@@ -1,4 +1,5 @@
-"""The device's folders and generated files, who may read and write where, and who owns what: as on an app developer's phone."""
+"""The device's folders and generated files, who may read and write where, and who owns what: the rules that an app
+developer's phone has."""
 
 import os
 from collections.abc import Callable

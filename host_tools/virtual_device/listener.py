@@ -15,7 +15,10 @@ _TRIES = 3  # the table may change while it is read
 
 
 class Listener:
-    """Listens on 127.0.0.1 (port 0: one that is free) and serves each connection in a thread of its own. OSError: the port is taken."""
+    """Listens on 127.0.0.1 (port 0: one that is free) and serves each connection in a thread of its own.
+
+    OSError: the port is taken.
+    """
 
     def __init__(self, serve: Callable[[socket.socket], None], port: int = 0, name: str = "listener") -> None:
         self._serve, self._name = serve, name

@@ -1,8 +1,8 @@
 """Programs that a client has pushed and starts: Quadra's own runner, and nothing else.
 
 It must be an executable for Android x86_64 that carries Quadra's note. It runs on this machine inside the libraries of
-host_tools/android_on_host/bionic, with this machine's drivers; what it is told of the device's files are paths in the sandbox. The
-note keeps accidents away, not attackers: a library that the runner loads is as good as a program.
+host_tools/android_on_host/bionic, with this machine's drivers; what it is told of the device's files are paths in the
+sandbox. The note keeps accidents away, not attackers: a library that the runner loads is as good as a program.
 """
 
 import errno

@@ -72,7 +72,7 @@ class Packages:
         return Path(tempfile.mkdtemp(prefix="vmdl", suffix=".tmp", dir=self.real("/data/app")))
 
     def install(self, place: Path, *, test_only: bool, downgrade: bool) -> Installed:
-        """Takes the APK in this place; Refused leaves everything as it was. The flags are what `pm` was told to allow."""
+        """Takes the APK in this place; Refused leaves everything as it was. The flags are what `pm` is to allow."""
         try:
             apk = apk_reader.read(place / APK_NAME, int(self.device.properties["ro.build.version.sdk"]))
             if apk.test_only and not test_only:

@@ -1,4 +1,5 @@
-"""The device's processes, above all those of apps: an installed APK's runner on this machine's Java, inside Android's classes.
+"""The device's processes, above all those of apps: an installed APK's runner on this machine's Java, inside Android's
+classes.
 
 What is loaded is the APK's: its native libraries, and the class files whose digests its list has. See
 host_tools/places/on_jvm.py for what stands around them.

@@ -39,8 +39,10 @@ def activity(call: Call) -> int:
 
 
 class _Run:
-    """One `am instrument`, from its words. Like Android's with -w, it always waits for the end. The exit status is 0 for
-    every run that began."""
+    """One `am instrument`, from its words. Like Android's with -w, it always waits for the end.
+
+    The exit status is 0 for every run that began.
+    """
 
     def __init__(self, call: Call, words: list[str]) -> None:
         """ValueError has the sentence of Android's shell command."""

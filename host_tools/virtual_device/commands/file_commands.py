@@ -114,9 +114,8 @@ def _show(call: Call, names: list[str], long: bool, folder: str) -> None:
         target = " -> " + call.files.read_link(path) if modes.S_ISLNK(found.st_mode) else ""
         owner = layout.user_name(found.st_uid)
         changed = time.strftime("%Y-%m-%d %H:%M", time.gmtime(found.st_mtime))
-        call.line(
-            f"{modes.filemode(found.st_mode)} {found.st_nlink} {owner} {owner} {found.st_size:>6} {changed} {name}{target}"
-        )
+        mode = modes.filemode(found.st_mode)
+        call.line(f"{mode} {found.st_nlink} {owner} {owner} {found.st_size:>6} {changed} {name}{target}")
 
 
 @command("find")

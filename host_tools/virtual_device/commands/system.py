@@ -124,7 +124,7 @@ def pidof(call: Call) -> int:
 
 @command("kill", "pkill")
 def kill(call: Call) -> int:
-    """`kill [-SIGNAL] PID...`, `pkill [-SIGNAL] [-f] PATTERN`: the user's own processes. A signal is a number or a name."""
+    """`kill [-SIGNAL] PID...`, `pkill [-SIGNAL] [-f] PATTERN`: the user's own processes."""
     signals = {f"-{known}": one for one in signal.Signals for known in (one.value, one.name, one.name[3:])}
     words = call.argv[1:]
     number = signals[words.pop(0)] if words and words[0] in signals else signal.SIGTERM
