@@ -78,7 +78,7 @@ STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "app.run": ("the app works", ("crash", "anr", "uninstall", "full", "slow", "wrong_kernel")),
 }
 
-# What is really wrong with the GPU: the variable that the libraries of android_on_host/bionic read, and its usual value.
+# What is really wrong with the GPU: the variable that android_on_host/bionic reads, and its usual value.
 _PLANTED = {"slow": ("BIONIC_GPU_SLOW", 1.1), "wrong_kernel": ("BIONIC_GPU_WRONG", 1.25)}
 _SPLIT = 200
 
