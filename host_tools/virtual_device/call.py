@@ -12,12 +12,12 @@ import errno
 import getopt
 import os
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from host_tools.virtual_device.faults import Fault
-from host_tools.virtual_device.files import View, failure, normal
+from host_tools.virtual_device.files import Files, failure, normal
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
@@ -49,16 +49,16 @@ class Call:
     cancelled: threading.Event = field(default_factory=threading.Event)  # the host has closed the stream
 
     @property
-    def files(self) -> View:
-        return self.device.files.view(self.user)
+    def files(self) -> Files:
+        return self.device.files(self.user)
 
     def path(self, name: str) -> str:
         """A device path from a word of the command line."""
         return normal(name, self.cwd) + ("/" if name.endswith("/") and name.strip("/") else "")
 
-    def options(self, letters: str) -> tuple[dict[str, str], list[str]]:
+    def options(self, letters: str, long: Sequence[str] = ()) -> tuple[dict[str, str], list[str]]:
         """The options among the words, as `getopt` has them ("r:" takes a value), and the other words."""
-        given, words = getopt.gnu_getopt(self.argv[1:], letters)
+        given, words = getopt.gnu_getopt(self.argv[1:], letters, long)
         return dict(given), words
 
     def line(self, text: str) -> None:
@@ -105,21 +105,14 @@ def run(call: Call) -> int:
     except getopt.GetoptError as bad:
         return call.fail(f"Unknown option '{bad.opt}' (see \"{name} --help\")")
     except OSError as error:
-        if error.strerror is None:
-            raise
-        return call.fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
-
-
-def run_words(call: Call, words: list[str], **changes: Any) -> int:
-    """Runs another command in this one's place; `changes` are fields of Call."""
-    return run(replace(call, argv=words, **changes))
+        return call.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror))
 
 
 def write(call: Call, file: BinaryIO, data: bytes) -> None:
     """Writes to a file as a command does: the device may be full, or become so."""
     if call.meet("files.write"):
         raise failure(errno.ENOSPC, "")
-    call.device.files.room()
+    call.device.room()
     file.write(data)
 
 

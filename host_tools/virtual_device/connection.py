@@ -5,18 +5,21 @@ import os
 import select
 import socket
 import threading
+import traceback
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from host_tools.virtual_device import adb_services, hostile, wire
+from host_tools.virtual_device import hostile, shell_service, wire
 from host_tools.virtual_device.faults import Dropped, Fault, split
 from host_tools.virtual_device.stream import Stream, StreamClosed
+from host_tools.virtual_device.sync import Sync
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
 
 FEATURES = "shell_v2,cmd,stat_v2,ls_v2,fixed_push_mkdir"
 _LOOK_S = 0.05
-_COPIED = 16 << 10  # bytes that are cheaper to copy than to send by a call of their own
+_Handler = Callable[["VirtualDevice", Stream], None]
 
 
 class Connection:
@@ -24,7 +27,7 @@ class Connection:
 
     def __init__(self, device: "VirtualDevice", peer: socket.socket) -> None:
         self.device, self.max_payload, self.gone = device, wire.MAX_HANDSHAKE, threading.Event()
-        self._peer, self._version = peer, wire.OLDEST_VERSION
+        self._peer = peer
         self._sending = threading.Lock()
         self._streams: dict[int, Stream] = {}
         self._lock = threading.Lock()
@@ -74,26 +77,17 @@ class Connection:
         """What cannot be sent any more is dropped: the reader sees the end of the connection."""
         try:
             with self._sending:
-                fault = self._wrong
-                if fault:
-                    self._wrong = None
-                    self._send_wrong(message, fault)
-                    return
-                if len(message.payload) <= _COPIED:
-                    self._peer.sendall(message.encoded(self._version))
-                    return
-                self._peer.sendall(message.header(self._version))
-                self._peer.sendall(message.payload)
+                fault, self._wrong = self._wrong, None
+                pieces = [message.encoded()]
+                if fault and fault.kind == "split":
+                    pieces = split(pieces[0])
+                elif fault:
+                    attacks = fault.kind == "hostile"
+                    pieces = [hostile.message(fault.value, message) if attacks else hostile.bad_magic(message)]
+                for piece in pieces:
+                    self._peer.sendall(piece)
         except OSError:
             self.gone.set()
-
-    def _send_wrong(self, message: wire.Message, fault: Fault) -> None:
-        if fault.kind == "split":
-            for piece in split(message.encoded(self._version)):
-                self._peer.sendall(piece)
-            return
-        attacks = fault.kind == "hostile"
-        self._peer.sendall(hostile.message(fault.value, message) if attacks else hostile.bad_magic(message))
 
     def forget(self, stream: Stream) -> None:
         with self._lock:
@@ -129,11 +123,10 @@ class Connection:
             stream.lost()
 
     def _greeted(self, message: wire.Message) -> None:
-        self._version = min(message.arg0, wire.VERSION)
         self.max_payload = max(1, min(message.arg1, wire.MAX_PAYLOAD))
         fault = self.device.meet("connect", connection=self)
         if fault and fault.kind == "hostile":
-            self._banner = hostile.banner(fault.value)
+            self._banner = hostile.pick(hostile.BANNERS, fault.value)
         self._authorise()
 
     def _authorise(self) -> None:
@@ -162,7 +155,7 @@ class Connection:
 
     def _open(self, message: wire.Message) -> None:
         name = message.payload.rstrip(b"\0").decode("utf-8", "surrogateescape")
-        handler = adb_services.find(name)
+        handler = _HANDLERS.get(_kind(name)) if ":" in name else None
         if handler is None or message.arg0 == 0 or message.arg1 != 0:
             self.device.note("refused", name)
             self.send(wire.Message(wire.CLSE, 0, message.arg0))
@@ -172,10 +165,10 @@ class Connection:
             self._streams[stream.local] = stream
         threading.Thread(target=self._serve, args=(stream, handler), daemon=True, name=name[:30]).start()
 
-    def _serve(self, stream: Stream, handler: adb_services.Handler) -> None:
+    def _serve(self, stream: Stream, handler: _Handler) -> None:
         try:
             self.device.note("open", stream.service)
-            fault = self.device.meet("open." + adb_services.kind(stream.service), closed=stream.closed)
+            fault = self.device.meet("open." + _kind(stream.service), closed=stream.closed)
             if fault and fault.kind == "hostile":
                 self.send(hostile.unasked())
             elif fault:
@@ -191,6 +184,25 @@ class Connection:
             stream.close()
         except Dropped:
             self.drop()
-        except Exception as error:  # a bug of ours must look like one device's fault, and be found in its log
-            self.device.note("bug", f"{stream.service}: {error!r}", traceback=True)
+        except Exception:  # a bug of ours must look like one device's fault, and be found in its log
+            self.device.note("bug", f"{stream.service}: {traceback.format_exc()}")
             stream.close()
+
+
+def _kind(service: str) -> str:
+    """shell, exec, sync, reboot …"""
+    return service.split(":", 1)[0].split(",", 1)[0]
+
+
+def _reboot(device: "VirtualDevice", stream: Stream) -> None:
+    stream.close()
+    device.reboot()
+
+
+_HANDLERS: dict[str, _Handler] = {
+    "shell": shell_service.serve,
+    "exec": shell_service.serve,
+    "sync": lambda device, stream: Sync(device, stream).run(),
+    "reboot": _reboot,
+    "root": lambda _, stream: stream.write(b"adbd cannot run as root in production builds\n"),
+}

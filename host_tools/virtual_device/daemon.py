@@ -1,105 +1,109 @@
 """The process of one named device: `python -m host_tools.virtual_device.daemon FOLDER`.
 
-It holds a lock on FOLDER/lock for as long as it lives, and ends when it is asked to, when its folder is taken
-away, or when nobody has asked it anything for half a day.
+It holds a lock on FOLDER/lock for as long as it lives, and ends with a signal, when its folder is taken away, or when
+nobody has asked it anything for half a day. `inv device` asks it about its faults, with one line of JSON each way.
 """
 
 import json
+import logging
+import logging.handlers
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from host_tools.base import file_lock
-from host_tools.virtual_device.control import Control
-from host_tools.virtual_device.device import Note, VirtualDevice
+from host_tools.base.errors import Misuse
+from host_tools.virtual_device.device import VirtualDevice
+from host_tools.virtual_device.listener import Listener, allowed
 
-RECORD, LOCK, LOG, ROOT, ASKED = "device.json", "lock", "log.txt", "root", "asked.json"
+RECORD, LOCK, LOG, ROOT = "device.json", "lock", "log.txt", "root"
 
 _LOOK_S = 0.5
 _IDLE_S = 12 * 3600.0
-_MAX_LOG = 32 << 20
+_MAX_LOG_BYTES = 32 << 20
+_MAX_LINE_BYTES = 1 << 20
+_ASK_S = 3.0
 
 
 def main(folder: Path) -> int:
     if file_lock.acquire(folder / LOCK) is None:  # until this process ends
         print("another process is this device already", flush=True)
         return 1
-    asked = json.loads((folder / ASKED).read_text())
-    log = _Log(folder / LOG)
-    device = VirtualDevice(
-        folder / ROOT,
-        name=folder.name,
-        properties=asked["properties"],
-        faults=asked["faults"],
-        on_note=log.write,
+    log = logging.getLogger("virtual device")
+    log.setLevel(logging.INFO)
+    log.addHandler(
+        logging.handlers.RotatingFileHandler(folder / LOG, maxBytes=_MAX_LOG_BYTES, backupCount=1, errors="replace")
     )
-    _listen(device, asked["port"])
-    ended = threading.Event()
-    control = Control(device, ended.set)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
-    record = {
-        "name": device.name,
-        "serial": device.serial,
-        "pid": os.getpid(),
-        "port": device.port,
-        "control": control.port,
-        "token": control.token,
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-    _write(folder / RECORD, json.dumps(record, indent=1))
-    while not ended.wait(_LOOK_S):
-        if not _ours(folder, control.token) or time.monotonic() - device.last_asked > _IDLE_S:
-            break
-    device.stop()
-    control.close()
-    if _ours(folder, control.token):
-        (folder / RECORD).unlink(missing_ok=True)
-    return 0
-
-
-def _listen(device: VirtualDevice, port: int) -> None:
-    """On the port that is wished for, if it is free."""
+    port = int(_record(folder).get("port", 0))  # the one that it had before, if that is free
+    device = VirtualDevice(folder / ROOT, name=folder.name, port=port, on_note=lambda note: log.info("%s", note))
     try:
-        device.port = port
         device.start()
     except OSError:
         device.port = 0
         device.start()
+    control = Listener(lambda peer: _serve(device, peer), name="control")
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    record = {
+        "serial": device.serial,
+        "port": device.port,
+        "pid": os.getpid(),
+        "control": control.port,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    (folder / f"{RECORD}.part").write_text(json.dumps(record, indent=1))
+    (folder / f"{RECORD}.part").replace(folder / RECORD)
+    while not ended.wait(_LOOK_S):
+        if _record(folder).get("pid") != os.getpid() or time.monotonic() - device.last_asked > _IDLE_S:
+            break
+    device.stop()
+    control.close()
+    return 0
 
 
-def _ours(folder: Path, token: str) -> bool:
+def _record(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / RECORD).read_text())
-    except (OSError, ValueError):
-        return False
-    return isinstance(record, dict) and record.get("token") == token
+        return dict(json.loads((folder / RECORD).read_text()))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    os.replace(part, path)
+def _serve(device: VirtualDevice, peer: socket.socket) -> None:
+    """Adds the fault `add`, or takes all away with `clear`; answers which there are, or with an error."""
+    with peer:
+        if not allowed(peer):
+            return
+        peer.settimeout(_ASK_S)
+        try:
+            request = json.loads(peer.makefile("rb").readline(_MAX_LINE_BYTES))
+            if "add" in request:
+                device.faults.add(request["add"])
+            if "clear" in request:
+                device.faults.clear()
+            reply = {"faults": [f"{one} (met {one.met}, done {one.done})" for one in device.faults.all()]}
+        except (OSError, ValueError, TypeError, Misuse) as error:
+            reply = {"error": [str(error)]}
+        try:
+            peer.sendall(json.dumps(reply).encode() + b"\n")
+        except OSError:
+            pass
 
 
-class _Log:
-    """One line per note; a log that has grown too long begins anew."""
-
-    def __init__(self, path: Path) -> None:
-        self._lock, self._path = threading.Lock(), path
-        self._file = open(path, "ab")  # noqa: SIM115 (for as long as the device lives)
-
-    def write(self, note: Note) -> None:
-        with self._lock:
-            if self._file.tell() > _MAX_LOG:
-                self._file.truncate(0)
-            self._file.write(os.fsencode(f"{note}\n"))
-            self._file.flush()
+def ask(port: int, **request: str) -> dict[str, list[str]]:
+    """The device's answer; OSError when there is none."""
+    with socket.create_connection(("127.0.0.1", port), _ASK_S) as connection:
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        line = connection.makefile("rb").readline(_MAX_LINE_BYTES)
+    try:
+        return dict(json.loads(line))
+    except (ValueError, TypeError) as error:
+        raise OSError(0, "no answer") from error
 
 
 if __name__ == "__main__":

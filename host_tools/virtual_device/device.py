@@ -1,25 +1,26 @@
 """The virtual device: a listener on the loopback, and the state that its services share."""
 
+import errno
 import itertools
+import os
 import socket
 import threading
 import time
-import traceback as tracebacks
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.virtual_device import properties as phone, socket_owner, system_files
+from host_tools.virtual_device import layout, listener, state
+from host_tools.virtual_device.commands.logcat import LogBuffer
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
 from host_tools.virtual_device.faults import Dropped, Fault, Faults
 from host_tools.virtual_device.files import Files
 from host_tools.virtual_device.listener import Listener
-from host_tools.virtual_device.log_buffer import LogBuffer
 from host_tools.virtual_device.packages import Installed, Packages
 from host_tools.virtual_device.processes import Processes
-from host_tools.virtual_device.state import State
+from host_tools.virtual_device.state import SEVERE, State
 
 _POLL_S = 0.02
 _BOOT_S = 0.5
@@ -50,13 +51,11 @@ class VirtualDevice:
         *,
         name: str = "virtual",
         port: int = 0,
-        properties: Mapping[str, str] | None = None,
         faults: Sequence[str] = (),
         on_note: Callable[[Note], None] | None = None,
     ) -> None:
         self.name, self.root, self.port = name, Path(root).resolve(), port
-        self.properties: dict[str, str] = {**phone.defaults(name), **(properties or {})}
-        self._first_properties = dict(self.properties)
+        self.properties = state.properties(name)
         self.faults = Faults()
         for text in faults:
             self.faults.add(text)
@@ -65,7 +64,7 @@ class VirtualDevice:
         self.apps: dict[str, Installed] = {}
         self.stopping = threading.Event()
         self.pids = itertools.count(2101)
-        self.boot_id, self.booted_at = str(uuid.uuid4()), time.monotonic()
+        self.boot_id: str = str(uuid.uuid4())
         self.last_asked = time.monotonic()
         self._on_note = on_note
         self._started = time.monotonic()
@@ -74,8 +73,7 @@ class VirtualDevice:
         self._lock = threading.Lock()
         self._connections: list[Connection] = []
         self._listener: Listener | None = None
-        self.files = Files(self.root, self)
-        system_files.make(self)
+        layout.make(self.root)
         self.processes, self.evidence = Processes(self), Evidence(self)
         self.packages = Packages(self)
 
@@ -113,10 +111,8 @@ class VirtualDevice:
         """All connections end and new ones wait until it has started again; files stay."""
         away_s = self.boot_s if away_s is None else away_s
         self._away_until = time.monotonic() + away_s
-        self.boot_id, self.booted_at = str(uuid.uuid4()), self._away_until
-        kept = {k: v for k, v in self.properties.items() if k.startswith("persist.")}
-        self.properties.clear()
-        self.properties.update({**self._first_properties, **kept})
+        self.boot_id = str(uuid.uuid4())
+        self.properties = state.properties(self.name)
         self.logcat.clear()
         self.processes.end_all("reboot")
         self.note("reboot", f"away for {away_s:g} s")
@@ -124,13 +120,11 @@ class VirtualDevice:
 
     def banner(self, features: str) -> bytes:
         """What a host is told at the handshake."""
-        words = [f"{k}={self.properties.get(k, '')}" for k in phone.IN_BANNER]
+        words = [f"{k}={self.properties.get(k, '')}" for k in state.IN_BANNER]
         return ("device::" + ";".join([*words, f"features={features}"])).encode("utf-8", "replace")
 
-    def note(self, what: str, text: str, *, traceback: bool = False) -> None:
+    def note(self, what: str, text: str) -> None:
         """Writes to the device's log."""
-        if traceback:
-            text = f"{text}\n{tracebacks.format_exc()}"
         note = Note(time.monotonic() - self._started, what, text)
         self.last_asked = time.monotonic()
         with self._lock:
@@ -155,17 +149,18 @@ class VirtualDevice:
             return None
         self.note("fault", f"{fault} at {step}")
         if fault.kind == "stall":
-            self._stall(fault, closed, connection)
+            self.stall(fault, fault.value, closed, connection)
             return None
         return self.happen(fault, step)
 
     def happen(self, fault: Fault, step: str) -> Fault | None:
         """Lets a fault happen that is due, as meet does."""
+        if fault.kind in ("offline", "unauthorized", "hot") and fault.value is not None and fault.done == 1:
+            timer = threading.Timer(fault.value, self.faults.clear, [fault])
+            timer.daemon = True
+            timer.start()
         if fault.kind == "hot":
-            self.state.thermal.heat(fault.value, fault.cleared)
             return None
-        if fault.kind in ("offline", "unauthorized"):
-            self._end_in_time(fault)
         if fault.kind == "unauthorized" and step == "auth":
             return fault
         if fault.kind == "reboot":
@@ -176,15 +171,28 @@ class VirtualDevice:
             raise Dropped(f"{fault.kind} at {step}", died=fault.kind == "reboot")
         return fault
 
-    def _end_in_time(self, fault: Fault) -> None:
-        if fault.value is not None and not fault.timed:
-            fault.timed = True
-            timer = threading.Timer(fault.value, self.faults.clear, [str(fault)])
-            timer.daemon = True
-            timer.start()
+    def thermal_status(self) -> int:
+        """0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown."""
+        return SEVERE if self.faults.lasting("hot") else 0
 
-    def _stall(self, fault: Fault, closed: threading.Event | None, connection: Connection | None) -> None:
-        end = None if fault.value is None else time.monotonic() + fault.value
+    def files(self, user: str = "shell") -> Files:
+        """The files as `user` sees them: "shell" or a package."""
+        return Files(self, user)
+
+    def room(self) -> None:
+        """ENOSPC while the device is full."""
+        if self.faults.lasting("full"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def stall(
+        self,
+        fault: Fault,
+        seconds: float | None,
+        closed: threading.Event | None = None,
+        connection: Connection | None = None,
+    ) -> None:
+        """Does nothing for so long, or until the fault is cleared."""
+        end = None if seconds is None else time.monotonic() + seconds
         while not (self.stopping.is_set() or fault.cleared.is_set()):
             if closed and closed.is_set():
                 return
@@ -195,7 +203,7 @@ class VirtualDevice:
             fault.cleared.wait(_POLL_S)
 
     def _serve(self, peer: socket.socket) -> None:
-        if not socket_owner.allowed(peer):
+        if not listener.allowed(peer):
             self.note("refused", "a connection of another user")
             peer.close()
             return

@@ -78,12 +78,14 @@ STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "app.run": ("the app works", ("crash", "anr", "uninstall", "full", "slow", "wrong_kernel")),
 }
 
+# What is really wrong with the GPU: the variable that android_on_host/bionic reads, and its usual value.
+_PLANTED = {"slow": ("BIONIC_GPU_SLOW", 1.1), "wrong_kernel": ("BIONIC_GPU_WRONG", 1.25)}
 _SPLIT = 200
 
 _FORM = re.compile(r"([a-z_.]+\*?|\*):([a-z_]+)(?:=([^@x]+))?(?:@([0-9]+))?(?:x([0-9]+|\*))?")
 
 
-@dataclass
+@dataclass(eq=False)
 class Fault:
     step: str
     kind: str
@@ -92,7 +94,6 @@ class Fault:
     times: int | None  # None: until it is cleared
     met: int = 0  # how often its step was met
     done: int = 0  # how often it happened
-    timed: bool = False  # it will be cleared when its time is over
     cleared: threading.Event = field(default_factory=threading.Event)
 
     def __str__(self) -> str:
@@ -159,11 +160,11 @@ class Faults:
             self._faults.append(fault)
         return fault
 
-    def clear(self, text: str = "") -> None:
-        """Takes away the faults that begin with `text`, all by default; what they hold up goes on."""
+    def clear(self, only: Fault | None = None) -> None:
+        """Takes away one fault, all by default; what they hold up goes on."""
         with self._lock:
-            gone = [f for f in self._faults if str(f).startswith(text)]
-            self._faults = [f for f in self._faults if f not in gone]
+            gone = [fault for fault in self._faults if only in (None, fault)]
+            self._faults = [fault for fault in self._faults if fault not in gone]
         for fault in gone:
             fault.cleared.set()
 
@@ -182,6 +183,20 @@ class Faults:
     def all(self) -> list[Fault]:
         with self._lock:
             return list(self._faults)
+
+
+def planted(fault: Fault) -> dict[str, str]:
+    """The environment of a process in which this fault is to happen; empty for those that are no fault of the GPU."""
+    if fault.kind not in _PLANTED:
+        return {}
+    variable, value = _PLANTED[fault.kind]
+    return {variable: f"{fault.value or value:g}"}
+
+
+def flipped(data: bytes) -> bytes:
+    """With one bit of the byte in the middle wrong."""
+    middle = len(data) // 2
+    return data[:middle] + bytes(byte ^ 1 for byte in data[middle : middle + 1]) + data[middle + 1 :]
 
 
 def split(data: bytes) -> list[bytes]:

@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from host_tools.virtual_device import wire
-from host_tools.virtual_device.faults import Fault, split
+from host_tools.virtual_device.faults import Fault, flipped, split
 
 T = TypeVar("T")
 
 
-def _pick(table: Sequence[T], value: float | None) -> T:
+def pick(table: Sequence[T], value: float | None) -> T:
+    """One of a table; VALUE goes round."""
     return table[int(value or 0) % len(table)]
 
 
 # Messages of the protocol.
 
-_BANNERS = (
+BANNERS = (  # what the device says that it is
     b"device::ro.product.name=\x1b]0;x\x07;ro.product.model=$(touch escaped);ro.product.device=../..;features=shell_v2",
     b"device::ro.product.name=a b\nc\td;ro.product.model=" + b"m" * 3000 + b";ro.product.device=;features=shell_v2",
     b"device::",
@@ -28,29 +29,24 @@ _BANNERS = (
 )
 
 
-def banner(value: float | None) -> bytes:
-    """What the device says that it is."""
-    return _pick(_BANNERS, value)
-
-
 def message(value: float | None, like: wire.Message) -> bytes:
     """Something in front of the message that was to be sent."""
-    good = like.encoded(wire.VERSION)
+    good = like.encoded()
     choices = (
-        wire.Message(wire.word(b"EVIL"), like.arg0, like.arg1, b"x").encoded(wire.VERSION) + good,
-        wire.Message(wire.OKAY, like.arg0, like.arg1).encoded(wire.VERSION) * 2 + good,
-        wire.Message(wire.CLSE, 0, like.arg1).encoded(wire.VERSION) + good,
-        wire.Message(wire.WRTE, 0x7FFFFFFF, 0x7FFFFFFF, b"nobody").encoded(wire.VERSION) + good,
+        wire.Message(wire.word(b"EVIL"), like.arg0, like.arg1, b"x").encoded() + good,
+        wire.Message(wire.OKAY, like.arg0, like.arg1).encoded() * 2 + good,
+        wire.Message(wire.CLSE, 0, like.arg1).encoded() + good,
+        wire.Message(wire.WRTE, 0x7FFFFFFF, 0x7FFFFFFF, b"nobody").encoded() + good,
         struct.pack("<6I", wire.WRTE, like.arg0, like.arg1, 0x7FFFFFFF, 0, wire.WRTE ^ 0xFFFFFFFF),
-        wire.Message(wire.CNXN, wire.VERSION, 16, b"device::").encoded(wire.VERSION) + good,
+        wire.Message(wire.CNXN, wire.VERSION, 16, b"device::").encoded() + good,
         bytes(24) + good,
     )
-    return _pick(choices, value)
+    return pick(choices, value)
 
 
 def bad_magic(like: wire.Message) -> bytes:
     """The message with one bit of its header wrong."""
-    data = bytearray(like.encoded(wire.VERSION))
+    data = bytearray(like.encoded())
     data[20] ^= 1
     return bytes(data)
 
@@ -89,58 +85,37 @@ TEXTS = (
     "<script>alert(1)</script>",
 )
 
-_SIZES = (0xFFFFFFFF, 0x80000000, (64 << 10) + 1, 0)
+SIZES = (0xFFFFFFFF, 0x80000000, (64 << 10) + 1, 0)  # that a DATA header claims
+
+SENT = (  # the answer to a file that has come
+    b"FAIL" + struct.pack("<I", 0xFFFFFFFF) + b"x",
+    b"EVIL" + bytes(4),
+    b"OKAY" + struct.pack("<I", 0x7FFFFFFF),
+    b"FAIL" + struct.pack("<I", len(TEXTS[0])) + TEXTS[0].encode(),
+    b"DATA" + struct.pack("<I", 4) + b"more",
+)
 
 
-def entry(like: bytes, second: bool, value: float | None) -> bytes:
-    """An entry of a folder with a name that must not be used; the rest is as in the entry `like`."""
-    name = _pick(NAMES, value)
-    fixed = 76 if second else 20
-    body = bytearray(like[: fixed - 4])
-    if second:
-        body[24:28] = struct.pack("<I", 0o100644)
-    else:
-        body[4:8] = struct.pack("<I", 0o100644)
-    return bytes(body) + struct.pack("<I", len(name)) + name
+def entries(head: bytes) -> tuple[bytes, ...]:
+    """Entries of a folder with names that must not be used; the rest is as in `head`, the status of a true one."""
+    mode_at = 24 if head[:4] == b"DNT2" else 4
+    regular = head[:mode_at] + struct.pack("<I", 0o100644) + head[mode_at + 4 :]
+    return tuple(regular + struct.pack("<I", len(name)) + name for name in NAMES)
 
 
-def stat(reply: bytes, value: float | None) -> bytes:
+def statuses(reply: bytes) -> tuple[bytes, ...]:
     """Another word, numbers out of all bounds, or too much."""
-    choices = (
+    return (
         b"EVIL" + reply[4:],
         reply[:4] + b"\xff" * (len(reply) - 4),
         b"FAIL" + struct.pack("<I", 0xFFFFFFFF),
         reply + b"\0" * 100,
     )
-    return _pick(choices, value)
-
-
-def text(value: float | None) -> str:
-    """What FAIL says."""
-    return _pick(TEXTS, value)
-
-
-def size(value: float | None) -> int:
-    """The length that a DATA header claims."""
-    return _pick(_SIZES, value)
-
-
-def sent(value: float | None) -> bytes:
-    """The answer to a file that has come."""
-    words = TEXTS[0].encode()
-    choices = (
-        b"FAIL" + struct.pack("<I", 0xFFFFFFFF) + b"x",
-        b"EVIL" + bytes(4),
-        b"OKAY" + struct.pack("<I", 0x7FFFFFFF),
-        b"FAIL" + struct.pack("<I", len(words)) + words,
-        b"DATA" + struct.pack("<I", 4) + b"more",
-    )
-    return _pick(choices, value)
 
 
 # What a command writes.
 
-_OUTPUTS = (
+OUTPUTS = (
     b"\x1b]0;title\x07\x1b[2J\x1b[31mall is well\n",
     b"\xff\xfe\x00\x80" * 64 + b"\n",
     b"x" * (4 << 20),
@@ -150,15 +125,29 @@ _OUTPUTS = (
 )
 
 
-def output(fault: Fault, data: bytes) -> tuple[list[bytes], bool]:
-    """The pieces to send in place of `data`, and whether all that the command writes later is lost."""
-    if fault.kind == "truncate":
+# What `am instrument` says.
+INSTRUMENTATIONS = (
+    "INSTRUMENTATION_STATUS: stage=" + "A" * (1 << 20) + "\n",
+    "INSTRUMENTATION_RESULT: state=complete\nINSTRUMENTATION_CODE: -1",
+    "INSTRUMENTATION_STATUS: stage=$(touch /tmp/quadra-hostile); `id`\nINSTRUMENTATION_STATUS_CODE: 0\n",
+    "INSTRUMENTATION_RESULT: exit_code=0\x1b[2J\nINSTRUMENTATION_RESULT: error=\u202e\nINSTRUMENTATION_CODE: 99999999999\n",
+    "INSTRUMENTATION_CODE: -1\nINSTRUMENTATION_CODE: 0\n",
+    "usage: am [subcommand] [options]\n",
+    "",
+)
+# What `pm install` says.
+INSTALLS = (b"Success\x1b[2J\nFailure [INSTALL_FAILED_\xff: $(id)]\n", b"A" * (1 << 20))
+
+
+def spoiled(fault: Fault | None, data: bytes, attacks: Sequence[bytes] = ()) -> tuple[list[bytes], bool]:
+    """The pieces to send in place of `data`, and whether it ends there."""
+    kind = fault.kind if fault else ""
+    if kind == "truncate":
         return [data[: len(data) // 2]], True
-    if fault.kind == "corrupt" and data:
-        middle = len(data) // 2
-        return [data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]], False
-    if fault.kind == "split":
+    if kind == "corrupt":
+        return [flipped(data)], False
+    if kind == "split":
         return split(data), False
-    if fault.kind == "hostile":
-        return [_pick(_OUTPUTS, fault.value)], True
+    if fault and kind == "hostile":
+        return [pick(attacks, fault.value)], False
     return [data], False

@@ -1,12 +1,24 @@
-"""Who waits for connections on this machine."""
+"""Who waits for connections on this machine, and whom they may be from: processes of its own user, and of root.
 
+A device runs what its owner's adb installs. Another user of the machine can reach the port, too, and must not.
+"""
+
+import contextlib
+import os
 import socket
+import struct
 import threading
 from collections.abc import Callable
 
+_TABLE = "/proc/net/tcp"
+_TRIES = 3  # the table may change while it is read
+
 
 class Listener:
-    """Listens on 127.0.0.1 (port 0: one that is free) and serves each connection in a thread of its own. OSError: the port is taken."""
+    """Listens on 127.0.0.1 (port 0: one that is free) and serves each connection in a thread of its own.
+
+    OSError: the port is taken.
+    """
 
     def __init__(self, serve: Callable[[socket.socket], None], port: int = 0, name: str = "listener") -> None:
         self._serve, self._name = serve, name
@@ -16,10 +28,8 @@ class Listener:
 
     def close(self) -> None:
         """Ends the waiting, too: a closed socket alone would leave its thread in accept."""
-        try:
+        with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self._socket.close()
 
     def _accept(self) -> None:
@@ -29,3 +39,29 @@ class Listener:
             except OSError:
                 return
             threading.Thread(target=self._serve, args=(peer,), daemon=True, name=f"{self._name}: connection").start()
+
+
+def allowed(peer: socket.socket) -> bool:
+    """Whether the other end of a connection is a socket of this process's user, or of root."""
+    for _ in range(_TRIES):
+        uid = user_of(peer)
+        if uid is not None:
+            return uid in (0, os.geteuid())
+    return False
+
+
+def user_of(peer: socket.socket) -> int | None:
+    """The user whose socket the other end is; None when the kernel does not know it."""
+    try:
+        ends = [_as_in_table(address) for address in (peer.getpeername(), peer.getsockname())]
+        with open(_TABLE, encoding="ascii") as file:
+            rows = [line.split() for line in file]
+    except OSError:
+        return None
+    return next((int(row[7]) for row in rows if row[1:3] == ends), None)
+
+
+def _as_in_table(address: tuple[str, int]) -> str:
+    """The kernel prints the four bytes of an address as one number, in this machine's order."""
+    number: int = struct.unpack("=I", socket.inet_aton(address[0]))[0]
+    return f"{number:08X}:{address[1]:04X}"

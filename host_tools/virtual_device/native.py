@@ -1,18 +1,16 @@
 """Programs that a client has pushed and starts: Quadra's own runner, and nothing else.
 
 It must be an executable for Android x86_64 that carries Quadra's note. It runs on this machine inside the libraries of
-host_tools/android_on_host/bionic, with this machine's drivers; what it is told of the device's files are paths in the sandbox. The
-note keeps accidents away, not attackers: a library that the runner loads is as good as a program.
+host_tools/android_on_host/bionic, with this machine's drivers; what it is told of the device's files are paths in the
+sandbox. The note keeps accidents away, not attackers: a library that the runner loads is as good as a program.
 """
 
 import errno
-import json
 import os
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from elftools.elf.segments import InterpSegment
 
@@ -20,10 +18,9 @@ from host_tools.android_on_host import bionic
 from host_tools.base import child_process, cpu_drivers, settings
 from host_tools.base.errors import QuadraError
 from host_tools.build import size
-from host_tools.virtual_device.access import SHELL_UID
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.call import Call
+from host_tools.virtual_device import faults, processes
+from host_tools.virtual_device.call import Call, Stopped
+from host_tools.virtual_device.layout import SHELL_UID
 
 ABI = "x86_64"
 _LOADER = "/system/bin/linker64"
@@ -43,16 +40,19 @@ class Program:
         self.pid, self.name, self.command_line = pid, os.path.basename(words[0]), " ".join(words)
         self.ended, self.signal = threading.Event(), 0
 
+    def alive(self) -> bool:
+        return not self.ended.is_set()
+
     def send(self, number: int) -> None:
         """Every signal ends it."""
         self.signal = number
         self.ended.set()
 
-    def resident_bytes(self) -> int:
-        return 0  # nobody asks
+    def end(self, why: str) -> None:
+        self.send(signal.SIGKILL)
 
 
-def execute(call: "Call") -> int:
+def execute(call: Call) -> int:
     """Runs the device's file call.argv[0]; returns its exit status as a shell does."""
     try:
         found = call.files.stat(call.path(call.argv[0]))
@@ -63,18 +63,18 @@ def execute(call: "Call") -> int:
         return _NOT_FOUND
     except OSError as error:
         return _refuse(call, "Permission denied" if error.errno == errno.EISDIR else str(error.strerror))
-    reason = _refusal(program) if found.mode & 0o111 else "Permission denied"
+    reason = _refusal(program) if found.st_mode & 0o111 else "Permission denied"
     if reason:
         return _refuse(call, reason)
     one = Program(next(call.device.pids), call.argv)
-    with call.device.processes.listed(one):
-        watch = threading.Thread(target=_end_with_host, args=(one, call.cancelled), daemon=True)
-        watch.start()
-        try:
-            return _run(call, program, one)
-        finally:
-            one.ended.set()
-            watch.join()
+    call.device.processes.add(one)
+    watch = threading.Thread(target=_end_with_host, args=(one, call.cancelled), daemon=True)
+    watch.start()
+    try:
+        return _run(call, program, one)
+    finally:
+        one.ended.set()
+        watch.join()
 
 
 def _end_with_host(one: Program, cancelled: threading.Event) -> None:
@@ -83,7 +83,7 @@ def _end_with_host(one: Program, cancelled: threading.Event) -> None:
             one.send(signal.SIGHUP)
 
 
-def _run(call: "Call", program: Path, one: Program) -> int:
+def _run(call: Call, program: Path, one: Program) -> int:
     words = [_real(call, word) for word in call.argv[1:]]
     libraries = [Path(word) for word in words if word.startswith("/") and _is_elf(Path(word))]
     try:
@@ -91,7 +91,7 @@ def _run(call: "Call", program: Path, one: Program) -> int:
             bionic.command(program, libraries, words),
             timeout_s=_DEADLINE_S,
             cwd=Path(_real(call, call.cwd)),
-            env={**_drivers(words), **_planted(call)},
+            env=_environment(call, words),
             check=False,
             on_line=_telling(call, call.out),
             on_error_line=_telling(call, call.err),
@@ -116,7 +116,7 @@ def _refusal(program: Path) -> str:
         return f"its ELF parts are damaged ({error})"
 
 
-def _refuse(call: "Call", reason: str) -> int:
+def _refuse(call: Call, reason: str) -> int:
     call.err(os.fsencode(f"/system/bin/sh: {call.argv[0]}: can't execute: {reason}\n"))
     return _CANNOT_EXECUTE
 
@@ -129,7 +129,7 @@ def _is_elf(path: Path) -> bool:
         return False
 
 
-def _real(call: "Call", word: str) -> str:
+def _real(call: Call, word: str) -> str:
     """A word of the command line; a path of the device becomes one of this machine."""
     if "/" not in word and word != "..":
         return word
@@ -139,10 +139,8 @@ def _real(call: "Call", word: str) -> str:
         return os.devnull + "/" + os.path.basename(word)  # nothing is there, as on the device
 
 
-def _telling(call: "Call", write: Callable[[bytes], None]) -> Callable[[str], None]:
+def _telling(call: Call, write: Callable[[bytes], None]) -> Callable[[str], None]:
     """Writes lines, with the device's paths in place of ours."""
-    from host_tools.virtual_device.call import Stopped
-
     root = os.fspath(call.device.root)
 
     def line(text: str) -> None:
@@ -154,20 +152,12 @@ def _telling(call: "Call", write: Callable[[bytes], None]) -> Callable[[str], No
     return line
 
 
-def _planted(call: "Call") -> dict[str, str]:
-    """What is wrong with the device's GPU is so for every program."""
-    from host_tools.virtual_device.instrument import PLANTED
-
-    found = [f for f in call.device.faults.all() if f.kind in PLANTED and not f.cleared.is_set()]
-    return {PLANTED[f.kind][0]: f"{f.value or PLANTED[f.kind][1]:g}" for f in found}
-
-
-def _drivers(words: list[str]) -> dict[str, str]:
-    """As many threads as the RunSpec in `--folder` asks for: a phone's GPU has nothing of the kind to be told."""
-    try:
-        folder = Path(words[words.index("--folder") + 1])
-        threads = int(json.loads((folder / "spec.json").read_text(encoding="utf-8"))["threads"])
-    except (ValueError, IndexError, KeyError, TypeError, OSError):
-        threads = 1
+def _environment(call: Call, words: list[str]) -> dict[str, str]:
+    """Threads as the RunSpec in `--folder` says: a phone's GPU has nothing of the kind to be told. What is wrong with
+    the device's GPU is so for every program."""
+    folder = words[words.index("--folder") + 1] if "--folder" in words[:-1] else ""
     cache = settings.make_folder(settings.read().driver_cache_dir, "QUADRA_DRIVER_CACHE_DIR")
-    return {**cpu_drivers.settings(max(1, min(threads, 64))), **cpu_drivers.caches(cache)}
+    env = {**cpu_drivers.settings(processes.threads(folder)), **cpu_drivers.caches(cache)}
+    for fault in call.device.faults.all():
+        env |= faults.planted(fault)
+    return env

@@ -1,4 +1,5 @@
-"""The device's processes, above all those of apps: an installed APK's runner on this machine's Java, inside Android's classes.
+"""The device's processes, above all those of apps: an installed APK's runner on this machine's Java, inside Android's
+classes.
 
 What is loaded is the APK's: its native libraries, and the class files whose digests its list has. See
 host_tools/places/on_jvm.py for what stands around them.
@@ -15,10 +16,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from host_tools.android_on_host import bionic, jvm
 from host_tools.base import child_process
@@ -85,8 +86,8 @@ class Machine(jvm.Machine):
 class AppProcess:
     """One running app. `events` has what it tells, the last is its end."""
 
-    def __init__(self, device: "VirtualDevice", one: "Installed", pid: int) -> None:
-        self.device, self.one, self.pid, self.uid = device, one, pid, one.uid
+    def __init__(self, device: "VirtualDevice", one: "Installed") -> None:
+        self.device, self.one, self.pid, self.uid = device, one, next(device.pids), one.uid
         self.name = self.command_line = one.package
         self.started_s = time.time()
         self.events: queue.Queue[Event] = queue.Queue()
@@ -94,9 +95,8 @@ class AppProcess:
         self.runner = RUNNER
         self.killed_for = ""  # why the system ended it
         self.planted_signal = 0  # of a crash that was asked for
-        self.seen_bytes = 0  # of memory, when it was last looked at
-        self.crash_report = device.root / "data" / "tombstones" / f".report-{pid}"
-        self._scratch = device.root / "data" / "system" / f"scratch-{pid}"  # Robolectric wants one
+        self.crash_report = device.root / "data" / "system" / f"report-{self.pid}"
+        self._scratch = device.root / "data" / "system" / f"scratch-{self.pid}"  # Robolectric wants one
         self._process: subprocess.Popen[bytes] | None = None
         self._full = False
         self._told = -1  # the end of a pipe that the process tells its status into
@@ -112,7 +112,7 @@ class AppProcess:
             "quadra.package": self.one.package,
             "quadra.version": self.one.version_name,
             "quadra.pause": pause,
-            "quadra.thermal": str(self.device.state.thermal.status),
+            "quadra.thermal": str(self.device.thermal_status()),
             "quadra.status": f"/proc/self/fd/{writer}",
             "java.io.tmpdir": str(self._scratch),
         }
@@ -121,14 +121,7 @@ class AppProcess:
             process = self._process = child_process.start_piped(argv, env=env, pass_fds=[writer])
         finally:
             os.close(writer)
-        assert process.stdout, "it is a pipe"
-        readers = [
-            threading.Thread(target=self._read_events, daemon=True),
-            threading.Thread(target=self._read_output, args=(process.stdout,), daemon=True),
-        ]
-        for reader in readers:
-            reader.start()
-        threading.Thread(target=self._wait, args=(process, readers), daemon=True).start()
+        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
 
     def go_on(self) -> None:
         """After the stage at which it was to wait."""
@@ -159,16 +152,17 @@ class AppProcess:
                 resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (0, 0))
         self._full = True
 
-    def resident_bytes(self) -> int:
-        if self._process:
-            with contextlib.suppress(OSError, IndexError), open(f"/proc/{self._process.pid}/statm") as file:
-                self.seen_bytes = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") or self.seen_bytes
-        return self.seen_bytes
-
     def clean(self, text: str) -> str:
         """As the device would say it: paths are its own."""
         text = text.replace(str(self.device.root), "")
         return text.replace("File too large", "No space left on device") if self._full else text
+
+    def report(self) -> str:
+        """What Java's runtime wrote when native code brought it down."""
+        try:
+            return self.clean(self.crash_report.read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            return ""
 
     def _read_events(self) -> None:
         with os.fdopen(self._told, encoding="utf-8", errors="replace") as lines:
@@ -176,12 +170,6 @@ class AppProcess:
                 row = json.loads(line)
                 values = {key: self.clean(str(value)) for key, value in row["values"].items()}
                 self.events.put(Event(row["what"], row["code"], values))
-
-    def _read_output(self, output: IO[bytes]) -> None:
-        for raw in output:
-            line = self.clean(raw.decode("utf-8", "replace").rstrip("\n"))
-            self.output = [*self.output[-60:], line]
-            self._log(line)
 
     def _log(self, line: str) -> None:
         """Where on a phone it would go: System.out and Android's log are kept, a native stderr is not."""
@@ -196,61 +184,55 @@ class AppProcess:
     def log(self, priority: str, tag: str, text: str, buffer: str = "main") -> None:
         self.device.logcat.add(priority, tag, text, pid=self.pid, uid=self.one.uid, buffer=buffer)
 
-    def _wait(self, process: "subprocess.Popen[bytes]", readers: list[threading.Thread]) -> None:
-        code = process.wait()
+    def _watch(self, process: "subprocess.Popen[bytes]") -> None:
+        """Reads what it tells and prints, to its end."""
+        reader = threading.Thread(target=self._read_events, daemon=True)
+        reader.start()
+        with contextlib.suppress(OSError), process:  # words that it did not live to read cannot be sent any more
+            for raw in process.stdout or ():
+                line = self.clean(raw.decode("utf-8", "replace").rstrip("\n"))
+                self.output = [*self.output[-60:], line]
+                self._log(line)
         child_process.end_group(process)
-        for reader in readers:
-            reader.join(5)
-        for pipe in (process.stdin, process.stdout):
-            if pipe:
-                with contextlib.suppress(OSError):  # words that it did not live to read
-                    pipe.close()
+        reader.join(5)
         shutil.rmtree(self._scratch, ignore_errors=True)
-        self.events.put(Event("end", code, {}))
+        self.events.put(Event("end", process.wait(), {}))
 
 
 class Processes:
-    """All processes of apps on one device."""
+    """All processes on one device: of apps, and of programs that a shell started."""
 
     def __init__(self, device: "VirtualDevice") -> None:
         self.device = device
-        self._running: dict[int, AppProcess] = {}
+        self._table: list[AppProcess | Program] = []
         self._machines: dict[str, Machine] = {}
-        self._programs: list[Program] = []
         self._lock, self._making = threading.Lock(), threading.Lock()
 
-    def apps(self) -> list[AppProcess]:
-        with self._lock:
-            self._running = {pid: one for pid, one in self._running.items() if one.alive()}
-            return list(self._running.values())
-
     def all(self) -> list[Union[AppProcess, "Program"]]:
-        return [*self.apps(), *self._programs]
+        with self._lock:
+            self._table = [one for one in self._table if one.alive()]
+            return list(self._table)
 
     def of(self, package: str) -> list[AppProcess]:
-        return [one for one in self.apps() if one.one.package == package]
+        return [one for one in self.all() if isinstance(one, AppProcess) and one.one.package == package]
 
-    @contextlib.contextmanager
-    def listed(self, program: "Program") -> Iterator[None]:
-        """While it runs, a program of a shell is in the table, too."""
-        self._programs.append(program)
-        try:
-            yield
-        finally:
-            self._programs.remove(program)
+    def add(self, program: "Program") -> None:
+        """It is in the table as long as it runs."""
+        with self._lock:
+            self._table.append(program)
 
     def start(
         self, one: "Installed", arguments: Mapping[str, str], more: Mapping[str, str], pause: str = ""
     ) -> AppProcess:
         """Starts the package's runner. `more` is for its environment. LoadFailed: it cannot be loaded."""
         machine = self.machine(one)
-        process = AppProcess(self.device, one, next(self.device.pids))
+        process = AppProcess(self.device, one)
         cache = self.device.root / f"{one.data}/code_cache".lstrip("/")
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-        env = {**machine.environment(_threads(arguments), cache), **more}
+        env = {**machine.environment(threads(arguments.get("folder", "")), cache), **more}
         with self._lock:
             process.start(machine, arguments, env, pause)
-            self._running[process.pid] = process
+            self._table.append(process)
         return process
 
     def machine(self, one: "Installed") -> Machine:
@@ -269,48 +251,36 @@ class Processes:
 
         threading.Thread(target=work, daemon=True).start()
 
-    def end(self, package: str, why: str) -> int:
-        """Ends the processes of a package; how many there were."""
-        found = self.of(package)
-        for process in found:
+    def end(self, package: str, why: str) -> None:
+        """Ends the processes of a package."""
+        for process in self.of(package):
             process.end(why)
-        return len(found)
 
     def end_all(self, why: str) -> None:
-        for process in self.apps():
+        for process in self.all():
             process.end(why)
-        for program in list(self._programs):
-            program.send(signal.SIGKILL)
 
 
 def _machine(device: "VirtualDevice", one: "Installed") -> Machine:
-    for name in _NEEDED:
-        if name not in one.classes:
-            raise LoadFailed("java.lang.ClassNotFoundException", f'Didn\'t find class "{name}" on path: {_paths(one)}')
+    absent = [name for name in _NEEDED if name not in one.classes]
     try:
-        classes: Path | None = apk.classes_of(one.class_list)
+        classes = apk.classes_of(one.class_list)
     except QuadraError as error:  # no Java here, or no Maven Central
         raise LoadFailed("java.lang.RuntimeException", " ".join(str(error).split())) from error
-    if classes is None:
-        text = f'Didn\'t find class "{RUNNER}" on path: {_paths(one)}'
-        why = "the class files of this APK's list are not on this machine: build it here with `./inv apk`"
-        raise LoadFailed("java.lang.ClassNotFoundException", f"{text} ({why})")
+    if absent or classes is None:
+        text = f'Didn\'t find class "{(absent or [RUNNER])[0]}" on path: DexPathList[[zip file "{one.apk}"]]'
+        why = "" if absent else " (this APK's class files are not on this machine: build it here with `./inv apk`)"
+        raise LoadFailed("java.lang.ClassNotFoundException", text + why)
     try:
-        return Machine(device.root / one.libraries.lstrip("/"), classes)
+        return Machine(device.root / one.native.lstrip("/"), classes)
     except QuadraError as error:
         raise LoadFailed("java.lang.UnsatisfiedLinkError", f"dlopen failed: {error.came_back}") from error
 
 
-def _paths(one: "Installed") -> str:
-    folders = f"nativeLibraryDirectories=[{one.folder}/lib/{one.abi}, /system/lib64, /vendor/lib64]"
-    return f'DexPathList[[zip file "{one.apk}"],{folders}]'
-
-
-def _threads(arguments: Mapping[str, str]) -> int:
-    """As many as the run asks for: a driver on the CPU gets what XNNPACK gets."""
+def threads(folder: str) -> int:
+    """As many as the RunSpec in this folder of the host asks for: a driver on the CPU gets what XNNPACK gets."""
     try:
-        with open(os.path.join(arguments.get("folder", ""), "spec.json"), encoding="utf-8") as file:
-            spec: Any = json.load(file)
+        spec: Any = json.loads((Path(folder) / "spec.json").read_text(encoding="utf-8"))
         return max(1, min(64, int(spec["threads"])))
     except (OSError, ValueError, KeyError, TypeError):
         return 1

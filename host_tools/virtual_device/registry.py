@@ -4,28 +4,27 @@ A device lives exactly as long as its process holds the lock on its folder, so a
 is never taken for a device.
 """
 
-import contextlib
 import json
 import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from host_tools.base import child_process, file_lock, settings
 from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse
-from host_tools.virtual_device import control, daemon, faults
+from host_tools.virtual_device import daemon, faults
 
 DEFAULT = "virtual"
+_TURN = ".lock"  # who has it starts or stops a device: two starts of one name at once are one device
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _START_S = 20.0
 _STOP_S = 3.0
+_POLL_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -33,18 +32,16 @@ class Record:
     """A device that was started and not stopped. `alive`: its process is there."""
 
     name: str
-    folder: Path
     serial: str
     pid: int
     control: int
-    token: str
     started: str
     alive: bool
 
-    def ask(self, **request: Any) -> dict[str, Any]:
-        """What the device's process answers."""
+    def ask(self, **request: str) -> list[str]:
+        """The device's faults, after it did what the request says."""
         try:
-            return control.ask(self.control, self.token, **request)
+            reply = daemon.ask(self.control, **request)
         except OSError as error:
             raise DeviceError(
                 f"talk to the virtual device {self.name}",
@@ -53,15 +50,13 @@ class Record:
                 serial=self.serial,
                 step="control",
             ) from error
+        if "error" in reply:
+            tried, hint = f"change the faults of {self.name}", "`./inv device faults` lists steps and kinds"
+            raise Misuse(tried, " ".join(reply["error"]), hint)
+        return reply["faults"]
 
 
-def start(
-    name: str = DEFAULT,
-    *,
-    planted: Sequence[str] = (),
-    port: int = 0,
-    properties: Mapping[str, str] | None = None,
-) -> str:
+def start(name: str = DEFAULT, *, planted: Sequence[str] = ()) -> str:
     """The serial of the device of this name, which is started if it does not run; faults are planted in either case.
 
     Returns when it answers.
@@ -70,42 +65,33 @@ def start(
     for text in planted:
         faults.parse(text)
     settings.make_folder(folder.parent, "QUADRA_DEVICES_DIR")
-    with _turn(folder):
-        settings.make_folder(folder, "QUADRA_DEVICES_DIR")
-        os.chmod(folder, 0o700)
-        running = find(name)
-        if running and running.alive:
-            for text in planted:
-                plant(name, text)
-            return running.serial
-        asked = {
-            "port": port or _last_port(folder),
-            "properties": dict(properties or {}),
-            "faults": list(planted),
-        }
-        (folder / daemon.RECORD).unlink(missing_ok=True)
-        (folder / daemon.ASKED).write_text(json.dumps(asked))
-        log = folder / daemon.LOG
-        argv = [sys.executable, "-m", "host_tools.virtual_device.daemon", folder]
-        process = child_process.start_detached(argv, log=log, cwd=folder, env={"PYTHONPATH": str(settings.ROOT)})
-        return _wait(name, folder, process)
+    with file_lock.held(folder.parent / _TURN):
+        record = find(name)
+        if record is None or not record.alive:
+            record = _start(name, folder)
+    for text in planted:
+        record.ask(add=text)
+    return record.serial
 
 
-def _wait(name: str, folder: Path, process: subprocess.Popen[bytes]) -> str:
+def _start(name: str, folder: Path) -> Record:
+    settings.make_folder(folder, "QUADRA_DEVICES_DIR")
+    os.chmod(folder, 0o700)
+    log = folder / daemon.LOG
+    argv = [sys.executable, "-m", "host_tools.virtual_device.daemon", folder]
+    process = child_process.start_detached(argv, log=log, cwd=folder, env={"PYTHONPATH": str(settings.ROOT)})
     end = time.monotonic() + _START_S
     while time.monotonic() < end and process.poll() is None:
         record = find(name)
-        if record and record.alive:
-            record.ask(do="ping")
-            (folder / "port").write_text(record.serial.rpartition(":")[2])
-            return record.serial
-        time.sleep(0.02)
+        if record and record.pid == process.pid:
+            return record
+        time.sleep(_POLL_S)
     process.kill()
-    lines = (folder / daemon.LOG).read_text("utf-8", "replace").splitlines()[-5:]
+    lines = log.read_text("utf-8", "replace").splitlines()[-5:]
     raise DeviceError(
         f"start the virtual device {name}",
         "its process did not answer" + "".join(f"\n  | {line}" for line in lines),
-        f"read {folder / daemon.LOG}",
+        f"read {log}",
         step="start",
     )
 
@@ -115,40 +101,34 @@ def stop(name: str = DEFAULT) -> bool:
     folder = _folder(name)
     if not folder.is_dir():
         return False
-    with _turn(folder):
+    with file_lock.held(folder.parent / _TURN):
         record = find(name)
-        if _held(folder):
-            _end(folder, record)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if record and _held(folder):
+                os.kill(record.pid, number)
+            end = time.monotonic() + _STOP_S
+            while _held(folder) and time.monotonic() < end:
+                time.sleep(_POLL_S)
         shutil.rmtree(folder, ignore_errors=True)
     return record is not None
 
 
-def _end(folder: Path, record: Record | None) -> None:
-    asked = False
-    if record:
-        try:
-            asked = bool(control.ask(record.control, record.token, do="stop"))
-        except OSError:
-            pass
-    for number in ((None,) if asked else ()) + (signal.SIGTERM, signal.SIGKILL):
-        if number and record and _held(folder):
-            os.kill(record.pid, number)
-        end = time.monotonic() + _STOP_S
-        while _held(folder) and time.monotonic() < end:
-            time.sleep(0.02)
-        if not _held(folder):
-            return
-
-
 def find(name: str) -> Record | None:
     """The record of this device, alive or not."""
-    return _read(_folder(name))
+    folder = _folder(name)
+    try:
+        found = json.loads((folder / daemon.RECORD).read_text())
+        serial, pid, control = str(found["serial"]), int(found["pid"]), int(found["control"])
+        return Record(name, serial, pid, control, str(found["started"]), _held(folder))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def records() -> list[Record]:
     """All devices that were started and not stopped."""
     folder = settings.read().devices_dir
-    return [r for r in map(_read, _folders(folder)) if r]
+    names = sorted(p.name for p in folder.iterdir() if _NAME.fullmatch(p.name)) if folder.is_dir() else []
+    return [record for record in map(find, names) if record]
 
 
 def running() -> dict[str, str]:
@@ -156,22 +136,19 @@ def running() -> dict[str, str]:
     return {record.name: record.serial for record in records() if record.alive}
 
 
-def plant(name: str, fault: str) -> Record:
+def plant(name: str, fault: str) -> None:
     """Adds a fault to a running device; "none" clears all of them."""
     record = _running(name)
     if fault == "none":
-        record.ask(do="clear")
-        return record
+        record.ask(clear="all")
+        return
     faults.parse(fault)
-    reply = record.ask(do="fault", fault=fault)
-    if "error" in reply:
-        raise Misuse(f"plant {fault} in {name}", reply["error"], "`./inv device faults` lists steps and kinds")
-    return record
+    record.ask(add=fault)
 
 
 def planted(name: str) -> list[str]:
     """The faults of a running device, and how often they were met."""
-    return list(_running(name).ask(do="ping")["faults"])
+    return _running(name).ask()
 
 
 def _running(name: str) -> Record:
@@ -182,11 +159,6 @@ def _running(name: str) -> Record:
     return record
 
 
-def _folders(folder: Path) -> Iterator[Path]:
-    if folder.is_dir():
-        yield from sorted(p for p in folder.iterdir() if _NAME.fullmatch(p.name) and p.is_dir())
-
-
 def _folder(name: str) -> Path:
     if not _NAME.fullmatch(name):
         do_next = "use up to 64 letters, digits, and _ . - after the first"
@@ -194,52 +166,6 @@ def _folder(name: str) -> Path:
     return settings.read().devices_dir / name
 
 
-def _read(folder: Path) -> Record | None:
-    try:
-        found = json.loads((folder / daemon.RECORD).read_text())
-        return Record(
-            name=folder.name,
-            folder=folder,
-            serial=str(found["serial"]),
-            pid=int(found["pid"]),
-            control=int(found["control"]),
-            token=str(found["token"]),
-            started=str(found["started"]),
-            alive=_held(folder),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
 def _held(folder: Path) -> bool:
     """Whether a process is this device: it holds the lock."""
     return file_lock.is_held(folder / daemon.LOCK)
-
-
-def _last_port(folder: Path) -> int:
-    try:
-        return int((folder / "port").read_text())
-    except (OSError, ValueError):
-        return 0
-
-
-@contextlib.contextmanager
-def _turn(folder: Path) -> Iterator[None]:
-    """Starts and stops of one name at once come one after the other: a second start finds what the first began."""
-    path = folder.with_name(f".{folder.name}.turn")
-    while True:
-        with file_lock.held(path) as handle:
-            if not _is_file(handle, path):
-                continue  # who had the turn before has removed it
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
-            return
-
-
-def _is_file(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
-    except FileNotFoundError:
-        return False

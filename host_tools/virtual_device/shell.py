@@ -206,7 +206,7 @@ def _cd(call: Call, inner: Call, name: str) -> int:
     if not call.files.is_folder(path):
         inner.err(os.fsencode(f"/system/bin/sh: cd: {name}: No such file or directory\n"))
         return 2
-    call.cwd = call.files.locate(path, "")
+    call.cwd = call.files.locate(path)
     return 0
 
 

@@ -1,55 +1,43 @@
-"""What the device's services report and faults may change: heat, battery, the screen, settings."""
+"""What the device says about itself: properties, settings, heat, the screen. Its processor is this machine's: the
+libraries of its apps run here."""
 
-import threading
-import time
+import zlib
 from dataclasses import dataclass, field
 
+IN_BANNER = ("ro.product.name", "ro.product.model", "ro.product.device")
 SEVERE = 3
-_COOL_C, _HOT_C = 31.0, 48.5
+BATTERY_PERCENT, BATTERY_TENTHS_C = 87, 285
+
+_BUILD = "UQ1A.240205.002"
 
 
-class Thermal:
-    """Cool (status 0) unless heated. The sensors follow the state."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._status = 0
-        self._until: float | None = None
-        self._cleared: threading.Event | None = None
-        self.overridden = False
-
-    def heat(self, seconds: float | None = None, cleared: threading.Event | None = None) -> None:
-        """Hot for so long, or until `cleared` is set."""
-        with self._lock:
-            self._status, self._cleared = SEVERE, cleared
-            self._until = None if seconds is None else time.monotonic() + seconds
-
-    def set(self, status: int | None) -> None:
-        """As `cmd thermalservice override-status`; None takes that back."""
-        with self._lock:
-            self._status, self._until, self._cleared = status or 0, None, None
-            self.overridden = status is not None
-
-    @property
-    def status(self) -> int:
-        """0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown."""
-        with self._lock:
-            over = self._until is not None and time.monotonic() >= self._until
-            if over or (self._cleared is not None and self._cleared.is_set()):
-                self._status, self._until, self._cleared = 0, None, None
-            return self._status
-
-    @property
-    def skin_c(self) -> float:
-        return _HOT_C if self.status else _COOL_C
-
-
-@dataclass
-class Battery:
-    level: int = 87
-    plugged_usb: bool = True
-    status: int = 2  # charging
-    temperature_c: float = 28.5
+def properties(name: str) -> dict[str, str]:
+    """All properties of a device that has just started. `name` gives it a serial number of its own."""
+    return {
+        "persist.sys.timezone": "GMT",
+        "ro.board.platform": "virtual",
+        "ro.build.fingerprint": f"quadra/quadra_x86_64/virtual:14/{_BUILD}/11224170:userdebug/dev-keys",
+        "ro.build.id": _BUILD,
+        "ro.build.type": "userdebug",
+        "ro.build.version.release": "14",
+        "ro.build.version.sdk": "34",
+        "ro.build.version.security_patch": "2024-02-05",
+        "ro.debuggable": "0",
+        "ro.hardware": "virtual",
+        "ro.opengles.version": "196609",
+        "ro.product.brand": "quadra",
+        "ro.product.cpu.abi": "x86_64",
+        "ro.product.cpu.abilist": "x86_64",
+        "ro.product.device": "virtual",
+        "ro.product.first_api_level": "34",
+        "ro.product.manufacturer": "Quadra",
+        "ro.product.model": "Virtual device",
+        "ro.product.name": "quadra_x86_64",
+        "ro.serialno": f"QUADRA{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08X}",
+        "ro.soc.manufacturer": "Quadra",
+        "ro.soc.model": "Virtual",
+        "sys.boot_completed": "1",
+    }
 
 
 def _settings() -> dict[str, dict[str, str]]:
@@ -62,7 +50,7 @@ def _settings() -> dict[str, dict[str, str]]:
 
 @dataclass
 class State:
-    thermal: Thermal = field(default_factory=Thermal)
-    battery: Battery = field(default_factory=Battery)
+    """What commands change, beside properties."""
+
     awake: bool = True
     settings: dict[str, dict[str, str]] = field(default_factory=_settings)

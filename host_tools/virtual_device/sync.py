@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
 from host_tools.virtual_device import hostile
-from host_tools.virtual_device.faults import Dropped, Fault, split
-from host_tools.virtual_device.files import Status, View
+from host_tools.virtual_device.faults import Dropped, Fault, flipped
+from host_tools.virtual_device.files import Files
+from host_tools.virtual_device.hostile import pick, spoiled
 from host_tools.virtual_device.stream import Stream, StreamClosed
 
 if TYPE_CHECKING:
@@ -19,18 +20,12 @@ MAX_DATA = 64 << 10
 _MAX_PATH = 1024
 _BATCH = 1 << 20
 
-STAT1 = struct.Struct("<4sIII")
-STAT2 = struct.Struct("<4sIQQIIIIQqqq")
-DENT1 = struct.Struct("<4sIIII")
-DENT2 = struct.Struct("<4sIQQIIIIQqqqI")
+_STATUS1 = struct.Struct("<4sIII")
+_STATUS2 = struct.Struct("<4sIQQIIIIQqqq")
 
 
 class Failed(Exception):
     """The request is answered with FAIL and this text; then the stream ends, as adbd's does."""
-
-    def __init__(self, text: str, skip: bool = True) -> None:
-        super().__init__(text)
-        self.skip = skip  # whether what the host still sends is read to its end first
 
 
 class Sync:
@@ -38,8 +33,7 @@ class Sync:
 
     def __init__(self, device: "VirtualDevice", stream: Stream) -> None:
         self.device, self.stream = device, stream
-        self.files: View = device.files.view("shell")
-        self._all_came = False  # DONE, of the file that is being received
+        self.files: Files = device.files()
 
     def run(self) -> None:
         """Requests until QUIT, the end of the stream or a failure."""
@@ -58,24 +52,29 @@ class Sync:
                 action(self, word, path)
         except Failed as failed:
             text = os.fsencode(str(failed))
-            self.write(b"FAIL" + struct.pack("<I", len(text)) + text)
+            self.stream.write(b"FAIL" + struct.pack("<I", len(text)) + text)
 
     def meet(self, step: str) -> Fault | None:
-        """A fault that is due here and not yet dealt with; `refuse` and `full` fail the request."""
+        """A fault that is due here and not yet dealt with: those that fail the request are."""
         fault = self.device.meet(step, closed=self.stream.closed)
-        if fault and fault.kind == "refuse":
+        kind = fault.kind if fault else ""
+        if kind == "refuse":
             raise Failed("Permission denied")
-        if fault and fault.kind == "crash":
+        if kind == "full":
+            raise Failed(f"write failed: {os.strerror(errno.ENOSPC)}")
+        if fault and kind == "hostile" and step in ("sync.send", "sync.recv"):
+            raise Failed(pick(hostile.TEXTS, fault.value))
+        if kind == "crash":
             raise Dropped(str(fault), died=True)
         return fault
 
-    def write(self, data: bytes, fault: Fault | None = None) -> None:
-        if fault and fault.kind == "split":
-            for piece in split(data):
-                self.stream.write(piece)
-                self.stream.flush()
-            return
-        self.stream.write(data)
+    def reply(self, data: bytes, fault: Fault | None, attacks: tuple[bytes, ...]) -> None:
+        """Sends `data`, or what a fault makes of it."""
+        pieces, ends = spoiled(fault, data, attacks)
+        for piece in pieces:
+            self.stream.write(piece)
+        if ends:
+            raise StreamClosed
 
     def _header(self) -> tuple[bytes, int]:
         word_and_length = self.stream.read(8)
@@ -85,21 +84,12 @@ class Sync:
 
     def stat(self, word: bytes, path: str) -> None:
         fault = self.meet("sync.stat")
-        try:
-            found, number = self.files.stat(path, follow=word == b"STA2"), 0
-        except OSError as error:
-            found, number = None, error.errno or errno.EIO
-        if fault and fault.kind == "wrong_size" and found:
-            found = found._replace(size=found.size + 1)
-        reply = _stat1(found) if word == b"STAT" else _stat2(word, found, number)
-        if fault and fault.kind == "hostile":
-            reply = hostile.stat(reply, fault.value)
-        if fault and fault.kind == "truncate":
-            self.write(reply[: len(reply) // 2])
-            raise StreamClosed
-        self.write(reply, fault)
+        more = 1 if fault and fault.kind == "wrong_size" else 0
+        reply = self._status(word, path, follow=word == b"STA2", more=more)
+        self.reply(reply, fault, hostile.statuses(reply))
 
     def list(self, word: bytes, path: str) -> None:
+        entry_word, status = (b"DNT2", _STATUS2) if word == b"LIS2" else (b"DENT", _STATUS1)
         out = bytearray()
         try:
             names = [".", "..", *self.files.names(path)]
@@ -107,49 +97,50 @@ class Sync:
             names = []
         for name in names:
             fault = self.meet("sync.list")
-            entry = self._entry(word, path, name)
-            if fault and fault.kind == "hostile":
-                entry = hostile.entry(entry, word == b"LIS2", fault.value) + entry
-            if fault and fault.kind == "truncate":
-                self.write(bytes(out) + entry[: len(entry) // 2])
-                raise StreamClosed
-            out += entry
-            if fault and fault.kind == "split":
-                self.write(bytes(out), fault)
+            head, raw = self._status(entry_word, f"{path}/{name}", follow=False), os.fsencode(name)
+            entry = head + struct.pack("<I", len(raw)) + raw
+            if fault:
+                self.stream.write(bytes(out))
                 out.clear()
-        size = (DENT2 if word == b"LIS2" else DENT1).size
-        self.write(bytes(out) + b"DONE" + bytes(size - 4))
+                self.reply(entry, fault, tuple(attack + entry for attack in hostile.entries(head)))
+            else:
+                out += entry
+        self.stream.write(bytes(out) + b"DONE" + bytes(status.size))
 
-    def _entry(self, word: bytes, folder: str, name: str) -> bytes:
-        raw = os.fsencode(name)
+    def _status(self, word: bytes, path: str, follow: bool, more: int = 0) -> bytes:
+        """What stat says, in the version of `word`; `more` bytes are added to the size."""
         try:
-            found, number = self.files.stat(f"{folder}/{name}", follow=False), 0
+            mode, inode, disk, links, uid, gid, size, *times = self.files.stat(path, follow)[:10]
         except OSError as error:
-            found, number = None, error.errno or errno.EIO
-        if word == b"LIST":
-            return b"DENT" + _stat1(found)[4:] + struct.pack("<I", len(raw)) + raw
-        return _stat2(b"DNT2", found, number) + struct.pack("<I", len(raw)) + raw
+            number = error.errno or errno.EIO
+            return _STATUS1.pack(word, 0, 0, 0) if _is_first(word) else _STATUS2.pack(word, number, *(0,) * 10)
+        size += more
+        if _is_first(word):
+            return _STATUS1.pack(word, mode, size & 0xFFFFFFFF, int(times[1]) & 0xFFFFFFFF)
+        return _STATUS2.pack(word, 0, disk, inode, mode, links, uid, gid, size, *times)
 
     # send: from the host to the device
 
     def send(self, word: bytes, path: str) -> None:
-        path, _, text = path.rpartition(",")
-        if not path or not text.isdecimal():
-            raise Failed(f"missing , in ID_SEND_V1 ({text})")
-        mode = int(text)
-        self._all_came = False
+        path, _, mode = path.rpartition(",")
+        if not path or not mode.isdecimal():
+            raise Failed(f"missing , in ID_SEND_V1 ({mode})")
         try:
-            self._meet_full("sync.send")
-            if modes.S_ISLNK(mode):
+            self.meet("sync.send")
+            if modes.S_ISLNK(int(mode)):
                 raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-            self._send_file(path, mode)
-        except OSError as error:
+            self._send_file(path, int(mode))
+        except (OSError, Failed) as error:
             self._skip()
-            raise Failed(f"couldn't create file: {error.strerror}") from None
-        except Failed as failed:
-            if failed.skip:
-                self._skip()
-            raise
+            text = f"couldn't create file: {error.strerror}" if isinstance(error, OSError) else str(error)
+            raise Failed(text) from None
+        fault = self.meet("sync.send.done")
+        if fault and fault.kind in ("truncate", "corrupt"):
+            self._spoil(path, fault.kind)
+        if fault and fault.kind == "hostile":
+            self.stream.write(pick(hostile.SENT, fault.value))
+        else:
+            self.stream.write(b"OKAY" + bytes(4))
 
     def _send_file(self, path: str, mode: int) -> None:
         self._remove_old(path)
@@ -165,90 +156,56 @@ class Sync:
                 if not getattr(error, "died", False):
                     self.files.remove(path)
                 raise
-        self.files.set_times(path, mtime, mtime)
-        self._sent(path)
-
-    def _sent(self, path: str) -> None:
-        fault = self.meet("sync.send.done")
-        if fault and fault.kind in ("truncate", "corrupt"):
-            self._spoil(path, fault.kind)
-        if fault and fault.kind == "hostile":
-            self.write(hostile.sent(fault.value))
-            return
-        self.write(b"OKAY" + bytes(4))
-
-    def _drain(self, file: BinaryIO) -> int:
-        """Writes what comes until DONE; its time."""
-        while True:
-            word, length = self._header()
-            if word == b"DONE":
-                self._all_came = True
-                return length
-            if word != b"DATA":
-                raise Failed("invalid data message", skip=False)
-            if length > MAX_DATA:
-                raise Failed("oversize data message", skip=False)
-            self._piece(file, self.stream.read(length))
-
-    def _piece(self, file: BinaryIO, data: bytes) -> None:
-        fault = self._meet_full("sync.send.data")
-        if fault and fault.kind == "truncate":
-            data = data[: len(data) // 2]
-        elif fault and fault.kind == "corrupt" and data:
-            data = _flipped(data)
-        try:
-            self.device.files.room()
-            file.write(data)
-        except OSError as error:
-            raise Failed(f"write failed: {error.strerror}") from None
-
-    def _meet_full(self, step: str) -> Fault | None:
-        fault = self.meet(step)
-        if fault and fault.kind == "full":
-            raise Failed(f"write failed: {os.strerror(errno.ENOSPC)}")
-        if fault and fault.kind == "hostile":
-            raise Failed(hostile.text(fault.value))
-        return fault
-
-    def _skip(self) -> None:
-        """Reads on to DONE: the host only listens when it has sent all."""
-        while not self._all_came:
-            word, length = self._header()
-            if word == b"DONE":
-                return
-            if word != b"DATA" or length > MAX_DATA:
-                raise StreamClosed
-            self.stream.read(length)
+            os.utime(file.fileno(), (mtime, mtime))
 
     def _remove_old(self, path: str) -> None:
         try:
             found = self.files.stat(path, follow=False)
         except OSError:
             return
-        if modes.S_ISREG(found.mode) or modes.S_ISLNK(found.mode):
-            self.files.remove(path)
-        elif modes.S_ISDIR(found.mode):
+        if modes.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        self.files.remove(path)
+
+    def _drain(self, file: BinaryIO) -> int:
+        """Writes what comes until DONE; its time."""
+        while True:
+            word, length = self._header()
+            if word == b"DONE":
+                return length
+            data = self._data(word, length)
+            pieces, _ = spoiled(self.meet("sync.send.data"), data)
+            try:
+                self.device.room()
+                file.write(b"".join(pieces))
+            except OSError as error:
+                raise Failed(f"write failed: {error.strerror}") from None
+
+    def _skip(self) -> None:
+        """Reads on to DONE: the host only listens when it has sent all."""
+        while True:
+            word, length = self._header()
+            if word == b"DONE":
+                return
+            self._data(word, length)
+
+    def _data(self, word: bytes, length: int) -> bytes:
+        if word != b"DATA" or length > MAX_DATA:
+            raise StreamClosed
+        return self.stream.read(length)
 
     def _spoil(self, path: str, kind: str) -> None:
         """Makes a file that has come whole another one, after the fact."""
-        real = self.files.real(path)
-        with open(real, "r+b") as file:
-            size = os.fstat(file.fileno()).st_size
-            if kind == "truncate":
-                file.truncate(size // 2)
-            elif size:
-                file.seek(size // 2)
-                byte = file.read(1)
-                file.seek(size // 2)
-                file.write(_flipped(byte))
+        with open(self.files.real(path), "r+b") as file:
+            data = file.read()
+            file.seek(0)
+            file.write(flipped(data))
+            file.truncate(len(data) // 2 if kind == "truncate" else len(data))
 
     # receive: from the device to the host
 
     def receive(self, word: bytes, path: str) -> None:
-        fault = self.meet("sync.recv")
-        if fault and fault.kind == "hostile":
-            raise Failed(hostile.text(fault.value))
+        self.meet("sync.recv")
         try:
             file = self.files.open(path, "rb")
         except OSError as error:
@@ -259,55 +216,40 @@ class Sync:
 
     def _give(self, file: BinaryIO) -> None:
         out = bytearray()
-        while True:
-            data = file.read(MAX_DATA)
-            if not data:
-                break
+        while data := file.read(MAX_DATA):
             fault = self.meet("sync.recv.data")
-            if fault is None:
-                out += b"DATA" + struct.pack("<I", len(data)) + data
-                if len(out) >= _BATCH:
-                    self.write(bytes(out))
-                    out.clear()
+            if fault:
+                self.stream.write(bytes(out))
+                out.clear()
+                if self._give_wrong(data, fault):
+                    break
                 continue
-            self.write(bytes(out))
-            out.clear()
-            if self._give_wrong(data, fault):
-                break
-        self.write(bytes(out) + b"DONE" + bytes(4))
+            out += b"DATA" + struct.pack("<I", len(data)) + data
+            if len(out) >= _BATCH:
+                self.stream.write(bytes(out))
+                out.clear()
+        self.stream.write(bytes(out) + b"DONE" + bytes(4))
 
     def _give_wrong(self, data: bytes, fault: Fault) -> bool:
         """One piece with a fault in it; whether it is the last."""
-        size = len(data)
         if fault.kind == "truncate":
-            data = data[: size // 2]
-            size = len(data)
+            data = data[: len(data) // 2]
         elif fault.kind == "corrupt":
-            data = _flipped(data)
-        elif fault.kind == "wrong_size":
+            data = flipped(data)
+        size = len(data)
+        if fault.kind == "wrong_size":
             size += 7
         elif fault.kind == "hostile":
-            size = hostile.size(fault.value)
-        self.write(b"DATA" + struct.pack("<I", size) + data, fault)
+            size = pick(hostile.SIZES, fault.value)
+        message = b"DATA" + struct.pack("<I", size) + data
+        pieces = spoiled(fault, message)[0] if fault.kind == "split" else [message]
+        for piece in pieces:
+            self.stream.write(piece)
         return fault.kind in ("truncate", "wrong_size", "hostile")
 
 
-def _flipped(data: bytes) -> bytes:
-    middle = len(data) // 2
-    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
-
-
-def _stat1(found: Status | None) -> bytes:
-    if found is None:
-        return STAT1.pack(b"STAT", 0, 0, 0)
-    return STAT1.pack(b"STAT", found.mode, found.size & 0xFFFFFFFF, int(found.mtime) & 0xFFFFFFFF)
-
-
-def _stat2(word: bytes, found: Status | None, number: int) -> bytes:
-    if found is None:
-        return STAT2.pack(word, number, *(0,) * 10)
-    numbers = (found.dev, found.ino, found.mode, found.nlink, found.uid, found.gid, found.size)
-    return STAT2.pack(word, 0, *numbers, int(found.atime), int(found.mtime), int(found.ctime))
+def _is_first(word: bytes) -> bool:
+    return word in (b"STAT", b"DENT")
 
 
 _ACTIONS: dict[bytes, Callable[[Sync, bytes, str], None]] = {

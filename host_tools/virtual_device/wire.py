@@ -5,7 +5,6 @@ import struct
 from dataclasses import dataclass
 
 VERSION = 0x01000001  # from this version on, checksums are not used
-OLDEST_VERSION = 0x01000000
 MAX_PAYLOAD = 1 << 20
 MAX_HANDSHAKE = 4096  # of CNXN and AUTH, which come before both sides know each other's limit
 
@@ -36,12 +35,9 @@ class Message:
     def name(self) -> str:
         return self.command.to_bytes(4, "little").decode("ascii", "replace")
 
-    def header(self, version: int) -> bytes:
-        check = 0 if version >= VERSION else sum(self.payload) & 0xFFFFFFFF
-        return _HEADER.pack(self.command, self.arg0, self.arg1, len(self.payload), check, self.command ^ 0xFFFFFFFF)
-
-    def encoded(self, version: int) -> bytes:
-        return self.header(version) + self.payload
+    def encoded(self) -> bytes:
+        header = _HEADER.pack(self.command, self.arg0, self.arg1, len(self.payload), 0, self.command ^ 0xFFFFFFFF)
+        return header + self.payload
 
 
 def receive(connection: socket.socket) -> Message:
@@ -52,17 +48,14 @@ def receive(connection: socket.socket) -> Message:
     limit = MAX_HANDSHAKE if command in (CNXN, AUTH) else MAX_PAYLOAD
     if length > limit:
         raise BadMessage(f"{length} bytes of payload, more than {limit}")
-    return Message(command, arg0, arg1, _exactly(connection, length) if length else b"")
+    return Message(command, arg0, arg1, _exactly(connection, length))
 
 
 def _exactly(connection: socket.socket, count: int) -> bytes:
-    data = connection.recv(count, socket.MSG_WAITALL)
-    if len(data) == count:
-        return data
-    got = bytearray(data)
-    while data and len(got) < count:  # a signal may end a wait early
-        data = connection.recv(count - len(got), socket.MSG_WAITALL)
-        got += data
-    if len(got) < count:
-        raise EOFError
+    got = bytearray()
+    while len(got) < count:
+        piece = connection.recv(count - len(got), socket.MSG_WAITALL)
+        if not piece:
+            raise EOFError
+        got += piece
     return bytes(got)

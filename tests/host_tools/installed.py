@@ -6,15 +6,28 @@ from host_tools.virtual_device.packages import Installed
 
 def install(phone: VirtualDevice, package: str) -> None:
     """Makes the package known, debuggable, and its private folder."""
-    facts = {
-        "debuggable": True,
-        "version_code": 1,
-        "version_name": "1",
-        "min_sdk": 26,
-        "target_sdk": 34,
-        "signer": "",
-        "sha256": "",
-    }
-    made = Installed(package, 10123, **facts, folder=f"/data/app/{package}", abi="")
+    made = installed(package)
     phone.apps[package] = made
     (phone.root / made.data.lstrip("/")).mkdir(parents=True, exist_ok=True)
+
+
+def installed(package: str, runner: str = "", uid: int = 10123) -> Installed:
+    """What the package manager knows of it. `runner`: the class of its Instrumentation."""
+    return Installed(
+        sha256="bb",
+        package=package,
+        version_code=1,
+        version_name="0.1.0",
+        min_sdk=26,
+        target_sdk=34,
+        debuggable=True,
+        test_only=False,
+        signer="aa",
+        instrumentations=[[runner, package]],
+        classes=[],
+        libraries={},
+        class_list="",
+        uid=uid,
+        folder=f"/data/app/~~a==/{package}-b==",
+        abi="x86_64",
+    )

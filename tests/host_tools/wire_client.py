@@ -30,7 +30,7 @@ class Host:
         self.socket.close()
 
     def send(self, message: wire.Message) -> None:
-        self.socket.sendall(message.encoded(wire.VERSION))
+        self.socket.sendall(message.encoded())
 
     def open(self, service: str) -> "HostStream":
         local, self._next = self._next, self._next + 1

@@ -2,22 +2,17 @@
 
 import fnmatch
 import hashlib
-import io
 import os
 import re
 import stat as modes
 import tarfile
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import IO, cast
 
-from host_tools.virtual_device import access
+from host_tools.virtual_device import layout
 from host_tools.virtual_device.call import PIECE, Call, Input, command, lines, pieces, write
-from host_tools.virtual_device.files import Status
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 
 def each(call: Call, words: list[str], action: Callable[[str], None]) -> int:
@@ -55,38 +50,21 @@ def cat(call: Call) -> int:
     return each(call, words, lambda word: copy([word]))
 
 
-@command("head", "tail")
-def head(call: Call) -> int:
-    """`head|tail [-n COUNT] [FILE...]`"""
-    given, words = call.options("n:")
-    count = int(given["-n"]) if given.get("-n", "").isdecimal() else 10
-    for source in _inputs(call, words):
-        if call.argv[0] == "tail":
-            call.out(b"".join(deque(lines(source), maxlen=count)))
-            continue
-        for _, line in zip(range(count), lines(source), strict=False):
-            call.out(line)
-    return 0
-
-
 @command("grep")
 def grep(call: Call) -> int:
-    """`grep [-i] [-v] [-c] [-E|-F] PATTERN [FILE...]`; patterns are Python's."""
-    given, words = call.options("ivcEF")
+    """`grep [-i] [-v] [-E] PATTERN [FILE...]`; patterns are Python's."""
+    given, words = call.options("ivE")
     if not words:
         return call.fail("Needs a pattern", 2)
     try:
-        pattern = os.fsencode(re.escape(words[0]) if "-F" in given else words[0])
-        form, hits = re.compile(pattern, re.IGNORECASE if "-i" in given else 0), 0
+        form, hits = re.compile(os.fsencode(words[0]), re.IGNORECASE if "-i" in given else 0), 0
     except re.error:
         return call.fail(f"bad REGEX '{words[0]}'", 2)
     for source in _inputs(call, words[1:]):
         for line in lines(source):
             if bool(form.search(line.rstrip(b"\n"))) != ("-v" in given):
                 hits += 1
-                call.out(line if "-c" not in given else b"")
-    if "-c" in given:
-        call.line(str(hits))
+                call.out(line)
     return int(hits == 0)
 
 
@@ -95,11 +73,11 @@ def sha256sum(call: Call) -> int:
     _, words = call.options("b")
 
     def digest(word: str) -> None:
-        for file in _inputs(call, [word]):
-            found = hashlib.sha256()
+        found = hashlib.sha256()
+        with call.files.open(call.path(word)) as file:
             for piece in pieces(file):
                 found.update(piece)
-            call.line(f"{found.hexdigest()}  {word}")
+        call.line(f"{found.hexdigest()}  {word}")
 
     return each(call, words, digest)
 
@@ -108,43 +86,36 @@ def sha256sum(call: Call) -> int:
 def ls(call: Call) -> int:
     """`ls [-a] [-A] [-l] [-d] [-1] [PATH...]`; files first, then what folders hold."""
     given, words = call.options("aAld1")
-    files: dict[str, Status] = {}
+    files: list[str] = []
     folders: list[str] = []
 
     def sort(word: str) -> None:
         found = call.files.stat(call.path(word), follow="-l" not in given and "-d" not in given)
-        if modes.S_ISDIR(found.mode) and "-d" not in given:
-            folders.append(word)
-        else:
-            files[word] = found
-
-    status = each(call, words or ["."], sort)
-    _show(call, files, "-l" in given, "")
+        (folders if modes.S_ISDIR(found.st_mode) and "-d" not in given else files).append(word)
 
     def show(word: str) -> None:
         if len(words) > 1:
             call.line(("\n" if files or word != folders[0] else "") + f"{word}:")
-        path = call.path(word)
-        names = [n for n in call.files.names(path) if {"-a", "-A"} & given.keys() or not n.startswith(".")]
-        names = [".", "..", *names] if "-a" in given else names
-        found = {name: call.files.stat(f"{path}/{name}", follow=False) for name in names}
-        if "-l" in given:
-            call.line(f"total {sum((f.size + 4095) // 4096 * 4 for f in found.values())}")
-        _show(call, found, "-l" in given, path)
+        names = [n for n in call.files.names(call.path(word)) if {"-a", "-A"} & given.keys() or not n.startswith(".")]
+        _show(call, [".", "..", *names] if "-a" in given else names, "-l" in given, call.path(word))
 
+    status = each(call, words or ["."], sort)
+    _show(call, files, "-l" in given, call.cwd)
     return status | each(call, folders, show)
 
 
-def _show(call: Call, entries: dict[str, Status], long: bool, folder: str) -> None:
-    for name, found in entries.items():
+def _show(call: Call, names: list[str], long: bool, folder: str) -> None:
+    for name in names:
         if not long:
             call.line(name)
             continue
-        target = ""
-        if modes.S_ISLNK(found.mode):
-            target = " -> " + call.files.read_link(f"{folder}/{name}" if folder else call.path(name))
-        who, when = access.user_name(found.uid), time.strftime("%Y-%m-%d %H:%M", time.gmtime(found.mtime))
-        call.line(f"{modes.filemode(found.mode)} {found.nlink} {who} {who} {found.size:>7} {when} {name}{target}")
+        path = name if name.startswith("/") else f"{folder}/{name}"
+        found = call.files.stat(path, follow=False)
+        target = " -> " + call.files.read_link(path) if modes.S_ISLNK(found.st_mode) else ""
+        owner = layout.user_name(found.st_uid)
+        changed = time.strftime("%Y-%m-%d %H:%M", time.gmtime(found.st_mtime))
+        mode = modes.filemode(found.st_mode)
+        call.line(f"{mode} {found.st_nlink} {owner} {owner} {found.st_size:>6} {changed} {name}{target}")
 
 
 @command("find")
@@ -156,7 +127,7 @@ def find(call: Call) -> int:
         return call.fail("only FOLDER [-type f|d] [-name PATTERN]")
 
     def walk(word: str) -> None:
-        mode = call.files.stat(call.path(word), follow=False).mode
+        mode = call.files.stat(call.path(word), follow=False).st_mode
         kind = "d" if modes.S_ISDIR(mode) else "f" if modes.S_ISREG(mode) else "l"
         name = word.rpartition("/")[2]
         if wanted.get("-type", kind) == kind and fnmatch.fnmatchcase(name, wanted.get("-name", "*")):
@@ -197,14 +168,12 @@ def rm(call: Call) -> int:
 
 
 def _remove(call: Call, path: str, recursive: bool) -> None:
-    if not modes.S_ISDIR(call.files.stat(path, follow=False).mode):
-        call.files.remove(path)
-        return
-    if not recursive:
-        raise OSError(21, "is directory", path)
-    for name in call.files.names(path):
-        _remove(call, f"{path}/{name}", True)
-    call.files.remove_folder(path)
+    if modes.S_ISDIR(call.files.stat(path, follow=False).st_mode):
+        if not recursive:
+            raise OSError(21, "is directory", path)
+        for name in call.files.names(path):
+            _remove(call, f"{path}/{name}", True)
+    call.files.remove(path)
 
 
 @command("mv", "cp")
@@ -218,15 +187,16 @@ def mv(call: Call) -> int:
     folder = call.files.is_folder(target)
     if len(sources) > 1 and not folder:
         return call.fail(f"{last}: Not a directory")
-    status = 0
-    for word in sources:
+
+    def move(word: str) -> None:
         source = call.path(word).rstrip("/")
         to = f"{target}/{source.rpartition('/')[2]}" if folder else target
         try:
             call.files.rename(source, to) if call.argv[0] == "mv" else _copy(call, source, to)
         except OSError as error:
-            status = call.fail(f"bad '{word}': {error.strerror}")
-    return status
+            raise OSError(error.errno, error.strerror, f"bad '{word}'") from None
+
+    return each(call, sources, move)
 
 
 def _copy(call: Call, source: str, target: str) -> None:
@@ -235,50 +205,16 @@ def _copy(call: Call, source: str, target: str) -> None:
         for piece in pieces(old):
             write(call, new, piece)
         if fresh:
-            os.fchmod(new.fileno(), modes.S_IMODE(os.fstat(old.fileno()).st_mode))
+            os.fchmod(new.fileno(), modes.S_IMODE(call.files.stat(source).st_mode))
 
 
 @command("chmod")
 def chmod(call: Call) -> int:
-    """`chmod OCTAL PATH...`, or `chmod +x PATH...`"""
+    """`chmod OCTAL PATH...`"""
     _, words = call.options("")
-    if len(words) < 2 or not (words[0] == "+x" or (words[0].isdecimal() and not set(words[0]) & set("89"))):
+    if len(words) < 2 or not re.fullmatch(r"[0-7]+", words[0]):
         return call.fail(f"bad mode '{words[0] if words else ''}'")
-
-    def change(word: str) -> None:
-        path = call.path(word)
-        mode = call.files.stat(path).mode | 0o111 if words[0] == "+x" else int(words[0], 8)
-        call.files.change_mode(path, mode)
-
-    return each(call, words[1:], change)
-
-
-@command("df")
-def df(call: Call) -> int:
-    call.options("hk")
-    space = os.statvfs(call.device.files.root)
-    total = space.f_blocks * space.f_frsize >> 10
-    free = 0 if call.device.faults.lasting("full") else space.f_bavail * space.f_frsize >> 10
-    used = total - free
-    call.line("Filesystem        1K-blocks      Used Available Use% Mounted on")
-    call.line(f"/dev/block/dm-9 {total:>11} {used:>9} {free:>9} {used * 100 // max(1, total):>3}% /data")
-    return 0
-
-
-class _Out(io.RawIOBase):
-    """What tarfile writes, as the command's output."""
-
-    def __init__(self, call: Call) -> None:
-        super().__init__()
-        self._out = call.out
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: "ReadableBuffer") -> int:
-        content = bytes(data)
-        self._out(content)
-        return len(content)
+    return each(call, words[1:], lambda word: call.files.change_mode(call.path(word), int(words[0], 8)))
 
 
 @command("tar")
@@ -290,26 +226,20 @@ def tar(call: Call) -> int:
         return call.fail("only -c [-C FOLDER] -f - NAME...")
     if not call.files.is_folder(folder):
         return call.fail(f"chdir '{given['-C']}': No such file or directory")
-    with io.BufferedWriter(_Out(call), PIECE) as out:
-        with tarfile.open(fileobj=out, mode="w|", format=tarfile.GNU_FORMAT, bufsize=64 << 10) as archive:
-            return each(call, words, lambda word: _add(call, archive, f"{folder}/{word}", word))
+    out = cast(IO[bytes], SimpleNamespace(write=call.out))  # a stream of tarfile writes, and does nothing else
+    with tarfile.open(fileobj=out, mode="w|", format=tarfile.GNU_FORMAT, bufsize=PIECE) as archive:
+        return each(call, words, lambda word: _add(call, archive, f"{folder}/{word}", word))
 
 
 def _add(call: Call, archive: tarfile.TarFile, path: str, name: str) -> None:
     found = call.files.stat(path, follow=False)
-    entry = tarfile.TarInfo(name)
-    entry.mode, entry.mtime = modes.S_IMODE(found.mode), int(found.mtime)
-    entry.uid = entry.gid = found.uid
-    entry.uname = entry.gname = access.user_name(found.uid)
-    if modes.S_ISDIR(found.mode):
-        entry.type = tarfile.DIRTYPE
+    entry = archive.gettarinfo(call.files.real(path, follow=False), name)
+    entry.uid = entry.gid = found.st_uid
+    entry.uname = entry.gname = layout.user_name(found.st_uid)
+    if not entry.isreg():
         archive.addfile(entry)
-        for inner in call.files.names(path):
+        for inner in call.files.names(path) if entry.isdir() else ():
             _add(call, archive, f"{path}/{inner}", f"{name}/{inner}")
-    elif modes.S_ISLNK(found.mode):
-        entry.type, entry.linkname = tarfile.SYMTYPE, call.files.read_link(path)
-        archive.addfile(entry)
-    else:
-        with call.files.open(path) as file:
-            entry.size = os.fstat(file.fileno()).st_size
-            archive.addfile(entry, file)
+        return
+    with call.files.open(path) as file:
+        archive.addfile(entry, file)

@@ -1,10 +1,13 @@
-"""Commands that ask about the system or change it: properties, settings, users, the time, the log."""
+"""Commands that ask about the system or change it: properties, users, processes, the time."""
 
 import os
+import re
+import signal
 import time
+from dataclasses import replace
 
-from host_tools.virtual_device import access, properties as rules
-from host_tools.virtual_device.call import Call, command, run_words
+from host_tools.virtual_device import layout
+from host_tools.virtual_device.call import Call, command, run
 
 
 @command("true", "false")
@@ -52,43 +55,12 @@ def getprop(call: Call) -> int:
     return 0
 
 
-@command("setprop")
-def setprop(call: Call) -> int:
-    if len(call.argv) != 3:
-        return call.fail("usage: setprop NAME VALUE")
-    name, value = call.argv[1:]
-    refused = rules.refusal(call.device.properties, name, value, call.user)
-    if refused:
-        return call.fail(f"failed to set property '{name}' to '{value}': {refused}")
-    call.device.properties[name] = value
-    return 0
-
-
-@command("settings")
-def settings(call: Call) -> int:
-    action, kind, name, value = (call.argv[1:] + [""] * 4)[:4]
-    table = call.device.state.settings.get(kind)
-    if table is None or not (name or action == "list"):
-        return call.fail("usage: settings get|put|delete|list global|system|secure [NAME] [VALUE]")
-    if action == "list":
-        call.out(b"".join(os.fsencode(f"{k}={v}\n") for k, v in sorted(table.items())))
-    elif action == "get":
-        call.line(table.get(name, "null"))
-    elif action == "put" and value:
-        table[name] = value
-    elif action == "delete":
-        call.line(f"Deleted {int(table.pop(name, None) is not None)} rows")
-    else:
-        return call.fail(f"Bad arguments for {action}")
-    return 0
-
-
-@command("id", "whoami")
+@command("id")
 def id_(call: Call) -> int:
-    uid = access.uid_of(call.user, call.device.apps)
-    name = access.user_name(uid)
-    if call.argv[0] == "whoami" or "-u" in call.argv:
-        call.line(name if call.argv[0] == "whoami" else str(uid))
+    uid = layout.uid_of(call.user, call.device.apps)
+    name = layout.user_name(uid)
+    if "-u" in call.argv:
+        call.line(str(uid))
         return 0
     context = "shell" if call.user == "shell" else "runas_app"
     call.line(f"uid={uid}({name}) gid={uid}({name}) groups={uid}({name}) context=u:r:{context}:s0")
@@ -106,7 +78,7 @@ def run_as(call: Call) -> int:
         return call.fail(f"unknown package: {words[0]}")
     if not app.debuggable:
         return call.fail(f"package not debuggable: {words[0]}")
-    return run_words(call, words[1:], user=app.package, cwd=f"{access.APP_DATA}/{app.package}")
+    return run(replace(call, argv=words[1:], user=app.package, cwd=app.data))
 
 
 @command("getconf")
@@ -119,12 +91,8 @@ def getconf(call: Call) -> int:
 
 @command("uname")
 def uname(call: Call) -> int:
-    known = {
-        "-s": "Linux",
-        "-r": "6.1.57-android14",
-        "-m": "x86_64",
-        "-a": "Linux localhost 6.1.57-android14 x86_64 Toybox",
-    }
+    kernel = "6.1.57-android14"
+    known = {"-s": "Linux", "-r": kernel, "-m": "x86_64", "-a": f"Linux localhost {kernel} x86_64 Toybox"}
     call.line(" ".join(known.get(word, "") for word in call.argv[1:] or ["-s"]))
     return 0
 
@@ -135,11 +103,46 @@ def reboot(call: Call) -> int:
     return 0
 
 
-@command("log")
-def log(call: Call) -> int:
-    """`log [-p PRIORITY] [-t TAG] TEXT...` writes to Android's log."""
-    given, words = call.options("p:t:")
-    call.device.logcat.add(
-        given.get("-p", "I")[:1].upper(), given.get("-t", "log"), " ".join(words), uid=access.SHELL_UID
-    )
+@command("ps")
+def ps(call: Call) -> int:
+    call.line("USER           PID  PPID     VSZ    RSS WCHAN            ADDR S NAME")
+    for one in call.device.processes.all():
+        call.line(
+            f"{layout.user_name(one.uid):<12} {one.pid:>5}     1       0      0 0                   0 S {one.name}"
+        )
     return 0
+
+
+@command("pidof")
+def pidof(call: Call) -> int:
+    _, names = call.options("s")
+    found = [str(one.pid) for one in call.device.processes.all() if one.name in names]
+    if found:
+        call.line(" ".join(found))
+    return int(not found)
+
+
+@command("kill", "pkill")
+def kill(call: Call) -> int:
+    """`kill [-SIGNAL] PID...`, `pkill [-SIGNAL] [-f] PATTERN`: the user's own processes."""
+    signals = {f"-{known}": one for one in signal.Signals for known in (one.value, one.name, one.name[3:])}
+    words = call.argv[1:]
+    number = signals[words.pop(0)] if words and words[0] in signals else signal.SIGTERM
+    running = call.device.processes.all()
+    try:
+        if call.argv[0] == "kill":
+            found = [one for one in running if str(one.pid) in words]
+        else:
+            form, whole = re.compile(words[-1]), words[:-1] == ["-f"]
+            found = [one for one in running if form.search(one.command_line if whole else one.name)]
+    except (IndexError, re.error):
+        return call.fail(f"bad arguments: {' '.join(call.argv[1:])}")
+    if call.argv[0] == "kill" and not found:
+        return call.fail("No such process")
+    status = int(not found)
+    for one in found:
+        if one.uid == layout.uid_of(call.user, call.device.apps):
+            one.send(number)
+        else:
+            status = call.fail(f"{one.pid}: Operation not permitted")
+    return status

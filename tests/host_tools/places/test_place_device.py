@@ -39,8 +39,8 @@ from host_tools.request import from_arguments, inputs
 from host_tools.tasks import judged_runs, pull_runs
 from host_tools.virtual_device import processes
 from host_tools.virtual_device.device import VirtualDevice
-from host_tools.virtual_device.packages import Installed
 from tests.host_tools import run_folders
+from tests.host_tools.installed import installed
 from tests.host_tools.phone.test_device_received import ENVIRONMENT
 from tests.host_tools.record import schema_check
 from tests.model_builder import Model
@@ -112,11 +112,9 @@ def outputs(prepared_folder, value):
 def phone_at(root, **more):
     """A virtual device with the app on it."""
     one = VirtualDevice(root, **more)
-    folder = f"/data/app/~~a==/{app.PACKAGE}-b=="
-    made = Installed(app.PACKAGE, 10111, True, 1, "0.1.0", 26, 34, "aa", "bb", folder, "x86_64",
-                     instrumentations=[[processes.RUNNER, app.PACKAGE]])  # fmt: skip
-    (one.root / folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
-    (one.root / folder.lstrip("/") / "base.apk").write_bytes(b"the app")
+    made = installed(app.PACKAGE, processes.RUNNER, 10111)
+    (one.root / made.folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
+    (one.root / made.apk.lstrip("/")).write_bytes(b"the app")
     one.apps[app.PACKAGE] = made
     one.packages._make_data(made)
     return one
@@ -148,11 +146,7 @@ def left(phone):
     runs = phone.root / PRIVATE / remote_folder.RUNS
     config = settings.read()
     found = [path.name for path in runs.iterdir()] if runs.is_dir() else []
-    found += (
-        [str(process) for process in phone.processes.rows() if app.PACKAGE in str(process)]
-        if hasattr(phone.processes, "rows")
-        else []
-    )
+    found += [process.command_line for process in phone.processes.all()]
     found += [path.name for path in config.devices_dir.glob("undo-*")]
     found += [path.name for path in config.runs_dir.glob(".partial-*")]
     if phone.state.settings["global"].get("stay_on_while_plugged_in") != "0":

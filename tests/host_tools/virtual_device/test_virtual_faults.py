@@ -106,8 +106,8 @@ def test_a_full_device_says_so_until_it_is_cleared(device):
     with Host(device.port) as host:
         assert host.push(f"{TMP}/a", os.urandom(200_000)) == b"write failed: No space left on device"
         assert host.push(f"{TMP}/b", b"b") == b"couldn't create file: No space left on device"
-        out, err, status = host.shell(f"echo x > {TMP}/c; df /data | tail -n 1; mkdir {TMP}/d")
-        assert status == 1 and b"No space left on device" in err and b" 0 100% /data" in out
+        _, err, status = host.shell(f"echo x > {TMP}/c; mkdir {TMP}/d")
+        assert status == 1 and err.count(b"No space left on device") == 2
         device.faults.clear()
         assert host.push(f"{TMP}/b", b"b") == b"OKAY"
 
@@ -145,14 +145,14 @@ def test_heat_shows_in_the_thermal_service_and_goes(device):
 
 def test_a_reboot_has_a_new_boot_id_and_keeps_files(device):
     with Host(device.port) as host:
-        before = host.shell("cat /proc/sys/kernel/random/boot_id; setprop debug.x 1")[0]
+        before = host.shell("cat /proc/sys/kernel/random/boot_id")[0]
         host.push(f"{TMP}/kept", b"kept")
         host.open("reboot:")
         with pytest.raises((EOFError, OSError)):
             host.open("exec:true")
     with Host(device.port) as host:
         assert host.shell("cat /proc/sys/kernel/random/boot_id")[0] != before
-        assert host.shell(f"cat {TMP}/kept; getprop debug.x")[0] == b"kept\n"
+        assert host.shell(f"cat {TMP}/kept")[0] == b"kept"
 
 
 @pytest.mark.parametrize(

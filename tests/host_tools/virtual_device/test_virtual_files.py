@@ -37,7 +37,7 @@ PATHS = st.lists(NAMES, max_size=12).map(lambda parts: "/".join(["", "data", "lo
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(PATHS, st.sampled_from(["open", "write", "remove", "folder", "stat", "names", "rename", "mode"]))
 def test_no_path_leaves_the_folder(device, path, action):
-    files = device.files.view("shell")
+    files = device.files()
     _links(device)
     try:
         real = files.real(path)
@@ -132,7 +132,7 @@ def test_what_is_no_request_is_refused(device, data):
                 st.sampled_from([0, 1, 2, 0xFFFFFFFF]),
                 st.sampled_from([0, 1, 2, 0xFFFFFFFF]),
                 st.sampled_from([b"", b"shell:echo\0", b"sync:\0", b"nothing:\0", b"\xff" * 30, b"shell:\0"]),
-            ).map(lambda message: message.encoded(wire.VERSION)),
+            ).map(lambda message: message.encoded()),
             st.binary(max_size=48),
         ),
         max_size=6,

@@ -9,7 +9,7 @@ import pytest
 
 from host_tools.build import bazel
 from host_tools.record import run_folder
-from host_tools.virtual_device import native
+from host_tools.virtual_device import native, processes
 from host_tools.virtual_device.device import VirtualDevice
 from tests.host_tools.places import test_native_runner
 from tests.host_tools.places.test_native_runner import model, parts, prepared  # noqa: F401 (fixtures)
@@ -177,9 +177,8 @@ def _running(device):
     return False
 
 
-def test_threads_come_from_the_spec(tmp_path, monkeypatch):
-    monkeypatch.setenv("QUADRA_DRIVER_CACHE_DIR", str(tmp_path))
-    for text, threads in (('{"threads": 2}', "2"), ('{"threads": "x"}', ""), ("[]", ""), ("{", "")):
+def test_threads_come_from_the_spec(tmp_path):
+    for text, threads in (('{"threads": 2}', 2), ('{"threads": "x"}', 1), ("[]", 1), ("{", 1)):
         (tmp_path / "spec.json").write_text(text)
-        assert native._drivers(["--folder", str(tmp_path)]).get("POCL_MAX_PTHREAD_COUNT", "") == threads
+        assert processes.threads(str(tmp_path)) == threads
     assert test_native_runner.ABI == native.ABI

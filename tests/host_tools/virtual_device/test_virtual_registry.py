@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import threading
 import time
 
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from host_tools.base.errors import DeviceNotFound, Misuse
 from host_tools.tasks import virtual_devices
-from host_tools.virtual_device import control, daemon, faults, registry
+from host_tools.virtual_device import daemon, faults, registry
 from tests.host_tools.wire_client import Host
 
 
@@ -53,9 +54,9 @@ def test_a_device_starts_answers_and_stops(devices_dir):
     registry.plant("one", "sync.send:drop@3")
     assert registry.planted("one") == ["sync.send:drop@3x1 (met 0, done 0)"]
     record = registry.find("one")
-    assert (devices_dir / "one" / daemon.RECORD).stat().st_mode & 0o077 == 0
+    assert (devices_dir / "one").stat().st_mode & 0o077 == 0
     assert registry.stop("one") and not (devices_dir / "one").exists() and _ended(record.pid)
-    assert not registry.stop("one") and registry.running() == {} and not list(devices_dir.iterdir())
+    assert not registry.stop("one") and registry.running() == {} and registry.records() == []
 
 
 def test_two_starts_at_once_are_one_device(devices_dir):
@@ -94,17 +95,19 @@ def test_a_device_ends_when_another_record_lies_in_its_place(devices_dir):
     registry.start("robbed")
     record = registry.find("robbed")
     path = devices_dir / "robbed" / daemon.RECORD
-    path.write_text(json.dumps({**json.loads(path.read_text()), "token": "another"}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "pid": 1}))
     assert _ended(record.pid)
     assert path.exists()
 
 
-def test_who_does_not_know_the_word_is_not_answered(devices_dir):
-    registry.start("closed")
-    record = registry.find("closed")
-    with pytest.raises(OSError):
-        control.ask(record.control, "guess", do="stop")
-    assert registry.find("closed").alive
+def test_a_request_that_is_none_is_an_error(devices_dir):
+    registry.start("asked")
+    control = registry.find("asked").control
+    assert daemon.ask(control, add="nowhere:drop")["error"]
+    with socket.create_connection(("127.0.0.1", control)) as asking:
+        asking.sendall(b"nothing\n")
+        assert "error" in json.loads(asking.makefile("rb").readline())
+    assert daemon.ask(control) == {"faults": []}
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "-x", "a b", "x" * 65, "a\0b"])

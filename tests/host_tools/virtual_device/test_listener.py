@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from host_tools.virtual_device import socket_owner
+from host_tools.virtual_device import listener
 from host_tools.virtual_device.device import VirtualDevice
 from tests.host_tools.wire_client import Host
 
@@ -15,17 +15,17 @@ NOBODY = 65534
 
 
 def test_the_user_of_a_connection_is_found(monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):
-        taken, _ = listener.accept()
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+        taken, _ = server.accept()
         with taken:
-            assert socket_owner.user_of(taken) == os.geteuid() and socket_owner.allowed(taken)
-            monkeypatch.delattr(socket, "AF_NETLINK")  # a system without it
-            assert socket_owner.user_of(taken) == os.geteuid() and socket_owner.allowed(taken)
+            assert listener.user_of(taken) == os.geteuid() and listener.allowed(taken)
+            monkeypatch.setattr(listener, "_TABLE", "/proc/none")
+            assert listener.user_of(taken) is None and not listener.allowed(taken)
 
 
 def test_another_user_is_not_answered(tmp_path, monkeypatch):
     with VirtualDevice(tmp_path / "root") as device:
-        monkeypatch.setattr(socket_owner, "user_of", lambda peer: os.geteuid() + 1)
+        monkeypatch.setattr(listener, "user_of", lambda peer: os.geteuid() + 1)
         with pytest.raises((EOFError, OSError)):
             Host(device.port)
         monkeypatch.undo()

@@ -1,0 +1,113 @@
+"""The device's folders and generated files, who may read and write where, and who owns what: the rules that an app
+developer's phone has."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from host_tools.virtual_device.device import VirtualDevice
+    from host_tools.virtual_device.packages import Installed
+
+ROOT_UID, SYSTEM_UID, SHELL_UID, MEDIA_UID = 0, 1000, 2000, 1023
+APP_DATA = "/data/data"
+SHELL_FOLDER = "/data/local/tmp"
+
+USERS = {ROOT_UID: "root", SYSTEM_UID: "system", SHELL_UID: "shell", MEDIA_UID: "media_rw"}
+
+READ, WRITE = "r", "w"
+NEITHER, BOTH = "", "rw"
+
+# The longest prefix counts: what the shell may do, what an app may do.
+_RULES: dict[str, tuple[str, str]] = {
+    "/": (READ, READ),
+    "/data": (NEITHER, NEITHER),
+    "/data/app": (READ, READ),
+    "/data/local": (READ, NEITHER),
+    SHELL_FOLDER: (BOTH, READ),
+    APP_DATA: (NEITHER, NEITHER),
+    "/dev/null": (BOTH, BOTH),
+    "/dev/zero": (BOTH, BOTH),
+    "/storage/emulated/0": (BOTH, NEITHER),
+}
+_WRITABLE = ("/data", "/dev", "/storage")  # outside of these nothing can be written by anybody
+
+_FOLDERS = {
+    "data": 0o771,
+    "data/app": 0o771,
+    "data/data": 0o771,
+    "data/local": 0o751,
+    "data/local/tmp": 0o771,
+    "data/system": 0o771,
+    "data/user": 0o711,
+    "dev": 0o755,
+    "proc/sys/kernel/random": 0o755,
+    "storage/emulated/0/Download": 0o770,
+    "storage/self": 0o755,
+    "system/bin": 0o755,
+    "vendor/lib64": 0o755,
+}
+_LINKS = {
+    "data/user/0": "/data/data",
+    "sdcard": "/storage/self/primary",
+    "storage/self/primary": "/storage/emulated/0",
+}
+# Files whose content is made when somebody reads them; as under a phone's /proc, their size is 0.
+GENERATED: dict[str, Callable[["VirtualDevice"], bytes]] = {
+    "/proc/cpuinfo": lambda _: Path("/proc/cpuinfo").read_bytes(),
+    "/proc/loadavg": lambda _: Path("/proc/loadavg").read_bytes(),
+    "/proc/meminfo": lambda _: Path("/proc/meminfo").read_bytes(),
+    "/proc/sys/kernel/random/boot_id": lambda device: b"%s\n" % device.boot_id.encode(),
+}
+
+
+def make(root: Path) -> None:
+    """Folders, links and the places of generated files under the device's root; what is there already stays."""
+    for name, mode in _FOLDERS.items():
+        path = root / name
+        if not path.is_dir():
+            path.mkdir(parents=True)
+            path.chmod(mode)
+    for name, target in _LINKS.items():
+        if not (root / name).is_symlink():
+            os.symlink(target, root / name)
+    for name in GENERATED:
+        (root / name[1:]).touch()
+
+
+def within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def rights(path: str, user: str) -> str:
+    """Of `user` ("shell" or a package) at a path without links: some of "rw"."""
+    if user != "shell" and within(path, f"{APP_DATA}/{user}"):
+        return BOTH
+    prefix = max((p for p in _RULES if within(path, p)), key=len)
+    return _RULES[prefix][user != "shell"]
+
+
+def read_only(path: str) -> bool:
+    """Whether it lies on a file system that nobody can write to."""
+    return not any(within(path, folder) for folder in _WRITABLE)
+
+
+def owner(path: str, apps: dict[str, "Installed"]) -> int:
+    """The number of the user that a file belongs to, from where it lies."""
+    if within(path, APP_DATA) and path.count("/") >= 3:
+        app = apps.get(path.split("/")[3])
+        return app.uid if app else SYSTEM_UID
+    for folder, uid in ((SHELL_FOLDER, SHELL_UID), ("/storage/emulated/0", MEDIA_UID), ("/data", SYSTEM_UID)):
+        if within(path, folder):
+            return uid
+    return ROOT_UID
+
+
+def user_name(uid: int) -> str:
+    """As `ls -l` writes it."""
+    return USERS.get(uid) or (f"u0_a{uid - 10000}" if uid >= 10000 else str(uid))
+
+
+def uid_of(user: str, apps: dict[str, "Installed"]) -> int:
+    return apps[user].uid if user in apps else SHELL_UID
