@@ -224,6 +224,11 @@ class Model:
         """RELU, RELU6, RELU_N1_TO_1, HARD_SWISH, LOGISTIC, TANH."""
         return self.op(name, [x], x.shape, "HardSwishOptions" if name == "HARD_SWISH" else "")
 
+    def left_to_cpu(self, x: Value) -> Value:
+        """A node that Quadra leaves to the CPU: rows of the second axis backwards, of all but the last of them."""
+        lengths = np.full(x.shape[0], max(x.shape[1] - 1, 1), np.int32)
+        return self.op("REVERSE_SEQUENCE", [x, lengths], x.shape, "ReverseSequenceOptions", SeqDim=1, BatchDim=0)
+
     def prelu(self, x, alpha) -> Value:
         return self.op("PRELU", [x, alpha], x.shape)
 
