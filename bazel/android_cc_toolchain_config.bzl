@@ -43,6 +43,8 @@ def _android_flags(ctx):
             "-fno-unwind-tables",
             "-fno-asynchronous-unwind-tables",
             "-DQUADRA_MAKER=\"%s\"" % ctx.attr.maker,
+            # libc++'s headers include no others for the sake of old code: an eighth less to compile.
+            "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES",
             # Two builds make the same bytes.
             "-Wno-builtin-macro-redefined",
             "-D__DATE__=\"redacted\"",

@@ -11,7 +11,7 @@ import pytest
 from host_tools.base import settings
 from host_tools.build import bazel, sanitize
 from host_tools.request import models
-from tests.delegate import REPORTS, Quadra
+from tests.delegate import REPORTS, UNOPTIMISED, Quadra
 
 # The same examples every time; `--hypothesis-profile=search` looks for new ones.
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=30, database=None)
@@ -85,5 +85,16 @@ def quadra(library):
     """The worker process that runs models with the delegate."""
     worker = Quadra(library)
     yield worker
+    worker.close()
+    _nothing_reported()
+
+
+@pytest.fixture(scope="session")
+def quadra_for(quadra, library, request):
+    """quadra_for(target): the worker for a target by its name. Where it is a phone's, what this machine's drivers would
+    gain by optimising its kernels is less than the time that takes; with --slow they do."""
+    env = {} if request.config.getoption("--slow") else UNOPTIMISED
+    worker = Quadra(library, **env)
+    yield lambda target: quadra if not target or target.startswith("cpu") else worker
     worker.close()
     _nothing_reported()

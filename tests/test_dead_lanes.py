@@ -72,16 +72,16 @@ def poisoned(cut: str) -> tuple[Model, object, np.ndarray]:
 
 @pytest.mark.parametrize(("backend", "target"), TARGETS)
 @pytest.mark.parametrize("cut", CUTS)
-def test_what_was_cut_off_reaches_no_result(quadra, cut, backend, target):
+def test_what_was_cut_off_reaches_no_result(quadra_for, cut, backend, target):
     model, x, feed = poisoned(cut)
     model.output(*[read(model, x) for read in READERS.values()])
     expected = cpu.run(model.bytes(), [feed])
     assert all(np.isfinite(numbers).all() for numbers in expected), "the case itself is poisoned"
-    quadra.run(model.bytes(), [feed], **options(target, backend)).check(expected)
+    quadra_for(target).run(model.bytes(), [feed], **options(target, backend)).check(expected)
 
 
 @pytest.mark.parametrize(("backend", "target"), TARGETS)
-def test_merged_steps_leave_zeros_too(quadra, backend, target):
+def test_merged_steps_leave_zeros_too(quadra_for, backend, target):
     """A step after a kernel makes something of a zero: here 0 + 3e38 in each lane, which a sum would make infinite."""
     model = Model()
     x = model.input((1, 4, 5, 3))
@@ -91,4 +91,4 @@ def test_merged_steps_leave_zeros_too(quadra, backend, target):
     )
     feed = constant("dead_lanes/steps", (1, 4, 5, 3))
     expected = [np.full((1, 4, 5), 0.9, np.float32)]
-    quadra.run(model.bytes(), [feed], **options(target, backend)).check(expected)
+    quadra_for(target).run(model.bytes(), [feed], **options(target, backend)).check(expected)

@@ -9,8 +9,8 @@ from tests.vectors import all_cases
 
 
 @pytest.mark.parametrize("cell", parity.CELLS, ids=lambda c: f"{c.backend}-{c.precision}-{c.storage}")
-def test_every_op_runs_there(quadra, cell):
-    found = list(parity.results(quadra, parity.op_names(), [cell], most=1))
+def test_every_op_runs_there(quadra_for, cell):
+    found = list(parity.results(quadra_for(parity.STORAGES[cell.storage]), parity.op_names(), [cell], most=1))
     holes = {*parity.op_names()} - {result["op"] for result in found}
     assert not holes
     failures = [f"{result['op']} {result['case']}: {result['wrong']}" for result in found if result["wrong"]]

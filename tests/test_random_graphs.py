@@ -37,29 +37,35 @@ TOLERANCES = {"f32": (1e-5, 1e-4, 0.01), "f32_f16": (2e-2, 2e-2, 0.2), "f16": (4
 EXAMPLES = settings.default.max_examples
 QUICK = settings(max_examples=max(4, EXAMPLES // 6), suppress_health_check=list(HealthCheck))
 FULL = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=max(4, EXAMPLES // 3), suppress_health_check=list(HealthCheck))
 
 
-def check(quadra, graph, run: Run, one_op: bool = False) -> None:
+def check(quadra_for, graph, run: Run, one_op: bool = False) -> None:
     model, feeds = graph.model.bytes(), graph.feeds()
     expected = cpu.run(model, feeds)
     of_op, of_graph, least_range = TOLERANCES[run.precision]
-    outcome = quadra.run(model, feeds, **options(run.target, run.backend, precision=run.precision))
+    outcome = quadra_for(run.target).run(model, feeds, **options(run.target, run.backend, precision=run.precision))
     outcome.check(expected, tolerance=of_op if one_op else of_graph, least_range=least_range)
 
 
 @everywhere
 @pytest.mark.parametrize("kind", sorted(OPS))
-def test_random_op_is_right(quadra, kind, run):
+def test_random_op_is_right(quadra_for, kind, run):
     @QUICK
     @given(single_ops(kind))
     def examples(graph):
-        check(quadra, graph, run, one_op=True)
+        check(quadra_for, graph, run, one_op=True)
 
     examples()
 
 
 @everywhere
-@FULL
-@given(graph=graphs())
-def test_random_graph_is_right(quadra, run, graph):
-    check(quadra, graph, run)
+def test_random_graph_is_right(quadra_for, run, request):
+    """As many for the device's own target as with --slow, a third for others."""
+
+    @(SOME if run.target and not request.config.getoption("--slow") else FULL)
+    @given(graphs())
+    def examples(graph):
+        check(quadra_for, graph, run)
+
+    examples()

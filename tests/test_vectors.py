@@ -13,8 +13,9 @@ REJECTED = [case for case in all_cases() if case.place == "cpu"]
 
 
 @pytest.mark.parametrize(("case", "run"), runs.params(CASES))
-def test_vector_is_right_on_gpu(quadra: Quadra, case, run):
-    outcome = quadra.run(case.model(), case.feeds(), **options(run.target, run.backend, precision=run.precision))
+def test_vector_is_right_on_gpu(quadra_for, case, run):
+    given = options(run.target, run.backend, precision=run.precision)
+    outcome = quadra_for(run.target).run(case.model(), case.feeds(), **given)
     outcome.check(case.expected(), TOLERANCE[run.precision], everything_on_gpu=case.place == "gpu")
     assert outcome.report["backend"] == run.backend
 

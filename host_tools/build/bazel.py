@@ -54,10 +54,7 @@ def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str]
 def android(abis: Sequence[str], debug: bool = False) -> dict[str, AndroidLibrary]:
     """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI. debug: it is not stripped."""
     targets = {abi: ANDROID.format(abi=abi) for abi in abis}
-    flags = ["--config=debug" if debug else "--config=android", "--output_groups=default,unstripped,objects"]
-    done, events = _bazel("build", list(targets.values()), flags, ndk.find().environment)
-    if done.returncode != 0:
-        raise _build_failed(list(targets.values()), done)
+    events = _for_android(list(targets.values()), debug)
     made = {group: _outputs(events, group) for group in ("default", "unstripped", "objects")}
     library = made["unstripped" if debug else "default"]
     return {
@@ -69,11 +66,13 @@ def android(abis: Sequence[str], debug: bool = False) -> dict[str, AndroidLibrar
 def runners(abis: Sequence[str]) -> dict[str, Path]:
     """Builds the program that runs a model from a device's shell; by ABI."""
     targets = {abi: RUNNER.format(abi=abi) for abi in abis}
-    done, events = _bazel("build", list(targets.values()), ["--config=android"], ndk.find().environment)
-    if done.returncode != 0:
-        raise _build_failed(list(targets.values()), done)
-    made = _outputs(events)
+    made = _outputs(_for_android(list(targets.values())))
     return {abi: made[label][0] for abi, label in targets.items()}
+
+
+def prepare_android(abis: Sequence[str], runner_abis: Sequence[str]) -> None:
+    """Builds what android() and runners() build, in one go: they then only look."""
+    _for_android([ANDROID.format(abi=abi) for abi in abis] + [RUNNER.format(abi=abi) for abi in runner_abis])
 
 
 def test(targets: Sequence[str] = (EVERYTHING,)) -> list[str]:
@@ -115,6 +114,15 @@ def _flags(debug: bool = False, sanitizers: Sequence[str] = ()) -> list[str]:
     if sanitizers:
         return [*(f"--config={name}" for name in sanitizers), f"--platform_suffix=-{'-'.join(sanitizers)}"]
     return ["--config=debug" if debug else "--config=release"]
+
+
+def _for_android(targets: Sequence[str], debug: bool = False) -> list[dict[str, Any]]:
+    """Builds targets for Android; returns Bazel's events."""
+    flags = ["--config=debug" if debug else "--config=android", "--output_groups=default,unstripped,objects"]
+    done, events = _bazel("build", targets, flags, ndk.find().environment)
+    if done.returncode != 0:
+        raise _build_failed(targets, done)
+    return events
 
 
 def _bazel(

@@ -8,7 +8,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from host_tools.base import child_process, settings
+from host_tools.base import android, child_process, settings
 from host_tools.base.errors import CommandFailed, JudgementFailed
 from host_tools.base.progress import progress
 from host_tools.build import bazel, sanitize
@@ -24,7 +24,8 @@ _DELEGATE = ["test_vectors.py", "test_random_graphs.py", "test_models.py", "test
 
 def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "") -> None:
     """Native tests, then pytest on the user's terminal, whose closing line comes last. With sanitizers, the Python
-    tests that run the delegate, which is built with them. Whole runs take a process per processor."""
+    tests that run the delegate, which is built with them. Whole runs take a process per processor and one more, for
+    while others wait; what they need for Android is built before, so that none waits for Bazel."""
     env, chosen = {}, []
     if sanitizers:
         names = sanitize.parse(sanitizers)
@@ -33,9 +34,11 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
     elif not only:
         passed = bazel.test()
         print(f"native: {len(passed)} test{'s' if len(passed) != 1 else ''} passed ({', '.join(passed)})", flush=True)
+        if not args:
+            bazel.prepare_android(android.ABIS if slow else android.QUICK_ABIS, android.ABIS)
     argv = [sys.executable, "-m", "pytest", *(["--slow"] if slow else []), *(["-k", only] if only else []), *chosen]
     # A part is run by someone who looks on: in order, and with --pdb and -s as ever.
-    together = [] if only or args else ["--numprocesses", str(os.cpu_count()), "--dist", "worksteal"]
+    together = [] if only or args else ["--numprocesses", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
     code = child_process.hand_over([*argv, *together, *shlex.split(args)], cwd=settings.ROOT, env=env)
     if code == 1:
         raise JudgementFailed("run the tests", "some failed", "pytest names them above")
