@@ -125,8 +125,22 @@ class Model:
         """Adds any node. A list of shapes makes several outputs; a name that is no builtin makes a custom op.
         `output` holds fields of the output value: dtype, name, scale, ..."""
         several = isinstance(shape, list)
-        operands = [-1 if value is None else self.operand(value).index for value in inputs]
         outputs = [self.value(one, **(output or {})) for one in (shape if several else [shape])]
+        self.several(name, inputs, outputs, options_kind, version, custom_options, **options)
+        return outputs if several else outputs[0]
+
+    def several(
+        self,
+        name: str,
+        inputs: Sequence[Operand | None],
+        outputs: Sequence[Value],
+        options_kind: str = "",
+        version: int = 1,
+        custom_options: bytes = b"",
+        **options,
+    ) -> tuple[Value, ...]:
+        """Adds a node whose outputs were made by `value`: they may differ in type."""
+        operands = [-1 if value is None else self.operand(value).index for value in inputs]
         code = getattr(tflite.BuiltinOperator, name, None)
         self.nodes.append(
             _Node(
@@ -140,7 +154,7 @@ class Model:
                 custom_options,
             )
         )
-        return outputs if several else outputs[0]
+        return tuple(outputs)
 
     def conv2d(self, x, w, b=None, stride=(1, 1), dilation=(1, 1), padding="SAME", activation="NONE") -> Value:
         x, w = self.operand(x), self.operand(w)

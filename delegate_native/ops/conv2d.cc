@@ -3,6 +3,7 @@
 // conv_kernels.cc (GPUs) and conv_cpu.cc.
 #include <utility>
 
+#include "delegate_native/ops/computed_conv.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/tflite/importer.h"
@@ -18,6 +19,11 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(SetWindow(params->padding, params->stride_height, params->stride_width,
                                    params->dilation_height_factor, params->dilation_width_factor,
                                    &attributes));
+  if (HasComputedWeights(*importer)) {
+    ValueId src;
+    QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+    return AddComputed(importer, "computed_conv", src, std::move(attributes), params->activation);
+  }
   std::vector<ValueId> inputs;
   QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
   return importer->AddNode("conv2d", inputs, std::move(attributes), params->activation);

@@ -1,7 +1,9 @@
 // DEPTHWISE_CONV_2D: weights 1HW(C*M), output channel c*M + m reads input channel c; any stride,
 // dilation, padding, multiplier.
 #include <algorithm>
+#include <utility>
 
+#include "delegate_native/ops/computed_conv.h"
 #include "delegate_native/ops/depthwise_cpu.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
@@ -20,6 +22,12 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(SetWindow(params->padding, params->stride_height, params->stride_width,
                                    params->dilation_height_factor, params->dilation_width_factor,
                                    &attributes));
+  if (HasComputedWeights(*importer)) {
+    ValueId src;
+    QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+    return AddComputed(importer, "computed_depthwise", src, std::move(attributes),
+                       params->activation);
+  }
   std::vector<ValueId> inputs;
   QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
   return importer->AddNode("depthwise_conv2d", inputs, std::move(attributes), params->activation);

@@ -321,6 +321,7 @@ const Op kElementwiseOps[] = {
         "is_less(ivec4(0), $a) - is_less($a, ivec4(0))"),
     Unary("sin", kTfLiteBuiltinSin, 1, "sin($a)"),
     Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)"),
+    Row("zeros_like", kTfLiteBuiltinZerosLike, 1, 1, kAllElements, "vec4(0.0f)", "ivec4(0)"),
     Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a"),
     // Beyond 10 the result is 1 in float32, and some drivers overflow there.
     Unary("tanh", kTfLiteBuiltinTanh, 3, "tanh(below(above($a, vec4(-10.0f)), vec4(10.0f)))"),

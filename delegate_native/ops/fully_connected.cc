@@ -1,5 +1,8 @@
 // FULLY_CONNECTED: weights [out, in]. The input is reshaped to rows of `in`; a row is a pixel of a
 // 1x1 convolution, which is what this op becomes.
+#include <utility>
+
+#include "delegate_native/ops/computed_conv.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"
@@ -15,8 +18,6 @@ Status Import(Importer* importer) {
     return Unsupported("its weights are shuffled (format %d); the plain format is supported",
                        params->weights_format);
   }
-  std::vector<ValueId> inputs;
-  QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
   if (importer->InputRank(1) != 2) {
     return Unsupported("its weights have rank %d; rank 2 is supported", importer->InputRank(1));
   }
@@ -24,12 +25,26 @@ Status Import(Importer* importer) {
   const int in = weights->data[1];
   const int rank = importer->InputRank(0);
   const bool keeps = params->keep_num_dims;
+  std::vector<ValueId> inputs;
+  const bool computed = HasComputedWeights(*importer);
+  if (computed) {
+    inputs.resize(1);
+    QUADRA_RETURN_IF_ERROR(importer->Operand(0, &inputs[0]));
+  } else {
+    QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
+  }
   // Without keep_num_dims rows may cut across channels: [4, 6] are 2 rows of 12. Where the channels
   // are rows already, the reshape is an identity, which a pass removes.
   if (!keeps) {
     Attributes to_rows;
     to_rows.SetInts("shape", {-1, in});
     inputs[0] = importer->AddInnerNode("reshape", {inputs[0]}, std::move(to_rows));
+  }
+  if (computed) {
+    Attributes attributes;
+    attributes.SetInt("columns_of_b", 1);
+    return AddComputed(importer, "batch_matmul", inputs[0], std::move(attributes),
+                       params->activation);
   }
   // Weights [out, in] are OHWI weights of one pixel.
   inputs[1] = importer->ReshapeConstant(inputs[1], {weights->data[0], 1, 1, in});

@@ -240,6 +240,23 @@ struct TfLiteGeluParams {
   bool approximate;
 };
 
+struct TfLiteBatchMatMulParams {
+  bool adj_x;
+  bool adj_y;
+  bool asymmetric_quantize_inputs;
+};
+
+struct TfLiteL2NormParams {
+  TfLiteFusedActivation activation;
+};
+
+struct TfLiteLocalResponseNormParams {
+  int radius;
+  float bias;
+  float alpha;
+  float beta;
+};
+
 struct TfLiteSplitParams {
   int num_splits;
 };

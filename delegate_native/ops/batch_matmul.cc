@@ -1,0 +1,148 @@
+// BATCH_MATMUL: products of the matrices in the last two axes, of two computed or constant tensors;
+// axes before are broadcast as numpy does. FULLY_CONNECTED with computed weights is one, too.
+#include <algorithm>
+#include <utility>
+
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/unroll.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+// The same matrices with rows and columns changed.
+ValueId Flipped(Importer* importer, ValueId matrices, int rank) {
+  std::vector<int> order(static_cast<size_t>(rank));
+  for (int i = 0; i < rank; ++i) order[static_cast<size_t>(i)] = i;
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  Attributes attributes;
+  attributes.SetInts("order", order);
+  return importer->AddInnerNode("transpose", {matrices}, std::move(attributes));
+}
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  const TfLiteBatchMatMulParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  ValueId a, b;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &a));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &b));
+  if (importer->InputRank(0) < 2 || importer->InputRank(1) < 2) {
+    return InvalidModel("its operands have ranks %d and %d; rank 2 is the least",
+                        importer->InputRank(0), importer->InputRank(1));
+  }
+  if (params->adj_x) a = Flipped(importer, a, importer->InputRank(0));
+  Attributes attributes;
+  attributes.SetInt("columns_of_b", params->adj_y);
+  return importer->AddNode("batch_matmul", {a, b}, std::move(attributes));
+}
+
+// `columns_of_b`: each row of the second operand is a column of the matrix.
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& a = graph->value(node.inputs[0]);
+  const Value& b = graph->value(node.inputs[1]);
+  Value& out = graph->value(node.outputs[0]);
+  const bool columns = node.attributes.Int("columns_of_b") != 0;
+  const int inner = columns ? b.shape.c : b.shape.w;
+  if (a.shape.c != inner) {
+    return InvalidModel("rows of %d do not fit columns of %d", a.shape.c, inner);
+  }
+  out.rank = std::max(a.rank, b.rank);
+  out.shape = Shape();
+  for (int axis = kFirstAxis; axis < 2; ++axis) {
+    const int n = a.shape.axis(axis), m = b.shape.axis(axis);
+    if (n != m && n != 1 && m != 1) {
+      return InvalidModel("shapes %s and %s cannot be broadcast to one", ToString(a.shape).c_str(),
+                          ToString(b.shape).c_str());
+    }
+    out.shape.set_axis(axis, std::max(n, m));
+  }
+  out.shape.w = a.shape.w;
+  out.shape.c = columns ? b.shape.w : b.shape.c;
+  return Status();
+}
+
+constexpr int kRows = 4;  // of the result that a work-item makes
+
+// In these texts `$` is one of the rows. Rows of b beyond the last count as 0: a's numbers there
+// are 0, and 0 times infinity is none.
+std::string Body(bool columns_of_b) {
+  const std::string b_batch =
+      "(outer / to_q * right_p + outer % to_q * right_q + at_b * right_o) * right_s";
+  const std::string a_batch =
+      "(outer / to_q * left_p + outer % to_q * left_q + at_b * left_o) * left_s";
+  std::string text = R"(
+int batch = s / dst_s;
+int slice = s - batch * dst_s;
+int outer = batch / to_b;
+int at_b = batch - outer * to_b;
+int first_row = x * 4;
+)";
+  text += "int a_first = " + a_batch + ";\nint b_first = " + b_batch + ";\n";
+  text += Unroll(kRows, "int row$ = min(first_row + $, dst_w - 1);\nsum4_t sum$ = vec4(0.0f);\n");
+  std::string step = Unroll(kRows, "vec4 a$ = read_left(row$, y * left_y, a_first + k);\n");
+  if (columns_of_b) {
+    step += Unroll(
+        4, "vec4 b$ = read_right(min(slice * 4 + $, right_w - 1), y * right_y, b_first + k);\n");
+    step += Unroll(kRows, "sum$ += vec4(dot(a$, b0), dot(a$, b1), dot(a$, b2), dot(a$, b3));\n");
+  } else {
+    step += Unroll(4, R"(
+vec4 b$ = vec4(0.0f);
+if (k * 4 + $ < right_w) { b$ = read_right(k * 4 + $, y * right_y, b_first + slice); }
+)");
+    step += Unroll(kRows,
+                   "sum$ += vec4(a$.x) * b0 + vec4(a$.y) * b1 + vec4(a$.z) * b2 + vec4(a$.w) * "
+                   "b3;\n");
+  }
+  text += Block("for (int k = 0; k < left_s; ++k)", step);
+  return text + Unroll(kRows, "if (first_row + $ < dst_w) { write_dst(sum$, row$, y, s); }\n");
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Shape& out = graph.shape(node.outputs[0]);
+  KernelDesc& desc = list->Add("batch_matmul");
+  desc.Read("left", node.inputs[0]);
+  desc.Read("right", node.inputs[1]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Int("to_b", out.axis(0));
+  desc.Int("to_q", out.axis(-1));
+  const char* const names[2][4] = {{"left_p", "left_q", "left_o", "left_y"},
+                                   {"right_p", "right_q", "right_o", "right_y"}};
+  for (size_t i = 0; i < 2; ++i) {
+    // How many batches on the next place of an axis is: none where the operand is broadcast.
+    const Shape& shape = graph.shape(node.inputs[i]);
+    int stride = 1;
+    for (int axis = 0; axis >= kFirstAxis; --axis) {
+      desc.Int(names[i][axis - kFirstAxis], shape.axis(axis) == 1 ? 0 : stride);
+      stride *= shape.axis(axis);
+    }
+    desc.Int(names[i][3], shape.h == 1 ? 0 : 1);
+  }
+  const int tiles = CeilDiv(out.w, kRows);
+  desc.Int("tiles", tiles);
+  desc.trips = graph.shape(node.inputs[0]).slices();
+  const std::string body = Body(node.attributes.Int("columns_of_b") != 0);
+  Loops loops;
+  loops.limits[0] = "tiles";
+  loops.pixel = body.c_str();
+  loops.per_item = 16;
+  LoopOver(context, tiles, out.h, out.slices() * out.b, loops, &desc);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kBatchMatmulOp;
+const Op kBatchMatmulOp = {
+    .name = "batch_matmul",
+    .builtins = {kTfLiteBuiltinBatchMatmul, -1},
+    .max_version = 2,
+    .attributes = "columns_of_b",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+};
+
+}  // namespace quadra

@@ -1,0 +1,136 @@
+// CONV_2D and DEPTHWISE_CONV_2D whose weights are computed while the model runs: kernels that read
+// the weights as they are, without packing.
+#include "delegate_native/ops/computed_conv.h"
+
+#include "delegate_native/graph/window.h"
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Shape& in = graph->shape(node.inputs[0]);
+  const Shape& weights = graph->shape(node.inputs[1]);
+  const bool depthwise = node.op == "computed_depthwise";
+  if (depthwise ? weights.b != 1 || weights.c % in.c != 0 : weights.c != in.c) {
+    return Unsupported("computed weights %s do not fit %d channels; groups need constant weights",
+                       ToString(weights).c_str(), in.c);
+  }
+  Window window;
+  QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.h, weights.w, in, &window));
+  Value& out = graph->value(node.outputs[0]);
+  out.shape = {in.b, window.out_h, window.out_w, depthwise ? weights.c : weights.b};
+  out.rank = 4;
+  return Status();
+}
+
+constexpr char kDense[] = R"(
+    int batch = s / dst_s;
+    int first = (s - batch * dst_s) * 4;
+    int o0 = first * weights_s;
+    int o1 = min(first + 1, weights_b - 1) * weights_s;
+    int o2 = min(first + 2, weights_b - 1) * weights_s;
+    int o3 = min(first + 3, weights_b - 1) * weights_s;
+    sum4_t sum = vec4(0.0f);
+    for (int j = 0; j < weights_h; ++j) {
+      int from_y = y * stride_y + j * dilation_y - before_y;
+      for (int k = 0; k < weights_w; ++k) {
+        int from_x = x * stride_x + k * dilation_x - before_x;
+        if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w) {
+          for (int i = 0; i < src_s; ++i) {
+            vec4 v = read_src(from_x, from_y, batch * src_s + i);
+            sum += vec4(dot(v, read_weights(k, j, o0 + i)), dot(v, read_weights(k, j, o1 + i)),
+                        dot(v, read_weights(k, j, o2 + i)), dot(v, read_weights(k, j, o3 + i)));
+          }
+        }
+      }
+    }
+    write_dst(sum, x, y, s);
+)";
+
+// Channel c of the result is of the source's channel c / multiplier.
+constexpr char kDepthwise[] = R"(
+    int batch = s / dst_s;
+    int slice = s - batch * dst_s;
+    sum4_t sum = vec4(0.0f);
+    for (int j = 0; j < weights_h; ++j) {
+      int from_y = y * stride_y + j * dilation_y - before_y;
+      for (int k = 0; k < weights_w; ++k) {
+        int from_x = x * stride_x + k * dilation_x - before_x;
+        if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w) {
+          vec4 v = vec4(0.0f);
+          for (int i = 0; i < 4; ++i) {
+            int c = min(slice * 4 + i, dst_c - 1) / multiplier;
+            v = with_lane(v, i, lane(read_src(from_x, from_y, batch * src_s + c / 4), c % 4));
+          }
+          sum += v * read_weights(k, j, slice);
+        }
+      }
+    }
+    write_dst(sum, x, y, s);
+)";
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Shape& in = graph.shape(node.inputs[0]);
+  const Shape& weights = graph.shape(node.inputs[1]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const bool depthwise = node.op == "computed_depthwise";
+  Window window;
+  QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.h, weights.w, in, &window));
+  KernelDesc& desc = list->Add(node.op.c_str());
+  desc.Read("src", node.inputs[0]);
+  desc.Read("weights", node.inputs[1]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Int("stride_y", window.stride_y);
+  desc.Int("stride_x", window.stride_x);
+  desc.Int("dilation_y", window.dilation_y);
+  desc.Int("dilation_x", window.dilation_x);
+  desc.Int("before_y", window.pad_top);
+  desc.Int("before_x", window.pad_left);
+  if (depthwise) desc.Int("multiplier", out.c / in.c);
+  desc.trips = int64_t{weights.h} * weights.w * (depthwise ? 5 : in.slices() + 1);
+  LoopOverResults(context, out, "", depthwise ? kDepthwise : kDense, &desc);
+  return Status();
+}
+
+}  // namespace
+
+bool HasComputedWeights(const Importer& importer) {
+  for (int i = 1; i < 3; ++i) {
+    if (importer.HasInput(i) && !importer.IsConstant(i)) return true;
+  }
+  return false;
+}
+
+Status AddComputed(Importer* importer, const char* op, ValueId src, Attributes attributes,
+                   TfLiteFusedActivation activation) {
+  std::vector<ValueId> inputs = {src, -1};
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &inputs[1]));
+  if (!importer->HasInput(2)) {
+    return importer->AddNode(op, std::move(inputs), std::move(attributes), activation);
+  }
+  ValueId bias;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(2, &bias));
+  const ValueId product = importer->AddInnerNode(op, std::move(inputs), std::move(attributes));
+  return importer->AddNode("add", {product, bias}, {}, activation);
+}
+
+extern const Op kComputedConvOp;
+const Op kComputedConvOp = {
+    .name = "computed_conv",
+    .attributes = "stride padding",
+    .shape = InferShape,
+    .kernels = Kernels,
+};
+
+extern const Op kComputedDepthwiseOp;
+const Op kComputedDepthwiseOp = {
+    .name = "computed_depthwise",
+    .attributes = "stride padding",
+    .shape = InferShape,
+    .kernels = Kernels,
+};
+
+}  // namespace quadra

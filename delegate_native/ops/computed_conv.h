@@ -1,0 +1,18 @@
+// Nodes whose weights or bias are computed while the model runs.
+#ifndef QUADRA_OPS_COMPUTED_CONV_H_
+#define QUADRA_OPS_COMPUTED_CONV_H_
+
+#include "delegate_native/ops/op.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+
+// Whether the node's input 1, weights, or 2, a bias, is no constant.
+bool HasComputedWeights(const Importer& importer);
+// Adds the product of `src` and the weights by the op, then the bias if there is one.
+Status AddComputed(Importer* importer, const char* op, ValueId src, Attributes attributes,
+                   TfLiteFusedActivation activation);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_COMPUTED_CONV_H_

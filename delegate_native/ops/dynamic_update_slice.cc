@@ -1,0 +1,87 @@
+// DYNAMIC_UPDATE_SLICE: a tensor with a part of it replaced, from a computed place on, which is
+// moved so far that the part lies inside.
+#include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/grid.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
+  std::vector<ValueId> values(3);
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[0], kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[1], kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(2, &values[2], kInts | Only(Element::kInt64)));
+  QUADRA_RETURN_IF_ERROR(importer->CheckAlike({values[0], values[1]}));
+  return importer->AddNode("dynamic_update_slice", std::move(values), {});
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& whole = graph->value(node.inputs[0]);
+  const Value& part = graph->value(node.inputs[1]);
+  const Value& start = graph->value(node.inputs[2]);
+  if (whole.rank != part.rank || start.shape.elements() != whole.rank) {
+    return InvalidModel("it puts rank %d into rank %d at %lld places", part.rank, whole.rank,
+                        static_cast<long long>(start.shape.elements()));
+  }
+  for (int axis = 0; axis < 4; ++axis) {
+    if (part.shape.axis(axis) > whole.shape.axis(axis)) {
+      return InvalidModel("%s does not fit into %s", ToString(part.shape).c_str(),
+                          ToString(whole.shape).c_str());
+    }
+  }
+  return SameShape(graph, node);
+}
+
+// The starts are the lanes of one pixel, in the order of the model's axes: `rank` of them.
+constexpr char kPixel[] = R"(
+    int batch = s / dst_s;
+    int first = (s - batch * dst_s) * 4;
+    ivec4 at = read_start(0, 0, 0);
+    ivec4 room = ivec4(src_b - part_b, src_h - part_h, src_w - part_w, src_c - part_c);
+    int from_c = min(max(int_lane(at, rank - 1), 0), room.w);
+    int from_x = rank > 1 ? min(max(int_lane(at, rank - 2), 0), room.z) : 0;
+    int from_y = rank > 2 ? min(max(int_lane(at, rank - 3), 0), room.y) : 0;
+    int from_b = rank > 3 ? min(max(at.x, 0), room.x) : 0;
+    num4 v = read_src(x, y, s);
+    int part_x = x - from_x;
+    int part_y = y - from_y;
+    int in_batch = batch - from_b;
+    if (part_x >= 0 && part_x < part_w && part_y >= 0 && part_y < part_h && in_batch >= 0 &&
+        in_batch < part_b) {
+      for (int i = 0; i < 4; ++i) {
+        int c = first + i - from_c;
+        if (c >= 0 && c < part_c) {
+          v = num_with_lane(v, i, num_lane(read_part(part_x, part_y, in_batch * part_s + c / 4), c % 4));
+        }
+      }
+    }
+    write_dst(v, x, y, s);
+)";
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  KernelDesc& desc = list->Add("dynamic_update_slice");
+  desc.Read("src", node.inputs[0]);
+  desc.Read("part", node.inputs[1]);
+  desc.Read("start", node.inputs[2]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Int("rank", graph.value(node.inputs[0]).rank);
+  LoopOverResults(context, graph.shape(node.outputs[0]), "", kPixel, &desc);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kDynamicUpdateSliceOp;
+const Op kDynamicUpdateSliceOp = {
+    .name = "dynamic_update_slice",
+    .builtins = {kTfLiteBuiltinDynamicUpdateSlice, -1},
+    .max_version = 6,
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .asks_for_rank = true,
+};
+
+}  // namespace quadra

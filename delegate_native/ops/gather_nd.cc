@@ -1,0 +1,193 @@
+// GATHER_ND: parts of a tensor by vectors of indices along its first axes. SCATTER_ND: such parts
+// put into zeros, and added where they meet. An index that is out of range is taken for the
+// nearest; the CPU fails there.
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/reshape.h"
+#include "delegate_native/ops/unroll.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  std::vector<ValueId> values(2);
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[0], kAllElements));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[1], kInts | Only(Element::kInt64)));
+  return importer->AddNode("gather_nd", std::move(values), {});
+}
+
+Status ImportScatter(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3));
+  std::vector<ValueId> values(2);
+  QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[0], kFloats | kInts));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[1], kInts));
+  std::vector<int> shape;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &shape));
+  if (shape.empty() || shape.size() > kMostRank) {
+    return Unsupported("its result has rank %zu; ranks 1 to %d are supported", shape.size(),
+                       kMostRank);
+  }
+  Attributes attributes;
+  attributes.SetInts("shape", shape);
+  return importer->AddNode("scatter_nd", std::move(values), std::move(attributes));
+}
+
+// The tensor that indices point into has `sizes`; `depth` of its axes are indexed, the rest are a
+// part. All three tensors are seen as rows of parts.
+struct Places {
+  std::vector<int> sizes;
+  int depth = 0;
+  int rows = 1, part = 1, vectors = 1;
+};
+
+Status FindPlaces(const Value& indices, std::vector<int> sizes, Places* places) {
+  places->sizes = std::move(sizes);
+  places->depth = indices.shape.c;
+  if (indices.rank < 1 || places->depth > static_cast<int>(places->sizes.size())) {
+    return InvalidModel("vectors of %d index %zu axes", places->depth, places->sizes.size());
+  }
+  int64_t rows = 1, part = 1;
+  for (int i = 0; i < static_cast<int>(places->sizes.size()); ++i) {
+    const int n = places->sizes[static_cast<size_t>(i)];
+    (i < places->depth ? rows : part) *= n;
+    if (n < 1 || rows > INT32_MAX || part > INT32_MAX) {
+      return Unsupported("it indexes an axis of %d", n);
+    }
+  }
+  places->rows = static_cast<int>(rows);
+  places->part = static_cast<int>(part);
+  places->vectors = static_cast<int>(indices.shape.elements() / indices.shape.c);
+  return Status();
+}
+
+std::vector<int> SizesOf(const Value& value) {
+  std::vector<int> sizes;
+  for (int axis = 4 - value.rank; axis < 4; ++axis) sizes.push_back(value.shape.axis(axis));
+  return sizes;
+}
+
+// The vectors' axes, then those of a part.
+Status GatheredSizes(const Value& indices, const Places& places, std::vector<int>* sizes) {
+  *sizes = SizesOf(indices);
+  sizes->pop_back();
+  sizes->insert(sizes->end(), places.sizes.begin() + places.depth, places.sizes.end());
+  if (sizes->size() > kMostRank) {
+    return Unsupported("rank %zu; ranks up to %d are supported", sizes->size(), kMostRank);
+  }
+  return Status();
+}
+
+void SetShape(const std::vector<int>& sizes, Value* value) {
+  value->shape = Shape();
+  value->rank = static_cast<int>(sizes.size());
+  for (int i = 0; i < value->rank; ++i) {
+    value->shape.set_axis(4 - value->rank + i, sizes[static_cast<size_t>(i)]);
+  }
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  Places places;
+  std::vector<int> sizes;
+  const Value& indices = graph->value(node.inputs[1]);
+  QUADRA_RETURN_IF_ERROR(FindPlaces(indices, SizesOf(graph->value(node.inputs[0])), &places));
+  QUADRA_RETURN_IF_ERROR(GatheredSizes(indices, places, &sizes));
+  SetShape(sizes, &graph->value(node.outputs[0]));
+  return Status();
+}
+
+Status InferScattered(Graph* graph, const Node& node) {
+  Places places;
+  std::vector<int> sizes;
+  const Value& indices = graph->value(node.inputs[1]);
+  QUADRA_RETURN_IF_ERROR(FindPlaces(indices, node.attributes.Ints("shape"), &places));
+  QUADRA_RETURN_IF_ERROR(GatheredSizes(indices, places, &sizes));
+  if (sizes != SizesOf(graph->value(node.inputs[0]))) {
+    return InvalidModel("its updates have the shape %s",
+                        ToString(graph->shape(node.inputs[0])).c_str());
+  }
+  SetShape(places.sizes, &graph->value(node.outputs[0]));
+  return Status();
+}
+
+// `int row` of the indices' vector `m`.
+std::string Row(int depth) {
+  std::string text = "int row = 0;\n";
+  for (int i = 0; i < depth; ++i) {
+    text += Format(
+        "row = row * size_%d + min(max(int_lane(read_indices(m, 0, %d), %d), 0), size_%d "
+        "- 1);\n",
+        i, i / 4, i % 4, i);
+  }
+  return text;
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const bool gathers = node.op == "gather_nd";
+  const Value& indices = graph.value(node.inputs[1]);
+  Places places;
+  QUADRA_RETURN_IF_ERROR(FindPlaces(
+      indices, gathers ? SizesOf(graph.value(node.inputs[0])) : node.attributes.Ints("shape"),
+      &places));
+  Shape whole, parts, vectors;
+  whole.w = places.rows, whole.c = places.part;
+  parts.w = places.vectors, parts.c = places.part;
+  vectors.w = places.vectors, vectors.c = places.depth;
+  const int at = Viewed(context, graph, node.inputs[1], vectors, list);
+  const int src = Viewed(context, graph, node.inputs[0], gathers ? whole : parts, list);
+  const Shape& made = gathers ? parts : whole;
+  const int to = BeginReshape(graph, node, made, list);
+  KernelDesc& desc = list->Add(node.op.c_str());
+  desc.Read("src", src);
+  desc.Read("indices", at);
+  desc.Write("dst", to);
+  for (int i = 0; i < places.depth; ++i) {
+    desc.Int(Format("size_%d", i), places.sizes[static_cast<size_t>(i)]);
+  }
+  std::string body;
+  if (gathers) {
+    body = "int m = x;\n" + Row(places.depth) +
+           "num4 v = read_src(row, 0, s);\nwrite_dst(v, x, y, s);\n";
+  } else {
+    desc.trips = places.vectors;
+    desc.Int("vectors", places.vectors);
+    body = "num4 v = num4(0);\n" +
+           Block("for (int m = 0; m < vectors; ++m)",
+                 Row(places.depth) + "if (row == x) { v += read_src(m, 0, s); }\n") +
+           "write_dst(v, x, y, s);\n";
+  }
+  LoopOverResults(context, made, "", body.c_str(), &desc);
+  FinishReshape(context, graph, node, to, made, list);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kGatherNdOp;
+const Op kGatherNdOp = {
+    .name = "gather_nd",
+    .builtins = {kTfLiteBuiltinGatherNd, -1},
+    .max_version = 5,
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+};
+
+extern const Op kScatterNdOp;
+const Op kScatterNdOp = {
+    .name = "scatter_nd",
+    .builtins = {kTfLiteBuiltinScatterNd, -1},
+    .max_version = 1,
+    .attributes = "shape",
+    .import = ImportScatter,
+    .shape = InferScattered,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+    .asks_for_rank = true,
+    .size_input = 2,
+};
+
+}  // namespace quadra

@@ -1,0 +1,165 @@
+// Ops that divide by a measure of the channels around: L2_NORMALIZATION (their length),
+// LOCAL_RESPONSE_NORMALIZATION (their power nearby), LOG_SOFTMAX (the sum of their exponentials).
+#include <algorithm>
+
+#include "delegate_native/ops/axes.h"
+#include "delegate_native/ops/grid.h"
+
+namespace quadra {
+namespace {
+
+Status ImportLength(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  const TfLiteL2NormParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  return importer->AddNode("l2_normalize", {src}, {}, params->activation);
+}
+
+Status ImportResponse(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  const TfLiteLocalResponseNormParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  Attributes attributes;
+  attributes.SetInt("radius", std::min(std::max(params->radius, 0), 1 << 20));
+  attributes.SetFloat("bias", params->bias);
+  attributes.SetFloat("alpha", params->alpha);
+  attributes.SetFloat("beta", params->beta);
+  return importer->AddNode("local_response", {src}, std::move(attributes));
+}
+
+Status ImportLogSoftmax(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  return importer->AddNode("log_softmax", {src}, {});
+}
+
+// The length is of numbers that are scaled by the largest, so that no square overflows.
+constexpr char kLength[] = R"(
+    int first = s * src_s;
+    sum4_t top = vec4(0.0f);
+    for (int i = 0; i < src_s; ++i) { top = max(top, max(read_src(x, y, first + i), -read_src(x, y, first + i))); }
+    sum_t most = max(max(top.x, top.y), max(top.z, top.w));
+    sum_t scale = most > 0.0f ? most : 1.0f;
+    sum4_t sum = vec4(0.0f);
+    for (int i = 0; i < src_s; ++i) {
+      sum4_t v = read_src(x, y, first + i) / vec4(scale);
+      sum += v * v;
+    }
+    sum_t length = max(sqrt(sum.x + sum.y + sum.z + sum.w), 0.000001f / scale);
+    for (int i = 0; i < src_s; ++i) {
+      sum4_t v = read_src(x, y, first + i) / vec4(scale);
+      write_dst(v / vec4(length), x, y, first + i);
+    }
+)";
+
+// The window of a channel reaches from `radius` before it to one less behind it, as on the CPU.
+constexpr char kResponse[] = R"(
+    int batch = s / dst_s;
+    int from = (s - batch * dst_s) * 4;
+    sum4_t power_near = vec4(0.0f);
+    for (int i = -radius; i < radius + 3; ++i) {
+      int c = from + i;
+      if (c >= 0 && c < src_c) {
+        sum_t n = lane(read_src(x, y, batch * src_s + c / 4), c % 4);
+        n = n * n;
+        ivec4 apart = ivec4(i, i - 1, i - 2, i - 3);
+        ivec4 is_near = is_less(apart, ivec4(radius)) & is_at_most(ivec4(-radius), apart);
+        power_near += choose(is_near, vec4(n), vec4(0.0f));
+      }
+    }
+    vec4 v = read_src(x, y, s) * power(vec4(bias) + vec4(alpha) * power_near, vec4(-beta));
+    write_dst(v, x, y, s);
+)";
+
+// As SOFTMAX, lanes that hold no channel are never above the largest.
+constexpr char kLogSoftmax[] = R"(
+    int first = s * src_s;
+    int last = first + src_s - 1;
+    int rest = src_c - src_s * 4 + 4;
+    vec4 tail = read_src(x, y, last);
+    if (rest < 2) { tail.y = tail.x; }
+    if (rest < 3) { tail.z = tail.x; }
+    if (rest < 4) { tail.w = tail.x; }
+    vec4 most = tail;
+    for (int i = first; i < last; ++i) { most = max(most, read_src(x, y, i)); }
+    vec4 top = vec4(max(max(most.x, most.y), max(most.z, most.w)));
+    sum4_t sum = exp(tail - top);
+    if (rest < 2) { sum.y = 0.0f; }
+    if (rest < 3) { sum.z = 0.0f; }
+    if (rest < 4) { sum.w = 0.0f; }
+    for (int i = first; i < last; ++i) { sum += exp(read_src(x, y, i) - top); }
+    vec4 shift = top + vec4(log(sum.x + sum.y + sum.z + sum.w));
+    for (int i = first; i < last; ++i) { write_dst(read_src(x, y, i) - shift, x, y, i); }
+    write_dst(tail - shift, x, y, last);
+)";
+
+// One work-item for all channels of a pixel.
+void AddPixels(const KernelContext& context, const Shape& shape, const char* pixel, int sweeps,
+               KernelDesc* desc) {
+  desc->trips = int64_t{sweeps} * shape.slices();
+  Loops loops;
+  loops.limits[2] = "dst_b";
+  loops.pixel = pixel;
+  loops.per_item = kResultsPerCpuItem / (4 * shape.slices());
+  LoopOver(context, shape.w, shape.h, shape.b, loops, desc);
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Shape& shape = graph.shape(node.outputs[0]);
+  KernelDesc& desc = list->Add(node.op.c_str());
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", node.outputs[0]);
+  if (node.op != "local_response") {
+    AddPixels(context, shape, node.op == "l2_normalize" ? kLength : kLogSoftmax, 3, &desc);
+    return Status();
+  }
+  const int radius = node.attributes.Int("radius");
+  desc.Int("radius", radius);
+  for (const char* name : {"bias", "alpha", "beta"}) desc.Float(name, node.attributes.Float(name));
+  desc.trips = int64_t{2} * radius + 4;
+  LoopOverResults(context, shape, "", kResponse, &desc);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kL2NormalizeOp;
+const Op kL2NormalizeOp = {
+    .name = "l2_normalize",
+    .builtins = {kTfLiteBuiltinL2Normalization, -1},
+    .max_version = 1,
+    .import = ImportLength,
+    .shape = SameShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+};
+
+extern const Op kLocalResponseOp;
+const Op kLocalResponseOp = {
+    .name = "local_response",
+    .builtins = {kTfLiteBuiltinLocalResponseNormalization, -1},
+    .max_version = 1,
+    .attributes = "radius bias alpha beta",
+    .import = ImportResponse,
+    .shape = SameShape,
+    .kernels = Kernels,
+};
+
+extern const Op kLogSoftmaxOp;
+const Op kLogSoftmaxOp = {
+    .name = "log_softmax",
+    .builtins = {kTfLiteBuiltinLogSoftmax, -1},
+    .max_version = 1,
+    .import = ImportLogSoftmax,
+    .shape = SameShape,
+    .kernels = Kernels,
+    .max_rank = kMostRank,
+};
+
+}  // namespace quadra

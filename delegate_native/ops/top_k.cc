@@ -1,0 +1,90 @@
+// TOPK_V2: the k largest numbers of the last axis, in order, and their places; of equal ones the
+// first comes first. Each of the two results is a node of its own.
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/unroll.h"
+#include "delegate_native/tflite/importer.h"
+
+namespace quadra {
+namespace {
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2, 2));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts));
+  std::vector<int> k;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &k));
+  if (k.size() != 1 || k[0] < 1) return InvalidModel("its k is no positive number");
+  Attributes attributes;
+  attributes.SetInt("k", k[0]);
+  QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(0, "top_k", {src}, attributes));
+  attributes.SetInt("places", 1);
+  return importer->AddNodeFor(1, "top_k", {src}, std::move(attributes));
+}
+
+Status InferShape(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  const int k = node.attributes.Int("k");
+  if (in.rank < 1 || k > in.shape.c) return InvalidModel("it takes %d of %d", k, in.shape.c);
+  out.shape = in.shape;
+  out.shape.c = k;
+  out.rank = in.rank;
+  return Status();
+}
+
+// Each round finds the largest of those behind the one that was found last.
+std::string Body(bool is_float, bool places) {
+  const std::string one = is_float ? "float" : "int", zero = is_float ? "0.0f" : "0";
+  const std::string lanes = Block(
+      "for (int q = 0; q < min(4, src_c - i * 4); ++q)",
+      one + " n = " + (is_float ? "lane" : "int_lane") + "(four, q);\nint at = i * 4 + q;\n" + R"(
+bool is_next = last_at < 0 || n < last || (n == last && at > last_at);
+if (is_next && (best_at < 0 || n > best)) { best = n; best_at = at; }
+)");
+  const std::string round = one + " best = " + zero + ";\nint best_at = -1;\n" +
+                            Block("for (int i = 0; i < src_s; ++i)",
+                                  std::string(is_float ? "vec4" : "ivec4") +
+                                      " four = read_src(x, y, s * src_s + i);\n" + lanes) +
+                            "last = best;\nlast_at = best_at;\nv = num_with_lane(v, k, " +
+                            (places ? "best_at" : "best") + ");\n";
+  return one + " last = " + zero + ";\nint last_at = -1;\n" +
+         Block("for (int j = 0; j < dst_s; ++j)",
+               "num4 v = num4(0);\n" +
+                   Block("for (int k = 0; k < min(4, dst_c - j * 4); ++k)", round) +
+                   "write_dst(v, x, y, s * dst_s + j);\n");
+}
+
+Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
+               KernelList* list) {
+  const Value& in = graph.value(node.inputs[0]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  KernelDesc& desc = list->Add("top_k");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", node.outputs[0]);
+  desc.trips = int64_t{out.c} * in.shape.c;
+  const std::string body = Body(IsFloat(in.element), node.attributes.Int("places", 0) != 0);
+  Loops loops;
+  loops.limits[2] = "dst_b";
+  loops.pixel = body.c_str();
+  loops.per_item = 1;
+  LoopOver(context, out.w, out.h, out.b, loops, &desc);
+  return Status();
+}
+
+}  // namespace
+
+extern const Op kTopKOp;
+const Op kTopKOp = {
+    .name = "top_k",
+    .builtins = {kTfLiteBuiltinTopkV2, -1},
+    .max_version = 3,
+    .attributes = "k",
+    .import = Import,
+    .shape = InferShape,
+    .kernels = Kernels,
+    .result = Result::kDeclared,
+    .max_rank = kMostRank,
+    .size_input = 1,
+};
+
+}  // namespace quadra
