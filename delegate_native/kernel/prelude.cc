@@ -27,9 +27,9 @@ typedef float place_t;
 #define int(x) ((int)(x))
 #define to_float(v) convert_float4(v)
 #define to_int(v) convert_int4(v)
-#define is_less(a, b) (-((a) < (b)))
-#define is_at_most(a, b) (-((a) <= (b)))
-#define is_equal(a, b) (-((a) == (b)))
+#define is_less(a, b) select((int4)(0), (int4)(1), (a) < (b))
+#define is_at_most(a, b) select((int4)(0), (int4)(1), (a) <= (b))
+#define is_equal(a, b) select((int4)(0), (int4)(1), (a) == (b))
 #define choose(c, a, b) select(b, a, (c) != 0)
 #define round_even(v) rint(v)
 #define GLOBAL_X global_x

@@ -94,7 +94,9 @@ Status ImportFakeQuant(Importer* importer) {
   const float least = params->narrow_range ? 1.0f : 0.0f;
   const float most = static_cast<float>((1 << params->num_bits) - 1);
   const float scale = (params->max - params->min) / (most - least);
-  const float zero = std::min(std::max(std::round(least - params->min / scale), least), most);
+  // The nearest whole number: the cast drops what is behind the point.
+  const float zero = static_cast<float>(
+      static_cast<int>(std::min(std::max(least - params->min / scale, least), most) + 0.5f));
   Attributes attributes;
   attributes.SetFloat("low", (least - zero) * scale);
   attributes.SetFloat("high", (most - zero) * scale);
@@ -165,18 +167,13 @@ void SetQuantization(const Quantization& quantization, Attributes* attributes) {
 Status ImportQuantize(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
   ValueId x;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x, kFloats | kBytes | kQuantized));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
   const TfLiteTensor& out = importer->OutputTensor(0);
   if (out.type != kTfLiteInt8 && out.type != kTfLiteUInt8) {
     return Unsupported("it makes %s; int8 and uint8 are supported", TypeName(out.type));
   }
   const bool is_signed = out.type == kTfLiteInt8;
   if (!(out.params.scale > 0)) return InvalidModel("its result has no scale");
-  if (importer->InputTensor(0).type != kTfLiteFloat32) {
-    Attributes from;
-    SetQuantization(importer->QuantizationOf(x), &from);
-    x = importer->AddInnerNode("dequantize", {x}, std::move(from));
-  }
   Attributes attributes;
   SetQuantization({out.params.scale, out.params.zero_point}, &attributes);
   attributes.SetFloat("low", is_signed ? -128.0f : 0.0f);

@@ -1,6 +1,4 @@
 // FILL: one number in a constant shape. RANGE: a constant row of numbers, which is folded.
-#include <cmath>
-
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -29,10 +27,12 @@ Status Import(Importer* importer) {
 template <typename T>
 Status Numbers(T start, T limit, T step, std::vector<T>* numbers) {
   if (step == 0) return InvalidModel("its step is 0");
-  const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
-                                 static_cast<double>(step));
-  if (!(count >= 1) || count > kMostNumbers) return Unsupported("it has %g numbers", count);
-  numbers->resize(static_cast<size_t>(count));
+  const double steps =
+      (static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(step);
+  if (!(steps > 0) || steps > kMostNumbers) return Unsupported("it has %g numbers", steps);
+  const size_t whole = static_cast<size_t>(steps);
+  const size_t count = whole + (static_cast<double>(whole) < steps ? 1 : 0);
+  numbers->resize(count);
   for (size_t i = 0; i < numbers->size(); ++i) {
     (*numbers)[i] = start + static_cast<T>(i) * step;
   }
