@@ -187,8 +187,8 @@ Status Importer::Typed(const TfLiteTensor& tensor, const char* what, Elements el
   value->quantization = {tensor.params.scale, tensor.params.zero_point};
   const bool bytes = kBytes & Only(value->element);
   if (bytes && tensor.params.scale != 0 && !(elements & kQuantized)) {
-    return Unsupported("%s '%s' is quantized %s; %s is supported", what, NameOf(tensor),
-                       TypeName(tensor.type), NamesOf(elements).c_str());
+    return Unsupported("%s '%s' is quantized %s; quantized tensors are not supported here", what,
+                       NameOf(tensor), TypeName(tensor.type));
   }
   return Status();
 }

@@ -52,4 +52,62 @@ def _cases(op):
     ]
 
 
-CASES = _cases("AVERAGE_POOL_2D") + _cases("MAX_POOL_2D")
+def _options(kernel, stride, padding) -> bytes:
+    """TfLitePoolParams, as MediaPipe's custom ops have them."""
+    return np.array([1 if padding == "SAME" else 2, stride[1], stride[0], kernel[1], kernel[0], 0], np.int32).tobytes()
+
+
+def max_place(x, kernel, stride, padding):
+    windows = patches(x, kernel, stride, (1, 1), padding, -np.inf)
+    return windows.reshape(*windows.shape[:3], -1, x.shape[3]).argmax(3) + 0.1
+
+
+def _with_place(name, x, kernel, stride, padding="SAME") -> Case:
+    shape = max_pool2d(np.zeros(x), kernel, stride, padding).shape
+    return Case(
+        "MaxPoolingWithArgmax2D",
+        name,
+        [x],
+        lambda m, x: tuple(
+            m.op("MaxPoolingWithArgmax2D", [x], [shape, shape], custom_options=_options(kernel, stride, padding))
+        ),
+        lambda x: (max_pool2d(x, kernel, stride, padding), max_place(x, kernel, stride, padding)),
+        on_cpu=False,
+    )
+
+
+def max_unpool2d(x, places, kernel, stride):
+    b, h, w, c = x.shape
+    made = np.zeros((b, h * kernel[0], w * kernel[1], c), np.float32)
+    before = [max(0, ((n - 1) * s + k - n * k) // 2) for n, s, k in zip((h, w), stride, kernel)]
+    for at in np.ndindex(x.shape):
+        place = int(places[at])
+        y = at[1] * stride[0] - before[0] + place // kernel[1]
+        column = at[2] * stride[1] - before[1] + place % kernel[1]
+        if 0 <= y < made.shape[1] and 0 <= column < made.shape[2]:
+            made[at[0], y, column, at[3]] = x[at]
+    return made
+
+
+def _unpool(name, x, kernel, stride) -> Case:
+    shape = (x[0], x[1] * kernel[0], x[2] * kernel[1], x[3])
+    return Case(
+        "MaxUnpooling2D",
+        name,
+        [x, Feed(x, 0, kernel[0] * kernel[1] - 0.1)],
+        lambda m, *v: m.op("MaxUnpooling2D", v, shape, custom_options=_options(kernel, stride, "SAME")),
+        lambda v, places: max_unpool2d(v, places, kernel, stride),
+        on_cpu=False,
+        half=False,
+    )
+
+
+CASES = [
+    *_cases("AVERAGE_POOL_2D"),
+    *_cases("MAX_POOL_2D"),
+    _with_place("2x2", (1, 6, 8, 4), (2, 2), (2, 2)),
+    _with_place("3x3_odd", (2, 5, 7, 5), (3, 3), (2, 1)),
+    _with_place("valid", (1, 7, 6, 3), (2, 3), (2, 2), "VALID"),
+    _unpool("2x2", (1, 3, 4, 5), (2, 2), (2, 2)),
+    _unpool("overlapping", (2, 3, 4, 6), (3, 2), (2, 1)),
+]
