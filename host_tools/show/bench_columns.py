@@ -26,7 +26,7 @@ class Column:
 
 
 def inference(bench: Bench) -> list[Column]:
-    """One inference: Quadra, XNNPACK, the shipped delegate. ms are medians at one thread, ratios Quadra's time over theirs."""
+    """One inference: Quadra, XNNPACK, the shipped delegate. ms are medians at one thread, ratios Quadra's time relative to theirs."""
     columns = [
         Column("GPU nodes", lambda row: _nodes(row.runner(QUADRA))),
         Column("error", lambda row: _error(row.runner(QUADRA), row.unsure)),
@@ -63,7 +63,7 @@ def _xnnpack(bench: Bench) -> list[Column]:
     found = [] if bench.recorded else [Column("XNNPACK error", lambda row: _error(row.runner(XNNPACK)))]
     found.append(Column("XNNPACK ms", lambda row: _ms(row.runner(XNNPACK))))
     for threads in bench.asked.threads:
-        found.append(_ratio(_threads(threads), XNNPACK, threads=threads))
+        found.append(_ratio(f"× XNNPACK, {_threads(threads)}", XNNPACK, threads=threads))
         if bench.recorded:  # in the app there is more beside it
             found.append(_ratio("min", XNNPACK, kind="minimum", threads=threads))
         if bench.recorded and threads == 1:
@@ -72,8 +72,8 @@ def _xnnpack(bench: Bench) -> list[Column]:
 
 
 def _recorded() -> list[Column]:
-    """The shipped delegate's own ratio to XNNPACK, and Quadra's over that."""
-    return [Column("shipped", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))), _ratio("of it", "")]
+    """The shipped delegate's time relative to XNNPACK's, and Quadra's relative to the shipped delegate's."""
+    return [Column("shipped × XNNPACK", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))), _ratio("× shipped", "")]
 
 
 def _measured() -> list[Column]:
@@ -89,7 +89,7 @@ def _measured() -> list[Column]:
 
 
 def _ratio(title: str, peer: str, what: str = STEADY, kind: str = "median", threads: int = 1) -> Column:
-    """Quadra's time over a peer's; no name: the shipped delegate's of the row's backend."""
+    """Quadra's time relative to a peer's; no name: the shipped delegate's of the row's backend."""
     return Column(title, lambda row: _ratio_cell(row.over(peer or row.shipped, what, kind, threads)))
 
 
@@ -167,7 +167,7 @@ def failures(result: Bench) -> list[str]:
 
 def over_words(mean: Mean, bench: Bench) -> str:
     """What over whom; of what models, and with how many threads, where that is not clear."""
-    what = "over" if bench.recorded else f"{WHAT[mean.what]} over"
+    what = "relative to" if bench.recorded else f"{WHAT[mean.what]}, relative to"
     threads = f", {_threads(mean.threads)}" if len(bench.asked.threads) > 1 else ""
     return f"{what} {peer_words(mean.peer, bench)}{threads}{'' if mean.whole else ', all models'}"
 

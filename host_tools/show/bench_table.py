@@ -14,7 +14,7 @@ from host_tools.show.bench_columns import Column
 
 def show(result: Bench, console: Console) -> None:
     """Times and errors of all; starts; means with goals; what failed; where the page is."""
-    console.print("[bold]One inference[/]  [dim]ms: medians, 1 thread; ratios: Quadra's time over the peer's[/]")
+    console.print("[bold]One inference[/]  [dim]ms: medians, 1 thread; ×: Quadra's time relative to the peer's[/]")
     console.print(_table(result, bench_columns.inference(result)))
     if any(row.unsure for row in result.rows):
         console.print(f"[dim]* {compare.UNSURE}[/]")

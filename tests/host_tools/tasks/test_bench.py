@@ -265,7 +265,7 @@ def test_the_table_names_what_failed(tmp_path):
     text = table(
         of(tmp_path, row("good", 1.0), row("bad", 1.0, right=False), Row("broken", "opencl", error="no such op"))
     )
-    assert "broken on OpenCL: no such op" in text and "over XNNPACK, 1 thread" in text
+    assert "broken on OpenCL: no such op" in text and "relative to XNNPACK, 1 thread" in text
     assert "OpenGL ES" not in text and text.count("goal 1.5 or less: met") == 1
 
 
