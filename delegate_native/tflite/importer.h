@@ -65,6 +65,12 @@ class Importer {
   Status CopyCustomOptions(Options* options) const {
     return CopyCustomOptions(sizeof(Options), options);
   }
+  // The bytes themselves; returns how many.
+  size_t CustomOptions(const uint8_t** bytes) const {
+    *bytes = static_cast<const uint8_t*>(node_->custom_initial_data);
+    const int size = node_->custom_initial_data_size;
+    return *bytes && size > 0 ? static_cast<size_t>(size) : 0;
+  }
   // Fails unless the node has between these numbers of inputs (absent optional ones at the end
   // count as not there) and so many outputs.
   Status ExpectInputs(int least, int most, int outputs = 1) const;
