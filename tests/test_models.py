@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from host_tools.places import reference_model
@@ -31,20 +32,18 @@ WHOLE = [
     "pose_landmark_full",
     "selfie_segmentation_landscape",
 ]
+CUSTOM = ["hair_segmentation", "face_landmark_with_attention"]  # with custom ops that no CPU here has
 PARTLY = [
     "split_concat",
     "mobilenet_v1_0.25_128_quant",
     "keras_lstm_mnist_ptq",
     "style_transfer_quantized_dynamic",
-    "hair_segmentation",
     "mobilenet_v2_1.0_224_quant",
     "tf2_mobilenet_v2_1.0_224_ptq",
     "movenet_single_pose_lightning_ptq",
     "deeplabv3_mnv2_dm05_pascal_quant",
-    "face_landmark_with_attention",
 ]
 PLAIN = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"  # TFLite's own kernels, without XNNPACK
-RUNNABLE_ON_CPU = [name for name in PARTLY if name not in ("hair_segmentation", "face_landmark_with_attention")]
 
 
 def open_on_cpu(model: bytes, kernels: str = "BUILTIN") -> Interpreter:
@@ -97,7 +96,7 @@ def test_model_runs_wholly_on_gpu_and_is_right(quadra, model_path, name, backend
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", RUNNABLE_ON_CPU)
+@pytest.mark.parametrize("name", PARTLY)
 def test_other_model_runs_partly_and_is_right(quadra, model_path, name, backend):
     """Nodes on the CPU run with the same kernels in both."""
     path = model_path(name)
@@ -107,6 +106,17 @@ def test_other_model_runs_partly_and_is_right(quadra, model_path, name, backend)
     expected = on_cpu(interpreter, feeds)
     outcome.check(expected, tolerance=max(1e-2, 2 * sensitivity(interpreter, feeds, expected)), everything_on_gpu=False)
     assert all(node["reason"] for node in outcome.nodes if node["on"] == "cpu")
+
+
+@pytest.mark.parametrize("name", CUSTOM)
+def test_model_that_no_cpu_runs_is_whole_and_gives_the_same_on_both(quadra, model_path, name):
+    """The vectors say that each op is right; here that whole models of them are."""
+    model = model_path(name).read_bytes()
+    graph = schema.ModelT.InitFromPackedBuf(model, 0).subgraphs[0]
+    feeds = [generator(name).random(list(graph.tensors[i].shape)).astype(np.float32) for i in graph.inputs]
+    opencl, gles = (quadra.run(model, feeds, timeout_s=600, **options(backend=b)) for b in BACKENDS)
+    opencl.check(gles.outputs[-1], tolerance=1e-4)
+    assert not gles.on_cpu()
 
 
 @pytest.mark.parametrize("case", transpose_conv_bias.CASES, ids=lambda case: case.id)
@@ -119,5 +129,5 @@ def test_model_rewritten_for_cpu_means_the_same(tmp_path, case):
 
 
 def test_every_model_of_the_catalogue_is_tried():
-    tried = {*WHOLE, *PARTLY}
+    tried = {*WHOLE, *PARTLY, *CUSTOM}
     assert {name.removeprefix("mediapipe/") for name in models.catalogue()} - tried == {"hand_landmark_lite"}
