@@ -73,7 +73,10 @@ def _xnnpack(bench: Bench) -> list[Column]:
 
 def _recorded() -> list[Column]:
     """The shipped delegate's time relative to XNNPACK's, and Quadra's relative to the shipped delegate's."""
-    return [Column("shipped × XNNPACK", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))), _ratio("× shipped", "")]
+    return [
+        Column("shipped × XNNPACK", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))),
+        _ratio("× shipped", ""),
+    ]
 
 
 def _measured() -> list[Column]:
