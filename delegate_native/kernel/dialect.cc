@@ -36,7 +36,7 @@ std::string Parts(const std::string& sources, Language language) {
     if (sources.find(part.word) == std::string::npos && parts.find(part.word) == std::string::npos)
       continue;
     const bool own = language == Language::kGles && part.gles;
-    parts = InLanguage(own ? part.gles : part.opencl, language, false) + parts;
+    parts.insert(0, InLanguage(own ? part.gles : part.opencl, language, false));
   }
   return parts;
 }

@@ -54,12 +54,13 @@ Status InferShape(Graph* graph, const Node& node) {
       batches /= block[i];
       length = int64_t{n} * block[i] - around;
     } else {
-      if ((n + around) % block[i] != 0) {
-        return InvalidModel("an axis of %lld is no blocks of %d",
-                            static_cast<long long>(n + around), block[i]);
+      const int64_t padded = n + around;
+      if (padded % block[i] != 0) {
+        return InvalidModel("an axis of %lld is no blocks of %d", static_cast<long long>(padded),
+                            block[i]);
       }
       batches *= block[i];
-      length = (n + around) / block[i];
+      length = padded / block[i];
     }
     if (length < 1 || length > INT32_MAX || batches > INT32_MAX) {
       return Unsupported("its result has %lld elements along one axis",
@@ -80,27 +81,27 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const std::vector<int>& block = node.attributes.Ints("block");
   const std::vector<int>& border = node.attributes.Ints("border");
   const int batch_axis = 4 - in.rank, axes = static_cast<int>(block.size());
-  const std::string batch = PlaceName(batch_axis);
+  const char* batch = PlaceName(batch_axis);
   IndexMap map;
   map.keeps_channels = true;
   if (to_space) {
     map.address = "int in_block = 0;\n";
     for (int i = 0; i < axes; ++i) {
-      const std::string at = PlaceName(batch_axis + 1 + i);
-      map.address += at + Format(" += border_%d;\nin_block = in_block * block_%d + ", i, i) + at +
-                     Format(" %% block_%d;\n", i) + at + Format(" /= block_%d;\n", i);
+      const char* at = PlaceName(batch_axis + 1 + i);
+      map.address += Format(
+          "%s += border_%d;\nin_block = in_block * block_%d + %s %% block_%d;\n%s /= block_%d;\n",
+          at, i, i, at, i, at, i);
     }
-    map.address += batch + " += in_block * batches;\n";
+    map.address += Format("%s += in_block * batches;\n", batch);
   } else {
     map.fill = "0";
-    map.address = "int in_block = " + batch + " / batches;\n" + batch + " -= in_block * batches;\n";
+    map.address = Format("int in_block = %s / batches;\n%s -= in_block * batches;\n", batch, batch);
     for (int i = axes - 1; i >= 0; --i) {
-      const std::string at = PlaceName(batch_axis + 1 + i);
-      map.address +=
-          at + " = " + at +
-          Format(" * block_%d + in_block %% block_%d - border_%d;\nin_block /= block_%d;\n", i, i,
-                 i, i) +
-          "inside = inside && " + at + " >= 0 && " + at + Format(" < length_%d;\n", i);
+      const char* at = PlaceName(batch_axis + 1 + i);
+      map.address += Format(
+          "%s = %s * block_%d + in_block %% block_%d - border_%d;\nin_block /= block_%d;\n"
+          "inside = inside && %s >= 0 && %s < length_%d;\n",
+          at, at, i, i, i, i, at, at, i);
     }
   }
   const Shape& out = graph.shape(node.outputs[0]);
@@ -108,8 +109,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
                                  node.outputs[0], out, list);
   desc.Int("batches", (to_space ? out : in.shape).axis(batch_axis));
   for (int i = 0; i < axes; ++i) {
-    desc.Int(Format("block_%d", i), block[static_cast<size_t>(i)]);
-    desc.Int(Format("border_%d", i), border[static_cast<size_t>(2 * i)]);
+    const size_t at = static_cast<size_t>(i);
+    desc.Int(Format("block_%d", i), block[at]);
+    desc.Int(Format("border_%d", i), border[2 * at]);
     if (!to_space) desc.Int(Format("length_%d", i), in.shape.axis(batch_axis + 1 + i));
   }
   return Status();

@@ -57,7 +57,7 @@ class StepWriter {
 
   // An operand as an expression; one that is read from memory and used `often` gets a name.
   std::string Operand(ValueId id, bool often) {
-    const std::string read = Read(id);
+    std::string read = Read(id);
     if (!often || read.find("read_") == std::string::npos) return read;
     const std::string name = Format("e%d_%d", index_, count_++);
     Line(TypeOf(graph_.value(id)) + (" " + name) + " = " + read + ";");
@@ -98,7 +98,7 @@ class StepWriter {
   // output's are not.
   std::string Batch(const Shape& shape, const std::string& slices) {
     if (shape.b == 1) return "0";
-    const std::string batch = "e_s / " + slices;
+    std::string batch = "e_s / " + slices;
     if (shape.b == out_.b) return batch;
     const auto stride = [&](int axis, int of_one) {
       return Int(shape.axis(axis) == 1 ? 0 : of_one);

@@ -94,9 +94,11 @@ Status ImportFakeQuant(Importer* importer) {
   const float least = params->narrow_range ? 1.0f : 0.0f;
   const float most = static_cast<float>((1 << params->num_bits) - 1);
   const float scale = (params->max - params->min) / (most - least);
-  // The nearest whole number: the cast drops what is behind the point.
-  const float zero = static_cast<float>(
-      static_cast<int>(std::min(std::max(least - params->min / scale, least), most) + 0.5f));
+  const float exact = std::min(std::max(least - params->min / scale, least), most);
+  // The nearest whole number, without a library's function: it is no less than 0.
+  const int below = static_cast<int>(exact);
+  const float zero =
+      static_cast<float>(exact - static_cast<float>(below) < 0.5f ? below : below + 1);
   Attributes attributes;
   attributes.SetFloat("low", (least - zero) * scale);
   attributes.SetFloat("high", (most - zero) * scale);

@@ -32,8 +32,8 @@ Status InferShape(Graph* graph, const Node& node) {
   out.shape = in.shape;
   out.rank = in.rank;
   for (int i = 0; i < in.rank; ++i) {
-    const int before = amounts[static_cast<size_t>(2 * i)];
-    const int after = amounts[static_cast<size_t>(2 * i + 1)];
+    const size_t at = static_cast<size_t>(i);
+    const int before = amounts[2 * at], after = amounts[2 * at + 1];
     const int axis = 4 - in.rank + i, n = in.shape.axis(axis);
     const int most = n - node.attributes.Int("edge");
     if (before < 0 || after < 0 || before > most || after > most) {
@@ -65,7 +65,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   for (int axis = 4 - in.rank; axis < 4; ++axis) {
     const int n = in.shape.axis(axis), i = axis - kFirstAxis;
     if (n == out.axis(axis)) continue;
-    desc.Int(Format("before_%d", i), amounts[static_cast<size_t>(2 * (axis - 4 + in.rank))]);
+    desc.Int(Format("before_%d", i), amounts[2 * static_cast<size_t>(axis - 4 + in.rank)]);
     desc.Int(Format("first_%d", i), edge - 1);
     desc.Int(Format("length_%d", i), n);
     desc.Int(Format("last_%d", i), 2 * n - 1 - edge);

@@ -70,7 +70,7 @@ std::string Loops(const Shape& from, const Shape& to, const std::string& slice) 
   for (int axis = 2; axis >= kFirstAxis; --axis) {
     const char* name = names[axis - kFirstAxis];
     if (from.axis(axis) == to.axis(axis)) {
-      text = Format("int %s = 0;\n", name) + text;
+      text.insert(0, Format("int %s = 0;\n", name));
     } else {
       text = Block(Format("for (int %s = 0; %s < count_%s; ++%s)", name, name, name, name), text);
     }
