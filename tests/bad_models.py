@@ -61,6 +61,37 @@ def _op(name, operands, shape=_IMAGE, kind="", **options):
     return _on_image(lambda m, x: m.op(name, [x, *operands], shape, kind, **options))
 
 
+def _scalar(value: int) -> np.ndarray:
+    return np.array(value, np.int32)
+
+
+def _parts(name, operands, count, shape=(1, 4, 4, 2), kind="", **options):
+    return _on_image(lambda m, x: m.op(name, operands(x), [shape] * count, kind, **options)[-1])
+
+
+def _pack(axis, count=2):
+    return _on_image(lambda m, x: m.op("PACK", [x] * count, (2, *_IMAGE), "PackOptions", ValuesCount=count, Axis=axis))
+
+
+def _of_ints(op, *operands, kind="", **options):
+    """An op of a vector of int32 and others."""
+
+    def build(m: Model, x):
+        ints = m.op("CAST", [x], (4,), "CastOptions", output={"dtype": "int32"})
+        return m.op(op, [ints, *operands], (4,), kind, output={"dtype": "int32"}, **options)
+
+    return (4,), build
+
+
+def _one_hot(axis, depth):
+    on_off = np.float32(1), np.float32(0)
+    return _of_ints("ONE_HOT", _scalar(depth), *on_off, kind="OneHotOptions", Axis=axis)
+
+
+def _gather(indices, axis, batch_dims=0):
+    return _op("GATHER", [_ints(*indices)], kind="GatherOptions", Axis=axis, BatchDims=batch_dims)
+
+
 def _slice(begin, end, strides):
     return _op("STRIDED_SLICE", [_ints(*begin), _ints(*end), _ints(*strides)], kind="StridedSliceOptions")
 
@@ -176,6 +207,124 @@ BAD_MODELS = {
     "depth_to_space_block_huge": _op("DEPTH_TO_SPACE", [], kind="DepthToSpaceOptions", BlockSize=2**16),
     "transpose_strides_huge": _transpose(np.array([1, 2**20, 2**20], np.int32).tobytes(), [_W, _B]),
     "transpose_bias_too_short": _transpose(_TRANSPOSE, [_W, _B[:3]]),
+    "order_of_axes_out_of_range": _op("TRANSPOSE", [_ints(0, 1, 2, 7)]),
+    "order_of_axes_below_range": _op("TRANSPOSE", [_ints(0, 1, 2, -5)]),
+    "order_of_axes_repeats": _op("TRANSPOSE", [_ints(0, 1, 2, 2)]),
+    "order_of_too_few_axes": _op("TRANSPOSE", [_ints(0, 1)]),
+    "order_of_floats": _op("TRANSPOSE", [np.float32([0, 1, 2, 3])]),
+    "reverse_axis_out_of_range": _op("REVERSE_V2", [_ints(4)]),
+    "reverse_axis_below_range": _op("REVERSE_V2", [_ints(-5)]),
+    "tile_negative": _op("TILE", [_ints(1, 1, -1, 1)]),
+    "tile_nothing": _op("TILE", [_ints(1, 0, 1, 1)]),
+    "tile_huge": _op("TILE", [_ints(_HUGE, _HUGE, _HUGE, _HUGE)]),
+    "tile_too_few_axes": _op("TILE", [_ints(2)]),
+    "broadcast_to_lower_rank": _op("BROADCAST_TO", [_ints(4, 4)], (4, 4), version=2),
+    "broadcast_to_other_length": _op("BROADCAST_TO", [_ints(1, 4, 4, 8)], (1, 4, 4, 8), version=2),
+    "broadcast_to_negative": _op("BROADCAST_TO", [_ints(-1, 4, 4, 4)], version=2),
+    "broadcast_to_rank_9": _op("BROADCAST_TO", [_ints(*[1] * 6, 4, 4, 4)], (*[1] * 6, 4, 4, 4), version=2),
+    "broadcast_to_huge": _op("BROADCAST_TO", [_ints(_HUGE, _HUGE, 1, 4, 4, 4)], (_HUGE, 4), version=2),
+    "slice_begins_beyond": _op("SLICE", [_ints(0, 4, 0, 0), _ints(1, 1, 4, 4)]),
+    "slice_begins_below": _op("SLICE", [_ints(0, -1, 0, 0), _ints(1, 1, 4, 4)]),
+    "slice_ends_beyond": _op("SLICE", [_ints(0, 2, 0, 0), _ints(1, 3, 4, 4)]),
+    "slice_size_below": _op("SLICE", [_ints(0, 0, 0, 0), _ints(1, -2, 4, 4)]),
+    "slice_sizes_huge": _op("SLICE", [_ints(0, _HUGE, 0, 0), _ints(1, _HUGE, 4, 4)]),
+    "split_axis_out_of_range": _parts("SPLIT", lambda x: [_scalar(4), x], 2, kind="SplitOptions", NumSplits=2),
+    "split_does_not_divide": _parts("SPLIT", lambda x: [_scalar(3), x], 3, kind="SplitOptions", NumSplits=3),
+    "split_of_other_count": _parts("SPLIT", lambda x: [_scalar(3), x], 2, kind="SplitOptions", NumSplits=4),
+    "split_into_nothing": _parts("SPLIT", lambda x: [_scalar(3), x], 2, kind="SplitOptions", NumSplits=0),
+    "split_two_axes": _parts("SPLIT", lambda x: [_ints(3, 2), x], 2, kind="SplitOptions", NumSplits=2),
+    "split_sizes_of_too_much": _parts(
+        "SPLIT_V", lambda x: [x, _ints(2, 3), _scalar(3)], 2, kind="SplitVOptions", NumSplits=2
+    ),
+    "split_sizes_two_open": _parts(
+        "SPLIT_V", lambda x: [x, _ints(-1, -1), _scalar(3)], 2, kind="SplitVOptions", NumSplits=2
+    ),
+    "split_sizes_huge": _parts(
+        "SPLIT_V", lambda x: [x, _ints(_HUGE, _HUGE), _scalar(3)], 2, kind="SplitVOptions", NumSplits=2
+    ),
+    "split_sizes_negative": _parts(
+        "SPLIT_V", lambda x: [x, _ints(6, -2), _scalar(3)], 2, kind="SplitVOptions", NumSplits=2
+    ),
+    "split_sizes_of_other_count": _parts(
+        "SPLIT_V", lambda x: [x, _ints(1, 1, 2), _scalar(3)], 2, kind="SplitVOptions", NumSplits=2
+    ),
+    "split_part_is_empty": _parts(
+        "SPLIT_V", lambda x: [x, _ints(4, 0), _scalar(3)], 2, kind="SplitVOptions", NumSplits=2
+    ),
+    "unpack_axis_out_of_range": _parts("UNPACK", lambda x: [x], 4, (4, 4, 4), "UnpackOptions", Num=4, Axis=4),
+    "unpack_of_other_count": _parts("UNPACK", lambda x: [x], 3, (1, 4, 4), "UnpackOptions", Num=3, Axis=3),
+    "pack_axis_out_of_range": _pack(5),
+    "pack_axis_below_range": _pack(-6),
+    "pack_of_other_count": _on_image(lambda m, x: m.op("PACK", [x, x], (3, *_IMAGE), "PackOptions", ValuesCount=3)),
+    "pack_shapes_differ": _op("PACK", [_ROW], (2, *_IMAGE), "PackOptions", ValuesCount=2),
+    "expand_axis_out_of_range": _op("EXPAND_DIMS", [_scalar(5)], (1, *_IMAGE)),
+    "expand_axis_below_range": _op("EXPAND_DIMS", [_scalar(-6)], (1, *_IMAGE)),
+    "expand_two_axes": _op("EXPAND_DIMS", [_ints(0, 1)], (1, *_IMAGE)),
+    "squeeze_axis_out_of_range": _op("SQUEEZE", [], (4, 4, 4), "SqueezeOptions", SqueezeDims=[4]),
+    "squeeze_long_axis": _op("SQUEEZE", [], (1, 4, 4), "SqueezeOptions", SqueezeDims=[1]),
+    "gather_axis_out_of_range": _gather([0], 4),
+    "gather_axis_below_range": _gather([0], -5),
+    "gather_batch_dims_beyond_axis": _gather([0], 0, 1),
+    "gather_batch_dims_below": _gather([0], 2, -3),
+    "gather_batch_dims_differ": _gather([0, 1], 2, 1),
+    "gather_index_out_of_range": _gather([0, 4], 2),
+    "gather_index_negative": _gather([0, -1], 2),
+    "gather_float_indices": _op("GATHER", [np.float32([0, 1])], kind="GatherOptions", Axis=1),
+    "lookup_of_float_ids": _op("EMBEDDING_LOOKUP", [np.ones((3, 4), np.float32)], (4, 4)),
+    "mirror_more_than_there_is": _op(
+        "MIRROR_PAD", [_ints(0, 0, 4, 0, 0, 0, 0, 0).reshape(4, 2)], kind="MirrorPadOptions", Mode=0
+    ),
+    "mirror_to_huge": (
+        (2**30 + 1,),
+        lambda m, x: m.op("MIRROR_PAD", [x, _ints(2**30, 2**30).reshape(1, 2)], (4,), "MirrorPadOptions"),
+    ),
+    "mirror_negative": _op(
+        "MIRROR_PAD", [_ints(0, 0, -1, 0, 0, 0, 0, 0).reshape(4, 2)], kind="MirrorPadOptions", Mode=1
+    ),
+    "mirror_too_few_axes": _op("MIRROR_PAD", [_ints(1, 1).reshape(1, 2)], kind="MirrorPadOptions", Mode=1),
+    "pad_value_is_two_numbers": _op("PADV2", [_ints(*[0] * 8).reshape(4, 2), np.ones(2, np.float32)]),
+    "pad_value_of_ints": _op("PADV2", [_ints(*[0] * 8).reshape(4, 2), np.int32(1)]),
+    "space_to_depth_does_not_divide": _op("SPACE_TO_DEPTH", [], kind="SpaceToDepthOptions", BlockSize=3),
+    "space_to_depth_block_zero": _op("SPACE_TO_DEPTH", [], kind="SpaceToDepthOptions", BlockSize=0),
+    "space_to_depth_block_negative": _op("SPACE_TO_DEPTH", [], kind="SpaceToDepthOptions", BlockSize=-2),
+    "space_to_batch_block_zero": _op("SPACE_TO_BATCH_ND", [_ints(0, 2), _ints(0, 0, 0, 0).reshape(2, 2)]),
+    "space_to_batch_pads_huge": _op("SPACE_TO_BATCH_ND", [_ints(2, 2), _ints(_HUGE, _HUGE, 0, 0).reshape(2, 2)]),
+    "space_to_batch_pads_negative": _op("SPACE_TO_BATCH_ND", [_ints(2, 2), _ints(-2, 0, 0, 0).reshape(2, 2)]),
+    "space_to_batch_blocks_huge": _op("SPACE_TO_BATCH_ND", [_ints(_HUGE, _HUGE), _ints(*[0] * 4).reshape(2, 2)]),
+    "batch_to_space_batch_does_not_divide": _op(
+        "BATCH_TO_SPACE_ND", [_ints(2, 2), _ints(0, 0, 0, 0).reshape(2, 2)], (1, 8, 8, 4)
+    ),
+    "batch_to_space_crops_everything": _op("BATCH_TO_SPACE_ND", [_ints(1, 1), _ints(2, 2, 0, 0).reshape(2, 2)]),
+    "batch_to_space_crops_huge": _op("BATCH_TO_SPACE_ND", [_ints(1, 1), _ints(_HUGE, _HUGE, 0, 0).reshape(2, 2)]),
+    "batch_to_space_blocks_huge": _op("BATCH_TO_SPACE_ND", [_ints(65536, 65536), _ints(*[0] * 4).reshape(2, 2)]),
+    "nearest_to_nothing": _op("RESIZE_NEAREST_NEIGHBOR", [_ints(0, 4)], kind="ResizeNearestNeighborOptions"),
+    "nearest_to_huge": _op("RESIZE_NEAREST_NEIGHBOR", [_ints(_HUGE, _HUGE)], kind="ResizeNearestNeighborOptions"),
+    "sum_axis_out_of_range": _op("SUM", [_ints(4)], kind="ReducerOptions", KeepDims=True),
+    "reduce_max_axis_below_range": _op("REDUCE_MAX", [_ints(-5)], kind="ReducerOptions", KeepDims=True),
+    "reduce_any_of_floats": _op("REDUCE_ANY", [_ints(1)], kind="ReducerOptions", KeepDims=True),
+    "arg_max_axis_out_of_range": _op("ARG_MAX", [_scalar(4)], (1, 4, 4), "ArgMaxOptions", OutputType=2),
+    "arg_max_of_two_axes": _op("ARG_MAX", [_ints(1, 2)], (1, 4), "ArgMaxOptions", OutputType=2),
+    "arg_max_makes_floats": _op("ARG_MAX", [_scalar(1)], (1, 4, 4), "ArgMaxOptions", OutputType=0),
+    "cumsum_axis_out_of_range": _op("CUMSUM", [_scalar(4)], kind="CumsumOptions"),
+    "cumsum_of_two_axes": _op("CUMSUM", [_ints(1, 2)], kind="CumsumOptions"),
+    "one_hot_axis_out_of_range": _one_hot(2, 5),
+    "one_hot_depth_zero": _one_hot(-1, 0),
+    "one_hot_depth_negative": _one_hot(-1, -3),
+    "one_hot_depth_huge": _one_hot(-1, _HUGE),
+    "select_by_floats": _op("SELECT", [_ROW, _ROW]),
+    "select_shapes_do_not_broadcast": _on_image(
+        lambda m, x: m.op("SELECT_V2", [np.array([True] * 3), x, np.ones((5,), np.float32)], _IMAGE)
+    ),
+    "select_elements_differ": _on_image(
+        lambda m, x: m.op("SELECT_V2", [np.array([True] * 4), x, np.ones((4,), np.int32)], _IMAGE)
+    ),
+    "add_elements_differ": _op("ADD", [np.ones((4,), np.int32)], kind="AddOptions"),
+    "add_of_ints_tanh": _of_ints("ADD", np.ones((4,), np.int32), kind="AddOptions", FusedActivationFunction=4),
+    "logical_and_of_floats": _op("LOGICAL_AND", [_ROW]),
+    "less_of_other_elements": _op("LESS", [np.ones((4,), np.int32)]),
+    "cast_to_float64": _on_image(lambda m, x: m.op("CAST", [x], _IMAGE, "CastOptions", output={"dtype": "float64"})),
+    "floor_of_ints": _of_ints("FLOOR"),
+    "add_n_shapes_differ": _op("ADD_N", [np.ones((3, 4), np.float32)]),
 }
 
 

@@ -278,6 +278,104 @@ def test_resized_inputs_stay_right(quadra, target, signature, backend):
         outcome.check(cpu.run(resized.bytes(), feeds))
 
 
+def _moved(name, *operands, kind="", shapes=((1, 1, 1),), **options):
+    """A node whose shapes in the file are stale; None stands for its input."""
+
+    def build(model, x):
+        return tuple(model.op(name, [x if value is None else value for value in operands], [*shapes], kind, **options))
+
+    return build
+
+
+# name -> (build, shapes that (2, 4, 3) may become, shapes that it may not)
+_RESIZED = {
+    "SPLIT": (
+        _moved("SPLIT", np.int32(1), None, kind="SplitOptions", shapes=[(2, 2, 3)] * 2, NumSplits=2),
+        [(3, 8, 5), (1, 2, 1)],
+        [(2, 5, 3)],
+    ),
+    "SPLIT_V": (
+        _moved("SPLIT_V", None, np.int32([1, -1]), np.int32(1), kind="SplitVOptions", shapes=[(1,)] * 2, NumSplits=2),
+        [(3, 8, 5), (1, 2, 1)],
+        [(2, 1, 3)],
+    ),
+    "UNPACK": (
+        _moved("UNPACK", None, kind="UnpackOptions", shapes=[(2, 3)] * 4, Num=4, Axis=1),
+        [(3, 4, 5)],
+        [(2, 3, 3), (2, 5, 3)],
+    ),
+    "PACK": (_moved("PACK", None, None, kind="PackOptions", ValuesCount=2, Axis=1), [(3, 4, 5), (1, 1, 1)], []),
+    "TRANSPOSE": (_moved("TRANSPOSE", None, np.int32([2, 0, 1])), [(5, 6, 7), (1, 1, 1)], []),
+    "TILE": (_moved("TILE", None, np.int32([2, 1, 3])), [(5, 6, 7), (1, 1, 1)], []),
+    "SLICE": (
+        _moved("SLICE", None, np.int32([0, 1, 0]), np.int32([2, 3, 2]), shapes=[(2, 3, 2)]),
+        [(2, 4, 9), (3, 5, 3)],
+        [(1, 4, 3), (2, 3, 3)],
+    ),
+    "GATHER": (
+        _moved("GATHER", None, np.int32([1, 0, 3]), kind="GatherOptions", Axis=1),
+        [(3, 5, 7), (1, 4, 1)],
+        [(2, 3, 3)],
+    ),
+    "SUM": (_moved("SUM", None, np.int32([-2]), kind="ReducerOptions"), [(3, 5, 7), (2, 400, 3)], []),
+    "REDUCE_MAX": (_moved("REDUCE_MAX", None, np.int32([0, 2]), kind="ReducerOptions"), [(3, 5, 7)], []),
+    "CUMSUM": (_moved("CUMSUM", None, np.int32(1), kind="CumsumOptions"), [(3, 5, 7), (2, 400, 3)], []),
+    "MIRROR_PAD": (
+        _moved("MIRROR_PAD", None, np.int32([[1, 0], [3, 2], [0, 0]]), kind="MirrorPadOptions"),
+        [(3, 5, 7), (2, 4, 1)],
+        [(2, 3, 3), (1, 4, 3)],
+    ),
+}
+
+
+@on_both
+@pytest.mark.parametrize("name", _RESIZED)
+def test_resized_axes_stay_right_or_are_refused(quadra, name, backend):
+    build, good, bad = _RESIZED[name]
+    model = Model()
+    model.output(*build(model, model.input((2, 4, 3))))
+    raw = model.bytes()
+    rounds = [[np.round(feed(shape, name) * 8)] for shape in [(2, 4, 3), *good, (2, 4, 3)]]
+    outcome = quadra.run(raw, *rounds, **options(backend=backend))
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    for got, feeds in zip(outcome.outputs, rounds, strict=True):
+        outcome.outputs = [got]
+        outcome.check(cpu.run(raw, feeds))
+    for shape in bad:
+        outcome = quadra.run(raw, [feed(shape)], **options(backend=backend))
+        assert not outcome.outputs and "Quadra: " in outcome.error and "Internal" not in outcome.error, outcome.error
+
+
+@on_both
+@pytest.mark.parametrize("op", ["DIV", "FLOOR_DIV", "FLOOR_MOD"])
+def test_division_of_ints_without_a_result_ends_no_process(quadra, op, backend):
+    """By zero, and of the least int by -1: what comes out is nowhere defined, but something comes out."""
+    model = Model()
+    a, b = model.input((4,), "int32"), model.input((4,), "int32")
+    kind = "DivOptions" if op == "DIV" else ""
+    model.output(model.elementwise(op, a, b, kind=kind), model.elementwise(op, a, np.int32([0, -1, 0, -1]), kind=kind))
+    feeds = [np.int32([7, -(2**31), -(2**31), 6]), np.int32([0, -1, 0, 3])]
+    outcome = quadra.run(model.bytes(), feeds, **options(backend=backend))
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    assert outcome.outputs[0][0][3] == (0 if op == "FLOOR_MOD" else 2)
+
+
+@on_both
+def test_int64_beyond_32_bits_is_an_error(quadra, backend):
+    """In an input; a constant like that leaves its node to the CPU."""
+    model = Model()
+    x = model.input((2,), "int64")
+    model.output(model.elementwise("LESS", x, np.int64([5, -5]), to_bool=True))
+    outcome = quadra.run(model.bytes(), [np.int64([3, 2**31])], **options(backend=backend))
+    assert not outcome.outputs and "int64 beyond 32 bits" in outcome.error, outcome.error
+    model = Model()
+    x = model.input((2,), "int64")
+    model.output(model.elementwise("LESS", x, np.int64([5, 2**40]), to_bool=True))
+    outcome = quadra.run(model.bytes(), [np.int64([3, 4])], **options(backend=backend))
+    assert "int64 beyond 32 bits" in outcome.nodes[0]["reason"], outcome.nodes
+    outcome.check([np.array([True, True])], everything_on_gpu=False)
+
+
 @on_both
 def test_resize_that_breaks_the_model_is_an_error(quadra, backend):
     """The channels no longer fit the weights: no result may come out of it, and the next model still works."""

@@ -15,6 +15,10 @@ Status Import(Importer* importer) {
   std::vector<int> axes;
   QUADRA_RETURN_IF_ERROR(ReadAxes(*importer, 1, &axes));
   if (axes.size() != 1) return InvalidModel("it has %zu axes", axes.size());
+  const TfLiteType made = importer->OutputTensor(0).type;
+  if (made != kTfLiteInt32 && made != kTfLiteInt64) {
+    return Unsupported("it makes %s; int32 and int64 are supported", TypeName(made));
+  }
   Attributes attributes;
   attributes.SetInt("axis", axes[0]);
   attributes.SetInt("least", importer->builtin() == kTfLiteBuiltinArgMin);

@@ -73,6 +73,10 @@ Status ImportPack(Importer* importer) {
   const TfLitePackParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1 << 20));
+  if (params->values_count != importer->num_inputs()) {
+    return InvalidModel("it packs %d tensors and has %d inputs", params->values_count,
+                        importer->num_inputs());
+  }
   int axis;
   QUADRA_RETURN_IF_ERROR(ToAxis(params->axis, importer->InputRank(0) + 1, &axis));
   std::vector<ValueId> values(static_cast<size_t>(importer->num_inputs()));

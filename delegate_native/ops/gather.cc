@@ -1,6 +1,6 @@
 // GATHER: whole parts of a tensor by their index along an axis, for each place of the leading
-// batch_dims axes anew. EMBEDDING_LOOKUP: rows of a table. An index that is out of range gives the
-// part at the end; the CPU fails there.
+// batch_dims axes anew. EMBEDDING_LOOKUP: rows of a table. A computed index that is out of range
+// gives the part at the end; the CPU fails there.
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
@@ -82,6 +82,13 @@ Status InferShape(Graph* graph, const Node& node) {
   Views views;
   std::vector<int> dims;
   QUADRA_RETURN_IF_ERROR(MakeViews(*graph, node, &views, &dims));
+  if (const ConstantData& indices = graph->value(node.inputs[1]).constant) {
+    for (int index : indices->ints()) {
+      if (index < 0 || index >= views.data.w) {
+        return InvalidModel("its index %d is out of range for an axis of %d", index, views.data.w);
+      }
+    }
+  }
   const int rank = static_cast<int>(dims.size());
   if (rank > kMostRank) {
     return Unsupported("its result has rank %d; ranks up to %d are supported", rank, kMostRank);

@@ -39,7 +39,12 @@ Status InferShape(Graph* graph, const Node& node) {
     if (before < 0 || after < 0 || before > most || after > most) {
       return InvalidModel("it mirrors %d and %d elements of an axis of %d", before, after, n);
     }
-    out.shape.set_axis(axis, n + before + after);
+    const int64_t length = int64_t{n} + before + after;
+    if (length > INT32_MAX) {
+      return Unsupported("its result has %lld elements along one axis",
+                         static_cast<long long>(length));
+    }
+    out.shape.set_axis(axis, static_cast<int>(length));
   }
   return Status();
 }

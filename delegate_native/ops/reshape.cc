@@ -43,11 +43,12 @@ Status InferShape(Graph* graph, const Node& node) {
   const int rank = static_cast<int>(wanted.size());
   Shape shape;
   int64_t known = 1;
-  int free_axis = -1;
+  constexpr int kNoAxis = 4;
+  int free_axis = kNoAxis;
   for (int i = 0; i < rank; ++i) {
     const int n = wanted[static_cast<size_t>(i)];
     const int axis = 4 - rank + i;
-    if (n == -1 && free_axis < 0) {
+    if (n == -1 && free_axis == kNoAxis) {
       free_axis = axis;
     } else if (n < 1 || n > elements) {
       return InvalidModel("dimension %d of its new shape is %d, for %lld elements", i, n,
@@ -57,7 +58,7 @@ Status InferShape(Graph* graph, const Node& node) {
       known *= n;
     }
   }
-  if (free_axis >= 0 && known <= elements) {
+  if (free_axis != kNoAxis && known <= elements) {
     shape.set_axis(free_axis, static_cast<int>(elements / known));
   }
   if (shape.elements() != elements) {

@@ -71,6 +71,9 @@ Status SliceAxis(const Attributes& a, size_t i, int n, int* start, int* stride, 
   if (!(a.Int("end_mask", 0) & bit)) {
     end = clamp(a.Ints("end")[i] + (a.Int("offset", 0) ? begin : int64_t{0}));
   }
+  if (a.Int("within", 0) && a.Ints("end")[i] > n) {
+    return InvalidModel("it takes elements up to %d of an axis of %d", a.Ints("end")[i], n);
+  }
   const int64_t span = *stride > 0 ? end - begin : begin - end;
   const int64_t step = *stride > 0 ? *stride : -int64_t{*stride};
   *count = span <= 0 ? 0 : static_cast<int>((span + step - 1) / step);
@@ -219,6 +222,7 @@ Status ImportSlice(Importer* importer) {
   attributes.SetInts("end", end);
   attributes.SetInts("strides", std::vector<int>(rank, 1));
   if (open) attributes.SetInt("end_mask", open);
+  attributes.SetInt("within", 1);
   return importer->AddNode("strided_slice", {src}, std::move(attributes));
 }
 

@@ -348,6 +348,10 @@ Status Importer::AddNode(const char* op, std::vector<ValueId> inputs, Attributes
     case kTfLiteActSigmoid: after = "logistic"; break;
     default: return Unsupported("its fused activation has code %d, which is unknown", activation);
   }
+  if (after && !IsFloat(graph_->value(inputs[0]).element) && strcmp(after, "clamp") != 0) {
+    return Unsupported("its fused activation %s is of floats, its operands are %s", after,
+                       NameOf(graph_->value(inputs[0]).element));
+  }
   if (after) {
     const ValueId inner = AddInnerNode(op, std::move(inputs), std::move(attributes));
     return AddNode(after, {inner}, std::move(after_attributes));

@@ -154,6 +154,29 @@ def _cast(source: str, target: str, low=-9, high=9) -> Case:
                 lambda m, x: m.op("CAST", [x], x.shape, "CastOptions", output={"dtype": target}), reference, half=False)  # fmt: skip
 
 
+_BEYOND = (np.inf, -np.inf, np.nan, 3e9, -3e9, 300.7, -300.7, 255.9, -0.9, 127.9, -128.9)
+
+
+def _saturated(target: str) -> Case:
+    """What an integer cannot hold becomes its nearest end, NaN the upper one."""
+    least, most = np.iinfo(target).min, np.iinfo(target).max
+
+    def reference(x):
+        return np.where(x < most, np.maximum(np.trunc(x.astype(np.float64)), least), most).astype(target)
+
+    return Case("CAST", f"float32_beyond_{target}", [Feed((2, 3, 4, 5), special=_BEYOND)],
+                lambda m, x: m.op("CAST", [x], x.shape, "CastOptions", output={"dtype": target}), reference, half=False)  # fmt: skip
+
+
+def _activated(name: str, function, activation: int, low: int, high: int) -> Case:
+    """Arithmetic of ints with a fused activation."""
+    feeds = [Feed((2, 3, 4, 5), -9, 9, dtype="int32"), Feed((5,), 1, 9, dtype="int32")]
+    kind = f"{name.title()}Options"
+    return Case(name, f"int32_activation_{activation}", feeds,
+                lambda m, a, b: m.elementwise(name, a, b, kind=kind, FusedActivationFunction=activation),
+                lambda a, b: np.clip(function(a, b), low, high))  # fmt: skip
+
+
 def _logical(name: str, function) -> list[Case]:
     return [
         Case(name, "broadcast", [Feed((2, 3, 4, 5), 0, 1, dtype="bool"), Feed((4, 1), 0, 1, dtype="bool")],
@@ -199,11 +222,17 @@ CASES = [
     Case("ADD_N", "one_three_times", [(2, 3, 5)], lambda m, x: m.op("ADD_N", [x, x, x], x.shape), lambda x: 3 * x),
     Case("ADD", "int32", [Feed((2, 3, 4, 5), -9, 9, dtype="int32"), Feed((5,), -9, 9, dtype="int32")], lambda m, a, b: m.add(a, b), np.add),
     Case("MUL", "int32", [Feed((2, 3, 4, 5), -9, 9, dtype="int32"), Feed((5,), -9, 9, dtype="int32")], lambda m, a, b: m.mul(a, b), np.multiply),
+    _activated("ADD", np.add, 1, 0, 99),
+    _activated("SUB", np.subtract, 3, 0, 6),
+    _activated("MUL", np.multiply, 2, -1, 1),
+    _activated("DIV", lambda a, b: np.trunc(a / b).astype(np.int32), 1, 0, 99),
     *_logical("LOGICAL_AND", np.logical_and),
     *_logical("LOGICAL_OR", np.logical_or),
     Case("LOGICAL_NOT", "bools", [Feed((2, 3, 4, 5), 0, 1, dtype="bool")], lambda m, x: m.elementwise("LOGICAL_NOT", x), np.logical_not),
     _select("SELECT", "same_shape", (1, 4, 5, 6), (1, 4, 5, 6), (1, 4, 5, 6)),
     _select("SELECT", "rows", (3,), (3, 4, 5), (3, 4, 5)),
+    _select("SELECT", "rows_of_rank_5", (3,), (3, 2, 2, 4, 5), (3, 2, 2, 4, 5)),
+    _select("SELECT", "rows_of_rank_6", (3,), (3, 2, 2, 1, 2, 5), (3, 2, 2, 1, 2, 5)),
     _select("SELECT", "int32", (2, 3, 5), (2, 3, 5), (2, 3, 5), dtype="int32"),
     _select("SELECT_V2", "broadcast", (1, 4, 1, 6), (2, 4, 5, 6), (5, 1)),
     _select("SELECT_V2", "scalars", (), (1, 4, 5, 6), ()),
@@ -211,6 +240,7 @@ CASES = [
     _cast("int32", "float32"), _cast("float32", "int32"), _cast("bool", "float32", 0, 1), _cast("float32", "bool", -1, 1),
     _cast("int32", "bool", -1, 1), _cast("int64", "int32"), _cast("int32", "int64"), _cast("uint8", "float32", 0, 255),
     _cast("int8", "int32", -128, 127), _cast("int32", "uint8", 0, 255), _cast("int32", "int8", -128, 127), _cast("float32", "uint8", 0, 255),
+    *(_saturated(target) for target in ("int32", "uint8", "int8")),
     Case("CAST", "mask_of_a_comparison", [(1, 4, 5, 6)] * 2, _masked, lambda x, y: np.where(x < y, np.sqrt(np.abs(x)), 0), half=False),
     Case("FAKE_QUANT", "eight_bits", [Feed((1, 4, 5, 6), -3, 3)],
          lambda m, x: m.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", Min=-1.0, Max=1.55, NumBits=8),

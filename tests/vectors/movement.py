@@ -355,6 +355,8 @@ CASES = [
     _nearest("corners", (1, 5, 4, 6), (9, 7), corners=True), _nearest("both", (1, 5, 4, 6), (7, 3), corners=True, half=True),
     _rank("rank_5_and_back", (2, 3, 4, 6), lambda m, x: m.reshape(m.unary("RELU", m.reshape(x, (2, 3, 2, 2, 6))), (6, 4, 6)), lambda x: np.maximum(x, 0).reshape(6, 4, 6)),
     _rank("to_rank_6", (2, 3, 4, 6), lambda m, x: m.reshape(x, (2, 1, 3, 2, 2, 6)), lambda x: x.reshape(2, 1, 3, 2, 2, 6)),
+    _rank("to_open_rank_5", (2, 3, 4, 6), lambda m, x: m.reshape(x, (-1, 3, 2, 2, 6)), lambda x: x.reshape(-1, 3, 2, 2, 6)),
+    _rank("to_open_rank_6", (2, 3, 4, 6), lambda m, x: m.reshape(x, (-1, 2, 3, 2, 1, 6)), lambda x: x.reshape(-1, 2, 3, 2, 1, 6)),
     _rank("channel_shuffle", (2, 3, 4, 6), lambda m, x: channel_shuffle(m, x, 2), lambda x: x.reshape(2, 3, 4, 2, 3).swapaxes(3, 4).reshape(2, 3, 4, 6), "TRANSPOSE"),
     _rank("pixel_shuffle", (1, 3, 4, 12), lambda m, x: pixel_shuffle(m, x, 2), lambda x: x.reshape(1, 3, 4, 2, 2, 3).transpose(0, 1, 3, 2, 4, 5).reshape(1, 6, 8, 3), "TRANSPOSE"),
     _rank("windows", (2, 4, 6, 5), lambda m, x: windows(m, x, 2), lambda x: x.reshape(2, 2, 2, 3, 2, 5).transpose(0, 1, 3, 2, 4, 5).reshape(-1, 4, 5), "TRANSPOSE"),
