@@ -206,7 +206,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   list->steps_taken = TakeClamp(node, &low, &high);
   kernel.Float("low", low);
   kernel.Float("high", high);
-  if (context.gpu->vector_width >= 8 && multiplier == 1) {
+  if (context.gpu->is_cpu() && multiplier == 1) {
     // Whole vectors are stored past the steps and past the zeros of dead lanes.
     const bool plain = static_cast<int>(node.fused.size()) == list->steps_taken && out.c % 4 == 0;
     MakeWideDepthwise(out, plain, &kernel);
