@@ -24,6 +24,25 @@ std::string FormatList(const char* format, va_list arguments) {
 
 }  // namespace
 
+struct Status::Failure {
+  Code code;
+  std::string message;
+};
+
+Status::Status(Code code, std::string message) : failure_(new Failure{code, std::move(message)}) {}
+
+Status::Status(const Status& other)
+    : failure_(other.failure_ ? new Failure(*other.failure_) : nullptr) {}
+
+void Status::Free() { delete failure_; }
+
+Code Status::code() const { return failure_ ? failure_->code : Code::kOk; }
+
+const std::string& Status::message() const {
+  static const std::string* const kNone = new std::string();
+  return failure_ ? failure_->message : *kNone;
+}
+
 const char* CodeName(Code code) {
   switch (code) {
     case Code::kOk: return "Ok";

@@ -17,18 +17,37 @@ enum class Code {
 
 const char* CodeName(Code code);
 
-class [[nodiscard]] Status {
+// Null when all is well, so that success costs nothing. With clang it travels in a register.
+#ifdef __clang__
+#define QUADRA_IN_REGISTER __attribute__((trivial_abi))
+#else
+#define QUADRA_IN_REGISTER
+#endif
+
+class [[nodiscard]] QUADRA_IN_REGISTER Status {
  public:
   Status() = default;
-  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(Code code, std::string message);
+  Status(const Status& other);
+  Status(Status&& other) noexcept : failure_(other.failure_) { other.failure_ = nullptr; }
+  Status& operator=(Status other) noexcept {
+    std::swap(failure_, other.failure_);
+    return *this;
+  }
+  // In place: where it is known that all is well, nothing is left of it.
+  __attribute__((always_inline)) ~Status() {
+    if (failure_) Free();
+  }
 
-  bool ok() const { return code_ == Code::kOk; }
-  Code code() const { return code_; }
-  const std::string& message() const { return message_; }
+  bool ok() const { return !failure_; }
+  Code code() const;
+  const std::string& message() const;
 
  private:
-  Code code_ = Code::kOk;
-  std::string message_;
+  struct Failure;
+  void Free();
+
+  Failure* failure_ = nullptr;
 };
 
 // printf into a string.

@@ -250,16 +250,16 @@ bool Delegate::KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* 
     const TfLiteIntArray* nodes;
     int work;
   };
-  std::vector<Weighed> order;
+  std::vector<Weighed> order;  // largest first
   for (int i = 0; i < count; ++i) {
     const TfLiteIntArray* nodes = previews[i].nodes_to_replace;
     const int work = CountWork(*nodes, now_.verdicts);
-    if (work > 0) order.push_back({nodes, work});
+    const auto is_before = [](int w, const Weighed& other) { return w > other.work; };
+    const auto at = std::upper_bound(order.begin(), order.end(), work, is_before);
+    if (work > 0) order.insert(at, {nodes, work});
   }
   const size_t most = static_cast<size_t>(options_.max_partitions);
   if (order.size() <= most) return false;
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Weighed& a, const Weighed& b) { return a.work > b.work; });
   for (size_t i = most; i < order.size(); ++i) {
     LeaveToCpu(
         model, *order[i].nodes,

@@ -43,11 +43,19 @@ Status Assign(const char* key, Kind, const char* values, const std::string& valu
   return Status();
 }
 
-std::string KnownOptions() {
-  std::string names;
-#define QUADRA_OPTION(field, kind, default_value, values, help) names += " " #field;
+struct Row {
+  const char* name;
+  const char* default_value;
+};
+constexpr Row kRows[] = {
+#define QUADRA_OPTION(field, kind, default_value, values, help) {#field, default_value},
 #include "delegate_native/delegate/options.def"
 #undef QUADRA_OPTION
+};
+
+std::string KnownOptions() {
+  std::string names;
+  for (const Row& row : kRows) names += std::string(" ") + row.name;
   return names;
 }
 
@@ -73,14 +81,11 @@ Status SetOption(const std::string& key, const std::string& value, Options* opti
 }
 
 Status DefaultOptions(Options* options) {
-#define QUADRA_OPTION(field, kind, default_value, values, help)                           \
-  {                                                                                       \
-    const char* from_environment = getenv(("QUADRA_" + Upper(#field)).c_str());           \
-    QUADRA_RETURN_IF_ERROR(                                                               \
-        SetOption(#field, from_environment ? from_environment : default_value, options)); \
+  for (const Row& row : kRows) {
+    const char* from_environment = getenv(("QUADRA_" + Upper(row.name)).c_str());
+    QUADRA_RETURN_IF_ERROR(
+        SetOption(row.name, from_environment ? from_environment : row.default_value, options));
   }
-#include "delegate_native/delegate/options.def"
-#undef QUADRA_OPTION
   return Status();
 }
 

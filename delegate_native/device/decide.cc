@@ -96,6 +96,7 @@ void DecideCpu(GpuInfo* info) {
     info->vector_registers = isa.registers;
     break;
   }
+  if (!kHasCpuShapes) info->vector_width = 4;
   info->shares_host_memory = HoldsAny(target, "pocl");
   if (info->name.empty()) info->name = "host-" + name;
 }

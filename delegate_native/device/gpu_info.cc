@@ -291,6 +291,12 @@ Status ParseGpuInfo(const std::string& text, GpuInfo* info) {
     return Unsupported(
         "key \"vector_width\" is %d, and \"api\" is \"gles\", which has vectors of 4", width);
   }
+  if (!kHasCpuShapes && width != 4) {
+    return Unsupported(
+        "key \"vector_width\" is %d, for a CPU; libraries for Android on ARM have kernels for GPUs "
+        "only: give 4, or make the plan on a host",
+        width);
+  }
   return Status();
 }
 

@@ -18,6 +18,13 @@ enum class Api : uint8_t { kOpenCl, kGles };
 // Where activations live.
 enum class Storage : uint8_t { kBuffer, kImage2d };
 
+// Whether this library has kernels shaped for CPUs. On phones nothing would run them.
+#if defined(__ANDROID__) && (defined(__arm__) || defined(__aarch64__))
+constexpr bool kHasCpuShapes = false;
+#else
+constexpr bool kHasCpuShapes = true;
+#endif
+
 struct GpuInfo {
   std::string name;    // short name of the target: "host-avx512", "adreno-640"
   std::string vendor;  // "qualcomm", "arm", "nvidia", "intel", "amd", "imagination", "cpu", …
@@ -58,7 +65,7 @@ struct GpuInfo {
 
   bool Has(const char* extension) const;
   // CPU-shaped: wide vectors in registers instead of many small work-items.
-  bool is_cpu() const { return vector_width > 4; }
+  bool is_cpu() const { return kHasCpuShapes && vector_width > 4; }
   // Many small work-items are no gain: a driver that wants a flat grid goes through it in order.
   bool runs_items_serially() const { return flat_group > 0; }
 };

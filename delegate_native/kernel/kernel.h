@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -71,24 +72,28 @@ struct KernelDesc {
   KernelDesc() = default;
   explicit KernelDesc(std::string kernel_name) : name(std::move(kernel_name)) {}
 
-  void Read(std::string arg, int tensor) {
-    tensors.push_back({std::move(arg), tensor, Access::kRead});
+  void Read(std::string_view arg, int tensor) {
+    tensors.push_back({std::string(arg), tensor, Access::kRead});
   }
-  void Write(std::string arg, int tensor) {
+  void Write(std::string_view arg, int tensor) {
     epilogue_tensor = arg;
-    tensors.push_back({std::move(arg), tensor, Access::kWrite});
+    tensors.push_back({std::string(arg), tensor, Access::kWrite});
   }
-  void Constant(std::string arg, int width, int64_t floats,
+  void Constant(std::string_view arg, int width, int64_t floats,
                 std::function<std::vector<float>()> pack) {
-    constants.push_back({std::move(arg), width, floats, std::move(pack)});
+    constants.push_back({std::string(arg), width, floats, std::move(pack)});
   }
   // Of numbers that are few.
-  void Constant(std::string arg, std::vector<float> data, int width = 4) {
+  void Constant(std::string_view arg, std::vector<float> data, int width = 4) {
     const int64_t floats = static_cast<int64_t>(data.size());
-    Constant(std::move(arg), width, floats, [data = std::move(data)] { return data; });
+    Constant(arg, width, floats, [data = std::move(data)] { return data; });
   }
-  void Int(std::string arg, int value) { scalars.push_back({std::move(arg), false, value, 0.0f}); }
-  void Float(std::string arg, float value) { scalars.push_back({std::move(arg), true, 0, value}); }
+  void Int(std::string_view arg, int value) {
+    scalars.push_back({std::string(arg), false, value, 0.0f});
+  }
+  void Float(std::string_view arg, float value) {
+    scalars.push_back({std::string(arg), true, 0, value});
+  }
   void Grid(int x, int y, int z) { grid[0] = x, grid[1] = y, grid[2] = z; }
   void Group(int x, int y, int z) { group[0] = x, group[1] = y, group[2] = z; }
 };

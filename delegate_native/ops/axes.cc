@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "delegate_native/base/sorted.h"
+
 namespace quadra {
 
 Status ToAxis(int given, int rank, int* axis) {
@@ -15,8 +17,7 @@ Status ToAxis(int given, int rank, int* axis) {
 Status ReadAxes(const Importer& importer, int input, std::vector<int>* axes) {
   QUADRA_RETURN_IF_ERROR(importer.ConstantInts(input, axes));
   for (int& axis : *axes) QUADRA_RETURN_IF_ERROR(ToAxis(axis, importer.InputRank(0), &axis));
-  std::sort(axes->begin(), axes->end());
-  axes->erase(std::unique(axes->begin(), axes->end()), axes->end());
+  SortOnce(axes);
   return Status();
 }
 

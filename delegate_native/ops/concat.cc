@@ -24,7 +24,7 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->CheckAlike(inputs));
   Attributes attributes;
   attributes.SetInt("axis", axis + 4 - rank);
-  return importer->AddNode("concat", inputs, attributes, params->activation);
+  return importer->AddNode("concat", std::move(inputs), std::move(attributes), params->activation);
 }
 
 Status InferShape(Graph* graph, const Node& node) {

@@ -26,7 +26,7 @@ Status Import(Importer* importer) {
   }
   std::vector<ValueId> inputs;
   QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
-  return importer->AddNode("conv2d", inputs, std::move(attributes), params->activation);
+  return importer->AddNode("conv2d", std::move(inputs), std::move(attributes), params->activation);
 }
 
 Status InferShape(Graph* graph, const Node& node) {

@@ -282,11 +282,10 @@ void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {
 }
 
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
-  for (WideTile tile : kWideTiles) {
-    tile.halves = context.precision != Precision::kF32;
-    if (tile.lanes <= context.gpu->vector_width) return AddWideConv(tile, conv, list);
-  }
-  AddQuadConv(context, conv, list);
+  if (!context.gpu->is_cpu()) return AddQuadConv(context, conv, list);
+  WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
+  tile.halves = context.precision != Precision::kF32;
+  AddWideConv(tile, conv, list);
 }
 
 }  // namespace quadra

@@ -17,7 +17,7 @@ Status Import(Importer* importer) {
   }
   Attributes attributes;
   attributes.SetInt("block", params->block_size);
-  return importer->AddNode("depth_to_space", {src}, attributes);
+  return importer->AddNode("depth_to_space", {src}, std::move(attributes));
 }
 
 Status InferShape(Graph* graph, const Node& node) {

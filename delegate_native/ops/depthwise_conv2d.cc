@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "delegate_native/base/sorted.h"
 #include "delegate_native/ops/computed_conv.h"
 #include "delegate_native/ops/depthwise_cpu.h"
 #include "delegate_native/ops/elementwise.h"
@@ -30,7 +31,8 @@ Status Import(Importer* importer) {
   }
   std::vector<ValueId> inputs;
   QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
-  return importer->AddNode("depthwise_conv2d", inputs, std::move(attributes), params->activation);
+  return importer->AddNode("depthwise_conv2d", std::move(inputs), std::move(attributes),
+                           params->activation);
 }
 
 Status InferShape(Graph* graph, const Node& node) {
@@ -108,8 +110,7 @@ struct Strip {
     for (int i = 0; i < pixels; ++i) {
       for (int k = 0; k < taps; ++k) columns.push_back(Column(i, k));
     }
-    std::sort(columns.begin(), columns.end());
-    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    SortOnce(&columns);
     return columns;
   }
 };
@@ -205,7 +206,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   list->steps_taken = TakeClamp(node, &low, &high);
   kernel.Float("low", low);
   kernel.Float("high", high);
-  if (context.gpu->vector_width >= 8 && multiplier == 1) {
+  if (context.gpu->is_cpu() && multiplier == 1) {
     // Whole vectors are stored past the steps and past the zeros of dead lanes.
     const bool plain = static_cast<int>(node.fused.size()) == list->steps_taken && out.c % 4 == 0;
     MakeWideDepthwise(out, plain, &kernel);

@@ -85,13 +85,13 @@ class StepWriter {
     const char* y = shape.h == 1 ? "0" : "e_y";
     const std::string batch = Batch(shape, slices);
     if (shape.c == 1 && out_.c > 1) {
-      return type + "(read_" + name + "(" + x + ", " + y + ", " + batch + ").x)";
+      return Format("%s(read_%s(%s, %s, %s).x)", TypeOf(value), name.c_str(), x, y, batch.c_str());
     }
     if (shape.c < out_.c) return ReadShort(name, value, x, y, batch);
     const std::string s = shape.b == out_.b ? "e_s"
                           : shape.b == 1    ? "e_s % " + slices
                                             : batch + " * " + slices + " + e_s % " + slices;
-    return "read_" + name + "(" + x + ", " + y + ", " + s + ")";
+    return Format("read_%s(%s, %s, %s)", name.c_str(), x, y, s.c_str());
   }
 
   // The operand's batch at the current place. Of its three outermost axes some may be 1 where the
@@ -104,10 +104,11 @@ class StepWriter {
       return Int(shape.axis(axis) == 1 ? 0 : of_one);
     };
     const std::string inner = Int(out_.axis(0)), middle = Int(out_.axis(-1));
-    return "(" + batch + " / " + inner + " / " + middle + " * " +
-           stride(-2, shape.axis(-1) * shape.axis(0)) + " + " + batch + " / " + inner + " % " +
-           middle + " * " + stride(-1, shape.axis(0)) + " + " + batch + " % " + inner + " * " +
-           stride(0, 1) + ")";
+    const std::string outermost = stride(-2, shape.axis(-1) * shape.axis(0));
+    const std::string next = stride(-1, shape.axis(0)), last = stride(0, 1);
+    const char *at = batch.c_str(), *in = inner.c_str(), *mid = middle.c_str();
+    return Format("(%s / %s / %s * %s + %s / %s %% %s * %s + %s %% %s * %s)", at, in, mid,
+                  outermost.c_str(), at, in, mid, next.c_str(), at, in, last.c_str());
   }
 
   std::string ReadShort(const std::string& name, const Value& value, const char* x, const char* y,

@@ -86,8 +86,10 @@ Status ImportPack(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->CheckAlike(values));
   Attributes along;
   along.SetInt("axis", axis);
-  if (values.size() == 1) return importer->AddNode("expand_dims", values, std::move(along));
-  for (ValueId& value : values) value = importer->AddInnerNode("expand_dims", {value}, along);
+  if (values.size() == 1)
+    return importer->AddNode("expand_dims", std::move(values), std::move(along));
+  for (ValueId& value : values)
+    value = importer->AddInnerNode("expand_dims", {value}, Attributes(along));
   return importer->AddNode("concat", std::move(values), std::move(along));
 }
 

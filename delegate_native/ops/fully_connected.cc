@@ -51,7 +51,7 @@ Status Import(Importer* importer) {
   Attributes attributes;
   QUADRA_RETURN_IF_ERROR(SetWindow(kTfLitePaddingValid, 1, 1, 1, 1, &attributes));
   attributes.SetInt("rank", keeps ? rank : 2);
-  return importer->AddNode("conv2d", inputs, std::move(attributes), params->activation);
+  return importer->AddNode("conv2d", std::move(inputs), std::move(attributes), params->activation);
 }
 
 }  // namespace

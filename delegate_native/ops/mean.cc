@@ -26,7 +26,7 @@ Status Import(Importer* importer) {
   Attributes attributes;
   attributes.SetInts("axes", axes);
   attributes.SetInt("keep_dims", params->keep_dims);
-  return importer->AddNode("mean", {src}, attributes);
+  return importer->AddNode("mean", {src}, std::move(attributes));
 }
 
 // The input's shape with the reduced axes kept as 1.

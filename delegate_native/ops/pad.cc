@@ -47,7 +47,7 @@ Status Import(Importer* importer) {
   attributes.SetInts("before", before);
   attributes.SetInts("after", after);
   QUADRA_RETURN_IF_ERROR(ReadValue(importer, &attributes));
-  return importer->AddNode("pad", {src}, attributes);
+  return importer->AddNode("pad", {src}, std::move(attributes));
 }
 
 Status InferShape(Graph* graph, const Node& node) {

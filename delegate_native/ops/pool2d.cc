@@ -31,7 +31,7 @@ Status Import(Importer* importer) {
   attributes.SetInts("filter", {params->filter_height, params->filter_width});
   attributes.SetInts("stride", {params->stride_height, params->stride_width});
   const bool is_max = importer->builtin() == kTfLiteBuiltinMaxPool2d;
-  return importer->AddNode(is_max ? "max_pool2d" : "average_pool2d", {src}, attributes,
+  return importer->AddNode(is_max ? "max_pool2d" : "average_pool2d", {src}, std::move(attributes),
                            params->activation);
 }
 

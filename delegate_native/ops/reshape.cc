@@ -34,7 +34,7 @@ Status Import(Importer* importer) {
   }
   Attributes attributes;
   attributes.SetInts("shape", shape);
-  return importer->AddNode("reshape", {src}, attributes);
+  return importer->AddNode("reshape", {src}, std::move(attributes));
 }
 
 Status InferShape(Graph* graph, const Node& node) {

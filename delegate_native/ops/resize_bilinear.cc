@@ -26,7 +26,7 @@ Status Import(Importer* importer) {
   attributes.SetInts("size", size);
   attributes.SetInt("align_corners", params->align_corners);
   attributes.SetInt("half_pixel_centers", params->half_pixel_centers);
-  return importer->AddNode("resize_bilinear", {src}, attributes);
+  return importer->AddNode("resize_bilinear", {src}, std::move(attributes));
 }
 
 Status InferShape(Graph* graph, const Node& node) {

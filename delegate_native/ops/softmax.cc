@@ -16,7 +16,7 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
   Attributes attributes;
   attributes.SetFloat("beta", params->beta);
-  return importer->AddNode("softmax", {src}, attributes);
+  return importer->AddNode("softmax", {src}, std::move(attributes));
 }
 
 Status InferShape(Graph* graph, const Node& node) {

@@ -38,7 +38,7 @@ Status Import(Importer* importer) {
   set("new_axis_mask", params->new_axis_mask);
   set("shrink_axis_mask", params->shrink_axis_mask);
   set("offset", params->offset);
-  return importer->AddNode("strided_slice", {src}, attributes);
+  return importer->AddNode("strided_slice", {src}, std::move(attributes));
 }
 
 struct Slicing {

@@ -16,7 +16,7 @@ Status Import(Importer* importer) {
   if (k.size() != 1 || k[0] < 1) return InvalidModel("its k is no positive number");
   Attributes attributes;
   attributes.SetInt("k", k[0]);
-  QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(0, "top_k", {src}, attributes));
+  QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(0, "top_k", {src}, Attributes(attributes)));
   attributes.SetInt("places", 1);
   return importer->AddNodeFor(1, "top_k", {src}, std::move(attributes));
 }

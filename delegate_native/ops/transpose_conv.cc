@@ -36,7 +36,7 @@ Status Import(Importer* importer) {
   Attributes attributes;
   attributes.SetInts("stride", {options.stride_height, options.stride_width});
   QUADRA_RETURN_IF_ERROR(SetPadding(options.padding, &attributes));
-  return importer->AddNode("transpose_conv", inputs, std::move(attributes));
+  return importer->AddNode("transpose_conv", std::move(inputs), std::move(attributes));
 }
 
 // Size of the result along one axis.

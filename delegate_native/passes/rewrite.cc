@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "delegate_native/base/sorted.h"
+
 namespace quadra {
 
 const Op& OpOf(const Node& node) {
@@ -71,8 +73,7 @@ Window WindowOf(const Graph& graph, const Node& node) {
 void AddSources(const Node& from, Node* node) {
   std::vector<int>& sources = node->sources;
   sources.insert(sources.end(), from.sources.begin(), from.sources.end());
-  std::sort(sources.begin(), sources.end());
-  sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+  SortOnce(&sources);
 }
 
 int RemoveDeadNodes(Graph* graph) {

@@ -1,7 +1,6 @@
 #include "delegate_native/plan/memory.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "delegate_native/base/shape.h"
 
@@ -29,10 +28,13 @@ MemoryLayout PlaceBySize(const std::vector<Lifetime>& lifetimes, int64_t alignme
   MemoryLayout layout;
   layout.offsets.assign(lifetimes.size(), 0);
   layout.lower_bound = LowerBound(lifetimes, alignment);
-  std::vector<size_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  std::vector<size_t> order;  // largest first
+  for (size_t i = 0; i < lifetimes.size(); ++i) {
+    const auto is_larger = [&](size_t a, size_t b) {
+      return lifetimes[a].bytes > lifetimes[b].bytes;
+    };
+    order.insert(std::upper_bound(order.begin(), order.end(), i, is_larger), i);
+  }
   std::vector<size_t> placed;  // by offset
   for (size_t i : order) {
     const int64_t bytes = AlignUp(lifetimes[i].bytes, alignment);

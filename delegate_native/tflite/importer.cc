@@ -328,7 +328,7 @@ Status Importer::MakeOutput(int output, ValueId* value) {
   return Status();
 }
 
-Status Importer::AddNode(const char* op, std::vector<ValueId> inputs, Attributes attributes,
+Status Importer::AddNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes,
                          TfLiteFusedActivation activation) {
   const char* after = nullptr;
   Attributes after_attributes;
@@ -359,8 +359,8 @@ Status Importer::AddNode(const char* op, std::vector<ValueId> inputs, Attributes
   return AddNodeFor(0, op, std::move(inputs), std::move(attributes));
 }
 
-Status Importer::AddNodeFor(int made, const char* op, std::vector<ValueId> inputs,
-                            Attributes attributes) {
+Status Importer::AddNodeFor(int made, const char* op, std::vector<ValueId>&& inputs,
+                            Attributes&& attributes) {
   Node node;
   node.op = op;
   node.inputs = std::move(inputs);
@@ -373,7 +373,8 @@ Status Importer::AddNodeFor(int made, const char* op, std::vector<ValueId> input
   return Status();
 }
 
-ValueId Importer::AddInnerNode(const char* op, std::vector<ValueId> inputs, Attributes attributes) {
+ValueId Importer::AddInnerNode(const char* op, std::vector<ValueId>&& inputs,
+                               Attributes&& attributes) {
   Node node;
   node.op = op;
   node.inputs = std::move(inputs);

@@ -94,12 +94,13 @@ class Importer {
   }
 
   // Adds a node that computes output 0; a fused activation becomes a node of its own after it.
-  Status AddNode(const char* op, std::vector<ValueId> inputs, Attributes attributes,
+  Status AddNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes,
                  TfLiteFusedActivation activation = kTfLiteActNone);
   // One of several nodes, each of which computes one output.
-  Status AddNodeFor(int output, const char* op, std::vector<ValueId> inputs, Attributes attributes);
+  Status AddNodeFor(int output, const char* op, std::vector<ValueId>&& inputs,
+                    Attributes&& attributes);
   // A step inside the node's work: its result is no tensor of the model.
-  ValueId AddInnerNode(const char* op, std::vector<ValueId> inputs, Attributes attributes);
+  ValueId AddInnerNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes);
   // The same numbers under another shape.
   ValueId ReshapeConstant(ValueId constant, Shape shape);
   // The node is constant: its output 0 has these values.

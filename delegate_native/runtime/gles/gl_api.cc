@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "delegate_native/base/functions.h"
 #include "delegate_native/base/log.h"
 
 namespace quadra {
@@ -14,18 +15,21 @@ const char* const kEglLibraries[] = {"libEGL.so", "libEGL.so.1"};
 // For drivers whose eglGetProcAddress knows extensions only.
 const char* const kGlLibraries[] = {"libGLESv3.so", "libGLESv2.so", "libGLESv2.so.2"};
 
+#define QUADRA_EGL_NAME(name) "egl" #name "\0"
+constexpr char kEglNames[] = QUADRA_EGL_FUNCTIONS(QUADRA_EGL_NAME);
+#undef QUADRA_EGL_NAME
+#define QUADRA_GL_NAME(name) "gl" #name "\0"
+constexpr char kGlNames[] = QUADRA_GL_FUNCTIONS(QUADRA_GL_NAME);
+#undef QUADRA_GL_NAME
+
 template <typename Function, typename Symbol>
 Function Cast(Symbol symbol) {
   return reinterpret_cast<Function>(symbol);
 }
 
 Status FindEglFunctions(void* library, const std::string& path, EglApi* api) {
-  std::string missing;
-#define QUADRA_EGL_FIND(name)                                         \
-  api->name = Cast<decltype(api->name)>(dlsym(library, "egl" #name)); \
-  if (!api->name) missing += missing.empty() ? "egl" #name : ", egl" #name;
-  QUADRA_EGL_FUNCTIONS(QUADRA_EGL_FIND)
-#undef QUADRA_EGL_FIND
+  const std::string missing =
+      FindFunctions([library](const char* name) { return dlsym(library, name); }, kEglNames, api);
   if (!missing.empty()) return DeviceFailed("%s lacks %s", path.c_str(), missing.c_str());
 #define QUADRA_EGL_EXTENSION(name, type) api->name = Cast<type>(api->GetProcAddress("egl" #name));
   QUADRA_EGL_EXTENSIONS(QUADRA_EGL_EXTENSION)
@@ -74,12 +78,7 @@ Status LoadGlApi(const EglApi& egl, GlApi* api) {
     opened = true;
     return library ? dlsym(library, name) : nullptr;
   };
-  std::string missing;
-#define QUADRA_GL_FIND(name)                               \
-  api->name = Cast<decltype(api->name)>(find("gl" #name)); \
-  if (!api->name) missing += missing.empty() ? "gl" #name : ", gl" #name;
-  QUADRA_GL_FUNCTIONS(QUADRA_GL_FIND)
-#undef QUADRA_GL_FIND
+  const std::string missing = FindFunctions(find, kGlNames, api);
   for (const char* name : {"glTexBufferRangeEXT", "glTexBufferRangeOES", "glTexBufferRange"}) {
     if (!api->TexBufferRange) api->TexBufferRange = Cast<decltype(api->TexBufferRange)>(find(name));
   }

@@ -93,14 +93,14 @@ namespace quadra {
 
 #define QUADRA_FIELD_OF_TYPE(name, type) type name = nullptr;
 
-struct EglApi {
+struct EglApi {  // begins with the functions that must be there (FindFunctions)
 #define QUADRA_EGL_FIELD(name) decltype(&::egl##name) name = nullptr;
   QUADRA_EGL_FUNCTIONS(QUADRA_EGL_FIELD)
 #undef QUADRA_EGL_FIELD
   QUADRA_EGL_EXTENSIONS(QUADRA_FIELD_OF_TYPE)
 };
 
-struct GlApi {
+struct GlApi {  // likewise
 #define QUADRA_GL_FIELD(name) decltype(&::gl##name) name = nullptr;
   QUADRA_GL_FUNCTIONS(QUADRA_GL_FIELD)
 #undef QUADRA_GL_FIELD

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "delegate_native/base/functions.h"
 #include "delegate_native/base/log.h"
 
 namespace quadra {
@@ -34,6 +35,10 @@ const char* const kLibraries[] = {
 #endif
 };
 
+#define QUADRA_CL_NAME(name) "cl" #name "\0"
+constexpr char kNames[] = QUADRA_CL_FUNCTIONS(QUADRA_CL_NAME);
+#undef QUADRA_CL_NAME
+
 using Lookup = void* (*)(const char* name);
 
 template <typename Function>
@@ -41,15 +46,11 @@ Function Cast(void* symbol) {
   return reinterpret_cast<Function>(symbol);
 }
 
-Status FindFunctions(void* library, const std::string& path, ClApi* api) {
+Status FindClFunctions(void* library, const std::string& path, ClApi* api) {
   if (void* enable = dlsym(library, "enableOpenCL")) Cast<void (*)()>(enable)();
   const Lookup lookup = Cast<Lookup>(dlsym(library, "loadOpenCLPointer"));
-  std::string missing;
-#define QUADRA_CL_FIND(name)                                                                       \
-  api->name = Cast<decltype(api->name)>(lookup ? lookup("cl" #name) : dlsym(library, "cl" #name)); \
-  if (!api->name) missing += missing.empty() ? "cl" #name : ", cl" #name;
-  QUADRA_CL_FUNCTIONS(QUADRA_CL_FIND)
-#undef QUADRA_CL_FIND
+  const auto find = [&](const char* name) { return lookup ? lookup(name) : dlsym(library, name); };
+  const std::string missing = FindFunctions(find, kNames, api);
   if (missing.empty()) return Status();
   return DeviceFailed("%s lacks %s; Quadra needs OpenCL 1.2", path.c_str(), missing.c_str());
 }
@@ -64,7 +65,7 @@ Status LoadClApi(const std::string& library, ClApi* api) {
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     Status status;
     if (handle) {
-      status = FindFunctions(handle, path, api);
+      status = FindClFunctions(handle, path, api);
       if (status.ok()) {
         Log(1, "OpenCL library: %s", path.c_str());
         return status;

@@ -1,0 +1,18 @@
+// The functions of a library that is opened at run time, as a struct of pointers to them.
+#ifndef QUADRA_BASE_FUNCTIONS_H_
+#define QUADRA_BASE_FUNCTIONS_H_
+
+#include <functional>
+#include <string>
+
+namespace quadra {
+
+// Writes one pointer after the other to `pointers`, in the order of `names`, each of which ends in
+// a zero; an empty one ends them. Where `find` gives null, returns the name: all of them, with
+// commas between them.
+std::string FindFunctions(const std::function<void*(const char* name)>& find, const char* names,
+                          void* pointers);
+
+}  // namespace quadra
+
+#endif  // QUADRA_BASE_FUNCTIONS_H_
