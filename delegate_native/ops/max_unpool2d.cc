@@ -37,7 +37,8 @@ Status Import(Importer* importer) {
   Attributes attributes;
   QUADRA_RETURN_IF_ERROR(SetPadding(params.padding, &attributes));
   SetWindowSizes(params, &attributes);
-  QUADRA_RETURN_IF_ERROR(importer->AddNode("max_pool2d", {src}, attributes, params.activation));
+  QUADRA_RETURN_IF_ERROR(
+      importer->AddNode("max_pool2d", {src}, Attributes(attributes), params.activation));
   return importer->AddNodeFor(1, "max_pool_place", {src}, std::move(attributes));
 }
 
