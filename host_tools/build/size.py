@@ -101,8 +101,9 @@ def layers(library: Path, unstripped: Path, objects: Sequence[Path]) -> list[tup
     "kernels' text". What several layers instantiate is "shared templates"; what none of our objects has comes with
     the C++ library.
     """
-    owners, weight = _owners(objects), Counter(_literals(objects))
+    owners = _owners(objects)
     with opened(unstripped) as elf:
+        weight: Counter[str] = Counter(_literals(objects, _texts(elf)))
         seen: set[int] = set()
         for symbol in section(elf, ".symtab", SymbolTableSection).iter_symbols():
             kind, address, size = symbol["st_info"]["type"], symbol["st_value"], symbol["st_size"]
@@ -173,15 +174,21 @@ def _owners(objects: Sequence[Path]) -> dict[str, set[str]]:
     return owners
 
 
-def _literals(objects: Sequence[Path]) -> dict[str, int]:
-    """Bytes of string literals by layer; the linker keeps each once."""
+def _texts(elf: ELFFile) -> set[bytes]:
+    """What lies between two zeros in the library's constants."""
+    constants = [part for part in elf.iter_sections() if part.name.startswith(".rodata")]
+    return {text for part in constants for text in part.data().split(b"\0")}
+
+
+def _literals(objects: Sequence[Path], kept: set[bytes]) -> dict[str, int]:
+    """Bytes of string literals by layer. The linker keeps each once, and none that ends another or that nothing names."""
     weight: dict[str, int] = Counter()
     seen: set[bytes] = set()
     for path in objects:
         with opened(path) as elf:
             for section in elf.iter_sections():
                 if section.name.startswith(".rodata") and section["sh_flags"] & 0x20:  # SHF_STRINGS
-                    for text in set(section.data().split(b"\0")) - seen:
+                    for text in kept.intersection(section.data().split(b"\0")) - seen:
                         seen.add(text)
                         layer = _layer(path)
                         kernels = layer in _WITH_KERNELS and _CODE.search(text)
