@@ -7,7 +7,7 @@ namespace quadra {
 std::string ToString(const Shape& s) {
   std::string text;
   for (int a = s.outer[0] > 1 ? -2 : s.outer[1] > 1 ? -1 : 0; a < 4; ++a) {
-    text += (text.empty() ? "" : ",") + std::to_string(s.axis(a));
+    text += Format(text.empty() ? "%d" : ",%d", s.axis(a));
   }
   return text;
 }

@@ -56,7 +56,7 @@ std::string Text(const Attribute& attribute) {
     case Attribute::Type::kWord:
       return IsPlainWord(attribute.word) ? attribute.word : Quoted(attribute.word);
     case Attribute::Type::kInts:
-      for (int i : attribute.ints) text += (text.empty() ? "" : " ") + std::to_string(i);
+      for (int i : attribute.ints) text += Format(text.empty() ? "%d" : " %d", i);
       return text.empty() ? "[]" : text;
     case Attribute::Type::kFloats:
       for (float f : attribute.floats) text += (text.empty() ? "" : " ") + Float(f);
@@ -80,7 +80,7 @@ std::string Text(const Shape& shape, int rank) {
   }
   std::string text = "[";
   for (int a = 4 - rank; a < 4; ++a) {
-    text += (a > 4 - rank ? "," : "") + std::to_string(shape.axis(a));
+    text += Format(a > 4 - rank ? ",%d" : "%d", shape.axis(a));
   }
   return text + "]";
 }
@@ -92,7 +92,7 @@ uint32_t Bits(T number) {
   return bits;
 }
 
-std::string Number(int32_t value) { return std::to_string(value); }
+std::string Number(int32_t value) { return Format("%d", value); }
 
 template <typename T>
 std::string Text(const std::vector<T>& data, bool all) {
@@ -120,7 +120,7 @@ class Printer {
     for (const Node& node : graph_.nodes) Add(node);
     for (ValueId id : graph_.outputs) ShowConstant(id);
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-      text_ += (i ? ", %" : "output %") + std::to_string(graph_.outputs[i]);
+      text_ += Format(i ? ", %%%d" : "output %%%d", graph_.outputs[i]);
     }
     return text_ + (graph_.outputs.empty() ? "" : "\n");
   }
@@ -129,7 +129,7 @@ class Printer {
   bool Known(ValueId id) const { return id >= 0 && id < static_cast<int>(graph_.values.size()); }
 
   std::string Declared(ValueId id) const {
-    std::string text = "%" + std::to_string(id);
+    std::string text = Format("%%%d", id);
     if (!Known(id)) return text + " []";  // wrong, but it must print to be found
     const Value& value = graph_.value(id);
     if (!value.name.empty()) text += " " + Quoted(value.name);
@@ -151,7 +151,7 @@ class Printer {
   static std::string Call(const std::string& op, const std::vector<ValueId>& inputs, int hole,
                           const Attributes& attributes) {
     std::vector<std::string> operands(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) operands[i] = "%" + std::to_string(inputs[i]);
+    for (size_t i = 0; i < inputs.size(); ++i) operands[i] = Format("%%%d", inputs[i]);
     if (hole >= 0) {
       hole = std::min(hole, static_cast<int>(operands.size()));
       operands.insert(operands.begin() + hole, "_");
@@ -171,7 +171,7 @@ class Printer {
       text_ += " -> " + Call(step.op, step.inputs, step.operand, step.attributes);
     }
     for (size_t i = 0; i < node.sources.size(); ++i) {
-      text_ += (i ? " " : " from ") + std::to_string(node.sources[i]);
+      text_ += Format(i ? " %d" : " from %d", node.sources[i]);
     }
     text_ += '\n';
   }

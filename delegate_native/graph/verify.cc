@@ -16,7 +16,7 @@ class Verifier {
     for (ValueId id : graph_.inputs) QUADRA_RETURN_IF_ERROR(Define(id, "the graph's inputs"));
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      const std::string where = "node " + std::to_string(i) + " (" + node.op + ")";
+      const std::string where = Format("node %zu (%s)", i, node.op.c_str());
       QUADRA_RETURN_IF_ERROR(CheckNode(node, where.c_str()));
     }
     for (ValueId id : graph_.outputs) QUADRA_RETURN_IF_ERROR(Use(id, "the graph's outputs"));
