@@ -10,7 +10,7 @@ std::string FindFunctions(const std::function<void*(const char* name)>& find, co
   char* to = static_cast<char*>(pointers);
   for (const char* name = names; *name; name += strlen(name) + 1, to += sizeof(void*)) {
     void* const found = find(name);
-    memcpy(to, &found, sizeof(found));
+    memcpy(to, static_cast<const void*>(&found), sizeof(found));
     if (found) continue;
     if (!missing.empty()) missing += ", ";
     missing += name;
