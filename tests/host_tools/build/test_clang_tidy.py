@@ -20,7 +20,7 @@ FOUND = f"""\
 @pytest.fixture
 def fake_tidy(tmp_path, monkeypatch):
     """fake_tidy(status, output): a clang-tidy that answers so, for two sources."""
-    sources = [OPS / "add.cc", OPS / "op.cc"]
+    sources = [OPS / "axes.cc", OPS / "op.cc"]
     monkeypatch.setattr(compile_commands, "write", lambda folder: sources)
     monkeypatch.setattr(clang_tidy, "_tool", lambda: str(tmp_path / "clang-tidy"))
 
@@ -53,7 +53,7 @@ def test_nothing_found_is_an_empty_list(fake_tidy):
 
 def test_mending_is_asked_of_clang_tidy(fake_tidy):
     words = fake_tidy(0, "")
-    clang_tidy.run([OPS / "add.cc"], fix=True)
+    clang_tidy.run([OPS / "axes.cc"], fix=True)
     assert "--fix" in words.read_text()
 
 
@@ -82,7 +82,7 @@ def test_commands_name_the_files_of_the_checkout_and_are_for_clang(tmp_path, mon
     monkeypatch.setattr(bazel, "build", lambda targets: {})
     monkeypatch.setattr(bazel, "places", lambda: places)
     monkeypatch.setattr(bazel, "compile_commands", lambda targets: [ours, ours, ["gcc", "-c", "external/y/y.cc"]])
-    assert compile_commands.write(tmp_path) == [OPS / "add.cc"]
+    assert compile_commands.write(tmp_path) == [OPS / "axes.cc"]
     (entry,) = json.loads((tmp_path / compile_commands.NAME).read_text())
     words = ["gcc", "-iquote", "/root_of/it/bazel-out/x/bin", "-isystem", "/base/external/y", "-c"]
     assert entry["arguments"] == [*words, "delegate_native/ops/axes.cc"]

@@ -33,7 +33,7 @@ PLAN = {
     "buffers": [
         {"kind": "Arena", "bytes": 5000000000},
         {"kind": "Constant", "bytes": 3, "data": [1, 2, 3]},
-        {"kind": "Image", "width": 7, "height": 9, "half": True},
+        {"kind": "Image", "width": 7, "height": 9, "cell": "Half"},
     ],
     "regions": [{"buffer": 1, "offset": 0, "bytes": 16}, {"buffer": 0, "offset": 64, "bytes": 128}],
     "tensors": [
