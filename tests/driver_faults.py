@@ -25,7 +25,7 @@ from tests import cpu
 from tests.delegate import TARGETS, Outcome, Quadra, WorkerDied
 from tests.faults import compile_driver_faults, compile_egl_faults, compile_empty, without_function
 from tests.judge import mismatch
-from tests.model_builder import Model, Value
+from tests.model_builder import Model
 from tests.vectors.case import constant
 
 SHAPE, RESIZED = (1, 4, 5, 6), (1, 6, 5, 6)
@@ -100,22 +100,9 @@ def model() -> bytes:
     table = m.const_f16(constant("driver_faults/table", (6,)))
     bias = [constant(f"driver_faults/b{n}", (n,)) for n in (8, 6, 4)]
     x = m.conv2d(m.input(SHAPE), first, bias[0], activation="RELU")
-    y = m.add(m.conv2d(_on_cpu(m, x), second, bias[1]), table)
-    m.output(m.softmax(m.conv2d(_on_cpu(m, y), third, bias[2])), y)
+    y = m.add(m.conv2d(m.left_to_cpu(x), second, bias[1]), table)
+    m.output(m.softmax(m.conv2d(m.left_to_cpu(y), third, bias[2])), y)
     return m.bytes()
-
-
-def _on_cpu(m: Model, x: Value) -> Value:
-    return m.op(
-        "LOCAL_RESPONSE_NORMALIZATION",
-        [x],
-        x.shape,
-        "LocalResponseNormalizationOptions",
-        Radius=1,
-        Bias=1.0,
-        Alpha=1.0,
-        Beta=0.5,
-    )
 
 
 @cache

@@ -14,18 +14,22 @@ from tests.model_builder import Model
 @dataclass(frozen=True)
 class Feed:
     """One model input: shape and the values put there. `special` values are scattered over the random ones. Ints are
-    from `low` to `high`, both included."""
+    from `low` to `high`, both included. Floats are multiples of `step` if it is given: a power of two, so that half
+    holds them exactly and an op that chooses or rounds has the same answer there."""
 
     shape: tuple[int, ...]
     low: float = -2.0
     high: float = 2.0
     special: tuple[float, ...] = ()
     dtype: str = "float32"
+    step: float = 0.0
 
     def make(self, seed: str) -> np.ndarray:
         if self.dtype != "float32":
             return generator(seed).integers(int(self.low), int(self.high), self.shape, endpoint=True).astype(self.dtype)
         values = generator(seed).uniform(self.low, self.high, self.shape).astype(np.float32)
+        if self.step:
+            values = np.float32(self.step) * np.round(values / np.float32(self.step))
         flat = values.reshape(-1)
         if self.special:
             spots = generator(seed + "/spots").permutation(flat.size)[: len(self.special)]

@@ -120,6 +120,8 @@ def _binary(op: Op) -> list[Case]:
         # A result of one operand that reaches both sides, and is merged into what made it.
         Case(op.name, "same_tensor", pair(_FULL, _FULL)[1:], lambda m, x: op.build(m, y := m.elementwise("ABS", x), y), lambda x: op.function(np.abs(x), np.abs(x)), half=half),
     ]  # fmt: skip
+    if not half:  # comparisons with ties, quotients by powers of two
+        cases.append(_case(op, "steps", [_feed(op, 0, _FULL, step=0.5), Feed(_FULL, 0.5, 1, step=0.5)]))
     if not op.broadcasts:
         return [case for case in cases if case.name in ("same_shape", "scalars", "same_tensor")]
     if op.extremes:
@@ -132,7 +134,7 @@ def _ints(op: Op) -> list[Case]:
         return []
     shapes = [(2, 3, 4, 5), (4, 1)][: len(op.ints)]
     feeds = [Feed(shape, low, high, dtype="int32") for shape, (low, high) in zip(shapes, op.ints)]
-    return [_case(op, "int32", feeds, half=False)]
+    return [_case(op, "int32", feeds)]
 
 
 def _select(op: str, name: str, condition, a, b, dtype="float32", **fields) -> Case:
@@ -151,7 +153,8 @@ def _cast(source: str, target: str, low=-9, high=9) -> Case:
         return (np.trunc(x) if np.dtype(target).kind in "iu" else x).astype(target)
 
     return Case("CAST", f"{source}_to_{target}", [Feed((2, 3, 4, 5), low, high, dtype=source)],
-                lambda m, x: m.op("CAST", [x], x.shape, "CastOptions", output={"dtype": target}), reference, half=False)  # fmt: skip
+                lambda m, x: m.op("CAST", [x], x.shape, "CastOptions", output={"dtype": target}), reference,
+                half=source != "float32")  # fmt: skip
 
 
 _BEYOND = (np.inf, -np.inf, np.nan, 3e9, -3e9, 300.7, -300.7, 255.9, -0.9, 127.9, -128.9)
@@ -187,7 +190,7 @@ def _logical(name: str, function) -> list[Case]:
     ]  # fmt: skip
 
 
-def _quantized(dtype: str, scale: float, zero: int) -> Case:
+def _quantized(dtype: str, scale: float, zero: int, name: str = "and_back", step: float = 0) -> Case:
     """To integers, and back to the floats that they stand for."""
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     how = {"scale": scale, "zero_point": zero}
@@ -200,7 +203,8 @@ def _quantized(dtype: str, scale: float, zero: int) -> Case:
         q = np.clip(np.rint(x / np.float32(scale)) + zero, low, high).astype(dtype)
         return q, (q.astype(np.float32) - zero) * np.float32(scale)
 
-    return Case("QUANTIZE", f"{dtype}_and_back", [Feed((2, 3, 4, 5), -9, 9)], build, reference, half=False)
+    feed = Feed((2, 3, 4, 5), -9, 9, step=step)
+    return Case("QUANTIZE", f"{dtype}_{name}", [feed], build, reference, half=bool(step))
 
 
 def _masked(m, x, y):
@@ -244,6 +248,7 @@ CASES = [
     Case("CAST", "mask_of_a_comparison", [(1, 4, 5, 6)] * 2, _masked, lambda x, y: np.where(x < y, np.sqrt(np.abs(x)), 0), half=False),
     Case("FAKE_QUANT", "eight_bits", [Feed((1, 4, 5, 6), -3, 3)],
          lambda m, x: m.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", Min=-1.0, Max=1.55, NumBits=8),
-         lambda x: np.floor((np.clip(x, -1.0, 1.55) + 1.0) / 0.01 + 0.5) * 0.01 - 1.0, half=False, place="gpu"),
+         lambda x: np.floor((np.clip(x, -1.0, 1.55) + 1.0) / 0.01 + 0.5) * 0.01 - 1.0),
     *(_quantized(*kind) for kind in (("int8", 0.05, 3), ("uint8", 0.03, 120))),
+    *(_quantized(*kind, "steps", 0.25) for kind in (("int8", 0.05, 3), ("uint8", 0.03, 120))),
 ]  # fmt: skip

@@ -77,7 +77,7 @@ def _cut(name, shape, size, turn, scale) -> Case:
         ),
         lambda x: cut(x, matrix, size),
         on_cpu=False,
-        half=False,
+        half=turn == 0,  # half would move the samples of others
     )
 
 
@@ -101,6 +101,7 @@ CASES = [
     _matrix("upright", 20, 3, 11, range(5, 20), (16, 16), (1.5, 1.5)),
     _matrix("turned", 9, 8, 0, [1, 2, 5], (24, 16), (1.0, 2.5), target=0.7),
     _cut("turned", (1, 20, 24, 5), (16, 12), 0.4, 0.8),
+    _cut("scaled", (1, 8, 12, 6), (8, 4), 0, 0.75),
     _cut("beyond_the_image", (1, 6, 7, 4), (8, 8), -1.0, 1.5),
     _moved("two_coordinates", 10, 2),
     _moved("three_coordinates", 7, 3),

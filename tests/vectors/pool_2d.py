@@ -89,16 +89,16 @@ def max_unpool2d(x, places, kernel, stride):
     return made
 
 
-def _unpool(name, x, kernel, stride) -> Case:
+def _unpool(name, x, kernel, stride, step=0.0) -> Case:
     shape = (x[0], x[1] * kernel[0], x[2] * kernel[1], x[3])
     return Case(
         "MaxUnpooling2D",
         name,
-        [x, Feed(x, 0, kernel[0] * kernel[1] - 0.1)],
+        [x, Feed(x, 0, kernel[0] * kernel[1] - (1 if step else 0.1), step=step)],
         lambda m, *v: m.op("MaxUnpooling2D", v, shape, custom_options=_options(kernel, stride, "SAME")),
         lambda v, places: max_unpool2d(v, places, kernel, stride),
         on_cpu=False,
-        half=False,
+        half=step > 0,
     )
 
 
@@ -109,5 +109,6 @@ CASES = [
     _with_place("3x3_odd", (2, 5, 7, 5), (3, 3), (2, 1)),
     _with_place("valid", (1, 7, 6, 3), (2, 3), (2, 2), "VALID"),
     _unpool("2x2", (1, 3, 4, 5), (2, 2), (2, 2)),
+    _unpool("steps", (1, 3, 4, 5), (2, 2), (2, 2), step=1.0),
     _unpool("overlapping", (2, 3, 4, 6), (3, 2), (2, 1)),
 ]

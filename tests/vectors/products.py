@@ -77,7 +77,7 @@ def _top_k(name, feed, k) -> Case:
         places = np.argsort(-x, axis=-1, kind="stable")[..., :k].astype(np.int32)
         return np.take_along_axis(x, places, -1), places
 
-    return Case("TOPK_V2", name, [feed], build, reference, half=False)
+    return Case("TOPK_V2", name, [feed], build, reference, half=feed.step > 0)
 
 
 def _gather_nd(name, shape, indices, computed=False, dtype="float32") -> Case:
@@ -200,6 +200,7 @@ CASES = [
     _conv("computed_weights", (2, 5, 6, 5), (7, 3, 3, 5)), _conv("computed_weights_strides", (1, 7, 8, 6), (4, 3, 2, 6), stride=(2, 1), dilation=(1, 2), bias=False, activation="RELU6"),
     _depthwise("computed_weights", (1, 6, 5, 6), (1, 3, 3, 6)), _depthwise("computed_weights_multiplier", (2, 5, 6, 3), (1, 3, 3, 6), stride=(2, 2)),
     _top_k("rows", (3, 11), 4), _top_k("vector", (9,), 9), _top_k("ties", Feed((2, 3, 4, 7), -2, 2, dtype="int32"), 5), _top_k("one", (2, 5), 1),
+    _top_k("steps", Feed((3, 11), step=0.25), 4),
     _gather_nd("rows", (5, 6), [[3], [0], [3]]), _gather_nd("pixels", (2, 4, 5, 6), [[[0, 3], [1, 2]], [[1, 0], [0, 0]]]), _gather_nd("numbers", (3, 4, 5), [[0, 1, 4], [2, 3, 0]]),
     _gather_nd("computed", (4, 5, 6), [[0, 0], [0, 0], [0, 0]], computed=True), _gather_nd("int32", (4, 5), [[1, 2], [3, 4]], dtype="int32"),
     _scatter_nd("rows", [[3], [0], [5]], (6, 5)), _scatter_nd("that_meet", [[1, 2], [0, 0], [1, 2]], (2, 3, 4)), _scatter_nd("int32", [[4], [1]], (7,), "int32"),

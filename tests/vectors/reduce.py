@@ -79,7 +79,7 @@ def _arg(op, name, feed, axis, dtype="int32") -> Case:
             OutputType=2 if dtype == "int32" else 4, output={"dtype": dtype},
         ),
         lambda x: function(x, axis).astype(dtype),
-        half=False,
+        half=feed.dtype == "int32" or feed.step > 0,
     )  # fmt: skip
 
 
@@ -88,6 +88,7 @@ def _args(op) -> list[Case]:
         _arg(op, "channels", (2, 3, 4, 7), 3),
         _arg(op, "channels_int64", (1, 3, 4, 21), -1, "int64"),
         _arg(op, "ties", Feed((2, 3, 4, 6), -2, 2, dtype="int32"), 3),
+        _arg(op, "steps", Feed((2, 3, 4, 7), step=0.25), 3),
         _arg(op, "height", (2, 5, 4, 6), 1),
         _arg(op, "width", (2, 3, 6, 5), 2),
         _arg(op, "batch", (4, 3, 5), 0),
