@@ -29,7 +29,7 @@ class Settings:
     java_home: Path | None  # JAVA_HOME: the JDK to use; without it, the one of PATH
     keystore: Path | None  # QUADRA_KEYSTORE: who signs an APK for release
     keystore_password: str  # QUADRA_KEYSTORE_PASSWORD
-    android_ndk_home: Path | None  # ANDROID_NDK_HOME: an NDK, r25 or later
+    android_ndk_home: Path | None  # ANDROID_NDK_HOME: an NDK, r27 or later
     bazel: str  # QUADRA_BAZEL: the bazel to use
     bazel_output_base: Path | None  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
     debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback

@@ -70,7 +70,7 @@ def from_arguments(abi: str, libraries: str, out: str, *, release: bool = False,
         return make(found_in(Path(libraries).expanduser().resolve(), abis), path, release=release, peers=peers)
     if release and not settings.read().android_ndk_home:
         found = "ANDROID_NDK_HOME is not set, and the stand-in is for tests only"
-        raise Misuse("make an APK for release", found, "set it to an NDK (r25 or later)")
+        raise Misuse("make an APK for release", found, "set it to an NDK (r27 or later)")
     built = bazel.android(abis or ABIS)
     return make({abi: one.path for abi, one in built.items()}, path, release=release, peers=peers)
 
@@ -172,7 +172,7 @@ def _refuse_stand_in(libraries: Mapping[str, Path]) -> None:
             raise JudgementFailed(
                 "make an APK for release",
                 f"the library for {abi} was made by {maker or 'nobody who says so'}, which is for tests only",
-                "set ANDROID_NDK_HOME to an NDK (r25 or later) and build it again",
+                "set ANDROID_NDK_HOME to an NDK (r27 or later) and build it again",
             )
 
 

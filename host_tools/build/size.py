@@ -17,6 +17,7 @@ from host_tools.base.errors import Misuse
 
 S = TypeVar("S", bound=Section)
 _NOTE_OWNER = "Quadra"
+_NUMBER = re.compile(r"\.\d+$")  # by which the linker tells local symbols of one name apart
 _LAYER = re.compile(r"delegate_native/(runtime/\w+|\w+)/_objs/")
 # Layers whose literals are kernels' text when they look like code.
 _WITH_KERNELS = {"kernel", "ops", "plan"}
@@ -109,9 +110,8 @@ def layers(library: Path, unstripped: Path, objects: Sequence[Path]) -> list[tup
             kind, address, size = symbol["st_info"]["type"], symbol["st_value"], symbol["st_size"]
             if kind in ("STT_FUNC", "STT_OBJECT") and size and address not in seen and _in_file(elf, symbol):
                 seen.add(address)  # identical code is there once
-                weight[_row(owners.get(symbol.name, set()), _bytes(elf, symbol) if kind == "STT_OBJECT" else b"")] += (
-                    size
-                )
+                owner = owners.get(_NUMBER.sub("", symbol.name), set())
+                weight[_row(owner, _bytes(elf, symbol) if kind == "STT_OBJECT" else b"")] += size
         for part in elf.iter_sections():
             if part["sh_flags"] & 2 and part["sh_type"] != "SHT_NOBITS":
                 name = "unwinding" if _UNWINDING.match(part.name) else "linking" if _LINKING.match(part.name) else ""

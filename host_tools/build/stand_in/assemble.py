@@ -58,7 +58,7 @@ def _check_tools() -> None:
         raise ToolMissing(
             "put the stand-in NDK together",
             f"{LLVM}/bin has no {', '.join(absent)}",
-            f"apt-get install {packages}, or set ANDROID_NDK_HOME to an NDK (r25 or later)",
+            f"apt-get install {packages}, or set ANDROID_NDK_HOME to an NDK (r27 or later)",
         )
 
 
