@@ -140,13 +140,13 @@ void Delegate::Begin(int subgraph) {
   now_.subgraph = subgraph;
 }
 
-Status Delegate::Try(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
+Status Delegate::Try(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
                      Candidate* candidate) {
   now_.partitions.clear();
   Status status = Open(candidate);
   now_.gpu = candidate->gpu;
-  now_.verdicts = Judge(context, model, now_.gpu.target, precision_, constants);
-  if (status.ok()) return MakePartitions(context, model, constants);
+  now_.verdicts = Judge(context, model, now_.gpu.target, precision_, known);
+  if (status.ok()) return MakePartitions(context, model, known);
   for (Verdict& verdict : now_.verdicts) {
     verdict.on_gpu = false;
     verdict.reason = status.message();
@@ -164,11 +164,11 @@ Status Delegate::Apply(TfLiteContext* context) {
   Begin(subgraph);
   ModelNodes model;
   QUADRA_RETURN_IF_ERROR(ReadModel(context, &model));
-  ConstantPool constants;
+  KnownTensors known;
   Applied best;
   std::vector<std::vector<Verdict>> tried;
   for (Candidate& candidate : candidates_) {
-    const Status status = Try(context, model, &constants, &candidate);
+    const Status status = Try(context, model, &known, &candidate);
     tried.push_back(now_.verdicts);
     if (!best.gpu.backend || now_.nodes_on_gpu() > best.nodes_on_gpu()) {
       std::swap(best, now_);
@@ -216,12 +216,12 @@ SessionOptions Delegate::OptionsFor(int partition) const {
 // Compiles what the interpreter would make of the accepted nodes. A partition that fails goes back
 // to the CPU, which can change the others: until nothing fails.
 Status Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
-                                ConstantPool* constants) {
+                                KnownTensors* known) {
   Status first_failure;
   bool again = true;
   while (again) {
     again = false;
-    const Status status = TryPartitions(context, model, constants, &again, &first_failure);
+    const Status status = TryPartitions(context, model, known, &again, &first_failure);
     if (status.ok()) continue;
     first_failure = status;
     for (Verdict& verdict : now_.verdicts) {
@@ -269,8 +269,8 @@ bool Delegate::KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* 
   return true;
 }
 
-Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
-                               ConstantPool* constants, bool* again, Status* first_failure) {
+Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
+                               bool* again, Status* first_failure) {
   std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
   TfLiteDelegateParams* previews = nullptr;
   int count = 0;
@@ -285,16 +285,16 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model,
   std::vector<std::shared_ptr<Partition>> before = std::move(now_.partitions);
   now_.partitions.clear();
   for (const TfLiteDelegateParams* preview = previews; preview != previews + count; ++preview) {
-    const auto known = std::find_if(before.begin(), before.end(), [&](const auto& partition) {
+    const auto same = std::find_if(before.begin(), before.end(), [&](const auto& partition) {
       return SameNodes(partition->nodes, preview->nodes_to_replace);
     });
-    if (known != before.end()) {
-      now_.partitions.push_back(*known);
+    if (same != before.end()) {
+      now_.partitions.push_back(*same);
       continue;
     }
     auto partition = std::make_shared<Partition>();
     const Status status =
-        MakePartition(context, model, *preview, constants, now_.gpu.backend,
+        MakePartition(context, model, *preview, known, now_.gpu.backend,
                       OptionsFor(static_cast<int>(earlier_partitions_ + now_.partitions.size())),
                       partition.get());
     if (status.ok()) {

@@ -51,11 +51,11 @@ class Delegate {
   void Begin(int subgraph);
   Status Open(Candidate* candidate);
   // What `candidate` makes of the model; not ok when nodes that it had accepted went back.
-  Status Try(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
+  Status Try(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
              Candidate* candidate);
   SessionOptions OptionsFor(int partition) const;
-  Status MakePartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants);
-  Status TryPartitions(TfLiteContext* context, const ModelNodes& model, ConstantPool* constants,
+  Status MakePartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known);
+  Status TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
                        bool* again, Status* first_failure);
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);
   bool KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* previews, int count);

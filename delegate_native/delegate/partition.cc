@@ -56,14 +56,14 @@ Status ImportNodes(Importer* importer, const ModelNodes& model, const TfLiteIntA
 }  // namespace
 
 Status MakePartition(TfLiteContext* context, const ModelNodes& model,
-                     const TfLiteDelegateParams& params, ConstantPool* constants,
+                     const TfLiteDelegateParams& params, KnownTensors* known,
                      std::shared_ptr<Backend> backend, const SessionOptions& options,
                      Partition* partition) {
   const int64_t start = NowUs();
   const TfLiteIntArray* nodes = params.nodes_to_replace;
   partition->nodes.assign(nodes->data, nodes->data + nodes->size);
   Graph graph;
-  Importer importer(context, constants, nullptr, &graph);
+  Importer importer(context, known, &graph);
   QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, nodes));
   for (int i = 0; i < params.input_tensors->size; ++i) {
     const int tensor = params.input_tensors->data[i];
@@ -76,12 +76,13 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
     const int tensor = params.output_tensors->data[i];
     const ValueId value = importer.ValueOf(tensor);
     // Constants are read by this delegate only, straight from the model.
-    if (value < 0 || graph.IsConstant(value)) continue;
+    if (value < 0 || graph.IsConstant(value) || known->constants.Has(tensor)) continue;
     graph.outputs.push_back(value);
     partition->output_tensors.push_back(tensor);
   }
   std::vector<Shape> shapes(graph.inputs.size());
   for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = graph.shape(graph.inputs[i]);
+  if (importer.keeps_sizes()) partition->only_shapes = shapes;
   const int64_t imported = NowUs();
   partition->session = std::make_unique<Session>(std::move(graph), std::move(backend), options);
   partition->session->times().import_us = imported - start;
@@ -112,6 +113,12 @@ Status Partition::PrepareSession(TfLiteContext* context) {
                          context->tensors[tensor].name, ToString(shape).c_str());
     }
     shapes.push_back(shape);
+  }
+  if (!only_shapes.empty() && shapes != only_shapes) {
+    return Unsupported(
+        "input '%s' now has the shape %s, but its partition holds sizes that another one computed "
+        "of the former shapes; resize the model's inputs before the delegate is applied",
+        context->tensors[input_tensors[0]].name, ToString(shapes[0]).c_str());
   }
   QUADRA_RETURN_IF_ERROR(session->Prepare(shapes));
   for (size_t i = 0; i < output_tensors.size(); ++i) {

@@ -16,6 +16,7 @@ struct Partition {
   std::vector<int> input_tensors;   // in the order of the graph's inputs
   std::vector<int> output_tensors;  // in the order of the graph's outputs
   std::unique_ptr<Session> session;
+  std::vector<Shape> only_shapes;  // of the inputs; empty: the session takes any
 
   // Prepares for the current sizes of the inputs; sets the sizes of the outputs.
   Status Prepare(TfLiteContext* context);
@@ -28,7 +29,7 @@ struct Partition {
 
 // Imports the nodes of a previewed partition and compiles it.
 Status MakePartition(TfLiteContext* context, const ModelNodes& model,
-                     const TfLiteDelegateParams& params, ConstantPool* constants,
+                     const TfLiteDelegateParams& params, KnownTensors* known,
                      std::shared_ptr<Backend> backend, const SessionOptions& options,
                      Partition* partition);
 

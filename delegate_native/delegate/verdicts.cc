@@ -18,9 +18,8 @@ int SizeInputOf(const TfLiteRegistration& registration) {
 
 class Judgement {
  public:
-  Judgement(TfLiteContext* context, const GpuInfo& target, Precision precision,
-            ConstantPool* constants)
-      : context_(context), constants_(constants) {
+  Judgement(TfLiteContext* context, const GpuInfo& target, Precision precision, KnownTensors* known)
+      : context_(context), known_(known) {
     kernel_context_.gpu = &target;
     kernel_context_.precision = precision;
   }
@@ -51,7 +50,8 @@ class Judgement {
     Status status = CheckSizesKnown(entry);
     if (status.ok()) status = Try(index, entry, verdict.op);
     verdict.on_gpu = status.ok();
-    verdict.is_constant = status.ok() && outputs->size > 0 && constants_->Has(outputs->data[0]);
+    verdict.is_constant =
+        status.ok() && outputs->size > 0 && known_->constants.Has(outputs->data[0]);
     verdict.reason = status.message();
     if (!status.ok()) NoteUnknownSizes(entry);
     return verdict;
@@ -66,7 +66,7 @@ class Judgement {
                          registration.version, op->max_version);
     }
     scratch_ = Graph();
-    Importer importer(context_, constants_, &shapes_, &scratch_);
+    Importer importer(context_, known_, &scratch_);
     importer.Begin(index, entry.node, entry.registration);
     QUADRA_RETURN_IF_ERROR(op->import(&importer));
     for (int i = 0; i < entry.node->inputs->size; ++i) {
@@ -86,8 +86,10 @@ class Judgement {
     for (int i = 0; i < entry.node->outputs->size; ++i) {
       const int tensor = entry.node->outputs->data[i];
       const ValueId value = importer.ValueOf(tensor);
-      if (value < 0 || scratch_.IsConstant(value)) continue;
-      shapes_[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
+      if (value < 0 || known_->constants.Has(tensor)) continue;
+      known_->shapes[tensor] = {scratch_.shape(value), scratch_.value(value).rank};
+      if (scratch_.IsConstant(value))
+        known_->constants.PutSize(tensor, scratch_.value(value).constant);
       QUADRA_RETURN_IF_ERROR(CheckElement(context_->tensors[tensor], scratch_.value(value)));
     }
     return Status();
@@ -127,17 +129,18 @@ class Judgement {
     if (giver >= 0 && giver < inputs->size && inputs->data[giver] >= 0) {
       unknown |= context_->tensors[inputs->data[giver]].allocation_type != kTfLiteMmapRo;
     }
-    if (!unknown) return;
     for (int i = 0; i < entry.node->outputs->size; ++i) {
-      unknown_size_.insert(entry.node->outputs->data[i]);
+      const int tensor = entry.node->outputs->data[i];
+      // A file without sizes says that all its tensors are scalars.
+      const TfLiteIntArray* dims = context_->tensors[tensor].dims;
+      if (unknown || !dims || dims->size == 0) unknown_size_.insert(tensor);
     }
   }
 
   TfLiteContext* context_;
-  ConstantPool* constants_;
+  KnownTensors* known_;
   Graph scratch_;
   KernelContext kernel_context_;
-  KnownShapes shapes_;
   std::set<int> unknown_size_;
 };
 
@@ -164,22 +167,20 @@ Status ReadOutputs(TfLiteContext* context, ModelNodes* model) {
   return Status();
 }
 
-bool Reads(const TfLiteNode* node, int tensor) {
-  const TfLiteIntArray* inputs = node->inputs;
-  return std::find(inputs->data, inputs->data + inputs->size, tensor) !=
-         inputs->data + inputs->size;
-}
-
 // Why the constant that node `i` makes cannot be this delegate's alone; empty when it can.
 std::string WhyNotConstant(const ModelNodes& model, size_t i,
                            const std::vector<Verdict>& verdicts) {
-  const int tensor = model.entries[i].node->outputs->data[0];
-  if (std::find(model.outputs.begin(), model.outputs.end(), tensor) != model.outputs.end()) {
+  const TfLiteIntArray* made = model.entries[i].node->outputs;
+  const auto is_made = [made](int tensor) {
+    return std::find(made->data, made->data + made->size, tensor) != made->data + made->size;
+  };
+  if (std::any_of(model.outputs.begin(), model.outputs.end(), is_made)) {
     return "its result is a constant that is an output of the model";
   }
   bool is_read = false;
   for (size_t j = 0; j < model.plan.size(); ++j) {
-    if (!Reads(model.entries[j].node, tensor)) continue;
+    const TfLiteIntArray* inputs = model.entries[j].node->inputs;
+    if (std::none_of(inputs->data, inputs->data + inputs->size, is_made)) continue;
     is_read = true;
     if (!verdicts[j].on_gpu) {
       return Format("its result is a constant that node %d (%s) reads on the CPU", model.plan[j],
@@ -224,8 +225,8 @@ Status ReadModel(TfLiteContext* context, ModelNodes* model) {
 }
 
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
-                           Precision precision, ConstantPool* constants) {
-  return Judgement(context, target, precision, constants).Run(model);
+                           Precision precision, KnownTensors* known) {
+  return Judgement(context, target, precision, known).Run(model);
 }
 
 void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts) {

@@ -45,6 +45,10 @@ void Attributes::SetWord(const char* name, std::string value) {
   Make(name, Attribute::Type::kWord).word = std::move(value);
 }
 
+void Attributes::SetIntsOf(const char* name, int value) {
+  Make(name, Attribute::Type::kIntsOf).ints = {value};
+}
+
 void Attributes::Remove(const char* name) {
   for (size_t i = 0; i < attributes_.size(); ++i) {
     if (attributes_[i].name == name) {

@@ -1,4 +1,5 @@
-// Typed attributes of a node: a small ordered table of names with integers, floats or a word.
+// Typed attributes of a node: a small ordered table of names with integers, floats, a word, or a
+// value of the graph whose integers are known once shapes are (sizes that a model computes).
 // One table for all ops keeps the text form and the verifier free of per-op code.
 #ifndef QUADRA_GRAPH_ATTRIBUTES_H_
 #define QUADRA_GRAPH_ATTRIBUTES_H_
@@ -9,7 +10,7 @@
 namespace quadra {
 
 struct Attribute {
-  enum class Type { kInts, kFloats, kWord };
+  enum class Type { kInts, kFloats, kWord, kIntsOf };
   std::string name;
   Type type = Type::kInts;
   std::vector<int> ints;
@@ -29,6 +30,8 @@ class Attributes {
   void SetFloats(const char* name, std::vector<float> values);
   void SetFloat(const char* name, float value) { SetFloats(name, {value}); }
   void SetWord(const char* name, std::string value);
+  // The integers of a value that is constant once shapes are inferred, which puts them here.
+  void SetIntsOf(const char* name, int value);
   void Remove(const char* name);
 
   bool Has(const char* name) const { return Find(name) != nullptr; }

@@ -52,6 +52,20 @@ std::vector<int32_t> Constant::ints() const {
   return ints;
 }
 
+ConstantData Picked(const Constant& from, const std::vector<int>& places) {
+  const auto pick = [&places](const auto& numbers, auto* picked) {
+    for (int place : places) picked->push_back(numbers[static_cast<size_t>(place)]);
+  };
+  if (IsFloat(from.element())) {
+    std::vector<float> picked;
+    pick(*from.floats(), &picked);
+    return std::make_shared<const Constant>(std::move(picked));
+  }
+  std::vector<int32_t> picked;
+  pick(from.ints(), &picked);
+  return std::make_shared<const Constant>(from.element(), std::move(picked));
+}
+
 bool Constant::fits_ints() const {
   for (size_t i = 0; element_ == Element::kInt64 && i < size_; ++i) {
     if (whole_at(i) != static_cast<int32_t>(whole_at(i))) return false;

@@ -53,6 +53,9 @@ class Constant {
 
 using ConstantData = std::shared_ptr<const Constant>;
 
+// The numbers at these places, one after the other.
+ConstantData Picked(const Constant& from, const std::vector<int>& places);
+
 }  // namespace quadra
 
 #endif  // QUADRA_GRAPH_CONSTANT_H_

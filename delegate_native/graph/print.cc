@@ -55,6 +55,7 @@ std::string Text(const Attribute& attribute) {
   switch (attribute.type) {
     case Attribute::Type::kWord:
       return IsPlainWord(attribute.word) ? attribute.word : Quoted(attribute.word);
+    case Attribute::Type::kIntsOf: return Format("ints_of(%%%d)", attribute.ints[0]);
     case Attribute::Type::kInts:
       for (int i : attribute.ints) text += Format(text.empty() ? "%d" : " %d", i);
       return text.empty() ? "[]" : text;

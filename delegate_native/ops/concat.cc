@@ -190,6 +190,18 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 bool HasOneInput(const Node& node) { return node.inputs.size() == 1; }
 
+// Of vectors of ints alone, as sizes are.
+ConstantData Fold(const Graph& graph, const Node& node) {
+  const Value& out = graph.value(node.outputs[0]);
+  if (out.rank != 1 || IsFloat(graph.value(node.inputs[0]).element)) return nullptr;
+  std::vector<int32_t> made;
+  for (ValueId id : node.inputs) {
+    const std::vector<int32_t> part = graph.value(id).constant->ints();
+    made.insert(made.end(), part.begin(), part.end());
+  }
+  return std::make_shared<const Constant>(graph.value(node.inputs[0]).element, std::move(made));
+}
+
 }  // namespace
 
 extern const Op kConcatOp;
@@ -201,6 +213,7 @@ const Op kConcatOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = HasOneInput,

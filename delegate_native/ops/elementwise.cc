@@ -172,6 +172,21 @@ Status BroadcastShape(Graph* graph, const Node& node) {
   return Status();
 }
 
+ConstantData FoldElementwise(const Op& op, const Graph& graph, const Node& node) {
+  const Value& out = graph.value(node.outputs[0]);
+  const ConstantData& first = graph.value(node.inputs[0]).constant;
+  const ConstantData& last = graph.value(node.inputs.back()).constant;
+  if (IsFloat(out.element) || IsFloat(first->element()) || out.rank > 1) return nullptr;
+  const std::vector<int32_t> a = first->ints(), b = last->ints();
+  std::vector<int32_t> made(static_cast<size_t>(out.shape.c));
+  for (size_t i = 0; i < made.size(); ++i) {
+    const int64_t value = op.int_value(a[a.size() > 1 ? i : 0], b[b.size() > 1 ? i : 0]);
+    made[i] = static_cast<int32_t>(value);
+    if (made[i] != value) return nullptr;
+  }
+  return std::make_shared<const Constant>(out.element, std::move(made));
+}
+
 Status ElementwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,
                           KernelList* list) {
   const Op* op = FindOp(node.op);

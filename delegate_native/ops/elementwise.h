@@ -13,6 +13,9 @@ Status BroadcastShape(Graph* graph, const Node& node);
 Status ElementwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,
                           KernelList* list);
 
+// The result for constant ints; null where numbers are too large or have more axes than sizes do.
+ConstantData FoldElementwise(const Op& op, const Graph& graph, const Node& node);
+
 // If the first merged step is a clamp, gives its limits and returns 1 (steps taken); else sets
 // -inf, +inf and returns 0. For kernels that clamp in registers with limits as arguments.
 int TakeClamp(const Node& node, float* low, float* high);

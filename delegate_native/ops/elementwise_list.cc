@@ -229,6 +229,16 @@ constexpr Op Comparison(const char* name, int16_t builtin, const char* formula,
   op.result = Result::kBool;
   return op;
 }
+// A row whose results are known where its operands are.
+constexpr Op Known(int64_t (*int_value)(int64_t, int64_t), Op op) {
+  op.int_value = int_value;
+  return op;
+}
+// No value: nothing that fits an int32.
+int64_t FloorDiv(int64_t a, int64_t b) {
+  if (b == 0) return INT64_MIN;
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
 // A row with an import of its own; without a code it is made by another's import.
 constexpr Op With(Status (*import)(Importer*), const char* attributes, Op op) {
   op.import = import;
@@ -244,19 +254,26 @@ constexpr int16_t kNone = -1;
 }  // namespace
 
 const Op kElementwiseOps[] = {
-    Activating(Row("add", kTfLiteBuiltinAdd, 5, 2, kNumbers, "$a + $b")),
-    Activating(Row("sub", kTfLiteBuiltinSub, 5, 2, kNumbers, "$a - $b")),
-    Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kNumbers, "$a * $b")),
-    Activating(Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, "$a / $b", "int_quotient($a, $b)")),
+    Known([](int64_t a, int64_t b) { return a + b; },
+          Activating(Row("add", kTfLiteBuiltinAdd, 5, 2, kNumbers, "$a + $b"))),
+    Known([](int64_t a, int64_t b) { return a - b; },
+          Activating(Row("sub", kTfLiteBuiltinSub, 5, 2, kNumbers, "$a - $b"))),
+    Known([](int64_t a, int64_t b) { return a * b; },
+          Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kNumbers, "$a * $b"))),
+    Known([](int64_t a, int64_t b) { return b ? a / b : INT64_MIN; },
+          Activating(
+              Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, "$a / $b", "int_quotient($a, $b)"))),
     With(ImportAddN, "", Row("copy", kTfLiteBuiltinAddN, 1, 1, kAllElements, "$a")),
     // As the CPU: where one is NaN, the second.
-    Row("maximum", kTfLiteBuiltinMaximum, 4, 2, kOrdered, "choose(is_less($b, $a), $a, $b)"),
-    Row("minimum", kTfLiteBuiltinMinimum, 4, 2, kOrdered, "choose(is_less($a, $b), $a, $b)"),
+    Known([](int64_t a, int64_t b) { return std::max(a, b); },
+          Row("maximum", kTfLiteBuiltinMaximum, 4, 2, kOrdered, "choose(is_less($b, $a), $a, $b)")),
+    Known([](int64_t a, int64_t b) { return std::min(a, b); },
+          Row("minimum", kTfLiteBuiltinMinimum, 4, 2, kOrdered, "choose(is_less($a, $b), $a, $b)")),
     Row("pow", kTfLiteBuiltinPow, 1, 2, kNumbers, "power($a, $b)", "int_power($a, $b)"),
     Row("squared_difference", kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
         "($a - $b) * ($a - $b)"),
-    Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers, "floor($a / $b)",
-        "int_floor_div($a, $b)"),
+    Known(FloorDiv, Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers, "floor($a / $b)",
+                        "int_floor_div($a, $b)")),
     Row("floor_mod", kTfLiteBuiltinFloorMod, 2, 2, kNumbers, "floor_mod($a, $b)",
         "($a - $b * int_floor_div($a, $b))"),
     Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, "arc_tangent($a, $b)"),
@@ -335,11 +352,11 @@ const Op kElementwiseOps[] = {
          Makes(Result::kDeclared,
                Row("to_float", kTfLiteBuiltinCast, 7, 1, kAllElements, "$a", "to_float($a)"))),
     // As the CPU: the nearest end for what is beyond an integer's ends, the upper one for NaN.
-    Makes(Result::kDeclared,
-          Row("to_int", kNone, 0, 1, kAllElements,
-              "choose(is_less($a, vec4(2147483648.0f)), to_int(max($a, vec4(-2147483648.0f))), "
-              "ivec4(2147483647))",
-              "$a")),
+    Known([](int64_t a, int64_t) { return a; },
+          Makes(Result::kDeclared, Row("to_int", kNone, 0, 1, kAllElements,
+                                       "choose(is_less($a, vec4(2147483648.0f)), to_int(max($a, "
+                                       "vec4(-2147483648.0f))), ivec4(2147483647))",
+                                       "$a"))),
     Makes(Result::kBool, Row("to_bool", kNone, 0, 1, kAllElements, "1 - is_equal($a, vec4(0.0f))",
                              "1 - is_equal($a, ivec4(0))")),
     Makes(Result::kDeclared,

@@ -9,17 +9,11 @@ constexpr int kMostNumbers = 1 << 24;
 
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
-  std::vector<int> shape;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(0, &shape));
-  if (shape.size() > kMostRank) {
-    return Unsupported("its result has rank %zu; ranks up to %d are supported", shape.size(),
-                       kMostRank);
-  }
+  Attributes attributes;
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(0, "shape", &attributes));
   ValueId number;
   QUADRA_RETURN_IF_ERROR(importer->Operand(1, &number, kAllElements));
   if (importer->InputRank(1) != 0) return InvalidModel("it fills with more than one number");
-  Attributes attributes;
-  attributes.SetInts("shape", shape);
   return importer->AddNode("tile", {number}, std::move(attributes));
 }
 

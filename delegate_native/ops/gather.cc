@@ -124,6 +124,13 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+// Of a vector alone, as sizes are.
+ConstantData Fold(const Graph& graph, const Node& node) {
+  const Value& data = graph.value(node.inputs[0]);
+  if (data.rank != 1) return nullptr;
+  return Picked(*data.constant, graph.value(node.inputs[1]).constant->ints());
+}
+
 }  // namespace
 
 extern const Op kGatherOp;
@@ -135,6 +142,7 @@ const Op kGatherOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
 };

@@ -1,5 +1,6 @@
 #include "delegate_native/ops/op.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "delegate_native/ops/elementwise.h"
@@ -68,6 +69,31 @@ Status CheckAttributes(const std::string& name, const Attributes& attributes) {
     next += attribute.size();
   }
   return Status();
+}
+
+// Attributes that are the numbers of a value.
+Status ReadInts(const Graph& graph, Node* node) {
+  for (const Attribute& attribute : std::vector<Attribute>(node->attributes.all())) {
+    if (attribute.type != Attribute::Type::kIntsOf) continue;
+    const Value& value = graph.value(attribute.ints[0]);
+    if (!value.constant) {
+      return Unsupported("its %s, '%s', is computed while the model runs", attribute.name.c_str(),
+                         value.name.c_str());
+    }
+    node->attributes.SetInts(attribute.name.c_str(), value.constant->ints());
+  }
+  return Status();
+}
+
+// The node's result, if it is known already.
+void Fold(const Op& op, Graph* graph, const Node& node) {
+  const auto is_constant = [graph](ValueId id) { return graph->IsConstant(id); };
+  if (!node.fused.empty() || !std::all_of(node.inputs.begin(), node.inputs.end(), is_constant))
+    return;
+  ConstantData folded = op.fold        ? op.fold(*graph, node)
+                        : op.int_value ? FoldElementwise(op, *graph, node)
+                                       : nullptr;
+  if (folded) graph->value(node.outputs[0]).constant = std::move(folded);
 }
 
 bool Writes(const KernelDesc& kernel, ValueId value) {
@@ -145,7 +171,8 @@ const Op* FindOpFor(int builtin, const char* custom_name) {
 }
 
 Status InferShapes(Graph* graph) {
-  for (const Node& node : graph->nodes) {
+  for (Node& node : graph->nodes) {
+    QUADRA_RETURN_IF_ERROR(ReadInts(*graph, &node));
     QUADRA_RETURN_IF_ERROR(CheckAttributes(node.op, node.attributes));
     for (const FusedStep& step : node.fused) {
       QUADRA_RETURN_IF_ERROR(CheckAttributes(step.op, step.attributes));
@@ -162,7 +189,11 @@ Status InferShapes(Graph* graph) {
                 Unsupported("its result has the shape %s; from 1 to 2^31 numbers are supported",
                             ToString(graph->shape(output)).c_str()));
     }
+    Fold(op, graph, node);
   }
+  const auto is_known = [graph](const Node& node) { return graph->IsConstant(node.outputs[0]); };
+  graph->nodes.erase(std::remove_if(graph->nodes.begin(), graph->nodes.end(), is_known),
+                     graph->nodes.end());
   return Status();
 }
 

@@ -87,12 +87,16 @@ struct Op {
   // node.fused that the op does not do itself (see TakeClamp) as their epilogue.
   Status (*kernels)(const KernelContext& context, const Graph& graph, const Node& node,
                     KernelList* list) = nullptr;
+  // The result where all inputs are constants, or null if the GPU is to compute it all the same.
+  ConstantData (*fold)(const Graph& graph, const Node& node) = nullptr;
   // Elementwise ops: the result as an expression of its operands $a, $b, $c and its float
   // attributes $NAME; null for other ops. Such an op needs no kernels function of its own
   // (ElementwiseKernels serves it), and can be merged into another's (docs/kernels.md).
   const char* formula = nullptr;
   // The same where the first operand is of ints; null: it is the same text.
   const char* int_formula = nullptr;
+  // The same for numbers that are known when shapes are: sizes which a model computes.
+  int64_t (*int_value)(int64_t a, int64_t b) = nullptr;
   int8_t operands = 1;
   Elements takes = kFloats;  // elements of the operands
   bool activates = false;    // its parameters begin with a fused activation
@@ -112,7 +116,8 @@ const Op* FindOp(const std::string& name);
 // The op that imports a TFLite node; null when there is none.
 const Op* FindOpFor(int builtin, const char* custom_name);
 
-// Shapes, elements and quantisation of all values from the graph's inputs.
+// Shapes, elements and quantisation of all values from the graph's inputs. Nodes whose results are
+// constants by then become these.
 Status InferShapes(Graph* graph);
 
 // Kernels of one node, epilogue attached.

@@ -156,6 +156,20 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+// Of a vector of ints alone, as sizes are: their product tells how many elements there are.
+ConstantData Fold(const Graph& graph, const Node& node) {
+  const Value& in = graph.value(node.inputs[0]);
+  const bool is_product = node.attributes.Int("kind") == static_cast<int>(Reduction::kProduct);
+  if (IsFloat(in.element) || in.rank != 1 || !is_product) return nullptr;
+  int64_t product = 1;
+  for (int32_t n : in.constant->ints()) {
+    product *= n;
+    if (product != static_cast<int32_t>(product)) return nullptr;
+  }
+  return std::make_shared<const Constant>(in.element,
+                                          std::vector<int32_t>{static_cast<int32_t>(product)});
+}
+
 int64_t TripsOf(const Shape& from, const Shape& to) {
   int64_t trips = from.c == to.c ? 1 : from.slices();
   for (int axis = kFirstAxis; axis < 3; ++axis) {
@@ -195,6 +209,7 @@ const Op kReduceOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .size_input = 1,

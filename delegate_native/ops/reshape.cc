@@ -8,17 +8,17 @@
 namespace quadra {
 namespace {
 
-Status ReadShape(Importer* importer, std::vector<int>* shape) {
+Status ReadShape(Importer* importer, Attributes* attributes) {
   if (importer->HasInput(1) && importer->InputRank(1) == 1) {
-    return importer->ConstantInts(1, shape);
+    return importer->Sizes(1, "shape", attributes);
   }
   const TfLiteReshapeParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   const int rank = params->num_dimensions;
   if (rank < 0 || rank > 8) return InvalidModel("its options have a shape of rank %d", rank);
-  shape->assign(params->shape, params->shape + rank);
   // How old converters wrote a scalar.
-  if (rank == 1 && params->shape[0] == 0) shape->clear();
+  const bool is_scalar = rank == 1 && params->shape[0] == 0;
+  attributes->SetInts("shape", {params->shape, params->shape + (is_scalar ? 0 : rank)});
   return Status();
 }
 
@@ -26,14 +26,8 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 2));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
-  std::vector<int> shape;
-  QUADRA_RETURN_IF_ERROR(ReadShape(importer, &shape));
-  if (shape.size() > kMostRank) {
-    return Unsupported("its result has rank %zu; ranks up to %d are supported", shape.size(),
-                       kMostRank);
-  }
   Attributes attributes;
-  attributes.SetInts("shape", shape);
+  QUADRA_RETURN_IF_ERROR(ReadShape(importer, &attributes));
   return importer->AddNode("reshape", {src}, std::move(attributes));
 }
 
@@ -41,6 +35,9 @@ Status InferShape(Graph* graph, const Node& node) {
   const std::vector<int>& wanted = node.attributes.Ints("shape");
   const int64_t elements = graph->shape(node.inputs[0]).elements();
   const int rank = static_cast<int>(wanted.size());
+  if (rank > kMostRank) {
+    return Unsupported("its result has rank %d; ranks up to %d are supported", rank, kMostRank);
+  }
   Shape shape;
   int64_t known = 1;
   constexpr int kNoAxis = 4;
@@ -128,6 +125,10 @@ bool SameLayout(const Shape& a, const Shape& b) {
   return a.b == b.b && a.h == b.h && a.w == b.w && a.c == b.c;
 }
 
+ConstantData SameNumbers(const Graph& graph, const Node& node) {
+  return graph.value(node.inputs[0]).constant;
+}
+
 void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_shape, int to,
                       const Shape& to_shape, KernelList* list) {
   KernelDesc& desc = list->Add("reshape");
@@ -167,6 +168,7 @@ const Op kReshapeOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = SameNumbers,
     .max_rank = kMostRank,
     .copies = AlwaysCopies,
     .size_input = 1,

@@ -19,11 +19,8 @@ Status Import(Importer* importer) {
   if (importer->InputRank(0) != 4) {
     return InvalidModel("its input has rank %d; rank 4 is needed", importer->InputRank(0));
   }
-  std::vector<int> size;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &size));
-  if (size.size() != 2) return InvalidModel("its size has %zu numbers, not 2", size.size());
   Attributes attributes;
-  attributes.SetInts("size", size);
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "size", &attributes));
   attributes.SetInt("align_corners", params->align_corners);
   attributes.SetInt("half_pixel_centers", params->half_pixel_centers);
   return importer->AddNode("resize_bilinear", {src}, std::move(attributes));
@@ -33,6 +30,7 @@ Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value& out = graph->value(node.outputs[0]);
   const std::vector<int>& size = node.attributes.Ints("size");
+  if (size.size() != 2) return InvalidModel("its size has %zu numbers, not 2", size.size());
   if (size[0] < 1 || size[1] < 1) {
     return InvalidModel("its size of %dx%d is not positive", size[0], size[1]);
   }

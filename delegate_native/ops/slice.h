@@ -15,6 +15,8 @@ struct SlicePlaces {
   int* stride_of(int axis) { return &stride[axis - kFirstAxis]; }
 };
 
+// The numbers that a slice takes of a constant of the shape.
+ConstantData FoldSlice(SlicePlaces places, const Value& from, const Shape& to_shape);
 // Takes `to_shape` elements of tensor `from` into tensor `to`.
 void AddSlice(const KernelContext& context, SlicePlaces places, int from, const Shape& from_shape,
               int to, const Shape& to_shape, KernelList* list);

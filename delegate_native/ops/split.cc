@@ -129,6 +129,15 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+ConstantData Fold(const Graph& graph, const Node& node) {
+  const Value& in = graph.value(node.inputs[0]);
+  Shape taken;
+  SlicePlaces places;
+  int* start = places.start_of(node.attributes.Int("axis"));
+  return TakenShape(in, node.attributes, &taken, start).ok() ? FoldSlice(places, in, taken)
+                                                             : nullptr;
+}
+
 }  // namespace
 
 extern const Op kSplitOp;
@@ -140,6 +149,7 @@ const Op kSplitOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,

@@ -1,6 +1,7 @@
 // STRIDED_SLICE: numpy's x[begin:end:stride, …] over any axes, any non-zero strides, bounds
 // clamped; masks leave bounds open, drop an axis, insert one, or stand for "all axes in between".
 #include <algorithm>
+#include <utility>
 
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
@@ -17,18 +18,10 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
-  std::vector<int> begin, end, strides;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &begin));
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &end));
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(3, &strides));
-  if (begin.size() != end.size() || begin.size() != strides.size() || begin.size() > 8) {
-    return InvalidModel("it has %zu begins, %zu ends and %zu strides", begin.size(), end.size(),
-                        strides.size());
-  }
   Attributes attributes;
-  attributes.SetInts("begin", begin);
-  attributes.SetInts("end", end);
-  attributes.SetInts("strides", strides);
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "begin", &attributes));
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(2, "end", &attributes));
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(3, "strides", &attributes));
   const auto set = [&](const char* name, int mask) {
     if (mask) attributes.SetInt(name, mask);
   };
@@ -85,6 +78,10 @@ Status SliceAxis(const Attributes& a, size_t i, int n, int* start, int* stride, 
 // of the next input axis. Axes that it does not reach are kept whole.
 Status MakeSlicing(const Value& in, const Attributes& a, Slicing* slicing) {
   const size_t entries = a.Ints("begin").size();
+  const size_t ends = a.Ints("end").size(), strides = a.Ints("strides").size();
+  if (ends != entries || strides != entries || entries > 8) {
+    return InvalidModel("it has %zu begins, %zu ends and %zu strides", entries, ends, strides);
+  }
   const int first = 4 - in.rank;
   int sliced = 0;  // entries that use up an input axis
   for (size_t i = 0; i < entries; ++i) {
@@ -226,12 +223,35 @@ Status ImportSlice(Importer* importer) {
   return importer->AddNode("strided_slice", {src}, std::move(attributes));
 }
 
+ConstantData Fold(const Graph& graph, const Node& node) {
+  const Value& in = graph.value(node.inputs[0]);
+  Slicing slicing;
+  return MakeSlicing(in, node.attributes, &slicing).ok()
+             ? FoldSlice(slicing.places, in, slicing.taken)
+             : nullptr;
+}
+
 bool StepsByOne(const Node& node) {
   const std::vector<int>& strides = node.attributes.Ints("strides");
   return std::all_of(strides.begin(), strides.end(), [](int stride) { return stride == 1; });
 }
 
 }  // namespace
+
+ConstantData FoldSlice(SlicePlaces places, const Value& from, const Shape& to_shape) {
+  std::vector<int> taken = {0};  // places of what is taken along the axes so far
+  for (int axis = kFirstAxis; axis < 4; ++axis) {
+    std::vector<int> longer;
+    for (int place : taken) {
+      int at = place * from.shape.axis(axis) + *places.start_of(axis);
+      for (int i = 0; i < to_shape.axis(axis); ++i, at += *places.stride_of(axis)) {
+        longer.push_back(at);
+      }
+    }
+    taken = std::move(longer);
+  }
+  return Picked(*from.constant, taken);
+}
 
 void AddSlice(const KernelContext& context, SlicePlaces places, int from, const Shape& from_shape,
               int to, const Shape& to_shape, KernelList* list) {
@@ -272,6 +292,7 @@ const Op kStridedSliceOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = StepsByOne,

@@ -9,18 +9,9 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
-  std::vector<int> counts;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &counts));
   Attributes attributes;
   const bool tiles = importer->builtin() == kTfLiteBuiltinTile;
-  if (tiles && static_cast<int>(counts.size()) != importer->InputRank(0)) {
-    return InvalidModel("it tiles %zu axes of rank %d", counts.size(), importer->InputRank(0));
-  }
-  if (counts.size() > kMostRank) {
-    return Unsupported("its result has rank %zu; ranks up to %d are supported", counts.size(),
-                       kMostRank);
-  }
-  attributes.SetInts(tiles ? "counts" : "shape", counts);
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, tiles ? "counts" : "shape", &attributes));
   return importer->AddNode("tile", {src}, std::move(attributes));
 }
 
@@ -30,6 +21,12 @@ Status InferShape(Graph* graph, const Node& node) {
   const bool tiles = node.attributes.Has("counts");
   const std::vector<int>& given = node.attributes.Ints(tiles ? "counts" : "shape");
   out.rank = static_cast<int>(given.size());
+  if (tiles && out.rank != in.rank) {
+    return InvalidModel("it tiles %d axes of rank %d", out.rank, in.rank);
+  }
+  if (out.rank > kMostRank) {
+    return Unsupported("its result has rank %d; ranks up to %d are supported", out.rank, kMostRank);
+  }
   out.shape = Shape();
   for (int i = 0; i < out.rank; ++i) {
     const int axis = 4 - out.rank + i, n = in.shape.axis(axis);

@@ -100,7 +100,6 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, ConstantData*
 }
 
 const KnownShape* Importer::Known(int tensor) const {
-  if (!known_shapes_) return nullptr;
   const auto known = known_shapes_->find(tensor);
   return known == known_shapes_->end() ? nullptr : &known->second;
 }
@@ -208,12 +207,13 @@ Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) cons
 Status Importer::Operand(int input, ValueId* value, Elements elements) {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const int tensor = InputIndex(input);
-  if (IsConstant(input)) return ConstantOperand(input, value, elements);
+  const auto known = value_of_tensor_.find(tensor);
+  const bool is_computed = known != value_of_tensor_.end() && !graph_->IsConstant(known->second);
+  if (!is_computed && IsConstant(input)) return ConstantOperand(input, value, elements);
   const TfLiteTensor& t = context_->tensors[tensor];
   Value made;
   QUADRA_RETURN_IF_ERROR(Typed(t, "input", elements, &made));
-  const auto known = value_of_tensor_.find(tensor);
-  if (known != value_of_tensor_.end()) {
+  if (is_computed) {
     *value = known->second;
     return Status();
   }
@@ -237,6 +237,7 @@ Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   const TfLiteTensor& t = context_->tensors[tensor];
   Value made;
   QUADRA_RETURN_IF_ERROR(constants_->Get(context_, tensor, &made.constant));
+  keeps_sizes_ |= constants_->IsSize(tensor);
   made.element = made.constant->element();
   if (!IsFloat(made.element)) QUADRA_RETURN_IF_ERROR(Typed(t, "constant", elements, &made));
   if (!(elements & Only(made.element))) {
@@ -266,6 +267,15 @@ Status Importer::WeightedOperands(std::vector<ValueId>* values) {
 Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const TfLiteTensor& t = InputTensor(input);
+  if (constants_->IsSize(InputIndex(input))) {
+    ConstantData data;
+    QUADRA_RETURN_IF_ERROR(constants_->Get(context_, InputIndex(input), &data));
+    if (!IsFloat(data->element())) {
+      *ints = data->ints();
+      keeps_sizes_ = true;
+      return Status();
+    }
+  }
   if (!IsConstantTensor(t)) {
     return Unsupported(
         "input %d ('%s') is computed while the model runs; it must be a constant of the model",
@@ -287,6 +297,18 @@ Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
     return Unsupported("constant '%s' holds a number beyond 32 bits", NameOf(t));
   }
   *ints = constant.ints();
+  return Status();
+}
+
+Status Importer::Sizes(int input, const char* name, Attributes* attributes) const {
+  const ValueId value = HasInput(input) ? ValueOf(InputIndex(input)) : -1;
+  if (value >= 0 && !graph_->IsConstant(value) && constants_->IsSize(InputIndex(input))) {
+    attributes->SetIntsOf(name, value);
+    return Status();
+  }
+  std::vector<int> ints;
+  QUADRA_RETURN_IF_ERROR(ConstantInts(input, &ints));
+  attributes->SetInts(name, std::move(ints));
   return Status();
 }
 

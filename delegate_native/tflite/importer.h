@@ -4,7 +4,9 @@
 #define QUADRA_TFLITE_IMPORTER_H_
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "delegate_native/base/status.h"
@@ -14,16 +16,24 @@
 
 namespace quadra {
 
-// Constants of a model; also what DEQUANTIZE and DENSIFY make of them.
+// Constants of a model; also what DEQUANTIZE and DENSIFY make of them, and what follows from
+// shapes.
 class ConstantPool {
  public:
   // The tensor's numbers, dense, or Unsupported with the reason. float16 gives floats.
   Status Get(const TfLiteContext* context, int tensor, ConstantData* data);
   void Put(int tensor, ConstantData data) { known_[tensor] = std::move(data); }
+  // What follows from shapes, so that it changes when they do.
+  void PutSize(int tensor, ConstantData data) {
+    Put(tensor, std::move(data));
+    sizes_.insert(tensor);
+  }
   bool Has(int tensor) const { return known_.count(tensor) != 0; }
+  bool IsSize(int tensor) const { return sizes_.count(tensor) != 0; }
 
  private:
   std::map<int, ConstantData> known_;
+  std::set<int> sizes_;
 };
 
 const char* TypeName(TfLiteType type);
@@ -37,11 +47,20 @@ struct KnownShape {
 };
 using KnownShapes = std::map<int, KnownShape>;
 
+// What judging a model tells of its tensors.
+struct KnownTensors {
+  ConstantPool constants;
+  KnownShapes shapes;
+};
+
 class Importer {
  public:
-  // `known` may be null, and is looked at whenever a shape is asked for.
-  Importer(TfLiteContext* context, ConstantPool* constants, const KnownShapes* known, Graph* graph)
-      : context_(context), constants_(constants), known_shapes_(known), graph_(graph) {}
+  // `known` is looked at whenever a shape is asked for.
+  Importer(TfLiteContext* context, KnownTensors* known, Graph* graph)
+      : context_(context),
+        constants_(&known->constants),
+        known_shapes_(&known->shapes),
+        graph_(graph) {}
 
   // Stands on a node; everything below is about it.
   void Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration);
@@ -85,6 +104,9 @@ class Importer {
   // Input 0, then constants: the weights and, if it is there, the bias.
   Status WeightedOperands(std::vector<ValueId>* values);
   Status ConstantInts(int input, std::vector<int>* ints) const;
+  // Integers as an attribute: of a constant, or of a value that is known when shapes are, and again
+  // after a resize.
+  Status Sizes(int input, const char* name, Attributes* attributes) const;
   // Of a float32 or float16 constant.
   Status ConstantFloats(int input, SharedFloats* floats) const;
   // Fails unless all are of one element.
@@ -109,6 +131,8 @@ class Importer {
   ConstantPool* constants() { return constants_; }
   TfLiteContext* context() const { return context_; }
 
+  // Whether a number was read that follows from shapes and cannot follow a resize.
+  bool keeps_sizes() const { return keeps_sizes_; }
   // For whoever collects the results: the value of a tensor, or -1.
   ValueId ValueOf(int tensor) const;
 
@@ -131,6 +155,7 @@ class Importer {
   const TfLiteNode* node_ = nullptr;
   const TfLiteRegistration* registration_ = nullptr;
   std::map<int, ValueId> value_of_tensor_;
+  mutable bool keeps_sizes_ = false;
 };
 
 }  // namespace quadra

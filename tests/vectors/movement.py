@@ -317,7 +317,21 @@ def windows(m, x, n):
     return m.reshape(y, (-1, n * n, c))
 
 
+def _of_its_shape(m, x):
+    sizes = m.op("SHAPE", [x], (len(x.shape),), "ShapeOptions", OutType=2, output={"dtype": "int32"})
+    return m.add(x, m.op("FILL", [sizes, np.float32(0.5)], x.shape))
+
+
+def _as_long_as_its_rank(m, x):
+    rank = m.op("RANK", [x], (), "RankOptions", output={"dtype": "int32"})
+    sizes = m.op("PACK", [rank], (1,), "PackOptions", ValuesCount=1, Axis=0, output={"dtype": "int32"})
+    return m.add(x, m.op("FILL", [sizes, np.float32(0.5)], (len(x.shape),)))
+
+
 CASES = [
+    Case("SHAPE", "of_a_sum", [(2, 3, 4, 5)], _of_its_shape, lambda x: x + 0.5),
+    Case("SHAPE", "of_rank_6", [(2, 1, 3, 2, 2, 5)], _of_its_shape, lambda x: x + 0.5),
+    Case("RANK", "of_rank_3", [(2, 4, 3)], _as_long_as_its_rank, lambda x: x + 0.5),
     _transpose("height_and_width", (1, 4, 5, 6), (0, 2, 1, 3)), _transpose("to_channels_first", (2, 3, 4, 5), (0, 3, 1, 2)),
     _transpose("to_channels_last", (2, 5, 3, 4), (0, 2, 3, 1)), _transpose("all_axes", (2, 3, 4, 5), (3, 2, 1, 0)),
     _transpose("matrix", (3, 7), (1, 0)), _transpose("rank_3", (2, 3, 5), (2, 0, 1)), _transpose("batch_and_height", (2, 3, 4, 8), (1, 0, 2, 3)),

@@ -28,12 +28,12 @@ CASES = [
         on_cpu=False,
     ),
     _reject(
-        "RANK",
+        "REVERSE_SEQUENCE",
         "unknown_op",
-        "RANK",
-        [(1, 2, 3, 4)],
-        lambda m, x: m.op("RANK", [x], (), "RankOptions", output={"dtype": "int32"}),
-        lambda x: np.int32(4),
+        "REVERSE_SEQUENCE",
+        [(2, 3, 4)],
+        lambda m, x: m.left_to_cpu(x),
+        lambda x: np.concatenate([x[:, 1::-1], x[:, 2:]], 1),
     ),
     _reject("RESIZE_BILINEAR", "both_flags", "half_pixel", [(1, 2, 3, 4)], _both_flags, on_cpu=False),
     _reject(
