@@ -420,16 +420,15 @@ class Model:
     def _write_node(builder, node: _Node, codes) -> int:
         kind = node.options_kind
         raw = builder.CreateByteVector(node.custom_options) if node.custom_options else None
-        options = {name: flat.ints(builder, v) if isinstance(v, list) else v for name, v in node.options.items()}
+        options = {name: _written(builder, value) for name, value in node.options.items()}
         return flat.table(
             builder,
             "Operator",
             OpcodeIndex=codes.index((node.code, node.custom, node.version)),
             Inputs=flat.ints(builder, node.inputs),
             Outputs=flat.ints(builder, node.outputs),
-            BuiltinOptionsType=getattr(tflite.BuiltinOptions, kind) if kind else None,
-            BuiltinOptions=flat.table(builder, kind, **options) if kind else None,
             CustomOptions=raw,
+            **_options(builder, kind, options),
         )
 
 
@@ -439,6 +438,23 @@ def one_convolution() -> bytes:
     weights = generator.normal(size=(8, 3, 3, 4)).astype(np.float32)
     m.output(m.conv2d(m.input((1, 8, 8, 4)), weights, generator.normal(size=8).astype(np.float32), activation="RELU6"))
     return m.bytes()
+
+
+def _written(builder, value):
+    """A value of a table: lists, texts and bytes stand outside of it."""
+    if isinstance(value, bytes):
+        return builder.CreateByteVector(value)
+    if isinstance(value, str):
+        return builder.CreateString(value)
+    return flat.ints(builder, value) if isinstance(value, list) else value
+
+
+def _options(builder, kind: str, options: dict) -> dict[str, Any]:
+    """Of the schema's first union of options, or of its second."""
+    if not kind:
+        return {}
+    union = "BuiltinOptions" if hasattr(tflite.BuiltinOptions, kind) else "BuiltinOptions2"
+    return {f"{union}Type": getattr(getattr(tflite, union), kind), union: flat.table(builder, kind, **options)}
 
 
 def _padding(name: str) -> int:

@@ -132,6 +132,7 @@ void Delegate::Begin(int subgraph) {
     earlier_.clear();
     earlier_partitions_ = 0;
     backend_notes_.clear();
+    inlined_.clear();
   } else {
     earlier_partitions_ += now_.partitions.size();
     earlier_.push_back(std::move(now_));
@@ -161,6 +162,7 @@ size_t Applied::nodes_on_gpu() const {
 
 Status Delegate::Apply(TfLiteContext* context) {
   const int subgraph = SubgraphOf(context);
+  if (subgraph > 0 && inlined_.count(subgraph)) return Status();
   Begin(subgraph);
   ModelNodes model;
   QUADRA_RETURN_IF_ERROR(ReadModel(context, &model));
@@ -182,8 +184,20 @@ Status Delegate::Apply(TfLiteContext* context) {
     Log(1, "passed over: %s", note.c_str());
   }
   now_ = std::move(best);
+  NoteInlined(known.inlined);
   SayWhy(tried);
   return Replace(context);
+}
+
+// Subgraphs that were imported in the place of nodes, all of which are on the GPU.
+void Delegate::NoteInlined(const std::set<std::pair<int, int>>& inlined) {
+  std::set<int> needed;
+  for (const auto& [node, subgraph] : inlined) {
+    for (const Verdict& verdict : now_.verdicts) {
+      if (verdict.node == node) (verdict.on_gpu ? inlined_ : needed).insert(subgraph);
+    }
+  }
+  for (int subgraph : needed) inlined_.erase(subgraph);
 }
 
 // A node that is left to the CPU has a reason for each backend that was tried.

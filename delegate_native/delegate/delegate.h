@@ -3,7 +3,9 @@
 #define QUADRA_DELEGATE_DELEGATE_H_
 
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "delegate_native/delegate/backends.h"
@@ -57,6 +59,7 @@ class Delegate {
   Status MakePartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known);
   Status TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
                        bool* again, Status* first_failure);
+  void NoteInlined(const std::set<std::pair<int, int>>& inlined);
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);
   bool KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* previews, int count);
   Status Replace(TfLiteContext* context);
@@ -70,6 +73,7 @@ class Delegate {
   Applied now_;
   std::vector<Applied> earlier_;  // subgraphs of the same model
   size_t earlier_partitions_ = 0;
+  std::set<int> inlined_;  // subgraphs that only run as a part of others, on the GPU
 };
 
 }  // namespace quadra

@@ -45,10 +45,7 @@ Status ImportNodes(Importer* importer, const ModelNodes& model, const TfLiteIntA
     while (at < model.plan.size() && model.plan[at] != nodes->data[i]) ++at;
     if (at == model.plan.size()) return Internal("node %d is not in the model", nodes->data[i]);
     const ModelNodes::Entry& entry = model.entries[at];
-    const Op* op = FindOpFor(entry.registration->builtin_code, entry.registration->custom_name);
-    if (!op) return Internal("node %d was accepted without an op", nodes->data[i]);
-    importer->Begin(nodes->data[i], entry.node, entry.registration);
-    QUADRA_RETURN_IF_ERROR(op->import(importer));
+    QUADRA_RETURN_IF_ERROR(ImportNode(nodes->data[i], entry.node, entry.registration, importer));
   }
   return Status();
 }

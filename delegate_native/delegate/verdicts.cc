@@ -1,8 +1,6 @@
 #include "delegate_native/delegate/verdicts.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <set>
 
 #include "delegate_native/ops/op.h"
@@ -48,7 +46,7 @@ class Judgement {
       verdict.name = name ? name : "";
     }
     Status status = CheckSizesKnown(entry);
-    if (status.ok()) status = Try(index, entry, verdict.op);
+    if (status.ok()) status = Try(index, entry);
     verdict.on_gpu = status.ok();
     verdict.is_constant =
         status.ok() && outputs->size > 0 && known_->constants.Has(outputs->data[0]);
@@ -57,18 +55,10 @@ class Judgement {
     return verdict;
   }
 
-  Status Try(int index, const ModelNodes::Entry& entry, const std::string& name) {
-    const TfLiteRegistration& registration = *entry.registration;
-    const Op* op = FindOpFor(registration.builtin_code, registration.custom_name);
-    if (!op) return Unsupported("Quadra has no %s yet", name.c_str());
-    if (registration.version > op->max_version) {
-      return Unsupported("%s has version %d; versions up to %d are supported", name.c_str(),
-                         registration.version, op->max_version);
-    }
+  Status Try(int index, const ModelNodes::Entry& entry) {
     scratch_ = Graph();
     Importer importer(context_, known_, &scratch_);
-    importer.Begin(index, entry.node, entry.registration);
-    QUADRA_RETURN_IF_ERROR(op->import(&importer));
+    QUADRA_RETURN_IF_ERROR(ImportNode(index, entry.node, entry.registration, &importer));
     for (int i = 0; i < entry.node->inputs->size; ++i) {
       const int tensor = entry.node->inputs->data[i];
       const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
@@ -144,29 +134,6 @@ class Judgement {
   std::set<int> unknown_size_;
 };
 
-// A context does not tell the model's outputs. It tells those of a partition: of one with all
-// nodes.
-Status ReadOutputs(TfLiteContext* context, ModelNodes* model) {
-  if (model->plan.empty()) return Status();
-  std::unique_ptr<TfLiteIntArray, decltype(&free)> all(
-      static_cast<TfLiteIntArray*>(
-          malloc(sizeof(TfLiteIntArray) + sizeof(int) * model->plan.size())),
-      &free);
-  if (!all) return Internal("out of memory");
-  all->size = static_cast<int>(model->plan.size());
-  std::copy(model->plan.begin(), model->plan.end(), all->data);
-  TfLiteDelegateParams* whole = nullptr;
-  int count = 0;
-  if (context->PreviewDelegatePartitioning(context, all.get(), &whole, &count) != kTfLiteOk) {
-    return Internal("the interpreter could not partition the graph");
-  }
-  for (int i = 0; i < count; ++i) {
-    const TfLiteIntArray* outputs = whole[i].output_tensors;
-    model->outputs.insert(model->outputs.end(), outputs->data, outputs->data + outputs->size);
-  }
-  return Status();
-}
-
 // Why the constant that node `i` makes cannot be this delegate's alone; empty when it can.
 std::string WhyNotConstant(const ModelNodes& model, size_t i,
                            const std::vector<Verdict>& verdicts) {
@@ -190,39 +157,7 @@ std::string WhyNotConstant(const ModelNodes& model, size_t i,
   return is_read ? "" : "its result is a constant that no node reads";
 }
 
-// A missing optional input is -1; every other index names a tensor.
-Status CheckTensors(const TfLiteContext* context, const TfLiteIntArray* tensors, bool may_be_absent,
-                    const char* what) {
-  if (!tensors) return InvalidModel("it has no list of %ss", what);
-  for (int i = 0; i < tensors->size; ++i) {
-    const int tensor = tensors->data[i];
-    const bool absent = may_be_absent && tensor == -1;
-    if (absent || (tensor >= 0 && static_cast<size_t>(tensor) < context->tensors_size)) continue;
-    return InvalidModel("its %s %d is tensor %d of %zu", what, i, tensor, context->tensors_size);
-  }
-  return Status();
-}
-
 }  // namespace
-
-Status ReadModel(TfLiteContext* context, ModelNodes* model) {
-  TfLiteIntArray* plan = nullptr;
-  if (context->GetExecutionPlan(context, &plan) != kTfLiteOk || !plan) {
-    return Internal("the interpreter gave no execution plan");
-  }
-  model->plan.assign(plan->data, plan->data + plan->size);  // the next call overwrites it
-  for (int index : model->plan) {
-    TfLiteNode* node = nullptr;
-    TfLiteRegistration* registration = nullptr;
-    if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk) {
-      return Internal("the interpreter gave no node %d", index);
-    }
-    Status status = CheckTensors(context, node->inputs, true, "input");
-    if (status.ok()) status = CheckTensors(context, node->outputs, false, "output");
-    model->entries.push_back({node, registration, status});
-  }
-  return ReadOutputs(context, model);
-}
 
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
                            Precision precision, KnownTensors* known) {

@@ -9,6 +9,7 @@
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/tflite/importer.h"
+#include "delegate_native/tflite/model_nodes.h"
 
 namespace quadra {
 
@@ -22,21 +23,6 @@ struct Verdict {
   int partition = -1;
   std::string reason;  // why it is left to the CPU
 };
-
-// Nodes of the model in execution order.
-struct ModelNodes {
-  std::vector<int> plan;
-  struct Entry {
-    const TfLiteNode* node = nullptr;
-    const TfLiteRegistration* registration = nullptr;
-    Status status;  // whether the node names only tensors that there are
-  };
-  std::vector<Entry> entries;  // parallel to plan
-  std::vector<int> outputs;    // tensors
-};
-
-// Reads the nodes and checks every index of a tensor, so that nobody else has to.
-Status ReadModel(TfLiteContext* context, ModelNodes* model);
 
 // Judges every node alone: accepted when its import, shape inference and kernels succeed for the
 // target. Fills `known`: constants that DEQUANTIZE and DENSIFY make, and what follows from shapes.

@@ -6,6 +6,7 @@
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/tflite/builtin_params.h"
+#include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 
@@ -168,6 +169,20 @@ const Op* FindOpFor(int builtin, const char* custom_name) {
     }
   }
   return nullptr;
+}
+
+Status ImportNode(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
+                  Importer* importer) {
+  const int code = registration->builtin_code;
+  const Op* op = FindOpFor(code, registration->custom_name);
+  const std::string name = OpName(code, registration->custom_name);
+  if (!op) return Unsupported("Quadra has no %s yet", name.c_str());
+  if (registration->version > op->max_version) {
+    return Unsupported("%s has version %d; versions up to %d are supported", name.c_str(),
+                       registration->version, op->max_version);
+  }
+  importer->Begin(index, node, registration);
+  return op->import(importer);
 }
 
 Status InferShapes(Graph* graph) {

@@ -14,6 +14,7 @@
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/kernel/kernel.h"
+#include "delegate_native/tflite/abi.h"
 #include "delegate_native/tflite/op_names.h"
 
 namespace quadra {
@@ -115,6 +116,11 @@ struct Op {
 const Op* FindOp(const std::string& name);
 // The op that imports a TFLite node; null when there is none.
 const Op* FindOpFor(int builtin, const char* custom_name);
+
+// Imports a node that stands for node `index` of the model: by its op, if there is one of a version
+// that it knows.
+Status ImportNode(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
+                  Importer* importer);
 
 // Shapes, elements and quantisation of all values from the graph's inputs. Nodes whose results are
 // constants by then become these.

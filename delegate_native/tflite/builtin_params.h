@@ -324,6 +324,11 @@ struct TfLiteDepthToSpaceParams {
   int block_size;
 };
 
+struct TfLiteStablehloCompositeParams {
+  const char* name;
+  int32_t subgraph_index;
+};
+
 }  // extern "C"
 
 #endif  // QUADRA_TFLITE_BUILTIN_PARAMS_H_

@@ -208,12 +208,13 @@ Status Importer::Operand(int input, ValueId* value, Elements elements) {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const int tensor = InputIndex(input);
   const auto known = value_of_tensor_.find(tensor);
-  const bool is_computed = known != value_of_tensor_.end() && !graph_->IsConstant(known->second);
+  const bool is_known = known != value_of_tensor_.end();
+  const bool is_computed = is_known && !graph_->IsConstant(known->second);
   if (!is_computed && IsConstant(input)) return ConstantOperand(input, value, elements);
   const TfLiteTensor& t = context_->tensors[tensor];
   Value made;
   QUADRA_RETURN_IF_ERROR(Typed(t, "input", elements, &made));
-  if (is_computed) {
+  if (is_known) {
     *value = known->second;
     return Status();
   }
@@ -267,12 +268,12 @@ Status Importer::WeightedOperands(std::vector<ValueId>* values) {
 Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const TfLiteTensor& t = InputTensor(input);
-  if (constants_->IsSize(InputIndex(input))) {
+  if (constants_->Has(InputIndex(input))) {
     ConstantData data;
     QUADRA_RETURN_IF_ERROR(constants_->Get(context_, InputIndex(input), &data));
     if (!IsFloat(data->element())) {
       *ints = data->ints();
-      keeps_sizes_ = true;
+      keeps_sizes_ |= constants_->IsSize(InputIndex(input));
       return Status();
     }
   }
@@ -302,7 +303,7 @@ Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
 
 Status Importer::Sizes(int input, const char* name, Attributes* attributes) const {
   const ValueId value = HasInput(input) ? ValueOf(InputIndex(input)) : -1;
-  if (value >= 0 && !graph_->IsConstant(value) && constants_->IsSize(InputIndex(input))) {
+  if (value >= 0 && !graph_->IsConstant(value)) {
     attributes->SetIntsOf(name, value);
     return Status();
   }

@@ -51,6 +51,9 @@ using KnownShapes = std::map<int, KnownShape>;
 struct KnownTensors {
   ConstantPool constants;
   KnownShapes shapes;
+  std::set<std::pair<int, int>> inlined;  // a node, and a subgraph that was imported in its place
+  // The subgraph that is being imported, behind those that it is a part of.
+  std::vector<const TfLiteContext*> subgraphs;
 };
 
 class Importer {
@@ -58,6 +61,7 @@ class Importer {
   // `known` is looked at whenever a shape is asked for.
   Importer(TfLiteContext* context, KnownTensors* known, Graph* graph)
       : context_(context),
+        known_(known),
         constants_(&known->constants),
         known_shapes_(&known->shapes),
         graph_(graph) {}
@@ -130,6 +134,11 @@ class Importer {
   // Raw constants (DENSIFY, DEQUANTIZE).
   ConstantPool* constants() { return constants_; }
   TfLiteContext* context() const { return context_; }
+  KnownTensors* known() { return known_; }
+  Graph* graph() { return graph_; }
+  int index() const { return index_; }
+  // A tensor that a subgraph gets from outside.
+  void Bind(int tensor, ValueId value) { value_of_tensor_[tensor] = value; }
 
   // Whether a number was read that follows from shapes and cannot follow a resize.
   bool keeps_sizes() const { return keeps_sizes_; }
@@ -148,6 +157,7 @@ class Importer {
   const KnownShape* Known(int tensor) const;
 
   TfLiteContext* context_;
+  KnownTensors* known_;
   ConstantPool* constants_;
   const KnownShapes* known_shapes_;
   Graph* graph_;

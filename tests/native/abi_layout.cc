@@ -65,6 +65,7 @@ int main() {
   STRUCT(5, TfLiteStridedSliceParams, begin_mask, end_mask, ellipsis_mask, new_axis_mask,
          shrink_axis_mask);
   STRUCT(1, TfLiteDepthToSpaceParams, block_size);
+  STRUCT(1, TfLiteStablehloCompositeParams, subgraph_index);
   std::printf("}\n");
   return 0;
 }

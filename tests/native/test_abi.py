@@ -13,6 +13,7 @@ from host_tools.base import child_process
 from host_tools.build import bazel
 from tests.model_builder import Model
 from tests.native.runtime_probe import Probe, View, floats, make_int_array, node_and_registration, tensor
+from tests.vectors.composites import composite
 
 _LABEL = "//tests/native:abi_layout"
 
@@ -249,6 +250,11 @@ def test_nodes_and_registrations_are_where_we_think(layout):
             {"ellipsis_mask": 4, "new_axis_mask": 1},
         ),
         ("TfLiteDepthToSpaceParams", one((1, 2, 2, 9), lambda m, x: m.depth_to_space(x, 3)), {"block_size": 3}),
+        (
+            "TfLiteStablehloCompositeParams",
+            one((1, 2, 2, 9), lambda m, x: composite(m, [x], x.shape, 7)),
+            {"subgraph_index": 7},
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

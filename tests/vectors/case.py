@@ -44,7 +44,8 @@ class Case:
     `build(model, *inputs)` adds nodes and returns the output value or a tuple of them; `reference(*arrays)` gives the
     same in numpy. `place` says where the nodes must run: "gpu", "any" (Quadra may leave them to the CPU, but the
     result holds), or "cpu" with `reason` a word that the verdict must contain. `on_cpu` is False for what the CPU
-    interpreter cannot run. `half` is False where the values do not fit in half precision.
+    interpreter cannot run. `half` is False where the values do not fit in half precision. `subgraphs` make the model's
+    further ones.
     """
 
     op: str
@@ -56,6 +57,7 @@ class Case:
     reason: str = ""
     on_cpu: bool = True
     half: bool = True
+    subgraphs: Sequence[Callable[[], Model]] = ()
 
     @property
     def id(self) -> str:
@@ -71,7 +73,7 @@ class Case:
             model.input(feed.shape, feed.dtype) if isinstance(feed, Feed) else model.input(feed) for feed in self.inputs
         ]
         model.output(*as_tuple(self.build(model, *inputs)))
-        return model.bytes()
+        return model.bytes(*(make() for make in self.subgraphs))
 
     def expected(self) -> list[np.ndarray]:
         with np.errstate(all="ignore"):

@@ -1,0 +1,137 @@
+// STABLEHLO_COMPOSITE: a name for a subgraph of the model, which does the same. That subgraph is
+// imported in the node's place.
+#include <algorithm>
+#include <set>
+
+#include "delegate_native/ops/op.h"
+#include "delegate_native/tflite/importer.h"
+#include "delegate_native/tflite/model_nodes.h"
+
+namespace quadra {
+namespace {
+
+// Another subgraph of the model, for as long as this lives.
+class Subgraph {
+ public:
+  // `outer`: the subgraphs that this one is in. Those stay as they are.
+  Subgraph(TfLiteContext* from, int index, const std::vector<const TfLiteContext*>& outer)
+      : from_(from), index_(index) {
+    if (from->AcquireSubgraphContext(from, index, &context_) != kTfLiteOk) context_ = nullptr;
+    is_outer_ = std::find(outer.begin(), outer.end(), context_) != outer.end();
+  }
+  ~Subgraph() {
+    if (context_ && !is_outer_) from_->ReleaseSubgraphContext(from_, index_);
+  }
+  // Whether it is there, and no part of itself.
+  bool ok() const { return context_ && !is_outer_; }
+  Subgraph(const Subgraph&) = delete;
+  Subgraph& operator=(const Subgraph&) = delete;
+  TfLiteContext* context() const { return context_; }
+
+ private:
+  TfLiteContext* from_;
+  int index_;
+  TfLiteContext* context_ = nullptr;
+  bool is_outer_ = false;
+};
+
+// What the nodes read and nobody makes. A context does not tell the order of a subgraph's inputs:
+// converters write them before all other tensors.
+std::vector<int> InputsOf(const TfLiteContext* context, const ModelNodes& model) {
+  std::set<int> read, made;
+  for (const ModelNodes::Entry& entry : model.entries) {
+    for (int i = 0; entry.status.ok() && i < entry.node->inputs->size; ++i) {
+      const int tensor = entry.node->inputs->data[i];
+      if (tensor >= 0 && !made.count(tensor)) read.insert(tensor);
+    }
+    for (int i = 0; entry.status.ok() && i < entry.node->outputs->size; ++i) {
+      made.insert(entry.node->outputs->data[i]);
+    }
+  }
+  std::vector<int> inputs;
+  for (int tensor : read) {
+    if (context->tensors[tensor].allocation_type != kTfLiteMmapRo) inputs.push_back(tensor);
+  }
+  return inputs;
+}
+
+bool SameTensor(const TfLiteTensor& a, const TfLiteTensor& b) {
+  return a.type == b.type && a.dims && b.dims && a.dims->size == b.dims->size &&
+         std::equal(a.dims->data, a.dims->data + a.dims->size, b.dims->data);
+}
+
+// Gives the subgraph the node's inputs.
+Status BindInputs(Importer* importer, const ModelNodes& model, TfLiteContext* context,
+                  KnownTensors* known, Importer* inner) {
+  const std::vector<int> inputs = InputsOf(context, model);
+  if (static_cast<int>(inputs.size()) != importer->num_inputs()) {
+    return Unsupported("its decomposition reads %zu tensors, it has %d inputs", inputs.size(),
+                       importer->num_inputs());
+  }
+  for (int i = 0; i < importer->num_inputs(); ++i) {
+    const int tensor = inputs[static_cast<size_t>(i)];
+    if (!importer->HasInput(i) || !SameTensor(importer->InputTensor(i), context->tensors[tensor])) {
+      return Unsupported("its input %d and its decomposition's differ in type or size", i);
+    }
+    ValueId value;
+    QUADRA_RETURN_IF_ERROR(importer->Operand(i, &value, kAllElements | kQuantized));
+    const ConstantData& constant = importer->graph()->value(value).constant;
+    if (!constant) inner->Bind(tensor, value);
+    else if (importer->constants()->IsSize(importer->InputIndex(i)))
+      known->constants.PutSize(tensor, constant);
+    else known->constants.Put(tensor, constant);
+  }
+  return Status();
+}
+
+Status ImportNodes(int index, const ModelNodes& model, Importer* inner) {
+  for (size_t i = 0; i < model.plan.size(); ++i) {
+    const ModelNodes::Entry& entry = model.entries[i];
+    Status status = entry.status;
+    if (status.ok()) status = ImportNode(index, entry.node, entry.registration, inner);
+    if (status.ok()) continue;
+    const TfLiteRegistration& op = *entry.registration;
+    return Status(status.code(), Format("node %d (%s) of its decomposition: %s", model.plan[i],
+                                        OpName(op.builtin_code, op.custom_name).c_str(),
+                                        status.message().c_str()));
+  }
+  return Status();
+}
+
+Status Import(Importer* importer) {
+  const TfLiteStablehloCompositeParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  KnownTensors known;
+  known.subgraphs = importer->known()->subgraphs;
+  known.subgraphs.push_back(importer->context());
+  const Subgraph subgraph(importer->context(), params->subgraph_index, known.subgraphs);
+  if (!subgraph.ok()) {
+    return InvalidModel("its decomposition, subgraph %d, is none", params->subgraph_index);
+  }
+  ModelNodes model;
+  QUADRA_RETURN_IF_ERROR(ReadModel(subgraph.context(), &model));
+  if (importer->num_outputs() != 1 || model.outputs.size() != 1) {
+    return Unsupported("it has %d outputs, its decomposition %zu; 1 is supported",
+                       importer->num_outputs(), model.outputs.size());
+  }
+  Importer inner(subgraph.context(), &known, importer->graph());
+  QUADRA_RETURN_IF_ERROR(BindInputs(importer, model, subgraph.context(), &known, &inner));
+  QUADRA_RETURN_IF_ERROR(ImportNodes(importer->index(), model, &inner));
+  const ValueId result = inner.ValueOf(model.outputs[0]);
+  if (result < 0) return InvalidModel("nobody makes its decomposition's output");
+  known.inlined.emplace(importer->index(), params->subgraph_index);
+  importer->known()->inlined.insert(known.inlined.begin(), known.inlined.end());
+  return importer->AddNode("copy", {result}, {});
+}
+
+}  // namespace
+
+extern const Op kCompositeOp;
+const Op kCompositeOp = {
+    .name = "composite",
+    .builtins = {kTfLiteBuiltinStablehloComposite, -1},
+    .max_version = 1,
+    .import = Import,
+};
+
+}  // namespace quadra

@@ -1,0 +1,67 @@
+#include "delegate_native/tflite/model_nodes.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+namespace quadra {
+namespace {
+
+// A context does not tell the model's outputs. It tells those of a partition: of one with all
+// nodes.
+Status ReadOutputs(TfLiteContext* context, ModelNodes* model) {
+  if (model->plan.empty()) return Status();
+  std::unique_ptr<TfLiteIntArray, decltype(&free)> all(
+      static_cast<TfLiteIntArray*>(
+          malloc(sizeof(TfLiteIntArray) + sizeof(int) * model->plan.size())),
+      &free);
+  if (!all) return Internal("out of memory");
+  all->size = static_cast<int>(model->plan.size());
+  std::copy(model->plan.begin(), model->plan.end(), all->data);
+  TfLiteDelegateParams* whole = nullptr;
+  int count = 0;
+  if (context->PreviewDelegatePartitioning(context, all.get(), &whole, &count) != kTfLiteOk) {
+    return Internal("the interpreter could not partition the graph");
+  }
+  for (int i = 0; i < count; ++i) {
+    const TfLiteIntArray* outputs = whole[i].output_tensors;
+    model->outputs.insert(model->outputs.end(), outputs->data, outputs->data + outputs->size);
+  }
+  return Status();
+}
+
+// A missing optional input is -1; every other index names a tensor.
+Status CheckTensors(const TfLiteContext* context, const TfLiteIntArray* tensors, bool may_be_absent,
+                    const char* what) {
+  if (!tensors) return InvalidModel("it has no list of %ss", what);
+  for (int i = 0; i < tensors->size; ++i) {
+    const int tensor = tensors->data[i];
+    const bool absent = may_be_absent && tensor == -1;
+    if (absent || (tensor >= 0 && static_cast<size_t>(tensor) < context->tensors_size)) continue;
+    return InvalidModel("its %s %d is tensor %d of %zu", what, i, tensor, context->tensors_size);
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status ReadModel(TfLiteContext* context, ModelNodes* model) {
+  TfLiteIntArray* plan = nullptr;
+  if (context->GetExecutionPlan(context, &plan) != kTfLiteOk || !plan) {
+    return Internal("the interpreter gave no execution plan");
+  }
+  model->plan.assign(plan->data, plan->data + plan->size);  // the next call overwrites it
+  for (int index : model->plan) {
+    TfLiteNode* node = nullptr;
+    TfLiteRegistration* registration = nullptr;
+    if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk) {
+      return Internal("the interpreter gave no node %d", index);
+    }
+    Status status = CheckTensors(context, node->inputs, true, "input");
+    if (status.ok()) status = CheckTensors(context, node->outputs, false, "output");
+    model->entries.push_back({node, registration, status});
+  }
+  return ReadOutputs(context, model);
+}
+
+}  // namespace quadra

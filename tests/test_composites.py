@@ -1,0 +1,92 @@
+"""STABLEHLO_COMPOSITE: the subgraph that it names runs in its place, as a part of the same partition."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import cpu
+from tests.delegate import options
+from tests.model_builder import Model
+from tests.runs import BACKENDS
+from tests.vectors.case import constant
+from tests.vectors.composites import SHAPE, composite, rms_norm
+
+on_both = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def check(quadra, raw: bytes, feeds: list, backend: str, on_gpu: list[bool]):
+    outcome = quadra.run(raw, feeds, **options(backend=backend))
+    assert [node["on"] == "gpu" for node in outcome.nodes] == on_gpu, (outcome.error, outcome.nodes)
+    outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
+    return outcome
+
+
+@on_both
+def test_it_is_inlined_as_often_as_it_is_used(quadra, backend):
+    m = Model()
+    x = m.unary("RELU", m.input(SHAPE))
+    y = composite(m, [x, constant("scale", SHAPE[-1:])], SHAPE, 1)
+    m.output(m.add(composite(m, [m.unary("TANH", y), m.input(SHAPE[-1:])], SHAPE, 1), x))
+    feeds = [constant("composite/x", SHAPE), constant("composite/scale", SHAPE[-1:])]
+    outcome = check(quadra, m.bytes(rms_norm()), feeds, backend, [True] * 5)
+    assert {node["partition"] for node in outcome.nodes} == {0}
+    assert {node["subgraph"] for node in outcome.nodes} == {0}, "the decomposition was compiled, too"
+
+
+@on_both
+def test_one_in_another_and_a_resize(quadra, backend):
+    m, middle = Model(), Model()
+    m.output(composite(m, [m.input(SHAPE), constant("scale", SHAPE[-1:])], SHAPE, 1, "outer"))
+    x, scale = middle.input(SHAPE), middle.input(SHAPE[-1:])
+    middle.output(middle.unary("TANH", composite(middle, [x, scale], SHAPE, 2)))
+    raw = m.bytes(middle, rms_norm())
+    rounds = [[constant(f"composite/{b}", (b, *SHAPE[1:]))] for b in (2, 4, 2)]
+    outcome = quadra.run(raw, *rounds, **options(backend=backend))
+    assert not outcome.error and [node["on"] for node in outcome.nodes] == ["gpu"], (outcome.error, outcome.nodes)
+    for got, feeds in zip(outcome.outputs, rounds, strict=True):
+        outcome.outputs = [got]
+        outcome.check(cpu.run(raw, feeds))
+
+
+@on_both
+def test_sizes_in_it_are_folded(quadra, backend):
+    m, inner = Model(), Model()
+    m.output(m.unary("RELU", composite(m, [m.unary("TANH", m.input(SHAPE))], SHAPE, 1, "flat")))
+    x = inner.input(SHAPE)
+    sizes = inner.op("SHAPE", [x], (4,), "ShapeOptions", OutType=2, output={"dtype": "int32"})
+    inner.output(inner.op("RESHAPE", [inner.reshape(x, (2, 90)), sizes], SHAPE))
+    check(quadra, m.bytes(inner), [constant("composite/x", SHAPE)], backend, [True] * 3)
+
+
+@on_both
+def test_what_quadra_lacks_in_it_leaves_it_to_the_cpu_with_the_reason(quadra, backend):
+    m, inner = Model(), Model()
+    m.output(m.unary("RELU", composite(m, [m.input(SHAPE)], SHAPE, 1)))
+    inner.output(inner.unary("TANH", inner.left_to_cpu(inner.input(SHAPE))))
+    outcome = check(quadra, m.bytes(inner), [constant("composite/x", SHAPE)], backend, [False, True, False, True])
+    assert "node 0 (REVERSE_SEQUENCE) of its decomposition" in outcome.nodes[0]["reason"], outcome.nodes
+
+
+@on_both
+def test_a_decomposition_of_several_outputs_stays_on_the_cpu(quadra, backend):
+    """Their order is not known."""
+    m, inner = Model(), Model()
+    parts = composite(m, [m.input(SHAPE)], [SHAPE, SHAPE], 1)
+    m.output(*parts)
+    x = inner.input(SHAPE)
+    inner.output(inner.unary("TANH", x), inner.unary("RELU", x))
+    outcome = check(quadra, m.bytes(inner), [constant("composite/x", SHAPE)], backend, [False, True, True])
+    assert "1 is supported" in outcome.nodes[0]["reason"], outcome.nodes
+
+
+@on_both
+@pytest.mark.parametrize("subgraph", [0, 1, 7, -1])
+def test_a_decomposition_that_is_none_is_a_verdict(quadra, subgraph, backend):
+    """A part of itself, or not there. The interpreter's own kernel does not survive the former: nothing is run."""
+    m, inner = Model(), Model()
+    m.output(m.unary("RELU", composite(m, [m.unary("TANH", m.input(SHAPE))], SHAPE, 1)))
+    inner.output(composite(inner, [inner.input(SHAPE)], SHAPE, subgraph))
+    outcome = quadra.run(m.bytes(inner), **options(backend=backend))
+    assert outcome.report, outcome.error
+    assert [node["on"] for node in outcome.nodes] == ["gpu", "cpu", "gpu", "cpu"], outcome.nodes
+    assert f"its decomposition, subgraph {subgraph}, is none" in outcome.nodes[1]["reason"], outcome.nodes
