@@ -20,6 +20,7 @@ int MergeReshapes(Graph* graph);
 int MoveResizeAfterConv(Graph* graph);
 int RemoveIdentity(Graph* graph);
 int RemoveOutputReshape(Graph* graph);
+int RemoveUnread(Graph* graph);
 int SplitConvOfConcat(Graph* graph);
 int SplitPixelDepthwise(Graph* graph);
 

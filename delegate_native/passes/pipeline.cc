@@ -16,6 +16,7 @@ int Any(Graph* graph, const Fits&) {
 
 const std::vector<Pass>& Pipeline() {
   static const std::vector<Pass>& passes = *new std::vector<Pass>{
+      {"remove_unread", Any<RemoveUnread>},
       {"split_conv_of_concat", Any<SplitConvOfConcat>},
       {"remove_identity", Any<RemoveIdentity>},
       {"merge_reshapes", Any<MergeReshapes>},
