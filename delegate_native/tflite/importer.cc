@@ -254,13 +254,11 @@ Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   return Status();
 }
 
-Status Importer::WeightedOperands(std::vector<ValueId>* values) {
-  values->assign(HasInput(2) ? 3 : 2, -1);
-  QUADRA_RETURN_IF_ERROR(Operand(0, &(*values)[0]));
-  for (size_t i = 1; i < values->size(); ++i) {
-    QUADRA_RETURN_IF_ERROR(ConstantOperand(static_cast<int>(i), &(*values)[i]));
-  }
-  return Status();
+Status Importer::WeightedOperands(std::vector<ValueId>* values, int src, int bias) {
+  values->assign(HasInput(bias) ? 3 : 2, -1);
+  QUADRA_RETURN_IF_ERROR(Operand(src, &(*values)[0]));
+  QUADRA_RETURN_IF_ERROR(ConstantOperand(1, &(*values)[1]));
+  return values->size() > 2 ? ConstantOperand(bias, &(*values)[2]) : Status();
 }
 
 Status Importer::ConstantInts(int input, std::vector<int>* ints) const {

@@ -82,8 +82,8 @@ class Importer {
   Status Operand(int input, ValueId* value, Elements elements = kFloats);
   // An operand that must be known when the model is loaded.
   Status ConstantOperand(int input, ValueId* value, Elements elements = kFloats);
-  // Input 0, then constants: the weights and, if it is there, the bias.
-  Status WeightedOperands(std::vector<ValueId>* values);
+  // What is convolved, then constants: input 1, the weights, and the bias if it is there.
+  Status WeightedOperands(std::vector<ValueId>* values, int src = 0, int bias = 2);
   Status ConstantInts(int input, std::vector<int>* ints) const;
   // Of a float32 or float16 constant.
   Status ConstantFloats(int input, SharedFloats* floats) const;

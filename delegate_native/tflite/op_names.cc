@@ -235,7 +235,6 @@ std::string OpName(int builtin, const char* custom_name) {
 
 int SizeInputOfForeign(int builtin) {
   switch (builtin) {
-    case kTfLiteBuiltinTransposeConv:
     case kTfLiteBuiltinFill: return 0;
     case kTfLiteBuiltinPadV2:
     case kTfLiteBuiltinSlice:

@@ -1,0 +1,28 @@
+// What a transposed convolution is along its axes, for the ops that are one.
+#ifndef QUADRA_OPS_TRANSPOSE_CONV_H_
+#define QUADRA_OPS_TRANSPOSE_CONV_H_
+
+#include "delegate_native/ops/op.h"
+
+namespace quadra {
+
+// One axis: weight k of pixel i goes to the result stride * i + k - cut.
+struct TransposedAxis {
+  int stride = 1, cut = 0;
+
+  // As TFLite does: by the result's size, like the padding of a convolution of it.
+  TransposedAxis(int stride, int kernel, int out, bool same);
+};
+
+// A node with the attributes `stride` [y, x], `padding` and, unless the result is as large as the
+// padding leaves it, its `shape`. Inputs: source and weights OHWI.
+struct Transposed {
+  TransposedAxis y, x;
+
+  Transposed(const Graph& graph, const Node& node);
+};
+Status InferTransposed(Graph* graph, const Node& node);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_TRANSPOSE_CONV_H_
