@@ -5,6 +5,7 @@
 
 #include "delegate_native/ops/computed_conv.h"
 #include "delegate_native/ops/conv_kernels.h"
+#include "delegate_native/ops/depthwise_conv2d.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -47,36 +48,36 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// Weights of a grouped convolution as those of a dense one, zeros across groups.
-SharedFloats Dense(const Constant& constant, const Shape& weights, int in_c) {
-  SharedFloats ohwi = constant.floats();
-  if (weights.c == in_c) return ohwi;
-  const int out_per_group = weights.b / (in_c / weights.c), taps = weights.h * weights.w;
-  std::vector<float> dense(static_cast<size_t>(weights.b) * taps * in_c, 0.0f);
-  const float* from = ohwi->data();
-  for (int o = 0; o < weights.b; ++o) {
-    const size_t first = static_cast<size_t>(o / out_per_group) * weights.c;
-    for (int t = 0; t < taps; ++t) {
-      float* to = &dense[(static_cast<size_t>(o) * taps + t) * in_c + first];
-      for (int i = 0; i < weights.c; ++i) to[i] = *from++;
-    }
+// Weights OHW1 as HWO.
+SharedFloats ChannelsLast(const std::vector<float>& ohw, const Shape& hwc) {
+  const size_t taps = ohw.size() / static_cast<size_t>(hwc.c);
+  std::vector<float> turned;
+  for (size_t t = 0; t < taps; ++t) {
+    for (size_t at = t; at < ohw.size(); at += taps) turned.push_back(ohw[at]);
   }
-  return Share(std::move(dense));
+  return Share(std::move(turned));
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Value& weights = graph.value(node.inputs[1]);
+  const Shape& in = graph.shape(node.inputs[0]);
+  if (weights.shape.c == 1 && in.c > 1) {  // a group is a channel
+    const Shape hwc = {1, weights.shape.h, weights.shape.w, weights.shape.b};
+    return AddDepthwise(
+        context, graph, node, hwc,
+        [constant = weights.constant, hwc] { return ChannelsLast(*constant->floats(), hwc); },
+        list);
+  }
   Conv conv;
   conv.src = node.inputs[0];
   conv.dst = node.outputs[0];
-  conv.in = graph.shape(conv.src);
+  conv.in = in;
   conv.out = graph.shape(conv.dst);
   QUADRA_RETURN_IF_ERROR(
       ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, conv.in, &conv.window));
-  conv.weights = [constant = weights.constant, shape = weights.shape, in_c = conv.in.c] {
-    return Dense(*constant, shape, in_c);
-  };
+  conv.groups = conv.in.c / weights.shape.c;
+  conv.weights = [constant = weights.constant] { return constant->floats(); };
   if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
   conv.plane_as_row = EpilogueAllowsPlaneAsRow(graph, node);
   list->steps_taken = TakeClamp(node, &conv.low, &conv.high);

@@ -33,11 +33,15 @@ int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
   return CeilDiv(w, tile.pixels) * h * CeilDiv(out.slices(), tile.slices) * out.b;
 }
 
-QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Shape& out) {
-  if (gpu.runs_items_serially()) return SerialTile(w, out.slices());
-  const QuadTile* tile = kQuadTiles;
-  while (tile->pixels * tile->slices > 1 && ItemsOf(*tile, w, h, out) < kEnoughItems) ++tile;
-  return *tile;
+QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Conv& conv) {
+  const QuadTile* found = kQuadTiles;
+  while (found->pixels * found->slices > 1 && ItemsOf(*found, w, h, conv.out) < kEnoughItems)
+    ++found;
+  QuadTile tile = gpu.runs_items_serially() ? SerialTile(w, conv.out.slices()) : *found;
+  // Slices of several groups would read what only one of them needs.
+  while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
+    --tile.slices;
+  return tile;
 }
 
 int64_t TripsOf(const Window& window, int slices) {
@@ -49,11 +53,12 @@ std::string Sum(const QuadTile& t, const char* lane, int at) {
          Unroll(t.pixels, t.slices, std::string("a$_@ += v$.") + lane + " * w@;\n");
 }
 
-// Input slices that one kernel multiplies: all, or as many as a device's loops and buffers allow.
-// Then each kernel adds its results to those of the one before.
+// Input slices that one kernel multiplies: all, those of a work-item's groups, or as many as a
+// device's loops and buffers allow. Then each kernel adds its results to those of the one before.
+enum class Slices { kAll, kOfGroups, kSome };
 struct Part {
+  Slices slices = Slices::kAll;
   int first = 0, count = 0;
-  bool whole = true;
   int before = -1;  // tensor with the sums so far
   int to = -1;
 };
@@ -117,20 +122,24 @@ std::string Tap(const QuadTile& t, const Part& part, bool serial) {
   for (int k = 0; k < 4; ++k) sums += Sum(t, lanes[k], k);
   return Unroll(t.pixels, R"(int x$ = (x + $) * stride_x - pad_x + kx * dilation_x;
 bool in$ = row && x$ >= 0 && x$ < limit_x;
-)") + Block(part.whole ? "for (int i = 0; i < src_s; ++i)"
-                       : "for (int i = first_s; i < last_s; ++i)",
+)") + Block(part.slices == Slices::kAll ? "for (int i = 0; i < src_s; ++i)"
+                                        : "for (int i = first_s; i < last_s; ++i)",
             sums + Format("w += %d;\n", 4 * t.slices));
 }
 
 std::string QuadBody(const QuadTile& t, bool scattered, const Part& part, bool serial) {
+  const std::string slices = part.slices == Slices::kAll ? "src_s" : "(last_s - first_s)";
+  const std::string find = part.slices == Slices::kOfGroups
+                               ? FindFirstSlice("o * 4") + "int last_s = first_s + group_s;\n"
+                               : "";
   const std::string taps = Block("for (int kx = 0; kx < kernel_x; ++kx)", Tap(t, part, serial));
   return Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * dst_b) { return; }
 int b = z / blocks; int o = (z - b * blocks) * %d;
-int w = o * kernel_y * kernel_x * %s * 4;
+%sint w = o * kernel_y * kernel_x * %s * 4;
 )",
-                t.pixels, t.slices, part.whole ? "src_s" : "(last_s - first_s)") +
+                t.pixels, t.slices, find.c_str(), slices.c_str()) +
          Unroll(t.slices, "vec4 w$;\n") +
          Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n") +
          Block("for (int ky = 0; ky < kernel_y; ++ky)", R"(
@@ -160,8 +169,7 @@ Conv ChannelsOf(const Conv& conv, const Part& part) {
   return some;
 }
 
-void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& part,
-                 KernelList* list) {
+void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {
   const Window& window = conv.window;
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
                        context.StorageOf(conv.out) == Storage::kBuffer;
@@ -171,11 +179,13 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
   const bool as_row = buffers && pointwise && conv.plane_as_row && conv.in.w == conv.out.w;
   const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = as_row ? 1 : conv.grid_h();
-  const QuadTile tile = TileFor(*context.gpu, w, h, conv.out);
+  const QuadTile tile = TileFor(*context.gpu, w, h, conv);
   const int blocks = CeilDiv(conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
-  const Conv some = part.whole ? Conv() : ChannelsOf(conv, part);
-  const Conv& own = part.whole ? conv : some;
+  if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
+  const bool is_some = part.slices == Slices::kSome;
+  const Conv some = is_some ? ChannelsOf(conv, part) : Conv();
+  const Conv& own = is_some ? some : conv;
   KernelDesc& kernel = list->Add(conv.name);
   kernel.Read("src", conv.src);
   if (part.before >= 0) kernel.Read("before", part.before);
@@ -185,7 +195,8 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
                   [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
   kernel.Constant("bias", BiasOf(own, blocks * lanes));
   AddConvNumbers(own, &kernel);
-  if (!part.whole) {
+  if (conv.groups > 1) AddGroupNumbers(conv, lanes, &kernel);
+  if (is_some) {
     kernel.Int("first_s", part.first);
     kernel.Int("last_s", part.first + part.count);
   }
@@ -218,8 +229,10 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
   Part part;
   part.count = slices;
   part.to = conv.dst;
-  if (parts == 1 || parts > kMostParts) return AddQuadPart(context, conv, part, list);
-  part.whole = false;
+  if (conv.groups > 1) part.slices = Slices::kOfGroups;
+  if (conv.groups > 1 || parts == 1 || parts > kMostParts)
+    return AddQuadPart(context, conv, part, list);
+  part.slices = Slices::kSome;
   const int each = CeilDiv(slices, parts);
   for (part.first = 0; part.first < slices; part.first += each) {
     const bool last = part.first + each >= slices;
@@ -231,6 +244,26 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
 }
 
 }  // namespace
+
+int SlicesOfBlock(const Conv& conv, int lanes) {
+  int most = 1;
+  for (int channel = 0; channel < conv.out.c; channel += lanes) {
+    const int last = std::min(channel + lanes, conv.out.c) - 1;
+    const int end = CeilDiv((last / conv.group_out() + 1) * conv.group_in(), 4);
+    most = std::max(most, end - channel / conv.group_out() * conv.group_in() / 4);
+  }
+  return most;
+}
+
+std::string FindFirstSlice(const char* channel) {
+  return Format("int first_s = min(%s / group_out * group_in / 4, src_s - group_s);\n", channel);
+}
+
+void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel) {
+  kernel->Int("group_in", conv.group_in());
+  kernel->Int("group_out", conv.group_out());
+  kernel->Int("group_s", SlicesOfBlock(conv, lanes));
+}
 
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c) {
   const int64_t taps = std::max(1, conv.window.kernel_y * conv.window.kernel_x);
@@ -250,12 +283,18 @@ std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
   std::vector<float> packed(static_cast<size_t>(PackedFloats(conv, lanes, in_c)), 0.0f);
   const SharedFloats weights = conv.weights();
   const float* from = weights->data();
+  const int last_s = conv.groups > 1 ? conv.in.slices() - SlicesOfBlock(conv, lanes) : 0;
   for (int o = 0; o < conv.out.c; ++o) {
+    const int block = o / lanes;
+    const int first_s = block * lanes / conv.group_out() * conv.group_in() / 4;
+    // The group's first channel among those that the block reads.
+    const int first = o / conv.group_out() * conv.group_in() - 4 * std::min(first_s, last_s);
     for (int t = 0; t < taps; ++t) {
-      float* to = &packed[((o / lanes) * rows + static_cast<size_t>(t * in_c)) *
-                              static_cast<size_t>(lanes) +
-                          static_cast<size_t>(o % lanes)];
-      for (int i = 0; i < conv.in.c; ++i) to[std::ptrdiff_t{i} * lanes] = *from++;
+      float* to =
+          &packed[(static_cast<size_t>(block) * rows + static_cast<size_t>(t * in_c + first)) *
+                      static_cast<size_t>(lanes) +
+                  static_cast<size_t>(o % lanes)];
+      for (int i = 0; i < conv.group_in(); ++i) to[std::ptrdiff_t{i} * lanes] = *from++;
     }
   }
   return packed;

@@ -12,14 +12,15 @@
 
 namespace quadra {
 
-// A dense convolution of tensor `src` into places of tensor `dst`.
+// A convolution of tensor `src` into places of tensor `dst`.
 struct Conv {
   const char* name = "conv2d";
   int src = -1, dst = -1;
   Shape in, out;
-  // Makes them when the plan is written. OHWI: out.c, window.kernel_y, window.kernel_x, in.c.
+  // Makes them when the plan is written. OHWI: out.c, window.kernel_y, window.kernel_x, group_in().
   std::function<SharedFloats()> weights;
   std::vector<float> bias;  // out.c values, or none
+  int groups = 1;           // of channels; each is a convolution of its own
   Window window;            // pads at the end do not matter here
   // Results lie at step * i + first of the output: a transposed convolution is several of these.
   int step_y = 1, step_x = 1, first_y = 0, first_x = 0;
@@ -28,6 +29,9 @@ struct Conv {
   bool plain = true;              // no merged step follows
   float low = 0.0f, high = 0.0f;  // limits of the results
 
+  // Channels of a group.
+  int group_in() const { return in.c / groups; }
+  int group_out() const { return out.c / groups; }
   bool scattered() const { return step_y > 1 || step_x > 1; }
   // Results along one axis.
   int grid_w() const { return CeilDiv(out.w - first_x, step_x); }
@@ -37,10 +41,18 @@ struct Conv {
 // Appends the kernel that computes it.
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list);
 
+// A block of `lanes` output channels reads the input slices of the groups that it lies in: so many,
+// the same number for all blocks.
+int SlicesOfBlock(const Conv& conv, int lanes);
+// Text that declares `int first_s`, the first of them, for the block that begins with `channel`;
+// and the numbers that it speaks of.
+std::string FindFirstSlice(const char* channel);
+void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel);
+
 // Bias values, zeros where there is none, filled up to `count`.
 std::vector<float> BiasOf(const Conv& conv, int count);
 // [block][tap][input channel up to `in_c`][`lanes` output channels], zeros where there is no
-// channel.
+// channel, or one of another group. Of groups, input channels are those that the block reads.
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c);
 // How many numbers that are.
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c);

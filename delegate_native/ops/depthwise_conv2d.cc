@@ -1,5 +1,7 @@
 // DEPTHWISE_CONV_2D: weights 1HW(C*M), output channel c*M + m reads input channel c; any stride,
 // dilation, padding, multiplier.
+#include "delegate_native/ops/depthwise_conv2d.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -173,12 +175,20 @@ void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Wind
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
+  const Value& weights = graph.value(node.inputs[1]);
+  return AddDepthwise(
+      context, graph, node, weights.shape,
+      [constant = weights.constant] { return constant->floats(); }, list);
+}
+
+}  // namespace
+
+Status AddDepthwise(const KernelContext& context, const Graph& graph, const Node& node,
+                    const Shape& weights, std::function<SharedFloats()> hwc, KernelList* list) {
   const Shape& in = graph.shape(node.inputs[0]);
   const Shape& out = graph.shape(node.outputs[0]);
-  const Value& weights = graph.value(node.inputs[1]);
   Window window;
-  QUADRA_RETURN_IF_ERROR(
-      ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &window));
+  QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.h, weights.w, in, &window));
   std::vector<float> bias(static_cast<size_t>(out.slices()) * 4, 0.0f);
   if (node.inputs.size() > 2) {
     const SharedFloats given = graph.value(node.inputs[2]).constant->floats();
@@ -187,10 +197,9 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   KernelDesc& kernel = list->Add("depthwise_conv2d");
   kernel.Read("src", node.inputs[0]);
   kernel.Write("dst", node.outputs[0]);
-  const int64_t floats = int64_t{weights.shape.h} * weights.shape.w * weights.shape.slices() * 4;
-  kernel.Constant("weights", 4, floats, [constant = weights.constant, shape = weights.shape] {
-    return PackWeights(*constant->floats(), shape);
-  });
+  const int64_t floats = int64_t{weights.h} * weights.w * weights.slices() * 4;
+  kernel.Constant("weights", 4, floats,
+                  [weights, hwc = std::move(hwc)] { return PackWeights(*hwc(), weights); });
   kernel.Constant("bias", std::move(bias));
   kernel.Int("kernel_x", window.kernel_x);
   kernel.Int("kernel_y", window.kernel_y);
@@ -200,7 +209,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   kernel.Int("dilation_y", window.dilation_y);
   kernel.Int("pad_x", window.pad_left);
   kernel.Int("pad_y", window.pad_top);
-  const int multiplier = weights.shape.c / in.c;
+  const int multiplier = weights.c / in.c;
   if (multiplier > 1) kernel.Int("multiplier", multiplier);
   float low, high;
   list->steps_taken = TakeClamp(node, &low, &high);
@@ -215,8 +224,6 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   MakeGpuDepthwise(context, out, window, multiplier, &kernel);
   return Status();
 }
-
-}  // namespace
 
 extern const Op kDepthwiseConv2dOp;
 const Op kDepthwiseConv2dOp = {
