@@ -261,6 +261,9 @@ class Model:
     def average_pool2d(self, x, kernel, stride=(1, 1), padding="SAME", activation="NONE") -> Value:
         return self._pool("AVERAGE_POOL_2D", x, kernel, stride, padding, activation)
 
+    def l2_pool2d(self, x, kernel, stride=(1, 1), padding="SAME", activation="NONE") -> Value:
+        return self._pool("L2_POOL_2D", x, kernel, stride, padding, activation)
+
     def _pool(self, name, x, kernel, stride, padding, activation) -> Value:
         shape = shapes.pool2d(x.shape, kernel, stride, padding)
         return self.op(

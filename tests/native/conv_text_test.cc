@@ -71,8 +71,8 @@ TEST(SlicesOfBlock, AreThoseOfTheGroupsThatItLiesIn) {
   conv.in = {1, 4, 4, 30};
   conv.out = {1, 4, 4, 35};
   conv.groups = 5;
-  // Channels 4 to 7 lie in the first two groups, whose inputs are channels 0 to 11.
-  EXPECT_EQ(SlicesOfBlock(conv, 4), 3);
+  // Channels 12 to 15 lie in the second and the third group, whose inputs are channels 6 to 17.
+  EXPECT_EQ(SlicesOfBlock(conv, 4), 4);
   EXPECT_EQ(SlicesOfBlock(conv, 64), 8);
 }
 
