@@ -36,10 +36,7 @@ Status InferShape(Graph* graph, const Node& node) {
   if (in.c % weights.c != 0 || weights.b % (in.c / weights.c) != 0) {
     return InvalidModel("%d input channels do not fit weights %s", in.c, ToString(weights).c_str());
   }
-  if (node.inputs.size() > 2 && graph->shape(node.inputs[2]).elements() != weights.b) {
-    return InvalidModel("its bias has %lld values for %d channels",
-                        static_cast<long long>(graph->shape(node.inputs[2]).elements()), weights.b);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckBias(*graph, node, weights.b));
   Window window;
   QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.h, weights.w, in, &window));
   Value& out = graph->value(node.outputs[0]);

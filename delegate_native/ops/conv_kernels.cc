@@ -44,8 +44,10 @@ QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Conv& conv) {
   return tile;
 }
 
-int64_t TripsOf(const Window& window, int slices) {
-  return int64_t{window.kernel_y} * (int64_t{window.kernel_x} * (slices + 1) + 1);
+int64_t TripsOf(const Conv& conv, int slices) {
+  const Window& window = conv.window;
+  return int64_t{conv.depth.kernel_y} * window.kernel_y *
+         (int64_t{window.kernel_x} * (slices + 1) + 1);
 }
 
 std::string Sum(const QuadTile& t, const char* lane, int at) {
@@ -66,11 +68,12 @@ struct Part {
 // `serial`: where work-items run one after another, a branch saves no work, and costs the compiler
 // as much as the arithmetic in it: pixels outside are read inside and dropped, and one loop writes.
 std::string ReadPixels(const QuadTile& t, bool serial) {
-  return Unroll(t.pixels, serial ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, b * src_s + i);
+  return Unroll(t.pixels,
+                serial ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, image * src_s + i);
 if (!in$) { v$ = vec4(0.0f); }
 )"
-                                 : R"(vec4 v$ = vec4(0.0f);
-if (in$) { v$ = read_src(x$, sy, b * src_s + i); }
+                       : R"(vec4 v$ = vec4(0.0f);
+if (in$) { v$ = read_src(x$, sy, image * src_s + i); }
 )");
 }
 
@@ -127,26 +130,63 @@ bool in$ = row && x$ >= 0 && x$ < limit_x;
             sums + Format("w += %d;\n", 4 * t.slices));
 }
 
-std::string QuadBody(const QuadTile& t, bool scattered, const Part& part, bool serial) {
+// The rows of the window, in the plane `image` of the source.
+std::string Rows(const QuadTile& t, const Part& part, bool serial, const char* inside) {
+  const std::string taps = Block("for (int kx = 0; kx < kernel_x; ++kx)", Tap(t, part, serial));
+  return Block("for (int ky = 0; ky < kernel_y; ++ky)", Format(R"(
+int sy = y * stride_y - pad_y + ky * dilation_y;
+bool row = %ssy >= 0 && sy < src_h;
+)",
+                                                               inside) +
+                                                            taps);
+}
+
+// The planes of the window, where there are several.
+std::string Planes(const QuadTile& t, const Part& part, bool serial) {
+  return Block("for (int kz = 0; kz < kernel_z; ++kz)", R"(
+int sz = first_sz + kz * dilation_z;
+bool plane = sz >= 0 && sz < src_d;
+int image = item * src_d + (plane ? sz : 0);
+)" + Rows(t, part, serial, "plane && "));
+}
+
+std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool serial) {
   const std::string slices = part.slices == Slices::kAll ? "src_s" : "(last_s - first_s)";
   const std::string find = part.slices == Slices::kOfGroups
                                ? FindFirstSlice("o * 4") + "int last_s = first_s + group_s;\n"
                                : "";
-  const std::string taps = Block("for (int kx = 0; kx < kernel_x; ++kx)", Tap(t, part, serial));
+  // Of a convolution in three dimensions, `b` counts planes of results.
+  const std::string plane = conv.deep() ? R"(
+int item = b / grid_d;
+int first_sz = (b - item * grid_d) * stride_z - pad_z;
+b = item * dst_d + (b - item * grid_d) * step_z + first_z;
+)"
+                                        : "int image = b;\n";
   return Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
-if (x >= grid_w || y >= grid_h || z >= blocks * dst_b) { return; }
+if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
 int b = z / blocks; int o = (z - b * blocks) * %d;
-%sint w = o * kernel_y * kernel_x * %s * 4;
+%sint w = o * %skernel_y * kernel_x * %s * 4;
 )",
-                t.pixels, t.slices, find.c_str(), slices.c_str()) +
-         Unroll(t.slices, "vec4 w$;\n") +
+                t.pixels, conv.deep() ? "planes" : "dst_b", t.slices, find.c_str(),
+                conv.deep() ? "kernel_z * " : "", slices.c_str()) +
+         plane + Unroll(t.slices, "vec4 w$;\n") +
          Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n") +
-         Block("for (int ky = 0; ky < kernel_y; ++ky)", R"(
-int sy = y * stride_y - pad_y + ky * dilation_y;
-bool row = sy >= 0 && sy < src_h;
-)" + taps) +
-         WriteSums(t, scattered, part, serial);
+         (conv.deep() ? Planes(t, part, serial) : Rows(t, part, serial, "")) +
+         WriteSums(t, conv.scattered(), part, serial);
+}
+
+void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
+  kernel->Int("kernel_z", conv.depth.kernel_y);
+  kernel->Int("stride_z", conv.depth.stride_y);
+  kernel->Int("dilation_z", conv.depth.dilation_y);
+  kernel->Int("pad_z", conv.depth.pad_top);
+  kernel->Int("step_z", conv.step_z);
+  kernel->Int("first_z", conv.first_z);
+  kernel->Int("src_d", conv.in.axis(0));
+  kernel->Int("dst_d", conv.out.axis(0));
+  kernel->Int("grid_d", conv.grid_d());
+  kernel->Int("planes", planes);
 }
 
 // The convolution by the channels of a part alone, as far as its weights tell.
@@ -204,9 +244,11 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   kernel.Int("grid_h", h);
   kernel.Int("limit_x", as_row ? w : conv.in.w);
   kernel.Int("blocks", blocks);
-  kernel.body = QuadBody(tile, conv.scattered(), part, context.gpu->runs_items_serially());
-  kernel.trips = TripsOf(window, part.count);
-  kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * conv.out.b);
+  const int planes = conv.out.b / conv.out.axis(0) * conv.grid_d();
+  if (conv.deep()) AddDepthNumbers(conv, planes, &kernel);
+  kernel.body = QuadBody(tile, conv, part, context.gpu->runs_items_serially());
+  kernel.trips = TripsOf(conv, part.count);
+  kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * (conv.deep() ? planes : conv.out.b));
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
 }
 
@@ -217,7 +259,7 @@ int SlicesAtOnce(const KernelContext& context, const Conv& conv) {
   const int64_t floats = PackedFloats(conv, lanes, 4) + AlignUp(conv.out.c, lanes);
   const int64_t by_bytes =
       context.gpu->max_buffer_bytes / (floats * (context.precision == Precision::kF32 ? 4 : 2));
-  const int64_t taps = std::max(1, conv.window.kernel_y * conv.window.kernel_x);
+  const int64_t taps = std::max(1, conv.taps());
   const int64_t by_trips = kMostTrips / taps - 2;
   return static_cast<int>(std::min<int64_t>(slices, std::min(by_bytes, by_trips)));
 }
@@ -245,6 +287,14 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
 
 }  // namespace
 
+Status CheckBias(const Graph& graph, const Node& node, int channels) {
+  if (node.inputs.size() < 3) return Status();
+  const int64_t values = graph.shape(node.inputs[2]).elements();
+  if (values == channels) return Status();
+  return InvalidModel("its bias has %lld values for %d channels", static_cast<long long>(values),
+                      channels);
+}
+
 int SlicesOfBlock(const Conv& conv, int lanes) {
   int most = 1;
   for (int channel = 0; channel < conv.out.c; channel += lanes) {
@@ -266,7 +316,7 @@ void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel) {
 }
 
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c) {
-  const int64_t taps = std::max(1, conv.window.kernel_y * conv.window.kernel_x);
+  const int64_t taps = std::max(1, conv.taps());
   return CeilDiv(conv.out.c, lanes) * taps * in_c * lanes;
 }
 
@@ -277,7 +327,7 @@ std::vector<float> BiasOf(const Conv& conv, int count) {
 }
 
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
-  const int taps = conv.window.kernel_y * conv.window.kernel_x;
+  const int taps = conv.taps();
   // A phase of a transposed convolution may have no tap; a constant has at least one row.
   const size_t rows = static_cast<size_t>(std::max(1, taps)) * static_cast<size_t>(in_c);
   std::vector<float> packed(static_cast<size_t>(PackedFloats(conv, lanes, in_c)), 0.0f);
@@ -321,7 +371,7 @@ void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {
 }
 
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
-  if (!context.gpu->is_cpu()) return AddQuadConv(context, conv, list);
+  if (!context.gpu->is_cpu() || conv.deep()) return AddQuadConv(context, conv, list);
   WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
   tile.halves = context.precision != Precision::kF32;
   AddWideConv(tile, conv, list);

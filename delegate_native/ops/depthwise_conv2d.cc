@@ -7,6 +7,7 @@
 
 #include "delegate_native/base/sorted.h"
 #include "delegate_native/ops/computed_conv.h"
+#include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/depthwise_cpu.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
@@ -43,10 +44,7 @@ Status InferShape(Graph* graph, const Node& node) {
   if (weights.b != 1 || weights.c % in.c != 0) {
     return InvalidModel("%d input channels do not fit weights %s", in.c, ToString(weights).c_str());
   }
-  if (node.inputs.size() > 2 && graph->shape(node.inputs[2]).elements() != weights.c) {
-    return InvalidModel("its bias has %lld values for %d channels",
-                        static_cast<long long>(graph->shape(node.inputs[2]).elements()), weights.c);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckBias(*graph, node, weights.c));
   Window window;
   QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.h, weights.w, in, &window));
   Value& out = graph->value(node.outputs[0]);

@@ -83,6 +83,18 @@ TransposedAxis::TransposedAxis(int step, int kernel, int out, bool same)
   cut = static_cast<int>(std::max(int64_t{0}, total) / 2);
 }
 
+Phase::Phase(int first_result, int kernel, int apart, const TransposedAxis& axis)
+    : first(first_result) {
+  // Weight k meets pixel (first + cut - k * apart) / stride, if that is a whole number: it is again
+  // a step later, where the product with `apart` is the next multiple of the stride.
+  const int64_t at = int64_t{first} + axis.cut;
+  while (step < axis.stride && int64_t{step} * apart % axis.stride != 0) ++step;
+  while (weight < step && (at - int64_t{weight} * apart) % axis.stride != 0) ++weight;
+  dilation = static_cast<int>(int64_t{step} * apart / axis.stride);
+  if (weight < step && weight < kernel) count = CeilDiv(kernel - weight, step);
+  pad = (count - 1) * dilation - static_cast<int>((at - int64_t{weight} * apart) / axis.stride);
+}
+
 Transposed::Transposed(const Graph& graph, const Node& node)
     : y(node.attributes.Ints("stride")[0], graph.shape(node.inputs[1]).h,
         graph.shape(node.outputs[0]).h, node.attributes.Word("padding") == "same"),
@@ -95,10 +107,7 @@ Status InferTransposed(Graph* graph, const Node& node) {
   if (weights.c != in.c) {
     return InvalidModel("%d input channels do not fit weights %s", in.c, ToString(weights).c_str());
   }
-  if (node.inputs.size() > 2 && graph->shape(node.inputs[2]).elements() != weights.b) {
-    return InvalidModel("its bias has %lld values for %d channels",
-                        static_cast<long long>(graph->shape(node.inputs[2]).elements()), weights.b);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckBias(*graph, node, weights.b));
   const std::vector<int>& stride = node.attributes.Ints("stride");
   const bool same = node.attributes.Word("padding") == "same";
   Value& out = graph->value(node.outputs[0]);
@@ -120,36 +129,19 @@ Status InferTransposed(Graph* graph, const Node& node) {
 
 namespace {
 
-// Along one axis, the results at places step * i + first are a plain convolution with every
-// step-th weight, backwards.
-struct Phase {
-  int first = 0;   // of the results
-  int weight = 0;  // the first weight that meets them; then every step-th
-  int count = 0;   // of those weights
-  int pad = 0;     // of the plain convolution
-
-  Phase(int first_result, int kernel, const TransposedAxis& axis) : first(first_result) {
-    weight = (first + axis.cut) % axis.stride;
-    count = weight < kernel ? CeilDiv(kernel - weight, axis.stride) : 0;
-    pad = count - 1 - (first + axis.cut - weight) / axis.stride;
-  }
-};
-
 // Where the weights of an output channel and a tap begin.
 std::ptrdiff_t PlaceOf(const Shape& weights, int o, int y, int x) {
   return ((std::ptrdiff_t{o} * weights.h + y) * weights.w + x) * weights.c;
 }
 
 // The weights [out][y][x][in] that meet the results of a phase.
-SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y, const Phase& x,
-                  int step_y, int step_x) {
+SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y, const Phase& x) {
   const SharedFloats ohwi = constant.floats();
   std::vector<float> picked;
   for (int o = 0; o < weights.b; ++o) {
-    for (int i = y.count - 1; i >= 0; --i) {
-      for (int j = x.count - 1; j >= 0; --j) {
-        const int ky = y.weight + i * step_y, kx = x.weight + j * step_x;
-        const auto at = ohwi->begin() + PlaceOf(weights, o, ky, kx);
+    for (int i = 0; i < y.count; ++i) {
+      for (int j = 0; j < x.count; ++j) {
+        const auto at = ohwi->begin() + PlaceOf(weights, o, y.WeightOf(i), x.WeightOf(j));
         picked.insert(picked.end(), at, at + weights.c);
       }
     }
@@ -253,15 +245,15 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
   for (int fy = 0; fy < std::min(t.y.stride, conv.out.h); ++fy) {
     for (int fx = 0; fx < std::min(t.x.stride, conv.out.w); ++fx) {
-      const Phase y(fy, weights.shape.h, t.y), x(fx, weights.shape.w, t.x);
+      const Phase y(fy, weights.shape.h, 1, t.y), x(fx, weights.shape.w, 1, t.x);
       conv.first_y = fy;
       conv.first_x = fx;
       conv.window.kernel_y = y.count;
       conv.window.kernel_x = x.count;
       conv.window.pad_top = y.pad;
       conv.window.pad_left = x.pad;
-      conv.weights = [constant = weights.constant, shape = weights.shape, y, x, t] {
-        return Pick(*constant, shape, y, x, t.y.stride, t.x.stride);
+      conv.weights = [constant = weights.constant, shape = weights.shape, y, x] {
+        return Pick(*constant, shape, y, x);
       };
       AddConv(context, conv, list);
     }
