@@ -297,10 +297,6 @@ struct TfLiteSqueezeParams {
   int num_squeeze_dims;
 };
 
-struct TfLiteSpaceToDepthParams {
-  int block_size;
-};
-
 enum TfLiteMirrorPaddingMode : int {
   kTfLiteMirrorPaddingUnknown = 0,
   kTfLiteMirrorPaddingReflect = 1,
