@@ -1,13 +1,14 @@
 // MAX_POOL_2D, AVERAGE_POOL_2D and L2_POOL_2D (the root of the squares' average): over a window of
 // each channel. Cells outside the image count for nothing: a maximum is of those inside, an average
 // divides by how many they are.
+#include "delegate_native/ops/pool2d.h"
+
 #include <algorithm>
 
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/mean.h"
 #include "delegate_native/ops/unroll.h"
-#include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -37,21 +38,6 @@ Status Import(Importer* importer) {
                    : builtin == kTfLiteBuiltinL2Pool2d ? "l2_pool2d"
                                                        : "average_pool2d";
   return importer->AddNode(op, {src}, std::move(attributes), params->activation);
-}
-
-Status WindowOf(const Node& node, const Shape& in, Window* window) {
-  const std::vector<int>& filter = node.attributes.Ints("filter");
-  return ResolveWindow(node.attributes, filter[0], filter[1], in, window);
-}
-
-Status InferShape(Graph* graph, const Node& node) {
-  const Value& in = graph->value(node.inputs[0]);
-  Value& out = graph->value(node.outputs[0]);
-  Window window;
-  QUADRA_RETURN_IF_ERROR(WindowOf(node, in.shape, &window));
-  out.shape = {in.shape.b, window.out_h, window.out_w, in.shape.c};
-  out.rank = in.rank;
-  return Status();
 }
 
 // Whether the only window holds the whole image.
@@ -135,7 +121,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int src = node.inputs[0], dst = node.outputs[0];
   const Shape &in = graph.shape(src), &out = graph.shape(dst);
   Window window;
-  QUADRA_RETURN_IF_ERROR(WindowOf(node, in, &window));
+  QUADRA_RETURN_IF_ERROR(ResolvePool(node, in, &window));
   if (node.op == "average_pool2d" && CoversImage(window, in)) {
     AddMeanKernels(context, src, in, dst, out, /*chunk=*/7, list);
     return Status();
@@ -161,6 +147,21 @@ bool HasWindowOfOne(const Node& node) {
 
 }  // namespace
 
+Status ResolvePool(const Node& node, const Shape& in, Window* window) {
+  const std::vector<int>& filter = node.attributes.Ints("filter");
+  return ResolveWindow(node.attributes, filter[0], filter[1], in, window);
+}
+
+Status InferPool(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  Window window;
+  QUADRA_RETURN_IF_ERROR(ResolvePool(node, in.shape, &window));
+  out.shape = {in.shape.b, window.out_h, window.out_w, in.shape.c};
+  out.rank = in.rank;
+  return Status();
+}
+
 extern const Op kMaxPool2dOp, kAveragePool2dOp, kL2Pool2dOp;
 const Op kMaxPool2dOp = {
     .name = "max_pool2d",
@@ -168,7 +169,7 @@ const Op kMaxPool2dOp = {
     .max_version = 3,
     .attributes = "filter stride padding",
     .import = Import,
-    .shape = InferShape,
+    .shape = InferPool,
     .kernels = Kernels,
     .copies = HasWindowOfOne,
 };
@@ -178,7 +179,7 @@ const Op kAveragePool2dOp = {
     .max_version = 3,
     .attributes = "filter stride padding",
     .import = Import,
-    .shape = InferShape,
+    .shape = InferPool,
     .kernels = Kernels,
     .copies = HasWindowOfOne,
 };
@@ -189,7 +190,7 @@ const Op kL2Pool2dOp = {
     .max_version = 1,
     .attributes = "filter stride padding",
     .import = Import,
-    .shape = InferShape,
+    .shape = InferPool,
     .kernels = Kernels,
 };
 
