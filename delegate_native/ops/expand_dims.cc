@@ -93,13 +93,6 @@ Status ImportPack(Importer* importer) {
   return importer->AddNode("concat", std::move(values), std::move(along));
 }
 
-Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
-               KernelList* list) {
-  AddReshapeKernel(context, node.inputs[0], graph.shape(node.inputs[0]), node.outputs[0],
-                   graph.shape(node.outputs[0]), list);
-  return Status();
-}
-
 }  // namespace
 
 extern const Op kExpandDimsOp;
@@ -110,7 +103,7 @@ const Op kExpandDimsOp = {
     .attributes = "axis",
     .import = Import,
     .shape = InferShape,
-    .kernels = Kernels,
+    .kernels = ReshapeKernels,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,
@@ -125,7 +118,7 @@ const Op kSqueezeOp = {
     .attributes = "axes",
     .import = ImportSqueeze,
     .shape = InferSqueezed,
-    .kernels = Kernels,
+    .kernels = ReshapeKernels,
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,

@@ -115,13 +115,6 @@ constexpr char kPixel[] = R"(
     }
 )";
 
-Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
-               KernelList* list) {
-  AddReshapeKernel(context, node.inputs[0], graph.shape(node.inputs[0]), node.outputs[0],
-                   graph.shape(node.outputs[0]), list);
-  return Status();
-}
-
 }  // namespace
 
 bool SameLayout(const Shape& a, const Shape& b) {
@@ -136,6 +129,13 @@ void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_
   desc.Int("neighbours",
            from_shape.c % to_shape.c == 0 || (from_shape.c % 4 == 0 && to_shape.c % 4 == 0));
   LoopOverResults(context, to_shape, kRow, kPixel, &desc);
+}
+
+Status ReshapeKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                      KernelList* list) {
+  AddReshapeKernel(context, node.inputs[0], graph.shape(node.inputs[0]), node.outputs[0],
+                   graph.shape(node.outputs[0]), list);
+  return Status();
 }
 
 int Viewed(const KernelContext& context, const Graph& graph, ValueId id, const Shape& shape,
@@ -166,7 +166,7 @@ const Op kReshapeOp = {
     .attributes = "shape",
     .import = Import,
     .shape = InferShape,
-    .kernels = Kernels,
+    .kernels = ReshapeKernels,
     .max_rank = kMostRank,
     .copies = AlwaysCopies,
     .size_input = 1,
