@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/transpose_conv.h"
 #include "delegate_native/ops/window.h"
-#include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
@@ -51,13 +51,6 @@ Status Import(Importer* importer) {
                            std::move(attributes), params->activation);
 }
 
-// Of a computed or a constant shape, D H W C behind N.
-Shape ShapeOf(int n, int d, int h, int w, int c) {
-  Shape shape = {d, h, w, c};
-  shape.set_axis(-1, n);
-  return shape;
-}
-
 // The window of CONV_3D in a plane, and along z: there `y` of `depth`.
 Status ResolveWindows(const Graph& graph, const Node& node, Window* window, Window* depth) {
   const Shape& in = graph.shape(node.inputs[0]);
@@ -79,10 +72,8 @@ Status InferShape(Graph* graph, const Node& node) {
   QUADRA_RETURN_IF_ERROR(CheckBias(*graph, node, weights.c));
   Window window, depth;
   QUADRA_RETURN_IF_ERROR(ResolveWindows(*graph, node, &window, &depth));
-  Value& out = graph->value(node.outputs[0]);
-  out.shape = ShapeOf(in.axis(-1), depth.out_h, window.out_h, window.out_w, weights.c);
-  out.rank = 5;
-  return Status();
+  return SetDims({in.axis(-1), depth.out_h, window.out_h, window.out_w, weights.c},
+                 &graph->value(node.outputs[0]));
 }
 
 Status InferTransposed3d(Graph* graph, const Node& node) {
@@ -107,10 +98,7 @@ Status InferTransposed3d(Graph* graph, const Node& node) {
     return InvalidModel("its result's shape does not fit %d items and %d channels", in.axis(-1),
                         weights.w);
   }
-  Value& out = graph->value(node.outputs[0]);
-  out.shape = ShapeOf(shape[0], shape[1], shape[2], shape[3], shape[4]);
-  out.rank = 5;
-  return Status();
+  return SetDims(shape, &graph->value(node.outputs[0]));
 }
 
 // Which weights of an axis are the taps of a plain convolution: first + step * i.

@@ -2,8 +2,8 @@
 // may be -1. The shape is the second input if that is a constant vector, else the node's options.
 #include "delegate_native/ops/reshape.h"
 
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
@@ -28,10 +28,7 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
   std::vector<int> shape;
   QUADRA_RETURN_IF_ERROR(ReadShape(importer, &shape));
-  if (shape.size() > kMostRank) {
-    return Unsupported("its result has rank %zu; ranks up to %d are supported", shape.size(),
-                       kMostRank);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckRank(shape.size()));
   Attributes attributes;
   attributes.SetInts("shape", shape);
   return importer->AddNode("reshape", {src}, std::move(attributes));

@@ -1,6 +1,6 @@
 // TILE: a tensor several times along each axis. BROADCAST_TO: as often as makes a shape.
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
-#include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
@@ -16,10 +16,7 @@ Status Import(Importer* importer) {
   if (tiles && static_cast<int>(counts.size()) != importer->InputRank(0)) {
     return InvalidModel("it tiles %zu axes of rank %d", counts.size(), importer->InputRank(0));
   }
-  if (counts.size() > kMostRank) {
-    return Unsupported("its result has rank %zu; ranks up to %d are supported", counts.size(),
-                       kMostRank);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckRank(counts.size()));
   attributes.SetInts(tiles ? "counts" : "shape", counts);
   return importer->AddNode("tile", {src}, std::move(attributes));
 }

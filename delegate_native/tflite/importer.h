@@ -87,6 +87,9 @@ class Importer {
   Status ConstantInts(int input, std::vector<int>* ints) const;
   // Of a float32 or float16 constant.
   Status ConstantFloats(int input, SharedFloats* floats) const;
+  // Of constants that are one number.
+  Status ConstantInt(int input, int* number) const;
+  Status ConstantFloat(int input, float* number) const;
   // Fails unless all are of one element.
   Status CheckAlike(const std::vector<ValueId>& values) const;
   const Quantization& QuantizationOf(ValueId value) const {
