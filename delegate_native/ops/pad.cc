@@ -33,6 +33,7 @@ Status Import(Importer* importer) {
   std::vector<int> amounts;
   QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &amounts));
   const size_t rank = static_cast<size_t>(importer->InputRank(0));
+  if (rank > 4) return Unsupported("its input has rank %zu; ranks up to 4 are supported", rank);
   if (amounts.size() != 2 * rank) {
     return InvalidModel("it has %zu padding amounts for rank %zu", amounts.size(), rank);
   }
