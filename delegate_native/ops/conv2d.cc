@@ -45,40 +45,18 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// Weights OHW1 as HWO.
-SharedFloats ChannelsLast(const std::vector<float>& ohw, const Shape& hwc) {
-  const size_t taps = ohw.size() / static_cast<size_t>(hwc.c);
-  std::vector<float> turned;
-  for (size_t t = 0; t < taps; ++t) {
-    for (size_t at = t; at < ohw.size(); at += taps) turned.push_back(ohw[at]);
-  }
-  return Share(std::move(turned));
-}
-
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Value& weights = graph.value(node.inputs[1]);
   const Shape& in = graph.shape(node.inputs[0]);
-  if (weights.shape.c == 1 && in.c > 1) {  // a group is a channel
-    const Shape hwc = {1, weights.shape.h, weights.shape.w, weights.shape.b};
-    return AddDepthwise(
-        context, graph, node, hwc,
-        [constant = weights.constant, hwc] { return ChannelsLast(*constant->floats(), hwc); },
-        list);
-  }
-  Conv conv;
-  conv.src = node.inputs[0];
-  conv.dst = node.outputs[0];
-  conv.in = in;
-  conv.out = graph.shape(conv.dst);
+  // A group is a channel.
+  if (weights.shape.c == 1 && in.c > 1) return DepthwiseKernels(context, graph, node, list);
+  Conv conv = ConvOf(graph, node, "conv2d", list);
   QUADRA_RETURN_IF_ERROR(
-      ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, conv.in, &conv.window));
-  conv.groups = conv.in.c / weights.shape.c;
+      ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &conv.window));
+  conv.groups = in.c / weights.shape.c;
   conv.weights = [constant = weights.constant] { return constant->floats(); };
-  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
   conv.plane_as_row = EpilogueAllowsPlaneAsRow(graph, node);
-  list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
-  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
   AddConv(context, conv, list);
   return Status();
 }

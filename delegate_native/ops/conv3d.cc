@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "delegate_native/ops/axes.h"
-#include "delegate_native/ops/conv_kernels.h"
-#include "delegate_native/ops/elementwise.h"
-#include "delegate_native/ops/transpose_conv.h"
+#include "delegate_native/ops/conv_phases.h"
 #include "delegate_native/ops/window.h"
 
 namespace quadra {
@@ -84,118 +82,41 @@ Status InferTransposed3d(Graph* graph, const Node& node) {
   }
   QUADRA_RETURN_IF_ERROR(CheckBias(*graph, node, weights.w));
   const Attributes& a = node.attributes;
-  const std::pair<int, int> taps[] = {{weights.axis(-1), a.Int("dilation_z")},
-                                      {weights.axis(0), a.Ints("dilation")[0]},
-                                      {weights.h, a.Ints("dilation")[1]}};
-  for (const auto& [kernel, dilation] : taps) {
-    if ((int64_t{kernel} - 1) * dilation <= INT32_MAX / 4) continue;
-    return Unsupported("its window of %d weights, %d apart, is too long", kernel, dilation);
-  }
-  const std::vector<int>& shape = a.Ints("shape");
-  const bool fits = shape.size() == 5 && shape[0] == in.axis(-1) && shape[4] == weights.w &&
-                    shape[1] > 0 && shape[2] > 0 && shape[3] > 0;
-  if (!fits) {
-    return InvalidModel("its result's shape does not fit %d items and %d channels", in.axis(-1),
-                        weights.w);
-  }
-  return SetDims(shape, &graph->value(node.outputs[0]));
-}
-
-// Which weights of an axis are the taps of a plain convolution: first + step * i.
-struct Taps {
-  int count, first = 0, step = 1;
-
-  explicit Taps(int kernel) : count(kernel) {}
-  explicit Taps(const Phase& phase)
-      : count(phase.count), first(phase.WeightOf(0)), step(-phase.step) {}
-};
-
-// Weights [out][z][y][x][in] of DHWIO or, transposed, DHWOI.
-SharedFloats Pick(const Constant& constant, const Shape& weights, bool transposed, const Taps& z,
-                  const Taps& y, const Taps& x) {
-  const SharedFloats all = constant.floats();
-  const int in_c = transposed ? weights.c : weights.w, out_c = transposed ? weights.w : weights.c;
-  const int next_in = transposed ? 1 : out_c, next_out = transposed ? in_c : 1;
-  std::vector<float> picked;
-  for (int o = 0; o < out_c; ++o) {
-    for (int tap = 0; tap < z.count * y.count * x.count; ++tap) {
-      const int i = z.first + tap / (y.count * x.count) * z.step;
-      const int j = y.first + tap / x.count % y.count * y.step;
-      const int k = x.first + tap % x.count * x.step;
-      const int at = ((i * weights.axis(0) + j) * weights.h + k) * in_c * out_c + o * next_out;
-      for (int c = 0; c < in_c; ++c)
-        picked.push_back((*all)[static_cast<size_t>(at + c * next_in)]);
-    }
-  }
-  return Share(std::move(picked));
-}
-
-// What both ops know of their convolutions.
-Conv Begin(const Graph& graph, const Node& node, KernelList* list) {
-  Conv conv;
-  conv.name = node.op == kTranspose ? kTranspose : "conv3d";
-  conv.src = node.inputs[0];
-  conv.dst = node.outputs[0];
-  conv.in = graph.shape(conv.src);
-  conv.out = graph.shape(conv.dst);
-  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
-  list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
-  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
-  return conv;
+  const int64_t reach = std::max({int64_t{weights.axis(-1)} * a.Int("dilation_z"),
+                                  int64_t{weights.axis(0)} * a.Ints("dilation")[0],
+                                  int64_t{weights.h} * a.Ints("dilation")[1]});
+  if (reach > INT32_MAX / 4)
+    return Unsupported("its window reaches over %lld pixels", static_cast<long long>(reach));
+  return TakeShape(node, 5, in.axis(-1), weights.w, &graph->value(node.outputs[0]));
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
-  Conv conv = Begin(graph, node, list);
+  Conv conv = ConvOf(graph, node, "conv3d", list);
   QUADRA_RETURN_IF_ERROR(ResolveWindows(graph, node, &conv.window, &conv.depth));
   const Value& weights = graph.value(node.inputs[1]);
   conv.weights = [constant = weights.constant, shape = weights.shape] {
-    return Pick(*constant, shape, /*transposed=*/false, Taps(shape.axis(-1)), Taps(shape.axis(0)),
-                Taps(shape.h));
+    const int pixel = shape.w * shape.c, row = shape.h * pixel;
+    return PickWeights(*constant, {1, shape.axis(0) * row, row, pixel, shape.c}, shape.c, shape.w,
+                       {shape.axis(-1)}, {shape.axis(0)}, {shape.h});
   };
   AddConv(context, conv, list);
   return Status();
 }
 
-// A phase as the plain convolution along an axis.
-void SetAxis(const Phase& phase, int* kernel, int* dilation, int* pad) {
-  *kernel = phase.count;
-  *dilation = phase.dilation;
-  *pad = phase.pad;
-}
-
 Status TransposedKernels(const KernelContext& context, const Graph& graph, const Node& node,
                          KernelList* list) {
-  Conv conv = Begin(graph, node, list);
+  const Conv conv = ConvOf(graph, node, kTranspose, list);
   const Attributes& a = node.attributes;
   const Value& weights = graph.value(node.inputs[1]);
   const Shape& shape = weights.shape;
+  const std::vector<int>&stride = a.Ints("stride"), &dilation = a.Ints("dilation");
   const bool same = a.Word("padding") == "same";
-  const int dilation_z = a.Int("dilation_z");
-  const int dilation_y = a.Ints("dilation")[0], dilation_x = a.Ints("dilation")[1];
-  const auto axis = [same](int stride, int kernel, int dilation, int out) {
-    return TransposedAxis(stride, (kernel - 1) * dilation + 1, out, same);
-  };
-  const TransposedAxis z = axis(a.Int("stride_z"), shape.axis(-1), dilation_z, conv.out.axis(0));
-  const TransposedAxis y = axis(a.Ints("stride")[0], shape.axis(0), dilation_y, conv.out.h);
-  const TransposedAxis x = axis(a.Ints("stride")[1], shape.h, dilation_x, conv.out.w);
-  conv.step_z = z.stride, conv.step_y = y.stride, conv.step_x = x.stride;
-  for (conv.first_z = 0; conv.first_z < std::min(z.stride, conv.out.axis(0)); ++conv.first_z) {
-    const Phase pz(conv.first_z, shape.axis(-1), dilation_z, z);
-    SetAxis(pz, &conv.depth.kernel_y, &conv.depth.dilation_y, &conv.depth.pad_top);
-    for (conv.first_y = 0; conv.first_y < std::min(y.stride, conv.out.h); ++conv.first_y) {
-      const Phase py(conv.first_y, shape.axis(0), dilation_y, y);
-      SetAxis(py, &conv.window.kernel_y, &conv.window.dilation_y, &conv.window.pad_top);
-      for (conv.first_x = 0; conv.first_x < std::min(x.stride, conv.out.w); ++conv.first_x) {
-        const Phase px(conv.first_x, shape.h, dilation_x, x);
-        SetAxis(px, &conv.window.kernel_x, &conv.window.dilation_x, &conv.window.pad_left);
-        conv.weights = [constant = weights.constant, shape, pz, py, px] {
-          return Pick(*constant, shape, /*transposed=*/true, Taps(pz), Taps(py), Taps(px));
-        };
-        AddConv(context, conv, list);
-      }
-    }
-  }
+  const int pixel = shape.w * shape.c, row = shape.h * pixel;
+  AddPhases(context, conv, weights.constant, {shape.c, shape.axis(0) * row, row, pixel, 1},
+            {shape.axis(-1), a.Int("stride_z"), a.Int("dilation_z"), conv.out.axis(0), same},
+            {shape.axis(0), stride[0], dilation[0], conv.out.h, same},
+            {shape.h, stride[1], dilation[1], conv.out.w, same}, list);
   return Status();
 }
 

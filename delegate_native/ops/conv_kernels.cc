@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/unroll.h"
@@ -293,6 +294,19 @@ Status CheckBias(const Graph& graph, const Node& node, int channels) {
   if (values == channels) return Status();
   return InvalidModel("its bias has %lld values for %d channels", static_cast<long long>(values),
                       channels);
+}
+
+Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* list) {
+  Conv conv;
+  conv.name = name;
+  conv.src = node.inputs[0];
+  conv.dst = node.outputs[0];
+  conv.in = graph.shape(conv.src);
+  conv.out = graph.shape(conv.dst);
+  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
+  list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
+  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
+  return conv;
 }
 
 int SlicesOfBlock(const Conv& conv, int lanes) {

@@ -51,6 +51,9 @@ struct Conv {
 // Whether the node's bias, input 2, is absent or has a value for each channel.
 Status CheckBias(const Graph& graph, const Node& node, int channels);
 
+// A node's convolution but for its weights and window. Its clamp is taken from the merged steps.
+Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* list);
+
 // Appends the kernel that computes it.
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list);
 

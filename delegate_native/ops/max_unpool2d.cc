@@ -67,12 +67,7 @@ Status PlaceKernels(const KernelContext& context, const Graph& graph, const Node
   KernelDesc& desc = list->Add("max_pool_place");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
-  desc.Int("filter_y", window.kernel_y);
-  desc.Int("filter_x", window.kernel_x);
-  desc.Int("stride_y", window.stride_y);
-  desc.Int("stride_x", window.stride_x);
-  desc.Int("before_y", window.pad_top);
-  desc.Int("before_x", window.pad_left);
+  AddPoolNumbers(window, &desc);
   LoopOverResults(context, graph.shape(node.outputs[0]), "", kPlaces, &desc);
   return Status();
 }

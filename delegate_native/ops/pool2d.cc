@@ -105,12 +105,7 @@ void AddPool(const KernelContext& context, const std::string& op, const Window& 
   KernelDesc& desc = list->Add(op.c_str());
   desc.Read("src", from);
   desc.Write("dst", to);
-  desc.Int("filter_y", window.kernel_y);
-  desc.Int("stride_y", window.stride_y);
-  desc.Int("before_y", window.pad_top);
-  desc.Int("filter_x", window.kernel_x);
-  desc.Int("stride_x", window.stride_x);
-  desc.Int("before_x", window.pad_left);
+  AddPoolNumbers(window, &desc);
   desc.trips = TripsOf(window, in);
   const std::string pixel = op == "max_pool2d" ? kMaxPixel : AveragePixel(op == "l2_pool2d");
   LoopOverSlices(context, out, 2, kRow, pixel.c_str(), &desc);
@@ -150,6 +145,15 @@ bool HasWindowOfOne(const Node& node) {
 Status ResolvePool(const Node& node, const Shape& in, Window* window) {
   const std::vector<int>& filter = node.attributes.Ints("filter");
   return ResolveWindow(node.attributes, filter[0], filter[1], in, window);
+}
+
+void AddPoolNumbers(const Window& window, KernelDesc* desc) {
+  desc->Int("filter_y", window.kernel_y);
+  desc->Int("stride_y", window.stride_y);
+  desc->Int("before_y", window.pad_top);
+  desc->Int("filter_x", window.kernel_x);
+  desc->Int("stride_x", window.stride_x);
+  desc->Int("before_x", window.pad_left);
 }
 
 Status InferPool(Graph* graph, const Node& node) {

@@ -9,6 +9,8 @@ namespace quadra {
 
 // The window of a node with the attributes `filter`, `stride` and `padding`.
 Status ResolvePool(const Node& node, const Shape& in, Window* window);
+// The numbers filter_y, stride_y, before_y; the same of x.
+void AddPoolNumbers(const Window& window, KernelDesc* desc);
 // A result for each place of the window.
 Status InferPool(Graph* graph, const Node& node);
 

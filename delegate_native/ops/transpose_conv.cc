@@ -76,30 +76,14 @@ Status OutputSize(int in, int kernel, int stride, bool same, int* out) {
 
 }  // namespace
 
-TransposedAxis::TransposedAxis(int step, int kernel, int out, bool same)
-    : stride(std::min(step, 1 << 30)) {
-  const int64_t places = same ? CeilDiv(out, step) : (int64_t{out} + step - kernel) / step;
-  const int64_t total = (places - 1) * step + kernel - out;
-  cut = static_cast<int>(std::max(int64_t{0}, total) / 2);
+Transposed::Transposed(const Graph& graph, const Node& node) {
+  const Shape& weights = graph.shape(node.inputs[1]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const std::vector<int>& stride = node.attributes.Ints("stride");
+  const bool same = node.attributes.Word("padding") == "same";
+  y = TransposedAxis(weights.h, stride[0], 1, out.h, same);
+  x = TransposedAxis(weights.w, stride[1], 1, out.w, same);
 }
-
-Phase::Phase(int first_result, int kernel, int apart, const TransposedAxis& axis)
-    : first(first_result) {
-  // Weight k meets pixel (first + cut - k * apart) / stride, if that is a whole number: it is again
-  // a step later, where the product with `apart` is the next multiple of the stride.
-  const int64_t at = int64_t{first} + axis.cut;
-  while (step < axis.stride && int64_t{step} * apart % axis.stride != 0) ++step;
-  while (weight < step && (at - int64_t{weight} * apart) % axis.stride != 0) ++weight;
-  dilation = static_cast<int>(int64_t{step} * apart / axis.stride);
-  if (weight < step && weight < kernel) count = CeilDiv(kernel - weight, step);
-  pad = (count - 1) * dilation - static_cast<int>((at - int64_t{weight} * apart) / axis.stride);
-}
-
-Transposed::Transposed(const Graph& graph, const Node& node)
-    : y(node.attributes.Ints("stride")[0], graph.shape(node.inputs[1]).h,
-        graph.shape(node.outputs[0]).h, node.attributes.Word("padding") == "same"),
-      x(node.attributes.Ints("stride")[1], graph.shape(node.inputs[1]).w,
-        graph.shape(node.outputs[0]).w, node.attributes.Word("padding") == "same") {}
 
 Status InferTransposed(Graph* graph, const Node& node) {
   const Shape& in = graph->shape(node.inputs[0]);
@@ -108,46 +92,17 @@ Status InferTransposed(Graph* graph, const Node& node) {
     return InvalidModel("%d input channels do not fit weights %s", in.c, ToString(weights).c_str());
   }
   QUADRA_RETURN_IF_ERROR(CheckBias(*graph, node, weights.b));
+  Value& out = graph->value(node.outputs[0]);
+  if (node.attributes.Has("shape")) return TakeShape(node, 4, in.b, weights.b, &out);
   const std::vector<int>& stride = node.attributes.Ints("stride");
   const bool same = node.attributes.Word("padding") == "same";
-  Value& out = graph->value(node.outputs[0]);
   out.shape = {in.b, 0, 0, weights.b};
   out.rank = 4;
-  if (!node.attributes.Has("shape")) {
-    QUADRA_RETURN_IF_ERROR(OutputSize(in.h, weights.h, stride[0], same, &out.shape.h));
-    return OutputSize(in.w, weights.w, stride[1], same, &out.shape.w);
-  }
-  const std::vector<int>& shape = node.attributes.Ints("shape");
-  if (shape[0] != in.b || shape[1] < 1 || shape[2] < 1 || shape[3] != weights.b) {
-    return InvalidModel("its result %d,%d,%d,%d does not fit %d images and %d channels", shape[0],
-                        shape[1], shape[2], shape[3], in.b, weights.b);
-  }
-  out.shape.h = shape[1];
-  out.shape.w = shape[2];
-  return Status();
+  QUADRA_RETURN_IF_ERROR(OutputSize(in.h, weights.h, stride[0], same, &out.shape.h));
+  return OutputSize(in.w, weights.w, stride[1], same, &out.shape.w);
 }
 
 namespace {
-
-// Where the weights of an output channel and a tap begin.
-std::ptrdiff_t PlaceOf(const Shape& weights, int o, int y, int x) {
-  return ((std::ptrdiff_t{o} * weights.h + y) * weights.w + x) * weights.c;
-}
-
-// The weights [out][y][x][in] that meet the results of a phase.
-SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y, const Phase& x) {
-  const SharedFloats ohwi = constant.floats();
-  std::vector<float> picked;
-  for (int o = 0; o < weights.b; ++o) {
-    for (int i = 0; i < y.count; ++i) {
-      for (int j = 0; j < x.count; ++j) {
-        const auto at = ohwi->begin() + PlaceOf(weights, o, y.WeightOf(i), x.WeightOf(j));
-        picked.insert(picked.end(), at, at + weights.c);
-      }
-    }
-  }
-  return Share(std::move(picked));
-}
 
 // Weights [phase][out, filled up to `padded`][in] of one pixel, zeros where a phase has no weight.
 SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, int padded,
@@ -157,7 +112,8 @@ SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, in
   for (int to = 0; to < out_c; ++to) {
     const int o = to % padded, y = to / padded / step_x, x = to / padded % step_x;
     if (o >= weights.b || y >= weights.h || x >= weights.w) continue;
-    const auto from = ohwi->begin() + PlaceOf(weights, o, y, x);
+    const auto from =
+        ohwi->begin() + ((std::ptrdiff_t{o} * weights.h + y) * weights.w + x) * weights.c;
     std::copy(from, from + weights.c,
               channels.begin() + static_cast<std::ptrdiff_t>(to) * weights.c);
   }
@@ -166,13 +122,13 @@ SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, in
 
 // Weights no larger than the step: all results of a place come from one pixel, so that they are
 // the channels of one pointwise convolution (quads [phase][slice]), placed by a second kernel.
-bool IsPointwise(const Shape& in, const Shape& weights, const Shape& out, const Transposed& t) {
-  const auto one_pixel = [](const TransposedAxis& axis, int kernel, int from, int to) {
-    return kernel <= axis.stride && axis.cut == 0 && to <= int64_t{from} * axis.stride;
+bool IsPointwise(const Shape& in, const Shape& out, const Transposed& t) {
+  const auto one_pixel = [](const TransposedAxis& axis, int from) {
+    return axis.kernel <= axis.stride && axis.cut == 0 && axis.out <= int64_t{from} * axis.stride;
   };
   const int64_t channels = int64_t{t.y.stride} * t.x.stride * out.slices() * 4;
-  return one_pixel(t.y, weights.h, in.h, out.h) && one_pixel(t.x, weights.w, in.w, out.w) &&
-         channels <= INT32_MAX && FitsInts({in.b, in.h, in.w, static_cast<int>(channels)});
+  return one_pixel(t.y, in.h) && one_pixel(t.x, in.w) && channels <= INT32_MAX &&
+         FitsInts({in.b, in.h, in.w, static_cast<int>(channels)});
 }
 
 void AddPointwise(const KernelContext& context, const Graph& graph, const Node& node,
@@ -228,36 +184,14 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
                KernelList* list) {
   const Value& weights = graph.value(node.inputs[1]);
   const Transposed t(graph, node);
-  if (IsPointwise(graph.shape(node.inputs[0]), weights.shape, graph.shape(node.outputs[0]), t)) {
+  if (IsPointwise(graph.shape(node.inputs[0]), graph.shape(node.outputs[0]), t)) {
     AddPointwise(context, graph, node, t, list);
     return Status();
   }
-  Conv conv;
-  conv.name = "transpose_conv";
-  conv.src = node.inputs[0];
-  conv.dst = node.outputs[0];
-  conv.in = graph.shape(conv.src);
-  conv.out = graph.shape(conv.dst);
-  conv.step_y = t.y.stride;
-  conv.step_x = t.x.stride;
-  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
-  list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
-  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
-  for (int fy = 0; fy < std::min(t.y.stride, conv.out.h); ++fy) {
-    for (int fx = 0; fx < std::min(t.x.stride, conv.out.w); ++fx) {
-      const Phase y(fy, weights.shape.h, 1, t.y), x(fx, weights.shape.w, 1, t.x);
-      conv.first_y = fy;
-      conv.first_x = fx;
-      conv.window.kernel_y = y.count;
-      conv.window.kernel_x = x.count;
-      conv.window.pad_top = y.pad;
-      conv.window.pad_left = x.pad;
-      conv.weights = [constant = weights.constant, shape = weights.shape, y, x] {
-        return Pick(*constant, shape, y, x);
-      };
-      AddConv(context, conv, list);
-    }
-  }
+  const int row = weights.shape.w * weights.shape.c;
+  const WeightSteps steps = {weights.shape.h * row, 0, row, weights.shape.c, 1};
+  AddPhases(context, ConvOf(graph, node, "transpose_conv", list), weights.constant, steps, {}, t.y,
+            t.x, list);
   return Status();
 }
 
