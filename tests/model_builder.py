@@ -203,18 +203,23 @@ class Model:
             custom_options=raw,
         )
 
-    def transpose_conv(self, x, w, b, stride=(2, 2), padding="SAME") -> Value:
+    def transpose_conv(
+        self, x, w, b=None, stride=(2, 2), padding="SAME", size: Sequence[int] = (), activation="NONE"
+    ) -> Value:
+        """`size`: height and width of the result; none: what the padding leaves."""
         x, w = self.operand(x), self.operand(w)
         shape = shapes.transpose_conv(x.shape, w.shape, stride, padding)
+        shape = (shape[0], *(size or shape[1:3]), shape[3])
         return self.op(
             "TRANSPOSE_CONV",
-            [np.array(shape, np.int32), w, x, b],
+            [np.array(shape, np.int32), w, x] + ([] if b is None else [b]),
             shape,
             "TransposeConvOptions",
-            version=3,
+            version=4 if activation != "NONE" else 1 if b is None else 3,
             Padding=_padding(padding),
             StrideH=stride[0],
             StrideW=stride[1],
+            FusedActivationFunction=_activation(activation),
         )
 
     def add(self, a, b, activation="NONE") -> Value:
@@ -255,6 +260,9 @@ class Model:
 
     def average_pool2d(self, x, kernel, stride=(1, 1), padding="SAME", activation="NONE") -> Value:
         return self._pool("AVERAGE_POOL_2D", x, kernel, stride, padding, activation)
+
+    def l2_pool2d(self, x, kernel, stride=(1, 1), padding="SAME", activation="NONE") -> Value:
+        return self._pool("L2_POOL_2D", x, kernel, stride, padding, activation)
 
     def _pool(self, name, x, kernel, stride, padding, activation) -> Value:
         shape = shapes.pool2d(x.shape, kernel, stride, padding)

@@ -12,7 +12,7 @@ from tests.vectors import Case
 BACKENDS = ("opencl", "gles")
 PRECISIONS = ("f32", "f32_f16", "f16")
 # Ops whose kernels are generated for the target's vectors and registers.
-_SHAPED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "Convolution2DTransposeBias"})
+_SHAPED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 _GRAPHS = frozenset({"graph", "rewrite"})  # where few bindings keep apart what would be merged
 _ALL = None
 _PHONES = _SHAPED | _GRAPHS

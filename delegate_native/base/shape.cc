@@ -4,6 +4,12 @@
 
 namespace quadra {
 
+Shape ShapeOf(const int* dims, int rank) {
+  Shape shape;
+  for (int i = 0; i < rank; ++i) shape.set_axis(4 - rank + i, dims[i]);
+  return shape;
+}
+
 std::string ToString(const Shape& s) {
   std::string text;
   for (int a = s.outer[0] > 1 ? -2 : s.outer[1] > 1 ? -1 : 0; a < 4; ++a) {

@@ -51,6 +51,9 @@ struct Shape {
 constexpr int kMostRank = 6;
 constexpr int kFirstAxis = 4 - kMostRank;
 
+// Of a tensor with these dimensions, no more than kMostRank.
+Shape ShapeOf(const int* dims, int rank);
+
 std::string ToString(const Shape& shape);  // "1,8,8,3"
 
 // Whether the tensor, in slices of four channels, has fewer than 2^31 numbers: kernels count places

@@ -9,14 +9,6 @@
 namespace quadra {
 namespace {
 
-Shape ShapeOf(const TfLiteIntArray* dims) {
-  Shape shape;
-  for (int i = 0; i < dims->size && i < kMostRank; ++i) {
-    shape.set_axis(4 - dims->size + i, dims->data[i]);
-  }
-  return shape;
-}
-
 // Gives a tensor the size; leaves it alone when it has it already. A dynamic tensor gets its memory
 // by it as well.
 Status Resize(TfLiteContext* context, TfLiteTensor* tensor, const Shape& shape, int rank,
@@ -104,7 +96,7 @@ Status Partition::PrepareSession(TfLiteContext* context) {
           "input '%s' now has rank %d, and %d in the model; sizes may change, ranks may not",
           context->tensors[tensor].name, dims->size, rank);
     }
-    const Shape shape = ShapeOf(dims);
+    const Shape shape = ShapeOf(dims->data, rank);
     if (shape.elements() < 1) {
       return Unsupported("input '%s' now has the shape %s; empty dimensions are not supported",
                          context->tensors[tensor].name, ToString(shape).c_str());

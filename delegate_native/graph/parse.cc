@@ -176,9 +176,7 @@ class Parser {
       if (dims.size() > kMostRank) return Error("a shape has more than 6 dimensions");
     }
     value->rank = static_cast<int>(dims.size());
-    for (int i = 0; i < value->rank; ++i) {
-      value->shape.set_axis(4 - value->rank + i, dims[static_cast<size_t>(i)]);
-    }
+    value->shape = ShapeOf(dims.data(), value->rank);
     return true;
   }
 

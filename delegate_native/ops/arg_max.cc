@@ -12,15 +12,14 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts | kBytes | kBools));
-  std::vector<int> axes;
-  QUADRA_RETURN_IF_ERROR(ReadAxes(*importer, 1, &axes));
-  if (axes.size() != 1) return InvalidModel("it has %zu axes", axes.size());
+  int axis;
+  QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 1, importer->InputRank(0), &axis));
   const TfLiteType made = importer->OutputTensor(0).type;
   if (made != kTfLiteInt32 && made != kTfLiteInt64) {
     return Unsupported("it makes %s; int32 and int64 are supported", TypeName(made));
   }
   Attributes attributes;
-  attributes.SetInt("axis", axes[0]);
+  attributes.SetInt("axis", axis);
   attributes.SetInt("least", importer->builtin() == kTfLiteBuiltinArgMin);
   return importer->AddNode("arg_max", {src}, std::move(attributes));
 }

@@ -14,10 +14,27 @@ Status ToAxis(int given, int rank, int* axis) {
   return Status();
 }
 
+Status ReadAxis(const Importer& importer, int input, int rank, int* axis) {
+  QUADRA_RETURN_IF_ERROR(importer.ConstantInt(input, axis));
+  return ToAxis(*axis, rank, axis);
+}
+
 Status ReadAxes(const Importer& importer, int input, std::vector<int>* axes) {
   QUADRA_RETURN_IF_ERROR(importer.ConstantInts(input, axes));
   for (int& axis : *axes) QUADRA_RETURN_IF_ERROR(ToAxis(axis, importer.InputRank(0), &axis));
   SortOnce(axes);
+  return Status();
+}
+
+Status CheckRank(size_t rank) {
+  if (rank <= kMostRank) return Status();
+  return Unsupported("its result has rank %zu; ranks up to %d are supported", rank, kMostRank);
+}
+
+Status SetDims(const std::vector<int>& dims, Value* value) {
+  QUADRA_RETURN_IF_ERROR(CheckRank(dims.size()));
+  value->rank = static_cast<int>(dims.size());
+  value->shape = ShapeOf(dims.data(), value->rank);
   return Status();
 }
 

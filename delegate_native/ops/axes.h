@@ -11,8 +11,15 @@ namespace quadra {
 
 // The axis `given`, of `rank` axes counted from the front or, where negative, from the back.
 Status ToAxis(int given, int rank, int* axis);
+// The constant axis that an input is, of `rank` axes.
+Status ReadAxis(const Importer& importer, int input, int rank, int* axis);
 // The constant axes of an input, of input 0's rank: sorted, each once.
 Status ReadAxes(const Importer& importer, int input, std::vector<int>* axes);
+
+// Refuses a result of more axes than a shape has.
+Status CheckRank(size_t rank);
+// Gives the value these dimensions, if they are not too many.
+Status SetDims(const std::vector<int>& dims, Value* value);
 
 // The output has the shape and rank of input 0.
 Status SameShape(Graph* graph, const Node& node);

@@ -1,9 +1,11 @@
-// CONV_2D and DEPTHWISE_CONV_2D whose weights are computed while the model runs: kernels that read
-// the weights as they are, without packing.
+// CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV whose weights are computed while the model runs:
+// kernels that read the weights as they are, without packing.
 #include "delegate_native/ops/computed_conv.h"
 
 #include "delegate_native/graph/window.h"
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/transpose_conv.h"
+#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -25,7 +27,8 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-constexpr char kDense[] = R"(
+// What dense products begin with: the weights of the slice's four channels; and a tap's product.
+constexpr char kChannels[] = R"(
     int batch = s / dst_s;
     int first = (s - batch * dst_s) * 4;
     int o0 = first * weights_s;
@@ -33,21 +36,36 @@ constexpr char kDense[] = R"(
     int o2 = min(first + 2, weights_b - 1) * weights_s;
     int o3 = min(first + 3, weights_b - 1) * weights_s;
     sum4_t sum = vec4(0.0f);
-    for (int j = 0; j < weights_h; ++j) {
-      int from_y = y * stride_y + j * dilation_y - before_y;
-      for (int k = 0; k < weights_w; ++k) {
-        int from_x = x * stride_x + k * dilation_x - before_x;
-        if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w) {
+)";
+constexpr char kProduct[] = R"(
           for (int i = 0; i < src_s; ++i) {
             vec4 v = read_src(from_x, from_y, batch * src_s + i);
             sum += vec4(dot(v, read_weights(k, j, o0 + i)), dot(v, read_weights(k, j, o1 + i)),
                         dot(v, read_weights(k, j, o2 + i)), dot(v, read_weights(k, j, o3 + i)));
           }
-        }
-      }
-    }
-    write_dst(sum, x, y, s);
 )";
+
+// The loops over taps j, k, and the pixel of the source that meets one.
+struct Taps {
+  const char *rows, *row, *columns, *column;
+};
+constexpr Taps kSliding = {"for (int j = 0; j < weights_h; ++j)",
+                           "int from_y = y * stride_y + j * dilation_y - before_y;\n",
+                           "for (int k = 0; k < weights_w; ++k)",
+                           "int from_x = x * stride_x + k * dilation_x - before_x;\n"};
+// Every stride-th weight meets a result.
+constexpr Taps kTransposed = {
+    "for (int j = (y + before_y) % stride_y; j < min(weights_h, y + before_y + 1); j += stride_y)",
+    "int from_y = (y + before_y - j) / stride_y;\n",
+    "for (int k = (x + before_x) % stride_x; k < min(weights_w, x + before_x + 1); k += stride_x)",
+    "int from_x = (x + before_x - k) / stride_x;\n"};
+
+std::string Dense(const Taps& taps) {
+  const std::string product =
+      Block("if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w)", kProduct);
+  return kChannels + Block(taps.rows, taps.row + Block(taps.columns, taps.column + product)) +
+         "write_dst(sum, x, y, s);\n";
+}
 
 // Channel c of the result is of the source's channel c / multiplier.
 constexpr char kDepthwise[] = R"(
@@ -91,30 +109,49 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Int("before_x", window.pad_left);
   if (depthwise) desc.Int("multiplier", out.c / in.c);
   desc.trips = int64_t{weights.h} * weights.w * (depthwise ? 5 : in.slices() + 1);
-  LoopOverResults(context, out, "", depthwise ? kDepthwise : kDense, &desc);
+  const std::string body = depthwise ? kDepthwise : Dense(kSliding);
+  LoopOverResults(context, out, "", body.c_str(), &desc);
+  return Status();
+}
+
+Status TransposedKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                         KernelList* list) {
+  const Shape& in = graph.shape(node.inputs[0]);
+  const Shape& weights = graph.shape(node.inputs[1]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const Transposed transposed(graph, node);
+  KernelDesc& desc = list->Add("computed_transpose_conv");
+  desc.Read("src", node.inputs[0]);
+  desc.Read("weights", node.inputs[1]);
+  desc.Write("dst", node.outputs[0]);
+  desc.Int("stride_y", transposed.y.stride);
+  desc.Int("stride_x", transposed.x.stride);
+  desc.Int("before_y", transposed.y.cut);
+  desc.Int("before_x", transposed.x.cut);
+  desc.trips = int64_t{CeilDiv(weights.h, transposed.y.stride)} *
+               CeilDiv(weights.w, transposed.x.stride) * (in.slices() + 1);
+  LoopOverResults(context, out, "", Dense(kTransposed).c_str(), &desc);
   return Status();
 }
 
 }  // namespace
 
-bool HasComputedWeights(const Importer& importer) {
-  for (int i = 1; i < 3; ++i) {
-    if (importer.HasInput(i) && !importer.IsConstant(i)) return true;
-  }
-  return false;
+bool HasComputedWeights(const Importer& importer, int bias) {
+  return (importer.HasInput(1) && !importer.IsConstant(1)) ||
+         (importer.HasInput(bias) && !importer.IsConstant(bias));
 }
 
 Status AddComputed(Importer* importer, const char* op, ValueId src, Attributes attributes,
-                   TfLiteFusedActivation activation) {
+                   TfLiteFusedActivation activation, int bias) {
   std::vector<ValueId> inputs = {src, -1};
   QUADRA_RETURN_IF_ERROR(importer->Operand(1, &inputs[1]));
-  if (!importer->HasInput(2)) {
+  if (!importer->HasInput(bias)) {
     return importer->AddNode(op, std::move(inputs), std::move(attributes), activation);
   }
-  ValueId bias;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(2, &bias));
+  ValueId added;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(bias, &added));
   const ValueId product = importer->AddInnerNode(op, std::move(inputs), std::move(attributes));
-  return importer->AddNode("add", {product, bias}, {}, activation);
+  return importer->AddNode("add", {product, added}, {}, activation);
 }
 
 extern const Op kComputedConvOp;
@@ -131,6 +168,14 @@ const Op kComputedDepthwiseOp = {
     .attributes = "stride padding",
     .shape = InferShape,
     .kernels = Kernels,
+};
+
+extern const Op kComputedTransposeConvOp;
+const Op kComputedTransposeConvOp = {
+    .name = "computed_transpose_conv",
+    .attributes = "stride padding",
+    .shape = InferTransposed,
+    .kernels = TransposedKernels,
 };
 
 }  // namespace quadra

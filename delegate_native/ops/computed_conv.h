@@ -7,11 +7,11 @@
 
 namespace quadra {
 
-// Whether the node's input 1, weights, or 2, a bias, is no constant.
-bool HasComputedWeights(const Importer& importer);
+// Whether the node's input 1, weights, or its bias is no constant.
+bool HasComputedWeights(const Importer& importer, int bias = 2);
 // Adds the product of `src` and the weights by the op, then the bias if there is one.
 Status AddComputed(Importer* importer, const char* op, ValueId src, Attributes attributes,
-                   TfLiteFusedActivation activation);
+                   TfLiteFusedActivation activation, int bias = 2);
 
 }  // namespace quadra
 

@@ -5,6 +5,7 @@
 
 #include "delegate_native/ops/computed_conv.h"
 #include "delegate_native/ops/conv_kernels.h"
+#include "delegate_native/ops/depthwise_conv2d.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -35,10 +36,7 @@ Status InferShape(Graph* graph, const Node& node) {
   if (in.c % weights.c != 0 || weights.b % (in.c / weights.c) != 0) {
     return InvalidModel("%d input channels do not fit weights %s", in.c, ToString(weights).c_str());
   }
-  if (node.inputs.size() > 2 && graph->shape(node.inputs[2]).elements() != weights.b) {
-    return InvalidModel("its bias has %lld values for %d channels",
-                        static_cast<long long>(graph->shape(node.inputs[2]).elements()), weights.b);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckBias(*graph, node, weights.b));
   Window window;
   QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.h, weights.w, in, &window));
   Value& out = graph->value(node.outputs[0]);
@@ -47,40 +45,18 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// Weights of a grouped convolution as those of a dense one, zeros across groups.
-SharedFloats Dense(const Constant& constant, const Shape& weights, int in_c) {
-  SharedFloats ohwi = constant.floats();
-  if (weights.c == in_c) return ohwi;
-  const int out_per_group = weights.b / (in_c / weights.c), taps = weights.h * weights.w;
-  std::vector<float> dense(static_cast<size_t>(weights.b) * taps * in_c, 0.0f);
-  const float* from = ohwi->data();
-  for (int o = 0; o < weights.b; ++o) {
-    const size_t first = static_cast<size_t>(o / out_per_group) * weights.c;
-    for (int t = 0; t < taps; ++t) {
-      float* to = &dense[(static_cast<size_t>(o) * taps + t) * in_c + first];
-      for (int i = 0; i < weights.c; ++i) to[i] = *from++;
-    }
-  }
-  return Share(std::move(dense));
-}
-
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Value& weights = graph.value(node.inputs[1]);
-  Conv conv;
-  conv.src = node.inputs[0];
-  conv.dst = node.outputs[0];
-  conv.in = graph.shape(conv.src);
-  conv.out = graph.shape(conv.dst);
+  const Shape& in = graph.shape(node.inputs[0]);
+  // A group is a channel.
+  if (weights.shape.c == 1 && in.c > 1) return DepthwiseKernels(context, graph, node, list);
+  Conv conv = ConvOf(graph, node, "conv2d", list);
   QUADRA_RETURN_IF_ERROR(
-      ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, conv.in, &conv.window));
-  conv.weights = [constant = weights.constant, shape = weights.shape, in_c = conv.in.c] {
-    return Dense(*constant, shape, in_c);
-  };
-  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
+      ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &conv.window));
+  conv.groups = in.c / weights.shape.c;
+  conv.weights = [constant = weights.constant] { return constant->floats(); };
   conv.plane_as_row = EpilogueAllowsPlaneAsRow(graph, node);
-  list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
-  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
   AddConv(context, conv, list);
   return Status();
 }

@@ -44,7 +44,6 @@ ivec2 in2 = in4.lo & in4.hi;
 int inside = in2.x & in2.y;
 int plane = src_w * src_h * 4;
 int b = GLOBAL_Z;
-LANES from = src_lanes + b * src_s * plane;
 )";
 }
 
@@ -146,17 +145,25 @@ std::string StoreInLoop(const WideTile& t, bool as_row, bool scattered) {
 }
 
 // What a work-item does with one block of output channels.
-std::string BlockOfChannels(const WideTile& t, bool as_row, bool scattered, bool plain) {
-  return Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors)) +
+std::string BlockOfChannels(const WideTile& t, const Conv& conv, bool as_row) {
+  const bool scattered = conv.scattered(), plain = conv.plain;
+  const std::string channel = Format("o * %d", t.lanes * t.vectors);
+  const std::string find =
+      conv.groups > 1 ? FindFirstSlice(channel.c_str()) + "LANES from = image + first_s * plane;\n"
+                      : "";
+  return find +
+         Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors)) +
          Unroll(t.pixels, t.vectors, Format("vec%d a$_@ = bias@;\n", t.lanes)) + "++o;\n" +
          Block("if (inside != 0)", SumInside(t)) + Block("else", SumEdge(t)) +
          (plain ? Store(t, as_row) : StoreInLoop(t, as_row, scattered));
 }
 
-std::string Body(const WideTile& t, bool as_row, bool scattered, bool plain) {
+std::string Body(const WideTile& t, const Conv& conv, bool as_row) {
   const int slices = t.vectors * t.lanes / 4;
   std::string text = FindPixels(t);
-  if (scattered && plain) text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
+  text += Format("LANES %s = src_lanes + b * src_s * plane;\n", conv.groups > 1 ? "image" : "from");
+  if (conv.scattered() && conv.plain)
+    text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
   text += Format(R"(
 int o = GLOBAL_X * blocks;
 int s = b * dst_s + o * %d;
@@ -165,8 +172,7 @@ int end = s + blocks * %d < last ? s + blocks * %d : last;
 int w = (1 + o * kernel_y * kernel_x * channels) * %d;
 )",
                  slices, slices, slices, t.vectors);
-  return text + Block(Format("for (; s < end; s += %d)", slices),
-                      BlockOfChannels(t, as_row, scattered, plain));
+  return text + Block(Format("for (; s < end; s += %d)", slices), BlockOfChannels(t, conv, as_row));
 }
 
 }  // namespace
@@ -176,7 +182,9 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   const int all_blocks = CeilDiv(conv.out.c, lanes);
   const int tiles = CeilDiv(conv.grid_w() * conv.grid_h(), tile.pixels) * conv.in.b;
   const int blocks = std::max(1, std::min(all_blocks, all_blocks * tiles / kEnoughItems));
-  const int channels = tile.halves ? conv.in.slices() * 4 : conv.in.c;
+  const int channels = conv.groups > 1 ? SlicesOfBlock(conv, lanes) * 4
+                       : tile.halves   ? conv.in.slices() * 4
+                                       : conv.in.c;
   const bool as_row = conv.plane_as_row && !conv.scattered();
   KernelDesc& kernel = list->Add(conv.name);
   kernel.opencl_only = true;
@@ -194,7 +202,8 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   kernel.Int("grid_w", conv.grid_w());
   kernel.Int("grid_h", conv.grid_h());
   kernel.Int("blocks", blocks);
-  kernel.body = Body(tile, as_row, conv.scattered(), conv.plain);
+  if (conv.groups > 1) AddGroupNumbers(conv, lanes, &kernel);
+  kernel.body = Body(tile, conv, as_row);
   kernel.Grid(CeilDiv(all_blocks, blocks), tiles / conv.in.b, conv.in.b);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/unroll.h"
@@ -33,15 +34,21 @@ int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
   return CeilDiv(w, tile.pixels) * h * CeilDiv(out.slices(), tile.slices) * out.b;
 }
 
-QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Shape& out) {
-  if (gpu.runs_items_serially()) return SerialTile(w, out.slices());
-  const QuadTile* tile = kQuadTiles;
-  while (tile->pixels * tile->slices > 1 && ItemsOf(*tile, w, h, out) < kEnoughItems) ++tile;
-  return *tile;
+QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Conv& conv) {
+  const QuadTile* found = kQuadTiles;
+  while (found->pixels * found->slices > 1 && ItemsOf(*found, w, h, conv.out) < kEnoughItems)
+    ++found;
+  QuadTile tile = gpu.runs_items_serially() ? SerialTile(w, conv.out.slices()) : *found;
+  // Slices of several groups would read what only one of them needs.
+  while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
+    --tile.slices;
+  return tile;
 }
 
-int64_t TripsOf(const Window& window, int slices) {
-  return int64_t{window.kernel_y} * (int64_t{window.kernel_x} * (slices + 1) + 1);
+int64_t TripsOf(const Conv& conv, int slices) {
+  const Window& window = conv.window;
+  return int64_t{conv.depth.kernel_y} * window.kernel_y *
+         (int64_t{window.kernel_x} * (slices + 1) + 1);
 }
 
 std::string Sum(const QuadTile& t, const char* lane, int at) {
@@ -49,11 +56,12 @@ std::string Sum(const QuadTile& t, const char* lane, int at) {
          Unroll(t.pixels, t.slices, std::string("a$_@ += v$.") + lane + " * w@;\n");
 }
 
-// Input slices that one kernel multiplies: all, or as many as a device's loops and buffers allow.
-// Then each kernel adds its results to those of the one before.
+// Input slices that one kernel multiplies: all, those of a work-item's groups, or as many as a
+// device's loops and buffers allow. Then each kernel adds its results to those of the one before.
+enum class Slices { kAll, kOfGroups, kSome };
 struct Part {
+  Slices slices = Slices::kAll;
   int first = 0, count = 0;
-  bool whole = true;
   int before = -1;  // tensor with the sums so far
   int to = -1;
 };
@@ -61,11 +69,12 @@ struct Part {
 // `serial`: where work-items run one after another, a branch saves no work, and costs the compiler
 // as much as the arithmetic in it: pixels outside are read inside and dropped, and one loop writes.
 std::string ReadPixels(const QuadTile& t, bool serial) {
-  return Unroll(t.pixels, serial ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, b * src_s + i);
+  return Unroll(t.pixels,
+                serial ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, image * src_s + i);
 if (!in$) { v$ = vec4(0.0f); }
 )"
-                                 : R"(vec4 v$ = vec4(0.0f);
-if (in$) { v$ = read_src(x$, sy, b * src_s + i); }
+                       : R"(vec4 v$ = vec4(0.0f);
+if (in$) { v$ = read_src(x$, sy, image * src_s + i); }
 )");
 }
 
@@ -117,27 +126,68 @@ std::string Tap(const QuadTile& t, const Part& part, bool serial) {
   for (int k = 0; k < 4; ++k) sums += Sum(t, lanes[k], k);
   return Unroll(t.pixels, R"(int x$ = (x + $) * stride_x - pad_x + kx * dilation_x;
 bool in$ = row && x$ >= 0 && x$ < limit_x;
-)") + Block(part.whole ? "for (int i = 0; i < src_s; ++i)"
-                       : "for (int i = first_s; i < last_s; ++i)",
+)") + Block(part.slices == Slices::kAll ? "for (int i = 0; i < src_s; ++i)"
+                                        : "for (int i = first_s; i < last_s; ++i)",
             sums + Format("w += %d;\n", 4 * t.slices));
 }
 
-std::string QuadBody(const QuadTile& t, bool scattered, const Part& part, bool serial) {
+// The rows of the window, in the plane `image` of the source.
+std::string Rows(const QuadTile& t, const Part& part, bool serial, const char* inside) {
   const std::string taps = Block("for (int kx = 0; kx < kernel_x; ++kx)", Tap(t, part, serial));
+  return Block("for (int ky = 0; ky < kernel_y; ++ky)", Format(R"(
+int sy = y * stride_y - pad_y + ky * dilation_y;
+bool row = %ssy >= 0 && sy < src_h;
+)",
+                                                               inside) +
+                                                            taps);
+}
+
+// The planes of the window, where there are several.
+std::string Planes(const QuadTile& t, const Part& part, bool serial) {
+  return Block("for (int kz = 0; kz < kernel_z; ++kz)", R"(
+int sz = first_sz + kz * dilation_z;
+bool plane = sz >= 0 && sz < src_d;
+int image = item * src_d + (plane ? sz : 0);
+)" + Rows(t, part, serial, "plane && "));
+}
+
+std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool serial) {
+  const std::string slices = part.slices == Slices::kAll ? "src_s" : "(last_s - first_s)";
+  const std::string find = part.slices == Slices::kOfGroups
+                               ? FindFirstSlice("o * 4") + "int last_s = first_s + group_s;\n"
+                               : "";
+  // Of a convolution in three dimensions, `b` counts planes of results.
+  const std::string plane = conv.deep() ? R"(
+int item = b / grid_d;
+int first_sz = (b - item * grid_d) * stride_z - pad_z;
+b = item * dst_d + (b - item * grid_d) * step_z + first_z;
+)"
+                                        : "int image = b;\n";
   return Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
-if (x >= grid_w || y >= grid_h || z >= blocks * dst_b) { return; }
+if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
 int b = z / blocks; int o = (z - b * blocks) * %d;
-int w = o * kernel_y * kernel_x * %s * 4;
+%sint w = o * %skernel_y * kernel_x * %s * 4;
 )",
-                t.pixels, t.slices, part.whole ? "src_s" : "(last_s - first_s)") +
-         Unroll(t.slices, "vec4 w$;\n") +
+                t.pixels, conv.deep() ? "planes" : "dst_b", t.slices, find.c_str(),
+                conv.deep() ? "kernel_z * " : "", slices.c_str()) +
+         plane + Unroll(t.slices, "vec4 w$;\n") +
          Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n") +
-         Block("for (int ky = 0; ky < kernel_y; ++ky)", R"(
-int sy = y * stride_y - pad_y + ky * dilation_y;
-bool row = sy >= 0 && sy < src_h;
-)" + taps) +
-         WriteSums(t, scattered, part, serial);
+         (conv.deep() ? Planes(t, part, serial) : Rows(t, part, serial, "")) +
+         WriteSums(t, conv.scattered(), part, serial);
+}
+
+void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
+  kernel->Int("kernel_z", conv.depth.kernel_y);
+  kernel->Int("stride_z", conv.depth.stride_y);
+  kernel->Int("dilation_z", conv.depth.dilation_y);
+  kernel->Int("pad_z", conv.depth.pad_top);
+  kernel->Int("step_z", conv.step_z);
+  kernel->Int("first_z", conv.first_z);
+  kernel->Int("src_d", conv.in.axis(0));
+  kernel->Int("dst_d", conv.out.axis(0));
+  kernel->Int("grid_d", conv.grid_d());
+  kernel->Int("planes", planes);
 }
 
 // The convolution by the channels of a part alone, as far as its weights tell.
@@ -160,8 +210,7 @@ Conv ChannelsOf(const Conv& conv, const Part& part) {
   return some;
 }
 
-void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& part,
-                 KernelList* list) {
+void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {
   const Window& window = conv.window;
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
                        context.StorageOf(conv.out) == Storage::kBuffer;
@@ -171,11 +220,13 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
   const bool as_row = buffers && pointwise && conv.plane_as_row && conv.in.w == conv.out.w;
   const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = as_row ? 1 : conv.grid_h();
-  const QuadTile tile = TileFor(*context.gpu, w, h, conv.out);
+  const QuadTile tile = TileFor(*context.gpu, w, h, conv);
   const int blocks = CeilDiv(conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
-  const Conv some = part.whole ? Conv() : ChannelsOf(conv, part);
-  const Conv& own = part.whole ? conv : some;
+  if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
+  const bool is_some = part.slices == Slices::kSome;
+  const Conv some = is_some ? ChannelsOf(conv, part) : Conv();
+  const Conv& own = is_some ? some : conv;
   KernelDesc& kernel = list->Add(conv.name);
   kernel.Read("src", conv.src);
   if (part.before >= 0) kernel.Read("before", part.before);
@@ -185,7 +236,8 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
                   [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
   kernel.Constant("bias", BiasOf(own, blocks * lanes));
   AddConvNumbers(own, &kernel);
-  if (!part.whole) {
+  if (conv.groups > 1) AddGroupNumbers(conv, lanes, &kernel);
+  if (is_some) {
     kernel.Int("first_s", part.first);
     kernel.Int("last_s", part.first + part.count);
   }
@@ -193,9 +245,11 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, const Part& par
   kernel.Int("grid_h", h);
   kernel.Int("limit_x", as_row ? w : conv.in.w);
   kernel.Int("blocks", blocks);
-  kernel.body = QuadBody(tile, conv.scattered(), part, context.gpu->runs_items_serially());
-  kernel.trips = TripsOf(window, part.count);
-  kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * conv.out.b);
+  const int planes = conv.out.b / conv.out.axis(0) * conv.grid_d();
+  if (conv.deep()) AddDepthNumbers(conv, planes, &kernel);
+  kernel.body = QuadBody(tile, conv, part, context.gpu->runs_items_serially());
+  kernel.trips = TripsOf(conv, part.count);
+  kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * (conv.deep() ? planes : conv.out.b));
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
 }
 
@@ -206,7 +260,7 @@ int SlicesAtOnce(const KernelContext& context, const Conv& conv) {
   const int64_t floats = PackedFloats(conv, lanes, 4) + AlignUp(conv.out.c, lanes);
   const int64_t by_bytes =
       context.gpu->max_buffer_bytes / (floats * (context.precision == Precision::kF32 ? 4 : 2));
-  const int64_t taps = std::max(1, conv.window.kernel_y * conv.window.kernel_x);
+  const int64_t taps = std::max(1, conv.taps());
   const int64_t by_trips = kMostTrips / taps - 2;
   return static_cast<int>(std::min<int64_t>(slices, std::min(by_bytes, by_trips)));
 }
@@ -218,8 +272,10 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
   Part part;
   part.count = slices;
   part.to = conv.dst;
-  if (parts == 1 || parts > kMostParts) return AddQuadPart(context, conv, part, list);
-  part.whole = false;
+  if (conv.groups > 1) part.slices = Slices::kOfGroups;
+  if (conv.groups > 1 || parts == 1 || parts > kMostParts)
+    return AddQuadPart(context, conv, part, list);
+  part.slices = Slices::kSome;
   const int each = CeilDiv(slices, parts);
   for (part.first = 0; part.first < slices; part.first += each) {
     const bool last = part.first + each >= slices;
@@ -232,8 +288,49 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
 
 }  // namespace
 
+Status CheckBias(const Graph& graph, const Node& node, int channels) {
+  if (node.inputs.size() < 3) return Status();
+  const int64_t values = graph.shape(node.inputs[2]).elements();
+  if (values == channels) return Status();
+  return InvalidModel("its bias has %lld values for %d channels", static_cast<long long>(values),
+                      channels);
+}
+
+Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* list) {
+  Conv conv;
+  conv.name = name;
+  conv.src = node.inputs[0];
+  conv.dst = node.outputs[0];
+  conv.in = graph.shape(conv.src);
+  conv.out = graph.shape(conv.dst);
+  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
+  list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
+  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
+  return conv;
+}
+
+int SlicesOfBlock(const Conv& conv, int lanes) {
+  int most = 1;
+  for (int channel = 0; channel < conv.out.c; channel += lanes) {
+    const int last = std::min(channel + lanes, conv.out.c) - 1;
+    const int end = CeilDiv((last / conv.group_out() + 1) * conv.group_in(), 4);
+    most = std::max(most, end - channel / conv.group_out() * conv.group_in() / 4);
+  }
+  return most;
+}
+
+std::string FindFirstSlice(const char* channel) {
+  return Format("int first_s = min(%s / group_out * group_in / 4, src_s - group_s);\n", channel);
+}
+
+void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel) {
+  kernel->Int("group_in", conv.group_in());
+  kernel->Int("group_out", conv.group_out());
+  kernel->Int("group_s", SlicesOfBlock(conv, lanes));
+}
+
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c) {
-  const int64_t taps = std::max(1, conv.window.kernel_y * conv.window.kernel_x);
+  const int64_t taps = std::max(1, conv.taps());
   return CeilDiv(conv.out.c, lanes) * taps * in_c * lanes;
 }
 
@@ -244,18 +341,24 @@ std::vector<float> BiasOf(const Conv& conv, int count) {
 }
 
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
-  const int taps = conv.window.kernel_y * conv.window.kernel_x;
+  const int taps = conv.taps();
   // A phase of a transposed convolution may have no tap; a constant has at least one row.
   const size_t rows = static_cast<size_t>(std::max(1, taps)) * static_cast<size_t>(in_c);
   std::vector<float> packed(static_cast<size_t>(PackedFloats(conv, lanes, in_c)), 0.0f);
   const SharedFloats weights = conv.weights();
   const float* from = weights->data();
+  const int last_s = conv.groups > 1 ? conv.in.slices() - SlicesOfBlock(conv, lanes) : 0;
   for (int o = 0; o < conv.out.c; ++o) {
+    const int block = o / lanes;
+    const int first_s = block * lanes / conv.group_out() * conv.group_in() / 4;
+    // The group's first channel among those that the block reads.
+    const int first = o / conv.group_out() * conv.group_in() - 4 * std::min(first_s, last_s);
     for (int t = 0; t < taps; ++t) {
-      float* to = &packed[((o / lanes) * rows + static_cast<size_t>(t * in_c)) *
-                              static_cast<size_t>(lanes) +
-                          static_cast<size_t>(o % lanes)];
-      for (int i = 0; i < conv.in.c; ++i) to[std::ptrdiff_t{i} * lanes] = *from++;
+      float* to =
+          &packed[(static_cast<size_t>(block) * rows + static_cast<size_t>(t * in_c + first)) *
+                      static_cast<size_t>(lanes) +
+                  static_cast<size_t>(o % lanes)];
+      for (int i = 0; i < conv.group_in(); ++i) to[std::ptrdiff_t{i} * lanes] = *from++;
     }
   }
   return packed;
@@ -282,7 +385,7 @@ void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {
 }
 
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
-  if (!context.gpu->is_cpu()) return AddQuadConv(context, conv, list);
+  if (!context.gpu->is_cpu() || conv.deep()) return AddQuadConv(context, conv, list);
   WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
   tile.halves = context.precision != Precision::kF32;
   AddWideConv(tile, conv, list);

@@ -12,35 +12,63 @@
 
 namespace quadra {
 
-// A dense convolution of tensor `src` into places of tensor `dst`.
+// A convolution of tensor `src` into places of tensor `dst`.
 struct Conv {
   const char* name = "conv2d";
   int src = -1, dst = -1;
   Shape in, out;
-  // Makes them when the plan is written. OHWI: out.c, window.kernel_y, window.kernel_x, in.c.
+  // Makes them when the plan is written: [out.c][depth.kernel_y][window.kernel_y][window.kernel_x]
+  // [group_in()].
   std::function<SharedFloats()> weights;
   std::vector<float> bias;  // out.c values, or none
+  int groups = 1;           // of channels; each is a convolution of its own
   Window window;            // pads at the end do not matter here
+  // Of three dimensions: what `window` is for y, along the axis before it. Planes are batches.
+  Window depth;
   // Results lie at step * i + first of the output: a transposed convolution is several of these.
   int step_y = 1, step_x = 1, first_y = 0, first_x = 0;
+  int step_z = 1, first_z = 0;
   // A plane may be one long row: no merged step asks for more (EpilogueAllowsPlaneAsRow).
   bool plane_as_row = false;
   bool plain = true;              // no merged step follows
   float low = 0.0f, high = 0.0f;  // limits of the results
 
+  // Channels of a group.
+  int group_in() const { return in.c / groups; }
+  int group_out() const { return out.c / groups; }
   bool scattered() const { return step_y > 1 || step_x > 1; }
+  // Whether a plane of the result is not just the same plane of the source, convolved.
+  bool deep() const {
+    return depth.kernel_y != 1 || depth.stride_y > 1 || depth.pad_top != 0 || step_z > 1;
+  }
+  int taps() const { return depth.kernel_y * window.kernel_y * window.kernel_x; }
   // Results along one axis.
+  int grid_d() const { return CeilDiv(out.axis(0) - first_z, step_z); }
   int grid_w() const { return CeilDiv(out.w - first_x, step_x); }
   int grid_h() const { return CeilDiv(out.h - first_y, step_y); }
 };
 
+// Whether the node's bias, input 2, is absent or has a value for each channel.
+Status CheckBias(const Graph& graph, const Node& node, int channels);
+
+// A node's convolution but for its weights and window. Its clamp is taken from the merged steps.
+Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* list);
+
 // Appends the kernel that computes it.
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list);
+
+// A block of `lanes` output channels reads the input slices of the groups that it lies in: so many,
+// the same number for all blocks.
+int SlicesOfBlock(const Conv& conv, int lanes);
+// Text that declares `int first_s`, the first of them, for the block that begins with `channel`;
+// and the numbers that it speaks of.
+std::string FindFirstSlice(const char* channel);
+void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel);
 
 // Bias values, zeros where there is none, filled up to `count`.
 std::vector<float> BiasOf(const Conv& conv, int count);
 // [block][tap][input channel up to `in_c`][`lanes` output channels], zeros where there is no
-// channel.
+// channel, or one of another group. Of groups, input channels are those that the block reads.
 std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c);
 // How many numbers that are.
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c);

@@ -13,11 +13,10 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts));
-  std::vector<int> axes;
-  QUADRA_RETURN_IF_ERROR(ReadAxes(*importer, 1, &axes));
-  if (axes.size() != 1) return InvalidModel("it has %zu axes", axes.size());
+  int axis;
+  QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 1, importer->InputRank(0), &axis));
   Attributes attributes;
-  attributes.SetInt("axis", axes[0]);
+  attributes.SetInt("axis", axis);
   attributes.SetInt("exclusive", params->exclusive);
   attributes.SetInt("reverse", params->reverse);
   return importer->AddNode("cumsum", {src}, std::move(attributes));

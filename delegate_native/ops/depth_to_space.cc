@@ -1,6 +1,8 @@
 // DEPTH_TO_SPACE: channels become blocks of pixels:
 // out[h * block + i, w * block + j, c] = in[h, w, (i * block + j) * out_channels + c].
+// SPACE_TO_DEPTH: the reverse.
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -8,7 +10,7 @@ namespace {
 
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
-  const TfLiteDepthToSpaceParams* params;
+  const TfLiteDepthToSpaceParams* params;  // those of SPACE_TO_DEPTH are alike
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
@@ -17,7 +19,9 @@ Status Import(Importer* importer) {
   }
   Attributes attributes;
   attributes.SetInt("block", params->block_size);
-  return importer->AddNode("depth_to_space", {src}, std::move(attributes));
+  const bool to_space = importer->builtin() == kTfLiteBuiltinDepthToSpace;
+  return importer->AddNode(to_space ? "depth_to_space" : "space_to_depth", {src},
+                           std::move(attributes));
 }
 
 Status InferShape(Graph* graph, const Node& node) {
@@ -61,6 +65,35 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   return Status();
 }
 
+Status InferDepth(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  const int block = node.attributes.Int("block");
+  if (block < 1 || in.shape.h % block != 0 || in.shape.w % block != 0 ||
+      block > INT32_MAX / block / in.shape.c) {
+    return InvalidModel("%dx%d pixels are no blocks of %dx%d", in.shape.h, in.shape.w, block,
+                        block);
+  }
+  out.shape = {in.shape.b, in.shape.h / block, in.shape.w / block, in.shape.c * block * block};
+  out.rank = in.rank;
+  return Status();
+}
+
+Status DepthKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                    KernelList* list) {
+  IndexMap map;
+  map.address = R"(
+int in_block = at_c / src_c;
+at_c -= in_block * src_c;
+at_y = at_y * block + in_block / block;
+at_x = at_x * block + in_block % block;
+)";
+  AddIndexMap(context, "space_to_depth", map, node.inputs[0], graph.shape(node.inputs[0]),
+              node.outputs[0], graph.shape(node.outputs[0]), list)
+      .Int("block", node.attributes.Int("block"));
+  return Status();
+}
+
 bool HasBlocksOfOne(const Node& node) { return node.attributes.Int("block") == 1; }
 
 }  // namespace
@@ -74,6 +107,18 @@ const Op kDepthToSpaceOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .copies = HasBlocksOfOne,
+};
+
+extern const Op kSpaceToDepthOp;
+const Op kSpaceToDepthOp = {
+    .name = "space_to_depth",
+    .builtins = {kTfLiteBuiltinSpaceToDepth, -1},
+    .max_version = 2,
+    .attributes = "block",
+    .import = Import,
+    .shape = InferDepth,
+    .kernels = DepthKernels,
     .copies = HasBlocksOfOne,
 };
 

@@ -1,12 +1,14 @@
 // DEPTHWISE_CONV_2D: weights 1HW(C*M), output channel c*M + m reads input channel c; any stride,
 // dilation, padding, multiplier.
+#include "delegate_native/ops/depthwise_conv2d.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "delegate_native/base/sorted.h"
 #include "delegate_native/ops/computed_conv.h"
+#include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/depthwise_cpu.h"
-#include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"
 #include "delegate_native/ops/window.h"
@@ -41,10 +43,7 @@ Status InferShape(Graph* graph, const Node& node) {
   if (weights.b != 1 || weights.c % in.c != 0) {
     return InvalidModel("%d input channels do not fit weights %s", in.c, ToString(weights).c_str());
   }
-  if (node.inputs.size() > 2 && graph->shape(node.inputs[2]).elements() != weights.c) {
-    return InvalidModel("its bias has %lld values for %d channels",
-                        static_cast<long long>(graph->shape(node.inputs[2]).elements()), weights.c);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckBias(*graph, node, weights.c));
   Window window;
   QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, weights.h, weights.w, in, &window));
   Value& out = graph->value(node.outputs[0]);
@@ -54,15 +53,16 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // [out slice][kx][ky] vec4 of output lanes: taps are added column by column, as the CPU's kernels
-// do, so that results agree to the last bit.
-std::vector<float> PackWeights(const std::vector<float>& hwc, const Shape& weights) {
-  const int taps = weights.h * weights.w;
-  std::vector<float> packed(static_cast<size_t>(CeilDiv(weights.c, 4)) * taps * 4, 0.0f);
+// do, so that results agree to the last bit. Of weights 1HWO or OHW1.
+std::vector<float> PackWeights(const std::vector<float>& weights, const Shape& shape) {
+  const int taps = shape.h * shape.w, channels = shape.b * shape.c;
+  const size_t next_tap = static_cast<size_t>(shape.c), next_c = shape.b > 1 ? taps : 1;
+  std::vector<float> packed(static_cast<size_t>(CeilDiv(channels, 4)) * taps * 4, 0.0f);
   for (int t = 0; t < taps; ++t) {
-    const int column_major = t % weights.w * weights.h + t / weights.w;
-    for (int c = 0; c < weights.c; ++c) {
+    const int column_major = t % shape.w * shape.h + t / shape.w;
+    for (int c = 0; c < channels; ++c) {
       packed[(static_cast<size_t>(c / 4) * taps + column_major) * 4 + c % 4] =
-          hwc[static_cast<size_t>(t) * weights.c + c];
+          weights[t * next_tap + c * next_c];
     }
   }
   return packed;
@@ -171,52 +171,33 @@ void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Wind
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, kernel);
 }
 
-Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
-               KernelList* list) {
-  const Shape& in = graph.shape(node.inputs[0]);
-  const Shape& out = graph.shape(node.outputs[0]);
+}  // namespace
+
+Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                        KernelList* list) {
   const Value& weights = graph.value(node.inputs[1]);
-  Window window;
-  QUADRA_RETURN_IF_ERROR(
-      ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &window));
-  std::vector<float> bias(static_cast<size_t>(out.slices()) * 4, 0.0f);
-  if (node.inputs.size() > 2) {
-    const SharedFloats given = graph.value(node.inputs[2]).constant->floats();
-    std::copy(given->begin(), given->end(), bias.begin());
-  }
-  KernelDesc& kernel = list->Add("depthwise_conv2d");
-  kernel.Read("src", node.inputs[0]);
-  kernel.Write("dst", node.outputs[0]);
-  const int64_t floats = int64_t{weights.shape.h} * weights.shape.w * weights.shape.slices() * 4;
-  kernel.Constant("weights", 4, floats, [constant = weights.constant, shape = weights.shape] {
-    return PackWeights(*constant->floats(), shape);
-  });
-  kernel.Constant("bias", std::move(bias));
-  kernel.Int("kernel_x", window.kernel_x);
-  kernel.Int("kernel_y", window.kernel_y);
-  kernel.Int("stride_x", window.stride_x);
-  kernel.Int("stride_y", window.stride_y);
-  kernel.Int("dilation_x", window.dilation_x);
-  kernel.Int("dilation_y", window.dilation_y);
-  kernel.Int("pad_x", window.pad_left);
-  kernel.Int("pad_y", window.pad_top);
-  const int multiplier = weights.shape.c / in.c;
+  const Shape& shape = weights.shape;
+  Conv conv = ConvOf(graph, node, "depthwise_conv2d", list);
+  QUADRA_RETURN_IF_ERROR(ResolveWindow(node.attributes, shape.h, shape.w, conv.in, &conv.window));
+  KernelDesc& kernel = list->Add(conv.name);
+  kernel.Read("src", conv.src);
+  kernel.Write("dst", conv.dst);
+  const int channels = conv.out.slices() * 4;
+  kernel.Constant(
+      "weights", 4, int64_t{conv.taps()} * channels,
+      [constant = weights.constant, shape] { return PackWeights(*constant->floats(), shape); });
+  kernel.Constant("bias", BiasOf(conv, channels));
+  AddConvNumbers(conv, &kernel);
+  const int multiplier = conv.out.c / conv.in.c;
   if (multiplier > 1) kernel.Int("multiplier", multiplier);
-  float low, high;
-  list->steps_taken = TakeClamp(node, &low, &high);
-  kernel.Float("low", low);
-  kernel.Float("high", high);
   if (context.gpu->is_cpu() && multiplier == 1) {
     // Whole vectors are stored past the steps and past the zeros of dead lanes.
-    const bool plain = static_cast<int>(node.fused.size()) == list->steps_taken && out.c % 4 == 0;
-    MakeWideDepthwise(out, plain, &kernel);
+    MakeWideDepthwise(conv.out, conv.plain && conv.out.c % 4 == 0, &kernel);
     return Status();
   }
-  MakeGpuDepthwise(context, out, window, multiplier, &kernel);
+  MakeGpuDepthwise(context, conv.out, conv.window, multiplier, &kernel);
   return Status();
 }
-
-}  // namespace
 
 extern const Op kDepthwiseConv2dOp;
 const Op kDepthwiseConv2dOp = {
@@ -226,7 +207,7 @@ const Op kDepthwiseConv2dOp = {
     .attributes = "stride padding",
     .import = Import,
     .shape = InferShape,
-    .kernels = Kernels,
+    .kernels = DepthwiseKernels,
     .convolution = Convolution::kDepthwise,
 };
 

@@ -10,11 +10,8 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
-  std::vector<int> given;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &given));
-  if (given.size() != 1) return InvalidModel("its axis is %zu numbers", given.size());
   int axis;
-  QUADRA_RETURN_IF_ERROR(ToAxis(given[0], importer->InputRank(0) + 1, &axis));
+  QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 1, importer->InputRank(0) + 1, &axis));
   Attributes attributes;
   attributes.SetInt("axis", axis);
   return importer->AddNode("expand_dims", {src}, std::move(attributes));
@@ -24,9 +21,7 @@ Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value& out = graph->value(node.outputs[0]);
   out.rank = in.rank + 1;
-  if (out.rank > kMostRank) {
-    return Unsupported("its result has rank %d; ranks up to %d are supported", out.rank, kMostRank);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckRank(static_cast<size_t>(out.rank)));
   const int axis = node.attributes.Int("axis");
   out.shape = Shape();
   for (int a = kFirstAxis + 1; a < 4; ++a) {
@@ -93,13 +88,6 @@ Status ImportPack(Importer* importer) {
   return importer->AddNode("concat", std::move(values), std::move(along));
 }
 
-Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
-               KernelList* list) {
-  AddReshapeKernel(context, node.inputs[0], graph.shape(node.inputs[0]), node.outputs[0],
-                   graph.shape(node.outputs[0]), list);
-  return Status();
-}
-
 }  // namespace
 
 extern const Op kExpandDimsOp;
@@ -110,7 +98,7 @@ const Op kExpandDimsOp = {
     .attributes = "axis",
     .import = Import,
     .shape = InferShape,
-    .kernels = Kernels,
+    .kernels = ReshapeKernels,
     .fold = SameNumbers,
     .max_rank = kMostRank,
     .asks_for_rank = true,
@@ -126,7 +114,7 @@ const Op kSqueezeOp = {
     .attributes = "axes",
     .import = ImportSqueeze,
     .shape = InferSqueezed,
-    .kernels = Kernels,
+    .kernels = ReshapeKernels,
     .fold = SameNumbers,
     .max_rank = kMostRank,
     .asks_for_rank = true,

@@ -1,6 +1,5 @@
 // FILL: one number in a constant shape. RANGE: a constant row of numbers, which is folded.
-#include "delegate_native/ops/op.h"
-#include "delegate_native/tflite/importer.h"
+#include "delegate_native/ops/axes.h"
 
 namespace quadra {
 namespace {
@@ -38,23 +37,13 @@ Status ImportRange(Importer* importer) {
   ConstantData data;
   if (importer->InputTensor(0).type == kTfLiteFloat32) {
     float given[3];
-    for (int i = 0; i < 3; ++i) {
-      SharedFloats one;
-      QUADRA_RETURN_IF_ERROR(importer->ConstantFloats(i, &one));
-      if (one->size() != 1) return InvalidModel("its input %d is %zu numbers", i, one->size());
-      given[i] = one->front();
-    }
+    for (int i = 0; i < 3; ++i) QUADRA_RETURN_IF_ERROR(importer->ConstantFloat(i, &given[i]));
     std::vector<float> numbers;
     QUADRA_RETURN_IF_ERROR(Numbers(given[0], given[1], given[2], &numbers));
     data = std::make_shared<const Constant>(std::move(numbers));
   } else {
     int given[3];
-    for (int i = 0; i < 3; ++i) {
-      std::vector<int> one;
-      QUADRA_RETURN_IF_ERROR(importer->ConstantInts(i, &one));
-      if (one.size() != 1) return InvalidModel("its input %d is %zu numbers", i, one.size());
-      given[i] = one[0];
-    }
+    for (int i = 0; i < 3; ++i) QUADRA_RETURN_IF_ERROR(importer->ConstantInt(i, &given[i]));
     std::vector<int> numbers;
     QUADRA_RETURN_IF_ERROR(Numbers(given[0], given[1], given[2], &numbers));
     Element element;

@@ -89,15 +89,7 @@ Status InferShape(Graph* graph, const Node& node) {
       }
     }
   }
-  const int rank = static_cast<int>(dims.size());
-  if (rank > kMostRank) {
-    return Unsupported("its result has rank %d; ranks up to %d are supported", rank, kMostRank);
-  }
-  Value& out = graph->value(node.outputs[0]);
-  out.rank = rank;
-  out.shape = Shape();
-  for (int i = 0; i < rank; ++i) out.shape.set_axis(4 - rank + i, dims[static_cast<size_t>(i)]);
-  return Status();
+  return SetDims(dims, &graph->value(node.outputs[0]));
 }
 
 constexpr char kPixel[] = R"(

@@ -1,6 +1,7 @@
 // GATHER_ND: parts of a tensor by vectors of indices along its first axes. SCATTER_ND: such parts
 // put into zeros, and added where they meet. An index that is out of range is taken for the
 // nearest; the CPU fails there.
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
 #include "delegate_native/ops/unroll.h"
@@ -24,10 +25,8 @@ Status ImportScatter(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[1], kInts));
   std::vector<int> shape;
   QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &shape));
-  if (shape.empty() || shape.size() > kMostRank) {
-    return Unsupported("its result has rank %zu; ranks 1 to %d are supported", shape.size(),
-                       kMostRank);
-  }
+  if (shape.empty()) return InvalidModel("its result has no axis");
+  QUADRA_RETURN_IF_ERROR(CheckRank(shape.size()));
   Attributes attributes;
   attributes.SetInts("shape", shape);
   return importer->AddNode("scatter_nd", std::move(values), std::move(attributes));
@@ -68,46 +67,29 @@ std::vector<int> SizesOf(const Value& value) {
 }
 
 // The vectors' axes, then those of a part.
-Status GatheredSizes(const Value& indices, const Places& places, std::vector<int>* sizes) {
-  *sizes = SizesOf(indices);
-  sizes->pop_back();
-  sizes->insert(sizes->end(), places.sizes.begin() + places.depth, places.sizes.end());
-  if (sizes->size() > kMostRank) {
-    return Unsupported("rank %zu; ranks up to %d are supported", sizes->size(), kMostRank);
-  }
-  return Status();
-}
-
-void SetShape(const std::vector<int>& sizes, Value* value) {
-  value->shape = Shape();
-  value->rank = static_cast<int>(sizes.size());
-  for (int i = 0; i < value->rank; ++i) {
-    value->shape.set_axis(4 - value->rank + i, sizes[static_cast<size_t>(i)]);
-  }
+std::vector<int> GatheredSizes(const Value& indices, const Places& places) {
+  std::vector<int> sizes = SizesOf(indices);
+  sizes.pop_back();
+  sizes.insert(sizes.end(), places.sizes.begin() + places.depth, places.sizes.end());
+  return sizes;
 }
 
 Status InferShape(Graph* graph, const Node& node) {
   Places places;
-  std::vector<int> sizes;
   const Value& indices = graph->value(node.inputs[1]);
   QUADRA_RETURN_IF_ERROR(FindPlaces(indices, SizesOf(graph->value(node.inputs[0])), &places));
-  QUADRA_RETURN_IF_ERROR(GatheredSizes(indices, places, &sizes));
-  SetShape(sizes, &graph->value(node.outputs[0]));
-  return Status();
+  return SetDims(GatheredSizes(indices, places), &graph->value(node.outputs[0]));
 }
 
 Status InferScattered(Graph* graph, const Node& node) {
   Places places;
-  std::vector<int> sizes;
   const Value& indices = graph->value(node.inputs[1]);
   QUADRA_RETURN_IF_ERROR(FindPlaces(indices, node.attributes.Ints("shape"), &places));
-  QUADRA_RETURN_IF_ERROR(GatheredSizes(indices, places, &sizes));
-  if (sizes != SizesOf(graph->value(node.inputs[0]))) {
+  if (GatheredSizes(indices, places) != SizesOf(graph->value(node.inputs[0]))) {
     return InvalidModel("its updates have the shape %s",
                         ToString(graph->shape(node.inputs[0])).c_str());
   }
-  SetShape(places.sizes, &graph->value(node.outputs[0]));
-  return Status();
+  return SetDims(places.sizes, &graph->value(node.outputs[0]));
 }
 
 // `int row` of the indices' vector `m`.

@@ -71,4 +71,14 @@ void LoopOverSlices(const KernelContext& context, const Shape& out, int count, c
   LoopOver(context, out.w, out.h, CeilDiv(out.slices() * out.b, count), loops, desc);
 }
 
+void LoopOverPixels(const KernelContext& context, const Shape& shape, const char* pixel, int sweeps,
+                    KernelDesc* desc) {
+  desc->trips = int64_t{sweeps} * shape.slices();
+  Loops loops;
+  loops.limits[2] = "dst_b";
+  loops.pixel = pixel;
+  loops.per_item = kResultsPerCpuItem / (4 * shape.slices());
+  LoopOver(context, shape.w, shape.h, shape.b, loops, desc);
+}
+
 }  // namespace quadra

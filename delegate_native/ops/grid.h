@@ -31,6 +31,10 @@ void LoopOverResults(const KernelContext& context, const Shape& out, const char*
 void LoopOverSlices(const KernelContext& context, const Shape& out, int count, const char* row,
                     const char* pixel, KernelDesc* desc);
 
+// One work-item for all channels of a pixel, `sweeps` times over them; its `s` is the batch item.
+void LoopOverPixels(const KernelContext& context, const Shape& shape, const char* pixel, int sweeps,
+                    KernelDesc* desc);
+
 // A group for a grid on a GPU: near 8 x 4 x 1, filled up along other axes where the grid is thin.
 void SetGpuGroup(const GpuInfo& gpu, KernelDesc* desc);
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/ops/window.h"
+#include "delegate_native/ops/pool2d.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -42,21 +42,6 @@ Status Import(Importer* importer) {
   return importer->AddNodeFor(1, "max_pool_place", {src}, std::move(attributes));
 }
 
-Status WindowOf(const Node& node, const Shape& in, Window* window) {
-  const std::vector<int>& filter = node.attributes.Ints("filter");
-  return ResolveWindow(node.attributes, filter[0], filter[1], in, window);
-}
-
-Status InferPlaces(Graph* graph, const Node& node) {
-  const Value& in = graph->value(node.inputs[0]);
-  Value& out = graph->value(node.outputs[0]);
-  Window window;
-  QUADRA_RETURN_IF_ERROR(WindowOf(node, in.shape, &window));
-  out.shape = {in.shape.b, window.out_h, window.out_w, in.shape.c};
-  out.rank = in.rank;
-  return Status();
-}
-
 constexpr char kPlaces[] = R"(
     int y0 = y * stride_y - before_y;
     int x0 = x * stride_x - before_x;
@@ -78,16 +63,11 @@ constexpr char kPlaces[] = R"(
 Status PlaceKernels(const KernelContext& context, const Graph& graph, const Node& node,
                     KernelList* list) {
   Window window;
-  QUADRA_RETURN_IF_ERROR(WindowOf(node, graph.shape(node.inputs[0]), &window));
+  QUADRA_RETURN_IF_ERROR(ResolvePool(node, graph.shape(node.inputs[0]), &window));
   KernelDesc& desc = list->Add("max_pool_place");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
-  desc.Int("filter_y", window.kernel_y);
-  desc.Int("filter_x", window.kernel_x);
-  desc.Int("stride_y", window.stride_y);
-  desc.Int("stride_x", window.stride_x);
-  desc.Int("before_y", window.pad_top);
-  desc.Int("before_x", window.pad_left);
+  AddPoolNumbers(window, &desc);
   LoopOverResults(context, graph.shape(node.outputs[0]), "", kPlaces, &desc);
   return Status();
 }
@@ -168,7 +148,7 @@ const Op kMaxPoolPlaceOp = {
     .custom = "MaxPoolingWithArgmax2D",
     .attributes = "filter stride padding",
     .import = Import,
-    .shape = InferPlaces,
+    .shape = InferPool,
     .kernels = PlaceKernels,
 };
 

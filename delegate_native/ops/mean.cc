@@ -29,19 +29,6 @@ Status Import(Importer* importer) {
   return importer->AddNode("mean", {src}, std::move(attributes));
 }
 
-// The input's shape with the reduced axes kept as 1.
-Shape Reduced(const Shape& in, const Node& node) {
-  Shape shape = in;
-  for (int axis : node.attributes.Ints("axes")) shape.set_axis(axis, 1);
-  return shape;
-}
-
-Status InferShape(Graph* graph, const Node& node) {
-  DropAxes(graph->value(node.inputs[0]), node.attributes.Ints("axes"),
-           node.attributes.Int("keep_dims", 0) != 0, &graph->value(node.outputs[0]));
-  return Status();
-}
-
 // In these texts `$` is one of the slices that a work-item makes.
 std::string Row(int slices) {
   return Format("\n  int first = s * %d;\n", slices) +
@@ -214,7 +201,7 @@ const Op kMeanOp = {
     .max_version = 3,
     .attributes = "axes",
     .import = Import,
-    .shape = InferShape,
+    .shape = InferReduced,
     .kernels = Kernels,
     .max_rank = kMostRank,
     .asks_for_rank = true,

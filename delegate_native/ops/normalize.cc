@@ -1,5 +1,5 @@
 // Ops that divide by a measure of the channels around: L2_NORMALIZATION (their length),
-// LOCAL_RESPONSE_NORMALIZATION (their power nearby), LOG_SOFTMAX (the sum of their exponentials).
+// LOCAL_RESPONSE_NORMALIZATION (their power nearby).
 #include <algorithm>
 
 #include "delegate_native/ops/axes.h"
@@ -29,13 +29,6 @@ Status ImportResponse(Importer* importer) {
   attributes.SetFloat("alpha", params->alpha);
   attributes.SetFloat("beta", params->beta);
   return importer->AddNode("local_response", {src}, std::move(attributes));
-}
-
-Status ImportLogSoftmax(Importer* importer) {
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
-  ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
-  return importer->AddNode("log_softmax", {src}, {});
 }
 
 // The length is of numbers that are scaled by the largest, so that no square overflows.
@@ -76,39 +69,6 @@ constexpr char kResponse[] = R"(
     write_dst(v, x, y, s);
 )";
 
-// As SOFTMAX, lanes that hold no channel are never above the largest.
-constexpr char kLogSoftmax[] = R"(
-    int first = s * src_s;
-    int last = first + src_s - 1;
-    int rest = src_c - src_s * 4 + 4;
-    vec4 tail = read_src(x, y, last);
-    if (rest < 2) { tail.y = tail.x; }
-    if (rest < 3) { tail.z = tail.x; }
-    if (rest < 4) { tail.w = tail.x; }
-    vec4 most = tail;
-    for (int i = first; i < last; ++i) { most = max(most, read_src(x, y, i)); }
-    vec4 top = vec4(max(max(most.x, most.y), max(most.z, most.w)));
-    sum4_t sum = exp(tail - top);
-    if (rest < 2) { sum.y = 0.0f; }
-    if (rest < 3) { sum.z = 0.0f; }
-    if (rest < 4) { sum.w = 0.0f; }
-    for (int i = first; i < last; ++i) { sum += exp(read_src(x, y, i) - top); }
-    vec4 shift = top + vec4(log(sum.x + sum.y + sum.z + sum.w));
-    for (int i = first; i < last; ++i) { write_dst(read_src(x, y, i) - shift, x, y, i); }
-    write_dst(tail - shift, x, y, last);
-)";
-
-// One work-item for all channels of a pixel.
-void AddPixels(const KernelContext& context, const Shape& shape, const char* pixel, int sweeps,
-               KernelDesc* desc) {
-  desc->trips = int64_t{sweeps} * shape.slices();
-  Loops loops;
-  loops.limits[2] = "dst_b";
-  loops.pixel = pixel;
-  loops.per_item = kResultsPerCpuItem / (4 * shape.slices());
-  LoopOver(context, shape.w, shape.h, shape.b, loops, desc);
-}
-
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Shape& shape = graph.shape(node.outputs[0]);
@@ -116,7 +76,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
   if (node.op != "local_response") {
-    AddPixels(context, shape, node.op == "l2_normalize" ? kLength : kLogSoftmax, 3, &desc);
+    LoopOverPixels(context, shape, kLength, 3, &desc);
     return Status();
   }
   const int radius = node.attributes.Int("radius");
@@ -149,17 +109,6 @@ const Op kLocalResponseOp = {
     .import = ImportResponse,
     .shape = SameShape,
     .kernels = Kernels,
-};
-
-extern const Op kLogSoftmaxOp;
-const Op kLogSoftmaxOp = {
-    .name = "log_softmax",
-    .builtins = {kTfLiteBuiltinLogSoftmax, -1},
-    .max_version = 1,
-    .import = ImportLogSoftmax,
-    .shape = SameShape,
-    .kernels = Kernels,
-    .max_rank = kMostRank,
 };
 
 }  // namespace quadra

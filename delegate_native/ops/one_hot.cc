@@ -16,15 +16,15 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->Operand(2, &values[1], kAllElements));
   QUADRA_RETURN_IF_ERROR(importer->Operand(3, &values[2], kAllElements));
   QUADRA_RETURN_IF_ERROR(importer->CheckAlike({values[1], values[2]}));
-  std::vector<int> depth;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &depth));
-  if (depth.size() != 1 || depth[0] < 1) return InvalidModel("its depth is no positive number");
+  int depth;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInt(1, &depth));
+  if (depth < 1) return InvalidModel("its depth is no positive number");
   Attributes attributes;
   const int rank = importer->InputRank(0);
   int axis;
   QUADRA_RETURN_IF_ERROR(ToAxis(params->axis, rank + 1, &axis));
   attributes.SetInt("axis", axis);
-  attributes.SetInt("depth", depth[0]);
+  attributes.SetInt("depth", depth);
   return importer->AddNode("one_hot", std::move(values), std::move(attributes));
 }
 

@@ -15,16 +15,14 @@ Status ReadValue(Importer* importer, Attributes* attributes) {
     return Status();
   }
   if (is_float) {
-    SharedFloats value;
-    QUADRA_RETURN_IF_ERROR(importer->ConstantFloats(2, &value));
-    if (value->size() != 1) return InvalidModel("it pads with %zu numbers", value->size());
-    attributes->SetFloat("value", value->front());
+    float value;
+    QUADRA_RETURN_IF_ERROR(importer->ConstantFloat(2, &value));
+    attributes->SetFloat("value", value);
     return Status();
   }
-  std::vector<int> value;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &value));
-  if (value.size() != 1) return InvalidModel("it pads with %zu numbers", value.size());
-  attributes->SetInt("int_value", value[0]);
+  int value;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInt(2, &value));
+  attributes->SetInt("int_value", value);
   return Status();
 }
 
@@ -35,6 +33,7 @@ Status Import(Importer* importer) {
   std::vector<int> amounts;
   QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &amounts));
   const size_t rank = static_cast<size_t>(importer->InputRank(0));
+  if (rank > 4) return Unsupported("its input has rank %zu; ranks up to 4 are supported", rank);
   if (amounts.size() != 2 * rank) {
     return InvalidModel("it has %zu padding amounts for rank %zu", amounts.size(), rank);
   }

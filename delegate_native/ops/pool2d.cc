@@ -1,11 +1,14 @@
-// MAX_POOL_2D and AVERAGE_POOL_2D: over a window of each channel. Cells outside the image count
-// for nothing: a maximum is of those inside, an average divides by how many they are.
+// MAX_POOL_2D, AVERAGE_POOL_2D and L2_POOL_2D (the root of the squares' average): over a window of
+// each channel. Cells outside the image count for nothing: a maximum is of those inside, an average
+// divides by how many they are.
+#include "delegate_native/ops/pool2d.h"
+
 #include <algorithm>
 
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/mean.h"
-#include "delegate_native/ops/window.h"
+#include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -30,24 +33,11 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(SetPadding(params->padding, &attributes));
   attributes.SetInts("filter", {params->filter_height, params->filter_width});
   attributes.SetInts("stride", {params->stride_height, params->stride_width});
-  const bool is_max = importer->builtin() == kTfLiteBuiltinMaxPool2d;
-  return importer->AddNode(is_max ? "max_pool2d" : "average_pool2d", {src}, std::move(attributes),
-                           params->activation);
-}
-
-Status WindowOf(const Node& node, const Shape& in, Window* window) {
-  const std::vector<int>& filter = node.attributes.Ints("filter");
-  return ResolveWindow(node.attributes, filter[0], filter[1], in, window);
-}
-
-Status InferShape(Graph* graph, const Node& node) {
-  const Value& in = graph->value(node.inputs[0]);
-  Value& out = graph->value(node.outputs[0]);
-  Window window;
-  QUADRA_RETURN_IF_ERROR(WindowOf(node, in.shape, &window));
-  out.shape = {in.shape.b, window.out_h, window.out_w, in.shape.c};
-  out.rank = in.rank;
-  return Status();
+  const int builtin = importer->builtin();
+  const char* op = builtin == kTfLiteBuiltinMaxPool2d  ? "max_pool2d"
+                   : builtin == kTfLiteBuiltinL2Pool2d ? "l2_pool2d"
+                                                       : "average_pool2d";
+  return importer->AddNode(op, {src}, std::move(attributes), params->activation);
 }
 
 // Whether the only window holds the whole image.
@@ -81,22 +71,23 @@ constexpr char kMaxPixel[] = R"(
     if (s1 > s0) { write_dst(v1, x, y, s1); }
 )";
 
-constexpr char kAveragePixel[] = R"(
+// In these texts `$` is one of the two slices.
+std::string AveragePixel(bool of_squares) {
+  const char* const add = of_squares ? "sum4_t c$ = read_src(from_x, from_y, s$);\nv$ += c$ * c$;\n"
+                                     : "v$ += read_src(from_x, from_y, s$);\n";
+  const char* const result = of_squares ? "sqrt(v$ / count)" : "v$ / count";
+  return R"(
     int x0 = x * stride_x - before_x;
     int x1 = min(x0 + filter_x, src_w);
     x0 = max(x0, 0);
     sum4_t v0 = vec4(0.0f);
     sum4_t v1 = vec4(0.0f);
-    for (int from_y = y0; from_y < y1; ++from_y) {
-      for (int from_x = x0; from_x < x1; ++from_x) {
-        v0 += read_src(from_x, from_y, s0);
-        v1 += read_src(from_x, from_y, s1);
-      }
-    }
-    sum4_t count = vec4(float((y1 - y0) * (x1 - x0)));
-    write_dst(v0 / count, x, y, s0);
-    if (s1 > s0) { write_dst(v1 / count, x, y, s1); }
-)";
+)" +
+         Block("for (int from_y = y0; from_y < y1; ++from_y)",
+               Block("for (int from_x = x0; from_x < x1; ++from_x)", Unroll(2, add))) +
+         "sum4_t count = vec4(float((y1 - y0) * (x1 - x0)));\n" +
+         Unroll(2, Format("if ($ == 0 || s1 > s0) { write_dst(%s, x, y, s$); }\n", result));
+}
 
 // The window along some axes, one pixel along the others.
 Window Along(Window window, bool along_y, bool along_x) {
@@ -114,14 +105,10 @@ void AddPool(const KernelContext& context, const std::string& op, const Window& 
   KernelDesc& desc = list->Add(op.c_str());
   desc.Read("src", from);
   desc.Write("dst", to);
-  desc.Int("filter_y", window.kernel_y);
-  desc.Int("stride_y", window.stride_y);
-  desc.Int("before_y", window.pad_top);
-  desc.Int("filter_x", window.kernel_x);
-  desc.Int("stride_x", window.stride_x);
-  desc.Int("before_x", window.pad_left);
+  AddPoolNumbers(window, &desc);
   desc.trips = TripsOf(window, in);
-  LoopOverSlices(context, out, 2, kRow, op == "max_pool2d" ? kMaxPixel : kAveragePixel, &desc);
+  const std::string pixel = op == "max_pool2d" ? kMaxPixel : AveragePixel(op == "l2_pool2d");
+  LoopOverSlices(context, out, 2, kRow, pixel.c_str(), &desc);
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -129,8 +116,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int src = node.inputs[0], dst = node.outputs[0];
   const Shape &in = graph.shape(src), &out = graph.shape(dst);
   Window window;
-  QUADRA_RETURN_IF_ERROR(WindowOf(node, in, &window));
-  if (node.op != "max_pool2d" && CoversImage(window, in)) {
+  QUADRA_RETURN_IF_ERROR(ResolvePool(node, in, &window));
+  if (node.op == "average_pool2d" && CoversImage(window, in)) {
     AddMeanKernels(context, src, in, dst, out, /*chunk=*/7, list);
     return Status();
   }
@@ -155,14 +142,38 @@ bool HasWindowOfOne(const Node& node) {
 
 }  // namespace
 
-extern const Op kMaxPool2dOp, kAveragePool2dOp;
+Status ResolvePool(const Node& node, const Shape& in, Window* window) {
+  const std::vector<int>& filter = node.attributes.Ints("filter");
+  return ResolveWindow(node.attributes, filter[0], filter[1], in, window);
+}
+
+void AddPoolNumbers(const Window& window, KernelDesc* desc) {
+  desc->Int("filter_y", window.kernel_y);
+  desc->Int("stride_y", window.stride_y);
+  desc->Int("before_y", window.pad_top);
+  desc->Int("filter_x", window.kernel_x);
+  desc->Int("stride_x", window.stride_x);
+  desc->Int("before_x", window.pad_left);
+}
+
+Status InferPool(Graph* graph, const Node& node) {
+  const Value& in = graph->value(node.inputs[0]);
+  Value& out = graph->value(node.outputs[0]);
+  Window window;
+  QUADRA_RETURN_IF_ERROR(ResolvePool(node, in.shape, &window));
+  out.shape = {in.shape.b, window.out_h, window.out_w, in.shape.c};
+  out.rank = in.rank;
+  return Status();
+}
+
+extern const Op kMaxPool2dOp, kAveragePool2dOp, kL2Pool2dOp;
 const Op kMaxPool2dOp = {
     .name = "max_pool2d",
     .builtins = {kTfLiteBuiltinMaxPool2d, -1},
     .max_version = 3,
     .attributes = "filter stride padding",
     .import = Import,
-    .shape = InferShape,
+    .shape = InferPool,
     .kernels = Kernels,
     .copies = HasWindowOfOne,
 };
@@ -172,9 +183,19 @@ const Op kAveragePool2dOp = {
     .max_version = 3,
     .attributes = "filter stride padding",
     .import = Import,
-    .shape = InferShape,
+    .shape = InferPool,
     .kernels = Kernels,
     .copies = HasWindowOfOne,
+};
+
+const Op kL2Pool2dOp = {
+    .name = "l2_pool2d",
+    .builtins = {kTfLiteBuiltinL2Pool2d, -1},
+    .max_version = 1,
+    .attributes = "filter stride padding",
+    .import = Import,
+    .shape = InferPool,
+    .kernels = Kernels,
 };
 
 }  // namespace quadra

@@ -57,12 +57,6 @@ Status Import(Importer* importer) {
   return importer->AddNode("reduce", {src}, std::move(attributes));
 }
 
-Status InferShape(Graph* graph, const Node& node) {
-  DropAxes(graph->value(node.inputs[0]), node.attributes.Ints("axes"),
-           node.attributes.Int("keep_dims") != 0, &graph->value(node.outputs[0]));
-  return Status();
-}
-
 // The axes' own loops, around what is done with one slice of a pixel.
 std::string Loops(const Shape& from, const Shape& to, const std::string& slice) {
   std::string text = slice;
@@ -114,6 +108,14 @@ int at_p = batch / to_b / to_q;
          (is_int ? "write_dst(all, x, y, s);\n" : "write_dst(all * vec4(scale), x, y, s);\n");
 }
 
+int64_t TripsOf(const Shape& from, const Shape& to) {
+  int64_t trips = from.c == to.c ? 1 : from.slices();
+  for (int axis = kFirstAxis; axis < 3; ++axis) {
+    if (from.axis(axis) != to.axis(axis)) trips *= from.axis(axis) + 1;
+  }
+  return trips;
+}
+
 void AddKernel(const KernelContext& context, Reduction reduction, int from, const Shape& from_shape,
                int to, const Shape& to_shape, Element element, KernelList* list) {
   const Kind& kind = kKinds[static_cast<int>(reduction)];
@@ -122,11 +124,10 @@ void AddKernel(const KernelContext& context, Reduction reduction, int from, cons
   desc.Read("src", from);
   desc.Write("dst", to);
   const char* const names[] = {"count_p", "count_q", "count_b", "count_j", "count_k"};
-  desc.trips = from_shape.c == to_shape.c ? 1 : from_shape.slices();
+  desc.trips = TripsOf(from_shape, to_shape);
   for (int axis = kFirstAxis; axis < 3; ++axis) {
     if (from_shape.axis(axis) == to_shape.axis(axis)) continue;
     desc.Int(names[axis - kFirstAxis], from_shape.axis(axis));
-    desc.trips *= from_shape.axis(axis) + 1;
   }
   desc.Int("from_q", from_shape.axis(-1));
   desc.Int("from_b", from_shape.axis(0));
@@ -147,8 +148,7 @@ void AddKernel(const KernelContext& context, Reduction reduction, int from, cons
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Value& in = graph.value(node.inputs[0]);
-  Shape made = in.shape;
-  for (int axis : node.attributes.Ints("axes")) made.set_axis(axis, 1);
+  const Shape made = Reduced(in.shape, node);
   const int to = BeginReshape(graph, node, made, list);
   AddReduction(context, static_cast<Reduction>(node.attributes.Int("kind")), node.inputs[0],
                in.shape, to, made, in.element, list);
@@ -170,15 +170,19 @@ ConstantData Fold(const Graph& graph, const Node& node) {
                                           std::vector<int32_t>{static_cast<int32_t>(product)});
 }
 
-int64_t TripsOf(const Shape& from, const Shape& to) {
-  int64_t trips = from.c == to.c ? 1 : from.slices();
-  for (int axis = kFirstAxis; axis < 3; ++axis) {
-    if (from.axis(axis) != to.axis(axis)) trips *= from.axis(axis) + 1;
-  }
-  return trips;
+}  // namespace
+
+Shape Reduced(const Shape& in, const Node& node) {
+  Shape shape = in;
+  for (int axis : node.attributes.Ints("axes")) shape.set_axis(axis, 1);
+  return shape;
 }
 
-}  // namespace
+Status InferReduced(Graph* graph, const Node& node) {
+  DropAxes(graph->value(node.inputs[0]), node.attributes.Ints("axes"),
+           node.attributes.Int("keep_dims", 0) != 0, &graph->value(node.outputs[0]));
+  return Status();
+}
 
 void AddReduction(const KernelContext& context, Reduction reduction, int from,
                   const Shape& from_shape, int to, const Shape& to_shape, Element element,
@@ -207,7 +211,7 @@ const Op kReduceOp = {
     .max_version = 3,
     .attributes = "kind axes keep_dims",
     .import = Import,
-    .shape = InferShape,
+    .shape = InferReduced,
     .kernels = Kernels,
     .fold = Fold,
     .max_rank = kMostRank,

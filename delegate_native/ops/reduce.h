@@ -8,6 +8,11 @@ namespace quadra {
 
 enum class Reduction : uint8_t { kSum, kMean, kProduct, kMax, kMin };
 
+// Of a node with the attributes `axes` and `keep_dims` (absent: dropped): the input's shape with 1
+// along the axes, and the result's.
+Shape Reduced(const Shape& in, const Node& node);
+Status InferReduced(Graph* graph, const Node& node);
+
 // Reduces tensor `from` into tensor `to` along the axes where `to_shape` has 1.
 void AddReduction(const KernelContext& context, Reduction reduction, int from,
                   const Shape& from_shape, int to, const Shape& to_shape, Element element,

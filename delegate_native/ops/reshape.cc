@@ -2,8 +2,8 @@
 // may be -1. The shape is the second input if that is a constant vector, else the node's options.
 #include "delegate_native/ops/reshape.h"
 
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
@@ -35,9 +35,7 @@ Status InferShape(Graph* graph, const Node& node) {
   const std::vector<int>& wanted = node.attributes.Ints("shape");
   const int64_t elements = graph->shape(node.inputs[0]).elements();
   const int rank = static_cast<int>(wanted.size());
-  if (rank > kMostRank) {
-    return Unsupported("its result has rank %d; ranks up to %d are supported", rank, kMostRank);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckRank(static_cast<size_t>(rank)));
   Shape shape;
   int64_t known = 1;
   constexpr int kNoAxis = 4;
@@ -112,13 +110,6 @@ constexpr char kPixel[] = R"(
     }
 )";
 
-Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
-               KernelList* list) {
-  AddReshapeKernel(context, node.inputs[0], graph.shape(node.inputs[0]), node.outputs[0],
-                   graph.shape(node.outputs[0]), list);
-  return Status();
-}
-
 }  // namespace
 
 bool SameLayout(const Shape& a, const Shape& b) {
@@ -137,6 +128,13 @@ void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_
   desc.Int("neighbours",
            from_shape.c % to_shape.c == 0 || (from_shape.c % 4 == 0 && to_shape.c % 4 == 0));
   LoopOverResults(context, to_shape, kRow, kPixel, &desc);
+}
+
+Status ReshapeKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                      KernelList* list) {
+  AddReshapeKernel(context, node.inputs[0], graph.shape(node.inputs[0]), node.outputs[0],
+                   graph.shape(node.outputs[0]), list);
+  return Status();
 }
 
 int Viewed(const KernelContext& context, const Graph& graph, ValueId id, const Shape& shape,
@@ -167,7 +165,7 @@ const Op kReshapeOp = {
     .attributes = "shape",
     .import = Import,
     .shape = InferShape,
-    .kernels = Kernels,
+    .kernels = ReshapeKernels,
     .fold = SameNumbers,
     .max_rank = kMostRank,
     .copies = AlwaysCopies,

@@ -14,6 +14,10 @@ ConstantData SameNumbers(const Graph& graph, const Node& node);
 void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_shape, int to,
                       const Shape& to_shape, KernelList* list);
 
+// Kernels of an op whose result is its input under another shape.
+Status ReshapeKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                      KernelList* list);
+
 // The value under another shape of as many elements: itself, or a scratch tensor that it is copied
 // to.
 int Viewed(const KernelContext& context, const Graph& graph, ValueId value, const Shape& shape,

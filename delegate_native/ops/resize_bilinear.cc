@@ -1,42 +1,19 @@
 // RESIZE_BILINEAR: to a constant [height, width]. align_corners maps corner to corner,
 // half_pixel_centers maps middles of pixels; neither maps pixel i to i * in / out.
 #include "delegate_native/ops/grid.h"
-#include "delegate_native/tflite/importer.h"
+#include "delegate_native/ops/resize.h"
 
 namespace quadra {
 namespace {
 
 Status Import(Importer* importer) {
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
   const TfLiteResizeBilinearParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   if (params->align_corners && params->half_pixel_centers) {
     return InvalidModel(
         "it has both align_corners and half_pixel_centers, which exclude each other");
   }
-  ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
-  if (importer->InputRank(0) != 4) {
-    return InvalidModel("its input has rank %d; rank 4 is needed", importer->InputRank(0));
-  }
-  Attributes attributes;
-  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "size", &attributes));
-  attributes.SetInt("align_corners", params->align_corners);
-  attributes.SetInt("half_pixel_centers", params->half_pixel_centers);
-  return importer->AddNode("resize_bilinear", {src}, std::move(attributes));
-}
-
-Status InferShape(Graph* graph, const Node& node) {
-  const Value& in = graph->value(node.inputs[0]);
-  Value& out = graph->value(node.outputs[0]);
-  const std::vector<int>& size = node.attributes.Ints("size");
-  if (size.size() != 2) return InvalidModel("its size has %zu numbers, not 2", size.size());
-  if (size[0] < 1 || size[1] < 1) {
-    return InvalidModel("its size of %dx%d is not positive", size[0], size[1]);
-  }
-  out.shape = {in.shape.b, size[0], size[1], in.shape.c};
-  out.rank = in.rank;
-  return Status();
+  return ImportResize(importer, "resize_bilinear", kFloats);
 }
 
 // Two slices at once, for finding the place is half of the work. Two columns, `left` and `right`,
@@ -79,11 +56,6 @@ constexpr char kPixel[] = R"(
     if (s1 > s0) { write_dst(left_1 + (right_1 - left_1) * vec4(part_x), x, y, s1); }
 )";
 
-float Scale(int in, int out, bool align_corners) {
-  if (align_corners && out > 1) return static_cast<float>(in - 1) / static_cast<float>(out - 1);
-  return static_cast<float>(in) / static_cast<float>(out);
-}
-
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Shape& in = graph.shape(node.inputs[0]);
@@ -92,8 +64,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   KernelDesc& desc = list->Add("resize_bilinear");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
-  desc.Float("scale_y", Scale(in.h, out.h, align_corners));
-  desc.Float("scale_x", Scale(in.w, out.w, align_corners));
+  desc.Float("scale_y", ResizeScale(in.h, out.h, align_corners));
+  desc.Float("scale_x", ResizeScale(in.w, out.w, align_corners));
   desc.Float("shift", node.attributes.Int("half_pixel_centers", 0) ? 0.5f : 0.0f);
   LoopOverSlices(context, out, 2, kRow, kPixel, &desc);
   return Status();
@@ -108,7 +80,7 @@ const Op kResizeBilinearOp = {
     .max_version = 4,
     .attributes = "size",
     .import = Import,
-    .shape = InferShape,
+    .shape = InferResized,
     .kernels = Kernels,
     .copies = AlwaysCopies,
     .size_input = 1,

@@ -1,9 +1,9 @@
-// SOFTMAX: exp(beta * x) over its sum along the last axis, for any shape. The largest element is
-// taken off first, so that nothing overflows.
+// SOFTMAX: exp(beta * x) over its sum along the last axis, for any shape; LOG_SOFTMAX: its
+// logarithm (beta is 1). The largest element is taken off first, so that nothing overflows.
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/unroll.h"
-#include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
@@ -19,16 +19,16 @@ Status Import(Importer* importer) {
   return importer->AddNode("softmax", {src}, std::move(attributes));
 }
 
-Status InferShape(Graph* graph, const Node& node) {
-  const Value& in = graph->value(node.inputs[0]);
-  graph->value(node.outputs[0]).shape = in.shape;
-  graph->value(node.outputs[0]).rank = in.rank;
-  return Status();
+Status ImportLog(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  ValueId src;
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  return importer->AddNode("log_softmax", {src}, {});
 }
 
 // Lanes that hold no channel are never above the maximum, so that nothing becomes infinite there.
 // The last slice, the only one with such lanes, is kept apart: often it is the only one.
-constexpr char kPixel[] = R"(
+constexpr char kFindTop[] = R"(
     int first = s * src_s;
     int last = first + src_s - 1;
     int rest = src_c - src_s * 4 + 4;
@@ -39,11 +39,19 @@ constexpr char kPixel[] = R"(
     vec4 most = tail;
     for (int i = first; i < last; ++i) { most = max(most, read_src(x, y, i)); }
     vec4 top = vec4(max(max(most.x, most.y), max(most.z, most.w)));
-    tail = exp((tail - top) * vec4(beta));
-    sum4_t sum = tail;
+)";
+constexpr char kDropDeadLanes[] = R"(
     if (rest < 2) { sum.y = 0.0f; }
     if (rest < 3) { sum.z = 0.0f; }
     if (rest < 4) { sum.w = 0.0f; }
+)";
+
+std::string Pixel() {
+  return std::string(kFindTop) + R"(
+    tail = exp((tail - top) * vec4(beta));
+    sum4_t sum = tail;
+)" + kDropDeadLanes +
+         R"(
     for (int i = first; i < last; ++i) { sum += exp((read_src(x, y, i) - top) * vec4(beta)); }
     sum4_t scale = vec4(1.0f / (sum.x + sum.y + sum.z + sum.w));
     for (int i = first; i < last; ++i) {
@@ -52,6 +60,16 @@ constexpr char kPixel[] = R"(
     }
     write_dst(tail * scale, x, y, last);
 )";
+}
+
+std::string LogPixel() {
+  return std::string(kFindTop) + "sum4_t sum = exp(tail - top);\n" + kDropDeadLanes + R"(
+    for (int i = first; i < last; ++i) { sum += exp(read_src(x, y, i) - top); }
+    vec4 shift = top + vec4(log(sum.x + sum.y + sum.z + sum.w));
+    for (int i = first; i < last; ++i) { write_dst(read_src(x, y, i) - shift, x, y, i); }
+    write_dst(tail - shift, x, y, last);
+)";
+}
 
 // A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers).
 std::string GroupBody() {
@@ -112,12 +130,16 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     desc.Group(32, 1, 1);
     return Status();
   }
-  desc.trips = trips;
-  Loops loops;
-  loops.limits[2] = "dst_b";
-  loops.pixel = kPixel;
-  loops.per_item = kResultsPerCpuItem / (4 * shape.slices());
-  LoopOver(context, shape.w, shape.h, shape.b, loops, &desc);
+  LoopOverPixels(context, shape, Pixel().c_str(), 3, &desc);
+  return Status();
+}
+
+Status LogKernels(const KernelContext& context, const Graph& graph, const Node& node,
+                  KernelList* list) {
+  KernelDesc& desc = list->Add("log_softmax");
+  desc.Read("src", node.inputs[0]);
+  desc.Write("dst", node.outputs[0]);
+  LoopOverPixels(context, graph.shape(node.outputs[0]), LogPixel().c_str(), 3, &desc);
   return Status();
 }
 
@@ -130,8 +152,19 @@ const Op kSoftmaxOp = {
     .max_version = 4,
     .attributes = "beta",
     .import = Import,
-    .shape = InferShape,
+    .shape = SameShape,
     .kernels = Kernels,
+    .max_rank = kMostRank,
+};
+
+extern const Op kLogSoftmaxOp;
+const Op kLogSoftmaxOp = {
+    .name = "log_softmax",
+    .builtins = {kTfLiteBuiltinLogSoftmax, -1},
+    .max_version = 1,
+    .import = ImportLog,
+    .shape = SameShape,
+    .kernels = LogKernels,
     .max_rank = kMostRank,
 };
 

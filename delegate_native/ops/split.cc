@@ -24,19 +24,12 @@ Status AddParts(Importer* importer, int input, int axis, const std::vector<int>&
   return Status();
 }
 
-Status ReadAxis(const Importer& importer, int input, int of, int* axis) {
-  std::vector<int> given;
-  QUADRA_RETURN_IF_ERROR(importer.ConstantInts(input, &given));
-  if (given.size() != 1) return InvalidModel("its axis is %zu numbers", given.size());
-  return ToAxis(given[0], importer.InputRank(of), axis);
-}
-
 Status Import(Importer* importer) {
   const TfLiteSplitParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2, params->num_splits));
   int axis;
-  QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 0, 1, &axis));
+  QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 0, importer->InputRank(1), &axis));
   return AddParts(importer, 1, axis, {}, /*drops=*/false);
 }
 
@@ -45,7 +38,7 @@ Status ImportSizes(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 3, params->num_splits));
   int axis;
-  QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 2, 0, &axis));
+  QUADRA_RETURN_IF_ERROR(ReadAxis(*importer, 2, importer->InputRank(0), &axis));
   std::vector<int> sizes;
   QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &sizes));
   if (static_cast<int>(sizes.size()) != importer->num_outputs()) {

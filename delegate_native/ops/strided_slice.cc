@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/ops/reshape.h"
@@ -127,17 +128,7 @@ Status MakeSlicing(const Value& in, const Attributes& a, Slicing* slicing) {
 Status InferShape(Graph* graph, const Node& node) {
   Slicing slicing;
   QUADRA_RETURN_IF_ERROR(MakeSlicing(graph->value(node.inputs[0]), node.attributes, &slicing));
-  const int rank = static_cast<int>(slicing.dims.size());
-  if (rank > kMostRank) {
-    return Unsupported("its result has rank %d; ranks up to %d are supported", rank, kMostRank);
-  }
-  Shape shape;
-  for (int i = 0; i < rank; ++i) {
-    shape.set_axis(4 - rank + i, slicing.dims[static_cast<size_t>(i)]);
-  }
-  graph->value(node.outputs[0]).shape = shape;
-  graph->value(node.outputs[0]).rank = rank;
-  return Status();
+  return SetDims(slicing.dims, &graph->value(node.outputs[0]));
 }
 
 constexpr char kRow[] = R"(

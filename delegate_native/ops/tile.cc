@@ -1,6 +1,6 @@
 // TILE: a tensor several times along each axis. BROADCAST_TO: as often as makes a shape.
+#include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
-#include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
@@ -24,9 +24,7 @@ Status InferShape(Graph* graph, const Node& node) {
   if (tiles && out.rank != in.rank) {
     return InvalidModel("it tiles %d axes of rank %d", out.rank, in.rank);
   }
-  if (out.rank > kMostRank) {
-    return Unsupported("its result has rank %d; ranks up to %d are supported", out.rank, kMostRank);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckRank(static_cast<size_t>(out.rank)));
   out.shape = Shape();
   for (int i = 0; i < out.rank; ++i) {
     const int axis = 4 - out.rank + i, n = in.shape.axis(axis);

@@ -11,11 +11,11 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2, 2));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kFloats | kInts));
-  std::vector<int> k;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &k));
-  if (k.size() != 1 || k[0] < 1) return InvalidModel("its k is no positive number");
+  int k;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInt(1, &k));
+  if (k < 1) return InvalidModel("its k is no positive number");
   Attributes attributes;
-  attributes.SetInt("k", k[0]);
+  attributes.SetInt("k", k);
   QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(0, "top_k", {src}, Attributes(attributes)));
   attributes.SetInt("places", 1);
   return importer->AddNodeFor(1, "top_k", {src}, std::move(attributes));

@@ -1,16 +1,51 @@
-// Custom op Convolution2DTransposeBias (MediaPipe): a transposed convolution with weights OHWI and
-// bias. The result is (input - 1) * stride + kernel, less the padding of SAME, which follows from
-// the input's size; the smaller half is cut before.
+// TRANSPOSE_CONV: weights OHWI, each pixel times them added to the results around stride * pixel;
+// the file gives the results' shape. And MediaPipe's custom op Convolution2DTransposeBias, whose
+// result is (input - 1) * stride + kernel, less the padding of SAME.
+#include "delegate_native/ops/transpose_conv.h"
+
 #include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "delegate_native/ops/computed_conv.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
+
+// Each phase of the strides is a convolution of its own, of constant weights. Where they are many,
+// or the weights are computed, each result looks for its weights.
+Status AddTransposed(Importer* importer, int src, int bias, Attributes attributes,
+                     TfLiteFusedActivation activation) {
+  constexpr int kMostPhases = 1024;
+  const std::vector<int>& stride = attributes.Ints("stride");
+  std::vector<ValueId> inputs(1);
+  if (HasComputedWeights(*importer, bias) || int64_t{stride[0]} * stride[1] > kMostPhases) {
+    QUADRA_RETURN_IF_ERROR(importer->Operand(src, &inputs[0]));
+    return AddComputed(importer, "computed_transpose_conv", inputs[0], std::move(attributes),
+                       activation, bias);
+  }
+  QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs, src, bias));
+  return importer->AddNode("transpose_conv", std::move(inputs), std::move(attributes), activation);
+}
+
+Status Import(Importer* importer) {
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(3, 4));
+  const TfLiteTransposeConvParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  Attributes attributes;
+  QUADRA_RETURN_IF_ERROR(
+      SetWindow(params->padding, params->stride_height, params->stride_width, 1, 1, &attributes));
+  std::vector<int> shape;
+  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(0, &shape));
+  if (shape.size() != 4) return InvalidModel("its result has rank %zu, not 4", shape.size());
+  attributes.SetInts("shape", std::move(shape));
+  return AddTransposed(importer, /*src=*/2, /*bias=*/3, std::move(attributes), params->activation);
+}
 
 // The custom options: how TfLiteTransposeConvParams began when the op was made; files end here.
 struct Options {
@@ -19,27 +54,17 @@ struct Options {
   int stride_height;
 };
 
-Status Import(Importer* importer) {
+Status ImportCustom(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
   Options options;
   QUADRA_RETURN_IF_ERROR(importer->CopyCustomOptions(&options));
-  // Each phase of the strides is a convolution of its own.
-  constexpr int kMostPhases = 1024;
-  const int height = options.stride_height, width = options.stride_width;
-  if (height < 1 || width < 1 || int64_t{height} * width > kMostPhases) {
-    return Unsupported(
-        "its strides are %d and %d; positive ones whose product is at most %d are supported",
-        height, width, kMostPhases);
-  }
-  std::vector<ValueId> inputs;
-  QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs));
   Attributes attributes;
-  attributes.SetInts("stride", {options.stride_height, options.stride_width});
-  QUADRA_RETURN_IF_ERROR(SetPadding(options.padding, &attributes));
-  return importer->AddNode("transpose_conv", std::move(inputs), std::move(attributes));
+  QUADRA_RETURN_IF_ERROR(
+      SetWindow(options.padding, options.stride_height, options.stride_width, 1, 1, &attributes));
+  return AddTransposed(importer, /*src=*/0, /*bias=*/2, std::move(attributes), kTfLiteActNone);
 }
 
-// Size of the result along one axis.
+// Size of the custom op's result along one axis.
 Status OutputSize(int in, int kernel, int stride, bool same, int* out) {
   const int padding = same ? std::max(0, kernel - (in - 1) % stride - 1) : 0;
   const int64_t size = (int64_t{in} - 1) * stride + kernel - padding;
@@ -49,62 +74,35 @@ Status OutputSize(int in, int kernel, int stride, bool same, int* out) {
   return Status();
 }
 
-Status InferShape(Graph* graph, const Node& node) {
+}  // namespace
+
+Transposed::Transposed(const Graph& graph, const Node& node) {
+  const Shape& weights = graph.shape(node.inputs[1]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const std::vector<int>& stride = node.attributes.Ints("stride");
+  const bool same = node.attributes.Word("padding") == "same";
+  y = TransposedAxis(weights.h, stride[0], 1, out.h, same);
+  x = TransposedAxis(weights.w, stride[1], 1, out.w, same);
+}
+
+Status InferTransposed(Graph* graph, const Node& node) {
   const Shape& in = graph->shape(node.inputs[0]);
   const Shape& weights = graph->shape(node.inputs[1]);
   if (weights.c != in.c) {
     return InvalidModel("%d input channels do not fit weights %s", in.c, ToString(weights).c_str());
   }
-  if (node.inputs.size() > 2 && graph->shape(node.inputs[2]).elements() != weights.b) {
-    return InvalidModel("its bias has %lld values for %d channels",
-                        static_cast<long long>(graph->shape(node.inputs[2]).elements()), weights.b);
-  }
+  QUADRA_RETURN_IF_ERROR(CheckBias(*graph, node, weights.b));
+  Value& out = graph->value(node.outputs[0]);
+  if (node.attributes.Has("shape")) return TakeShape(node, 4, in.b, weights.b, &out);
   const std::vector<int>& stride = node.attributes.Ints("stride");
   const bool same = node.attributes.Word("padding") == "same";
-  Value& out = graph->value(node.outputs[0]);
   out.shape = {in.b, 0, 0, weights.b};
-  QUADRA_RETURN_IF_ERROR(OutputSize(in.h, weights.h, stride[0], same, &out.shape.h));
-  QUADRA_RETURN_IF_ERROR(OutputSize(in.w, weights.w, stride[1], same, &out.shape.w));
   out.rank = 4;
-  return Status();
+  QUADRA_RETURN_IF_ERROR(OutputSize(in.h, weights.h, stride[0], same, &out.shape.h));
+  return OutputSize(in.w, weights.w, stride[1], same, &out.shape.w);
 }
 
-// Along one axis, the results at places step * i + first are a plain convolution with every
-// step-th weight, backwards.
-struct Phase {
-  int first = 0;   // of the results
-  int weight = 0;  // the first weight that meets them; then every step-th
-  int count = 0;   // of those weights
-  int pad = 0;     // of the plain convolution
-
-  Phase(int first_result, int kernel, int step, int cut) : first(first_result) {
-    weight = (first + cut) % step;
-    count = weight < kernel ? CeilDiv(kernel - weight, step) : 0;
-    pad = count - 1 - (first + cut - weight) / step;
-  }
-};
-
-// Where the weights of an output channel and a tap begin.
-std::ptrdiff_t PlaceOf(const Shape& weights, int o, int y, int x) {
-  return ((std::ptrdiff_t{o} * weights.h + y) * weights.w + x) * weights.c;
-}
-
-// The weights [out][y][x][in] that meet the results of a phase.
-SharedFloats Pick(const Constant& constant, const Shape& weights, const Phase& y, const Phase& x,
-                  int step_y, int step_x) {
-  const SharedFloats ohwi = constant.floats();
-  std::vector<float> picked;
-  for (int o = 0; o < weights.b; ++o) {
-    for (int i = y.count - 1; i >= 0; --i) {
-      for (int j = x.count - 1; j >= 0; --j) {
-        const int ky = y.weight + i * step_y, kx = x.weight + j * step_x;
-        const auto at = ohwi->begin() + PlaceOf(weights, o, ky, kx);
-        picked.insert(picked.end(), at, at + weights.c);
-      }
-    }
-  }
-  return Share(std::move(picked));
-}
+namespace {
 
 // Weights [phase][out, filled up to `padded`][in] of one pixel, zeros where a phase has no weight.
 SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, int padded,
@@ -114,7 +112,8 @@ SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, in
   for (int to = 0; to < out_c; ++to) {
     const int o = to % padded, y = to / padded / step_x, x = to / padded % step_x;
     if (o >= weights.b || y >= weights.h || x >= weights.w) continue;
-    const auto from = ohwi->begin() + PlaceOf(weights, o, y, x);
+    const auto from =
+        ohwi->begin() + ((std::ptrdiff_t{o} * weights.h + y) * weights.w + x) * weights.c;
     std::copy(from, from + weights.c,
               channels.begin() + static_cast<std::ptrdiff_t>(to) * weights.c);
   }
@@ -123,18 +122,20 @@ SharedFloats PhasesAsChannels(const Constant& constant, const Shape& weights, in
 
 // Weights no larger than the step: all results of a place come from one pixel, so that they are
 // the channels of one pointwise convolution (quads [phase][slice]), placed by a second kernel.
-bool IsPointwise(const Shape& in, const Shape& weights, const Shape& out,
-                 const std::vector<int>& stride) {
-  const int64_t channels = int64_t{stride[0]} * stride[1] * out.slices() * 4;
-  return weights.h <= stride[0] && weights.w <= stride[1] && channels <= INT32_MAX &&
+bool IsPointwise(const Shape& in, const Shape& out, const Transposed& t) {
+  const auto one_pixel = [](const TransposedAxis& axis, int from) {
+    return axis.kernel <= axis.stride && axis.cut == 0 && axis.out <= int64_t{from} * axis.stride;
+  };
+  const int64_t channels = int64_t{t.y.stride} * t.x.stride * out.slices() * 4;
+  return one_pixel(t.y, in.h) && one_pixel(t.x, in.w) && channels <= INT32_MAX &&
          FitsInts({in.b, in.h, in.w, static_cast<int>(channels)});
 }
 
-Status PointwiseKernels(const KernelContext& context, const Graph& graph, const Node& node,
-                        KernelList* list) {
+void AddPointwise(const KernelContext& context, const Graph& graph, const Node& node,
+                  const Transposed& t, KernelList* list) {
   const Shape& weights = graph.shape(node.inputs[1]);
   const Shape& out = graph.shape(node.outputs[0]);
-  const int step_y = node.attributes.Ints("stride")[0], step_x = node.attributes.Ints("stride")[1];
+  const int step_y = t.y.stride, step_x = t.x.stride;
   const int padded = out.slices() * 4;
   Conv conv;
   conv.name = "transpose_conv";
@@ -177,47 +178,20 @@ Status PointwiseKernels(const KernelContext& context, const Graph& graph, const 
     }
 )";
   LoopOver(context, conv.in.w, out.h, out.slices() * out.b, loops, &place);
-  return Status();
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Value& weights = graph.value(node.inputs[1]);
-  const std::vector<int>& stride = node.attributes.Ints("stride");
-  if (IsPointwise(graph.shape(node.inputs[0]), weights.shape, graph.shape(node.outputs[0]),
-                  stride)) {
-    return PointwiseKernels(context, graph, node, list);
+  const Transposed t(graph, node);
+  if (IsPointwise(graph.shape(node.inputs[0]), graph.shape(node.outputs[0]), t)) {
+    AddPointwise(context, graph, node, t, list);
+    return Status();
   }
-  Conv conv;
-  conv.name = "transpose_conv";
-  conv.src = node.inputs[0];
-  conv.dst = node.outputs[0];
-  conv.in = graph.shape(conv.src);
-  conv.out = graph.shape(conv.dst);
-  conv.step_y = stride[0];
-  conv.step_x = stride[1];
-  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
-  list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
-  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
-  const int cut_y = std::max(0, (conv.in.h - 1) * stride[0] + weights.shape.h - conv.out.h) / 2;
-  const int cut_x = std::max(0, (conv.in.w - 1) * stride[1] + weights.shape.w - conv.out.w) / 2;
-  for (int fy = 0; fy < stride[0]; ++fy) {
-    for (int fx = 0; fx < stride[1]; ++fx) {
-      const Phase y(fy, weights.shape.h, stride[0], cut_y),
-          x(fx, weights.shape.w, stride[1], cut_x);
-      conv.first_y = fy;
-      conv.first_x = fx;
-      conv.window.kernel_y = y.count;
-      conv.window.kernel_x = x.count;
-      conv.window.pad_top = y.pad;
-      conv.window.pad_left = x.pad;
-      conv.weights = [constant = weights.constant, shape = weights.shape, y, x, stride] {
-        return Pick(*constant, shape, y, x, stride[0], stride[1]);
-      };
-      if (conv.grid_h() == 0 || conv.grid_w() == 0) continue;
-      AddConv(context, conv, list);
-    }
-  }
+  const int row = weights.shape.w * weights.shape.c;
+  const WeightSteps steps = {weights.shape.h * row, 0, row, weights.shape.c, 1};
+  AddPhases(context, ConvOf(graph, node, "transpose_conv", list), weights.constant, steps, {}, t.y,
+            t.x, list);
   return Status();
 }
 
@@ -226,13 +200,21 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 extern const Op kTransposeConvOp;
 const Op kTransposeConvOp = {
     .name = "transpose_conv",
-    .custom = "Convolution2DTransposeBias",
-    .max_version = 1,
+    .builtins = {kTfLiteBuiltinTransposeConv, -1},
+    .max_version = 4,
     .attributes = "stride padding",
     .import = Import,
-    .shape = InferShape,
+    .shape = InferTransposed,
     .kernels = Kernels,
     .convolution = Convolution::kTransposed,
+    .size_input = 0,
+};
+
+extern const Op kTransposeConvBiasOp;
+const Op kTransposeConvBiasOp = {
+    .name = "transpose_conv_bias",
+    .custom = "Convolution2DTransposeBias",
+    .import = ImportCustom,
 };
 
 }  // namespace quadra

@@ -175,6 +175,18 @@ struct TfLiteTransposeConvParams {
   TfLiteFusedActivation activation;
 };
 
+// Of CONV_3D and CONV_3D_TRANSPOSE.
+struct TfLiteConv3DParams {
+  TfLitePadding padding;
+  int stride_width;
+  int stride_height;
+  int stride_depth;
+  int dilation_width_factor;
+  int dilation_height_factor;
+  int dilation_depth_factor;
+  TfLiteFusedActivation activation;
+};
+
 struct TfLitePoolParams {
   TfLitePadding padding;
   int stride_width;
@@ -283,10 +295,6 @@ struct TfLiteGatherParams {
 struct TfLiteSqueezeParams {
   int squeeze_dims[8];
   int num_squeeze_dims;
-};
-
-struct TfLiteSpaceToDepthParams {
-  int block_size;
 };
 
 enum TfLiteMirrorPaddingMode : int {

@@ -161,15 +161,14 @@ Status Importer::Describe(int tensor, Shape* shape, int* rank) const {
                        t.dims->size, kMostRank);
   }
   *rank = t.dims->size;
-  *shape = Shape();
   for (int i = 0; i < *rank; ++i) {
     const int n = t.dims->data[i];
     if (n <= 0) {
       return Unsupported("tensor '%s' has %s dimension (axis %d is %d)", NameOf(t),
                          n == 0 ? "an empty" : "an unknown", i, n);
     }
-    shape->set_axis(4 - *rank + i, n);
   }
+  *shape = ShapeOf(t.dims->data, *rank);
   if (!FitsInts(*shape)) {
     return Unsupported("tensor '%s' has the shape %s; up to 2^31 numbers are supported", NameOf(t),
                        ToString(*shape).c_str());
@@ -256,13 +255,11 @@ Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   return Status();
 }
 
-Status Importer::WeightedOperands(std::vector<ValueId>* values) {
-  values->assign(HasInput(2) ? 3 : 2, -1);
-  QUADRA_RETURN_IF_ERROR(Operand(0, &(*values)[0]));
-  for (size_t i = 1; i < values->size(); ++i) {
-    QUADRA_RETURN_IF_ERROR(ConstantOperand(static_cast<int>(i), &(*values)[i]));
-  }
-  return Status();
+Status Importer::WeightedOperands(std::vector<ValueId>* values, int src, int bias) {
+  values->assign(HasInput(bias) ? 3 : 2, -1);
+  QUADRA_RETURN_IF_ERROR(Operand(src, &(*values)[0]));
+  QUADRA_RETURN_IF_ERROR(ConstantOperand(1, &(*values)[1]));
+  return values->size() > 2 ? ConstantOperand(bias, &(*values)[2]) : Status();
 }
 
 Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
@@ -313,6 +310,14 @@ Status Importer::Sizes(int input, const char* name, Attributes* attributes) cons
   return Status();
 }
 
+Status Importer::ConstantInt(int input, int* number) const {
+  std::vector<int> ints;
+  QUADRA_RETURN_IF_ERROR(ConstantInts(input, &ints));
+  if (ints.size() != 1) return InvalidModel("its input %d is %zu numbers", input, ints.size());
+  *number = ints[0];
+  return Status();
+}
+
 Status Importer::ConstantFloats(int input, SharedFloats* floats) const {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   ConstantData data;
@@ -322,6 +327,15 @@ Status Importer::ConstantFloats(int input, SharedFloats* floats) const {
                        NameOf(InputTensor(input)), NameOf(data->element()));
   }
   *floats = data->floats();
+  return Status();
+}
+
+Status Importer::ConstantFloat(int input, float* number) const {
+  SharedFloats floats;
+  QUADRA_RETURN_IF_ERROR(ConstantFloats(input, &floats));
+  if (floats->size() != 1)
+    return InvalidModel("its input %d is %zu numbers", input, floats->size());
+  *number = floats->front();
   return Status();
 }
 

@@ -105,14 +105,17 @@ class Importer {
   Status Operand(int input, ValueId* value, Elements elements = kFloats);
   // An operand that must be known when the model is loaded.
   Status ConstantOperand(int input, ValueId* value, Elements elements = kFloats);
-  // Input 0, then constants: the weights and, if it is there, the bias.
-  Status WeightedOperands(std::vector<ValueId>* values);
+  // What is convolved, then constants: input 1, the weights, and the bias if it is there.
+  Status WeightedOperands(std::vector<ValueId>* values, int src = 0, int bias = 2);
   Status ConstantInts(int input, std::vector<int>* ints) const;
   // Integers as an attribute: of a constant, or of a value that is known when shapes are, and again
   // after a resize.
   Status Sizes(int input, const char* name, Attributes* attributes) const;
   // Of a float32 or float16 constant.
   Status ConstantFloats(int input, SharedFloats* floats) const;
+  // Of constants that are one number.
+  Status ConstantInt(int input, int* number) const;
+  Status ConstantFloat(int input, float* number) const;
   // Fails unless all are of one element.
   Status CheckAlike(const std::vector<ValueId>& values) const;
   const Quantization& QuantizationOf(ValueId value) const {

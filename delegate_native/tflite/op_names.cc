@@ -235,18 +235,6 @@ std::string OpName(int builtin, const char* custom_name) {
 
 int SizeInputOfForeign(int builtin) {
   switch (builtin) {
-    case kTfLiteBuiltinTransposeConv:
-    case kTfLiteBuiltinFill: return 0;
-    case kTfLiteBuiltinPadV2:
-    case kTfLiteBuiltinSlice:
-    case kTfLiteBuiltinTile:
-    case kTfLiteBuiltinResizeNearestNeighbor:
-    case kTfLiteBuiltinBroadcastTo:
-    case kTfLiteBuiltinSum:  // and other reductions: axes may repeat, so even the rank is open
-    case kTfLiteBuiltinReduceProd:
-    case kTfLiteBuiltinReduceMax:
-    case kTfLiteBuiltinReduceMin: return 1;
-    case kTfLiteBuiltinRange:
     case kTfLiteBuiltinUnique:
     case kTfLiteBuiltinWhere:
     case kTfLiteBuiltinIf:

@@ -52,6 +52,8 @@ int main() {
   STRUCT(7, TfLiteDepthwiseConvParams, padding, stride_width, stride_height, depth_multiplier,
          activation, dilation_width_factor, dilation_height_factor);
   STRUCT(4, TfLiteTransposeConvParams, padding, stride_width, stride_height, activation);
+  STRUCT(8, TfLiteConv3DParams, padding, stride_width, stride_height, stride_depth,
+         dilation_width_factor, dilation_height_factor, dilation_depth_factor, activation);
   STRUCT(6, TfLitePoolParams, padding, stride_width, stride_height, filter_width, filter_height,
          activation);
   STRUCT(3, TfLiteFullyConnectedParams, activation, weights_format, keep_num_dims);

@@ -46,6 +46,36 @@ TEST(PackConvWeights, HasARowWithoutATap) {
   EXPECT_EQ(PackConvWeights(conv, 4, 8), std::vector<float>(8 * 4, 0.0f));
 }
 
+TEST(PackConvWeights, OfGroupsHasNoZeros) {
+  Conv conv;
+  conv.in = conv.out = {1, 4, 4, 16};
+  conv.groups = 4;
+  conv.weights = [] {
+    std::vector<float> weights;
+    for (int i = 0; i < 16 * 4; ++i) weights.push_back(static_cast<float>(i + 1));
+    return Share(std::move(weights));
+  };
+  ASSERT_EQ(SlicesOfBlock(conv, 4), 1);
+  const std::vector<float> packed = PackConvWeights(conv, 4, 4);
+  ASSERT_EQ(packed.size(), 64u);
+  for (int o = 0; o < 16; ++o) {
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(packed[static_cast<size_t>((o / 4 * 4 + i) * 4 + o % 4)],
+                static_cast<float>(o * 4 + i + 1));
+    }
+  }
+}
+
+TEST(SlicesOfBlock, AreThoseOfTheGroupsThatItLiesIn) {
+  Conv conv;
+  conv.in = {1, 4, 4, 30};
+  conv.out = {1, 4, 4, 35};
+  conv.groups = 5;
+  // Channels 12 to 15 lie in the second and the third group, whose inputs are channels 6 to 17.
+  EXPECT_EQ(SlicesOfBlock(conv, 4), 4);
+  EXPECT_EQ(SlicesOfBlock(conv, 64), 8);
+}
+
 TEST(BiasOf, IsZeroWhereThereIsNone) {
   Conv conv;
   conv.bias = {1.0f, 2.0f};

@@ -202,6 +202,33 @@ def test_nodes_and_registrations_are_where_we_think(layout):
             {"padding": VALID, "stride_width": 3, "stride_height": 2},
         ),
         (
+            "TfLiteConv3DParams",
+            one(
+                (1, 9, 9, 9, 2),
+                lambda m, x: m.op(
+                    "CONV_3D",
+                    [x, np.ones((2, 2, 2, 2, 3), np.float32)],
+                    (1, 2, 3, 5, 3),
+                    "Conv3DOptions",
+                    Padding=1,
+                    StrideD=4,
+                    StrideH=3,
+                    StrideW=2,
+                    FusedActivationFunction=1,
+                ),
+            ),
+            {
+                "padding": VALID,
+                "stride_width": 2,
+                "stride_height": 3,
+                "stride_depth": 4,
+                "dilation_width_factor": 1,
+                "dilation_height_factor": 1,
+                "dilation_depth_factor": 1,
+                "activation": RELU,
+            },
+        ),
+        (
             "TfLitePoolParams",
             one((1, 9, 9, 4), lambda m, x: m.max_pool2d(x, (4, 5), stride=(2, 3), padding="VALID", activation="RELU")),
             {

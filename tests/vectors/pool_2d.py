@@ -1,4 +1,5 @@
-"""AVERAGE_POOL_2D divides by the cells inside the image; MAX_POOL_2D ignores the cells outside."""
+"""AVERAGE_POOL_2D divides by the cells inside the image, and so does L2_POOL_2D, of squares; MAX_POOL_2D ignores the cells
+outside."""
 
 from __future__ import annotations
 
@@ -18,11 +19,15 @@ def max_pool2d(x, kernel, stride=(1, 1), padding="SAME", activation="NONE"):
     return activate(patches(x, kernel, stride, (1, 1), padding, -np.inf).max(axis=(3, 4)), activation)
 
 
-_FUNCTIONS = {"AVERAGE_POOL_2D": average_pool2d, "MAX_POOL_2D": max_pool2d}
+def l2_pool2d(x, kernel, stride=(1, 1), padding="SAME", activation="NONE"):
+    return activate(np.sqrt(average_pool2d(np.square(x.astype(np.float64)), kernel, stride, padding)), activation)
+
+
+_FUNCTIONS = {"AVERAGE_POOL_2D": average_pool2d, "L2_POOL_2D": l2_pool2d, "MAX_POOL_2D": max_pool2d}
 
 
 def _case(op, name, x, kernel, half=True, **attributes):
-    method, function = ("average_pool2d" if op[0] == "A" else "max_pool2d"), _FUNCTIONS[op]
+    method, function = op.lower().replace("pool_2d", "pool2d"), _FUNCTIONS[op]
     return Case(
         op,
         name,
@@ -104,6 +109,8 @@ def _unpool(name, x, kernel, stride, step=0.0) -> Case:
 
 CASES = [
     *_cases("AVERAGE_POOL_2D"),
+    *_cases("L2_POOL_2D"),
+    _case("L2_POOL_2D", "squares_beyond_half", Feed((1, 6, 5, 6), -3e4, 3e4), (2, 3)),
     *_cases("MAX_POOL_2D"),
     _with_place("2x2", (1, 6, 8, 4), (2, 2), (2, 2)),
     _with_place("3x3_odd", (2, 5, 7, 5), (3, 3), (2, 1)),
