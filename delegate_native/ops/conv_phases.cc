@@ -48,9 +48,9 @@ SharedFloats PickWeights(const Constant& constant, const WeightSteps& steps, int
       const int i = z.first + tap / (y.count * x.count) * z.step;
       const int j = y.first + tap / x.count % y.count * y.step;
       const int k = x.first + tap % x.count * x.step;
-      const int at = o * steps.o + i * steps.z + j * steps.y + k * steps.x;
-      for (int c = 0; c < in_c; ++c)
-        picked.push_back((*all)[static_cast<size_t>(at + c * steps.i)]);
+      const float* from = all->data() + std::ptrdiff_t{o} * steps.o + std::ptrdiff_t{i} * steps.z +
+                          std::ptrdiff_t{j} * steps.y + std::ptrdiff_t{k} * steps.x;
+      for (int c = 0; c < in_c; ++c) picked.push_back(from[std::ptrdiff_t{c} * steps.i]);
     }
   }
   return Share(std::move(picked));
