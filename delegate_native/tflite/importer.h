@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "delegate_native/base/status.h"
@@ -36,6 +37,9 @@ struct KnownShape {
   int rank;
 };
 using KnownShapes = std::map<int, KnownShape>;
+
+// The elementwise op that a fused activation is, with its attributes; null where there is none.
+Status ReadActivation(TfLiteFusedActivation activation, const char** op, Attributes* attributes);
 
 class Importer {
  public:
@@ -82,6 +86,10 @@ class Importer {
   Status Operand(int input, ValueId* value, Elements elements = kFloats);
   // An operand that must be known when the model is loaded.
   Status ConstantOperand(int input, ValueId* value, Elements elements = kFloats);
+  // A variable tensor of floats, which keeps its numbers from one run to the next: what it holds
+  // when the node runs, and what the node leaves there.
+  Status State(int input, ValueId* value);
+  void SetState(int input, ValueId value) { states_.push_back({InputIndex(input), value}); }
   // Input 0, then constants: the weights and, if it is there, the bias.
   Status WeightedOperands(std::vector<ValueId>* values);
   Status ConstantInts(int input, std::vector<int>* ints) const;
@@ -101,6 +109,9 @@ class Importer {
                     Attributes&& attributes);
   // A step inside the node's work: its result is no tensor of the model.
   ValueId AddInnerNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes);
+  // One more result of the node that was added last, which is no tensor of the model either.
+  ValueId AddInnerResult();
+  ValueId AddConstant(Shape shape, std::vector<float> floats);
   // The same numbers under another shape.
   ValueId ReshapeConstant(ValueId constant, Shape shape);
   // The node is constant: its output 0 has these values.
@@ -111,6 +122,8 @@ class Importer {
 
   // For whoever collects the results: the value of a tensor, or -1.
   ValueId ValueOf(int tensor) const;
+  // Variable tensors, and the values that they get when the nodes have run.
+  const std::vector<std::pair<int, ValueId>>& states() const { return states_; }
 
  private:
   Status CheckOptions() const;
@@ -119,6 +132,7 @@ class Importer {
   Status Typed(const TfLiteTensor& tensor, const char* what, Elements elements, Value* value) const;
   Status Describe(int tensor, Shape* shape, int* rank) const;
   Status MakeOutput(int output, ValueId* value);
+  Status Computed(int tensor, Elements elements, ValueId* value);
 
   // The shape of a tensor if it is known better than from the file, or null.
   const KnownShape* Known(int tensor) const;
@@ -131,6 +145,7 @@ class Importer {
   const TfLiteNode* node_ = nullptr;
   const TfLiteRegistration* registration_ = nullptr;
   std::map<int, ValueId> value_of_tensor_;
+  std::vector<std::pair<int, ValueId>> states_;
 };
 
 }  // namespace quadra
