@@ -63,7 +63,9 @@ class Layer:
         return state if "LSTM" in self.op else state[:1]
 
     def table(self, name: str, *shape: int) -> np.ndarray:
-        made = constant(f"{self.name}/{name}", shape, -0.8, 0.8)
+        # A wide layer with large weights is chaotic: it multiplies errors from step to step.
+        most = min(0.8, 2 / np.sqrt(shape[-1])) if len(shape) > 1 else 0.8
+        made = constant(f"{self.name}/{name}", shape, -most, most)
         return made.astype(np.float16).astype(np.float32) if self.float16 else made
 
     def gates(self) -> str:
