@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "delegate_native/ops/limits.h"
-#include "delegate_native/ops/op.h"
+#include "delegate_native/ops/slice.h"
 #include "delegate_native/ops/unroll.h"
 #include "delegate_native/ops/window.h"
 
@@ -84,7 +84,7 @@ Status AddInputPart(Importer* importer, const Recurrent& layer, ValueId* gates) 
   return Status();
 }
 
-Status ReadAttributes(const Recurrent& layer, Attributes* attributes) {
+Status SetAttributes(const Recurrent& layer, Attributes* attributes) {
   const auto clip = [](float given) {
     return given > 0 ? given : std::numeric_limits<float>::infinity();
   };
@@ -103,45 +103,86 @@ Status ReadAttributes(const Recurrent& layer, Attributes* attributes) {
   return Status();
 }
 
+// What a part of the channels is: of all steps, or of the last one.
+Attributes Part(const Recurrent& layer, int rank, int first, int behind, bool last) {
+  std::vector<int> begin(static_cast<size_t>(rank), 0), end = begin;
+  const size_t channels = begin.size() - 1;
+  begin[channels] = first;
+  end[channels] = behind;
+  if (last && rank > 2) begin[layer.time_major ? 0 : 1] = -1;
+  Attributes attributes;
+  attributes.SetInts("begin", begin);
+  attributes.SetInts("end", end);
+  attributes.SetInts("strides", std::vector<int>(begin.size(), 1));
+  attributes.SetInt("end_mask", (1 << channels) - 1);
+  return attributes;
+}
+
+// The state of the outputs and the cells in one tensor: devices bind few.
+ValueId AddState(Importer* importer, const Recurrent& layer, const std::vector<ValueId>& states) {
+  std::vector<ValueId> rows;
+  for (size_t i = 0; i < states.size(); ++i) {
+    // The CPU takes a state of any shape.
+    Attributes attributes;
+    attributes.SetInts("shape", {-1, i == 0 ? layer.outputs : layer.units});
+    rows.push_back(importer->AddInnerNode("reshape", {states[i]}, std::move(attributes)));
+  }
+  if (rows.size() == 1) return rows[0];
+  Attributes attributes;
+  attributes.SetInt("axis", 3);
+  return importer->AddInnerNode("concat", std::move(rows), std::move(attributes));
+}
+
 }  // namespace
 
 Status AddRecurrent(Importer* importer, const Recurrent& layer, const std::vector<ValueId>& states,
                     std::vector<ValueId>* after) {
+  const int rank = importer->InputRank(0), outputs = layer.outputs;
+  const int cells_at = CeilDiv(outputs, 4) * 4;
   ValueId gates;
   QUADRA_RETURN_IF_ERROR(AddInputPart(importer, layer, &gates));
+  Attributes attributes;
+  QUADRA_RETURN_IF_ERROR(SetAttributes(layer, &attributes));
   std::vector<float> table = Pack(layer);
   const int size = static_cast<int>(table.size());
-  std::vector<ValueId> inputs = {gates, importer->AddConstant({1, 1, 1, size}, std::move(table))};
-  for (size_t i = 0; i < states.size(); ++i) {
-    // The CPU takes a state of any shape.
-    Attributes rows;
-    rows.SetInts("shape", {-1, i == 0 ? layer.outputs : layer.units});
-    inputs.push_back(importer->AddInnerNode("reshape", {states[i]}, std::move(rows)));
+  std::vector<ValueId> inputs = {gates, importer->AddConstant({1, 1, 1, size}, std::move(table)),
+                                 AddState(importer, layer, states)};
+  ValueId steps;
+  if (states.size() == 1) {
+    QUADRA_RETURN_IF_ERROR(
+        importer->AddNode("recurrent", std::move(inputs), std::move(attributes)));
+    steps = importer->ValueOf(importer->OutputIndex(0));
+  } else {
+    steps = importer->AddInnerNode("recurrent", std::move(inputs), std::move(attributes));
+    QUADRA_RETURN_IF_ERROR(
+        importer->AddNode("strided_slice", {steps}, Part(layer, rank, 0, outputs, false)));
   }
-  Attributes attributes;
-  QUADRA_RETURN_IF_ERROR(ReadAttributes(layer, &attributes));
-  QUADRA_RETURN_IF_ERROR(importer->AddNode("recurrent", std::move(inputs), std::move(attributes)));
-  for (size_t i = 0; i < states.size(); ++i) after->push_back(importer->AddInnerResult());
+  const ValueId out = importer->ValueOf(importer->OutputIndex(0));
+  after->push_back(rank == 2 ? out
+                             : importer->AddInnerNode("strided_slice", {steps},
+                                                      Part(layer, rank, 0, outputs, true)));
+  if (states.size() == 1) return Status();
+  after->push_back(importer->AddInnerNode(
+      "strided_slice", {steps}, Part(layer, rank, cells_at, cells_at + layer.units, true)));
   return Status();
 }
 
 namespace {
 
+// Channels of a step: its outputs in whole slices and, of an LSTM, the cells.
 Status InferShape(Graph* graph, const Node& node) {
+  const Attributes& attributes = node.attributes;
   const Value& src = graph->value(node.inputs[0]);
-  const int batch = src.shape.axis(kTimeInX + kTimeInY - node.attributes.Int("time_axis"));
-  for (size_t i = 2; i < node.inputs.size(); ++i) {
-    const Shape& state = graph->shape(node.inputs[i]);
-    if (state.w != batch) {
-      return InvalidModel("its state is of %d batch items, its input of %d", state.w, batch);
-    }
-    Value& after = graph->value(node.outputs[i - 1]);
-    after.shape = state;
-    after.rank = 2;
+  const Shape& state = graph->shape(node.inputs[2]);
+  const int batch = src.shape.axis(kTimeInX + kTimeInY - attributes.Int("time_axis"));
+  if (state.w != batch) {
+    return InvalidModel("its state is of %d batch items, its input of %d", state.w, batch);
   }
+  const int outputs = attributes.Int("outputs");
   Value& out = graph->value(node.outputs[0]);
   out.shape = src.shape;
-  out.shape.c = node.attributes.Int("outputs");
+  out.shape.c =
+      attributes.Int("gates") == 1 ? outputs : CeilDiv(outputs, 4) * 4 + attributes.Int("units");
   out.rank = src.rank;
   return Status();
 }
@@ -259,24 +300,31 @@ std::string Outputs(bool projects) {
   return EachOutput(h + "hidden[p] = h;\nwrite_dst(h, x, y, p);\n");
 }
 
-// Lanes beyond the last unit may hold anything.
-constexpr char kRead[] =
-    "choose(is_less(ivec4(%c * 4) + ivec4(0, 1, 2, 3), ivec4(%s)), read_%s_in(batch, 0, %c), "
-    "vec4(0.0f));\n";
+// Lanes beyond the last output or unit may hold anything.
+constexpr char kReadHidden[] = R"(
+vec4 v = read_state(state_x, state_y, p);
+hidden[p] = choose(is_less(ivec4(p * 4) + ivec4(0, 1, 2, 3), ivec4(outputs)), v, vec4(0.0f));
+)";
+constexpr char kReadCell[] = R"(
+int at = cells_at / 4 + q;
+vec4 v = lanes_from(read_state(state_x, state_y, at), read_state(state_x, state_y, min(at + 1, state_s - 1)), cells_at % 4);
+cell[q] = choose(is_less(ivec4(q * 4) + ivec4(0, 1, 2, 3), ivec4(units)), v, vec4(0.0f));
+)";
 
 std::string Body(const Attributes& attributes) {
   const bool has_cell = attributes.Int("gates") > 1;
-  std::string text = "int batch = GLOBAL_Z;\n" +
-                     EachOutput("hidden[p] = " + Format(kRead, 'p', "dst_c", "h", 'p'));
-  if (has_cell) text += EachCell("cell[q] = " + Format(kRead, 'q', "units", "c", 'q'));
-  text += kBarrier;
-  text +=
-      Block("for (int t = first; t < behind; ++t)",
-            "int x = time_in_x != 0 ? t : batch;\nint y = time_in_x != 0 ? batch : t;\n" +
-                Cells(attributes) + kBarrier + Outputs(attributes.Int("projects") != 0) + kBarrier);
-  text += EachOutput("write_h_out(hidden[p], batch, 0, p);\n");
-  if (has_cell) text += EachCell("write_c_out(cell[q], batch, 0, q);\n");
-  return text;
+  std::string text = R"(
+int batch = GLOBAL_Z;
+int state_x = state_in_y != 0 ? 0 : batch;
+int state_y = batch - state_x;
+)" + EachOutput(kReadHidden);
+  if (has_cell) text += EachCell(kReadCell);
+  const std::string show_cell = has_cell ? EachCell("write_dst(cell[q], x, y, outs + q);\n") : "";
+  return text + kBarrier +
+         Block("for (int t = first; t < behind; ++t)",
+               "int x = time_in_x != 0 ? t : batch;\nint y = time_in_x != 0 ? batch : t;\n" +
+                   Cells(attributes) + kBarrier + show_cell +
+                   Outputs(attributes.Int("projects") != 0) + kBarrier);
 }
 
 // ---- the kernels ----
@@ -284,7 +332,7 @@ std::string Body(const Attributes& attributes) {
 // What all kernels of a node have alike.
 struct Layer {
   int gates, units, outputs;
-  int cells, outs;  // slices
+  int cells, outs;  // units and outputs in slices
   int items;        // work-items of a group
   bool norms, projects;
   int64_t trips;  // of a work-item in a step
@@ -313,6 +361,7 @@ void AddNumbers(const Layer& layer, const Attributes& attributes, KernelDesc* de
   desc->Int("outs", layer.outs);
   desc->Int("items", layer.items);
   desc->Int("units", layer.units);
+  desc->Int("outputs", layer.outputs);
   desc->Int("time_in_x", attributes.Int("time_axis") == kTimeInX);
   desc->Int("vectors", vectors);
   desc->Int("peepholes", peepholes);
@@ -342,28 +391,35 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
                        CeilDiv(steps, at_once), kMostKernels);
   }
   const Value& table = graph.value(node.inputs[1]);
+  const Shape& out = graph.shape(node.outputs[0]);
   const std::string body = Body(node.attributes);
-  std::vector<int> states(node.inputs.begin() + 2, node.inputs.end());
+  int state = node.inputs[2], cells_at = layer.outputs;
   for (int first = 0; first < steps; first += at_once) {
     const int behind = std::min(first + at_once, steps);
     KernelDesc& desc = list->Add("recurrent");
     desc.Read("src", node.inputs[0]);
-    for (size_t i = 0; i < states.size(); ++i) {
-      desc.Read(i == 0 ? "h_in" : "c_in", states[i]);
-      states[i] = behind == steps ? node.outputs[i + 1]
-                                  : list->AddScratch(graph.shape(node.outputs[i + 1]));
-      desc.Write(i == 0 ? "h_out" : "c_out", states[i]);
-    }
+    desc.Read("state", state);
     desc.Write("dst", node.outputs[0]);
     desc.Constant("weights", 4, table.shape.elements(),
                   [constant = table.constant] { return *constant->floats(); });
     AddNumbers(layer, node.attributes, &desc);
     desc.Int("first", first);
     desc.Int("behind", behind);
+    desc.Int("cells_at", cells_at);
+    desc.Int("state_in_y", first > 0 && axis == kTimeInX);
     desc.trips = (behind - first) * layer.trips;
     desc.body = body;
     desc.Grid(layer.items, 1, batch);
     desc.Group(layer.items, 1, 1);
+    if (behind == steps) break;
+    // The last step is the state of the next kernel.
+    Shape step = out;
+    step.set_axis(axis, 1);
+    SlicePlaces places;
+    *places.start_of(axis) = behind - 1;
+    state = list->AddScratch(step);
+    cells_at = layer.outs * 4;
+    AddSlice(context, places, node.outputs[0], out, state, step, list);
   }
   return Status();
 }

@@ -37,8 +37,7 @@ struct Recurrent {
 };
 
 // Adds the layer for a step (rank 2) or a sequence (rank 3) of input 0, as the node's output 0.
-// `states`: inputs with the state of the outputs and, of an LSTM, of the cells. What they become
-// are the further results, in `after`.
+// `states` are those of the outputs and, of an LSTM, of the cells; `after` what they become.
 Status AddRecurrent(Importer* importer, const Recurrent& layer, const std::vector<ValueId>& states,
                     std::vector<ValueId>* after);
 

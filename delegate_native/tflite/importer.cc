@@ -403,12 +403,6 @@ ValueId Importer::AddInnerNode(const char* op, std::vector<ValueId>&& inputs,
   return output;
 }
 
-ValueId Importer::AddInnerResult() {
-  Node& node = graph_->nodes.back();
-  node.outputs.push_back(graph_->AddValue(node.op + Format("_%d", index_), Shape()));
-  return node.outputs.back();
-}
-
 ValueId Importer::AddConstant(Shape shape, std::vector<float> floats) {
   return graph_->AddConstant(Format("constant_%d", index_), shape, std::move(floats));
 }

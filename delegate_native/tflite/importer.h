@@ -109,8 +109,6 @@ class Importer {
                     Attributes&& attributes);
   // A step inside the node's work: its result is no tensor of the model.
   ValueId AddInnerNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes);
-  // One more result of the node that was added last, which is no tensor of the model either.
-  ValueId AddInnerResult();
   ValueId AddConstant(Shape shape, std::vector<float> floats);
   // The same numbers under another shape.
   ValueId ReshapeConstant(ValueId constant, Shape shape);
