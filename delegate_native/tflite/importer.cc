@@ -213,11 +213,12 @@ Status Importer::Operand(int input, ValueId* value, Elements elements) {
 }
 
 Status Importer::State(int input, ValueId* value) {
-  if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
-  if (!InputTensor(input).is_variable) {
-    return Unsupported("its state '%s' is no variable", NameOf(InputTensor(input)));
-  }
-  return Computed(InputIndex(input), kFloats, value);
+  const bool keeps = HasInput(input) && InputTensor(input).is_variable;
+  return keeps ? Computed(InputIndex(input), kFloats, value) : Operand(input, value);
+}
+
+void Importer::SetState(int input, ValueId value) {
+  if (InputTensor(input).is_variable) states_.push_back({InputIndex(input), value});
 }
 
 Status Importer::Computed(int tensor, Elements elements, ValueId* value) {

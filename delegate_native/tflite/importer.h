@@ -86,10 +86,10 @@ class Importer {
   Status Operand(int input, ValueId* value, Elements elements = kFloats);
   // An operand that must be known when the model is loaded.
   Status ConstantOperand(int input, ValueId* value, Elements elements = kFloats);
-  // A variable tensor of floats, which keeps its numbers from one run to the next: what it holds
-  // when the node runs, and what the node leaves there.
+  // An operand of floats that may be a variable tensor, which keeps its numbers from one run to the
+  // next: what it holds when the node runs, and what the node leaves there.
   Status State(int input, ValueId* value);
-  void SetState(int input, ValueId value) { states_.push_back({InputIndex(input), value}); }
+  void SetState(int input, ValueId value);
   // Input 0, then constants: the weights and, if it is there, the bias.
   Status WeightedOperands(std::vector<ValueId>* values);
   Status ConstantInts(int input, std::vector<int>* ints) const;
