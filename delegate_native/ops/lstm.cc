@@ -40,7 +40,7 @@ void AppendRows(const float* from, int rows, int columns, int stride, std::vecto
 // The same column by column: work-items, which have neighbouring slices, read neighbours.
 void AppendColumns(const float* from, int rows, int columns, int stride, std::vector<float>* to) {
   size_t at = to->size();
-  to->resize(at + static_cast<size_t>(Padded(rows) * Padded(columns)));
+  to->resize(at + static_cast<size_t>(Padded(rows)) * static_cast<size_t>(Padded(columns)));
   for (int j = 0; j < columns; ++j, at += static_cast<size_t>(Padded(rows))) {
     for (int i = 0; i < rows; ++i) (*to)[at + static_cast<size_t>(i)] = from[i * stride + j];
   }

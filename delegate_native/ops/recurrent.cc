@@ -75,11 +75,10 @@ c }
      sum4_t z$ = read_src(x, y, $ * cells + q);
      for (int k = 0; k < outs; ++k) {
        sum4_t h = hidden[k];
-       int at = k * 4 * cells + q;
-       z$ += vec4(h.x) * read_weights(at + $ * gate);
-       z$ += vec4(h.y) * read_weights(at + $ * gate + cells);
-       z$ += vec4(h.z) * read_weights(at + $ * gate + 2 * cells);
-       z$ += vec4(h.w) * read_weights(at + $ * gate + 3 * cells);
+       for (int i = 0; i < 4; ++i) {
+         int at = (k * 4 + i) * cells + q;
+         z$ += vec4(lane(h, i)) * read_weights(at + $ * gate);
+       }
      }
      sum4_t v = z0;
 r     made[q] = ~;
@@ -108,11 +107,9 @@ s     sum4_t h = made[p];
 j     sum4_t h = read_weights(projection + 4 * cells * outs + p);
 j     for (int k = 0; k < cells; ++k) {
 j       sum4_t m = made[k];
-j       int at = projection + k * 4 * outs + p;
-j       h += vec4(m.x) * read_weights(at);
-j       h += vec4(m.y) * read_weights(at + outs);
-j       h += vec4(m.z) * read_weights(at + 2 * outs);
-j       h += vec4(m.w) * read_weights(at + 3 * outs);
+j       for (int i = 0; i < 4; ++i) {
+j         h += vec4(lane(m, i)) * read_weights(projection + (k * 4 + i) * outs + p);
+j       }
 j     }
 j     h = min(max(h, vec4(-projection_clip)), vec4(projection_clip));
      hidden[p] = h;
@@ -131,13 +128,13 @@ n   GROUP_BARRIER();
 n   for (int g = LOCAL_X; g < gates; g += items) {
 n     sum4_t all = vec4(0.0f);
 n     for (int i = 0; i < cells; ++i) { all += sums[g * cells + i]; }
-n     sum_t mean = (all.x + all.y + all.z + all.w) / float(units);
+n     sum_t mean = dot(all, vec4(1.0f)) / float(units);
 n     all = vec4(0.0f);
 n     for (int i = 0; i < cells; ++i) {
 n       sum4_t d = sums[g * cells + i] - vec4(mean);
 n       all += d * d;
 n     }
-n     sum_t power = all.x + all.y + all.z + all.w - float(4 * cells - units) * mean * mean;
+n     sum_t power = dot(all, vec4(1.0f)) - float(4 * cells - units) * mean * mean;
 n     sum_t scale = 1.0f / sqrt(max(power, 0.0f) / float(units) + 0.00000001f);
 n     stats[g] = vec4(mean, scale, 0.0f, 0.0f);
 n   }

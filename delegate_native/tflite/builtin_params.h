@@ -47,7 +47,6 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinRnn = 24,
   kTfLiteBuiltinSoftmax = 25,
   kTfLiteBuiltinSpaceToDepth = 26,
-  kTfLiteBuiltinSvdf = 27,
   kTfLiteBuiltinTanh = 28,
   kTfLiteBuiltinCustom = 32,
   kTfLiteBuiltinPad = 34,
@@ -348,12 +347,6 @@ struct TfLiteRNNParams {
 
 struct TfLiteSequenceRNNParams {
   bool time_major;
-  TfLiteFusedActivation activation;
-  bool asymmetric_quantize_inputs;
-};
-
-struct TfLiteSVDFParams {
-  int rank;
   TfLiteFusedActivation activation;
   bool asymmetric_quantize_inputs;
 };

@@ -218,7 +218,7 @@ Status Importer::State(int input, ValueId* value) {
 }
 
 void Importer::SetState(int input, ValueId value) {
-  if (InputTensor(input).is_variable) states_.push_back({InputIndex(input), value});
+  if (InputTensor(input).is_variable) states_[InputIndex(input)] = value;
 }
 
 Status Importer::Computed(int tensor, Elements elements, ValueId* value) {

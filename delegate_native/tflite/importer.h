@@ -5,7 +5,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "delegate_native/base/status.h"
@@ -121,7 +120,7 @@ class Importer {
   // For whoever collects the results: the value of a tensor, or -1.
   ValueId ValueOf(int tensor) const;
   // Variable tensors, and the values that they get when the nodes have run.
-  const std::vector<std::pair<int, ValueId>>& states() const { return states_; }
+  const std::map<int, ValueId>& states() const { return states_; }
 
  private:
   Status CheckOptions() const;
@@ -143,7 +142,7 @@ class Importer {
   const TfLiteNode* node_ = nullptr;
   const TfLiteRegistration* registration_ = nullptr;
   std::map<int, ValueId> value_of_tensor_;
-  std::vector<std::pair<int, ValueId>> states_;
+  std::map<int, ValueId> states_;
 };
 
 }  // namespace quadra

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -202,4 +203,27 @@ LAYERS = [
     Layer("RNN", "tanh"), Layer("RNN", "relu", activation="RELU", batch=3), Layer("RNN", "no_activation", activation="NONE", units=8), Layer("RNN", "float16", float16=True, units=3),
     _rnns("time_major"), _rnns("batch_major", time_major=False, batch=3), _rnns("relu_n1_to_1", activation="RELU_N1_TO_1", units=9), _rnns("wide", batch=1, units=130, depth=3),
 ]  # fmt: skip
-CASES = [layer.case() for layer in LAYERS]
+
+
+def _rejected_rnn(name: str, reason: str, weights: Callable[[Model], Value], *more: tuple[int, ...]) -> Case:
+    """`more`: shapes of further inputs, of which `build` gets the values."""
+
+    def build(m: Model, x: Value, *given: Value) -> Value:
+        w = given[0] if given else weights(m)
+        tables = [w, constant("rejected/r", (4, 4)), constant("rejected/b", (4,))]
+        return m.op("RNN", [x, *tables, m.value((2, 4), variable=True)], (2, 4), "RNNOptions")
+
+    return Case("RNN", "rejected_" + name, [(2, 5), *more], build, place="cpu", reason=reason, on_cpu=False)
+
+
+def _int8(m: Model) -> Value:
+    return m.const(np.ones((4, 5), np.int8), scale=0.01)
+
+
+_REJECTED = {"place": "cpu", "reason": "it has no activation", "on_cpu": False}
+CASES = [
+    *(layer.case() for layer in LAYERS),
+    _lstm("rejected_no_activation", activation="NONE", fields=_REJECTED).case(),
+    _rejected_rnn("int8_weights", "is int8; float32 is supported", _int8),
+    _rejected_rnn("computed_weights", "is computed while the model runs", _int8, (4, 5)),
+]
