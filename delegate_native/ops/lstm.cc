@@ -72,10 +72,10 @@ Status AddColumns(const Importer& importer, int input, int rows, int columns,
 
 // Rows and columns of a weight matrix.
 Status ReadSize(const Importer& importer, int input, int* rows, int* columns) {
-  if (!importer.HasInput(input)) return InvalidModel("its input %d is absent", input);
-  const TfLiteIntArray* dims = importer.InputTensor(input).dims;
+  const TfLiteIntArray* dims =
+      importer.HasInput(input) ? importer.InputTensor(input).dims : nullptr;
   if (!dims || dims->size != 2 || dims->data[0] < 1 || dims->data[1] < 1) {
-    return InvalidModel("its weights (input %d) are no matrix", input);
+    return InvalidModel("its input %d is no matrix of weights", input);
   }
   *rows = dims->data[0];
   *columns = dims->data[1];
@@ -171,8 +171,10 @@ Status AddLayer(Importer* importer, Layer* layer, int output_state, int cell_sta
 
 Status CheckInput(const Importer& importer, int rank, int depth) {
   const TfLiteIntArray* dims = importer.InputTensor(0).dims;
-  if (importer.InputRank(0) == rank && dims && dims->size == rank && dims->data[rank - 1] == depth)
+  if (depth > 0 && importer.InputRank(0) == rank && dims && dims->size == rank &&
+      dims->data[rank - 1] == depth) {
     return Status();
+  }
   return Unsupported("its input has rank %d; rank %d with rows of %d numbers is supported",
                      importer.InputRank(0), rank, depth);
 }
@@ -185,10 +187,7 @@ Status ReadFull(const Importer& importer, Layer* layer) {
   const bool has_input = importer.HasInput(kInputWeights);
   const bool has_peepholes = importer.HasInput(kPeepholes + kForget);
   const bool has_norms = importer.HasInput(kNorms + kForget);
-  const bool projects = importer.HasInput(kProjection);
-  if (!projects && outputs != units) {
-    return InvalidModel("it has %d cells and %d outputs, and no projection", units, outputs);
-  }
+  const bool projects = importer.HasInput(kProjection) || outputs != units;
   layer->variant = has_input ? "ci" : "cu";
   layer->variant += has_peepholes ? has_input ? "pq" : "p" : "";
   layer->variant += has_norms ? "n" : "";
@@ -232,13 +231,10 @@ Status ImportBasic(Importer* importer) {
   layer.gates = 4;
   layer.units = layer.outputs = rows / 4;
   layer.depth = columns - layer.units;
-  if (rows % 4 != 0 || layer.depth < 1) {
-    return InvalidModel("its weights are %d x %d", rows, columns);
-  }
   QUADRA_RETURN_IF_ERROR(CheckInput(*importer, 2, layer.depth));
   SharedFloats weights, bias;
-  QUADRA_RETURN_IF_ERROR(ReadFloats(*importer, kWeights, rows, columns, &weights));
-  QUADRA_RETURN_IF_ERROR(ReadFloats(*importer, kBias, rows, 1, &bias));
+  QUADRA_RETURN_IF_ERROR(ReadFloats(*importer, kWeights, 4 * layer.units, columns, &weights));
+  QUADRA_RETURN_IF_ERROR(ReadFloats(*importer, kBias, 4 * layer.units, 1, &bias));
   for (int gate : {1, 2, 3, 0}) {
     const int units = layer.units, first = gate * units;
     const float* part = weights->data() + first * columns;
@@ -279,7 +275,7 @@ Status ImportLstmSequence(Importer* importer) {
   const TfLiteUnidirectionalSequenceLSTMParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   if (params->diagonal_recurrent_tensors) {
-    return Unsupported("its recurrent weights are diagonals; matrices are supported");
+    return Unsupported("its recurrent weights are diagonals");
   }
   return AddFull(importer, 3, params->activation, params->cell_clip, params->proj_clip,
                  params->time_major);
