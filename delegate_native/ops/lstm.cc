@@ -2,6 +2,7 @@
 // steps of a recurrent layer. The input's part of all steps is one convolution, the rest the op
 // `recurrent`; the state is in variable tensors.
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -32,9 +33,8 @@ int Padded(int n) { return CeilDiv(n, 4) * 4; }
 
 // A matrix with rows in whole slices; a vector is a matrix of one column.
 void AppendRows(const float* from, int rows, int columns, int stride, std::vector<float>* to) {
-  for (int i = 0; i < rows; ++i)
-    to->insert(to->end(), from + i * stride, from + i * stride + columns);
-  to->resize(to->size() + static_cast<size_t>((Padded(rows) - rows) * columns));
+  for (int i = 0; i < rows; ++i, from += stride) to->insert(to->end(), from, from + columns);
+  to->resize(to->size() + static_cast<size_t>(Padded(rows) - rows) * static_cast<size_t>(columns));
 }
 
 // The same column by column: work-items, which have neighbouring slices, read neighbours.
@@ -42,7 +42,8 @@ void AppendColumns(const float* from, int rows, int columns, int stride, std::ve
   size_t at = to->size();
   to->resize(at + static_cast<size_t>(Padded(rows)) * static_cast<size_t>(Padded(columns)));
   for (int j = 0; j < columns; ++j, at += static_cast<size_t>(Padded(rows))) {
-    for (int i = 0; i < rows; ++i) (*to)[at + static_cast<size_t>(i)] = from[i * stride + j];
+    const float* number = from + j;
+    for (int i = 0; i < rows; ++i, number += stride) (*to)[at + static_cast<size_t>(i)] = *number;
   }
 }
 
@@ -237,7 +238,7 @@ Status ImportBasic(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(ReadFloats(*importer, kBias, 4 * layer.units, 1, &bias));
   for (int gate : {1, 2, 3, 0}) {
     const int units = layer.units, first = gate * units;
-    const float* part = weights->data() + first * columns;
+    const float* part = weights->data() + static_cast<std::ptrdiff_t>(first) * columns;
     AppendRows(part, units, layer.depth, columns, &layer.weights);
     AppendColumns(part + layer.depth, units, units, columns, &layer.table);
     AppendRows(bias->data() + first, units, 1, 1, &layer.bias);
