@@ -91,14 +91,15 @@ class Quadra:
     def run(
         self,
         model: bytes,
-        *rounds: list[np.ndarray],
+        *rounds: list[np.ndarray] | None,
         timeout_s: float = 120,
         resolver: str = "BUILTIN_REF",
         env: dict[str, str] | None = None,
         counter: Path | None = None,
         **given: str,
     ) -> Outcome:
-        """Loads `model` with the delegate and invokes it once per list of inputs. `resolver` names the CPU kernels
+        """Loads `model` with the delegate and invokes it once per list of inputs; None sets its variables to zero
+        instead. `resolver` names the CPU kernels
         that serve what the delegate leaves; `env` is added to the worker's environment for this one request. With a
         `counter`, the library of tests/driver_faults.cc, a round that fails does not keep the next from being tried."""
         request = {

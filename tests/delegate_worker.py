@@ -53,7 +53,8 @@ def invoke(interpreter: Interpreter, feeds: list[np.ndarray]) -> list[np.ndarray
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Loads the model and invokes it once per entry of `rounds`; an exception becomes its text."""
+    """Loads the model and invokes it once per entry of `rounds` (None: variables become zero instead); an exception
+    becomes its text."""
     before = {name: os.environ.get(name) for name in request["env"]}
     os.environ.update(request["env"])
     counter = ctypes.CDLL(request["counter"]) if request["counter"] else None
@@ -78,6 +79,9 @@ def _attempt(request: dict[str, Any]) -> dict[str, Any]:
         )
         reply["report"] = report(request["library"], delegate)
         for feeds in request["rounds"]:
+            if feeds is None:
+                interpreter.reset_all_variables()
+                continue
             try:
                 reply["outputs"].append(invoke(interpreter, feeds))
             except Exception as error:

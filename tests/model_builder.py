@@ -49,6 +49,7 @@ class Value:
     signature: tuple[int, ...] | None = None
     scale: float | None = None  # per-tensor quantization
     zero_point: int = 0
+    variable: bool = False  # keeps its numbers from one run to the next; zeros at first
 
 
 @dataclass(frozen=True)
@@ -420,6 +421,7 @@ class Model:
             Type=getattr(tflite.TensorType, _TYPES[value.dtype]),
             Name=builder.CreateString(value.name),
             Quantization=quantization,
+            IsVariable=value.variable or None,
             Sparsity=value.sparse.write(builder) if value.sparse else None,
             ShapeSignature=flat.ints(builder, value.signature) if value.signature else None,
         )

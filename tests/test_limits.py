@@ -14,6 +14,7 @@ from tests.model_builder import Model
 from tests.vectors import all_cases
 from tests.vectors.case import Case, Feed, constant
 from tests.vectors.conv_2d import conv2d
+from tests.vectors.recurrent import Layer
 
 BACKENDS = ["opencl", "gles"]
 
@@ -53,6 +54,12 @@ def _softmax(x):
 # The largest number comes last.
 _RAMP = np.arange(300 * 300, dtype=np.float32).reshape(1, 300, 300, 1) / 1000
 # One work-item that did all of it would loop more than 65535 times, where llvmpipe ends loops without a word.
+# More steps than one kernel makes.
+SEQUENCES = [
+    Layer("UNIDIRECTIONAL_SEQUENCE_LSTM", "steps_3500", steps=3500, units=17, outputs=3),
+    Layer("UNIDIRECTIONAL_SEQUENCE_LSTM", "steps_3500_batch_major", steps=3500, units=17, outputs=6, time_major=False),
+    Layer("UNIDIRECTIONAL_SEQUENCE_RNN", "steps_7000_batch_major", steps=7000, units=5, time_major=False),
+]
 LONG = [
     _mean("image_300x300", (1, 300, 300, 3), (1, 2)),
     _mean("width_of_100000", (1, 1, 100000, 2), (2,)),
@@ -85,6 +92,7 @@ LONG = [
     _case("SOFTMAX", "many_pixels", (40, 40, 1400), lambda m, x: m.softmax(x), _softmax),
     _case("RESHAPE", "column_to_row", (300000, 1), lambda m, x: m.reshape(x, (1, 300000)), lambda x: x.reshape(1, -1)),
     _case("RESHAPE", "row_to_column", (1, 300000), lambda m, x: m.reshape(x, (300000, 1)), lambda x: x.reshape(-1, 1)),
+    *(layer.case() for layer in SEQUENCES),
 ]
 # More groups along an axis than OpenGL ES promises.
 WIDE = [

@@ -64,8 +64,15 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
   for (int i = 0; i < params.output_tensors->size; ++i) {
     const int tensor = params.output_tensors->data[i];
     const ValueId value = importer.ValueOf(tensor);
+    if (value < 0) {
+      return Unsupported("'%s', which an op leaves out, is read", context->tensors[tensor].name);
+    }
     // Constants are read by this delegate only, straight from the model.
-    if (value < 0 || graph.IsConstant(value) || known->constants.Has(tensor)) continue;
+    if (graph.IsConstant(value) || known->constants.Has(tensor)) continue;
+    graph.outputs.push_back(value);
+    partition->output_tensors.push_back(tensor);
+  }
+  for (const auto& [tensor, value] : importer.states()) {
     graph.outputs.push_back(value);
     partition->output_tensors.push_back(tensor);
   }
@@ -112,9 +119,10 @@ Status Partition::PrepareSession(TfLiteContext* context) {
   QUADRA_RETURN_IF_ERROR(session->Prepare(shapes));
   for (size_t i = 0; i < output_tensors.size(); ++i) {
     const int output = static_cast<int>(i);
-    QUADRA_RETURN_IF_ERROR(Resize(context, &context->tensors[output_tensors[i]],
-                                  session->output_shape(output), session->output_rank(output),
-                                  session->output_element(output)));
+    TfLiteTensor* tensor = &context->tensors[output_tensors[i]];
+    if (tensor->is_variable) continue;  // the nodes leave as many numbers as they found
+    QUADRA_RETURN_IF_ERROR(Resize(context, tensor, session->output_shape(output),
+                                  session->output_rank(output), session->output_element(output)));
   }
   return Status();
 }
@@ -124,7 +132,8 @@ Status Partition::Prepare(TfLiteContext* context) {
   // A neighbour on the CPU tells the sizes only while it runs: so do we.
   for (int tensor : output_tensors) {
     TfLiteTensor& output = context->tensors[tensor];
-    if (output.allocation_type == kTfLiteDynamic) continue;  // it owns its memory already
+    // These own their memory already.
+    if (output.is_variable || output.allocation_type == kTfLiteDynamic) continue;
     output.allocation_type = kTfLiteDynamic;
     output.data = nullptr;
   }

@@ -14,7 +14,7 @@ namespace quadra {
 struct Partition {
   std::vector<int> nodes;           // of the model
   std::vector<int> input_tensors;   // in the order of the graph's inputs
-  std::vector<int> output_tensors;  // in the order of the graph's outputs
+  std::vector<int> output_tensors;  // in the order of the graph's outputs; last, variable tensors
   std::unique_ptr<Session> session;
   std::vector<Shape> only_shapes;  // of the inputs; empty: the session takes any
 

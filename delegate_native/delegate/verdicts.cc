@@ -16,18 +16,19 @@ int SizeInputOf(const TfLiteRegistration& registration) {
 
 class Judgement {
  public:
-  Judgement(TfLiteContext* context, const GpuInfo& target, Precision precision, KnownTensors* known)
-      : context_(context), known_(known) {
+  Judgement(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
+            Precision precision, KnownTensors* known)
+      : context_(context), model_(model), known_(known) {
     kernel_context_.gpu = &target;
     kernel_context_.precision = precision;
   }
 
-  std::vector<Verdict> Run(const ModelNodes& model) {
-    std::vector<Verdict> verdicts(model.plan.size());
+  std::vector<Verdict> Run() {
+    std::vector<Verdict> verdicts(model_.plan.size());
     for (size_t i = 0; i < verdicts.size(); ++i) {
-      verdicts[i] = JudgeNode(model.plan[i], model.entries[i]);
+      verdicts[i] = JudgeNode(model_.plan[i], model_.entries[i]);
     }
-    PlaceConstants(model, &verdicts);
+    PlaceConstants(model_, &verdicts);
     return verdicts;
   }
 
@@ -59,6 +60,7 @@ class Judgement {
     scratch_ = Graph();
     Importer importer(context_, known_, &scratch_);
     QUADRA_RETURN_IF_ERROR(ImportNode(index, entry.node, entry.registration, &importer));
+    for (const auto& state : importer.states()) QUADRA_RETURN_IF_ERROR(CheckOwned(state.first));
     for (int i = 0; i < entry.node->inputs->size; ++i) {
       const int tensor = entry.node->inputs->data[i];
       const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
@@ -83,6 +85,20 @@ class Judgement {
       QUADRA_RETURN_IF_ERROR(CheckElement(context_->tensors[tensor], scratch_.value(value)));
     }
     return Status();
+  }
+
+  // Nothing orders nodes that share a variable, once partitions run as one node each.
+  Status CheckOwned(int tensor) const {
+    std::ptrdiff_t uses = 0;
+    for (const ModelNodes::Entry& entry : model_.entries) {
+      if (!entry.status.ok()) continue;
+      for (const TfLiteIntArray* list : {entry.node->inputs, entry.node->outputs}) {
+        uses += std::count(list->data, list->data + list->size, tensor);
+      }
+    }
+    if (uses == 1) return Status();
+    return Unsupported("its state '%s' is used %d times in the model; once is supported",
+                       context_->tensors[tensor].name, static_cast<int>(uses));
   }
 
   // The op says what it computes, and so does the file.
@@ -128,6 +144,7 @@ class Judgement {
   }
 
   TfLiteContext* context_;
+  const ModelNodes& model_;
   KnownTensors* known_;
   Graph scratch_;
   KernelContext kernel_context_;
@@ -161,7 +178,7 @@ std::string WhyNotConstant(const ModelNodes& model, size_t i,
 
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
                            Precision precision, KnownTensors* known) {
-  return Judgement(context, target, precision, known).Run(model);
+  return Judgement(context, model, target, precision, known).Run();
 }
 
 void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts) {

@@ -117,6 +117,7 @@ Status Import(Importer* importer) {
   Importer inner(subgraph.context(), &known, importer->graph());
   QUADRA_RETURN_IF_ERROR(BindInputs(importer, model, subgraph.context(), &known, &inner));
   QUADRA_RETURN_IF_ERROR(ImportNodes(importer->index(), model, &inner));
+  if (!inner.states().empty()) return Unsupported("its decomposition keeps a state");
   const ValueId result = inner.ValueOf(model.outputs[0]);
   if (result < 0) return InvalidModel("nobody makes its decomposition's output");
   known.inlined.emplace(importer->index(), params->subgraph_index);

@@ -44,6 +44,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinRelu6 = 21,
   kTfLiteBuiltinReshape = 22,
   kTfLiteBuiltinResizeBilinear = 23,
+  kTfLiteBuiltinRnn = 24,
   kTfLiteBuiltinSoftmax = 25,
   kTfLiteBuiltinSpaceToDepth = 26,
   kTfLiteBuiltinTanh = 28,
@@ -326,6 +327,36 @@ struct TfLiteFakeQuantParams {
   float max;
   int num_bits;
   bool narrow_range;
+};
+
+enum TfLiteLSTMKernelType : int { kTfLiteLSTMFullKernel = 0, kTfLiteLSTMBasicKernel = 1 };
+
+struct TfLiteLSTMParams {
+  TfLiteFusedActivation activation;
+  float cell_clip;
+  float proj_clip;
+  TfLiteLSTMKernelType kernel_type;
+  bool asymmetric_quantize_inputs;
+};
+
+struct TfLiteUnidirectionalSequenceLSTMParams {
+  TfLiteFusedActivation activation;
+  float cell_clip;
+  float proj_clip;
+  bool time_major;
+  bool asymmetric_quantize_inputs;
+  bool diagonal_recurrent_tensors;
+};
+
+struct TfLiteRNNParams {
+  TfLiteFusedActivation activation;
+  bool asymmetric_quantize_inputs;
+};
+
+struct TfLiteSequenceRNNParams {
+  bool time_major;
+  TfLiteFusedActivation activation;
+  bool asymmetric_quantize_inputs;
 };
 
 struct TfLiteDepthToSpaceParams {

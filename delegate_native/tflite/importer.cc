@@ -210,14 +210,28 @@ Status Importer::Operand(int input, ValueId* value, Elements elements) {
   const bool is_known = known != value_of_tensor_.end();
   const bool is_computed = is_known && !graph_->IsConstant(known->second);
   if (!is_computed && IsConstant(input)) return ConstantOperand(input, value, elements);
+  if (!is_known) QUADRA_RETURN_IF_ERROR(CheckRuntime(InputTensor(input), "input"));
+  return Computed(tensor, elements, value);
+}
+
+Status Importer::State(int input, ValueId* value) {
+  const bool keeps = HasInput(input) && InputTensor(input).is_variable;
+  return keeps ? Computed(InputIndex(input), kFloats, value) : Operand(input, value);
+}
+
+void Importer::SetState(int input, ValueId value) {
+  if (InputTensor(input).is_variable) states_[InputIndex(input)] = value;
+}
+
+Status Importer::Computed(int tensor, Elements elements, ValueId* value) {
   const TfLiteTensor& t = context_->tensors[tensor];
   Value made;
   QUADRA_RETURN_IF_ERROR(Typed(t, "input", elements, &made));
-  if (is_known) {
+  const auto known = value_of_tensor_.find(tensor);
+  if (known != value_of_tensor_.end()) {
     *value = known->second;
     return Status();
   }
-  QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "input"));
   QUADRA_RETURN_IF_ERROR(Describe(tensor, &made.shape, &made.rank));
   made.name = NameOf(t);
   *value = graph_->AddValue(std::move(made));
@@ -365,26 +379,32 @@ Status Importer::MakeOutput(int output, ValueId* value) {
   return Status();
 }
 
-Status Importer::AddNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes,
-                         TfLiteFusedActivation activation) {
-  const char* after = nullptr;
-  Attributes after_attributes;
+Status ReadActivation(TfLiteFusedActivation activation, const char** op, Attributes* attributes) {
   const float infinity = std::numeric_limits<float>::infinity();
+  *op = nullptr;
   switch (activation) {
     case kTfLiteActNone: break;
     case kTfLiteActRelu:
     case kTfLiteActRelu6:
     case kTfLiteActReluN1To1:
-      after = "clamp";
-      after_attributes.SetFloat("low", activation == kTfLiteActReluN1To1 ? -1.0f : 0.0f);
-      after_attributes.SetFloat("high", activation == kTfLiteActRelu    ? infinity
-                                        : activation == kTfLiteActRelu6 ? 6.0f
-                                                                        : 1.0f);
+      *op = "clamp";
+      attributes->SetFloat("low", activation == kTfLiteActReluN1To1 ? -1.0f : 0.0f);
+      attributes->SetFloat("high", activation == kTfLiteActRelu    ? infinity
+                                   : activation == kTfLiteActRelu6 ? 6.0f
+                                                                   : 1.0f);
       break;
-    case kTfLiteActTanh: after = "tanh"; break;
-    case kTfLiteActSigmoid: after = "logistic"; break;
+    case kTfLiteActTanh: *op = "tanh"; break;
+    case kTfLiteActSigmoid: *op = "logistic"; break;
     default: return Unsupported("its fused activation has code %d, which is unknown", activation);
   }
+  return Status();
+}
+
+Status Importer::AddNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes,
+                         TfLiteFusedActivation activation) {
+  const char* after;
+  Attributes after_attributes;
+  QUADRA_RETURN_IF_ERROR(ReadActivation(activation, &after, &after_attributes));
   if (after && !IsFloat(graph_->value(inputs[0]).element) && strcmp(after, "clamp") != 0) {
     return Unsupported("its fused activation %s is of floats, its operands are %s", after,
                        NameOf(graph_->value(inputs[0]).element));
@@ -421,6 +441,10 @@ ValueId Importer::AddInnerNode(const char* op, std::vector<ValueId>&& inputs,
   node.outputs = {output};
   graph_->nodes.push_back(std::move(node));
   return output;
+}
+
+ValueId Importer::AddConstant(Shape shape, std::vector<float> floats) {
+  return graph_->AddConstant(Format("constant_%d", index_), shape, std::move(floats));
 }
 
 ValueId Importer::ReshapeConstant(ValueId constant, Shape shape) {

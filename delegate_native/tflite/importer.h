@@ -56,6 +56,9 @@ struct KnownTensors {
   std::vector<const TfLiteContext*> subgraphs;
 };
 
+// The elementwise op that a fused activation is, with its attributes; null where there is none.
+Status ReadActivation(TfLiteFusedActivation activation, const char** op, Attributes* attributes);
+
 class Importer {
  public:
   // `known` is looked at whenever a shape is asked for.
@@ -105,6 +108,10 @@ class Importer {
   Status Operand(int input, ValueId* value, Elements elements = kFloats);
   // An operand that must be known when the model is loaded.
   Status ConstantOperand(int input, ValueId* value, Elements elements = kFloats);
+  // An operand of floats that may be a variable tensor, which keeps its numbers from one run to the
+  // next: what it holds when the node runs, and what the node leaves there.
+  Status State(int input, ValueId* value);
+  void SetState(int input, ValueId value);
   // What is convolved, then constants: input 1, the weights, and the bias if it is there.
   Status WeightedOperands(std::vector<ValueId>* values, int src = 0, int bias = 2);
   Status ConstantInts(int input, std::vector<int>* ints) const;
@@ -130,6 +137,7 @@ class Importer {
                     Attributes&& attributes);
   // A step inside the node's work: its result is no tensor of the model.
   ValueId AddInnerNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes);
+  ValueId AddConstant(Shape shape, std::vector<float> floats);
   // The same numbers under another shape.
   ValueId ReshapeConstant(ValueId constant, Shape shape);
   // The node is constant: its output 0 has these values.
@@ -147,6 +155,8 @@ class Importer {
   bool keeps_sizes() const { return keeps_sizes_; }
   // For whoever collects the results: the value of a tensor, or -1.
   ValueId ValueOf(int tensor) const;
+  // Variable tensors, and the values that they get when the nodes have run.
+  const std::map<int, ValueId>& states() const { return states_; }
 
  private:
   Status CheckOptions() const;
@@ -155,6 +165,7 @@ class Importer {
   Status Typed(const TfLiteTensor& tensor, const char* what, Elements elements, Value* value) const;
   Status Describe(int tensor, Shape* shape, int* rank) const;
   Status MakeOutput(int output, ValueId* value);
+  Status Computed(int tensor, Elements elements, ValueId* value);
 
   // The shape of a tensor if it is known better than from the file, or null.
   const KnownShape* Known(int tensor) const;
@@ -169,6 +180,7 @@ class Importer {
   const TfLiteRegistration* registration_ = nullptr;
   std::map<int, ValueId> value_of_tensor_;
   mutable bool keeps_sizes_ = false;
+  std::map<int, ValueId> states_;
 };
 
 }  // namespace quadra

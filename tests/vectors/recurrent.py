@@ -1,0 +1,229 @@
+"""Layers that keep a state in variable tensors: LSTM, RNN and their sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import tflite
+
+from tests.model_builder import Model, Value
+from tests.vectors.case import Case, constant
+
+_ACTIVATIONS = {
+    "NONE": lambda v: v,
+    "TANH": np.tanh,
+    "RELU": lambda v: np.maximum(v, 0),
+    "RELU_N1_TO_1": lambda v: np.clip(v, -1, 1),
+    "RELU6": lambda v: np.clip(v, 0, 6),
+}
+State = list[np.ndarray]
+
+
+def _sigmoid(v: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-v))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer: `steps` 0 is the op of a single step. Weights depend on the name alone."""
+
+    op: str
+    name: str
+    batch: int = 2
+    depth: int = 5
+    units: int = 6
+    steps: int = 0
+    time_major: bool = True
+    activation: str = "TANH"
+    cifg: bool = False
+    peephole: bool = False
+    norm: bool = False
+    outputs: int = 0  # of a projection; 0: there is none
+    projection_bias: bool = False
+    cell_clip: float = 0.0
+    projection_clip: float = 0.0
+    float16: bool = False  # weights behind DEQUANTIZE
+    flat_state: bool = False
+    fields: dict = field(default_factory=dict)  # of the case
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        batch_first = (self.batch, self.steps, self.depth)
+        if not self.steps:
+            return (self.batch, self.depth)
+        return (self.steps, self.batch, self.depth) if self.time_major else batch_first
+
+    @property
+    def width(self) -> int:
+        return self.outputs or self.units
+
+    def zeros(self) -> State:
+        state = [np.zeros((self.batch, self.width)), np.zeros((self.batch, self.units))]
+        return state if "LSTM" in self.op else state[:1]
+
+    def table(self, name: str, *shape: int) -> np.ndarray:
+        # A wide layer with large weights is chaotic: it multiplies errors from step to step.
+        most = min(0.8, 2 / np.sqrt(shape[-1])) if len(shape) > 1 else 0.8
+        made = constant(f"{self.name}/{name}", shape, -most, most)
+        return made.astype(np.float16).astype(np.float32) if self.float16 else made
+
+    def gates(self) -> str:
+        return "c" if "LSTM" not in self.op else "fco" if self.cifg else "ifco"
+
+    # The numpy reference
+
+    def step(self, x: np.ndarray, state: State) -> State:
+        """The state after a step; its first part is the output."""
+        z = {gate: x @ self.table("w" + gate, self.units, self.depth).T for gate in self.gates()}
+        for gate in z:
+            z[gate] = z[gate] + state[0] @ self.table("r" + gate, self.units, self.width).T
+        act = _ACTIVATIONS[self.activation]
+        if len(state) == 1:
+            return [act(z["c"] + self.bias("c"))]
+        c = state[1]
+        f = _sigmoid(self.finish("f", z["f"], c))
+        i = 1 - f if self.cifg else _sigmoid(self.finish("i", z["i"], c))
+        c = f * c + i * act(self.finish("c", z["c"], None))
+        c = np.clip(c, -self.cell_clip, self.cell_clip) if self.cell_clip else c
+        h = _sigmoid(self.finish("o", z["o"], c)) * act(c)
+        if self.outputs:
+            h = h @ self.table("projection", self.outputs, self.units).T
+            h = h + self.table("projection_bias", self.outputs) if self.projection_bias else h
+            h = np.clip(h, -self.projection_clip, self.projection_clip) if self.projection_clip else h
+        return [h, c]
+
+    def bias(self, gate: str) -> np.ndarray:
+        return self.table("b" + gate, self.units)
+
+    def finish(self, gate: str, z: np.ndarray, cell: np.ndarray | None) -> np.ndarray:
+        if self.peephole and cell is not None:
+            z = z + cell * self.table("p" + gate, self.units)
+        if self.norm:
+            z = (z - z.mean(-1, keepdims=True)) / np.sqrt(z.var(-1, keepdims=True) + 1e-8)
+            z = z * self.table("n" + gate, self.units)
+        return z + self.bias(gate)
+
+    def run(self, x: np.ndarray, state: State) -> tuple[tuple[np.ndarray, ...], State]:
+        """The node's results, and the state that it leaves."""
+        x = x.astype(np.float64)
+        if not self.steps:
+            state = self.step(x, state)
+            return tuple(state) if self.name.startswith("basic") else (state[0],), state
+        steps = x if self.time_major else x.swapaxes(0, 1)
+        made = []
+        for one in steps:
+            state = self.step(one, state)
+            made.append(state[0])
+        return (np.stack(made, 0 if self.time_major else 1),), state
+
+    # The model
+
+    def build(self, m: Model, x: Value) -> Value | tuple[Value, ...]:
+        states = [m.value((s.size,) if self.flat_state else s.shape, variable=True) for s in self.zeros()]
+        if self.name.startswith("basic"):
+            return self.build_basic(m, x, states)
+        shape = (*self.shape[:-1], self.width)
+        tables = {name: m.const_f16(v) if self.float16 else v for name, v in self.tables().items()}
+        options = {"FusedActivationFunction": getattr(tflite.ActivationFunctionType, self.activation)}
+        if "SEQUENCE" in self.op:
+            options["TimeMajor"] = self.time_major
+        if "LSTM" not in self.op:
+            kind = "SequenceRNNOptions" if self.steps else "RNNOptions"
+            return m.op(self.op, [x, tables["wc"], tables["rc"], tables["bc"], *states], shape, kind, **options)
+        names = [k + gate for k in "wr" for gate in "ifco"] + ["pi", "pf", "po"] + ["b" + gate for gate in "ifco"]
+        inputs = [x, *(tables.get(name) for name in [*names, "projection", "projection_bias"]), *states]
+        inputs += [tables.get("n" + gate) for gate in "ifco"] if self.norm else []
+        kind = "UnidirectionalSequenceLSTMOptions" if self.steps else "LSTMOptions"
+        return m.op(
+            self.op, inputs, shape, kind, CellClip=self.cell_clip, ProjClip=self.projection_clip, **options
+        )  # fmt: skip
+
+    def tables(self) -> dict[str, np.ndarray]:
+        made = {}
+        for gate in self.gates():
+            made["w" + gate] = self.table("w" + gate, self.units, self.depth)
+            made["r" + gate] = self.table("r" + gate, self.units, self.width)
+            made["b" + gate] = self.bias(gate)
+            if self.peephole and gate != "c":
+                made["p" + gate] = self.table("p" + gate, self.units)
+            if self.norm:
+                made["n" + gate] = self.table("n" + gate, self.units)
+        if self.outputs:
+            made["projection"] = self.table("projection", self.outputs, self.units)
+        if self.projection_bias:
+            made["projection_bias"] = self.table("projection_bias", self.outputs)
+        return made
+
+    def build_basic(self, m: Model, x: Value, states: list[Value]) -> tuple[Value, ...]:
+        """All weights in one matrix, gates in the order input, cell, forget, output."""
+        t = self.tables()
+        weights = np.concatenate([np.concatenate([t["w" + gate], t["r" + gate]], 1) for gate in "icfo"])
+        bias = np.concatenate([t["b" + gate] for gate in "icfo"])
+        state = (self.batch, self.units)
+        results = m.op(
+            self.op,
+            [x, states[0], weights, bias, states[1]],
+            [state, state, (self.batch, self.depth + self.units), (self.batch, 4 * self.units)],
+            "LSTMOptions",
+            version=2,
+            FusedActivationFunction=tflite.ActivationFunctionType.TANH,
+            KernelType=1,
+        )
+        return tuple(results[:2])
+
+    def case(self) -> Case:
+        return Case(
+            self.op, self.name, [self.shape], self.build, lambda x: self.run(x, self.zeros())[0], **self.fields
+        )  # fmt: skip
+
+
+def _lstm(name: str, **how) -> Layer:
+    return Layer("LSTM", name, **how)
+
+
+def _lstms(name: str, steps: int = 5, **how) -> Layer:
+    return Layer("UNIDIRECTIONAL_SEQUENCE_LSTM", name, steps=steps, **how)
+
+
+def _rnns(name: str, steps: int = 5, **how) -> Layer:
+    return Layer("UNIDIRECTIONAL_SEQUENCE_RNN", name, steps=steps, **how)
+
+
+_ALL = {"peephole": True, "norm": True, "outputs": 3, "projection_bias": True, "cell_clip": 0.4, "projection_clip": 0.3}
+
+LAYERS = [
+    _lstm("plain"), _lstm("basic"), _lstm("basic_wide", batch=3, depth=17, units=40), _lstm("cifg", cifg=True), _lstm("peephole", peephole=True, batch=3),
+    _lstm("norm", norm=True), _lstm("projection", outputs=3), _lstm("projection_bias", outputs=9, projection_bias=True, projection_clip=0.2), _lstm("all", **_ALL),
+    _lstm("all_cifg", cifg=True, **_ALL), _lstm("clip", cell_clip=0.25), _lstm("relu", activation="RELU"), _lstm("relu_n1_to_1", activation="RELU_N1_TO_1"),
+    _lstm("float16", float16=True), _lstm("flat_state", flat_state=True, peephole=True), _lstm("wide", batch=1, depth=33, units=150, outputs=70, norm=True), _lstm("one", batch=1, depth=1, units=1, norm=True),
+    _lstms("time_major"), _lstms("batch_major", time_major=False, batch=3), _lstms("one_step", steps=1), _lstms("cifg_peephole", cifg=True, peephole=True, time_major=False),
+    _lstms("all", **_ALL), _lstms("all_batch_major", time_major=False, cifg=True, **_ALL), _lstms("relu6", activation="RELU6", steps=3), _lstms("long", steps=90, batch=1, units=17),
+    Layer("RNN", "tanh"), Layer("RNN", "relu", activation="RELU", batch=3), Layer("RNN", "no_activation", activation="NONE", units=8), Layer("RNN", "float16", float16=True, units=3),
+    _rnns("time_major"), _rnns("batch_major", time_major=False, batch=3), _rnns("relu_n1_to_1", activation="RELU_N1_TO_1", units=9), _rnns("wide", batch=1, units=130, depth=3),
+]  # fmt: skip
+
+
+def _rejected_rnn(name: str, reason: str, weights: Callable[[Model], Value], *more: tuple[int, ...]) -> Case:
+    """`more`: shapes of further inputs, of which `build` gets the values."""
+
+    def build(m: Model, x: Value, *given: Value) -> Value:
+        w = given[0] if given else weights(m)
+        tables = [w, constant("rejected/r", (4, 4)), constant("rejected/b", (4,))]
+        return m.op("RNN", [x, *tables, m.value((2, 4), variable=True)], (2, 4), "RNNOptions")
+
+    return Case("RNN", "rejected_" + name, [(2, 5), *more], build, place="cpu", reason=reason, on_cpu=False)
+
+
+def _int8(m: Model) -> Value:
+    return m.const(np.ones((4, 5), np.int8), scale=0.01)
+
+
+_REJECTED = {"place": "cpu", "reason": "it has no activation", "on_cpu": False}
+CASES = [
+    *(layer.case() for layer in LAYERS),
+    _lstm("rejected_no_activation", activation="NONE", fields=_REJECTED).case(),
+    _rejected_rnn("int8_weights", "is int8; float32 is supported", _int8),
+    _rejected_rnn("computed_weights", "is computed while the model runs", _int8, (4, 5)),
+]
