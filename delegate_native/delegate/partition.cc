@@ -71,7 +71,7 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
   }
   for (int i = 0; i < params.output_tensors->size; ++i) {
     const int tensor = params.output_tensors->data[i];
-    const ValueId value = importer.ValueOf(tensor);
+    const ValueId value = importer.StoredValueOf(tensor);
     // Constants are read by this delegate only, straight from the model.
     if (value < 0 || graph.IsConstant(value) || known->constants.Has(tensor)) continue;
     graph.outputs.push_back(value);
