@@ -47,8 +47,9 @@ class Value:
     data: np.ndarray | None = None
     sparse: Sparse | None = None
     signature: tuple[int, ...] | None = None
-    scale: float | None = None  # per-tensor quantization
+    scale: float | np.ndarray | None = None  # of the tensor, or one for each place along `scale_axis`
     zero_point: int = 0
+    scale_axis: int = 0
     variable: bool = False  # keeps its numbers from one run to the next; zeros at first
 
 
@@ -410,9 +411,13 @@ class Model:
             buffers.append(flat.table(builder, "Buffer", Data=flat.data(builder, stored)))
         quantization = None
         if value.scale is not None:
-            scale = builder.CreateNumpyVector(np.array([value.scale], np.float32))
-            zero = builder.CreateNumpyVector(np.array([value.zero_point], np.int64))
-            quantization = flat.table(builder, "QuantizationParameters", Scale=scale, ZeroPoint=zero)
+            scales = np.atleast_1d(np.asarray(value.scale, np.float32))
+            scale = builder.CreateNumpyVector(scales)
+            zero = builder.CreateNumpyVector(np.full(scales.shape, value.zero_point, np.int64))
+            axis = value.scale_axis
+            quantization = flat.table(
+                builder, "QuantizationParameters", Scale=scale, ZeroPoint=zero, QuantizedDimension=axis
+            )
         return flat.table(
             builder,
             "Tensor",

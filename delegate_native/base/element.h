@@ -31,8 +31,6 @@ constexpr Elements kInts = Only(Element::kInt32);
 constexpr Elements kBools = Only(Element::kBool);
 constexpr Elements kBytes = Only(Element::kInt8) | Only(Element::kUInt8);
 constexpr Elements kAllElements = 0x3f;
-// Beside others: those that stand for floats, too, by a scale (int8, uint8).
-constexpr Elements kQuantized = 0x40;
 
 constexpr bool IsFloat(Element element) { return element == Element::kFloat32; }
 

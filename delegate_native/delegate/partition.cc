@@ -63,7 +63,7 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
   }
   for (int i = 0; i < params.output_tensors->size; ++i) {
     const int tensor = params.output_tensors->data[i];
-    const ValueId value = importer.ValueOf(tensor);
+    const ValueId value = importer.StoredValueOf(tensor);
     if (value < 0) {
       return Unsupported("'%s', which an op leaves out, is read", context->tensors[tensor].name);
     }

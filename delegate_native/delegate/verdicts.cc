@@ -104,13 +104,8 @@ class Judgement {
   // The op says what it computes, and so does the file.
   static Status CheckElement(const TfLiteTensor& tensor, const Value& value) {
     Element element;
-    if (ElementOf(tensor.type, &element) && element == value.element) {
-      const bool bytes = kBytes & Only(element);
-      const bool same = value.quantization.scale == tensor.params.scale &&
-                        value.quantization.zero_point == tensor.params.zero_point;
-      if (!bytes || same) return Status();
-      return Unsupported("its result is quantized %s, unlike its operand", NameOf(element));
-    }
+    if (ElementOf(tensor.type, &element) && element == value.element) return Status();
+    if (IsQuantized(tensor) && IsFloat(value.element)) return Status();
     return InvalidModel("its result is %s, and %s in the model", NameOf(value.element),
                         TypeName(tensor.type));
   }

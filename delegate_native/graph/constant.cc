@@ -20,6 +20,12 @@ T Read(const void* bytes, size_t i) {
 
 float Constant::at(size_t i) const {
   if (own_) return (*own_)[i];
+  if (!scales_.scales.empty()) {
+    const size_t place = i / scales_.stride % scales_.scales.size();
+    const std::vector<int32_t>& zeros = scales_.zero_points;
+    return static_cast<float>(whole_at(i) - zeros[zeros.size() > 1 ? place : 0]) *
+           scales_.scales[place];
+  }
   return half_ ? HalfToFloat(Read<uint16_t>(bytes_, i)) : Read<float>(bytes_, i);
 }
 
@@ -34,7 +40,7 @@ SharedFloats Constant::floats() const {
 
 int64_t Constant::whole_at(size_t i) const {
   if (!bytes_) return own_ints_[i];
-  switch (element_) {
+  switch (IsFloat(element_) ? stored_ : element_) {
     case Element::kInt32: return Read<int32_t>(bytes_, i);
     case Element::kInt64: return Read<int64_t>(bytes_, i);
     case Element::kInt8: return Read<int8_t>(bytes_, i);

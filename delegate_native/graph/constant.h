@@ -19,6 +19,14 @@ inline SharedFloats Share(std::vector<float> floats) {
   return std::make_shared<const std::vector<float>>(std::move(floats));
 }
 
+// How stored integers stand for floats: (stored - zero_point) * scale, along one axis perhaps with
+// numbers of their own for each place.
+struct Scales {
+  std::vector<float> scales;
+  std::vector<int32_t> zero_points;  // as many, or one
+  size_t stride = 1;                 // of the axis: elements between one place and the next
+};
+
 class Constant {
  public:
   explicit Constant(std::vector<float> floats)
@@ -28,6 +36,9 @@ class Constant {
   // `bytes` must outlive this; they may lie at any address. `half`: floats of 16 bits.
   Constant(const void* bytes, Element element, bool half, size_t size)
       : bytes_(bytes), element_(element), half_(half), size_(size) {}
+  // Floats that are stored as integers of the element.
+  Constant(const void* bytes, Element stored, Scales scales, size_t size)
+      : bytes_(bytes), stored_(stored), scales_(std::move(scales)), size_(size) {}
 
   Element element() const { return element_; }
   size_t size() const { return size_; }
@@ -48,6 +59,8 @@ class Constant {
   const void* bytes_ = nullptr;
   Element element_ = Element::kFloat32;
   bool half_ = false;
+  Element stored_ = Element::kFloat32;  // of a float that is stored as an integer
+  Scales scales_;
   size_t size_ = 0;
 };
 

@@ -19,18 +19,11 @@ namespace quadra {
 
 using ValueId = int;
 
-// number = (stored - zero_point) * scale, of a whole tensor. No scale: it is not quantised.
-struct Quantization {
-  float scale = 0.0f;
-  int zero_point = 0;
-};
-
 struct Value {
   std::string name;
   Shape shape;
   int rank = 4;  // rank that the model gives it: its last `rank` dimensions
   Element element = Element::kFloat32;
-  Quantization quantization;
   ConstantData constant;  // dense, BHWC order; null for a value that is computed
 };
 

@@ -209,6 +209,18 @@ const PreludePart kPreludeParts[] = {
   return choose(is_less(abs(v), vec4(0.35f)), near, exp(v) - vec4(1.0f));
 }
 )"},
+    // The nearest number that a quantised tensor holds; between two, the one further from 0.
+    {"onto_grid(",
+     R"(inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high) {
+  vec4 q = min(max(v * inverse, low), high);
+  return trunc(q + vec4(0.5f) * sign(q)) * scale;
+}
+)",
+     R"(highp vec4 onto_grid(highp vec4 v, highp float inverse, highp float scale, highp float low, highp float high) {
+  highp vec4 q = min(max(v * inverse, vec4(low)), vec4(high));
+  return trunc(q + vec4(0.5f) * sign(q)) * scale;
+}
+)"},
     {nullptr, nullptr, nullptr},
 };
 

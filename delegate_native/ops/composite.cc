@@ -74,7 +74,7 @@ Status BindInputs(Importer* importer, const ModelNodes& model, TfLiteContext* co
       return Unsupported("its input %d and its decomposition's differ in type or size", i);
     }
     ValueId value;
-    QUADRA_RETURN_IF_ERROR(importer->Operand(i, &value, kAllElements | kQuantized));
+    QUADRA_RETURN_IF_ERROR(importer->Operand(i, &value, kAllElements));
     const ConstantData& constant = importer->graph()->value(value).constant;
     if (!constant) inner->Bind(tensor, value);
     else if (importer->constants()->IsSize(importer->InputIndex(i)))

@@ -111,6 +111,9 @@ Status ImportFakeQuant(Importer* importer) {
 // CAST is another op for each kind of number that it makes.
 Status ImportCast(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
+  if (IsQuantized(importer->InputTensor(0)) || IsQuantized(importer->OutputTensor(0))) {
+    return Unsupported("it casts the integers of a quantized tensor, which is floats here");
+  }
   ValueId x;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x, kAllElements));
   switch (importer->OutputTensor(0).type) {
@@ -161,44 +164,37 @@ Status ImportAddN(Importer* importer) {
   return importer->AddNode("add", {sum, values.back()}, {});
 }
 
-void SetQuantization(const Quantization& quantization, Attributes* attributes) {
-  attributes->SetFloat("scale", quantization.scale);
-  attributes->SetFloat("zero", static_cast<float>(quantization.zero_point));
-}
-
+// Integers of 8 bits stand for floats, and are floats here: what comes is brought to the numbers
+// that the result can hold, as every quantised result is.
 Status ImportQuantize(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
   ValueId x;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
   const TfLiteTensor& out = importer->OutputTensor(0);
-  if (out.type != kTfLiteInt8 && out.type != kTfLiteUInt8) {
-    return Unsupported("it makes %s; int8 and uint8 are supported", TypeName(out.type));
+  if (!IsQuantized(out)) {
+    return Unsupported("it makes %s; int8 and uint8 with a scale are supported",
+                       TypeName(out.type));
   }
-  const bool is_signed = out.type == kTfLiteInt8;
-  if (!(out.params.scale > 0)) return InvalidModel("its result has no scale");
-  Attributes attributes;
-  SetQuantization({out.params.scale, out.params.zero_point}, &attributes);
-  attributes.SetFloat("low", is_signed ? -128.0f : 0.0f);
-  attributes.SetFloat("high", is_signed ? 127.0f : 255.0f);
-  return importer->AddNode("quantize", {x}, std::move(attributes));
+  return importer->AddNode("copy", {x}, {});
 }
 
-// Constants are folded: float16 is how half weights are stored.
+// Constants are folded: float16 and integers are how small weights are stored.
 Status ImportDequantize(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
-  if (importer->InputTensor(0).type == kTfLiteFloat16) {
+  if (importer->IsConstant(0)) {
     ConstantData data;
-    QUADRA_RETURN_IF_ERROR(
-        importer->constants()->Get(importer->context(), importer->InputIndex(0), &data));
+    QUADRA_RETURN_IF_ERROR(importer->constants()->Get(importer->context(), importer->InputIndex(0),
+                                                      /*wants_floats=*/true, &data));
+    if (!IsFloat(data->element())) return InvalidModel("its operand has no scale");
     return importer->AddConstantOutput(std::move(data));
   }
+  if (!IsQuantized(importer->InputTensor(0))) {
+    return Unsupported("its operand is %s; int8 and uint8 with a scale are supported",
+                       TypeName(importer->InputTensor(0).type));
+  }
   ValueId x;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x, kBytes | kQuantized));
-  const Quantization quantization = importer->QuantizationOf(x);
-  if (!(quantization.scale > 0)) return InvalidModel("its operand has no scale");
-  Attributes attributes;
-  SetQuantization(quantization, &attributes);
-  return importer->AddNode("dequantize", {x}, std::move(attributes));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &x));
+  return importer->AddNode("copy", {x}, {});
 }
 
 // What most rows are.
@@ -367,11 +363,14 @@ const Op kElementwiseOps[] = {
           Row("to_int8", kNone, 0, 1, kAllElements,
               "choose(is_less($a, vec4(127.0f)), to_int(max($a, vec4(-128.0f))), ivec4(127))",
               "(($a + ivec4(128)) & ivec4(255)) - ivec4(128)")),
-    With(ImportQuantize, "scale zero low high",
-         Makes(Result::kDeclared,
-               Unary("quantize", kTfLiteBuiltinQuantize, 3,
-                     "to_int(min(max(round_even($a / vec4($scale)) + vec4($zero), vec4($low)), "
-                     "vec4($high)))"))),
+    With(ImportQuantize, "scale inverse low high",
+         Unary("requantize", kTfLiteBuiltinQuantize, 3,
+               "onto_grid($a, $inverse, $scale, $low, $high)")),
+    // From floats that the integers stand for, and to them.
+    Makes(Result::kDeclared,
+          With(nullptr, "scale inverse zero low high",
+               Unary("quantize", kNone, 0,
+                     "to_int(onto_grid($a, $inverse, 1.0f, $low, $high)) + to_int(vec4($zero))"))),
     With(ImportDequantize, "scale zero",
          Makes(Result::kDeclared, Row("dequantize", kTfLiteBuiltinDequantize, 6, 1, kBytes, "$a",
                                       "(to_float($a) - vec4($zero)) * vec4($scale)"))),

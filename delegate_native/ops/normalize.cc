@@ -93,7 +93,7 @@ extern const Op kL2NormalizeOp;
 const Op kL2NormalizeOp = {
     .name = "l2_normalize",
     .builtins = {kTfLiteBuiltinL2Normalization, -1},
-    .max_version = 1,
+    .max_version = 2,
     .import = ImportLength,
     .shape = SameShape,
     .kernels = Kernels,

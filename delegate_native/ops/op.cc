@@ -41,7 +41,6 @@ void InferElement(const Op& op, Graph* graph, const Node& node) {
     }
     const Value& like = graph->value(node.inputs[op.result == Result::kLikeSecond ? 1 : 0]);
     out.element = like.element;
-    out.quantization = like.quantization;
   }
 }
 

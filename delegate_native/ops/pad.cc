@@ -7,8 +7,7 @@ namespace quadra {
 namespace {
 
 // As a float or as an int, by what is padded.
-Status ReadValue(Importer* importer, Attributes* attributes) {
-  const bool is_float = importer->InputTensor(0).type == kTfLiteFloat32;
+Status ReadValue(Importer* importer, bool is_float, Attributes* attributes) {
   if (!importer->HasInput(2)) {
     if (is_float) attributes->SetFloat("value", 0.0f);
     else attributes->SetInt("int_value", 0);
@@ -45,7 +44,8 @@ Status Import(Importer* importer) {
   Attributes attributes;
   attributes.SetInts("before", before);
   attributes.SetInts("after", after);
-  QUADRA_RETURN_IF_ERROR(ReadValue(importer, &attributes));
+  QUADRA_RETURN_IF_ERROR(
+      ReadValue(importer, IsFloat(importer->graph()->value(src).element), &attributes));
   return importer->AddNode("pad", {src}, std::move(attributes));
 }
 

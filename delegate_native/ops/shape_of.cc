@@ -8,7 +8,7 @@ namespace {
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, 1));
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements | kQuantized));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
   Attributes attributes;
   attributes.SetInt("rank", importer->builtin() == kTfLiteBuiltinRank);
   return importer->AddNode("shape_of", {src}, std::move(attributes));

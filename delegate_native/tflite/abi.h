@@ -57,6 +57,19 @@ struct TfLiteQuantizationParams {
   int32_t zero_point;
 };
 
+struct TfLiteFloatArray {
+  int size;
+  float data[];
+};
+
+constexpr int kTfLiteAffineQuantization = 1;
+
+struct TfLiteAffineQuantization {
+  TfLiteFloatArray* scale;
+  TfLiteIntArray* zero_point;
+  int32_t quantized_dimension;
+};
+
 struct TfLiteQuantization {
   int type;
   void* params;

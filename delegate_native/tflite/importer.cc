@@ -25,6 +25,39 @@ int64_t ElementCount(const TfLiteIntArray* dims) {
   return count;
 }
 
+// The scales of a quantised tensor; null if there are none that say something.
+const TfLiteAffineQuantization* ScalesOf(const TfLiteTensor& tensor) {
+  const auto* affine = static_cast<const TfLiteAffineQuantization*>(tensor.quantization.params);
+  if (tensor.quantization.type != kTfLiteAffineQuantization || !affine || !affine->scale)
+    return nullptr;
+  return affine->scale->size > 0 && affine->scale->data[0] != 0 ? affine : nullptr;
+}
+
+// Of a constant whose size is its type's and shape's.
+Status ReadScales(const TfLiteTensor& tensor, Scales* scales) {
+  const TfLiteAffineQuantization& affine = *ScalesOf(tensor);
+  const int count = affine.scale->size, axis = affine.quantized_dimension;
+  scales->scales.assign(affine.scale->data, affine.scale->data + count);
+  scales->zero_points = {0};
+  if (affine.zero_point && affine.zero_point->size > 0) {
+    scales->zero_points.assign(affine.zero_point->data,
+                               affine.zero_point->data + affine.zero_point->size);
+  }
+  const size_t zeros = scales->zero_points.size();
+  if (zeros != 1 && zeros != scales->scales.size()) {
+    return InvalidModel("constant '%s' has %d scales and %zu zero points", NameOf(tensor), count,
+                        zeros);
+  }
+  if (count == 1) return Status();
+  if (axis < 0 || axis >= tensor.dims->size || tensor.dims->data[axis] != count) {
+    return InvalidModel("constant '%s' has %d scales along axis %d", NameOf(tensor), count, axis);
+  }
+  for (int i = axis + 1; i < tensor.dims->size; ++i) {
+    scales->stride *= static_cast<size_t>(tensor.dims->data[i]);
+  }
+  return Status();
+}
+
 // "float32, int32 or bool"
 std::string NamesOf(Elements elements) {
   std::string names;
@@ -38,6 +71,21 @@ std::string NamesOf(Elements elements) {
                         NameOf(element));
   }
   return names;
+}
+
+// The floats that a quantised tensor can hold, as the ops name them.
+Attributes GridOf(const TfLiteTensor& tensor) {
+  const TfLiteAffineQuantization& affine = *ScalesOf(tensor);
+  const float scale = affine.scale->data[0];
+  const float zero = static_cast<float>(affine.zero_point->data[0]);
+  const float least = tensor.type == kTfLiteInt8 ? -128.0f : 0.0f;
+  Attributes attributes;
+  attributes.SetFloat("scale", scale);
+  attributes.SetFloat("inverse", 1.0f / scale);
+  attributes.SetFloat("zero", zero);
+  attributes.SetFloat("low", least - zero);
+  attributes.SetFloat("high", least + 255.0f - zero);
+  return attributes;
 }
 
 }  // namespace
@@ -63,9 +111,14 @@ bool ElementOf(TfLiteType type, Element* element) {
   }
 }
 
-Status ConstantPool::Get(const TfLiteContext* context, int tensor, ConstantData* data) {
+bool IsQuantized(const TfLiteTensor& tensor) {
+  return (tensor.type == kTfLiteInt8 || tensor.type == kTfLiteUInt8) && ScalesOf(tensor);
+}
+
+Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_floats,
+                         ConstantData* data) {
   const auto known = known_.find(tensor);
-  if (known != known_.end()) {
+  if (known != known_.end() && (!wants_floats || IsFloat(known->second->element()))) {
     *data = known->second;
     return Status();
   }
@@ -89,6 +142,14 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, ConstantData*
   if (count < 1 || t.bytes != static_cast<size_t>(count) * width) {
     return InvalidModel("constant '%s' has %zu bytes, its shape asks for %zu", NameOf(t), t.bytes,
                         static_cast<size_t>(count < 0 ? 0 : count) * width);
+  }
+  if (ScalesOf(t) && (kBytes & Only(element) || (wants_floats && element == Element::kInt32))) {
+    Scales scales;
+    QUADRA_RETURN_IF_ERROR(ReadScales(t, &scales));
+    *data = std::make_shared<const Constant>(t.data, element, std::move(scales),
+                                             static_cast<size_t>(count));
+    known_[tensor] = *data;
+    return Status();
   }
   auto made = std::make_shared<const Constant>(t.data, element, half, static_cast<size_t>(count));
   if (!made->fits_ints()) {
@@ -182,13 +243,28 @@ Status Importer::Typed(const TfLiteTensor& tensor, const char* what, Elements el
     return Unsupported("%s '%s' is %s; %s is supported", what, NameOf(tensor),
                        TypeName(tensor.type), NamesOf(elements).c_str());
   }
-  value->quantization = {tensor.params.scale, tensor.params.zero_point};
-  const bool bytes = kBytes & Only(value->element);
-  if (bytes && tensor.params.scale != 0 && !(elements & kQuantized)) {
-    return Unsupported("%s '%s' is quantized %s; quantized tensors are not supported here", what,
-                       NameOf(tensor), TypeName(tensor.type));
+  if (!IsQuantized(tensor)) return Status();
+  return Unsupported("%s '%s' is quantized %s; its integers are no numbers here", what,
+                     NameOf(tensor), TypeName(tensor.type));
+}
+
+// That a tensor of 8 bits is one that Quadra can see as floats.
+Status Importer::CheckQuantized(const TfLiteTensor& tensor, const char* what) const {
+  if (!known_->allows_quantized) {
+    return Unsupported("%s '%s' is quantized %s, and the option quantized_models_allowed is 0",
+                       what, NameOf(tensor), TypeName(tensor.type));
   }
-  return Status();
+  const TfLiteAffineQuantization& affine = *ScalesOf(tensor);
+  const float scale = affine.scale->data[0];
+  if (affine.scale->size != 1 || !affine.zero_point || affine.zero_point->size != 1) {
+    return Unsupported("%s '%s' has %d scales; computed tensors need one", what, NameOf(tensor),
+                       affine.scale->size);
+  }
+  if (!(scale > 1e-30f) || !(scale < 1e30f)) {
+    return InvalidModel("%s '%s' has the scale %g", what, NameOf(tensor),
+                        static_cast<double>(scale));
+  }
+  return CheckRuntime(tensor, what);
 }
 
 Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) const {
@@ -225,6 +301,7 @@ void Importer::SetState(int input, ValueId value) {
 
 Status Importer::Computed(int tensor, Elements elements, ValueId* value) {
   const TfLiteTensor& t = context_->tensors[tensor];
+  if (IsQuantized(t) && elements & kFloats) return QuantizedOperand(tensor, value);
   Value made;
   QUADRA_RETURN_IF_ERROR(Typed(t, "input", elements, &made));
   const auto known = value_of_tensor_.find(tensor);
@@ -239,6 +316,39 @@ Status Importer::Computed(int tensor, Elements elements, ValueId* value) {
   return Status();
 }
 
+// Integers of 8 bits as the floats that they stand for.
+Status Importer::QuantizedOperand(int tensor, ValueId* value) {
+  const auto known = floats_of_tensor_.find(tensor);
+  if (known != floats_of_tensor_.end()) {
+    *value = known->second;
+    return Status();
+  }
+  const TfLiteTensor& t = context_->tensors[tensor];
+  QUADRA_RETURN_IF_ERROR(CheckQuantized(t, "input"));
+  Value stored;
+  ElementOf(t.type, &stored.element);
+  QUADRA_RETURN_IF_ERROR(Describe(tensor, &stored.shape, &stored.rank));
+  stored.name = NameOf(t);
+  value_of_tensor_[tensor] = graph_->AddValue(std::move(stored));
+  *value = AddInnerNode("dequantize", {value_of_tensor_[tensor]}, GridOf(t));
+  floats_of_tensor_[tensor] = *value;
+  return Status();
+}
+
+ValueId Importer::StoredValueOf(int tensor) {
+  const ValueId value = ValueOf(tensor);
+  const TfLiteTensor& t = context_->tensors[tensor];
+  if (value < 0 || !IsQuantized(t) || graph_->IsConstant(value) ||
+      !IsFloat(graph_->value(value).element)) {
+    return value;
+  }
+  const ValueId stored = AddInnerNode("quantize", {value}, GridOf(t));
+  graph_->nodes.back().sources =
+      graph_->nodes[static_cast<size_t>(graph_->Producer(value))].sources;
+  ElementOf(t.type, &graph_->value(stored).element);
+  return stored;
+}
+
 Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const int tensor = InputIndex(input);
@@ -250,7 +360,7 @@ Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   }
   const TfLiteTensor& t = context_->tensors[tensor];
   Value made;
-  QUADRA_RETURN_IF_ERROR(constants_->Get(context_, tensor, &made.constant));
+  QUADRA_RETURN_IF_ERROR(constants_->Get(context_, tensor, !(elements & kInts), &made.constant));
   keeps_sizes_ |= constants_->IsSize(tensor);
   made.element = made.constant->element();
   if (!IsFloat(made.element)) QUADRA_RETURN_IF_ERROR(Typed(t, "constant", elements, &made));
@@ -281,7 +391,8 @@ Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
   const TfLiteTensor& t = InputTensor(input);
   if (constants_->Has(InputIndex(input))) {
     ConstantData data;
-    QUADRA_RETURN_IF_ERROR(constants_->Get(context_, InputIndex(input), &data));
+    QUADRA_RETURN_IF_ERROR(
+        constants_->Get(context_, InputIndex(input), /*wants_floats=*/false, &data));
     if (!IsFloat(data->element())) {
       *ints = data->ints();
       keeps_sizes_ |= constants_->IsSize(InputIndex(input));
@@ -335,7 +446,8 @@ Status Importer::ConstantInt(int input, int* number) const {
 Status Importer::ConstantFloats(int input, SharedFloats* floats) const {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   ConstantData data;
-  QUADRA_RETURN_IF_ERROR(constants_->Get(context_, InputIndex(input), &data));
+  QUADRA_RETURN_IF_ERROR(
+      constants_->Get(context_, InputIndex(input), /*wants_floats=*/true, &data));
   if (!IsFloat(data->element())) {
     return Unsupported("input %d ('%s') is %s; float32 is supported", input,
                        NameOf(InputTensor(input)), NameOf(data->element()));
@@ -357,10 +469,7 @@ Status Importer::CheckAlike(const std::vector<ValueId>& values) const {
   const Value& first = graph_->value(values[0]);
   for (ValueId id : values) {
     const Value& value = graph_->value(id);
-    const bool same = value.quantization.scale == first.quantization.scale &&
-                      value.quantization.zero_point == first.quantization.zero_point;
-    if (value.element == first.element && same) continue;
-    if (value.element == first.element) return Unsupported("its operands have different scales");
+    if (value.element == first.element) continue;
     return InvalidModel("its operands are %s and %s", NameOf(first.element), NameOf(value.element));
   }
   return Status();
@@ -369,13 +478,18 @@ Status Importer::CheckAlike(const std::vector<ValueId>& values) const {
 Status Importer::MakeOutput(int output, ValueId* value) {
   const TfLiteTensor& t = OutputTensor(output);
   Value made;
-  QUADRA_RETURN_IF_ERROR(Typed(t, "output", kAllElements | kQuantized, &made));
-  QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "output"));
+  if (IsQuantized(t)) {
+    QUADRA_RETURN_IF_ERROR(CheckQuantized(t, "output"));
+  } else {
+    QUADRA_RETURN_IF_ERROR(Typed(t, "output", kAllElements, &made));
+    QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "output"));
+  }
   // The shape comes from shape inference; the file's may be from before a resize.
   made.name = NameOf(t);
   made.rank = t.dims ? t.dims->size : 4;
   *value = graph_->AddValue(std::move(made));
   value_of_tensor_[OutputIndex(output)] = *value;
+  if (IsQuantized(t)) floats_of_tensor_[OutputIndex(output)] = *value;
   return Status();
 }
 
@@ -425,6 +539,18 @@ Status Importer::AddNodeFor(int made, const char* op, std::vector<ValueId>&& inp
   node.sources = {index_};
   ValueId output;
   QUADRA_RETURN_IF_ERROR(MakeOutput(made, &output));
+  const TfLiteTensor& t = OutputTensor(made);
+  if (IsQuantized(t)) {
+    // What the op computes, brought to the numbers that the tensor can hold.
+    node.outputs = {graph_->AddValue(std::string(op) + Format("_%d", index_), Shape())};
+    Node onto_grid;
+    onto_grid.op = "requantize";
+    onto_grid.inputs = node.outputs;
+    onto_grid.attributes = GridOf(t);
+    onto_grid.sources = node.sources;
+    graph_->nodes.push_back(std::move(node));
+    node = std::move(onto_grid);
+  }
   node.outputs = {output};
   graph_->nodes.push_back(std::move(node));
   return Status();

@@ -20,8 +20,9 @@ namespace quadra {
 // shapes.
 class ConstantPool {
  public:
-  // The tensor's numbers, dense, or Unsupported with the reason. float16 gives floats.
-  Status Get(const TfLiteContext* context, int tensor, ConstantData* data);
+  // The tensor's numbers, dense, or Unsupported with the reason. float16 gives floats, and so do
+  // quantised integers; int32 only if floats are wanted.
+  Status Get(const TfLiteContext* context, int tensor, bool wants_floats, ConstantData* data);
   void Put(int tensor, ConstantData data) { known_[tensor] = std::move(data); }
   // What follows from shapes, so that it changes when they do.
   void PutSize(int tensor, ConstantData data) {
@@ -37,6 +38,8 @@ class ConstantPool {
 };
 
 const char* TypeName(TfLiteType type);
+// Whether integers of 8 bits stand for floats, by one scale for the whole tensor.
+bool IsQuantized(const TfLiteTensor& tensor);
 // False where Quadra has no such element.
 bool ElementOf(TfLiteType type, Element* element);
 
@@ -51,6 +54,7 @@ using KnownShapes = std::map<int, KnownShape>;
 struct KnownTensors {
   ConstantPool constants;
   KnownShapes shapes;
+  bool allows_quantized = true;           // tensors of quantised integers
   std::set<std::pair<int, int>> inlined;  // a node, and a subgraph that was imported in its place
   // The subgraph that is being imported, behind those that it is a part of.
   std::vector<const TfLiteContext*> subgraphs;
@@ -125,10 +129,6 @@ class Importer {
   Status ConstantFloat(int input, float* number) const;
   // Fails unless all are of one element.
   Status CheckAlike(const std::vector<ValueId>& values) const;
-  const Quantization& QuantizationOf(ValueId value) const {
-    return graph_->value(value).quantization;
-  }
-
   // Adds a node that computes output 0; a fused activation becomes a node of its own after it.
   Status AddNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes,
                  TfLiteFusedActivation activation = kTfLiteActNone);
@@ -149,12 +149,17 @@ class Importer {
   Graph* graph() { return graph_; }
   int index() const { return index_; }
   // A tensor that a subgraph gets from outside.
-  void Bind(int tensor, ValueId value) { value_of_tensor_[tensor] = value; }
+  void Bind(int tensor, ValueId value) {
+    value_of_tensor_[tensor] = floats_of_tensor_[tensor] = value;
+  }
 
   // Whether a number was read that follows from shapes and cannot follow a resize.
   bool keeps_sizes() const { return keeps_sizes_; }
-  // For whoever collects the results: the value of a tensor, or -1.
+  // For whoever collects the results: the value of a tensor, or -1. A quantised one that is not
+  // made here is of integers.
   ValueId ValueOf(int tensor) const;
+  // The same as the interpreter has it: a quantised one is made of integers.
+  ValueId StoredValueOf(int tensor);
   // Variable tensors, and the values that they get when the nodes have run.
   const std::map<int, ValueId>& states() const { return states_; }
 
@@ -165,6 +170,8 @@ class Importer {
   Status Typed(const TfLiteTensor& tensor, const char* what, Elements elements, Value* value) const;
   Status Describe(int tensor, Shape* shape, int* rank) const;
   Status MakeOutput(int output, ValueId* value);
+  Status QuantizedOperand(int tensor, ValueId* value);
+  Status CheckQuantized(const TfLiteTensor& tensor, const char* what) const;
   Status Computed(int tensor, Elements elements, ValueId* value);
 
   // The shape of a tensor if it is known better than from the file, or null.
@@ -179,6 +186,7 @@ class Importer {
   const TfLiteNode* node_ = nullptr;
   const TfLiteRegistration* registration_ = nullptr;
   std::map<int, ValueId> value_of_tensor_;
+  std::map<int, ValueId> floats_of_tensor_;  // of quantised ones
   mutable bool keeps_sizes_ = false;
   std::map<int, ValueId> states_;
 };
