@@ -87,3 +87,12 @@ def test_weights_without_activations(quadra, backend):
     floats.output(floats.conv2d(y, w * scales[:, None, None, None], np.zeros(6, np.float32)))
     feeds = [generator("dynamic x").uniform(-1, 1, (1, 6, 7, 5)).astype(np.float32)]
     quadra.run(m.bytes(), feeds, **options(backend=backend)).check(cpu.run(floats.bytes(), feeds))
+
+
+@on_both
+def test_they_can_be_forbidden(quadra, backend):
+    raw = model("CONV_2D", KINDS[0])
+    feeds = feeds_of(raw, "CONV_2D")
+    outcome = quadra.run(raw, feeds, **options(backend=backend, quantized_models_allowed="0"))
+    assert "quantized_models_allowed is 0" in outcome.nodes[0]["reason"], outcome.nodes
+    outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)

@@ -167,6 +167,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   ModelNodes model;
   QUADRA_RETURN_IF_ERROR(ReadModel(context, &model));
   KnownTensors known;
+  known.allows_quantized = options_.quantized_models_allowed != 0;
   Applied best;
   std::vector<std::vector<Verdict>> tried;
   for (Candidate& candidate : candidates_) {

@@ -33,6 +33,7 @@ typedef struct QuadraDelegateOptions {
   const char* opencl_library;
   int debug;
   const char* egl_library;
+  int quantized_models_allowed;
 } QuadraDelegateOptions;
 
 QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);

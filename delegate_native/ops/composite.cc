@@ -102,6 +102,7 @@ Status Import(Importer* importer) {
   const TfLiteStablehloCompositeParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   KnownTensors known;
+  known.allows_quantized = importer->known()->allows_quantized;
   known.subgraphs = importer->known()->subgraphs;
   known.subgraphs.push_back(importer->context());
   const Subgraph subgraph(importer->context(), params->subgraph_index, known.subgraphs);

@@ -3,7 +3,8 @@
 The measure of a float output is its range on the CPU (largest minus smallest value; for an output with one value,
 its magnitude): an error of 1e-4 means a ten-thousandth of that. Some outputs magnify rounding: XNNPACK, or a change of
 the last bit of the inputs, moves them by as much. Three times the larger of these two is then allowed, but never more
-than a hundredth of the range.
+than a hundredth of the range. Of a quantised model, where each tensor is rounded, other kernels round other numbers up:
+one and a half times that distance is allowed then, at least one step of a quantised output.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +22,7 @@ from host_tools.record.run_folder import RunFolder
 TOLERANCE = {"f32": 1e-4, "f32_f16": 1e-2, "f16": 1e-2}
 _NOISE_FACTOR, _NOISE_LIMIT = 3.0, 1e-2
 UNSURE = "float32 says no more here: XNNPACK, or a change of the last bit of the inputs, moves it as far"
+_QUANTISED_FACTOR, _QUANTISED_LIMIT = 1.5, 0.5
 _NAMELESS = schema.Tensor(name="", dtype="", shape=[])
 _STEP_ALLOWED = 1  # of a quantised output: rounding may fall to the other side
 
@@ -110,7 +112,8 @@ def compare(folder: RunFolder) -> Comparison:
     if len(moves) != len(ours):
         raise _arrays_missing(folder, f"it has {len(ours)} outputs, {len(moves)} of them in reference.json")
     noises = [max(filter(np.isfinite, pair), default=0.0) for pair in zip(peers or moves, moves)]
-    limits = [max(tolerance, min(_NOISE_FACTOR * noise, _NOISE_LIMIT)) for noise in noises]
+    factor, most = (_QUANTISED_FACTOR, _QUANTISED_LIMIT) if reference.quantised else (_NOISE_FACTOR, _NOISE_LIMIT)
+    limits = [max(tolerance, min(factor * noise, most)) for noise in noises]
     rows = tuple(measure(i, t, a, b, limits[i]) for i, (t, a, b) in enumerate(zip(tensors, ours, theirs)))
     result = Comparison(folder.path.name, precision, reference.kernels, rows, peers)
     run_folder.write_json(folder.path / "compare.json", result.to_json())

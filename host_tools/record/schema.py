@@ -297,18 +297,17 @@ class Reference(File, kw_only=True):
     FILE = "reference.json"
     kernels: Annotated[
         Text,
-        Is(
-            "`builtin` (the interpreter's own), or `xnnpack` where a quantised model runs partly on the CPU or the plain kernels do not know an op"
-        ),
+        Is("`builtin` (the interpreter's own), or `xnnpack` where those do not know an op"),
     ] = "builtin"
     rewrites: Annotated[Texts, Is("ops that the CPU got in another form")] = []
     last_bit_moves: Annotated[
         list[Real],
         Meta(max_length=1 << 16),
         Is(
-            "how far each output moves, relative to its range, when the last bit of the float inputs changes; empty if Quadra is within 2e-5"
+            "how far each output moves, relative to its range, when the last bit of the float inputs changes, or with XNNPACK's rounding of a quantised model; empty if Quadra is within 2e-5"
         ),
     ] = []
+    quantised: Annotated[bool, Is("integers of 8 or 16 bits are in the model")] = False
     error: Annotated[Text, Is("why there is no reference")] = ""
 
 

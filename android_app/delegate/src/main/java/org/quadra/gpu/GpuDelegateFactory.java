@@ -67,7 +67,6 @@ public class GpuDelegateFactory implements DelegateFactory {
     }
 
     private final Map<String, String> values = new LinkedHashMap<>();
-    private boolean quantizedModelsAllowed = true;
     private int inferencePreference = INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER;
     private String serializationDir;
     private String modelToken;
@@ -86,17 +85,13 @@ public class GpuDelegateFactory implements DelegateFactory {
       return values.containsKey("precision") && !values.get("precision").equals("f32");
     }
 
-    /**
-     * Kept and given back. Quantised models run on the CPU today, whatever is said here; the report
-     * says why.
-     */
+    /** false leaves nodes with int8 and uint8 tensors to the CPU; true by default. */
     public Options setQuantizedModelsAllowed(boolean allowed) {
-      quantizedModelsAllowed = allowed;
-      return this;
+      return set("quantized_models_allowed", allowed ? "1" : "0");
     }
 
     public boolean areQuantizedModelsAllowed() {
-      return quantizedModelsAllowed;
+      return !"0".equals(values.get("quantized_models_allowed"));
     }
 
     /**

@@ -47,15 +47,23 @@ public class OptionsTest {
 
   @Test
   public void whatIsKeptOnlyComesBack() {
-    Options options = new Options().setQuantizedModelsAllowed(false);
+    Options options = new Options();
     options
         .setInferencePreference(Options.INFERENCE_PREFERENCE_SUSTAINED_SPEED)
         .setSerializationParams("/cache", "v1");
-    assertFalse(options.areQuantizedModelsAllowed());
     assertEquals(Options.INFERENCE_PREFERENCE_SUSTAINED_SPEED, options.getInferencePreference());
     assertEquals("/cache", options.getSerializationDir());
     assertEquals("v1", options.getModelToken());
     assertTrue(options.toMap().isEmpty());
+  }
+
+  @Test
+  public void quantizedModelsAreAllowedUntilForbidden() {
+    Options options = new Options();
+    assertTrue(options.areQuantizedModelsAllowed());
+    assertFalse(options.setQuantizedModelsAllowed(false).areQuantizedModelsAllowed());
+    assertEquals("{quantized_models_allowed=0}", options.toString());
+    assertTrue(options.setQuantizedModelsAllowed(true).areQuantizedModelsAllowed());
   }
 
   @Test
