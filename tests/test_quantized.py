@@ -90,6 +90,24 @@ def test_weights_without_activations(quadra, backend):
 
 
 @on_both
+def test_a_recurrent_layer_with_weights_of_integers(quadra, backend):
+    """And a state of floats."""
+    w, r = (generator(f"rnn {n}").integers(-127, 128, (4, n)).astype(np.int8) for n in (5, 4))
+
+    def model_with(wrapped) -> bytes:
+        m = Model()
+        tables = [wrapped(m, w), wrapped(m, r), np.zeros(4, np.float32)]
+        state = m.value((2, 4), variable=True)
+        m.output(m.op("RNN", [m.input((2, 5)), *tables, state], (2, 4), "RNNOptions", FusedActivationFunction=4))
+        return m.bytes()
+
+    raw = model_with(lambda m, integers: m.const(integers, scale=0.005))
+    floats = model_with(lambda m, integers: integers * np.float32(0.005))
+    feeds = [generator("rnn x").uniform(-1, 1, (2, 5)).astype(np.float32)]
+    quadra.run(raw, feeds, **options(backend=backend)).check(cpu.run(floats, feeds))
+
+
+@on_both
 def test_they_can_be_forbidden(quadra, backend):
     raw = model("CONV_2D", KINDS[0])
     feeds = feeds_of(raw, "CONV_2D")
