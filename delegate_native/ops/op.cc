@@ -73,7 +73,7 @@ Status CheckAttributes(const std::string& name, const Attributes& attributes) {
 
 // Attributes that are the numbers of a value.
 Status ReadInts(const Graph& graph, Node* node) {
-  for (const Attribute& attribute : std::vector<Attribute>(node->attributes.all())) {
+  for (const Attribute& attribute : node->attributes.all()) {
     if (attribute.type != Attribute::Type::kIntsOf) continue;
     const Value& value = graph.value(attribute.ints[0]);
     if (!value.constant) {

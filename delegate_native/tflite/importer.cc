@@ -161,8 +161,8 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
 }
 
 const KnownShape* Importer::Known(int tensor) const {
-  const auto known = known_shapes_->find(tensor);
-  return known == known_shapes_->end() ? nullptr : &known->second;
+  const auto known = known_->shapes.find(tensor);
+  return known == known_->shapes.end() ? nullptr : &known->second;
 }
 
 void Importer::Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration) {
@@ -201,7 +201,7 @@ Status Importer::CopyCustomOptions(size_t size, void* options) const {
 }
 
 bool Importer::IsConstant(int input) const {
-  return constants_->Has(InputIndex(input)) || IsConstantTensor(InputTensor(input));
+  return known_->constants.Has(InputIndex(input)) || IsConstantTensor(InputTensor(input));
 }
 
 int Importer::InputRank(int input) const {
@@ -360,8 +360,9 @@ Status Importer::ConstantOperand(int input, ValueId* value, Elements elements) {
   }
   const TfLiteTensor& t = context_->tensors[tensor];
   Value made;
-  QUADRA_RETURN_IF_ERROR(constants_->Get(context_, tensor, !(elements & kInts), &made.constant));
-  keeps_sizes_ |= constants_->IsSize(tensor);
+  QUADRA_RETURN_IF_ERROR(
+      known_->constants.Get(context_, tensor, !(elements & kInts), &made.constant));
+  keeps_sizes_ |= known_->constants.IsSize(tensor);
   made.element = made.constant->element();
   if (!IsFloat(made.element)) QUADRA_RETURN_IF_ERROR(Typed(t, "constant", elements, &made));
   if (!(elements & Only(made.element))) {
@@ -389,13 +390,13 @@ Status Importer::WeightedOperands(std::vector<ValueId>* values, int src, int bia
 Status Importer::ConstantInts(int input, std::vector<int>* ints) const {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   const TfLiteTensor& t = InputTensor(input);
-  if (constants_->Has(InputIndex(input))) {
+  if (known_->constants.Has(InputIndex(input))) {
     ConstantData data;
     QUADRA_RETURN_IF_ERROR(
-        constants_->Get(context_, InputIndex(input), /*wants_floats=*/false, &data));
+        known_->constants.Get(context_, InputIndex(input), /*wants_floats=*/false, &data));
     if (!IsFloat(data->element())) {
       *ints = data->ints();
-      keeps_sizes_ |= constants_->IsSize(InputIndex(input));
+      keeps_sizes_ |= known_->constants.IsSize(InputIndex(input));
       return Status();
     }
   }
@@ -447,7 +448,7 @@ Status Importer::ConstantFloats(int input, SharedFloats* floats) const {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   ConstantData data;
   QUADRA_RETURN_IF_ERROR(
-      constants_->Get(context_, InputIndex(input), /*wants_floats=*/true, &data));
+      known_->constants.Get(context_, InputIndex(input), /*wants_floats=*/true, &data));
   if (!IsFloat(data->element())) {
     return Unsupported("input %d ('%s') is %s; float32 is supported", input,
                        NameOf(InputTensor(input)), NameOf(data->element()));
@@ -589,7 +590,7 @@ Status Importer::AddConstantOutput(ConstantData data) {
     return InvalidModel("its result has %zu values for shape %s", data->size(),
                         ToString(shape).c_str());
   }
-  constants_->Put(tensor, data);
+  known_->constants.Put(tensor, data);
   const ValueId value = graph_->AddValue(NameOf(OutputTensor(0)), shape, rank);
   graph_->value(value).element = data->element();
   graph_->value(value).constant = std::move(data);

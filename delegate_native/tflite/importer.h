@@ -38,7 +38,7 @@ class ConstantPool {
 };
 
 const char* TypeName(TfLiteType type);
-// Whether integers of 8 bits stand for floats, by one scale for the whole tensor.
+// Whether its integers, of 8 bits, stand for floats.
 bool IsQuantized(const TfLiteTensor& tensor);
 // False where Quadra has no such element.
 bool ElementOf(TfLiteType type, Element* element);
@@ -67,11 +67,7 @@ class Importer {
  public:
   // `known` is looked at whenever a shape is asked for.
   Importer(TfLiteContext* context, KnownTensors* known, Graph* graph)
-      : context_(context),
-        known_(known),
-        constants_(&known->constants),
-        known_shapes_(&known->shapes),
-        graph_(graph) {}
+      : context_(context), known_(known), graph_(graph) {}
 
   // Stands on a node; everything below is about it.
   void Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration);
@@ -129,6 +125,7 @@ class Importer {
   Status ConstantFloat(int input, float* number) const;
   // Fails unless all are of one element.
   Status CheckAlike(const std::vector<ValueId>& values) const;
+
   // Adds a node that computes output 0; a fused activation becomes a node of its own after it.
   Status AddNode(const char* op, std::vector<ValueId>&& inputs, Attributes&& attributes,
                  TfLiteFusedActivation activation = kTfLiteActNone);
@@ -143,7 +140,7 @@ class Importer {
   // The node is constant: its output 0 has these values.
   Status AddConstantOutput(ConstantData data);
   // Raw constants (DENSIFY, DEQUANTIZE).
-  ConstantPool* constants() { return constants_; }
+  ConstantPool* constants() { return &known_->constants; }
   TfLiteContext* context() const { return context_; }
   KnownTensors* known() { return known_; }
   Graph* graph() { return graph_; }
@@ -179,8 +176,6 @@ class Importer {
 
   TfLiteContext* context_;
   KnownTensors* known_;
-  ConstantPool* constants_;
-  const KnownShapes* known_shapes_;
   Graph* graph_;
   int index_ = -1;
   const TfLiteNode* node_ = nullptr;
