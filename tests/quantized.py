@@ -46,28 +46,22 @@ class Quantized:
         grid = self.kind.grid(low, high)
         return self.model.input(shape, **grid)
 
-    def weights(self, name: str, shape, axis: int = 0) -> Value:
-        """Between -1 and 1; the channels of different sizes where each has a scale of its own."""
+    def weights(self, name: str, shape, axis: int = 0, one_scale: bool = False) -> Value:
+        """Between -1 and 1, channels along `axis`: of different sizes where each has a scale of its own."""
         floats = constant(f"quantized/{name}", shape)
         if self.kind.dtype == "uint8":
             grid = self.kind.grid(-1, 1)
             stored = np.clip(np.round(floats / grid["scale"]) + grid["zero_point"], 0, 255).astype(np.uint8)
-            return self.model.const(stored, scale=grid["scale"], zero_point=grid["zero_point"])
-        scale = np.full(shape[axis], 1 / 127) if self.kind.per_channel else np.float32(1 / 127)
-        if self.kind.per_channel:
-            scale = scale * np.linspace(0.25, 1, shape[axis])
-        stored = np.round(floats * 127).astype(np.int8)
-        return self.model.const(stored, scale=scale, scale_axis=axis)
-
-    def weights_of_tensor(self, name: str, shape) -> Value:
-        """Weights with one scale."""
-        return Quantized.weights(_OneScale(self), name, shape)
+            return self.model.const(stored, scale=grid["scale"], zero_point=grid["zero_point"], scale_axis=axis)
+        scale: float | np.ndarray = 1 / 127
+        if self.kind.per_channel and not one_scale:
+            scale = np.linspace(0.25, 1, shape[axis]) / 127
+        return self.model.const(np.round(floats * 127).astype(np.int8), scale=scale, scale_axis=axis)
 
     def bias(self, name: str, x: Value, w: Value) -> Value:
-        scale = np.asarray(x.scale * np.asarray(w.scale), np.float32)
-        count = w.shape[w.scale_axis] if scale.ndim else {"d": w.shape[-1]}.get(name[0], w.shape[0])
-        stored = np.round(constant(f"quantized/{name} bias", (count,)) / scale).astype(np.int32)
-        return self.model.const(stored, scale=scale if scale.ndim else float(scale))
+        scale = x.scale * np.asarray(w.scale)
+        stored = np.round(constant(f"quantized/{name} bias", (w.shape[w.scale_axis],)) / scale)
+        return self.model.const(stored.astype(np.int32), scale=scale)
 
     def like(self, x: Value) -> dict:
         return {"dtype": x.dtype, "scale": x.scale, "zero_point": x.zero_point}
@@ -78,13 +72,6 @@ class Quantized:
     def __getattr__(self, name: str):
         """`grid` and `fixed` of the kind."""
         return getattr(self.kind, name)
-
-
-class _OneScale:
-    """A builder whose weights have one scale, in the same model."""
-
-    def __init__(self, q: Quantized) -> None:
-        self.kind, self.model = Kind(q.kind.dtype, False), q.model
 
 
 def _conv(activation: str) -> Callable:
@@ -187,7 +174,7 @@ def _matmul(q: Quantized):
 
 def _prelu(q: Quantized):
     x = q.input((1, 3, 4, 6))
-    return q.op("PRELU", [x, q.weights_of_tensor("prelu", (1, 1, 6))], x.shape, q.grid(-2, 2), version=1)
+    return q.op("PRELU", [x, q.weights("prelu", (1, 1, 6), one_scale=True)], x.shape, q.grid(-2, 2), version=1)
 
 
 def _compared(q: Quantized):
