@@ -195,6 +195,7 @@ _RUN_HELP = {
     "image": "A picture for the model's input (default: random values).",
     "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
     "seed": "Which random values: the same seed gives the same values.",
+    "inputs": "A folder with an array for each of the model's inputs: 000.npy, 001.npy, …",
     "runs": "Timed inferences of each runtime.",
     "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
     "profile": "Also measure every dispatch.",
@@ -212,7 +213,7 @@ _RUN_HELP = {
 def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
-    timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "",
+    timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock interpreter, and judge it against the CPU.
 
@@ -228,7 +229,7 @@ def run(
     spec = from_arguments.make_spec(
         model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
         repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-        cold=cold, **from_arguments.destination(on),
+        cold=cold, arrays=inputs, **from_arguments.destination(on),
     )  # fmt: skip
     judged_runs.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
 

@@ -223,8 +223,10 @@ SessionOptions Delegate::OptionsFor(int partition) const {
   options.target = now_.gpu.target;
   options.precision = precision_;
   options.profile = options_.profile != 0;
-  if (!options_.dump_dir.empty())
+  if (!options_.dump_dir.empty()) {
     options.dump_dir = options_.dump_dir + Format("/partition_%d", partition);
+    options.dump_tensors = options_.dump_tensors != 0;
+  }
   return options;
 }
 

@@ -34,6 +34,7 @@ typedef struct QuadraDelegateOptions {
   int debug;
   const char* egl_library;
   int quantized_models_allowed;
+  int dump_tensors;
 } QuadraDelegateOptions;
 
 QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);

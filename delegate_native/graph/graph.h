@@ -25,6 +25,7 @@ struct Value {
   int rank = 4;  // rank that the model gives it: its last `rank` dimensions
   Element element = Element::kFloat32;
   ConstantData constant;  // dense, BHWC order; null for a value that is computed
+  int tensor = -1;        // of the model, whose numbers these are; -1: none
 };
 
 // An elementwise op that was merged into its producer: runs on each result before it is stored.

@@ -73,11 +73,12 @@ struct DistinctKernel {
 class Planner {
  public:
   Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
-          const std::vector<ProgramBinary>& binaries)
+          const std::vector<ProgramBinary>& binaries, bool keeps_tensors)
       : graph_(graph),
         gpu_(gpu),
         precision_(precision),
         binaries_(binaries),
+        keeps_tensors_(keeps_tensors),
         layout_(graph, gpu, precision) {
     context_.gpu = &gpu;
     context_.precision = precision;
@@ -105,7 +106,8 @@ class Planner {
       const Element element = graph_.value(graph_.inputs[i]).element;
       const int dense = layout_.AddDense(Format("input_%zu", i), shape, element);
       inputs_.push_back(dense);
-      Keep(ToSlices(context_, shape, dense, graph_.inputs[i]), {});
+      AddKernel(ToSlices(context_, shape, dense, graph_.inputs[i]), {});
+      AddCopy(graph_.inputs[i], {});
     }
     for (const Node& node : graph_.nodes) {
       KernelList list;
@@ -114,19 +116,29 @@ class Planner {
       for (const KernelList::Scratch& made : list.scratch) {
         layout_.AddSlices("scratch", made.shape, made.element);
       }
-      for (KernelDesc& kernel : list.kernels) Keep(std::move(kernel), node.sources);
+      for (KernelDesc& kernel : list.kernels) AddKernel(std::move(kernel), node.sources);
+      for (ValueId output : node.outputs) AddCopy(output, node.sources);
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.outputs[i]);
       const Element element = graph_.value(graph_.outputs[i]).element;
       const int dense = layout_.AddDense(Format("output_%zu", i), shape, element);
       outputs_.push_back(dense);
-      Keep(FromSlices(context_, shape, graph_.outputs[i], dense), {});
+      AddKernel(FromSlices(context_, shape, graph_.outputs[i], dense), {});
     }
     return Status();
   }
 
-  void Keep(KernelDesc kernel, std::vector<int> nodes) {
+  // Behind the kernels that make the value, where they store it: its memory is its own then.
+  void AddCopy(ValueId value, const std::vector<int>& nodes) {
+    if (!keeps_tensors_ || !layout_.IsComputedTensorOfModel(value)) return;
+    const int copy = layout_.AddCopy(value);
+    // The kernel's number until dispatches have theirs.
+    kept_.emplace_back(static_cast<int>(kernels_.size()), value, copy);
+    AddKernel(FromSlices(context_, graph_.shape(value), value, copy), nodes);
+  }
+
+  void AddKernel(KernelDesc kernel, std::vector<int> nodes) {
     FitGroup(gpu_, &kernel);
     kernel.outlined = gpu_.is_cpu() && kernel.shared.empty();
     kernels_.push_back(std::move(kernel));
@@ -150,6 +162,10 @@ class Planner {
       AddDispatches(std::move(dispatch), 0);
     }
     dispatch_of_kernel_.push_back(static_cast<int>(dispatches_.size()));
+    for (fb::Kept& kept : kept_) {
+      const size_t next = static_cast<size_t>(kept.dispatch()) + 1;
+      kept = fb::Kept(dispatch_of_kernel_[next] - 1, kept.tensor(), kept.copy());
+    }
     for (DistinctKernel& kernel : distinct_) {
       std::string& text = kernel.source;
       for (size_t at; (at = text.find(kEntry)) != std::string::npos;) {
@@ -307,7 +323,7 @@ class Planner {
         builder_.CreateString(gpu_.name), builder_.CreateString(device),
         builder_.CreateString(NameOf(precision_)), buffers, regions, tensors, programs, dispatches,
         inputs, outputs, layout_.activation_bytes(), layout_.activation_bytes_lower_bound(),
-        layout_.constant_bytes());
+        layout_.constant_bytes(), kept_.empty() ? 0 : builder_.CreateVectorOfStructs(kept_));
     fb::FinishPlanBuffer(builder_, root);
     size_t end = 0, offset = 0;
     uint8_t* memory = builder_.ReleaseRaw(end, offset);
@@ -318,6 +334,7 @@ class Planner {
   const GpuInfo& gpu_;
   const Precision precision_;
   const std::vector<ProgramBinary>& binaries_;
+  const bool keeps_tensors_;
   Dialect dialect_;
   KernelContext context_;
   Layout layout_;
@@ -327,6 +344,7 @@ class Planner {
   std::vector<int> dispatch_of_kernel_;  // its first; a last entry tells how many there are
   std::vector<DistinctKernel> distinct_;
   std::vector<int> inputs_, outputs_;
+  std::vector<fb::Kept> kept_;
   AlignedAllocator allocator_;
   flatbuffers::FlatBufferBuilder builder_;
 };
@@ -334,8 +352,8 @@ class Planner {
 }  // namespace
 
 Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision,
-                const std::vector<ProgramBinary>& binaries, PlanBytes* plan) {
-  return Planner(graph, gpu, precision, binaries).Run(plan);
+                const std::vector<ProgramBinary>& binaries, PlanBytes* plan, bool keeps_tensors) {
+  return Planner(graph, gpu, precision, binaries, keeps_tensors).Run(plan);
 }
 
 }  // namespace quadra

@@ -4,8 +4,10 @@
 #define QUADRA_RUNTIME_BACKEND_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "delegate_native/base/hash.h"
@@ -16,6 +18,9 @@
 
 namespace quadra {
 
+// Gets the numbers of plan.kept[kept], dense: as many bytes as its copy has.
+using TakeTensor = std::function<Status(unsigned kept, const void* numbers)>;
+
 // A plan that was loaded onto a device. One thread at a time.
 class Executable {
  public:
@@ -25,9 +30,15 @@ class Executable {
   virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                      std::vector<float>* dispatch_us) = 0;
   // False where an error may have spoiled what it keeps on the device: load the plan anew.
+  // From now on each inference that is not measured hands over what the plan keeps, each right
+  // after its dispatch, in a thread of the backend.
+  void HandOver(TakeTensor take) { take_ = std::move(take); }
   virtual bool is_intact() const { return true; }
   // The plan's programs as the driver compiled them, in the plan's order; none where it gives none.
   virtual std::vector<ProgramBinary> Binaries() { return {}; }
+
+ protected:
+  TakeTensor take_;
 };
 
 // Whether the plan has the program as a driver compiled it, byte for byte.

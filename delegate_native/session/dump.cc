@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "delegate_native/plan/plan_generated.h"
-
 namespace quadra {
 namespace {
 
@@ -60,6 +58,14 @@ Status WriteKernels(const std::string& folder, const fb::Plan& plan) {
 
 Status DumpPlan(const std::string& folder, const PlanBytes& plan) {
   return WriteFile(folder + "/plan.quadra", plan.data(), plan.size());
+}
+
+Status DumpTensor(const std::string& folder, const fb::Plan& plan, unsigned kept,
+                  const void* numbers) {
+  const unsigned copy = static_cast<unsigned>(plan.kept()->Get(kept)->copy());
+  if (kept == 0) QUADRA_RETURN_IF_ERROR(MakeFolder(folder + "/tensors"));
+  return WriteFile(folder + Format("/tensors/%04u.bin", kept), numbers,
+                   static_cast<size_t>(plan.tensors()->Get(copy)->bytes()));
 }
 
 Status Dump(const std::string& folder, const Graph& before, const Graph& after,

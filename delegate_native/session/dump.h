@@ -7,6 +7,7 @@
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/plan/make_plan.h"
+#include "delegate_native/plan/plan_generated.h"
 
 namespace quadra {
 
@@ -16,6 +17,9 @@ Status Dump(const std::string& folder, const Graph& before, const Graph& after,
             const PlanBytes& plan);
 // plan.quadra alone, in a folder that is there.
 Status DumpPlan(const std::string& folder, const PlanBytes& plan);
+// tensors/NNNN.bin: the numbers of plan.kept[kept].
+Status DumpTensor(const std::string& folder, const fb::Plan& plan, unsigned kept,
+                  const void* numbers);
 
 }  // namespace quadra
 

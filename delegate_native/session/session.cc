@@ -48,7 +48,8 @@ Status Session::Build() {
   QUADRA_RETURN_IF_ERROR(RunPasses(&optimized, FitsTarget()));
   times_.passes_us = lap();
   PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, {}, &plan));
+  QUADRA_RETURN_IF_ERROR(
+      MakePlan(optimized, options_.target, options_.precision, {}, &plan, options_.dump_tensors));
   times_.plan_us = lap();
   const fb::Plan* made = fb::GetPlan(plan.data());
   if (!options_.dump_dir.empty()) {
@@ -59,6 +60,11 @@ Status Session::Build() {
   QUADRA_RETURN_IF_ERROR(backend_->Load(made, &executable, &load));
   if (!options_.dump_dir.empty()) {
     QUADRA_RETURN_IF_ERROR(KeepBinaries(optimized, executable->Binaries()));
+  }
+  if (options_.dump_tensors) {
+    executable->HandOver([this, made](unsigned kept, const void* numbers) {
+      return DumpTensor(options_.dump_dir, *made, kept, numbers);
+    });
   }
   times_.compile_us = load.compile_us;
   times_.upload_us = load.upload_us;
@@ -94,7 +100,8 @@ Fits Session::FitsTarget() const {
 Status Session::KeepBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries) {
   if (binaries.empty()) return Status();
   PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, binaries, &plan));
+  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, binaries, &plan,
+                                  options_.dump_tensors));
   return DumpPlan(options_.dump_dir, plan);
 }
 
@@ -138,7 +145,7 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
     executable_.reset();  // first: it may fill the device
     QUADRA_RETURN_IF_ERROR(Build());
   }
-  if (!options_.profile) return Run(inputs, outputs, nullptr);
+  if (!options_.profile || options_.dump_tensors) return Run(inputs, outputs, nullptr);
   std::vector<float> dispatch_us;
   QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, &dispatch_us));
   if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());

@@ -21,6 +21,7 @@ struct SessionOptions {
   Precision precision = Precision::kF32;
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
+  bool dump_tensors = false;
 };
 
 struct SessionTimes {

@@ -57,7 +57,7 @@ class Worker:
         self.tensors: dict[str, Any] = {}
 
     def options(self, **more: str) -> dict[str, str]:
-        return {**{k: v for k, v in self.spec.options.items() if v}, **more}
+        return {k: v for k, v in {**self.spec.options, **more}.items() if v}
 
     def start_quadra(self, **more: str) -> "tuple[Delegate, Interpreter, dict[str, int]]":
         """Delegate, ready interpreter with inputs set and run once, and the time of each step in us."""
@@ -160,13 +160,16 @@ def full(worker: Worker, baseline_bytes: int) -> None:
     pairs(worker, quadra, xnnpack)
     if worker.spec.profile:
         profile(worker)
-    else:
+    if worker.spec.keep_tensors or not worker.spec.profile:
         dump(worker, baseline_bytes)
 
 
 def dump(worker: Worker, baseline_bytes: int) -> None:
     """Graphs, kernels and plans, from a delegate of its own: a driver may have to compile anew to give its programs."""
     stage("write down the plan")
+    if worker.spec.keep_tensors:
+        worker.start_quadra(dump_dir=str(worker.folder), dump_tensors="1")
+        return
     delegate = worker.interpreters.load_quadra(worker.library, worker.options(dump_dir=str(worker.folder)))
     interpreter = worker.interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
     worker.interpreters.allocate(interpreter, worker.model, worker.content)
@@ -284,7 +287,8 @@ def profile(worker: Worker) -> None:
     """Time per dispatch, from a delegate of its own, because asking a driver for times costs time: profile.json.
     It also does what `dump` does."""
     stage("profile each dispatch")
-    delegate, interpreter, _ = worker.start_quadra(profile="1", dump_dir=str(worker.folder))
+    dump_dir = "" if worker.spec.keep_tensors else str(worker.folder)  # the plan with copies is another one
+    delegate, interpreter, _ = worker.start_quadra(profile="1", dump_dir=dump_dir)
     walls = []
     for _ in range(_PROFILED_RUNS):
         started = time.perf_counter_ns()

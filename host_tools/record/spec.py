@@ -12,7 +12,7 @@ from host_tools.record.schema import VERSION, Count, Is, Text, Words, plain
 
 BACKENDS = ("auto", "opencl", "gles", "null")
 PRECISIONS = ("f32", "f32_f16", "f16")
-KINDS = ("random", "picture")
+KINDS = ("random", "picture", "arrays")
 PLACES = ("host", "app", "device")
 ROUTES = ("", "app", "shell")
 PEERS = ("xnnpack", "shipped-opencl", "shipped-gles")
@@ -32,17 +32,20 @@ class InputSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """Where the input values come from.
 
     kind "random": every input by `seed`. kind "picture": the one picture input from the file `picture`, resized
-    to the model's size, its 0..255 scaled to `value_range`; further inputs by `seed`.
+    to the model's size, its 0..255 scaled to `value_range`; further inputs by `seed`. kind "arrays": each from a file
+    of the folder `arrays`.
     `value_range` also bounds random float inputs.
     """
 
-    kind: Annotated[Text, Is("`random`; or `picture`: the one picture input from a file, further ones random")] = (
-        "random"
-    )
+    kind: Annotated[
+        Text,
+        Is("`random`; `picture`: the one picture input from a file, further ones random; `arrays`: each from a file"),
+    ] = "random"
     seed: Annotated[Count, Is("of random values")] = 1
     value_range: Annotated[tuple[float, float], Is("range for a picture's 0..255, or for random floats")] = (-1.0, 1.0)
     picture: Annotated[Text, Is("its path")] = ""
     picture_sha256: Text = ""
+    arrays: Annotated[Text, Is("the folder of `000.npy`, … (kind `arrays`)")] = ""
 
 
 class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,6 +72,9 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
         tuple[Text, ...], Meta(max_length=len(PEERS)), Is("`xnnpack`, `shipped-opencl`, `shipped-gles`")
     ] = ("xnnpack",)
     profile: Annotated[bool, Is("also measure every dispatch")] = False
+    keep_tensors: Annotated[
+        bool, Is("also run once with the delegate's option `dump_tensors`: `partition_N/tensors/`")
+    ] = False
     cold: Annotated[bool, Is("also time a start with an empty driver cache")] = False
     deadline_s: Annotated[float, Is("of one process")] = 300.0
     schema_version: Annotated[int, Is("1")] = VERSION

@@ -12,18 +12,29 @@ TARGETS = settings.ROOT / "host_tools" / "request" / "targets"
 
 
 def make_spec(
-    model: str, *, image: str = "", value_range: str = "", seed: int = 1, target: str = "", **fields: Any
+    model: str,
+    *,
+    image: str = "",
+    value_range: str = "",
+    seed: int = 1,
+    target: str = "",
+    arrays: str = "",
+    **fields: Any,
 ) -> specs.RunSpec:
     """A checked RunSpec. `fields` are those of RunSpec, with `backend` and `precision` beside them."""
     found = models.find(model)
     settings.utf8_path(found.path, "read the model", "rename it, or the folder that it is in")
     view = views.of_model(found.name)
     wanted = inputs.parse_range(value_range) if value_range else view.value_range
+    if image and arrays:
+        raise Misuse("read the inputs", "--image and --inputs are both given", "give one of them")
     if image:
         picture = Path(image).expanduser().resolve()
         inputs.open_picture(picture)
         settings.utf8_path(picture, "open the picture", "rename it, or the folder that it is in")
         source = specs.InputSpec("picture", seed, wanted, str(picture), digests.sha256_of(picture))
+    elif arrays:
+        source = specs.InputSpec("arrays", seed, wanted, arrays=str(_folder(arrays)))
     else:
         source = specs.InputSpec("random", seed, wanted)
     options: dict[str, str] = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
@@ -31,6 +42,13 @@ def make_spec(
         options["target"] = str(target_file(target))
     reference = specs.ModelRef(found.name, str(found.path), found.sha256)
     return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, options, **fields))
+
+
+def _folder(given: str) -> Path:
+    path = Path(given).expanduser().resolve()
+    if not path.is_dir():
+        raise Misuse(f"read the inputs of {given}", "there is no such folder", "give one with 000.npy, 001.npy, …")
+    return settings.utf8_path(path, "read the inputs", "rename the folder")
 
 
 def destination(on: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from host_tools.base.errors import Misuse
+from host_tools.record import reading
 from host_tools.record.spec import InputSpec
 
 _PICTURE_SIDE = 640  # of the copy that the report shows
@@ -35,11 +36,26 @@ def from_details(details: Sequence[Mapping[str, Any]]) -> list[InputTensor]:
 
 def make(spec: InputSpec, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
     """One array per input. The same spec gives the same values on every machine."""
+    if spec.kind == "arrays":
+        return _from_files(Path(spec.arrays), tensors)
     generator = np.random.default_rng(spec.seed)
     arrays = [_random(tensor, spec.value_range, generator) for tensor in tensors]
     if spec.kind == "picture":
         index = picture_input(tensors)
         arrays[index] = _picture(Path(spec.picture), tensors[index], spec.value_range)
+    return arrays
+
+
+def _from_files(folder: Path, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
+    """000.npy, 001.npy, …, each of the type and size of its input."""
+    arrays = [reading.array(folder / f"{i:03d}.npy") for i in range(len(tensors))]
+    for i, (array, tensor) in enumerate(zip(arrays, tensors)):
+        if array.dtype != tensor.dtype or array.shape != tensor.shape:
+            raise Misuse(
+                f"give the model {folder / f'{i:03d}.npy'}",
+                f"it is {array.dtype} {list(array.shape)}, the input {tensor.name} {tensor.dtype} {list(tensor.shape)}",
+                "give an array of that type and shape",
+            )
     return arrays
 
 
@@ -135,6 +151,8 @@ def parse_range(text: str) -> tuple[float, float]:
 
 def describe(spec: InputSpec) -> str:
     """One line for people."""
+    if spec.kind == "arrays":
+        return f"arrays of {Path(spec.arrays).name}"
     low, high = spec.value_range
     if spec.kind == "picture":
         return f"picture {Path(spec.picture).name}, scaled to {low:g}..{high:g}"

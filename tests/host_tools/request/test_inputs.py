@@ -105,3 +105,16 @@ def test_values_that_cannot_be_made_are_a_sentence(dtype, shape):
 def test_a_wrong_range_is_misuse(text):
     with pytest.raises(Misuse, match="--range"):
         inputs.parse_range(text)
+
+
+def test_inputs_may_be_arrays_of_files(tmp_path):
+    tensor = InputTensor("x", np.dtype(np.float32), (1, 2))
+    array = np.array([[1.5, np.inf]], np.float32)
+    np.save(tmp_path / "000.npy", array)
+    spec = InputSpec("arrays", arrays=str(tmp_path))
+    assert np.array_equal(inputs.make(spec, [tensor])[0], array)
+    assert inputs.describe(spec) == f"arrays of {tmp_path.name}"
+    with pytest.raises(Misuse, match="there is no such file"):
+        inputs.make(spec, [tensor, tensor])
+    with pytest.raises(Misuse, match=r"it is float32 \[1, 2\], the input x float32 \[2, 1\]"):
+        inputs.make(spec, [InputTensor("x", np.dtype(np.float32), (2, 1))])

@@ -20,6 +20,7 @@ final class RunSpec {
   final int threads;
   final List<String> peers;
   final boolean profile;
+  final boolean keepTensors;
 
   private RunSpec(JSONObject json) throws JSONException {
     JSONObject model = json.getJSONObject("model");
@@ -30,6 +31,7 @@ final class RunSpec {
     threads = json.getInt("threads");
     peers = strings(json.getJSONArray("peers"));
     profile = json.getBoolean("profile");
+    keepTensors = json.optBoolean("keep_tensors");
   }
 
   static RunSpec parse(String text, String where) throws RunError {

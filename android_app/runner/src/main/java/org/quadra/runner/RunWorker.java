@@ -204,12 +204,17 @@ final class RunWorker {
    * partition_N/.
    */
   private void profileOrDump() throws RunError, JSONException {
-    if (!spec.profile) {
+    if (spec.keepTensors || !spec.profile) {
       dump();
+    }
+    if (!spec.profile) {
       return;
     }
-    Map<String, String> more = dumping();
+    Map<String, String> more = options();
     more.put("profile", "1");
+    if (!spec.keepTensors) {
+      more.put("dump_dir", folder.path.getPath());
+    }
     JSONArray walls = new JSONArray();
     try (Contender quadra = Contender.startQuadra(spec, model, more, inputs, stages)) {
       stages.begin("profile each dispatch");
@@ -226,9 +231,15 @@ final class RunWorker {
     }
   }
 
-  /** Graphs, kernels and plans: partition_N/. */
+  /** Graphs, kernels and plans, and where it is asked for the tensors: partition_N/. */
   private void dump() throws RunError {
     stages.begin("write down the plan");
+    if (spec.keepTensors) {
+      Map<String, String> more = dumping();
+      more.put("dump_tensors", "1");
+      Contender.startQuadra(spec, model, more, inputs, stages).close();
+      return;
+    }
     try (Contender quadra = Contender.prepareQuadra(spec, model, dumping())) {
       quadra.allocate();
     }

@@ -1,0 +1,96 @@
+"""The tensors that a run kept (the delegate's option `dump_tensors`): which of the model's each is, who made it, its numbers.
+
+The plan in the same folder says all but the numbers, which lie in `tensors/NNNN.bin`: floats or int32 of four bytes,
+dense, as the model has them. A tensor between two nodes that run as one kernel is never stored, and so never kept.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from host_tools.base.errors import Misuse
+from host_tools.record import plan_view, reading, schema
+from host_tools.record.run_folder import RunFolder
+
+FOLDER = "tensors"
+_COPY = "from_slices"
+_DTYPES = {"Float": np.dtype("<f4"), "Int": np.dtype("<i4")}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One tensor of the model's main graph, as a partition had it."""
+
+    partition: int
+    dispatch: str  # that made it: "003_conv2d"
+    nodes: tuple[int, ...]  # that this dispatch stands for; none: it brings an input of the partition to the GPU
+    tensor: int  # index in the main graph
+    shape: tuple[int, ...]  # b, h, w, c
+    dtype: np.dtype
+    path: Path
+
+    @property
+    def is_input(self) -> bool:
+        return not self.nodes
+
+    def numbers(self) -> np.ndarray:
+        """All of them, flat; Misuse where the file is not as long as the plan says."""
+        wanted = math.prod(self.shape) * self.dtype.itemsize
+        data = reading.content(self.path, wanted)
+        if len(data) != wanted:
+            found = f"it has {len(data)} bytes, its plan says {wanted}"
+            raise Misuse(f"read {self.path}", found, "run the model again")
+        return np.frombuffer(data, self.dtype)
+
+
+def read(folder: RunFolder) -> list[Kept]:
+    """In the order of execution, partition after partition. Misuse: the run kept none, or its plan makes no sense."""
+    main = {p.id for p in folder.read(schema.Verdicts).partitions if not p.subgraph}
+    found = []
+    for path in plan_view.of_run(folder):
+        number = path.parent.name.removeprefix("partition_")
+        if number.isdigit() and int(number) in main:
+            found += _of_partition(path, int(number))
+    if not found:
+        raise Misuse(
+            f"read the tensors of {folder.path.name}",
+            "the run kept none: it was not asked to, or its delegate knows no dump_tensors",
+            "make another one: `./inv bisect MODEL`",
+        )
+    return found
+
+
+def _of_partition(path: Path, partition: int) -> list[Kept]:
+    plan = plan_view.read(path)
+    try:
+        return [_kept(plan, entry, index, path.parent, partition) for index, entry in enumerate(plan["kept"])]
+    except (LookupError, ValueError) as error:
+        found = f"its list of kept tensors is damaged ({error})"
+        raise Misuse(f"read the plan {path}", found, "run the model again") from error
+
+
+def _kept(plan: dict[str, Any], entry: dict[str, int], index: int, folder: Path, partition: int) -> Kept:
+    dispatch, tensor, copy = entry["dispatch"], entry["tensor"], entry["copy"]
+    tensors = plan["tensors"]
+    if not (0 <= dispatch < len(plan["dispatches"]) and 0 <= tensor < len(tensors) and 0 <= copy < len(tensors)):
+        raise ValueError(f"entry {index} names a dispatch or a tensor that is none")
+    maker = dispatch
+    while maker > 0 and plan["dispatches"][maker]["kernel"] == _COPY:
+        maker -= 1
+    shape = tuple(tensors[copy]["shape"])
+    if len(shape) != 4 or not all(side > 0 for side in shape) or math.prod(shape) * 4 > reading.ARRAY_BYTES:
+        raise ValueError(f"entry {index} has the shape {shape!s:.100}")
+    if tensors[tensor]["model_tensor"] < 0:
+        raise ValueError(f"entry {index} is of no tensor of the model")
+    return Kept(
+        partition,
+        plan["dispatches"][maker]["name"],
+        tuple(plan["dispatches"][dispatch]["nodes"]),
+        tensors[tensor]["model_tensor"],
+        shape,
+        _DTYPES[tensors[copy]["cell"]],
+        folder / FOLDER / f"{index:04d}.bin",
+    )
