@@ -347,6 +347,42 @@ def report(c: Context, run: str = "latest") -> None:
     print(report.write(judged.judge(_find_run(run))))
 
 
+@task(
+    help={
+        **{key: _RUN_HELP[key] for key in ("model", "backend", "precision", "target", "image", "range", "seed")},
+        **{key: _RUN_HELP[key] for key in ("inputs", "timeout", "library", "on", "apk")},
+        "against": "What to compare with instead of the CPU: another backend, precision, target, on or library, e.g."
+        " backend=gles,precision=f32.",
+        "tolerance": "Allowed error, of a tensor's range (default: 1e-4 with floats, 1e-2 with halves).",
+        "all": "Show every tensor, not only those around the first wrong one.",
+    }
+)
+def bisect(
+    c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
+    range: str = "", seed: int = 1, inputs: str = "", timeout: int = 300, library: str = "", on: str = "host",
+    apk: str = "", against: str = "cpu", tolerance: float = 0.0, all: bool = False,
+) -> None:  # fmt: skip
+    """Find the first op that computes wrong numbers, and cut it out as a model of its own.
+
+    Runs the model once with every tensor kept that a kernel stores, and compares each with the CPU's. An op is blamed
+    only if it is wrong on the GPU's own inputs; with halves, floats tell a wrong kernel from too small a precision.
+    Exit status 1: an op is wrong. See docs/find_the_fault.md.
+    """
+    from host_tools.base import terminal
+    from host_tools.base.progress import progress
+    from host_tools.show import bisect_table
+    from host_tools.tasks import bisect
+
+    asked = bisect.asked(
+        model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+        arrays=inputs, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk), against=against,
+    )  # fmt: skip
+    with progress(f"bisect {model}") as show:
+        folder, found = bisect.run(*asked, show, tolerance)
+    bisect_table.show(folder, found, terminal.console(width=150), everything=all)
+    bisect.judge(found)
+
+
 @task(help={**_ONE_RUN, "top": "How many dispatches and tensors to show (0: all)."})
 def plan(c: Context, run: str = "latest", top: int = 0) -> None:
     """List a run's plan: dispatches with their arguments, buffers, and tensors with their lifetimes."""

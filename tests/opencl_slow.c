@@ -1,7 +1,8 @@
 /* An OpenCL library for tests: the system's, but from the first launch to the next wait everything
  * takes OPENCL_SLOW times as long (1.1: a tenth longer; it computes while it waits, as slower
  * kernels would), and where the text of a kernel has the word OPENCL_WRONG, its last `+=` becomes a
- * `-=`. */
+ * `-=`. Of floats in memory that is given to the device, those that are OPENCL_WRONG_CONSTANT are 3
+ * more. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -69,13 +70,38 @@ WRAP(Handle, clCreateProgramWithSource,
   return program;
 }
 
+WRAP(Handle, clCreateBuffer,
+     (Handle context, unsigned long long flags, size_t size, void* memory, int* error)) {
+  enum { kUseHostMemory = 1 << 3, kCopyHostMemory = 1 << 5 };
+  const char* constant = getenv("OPENCL_WRONG_CONSTANT");
+  if (!constant || !(flags & (kUseHostMemory | kCopyHostMemory)))
+    return next_clCreateBuffer(context, flags, size, memory, error);
+  const float number = (float)atof(constant);
+  float* copy = malloc(size);
+  memcpy(copy, memory, size);
+  int found = 0;
+  for (size_t i = 0; i < size / sizeof number; ++i) {
+    if (copy[i] != number) continue;
+    copy[i] += 3.0f;
+    found = 1;
+  }
+  if (found) flags = (flags & ~(unsigned long long)kUseHostMemory) | kCopyHostMemory;
+  Handle buffer = next_clCreateBuffer(context, flags, size, found ? copy : memory, error);
+  free(copy);
+  return buffer;
+}
+
 #define HOOK(name) {#name, (void*)name, (void**)&next_##name}
 static const struct {
   const char* name;
   void* function;
   void** next;
-} kHooks[] = {HOOK(clFinish), HOOK(clWaitForEvents), HOOK(clEnqueueNDRangeKernel),
-              HOOK(clEnqueueReadBuffer), HOOK(clCreateProgramWithSource)};
+} kHooks[] = {HOOK(clFinish),
+              HOOK(clWaitForEvents),
+              HOOK(clEnqueueNDRangeKernel),
+              HOOK(clEnqueueReadBuffer),
+              HOOK(clCreateProgramWithSource),
+              HOOK(clCreateBuffer)};
 
 /* Where the delegate asks for functions, if a library has it. */
 void* loadOpenCLPointer(const char* name) {

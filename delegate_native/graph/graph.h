@@ -25,7 +25,6 @@ struct Value {
   int rank = 4;  // rank that the model gives it: its last `rank` dimensions
   Element element = Element::kFloat32;
   ConstantData constant;  // dense, BHWC order; null for a value that is computed
-  int tensor = -1;        // of the model, whose numbers these are; -1: none
 };
 
 // An elementwise op that was merged into its producer: runs on each result before it is stored.
@@ -52,6 +51,8 @@ class Graph {
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;   // in the order of the partition's inputs
   std::vector<ValueId> outputs;  // in the order of the partition's outputs
+  // Tensors of the model, and which values have their numbers.
+  std::vector<std::pair<int, ValueId>> tensors;
 
   ValueId AddValue(Value value) {
     values.push_back(std::move(value));

@@ -54,7 +54,6 @@ Layout::Layout(const Graph& graph, const GpuInfo& gpu, Precision precision) : gp
   for (const Value& value : graph.values) {
     Add(value.name, context_.LayoutOf(value));
     tensors_.back().constant = value.constant;
-    tensors_.back().model_tensor = value.tensor;
   }
 }
 
@@ -70,21 +69,14 @@ int Layout::AddSlices(const std::string& name, const Shape& shape, Element eleme
   return Add(name, context_.LayoutOf(shape, element, /*constant=*/false));
 }
 
-int Layout::AddDense(const std::string& name, const Shape& shape, Element element) {
+int Layout::AddDense(const std::string& name, const Shape& shape, Element element, int copy_of) {
   TensorLayout layout;
   layout.kind = Kind::kDenseBuffer;
   layout.cell = CellOf(element, /*half=*/false);
   layout.shape = shape;
-  return Add(name, layout);
-}
-
-int Layout::AddCopy(int tensor) {
-  TensorLayout layout = LayoutOf(tensor);
-  layout.kind = Kind::kDenseBuffer;
-  if (layout.half()) layout.cell = Cell::kFloat;
-  const int copy = Add("copy", layout);
-  tensors_.back().is_copy = true;
-  return copy;
+  const int added = Add(name, layout);
+  tensors_.back().copy_of = copy_of;
+  return added;
 }
 
 Status Layout::Place(const std::vector<KernelDesc>& kernels) {
@@ -198,17 +190,15 @@ void Layout::PlaceIo() {
   int copies = -1;  // the buffer of all of them
   for (PlacedTensor& tensor : tensors_) {
     if (tensor.layout.kind != Kind::kDenseBuffer) continue;
-    const uint64_t bytes = static_cast<uint64_t>(tensor.bytes);
-    int buffer = tensor.is_copy ? copies : -1;
-    if (buffer < 0) {
+    int buffer = copies;
+    if (!tensor.copy_of || buffer < 0) {
       buffer = static_cast<int>(buffers_.size());
-      buffers_.push_back({fb::BufferKind_Io, bytes, 0, 0, Cell::kFloat, {}});
+      buffers_.push_back({fb::BufferKind_Io, 0, 0, 0, Cell::kFloat, {}});
     }
-    if (tensor.is_copy) {
-      copies = buffer;
-      uint64_t& room = buffers_[static_cast<size_t>(copies)].bytes;
-      room = std::max(room, bytes);
-    }
+    if (tensor.copy_of) copies = buffer;
+    const uint64_t bytes = static_cast<uint64_t>(tensor.bytes);
+    uint64_t& room = buffers_[static_cast<size_t>(buffer)].bytes;
+    room = std::max(room, bytes);
     tensor.region = AddRegion(buffer, 0, bytes);
   }
 }
@@ -322,7 +312,7 @@ Layout::Vector<flatbuffers::Offset<fb::Tensor>> Layout::WriteTensors(
     tensors.push_back(fb::CreateTensorDirect(
         *builder, tensor.name.c_str(), &shape, region.buffer(), region.offset(), region.bytes(),
         static_cast<fb::Cell>(tensor.layout.cell), tensor.layout.kind == Kind::kDenseBuffer, first,
-        last, tensor.model_tensor));
+        last, tensor.copy_of));
   }
   return builder->CreateVector(tensors);
 }

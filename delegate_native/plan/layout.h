@@ -19,12 +19,8 @@ class Layout {
 
   int size() const { return static_cast<int>(tensors_.size()); }
   int AddSlices(const std::string& name, const Shape& shape, Element element);
-  int AddDense(const std::string& name, const Shape& shape, Element element);
-  // A dense copy of a tensor. All copies share one buffer.
-  int AddCopy(int tensor);
-  bool IsComputedTensorOfModel(int tensor) const {
-    return at(tensor).model_tensor >= 0 && !at(tensor).constant;
-  }
+  // `copy_of`: as in the plan. All copies share one buffer.
+  int AddDense(const std::string& name, const Shape& shape, Element element, int copy_of = 0);
   const TensorLayout& LayoutOf(int tensor) const { return at(tensor).layout; }
 
   // Decides lifetimes, buffers and offsets from the kernels in the order of their dispatch, which
@@ -56,8 +52,7 @@ class Layout {
     int first = -1, last = -1;
     int region = -1;
     int64_t bytes = 0;
-    int model_tensor = -1;
-    bool is_copy = false;
+    int copy_of = 0;
   };
   // A constant, or an operand that is one: made when the buffer is written.
   struct Piece {

@@ -73,12 +73,11 @@ struct DistinctKernel {
 class Planner {
  public:
   Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
-          const std::vector<ProgramBinary>& binaries, bool keeps_tensors)
+          const std::vector<ProgramBinary>& binaries)
       : graph_(graph),
         gpu_(gpu),
         precision_(precision),
         binaries_(binaries),
-        keeps_tensors_(keeps_tensors),
         layout_(graph, gpu, precision) {
     context_.gpu = &gpu;
     context_.precision = precision;
@@ -130,12 +129,13 @@ class Planner {
   }
 
   // Behind the kernels that make the value, where they store it: its memory is its own then.
-  void AddCopy(ValueId value, const std::vector<int>& nodes) {
-    if (!keeps_tensors_ || !layout_.IsComputedTensorOfModel(value)) return;
-    const int copy = layout_.AddCopy(value);
-    // The kernel's number until dispatches have theirs.
-    kept_.emplace_back(static_cast<int>(kernels_.size()), value, copy);
-    AddKernel(FromSlices(context_, graph_.shape(value), value, copy), nodes);
+  void AddCopy(ValueId id, const std::vector<int>& nodes) {
+    for (const auto& [tensor, value] : graph_.tensors) {
+      if (value != id) continue;
+      const Shape& shape = graph_.shape(id);
+      const int copy = layout_.AddDense("copy", shape, graph_.value(id).element, tensor + 1);
+      AddKernel(FromSlices(context_, shape, id, copy), nodes);
+    }
   }
 
   void AddKernel(KernelDesc kernel, std::vector<int> nodes) {
@@ -162,10 +162,6 @@ class Planner {
       AddDispatches(std::move(dispatch), 0);
     }
     dispatch_of_kernel_.push_back(static_cast<int>(dispatches_.size()));
-    for (fb::Kept& kept : kept_) {
-      const size_t next = static_cast<size_t>(kept.dispatch()) + 1;
-      kept = fb::Kept(dispatch_of_kernel_[next] - 1, kept.tensor(), kept.copy());
-    }
     for (DistinctKernel& kernel : distinct_) {
       std::string& text = kernel.source;
       for (size_t at; (at = text.find(kEntry)) != std::string::npos;) {
@@ -323,7 +319,7 @@ class Planner {
         builder_.CreateString(gpu_.name), builder_.CreateString(device),
         builder_.CreateString(NameOf(precision_)), buffers, regions, tensors, programs, dispatches,
         inputs, outputs, layout_.activation_bytes(), layout_.activation_bytes_lower_bound(),
-        layout_.constant_bytes(), kept_.empty() ? 0 : builder_.CreateVectorOfStructs(kept_));
+        layout_.constant_bytes());
     fb::FinishPlanBuffer(builder_, root);
     size_t end = 0, offset = 0;
     uint8_t* memory = builder_.ReleaseRaw(end, offset);
@@ -334,7 +330,6 @@ class Planner {
   const GpuInfo& gpu_;
   const Precision precision_;
   const std::vector<ProgramBinary>& binaries_;
-  const bool keeps_tensors_;
   Dialect dialect_;
   KernelContext context_;
   Layout layout_;
@@ -344,7 +339,6 @@ class Planner {
   std::vector<int> dispatch_of_kernel_;  // its first; a last entry tells how many there are
   std::vector<DistinctKernel> distinct_;
   std::vector<int> inputs_, outputs_;
-  std::vector<fb::Kept> kept_;
   AlignedAllocator allocator_;
   flatbuffers::FlatBufferBuilder builder_;
 };
@@ -352,8 +346,8 @@ class Planner {
 }  // namespace
 
 Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision,
-                const std::vector<ProgramBinary>& binaries, PlanBytes* plan, bool keeps_tensors) {
-  return Planner(graph, gpu, precision, binaries, keeps_tensors).Run(plan);
+                const std::vector<ProgramBinary>& binaries, PlanBytes* plan) {
+  return Planner(graph, gpu, precision, binaries).Run(plan);
 }
 
 }  // namespace quadra

@@ -39,11 +39,10 @@ class PlanBytes {
 };
 
 // The kernels are in the language of gpu.api. `binaries`: of the programs of this same plan, as an
-// executable gave them, to be kept with it; or none. `keeps_tensors`: every tensor of the model
-// that a kernel stores is also copied (fb::Plan.kept); the kernels and their memory are the same.
+// executable gave them, to be kept with it; or none. Each of the graph's `tensors` that a kernel
+// stores is also copied (fb::Tensor.copy_of); the kernels and their memory are the same.
 Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision,
-                const std::vector<ProgramBinary>& binaries, PlanBytes* plan,
-                bool keeps_tensors = false);
+                const std::vector<ProgramBinary>& binaries, PlanBytes* plan);
 
 }  // namespace quadra
 

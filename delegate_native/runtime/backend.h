@@ -4,7 +4,6 @@
 #define QUADRA_RUNTIME_BACKEND_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,8 +17,8 @@
 
 namespace quadra {
 
-// Gets the numbers of plan.kept[kept], dense: as many bytes as its copy has.
-using TakeTensor = std::function<Status(unsigned kept, const void* numbers)>;
+// Gets the numbers of plan.tensors[tensor]; floats as their bits.
+using TakeTensor = Status (*)(void* who, unsigned tensor, const std::vector<int32_t>& numbers);
 
 // A plan that was loaded onto a device. One thread at a time.
 class Executable {
@@ -29,16 +28,36 @@ class Executable {
   // plan's order. With `dispatch_us`: also measures each dispatch, microseconds, in plan order.
   virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                      std::vector<float>* dispatch_us) = 0;
+  // From now on each inference that is not measured hands over the plan's copies, each right after
+  // its dispatch, in a thread of the backend. `take` gets `who`.
+  void HandOver(TakeTensor take, void* who) {
+    take_ = take;
+    who_ = who;
+  }
   // False where an error may have spoiled what it keeps on the device: load the plan anew.
-  // From now on each inference that is not measured hands over what the plan keeps, each right
-  // after its dispatch, in a thread of the backend.
-  void HandOver(TakeTensor take) { take_ = std::move(take); }
   virtual bool is_intact() const { return true; }
   // The plan's programs as the driver compiled them, in the plan's order; none where it gives none.
   virtual std::vector<ProgramBinary> Binaries() { return {}; }
 
  protected:
-  TakeTensor take_;
+  // What a backend calls after each dispatch.
+  Status TakeAfter(size_t dispatch, const fb::Plan& plan) {
+    for (unsigned i = 0; take_ && i < plan.tensors()->size(); ++i) {
+      const fb::Tensor& tensor = *plan.tensors()->Get(i);
+      if (!tensor.copy_of() || tensor.last_use() != static_cast<int>(dispatch)) continue;
+      std::vector<int32_t> numbers(tensor.bytes() / 4);
+      QUADRA_RETURN_IF_ERROR(ReadCopy(tensor, numbers.data()));
+      QUADRA_RETURN_IF_ERROR(take_(who_, i, numbers));
+    }
+    return Status();
+  }
+
+ private:
+  // Waits for what was dispatched, and reads a tensor that is the beginning of its buffer.
+  virtual Status ReadCopy(const fb::Tensor&, void*) { return Status(); }
+
+  TakeTensor take_ = nullptr;
+  void* who_ = nullptr;
 };
 
 // Whether the plan has the program as a driver compiled it, byte for byte.

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "delegate_native/plan/plan_generated.h"
+
 namespace quadra {
 namespace {
 
@@ -60,12 +62,8 @@ Status DumpPlan(const std::string& folder, const PlanBytes& plan) {
   return WriteFile(folder + "/plan.quadra", plan.data(), plan.size());
 }
 
-Status DumpTensor(const std::string& folder, const fb::Plan& plan, unsigned kept,
-                  const void* numbers) {
-  const unsigned copy = static_cast<unsigned>(plan.kept()->Get(kept)->copy());
-  if (kept == 0) QUADRA_RETURN_IF_ERROR(MakeFolder(folder + "/tensors"));
-  return WriteFile(folder + Format("/tensors/%04u.bin", kept), numbers,
-                   static_cast<size_t>(plan.tensors()->Get(copy)->bytes()));
+Status DumpTensor(const std::string& folder, unsigned tensor, const std::vector<int32_t>& numbers) {
+  return WriteFile(folder + Format("/tensor_%04u.bin", tensor), numbers.data(), numbers.size() * 4);
 }
 
 Status Dump(const std::string& folder, const Graph& before, const Graph& after,

@@ -2,12 +2,13 @@
 #ifndef QUADRA_SESSION_DUMP_H_
 #define QUADRA_SESSION_DUMP_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/plan/make_plan.h"
-#include "delegate_native/plan/plan_generated.h"
 
 namespace quadra {
 
@@ -17,9 +18,8 @@ Status Dump(const std::string& folder, const Graph& before, const Graph& after,
             const PlanBytes& plan);
 // plan.quadra alone, in a folder that is there.
 Status DumpPlan(const std::string& folder, const PlanBytes& plan);
-// tensors/NNNN.bin: the numbers of plan.kept[kept].
-Status DumpTensor(const std::string& folder, const fb::Plan& plan, unsigned kept,
-                  const void* numbers);
+// tensor_NNNN.bin: the numbers of plan.tensors[tensor].
+Status DumpTensor(const std::string& folder, unsigned tensor, const std::vector<int32_t>& numbers);
 
 }  // namespace quadra
 

@@ -18,7 +18,9 @@ constexpr size_t kMostProfiles = 100;
 }  // namespace
 
 Session::Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions options)
-    : graph_(std::move(graph)), backend_(std::move(backend)), options_(std::move(options)) {}
+    : graph_(std::move(graph)), backend_(std::move(backend)), options_(std::move(options)) {
+  if (!options_.dump_tensors) graph_.tensors.clear();  // no plan copies them
+}
 
 Status Session::Prepare(const std::vector<Shape>& input_shapes) {
   if (input_shapes.size() != graph_.inputs.size()) {
@@ -48,8 +50,7 @@ Status Session::Build() {
   QUADRA_RETURN_IF_ERROR(RunPasses(&optimized, FitsTarget()));
   times_.passes_us = lap();
   PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(
-      MakePlan(optimized, options_.target, options_.precision, {}, &plan, options_.dump_tensors));
+  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, {}, &plan));
   times_.plan_us = lap();
   const fb::Plan* made = fb::GetPlan(plan.data());
   if (!options_.dump_dir.empty()) {
@@ -62,9 +63,11 @@ Status Session::Build() {
     QUADRA_RETURN_IF_ERROR(KeepBinaries(optimized, executable->Binaries()));
   }
   if (options_.dump_tensors) {
-    executable->HandOver([this, made](unsigned kept, const void* numbers) {
-      return DumpTensor(options_.dump_dir, *made, kept, numbers);
-    });
+    executable->HandOver(
+        [](void* who, unsigned tensor, const std::vector<int32_t>& numbers) {
+          return DumpTensor(static_cast<const Session*>(who)->options_.dump_dir, tensor, numbers);
+        },
+        this);
   }
   times_.compile_us = load.compile_us;
   times_.upload_us = load.upload_us;
@@ -100,8 +103,7 @@ Fits Session::FitsTarget() const {
 Status Session::KeepBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries) {
   if (binaries.empty()) return Status();
   PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, binaries, &plan,
-                                  options_.dump_tensors));
+  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, binaries, &plan));
   return DumpPlan(options_.dump_dir, plan);
 }
 

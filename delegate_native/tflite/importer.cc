@@ -311,14 +311,17 @@ Status Importer::Computed(int tensor, Elements elements, ValueId* value) {
   }
   QUADRA_RETURN_IF_ERROR(Describe(tensor, &made.shape, &made.rank));
   made.name = NameOf(t);
-  made.tensor = TensorOfModel(tensor);
-  *value = graph_->AddValue(std::move(made));
-  value_of_tensor_[tensor] = *value;
+  *value = AddValueOf(tensor, std::move(made));
   return Status();
 }
 
-int Importer::TensorOfModel(int tensor) const {
-  return known_->subgraphs.empty() && !context_->tensors[tensor].is_variable ? tensor : -1;
+ValueId Importer::AddValueOf(int tensor, Value&& value) {
+  const ValueId added = graph_->AddValue(std::move(value));
+  value_of_tensor_[tensor] = added;
+  if (known_->subgraphs.empty() && !context_->tensors[tensor].is_variable) {
+    graph_->tensors.emplace_back(tensor, added);
+  }
+  return added;
 }
 
 // Integers of 8 bits as the floats that they stand for.
@@ -334,9 +337,7 @@ Status Importer::QuantizedOperand(int tensor, ValueId* value) {
   ElementOf(t.type, &stored.element);
   QUADRA_RETURN_IF_ERROR(Describe(tensor, &stored.shape, &stored.rank));
   stored.name = NameOf(t);
-  stored.tensor = TensorOfModel(tensor);
-  value_of_tensor_[tensor] = graph_->AddValue(std::move(stored));
-  *value = AddInnerNode("dequantize", {value_of_tensor_[tensor]}, GridOf(t));
+  *value = AddInnerNode("dequantize", {AddValueOf(tensor, std::move(stored))}, GridOf(t));
   floats_of_tensor_[tensor] = *value;
   return Status();
 }
@@ -493,10 +494,8 @@ Status Importer::MakeOutput(int output, ValueId* value) {
   }
   // The shape comes from shape inference; the file's may be from before a resize.
   made.name = NameOf(t);
-  made.tensor = TensorOfModel(OutputIndex(output));
   made.rank = t.dims ? t.dims->size : 4;
-  *value = graph_->AddValue(std::move(made));
-  value_of_tensor_[OutputIndex(output)] = *value;
+  *value = AddValueOf(OutputIndex(output), std::move(made));
   if (IsQuantized(t)) floats_of_tensor_[OutputIndex(output)] = *value;
   return Status();
 }

@@ -171,9 +171,9 @@ class Importer {
   Status CheckQuantized(const TfLiteTensor& tensor, const char* what) const;
   Status Computed(int tensor, Elements elements, ValueId* value);
 
-  // What a Value says of it. Of a subgraph that stands for a node nothing, nor of a variable, which
-  // has other numbers when the nodes have run.
-  int TensorOfModel(int tensor) const;
+  // A value with the numbers of a tensor. The graph says so for tensors of the model that keep
+  // their numbers: none of a subgraph that stands for a node, and no variable.
+  ValueId AddValueOf(int tensor, Value&& value);
   // The shape of a tensor if it is known better than from the file, or null.
   const KnownShape* Known(int tensor) const;
 

@@ -47,15 +47,25 @@ def report_of(delegate: Delegate) -> dict[str, Any]:
 
 
 def make(
-    content: bytes, model: str, *, threads: int, kernels: OpResolverType = XNNPACK, delegate: Delegate | None = None
+    content: bytes,
+    model: str,
+    *,
+    threads: int,
+    kernels: OpResolverType = XNNPACK,
+    delegate: Delegate | None = None,
+    keeps: bool = False,
 ) -> Interpreter:
-    """An interpreter for a model's bytes; a delegate takes its nodes here. RunFailed where it refuses."""
+    """An interpreter for a model's bytes; a delegate takes its nodes here. RunFailed where it refuses.
+
+    keeps: no tensor's memory serves another one, so that all can be read after a run.
+    """
     try:
         return Interpreter(
             model_content=content,
             num_threads=threads,
             experimental_op_resolver_type=kernels,
             experimental_delegates=[delegate] if delegate else None,
+            experimental_preserve_all_tensors=keeps,
         )
     except (ValueError, RuntimeError) as error:
         if content[4:8] != b"TFL3":

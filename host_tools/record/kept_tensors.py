@@ -1,6 +1,6 @@
 """The tensors that a run kept (the delegate's option `dump_tensors`): which of the model's each is, who made it, its numbers.
 
-The plan in the same folder says all but the numbers, which lie in `tensors/NNNN.bin`: floats or int32 of four bytes,
+The plan in the same folder says all but the numbers, which lie in `tensor_NNNN.bin`: floats or int32 of four bytes,
 dense, as the model has them. A tensor between two nodes that run as one kernel is never stored, and so never kept.
 """
 
@@ -15,7 +15,6 @@ from host_tools.base.errors import Misuse
 from host_tools.record import plan_view, reading, schema
 from host_tools.record.run_folder import RunFolder
 
-FOLDER = "tensors"
 _COPY = "from_slices"
 _DTYPES = {"Float": np.dtype("<f4"), "Int": np.dtype("<i4")}
 
@@ -65,32 +64,22 @@ def read(folder: RunFolder) -> list[Kept]:
 
 def _of_partition(path: Path, partition: int) -> list[Kept]:
     plan = plan_view.read(path)
+    copies = [(index, tensor) for index, tensor in enumerate(plan["tensors"]) if tensor["copy_of"]]
     try:
-        return [_kept(plan, entry, index, path.parent, partition) for index, entry in enumerate(plan["kept"])]
+        return [_kept(plan, tensor, path.parent / f"tensor_{index:04d}.bin", partition) for index, tensor in copies]
     except (LookupError, ValueError) as error:
-        found = f"its list of kept tensors is damaged ({error})"
-        raise Misuse(f"read the plan {path}", found, "run the model again") from error
+        raise Misuse(f"read the plan {path}", f"a copy in it is damaged ({error})", "run the model again") from error
 
 
-def _kept(plan: dict[str, Any], entry: dict[str, int], index: int, folder: Path, partition: int) -> Kept:
-    dispatch, tensor, copy = entry["dispatch"], entry["tensor"], entry["copy"]
-    tensors = plan["tensors"]
-    if not (0 <= dispatch < len(plan["dispatches"]) and 0 <= tensor < len(tensors) and 0 <= copy < len(tensors)):
-        raise ValueError(f"entry {index} names a dispatch or a tensor that is none")
+def _kept(plan: dict[str, Any], copy: dict[str, Any], path: Path, partition: int) -> Kept:
+    dispatch, dispatches = copy["last_use"], plan["dispatches"]
+    if not 0 <= dispatch < len(dispatches) or copy["copy_of"] < 0:
+        raise ValueError(f"{path.name} is of no dispatch, or of no tensor")
     maker = dispatch
-    while maker > 0 and plan["dispatches"][maker]["kernel"] == _COPY:
+    while maker > 0 and dispatches[maker]["kernel"] == _COPY:
         maker -= 1
-    shape = tuple(tensors[copy]["shape"])
+    shape = tuple(copy["shape"])
     if len(shape) != 4 or not all(side > 0 for side in shape) or math.prod(shape) * 4 > reading.ARRAY_BYTES:
-        raise ValueError(f"entry {index} has the shape {shape!s:.100}")
-    if tensors[tensor]["model_tensor"] < 0:
-        raise ValueError(f"entry {index} is of no tensor of the model")
-    return Kept(
-        partition,
-        plan["dispatches"][maker]["name"],
-        tuple(plan["dispatches"][dispatch]["nodes"]),
-        tensors[tensor]["model_tensor"],
-        shape,
-        _DTYPES[tensors[copy]["cell"]],
-        folder / FOLDER / f"{index:04d}.bin",
-    )
+        raise ValueError(f"{path.name} has the shape {shape!s:.100}")
+    nodes = tuple(dispatches[dispatch]["nodes"])
+    return Kept(partition, dispatches[maker]["name"], nodes, copy["copy_of"] - 1, shape, _DTYPES[copy["cell"]], path)

@@ -389,6 +389,89 @@ class Peers(File, kw_only=True):
     peers: Annotated[list[PeerRow], Meta(max_length=64), Is("those of `spec.json`")]
 
 
+# --- cpu_tensors.json, alone.json, bisect.json
+
+
+class CpuTensor(Part, kw_only=True):
+    """A tensor that the run kept, as the model has it."""
+
+    tensor: Annotated[Count, Is("its number in the main graph")]
+    name: Text
+    dtype: Annotated[Text, Is("numpy's name")]
+    shape: Indexes
+    scale: Annotated[float, Is("0: not quantised")] = 0.0
+    zero_point: Whole = 0
+
+
+class CpuTensors(File, kw_only=True):
+    """The CPU's reference for each kept tensor, in the order of the arrays of `cpu_tensors/`."""
+
+    FILE = "cpu_tensors.json"
+    complete: Annotated[bool, Is("the arrays are there: the CPU could run the whole model")] = False
+    error: Annotated[Text, Is("why they are not")] = ""
+    tensors: Annotated[list[CpuTensor], Meta(max_length=1 << 20), Is("by number")]
+
+
+class AloneRow(Part, kw_only=True):
+    """One kept tensor, made by the CPU from the tensors that the run had made before it."""
+
+    tensor: Count
+    array: Annotated[Index, Is("of `alone/`; -1: the CPU could not")] = -1
+    error: Annotated[Text, Is("why")] = ""
+
+
+class Alone(File, kw_only=True):
+    """Ops judged by themselves, up to the first wrong one."""
+
+    FILE = "alone.json"
+    tried: Annotated[list[AloneRow], Meta(max_length=1 << 20), Is("in the order of execution")]
+
+
+class BisectRow(Part, kw_only=True):
+    """One kept tensor against the reference. Numbers that are not defined are `nan`."""
+
+    partition: Count
+    dispatch: Annotated[Text, Is("that made it")]
+    nodes: Annotated[Indexes, Is("that run as this dispatch; none: an input is brought to the GPU")]
+    ops: Annotated[Text, Is("TFLite's names of these")]
+    tensor: Annotated[Count, Is("its number in the main graph")]
+    name: Text
+    compared: Annotated[bool, Is("there was something to compare with")] = True
+    max_error: Real = 0.0
+    mean_error: Real = 0.0
+    relative: Annotated[Real, Is("`max_error / range`")] = 0.0
+    cosine: Annotated[Real, Is("similarity; `nan`: a side is zero or not finite")] = 0.0
+    largest: Annotated[Real, Is("magnitude on the GPU")] = 0.0
+    problem: Annotated[Text, Is("empty: within the tolerance")] = ""
+    alone: Annotated[Real | None, Is("as `relative`, against the CPU on the GPU's own inputs; null: not asked")] = None
+    alone_problem: Text = ""
+
+
+Fault = Literal["none", "kernel", "precision", "model", "input", "accumulated", "unknown"]
+
+
+class Bisect(File, kw_only=True):
+    """The first op that is wrong."""
+
+    FILE = "bisect.json"
+    against: Annotated[Text, Is("`cpu`, or what else was compared with")] = "cpu"
+    tolerance: Annotated[Real, Is("limit of `relative`")]
+    ops: Annotated[Count, Is("nodes on the GPU, without those that make constants")]
+    compared: Annotated[Count, Is("those of them whose result was compared")]
+    rows: Annotated[list[BisectRow], Meta(max_length=1 << 20), Is("in the order of execution")]
+    kind: Annotated[
+        Fault,
+        Is(
+            "`kernel`: wrong with floats too; `precision`: right with floats; `model`: the CPU's own result is not finite; `input`: an input arrives wrong on the GPU; `accumulated`: no op alone is wrong; `unknown`: outputs are wrong, kept tensors are not"
+        ),
+    ]
+    row: Annotated[Index, Is("the first wrong one; -1: none")] = -1
+    sentence: Annotated[Text, Is("for people")]
+    model: Annotated[Text, Is("the wrong op as a model, in this folder; empty: none was cut")] = ""
+    command: Annotated[Text, Is("that runs it")] = ""
+    reproduced: Annotated[bool | None, Is("whether that command was wrong, too")] = None
+
+
 # --- environment.json
 
 
@@ -549,6 +632,9 @@ def files() -> dict[str, type[Any]]:
         Environment,
         Compared,
         Peers,
+        CpuTensors,
+        Alone,
+        Bisect,
         Model,
         Target,
         Trace,

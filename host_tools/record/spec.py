@@ -73,7 +73,7 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ("xnnpack",)
     profile: Annotated[bool, Is("also measure every dispatch")] = False
     keep_tensors: Annotated[
-        bool, Is("also run once with the delegate's option `dump_tensors`: `partition_N/tensors/`")
+        bool, Is("also run once with the delegate's option `dump_tensors`: `partition_N/tensor_NNNN.bin`")
     ] = False
     cold: Annotated[bool, Is("also time a start with an empty driver cache")] = False
     deadline_s: Annotated[float, Is("of one process")] = 300.0

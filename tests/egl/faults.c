@@ -161,6 +161,14 @@ static int Matches(const char* word, const char* text, long long number) {
   return isdigit((unsigned char)*value) ? atoll(value) == number : strstr(text, value) != NULL;
 }
 
+/* wrong_sum=TEXT: in shaders whose source has the text, the last `+=` is a `-=`. */
+static char* WithWrongSum(const char* text) {
+  char *copy = strdup(text), *sum = NULL;
+  for (char* next = copy; (next = strstr(next, " += ")) != NULL; ++next) sum = next;
+  if (sum) sum[1] = '-';
+  return copy;
+}
+
 /* refuse_compile, refuse_link=TEXT or NUMBER: of the shaders whose source has the text, or of the
  * one with that number (they are counted from 1). */
 WRAP(void, ShaderSource,
@@ -168,7 +176,13 @@ WRAP(void, ShaderSource,
   ++state->compiled;
   state->refused[shader % kObjects] = (char)Matches("refuse_compile", text[0], state->compiled);
   state->matched[shader % kObjects] = (char)Matches("refuse_link", text[0], state->compiled);
-  next_ShaderSource(shader, count, text, sizes);
+  if (!Matches("wrong_sum", text[0], -1)) {
+    next_ShaderSource(shader, count, text, sizes);
+    return;
+  }
+  const char* wrong = WithWrongSum(text[0]);
+  next_ShaderSource(shader, 1, &wrong, NULL);
+  free((char*)wrong);
 }
 
 WRAP(void, AttachShader, (GLuint program, GLuint shader)) {
@@ -204,9 +218,22 @@ WRAP(void, GetProgramInfoLog, (GLuint program, GLsizei most, GLsizei* size, char
 }
 
 /* out_of_memory=N: the N-th buffer finds none. */
+/* wrong_constant=NUMBER: each float of that value in what is uploaded is 3 more. */
+static void* WithWrongConstant(const void* data, size_t bytes) {
+  const float number = (float)FaultNumber("wrong_constant", 0);
+  float* copy = malloc(bytes);
+  memcpy(copy, data, bytes);
+  for (size_t i = 0; i < bytes / sizeof number; ++i) copy[i] += copy[i] == number ? 3.0f : 0.0f;
+  return copy;
+}
+
 WRAP(void, BufferData, (GLenum target, GLsizeiptr size, const void* data, GLenum usage)) {
   if (++state->allocations == FaultNumber("out_of_memory", -1)) state->error = kOutOfMemory;
-  else if (!state->lost) next_BufferData(target, size, data, usage);
+  else if (data && Fault("wrong_constant")) {
+    void* wrong = WithWrongConstant(data, (size_t)size);
+    next_BufferData(target, size, wrong, usage);
+    free(wrong);
+  } else if (!state->lost) next_BufferData(target, size, data, usage);
 }
 
 /* lost_after=N: the context is lost after so many dispatches. lost_silently_after=N: and only the

@@ -106,8 +106,11 @@ Status GlExecutable::MakeImage(const fb::Buffer& buffer, GLuint* made) {
       gl_, Format("make an image of %d x %d pixels", buffer.width(), buffer.height()).c_str());
 }
 
-GlExecutable::Port GlExecutable::PortOf(int index) const {
-  const fb::Tensor& tensor = *plan_.tensors()->Get(static_cast<unsigned>(index));
+GlExecutable::Port GlExecutable::PortOf(const fb::Io& io) const {
+  return PortOf(*plan_.tensors()->Get(static_cast<unsigned>(io.tensor())));
+}
+
+GlExecutable::Port GlExecutable::PortOf(const fb::Tensor& tensor) const {
   Port port;
   port.buffer = buffers_[static_cast<size_t>(tensor.buffer())];
   port.offset = static_cast<GLintptr>(tensor.offset());
@@ -124,8 +127,8 @@ Status GlExecutable::MakeMemory() {
       QUADRA_RETURN_IF_ERROR(MakeBuffer(*buffer, &buffers_.back()));
     }
   }
-  for (const fb::Io* io : *plan_.inputs()) inputs_.push_back(PortOf(io->tensor()));
-  for (const fb::Io* io : *plan_.outputs()) outputs_.push_back(PortOf(io->tensor()));
+  for (const fb::Io* io : *plan_.inputs()) inputs_.push_back(PortOf(*io));
+  for (const fb::Io* io : *plan_.outputs()) outputs_.push_back(PortOf(*io));
   return Status();
 }
 
@@ -256,24 +259,17 @@ void GlExecutable::Dispatch(const Launch& launch) {
   gl_.MemoryBarrier(kKernelBarrier);
 }
 
-Status GlExecutable::DispatchAndTake() {
-  unsigned next = 0;
-  const unsigned kept = take_ ? Count(plan_.kept()) : 0;
-  std::vector<uint8_t> numbers;
+Status GlExecutable::DispatchAll() {
   for (size_t i = 0; i < launches_.size(); ++i) {
     Dispatch(launches_[i]);
-    for (; next < kept; ++next) {
-      const fb::Kept& tensor = *plan_.kept()->Get(next);
-      if (static_cast<size_t>(tensor.dispatch()) != i) break;
-      const Port port = PortOf(tensor.copy());
-      numbers.resize(static_cast<size_t>(port.bytes));
-      gl_.MemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-      QUADRA_RETURN_IF_ERROR(WaitForGpu());
-      QUADRA_RETURN_IF_ERROR(Read(port, numbers.data()));
-      QUADRA_RETURN_IF_ERROR(take_(next, numbers.data()));
-    }
+    QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
   }
   return Status();
+}
+
+Status GlExecutable::ReadCopy(const fb::Tensor& from, void* to) {
+  gl_.MemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+  return Read(PortOf(from), to);
 }
 
 Status GlExecutable::WaitForGpu() {
@@ -364,7 +360,7 @@ Status GlExecutable::RunHere(const std::vector<const void*>& inputs,
     dispatch_us->clear();
     QUADRA_RETURN_IF_ERROR(Profile(inputs, dispatch_us));
   } else {
-    QUADRA_RETURN_IF_ERROR(DispatchAndTake());
+    QUADRA_RETURN_IF_ERROR(DispatchAll());
   }
   gl_.MemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
   QUADRA_RETURN_IF_ERROR(WaitForGpu());

@@ -56,7 +56,8 @@ class GlExecutable : public Executable {
   Status MakeMemory();
   Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);
-  Port PortOf(int tensor) const;
+  Port PortOf(const fb::Io& io) const;
+  Port PortOf(const fb::Tensor& tensor) const;
   Status MakeLaunches();
   Status MakeLaunch(const fb::Dispatch& dispatch, std::vector<int32_t>* numbers);
   void Bind(const fb::Arg& arg, Launch* launch);
@@ -66,7 +67,8 @@ class GlExecutable : public Executable {
   Status Write(const Port& port, const void* from);
   Status Read(const Port& port, void* to);
   void Dispatch(const Launch& launch);
-  Status DispatchAndTake();
+  Status DispatchAll();
+  Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status WriteAll(const std::vector<const void*>& inputs);
   Status Profile(const std::vector<const void*>& inputs, std::vector<float>* dispatch_us);
   Status ProfileByTimers(std::vector<float>* dispatch_us);

@@ -291,10 +291,8 @@ Status ClExecutable::Begin(const std::vector<const void*>& inputs,
   return Status();
 }
 
-// The dispatches from `first` on, before `end`.
-Status ClExecutable::Launches(cl_command_queue queue, size_t first, size_t end,
-                              std::vector<ClHandle<cl_event>>* events) {
-  for (size_t i = first; i < end; ++i) {
+Status ClExecutable::Launches(cl_command_queue queue, std::vector<ClHandle<cl_event>>* events) {
+  for (size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
     cl_event event = nullptr;
     const cl_int code =
@@ -305,29 +303,11 @@ Status ClExecutable::Launches(cl_command_queue queue, size_t first, size_t end,
       return context_->Failed(Format("launch %s", dispatch.name()->c_str()).c_str(), code);
     }
     if (events) events->emplace_back(event, cl_.ReleaseEvent);
+    else QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
   }
   // The device begins while the host still asks for the outputs.
   const cl_int code = cl_.Flush(queue);
   return code == CL_SUCCESS ? Status() : context_->Failed("hand the kernels to the device", code);
-}
-
-Status ClExecutable::LaunchesAndTake() {
-  size_t first = 0;
-  std::vector<uint8_t> numbers;
-  for (unsigned i = 0; take_ && i < Count(plan_.kept()); ++i) {
-    const fb::Kept& kept = *plan_.kept()->Get(i);
-    const fb::Tensor& copy = *plan_.tensors()->Get(static_cast<unsigned>(kept.copy()));
-    const size_t end = static_cast<size_t>(kept.dispatch()) + 1;
-    QUADRA_RETURN_IF_ERROR(Launches(queue_.get(), first, end, nullptr));
-    first = end;
-    numbers.resize(copy.bytes());
-    const cl_int code = cl_.EnqueueReadBuffer(
-        queue_.get(), buffers_[static_cast<size_t>(copy.buffer())].get(), CL_TRUE, copy.offset(),
-        numbers.size(), numbers.data(), 0, nullptr, nullptr);
-    if (code != CL_SUCCESS) return context_->Failed("read a tensor", code);
-    QUADRA_RETURN_IF_ERROR(take_(i, numbers.data()));
-  }
-  return Launches(queue_.get(), first, launches_.size(), nullptr);
 }
 
 Status ClExecutable::Profile(std::vector<float>* dispatch_us) {
@@ -337,7 +317,7 @@ Status ClExecutable::Profile(std::vector<float>* dispatch_us) {
   cl_int code = cl_.Finish(queue_.get());
   if (code != CL_SUCCESS) return context_->Failed("wait for the inputs", code);
   std::vector<ClHandle<cl_event>> events;
-  const Status launched = Launches(profiling_queue_.get(), 0, launches_.size(), &events);
+  const Status launched = Launches(profiling_queue_.get(), &events);
   code = cl_.Finish(profiling_queue_.get());
   QUADRA_RETURN_IF_ERROR(launched);
   if (code != CL_SUCCESS) return context_->Failed("wait for the kernels", code);
@@ -352,14 +332,22 @@ Status ClExecutable::Profile(std::vector<float>* dispatch_us) {
   return Status();
 }
 
+Status ClExecutable::Read(int buffer, size_t offset, size_t bytes, cl_bool waits, void* to) {
+  const cl_int code =
+      cl_.EnqueueReadBuffer(queue_.get(), buffers_[static_cast<size_t>(buffer)].get(), waits,
+                            offset, bytes, to, 0, nullptr, nullptr);
+  return code == CL_SUCCESS ? Status() : context_->Failed("read an output", code);
+}
+
+Status ClExecutable::ReadCopy(const fb::Tensor& from, void* to) {
+  return Read(from.buffer(), 0, from.bytes(), CL_TRUE, to);
+}
+
 Status ClExecutable::End(const std::vector<void*>& outputs) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Port& port = outputs_[i];
     if (port.in_place) continue;
-    const cl_int code =
-        cl_.EnqueueReadBuffer(queue_.get(), buffers_[static_cast<size_t>(port.buffer)].get(),
-                              CL_FALSE, port.offset, port.bytes, outputs[i], 0, nullptr, nullptr);
-    if (code != CL_SUCCESS) return context_->Failed(Format("read output %zu", i).c_str(), code);
+    QUADRA_RETURN_IF_ERROR(Read(port.buffer, port.offset, port.bytes, CL_FALSE, outputs[i]));
   }
   return Status();
 }
@@ -372,7 +360,7 @@ Status ClExecutable::Run(const std::vector<const void*>& inputs, const std::vect
   }
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
   Status status = Begin(inputs, outputs);
-  if (status.ok()) status = dispatch_us ? Profile(dispatch_us) : LaunchesAndTake();
+  if (status.ok()) status = dispatch_us ? Profile(dispatch_us) : Launches(queue_.get(), nullptr);
   if (status.ok()) status = End(outputs);
   // Also after an error: what was queued works on the caller's memory.
   const cl_int code = cl_.Finish(queue_.get());

@@ -58,9 +58,9 @@ class ClExecutable : public Executable {
   bool IsInPlace(int buffer) const;
   Status WorkOn(Port* port, void* caller);
   Status Begin(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
-  Status Launches(cl_command_queue queue, size_t first, size_t end,
-                  std::vector<ClHandle<cl_event>>* events);
-  Status LaunchesAndTake();
+  Status Launches(cl_command_queue queue, std::vector<ClHandle<cl_event>>* events);
+  Status Read(int buffer, size_t offset, size_t bytes, cl_bool waits, void* to);
+  Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status Profile(std::vector<float>* dispatch_us);
   Status End(const std::vector<void*>& outputs);
 

@@ -11,7 +11,7 @@ from host_tools.record.run_folder import RunFolder
 # What a runner may leave. Anything else stays where it is.
 NAMES = re.compile(
     r"(tensors|timings|verdicts|profile|environment|cold|error)\.json|(outputs|[a-z0-9_]{1,40}_outputs)/\d{3}\.npy|"
-    r"partition_\d{1,3}/(graph(\.opt)?\.txt|plan\.quadra|kernels/[A-Za-z0-9_.-]{1,120}|tensors/\d{4,6}\.bin)"
+    r"partition_\d{1,3}/(graph(\.opt)?\.txt|plan\.quadra|kernels/[A-Za-z0-9_.-]{1,120}|tensor_\d{4,6}\.bin)"
 )
 
 

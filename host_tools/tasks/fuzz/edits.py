@@ -9,14 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import flatbuffers
-import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-Key = str | int
+from host_tools.request.model_tree import pack, unpack
 
-_IDENTIFIER = b"TFL3"
-_ALIGNMENT = 16  # of constants, as the format wants it
+Key = str | int
 
 
 @dataclass(frozen=True)
@@ -30,48 +27,6 @@ class Edit:
     def __str__(self) -> str:
         shown = "/".join(map(str, self.place))
         return f"delete {shown}" if self.kind == "delete" else f"{self.kind} {shown} {_short(self.value)}"
-
-
-class CannotPack(Exception):
-    """The edits made something that the format has no room for: a number too large for its field."""
-
-
-class _Buffer(schema.BufferT):  # type: ignore[misc]  # ai-edge-litert has no types
-    """A constant that is written with the alignment that kernels count on."""
-
-    def Pack(self, builder: flatbuffers.Builder) -> Any:
-        data = None
-        if self.data is not None and len(self.data):
-            raw = bytes(self.data)
-            builder.StartVector(1, len(raw), _ALIGNMENT)
-            builder.head -= len(raw)
-            builder.Bytes[builder.head : builder.head + len(raw)] = raw
-            data = builder.EndVector()
-        schema.BufferStart(builder)
-        if data is not None:
-            schema.BufferAddData(builder, data)
-        schema.BufferAddOffset(builder, self.offset)
-        schema.BufferAddSize(builder, self.size)
-        return schema.BufferEnd(builder)
-
-
-def unpack(raw: bytes) -> schema.ModelT:
-    """The tree of a file that is whole. Vectors of numbers are lists, constants are bytes."""
-    model = schema.ModelT.InitFromPackedBuf(raw)
-    for buffer in model.buffers or []:
-        buffer.__class__ = _Buffer
-        buffer.data = None if buffer.data is None else bytes(buffer.data)
-    return _listed(model)
-
-
-def pack(model: schema.ModelT) -> bytes:
-    """The file of a tree."""
-    builder = flatbuffers.Builder(4096)
-    try:
-        builder.Finish(model.Pack(builder), file_identifier=_IDENTIFIER)
-    except Exception as error:  # each type of the generated code complains in its own way
-        raise CannotPack(f"{type(error).__name__}: {error}") from error
-    return bytes(builder.Output())
 
 
 def apply(raw: bytes, edits: Iterable[Edit]) -> bytes:
@@ -119,17 +74,6 @@ def _edit(model: schema.ModelT, edit: Edit) -> None:
             setattr(parent, key, copy.deepcopy(edit.value) if edit.kind == "set" else None)
     except (LookupError, AttributeError, TypeError):
         pass  # an earlier edit took the place away
-
-
-def _listed(node: Any) -> Any:
-    if isinstance(node, np.ndarray):
-        return node.tolist()
-    if isinstance(node, list):
-        return [_listed(one) for one in node]
-    if hasattr(node, "Pack"):
-        for name, value in vars(node).items():
-            setattr(node, name, _listed(value))
-    return node
 
 
 def _short(value: Any) -> str:

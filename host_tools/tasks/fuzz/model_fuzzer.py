@@ -16,9 +16,11 @@ import numpy as np
 
 from host_tools.base import cpu_drivers
 from host_tools.judge import compare
+from host_tools.request import model_tree
 from host_tools.request.from_arguments import TARGETS
+from host_tools.request.model_tree import CannotPack
 from host_tools.tasks.fuzz import edits, mutations, seeds
-from host_tools.tasks.fuzz.edits import CannotPack, Edit
+from host_tools.tasks.fuzz.edits import Edit
 from host_tools.tasks.fuzz.finding import Finding, minimise
 from host_tools.tasks.fuzz.fuzz_process import INTERPRETER, Answer, Ended, Process, Request
 
@@ -180,7 +182,7 @@ class Models:
         if not got.outputs or not alone.outputs or not got.on_gpu or setup.precision != "f32":
             return ""
         wrong = difference(alone, got)
-        if not wrong or not is_sound(edits.unpack(request.model)):
+        if not wrong or not is_sound(model_tree.unpack(request.model)):
             return ""
         other = self._alone.run(replace(request, kernels="BUILTIN", twice=False), _ALONE_S)
         if isinstance(other, Ended) or other.error or difference(alone, other):
@@ -221,7 +223,7 @@ def _is_sound(model: Any, graph: Any) -> bool:
 
 
 def _case(name: str, source: str, raw: bytes, chosen: random.Random) -> Case:
-    model = edits.unpack(raw)
+    model = model_tree.unpack(raw)
     changes: list[Edit] = []
     while not changes:
         changes = mutations.some(model, raw, chosen)
@@ -257,7 +259,7 @@ def _resized(model: Any, chosen: random.Random) -> dict[int, tuple[int, ...]]:
 def _nodes(case: Case) -> list[Edit]:
     """An edit for each node that leaves it out, the last first, so that the others keep their places."""
     try:
-        model = edits.unpack(case.file())
+        model = model_tree.unpack(case.file())
     except Exception:  # changed bytes may be no tree at all
         return []
     graphs = enumerate(model.subgraphs or [])

@@ -31,6 +31,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "profile": ("0", "1", "2", "true", "maybe"),
     "max_partitions": ("0", "1", "2", "1000", "1001", "-1", "0x1", "1e3", " 1"),
     "quantized_models_allowed": ("0", "1", "2", "no"),
+    "dump_tensors": ("0", "1", "2", "no"),
     "opencl_library": ("", "/nowhere/libOpenCL.so", "/dev/null", "/", "libc.so.6", "libEGL.so.1"),
     "egl_library": ("", "/nowhere/libEGL.so", "/dev/null", "/", "libc.so.6", "libOpenCL.so.1"),
     "debug": ("0", "1", "5", "6", "-1"),

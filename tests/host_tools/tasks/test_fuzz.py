@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from host_tools.base import settings
+from host_tools.request import model_tree
 from host_tools.tasks import command_line, fuzz
 from host_tools.tasks.fuzz import edits, fuzz as task, model_fuzzer, mutations, option_fuzzer, seeds
 from host_tools.tasks.fuzz.edits import Edit
@@ -58,7 +59,9 @@ def process(tmp_path):
 def test_a_file_comes_through_the_tree_with_the_same_numbers(process):
     for one in random.Random(1).sample([one for one in all_cases() if one.on_cpu], 25):
         raw = one.model()
-        before, after = (process.run(Request(file, seed=3), 20) for file in (raw, edits.pack(edits.unpack(raw))))
+        before, after = (
+            process.run(Request(file, seed=3), 20) for file in (raw, model_tree.pack(model_tree.unpack(raw)))
+        )
         assert not before.error and [a.tobytes() for a in before.outputs] == [a.tobytes() for a in after.outputs], (
             one.id
         )
@@ -67,7 +70,7 @@ def test_a_file_comes_through_the_tree_with_the_same_numbers(process):
 def test_edits_do_what_they_say():
     raw = small_model()
     tensor, node = ("subgraphs", 0, "tensors", 0), ("subgraphs", 0, "operators", 0)
-    made = edits.unpack(edits.apply(raw, [
+    made = model_tree.unpack(edits.apply(raw, [
         Edit("set", (*tensor, "shape", 1), 7), Edit("insert", (*tensor, "shape", 0), 9), Edit("delete", (*node, "inputs", 2)),
         Edit("delete", (*node, "builtinOptions")),
     ]))  # fmt: skip
@@ -78,7 +81,7 @@ def test_edits_do_what_they_say():
 
 
 def test_a_place_that_is_not_there_is_a_lookup_error():
-    model = edits.unpack(small_model())
+    model = model_tree.unpack(small_model())
     for place in (("nothing",), ("subgraphs", 9), ("subgraphs", "tensors"), ("version", 0)):
         with pytest.raises(LookupError):
             edits.at(model, place)
@@ -86,17 +89,17 @@ def test_a_place_that_is_not_there_is_a_lookup_error():
 
 def test_constants_keep_their_alignment():
     raw, weights = small_model(), np.ones((2, 3, 3, 3), np.float32).tobytes()
-    assert edits.pack(edits.unpack(raw)).index(weights) % 16 == 0
+    assert model_tree.pack(model_tree.unpack(raw)).index(weights) % 16 == 0
 
 
 def test_any_edits_can_be_left_out():
     raw, chosen, made = small_model(), random.Random(2), 0
     for _ in range(60):
-        some = [edit for _ in range(4) for edit in mutations.some(edits.unpack(raw), raw, chosen)]
+        some = [edit for _ in range(4) for edit in mutations.some(model_tree.unpack(raw), raw, chosen)]
         try:
             edits.apply(raw, chosen.sample(some, len(some) // 2))
             made += 1
-        except edits.CannotPack:
+        except model_tree.CannotPack:
             pass
     assert made > 30
 
@@ -108,8 +111,8 @@ def test_every_mutation_changes_something():
         files = set()
         for _ in range(40):
             try:
-                files.add(edits.apply(raw, mutation(edits.unpack(raw), chosen)))
-            except edits.CannotPack:
+                files.add(edits.apply(raw, mutation(model_tree.unpack(raw), chosen)))
+            except model_tree.CannotPack:
                 pass
         assert len(files) > 3, mutation.__name__
 
@@ -152,7 +155,9 @@ def test_a_planted_crash_is_found_made_small_and_gone_when_it_is_mended(fuzzer, 
     assert (found.kind, found.place) == CRASH
     small = fuzzer.minimise(found)
     assert (small.kind, small.place) == CRASH
-    assert not edits.unpack(small.case.file()).subgraphs[0].operators and not set(useless) & set(small.case.changes)
+    assert not model_tree.unpack(small.case.file()).subgraphs[0].operators and not set(useless) & set(
+        small.case.changes
+    )
     monkeypatch.delenv("FAKE_DELEGATE")
     fuzzer._with.close()
     assert fuzzer.run_case(small.case) is None
@@ -252,9 +257,9 @@ def test_a_model_whose_numbers_are_nobodys_is_not_sound(place, value):
     model.output(model.unary("RELU", y))
     model.value((2, 2))
     raw = model.bytes()
-    assert model_fuzzer.is_sound(edits.unpack(raw))
+    assert model_fuzzer.is_sound(model_tree.unpack(raw))
     changed = edits.apply(raw, [Edit("set", ("subgraphs", 0, *place), value)])
-    assert not model_fuzzer.is_sound(edits.unpack(changed))
+    assert not model_fuzzer.is_sound(model_tree.unpack(changed))
 
 
 def test_the_least_that_fails_is_left():

@@ -1,0 +1,136 @@
+"""What the CPU's reference kernels say about the tensors that a run kept.
+
+`cpu_tensors all FOLDER` runs the whole model and keeps the same tensors: cpu_tensors.json, cpu_tensors/.
+`cpu_tensors alone FOLDER ALLOWED TENSORS` makes each of the tensors (numbers with commas) by itself, from what the run's
+own kernels had made before it: alone.json, alone/. It ends with the first that is off by more than ALLOWED of its range:
+that one's op is wrong, whatever came before it.
+"""
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from host_tools.base.errors import Misuse, QuadraError, RunFailed
+from host_tools.judge import compare
+from host_tools.places import interpreters, reference_model, worker
+from host_tools.record import kept_tensors, run_folder, schema
+from host_tools.record.kept_tensors import Kept
+from host_tools.record.run_folder import RunFolder
+from host_tools.request.submodel import Cutter, as_model_has
+
+Details = Mapping[int, Mapping[str, Any]]
+
+
+def whole(folder: RunFolder) -> None:
+    """Runs the model once on the CPU. Where it cannot (an op that only the delegate knows), the file says why."""
+    spec, wanted = folder.spec(), sorted({kept.tensor for kept in kept_tensors.read(folder)})
+    content, _ = reference_model.for_cpu(Path(spec.model.path))
+    found, arrays = schema.CpuTensors(tensors=[]), list[np.ndarray]()
+    details = _details(content, spec.model.name)
+    try:
+        made = interpreters.make(content, spec.model.name, threads=1, kernels=interpreters.BUILTIN, keeps=True)
+        interpreters.allocate(made, spec.model.name, content)
+        interpreters.set_inputs(made, folder.arrays("inputs"))
+        interpreters.invoke(made, f"{spec.model.name} on the CPU")
+        details = {detail["index"]: detail for detail in made.get_tensor_details()}
+        arrays = [made.get_tensor(index) for index in wanted if index in details]
+        found.complete = True
+    except (RunFailed, ValueError) as error:  # ValueError: a tensor without numbers
+        found.error, arrays = str(error), []
+    for index in wanted:
+        if index not in details:
+            raise Misuse(f"read the tensors of {folder.path.name}", f"the model has no tensor {index}", "run it again")
+        found.tensors.append(_tensor(index, details[index]))
+    if arrays:
+        run_folder.write_arrays(folder.path / "cpu_tensors", arrays)
+    run_folder.write_json(folder.path / schema.CpuTensors.FILE, found)
+
+
+def _details(content: bytes, name: str) -> Details:
+    made = interpreters.make(content, name, threads=1, kernels=interpreters.BUILTIN)
+    return {detail["index"]: detail for detail in made.get_tensor_details()}
+
+
+def _tensor(index: int, detail: Mapping[str, Any]) -> schema.CpuTensor:
+    scale, zero = detail["quantization"]
+    shape = [int(n) for n in detail["shape"]]
+    dtype = np.dtype(detail["dtype"]).name
+    return schema.CpuTensor(
+        tensor=index, name=detail["name"], dtype=dtype, shape=shape, scale=float(scale), zero_point=int(zero)
+    )
+
+
+class Alone:
+    """Parts of a model between the tensors of a run, each run by the CPU."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        spec = folder.spec()
+        self.name = spec.model.name
+        self.cutter = Cutter(Path(spec.model.path).read_bytes(), self.name)
+        self.facts = {one.tensor: one for one in folder.read(schema.CpuTensors).tensors}
+        self.kept = kept_tensors.read(folder)
+        self.given = folder.arrays("inputs")
+        self.inputs = [int(i) for i in self.cutter.graph.inputs]
+
+    def values(self, one: Kept) -> np.ndarray:
+        """What the run's kernel made, as the model has it."""
+        fact = self.facts[one.tensor]
+        numbers = as_model_has(one.numbers(), np.dtype(fact.dtype), fact.scale, fact.zero_point)
+        return numbers.reshape(fact.shape) if numbers.size == int(np.prod(fact.shape)) else numbers.reshape(one.shape)
+
+    def make(self, one: Kept) -> tuple[np.ndarray, bytes, list[np.ndarray]]:
+        """The tensor as the CPU makes it of the run's own numbers; the part as a model, and its inputs."""
+        before = {other.tensor: other for other in reversed(self.kept) if other.tensor != one.tensor}
+        part = self.cutter.before(one.tensor, before)
+        arrays = [self.values(before[t]) if t in before else self.given[self.inputs.index(t)] for t in part.inputs]
+        model = self.cutter.cut(part, {t: array.shape for t, array in zip(part.inputs, arrays)})
+        with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
+            Path(file.name).write_bytes(model)
+            content, _ = reference_model.for_cpu(Path(file.name))
+        made = interpreters.make(content, self.name, threads=1, kernels=interpreters.BUILTIN)
+        interpreters.allocate(made, self.name, content)
+        interpreters.set_inputs(made, arrays)
+        interpreters.invoke(made, f"a part of {self.name} on the CPU")
+        return interpreters.outputs_of(made)[0], model, arrays
+
+
+def alone(folder: RunFolder, allowed: float, tensors: Sequence[int]) -> None:
+    """Those that the model is given are no op's."""
+    parts, found, arrays = Alone(folder), schema.Alone(tried=[]), list[np.ndarray]()
+    by_tensor = {one.tensor: one for one in reversed(parts.kept)}
+    for tensor in tensors:
+        one, row = by_tensor[tensor], schema.AloneRow(tensor=tensor)
+        found.tried.append(row)
+        if tensor in parts.inputs:
+            expected = parts.given[parts.inputs.index(tensor)]
+        else:
+            try:
+                expected, _, _ = parts.make(one)
+            except (QuadraError, ValueError, IndexError) as error:
+                row.error = str(error)
+                continue
+        row.array = len(arrays)
+        arrays.append(expected)
+        fact = parts.facts[tensor]
+        shown = schema.Tensor(name="", dtype=fact.dtype, shape=fact.shape, scale=fact.scale)
+        got = parts.values(one)
+        if compare.measure(0, shown, got.reshape(expected.shape), expected, allowed).problem:
+            break
+    if arrays:
+        run_folder.write_arrays(folder.path / "alone", arrays)
+    run_folder.write_json(folder.path / schema.Alone.FILE, found)
+
+
+def main(argv: list[str]) -> int:
+    folder = RunFolder(Path(argv[1]))
+    if argv[0] == "all":
+        return worker.answer(folder.path, lambda: whole(folder))
+    return worker.answer(folder.path, lambda: alone(folder, float(argv[2]), [int(t) for t in argv[3].split(",")]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""The tensors of a run against a reference, op by op, and the first op that is wrong."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.record import schema
+from host_tools.record.run_folder import RunFolder
+
+_BEFORE, _AFTER = 3, 8  # rows shown around the wrong one
+_NAME = 32
+
+
+def show(folder: RunFolder, found: schema.Bisect, console: Console, everything: bool = False) -> None:
+    """The rows around the wrong one (all of them: everything), coverage, what is wrong and how to run it alone."""
+    spec = folder.spec()
+    words = ", ".join(f"{key} {value}" for key, value in spec.options.items() if value)
+    console.print(f"[bold]{escape(spec.model.name)}[/], {escape(words)}, against {escape(found.against)}")
+    console.print(
+        f"  {found.compared} of {found.ops} ops on the GPU compared; allowed is {found.tolerance:g} of a range"
+    )
+    console.print("  [dim]ops that run as one kernel are compared by their last result[/]\n")
+    console.print(_table(found, everything))
+    colour = {"none": "green", "model": "yellow"}.get(found.kind, "red")
+    console.print(f"\n[{colour}]{_WORDS[found.kind]}[/]: {escape(found.sentence)}", highlight=False)
+    if found.command:
+        came = {True: "which is wrong, too", False: "which is right by itself", None: "not run"}[found.reproduced]
+        console.print(f"the op by itself, {came}:\n  {escape(found.command)}", highlight=False, soft_wrap=True)
+    console.print(f"run folder  {escape(str(folder.path))}", highlight=False, soft_wrap=True)
+
+
+_WORDS = {
+    "none": "nothing is wrong",
+    "kernel": "a kernel is wrong",
+    "precision": "the precision does not suffice",
+    "model": "the model is at fault",
+    "input": "an input arrives wrong",
+    "accumulated": "errors come together",
+    "unknown": "not found",
+}
+
+
+def _table(found: schema.Bisect, everything: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("dispatch", "nodes", "ops", "tensor"):
+        table.add_column(name, overflow="fold")
+    for name in ("largest error", "mean", "of range", "cosine", "alone", ""):
+        table.add_column(name, justify="left" if not name else "right")
+    centre = found.row if found.row >= 0 else next((i for i, row in enumerate(found.rows) if row.problem), 0)
+    first, last = (0, len(found.rows)) if everything else (max(0, centre - _BEFORE), centre + _AFTER)
+    if first:
+        table.add_row("…", f"{first} more")
+    for index, row in enumerate(found.rows[first:last], first):
+        table.add_row(*_cells(row, index == found.row))
+    if last < len(found.rows):
+        table.add_row("…", f"{len(found.rows) - last} more")
+    return table
+
+
+def _cells(row: schema.BisectRow, first: bool) -> list[str]:
+    name = row.name if len(row.name) <= _NAME else f"{row.name[: _NAME // 2]}…{row.name[-_NAME // 2 :]}"
+    words = [
+        escape(row.dispatch),
+        ",".join(map(str, row.nodes)) or "–",
+        escape(row.ops) or "[dim]input[/]",
+        escape(name),
+    ]
+    if row.compared:
+        numbers = (row.max_error, row.mean_error, row.relative)
+        words += [f"{float(n):.1e}" for n in numbers] + [undefined(row.cosine)]
+    else:
+        words += ["–", "–", "–", "–"]
+    alone = "–" if row.alone is None else f"{float(row.alone):.1e}"
+    verdict = "[dim]not compared[/]" if not row.compared else "[green]right[/]"
+    if row.problem:
+        verdict = "[yellow]off[/]"
+    if row.alone_problem:
+        verdict = "[red]WRONG[/]"
+    return [*words, alone, f"{verdict}{' [bold red]← first[/]' if first else ''}"]
+
+
+def undefined(value: schema.Real) -> str:
+    """A cosine; said where it is not defined."""
+    number = float(value)
+    return f"{number:.6f}" if number == number else "undefined"
