@@ -383,6 +383,35 @@ def bisect(
     bisect.judge(found)
 
 
+@task(
+    help={
+        **{key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs")},
+        "top": "How many tensors to show (0: all).",
+        "json": "Print JSON instead of a table.",
+    }
+)
+def overflow(
+    c: Context, model: str, image: str = "", range: str = "", seed: int = 1, inputs: str = "", top: int = 12,
+    json: bool = False,
+) -> None:  # fmt: skip
+    """Show how large a model's numbers get, which of them half precision cannot hold, and which ops that concerns.
+
+    Runs the model once on the CPU, with floats. Give real inputs (--image, --inputs): random ones say little.
+    """
+    from json import dumps
+
+    from host_tools.base import terminal
+    from host_tools.request import from_arguments
+    from host_tools.tasks import overflow
+
+    spec = from_arguments.make_spec(model, image=image, value_range=range, seed=seed, arrays=inputs, peers=())
+    found = overflow.ask(spec)
+    if json:
+        print(dumps(overflow.to_json(spec, found), indent=1))
+    else:
+        overflow.show(spec, found, terminal.console(), top)
+
+
 @task(help={**_ONE_RUN, "top": "How many dispatches and tensors to show (0: all)."})
 def plan(c: Context, run: str = "latest", top: int = 0) -> None:
     """List a run's plan: dispatches with their arguments, buffers, and tensors with their lifetimes."""

@@ -472,6 +472,30 @@ class Bisect(File, kw_only=True):
     reproduced: Annotated[bool | None, Is("whether that command was wrong, too")] = None
 
 
+# --- ranges.json
+
+
+class Range(Part, kw_only=True):
+    """One float tensor of the main graph."""
+
+    tensor: Annotated[Count, Is("its number there")]
+    name: Text
+    node: Annotated[Index, Is("that makes it; -1: an input or a constant")] = -1
+    readers: Annotated[Indexes, Is("nodes that read it")] = []
+    constant: bool = False
+    largest: Annotated[Real, Is("magnitude of its finite numbers")] = 0.0
+    nan: Count = 0
+    inf: Count = 0
+
+
+class Ranges(File, kw_only=True):
+    """How large a model's numbers get on the CPU."""
+
+    FILE = "ranges.json"
+    ops: Annotated[Texts, Is("TFLite's names of the nodes")]
+    tensors: Annotated[list[Range], Meta(max_length=1 << 20), Is("in the order of the nodes that make them")]
+
+
 # --- environment.json
 
 
@@ -635,6 +659,7 @@ def files() -> dict[str, type[Any]]:
         CpuTensors,
         Alone,
         Bisect,
+        Ranges,
         Model,
         Target,
         Trace,

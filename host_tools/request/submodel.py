@@ -43,7 +43,7 @@ class Cutter:
                 continue
             nodes.add(maker)
             for read in _some(self.graph.operators[maker].inputs):
-                if read < 0 or self._is_stored(read):
+                if read < 0 or self.is_stored(read):
                     continue
                 if read in known or read not in self.maker:
                     inputs.add(read)
@@ -70,7 +70,7 @@ class Cutter:
         graph.inputs, graph.outputs = [number[t] for t in part.inputs], [number[part.output]]
         return model_tree.pack(tree)
 
-    def _is_stored(self, tensor: int) -> bool:
+    def is_stored(self, tensor: int) -> bool:
         """A constant, or a variable, whose numbers the file has or that begins with zeros."""
         one = self.graph.tensors[tensor]
         buffer = self.tree.buffers[one.buffer]

@@ -1,0 +1,96 @@
+"""`inv overflow`: which of a model's numbers half precision has no room for. Nothing is run on a GPU."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.judge.tensor_errors import HALF_MAX
+from host_tools.places import on_host
+from host_tools.places.attempt import Attempt
+from host_tools.places.place import Show, quiet
+from host_tools.record import run_folder, schema
+from host_tools.record.run_folder import RunFolder
+from host_tools.record.spec import RunSpec
+
+_NEAR = 8  # so many times below the end of half, other inputs may reach it
+
+
+def ask(spec: RunSpec, show: Show = quiet) -> schema.Ranges:
+    """The ranges of the model's tensors on the inputs of `spec`."""
+    with tempfile.TemporaryDirectory(prefix="quadra-overflow-") as work:
+        folder = Path(work)
+        run_folder.write_json(folder / "spec.json", spec.to_json())
+        argv, env = on_host.python_command("host_tools.places.cpu_ranges", folder)
+        Attempt(folder, spec, show).start("cpu_ranges", argv, env)
+        return RunFolder(folder).read(schema.Ranges)
+
+
+def beyond(row: schema.Range) -> bool:
+    """Whether half has no number for the largest one."""
+    return float(row.largest) > HALF_MAX or row.inf > 0 or row.nan > 0
+
+
+def at_risk(found: schema.Ranges) -> list[int]:
+    """Nodes that make or read a tensor that half cannot hold, in the model's order: what needs float32."""
+    return sorted({node for row in found.tensors if beyond(row) for node in (row.node, *row.readers) if node >= 0})
+
+
+def first_not_finite(found: schema.Ranges) -> schema.Range | None:
+    """With floats already; None: all is finite."""
+    return next((row for row in found.tensors if row.nan or row.inf), None)
+
+
+def to_json(spec: RunSpec, found: schema.Ranges) -> dict[str, Any]:
+    """For --json."""
+    return {
+        "schema_version": 1,
+        "model": spec.model.name,
+        "at_risk": at_risk(found),
+        "tensors": schema.plain(found.tensors),
+    }
+
+
+def show(spec: RunSpec, found: schema.Ranges, console: Console, top: int) -> None:
+    """The largest numbers, what overflows and the ops concerned."""
+    rows = sorted(found.tensors, key=lambda row: (not (row.nan or row.inf), -float(row.largest)))
+    console.print(f"[bold]{escape(spec.model.name)}[/]: the largest magnitudes; half ends at {HALF_MAX:g}\n")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("tensor", "made by"):
+        table.add_column(name, overflow="fold")
+    table.add_column("largest", justify="right")
+    table.add_column("")
+    for row in rows[: top or None]:
+        table.add_row(escape(row.name), escape(maker(found, row)), f"{float(row.largest):.6g}", _verdict(row))
+    console.print(table)
+    strange = first_not_finite(found)
+    if strange:
+        words = f"{strange.nan} NaN and {strange.inf} infinite numbers in '{strange.name}' ({maker(found, strange)})"
+        console.print(f"\n[red]not finite with floats already[/]: first {escape(words)}: the model or its inputs")
+    risk = at_risk(found)
+    if not risk:
+        console.print("\n[green]nothing overflows half[/] with these inputs")
+        return
+    named = ", ".join(f"{node} {found.ops[node] if node < len(found.ops) else ''}" for node in risk)
+    console.print(f"\n[red]{len(risk)} ops make or read what half cannot hold[/]: {escape(named)}")
+    console.print(
+        "A precision holds for all ops of a delegate: run this model with precision=f32, or scale these tensors down."
+    )
+
+
+def maker(found: schema.Ranges, row: schema.Range) -> str:
+    """Who made a tensor, in words."""
+    if row.node < 0:
+        return "constant" if row.constant else "input"
+    return f"{row.node} {found.ops[row.node] if row.node < len(found.ops) else ''}"
+
+
+def _verdict(row: schema.Range) -> str:
+    if row.nan or row.inf:
+        return "[red]not finite[/]"
+    if beyond(row):
+        return "[red]overflows half[/]"
+    return "[yellow]near[/]" if float(row.largest) * _NEAR > HALF_MAX else ""
