@@ -338,13 +338,23 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     print(f"trace  {perfetto_trace.write(folder)}  (open it in ui.perfetto.dev)")
 
 
-@task(help=_ONE_RUN)
-def report(c: Context, run: str = "latest") -> None:
-    """Write the HTML report of a run again; print its path."""
+@task(
+    help={
+        **_ONE_RUN,
+        "model_explorer": "Instead, write overlays for Model Explorer into this folder: verdicts, and errors (after"
+        " `inv bisect`) and times (with --profile) of each node.",
+    }
+)
+def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
+    """Write the HTML report of a run again; print its path. Or write what it says of each node, for Model Explorer."""
     from host_tools.judge import judged
-    from host_tools.show import report
+    from host_tools.show import model_explorer as overlays, report
 
-    print(report.write(judged.judge(_find_run(run))))
+    folder = _find_run(run)
+    if model_explorer:
+        print(*overlays.write(folder, Path(model_explorer).expanduser()), sep="\n")
+        return
+    print(report.write(judged.judge(folder)))
 
 
 @task(
