@@ -307,6 +307,41 @@ def coverage(
         coverage.show(spec, found, terminal.console())
 
 
+@task(
+    help={
+        **{key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs", "library")},
+        "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
+        "backend": "The GPU API to plan for: opencl or gles (default: the target's).",
+        "json": "Print JSON instead of tables.",
+    }
+)
+def advise(
+    c: Context, model: str, backend: str = "", target: str = "", image: str = "", range: str = "", seed: int = 1,
+    inputs: str = "", json: bool = False, library: str = "",
+) -> None:  # fmt: skip
+    """Say what in a model costs time or exactness on a GPU, node by node, and how to write it instead.
+
+    Splits between GPU and CPU with the bytes that cross, kernels that only move numbers, channel counts that waste
+    lanes, ops with a cheaper equivalent, numbers beyond half. Runs the model once, on the CPU; nothing on a GPU.
+    """
+    from json import dumps
+
+    from msgspec import structs
+
+    from host_tools.base import terminal
+    from host_tools.request import from_arguments
+    from host_tools.tasks import advise, coverage
+
+    plan = coverage.make_spec(model, target, "f32", backend)
+    given = from_arguments.make_spec(model, image=image, value_range=range, seed=seed, arrays=inputs)
+    spec = structs.replace(plan, inputs=given.inputs)
+    found, note = advise.find(spec, _library(library))
+    if json:
+        print(dumps(advise.to_json(spec, found, note), indent=1))
+    else:
+        advise.show(spec, found, note, terminal.console())
+
+
 _ONE_RUN = {"run": "`latest` (default), the id of a run or its beginning, or the path of a run folder."}
 
 

@@ -457,7 +457,7 @@ class Bisect(File, kw_only=True):
     against: Annotated[Text, Is("`cpu`, or what else was compared with")] = "cpu"
     tolerance: Annotated[Real, Is("limit of `relative`")]
     ops: Annotated[Count, Is("nodes on the GPU, without those that make constants")]
-    compared: Annotated[Count, Is("those of them whose result was compared")]
+    compared: Annotated[Count, Is("those of them whose result was compared, with the reference or alone")]
     rows: Annotated[list[BisectRow], Meta(max_length=1 << 20), Is("in the order of execution")]
     kind: Annotated[
         Fault,

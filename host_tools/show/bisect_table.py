@@ -71,7 +71,7 @@ def _cells(row: schema.BisectRow, first: bool) -> list[str]:
     else:
         words += ["–", "–", "–", "–"]
     alone = "–" if row.alone is None else f"{float(row.alone):.1e}"
-    verdict = "[dim]not compared[/]" if not row.compared else "[green]right[/]"
+    verdict = "[green]right[/]" if row.compared or row.alone is not None else "[dim]not compared[/]"
     if row.problem:
         verdict = "[yellow]off[/]"
     if row.alone_problem:

@@ -126,12 +126,11 @@ class _Session:
     def find(self, run: Tensors, other: Tensors | None, against: str) -> schema.Bisect:
         reference = {one.tensor: one.numbers() for one in other.kept} if other else run.reference()
         rows = tensor_errors.rows(run, reference, self.tolerance)
+        first = self.alone(run, rows, tensor_errors.suspects(rows))
         ops, compared = tensor_errors.coverage(run.folder, rows)
         found = schema.Bisect(against=against, tolerance=self.tolerance, ops=ops, compared=compared, rows=rows,
-                              kind="none", sentence="")  # fmt: skip
-        suspects = tensor_errors.suspects(rows)
+                              kind="none", row=first, sentence="")  # fmt: skip
         wrong = [row.tensor for row in rows if row.problem]
-        found.row = self.alone(run, rows, suspects)
         if found.row >= 0:
             found.kind, found.sentence = self._kind(run, rows, found.row)
         elif wrong:
@@ -187,6 +186,8 @@ class _Session:
         if outputs.ok is False:
             told = "; ".join(compare.problems(outputs.comparison)) if outputs.comparison else ""
             return "unknown", f"all compared tensors are right, but {told}: is it wrong every time?"
+        if not any(row.compared or row.alone is not None for row in rows):
+            return "unknown", f"there was nothing to compare with: {run.folder.read(schema.CpuTensors).error}"
         return "none", "every compared tensor is right"
 
     def cut(self, run: Tensors, found: schema.Bisect) -> None:

@@ -152,6 +152,13 @@ def test_quantised_models_are_compared_on_their_grids(search, model_path):
     assert not any(row.alone_problem for row in found.rows)
 
 
+def test_a_model_that_the_cpu_cannot_run_is_judged_op_by_op(search, model_path):
+    status, found, folder = search(model_path("hair_segmentation").read_bytes(), "--backend=opencl")
+    assert (status, found.kind) == (0, "none"), found.sentence
+    assert not folder.read(schema.CpuTensors).complete
+    assert found.ops - 12 < found.compared < found.ops  # all but the custom ops, and what is merged into them
+
+
 def test_words_of_against_are_checked():
     assert bisect.parse_against("cpu") == {}
     assert bisect.parse_against("backend=gles,precision=f16") == {"backend": "gles", "precision": "f16"}
