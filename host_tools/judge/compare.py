@@ -112,8 +112,7 @@ def compare(folder: RunFolder) -> Comparison:
     if len(moves) != len(ours):
         raise _arrays_missing(folder, f"it has {len(ours)} outputs, {len(moves)} of them in reference.json")
     noises = [max(filter(np.isfinite, pair), default=0.0) for pair in zip(peers or moves, moves)]
-    factor, most = (_QUANTISED_FACTOR, _QUANTISED_LIMIT) if reference.quantised else (_NOISE_FACTOR, _NOISE_LIMIT)
-    limits = [max(tolerance, min(factor * noise, most)) for noise in noises]
+    limits = [allowed(tolerance, noise, reference.quantised) for noise in noises]
     rows = tuple(measure(i, t, a, b, limits[i]) for i, (t, a, b) in enumerate(zip(tensors, ours, theirs)))
     result = Comparison(folder.path.name, precision, reference.kernels, rows, peers)
     run_folder.write_json(folder.path / "compare.json", result.to_json())
@@ -162,6 +161,12 @@ def distance(ours: np.ndarray, theirs: np.ndarray) -> float:
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return float("inf")
     return measure(0, _NAMELESS, ours, theirs, 1.0).relative
+
+
+def allowed(tolerance: float, noise: float, quantised: bool) -> float:
+    """What an error may be of a range, where others that nobody calls wrong differ by `noise`."""
+    factor, most = (_QUANTISED_FACTOR, _QUANTISED_LIMIT) if quantised else (_NOISE_FACTOR, _NOISE_LIMIT)
+    return max(tolerance, min(factor * noise, most))
 
 
 def problem(ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> str:

@@ -125,7 +125,7 @@ def judge_alone(run: Tensors, found: list[schema.BisectRow], tolerance: float) -
         theirs = numbers(arrays[alone.array], fact, ours)
         if theirs.size != ours.size:
             continue
-        by_itself = error(ours, theirs, fact, tolerance)
+        by_itself = error(ours, theirs, fact, max(tolerance, float(alone.allowed)))
         row.alone, row.alone_problem = schema.number(by_itself.relative), by_itself.problem
         if first < 0 and by_itself.problem:
             first = index

@@ -20,8 +20,10 @@ from host_tools.places import interpreters, reference_model, worker
 from host_tools.record import kept_tensors, run_folder, schema
 from host_tools.record.kept_tensors import Kept
 from host_tools.record.run_folder import RunFolder
+from host_tools.request import model_facts
 from host_tools.request.submodel import Cutter, as_model_has
 
+_STEP = 1 / 127  # of 8 bits, of a range
 Details = Mapping[int, Mapping[str, Any]]
 
 
@@ -70,7 +72,9 @@ class Alone:
     def __init__(self, folder: RunFolder) -> None:
         spec = folder.spec()
         self.name = spec.model.name
-        self.cutter = Cutter(Path(spec.model.path).read_bytes(), self.name)
+        content = Path(spec.model.path).read_bytes()
+        self.quantised = model_facts.is_quantised(content)
+        self.cutter = Cutter(content, self.name)
         self.facts = {one.tensor: one for one in folder.read(schema.CpuTensors).tensors}
         self.kept = kept_tensors.read(folder)
         self.given = folder.arrays("inputs")
@@ -82,8 +86,8 @@ class Alone:
         numbers = as_model_has(one.numbers(), np.dtype(fact.dtype), fact.scale, fact.zero_point)
         return numbers.reshape(fact.shape) if numbers.size == int(np.prod(fact.shape)) else numbers.reshape(one.shape)
 
-    def make(self, one: Kept) -> tuple[np.ndarray, bytes, list[np.ndarray]]:
-        """The tensor as the CPU makes it of the run's own numbers; the part as a model, and its inputs."""
+    def make(self, one: Kept) -> tuple[np.ndarray, float]:
+        """The tensor as the CPU makes it of the run's own numbers, and how far XNNPACK's kernels are from that."""
         before = {other.tensor: other for other in reversed(self.kept) if other.tensor != one.tensor}
         part = self.cutter.before(one.tensor, before)
         arrays = [self.values(before[t]) if t in before else self.given[self.inputs.index(t)] for t in part.inputs]
@@ -91,11 +95,21 @@ class Alone:
         with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
             Path(file.name).write_bytes(model)
             content, _ = reference_model.for_cpu(Path(file.name))
-        made = interpreters.make(content, self.name, threads=1, kernels=interpreters.BUILTIN)
+        expected = self._run(content, arrays, interpreters.BUILTIN)
+        try:
+            noise = compare.distance(self._run(content, arrays, interpreters.XNNPACK), expected)
+        except QuadraError:
+            noise = 0.0
+        if self.cutter.rounds_activations(part):
+            noise = max(noise, _STEP)
+        return expected, noise if np.isfinite(noise) else 0.0
+
+    def _run(self, content: bytes, arrays: list[np.ndarray], kernels: Any) -> np.ndarray:
+        made = interpreters.make(content, self.name, threads=1, kernels=kernels)
         interpreters.allocate(made, self.name, content)
         interpreters.set_inputs(made, arrays)
         interpreters.invoke(made, f"a part of {self.name} on the CPU")
-        return interpreters.outputs_of(made)[0], model, arrays
+        return interpreters.outputs_of(made)[0].copy()
 
 
 def alone(folder: RunFolder, allowed: float, tensors: Sequence[int]) -> None:
@@ -106,19 +120,19 @@ def alone(folder: RunFolder, allowed: float, tensors: Sequence[int]) -> None:
         one, row = by_tensor[tensor], schema.AloneRow(tensor=tensor)
         found.tried.append(row)
         if tensor in parts.inputs:
-            expected = parts.given[parts.inputs.index(tensor)]
+            expected, noise = parts.given[parts.inputs.index(tensor)], 0.0
         else:
             try:
-                expected, _, _ = parts.make(one)
+                expected, noise = parts.make(one)
             except (QuadraError, ValueError, IndexError) as error:
                 row.error = str(error)
                 continue
-        row.array = len(arrays)
+        row.array, row.allowed = len(arrays), compare.allowed(allowed, noise, parts.quantised)
         arrays.append(expected)
         fact = parts.facts[tensor]
         shown = schema.Tensor(name="", dtype=fact.dtype, shape=fact.shape, scale=fact.scale)
-        got = parts.values(one)
-        if compare.measure(0, shown, got.reshape(expected.shape), expected, allowed).problem:
+        got = parts.values(one).reshape(expected.shape)
+        if compare.measure(0, shown, got, expected, float(row.allowed)).problem:
             break
     if arrays:
         run_folder.write_arrays(folder.path / "alone", arrays)

@@ -417,6 +417,10 @@ class AloneRow(Part, kw_only=True):
 
     tensor: Count
     array: Annotated[Index, Is("of `alone/`; -1: the CPU could not")] = -1
+    allowed: Annotated[
+        Real,
+        Is("of its range: the tolerance, or what XNNPACK's kernels differ from the plain ones, as `inv run` has it"),
+    ] = 0.0
     error: Annotated[Text, Is("why")] = ""
 
 
@@ -462,7 +466,7 @@ class Bisect(File, kw_only=True):
     kind: Annotated[
         Fault,
         Is(
-            "`kernel`: wrong with floats too; `precision`: right with floats; `model`: the CPU's own result is not finite; `input`: an input arrives wrong on the GPU; `accumulated`: no op alone is wrong; `unknown`: outputs are wrong, kept tensors are not"
+            "`kernel`: wrong with floats too; `precision`: right with floats; `model`: the CPU's own result is not finite; `input`: an input arrives wrong on the GPU; `accumulated`: no op alone is wrong; `unknown`: outputs are wrong, kept tensors are not; or the op is right when it is cut out"
         ),
     ]
     row: Annotated[Index, Is("the first wrong one; -1: none")] = -1

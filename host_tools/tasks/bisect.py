@@ -85,6 +85,9 @@ def run(
     found = session.find(mine, theirs, other.words if other else "cpu")
     if found.row >= 0:
         session.cut(mine, found)
+    if found.reproduced is False:
+        found.kind = "unknown"
+        found.sentence += "; cut out, it is right: rounding, or a fault that needs what is around it"
     run_folder.write_json(mine.folder.path / schema.Bisect.FILE, found)
     return mine.folder, found
 
@@ -134,7 +137,7 @@ class _Session:
         if found.row >= 0:
             found.kind, found.sentence = self._kind(run, rows, found.row)
         elif wrong:
-            found.kind, found.sentence = self._accumulated(rows, other, wrong[0], against)
+            found.kind, found.sentence = self._accumulated(run, rows, other, wrong[0], against)
         else:
             found.kind, found.sentence = self._none_wrong(run, rows)
         return found
@@ -160,7 +163,7 @@ class _Session:
         return ("kernel" if row.nodes else "input"), where + "; with precision=f32 it is wrong, too"
 
     def _accumulated(
-        self, rows: list[schema.BisectRow], other: Tensors | None, tensor: int, against: str
+        self, run: Tensors, rows: list[schema.BisectRow], other: Tensors | None, tensor: int, against: str
     ) -> tuple[schema.Fault, str]:
         first = next(row for row in rows if row.tensor == tensor and row.problem)
         where = f"{first.dispatch} ({first.ops}, {_nodes(first)}, '{first.name}') {first.problem}"
@@ -174,6 +177,8 @@ class _Session:
         known = [row for row in rows if row.alone is not None]
         worst = max(known, key=lambda row: float(row.alone or 0.0), default=None)
         most = f"; the largest own error is {float(worst.alone or 0):.2g}, of {worst.dispatch}" if worst else ""
+        if not other and judged.judge(run.folder).ok:
+            return "none", f"{where}; but no op is wrong by itself, and the outputs are as near as `inv run` asks{most}"
         return "accumulated", f"{where}; but no op is wrong by itself: errors add up{most}"
 
     def _none_wrong(self, run: Tensors, rows: list[schema.BisectRow]) -> tuple[schema.Fault, str]:
