@@ -67,8 +67,10 @@ class Outcome:
 
 
 def options(target: str = "", backend: str = "opencl", **given: str) -> dict[str, str]:
-    """Delegate options with a target by its name; an empty name asks the device."""
-    return {"backend": backend, **({"target": str(TARGETS / f"{target}.json")} if target else {}), **given}
+    """Delegate options with a target by its name; an empty name asks the device. What can run on the GPU does, however
+    little it is."""
+    path = {"target": str(TARGETS / f"{target}.json")} if target else {}
+    return {"backend": backend, "small_partitions_allowed": "1", **path, **given}
 
 
 def environment(library: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.vectors import Case
+from tests.vectors.batch import batches
 
 BACKENDS = ("opencl", "gles")
 PRECISIONS = ("f32", "f32_f16", "f16")
@@ -17,13 +18,13 @@ _GRAPHS = frozenset({"graph", "rewrite"})  # where few bindings keep apart what 
 _ALL = None
 _PHONES = _SHAPED | _GRAPHS
 _SAMPLED = frozenset()
-_QUICK_PER_OP = 2  # of those that are sampled
 
 
 @dataclass(frozen=True)
 class Run:
-    """A target by its name; "" is the device's own. Of the ops in `whole` every case is quick, of the others the
-    first few; None means all ops. `turn`: every second one of the others is quick, too, the even or the odd ones."""
+    """A target by its name; "" is the device's own. Of the ops in `whole` every case is quick (None: of all), of the
+    others two with floats and one with half. `turn`: every second one of the others is quick, too, the even or the odd
+    ones."""
 
     backend: str
     target: str
@@ -40,7 +41,7 @@ class Run:
 
     def is_quick(self, case: Case, number: int) -> bool:
         """number: of the case among those of its op that the run takes, from 0."""
-        if self.whole is _ALL or case.op in self.whole or number < _QUICK_PER_OP:
+        if self.whole is _ALL or case.op in self.whole or number < (2 if self.precision == "f32" else 1):
             return True
         return self.turn == ("odd" if number % 2 else "even")
 
@@ -58,6 +59,8 @@ RUNS = (
     Run("opencl", "", "f32_f16"),
     Run("opencl", "adreno-640", "f32_f16"),
     Run("opencl", "mali-g76", "f32_f16"),
+    Run("opencl", "adreno-640", "f16"),
+    Run("opencl", "mali-g76", "f16"),
     Run("gles", "", "f32", _ALL),
     Run("gles", "adreno-640", "f32", _SHAPED),
     Run("gles", "mali-g76", "f32"),
@@ -72,13 +75,20 @@ RUNS = (
 
 
 def params(cases: Iterable[Case]) -> list:
-    """Every case with every run that takes it; what is not quick is marked slow."""
+    """Every case with every run that takes it. Quick ones share models: those of an
+    op, or of any where there is only a sample of each. The others are alone, and slow."""
     cases, made = list(cases), []
     for run in RUNS:
         seen: dict[str, int] = {}
+        quick = []
         for case in filter(run.takes, cases):
             number = seen.get(case.op, 0)
             seen[case.op] = number + 1
-            marks = [] if run.is_quick(case, number) else pytest.mark.slow
-            made.append(pytest.param(case, run, id=f"{case.id}-{run.id}", marks=marks))
+            if run.is_quick(case, number):
+                quick.append(case)
+            else:
+                made.append(pytest.param(case, run, id=f"{case.id}-{run.id}", marks=pytest.mark.slow))
+        sampled = run.whole is _SAMPLED
+        together = batches(quick, key=lambda case: None if sampled else case.op)
+        made += [pytest.param(case, run, id=f"{case.id}-{run.id}") for case in together]
     return made

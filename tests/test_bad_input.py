@@ -172,9 +172,9 @@ def test_machine_without_opencl_device(library, tmp_path):
         ("precision", "f64"),
         ("precision", ""),
         ("profile", "maybe"),
-        ("max_partitions", "-1"),
-        ("max_partitions", "two"),
-        ("max_partitions", "99999999999999999999"),
+        ("max_delegated_partitions", "-1"),
+        ("max_delegated_partitions", "two"),
+        ("max_delegated_partitions", "99999999999999999999"),
         ("debug", "9"),
         ("debug", "1x"),
     ],
@@ -407,16 +407,16 @@ def test_wrong_shapes_in_file_do_not_matter(quadra, backend):
 
 @on_both
 def test_few_partitions_when_asked(quadra, backend):
-    """max_partitions keeps the largest; the rest is the CPU's, with the reason."""
+    """max_delegated_partitions keeps the largest; the rest is the CPU's, with the reason."""
     model = Model()
     y = model.conv2d(model.unary("RELU", model.input(IMAGE)), W, B)
     z = model.left_to_cpu(y)
     model.output(model.unary("TANH", z))
     feeds = [feed()]
-    outcome = quadra.run(model.bytes(), feeds, **options(backend=backend, max_partitions="1"))
+    outcome = quadra.run(model.bytes(), feeds, **options(backend=backend, max_delegated_partitions="1"))
     outcome.check(cpu.run(model.bytes(), feeds), everything_on_gpu=False)
     assert [node["on"] for node in outcome.nodes] == ["gpu", "gpu", "cpu", "cpu"]
-    assert "max_partitions" in outcome.nodes[3]["reason"]
+    assert "max_delegated_partitions" in outcome.nodes[3]["reason"]
 
 
 @on_both

@@ -15,6 +15,7 @@ from host_tools.base import child_process, settings
 from tests.delegate import TARGETS, Quadra
 from tests.runs import PRECISIONS
 from tests.vectors import all_cases
+from tests.vectors.batch import batches
 
 CPUS = ["cpu-avx512", "cpu-avx2"]  # wide kernels are for OpenCL alone
 TARGETS_OF = {"opencl": ["adreno-640", "mali-g76", "generic", *CPUS], "gles": ["adreno-640", "mali-g76", "generic"]}
@@ -57,7 +58,7 @@ class Texts:
         self.names: dict[tuple[str, str, str], list[str]] = {}  # by case, target and precision
         self._distinct: dict[bytes, Path] = {}
         for target, precision in combinations(api):
-            for case in (c for c in CASES if c.op == op):
+            for case in batches(c for c in CASES if c.op == op):
                 self.names[case.id, target, precision] = self._dump(case, target, precision)
 
     @property
@@ -83,7 +84,7 @@ class Texts:
             digest = hashlib.sha256(path.read_bytes()).digest()
             if digest not in self._distinct:
                 self._distinct[digest] = path.rename(
-                    self._folder / f"{target}-{precision}-{case.name}-{path.parent.parent.name}-{path.name}"
+                    self._folder / f"{target}-{precision}-{len(self._distinct)}-{path.name}"
                 )
         shutil.rmtree(place, ignore_errors=True)  # thousands of files that nobody reads
         return [path.stem for path in kernels]

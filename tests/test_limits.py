@@ -12,6 +12,7 @@ import pytest
 from tests.delegate import TARGETS, TOLERANCE, Outcome, Quadra, options
 from tests.model_builder import Model
 from tests.vectors import all_cases
+from tests.vectors.batch import batches
 from tests.vectors.case import Case, Feed, constant
 from tests.vectors.conv_2d import conv2d
 from tests.vectors.recurrent import Layer
@@ -100,7 +101,14 @@ WIDE = [
     _case("RELU", "long_row", (1, 3000000), lambda m, x: m.unary("RELU", x), lambda x: np.maximum(x, 0)),
 ]
 ONE_PER_OP = list({case.op: case for case in all_cases() if case.place == "gpu" and case.half}.values())
+TOGETHER = batches(ONE_PER_OP, key=lambda case: None)
 _LONG_SUMS = 1e-4  # a sum of 90000 numbers one by one, as CPUs make it, rounds by more than 1e-5
+
+
+@pytest.fixture
+def unoptimised(quadra_for) -> Quadra:
+    """Kernels for small devices run on drivers that take them as they are: compiling them is what takes time."""
+    return quadra_for("generic")
 
 
 def run(
@@ -140,23 +148,23 @@ def test_large_tensor_is_right_within_what_opengl_es_promises(quadra, case):
 
 
 @pytest.mark.parametrize("precision", ["f32", "f16"])
-@pytest.mark.parametrize("case", ONE_PER_OP, ids=lambda case: case.id)
-def test_vector_is_right_within_what_opengl_es_promises(quadra, case, precision):
-    assert not run(quadra, case, "gles", str(TARGETS / "generic-gles.json"), precision).on_cpu()
+@pytest.mark.parametrize("case", TOGETHER, ids=lambda case: case.id)
+def test_vector_is_right_within_what_opengl_es_promises(unoptimised, case, precision):
+    assert not run(unoptimised, case, "gles", str(TARGETS / "generic-gles.json"), precision).on_cpu()
 
 
 @pytest.mark.parametrize(("backend", "more"), [("opencl", {}), ("gles", {}), ("gles", {"flat_group": 4})])
-@pytest.mark.parametrize("case", ONE_PER_OP, ids=lambda case: case.id)
-def test_grid_of_too_many_groups_is_dispatched_in_parts(quadra, tmp_path, case, backend, more):
+@pytest.mark.parametrize("case", TOGETHER, ids=lambda case: case.id)
+def test_grid_of_too_many_groups_is_dispatched_in_parts(unoptimised, tmp_path, case, backend, more):
     target = target_file(tmp_path, api=backend, max_groups=[3, 2, 2], **more)
-    assert not run(quadra, case, backend, target).on_cpu()
+    assert not run(unoptimised, case, backend, target).on_cpu()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("case", ONE_PER_OP, ids=lambda case: case.id)
-def test_small_buffers_and_groups_are_kept_to(quadra, tmp_path, case, backend):
+def test_small_buffers_and_groups_are_kept_to(unoptimised, tmp_path, case, backend):
     target = target_file(tmp_path, api=backend, max_buffer_bytes=8192, max_work_group_size=8, max_work_group=[4, 4, 2])
-    run(quadra, case, backend, target)
+    run(unoptimised, case, backend, target)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

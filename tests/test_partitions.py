@@ -1,4 +1,4 @@
-"""Models in several partitions: whatever `max_partitions` leaves to the CPU after the verdicts, everybody reads numbers
+"""Models in several partitions: whatever `max_delegated_partitions` leaves to the CPU after the verdicts, everybody reads numbers
 that somebody wrote. Constants that the delegate folds are the ones at risk. (Partitions that do not compile:
 `driver_faults.py`.)"""
 
@@ -63,7 +63,7 @@ def no_reader_is_lost(outcome: Outcome) -> None:
 @pytest.mark.parametrize("most", range(6))
 def test_folded_constants_reach_every_reader(quadra, backend, every, most):
     model = fenced(folded_constants(), every)
-    outcome = quadra.run(model, FEEDS, **options(backend=backend, max_partitions=str(most)))
+    outcome = quadra.run(model, FEEDS, **options(backend=backend, max_delegated_partitions=str(most)))
     outcome.check(cpu.run(model, FEEDS), everything_on_gpu=False)
     no_reader_is_lost(outcome)
     free = partitions(quadra.run(model, **options(backend=backend)))
@@ -72,7 +72,7 @@ def test_folded_constants_reach_every_reader(quadra, backend, every, most):
 
 def test_a_constant_follows_its_readers(quadra):
     """The largest partition keeps its constants, and theirs alone are folded."""
-    outcome = quadra.run(fenced(folded_constants(), 4), **options("generic", "null", max_partitions="1"))
+    outcome = quadra.run(fenced(folded_constants(), 4), **options("generic", "null", max_delegated_partitions="1"))
     for node in outcome.nodes:
         if node["op"] in ("DEQUANTIZE", "DENSIFY") and node["on"] == "cpu":
             assert "reads on the CPU" in node["reason"], node
@@ -91,7 +91,7 @@ MODELS = [
 @on_both
 @pytest.mark.parametrize("name", MODELS)
 def test_real_models_are_right_in_any_number_of_partitions(quadra, model_path, name, backend):
-    # Without custom ops: what max_partitions leaves to the CPU, the CPU must know.
+    # Without custom ops: what max_delegated_partitions leaves to the CPU, the CPU must know.
     reference = reference_model.for_cpu(model_path(name))[0]
     try:
         interpreter = open_on_cpu(reference, PLAIN)
@@ -106,7 +106,7 @@ def test_real_models_are_right_in_any_number_of_partitions(quadra, model_path, n
     free = 0
     for most in range(6):
         outcome = quadra.run(
-            model, feeds, timeout_s=600, resolver=PLAIN, **options(backend=backend, max_partitions=str(most))
+            model, feeds, timeout_s=600, resolver=PLAIN, **options(backend=backend, max_delegated_partitions=str(most))
         )
         outcome.check(expected, tolerance=tolerance, everything_on_gpu=False)
         no_reader_is_lost(outcome)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
+#include "delegate_native/delegate/worthwhile.h"
 
 namespace quadra {
 namespace {
@@ -91,13 +92,10 @@ bool SameNodes(const std::vector<int>& nodes, const TfLiteIntArray* other) {
          std::equal(nodes.begin(), nodes.end(), other->data);
 }
 
-Precision PrecisionOf(const std::string& word) {
-  return word == "f16" ? Precision::kF16 : word == "f32_f16" ? Precision::kF32F16 : Precision::kF32;
-}
-
 }  // namespace
 
-Delegate::Delegate(Options options) : options_(std::move(options)) {
+Delegate::Delegate(Options options, const VerdictListener& listener)
+    : options_(std::move(options)), listener_(listener) {
   SetLogLevel(options_.debug);
   Candidate candidate;
   candidate.name = options_.backend;
@@ -109,7 +107,7 @@ Delegate::Delegate(Options options) : options_(std::move(options)) {
       candidate.name = name;
       candidates_.push_back(candidate);
     }
-  precision_ = PrecisionOf(options_.precision);
+  precision_ = PrecisionOf(options_);
   c_delegate_.data_ = this;
   c_delegate_.Prepare = ApplyDelegate;
   // With this flag alone the interpreter asks the delegate before it prepares the graph: models
@@ -147,6 +145,7 @@ Status Delegate::Try(TfLiteContext* context, const ModelNodes& model, KnownTenso
   Status status = Open(candidate);
   now_.gpu = candidate->gpu;
   now_.verdicts = Judge(context, model, now_.gpu.target, precision_, known);
+  LeaveOutside(options_, model, &now_.verdicts);
   if (status.ok()) return MakePartitions(context, model, known);
   for (Verdict& verdict : now_.verdicts) {
     verdict.on_gpu = false;
@@ -187,7 +186,16 @@ Status Delegate::Apply(TfLiteContext* context) {
   now_ = std::move(best);
   NoteInlined(known.inlined);
   SayWhy(tried);
+  TellVerdicts();
   return Replace(context);
+}
+
+void Delegate::TellVerdicts() const {
+  if (!listener_.function) return;
+  for (const Verdict& verdict : now_.verdicts) {
+    const QuadraVerdict told = ForC(now_.subgraph, verdict);
+    listener_.function(listener_.data, &told);
+  }
 }
 
 // Subgraphs that were imported in the place of nodes, all of which are on the GPU.
@@ -258,34 +266,6 @@ Status Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
   return first_failure;
 }
 
-// Leaves all but the largest partitions to the CPU; says whether there were too many. Partitions
-// are counted and weighed by the nodes that compute: those that fold constants may stand alone.
-bool Delegate::KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* previews,
-                           int count) {
-  if (options_.max_partitions < 1) return false;
-  struct Weighed {
-    const TfLiteIntArray* nodes;
-    int work;
-  };
-  std::vector<Weighed> order;  // largest first
-  for (int i = 0; i < count; ++i) {
-    const TfLiteIntArray* nodes = previews[i].nodes_to_replace;
-    const int work = CountWork(*nodes, now_.verdicts);
-    const auto is_before = [](int w, const Weighed& other) { return w > other.work; };
-    const auto at = std::upper_bound(order.begin(), order.end(), work, is_before);
-    if (work > 0) order.insert(at, {nodes, work});
-  }
-  const size_t most = static_cast<size_t>(options_.max_partitions);
-  if (order.size() <= most) return false;
-  for (size_t i = most; i < order.size(); ++i) {
-    LeaveToCpu(
-        model, *order[i].nodes,
-        Format("its partition is not among the max_partitions=%d largest", options_.max_partitions),
-        &now_.verdicts);
-  }
-  return true;
-}
-
 Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
                                bool* again, Status* first_failure) {
   std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
@@ -295,7 +275,7 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
       context->PreviewDelegatePartitioning(context, nodes.get(), &previews, &count) != kTfLiteOk) {
     return Internal("the interpreter could not partition the graph");
   }
-  if (KeepLargest(model, previews, count)) {
+  if (LeaveUnworthy(options_, context, model, *known, previews, count, &now_.verdicts)) {
     *again = true;
     return Status();
   }

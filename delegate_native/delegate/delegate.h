@@ -25,15 +25,25 @@ struct Applied {
   size_t nodes_on_gpu() const;
 };
 
+// Who is told each verdict; see QuadraDelegateOptions.
+struct VerdictListener {
+  void (*function)(void* data, const QuadraVerdict* verdict) = nullptr;
+  void* data = nullptr;
+};
+
+// As it stands in the report.
+std::string ToJson(const QuadraVerdict& verdict);
+
 class Delegate {
  public:
-  explicit Delegate(Options options);
+  Delegate(Options options, const VerdictListener& listener);
 
   TfLiteDelegate* c_delegate() { return &c_delegate_; }
   static Delegate* From(TfLiteDelegate* c_delegate) {
     return static_cast<Delegate*>(c_delegate->data_);
   }
 
+  const VerdictListener& listener() const { return listener_; }
   // What the interpreter calls for each subgraph of a model.
   Status Apply(TfLiteContext* context);
   // The partition whose nodes these are; null if there is none.
@@ -61,11 +71,12 @@ class Delegate {
                        bool* again, Status* first_failure);
   void NoteInlined(const std::set<std::pair<int, int>>& inlined);
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);
-  bool KeepLargest(const ModelNodes& model, const TfLiteDelegateParams* previews, int count);
+  void TellVerdicts() const;
   Status Replace(TfLiteContext* context);
 
   TfLiteDelegate c_delegate_{};
   const Options options_;
+  const VerdictListener listener_;
   Precision precision_ = Precision::kF32;
   std::unique_ptr<GpuInfo> target_;  // of the options' file, if they name one
   std::vector<Candidate> candidates_;

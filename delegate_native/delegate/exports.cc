@@ -10,16 +10,14 @@ namespace {
 
 using ReportError = void (*)(const char*);
 
-TfLiteDelegate* Refuse(const Status& status, ReportError report_error) {
+// A delegate, or null and a sentence.
+TfLiteDelegate* Create(Status status, Options options, const VerdictListener& listener,
+                       ReportError report_error) {
+  if (status.ok()) status = CheckOptions(options);
+  if (status.ok()) return (new Delegate(std::move(options), listener))->c_delegate();
   if (report_error) report_error(("Quadra: " + status.message()).c_str());
   return nullptr;
 }
-
-// Strings stay NULL (their default); numbers are what the table and the environment say.
-void SetDefault(const char**, const std::string&) {}
-void SetDefault(int* field, int value) { *field = value; }
-
-TfLiteDelegate* Create(Options options) { return (new Delegate(std::move(options)))->c_delegate(); }
 
 }  // namespace
 }  // namespace quadra
@@ -34,7 +32,7 @@ QUADRA_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* k
   for (size_t i = 0; i < count && status.ok(); ++i) {
     status = quadra::SetOption(keys[i], values[i], &options);
   }
-  return status.ok() ? quadra::Create(std::move(options)) : quadra::Refuse(status, report_error);
+  return quadra::Create(std::move(status), std::move(options), {}, report_error);
 }
 
 QUADRA_EXPORT void tflite_plugin_destroy_delegate(TfLiteDelegate* delegate) {
@@ -47,10 +45,7 @@ QuadraDelegateOptions QuadraDelegateOptionsDefault(void) {
   options.size = sizeof(options);
   quadra::Options defaults;
   if (!quadra::DefaultOptions(&defaults).ok()) return options;  // Create says what is wrong
-#define QUADRA_OPTION(field, kind, default_value, values, help) \
-  quadra::SetDefault(&options.field, defaults.field);
-#include "delegate_native/delegate/options.def"
-#undef QUADRA_OPTION
+  quadra::ToC(defaults, &options);
   return options;
 }
 
@@ -58,8 +53,14 @@ TfLiteDelegate* QuadraDelegateCreate(const QuadraDelegateOptions* c_options,
                                      void (*report_error)(const char*)) {
   quadra::Options options;
   quadra::Status status = quadra::DefaultOptions(&options);
-  if (status.ok() && c_options) status = quadra::FromC(*c_options, &options);
-  return status.ok() ? quadra::Create(std::move(options)) : quadra::Refuse(status, report_error);
+  quadra::VerdictListener listener;
+  if (status.ok() && c_options) {
+    status = quadra::FromC(*c_options, &options);
+    if (c_options->size >= sizeof(*c_options)) {
+      listener = {c_options->on_verdict, c_options->on_verdict_data};
+    }
+  }
+  return quadra::Create(std::move(status), std::move(options), listener, report_error);
 }
 
 void QuadraDelegateDelete(TfLiteDelegate* delegate) {

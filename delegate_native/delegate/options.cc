@@ -11,47 +11,91 @@ namespace {
 
 enum class Kind { Word, Text, Int, Flag };
 
-bool IsOneOf(const std::string& word, const std::string& words) {
-  const std::string fenced = "|" + words + "|";
-  return !word.empty() && word.find('|') == std::string::npos &&
-         fenced.find("|" + word + "|") != std::string::npos;
+// A row of options.def. Of the two fields of Options one is null, by the kind.
+struct Row {
+  const char* name;
+  Kind kind;
+  const char* default_value;
+  const char* values;
+  std::string Options::* text;
+  int Options::* number;
+  size_t c_offset;  // of its field in the C struct: a const char* or an int
+};
+
+constexpr Row MakeRow(const char* name, Kind kind, const char* default_value, const char* values,
+                      std::string Options::* text, size_t c_offset) {
+  return {name, kind, default_value, values, text, nullptr, c_offset};
 }
+constexpr Row MakeRow(const char* name, Kind kind, const char* default_value, const char* values,
+                      int Options::* number, size_t c_offset) {
+  return {name, kind, default_value, values, nullptr, number, c_offset};
+}
+
+constexpr Row kRows[] = {
+#define QUADRA_OPTION(field, kind, default_value, values, help)       \
+  MakeRow(#field, Kind::kind, default_value, values, &Options::field, \
+          offsetof(QuadraDelegateOptions, field)),
+#include "delegate_native/delegate/options.def"
+#undef QUADRA_OPTION
+};
+
+constexpr char kFlags[] = "experimental_flags";
+constexpr char kOldName[] = "max_partitions";
+constexpr char kAnyFlags[] = "0..15";
 
 Status Bad(const char* key, const std::string& value, const char* values) {
   return InvalidModel("option %s=%s: the value must be %s", key, value.c_str(), values);
 }
 
-Status Assign(const char* key, Kind kind, const char* values, const std::string& value,
-              std::string* field) {
-  if (kind == Kind::Word && !IsOneOf(value, values)) return Bad(key, value, values);
-  *field = value;
-  return Status();
+// `word` itself or its number, among words like "a|b|c".
+bool FindWord(const char* words, const std::string& word, std::string* found) {
+  int number = 0;
+  for (const char* at = words;; ++number) {
+    const char* end = strchr(at, '|');
+    found->assign(at, end ? static_cast<size_t>(end - at) : strlen(at));
+    if (word == *found || word == Format("%d", number)) return true;
+    if (!end) return false;
+    at = end + 1;
+  }
 }
 
-Status Assign(const char* key, Kind, const char* values, const std::string& value, int* field) {
-  // `values` is "low..high" or, for a flag, "0|1".
+// `values` is "low..high" or, for a flag, "0|1".
+bool ReadNumber(const char* values, const std::string& value, int* number) {
   char* end = nullptr;
   const long low = strtol(values, &end, 10);
-  while (end && (*end == '.' || *end == '|')) ++end;
+  while (*end == '.' || *end == '|') ++end;
   const long high = strtol(end, nullptr, 10);
   errno = 0;
-  const long number = strtol(value.c_str(), &end, 10);
-  if (value.empty() || *end != '\0' || errno != 0 || number < low || number > high) {
-    return Bad(key, value, values);
-  }
-  *field = static_cast<int>(number);
-  return Status();
+  const long read = strtol(value.c_str(), &end, 10);
+  *number = static_cast<int>(read);
+  return !value.empty() && *end == '\0' && errno == 0 && read >= low && read <= high;
 }
 
-struct Row {
-  const char* name;
-  const char* default_value;
-};
-constexpr Row kRows[] = {
-#define QUADRA_OPTION(field, kind, default_value, values, help) {#field, default_value},
-#include "delegate_native/delegate/options.def"
-#undef QUADRA_OPTION
-};
+Status Assign(const Row& row, const std::string& value, Options* options) {
+  if (row.number) {
+    if (ReadNumber(row.values, value, &(options->*row.number))) return Status();
+  } else if (row.kind == Kind::Text) {
+    options->*row.text = value;
+    return Status();
+  } else if (FindWord(row.values, value, &(options->*row.text))) {
+    return Status();
+  }
+  return Bad(row.name, value, row.values);
+}
+
+Status SetFlags(const std::string& value, Options* options) {
+  int flags = 0;
+  if (!ReadNumber(kAnyFlags, value, &flags)) return Bad(kFlags, value, kAnyFlags);
+  const bool opencl = flags & 2;
+  const bool gles = flags & 4;
+  if (opencl && gles) {
+    return InvalidModel("option %s=%s: bits 1 and 2 are set: only OpenCL, and only OpenGL ES",
+                        kFlags, value.c_str());
+  }
+  options->quantized_models_allowed = flags & 1;
+  if (opencl || gles) options->backend = opencl ? "opencl" : "gles";
+  return Status();
+}
 
 std::string KnownOptions() {
   std::string names;
@@ -64,18 +108,52 @@ std::string Upper(std::string text) {
   return text;
 }
 
-std::string Text(const char* value) { return value; }
-std::string Text(int value) { return Format("%d", value); }
-bool IsGiven(const char* value) { return value != nullptr; }
-bool IsGiven(int) { return true; }
+// Three priorities in order: "auto" ones are filled with what is left, as TFLite's delegate does.
+struct Priorities {
+  explicit Priorities(const Options& options)
+      : all{&options.inference_priority1, &options.inference_priority2,
+            &options.inference_priority3} {}
+
+  Status Check() const {
+    if (*all[0] == "auto") {
+      return InvalidModel("option inference_priority1=auto: only the second and third can be");
+    }
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < i; ++j) {
+        if (*all[i] != "auto" && *all[j] == "auto") {
+          return InvalidModel(
+              "option inference_priority%d=%s: inference_priority%d before it is auto", i + 1,
+              all[i]->c_str(), j + 1);
+        }
+        if (*all[i] != "auto" && *all[i] == *all[j]) {
+          return InvalidModel("option inference_priority%d=%s: inference_priority%d is the same",
+                              i + 1, all[i]->c_str(), j + 1);
+        }
+      }
+    }
+    return Status();
+  }
+
+  // At which position, from 0, precision stands. An automatic second one is latency after
+  // precision, memory after latency, and precision after memory.
+  int OfPrecision() const {
+    for (int i = 0; i < 3; ++i) {
+      if (*all[i] == "max_precision") return i;
+    }
+    return *all[1] == "auto" && *all[0] == "min_memory_usage" ? 1 : 2;
+  }
+
+  const std::string* all[3];
+};
 
 }  // namespace
 
 Status SetOption(const std::string& key, const std::string& value, Options* options) {
-#define QUADRA_OPTION(field, kind, default_value, values, help) \
-  if (key == #field) return Assign(#field, Kind::kind, values, value, &options->field);
-#include "delegate_native/delegate/options.def"
-#undef QUADRA_OPTION
+  for (const Row& row : kRows) {
+    if (key == row.name) return Assign(row, value, options);
+  }
+  if (key == kFlags) return SetFlags(value, options);
+  if (key == kOldName) return SetOption("max_delegated_partitions", value, options);
   return InvalidModel("there is no option '%s'; the options are:%s", key.c_str(),
                       KnownOptions().c_str());
 }
@@ -84,19 +162,68 @@ Status DefaultOptions(Options* options) {
   for (const Row& row : kRows) {
     const char* from_environment = getenv(("QUADRA_" + Upper(row.name)).c_str());
     QUADRA_RETURN_IF_ERROR(
-        SetOption(row.name, from_environment ? from_environment : row.default_value, options));
+        Assign(row, from_environment ? from_environment : row.default_value, options));
   }
   return Status();
 }
 
 Status FromC(const QuadraDelegateOptions& c, Options* options) {
-#define QUADRA_OPTION(field, kind, default_value, values, help)                                 \
-  if (offsetof(QuadraDelegateOptions, field) + sizeof(c.field) <= c.size && IsGiven(c.field)) { \
-    QUADRA_RETURN_IF_ERROR(SetOption(#field, Text(c.field), options));                          \
+  const char* bytes = reinterpret_cast<const char*>(&c);
+  for (const Row& row : kRows) {
+    const char* text = nullptr;
+    int number = 0;
+    if (row.c_offset + (row.text ? sizeof(text) : sizeof(number)) > c.size) continue;
+    if (row.text) {
+      memcpy(static_cast<void*>(&text), bytes + row.c_offset, sizeof(text));
+      if (text) QUADRA_RETURN_IF_ERROR(Assign(row, text, options));
+    } else {
+      memcpy(&number, bytes + row.c_offset, sizeof(number));
+      QUADRA_RETURN_IF_ERROR(Assign(row, Format("%d", number), options));
+    }
   }
-#include "delegate_native/delegate/options.def"
-#undef QUADRA_OPTION
   return Status();
+}
+
+void ToC(const Options& options, QuadraDelegateOptions* c) {
+  for (const Row& row : kRows) {
+    if (!row.number) continue;
+    memcpy(reinterpret_cast<char*>(c) + row.c_offset, &(options.*row.number), sizeof(int));
+  }
+}
+
+Status CheckOptions(const Options& options) {
+  QUADRA_RETURN_IF_ERROR(Priorities(options).Check());
+  if (options.first_delegate_node_index > options.last_delegate_node_index) {
+    return InvalidModel("option first_delegate_node_index=%d: last_delegate_node_index is %d",
+                        options.first_delegate_node_index, options.last_delegate_node_index);
+  }
+  if (options.serialization_dir.empty() != options.model_token.empty()) {
+    const bool has_token = options.serialization_dir.empty();
+    return InvalidModel("option %s: it needs %s", has_token ? "model_token" : "serialization_dir",
+                        has_token ? "serialization_dir" : "model_token");
+  }
+  if (options.dump_tensors && options.dump_dir.empty()) {
+    return InvalidModel("option dump_tensors=1: it needs dump_dir");
+  }
+  // It becomes a part of a file's name.
+  const std::string& token = options.model_token;
+  if (token.size() > 128 || token.find('/') != std::string::npos) {
+    return InvalidModel("option model_token=%s: it must have at most 128 characters and no '/'",
+                        token.c_str());
+  }
+  return Status();
+}
+
+Precision PrecisionOf(const Options& options) {
+  const std::string& word = options.precision;
+  if (word == "f32") return Precision::kF32;
+  if (word == "f32_f16") return Precision::kF32F16;
+  if (word == "f16") return Precision::kF16;
+  constexpr Precision kByPosition[] = {Precision::kF32, Precision::kF32F16, Precision::kF16};
+  const int allowed = options.is_precision_loss_allowed;
+  return allowed < 0 ? kByPosition[Priorities(options).OfPrecision()]
+         : allowed   ? Precision::kF16
+                     : Precision::kF32;
 }
 
 }  // namespace quadra

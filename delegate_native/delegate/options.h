@@ -7,6 +7,7 @@
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/delegate/quadra.h"
+#include "delegate_native/kernel/dialect.h"
 
 namespace quadra {
 
@@ -26,9 +27,17 @@ struct Options {
 // Defaults, overridden by QUADRA_<NAME> of the environment.
 Status DefaultOptions(Options* options);
 // Sets one option from its string form; an unknown key or a bad value is an error that names it.
+// Takes the bit field `experimental_flags` of TFLite's GPU delegate, too.
 Status SetOption(const std::string& key, const std::string& value, Options* options);
 // From the C struct: a null string or a field of an older, shorter struct keeps its default.
 Status FromC(const QuadraDelegateOptions& c, Options* options);
+// To the C struct: strings stay NULL, for their default; numbers are filled in.
+void ToC(const Options& options, QuadraDelegateOptions* c);
+
+// Whether the options agree with each other.
+Status CheckOptions(const Options& options);
+// What `precision`, `is_precision_loss_allowed` and the priorities come to.
+Precision PrecisionOf(const Options& options);
 
 }  // namespace quadra
 

@@ -20,6 +20,17 @@ extern "C" {
 
 typedef struct TfLiteDelegate TfLiteDelegate;
 
+/* Where a node of the model runs. The texts live until the callback returns. */
+typedef struct QuadraVerdict {
+  int subgraph;       /* 0 is the main one */
+  int node;           /* index in the subgraph */
+  const char* op;     /* "CONV_2D" */
+  const char* name;   /* of its first output tensor, as the file has it */
+  int on_gpu;         /* 1, or 0: it is left to the CPU */
+  int partition;      /* on the GPU: counted over all subgraphs; else -1 */
+  const char* reason; /* why it is left to the CPU; else empty */
+} QuadraVerdict;
+
 /* One field per row of delegate/options.def; docs/options.md explains them. Strings are copied; a
  * NULL string keeps its default. */
 typedef struct QuadraDelegateOptions {
@@ -29,12 +40,28 @@ typedef struct QuadraDelegateOptions {
   const char* target;
   const char* dump_dir;
   int profile;
-  int max_partitions;
+  int max_delegated_partitions;
   const char* opencl_library;
   int debug;
   const char* egl_library;
   int quantized_models_allowed;
   int dump_tensors;
+  int is_precision_loss_allowed;
+  const char* inference_preference;
+  const char* inference_priority1;
+  const char* inference_priority2;
+  const char* inference_priority3;
+  int min_nodes_per_partition;
+  int small_partitions_allowed;
+  int first_delegate_node_index;
+  int last_delegate_node_index;
+  const char* serialization_dir;
+  const char* model_token;
+  /* Called for each node of each subgraph while an interpreter is being made with the delegate, or
+   * resized, in the thread that does it. May be NULL. Calls no function of the delegate or of the
+   * interpreter. */
+  void (*on_verdict)(void* on_verdict_data, const QuadraVerdict* verdict);
+  void* on_verdict_data;
 } QuadraDelegateOptions;
 
 QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);

@@ -13,15 +13,15 @@ void WriteInts(const flatbuffers::Vector<int32_t>* values, JsonWriter* json) {
   json->EndArray();
 }
 
-void WriteNode(int subgraph, const Verdict& verdict, JsonWriter* json) {
+void WriteNode(const QuadraVerdict& verdict, JsonWriter* json) {
   json->BeginObject();
-  json->Key("subgraph").Number(subgraph);
+  json->Key("subgraph").Number(verdict.subgraph);
   json->Key("index").Number(verdict.node);
   json->Key("op").Text(verdict.op);
   json->Key("name").Text(verdict.name);
   json->Key("on").Text(verdict.on_gpu ? "gpu" : "cpu");
-  json->Key("partition").Number(verdict.on_gpu ? verdict.partition : -1);
-  json->Key("reason").Text(verdict.on_gpu ? "" : verdict.reason);
+  json->Key("partition").Number(verdict.partition);
+  json->Key("reason").Text(verdict.reason);
   json->EndObject();
 }
 
@@ -84,6 +84,12 @@ void WriteProfile(int id, const Partition& partition, JsonWriter* json) {
 
 }  // namespace
 
+std::string ToJson(const QuadraVerdict& verdict) {
+  JsonWriter json;
+  WriteNode(verdict, &json);
+  return json.text();
+}
+
 std::string Delegate::Report() const {
   JsonWriter json;
   json.BeginObject();
@@ -95,7 +101,7 @@ std::string Delegate::Report() const {
   json.Key("backend_notes").BeginArray();
   for (const std::string& note : backend_notes_) json.Text(note);
   json.EndArray();
-  json.Key("precision").Text(options_.precision);
+  json.Key("precision").Text(NameOf(precision_));
   json.Key("target").Text(gpu.target.name);
   json.Key("device").BeginObject();
   const GpuInfo& device = gpu.backend ? gpu.backend->info() : gpu.target;
@@ -111,7 +117,7 @@ std::string Delegate::Report() const {
   for (size_t i = 0; i < earlier_.size(); ++i) graphs[i] = &earlier_[i];
   json.Key("nodes").BeginArray();
   for (const Applied* graph : graphs) {
-    for (const Verdict& verdict : graph->verdicts) WriteNode(graph->subgraph, verdict, &json);
+    for (const Verdict& verdict : graph->verdicts) WriteNode(ForC(graph->subgraph, verdict), &json);
   }
   json.EndArray();
   json.Key("partitions").BeginArray();

@@ -171,6 +171,16 @@ std::string WhyNotConstant(const ModelNodes& model, size_t i,
 
 }  // namespace
 
+QuadraVerdict ForC(int subgraph, const Verdict& verdict) {
+  return {subgraph,
+          verdict.node,
+          verdict.op.c_str(),
+          verdict.name.c_str(),
+          verdict.on_gpu,
+          verdict.on_gpu ? verdict.partition : -1,
+          verdict.on_gpu ? "" : verdict.reason.c_str()};
+}
+
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
                            Precision precision, KnownTensors* known) {
   return Judgement(context, model, target, precision, known).Run();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/delegate/quadra.h"
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
@@ -23,6 +24,9 @@ struct Verdict {
   int partition = -1;
   std::string reason;  // why it is left to the CPU
 };
+
+// The same for C and for reports; its texts are those of `verdict`.
+QuadraVerdict ForC(int subgraph, const Verdict& verdict);
 
 // Judges every node alone: accepted when its import, shape inference and kernels succeed for the
 // target. Fills `known`: constants that DEQUANTIZE and DENSIFY make, and what follows from shapes.

@@ -55,14 +55,58 @@ bool Succeeded(JNIEnv* env, const Status& status, jobjectArray error) {
   return false;
 }
 
-jlong Create(JNIEnv* env, jclass, jbyteArray words, jobjectArray error) {
+// A Java object that is told the verdicts, and what tells it: QuadraNative.tell.
+struct JavaListener {
+  JavaVM* vm;
+  jobject listener;
+  jclass teller;
+  jmethodID tell;
+};
+
+// On a thread that Java knows: it is there that interpreters are made.
+void TellJava(void* data, const QuadraVerdict* verdict) {
+  const JavaListener& java = *static_cast<JavaListener*>(data);
+  JNIEnv* env = nullptr;
+  if (java.vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_6) != JNI_OK) return;
+  jbyteArray json = ToBytes(env, ToJson(*verdict));
+  if (!json) return;
+  env->CallStaticVoidMethod(java.teller, java.tell, java.listener, json);
+  env->DeleteLocalRef(json);
+}
+
+// Null where Java has no memory left.
+JavaListener* Listener(JNIEnv* env, jclass caller, jobject listener) {
+  JavaVM* vm = nullptr;
+  const jmethodID tell =
+      env->GetStaticMethodID(caller, "tell", "(Lorg/quadra/gpu/VerdictListener;[B)V");
+  if (!tell || env->GetJavaVM(&vm) != JNI_OK) return nullptr;
+  return new JavaListener{vm, env->NewGlobalRef(listener),
+                          static_cast<jclass>(env->NewGlobalRef(caller)), tell};
+}
+
+jlong Create(JNIEnv* env, jclass caller, jbyteArray words, jobject listener, jobjectArray error) {
   Options options;
-  if (!Succeeded(env, ReadOptions(env, words, &options), error)) return 0;
-  TfLiteDelegate* delegate = (new Delegate(std::move(options)))->c_delegate();
+  Status status = ReadOptions(env, words, &options);
+  if (status.ok()) status = CheckOptions(options);
+  if (!Succeeded(env, status, error)) return 0;
+  VerdictListener told;
+  if (listener) {
+    told = {TellJava, Listener(env, caller, listener)};
+    if (!told.data) return 0;  // with Java's exception
+  }
+  TfLiteDelegate* delegate = (new Delegate(std::move(options), told))->c_delegate();
   return static_cast<jlong>(reinterpret_cast<intptr_t>(delegate));
 }
 
-void Destroy(JNIEnv*, jclass, jlong handle) { QuadraDelegateDelete(FromHandle(handle)); }
+void Destroy(JNIEnv* env, jclass, jlong handle) {
+  TfLiteDelegate* delegate = FromHandle(handle);
+  auto* java = static_cast<JavaListener*>(Delegate::From(delegate)->listener().data);
+  QuadraDelegateDelete(delegate);
+  if (!java) return;
+  env->DeleteGlobalRef(java->listener);
+  env->DeleteGlobalRef(java->teller);
+  delete java;
+}
 
 jbyteArray Report(JNIEnv* env, jclass, jlong handle) {
   return ToBytes(env, Delegate::From(FromHandle(handle))->Report());
@@ -99,7 +143,7 @@ extern "C" QUADRA_EXPORT jint JNI_OnLoad(JavaVM* vm, void*) {
     return JNI_VERSION_1_6;
   }
   const JNINativeMethod methods[] = {
-      quadra::Method("create", "([B[[B)J", &quadra::Create),
+      quadra::Method("create", "([BLorg/quadra/gpu/VerdictListener;[[B)J", &quadra::Create),
       quadra::Method("destroy", "(J)V", &quadra::Destroy),
       quadra::Method("report", "(J)[B", &quadra::Report),
       quadra::Method("probe", "([B[[B)[B", &quadra::Probe),

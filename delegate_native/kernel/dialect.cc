@@ -43,6 +43,15 @@ std::string Parts(const std::string& sources, Language language) {
 
 }  // namespace
 
+const char* NameOf(Precision precision) {
+  switch (precision) {
+    case Precision::kF32: return "f32";
+    case Precision::kF32F16: return "f32_f16";
+    case Precision::kF16: return "f16";
+  }
+  return "?";
+}
+
 std::string Prelude(const Dialect& dialect, const std::string& sources) {
   const Language language = dialect.language;
   const std::string functions = InLanguage(kLaneFunctions, language, false) +

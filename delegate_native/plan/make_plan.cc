@@ -21,15 +21,6 @@ using Offset = flatbuffers::Offset<T>;
 // Stands for the entry's name until the text is known.
 constexpr char kEntry[] = "QUADRA_ENTRY";
 
-const char* NameOf(Precision precision) {
-  switch (precision) {
-    case Precision::kF32: return "f32";
-    case Precision::kF32F16: return "f32_f16";
-    case Precision::kF16: return "f16";
-  }
-  return "?";
-}
-
 fb::View ViewOf(const RenderedArg& arg) {
   switch (arg.view) {
     case RenderedArg::View::kMemory: return fb::View_Memory;

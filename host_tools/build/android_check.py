@@ -18,7 +18,13 @@ from host_tools.build.bazel import AndroidLibrary
 API_LEVEL = 26
 NAME = "libquadra.so"
 NEEDED = {f"{name}.so" for name in c_library.LIBRARIES}
-EXPORTS = ("tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate", "QuadraDelegate", "JNI_OnLoad")
+EXPORTS = (
+    "tflite_plugin_create_delegate",
+    "tflite_plugin_destroy_delegate",
+    "QuadraDelegate",
+    "TfLiteGpuDelegate",
+    "JNI_OnLoad",
+)
 _SHAPES = {  # ABI: machine, bits, bytes of a page
     "arm64-v8a": ("EM_AARCH64", 64, 16384),
     "armeabi-v7a": ("EM_ARM", 32, 4096),

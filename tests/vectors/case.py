@@ -72,8 +72,16 @@ class Case:
         inputs = [
             model.input(feed.shape, feed.dtype) if isinstance(feed, Feed) else model.input(feed) for feed in self.inputs
         ]
-        model.output(*as_tuple(self.build(model, *inputs)))
+        model.output(*self.outputs(model, *inputs))
         return model.bytes(*(make() for make in self.subgraphs))
+
+    def outputs(self, model: Model, *inputs) -> tuple:
+        """Adds its nodes to a model that may have others."""
+        return as_tuple(self.build(model, *inputs))
+
+    def check(self, outcome, tolerance: float) -> None:
+        """Asserts that the (last) outputs are right, and that all nodes are where `place` wants them."""
+        outcome.check(self.expected(), tolerance, everything_on_gpu=self.place == "gpu")
 
     def expected(self) -> list[np.ndarray]:
         with np.errstate(all="ignore"):

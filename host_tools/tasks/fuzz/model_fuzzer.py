@@ -40,16 +40,20 @@ class Setup:
     backend: str
     target: str = ""
     precision: str = "f32"
-    max_partitions: str = "0"
+    max_delegated_partitions: str = "0"
 
     def options(self) -> dict[str, str]:
         path = {"target": str(TARGETS / f"{self.target}.json")} if self.target else {}
-        return {"backend": self.backend, "precision": self.precision, "max_partitions": self.max_partitions, **path}
+        return {
+            "backend": self.backend,
+            "precision": self.precision,
+            "max_delegated_partitions": self.max_delegated_partitions,
+            "small_partitions_allowed": "1",
+            **path,
+        }
 
     def __str__(self) -> str:
-        return (
-            f"{self.backend}, target {self.target or 'its own'}, {self.precision}, max_partitions {self.max_partitions}"
-        )
+        return f"{self.backend}, target {self.target or 'its own'}, {self.precision}, partitions {self.max_delegated_partitions}"
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,22 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "precision": ("f32", "f32_f16", "f16", "F32", "f64"),
     "dump_dir": ("dump", "dump/a/b", "/proc/quadra", "/dev/null/x", "dump/" + "d" * 300),
     "profile": ("0", "1", "2", "true", "maybe"),
-    "max_partitions": ("0", "1", "2", "1000", "1001", "-1", "0x1", "1e3", " 1"),
+    "max_delegated_partitions": ("0", "1", "2", "1000", "1001", "-1", "0x1", "1e3", " 1"),
     "quantized_models_allowed": ("0", "1", "2", "no"),
     "dump_tensors": ("0", "1", "2", "no"),
+    "is_precision_loss_allowed": ("-1", "0", "1", "2"),
+    "inference_preference": ("fast_single_answer", "balanced", "1", "3"),
+    "inference_priority1": ("auto", "min_latency", "min_memory_usage", "3", "4"),
+    "inference_priority2": ("auto", "max_precision", "min_latency", "1"),
+    "inference_priority3": ("auto", "max_precision", "min_memory_usage"),
+    "min_nodes_per_partition": ("0", "1", "2", "1000000", "-1"),
+    "small_partitions_allowed": ("0", "1", "2"),
+    "first_delegate_node_index": ("0", "1", "2", "2147483647", "2147483648"),
+    "last_delegate_node_index": ("0", "1", "-1", "2147483647"),
+    "serialization_dir": ("", "dump", "/nowhere", "/dev/null"),
+    "model_token": ("", "a", "../a", "t" * 200),
+    "experimental_flags": ("0", "1", "3", "6", "15", "16"),
+    "max_partitions": ("0", "1"),
     "opencl_library": ("", "/nowhere/libOpenCL.so", "/dev/null", "/", "libc.so.6", "libEGL.so.1"),
     "egl_library": ("", "/nowhere/libEGL.so", "/dev/null", "/", "libc.so.6", "libOpenCL.so.1"),
     "debug": ("0", "1", "5", "6", "-1"),
@@ -227,7 +240,9 @@ def _changes(chosen: random.Random) -> list[Change]:
 
 
 def _of_options(chosen: random.Random) -> Change:
-    name = chosen.choice([*OPTIONS, "backend", "precision", "max_partitions", "", "speed", "BACKEND", "a" * 5000])
+    name = chosen.choice(
+        [*OPTIONS, "backend", "precision", "max_delegated_partitions", "", "speed", "BACKEND", "a" * 5000]
+    )
     value = chosen.choice([*OPTIONS.get(name, ()), chosen.choice(_STRINGS)])
     if chosen.random() < 0.3 and name and "\0" not in value:
         return Change("env", f"QUADRA_{name.upper()}", value)

@@ -113,9 +113,9 @@ def test_the_classes_that_ran_are_the_ones_that_were_dexed(finished, android, tm
 
 
 def test_a_wrong_option_is_a_sentence_of_the_delegate(model, android):
-    with pytest.raises(Misuse, match="max_partitions"):
+    with pytest.raises(Misuse, match="max_delegated_partitions"):
         spec = spec_of(model)
-        on_jvm.Jvm(android).run(structs.replace(spec, options={"max_partitions": "many"}))
+        on_jvm.Jvm(android).run(structs.replace(spec, options={"max_delegated_partitions": "many"}))
     status = run_folder.find("latest", settings.read().runs_dir).status()
     assert status.state == "failed" and status.error.exit_code == 2
 

@@ -175,6 +175,7 @@ def test_damaged_copies_are_an_error_message(search):
         kept_tensors.read(folder)[5].numbers()
 
 
+@pytest.mark.slow
 def test_on_a_virtual_device(tmp_path, adb, capsys):
     android_parts.need_classes()
     given = os.environ.get("QUADRA_ANDROID_LIBRARY")

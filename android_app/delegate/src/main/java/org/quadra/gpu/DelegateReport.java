@@ -22,7 +22,7 @@ public final class DelegateReport {
     private final int partition;
     private final String reason;
 
-    private Node(JSONObject json) throws JSONException {
+    Node(JSONObject json) throws JSONException {
       subgraph = json.getInt("subgraph");
       index = json.getInt("index");
       op = json.getString("op");

@@ -40,7 +40,7 @@ public class GpuDelegate implements Delegate {
       throw new IllegalArgumentException(
           "Quadra: the options are null; next: leave them out for the defaults");
     }
-    handle = QuadraNative.create(options.toMap());
+    handle = QuadraNative.create(options.toMap(), options.getVerdictListener());
   }
 
   /** The TfLiteDelegate, for interpreters and native code. */

@@ -66,10 +66,10 @@ public class GpuDelegateFactory implements DelegateFactory {
       }
     }
 
+    private static final String[] PREFERENCES = {"fast_single_answer", "sustained_speed"};
+
     private final Map<String, String> values = new LinkedHashMap<>();
-    private int inferencePreference = INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER;
-    private String serializationDir;
-    private String modelToken;
+    private VerdictListener verdictListener;
 
     // ---- TensorFlow Lite's names ----
 
@@ -95,8 +95,8 @@ public class GpuDelegateFactory implements DelegateFactory {
     }
 
     /**
-     * Kept and given back: kernels are chosen without measuring, so that both preferences come to
-     * the same.
+     * What start-up time may buy. Kernels are chosen without measuring, so that both come to the
+     * same.
      */
     public Options setInferencePreference(int preference) {
       if (preference != INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER
@@ -107,33 +107,34 @@ public class GpuDelegateFactory implements DelegateFactory {
                 + "): it is neither FAST_SINGLE_ANSWER (0) nor"
                 + " SUSTAINED_SPEED (1)");
       }
-      inferencePreference = preference;
-      return this;
+      return set("inference_preference", PREFERENCES[preference]);
     }
 
     public int getInferencePreference() {
-      return inferencePreference;
+      return PREFERENCES[INFERENCE_PREFERENCE_SUSTAINED_SPEED].equals(
+              values.get("inference_preference"))
+          ? INFERENCE_PREFERENCE_SUSTAINED_SPEED
+          : INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER;
     }
 
     /**
-     * Kept and given back: nothing is written there yet, every start compiles. Neither may be null.
+     * Where compiled models are kept, and what tells them apart. Neither may be null. Nothing is
+     * written there yet: every start compiles.
      */
     public Options setSerializationParams(String serializationDir, String modelToken) {
       if (serializationDir == null || modelToken == null) {
         throw new IllegalArgumentException(
             "Quadra: setSerializationParams: the folder or the token is null");
       }
-      this.serializationDir = serializationDir;
-      this.modelToken = modelToken;
-      return this;
+      return set("serialization_dir", serializationDir).set("model_token", modelToken);
     }
 
     public String getSerializationDir() {
-      return serializationDir;
+      return values.get("serialization_dir");
     }
 
     public String getModelToken() {
-      return modelToken;
+      return values.get("model_token");
     }
 
     public Options setForceBackend(GpuBackend backend) {
@@ -157,7 +158,10 @@ public class GpuDelegateFactory implements DelegateFactory {
       return set("backend", backend);
     }
 
-    /** "f32"; "f32_f16", which stores float16 and computes in float32; "f16", float16 for both. */
+    /**
+     * "f32"; "f32_f16", which stores float16 and computes in float32; "f16", float16 for both;
+     * "auto": by the priorities.
+     */
     public Options setPrecision(String precision) {
       return set("precision", precision);
     }
@@ -172,14 +176,62 @@ public class GpuDelegateFactory implements DelegateFactory {
       return set("dump_dir", folder);
     }
 
+    /** Also writes every tensor that a kernel stores into that folder. */
+    public Options setDumpTensors(boolean dump) {
+      return set("dump_tensors", dump ? "1" : "0");
+    }
+
     /** Measures every dispatch; the report has the times. */
     public Options setProfile(boolean profile) {
       return set("profile", profile ? "1" : "0");
     }
 
     /** At most so many partitions, the largest first; 0: all. */
-    public Options setMaxPartitions(int count) {
-      return set("max_partitions", Integer.toString(count));
+    public Options setMaxDelegatedPartitions(int count) {
+      return set("max_delegated_partitions", Integer.toString(count));
+    }
+
+    /** Smaller partitions stay on the CPU. */
+    public Options setMinNodesPerPartition(int count) {
+      return set("min_nodes_per_partition", Integer.toString(count));
+    }
+
+    /** Keeps partitions that cost more time to reach than the CPU needs for them. */
+    public Options setSmallPartitionsAllowed(boolean allowed) {
+      return set("small_partitions_allowed", allowed ? "1" : "0");
+    }
+
+    /** Only these nodes may run on the GPU; both are counted in. */
+    public Options setDelegatedNodes(int first, int last) {
+      return set("first_delegate_node_index", Integer.toString(first))
+          .set("last_delegate_node_index", Integer.toString(last));
+    }
+
+    /**
+     * One to three of "max_precision", "min_latency" and "min_memory_usage", what matters most
+     * first. They decide the precision where it is "auto".
+     */
+    public Options setInferencePriorities(String... priorities) {
+      if (priorities.length < 1 || priorities.length > 3) {
+        throw new IllegalArgumentException(
+            "Quadra: setInferencePriorities: there are "
+                + priorities.length
+                + ", not one to three");
+      }
+      for (int i = 0; i < 3; i++) {
+        set("inference_priority" + (i + 1), i < priorities.length ? priorities[i] : null);
+      }
+      return this;
+    }
+
+    /** Is told each verdict; null: nobody. */
+    public Options setVerdictListener(VerdictListener listener) {
+      verdictListener = listener;
+      return this;
+    }
+
+    VerdictListener getVerdictListener() {
+      return verdictListener;
     }
 
     /** OpenCL library to load instead of the device's. */

@@ -2,6 +2,7 @@ package org.quadra.gpu;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import org.json.JSONObject;
 
 /** The native library: loaded when it is first needed, called through registered natives. */
 final class QuadraNative {
@@ -11,12 +12,12 @@ final class QuadraNative {
 
   /**
    * A delegate's handle; {@link IllegalArgumentException} with its sentence where an option is
-   * wrong.
+   * wrong. The listener may be null.
    */
-  static long create(Map<String, String> options) {
+  static long create(Map<String, String> options, VerdictListener listener) {
     load();
     byte[][] error = new byte[1][];
-    long handle = create(words(options), error);
+    long handle = create(words(options), listener, error);
     check(error);
     return handle;
   }
@@ -66,7 +67,16 @@ final class QuadraNative {
     return new String(utf8, StandardCharsets.UTF_8);
   }
 
-  private static native long create(byte[] words, byte[][] error);
+  /** Called by the native library: no exception may go through it. */
+  private static void tell(VerdictListener listener, byte[] verdict) {
+    try {
+      listener.onVerdict(new DelegateReport.Node(new JSONObject(text(verdict))));
+    } catch (Throwable thrown) {
+      thrown.printStackTrace();
+    }
+  }
+
+  private static native long create(byte[] words, VerdictListener listener, byte[][] error);
 
   static native void destroy(long handle);
 

@@ -60,6 +60,50 @@ public class GpuDelegateTest {
   }
 
   @Test
+  public void prioritiesDecideThePrecision() {
+    String[][] cases = {
+      {"f32", "max_precision"},
+      {"f32", "max_precision", "min_memory_usage", "min_latency"},
+      {"f16", "min_latency"},
+      {"f16", "min_latency", "min_memory_usage", "max_precision"},
+      {"f32_f16", "min_latency", "max_precision"},
+      {"f32_f16", "min_memory_usage"},
+    };
+    for (String[] words : cases) {
+      Options options = new Options();
+      options.setInferencePriorities(java.util.Arrays.copyOfRange(words, 1, words.length));
+      try (GpuDelegate delegate = new GpuDelegate(options)) {
+        assertEquals(options.toString(), words[0], delegate.getReport().getPrecision());
+      }
+      try (GpuDelegate delegate = new GpuDelegate(options.setPrecision("f32"))) {
+        assertEquals("f32", delegate.getReport().getPrecision());
+      }
+    }
+  }
+
+  @Test
+  public void optionsThatContradictEachOtherAreNamed() {
+    Options[] wrong = {
+      new Options().setInferencePriorities("min_latency", "min_latency"),
+      new Options().setInferencePriorities("auto"),
+      new Options().setDelegatedNodes(3, 2),
+      new Options().set("serialization_dir", "/cache"),
+      new Options().setSerializationParams("/cache", "a/b"),
+      new Options().set("experimental_flags", "6"),
+    };
+    String[] named = {
+      "inference_priority2", "inference_priority1", "first_delegate_node_index",
+      "serialization_dir", "model_token", "experimental_flags"
+    };
+    for (int i = 0; i < wrong.length; i++) {
+      Options options = wrong[i];
+      IllegalArgumentException error =
+          assertThrows(IllegalArgumentException.class, () -> new GpuDelegate(options));
+      assertTrue(error.getMessage(), error.getMessage().contains("option " + named[i]));
+    }
+  }
+
+  @Test
   public void aWrongOptionIsNamed() {
     IllegalArgumentException value =
         assertThrows(
@@ -67,13 +111,14 @@ public class GpuDelegateTest {
             () -> new GpuDelegate(new Options().setPrecision("f64")));
     assertTrue(
         value.getMessage(),
-        value.getMessage().contains("precision=f64: the value must be f32|f32_f16|f16"));
+        value.getMessage().contains("precision=f64: the value must be auto|f32|f32_f16|f16"));
     IllegalArgumentException name =
         assertThrows(
             IllegalArgumentException.class, () -> new GpuDelegate(new Options().set("speed", "9")));
     assertTrue(name.getMessage(), name.getMessage().contains("there is no option 'speed'"));
     assertThrows(
-        IllegalArgumentException.class, () -> new GpuDelegate(new Options().setMaxPartitions(-1)));
+        IllegalArgumentException.class,
+        () -> new GpuDelegate(new Options().setMaxDelegatedPartitions(-1)));
     assertThrows(IllegalArgumentException.class, () -> new GpuDelegate(new Options().setDebug(6)));
   }
 

@@ -46,7 +46,7 @@ public class OptionsTest {
   }
 
   @Test
-  public void whatIsKeptOnlyComesBack() {
+  public void preferenceAndSerializationAreOptions() {
     Options options = new Options();
     options
         .setInferencePreference(Options.INFERENCE_PREFERENCE_SUSTAINED_SPEED)
@@ -54,7 +54,35 @@ public class OptionsTest {
     assertEquals(Options.INFERENCE_PREFERENCE_SUSTAINED_SPEED, options.getInferencePreference());
     assertEquals("/cache", options.getSerializationDir());
     assertEquals("v1", options.getModelToken());
-    assertTrue(options.toMap().isEmpty());
+    assertEquals(
+        "{inference_preference=sustained_speed, serialization_dir=/cache, model_token=v1}",
+        options.toString());
+  }
+
+  @Test
+  public void prioritiesAreWordsInOrder() {
+    Options options = new Options().setInferencePriorities("min_latency", "max_precision");
+    assertEquals(
+        "{inference_priority1=min_latency, inference_priority2=max_precision}", options.toString());
+    assertEquals(
+        "{inference_priority1=max_precision}",
+        options.setInferencePriorities("max_precision").toString());
+    assertThrows(IllegalArgumentException.class, options::setInferencePriorities);
+    assertThrows(
+        IllegalArgumentException.class, () -> options.setInferencePriorities("a", "b", "c", "d"));
+  }
+
+  @Test
+  public void partitionsAreChosenByNumbers() {
+    Options options =
+        new Options()
+            .setMinNodesPerPartition(4)
+            .setSmallPartitionsAllowed(true)
+            .setDelegatedNodes(2, 9);
+    assertEquals(
+        "{min_nodes_per_partition=4, small_partitions_allowed=1, first_delegate_node_index=2,"
+            + " last_delegate_node_index=9}",
+        options.toString());
   }
 
   @Test
@@ -69,10 +97,15 @@ public class OptionsTest {
   @Test
   public void valuesAreWordsOfTheTable() {
     Options options =
-        new GpuDelegate.Options().setProfile(true).setMaxPartitions(3).setDebug(2).setDumpDir("/d");
-    assertEquals("{profile=1, max_partitions=3, debug=2, dump_dir=/d}", options.toString());
+        new GpuDelegate.Options()
+            .setProfile(true)
+            .setMaxDelegatedPartitions(3)
+            .setDebug(2)
+            .setDumpDir("/d");
     assertEquals(
-        "{profile=0, max_partitions=3, debug=2}",
+        "{profile=1, max_delegated_partitions=3, debug=2, dump_dir=/d}", options.toString());
+    assertEquals(
+        "{profile=0, max_delegated_partitions=3, debug=2}",
         options.setProfile(false).setDumpDir(null).toString());
   }
 

@@ -59,6 +59,35 @@ public class DelegateInAndroid {
   }
 
   @Test
+  public void aListenerHearsEveryVerdict() {
+    List<String> heard = new ArrayList<>();
+    GpuDelegateFactory.Options options =
+        options("opencl").setVerdictListener(node -> heard.add(node.toString()));
+    try (GpuDelegate delegate = new GpuDelegate(options)) {
+      run(delegate);
+      List<String> reported = new ArrayList<>();
+      for (DelegateReport.Node node : delegate.getReport().getNodes()) {
+        reported.add(node.toString());
+      }
+      assertFalse(reported.isEmpty());
+      assertEquals(reported, heard);
+    }
+  }
+
+  @Test
+  public void aListenerThatThrowsChangesNothing() {
+    GpuDelegateFactory.Options options =
+        options("opencl")
+            .setVerdictListener(
+                node -> {
+                  throw new IllegalStateException("thrown by a listener, on purpose");
+                });
+    try (GpuDelegate delegate = new GpuDelegate(options)) {
+      assertArrayEquals(runOnCpu(), run(delegate), TOLERANCE);
+    }
+  }
+
+  @Test
   public void thisDeviceIsAskedAndItsBestOptionsWork() {
     try (CompatibilityList list = new CompatibilityList()) {
       assertTrue(list.isDelegateSupportedOnThisDevice());

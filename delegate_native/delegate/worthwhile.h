@@ -1,0 +1,27 @@
+// Which nodes that could run on the GPU are worth it: what the options and an estimate of time say.
+#ifndef QUADRA_DELEGATE_WORTHWHILE_H_
+#define QUADRA_DELEGATE_WORTHWHILE_H_
+
+#include <vector>
+
+#include "delegate_native/delegate/options.h"
+#include "delegate_native/delegate/verdicts.h"
+
+namespace quadra {
+
+// Leaves nodes outside of first_delegate_node_index to last_delegate_node_index to the CPU.
+void LeaveOutside(const Options& options, const ModelNodes& model, std::vector<Verdict>* verdicts);
+
+// Leaves partitions of the interpreter's preview to the CPU: those of fewer nodes than
+// min_nodes_per_partition, those that the CPU is estimated to compute before the GPU is reached,
+// and all but the max_delegated_partitions largest. Returns whether there were any. Nodes that
+// compute count; those that only fold constants may stand alone. Of several partitions that are all
+// too small by the estimate one stays; and so does any with a custom op that the interpreter has no
+// kernel for.
+bool LeaveUnworthy(const Options& options, TfLiteContext* context, const ModelNodes& model,
+                   const KnownTensors& known, const TfLiteDelegateParams* previews, int count,
+                   std::vector<Verdict>* verdicts);
+
+}  // namespace quadra
+
+#endif  // QUADRA_DELEGATE_WORTHWHILE_H_
