@@ -344,7 +344,7 @@ def _select(b, x):
 def _fake_quant(b, x):
     """Quarters lie on no border between two steps of these ranges."""
     low, high = b.draw(st.sampled_from([(-1.3, 2.1), (-0.7, 0.9), (0.0, 1.7)]))
-    how = {"Min": low, "Max": high, "NumBits": b.draw(st.sampled_from([8, 4])), "NarrowRange": b.draw(st.booleans())}
+    how = {"Min": low, "Max": high, "NumBits": b.draw(st.sampled_from([8, 4]))}
     return b.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", **how)
 
 

@@ -58,8 +58,8 @@ def check(quadra_for, graph, run: Run, one_op: bool = False) -> None:
 
 # Ops that no random model has, and why.
 LEFT_OUT = {
-    "DEQUANTIZE": "every constant of half floats has one; integers are test_quantized.py's",
-    "QUANTIZE": "test_quantized.py's",
+    "DEQUANTIZE": "every constant of half floats has one; of integers: random_quantized.py",
+    "QUANTIZE": "random_quantized.py",
     "STABLEHLO_COMPOSITE": "becomes the ops of its subgraph: test_composites.py",
     **dict.fromkeys(
         ["Convolution2DTransposeBias", "Landmarks2TransformMatrix", "MaxPoolingWithArgmax2D", "MaxUnpooling2D",
