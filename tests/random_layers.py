@@ -22,7 +22,7 @@ from tests.random_ops import (
 )
 from tests.vectors.case import sparse_constant
 from tests.vectors.conv_3d import options_3d, window_3d
-from tests.vectors.recurrent import Layer
+from tests.vectors.recurrent import Both, Layer, Svdf
 
 # Convolutions: transposed ones, and those of planes
 
@@ -148,6 +148,32 @@ for _name in ("LSTM", "RNN"):
     kind("state", f"UNIDIRECTIONAL_SEQUENCE_{_name}", rank=3, exact=True)(
         lambda b, x, name=_name: _layer(b, x, f"UNIDIRECTIONAL_SEQUENCE_{name}")
     )
+
+
+def _both(b, x, op: str):
+    how = {"units": b.draw(CHANNELS), "time_major": b.draw(st.booleans()), "depth": x.shape[-1]}
+    how |= dict(zip(("steps", "batch") if how["time_major"] else ("batch", "steps"), x.shape[:2]))
+    if op == "LSTM":
+        how |= {word: b.draw(st.booleans()) for word in ("cifg", "peephole")}
+        how |= {"outputs": b.draw(st.sampled_from([0, 0, 3])), "cell_clip": b.draw(st.sampled_from([0.0, 0.3]))}
+    name, op = f"random {b.draw(st.integers(0, 99))}", f"UNIDIRECTIONAL_SEQUENCE_{op}"
+    # The CPU's LSTM does not merge what is not time-major without reading memory that nobody has written.
+    merges = (how["time_major"] or "LSTM" not in op) and b.draw(st.booleans())
+    made = Both(name, Layer(op, name + "/f", **how), Layer(op, name + "/b", **how), merges=merges)
+    return b.made(made.build(b.model, x), made.op, [x], {"name": name, "merges": merges, **how})
+
+
+for _name in ("LSTM", "RNN"):
+    kind("state", f"BIDIRECTIONAL_SEQUENCE_{_name}", rank=3, exact=True)(lambda b, x, name=_name: _both(b, x, name))
+
+
+@kind("state", "SVDF", rank=2, exact=True)
+def _svdf(b, x):
+    how = {"batch": x.shape[0], "depth": x.shape[1], "units": b.draw(CHANNELS), "rank": b.draw(st.integers(1, 3))}
+    how |= {"memory": b.draw(st.integers(1, 10)), "bias": b.draw(st.booleans()), "float16": b.draw(st.booleans())}
+    how |= {"activation": b.draw(st.sampled_from(["NONE", "RELU"]))}
+    name = f"random {b.draw(st.integers(0, 99))}"
+    return b.made(Svdf(name, **how).build(b.model, x), "SVDF", [x], {"name": name, **how})
 
 
 # Parts that are placed or chosen by indices

@@ -87,6 +87,7 @@ def reach(v: Value) -> tuple[float, float]:
 class Builder:
     draw: Callable
     kind: Kind
+    alone: bool = False  # the model is one op
     values: list[Value] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
 
@@ -108,7 +109,7 @@ class Builder:
     def add(self, name: str, inputs, shape, grid: dict, kind: str = "", version: int = 2, **options):
         """A node; a list of shapes makes several results. None where one would be too big."""
         each = shape if isinstance(shape, list) else [shape]
-        if max(prod(one) for one in each) > MOST or min(prod(one) for one in each) < 1:
+        if max(prod(one) for one in each) > 2 * MOST or min(prod(one) for one in each) < 1:
             return None
         outputs = [self.q.model.value(one, **grid) for one in each]
         self.q.model.several(name, inputs, outputs, kind, version, **options)
@@ -145,7 +146,7 @@ def _shown(v: Value) -> str:
 def single_ops(draw) -> Graph:
     kind = draw(st.sampled_from(KINDS))
     op = draw(st.sampled_from([op for op in OPS if kind.dtype in op.kinds]))
-    b = Builder(draw, kind)
+    b = Builder(draw, kind, alone=True)
     done = op.build(b, b.input(draw(shape_of(*op.ranks)) if op.ranks != (4, 4) else draw(image_shape(2))))
     if done is None:
         b.add("RELU", [b.values[0]], b.values[0].shape, b.q.like(b.values[0]))
@@ -282,24 +283,33 @@ def _maximum(b, x):
     return b.move(b.draw(st.sampled_from(["MAXIMUM", "MINIMUM"])), [x, y], x.shape, "MaximumMinimumOptions")
 
 
-def _unary(name: str, grid: Callable, options: str = "", version: int = 2, **fields) -> None:
+def _unary(name: str, grid: Callable, options: str = "", version: int = 2, slope: float = 0, **fields) -> None:
+    """`slope`: the steepest, where a quantum of x may be many of the result. Such an op is in no graph: it would make
+    much of what an op before it rounded to the neighbour."""
     how = {word: fields.pop(word) for word in list(fields) if word[0].isupper()}
-    _op(name, **fields)(lambda b, x: b.add(name, [x], x.shape, grid(b, *reach(x)), options, version, **how))
+
+    def build(b, x):
+        made = grid(b, *reach(x))
+        if not b.alone and slope * x.scale > made["scale"]:
+            return None
+        return b.add(name, [x], x.shape, made, options, version, **how)
+
+    _op(name, **fields)(build)
 
 
 _unary("RELU", lambda b, low, high: b.grid(0, max(high, 0.1)))
 _unary("RELU6", lambda b, low, high: b.grid(0, min(max(high, 0.1), 6)))
 _unary("LEAKY_RELU", lambda b, low, high: b.grid(0.3 * low, high), "LeakyReluOptions", Alpha=0.3)
-_unary("LOGISTIC", lambda b, low, high: b.kind.fixed(1 / 256, 0))
-_unary("TANH", lambda b, low, high: b.kind.fixed(1 / 128, 128))
+_unary("LOGISTIC", lambda b, low, high: b.kind.fixed(1 / 256, 0), slope=0.25)
+_unary("TANH", lambda b, low, high: b.kind.fixed(1 / 128, 128), slope=1)
 _unary("HARD_SWISH", lambda b, low, high: b.grid(-0.4, max(high, 0.5)), "HardSwishOptions", 1)
-_unary("SOFTMAX", lambda b, low, high: b.kind.fixed(1 / 256, 0), "SoftmaxOptions", Beta=1.0)
-_unary("L2_NORMALIZATION", lambda b, low, high: b.kind.fixed(1 / 128, 128), "L2NormOptions", ranks=(2, 4))
+_unary("SOFTMAX", lambda b, low, high: b.kind.fixed(1 / 256, 0), "SoftmaxOptions", slope=0.5, Beta=1.0)
+_unary("L2_NORMALIZATION", lambda b, low, high: b.kind.fixed(1 / 128, 128), "L2NormOptions", slope=np.inf, ranks=(2, 4))
 _unary("QUANTIZE", lambda b, low, high: b.grid(low, high), "QuantizeOptions", 1)
 _unary("ELU", lambda b, low, high: b.grid(-1, max(high, 0.5)), kinds=("int8",), version=1)
 _unary("GELU", lambda b, low, high: b.grid(-0.2, max(high, 0.5)), "GeluOptions", 2, kinds=("int8",))
 _unary("ABS", lambda b, low, high: b.grid(0, max(-low, high)), kinds=("int8",))
-_unary("EXP", lambda b, low, high: b.grid(0, float(np.exp(min(high, 3)))), "ExpOptions", kinds=("int8",))
+_unary("EXP", lambda b, low, high: b.grid(0, float(np.exp(min(high, 3)))), "ExpOptions", slope=20, kinds=("int8",))
 
 
 @_op("PRELU", (4, 4))

@@ -182,6 +182,24 @@ def test_a_recurrent_layer_with_weights_of_integers(quadra, backend):
 
 
 @on_both
+def test_filters_over_time_with_weights_of_integers(quadra, backend):
+    w, t = (generator(f"svdf {n}").integers(-127, 128, (6, n)).astype(np.int8) for n in (5, 4))
+
+    def model_with(wrapped) -> bytes:
+        m = Model()
+        state = m.value((2, 24), variable=True)
+        m.output(
+            m.op("SVDF", [m.input((2, 5)), wrapped(m, w), wrapped(m, t), None, state], (2, 3), "SVDFOptions", Rank=2)
+        )
+        return m.bytes()
+
+    raw = model_with(lambda m, integers: m.const(integers, scale=0.005))
+    floats = model_with(lambda m, integers: integers * np.float32(0.005))
+    feeds = [generator("svdf x").uniform(-1, 1, (2, 5)).astype(np.float32)]
+    quadra.run(raw, feeds, **options(backend=backend)).check(cpu.run(floats, feeds))
+
+
+@on_both
 def test_they_can_be_forbidden(quadra, backend):
     raw = model("CONV_2D", KINDS[0])
     feeds = feeds_of(raw, "CONV_2D")

@@ -11,7 +11,7 @@ from tests.delegate import TOLERANCE, Quadra, options
 from tests.model_builder import Model
 from tests.runs import BACKENDS
 from tests.vectors.case import constant
-from tests.vectors.recurrent import LAYERS, Layer
+from tests.vectors.recurrent import BOTH, LAYERS, SVDFS, Layer
 
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 SEQUENCE = next(layer for layer in LAYERS if layer.op == "UNIDIRECTIONAL_SEQUENCE_LSTM" and layer.name == "all")
@@ -29,7 +29,7 @@ def check_rounds(outcome, expected, tolerance=1e-5, **how) -> None:
 
 
 @on_both
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: f"{layer.op.lower()}-{layer.name}")
+@pytest.mark.parametrize("layer", [*LAYERS, *BOTH, *SVDFS], ids=lambda layer: f"{layer.op.lower()}-{layer.name}")
 def test_state_is_carried_from_run_to_run(quadra: Quadra, layer, backend):
     rounds, state, expected = rounds_of(layer), layer.zeros(), []
     for (x,) in rounds:

@@ -444,6 +444,26 @@ Status Importer::ConstantInt(int input, int* number) const {
   return Status();
 }
 
+Status Importer::CheckRows(int rank, int depth) const {
+  const TfLiteIntArray* dims = InputTensor(0).dims;
+  if (depth > 0 && InputRank(0) == rank && dims && dims->size == rank &&
+      dims->data[rank - 1] == depth) {
+    return Status();
+  }
+  return Unsupported("its input has rank %d; rank %d with rows of %d numbers is supported",
+                     InputRank(0), rank, depth);
+}
+
+Status Importer::MatrixSize(int input, int* rows, int* columns) const {
+  const TfLiteIntArray* dims = HasInput(input) ? InputTensor(input).dims : nullptr;
+  if (!dims || dims->size != 2 || dims->data[0] < 1 || dims->data[1] < 1) {
+    return InvalidModel("its input %d is no matrix of weights", input);
+  }
+  *rows = dims->data[0];
+  *columns = dims->data[1];
+  return Status();
+}
+
 Status Importer::ConstantFloats(int input, SharedFloats* floats) const {
   if (!HasInput(input)) return InvalidModel("its input %d is absent", input);
   ConstantData data;
