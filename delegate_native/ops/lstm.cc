@@ -295,22 +295,28 @@ Status AddRnn(Importer* importer, const Settings& settings, ValueId* result) {
 // Adds a layer: AddFull or AddRnn.
 using AddOne = Status (*)(Importer* importer, const Settings& settings, ValueId* result);
 
-// `auxiliary`: a second input that the layers may have, which nobody converts to.
-Status AddBoth(Importer* importer, AddOne add, Settings settings, const Settings& backwards,
-               bool merges, int auxiliary) {
+// The second layer's inputs and states come so much later than the first one's. `auxiliary`: an
+// input that the layers may have besides, which nobody converts to.
+struct Second {
+  int first, states, auxiliary;
+};
+
+Status AddBoth(Importer* importer, AddOne add, const Second& second, bool merges,
+               Settings* settings) {
+  const int auxiliary = second.auxiliary;
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, importer->num_inputs(), merges ? 1 : 2));
   for (int i = auxiliary; i < importer->num_inputs(); ++i) {
-    if (importer->HasInput(i)) return Unsupported("it has an auxiliary input; none is supported");
+    if (importer->HasInput(i)) return Unsupported("it has an auxiliary input");
   }
   ValueId results[2];
-  settings.output = merges ? -1 : 0;
-  QUADRA_RETURN_IF_ERROR(add(importer, settings, &results[0]));
-  settings.first = backwards.first;
-  settings.output_state = backwards.output_state;
-  settings.cell_state = backwards.cell_state;
-  settings.backwards = true;
-  settings.output = merges ? -1 : 1;
-  QUADRA_RETURN_IF_ERROR(add(importer, settings, &results[1]));
+  settings->output = merges ? -1 : 0;
+  QUADRA_RETURN_IF_ERROR(add(importer, *settings, &results[0]));
+  settings->first = second.first;
+  settings->output_state += second.states;
+  settings->cell_state += second.states;
+  settings->backwards = true;
+  settings->output = merges ? -1 : 1;
+  QUADRA_RETURN_IF_ERROR(add(importer, *settings, &results[1]));
   if (!merges) return Status();
   return importer->AddNode("concat", {results[0], results[1]}, AlongChannels());
 }
@@ -348,7 +354,7 @@ Status ImportLstmSequence(Importer* importer) {
 Status ImportLstmBoth(Importer* importer) {
   const TfLiteBidirectionalSequenceLSTMParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  Settings settings, backwards;
+  Settings settings;
   settings.rank = 3;
   settings.activation = params->activation;
   settings.cell_clip = params->cell_clip;
@@ -357,10 +363,7 @@ Status ImportLstmBoth(Importer* importer) {
   settings.has_norms = false;
   settings.output_state = 35;
   settings.cell_state = 36;
-  backwards.first = 17;
-  backwards.output_state = 37;
-  backwards.cell_state = 38;
-  return AddBoth(importer, AddFull, settings, backwards, params->merge_outputs, 39);
+  return AddBoth(importer, AddFull, {17, 2, 39}, params->merge_outputs, &settings);
 }
 
 Status ImportRnn(Importer* importer) {
@@ -390,14 +393,12 @@ Status ImportRnnSequence(Importer* importer) {
 Status ImportRnnBoth(Importer* importer) {
   const TfLiteBidirectionalSequenceRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  Settings settings, backwards;
+  Settings settings;
   settings.rank = 3;
   settings.output_state = 4;
   settings.activation = params->activation;
   settings.time_major = params->time_major;
-  backwards.first = 4;
-  backwards.output_state = 8;
-  return AddBoth(importer, AddRnn, settings, backwards, params->merge_outputs, 9);
+  return AddBoth(importer, AddRnn, {4, 4, 9}, params->merge_outputs, &settings);
 }
 
 }  // namespace

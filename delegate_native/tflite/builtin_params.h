@@ -140,6 +140,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinCumsum = 128,
   kTfLiteBuiltinBroadcastTo = 130,
   kTfLiteBuiltinConv3d = 132,
+  kTfLiteBuiltinHashtable = 136,
   kTfLiteBuiltinReduceAll = 140,
   kTfLiteBuiltinConv3dTranspose = 141,
   kTfLiteBuiltinVarHandle = 142,

@@ -272,7 +272,8 @@ Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) cons
     return Unsupported("%s '%s' is a variable that keeps its value between runs", what,
                        NameOf(tensor));
   }
-  if (tensor.allocation_type == kTfLiteDynamic) {
+  // Texts always are, and their type says more.
+  if (tensor.allocation_type == kTfLiteDynamic && tensor.type != kTfLiteString) {
     return Unsupported("%s '%s' has a size that is only known while the model runs", what,
                        NameOf(tensor));
   }
