@@ -334,7 +334,25 @@ Status ImportLstm(Importer* importer) {
   return AddFull(importer, settings, &result);
 }
 
+Status ImportLstmBoth(Importer* importer) {
+  const TfLiteBidirectionalSequenceLSTMParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  Settings settings;
+  settings.rank = 3;
+  settings.activation = params->activation;
+  settings.cell_clip = params->cell_clip;
+  settings.projection_clip = params->proj_clip;
+  settings.time_major = params->time_major;
+  settings.has_norms = false;
+  settings.output_state = 35;
+  settings.cell_state = 36;
+  return AddBoth(importer, AddFull, {17, 2, 39}, params->merge_outputs, &settings);
+}
+
 Status ImportLstmSequence(Importer* importer) {
+  if (importer->builtin() == kTfLiteBuiltinBidirectionalSequenceLstm) {
+    return ImportLstmBoth(importer);
+  }
   const TfLiteUnidirectionalSequenceLSTMParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   if (params->diagonal_recurrent_tensors) {
@@ -351,21 +369,6 @@ Status ImportLstmSequence(Importer* importer) {
   return AddFull(importer, settings, &result);
 }
 
-Status ImportLstmBoth(Importer* importer) {
-  const TfLiteBidirectionalSequenceLSTMParams* params;
-  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  Settings settings;
-  settings.rank = 3;
-  settings.activation = params->activation;
-  settings.cell_clip = params->cell_clip;
-  settings.projection_clip = params->proj_clip;
-  settings.time_major = params->time_major;
-  settings.has_norms = false;
-  settings.output_state = 35;
-  settings.cell_state = 36;
-  return AddBoth(importer, AddFull, {17, 2, 39}, params->merge_outputs, &settings);
-}
-
 Status ImportRnn(Importer* importer) {
   const TfLiteRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
@@ -373,19 +376,6 @@ Status ImportRnn(Importer* importer) {
   Settings settings;
   settings.output_state = 4;
   settings.activation = params->activation;
-  ValueId result;
-  return AddRnn(importer, settings, &result);
-}
-
-Status ImportRnnSequence(Importer* importer) {
-  const TfLiteSequenceRNNParams* params;
-  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5));
-  Settings settings;
-  settings.rank = 3;
-  settings.output_state = 4;
-  settings.activation = params->activation;
-  settings.time_major = params->time_major;
   ValueId result;
   return AddRnn(importer, settings, &result);
 }
@@ -401,6 +391,20 @@ Status ImportRnnBoth(Importer* importer) {
   return AddBoth(importer, AddRnn, {4, 4, 9}, params->merge_outputs, &settings);
 }
 
+Status ImportRnnSequence(Importer* importer) {
+  if (importer->builtin() == kTfLiteBuiltinBidirectionalSequenceRnn) return ImportRnnBoth(importer);
+  const TfLiteSequenceRNNParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5));
+  Settings settings;
+  settings.rank = 3;
+  settings.output_state = 4;
+  settings.activation = params->activation;
+  settings.time_major = params->time_major;
+  ValueId result;
+  return AddRnn(importer, settings, &result);
+}
+
 }  // namespace
 
 extern const Op kLstmOp;
@@ -414,7 +418,8 @@ const Op kLstmOp = {
 extern const Op kLstmSequenceOp;
 const Op kLstmSequenceOp = {
     .name = "lstm_sequence",
-    .builtins = {kTfLiteBuiltinUnidirectionalSequenceLstm, -1},
+    .builtins = {kTfLiteBuiltinUnidirectionalSequenceLstm, kTfLiteBuiltinBidirectionalSequenceLstm,
+                 -1},
     .max_version = 4,
     .import = ImportLstmSequence,
 };
@@ -430,25 +435,10 @@ const Op kRnnOp = {
 extern const Op kRnnSequenceOp;
 const Op kRnnSequenceOp = {
     .name = "rnn_sequence",
-    .builtins = {kTfLiteBuiltinUnidirectionalSequenceRnn, -1},
+    .builtins = {kTfLiteBuiltinUnidirectionalSequenceRnn, kTfLiteBuiltinBidirectionalSequenceRnn,
+                 -1},
     .max_version = 3,
     .import = ImportRnnSequence,
-};
-
-extern const Op kLstmBothOp;
-const Op kLstmBothOp = {
-    .name = "lstm_both",
-    .builtins = {kTfLiteBuiltinBidirectionalSequenceLstm, -1},
-    .max_version = 3,
-    .import = ImportLstmBoth,
-};
-
-extern const Op kRnnBothOp;
-const Op kRnnBothOp = {
-    .name = "rnn_both",
-    .builtins = {kTfLiteBuiltinBidirectionalSequenceRnn, -1},
-    .max_version = 3,
-    .import = ImportRnnBoth,
 };
 
 }  // namespace quadra

@@ -45,8 +45,7 @@ Status AddMemory(Importer* importer, const Sizes& sizes, ValueId* memory) {
   QUADRA_RETURN_IF_ERROR(SetWindow(kTfLitePaddingValid, 1, 1, 1, 1, &window));
   window.SetInt("rank", 2);
   features = importer->AddInnerNode("conv2d", {features, weights}, std::move(window));
-  *memory =
-      importer->AddInnerNode("reshape", {features}, Ints("shape", {-1, sizes.filters, 1}));
+  *memory = importer->AddInnerNode("reshape", {features}, Ints("shape", {-1, sizes.filters, 1}));
   QUADRA_RETURN_IF_ERROR(importer->State(kState, &before));
   if (sizes.memory > 1) {
     before = importer->AddInnerNode("reshape", {before},
@@ -58,9 +57,9 @@ Status AddMemory(Importer* importer, const Sizes& sizes, ValueId* memory) {
     before = importer->AddInnerNode("strided_slice", {before}, std::move(slicing));
     *memory = importer->AddInnerNode("concat", {before, *memory}, Ints("axis", {3}));
   }
-  importer->SetState(kState, importer->AddInnerNode(
-                                 "reshape", {*memory},
-                                 Ints("shape", {-1, sizes.filters * sizes.memory})));
+  importer->SetState(kState,
+                     importer->AddInnerNode("reshape", {*memory},
+                                            Ints("shape", {-1, sizes.filters * sizes.memory})));
   return Status();
 }
 
