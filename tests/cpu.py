@@ -20,11 +20,18 @@ def reference_interpreter(model: bytes, **given) -> Interpreter:
 
 def run(model: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
     """Outputs of TFLite's reference kernels; inputs get the shapes of the feeds."""
-    interpreter = reference_interpreter(model)
-    for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
+    return rounds(model, [feeds])[0]
+
+
+def rounds(model: bytes, feeds_of_rounds: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
+    """The same of several runs, one after the other: variable tensors keep their numbers."""
+    interpreter, made = reference_interpreter(model), []
+    for detail, feed in zip(interpreter.get_input_details(), feeds_of_rounds[0], strict=True):
         interpreter.resize_tensor_input(detail["index"], feed.shape)
     interpreter.allocate_tensors()
-    for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
-        interpreter.set_tensor(detail["index"], feed)
-    interpreter.invoke()
-    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+    for feeds in feeds_of_rounds:
+        for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
+            interpreter.set_tensor(detail["index"], feed)
+        interpreter.invoke()
+        made.append([interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()])
+    return made

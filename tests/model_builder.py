@@ -33,6 +33,9 @@ _TYPES = {
     "bool": "BOOL",
     "int16": "INT16",
     "float64": "FLOAT64",
+    "complex64": "COMPLEX64",
+    "string": "STRING",
+    "resource": "RESOURCE",
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
-from tests import random_moves  # noqa: F401 - registers its ops
+from tests import random_layers, random_moves  # noqa: F401 - they register their ops
 from tests.model_builder import Model, Value
 from tests.random_ops import EXTREMES, FAMILIES, MOST, Kind, i32, image_shape, reshaped, shape_of
 
@@ -46,8 +46,12 @@ class Graph:
     trace: list[str]
     exact: bool
 
-    def feeds(self, special: bool = True) -> list[np.ndarray]:
-        generator = np.random.default_rng(self.seed)
+    def rounds(self, special: bool = True) -> list[list[np.ndarray]]:
+        """What is fed, run after run: several times where the model keeps a state."""
+        return [self.feeds(special, i) for i in range(3 if any(v.variable for v in self.model.values) else 1)]
+
+    def feeds(self, special: bool = True, turn: int = 0) -> list[np.ndarray]:
+        generator = np.random.default_rng([self.seed, turn])
         return [source.make(generator, value, special) for source, value in zip(self.sources, self.model.inputs)]
 
     def __repr__(self) -> str:
@@ -99,6 +103,10 @@ class Builder:
             self.exact.add(value.index)
         return value
 
+    def weights(self, shape, low=-1.0, high=1.0) -> Value:
+        """Weights that the model gets as an input."""
+        return self.input(shape, low=low, high=high, coarse=False)
+
     def some(self, constant) -> object:
         """Makes constants or inputs."""
         return self.const if self.draw(constant) else self.input
@@ -136,35 +144,32 @@ class Builder:
 
     def add(self, method: str, *arguments, exact=False, **attributes) -> Value:
         """A method of Model, of floats."""
-        return self._made(getattr(self.model, method)(*arguments, **attributes), method, arguments, attributes, exact)
+        return self.made(getattr(self.model, method)(*arguments, **attributes), method, arguments, attributes, exact)
 
     def elementwise(self, name: str, *operands, exact=False, **options) -> Value:
         value = self.model.elementwise(name, *operands, **options)
-        return self._made(value, name, operands, options, exact)
+        return self.made(value, name, operands, options, exact)
 
     def op(self, name: str, inputs, shape, kind: str = "", dtype="float32", exact=False, version=1, **options):
         """Any node; None where a result would be too big."""
-        if (
-            max(np.prod(one) for one in (shape if isinstance(shape, list) and isinstance(shape[0], tuple) else [shape]))
-            > MOST
-        ):
+        several = isinstance(shape, list) and len(shape) > 0 and isinstance(shape[0], tuple)
+        if max(np.prod(one) for one in (shape if several else [shape])) > MOST:
             return None
-        if isinstance(shape, list) and not isinstance(shape[0], tuple):
-            shape = tuple(shape)
+        shape = shape if several else tuple(shape)
         made = self.model.op(name, inputs, shape, kind, version=version, output={"dtype": dtype}, **options)
-        return self._made(made, name, inputs, options, exact)
+        return self.made(made, name, inputs, options, exact)
 
     def move(self, name: str, inputs, shape, kind: str = "", **options):
         """A node whose results are numbers of its operands."""
         dtype = next(value.dtype for value in inputs if isinstance(value, Value))
         return self.op(name, inputs, shape, kind, dtype=dtype, exact="keeps", **options)
 
-    def _made(self, made, name, operands, attributes, exact=False):
+    def made(self, made, name, operands, attributes, exact=False):
         shown = [f"t{a.index}{a.shape}" if isinstance(a, Value) else repr(a) for a in operands]
         shown += [f"{key}={what!r}" for key, what in attributes.items()]
         if exact == "keeps":
             exact = all(a.index in self.exact for a in operands if isinstance(a, Value))
-        for value in made if isinstance(made, list) else [made]:
+        for value in [made] if isinstance(made, Value) else made:
             self.trace.append(f"t{value.index}{value.shape} {value.dtype} = {name}({', '.join(shown)})")
             self.values.append(value)
             if exact or value.dtype == "bool":

@@ -14,14 +14,14 @@ from tests.vectors.movement import batch_to_space, space_to_batch, space_to_dept
 # Borders, joins and parts
 
 
-@kind("border", "PAD", ranks=(1, 4), special=EXTREMES)
+@kind("border", "PAD", ranks=(1, 5), special=EXTREMES)
 def _pad(b, x):
     paddings = [(b.draw(st.integers(0, 2)), b.draw(st.integers(0, 3))) for _ in x.shape]
     shape = [n + sum(p) for n, p in zip(x.shape, paddings)]
     return b.move("PAD", [x, i32(paddings)], shape, "PadOptions")
 
 
-@moves("border", "PADV2", NUMBERS, ranks=(1, 4))
+@moves("border", "PADV2", NUMBERS, ranks=(1, 5))
 def _pad_v2(b, x):
     paddings = [(b.draw(st.integers(0, 2)), b.draw(st.integers(0, 3))) for _ in x.shape]
     shape = [n + sum(p) for n, p in zip(x.shape, paddings)]
@@ -29,7 +29,7 @@ def _pad_v2(b, x):
     return b.move("PADV2", [x, i32(paddings), np.array(value, x.dtype)], shape)
 
 
-@moves("border", "MIRROR_PAD", NUMBERS, ranks=(1, 4))
+@moves("border", "MIRROR_PAD", NUMBERS, ranks=(1, 6))
 def _mirror_pad(b, x):
     mode = b.draw(st.integers(0, 1))  # 0 reflects: the border itself is left out
     paddings = [tuple(b.draw(st.integers(0, min(n - 1 + mode, 3))) for _ in "ba") for n in x.shape]

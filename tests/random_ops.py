@@ -20,13 +20,13 @@ MOST = 6000  # elements of one value: small enough for quick kernels and referen
 FLOATS, NUMBERS, ALL = ("float32",), ("float32", "float32", "int32"), ("float32", "float32", "int32", "bool")
 EXTREMES = (np.inf, -np.inf, np.nan, 3e38)
 CHANNELS = st.one_of(st.integers(1, 9), st.sampled_from([4, 8, 12, 16, 17, 32]))
-_ACTIVATIONS = st.sampled_from(["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])
-_PADDING = st.sampled_from(["SAME", "VALID"])
+ACTIVATIONS = st.sampled_from(["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])
+PADDING = st.sampled_from(["SAME", "VALID"])
 
 
 @dataclass(frozen=True)
 class Kind:
-    """`build(builder, x)` adds the op to x and gives its result, or None where it does not fit. x is of one of the
+    """`name` is the op, or those that it chooses from, with commas. `build(builder, x)` adds it to x and gives its result, or None where it does not fit. x is of one of the
     `dtypes`, of `rank` if that is given, else of `ranks`. `exact`: x must be the same number in every precision,
     because the op's result jumps or its rounding adds up. `special`: values it may hold in a model of this op alone."""
 
@@ -93,6 +93,11 @@ def _broadcast_size(*given) -> float:
 # Convolutions and windows
 
 
+def some_weights(b: Builder, computed=st.sampled_from([False, False, False, True])):
+    """Makes constants, or inputs of the model: weights that are computed."""
+    return b.weights if b.draw(computed) else b.const
+
+
 def _window(b: Builder, x: Value, padding: str) -> dict:
     """Kernel, stride and (for convolutions) dilation that leave at least one output cell."""
     most = [5, 5] if padding == "SAME" else [min(5, x.shape[1]), min(5, x.shape[2])]
@@ -106,26 +111,29 @@ def _window(b: Builder, x: Value, padding: str) -> dict:
 
 @kind("CONV_2D", "CONV_2D", rank=4)
 def _conv2d(b, x):
-    padding = b.draw(_PADDING)
+    padding = b.draw(PADDING)
     w = _window(b, x, padding)
     in_c = x.shape[3]
-    groups = b.draw(st.sampled_from([1, 1, 1] + [n for n in (2, 3) if in_c % n == 0]))
+    make = some_weights(b)
+    # Groups need constant weights.
+    groups = b.draw(st.sampled_from([1, 1, 1] + [n for n in (2, 3) if in_c % n == 0])) if make == b.const else 1
     out_c = b.draw(CHANNELS) * groups
     scale = 1.5 / np.sqrt(prod(w["kernel"]) * in_c / groups)
-    weights = b.const((out_c, *w["kernel"], in_c // groups), -scale, scale)
-    how = {"stride": w["stride"], "dilation": w["dilation"], "padding": padding, "activation": b.draw(_ACTIVATIONS)}
-    return b.add("conv2d", x, weights, b.const((out_c,)), **how)
+    weights = make((out_c, *w["kernel"], in_c // groups), low=-scale, high=scale)
+    how = {"stride": w["stride"], "dilation": w["dilation"], "padding": padding, "activation": b.draw(ACTIVATIONS)}
+    return b.add("conv2d", x, weights, make((out_c,)), **how)
 
 
 @kind("DEPTHWISE_CONV_2D", "DEPTHWISE_CONV_2D", rank=4)
 def _depthwise(b, x):
-    padding = b.draw(_PADDING)
+    padding = b.draw(PADDING)
     w = _window(b, x, padding)
     out_c = x.shape[3] * b.draw(st.sampled_from([1, 1, 2, 3]))
     if prod(x.shape[:3]) * out_c > MOST:
         return None
-    how = {"stride": w["stride"], "dilation": w["dilation"], "padding": padding, "activation": b.draw(_ACTIVATIONS)}
-    return b.add("depthwise_conv2d", x, b.const((1, *w["kernel"], out_c)), b.const((out_c,)), **how)
+    how = {"stride": w["stride"], "dilation": w["dilation"], "padding": padding, "activation": b.draw(ACTIVATIONS)}
+    make = some_weights(b)
+    return b.add("depthwise_conv2d", x, make((1, *w["kernel"], out_c)), make((out_c,)), **how)
 
 
 @kind("FULLY_CONNECTED", "FULLY_CONNECTED", ranks=(1, 4))
@@ -137,16 +145,17 @@ def _fully_connected(b, x):
     if inner > 1024 or prod(x.shape) // inner * out_c > MOST:
         return None
     scale = 1.5 / np.sqrt(inner)
-    weights, bias = b.const((out_c, inner), -scale, scale), b.const((out_c,)) if b.draw(st.booleans()) else None
-    return b.add("fully_connected", x, weights, bias, activation=b.draw(_ACTIVATIONS), keep_num_dims=keep)
+    make = some_weights(b)
+    weights, bias = make((out_c, inner), low=-scale, high=scale), make((out_c,)) if b.draw(st.booleans()) else None
+    return b.add("fully_connected", x, weights, bias, activation=b.draw(ACTIVATIONS), keep_num_dims=keep)
 
 
-@kind("window", "pool", rank=4)
+@kind("window", "MAX_POOL_2D, AVERAGE_POOL_2D, L2_POOL_2D", rank=4)
 def _pool(b, x):
-    padding = b.draw(_PADDING)
+    padding = b.draw(PADDING)
     w = _window(b, x, padding)
-    how = {"stride": w["stride"], "padding": padding, "activation": b.draw(_ACTIVATIONS)}
-    return b.add(b.draw(st.sampled_from(["max_pool2d", "average_pool2d"])), x, w["kernel"], **how)
+    how = {"stride": w["stride"], "padding": padding, "activation": b.draw(ACTIVATIONS)}
+    return b.add(b.draw(st.sampled_from(["max_pool2d", "average_pool2d", "l2_pool2d"])), x, w["kernel"], **how)
 
 
 def _new_size(b, x):
@@ -176,7 +185,7 @@ def _softmax(b, x):
 
 @kind("channels", "PRELU", ranks=(2, 4))
 def _prelu(b, x):
-    return b.add("prelu", x, b.const(tuple(n if b.draw(st.booleans()) else 1 for n in x.shape[1:])))
+    return b.add("prelu", x, some_weights(b)(tuple(n if b.draw(st.booleans()) else 1 for n in x.shape[1:])))
 
 
 # Elementwise. What amplifies errors near 0 or far from it gets values from a domain.
@@ -303,20 +312,20 @@ def _add_n(b, x):
     return b.op("ADD_N", [x, *others], x.shape)
 
 
-@kind("logic", "comparison", dtypes=NUMBERS, exact=True, special=EXTREMES)
+@kind("logic", ", ".join(_COMPARISONS), dtypes=NUMBERS, exact=True, special=EXTREMES)
 def _comparison(b, x):
     name = b.draw(st.sampled_from(_COMPARISONS))
     y = _partner(b, x, name, exact=True)
     return b.elementwise(name, *_pair(b, x, y), to_bool=True)
 
 
-@kind("logic", "logical", dtypes=("bool",), ranks=(0, 4))
+@kind("logic", "LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT", dtypes=("bool",), ranks=(0, 4))
 def _logical(b, x):
     name = b.draw(st.sampled_from(["LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT"]))
     return b.elementwise(name, *([x] if name == "LOGICAL_NOT" else _pair(b, x, _partner(b, x, name))))
 
 
-@moves("logic", "SELECT")
+@moves("logic", "SELECT, SELECT_V2")
 def _select(b, x):
     """x and another are chosen from, by a condition."""
     name = b.draw(st.sampled_from(["SELECT", "SELECT_V2"]))
@@ -329,6 +338,14 @@ def _select(b, x):
     y = b.draw(st.sampled_from(same)) if b.draw(st.booleans()) else b.input(x.shape, x.dtype)
     shape = x.shape[:1] if name == "SELECT" and x.shape and b.draw(st.booleans()) else x.shape
     return b.elementwise(name, b.condition(shape), x, y, exact="keeps")
+
+
+@kind("unary", "FAKE_QUANT", exact=True)
+def _fake_quant(b, x):
+    """Quarters lie on no border between two steps of these ranges."""
+    low, high = b.draw(st.sampled_from([(-1.3, 2.1), (-0.7, 0.9), (0.0, 1.7)]))
+    how = {"Min": low, "Max": high, "NumBits": b.draw(st.sampled_from([8, 4]))}
+    return b.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", **how)
 
 
 @kind("logic", "CAST", dtypes=ALL, exact=True)

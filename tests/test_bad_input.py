@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import tflite
 from ai_edge_litert.interpreter import Interpreter
 
 from host_tools.base import child_process, settings
@@ -98,6 +99,64 @@ def test_unsupported_type_is_left_to_cpu(quadra, op, dtype, backend):
     outcome = quadra.run(raw, feeds, **options(backend=backend))
     outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
     assert outcome.nodes[0]["on"] == "cpu" and dtype in outcome.nodes[0]["reason"].lower(), outcome.nodes
+
+
+def _variable(m: Model, x):
+    """x + what the variable holds, which is x."""
+    handle = m.op("VAR_HANDLE", [], (1,), "VarHandleOptions", output={"dtype": "resource"}, SharedName="v")
+    m.several("ASSIGN_VARIABLE", [handle, x], [], "AssignVariableOptions")
+    return m.add(x, m.op("READ_VARIABLE", [handle], x.shape, "ReadVariableOptions"))
+
+
+def _hash_table(m: Model, x):
+    kinds = {"KeyDtype": tflite.TensorType.INT64, "ValueDtype": tflite.TensorType.STRING}
+    table = m.op("HASHTABLE", [], (1,), "HashtableOptions", output={"dtype": "resource"}, TableId=1, **kinds)
+    size = m.op("HASHTABLE_SIZE", [table], (1,), "HashtableSizeOptions", output={"dtype": "int64"})
+    return m.add(x, m.op("CAST", [size], (1,), "CastOptions"))
+
+
+def _where(m: Model, x):
+    chosen = m.elementwise("GREATER", x, np.float32(0), to_bool=True)
+    return m.op("CAST", [m.op("WHERE", [chosen], (3, 2), output={"dtype": "int64"})], (3, 2), "CastOptions")
+
+
+def _complex(m: Model, x):
+    whole = m.op("CAST", [x], x.shape, "CastOptions", output={"dtype": "complex64"})
+    return m.op("CAST", [whole], x.shape, "CastOptions")
+
+
+_KEPT = "uses what the interpreter keeps, for other subgraphs, too"
+
+
+@on_both
+@pytest.mark.parametrize(
+    ("build", "reasons"),
+    [
+        (_variable, dict.fromkeys(("VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE"), _KEPT)),
+        (_hash_table, dict.fromkeys(("HASHTABLE", "HASHTABLE_SIZE"), _KEPT)),
+        (_where, {"WHERE": "how many results WHERE has depends on numbers"}),
+        (_complex, {"CAST": "complex64"}),
+    ],
+)
+def test_what_no_gpu_can_keep_stays_on_the_cpu_and_the_rest_does_not(quadra, build, reasons, backend):
+    m = Model()
+    m.output(build(m, m.unary("TANH", m.input((2, 3)))))
+    given = [np.float32([[-1, 2, -3], [4, -5, 6]])]
+    outcome = quadra.run(m.bytes(), given, **options(backend=backend))
+    outcome.check(cpu.run(m.bytes(), given), everything_on_gpu=False)
+    told = {node["op"]: node["reason"] for node in outcome.nodes if node["on"] == "cpu"}
+    assert all(part in told[op] for op, part in reasons.items()), told
+    assert outcome.nodes[0]["on"] == "gpu"
+
+
+@on_both
+def test_texts_stay_on_the_cpu(quadra, backend):
+    m = Model()
+    x = m.input((3,), "string")
+    m.output(m.op("GATHER", [x, np.int32([1, 0])], (2,), "GatherOptions", output={"dtype": "string"}))
+    outcome = quadra.run(m.bytes(), [np.array([b"a", b"b", b"c"])], **options(backend=backend))
+    assert "is string" in outcome.nodes[0]["reason"].lower(), outcome.nodes
+    assert list(outcome.outputs[0][0]) == [b"b", b"a"]
 
 
 @on_both

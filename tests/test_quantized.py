@@ -6,11 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from hypothesis import HealthCheck, given, reject, settings
 
-from tests import cpu
+from tests import cpu, random_quantized
 from tests.delegate import options
 from tests.model_builder import Model
 from tests.quantized import BUILDERS, KINDS, model
+from tests.random_quantized import Graph
 from tests.runs import BACKENDS
 from tests.vectors.case import generator
 
@@ -38,14 +40,20 @@ def feeds_of(raw: bytes, name: str) -> list[np.ndarray]:
 
 def with_fast_kernels(raw: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
     """Of the interpreter's kernels; its reference of SUM adds int8 of several outputs together."""
-    interpreter = Interpreter(
-        model_content=raw, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    )
+    resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    return _run(Interpreter(model_content=raw, experimental_op_resolver_type=resolver), feeds)
+
+
+def _run(interpreter: Interpreter, feeds: list[np.ndarray]) -> list[np.ndarray]:
     interpreter.allocate_tensors()
     for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
         interpreter.set_tensor(detail["index"], feed)
     interpreter.invoke()
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+def by_xnnpack(raw: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
+    return _run(Interpreter(model_content=raw), feeds)
 
 
 def quanta(raw: bytes, got: list[np.ndarray], expected: list[np.ndarray]) -> float:
@@ -56,6 +64,72 @@ def quanta(raw: bytes, got: list[np.ndarray], expected: list[np.ndarray]) -> flo
     ]
     scale = [2 / 255 if detail["dtype"] == np.float32 else 1 for detail in details]
     return max(difference / step for difference, step in zip(differences, scale, strict=True))
+
+
+def check_random_op(quadra, graph: Graph, **given: str) -> None:
+    """Within one quantum of the interpreter's kernels, and equal where numbers only move. Where its reference kernel and
+    its fast one differ, either is right: the reference of SUM adds up the outputs."""
+    raw, feeds = graph.model.bytes(), graph.feeds()
+    expected = [_interpreted(kernels, raw, feeds) for kernels in (cpu.run, with_fast_kernels)]
+    worst = min(quanta(raw, _made(quadra, raw, feeds, given), outputs) for outputs in expected)
+    assert worst <= (0 if graph.exact else 1.001), f"{worst} quanta"
+
+
+def check_random_graph(quadra, graph: Graph, **given: str) -> None:
+    """One op may round to the neighbour of what the interpreter makes, and the next ops magnify that. How much, the
+    interpreter's own kernels show where all inputs are a quantum further: a graph may differ by as much, by half as much
+    again as XNNPACK does, and by the quantum of its last op."""
+    raw, feeds = graph.model.bytes(), graph.feeds()
+    expected = _interpreted(with_fast_kernels, raw, feeds)
+    signs = np.random.default_rng(graph.seed)
+    steps = [np.ones, lambda shape: -np.ones(shape), lambda shape: signs.choice([-1, 1], shape)]
+    answers = [with_fast_kernels(raw, graph.near(feeds, step)) for step in steps]
+    made, xnnpack = _made(quadra, raw, feeds, given), by_xnnpack(raw, feeds)
+    for i, want in enumerate(expected):
+        worst, theirs, *moved = (_apart(one[i], want) for one in (made, xnnpack, *answers))
+        for measure in (np.max, np.mean):
+            most = max(map(measure, moved)) + 1.5 * measure(theirs) + 1
+            assert measure(worst) <= most, f"output {i}: {measure.__name__} {measure(worst)} quanta, allowed are {most}"
+
+
+def _interpreted(kernels, raw: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
+    try:
+        return kernels(raw, feeds)
+    except (RuntimeError, ValueError):
+        reject()  # the interpreter has no kernel for it
+
+
+def _made(quadra, raw: bytes, feeds: list[np.ndarray], given: dict[str, str]) -> list[np.ndarray]:
+    outcome = quadra.run(raw, feeds, **given)
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    return outcome.outputs[0]
+
+
+def _apart(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    return np.abs(got.astype(int) - expected.astype(int))
+
+
+_RANDOM = settings(max_examples=settings.default.max_examples, suppress_health_check=list(HealthCheck))
+
+
+@on_both
+def test_random_ops_are_within_a_quantum(quadra, backend):
+    @_RANDOM
+    @given(random_quantized.single_ops())
+    def examples(graph):
+        check_random_op(quadra, graph, **options(backend=backend))
+
+    examples()
+
+
+@on_both
+def test_random_graphs_are_as_near_as_the_interpreters_own_kernels(quadra, backend):
+    @_RANDOM
+    @given(random_quantized.graphs())
+    def examples(graph):
+        check_random_graph(quadra, graph, **options(backend=backend))
+
+    examples()
 
 
 @on_both
@@ -104,6 +178,24 @@ def test_a_recurrent_layer_with_weights_of_integers(quadra, backend):
     raw = model_with(lambda m, integers: m.const(integers, scale=0.005))
     floats = model_with(lambda m, integers: integers * np.float32(0.005))
     feeds = [generator("rnn x").uniform(-1, 1, (2, 5)).astype(np.float32)]
+    quadra.run(raw, feeds, **options(backend=backend)).check(cpu.run(floats, feeds))
+
+
+@on_both
+def test_filters_over_time_with_weights_of_integers(quadra, backend):
+    w, t = (generator(f"svdf {n}").integers(-127, 128, (6, n)).astype(np.int8) for n in (5, 4))
+
+    def model_with(wrapped) -> bytes:
+        m = Model()
+        state = m.value((2, 24), variable=True)
+        m.output(
+            m.op("SVDF", [m.input((2, 5)), wrapped(m, w), wrapped(m, t), None, state], (2, 3), "SVDFOptions", Rank=2)
+        )
+        return m.bytes()
+
+    raw = model_with(lambda m, integers: m.const(integers, scale=0.005))
+    floats = model_with(lambda m, integers: integers * np.float32(0.005))
+    feeds = [generator("svdf x").uniform(-1, 1, (2, 5)).astype(np.float32)]
     quadra.run(raw, feeds, **options(backend=backend)).check(cpu.run(floats, feeds))
 
 

@@ -86,7 +86,39 @@ def several_readers(m: Model, x: Value) -> Value:
     return m.mul(tiled, row)
 
 
-BUILDERS = [flatten, upsample, dense_of_rank_4, several_readers]
+def _doubled(m: Model, x: Value, axes: int, channels: int) -> Value:
+    """The sizes of x with `axes` of them twice as long, and `channels`."""
+    sizes = [_entry(m, _shape_of(m, x), i) for i in range(axes + 1)]
+    twice = [_ints(m, "MUL", [size, np.int32(2)], (), "MulOptions") for size in sizes[1:]]
+    return _pack(m, sizes[0], *twice, np.int32(channels))
+
+
+def transposed_conv(m: Model, x: Value) -> Value:
+    """Keras' Conv2DTranspose of any batch, height and width."""
+    b, h, w, c = x.shape
+    how = {"Padding": 0, "StrideH": 2, "StrideW": 2}
+    inputs = [_doubled(m, x, 2, 5), constant("transposed", (5, 3, 3, c)), x]
+    return _relu(m, m.op("TRANSPOSE_CONV", inputs, (b, 2 * h, 2 * w, 5), "TransposeConvOptions", **how))
+
+
+def transposed_conv_of_planes(m: Model, x: Value) -> Value:
+    """Keras' Conv3DTranspose: x's width is depth, and its channels are rows of two pixels of one channel."""
+    b, h, w, c = x.shape
+    whole = _pack(m, *[_entry(m, _shape_of(m, x), i) for i in range(3)], np.int32(2), np.int32(c // 2))
+    planes = m.op("RESHAPE", [x, whole], (b, h, w, 2, c // 2))
+    how = {f"{word}{axis}{end}": n for word, end, n in (("Stride", "", 2), ("Dilation", "Factor", 1)) for axis in "DHW"}
+    inputs = [_doubled(m, planes, 3, 4), constant("transposed planes", (3, 2, 3, 4, c // 2)), planes]
+    return m.op("CONV_3D_TRANSPOSE", inputs, (b, 2 * h, 2 * w, 4, 4), "Conv3DOptions", Padding=0, **how)
+
+
+def scattered(m: Model, x: Value) -> Value:
+    """One of four parts, the others zero."""
+    parts = _pack(m, np.int32(4), *[_entry(m, _shape_of(m, x), i) for i in range(4)])
+    part = m.op("EXPAND_DIMS", [x, np.int32(0)], (1, *x.shape))
+    return m.op("SCATTER_ND", [np.int32([[2]]), part, parts], (4, *x.shape))
+
+
+BUILDERS = [flatten, upsample, dense_of_rank_4, several_readers, transposed_conv, transposed_conv_of_planes, scattered]
 
 
 def model(build, shape=(1, 3, 4, 6)) -> bytes:

@@ -11,7 +11,7 @@ from tests.delegate import TOLERANCE, Quadra, options
 from tests.model_builder import Model
 from tests.runs import BACKENDS
 from tests.vectors.case import constant
-from tests.vectors.recurrent import LAYERS, Layer
+from tests.vectors.recurrent import BOTH, LAYERS, SVDFS, Layer
 
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 SEQUENCE = next(layer for layer in LAYERS if layer.op == "UNIDIRECTIONAL_SEQUENCE_LSTM" and layer.name == "all")
@@ -19,18 +19,6 @@ SEQUENCE = next(layer for layer in LAYERS if layer.op == "UNIDIRECTIONAL_SEQUENC
 
 def rounds_of(layer: Layer, count: int = 3) -> list[list[np.ndarray]]:
     return [[constant(f"state/{layer.name}/{i}", layer.shape, -2, 2)] for i in range(count)]
-
-
-def by_stock(model: bytes, rounds: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
-    """What the interpreter alone makes of the rounds, one after the other."""
-    interpreter, made = cpu.reference_interpreter(model), []
-    interpreter.allocate_tensors()
-    for feeds in rounds:
-        for detail, feed in zip(interpreter.get_input_details(), feeds, strict=True):
-            interpreter.set_tensor(detail["index"], feed)
-        interpreter.invoke()
-        made.append([interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()])
-    return made
 
 
 def check_rounds(outcome, expected, tolerance=1e-5, **how) -> None:
@@ -41,7 +29,7 @@ def check_rounds(outcome, expected, tolerance=1e-5, **how) -> None:
 
 
 @on_both
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: f"{layer.op.lower()}-{layer.name}")
+@pytest.mark.parametrize("layer", [*LAYERS, *BOTH, *SVDFS], ids=lambda layer: f"{layer.op.lower()}-{layer.name}")
 def test_state_is_carried_from_run_to_run(quadra: Quadra, layer, backend):
     rounds, state, expected = rounds_of(layer), layer.zeros(), []
     for (x,) in rounds:
@@ -49,7 +37,7 @@ def test_state_is_carried_from_run_to_run(quadra: Quadra, layer, backend):
         expected.append(results)
     model = layer.case().model()
     check_rounds(quadra.run(model, *rounds, **options(backend=backend)), expected)
-    for got, want in zip(by_stock(model, rounds), expected, strict=True):
+    for got, want in zip(cpu.rounds(model, rounds), expected, strict=True):
         np.testing.assert_allclose(got[0], want[0], atol=1e-5)
 
 
@@ -58,7 +46,7 @@ def test_state_is_carried_from_run_to_run(quadra: Quadra, layer, backend):
 def test_half_storage_keeps_a_state_over_many_runs(quadra: Quadra, backend, precision):
     rounds = rounds_of(SEQUENCE, 12)
     outcome = quadra.run(SEQUENCE.case().model(), *rounds, **options(backend=backend, precision=precision))
-    check_rounds(outcome, by_stock(SEQUENCE.case().model(), rounds), TOLERANCE[precision])
+    check_rounds(outcome, cpu.rounds(SEQUENCE.case().model(), rounds), TOLERANCE[precision])
 
 
 @on_both
@@ -86,7 +74,7 @@ def test_each_partition_keeps_its_states(quadra: Quadra, backend, apart):
     model = _stack(lambda m, x: m.left_to_cpu(x) if apart else x)
     rounds = [[constant(f"state/stack/{i}", (2, 5), -2, 2)] for i in range(4)]
     outcome = quadra.run(model, *rounds, **options(backend=backend))
-    check_rounds(outcome, by_stock(model, rounds), everything_on_gpu=not apart)
+    check_rounds(outcome, cpu.rounds(model, rounds), everything_on_gpu=not apart)
     on_gpu = {node["op"] for node in outcome.nodes if node["on"] == "gpu"}
     assert on_gpu >= {"LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"}
 
@@ -107,7 +95,7 @@ def test_a_partition_of_unknown_sizes_keeps_its_state(quadra: Quadra, backend):
         [constant(f"state/unknown/{i}", (1, 10)), np.array(layer.shape, np.int32)] for i in range(3)
     ]  # fmt: skip
     outcome = quadra.run(m.bytes(), *rounds, **options(backend=backend))
-    check_rounds(outcome, by_stock(m.bytes(), rounds), everything_on_gpu=False)
+    check_rounds(outcome, cpu.rounds(m.bytes(), rounds), everything_on_gpu=False)
 
 
 def _with_state_read(m: Model, layer: Layer) -> None:
@@ -131,7 +119,7 @@ def test_a_variable_that_another_node_reads_stays_on_the_cpu(quadra: Quadra, bac
     _with_state_read(m, Layer("RNN", "read"))
     rounds = [[constant(f"state/read/{i}", (2, 5))] for i in range(3)]
     outcome = quadra.run(m.bytes(), *rounds, **options(backend=backend))
-    check_rounds(outcome, by_stock(m.bytes(), rounds), everything_on_gpu=False)
+    check_rounds(outcome, cpu.rounds(m.bytes(), rounds), everything_on_gpu=False)
     assert [("used 2 times" in node["reason"]) for node in outcome.nodes] == [True, False]
 
 

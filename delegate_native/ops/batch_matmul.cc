@@ -47,7 +47,7 @@ Status InferShape(Graph* graph, const Node& node) {
   if (a.shape.c != inner) {
     return InvalidModel("rows of %d do not fit columns of %d", a.shape.c, inner);
   }
-  out.rank = std::max(a.rank, b.rank);
+  out.rank = a.rank < 2 ? a.rank : std::max(a.rank, b.rank);  // a vector is FULLY_CONNECTED's
   out.shape = Shape();
   for (int axis = kFirstAxis; axis < 2; ++axis) {
     const int n = a.shape.axis(axis), m = b.shape.axis(axis);

@@ -39,9 +39,7 @@ Status Import(Importer* importer) {
                          params->stride_depth, params->stride_height, params->stride_width,
                          kMostPhases);
     }
-    std::vector<int> shape;
-    QUADRA_RETURN_IF_ERROR(importer->ConstantInts(0, &shape));
-    attributes.SetInts("shape", std::move(shape));
+    QUADRA_RETURN_IF_ERROR(importer->Sizes(0, "shape", &attributes));
   }
   std::vector<ValueId> inputs;
   QUADRA_RETURN_IF_ERROR(importer->WeightedOperands(&inputs, src, bias));

@@ -23,12 +23,8 @@ Status ImportScatter(Importer* importer) {
   std::vector<ValueId> values(2);
   QUADRA_RETURN_IF_ERROR(importer->Operand(1, &values[0], kFloats | kInts));
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &values[1], kInts));
-  std::vector<int> shape;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(2, &shape));
-  if (shape.empty()) return InvalidModel("its result has no axis");
-  QUADRA_RETURN_IF_ERROR(CheckRank(shape.size()));
   Attributes attributes;
-  attributes.SetInts("shape", shape);
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(2, "shape", &attributes));
   return importer->AddNode("scatter_nd", std::move(values), std::move(attributes));
 }
 

@@ -1,6 +1,7 @@
 // LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM, RNN, UNIDIRECTIONAL_SEQUENCE_RNN: a step or a sequence of
 // steps of a recurrent layer. The input's part of all steps is one convolution, the rest the op
-// `recurrent`; the state is in variable tensors.
+// `recurrent`; the state is in variable tensors. BIDIRECTIONAL_SEQUENCE_LSTM and _RNN are two such
+// layers, of which one goes through the steps from the last to the first.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -15,8 +16,21 @@ namespace {
 
 // Inputs of the full LSTM: where groups with one for each gate begin, and their order of gates.
 constexpr int kInputWeights = 1, kRecurrentWeights = 5, kPeepholes = 9, kBiases = 12, kNorms = 20;
-constexpr int kProjection = 16, kProjectionBias = 17, kOutputState = 18, kCellState = 19;
+constexpr int kProjection = 16, kOutputState = 18, kCellState = 19;
 constexpr int kInput = 0, kForget = 1, kCell = 2, kOutput = 3;
+
+// How a node says which layer it is.
+struct Settings {
+  int rank = 2;   // of the input
+  int first = 0;  // the layer's inputs come after so many others
+  int output_state = kOutputState, cell_state = kCellState;
+  bool has_norms = true;
+  TfLiteFusedActivation activation = kTfLiteActTanh;
+  float cell_clip = 0.0f, projection_clip = 0.0f;  // 0: none
+  bool time_major = true;
+  bool backwards = false;
+  int output = 0;  // -1: the results are an inner value
+};
 
 struct Layer {
   int depth = 0, units = 0, outputs = 0;  // of the input, the cells, a step's result
@@ -24,9 +38,8 @@ struct Layer {
   std::vector<float> weights, bias;       // of the input's part, each gate in slices of its own
   std::vector<float> table;               // all others, in the order of the kernel's text
   std::string variant;                    // letters of the kernel's lines
-  TfLiteFusedActivation activation = kTfLiteActTanh;
-  float cell_clip = 0.0f, projection_clip = 0.0f;  // 0: none
-  bool time_major = true;
+  Settings settings;
+  ValueId result = -1, cells = -1;  // of all steps; behind the last one
 };
 
 int Padded(int n) { return CeilDiv(n, 4) * 4; }
@@ -71,21 +84,15 @@ Status AddColumns(const Importer& importer, int input, int rows, int columns,
   return Status();
 }
 
-// Rows and columns of a weight matrix.
-Status ReadSize(const Importer& importer, int input, int* rows, int* columns) {
-  const TfLiteIntArray* dims =
-      importer.HasInput(input) ? importer.InputTensor(input).dims : nullptr;
-  if (!dims || dims->size != 2 || dims->data[0] < 1 || dims->data[1] < 1) {
-    return InvalidModel("its input %d is no matrix of weights", input);
-  }
-  *rows = dims->data[0];
-  *columns = dims->data[1];
-  return Status();
-}
-
 Attributes ReshapeTo(int columns) {
   Attributes attributes;
   attributes.SetInts("shape", {-1, columns});
+  return attributes;
+}
+
+Attributes AlongChannels() {
+  Attributes attributes;
+  attributes.SetInt("axis", 3);
   return attributes;
 }
 
@@ -108,49 +115,56 @@ Status AddInputPart(Importer* importer, Layer* layer, ValueId* gates) {
 
 Status SetAttributes(const Layer& layer, Attributes* attributes) {
   const char* activation;
-  QUADRA_RETURN_IF_ERROR(ReadActivation(layer.activation, &activation, attributes));
+  QUADRA_RETURN_IF_ERROR(ReadActivation(layer.settings.activation, &activation, attributes));
   if (activation) attributes->SetWord("activation", activation);
   attributes->SetWord("variant", layer.variant);
   attributes->SetInts("sizes", {layer.gates, layer.units, layer.outputs});
   const float infinity = std::numeric_limits<float>::infinity();
-  attributes->SetFloat("cell_clip", layer.cell_clip > 0 ? layer.cell_clip : infinity);
+  const Settings& settings = layer.settings;
+  attributes->SetFloat("cell_clip", settings.cell_clip > 0 ? settings.cell_clip : infinity);
   attributes->SetFloat("projection_clip",
-                       layer.projection_clip > 0 ? layer.projection_clip : infinity);
-  attributes->SetInt("time_axis", layer.time_major ? 1 : 2);
+                       settings.projection_clip > 0 ? settings.projection_clip : infinity);
+  attributes->SetInt("time_axis", settings.time_major ? 1 : 2);
+  if (settings.backwards) attributes->SetInt("backwards", 1);
   return Status();
 }
 
-// Some channels of all steps, or of the last one.
-Attributes Part(const Layer& layer, int rank, int first, int count, bool last) {
+// Some channels of all steps, or of the one that the layer makes last.
+Attributes Part(const Settings& settings, int first, int count, bool last) {
+  const int rank = settings.rank, time = settings.time_major ? 0 : 1;
+  int end_mask = (1 << (rank - 1)) - 1;
   std::vector<int> begin(static_cast<size_t>(rank), 0), end = begin;
   begin.back() = first;
   end.back() = first + count;
-  if (last && rank > 2) begin[layer.time_major ? 0 : 1] = -1;
+  if (last && rank > 2 && !settings.backwards) begin[static_cast<size_t>(time)] = -1;
+  if (last && rank > 2 && settings.backwards) {
+    end[static_cast<size_t>(time)] = 1;
+    end_mask -= 1 << time;
+  }
   Attributes attributes;
   attributes.SetInts("strides", std::vector<int>(begin.size(), 1));
   attributes.SetInts("begin", std::move(begin));
   attributes.SetInts("end", std::move(end));
-  attributes.SetInt("end_mask", (1 << (rank - 1)) - 1);
+  attributes.SetInt("end_mask", end_mask);
   return attributes;
 }
 
-// The layer with its state: the input with the outputs before and, of an LSTM, that with the cells,
-// which become `cells`. Both are in one tensor on the way through the op: devices bind few.
-Status AddLayer(Importer* importer, Layer* layer, int output_state, int cell_state,
-                ValueId* cells) {
-  const int rank = importer->InputRank(0), outputs = layer->outputs;
+// The layer with its state: the input with the outputs before and, of an LSTM, that with the cells.
+// Both are in one tensor on the way through the op: devices bind few.
+Status AddLayer(Importer* importer, Layer* layer) {
+  const Settings& settings = layer->settings;
+  const int outputs = layer->outputs;
+  const bool has_cells = layer->variant[0] == 'c';
   ValueId gates, state;
   QUADRA_RETURN_IF_ERROR(AddInputPart(importer, layer, &gates));
   // The CPU takes states of any shape.
-  QUADRA_RETURN_IF_ERROR(importer->State(output_state, &state));
+  QUADRA_RETURN_IF_ERROR(importer->State(settings.output_state, &state));
   state = importer->AddInnerNode("reshape", {state}, ReshapeTo(outputs));
-  if (cells) {
+  if (has_cells) {
     ValueId before;
-    QUADRA_RETURN_IF_ERROR(importer->State(cell_state, &before));
+    QUADRA_RETURN_IF_ERROR(importer->State(settings.cell_state, &before));
     before = importer->AddInnerNode("reshape", {before}, ReshapeTo(layer->units));
-    Attributes channels;
-    channels.SetInt("axis", 3);
-    state = importer->AddInnerNode("concat", {state, before}, std::move(channels));
+    state = importer->AddInnerNode("concat", {state, before}, AlongChannels());
   }
   Attributes attributes;
   QUADRA_RETURN_IF_ERROR(SetAttributes(*layer, &attributes));
@@ -158,37 +172,35 @@ Status AddLayer(Importer* importer, Layer* layer, int output_state, int cell_sta
   const ValueId table = importer->AddConstant({1, 1, 1, size}, std::move(layer->table));
   const ValueId steps =
       importer->AddInnerNode("recurrent", {gates, table, state}, std::move(attributes));
-  QUADRA_RETURN_IF_ERROR(
-      importer->AddNode("strided_slice", {steps}, Part(*layer, rank, 0, outputs, false)));
-  const auto last = [&](int first, int count) {
-    return importer->AddInnerNode("strided_slice", {steps}, Part(*layer, rank, first, count, true));
+  const auto part = [&](int first, int count, bool last) {
+    return importer->AddInnerNode("strided_slice", {steps}, Part(settings, first, count, last));
   };
-  importer->SetState(output_state, last(0, outputs));
-  if (!cells) return Status();
-  *cells = last(Padded(outputs), layer->units);
-  importer->SetState(cell_state, *cells);
+  if (settings.output < 0) {
+    layer->result = part(0, outputs, /*last=*/false);
+  } else {
+    QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(settings.output, "strided_slice", {steps},
+                                                Part(settings, 0, outputs, /*last=*/false)));
+  }
+  importer->SetState(settings.output_state, part(0, outputs, /*last=*/true));
+  if (!has_cells) return Status();
+  layer->cells = part(Padded(outputs), layer->units, /*last=*/true);
+  importer->SetState(settings.cell_state, layer->cells);
   return Status();
 }
 
-Status CheckInput(const Importer& importer, int rank, int depth) {
-  const TfLiteIntArray* dims = importer.InputTensor(0).dims;
-  if (depth > 0 && importer.InputRank(0) == rank && dims && dims->size == rank &&
-      dims->data[rank - 1] == depth) {
-    return Status();
-  }
-  return Unsupported("its input has rank %d; rank %d with rows of %d numbers is supported",
-                     importer.InputRank(0), rank, depth);
-}
-
 Status ReadFull(const Importer& importer, Layer* layer) {
+  const int first = layer->settings.first;
+  const int input_weights = first + kInputWeights, recurrent_weights = first + kRecurrentWeights;
+  const int peepholes = first + kPeepholes, projection = first + kProjection;
   int rows;
-  QUADRA_RETURN_IF_ERROR(ReadSize(importer, kInputWeights + kOutput, &layer->units, &layer->depth));
-  QUADRA_RETURN_IF_ERROR(ReadSize(importer, kRecurrentWeights + kOutput, &rows, &layer->outputs));
+  QUADRA_RETURN_IF_ERROR(
+      importer.MatrixSize(input_weights + kOutput, &layer->units, &layer->depth));
+  QUADRA_RETURN_IF_ERROR(importer.MatrixSize(recurrent_weights + kOutput, &rows, &layer->outputs));
   const int units = layer->units, outputs = layer->outputs;
-  const bool has_input = importer.HasInput(kInputWeights);
-  const bool has_peepholes = importer.HasInput(kPeepholes + kForget);
-  const bool has_norms = importer.HasInput(kNorms + kForget);
-  const bool projects = importer.HasInput(kProjection) || outputs != units;
+  const bool has_input = importer.HasInput(input_weights);
+  const bool has_peepholes = importer.HasInput(peepholes + kForget);
+  const bool has_norms = layer->settings.has_norms && importer.HasInput(kNorms + kForget);
+  const bool projects = importer.HasInput(projection) || outputs != units;
   layer->variant = has_input ? "ci" : "cu";
   layer->variant += has_peepholes ? has_input ? "pq" : "p" : "";
   layer->variant += has_norms ? "n" : "";
@@ -198,23 +210,23 @@ Status ReadFull(const Importer& importer, Layer* layer) {
   std::vector<float>* table = &layer->table;
   for (int i = 0; i < layer->gates; ++i) {
     QUADRA_RETURN_IF_ERROR(
-        AddRows(importer, kInputWeights + kGates[i], units, layer->depth, &layer->weights));
+        AddRows(importer, input_weights + kGates[i], units, layer->depth, &layer->weights));
     QUADRA_RETURN_IF_ERROR(
-        AddColumns(importer, kRecurrentWeights + kGates[i], units, outputs, table));
+        AddColumns(importer, recurrent_weights + kGates[i], units, outputs, table));
   }
   for (int i = 1; i < layer->gates && has_peepholes; ++i) {
-    const int input = kPeepholes + std::min(kGates[i], 2);  // the cell has none
+    const int input = peepholes + std::min(kGates[i], 2);  // the cell has none
     QUADRA_RETURN_IF_ERROR(AddRows(importer, input, units, 1, table));
   }
   for (int i = 0; i < layer->gates; ++i) {
     if (has_norms) QUADRA_RETURN_IF_ERROR(AddRows(importer, kNorms + kGates[i], units, 1, table));
     QUADRA_RETURN_IF_ERROR(
-        AddRows(importer, kBiases + kGates[i], units, 1, has_norms ? table : &layer->bias));
+        AddRows(importer, first + kBiases + kGates[i], units, 1, has_norms ? table : &layer->bias));
   }
   if (!projects) return Status();
-  QUADRA_RETURN_IF_ERROR(AddColumns(importer, kProjection, outputs, units, table));
-  if (importer.HasInput(kProjectionBias)) {
-    return AddRows(importer, kProjectionBias, outputs, 1, table);
+  QUADRA_RETURN_IF_ERROR(AddColumns(importer, projection, outputs, units, table));
+  if (importer.HasInput(projection + 1)) {
+    return AddRows(importer, projection + 1, outputs, 1, table);
   }
   table->resize(table->size() + static_cast<size_t>(Padded(outputs)));
   return Status();
@@ -226,13 +238,13 @@ Status ImportBasic(Importer* importer) {
   constexpr int kWeights = 2, kBias = 3;
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5, 4));
   int rows, columns;
-  QUADRA_RETURN_IF_ERROR(ReadSize(*importer, kWeights, &rows, &columns));
+  QUADRA_RETURN_IF_ERROR(importer->MatrixSize(kWeights, &rows, &columns));
   Layer layer;
   layer.variant = "cis";
   layer.gates = 4;
   layer.units = layer.outputs = rows / 4;
   layer.depth = columns - layer.units;
-  QUADRA_RETURN_IF_ERROR(CheckInput(*importer, 2, layer.depth));
+  QUADRA_RETURN_IF_ERROR(importer->CheckRows(2, layer.depth));
   SharedFloats weights, bias;
   QUADRA_RETURN_IF_ERROR(ReadFloats(*importer, kWeights, 4 * layer.units, columns, &weights));
   QUADRA_RETURN_IF_ERROR(ReadFloats(*importer, kBias, 4 * layer.units, 1, &bias));
@@ -243,71 +255,154 @@ Status ImportBasic(Importer* importer) {
     AppendColumns(part + layer.depth, units, units, columns, &layer.table);
     AppendRows(bias->data() + first, units, 1, 1, &layer.bias);
   }
-  ValueId cells;
-  QUADRA_RETURN_IF_ERROR(AddLayer(importer, &layer, 1, 4, &cells));
-  return importer->AddNodeFor(1, "copy", {cells}, {});
+  layer.settings.output_state = 1;
+  layer.settings.cell_state = 4;
+  QUADRA_RETURN_IF_ERROR(AddLayer(importer, &layer));
+  return importer->AddNodeFor(1, "copy", {layer.cells}, {});
 }
 
-Status AddFull(Importer* importer, int rank, TfLiteFusedActivation activation, float cell_clip,
-               float projection_clip, bool time_major) {
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, kNorms + 4));
+Status AddFull(Importer* importer, const Settings& settings, ValueId* result) {
   Layer layer;
+  layer.settings = settings;
   QUADRA_RETURN_IF_ERROR(ReadFull(*importer, &layer));
-  QUADRA_RETURN_IF_ERROR(CheckInput(*importer, rank, layer.depth));
+  QUADRA_RETURN_IF_ERROR(importer->CheckRows(settings.rank, layer.depth));
   // There the CPU shows the gate of the cell in place of its state.
-  if (activation == kTfLiteActNone) return Unsupported("it has no activation; one is needed");
-  layer.activation = activation;
-  layer.cell_clip = cell_clip;
-  layer.projection_clip = projection_clip;
-  layer.time_major = time_major;
-  ValueId cells;
-  return AddLayer(importer, &layer, kOutputState, kCellState, &cells);
+  if (settings.activation == kTfLiteActNone) {
+    return Unsupported("it has no activation; one is needed");
+  }
+  QUADRA_RETURN_IF_ERROR(AddLayer(importer, &layer));
+  *result = layer.result;
+  return Status();
+}
+
+Status AddRnn(Importer* importer, const Settings& settings, ValueId* result) {
+  Layer layer;
+  layer.settings = settings;
+  const int weights = settings.first + 1;
+  QUADRA_RETURN_IF_ERROR(importer->MatrixSize(weights, &layer.units, &layer.depth));
+  QUADRA_RETURN_IF_ERROR(importer->CheckRows(settings.rank, layer.depth));
+  const int units = layer.outputs = layer.units;
+  layer.variant = "rs";
+  layer.gates = 1;
+  QUADRA_RETURN_IF_ERROR(AddRows(*importer, weights, units, layer.depth, &layer.weights));
+  QUADRA_RETURN_IF_ERROR(AddColumns(*importer, weights + 1, units, units, &layer.table));
+  QUADRA_RETURN_IF_ERROR(AddRows(*importer, weights + 2, units, 1, &layer.bias));
+  QUADRA_RETURN_IF_ERROR(AddLayer(importer, &layer));
+  *result = layer.result;
+  return Status();
+}
+
+// Adds a layer: AddFull or AddRnn.
+using AddOne = Status (*)(Importer* importer, const Settings& settings, ValueId* result);
+
+// The second layer's inputs and states come so much later than the first one's. `auxiliary`: an
+// input that the layers may have besides, which nobody converts to.
+struct Second {
+  int first, states, auxiliary;
+};
+
+Status AddBoth(Importer* importer, AddOne add, const Second& second, bool merges,
+               Settings* settings) {
+  const int auxiliary = second.auxiliary;
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, importer->num_inputs(), merges ? 1 : 2));
+  for (int i = auxiliary; i < importer->num_inputs(); ++i) {
+    if (importer->HasInput(i)) return Unsupported("it has an auxiliary input");
+  }
+  ValueId results[2];
+  settings->output = merges ? -1 : 0;
+  QUADRA_RETURN_IF_ERROR(add(importer, *settings, &results[0]));
+  settings->first = second.first;
+  settings->output_state += second.states;
+  settings->cell_state += second.states;
+  settings->backwards = true;
+  settings->output = merges ? -1 : 1;
+  QUADRA_RETURN_IF_ERROR(add(importer, *settings, &results[1]));
+  if (!merges) return Status();
+  return importer->AddNode("concat", {results[0], results[1]}, AlongChannels());
 }
 
 Status ImportLstm(Importer* importer) {
   const TfLiteLSTMParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   if (params->kernel_type == kTfLiteLSTMBasicKernel) return ImportBasic(importer);
-  return AddFull(importer, 2, params->activation, params->cell_clip, params->proj_clip,
-                 /*time_major=*/true);
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, kNorms + 4));
+  Settings settings;
+  settings.activation = params->activation;
+  settings.cell_clip = params->cell_clip;
+  settings.projection_clip = params->proj_clip;
+  ValueId result;
+  return AddFull(importer, settings, &result);
+}
+
+Status ImportLstmBoth(Importer* importer) {
+  const TfLiteBidirectionalSequenceLSTMParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  Settings settings;
+  settings.rank = 3;
+  settings.activation = params->activation;
+  settings.cell_clip = params->cell_clip;
+  settings.projection_clip = params->proj_clip;
+  settings.time_major = params->time_major;
+  settings.has_norms = false;
+  settings.output_state = 35;
+  settings.cell_state = 36;
+  return AddBoth(importer, AddFull, {17, 2, 39}, params->merge_outputs, &settings);
 }
 
 Status ImportLstmSequence(Importer* importer) {
+  if (importer->builtin() == kTfLiteBuiltinBidirectionalSequenceLstm) {
+    return ImportLstmBoth(importer);
+  }
   const TfLiteUnidirectionalSequenceLSTMParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   if (params->diagonal_recurrent_tensors) {
     return Unsupported("its recurrent weights are diagonals");
   }
-  return AddFull(importer, 3, params->activation, params->cell_clip, params->proj_clip,
-                 params->time_major);
-}
-
-Status AddRnn(Importer* importer, int rank, TfLiteFusedActivation activation, bool time_major) {
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5));
-  Layer layer;
-  QUADRA_RETURN_IF_ERROR(ReadSize(*importer, 1, &layer.units, &layer.depth));
-  QUADRA_RETURN_IF_ERROR(CheckInput(*importer, rank, layer.depth));
-  const int units = layer.outputs = layer.units;
-  layer.variant = "rs";
-  layer.gates = 1;
-  layer.activation = activation;
-  layer.time_major = time_major;
-  QUADRA_RETURN_IF_ERROR(AddRows(*importer, 1, units, layer.depth, &layer.weights));
-  QUADRA_RETURN_IF_ERROR(AddColumns(*importer, 2, units, units, &layer.table));
-  QUADRA_RETURN_IF_ERROR(AddRows(*importer, 3, units, 1, &layer.bias));
-  return AddLayer(importer, &layer, 4, -1, nullptr);
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, kNorms + 4));
+  Settings settings;
+  settings.rank = 3;
+  settings.activation = params->activation;
+  settings.cell_clip = params->cell_clip;
+  settings.projection_clip = params->proj_clip;
+  settings.time_major = params->time_major;
+  ValueId result;
+  return AddFull(importer, settings, &result);
 }
 
 Status ImportRnn(Importer* importer) {
   const TfLiteRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  return AddRnn(importer, 2, params->activation, /*time_major=*/true);
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5));
+  Settings settings;
+  settings.output_state = 4;
+  settings.activation = params->activation;
+  ValueId result;
+  return AddRnn(importer, settings, &result);
+}
+
+Status ImportRnnBoth(Importer* importer) {
+  const TfLiteBidirectionalSequenceRNNParams* params;
+  QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
+  Settings settings;
+  settings.rank = 3;
+  settings.output_state = 4;
+  settings.activation = params->activation;
+  settings.time_major = params->time_major;
+  return AddBoth(importer, AddRnn, {4, 4, 9}, params->merge_outputs, &settings);
 }
 
 Status ImportRnnSequence(Importer* importer) {
+  if (importer->builtin() == kTfLiteBuiltinBidirectionalSequenceRnn) return ImportRnnBoth(importer);
   const TfLiteSequenceRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  return AddRnn(importer, 3, params->activation, params->time_major);
+  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5));
+  Settings settings;
+  settings.rank = 3;
+  settings.output_state = 4;
+  settings.activation = params->activation;
+  settings.time_major = params->time_major;
+  ValueId result;
+  return AddRnn(importer, settings, &result);
 }
 
 }  // namespace
@@ -323,7 +418,8 @@ const Op kLstmOp = {
 extern const Op kLstmSequenceOp;
 const Op kLstmSequenceOp = {
     .name = "lstm_sequence",
-    .builtins = {kTfLiteBuiltinUnidirectionalSequenceLstm, -1},
+    .builtins = {kTfLiteBuiltinUnidirectionalSequenceLstm, kTfLiteBuiltinBidirectionalSequenceLstm,
+                 -1},
     .max_version = 4,
     .import = ImportLstmSequence,
 };
@@ -339,7 +435,8 @@ const Op kRnnOp = {
 extern const Op kRnnSequenceOp;
 const Op kRnnSequenceOp = {
     .name = "rnn_sequence",
-    .builtins = {kTfLiteBuiltinUnidirectionalSequenceRnn, -1},
+    .builtins = {kTfLiteBuiltinUnidirectionalSequenceRnn, kTfLiteBuiltinBidirectionalSequenceRnn,
+                 -1},
     .max_version = 3,
     .import = ImportRnnSequence,
 };

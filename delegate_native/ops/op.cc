@@ -96,6 +96,18 @@ void Fold(const Op& op, Graph* graph, const Node& node) {
   if (folded) graph->value(node.outputs[0]).constant = std::move(folded);
 }
 
+// Why there is no such op.
+Status HasNone(int builtin, const char* name) {
+  if (builtin == kTfLiteBuiltinWhere) {
+    return Unsupported("how many results %s has depends on numbers", name);
+  }
+  // Hash tables and variables.
+  if (builtin >= kTfLiteBuiltinHashtable && builtin <= kTfLiteBuiltinAssignVariable) {
+    return Unsupported("%s uses what the interpreter keeps, for other subgraphs, too", name);
+  }
+  return Unsupported("Quadra has no %s yet", name);
+}
+
 bool Writes(const KernelDesc& kernel, ValueId value) {
   for (const TensorArg& arg : kernel.tensors) {
     if (arg.tensor == value && arg.access == Access::kWrite) return true;
@@ -175,7 +187,7 @@ Status ImportNode(int index, const TfLiteNode* node, const TfLiteRegistration* r
   const int code = registration->builtin_code;
   const Op* op = FindOpFor(code, registration->custom_name);
   const std::string name = OpName(code, registration->custom_name);
-  if (!op) return Unsupported("Quadra has no %s yet", name.c_str());
+  if (!op) return HasNone(code, name.c_str());
   if (registration->version > op->max_version) {
     return Unsupported("%s has version %d; versions up to %d are supported", name.c_str(),
                        registration->version, op->max_version);

@@ -1,6 +1,9 @@
 // PAD and PADV2: a number before and after every axis, by a constant [rank, 2] of amounts, never
 // negative. The number is 0, or PADV2's third input.
+#include <algorithm>
+
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -32,14 +35,14 @@ Status Import(Importer* importer) {
   std::vector<int> amounts;
   QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &amounts));
   const size_t rank = static_cast<size_t>(importer->InputRank(0));
-  if (rank > 4) return Unsupported("its input has rank %zu; ranks up to 4 are supported", rank);
   if (amounts.size() != 2 * rank) {
     return InvalidModel("it has %zu padding amounts for rank %zu", amounts.size(), rank);
   }
-  std::vector<int> before(4, 0), after(4, 0);
+  const size_t axes = std::max(rank, size_t{4});
+  std::vector<int> before(axes, 0), after(axes, 0);
   for (size_t i = 0; i < rank; ++i) {
-    before[4 - rank + i] = amounts[2 * i];
-    after[4 - rank + i] = amounts[2 * i + 1];
+    before[axes - rank + i] = amounts[2 * i];
+    after[axes - rank + i] = amounts[2 * i + 1];
   }
   Attributes attributes;
   attributes.SetInts("before", before);
@@ -54,8 +57,9 @@ Status InferShape(Graph* graph, const Node& node) {
   Value& out = graph->value(node.outputs[0]);
   const std::vector<int>& before = node.attributes.Ints("before");
   const std::vector<int>& after = node.attributes.Ints("after");
-  for (int a = 0; a < 4; ++a) {
-    const size_t i = static_cast<size_t>(a);
+  const int first = 4 - static_cast<int>(before.size());
+  for (int a = first; a < 4; ++a) {
+    const size_t i = static_cast<size_t>(a - first);
     if (before[i] < 0 || after[i] < 0) {
       return Unsupported("it pads by a negative amount (%d before, %d after)", before[i], after[i]);
     }
@@ -67,6 +71,41 @@ Status InferShape(Graph* graph, const Node& node) {
   }
   out.rank = in.rank;
   return Status();
+}
+
+void SetValue(const Graph& graph, const Node& node, KernelDesc* desc) {
+  if (IsFloat(graph.value(node.outputs[0]).element)) {
+    desc->Float("value", node.attributes.Float("value"));
+  } else {
+    desc->Int("value", node.attributes.Int("int_value"));
+  }
+}
+
+// Ranks 5 and 6.
+void AddOuterPad(const KernelContext& context, const Graph& graph, const Node& node,
+                 KernelList* list) {
+  const Shape& in = graph.shape(node.inputs[0]);
+  const Shape& out = graph.shape(node.outputs[0]);
+  const std::vector<int>& before = node.attributes.Ints("before");
+  const int first = 4 - static_cast<int>(before.size());
+  const auto pads = [&](int axis) { return in.axis(axis) != out.axis(axis); };
+  IndexMap map;
+  map.fill = "value";
+  map.keeps_channels = !pads(3);
+  for (int axis = first; axis < 4; ++axis) {
+    const char* at = PlaceName(axis);
+    if (!pads(axis)) continue;
+    map.address += Format("%s -= before_%d;\ninside = inside && %s >= 0 && %s < length_%d;\n", at,
+                          axis - first, at, at, axis - first);
+  }
+  KernelDesc& desc =
+      AddIndexMap(context, "pad", map, node.inputs[0], in, node.outputs[0], out, list);
+  SetValue(graph, node, &desc);
+  for (int axis = first; axis < 4; ++axis) {
+    if (!pads(axis)) continue;
+    desc.Int(Format("before_%d", axis - first), before[static_cast<size_t>(axis - first)]);
+    desc.Int(Format("length_%d", axis - first), in.axis(axis));
+  }
 }
 
 // The four channels from `first` on may lie across two slices, and begin before the first channel
@@ -103,6 +142,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
                KernelList* list) {
   const Shape& out = graph.shape(node.outputs[0]);
   const std::vector<int>& before = node.attributes.Ints("before");
+  if (before.size() > 4) {
+    AddOuterPad(context, graph, node, list);
+    return Status();
+  }
   KernelDesc& desc = list->Add("pad");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
@@ -110,11 +153,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Int("before_y", before[1]);
   desc.Int("before_x", before[2]);
   desc.Int("before_c", before[3]);
-  if (IsFloat(graph.value(node.outputs[0]).element)) {
-    desc.Float("value", node.attributes.Float("value"));
-  } else {
-    desc.Int("value", node.attributes.Int("int_value"));
-  }
+  SetValue(graph, node, &desc);
   LoopOverResults(context, out, kRow, kPixel, &desc);
   return Status();
 }
@@ -130,6 +169,7 @@ const Op kPadOp = {
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,
+    .max_rank = kMostRank,
     .copies = AlwaysCopies,
     .size_input = 1,
 };

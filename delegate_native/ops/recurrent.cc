@@ -69,8 +69,9 @@ c   cell[q] = choose(is_less(ivec4(q * 4) + ivec4(0, 1, 2, 3), ivec4(units)), v,
 c }
  GROUP_BARRIER();
  for (int t = first; t < behind; ++t) {
-   int x = time_in_x != 0 ? t : batch;
-   int y = time_in_x != 0 ? batch : t;
+   int step = last_step > 0 ? last_step - t : t;
+   int x = time_in_x != 0 ? step : batch;
+   int y = time_in_x != 0 ? batch : step;
    for (int q = LOCAL_X; q < cells; q += items) {
      sum4_t z$ = read_src(x, y, $ * cells + q);
      for (int k = 0; k < outs; ++k) {
@@ -231,6 +232,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   constexpr int kMostKernels = 64;
   const Layer layer(node.attributes);
   const Shape& out = graph.shape(node.outputs[0]);
+  const bool backwards = node.attributes.Int("backwards", 0) != 0;
   const int steps = out.axis(layer.axis), items = ItemsFor(layer, *context.gpu);
   const int64_t trips = TripsOf(layer, items);
   const int64_t fit = context.gpu->is_cpu() ? steps : std::max<int64_t>(kMostTrips / trips, 1);
@@ -253,6 +255,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     desc.Int("items", items);
     desc.Int("first", first);
     desc.Int("behind", behind);
+    desc.Int("last_step", backwards ? steps - 1 : 0);
     desc.Int("cells_at", cells_at);
     desc.Int("state_in_y", first > 0 && layer.axis == kTimeInX);
     desc.trips = (behind - first) * trips;
@@ -264,7 +267,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     Shape step = out;
     step.set_axis(layer.axis, 1);
     SlicePlaces places;
-    *places.start_of(layer.axis) = behind - 1;
+    *places.start_of(layer.axis) = backwards ? steps - behind : behind - 1;
     state = list->AddScratch(step);
     cells_at = layer.outs * 4;
     AddSlice(context, places, node.outputs[0], out, state, step, list);

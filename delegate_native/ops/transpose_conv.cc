@@ -40,10 +40,7 @@ Status Import(Importer* importer) {
   Attributes attributes;
   QUADRA_RETURN_IF_ERROR(
       SetWindow(params->padding, params->stride_height, params->stride_width, 1, 1, &attributes));
-  std::vector<int> shape;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(0, &shape));
-  if (shape.size() != 4) return InvalidModel("its result has rank %zu, not 4", shape.size());
-  attributes.SetInts("shape", std::move(shape));
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(0, "shape", &attributes));
   return AddTransposed(importer, /*src=*/2, /*bias=*/3, std::move(attributes), params->activation);
 }
 

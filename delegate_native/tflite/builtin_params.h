@@ -47,6 +47,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinRnn = 24,
   kTfLiteBuiltinSoftmax = 25,
   kTfLiteBuiltinSpaceToDepth = 26,
+  kTfLiteBuiltinSvdf = 27,
   kTfLiteBuiltinTanh = 28,
   kTfLiteBuiltinCustom = 32,
   kTfLiteBuiltinPad = 34,
@@ -61,10 +62,12 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinSqueeze = 43,
   kTfLiteBuiltinUnidirectionalSequenceLstm = 44,
   kTfLiteBuiltinStridedSlice = 45,
+  kTfLiteBuiltinBidirectionalSequenceRnn = 46,
   kTfLiteBuiltinExp = 47,
   kTfLiteBuiltinTopkV2 = 48,
   kTfLiteBuiltinSplit = 49,
   kTfLiteBuiltinLogSoftmax = 50,
+  kTfLiteBuiltinBidirectionalSequenceLstm = 52,
   kTfLiteBuiltinCast = 53,
   kTfLiteBuiltinPrelu = 54,
   kTfLiteBuiltinMaximum = 55,
@@ -137,6 +140,7 @@ enum TfLiteBuiltinOperator : int {
   kTfLiteBuiltinCumsum = 128,
   kTfLiteBuiltinBroadcastTo = 130,
   kTfLiteBuiltinConv3d = 132,
+  kTfLiteBuiltinHashtable = 136,
   kTfLiteBuiltinReduceAll = 140,
   kTfLiteBuiltinConv3dTranspose = 141,
   kTfLiteBuiltinVarHandle = 142,
@@ -355,6 +359,28 @@ struct TfLiteRNNParams {
 
 struct TfLiteSequenceRNNParams {
   bool time_major;
+  TfLiteFusedActivation activation;
+  bool asymmetric_quantize_inputs;
+};
+
+struct TfLiteBidirectionalSequenceRNNParams {
+  bool time_major;
+  TfLiteFusedActivation activation;
+  bool merge_outputs;
+  bool asymmetric_quantize_inputs;
+};
+
+struct TfLiteBidirectionalSequenceLSTMParams {
+  TfLiteFusedActivation activation;
+  float cell_clip;
+  float proj_clip;
+  bool merge_outputs;
+  bool time_major;
+  bool asymmetric_quantize_inputs;
+};
+
+struct TfLiteSVDFParams {
+  int rank;
   TfLiteFusedActivation activation;
   bool asymmetric_quantize_inputs;
 };

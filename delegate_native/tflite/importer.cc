@@ -272,7 +272,8 @@ Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) cons
     return Unsupported("%s '%s' is a variable that keeps its value between runs", what,
                        NameOf(tensor));
   }
-  if (tensor.allocation_type == kTfLiteDynamic) {
+  // Texts always are, and their type says more.
+  if (tensor.allocation_type == kTfLiteDynamic && tensor.type != kTfLiteString) {
     return Unsupported("%s '%s' has a size that is only known while the model runs", what,
                        NameOf(tensor));
   }
@@ -448,6 +449,26 @@ Status Importer::ConstantInt(int input, int* number) const {
   QUADRA_RETURN_IF_ERROR(ConstantInts(input, &ints));
   if (ints.size() != 1) return InvalidModel("its input %d is %zu numbers", input, ints.size());
   *number = ints[0];
+  return Status();
+}
+
+Status Importer::CheckRows(int rank, int depth) const {
+  const TfLiteIntArray* dims = InputTensor(0).dims;
+  if (depth > 0 && InputRank(0) == rank && dims && dims->size == rank &&
+      dims->data[rank - 1] == depth) {
+    return Status();
+  }
+  return Unsupported("its input has rank %d; rank %d with rows of %d numbers is supported",
+                     InputRank(0), rank, depth);
+}
+
+Status Importer::MatrixSize(int input, int* rows, int* columns) const {
+  const TfLiteIntArray* dims = HasInput(input) ? InputTensor(input).dims : nullptr;
+  if (!dims || dims->size != 2 || dims->data[0] < 1 || dims->data[1] < 1) {
+    return InvalidModel("its input %d is no matrix of weights", input);
+  }
+  *rows = dims->data[0];
+  *columns = dims->data[1];
   return Status();
 }
 

@@ -118,6 +118,10 @@ class Importer {
   // Integers as an attribute: of a constant, or of a value that is known when shapes are, and again
   // after a resize.
   Status Sizes(int input, const char* name, Attributes* attributes) const;
+  // Fails unless input 0 has the rank, and so many numbers along its last axis.
+  Status CheckRows(int rank, int depth) const;
+  // Rows and columns of a matrix of weights.
+  Status MatrixSize(int input, int* rows, int* columns) const;
   // Of a float32 or float16 constant.
   Status ConstantFloats(int input, SharedFloats* floats) const;
   // Of constants that are one number.

@@ -12,13 +12,13 @@ from tests.vectors.case import Case, constant
 from tests.vectors.numeric import activate
 
 
-def _window(x, w, stride, dilation, padding):
+def window_3d(x, w, stride, dilation, padding):
     """(output size, padding before) along D, H and W."""
     return [shapes.window(x[1 + i], w[i], stride[i], dilation[i], padding) for i in range(3)]
 
 
 def conv3d(x, w, b=None, stride=(1, 1, 1), dilation=(1, 1, 1), padding="SAME", activation="NONE"):
-    window = _window(x.shape, w.shape, stride, dilation, padding)
+    window = window_3d(x.shape, w.shape, stride, dilation, padding)
     made = np.zeros((x.shape[0], *(size for size, _ in window), w.shape[4]))
     far = [(w.shape[i] - 1) * dilation[i] + stride[i] for i in range(3)]
     padded = np.pad(x.astype(np.float64), [(0, 0), *((n, n) for n in far), (0, 0)])
@@ -30,7 +30,7 @@ def conv3d(x, w, b=None, stride=(1, 1, 1), dilation=(1, 1, 1), padding="SAME", a
 
 
 def conv3d_transpose(x, w, b, size, stride=(1, 1, 1), dilation=(1, 1, 1), padding="SAME", activation="NONE"):
-    window = _window((0, *size), w.shape, stride, dilation, padding)
+    window = window_3d((0, *size), w.shape, stride, dilation, padding)
     made = np.zeros((x.shape[0], *size, w.shape[3]))
     for tap in product(*(range(n) for n in w.shape[:3])):
         places = [np.arange(x.shape[1 + i]) * stride[i] + tap[i] * dilation[i] - window[i][1] for i in range(3)]
@@ -40,7 +40,7 @@ def conv3d_transpose(x, w, b, size, stride=(1, 1, 1), dilation=(1, 1, 1), paddin
     return activate(made if b is None else made + b, activation)
 
 
-def _options(stride=(1, 1, 1), dilation=(1, 1, 1), padding="SAME", activation="NONE") -> dict:
+def options_3d(stride=(1, 1, 1), dilation=(1, 1, 1), padding="SAME", activation="NONE") -> dict:
     fields = {
         f"{name}{axis}{end}": n
         for name, end, three in (("Stride", "", stride), ("Dilation", "Factor", dilation))
@@ -59,7 +59,7 @@ def _case(name, x, w, bias=True, half=False, **how) -> Case:
 
     def build(m, x):
         kept = m.const_f16(weights) if half else weights
-        return m.op("CONV_3D", [x, kept, *([b] if bias else [])], shape, "Conv3DOptions", **_options(**how))
+        return m.op("CONV_3D", [x, kept, *([b] if bias else [])], shape, "Conv3DOptions", **options_3d(**how))
 
     return Case("CONV_3D", name, [x], build, lambda x: conv3d(x, weights.astype(np.float32), b, **how))
 
@@ -76,7 +76,7 @@ def _transposed(name, x, w, size, bias=True, **how) -> Case:
             [np.array(shape, np.int32), weights, x, *([b] if bias else [])],
             shape,
             "Conv3DOptions",
-            **_options(**how),
+            **options_3d(**how),
         ),
         lambda x: conv3d_transpose(x, weights, b, size, **how),
     )
@@ -123,7 +123,7 @@ CASES = [
         "CONV_3D",
         "rejected_computed_weights",
         [(1, 3, 4, 4, 2), (2, 2, 2, 2, 3)],
-        lambda m, *v: m.op("CONV_3D", v, (1, 3, 4, 4, 3), "Conv3DOptions", **_options()),
+        lambda m, *v: m.op("CONV_3D", v, (1, 3, 4, 4, 3), "Conv3DOptions", **options_3d()),
         conv3d,
         place="cpu",
         reason="must be a constant",
@@ -137,7 +137,7 @@ CASES = [
             [np.array((1, 12, 26, 12, 3), np.int32), constant("3d/p", (2, 2, 2, 3, 2)), x],
             (1, 12, 26, 12, 3),
             "Conv3DOptions",
-            **_options((12, 13, 12)),
+            **options_3d((12, 13, 12)),
         ),
         lambda x: conv3d_transpose(x, constant("3d/p", (2, 2, 2, 3, 2)), None, (12, 26, 12), (12, 13, 12)),
         place="cpu",

@@ -196,7 +196,7 @@ CASES = [
     _matmul("constant_second", (2, 5, 6), (6, 4), fixed="b"), _matmul("constant_second_adj_y", (2, 3, 5, 6), (1, 1, 4, 6), adj_y=True, fixed="b"), _matmul("constant_first", (4, 5), (3, 5, 6), fixed="a"),
     _matmul("rank_5", (2, 1, 2, 3, 5), (1, 3, 2, 5, 4)), _matmul("wide", (2, 33, 40), (2, 40, 35)),
     _fully_connected("computed_weights", (3, 10), (7, 10)), _fully_connected("computed_weights_keeps_dims", (2, 3, 10), (6, 10), keep=True, bias=False),
-    _fully_connected("computed_weights_flattens", (2, 3, 10), (6, 10), activation="RELU"),
+    _fully_connected("computed_weights_vector", (7,), (8, 7), keep=True), _fully_connected("computed_weights_flattens", (2, 3, 10), (6, 10), activation="RELU"),
     _conv("computed_weights", (2, 5, 6, 5), (7, 3, 3, 5)), _conv("computed_weights_strides", (1, 7, 8, 6), (4, 3, 2, 6), stride=(2, 1), dilation=(1, 2), bias=False, activation="RELU6"),
     _depthwise("computed_weights", (1, 6, 5, 6), (1, 3, 3, 6)), _depthwise("computed_weights_multiplier", (2, 5, 6, 3), (1, 3, 3, 6), stride=(2, 2)),
     _top_k("rows", (3, 11), 4), _top_k("vector", (9,), 9), _top_k("ties", Feed((2, 3, 4, 7), -2, 2, dtype="int32"), 5), _top_k("one", (2, 5), 1),

@@ -1,4 +1,4 @@
-"""Layers that keep a state in variable tensors: LSTM, RNN and their sequences."""
+"""Layers that keep a state in variable tensors: LSTM, RNN, their sequences in one direction or both, and SVDF."""
 
 from __future__ import annotations
 
@@ -120,20 +120,35 @@ class Layer:
 
     # The model
 
+    def states(self, m: Model) -> list[Value]:
+        return [m.value((s.size,) if self.flat_state else s.shape, variable=True) for s in self.zeros()]
+
+    def options(self) -> dict:
+        return {"FusedActivationFunction": getattr(tflite.ActivationFunctionType, self.activation)}
+
+    def operands(self, m: Model) -> dict:
+        return {name: m.const_f16(v) if self.float16 else v for name, v in self.tables().items()}
+
+    def weights(self, tables: dict) -> list:
+        """In the order of the node's inputs."""
+        if "LSTM" not in self.op:
+            return [tables["wc"], tables["rc"], tables["bc"]]
+        names = [k + gate for k in "wr" for gate in "ifco"] + ["pi", "pf", "po"] + ["b" + gate for gate in "ifco"]
+        return [tables.get(name) for name in [*names, "projection", "projection_bias"]]
+
     def build(self, m: Model, x: Value) -> Value | tuple[Value, ...]:
-        states = [m.value((s.size,) if self.flat_state else s.shape, variable=True) for s in self.zeros()]
+        states = self.states(m)
         if self.name.startswith("basic"):
             return self.build_basic(m, x, states)
         shape = (*self.shape[:-1], self.width)
-        tables = {name: m.const_f16(v) if self.float16 else v for name, v in self.tables().items()}
-        options = {"FusedActivationFunction": getattr(tflite.ActivationFunctionType, self.activation)}
+        options = self.options()
         if "SEQUENCE" in self.op:
             options["TimeMajor"] = self.time_major
+        tables = self.operands(m)
+        inputs = [x, *self.weights(tables), *states]
         if "LSTM" not in self.op:
             kind = "SequenceRNNOptions" if self.steps else "RNNOptions"
-            return m.op(self.op, [x, tables["wc"], tables["rc"], tables["bc"], *states], shape, kind, **options)
-        names = [k + gate for k in "wr" for gate in "ifco"] + ["pi", "pf", "po"] + ["b" + gate for gate in "ifco"]
-        inputs = [x, *(tables.get(name) for name in [*names, "projection", "projection_bias"]), *states]
+            return m.op(self.op, inputs, shape, kind, **options)
         inputs += [tables.get("n" + gate) for gate in "ifco"] if self.norm else []
         kind = "UnidirectionalSequenceLSTMOptions" if self.steps else "LSTMOptions"
         return m.op(
@@ -179,6 +194,112 @@ class Layer:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Both:
+    """A layer in each direction over the same steps; `merges`: their results are one tensor."""
+
+    name: str
+    forward: Layer
+    backward: Layer
+    merges: bool = False
+    auxiliary: bool = False
+
+    @property
+    def op(self) -> str:
+        return self.forward.op.replace("UNIDIRECTIONAL", "BIDIRECTIONAL")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.forward.shape
+
+    def zeros(self) -> State:
+        return [*self.forward.zeros(), *self.backward.zeros()]
+
+    def run(self, x: np.ndarray, state: State) -> tuple[tuple[np.ndarray, ...], State]:
+        time, count = (0 if self.forward.time_major else 1), len(state) // 2
+        (there,), first = self.forward.run(x, state[:count])
+        (back,), second = self.backward.run(np.flip(x, time), state[count:])
+        results = (there, np.flip(back, time))
+        return (np.concatenate(results, -1),) if self.merges else results, [*first, *second]
+
+    def build(self, m: Model, x: Value) -> Value | tuple[Value, ...]:
+        layers, lstm = (self.forward, self.backward), "LSTM" in self.op
+        states = [layer.states(m) for layer in layers]
+        weights = [layer.weights(layer.operands(m)) for layer in layers]
+        inputs = [*weights[0], *weights[1], *states[0], *states[1]]
+        if not lstm:
+            inputs = [*weights[0], *states[0], *weights[1], *states[1]]
+        inputs += [x] if self.auxiliary else [None]
+        inputs += [None] * (8 if lstm else 2)
+        widths = [sum(layer.width for layer in layers)] if self.merges else [layer.width for layer in layers]
+        options = self.forward.options() | {"TimeMajor": self.forward.time_major, "MergeOutputs": self.merges}
+        if lstm:
+            options |= {"CellClip": self.forward.cell_clip, "ProjClip": self.forward.projection_clip}
+        kind = f"BidirectionalSequence{'LSTM' if lstm else 'RNN'}Options"
+        return tuple(m.op(self.op, [x, *inputs], [(*self.shape[:-1], w) for w in widths], kind, **options))
+
+    def case(self, **fields) -> Case:
+        return Case(self.op, self.name, [self.shape], self.build, lambda x: self.run(x, self.zeros())[0], **fields)
+
+
+def _both(name: str, op: str = "LSTM", merges: bool = False, units: tuple[int, int] = (6, 6), **how) -> Both:
+    op, how = f"UNIDIRECTIONAL_SEQUENCE_{op}", {"steps": 4, **how}
+    layers = [Layer(op, f"both/{name}/{i}", units=n, **how) for i, n in enumerate(units)]
+    return Both(name, *layers, merges=merges)
+
+
+@dataclass(frozen=True)
+class Svdf:
+    """`rank` filters a unit, each over the features of the last `memory` runs."""
+
+    name: str
+    batch: int = 2
+    depth: int = 5
+    units: int = 4
+    rank: int = 1
+    memory: int = 6
+    activation: str = "NONE"
+    bias: bool = True
+    float16: bool = False
+    op = "SVDF"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.batch, self.depth)
+
+    @property
+    def filters(self) -> int:
+        return self.units * self.rank
+
+    def zeros(self) -> State:
+        return [np.zeros((self.batch, self.memory * self.filters))]
+
+    def table(self, name: str, *shape: int) -> np.ndarray:
+        made = constant(f"svdf/{self.name}/{name}", shape)
+        return made.astype(np.float16).astype(np.float32) if self.float16 else made
+
+    def run(self, x: np.ndarray, state: State) -> tuple[tuple[np.ndarray, ...], State]:
+        features = x.astype(np.float64) @ self.table("w", self.filters, self.depth).T
+        memory = state[0].reshape(self.batch, self.filters, self.memory)
+        memory = np.concatenate([memory[:, :, 1:], features[:, :, None]], 2)
+        sums = (memory * self.table("t", self.filters, self.memory)).sum(-1)
+        made = sums.reshape(self.batch, self.units, self.rank).sum(-1)
+        made = made + self.table("b", self.units) if self.bias else made
+        return (_ACTIVATIONS[self.activation](made),), [memory.reshape(self.batch, -1)]
+
+    def build(self, m: Model, x: Value) -> Value:
+        tables = [self.table("w", self.filters, self.depth), self.table("t", self.filters, self.memory)]
+        kept = m.const_f16 if self.float16 else m.const
+        inputs = [x, *map(kept, tables), self.table("b", self.units) if self.bias else None]
+        state = m.value(self.zeros()[0].shape, variable=True)
+        activation = getattr(tflite.ActivationFunctionType, self.activation)
+        options = {"Rank": self.rank, "FusedActivationFunction": activation}
+        return m.op("SVDF", [*inputs, state], (self.batch, self.units), "SVDFOptions", **options)
+
+    def case(self) -> Case:
+        return Case("SVDF", self.name, [self.shape], self.build, lambda x: self.run(x, self.zeros())[0])
+
+
 def _lstm(name: str, **how) -> Layer:
     return Layer("LSTM", name, **how)
 
@@ -205,6 +326,18 @@ LAYERS = [
 ]  # fmt: skip
 
 
+BOTH = [
+    _both("plain"), _both("merged", merges=True), _both("one_step", steps=1),
+    _both("batch_major", time_major=False, cifg=True, peephole=True), _both("cifg_merged", merges=True, cifg=True, units=(7, 7)),
+    _both("projection", outputs=3, projection_bias=True, projection_clip=0.3, cell_clip=0.4), _both("long", steps=90, batch=1, units=(17, 17)), _both("float16", float16=True, merges=True),
+    _both("plain", "RNN"), _both("merged", "RNN", merges=True, units=(9, 3)), _both("batch_major", "RNN", time_major=False, batch=3, units=(6, 4)), _both("relu_batch_major_merged", "RNN", merges=True, time_major=False, activation="RELU"),
+]  # fmt: skip
+SVDFS = [
+    Svdf("plain"), Svdf("rank_2", rank=2, units=5), Svdf("rank_3_no_bias", rank=3, bias=False, memory=3, batch=3), Svdf("memory_1", memory=1, rank=2),
+    Svdf("relu", activation="RELU", units=9, memory=10, batch=1), Svdf("float16", float16=True, memory=8), Svdf("no_bias_relu6", bias=False, activation="RELU6"),
+]  # fmt: skip
+
+
 def _rejected_rnn(name: str, reason: str, weights: Callable[[Model], Value], *more: tuple[int, ...]) -> Case:
     """`more`: shapes of further inputs, of which `build` gets the values."""
 
@@ -223,7 +356,17 @@ def _int8(m: Model) -> Value:
 
 _REJECTED = {"place": "cpu", "reason": "it has no activation", "on_cpu": False}
 CASES = [
-    *(layer.case() for layer in LAYERS),
+    *(layer.case() for layer in [*LAYERS, *BOTH, *SVDFS]),
+    # Now and then the CPU's numbers are of memory that nobody has written.
+    _both("batch_major_merged", merges=True, time_major=False, batch=3).case(on_cpu=False),
+    *(
+        Both(
+            "rejected_auxiliary_input",
+            *(Layer(f"UNIDIRECTIONAL_SEQUENCE_{op}", f"aux/{i}", steps=2) for i in "fb"),
+            auxiliary=True,
+        ).case(place="cpu", reason="it has an auxiliary input", on_cpu=False)
+        for op in ("LSTM", "RNN")
+    ),
     _lstm("rejected_no_activation", activation="NONE", fields=_REJECTED).case(),
     _rejected_rnn("plain_int8_weights", "is int8; float32 is supported", _int8),
     _rejected_rnn("computed_weights", "is computed while the model runs", _int8, (4, 5)),

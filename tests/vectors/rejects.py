@@ -28,14 +28,6 @@ CASES = [
         on_cpu=False,
     ),
     _reject(
-        "PAD",
-        "rank_5",
-        "rank 5",
-        [(1, 2, 3, 2, 4)],
-        lambda m, x: m.pad(x, [(0, 0), (1, 0), (0, 2), (1, 1), (0, 0)]),
-        lambda x: np.pad(x, [(0, 0), (1, 0), (0, 2), (1, 1), (0, 0)]),
-    ),
-    _reject(
         "REVERSE_SEQUENCE",
         "unknown_op",
         "REVERSE_SEQUENCE",
