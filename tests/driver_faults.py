@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests import cpu
-from tests.delegate import TARGETS, Outcome, Quadra, WorkerDied
+from tests.delegate import TARGETS, Outcome, Quadra, WorkerDied, options
 from tests.faults import compile_driver_faults, compile_egl_faults, compile_empty, without_function
 from tests.judge import mismatch
 from tests.model_builder import Model
@@ -132,7 +132,8 @@ class Driver:
     def live(self, life: Life, fault: Fault | None = None, library: Path | None = None) -> Outcome:
         """A whole life: made, compiled, invoked twice, resized, destroyed. `library`: of library(), for lives that are to
         find what the one before left."""
-        given = {"backend": life.api, **life.options, _LIBRARY[life.api]: str(library or self.library(fault))}
+        given = {**options(backend=life.api), **life.options}
+        given[_LIBRARY[life.api]] = str(library or self.library(fault))
         if life.options:
             given["dump_dir"] = str(self._folder / "dump")
         env = {"DRIVER_FAULTS": f"{fault or ''} {life.always}", **life.env}

@@ -180,7 +180,7 @@ def test_opencl_comes_first(gles, opencl):
 
 
 def test_a_partition_that_does_not_compile_leaves_the_other_on_the_gpu(gles):
-    outcome = gles(two_partitions(), *FEEDS, faults="refuse_compile=kernel_x")
+    outcome = gles(two_partitions(), *FEEDS, faults="refuse_compile=kernel_x", small_partitions_allowed="1")
     outcome.check(cpu.run(two_partitions(), FEEDS[-1]), everything_on_gpu=False)
     assert [node["on"] for node in outcome.nodes] == ["gpu", "cpu", "cpu"], outcome.nodes
     assert "this test wants no such thing" in outcome.nodes[2]["reason"] and len(notes(outcome)) == 1

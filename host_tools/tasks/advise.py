@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -80,7 +81,9 @@ class Model:
 
 def find(spec: RunSpec, library: Path) -> tuple[list[Advice], str]:
     """Everything, in the order of the nodes of each kind; and why halves were not looked at, if so."""
-    report, _ = coverage.ask(spec, library)
+    # What a split costs is said here, so that small partitions are kept for it.
+    every = structs.replace(spec, options={**spec.options, "small_partitions_allowed": "1"})
+    report, _ = coverage.ask(every, library)
     model = Model(Path(spec.model.path).read_bytes(), spec.model.name)
     found = [*_splits(model, report), *_moves(model, report), *_lanes(model, report), *_cheaper(model)]
     try:

@@ -43,13 +43,14 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "last_delegate_node_index": ("0", "1", "-1", "2147483647"),
     "serialization_dir": ("", "dump", "/nowhere", "/dev/null"),
     "model_token": ("", "a", "../a", "t" * 200),
-    "experimental_flags": ("0", "1", "3", "6", "15", "16"),
-    "max_partitions": ("0", "1"),
     "opencl_library": ("", "/nowhere/libOpenCL.so", "/dev/null", "/", "libc.so.6", "libEGL.so.1"),
     "egl_library": ("", "/nowhere/libEGL.so", "/dev/null", "/", "libc.so.6", "libOpenCL.so.1"),
     "debug": ("0", "1", "5", "6", "-1"),
     "target": ("/nowhere.json", "/", "/dev/null", "/proc/self/mem", "."),
 }
+OTHER_KEYS = {"experimental_flags": ("0", "1", "3", "6", "15", "16"), "max_partitions": ("0", "1")}
+# Any of these may round as half does.
+_PRECISION = ("precision", "is_precision_loss_allowed", *(f"inference_priority{i}" for i in (1, 2, 3)))
 _STRINGS = ("", " ", "\0", "auto\0x", "\n", "%s%n%d", "a" * 100000, "\U0001f600" * 300, "-1", "1.5", "1e99", "nan", "9" * 40,
             "-9223372036854775808", "18446744073709551616", "../" * 2000)  # fmt: skip
 NUMBERS = ("max_work_group_size", "local_memory_bytes", "max_buffer_bytes", "buffer_alignment_bytes", "max_image_buffer_width",
@@ -209,7 +210,8 @@ class Options:
             return Finding(case, got.kind, got.place, f"{case}\n{got.text}")
         came = "answered with an error" if got.error else "run"
         counts["planned, for no device" if got.on_gpu and got.backend == "null" else came] += 1
-        precise = {"f32_f16", "f16"}.isdisjoint({*request.options.values(), *request.env.values()})
+        asked = {name.lower().removeprefix("quadra_") for name in (*request.options, *request.env)}
+        precise = asked.isdisjoint(_PRECISION)
         wrong = model_fuzzer.difference(expected, got) if got.outputs and precise else ""
         return Finding(case, "wrong", got.backend, f"{case}\n{wrong}") if wrong else None
 
@@ -241,9 +243,9 @@ def _changes(chosen: random.Random) -> list[Change]:
 
 def _of_options(chosen: random.Random) -> Change:
     name = chosen.choice(
-        [*OPTIONS, "backend", "precision", "max_delegated_partitions", "", "speed", "BACKEND", "a" * 5000]
+        [*OPTIONS, *OTHER_KEYS, "backend", "precision", "max_delegated_partitions", "", "speed", "BACKEND", "a" * 5000]
     )
-    value = chosen.choice([*OPTIONS.get(name, ()), chosen.choice(_STRINGS)])
+    value = chosen.choice([*{**OPTIONS, **OTHER_KEYS}.get(name, ()), chosen.choice(_STRINGS)])
     if chosen.random() < 0.3 and name and "\0" not in value:
         return Change("env", f"QUADRA_{name.upper()}", value)
     return Change("option", name, value)

@@ -197,7 +197,13 @@ def test_on_a_virtual_device(tmp_path, adb, capsys):
         registry.stop()
 
 
-@pytest.mark.parametrize("name", ["movenet_single_pose_lightning_ptq", "style_transfer_quantized_dynamic"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "movenet_single_pose_lightning_ptq",
+        pytest.param("style_transfer_quantized_dynamic", marks=pytest.mark.slow),
+    ],
+)
 def test_rounding_that_tflites_own_kernels_have_too_is_not_blamed(name, search, model_path):
     _, found, _ = search(model_path(name).read_bytes(), "--backend=opencl")
     assert found.kind in ("none", "accumulated") and found.row < 0, found.sentence
