@@ -76,7 +76,13 @@ def test_input_reaches_the_command(adb, device):
     done = adb("-s", device.serial, "shell", "cat", data=data)
     assert done.stdout == data
     adb("-s", device.serial, "exec-in", "cat > /data/local/tmp/in", data=data)
-    assert adb("-s", device.serial, "exec-out", "cat", "/data/local/tmp/in").stdout == data
+    read = b""
+    for _ in range(100):  # adb's exec-in ends when all is sent, not when the command has ended
+        read = adb("-s", device.serial, "exec-out", "cat", "/data/local/tmp/in").stdout
+        if len(read) >= len(data):
+            break
+        time.sleep(0.1)
+    assert read == data
 
 
 def test_files_and_folders_go_there_and_back(adb, device, tmp_path):
