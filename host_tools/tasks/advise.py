@@ -205,7 +205,8 @@ def to_json(spec: RunSpec, found: list[Advice], note: str) -> dict[str, Any]:
 
 def show(spec: RunSpec, found: list[Advice], note: str, console: Console) -> None:
     """A table per kind."""
-    console.print(f"[bold]{escape(spec.model.name)}[/]: {len(found)} pieces of advice\n")
+    count = "1 piece" if len(found) == 1 else f"{len(found)} pieces"
+    console.print(f"[bold]{escape(spec.model.name)}[/]: {count} of advice\n")
     for kind, title in _TITLES.items():
         rows = [one for one in found if one.kind == kind]
         if not rows:
