@@ -160,8 +160,14 @@ def test_grid_of_too_many_groups_is_dispatched_in_parts(unoptimised, tmp_path, c
     assert not run(unoptimised, case, backend, target).on_cpu()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("case", ONE_PER_OP, ids=lambda case: case.id)
+@pytest.mark.parametrize(
+    ("case", "backend"),
+    [
+        pytest.param(case, backend, id=f"{case.id}-{backend}", marks=[pytest.mark.slow] * ((i + b) % 2))
+        for i, case in enumerate(ONE_PER_OP)
+        for b, backend in enumerate(BACKENDS)
+    ],
+)
 def test_small_buffers_and_groups_are_kept_to(unoptimised, tmp_path, case, backend):
     target = target_file(tmp_path, api=backend, max_buffer_bytes=8192, max_work_group_size=8, max_work_group=[4, 4, 2])
     run(unoptimised, case, backend, target)

@@ -16,11 +16,11 @@ RUNS = [
     Run("opencl", "adreno-640"),
     Run("opencl", "mali-g76"),
     Run("gles", ""),
-    Run("gles", "adreno-640"),
     Run("gles", "generic-gles"),
     Run("gles", "mali-g76", "f32_f16"),
 ]
 SLOW_RUNS = [
+    Run("gles", "adreno-640"),
     Run("opencl", "generic"),
     Run("opencl", "adreno-640", "f32_f16"),
     Run("gles", "", "f16"),

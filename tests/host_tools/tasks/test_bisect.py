@@ -152,6 +152,7 @@ def test_quantised_models_are_compared_on_their_grids(search, model_path):
     assert not any(row.alone_problem for row in found.rows)
 
 
+@pytest.mark.slow
 def test_a_model_that_the_cpu_cannot_run_is_judged_op_by_op(search, model_path):
     status, found, folder = search(model_path("hair_segmentation").read_bytes(), "--backend=opencl")
     assert (status, found.kind) == (0, "none"), found.sentence
