@@ -153,6 +153,9 @@ class Models:
         if isinstance(alone, Ended):
             counts[f"a {alone.kind} of the interpreter alone"] += 1
             return None
+        if _lacks_an_output(model):
+            counts["an absent output, which the interpreter survives with no delegate"] += 1
+            return None
         counts["refused by the interpreter" if alone.error else "run by the interpreter"] += 1
         for setup in case.setups:
             if alone.error and setup.backend != "null" and not case.on_gpu_too:
@@ -207,6 +210,16 @@ def from_folder(folder: Path, words: dict[str, Any]) -> Case:
     return Case(
         folder.name, folder.name, (folder / "model.tflite").read_bytes(), (), setups, words["seed"], resized, True
     )
+
+
+def _lacks_an_output(raw: bytes) -> bool:
+    """Whether an output of a graph is tensor -1: the interpreter's partitioning, which every delegate needs (XNNPACK,
+    too), then writes before a vector. No delegate is told the outputs beforehand."""
+    try:
+        graphs = model_tree.unpack(raw).subgraphs or ()
+        return any(int(output) < 0 for graph in graphs for output in (() if graph.outputs is None else graph.outputs))
+    except Exception:  # no tree: whatever a bad offset leads to
+        return False
 
 
 def is_sound(model: Any) -> bool:
