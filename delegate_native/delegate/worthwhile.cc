@@ -147,6 +147,8 @@ void LeaveOutside(const Options& options, const ModelNodes& model, std::vector<V
 bool LeaveUnworthy(const Options& options, TfLiteContext* context, const ModelNodes& model,
                    const KnownTensors& known, const TfLiteDelegateParams* previews, int count,
                    std::vector<Verdict>* verdicts) {
+  // A model in one piece is not weighed: it always stays.
+  if (count < 2 && options.min_nodes_per_partition == 0) return false;
   const Estimate estimate(context, known);
   std::vector<Weighed> order;  // largest first
   for (int i = 0; i < count; ++i) {
