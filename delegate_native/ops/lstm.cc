@@ -321,15 +321,37 @@ Status AddBoth(Importer* importer, AddOne add, const Second& second, bool merges
   return importer->AddNode("concat", {results[0], results[1]}, AlongChannels());
 }
 
+// What the parameters of all forms of a layer say. They are structs of their own.
+template <typename Params>
+Settings OfLstm(const Params& params) {
+  Settings settings;
+  settings.activation = params.activation;
+  settings.cell_clip = params.cell_clip;
+  settings.projection_clip = params.proj_clip;
+  return settings;
+}
+
+template <typename Params>
+Settings OfRnn(const Params& params) {
+  Settings settings;
+  settings.output_state = 4;
+  settings.activation = params.activation;
+  return settings;
+}
+
+template <typename Params>
+Settings InSequence(Settings settings, const Params& params) {
+  settings.rank = 3;
+  settings.time_major = params.time_major;
+  return settings;
+}
+
 Status ImportLstm(Importer* importer) {
   const TfLiteLSTMParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   if (params->kernel_type == kTfLiteLSTMBasicKernel) return ImportBasic(importer);
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, kNorms + 4));
-  Settings settings;
-  settings.activation = params->activation;
-  settings.cell_clip = params->cell_clip;
-  settings.projection_clip = params->proj_clip;
+  Settings settings = OfLstm(*params);
   ValueId result;
   return AddFull(importer, settings, &result);
 }
@@ -337,12 +359,7 @@ Status ImportLstm(Importer* importer) {
 Status ImportLstmBoth(Importer* importer) {
   const TfLiteBidirectionalSequenceLSTMParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  Settings settings;
-  settings.rank = 3;
-  settings.activation = params->activation;
-  settings.cell_clip = params->cell_clip;
-  settings.projection_clip = params->proj_clip;
-  settings.time_major = params->time_major;
+  Settings settings = InSequence(OfLstm(*params), *params);
   settings.has_norms = false;
   settings.output_state = 35;
   settings.cell_state = 36;
@@ -359,12 +376,7 @@ Status ImportLstmSequence(Importer* importer) {
     return Unsupported("its recurrent weights are diagonals");
   }
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, kNorms + 4));
-  Settings settings;
-  settings.rank = 3;
-  settings.activation = params->activation;
-  settings.cell_clip = params->cell_clip;
-  settings.projection_clip = params->proj_clip;
-  settings.time_major = params->time_major;
+  Settings settings = InSequence(OfLstm(*params), *params);
   ValueId result;
   return AddFull(importer, settings, &result);
 }
@@ -373,9 +385,7 @@ Status ImportRnn(Importer* importer) {
   const TfLiteRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5));
-  Settings settings;
-  settings.output_state = 4;
-  settings.activation = params->activation;
+  const Settings settings = OfRnn(*params);
   ValueId result;
   return AddRnn(importer, settings, &result);
 }
@@ -383,11 +393,7 @@ Status ImportRnn(Importer* importer) {
 Status ImportRnnBoth(Importer* importer) {
   const TfLiteBidirectionalSequenceRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  Settings settings;
-  settings.rank = 3;
-  settings.output_state = 4;
-  settings.activation = params->activation;
-  settings.time_major = params->time_major;
+  Settings settings = InSequence(OfRnn(*params), *params);
   return AddBoth(importer, AddRnn, {4, 4, 9}, params->merge_outputs, &settings);
 }
 
@@ -396,11 +402,7 @@ Status ImportRnnSequence(Importer* importer) {
   const TfLiteSequenceRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5));
-  Settings settings;
-  settings.rank = 3;
-  settings.output_state = 4;
-  settings.activation = params->activation;
-  settings.time_major = params->time_major;
+  Settings settings = InSequence(OfRnn(*params), *params);
   ValueId result;
   return AddRnn(importer, settings, &result);
 }
