@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/ops/window.h"
 
@@ -30,8 +31,8 @@ struct Conv {
   int step_z = 1, first_z = 0;
   // A plane may be one long row: no merged step asks for more (EpilogueAllowsPlaneAsRow).
   bool plane_as_row = false;
-  bool plain = true;              // no merged step follows
-  float low = 0.0f, high = 0.0f;  // limits of the results
+  bool plain = true;  // no merged step follows
+  Bounds bounds;      // of the results
 
   // Channels of a group.
   int group_in() const { return in.c / groups; }
@@ -39,7 +40,7 @@ struct Conv {
   bool scattered() const { return step_y > 1 || step_x > 1; }
   // Whether a plane of the result is not just the same plane of the source, convolved.
   bool deep() const {
-    return depth.kernel_y != 1 || depth.stride_y > 1 || depth.pad_top != 0 || step_z > 1;
+    return depth.kernel_y != 1 || depth.pad_top != 0 || step_z > 1 || in.axis(0) != out.axis(0);
   }
   int taps() const { return depth.kernel_y * window.kernel_y * window.kernel_x; }
   // Results along one axis.
@@ -51,7 +52,7 @@ struct Conv {
 // Whether the node's bias, input 2, is absent or has a value for each channel.
 Status CheckBias(const Graph& graph, const Node& node, int channels);
 
-// A node's convolution but for its weights and window. Its clamp is taken from the merged steps.
+// A node's convolution but for its weights and window. Its bounds are taken from the merged steps.
 Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* list);
 
 // Appends the kernel that computes it.

@@ -92,6 +92,7 @@ CASES = [
     _case("1x1x1", (2, 3, 4, 5, 6), (1, 1, 1, 6, 10)),
     _case("planes_alone", (2, 3, 6, 5, 6), (1, 3, 3, 6, 5), stride=(1, 2, 2)),
     _case("stride_of_planes", (2, 6, 4, 3, 4), (1, 1, 1, 4, 4), stride=(2, 1, 1)),
+    _case("stride_beyond_the_planes", (2, 2, 4, 3, 4), (1, 1, 1, 4, 4), stride=(3, 1, 1)),
     _case("rows_of_planes", (1, 9, 3, 2, 4), (5, 1, 1, 4, 4)),
     _case("kernel_bigger_than_image", (1, 2, 3, 2, 4), (5, 4, 5, 4, 3)),
     _case("one_plane", (1, 1, 5, 5, 8), (3, 3, 3, 8, 8), activation="RELU"),
