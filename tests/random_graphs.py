@@ -177,7 +177,9 @@ class Builder:
         return made
 
     def step(self, kind: Kind) -> None:
-        if kind.build(self, self.pick(kind)) is None:  # the op does not fit this value
+        nodes = len(self.model.nodes)
+        if kind.build(self, self.pick(kind)) is None:  # the op does not fit this value, nor do its constants stay
+            del self.model.nodes[nodes:]
             self.elementwise("ABS", self.pick(Kind("ABS", kind.build, ("float32", "int32"))), exact="keeps")
 
     def finish(self) -> Graph:

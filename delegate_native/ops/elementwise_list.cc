@@ -101,8 +101,9 @@ Status ImportFakeQuant(Importer* importer) {
       static_cast<float>(exact - static_cast<float>(below) < 0.5f ? below : below + 1);
   Attributes attributes;
   attributes.SetFloat("low", (least - zero) * scale);
-  attributes.SetFloat("high", (most - zero) * scale);
   attributes.SetFloat("scale", scale);
+  attributes.SetFloat("inverse", 1.0f / scale);
+  attributes.SetFloat("steps", most - least);
   std::vector<ValueId> values;
   QUADRA_RETURN_IF_ERROR(Operands(importer, *FindOp("fake_quant"), &values));
   return importer->AddNode("fake_quant", std::move(values), std::move(attributes));
@@ -339,9 +340,11 @@ const Op kElementwiseOps[] = {
     Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a"),
     // Beyond 10 the result is 1 in float32, and some drivers overflow there.
     Unary("tanh", kTfLiteBuiltinTanh, 3, "tanh(below(above($a, vec4(-10.0f)), vec4(10.0f)))"),
-    With(ImportFakeQuant, "low high scale",
+    // What is half way between two steps hangs on the last bit of the product, so it is the CPU's:
+    // no compiler can join it with the addition through `below`.
+    With(ImportFakeQuant, "low scale inverse steps",
          Unary("fake_quant", kTfLiteBuiltinFakeQuant, 2,
-               "floor((below(above($a, vec4($low)), vec4($high)) - vec4($low)) / vec4($scale) + "
+               "floor(below(above($a - vec4($low), vec4(0.0f)) * vec4($inverse), vec4($steps)) + "
                "vec4(0.5f)) * vec4($scale) + vec4($low)")),
 
     With(ImportCast, "",

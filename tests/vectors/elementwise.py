@@ -213,6 +213,18 @@ def _masked(m, x, y):
     return m.mul(mask, m.elementwise("SQRT", m.elementwise("ABS", x)))
 
 
+# Eight bits from -1.7 to 1.7, in float32 as TFLite computes it: the last bit of the product with the inverse decides
+# where a number half way between two steps goes.
+_STEP = np.float32(3.4) / np.float32(255)
+_LOW = -np.float32(128) * _STEP
+_HALF_WAY = tuple((np.arange(255, dtype=np.float32) + np.float32(0.5)) * _STEP + _LOW)
+
+
+def _onto_steps(x: np.ndarray) -> np.ndarray:
+    at = (np.clip(x, _LOW, _LOW + 255 * _STEP) - _LOW) * (np.float32(1) / _STEP)
+    return np.floor(at.astype(np.float64) + 0.5) * _STEP + _LOW
+
+
 CASES = [
     *(case for op in UNARY for case in _unary(op) + _ints(op)),
     *(case for op in BINARY for case in _binary(op) + _ints(op)),
@@ -249,6 +261,9 @@ CASES = [
     Case("FAKE_QUANT", "eight_bits", [Feed((1, 4, 5, 6), -3, 3)],
          lambda m, x: m.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", Min=-1.0, Max=1.55, NumBits=8),
          lambda x: np.floor((np.clip(x, -1.0, 1.55) + 1.0) / 0.01 + 0.5) * 0.01 - 1.0),
+    Case("FAKE_QUANT", "half_way_between_steps", [Feed((1, 4, 8, 8), -1.7, 1.7, special=_HALF_WAY)],
+         lambda m, x: m.op("FAKE_QUANT", [x], x.shape, "FakeQuantOptions", Min=-1.7, Max=1.7, NumBits=8), _onto_steps,
+         half=False),
     *(_quantized(*kind) for kind in (("int8", 0.05, 3), ("uint8", 0.03, 120))),
     *(_quantized(*kind, "steps", 0.25) for kind in (("int8", 0.05, 3), ("uint8", 0.03, 120))),
 ]  # fmt: skip
