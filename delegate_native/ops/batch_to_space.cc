@@ -129,6 +129,7 @@ const Op kBatchToSpaceOp = {
     .shape = InferShape,
     .kernels = Kernels,
     .asks_for_rank = true,
+    .moves = true,
     .size_input = 2,
 };
 
@@ -142,6 +143,7 @@ const Op kSpaceToBatchOp = {
     .shape = InferShape,
     .kernels = Kernels,
     .asks_for_rank = true,
+    .moves = true,
     .size_input = 2,
 };
 

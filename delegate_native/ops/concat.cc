@@ -217,6 +217,7 @@ const Op kConcatOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = HasOneInput,
+    .moves = true,
 };
 
 }  // namespace quadra

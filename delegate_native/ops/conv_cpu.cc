@@ -108,12 +108,11 @@ std::string Quad(const WideTile& t, int part) {
   return Format("a$_%d%s", part / quads, t.lanes == 16 ? kOf16[part % quads] : kOf8[part % quads]);
 }
 
-std::string Clamp(const WideTile& t) {
-  return Unroll(t.pixels, t.vectors,
-                "a$_@ = a$_@ < low ? low : a$_@; a$_@ = a$_@ > high ? high : a$_@;\n");
+std::string Bound(const WideTile& t, const Conv& conv) {
+  return Unroll(t.pixels, t.vectors, BoundWide(conv.bounds.round(), "a$_@"));
 }
 
-std::string Store(const WideTile& t, bool as_row) {
+std::string Store(const WideTile& t, const Conv& conv, bool as_row) {
   const char* place = as_row ? ", first + i.s$, 0" : ", gx.s$, gy.s$";
   std::string text;
   // Backwards: a slice is there only if the one before it is.
@@ -121,22 +120,22 @@ std::string Store(const WideTile& t, bool as_row) {
     text.insert(0, Unroll(t.pixels, "write_dst(" + Quad(t, k) + place + Format(", s + %d);\n", k)));
     if (k) text = Block(Format("if (s + %d < last)", k), text);
   }
-  return Clamp(t) + text;
+  return Bound(t, conv) + text;
 }
 
 // Merged steps are much text: written once, in a loop over the results laid down in memory.
-std::string StoreInLoop(const WideTile& t, bool as_row, bool scattered) {
+std::string StoreInLoop(const WideTile& t, const Conv& conv, bool as_row) {
   const int slices = t.vectors * t.lanes / 4;
   const char* place = "int to_x = first + j; int to_y = 0;\n";
   if (!as_row) place = "int to_y = (first + j) / grid_w; int to_x = first + j - to_y * grid_w;\n";
-  if (scattered) {
+  if (conv.scattered()) {
     place =
         "int to_y = (first + j) / grid_w;\n"
         "int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
         "to_y = to_y * step_y + first_y;\n";
   }
   const std::string write = Format("write_dst(results[j * %d + k], to_x, to_y, s + k);\n", slices);
-  return Clamp(t) + Format("vec4 results[%d];\n", t.pixels * slices) +
+  return Bound(t, conv) + Format("vec4 results[%d];\n", t.pixels * slices) +
          Unroll(t.pixels, t.vectors,
                 Format("((vec%d*)results)[$ * %d + @] = a$_@;\n", t.lanes, t.vectors)) +
          Block(Format("for (int k = 0; k < min(last - s, %d); ++k)", slices),
@@ -146,7 +145,6 @@ std::string StoreInLoop(const WideTile& t, bool as_row, bool scattered) {
 
 // What a work-item does with one block of output channels.
 std::string BlockOfChannels(const WideTile& t, const Conv& conv, bool as_row) {
-  const bool scattered = conv.scattered(), plain = conv.plain;
   const std::string channel = Format("o * %d", t.lanes * t.vectors);
   const std::string find =
       conv.groups > 1 ? FindFirstSlice(channel.c_str()) + "LANES from = image + first_s * plane;\n"
@@ -155,7 +153,7 @@ std::string BlockOfChannels(const WideTile& t, const Conv& conv, bool as_row) {
          Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors)) +
          Unroll(t.pixels, t.vectors, Format("vec%d a$_@ = bias@;\n", t.lanes)) + "++o;\n" +
          Block("if (inside != 0)", SumInside(t)) + Block("else", SumEdge(t)) +
-         (plain ? Store(t, as_row) : StoreInLoop(t, as_row, scattered));
+         (conv.plain ? Store(t, conv, as_row) : StoreInLoop(t, conv, as_row));
 }
 
 std::string Body(const WideTile& t, const Conv& conv, bool as_row) {

@@ -1,9 +1,7 @@
 #include "delegate_native/ops/conv_kernels.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/unroll.h"
@@ -64,6 +62,7 @@ struct Part {
   int first = 0, count = 0;
   int before = -1;  // tensor with the sums so far
   int to = -1;
+  bool round = false;  // the results, as the bounds say
 };
 
 // `serial`: where work-items run one after another, a branch saves no work, and costs the compiler
@@ -86,7 +85,7 @@ std::string WriteSum(const std::string& sum, const std::string& pixel, int slice
       (scattered ? "(" + x + ") * step_x + first_x, y * step_y + first_y" : x + ", y") +
       Format(", b * dst_s + o + %d", slice);
   const std::string add = part.before >= 0 ? sum + " += read_before(" + place + "); " : "";
-  return add + "write_dst(below(above(" + sum + ", vec4(low)), vec4(high)), " + place + ");";
+  return add + "write_dst(" + Bounded(part.round, sum) + ", " + place + ");";
 }
 
 // One loop over the pixels, which moves the sums to where the first one's are.
@@ -196,8 +195,7 @@ Conv ChannelsOf(const Conv& conv, const Part& part) {
   const int first = part.first * 4;
   some.in.c = std::min(conv.in.c - first, part.count * 4);
   if (part.before >= 0) some.bias.clear();
-  if (part.to != conv.dst)
-    some.low = -std::numeric_limits<float>::infinity(), some.high = -some.low;
+  if (part.to != conv.dst) some.bounds = Bounds();
   const int all_c = conv.in.c, some_c = some.in.c;
   some.weights = [first, all_c, some_c, all = conv.weights] {
     const SharedFloats weights = all();
@@ -227,6 +225,7 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const bool is_some = part.slices == Slices::kSome;
   const Conv some = is_some ? ChannelsOf(conv, part) : Conv();
   const Conv& own = is_some ? some : conv;
+  part.round = own.bounds.round();
   KernelDesc& kernel = list->Add(conv.name);
   kernel.Read("src", conv.src);
   if (part.before >= 0) kernel.Read("before", part.before);
@@ -304,7 +303,7 @@ Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* 
   conv.in = graph.shape(conv.src);
   conv.out = graph.shape(conv.dst);
   if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
-  list->steps_taken = TakeClamp(node, &conv.low, &conv.high);
+  list->steps_taken = TakeBounds(node, &conv.bounds);
   conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
   return conv;
 }
@@ -380,8 +379,7 @@ void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {
     kernel->Int("first_x", conv.first_x);
     kernel->Int("first_y", conv.first_y);
   }
-  kernel->Float("low", conv.low);
-  kernel->Float("high", conv.high);
+  conv.bounds.AddNumbers(kernel);
 }
 
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {

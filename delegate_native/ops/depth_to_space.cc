@@ -108,6 +108,7 @@ const Op kDepthToSpaceOp = {
     .shape = InferShape,
     .kernels = Kernels,
     .copies = HasBlocksOfOne,
+    .moves = true,
 };
 
 extern const Op kSpaceToDepthOp;
@@ -120,6 +121,7 @@ const Op kSpaceToDepthOp = {
     .shape = InferDepth,
     .kernels = DepthKernels,
     .copies = HasBlocksOfOne,
+    .moves = true,
 };
 
 }  // namespace quadra

@@ -80,7 +80,7 @@ vec4 v = vec4(lane(read_src(sx, sy, b * src_s + c0 / 4), c0 % 4),
               lane(read_src(sx, sy, b * src_s + c3 / 4), c3 % 4));
 )";
 
-std::string Body(bool many) {
+std::string Body(bool many, bool round) {
   const std::string tap =
       "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
       Block("if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w)",
@@ -96,7 +96,7 @@ int w = o * kernel_y * kernel_x;
          Block("for (int kx = 0; kx < kernel_x; ++kx)",
                "int sx = x * stride_x - pad_x + kx * dilation_x;\n" +
                    Block("for (int ky = 0; ky < kernel_y; ++ky)", tap)) +
-         "write_dst(below(above(sum, vec4(low)), vec4(high)), x, y, z);\n";
+         "write_dst(" + Bounded(round, "sum") + ", x, y, z);\n";
 }
 
 // A strip of neighbours of a row: what one reads, the next ones use again. Taps are added row by
@@ -115,7 +115,7 @@ struct Strip {
   }
 };
 
-std::string StripBody(const Strip& strip) {
+std::string StripBody(const Strip& strip, bool round) {
   const std::vector<int> columns = strip.Columns();
   std::string text = Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
@@ -145,7 +145,7 @@ bool row = sy >= 0 && sy < src_h;
   text += Block("for (int ky = 0; ky < kernel_y; ++ky)", row);
   for (int i = 0; i < strip.pixels; ++i) {
     const std::string write =
-        Format("write_dst(below(above(a%d, vec4(low)), vec4(high)), x + %d, y, z);\n", i, i);
+        "write_dst(" + Bounded(round, Format("a%d", i)) + Format(", x + %d, y, z);\n", i);
     text += i ? Block(Format("if (x + %d < dst_w)", i), write) : write;
   }
   return text;
@@ -153,7 +153,7 @@ bool row = sy >= 0 && sy < src_h;
 
 // Strips where they leave enough work-items, and where the text stays short.
 void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Window& window,
-                      int multiplier, KernelDesc* kernel) {
+                      int multiplier, bool round, KernelDesc* kernel) {
   constexpr int kPixels = 4, kEnoughItems = 4096;
   constexpr size_t kMostColumns = 16;
   kernel->trips = int64_t{window.kernel_x} * (window.kernel_y + 1);
@@ -162,10 +162,10 @@ void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Wind
   const bool enough = context.gpu->runs_items_serially() ||
                       CeilDiv(out.w, kPixels) * out.h * slices >= kEnoughItems;
   if (multiplier == 1 && enough && out.w > 1 && strip.Columns().size() <= kMostColumns) {
-    kernel->body = StripBody(strip);
+    kernel->body = StripBody(strip, round);
     kernel->Grid(CeilDiv(out.w, kPixels), out.h, slices);
   } else {
-    kernel->body = Body(multiplier > 1);
+    kernel->body = Body(multiplier > 1, round);
     kernel->Grid(out.w, out.h, slices);
   }
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, kernel);
@@ -192,10 +192,10 @@ Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const 
   if (multiplier > 1) kernel.Int("multiplier", multiplier);
   if (context.gpu->is_cpu() && multiplier == 1) {
     // Whole vectors are stored past the steps and past the zeros of dead lanes.
-    MakeWideDepthwise(conv.out, conv.plain && conv.out.c % 4 == 0, &kernel);
+    MakeWideDepthwise(conv.out, conv.plain && conv.out.c % 4 == 0, conv.bounds.round(), &kernel);
     return Status();
   }
-  MakeGpuDepthwise(context, conv.out, conv.window, multiplier, &kernel);
+  MakeGpuDepthwise(context, conv.out, conv.window, multiplier, conv.bounds.round(), &kernel);
   return Status();
 }
 

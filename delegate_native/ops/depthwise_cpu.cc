@@ -1,5 +1,6 @@
 #include "delegate_native/ops/depthwise_cpu.h"
 
+#include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {
@@ -89,11 +90,10 @@ std::string StorePixels() {
   return text;
 }
 
-std::string Store(bool plain) {
-  const std::string clamp =
-      Unroll(kRows, "a$ = a$ < low ? low : a$; a$ = a$ > high ? high : a$;\n");
-  if (!plain) return clamp + StorePixels();
-  return clamp +
+std::string Store(bool plain, bool round) {
+  const std::string bound = Unroll(kRows, BoundWide(round, "a$"));
+  if (!plain) return bound + StorePixels();
+  return bound +
          Block(Format("if (dst_w >= 4 && dst_h >= %d)", kRows),
                "int at = ((s * dst_h + row) * dst_w + x) * 4;\n" +
                    Unroll(kRows, "put_quads(a$, dst_lanes + (at + $ * dst_w * 4));\n")) +
@@ -102,7 +102,7 @@ std::string Store(bool plain) {
 
 }  // namespace
 
-void MakeWideDepthwise(const Shape& out, bool plain, KernelDesc* kernel) {
+void MakeWideDepthwise(const Shape& out, bool plain, bool round, KernelDesc* kernel) {
   kernel->opencl_only = true;
   const std::string tile = R"(
 int x = tile > dst_w - 4 ? (dst_w > 4 ? dst_w - 4 : 0) : tile;
@@ -110,7 +110,7 @@ int left = x * stride_x - pad_x;
 int w = first_weight;
 bool near = stride_x <= 2 && before + top * src_w + left >= 0 && last + left <= after;
 )" + Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
-                           Taps() + Store(plain);
+                           Taps() + Store(plain, round);
   kernel->body =
       Format(
           "int row = GLOBAL_X * %d;\nrow = row > dst_h - %d ? (dst_h > %d ? dst_h - %d : 0) : row;",

@@ -7,8 +7,8 @@
 namespace quadra {
 
 // Sets body and grid of a kernel that has the tensors, constants and numbers of the general text.
-// `plain`: no merged step follows, results are stored as they are.
-void MakeWideDepthwise(const Shape& out, bool plain, KernelDesc* kernel);
+// `plain`: no merged step follows, results are stored as they are. `round`: its limits do.
+void MakeWideDepthwise(const Shape& out, bool plain, bool round, KernelDesc* kernel);
 
 }  // namespace quadra
 

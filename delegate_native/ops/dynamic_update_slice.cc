@@ -82,6 +82,7 @@ const Op kDynamicUpdateSliceOp = {
     .shape = InferShape,
     .kernels = Kernels,
     .asks_for_rank = true,
+    .moves = true,
 };
 
 }  // namespace quadra

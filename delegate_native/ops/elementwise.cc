@@ -215,14 +215,46 @@ Status ElementwiseKernels(const KernelContext& context, const Graph& graph, cons
   return Status();
 }
 
-int TakeClamp(const Node& node, float* low, float* high) {
-  const float infinity = std::numeric_limits<float>::infinity();
-  *low = -infinity;
-  *high = infinity;
-  if (node.fused.empty() || node.fused[0].op != "clamp") return 0;
-  *low = node.fused[0].attributes.Float("low");
-  *high = node.fused[0].attributes.Float("high");
-  return 1;
+Bounds::Bounds() : low(-std::numeric_limits<float>::infinity()), high(-low) {}
+
+void Bounds::AddNumbers(KernelDesc* kernel) const {
+  kernel->Float("low", low);
+  kernel->Float("high", high);
+  if (!round()) return;
+  kernel->Float("scale", scale);
+  kernel->Float("inverse", inverse);
+}
+
+int TakeBounds(const Node& node, Bounds* bounds) {
+  const std::vector<FusedStep>& steps = node.fused;
+  size_t taken = 0;
+  if (taken < steps.size() && steps[taken].op == "clamp") {
+    bounds->low = steps[taken].attributes.Float("low");
+    bounds->high = steps[taken++].attributes.Float("high");
+  }
+  if (taken < steps.size() && steps[taken].op == "requantize") {
+    const Attributes& grid = steps[taken++].attributes;
+    bounds->scale = grid.Float("scale");
+    bounds->inverse = grid.Float("inverse");
+    const auto within = [&](float limit) {
+      return std::min(std::max(limit * bounds->inverse, grid.Float("low")), grid.Float("high"));
+    };
+    bounds->low = within(bounds->low);
+    bounds->high = within(bounds->high);
+  }
+  return static_cast<int>(taken);
+}
+
+std::string Bounded(bool round, const std::string& sum) {
+  return round ? "onto_grid(" + sum + ", inverse, scale, low, high)"
+               : "below(above(" + sum + ", vec4(low)), vec4(high))";
+}
+
+std::string BoundWide(bool round, const char* v) {
+  const std::string clamp =
+      Format("%s = %s < low ? low : %s; %s = %s > high ? high : %s;\n", v, v, v, v, v, v);
+  if (!round) return clamp;
+  return Format("%s *= inverse;\n", v) + clamp + Format("%s = round_small(%s) * scale;\n", v, v);
 }
 
 Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDesc* desc) {

@@ -16,9 +16,24 @@ Status ElementwiseKernels(const KernelContext& context, const Graph& graph, cons
 // The result for constant ints; null where numbers are too large or have more axes than sizes do.
 ConstantData FoldElementwise(const Op& op, const Graph& graph, const Node& node);
 
-// If the first merged step is a clamp, gives its limits and returns 1 (steps taken); else sets
-// -inf, +inf and returns 0. For kernels that clamp in registers with limits as arguments.
-int TakeClamp(const Node& node, float* low, float* high);
+// What a kernel does to its results in registers, in place of the first merged steps: a clamp, the
+// rounding of a quantised tensor (then low and high count its steps), or both.
+struct Bounds {
+  float low, high;
+  float scale = 0.0f, inverse = 0.0f;
+
+  Bounds();  // none
+  bool round() const { return scale > 0.0f; }
+  // The arguments that the texts name.
+  void AddNumbers(KernelDesc* kernel) const;
+};
+// The node's; returns how many steps that is.
+int TakeBounds(const Node& node, Bounds* bounds);
+// The expression of a vec4 within the bounds, and a statement that brings a vector of any width
+// there.
+std::string Bounded(bool round, const std::string& sum);
+std::string BoundWide(bool round, const char* vector);
+
 // Appends node.fused[first…] to the kernel's epilogue.
 Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDesc* desc);
 // True when every operand of the merged steps has the output's full shape or is one pixel: then

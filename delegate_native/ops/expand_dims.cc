@@ -103,6 +103,7 @@ const Op kExpandDimsOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,
+    .moves = true,
     .size_input = 1,
 };
 
@@ -119,6 +120,7 @@ const Op kSqueezeOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,
+    .moves = true,
 };
 
 extern const Op kPackOp;
@@ -127,6 +129,7 @@ const Op kPackOp = {
     .builtins = {kTfLiteBuiltinPack, -1},
     .max_version = 4,
     .import = ImportPack,
+    .moves = true,
 };
 
 }  // namespace quadra

@@ -137,6 +137,7 @@ const Op kGatherOp = {
     .fold = Fold,
     .max_rank = kMostRank,
     .asks_for_rank = true,
+    .moves = true,
 };
 
 extern const Op kEmbeddingLookupOp;
@@ -145,6 +146,7 @@ const Op kEmbeddingLookupOp = {
     .builtins = {kTfLiteBuiltinEmbeddingLookup, -1},
     .max_version = 1,
     .import = ImportLookup,
+    .moves = true,
 };
 
 }  // namespace quadra

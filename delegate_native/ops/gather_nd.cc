@@ -152,6 +152,7 @@ const Op kGatherNdOp = {
     .kernels = Kernels,
     .max_rank = kMostRank,
     .asks_for_rank = true,
+    .moves = true,
 };
 
 extern const Op kScatterNdOp;

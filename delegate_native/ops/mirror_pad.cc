@@ -91,6 +91,7 @@ const Op kMirrorPadOp = {
     .kernels = Kernels,
     .max_rank = kMostRank,
     .asks_for_rank = true,
+    .moves = true,
     .size_input = 1,
 };
 

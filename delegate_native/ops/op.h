@@ -45,7 +45,7 @@ struct KernelList {
   std::vector<KernelDesc> kernels;
   std::vector<Scratch> scratch;
   int first_scratch = 0;  // id of scratch[0]
-  int steps_taken = 0;    // merged steps that the op's own kernel does (see TakeClamp)
+  int steps_taken = 0;    // merged steps that the op's own kernel does (see TakeBounds)
 
   int AddScratch(Shape shape, Element element = Element::kFloat32) {
     scratch.push_back({shape, element});
@@ -85,7 +85,7 @@ struct Op {
   // Sets shape and rank of the outputs from the inputs and attributes.
   Status (*shape)(Graph* graph, const Node& node) = nullptr;
   // Appends the kernels of the node. Those that write output 0, each a part of it, get the steps of
-  // node.fused that the op does not do itself (see TakeClamp) as their epilogue.
+  // node.fused that the op does not do itself (see TakeBounds) as their epilogue.
   Status (*kernels)(const KernelContext& context, const Graph& graph, const Node& node,
                     KernelList* list) = nullptr;
   // The result where all inputs are constants, or null if the GPU is to compute it all the same.
@@ -109,6 +109,9 @@ struct Op {
   bool asks_for_rank = false;
   // Whether a node whose result has the shape of its input only copies it; null: it never does.
   bool (*copies)(const Node& node) = nullptr;
+  // Each number of the results is one of an input's, or 0; what quantised inputs can hold, they
+  // can.
+  bool moves = false;
   // The input of the TFLite node whose numbers give the result its size (tflite/op_names.h).
   int8_t size_input = kNoSizeInput;
 };

@@ -171,6 +171,7 @@ const Op kPadOp = {
     .kernels = Kernels,
     .max_rank = kMostRank,
     .copies = AlwaysCopies,
+    .moves = true,
     .size_input = 1,
 };
 

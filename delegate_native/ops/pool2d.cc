@@ -176,6 +176,7 @@ const Op kMaxPool2dOp = {
     .shape = InferPool,
     .kernels = Kernels,
     .copies = HasWindowOfOne,
+    .moves = true,
 };
 const Op kAveragePool2dOp = {
     .name = "average_pool2d",

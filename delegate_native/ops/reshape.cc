@@ -169,6 +169,7 @@ const Op kReshapeOp = {
     .fold = SameNumbers,
     .max_rank = kMostRank,
     .copies = AlwaysCopies,
+    .moves = true,
     .size_input = 1,
 };
 

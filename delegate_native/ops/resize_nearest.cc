@@ -41,6 +41,7 @@ const Op kResizeNearestOp = {
     .import = Import,
     .shape = InferResized,
     .kernels = Kernels,
+    .moves = true,
     .size_input = 1,
 };
 

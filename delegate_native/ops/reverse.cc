@@ -48,6 +48,7 @@ const Op kReverseOp = {
     .kernels = Kernels,
     .max_rank = kMostRank,
     .asks_for_rank = true,
+    .moves = true,
 };
 
 }  // namespace quadra

@@ -146,6 +146,7 @@ const Op kSplitOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,
+    .moves = true,
     .size_input = 0,
 };
 
@@ -155,6 +156,7 @@ const Op kSplitVOp = {
     .builtins = {kTfLiteBuiltinSplitV, -1},
     .max_version = 2,
     .import = ImportSizes,
+    .moves = true,
     .size_input = 1,
 };
 
@@ -164,6 +166,7 @@ const Op kUnpackOp = {
     .builtins = {kTfLiteBuiltinUnpack, -1},
     .max_version = 4,
     .import = ImportUnpack,
+    .moves = true,
 };
 
 }  // namespace quadra

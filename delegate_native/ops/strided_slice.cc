@@ -271,6 +271,7 @@ const Op kSliceOp = {
     .max_version = 8,
     .import = ImportSlice,
     .max_rank = kMostRank,
+    .moves = true,
     .size_input = 2,
 };
 
@@ -287,6 +288,7 @@ const Op kStridedSliceOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = StepsByOne,
+    .moves = true,
     .size_input = 2,
 };
 

@@ -77,6 +77,7 @@ const Op kTileOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = AlwaysCopies,
+    .moves = true,
     .size_input = 1,
 };
 

@@ -89,6 +89,7 @@ const Op kTransposeOp = {
     .max_rank = kMostRank,
     .asks_for_rank = true,
     .copies = KeepsOrder,
+    .moves = true,
 };
 
 }  // namespace quadra

@@ -4,7 +4,6 @@
 #include "delegate_native/ops/transpose_conv.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "delegate_native/ops/computed_conv.h"
@@ -141,8 +140,6 @@ void AddPointwise(const KernelContext& context, const Graph& graph, const Node& 
   conv.out = {conv.in.b, conv.in.h, conv.in.w, step_y * step_x * padded};
   conv.dst = list->AddScratch(conv.out);
   conv.plane_as_row = true;
-  conv.low = -std::numeric_limits<float>::infinity();
-  conv.high = -conv.low;
   conv.weights = [constant = graph.value(node.inputs[1]).constant, weights, padded, step_x,
                   out_c = conv.out.c] {
     return PhasesAsChannels(*constant, weights, padded, step_x, out_c);

@@ -19,6 +19,7 @@ int MergeElementwise(Graph* graph, const Fits& fits);
 int MergeReshapes(Graph* graph);
 int MoveResizeAfterConv(Graph* graph);
 int RemoveIdentity(Graph* graph);
+int RemoveIdleRounding(Graph* graph);
 int RemoveOutputReshape(Graph* graph);
 int RemoveUnread(Graph* graph);
 int SplitConvOfConcat(Graph* graph);

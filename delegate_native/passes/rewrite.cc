@@ -6,6 +6,16 @@
 #include "delegate_native/base/sorted.h"
 
 namespace quadra {
+namespace {
+
+bool RankMatters(const Graph& graph, ValueId id) {
+  for (int consumer : graph.Consumers(id)) {
+    if (OpOf(graph.nodes[static_cast<size_t>(consumer)]).asks_for_rank) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 const Op& OpOf(const Node& node) {
   static const Op unknown;
@@ -74,6 +84,17 @@ void AddSources(const Node& from, Node* node) {
   std::vector<int>& sources = node->sources;
   sources.insert(sources.end(), from.sources.begin(), from.sources.end());
   SortOnce(&sources);
+}
+
+bool Bypass(Graph* graph, int i) {
+  const Node& node = graph->nodes[static_cast<size_t>(i)];
+  const ValueId from = node.inputs[0], to = node.outputs[0];
+  if (graph->value(from).rank != graph->value(to).rank && RankMatters(*graph, to)) return false;
+  // A graph output needs a node that computes it, and a value is one output only.
+  if (graph->IsOutput(to) && (graph->Producer(from) < 0 || graph->IsOutput(from))) return false;
+  graph->RemoveNode(i);
+  graph->ReplaceUses(to, from);
+  return true;
 }
 
 int RemoveDeadNodes(Graph* graph) {

@@ -37,6 +37,10 @@ Window WindowOf(const Graph& graph, const Node& node);
 // Adds `from`'s model nodes to those that `node` stands for.
 void AddSources(const Node& from, Node* node);
 
+// Takes node `i` out, whose result equals its first input: readers read that. False where the
+// result has to stay: a graph output that no other node can make, a rank that a reader asks for.
+bool Bypass(Graph* graph, int i);
+
 // Takes nodes out whose results nobody reads; returns how many.
 int RemoveDeadNodes(Graph* graph);
 
