@@ -23,6 +23,8 @@ _LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: 
 def main(argv: list[str] | None = None) -> int:
     """Runs the tasks that argv (default: the command line) names; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
+    if "--help" in words[1:] and not words[0].startswith("-"):
+        words = ["--help", words[0]]  # invoke would take it for the word of a task that needs one
     debug = 0
     if isinstance(sys.stdout, io.TextIOWrapper):  # a caller may have put something else there
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text

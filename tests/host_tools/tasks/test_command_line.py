@@ -29,6 +29,14 @@ def test_alone_it_lists_the_tasks_from_any_folder(tmp_path):
     assert {"build", "clean", "doctor", "models", "size", "test"} <= set(done.stdout.split())
 
 
+@pytest.mark.parametrize("words", [["run", "--help"], ["run", "model.tflite", "--help"], ["--help", "run"]])
+def test_help_of_a_task_may_stand_before_or_behind_it(words):
+    done = inv(*words)
+    assert done.returncode == 0, done.stderr
+    assert "run [--options]" in done.stdout
+    assert "writes a run folder" in done.stdout
+
+
 def test_it_works_through_a_link(tmp_path):
     (tmp_path / "quadra").symlink_to(INV)
     done = subprocess.run([tmp_path / "quadra"], capture_output=True, text=True, timeout=120)
