@@ -49,7 +49,7 @@ _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
 def build(c: Context, debug: bool = False, abi: str = "") -> None:
     """Build the delegate for this machine, or for Android; print where libquadra.so is.
 
-    Android builds use the NDK of ANDROID_NDK_HOME (r25 or later), or one assembled from packages, for tests.
+    Android builds use the NDK of ANDROID_NDK_HOME (r27 or later), or one assembled from packages, for tests.
     """
     from host_tools.build import apk, bazel, ndk
 
