@@ -105,6 +105,15 @@ def _once(spec: RunSpec, of: RunSpec) -> RunSpec:
     )
 
 
+def own_errors(spec: RunSpec, place: Place, show: Show) -> dict[int, float]:
+    """By node, how far its result is from what the CPU makes of the GPU's own inputs, of the result's range."""
+    session = _Session(place, show, tolerance=1e30)
+    run = session.keep(spec, place)
+    rows = tensor_errors.rows(run, run.reference(), session.tolerance)
+    session.alone(run, rows, [row.tensor for row in rows if row.nodes])
+    return {node: float(row.alone) for row in rows if row.alone is not None for node in row.nodes}
+
+
 def judge(found: schema.Bisect) -> None:
     """JudgementFailed unless all is right."""
     if found.kind not in ("none", "model"):
