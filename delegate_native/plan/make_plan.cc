@@ -59,7 +59,7 @@ struct DistinctKernel {
   std::string source;
   std::vector<std::string> parameters;  // where it can be called through a common entry
   bool float32 = false;
-  int program = 0;
+  size_t program = 0;
 };
 
 // Makes one plan; each function is a step, in the order in which Run calls them.
@@ -220,14 +220,14 @@ class Planner {
 
   bool one_program() const { return gpu_.one_program && dialect_.language == Language::kOpenCl; }
   // A new kernel's: its own, or that of all which have the same prelude.
-  int ProgramFor(bool float32) {
-    int& shared = program_of_[float32];
-    if (shared < 0 || !one_program()) shared = programs_++;
-    return shared;
+  size_t ProgramFor(bool float32) {
+    size_t& shared = program_of_[float32];
+    if (shared == 0 || !one_program()) shared = ++programs_;
+    return shared - 1;
   }
   Dialect DialectFor(bool float32) const { return context_.For(float32).DialectOf(); }
 
-  Offset<fb::Program> WriteProgram(int index) {
+  Offset<fb::Program> WriteProgram(size_t index) {
     std::string sources;
     bool float32 = false;
     for (const DistinctKernel& kernel : distinct_) {
@@ -250,17 +250,10 @@ class Planner {
                                          builder_.CreateString(kernel.source), parameters));
     }
     ProgramBinary none;
-    const size_t at = static_cast<size_t>(index);
-    const ProgramBinary& binary = at < binaries_.size() ? binaries_[at] : none;
+    const ProgramBinary& binary = index < binaries_.size() ? binaries_[index] : none;
     return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(),
                                    fingerprint, binary.bytes.empty() ? nullptr : &binary.bytes,
                                    binary.format, Hash(binary.bytes.data(), binary.bytes.size()));
-  }
-
-  std::vector<Offset<fb::Program>> WritePrograms() {
-    std::vector<Offset<fb::Program>> programs;
-    for (int i = 0; i < programs_; ++i) programs.push_back(WriteProgram(i));
-    return programs;
   }
 
   Offset<fb::Dispatch> WriteDispatch(size_t i) {
@@ -297,10 +290,11 @@ class Planner {
     const std::string name = Format("%03zu_", i) + desc.name;
     const DistinctKernel& kernel = distinct_[static_cast<size_t>(dispatch.kernel)];
     const auto args_offset = builder_.CreateVectorOfStructs(args);
-    return fb::CreateDispatch(
-        builder_, builder_.CreateString(name), builder_.CreateString(desc.name), kernel.program,
-        builder_.CreateString(kernel.entry), args_offset, builder_.CreateVector(global),
-        builder_.CreateVector(local), builder_.CreateVector(dispatch.nodes));
+    return fb::CreateDispatch(builder_, builder_.CreateString(name),
+                              builder_.CreateString(desc.name), static_cast<int>(kernel.program),
+                              builder_.CreateString(kernel.entry), args_offset,
+                              builder_.CreateVector(global), builder_.CreateVector(local),
+                              builder_.CreateVector(dispatch.nodes));
   }
 
   std::vector<Offset<fb::Io>> WriteIo(const std::vector<int>& tensors) {
@@ -317,7 +311,9 @@ class Planner {
     const auto buffers = layout_.WriteBuffers(&builder_);
     const auto regions = layout_.WriteRegions(&builder_);
     const auto tensors = layout_.WriteTensors(&builder_, dispatch_of_kernel_);
-    const auto programs = builder_.CreateVector(WritePrograms());
+    std::vector<Offset<fb::Program>> program_list(programs_);
+    for (size_t i = 0; i < programs_; ++i) program_list[i] = WriteProgram(i);
+    const auto programs = builder_.CreateVector(program_list);
     std::vector<Offset<fb::Dispatch>> dispatch_list(dispatches_.size());
     for (size_t i = 0; i < dispatches_.size(); ++i) dispatch_list[i] = WriteDispatch(i);
     const auto dispatches = builder_.CreateVector(dispatch_list);
@@ -349,8 +345,9 @@ class Planner {
   std::vector<PlannedDispatch> dispatches_;
   std::vector<int> dispatch_of_kernel_;  // its first; a last entry tells how many there are
   std::vector<DistinctKernel> distinct_;
-  int programs_ = 0;
-  int program_of_[2] = {-1, -1};  // where kernels share one: of the plan's precision, of float32
+  size_t programs_ = 0;
+  // Where kernels share one, that of the plan's precision and that of float32, from 1; 0: none yet.
+  size_t program_of_[2] = {0, 0};
   std::vector<int> inputs_, outputs_;
   AlignedAllocator allocator_;
   flatbuffers::FlatBufferBuilder builder_;

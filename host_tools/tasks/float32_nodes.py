@@ -15,7 +15,7 @@ from host_tools.record import schema
 from host_tools.record.spec import RunSpec
 from host_tools.tasks import bisect
 
-_MOST_RUNS = 60
+_MOST_RUNS = 40
 
 
 @dataclass
