@@ -61,7 +61,7 @@ def starts(bench: Bench) -> list[Column]:
         _mib("peak cold", "cold_peak_rss_bytes", 0),
     ]
     found += [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
-    return [*found, _mib("weights", "constant_bytes", 2), _mib("file's", "file_constant_bytes", 2)]
+    return [*found, Column("weights", _weights)]
 
 
 def _xnnpack(bench: Bench) -> list[Column]:
@@ -120,6 +120,11 @@ def _count(key: str) -> Column:
 
 def _mib(title: str, key: str, digits: int) -> Column:
     return Column(title, lambda row: Cell(f"{row.sizes.get(key, 0) / 2**20:.{digits}f}"))
+
+
+def _weights(row: Row) -> Cell:
+    ours, files = (row.sizes.get(key, 0) / 2**20 for key in ("constant_bytes", "file_constant_bytes"))
+    return Cell(f"{ours:.2f}/{files:.2f}")
 
 
 def _nodes(runner: Runner) -> Cell:
