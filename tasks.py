@@ -49,7 +49,7 @@ _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
 def build(c: Context, debug: bool = False, abi: str = "") -> None:
     """Build the delegate for this machine, or for Android; print where libquadra.so is.
 
-    Android builds use the NDK of ANDROID_NDK_HOME (r25 or later), or one assembled from packages, for tests.
+    Android builds use the NDK of ANDROID_NDK_HOME (r27 or later), or one assembled from packages, for tests.
     """
     from host_tools.build import apk, bazel, ndk
 
@@ -191,6 +191,7 @@ _RUN_HELP = {
     "model": "A name from `inv models`, or a path to a .tflite file.",
     "backend": "The GPU API: opencl, gles, or auto, which takes the first of these that works.",
     "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
+    "float32_nodes": "With f32_f16 and f16: nodes of the model that stay in float32, by index: 12-14,20.",
     "target": "Make kernels for this device: a JSON file, or a name from host_tools/request/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
     "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
@@ -214,6 +215,7 @@ def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
+    float32_nodes: str = "",
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock interpreter, and judge it against the CPU.
 
@@ -229,7 +231,7 @@ def run(
     spec = from_arguments.make_spec(
         model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
         repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-        cold=cold, arrays=inputs, **from_arguments.destination(on),
+        cold=cold, arrays=inputs, float32_nodes=float32_nodes, **from_arguments.destination(on),
     )  # fmt: skip
     judged_runs.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
 
@@ -430,31 +432,48 @@ def bisect(
 
 @task(
     help={
-        **{key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs")},
+        **{
+            key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs", "backend", "target", "library")
+        },
+        "error": "Find the fewest nodes to leave in float32 for this largest error, of an output's range, e.g. 0.01.",
+        "precision": "For --error: f16 (default) or f32_f16.",
         "top": "How many tensors to show (0: all).",
         "json": "Print JSON instead of a table.",
     }
 )
 def overflow(
     c: Context, model: str, image: str = "", range: str = "", seed: int = 1, inputs: str = "", top: int = 12,
-    json: bool = False,
+    json: bool = False, error: float = 0.0, precision: str = "f16", backend: str = "auto", target: str = "",
+    library: str = "",
 ) -> None:  # fmt: skip
     """Show how large a model's numbers get, which of them half precision cannot hold, and which ops that concerns.
 
-    Runs the model once on the CPU, with floats. Give real inputs (--image, --inputs): random ones say little.
+    Runs the model once on the CPU, with floats; with --error also on the GPU, some dozen times, to find the option
+    float32_nodes. Give real inputs (--image, --inputs): random ones say little.
     """
     from json import dumps
 
     from host_tools.base import terminal
+    from host_tools.base.progress import progress
+    from host_tools.places import where
     from host_tools.request import from_arguments
-    from host_tools.tasks import overflow
+    from host_tools.tasks import float32_nodes, overflow
 
-    spec = from_arguments.make_spec(model, image=image, value_range=range, seed=seed, arrays=inputs, peers=())
-    found = overflow.ask(spec)
+    spec = from_arguments.make_spec(
+        model, image=image, value_range=range, seed=seed, arrays=inputs, peers=(), backend=backend, precision=precision,
+        target=target,
+    )  # fmt: skip
+    found, searched = overflow.ask(spec), None
+    if error:
+        with progress(f"overflow {model}") as show:
+            (place,) = where.parse("host", _file(library))
+            searched = float32_nodes.find(spec, place, overflow.at_risk(found), error, show)
     if json:
-        print(dumps(overflow.to_json(spec, found), indent=1))
-    else:
-        overflow.show(spec, found, terminal.console(), top)
+        print(dumps(overflow.to_json(spec, found, searched), indent=1))
+        return
+    overflow.show(spec, found, terminal.console(), top)
+    if searched:
+        overflow.show_search(spec, searched, error, terminal.console())
 
 
 @task(help={**_ONE_RUN, "top": "How many dispatches and tensors to show (0: all)."})

@@ -74,6 +74,7 @@ WRONG = [
     ("model_token", {"serialization_dir": "/somewhere", "model_token": "../a"}),
     ("model_token", {"serialization_dir": "/somewhere", "model_token": "a" * 129}),
     ("experimental_flags", {"experimental_flags": "6"}),
+    *[("float32_nodes", {"float32_nodes": words}) for words in ("a", "3-", "7-3", "1,", "1 2", "-1")],
     ("experimental_flags", {"experimental_flags": "16"}),
 ]
 

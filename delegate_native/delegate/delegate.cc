@@ -144,7 +144,7 @@ Status Delegate::Try(TfLiteContext* context, const ModelNodes& model, KnownTenso
   now_.partitions.clear();
   Status status = Open(candidate);
   now_.gpu = candidate->gpu;
-  now_.verdicts = Judge(context, model, now_.gpu.target, precision_, known);
+  now_.verdicts = Judge(context, model, now_.gpu.target, precision_, options_.float32_nodes, known);
   LeaveOutside(options_, model, &now_.verdicts);
   if (status.ok()) return MakePartitions(context, model, known);
   for (Verdict& verdict : now_.verdicts) {
@@ -230,6 +230,7 @@ SessionOptions Delegate::OptionsFor(int partition) const {
   SessionOptions options;
   options.target = now_.gpu.target;
   options.precision = precision_;
+  options.float32_nodes = options_.float32_nodes;
   options.profile = options_.profile != 0;
   if (!options_.dump_dir.empty()) {
     options.dump_dir = options_.dump_dir + Format("/partition_%d", partition);

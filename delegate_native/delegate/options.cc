@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "delegate_native/base/ranges.h"
+
 namespace quadra {
 namespace {
 
@@ -204,6 +206,9 @@ Status CheckOptions(const Options& options) {
   }
   if (options.dump_tensors && options.dump_dir.empty()) {
     return InvalidModel("option dump_tensors=1: it needs dump_dir");
+  }
+  if (InRanges(options.float32_nodes.c_str(), 0) < 0) {
+    return Bad("float32_nodes", options.float32_nodes, "like 12-14,20");
   }
   // It becomes a part of a file's name.
   const std::string& token = options.model_token;

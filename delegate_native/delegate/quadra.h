@@ -62,6 +62,7 @@ typedef struct QuadraDelegateOptions {
    * interpreter. */
   void (*on_verdict)(void* on_verdict_data, const QuadraVerdict* verdict);
   void* on_verdict_data;
+  const char* float32_nodes;
 } QuadraDelegateOptions;
 
 QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "delegate_native/base/ranges.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/op_names.h"
 
@@ -17,8 +18,8 @@ int SizeInputOf(const TfLiteRegistration& registration) {
 class Judgement {
  public:
   Judgement(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
-            Precision precision, KnownTensors* known)
-      : context_(context), model_(model), known_(known) {
+            Precision precision, const std::string& float32_nodes, KnownTensors* known)
+      : context_(context), model_(model), float32_nodes_(float32_nodes), known_(known) {
     kernel_context_.gpu = &target;
     kernel_context_.precision = precision;
   }
@@ -70,10 +71,11 @@ class Judgement {
     }
     QUADRA_RETURN_IF_ERROR(InferShapes(&scratch_));
     QUADRA_RETURN_IF_ERROR(Verify(scratch_));
+    const KernelContext context = kernel_context_.For(InRanges(float32_nodes_.c_str(), index) > 0);
     for (const Node& node : scratch_.nodes) {
       KernelList list;
       list.first_scratch = static_cast<int>(scratch_.values.size());
-      QUADRA_RETURN_IF_ERROR(MakeKernels(kernel_context_, scratch_, node, &list));
+      QUADRA_RETURN_IF_ERROR(MakeKernels(context, scratch_, node, &list));
     }
     for (int i = 0; i < entry.node->outputs->size; ++i) {
       const int tensor = entry.node->outputs->data[i];
@@ -140,6 +142,7 @@ class Judgement {
 
   TfLiteContext* context_;
   const ModelNodes& model_;
+  const std::string& float32_nodes_;
   KnownTensors* known_;
   Graph scratch_;
   KernelContext kernel_context_;
@@ -182,8 +185,9 @@ QuadraVerdict ForC(int subgraph, const Verdict& verdict) {
 }
 
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
-                           Precision precision, KnownTensors* known) {
-  return Judgement(context, model, target, precision, known).Run();
+                           Precision precision, const std::string& float32_nodes,
+                           KnownTensors* known) {
+  return Judgement(context, model, target, precision, float32_nodes, known).Run();
 }
 
 void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts) {

@@ -31,7 +31,8 @@ QuadraVerdict ForC(int subgraph, const Verdict& verdict);
 // Judges every node alone: accepted when its import, shape inference and kernels succeed for the
 // target. Fills `known`: constants that DEQUANTIZE and DENSIFY make, and what follows from shapes.
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,
-                           Precision precision, KnownTensors* known);
+                           Precision precision, const std::string& float32_nodes,
+                           KnownTensors* known);
 
 // Puts each node whose result is a constant where all its readers are: on the GPU nobody computes
 // it, so that a reader on the CPU would find nothing. To be called after any change of a verdict.

@@ -24,6 +24,7 @@ struct Value {
   Shape shape;
   int rank = 4;  // rank that the model gives it: its last `rank` dimensions
   Element element = Element::kFloat32;
+  bool float32 = false;   // its floats are kept as such, whatever the plan's precision
   ConstantData constant;  // dense, BHWC order; null for a value that is computed
 };
 
@@ -43,6 +44,7 @@ struct Node {
   Attributes attributes;
   std::vector<FusedStep> fused;
   std::vector<int> sources;  // indices of the model's nodes that this one stands for
+  bool float32 = false;      // computed so, whatever the plan's precision
 };
 
 class Graph {

@@ -35,6 +35,7 @@ struct ConstantArg {
   std::string name;
   int width = 4;  // floats per element: 1, 4, 8 or 16
   int64_t floats = 0;
+  bool half = false;  // kept so; the plan says
   // Makes them, when the plan is written: a kernel that is only judged never asks.
   std::function<std::vector<float>()> pack;
 };
@@ -66,6 +67,7 @@ struct KernelDesc {
   int grid[3] = {1, 1, 1};   // work-items; rounded up to groups when launched, bodies guard
   int group[3] = {1, 1, 1};  // work-items of a group
   int64_t trips = 0;         // of all loops of one work-item together, where they may be many
+  bool float32 = false;      // its text and constants are, whatever the plan's precision
   bool opencl_only = false;  // wide vectors: the general sibling serves the other languages
   bool outlined = false;     // OpenCL on CPUs: the body is a function of its own, compiled once
 
@@ -81,7 +83,7 @@ struct KernelDesc {
   }
   void Constant(std::string_view arg, int width, int64_t floats,
                 std::function<std::vector<float>()> pack) {
-    constants.push_back({std::string(arg), width, floats, std::move(pack)});
+    constants.push_back({std::string(arg), width, floats, false, std::move(pack)});
   }
   // Of numbers that are few.
   void Constant(std::string_view arg, std::vector<float> data, int width = 4) {

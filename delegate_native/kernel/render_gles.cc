@@ -151,7 +151,7 @@ class GlesRenderer : public Renderer {
                        data + ";\n";
       // Drivers may cut digits off instead of rounding; errors of one sign add up from layer to
       // layer.
-      const bool round = half && dialect_.precision == Precision::kF32F16;
+      const bool round = half && dialect_.precision != Precision::kF16;
       const std::string value = round ? "vec4(unpackHalf2x16(packHalf2x16(e_v.xy)), "
                                         "unpackHalf2x16(packHalf2x16(e_v.zw)))"
                                       : "e_v";

@@ -125,7 +125,8 @@ std::vector<TensorLayout> LayoutsOf(const KernelContext& context, const Graph& g
     }
     const KernelList::Scratch& made =
         list.scratch[static_cast<size_t>(arg.tensor - list.first_scratch)];
-    layouts.push_back(context.LayoutOf(made.shape, made.element, /*constant=*/false));
+    layouts.push_back(
+        context.LayoutOf(made.shape, made.element, /*constant=*/false, /*float32=*/false));
   }
   return layouts;
 }
@@ -138,11 +139,12 @@ Storage KernelContext::StorageOf(const Shape& shape) const {
   return gpu->storage == Storage::kImage2d && fits ? Storage::kImage2d : Storage::kBuffer;
 }
 
-TensorLayout KernelContext::LayoutOf(const Shape& shape, Element element, bool constant) const {
+TensorLayout KernelContext::LayoutOf(const Shape& shape, Element element, bool constant,
+                                     bool float32) const {
   TensorLayout layout;
   const bool image = !constant && StorageOf(shape) == Storage::kImage2d;
   layout.kind = image ? TensorLayout::Kind::kSlicesImage2d : TensorLayout::Kind::kSlicesBuffer;
-  layout.cell = CellOf(element, precision != Precision::kF32);
+  layout.cell = CellOf(element, precision != Precision::kF32 && !float32);
   layout.shape = shape;
   return layout;
 }

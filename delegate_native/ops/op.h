@@ -28,10 +28,12 @@ struct KernelContext {
   // Where a tensor of this shape is kept.
   Storage StorageOf(const Shape& shape) const;
   // The same for a kernel's text. Constant operands are read rarely and are small: always buffers.
-  TensorLayout LayoutOf(const Shape& shape, Element element, bool constant) const;
+  TensorLayout LayoutOf(const Shape& shape, Element element, bool constant, bool float32) const;
   TensorLayout LayoutOf(const Value& value) const {
-    return LayoutOf(value.shape, value.element, value.constant != nullptr);
+    return LayoutOf(value.shape, value.element, value.constant != nullptr, value.float32);
   }
+  // The same; float32: with that precision.
+  KernelContext For(bool float32) const { return {gpu, float32 ? Precision::kF32 : precision}; }
   // The language, and how the device wants it written.
   Dialect DialectOf() const;
 };

@@ -18,6 +18,10 @@ int64_t BytesOf(const TensorLayout& layout) {
   return int64_t{s.b} * s.slices() * s.h * s.w * (layout.half() ? 8 : 16);
 }
 
+uint64_t BytesOfConstant(const ConstantArg& constant) {
+  return static_cast<uint64_t>(constant.floats) * (constant.half ? 2 : 4);
+}
+
 // Dense BHWC numbers to slices of four, unused lanes zero.
 template <typename T>
 std::vector<T> PackSlices(const std::vector<T>& dense, const Shape& s) {
@@ -65,8 +69,8 @@ int Layout::Add(const std::string& name, const TensorLayout& layout) {
   return size() - 1;
 }
 
-int Layout::AddSlices(const std::string& name, const Shape& shape, Element element) {
-  return Add(name, context_.LayoutOf(shape, element, /*constant=*/false));
+int Layout::AddSlices(const std::string& name, const Shape& shape, Element element, bool float32) {
+  return Add(name, context_.LayoutOf(shape, element, /*constant=*/false, float32));
 }
 
 int Layout::AddDense(const std::string& name, const Shape& shape, Element element, int copy_of) {
@@ -161,9 +165,8 @@ void Layout::PlaceImages() {
     if (tensor.first < 0 || tensor.layout.kind != Kind::kSlicesImage2d) continue;
     const Shape& s = tensor.layout.shape;
     lifetimes.push_back({tensor.bytes, tensor.first, tensor.last});
-    // Floats or halfs by the precision, and ints: the cell tells the one from the other.
-    shapes.push_back((int64_t{s.w} << 32) | (int64_t{s.b} * s.slices() * s.h << 1) |
-                     tensor.layout.is_int());
+    shapes.push_back((int64_t{s.w} << 32) | (int64_t{s.b} * s.slices() * s.h << 2) |
+                     static_cast<int>(tensor.layout.cell));
     placed.push_back(&tensor);
   }
   if (placed.empty()) return;
@@ -252,17 +255,9 @@ void Layout::PlaceConstants(const std::vector<KernelDesc>& kernels) {
   }
 }
 
-bool Layout::IsHalf(const ConstantArg& constant) const {
-  return context_.precision != Precision::kF32 && constant.width > 1;
-}
-
-uint64_t Layout::BytesOfConstant(const ConstantArg& constant) const {
-  return static_cast<uint64_t>(constant.floats) * (IsHalf(constant) ? 2 : 4);
-}
-
 // One after the other: what was packed for one goes before the next is.
 void Layout::Write(const Piece& piece, uint8_t* to) const {
-  if (piece.constant) return Store(piece.constant->pack(), IsHalf(*piece.constant), to);
+  if (piece.constant) return Store(piece.constant->pack(), piece.constant->half, to);
   const TensorLayout& layout = piece.tensor->layout;
   const Constant& constant = *piece.tensor->constant;
   if (layout.is_int()) {

@@ -18,7 +18,7 @@ class Layout {
   Layout(const Graph& graph, const GpuInfo& gpu, Precision precision);
 
   int size() const { return static_cast<int>(tensors_.size()); }
-  int AddSlices(const std::string& name, const Shape& shape, Element element);
+  int AddSlices(const std::string& name, const Shape& shape, Element element, bool float32);
   // `copy_of`: as in the plan. All copies share one buffer.
   int AddDense(const std::string& name, const Shape& shape, Element element, int copy_of = 0);
   const TensorLayout& LayoutOf(int tensor) const { return at(tensor).layout; }
@@ -70,8 +70,6 @@ class Layout {
 
   const PlacedTensor& at(int tensor) const { return tensors_[static_cast<size_t>(tensor)]; }
   int Add(const std::string& name, const TensorLayout& layout);
-  bool IsHalf(const ConstantArg& constant) const;
-  uint64_t BytesOfConstant(const ConstantArg& constant) const;
   void Write(const Piece& piece, uint8_t* to) const;
   void FindLifetimes(const std::vector<KernelDesc>& kernels);
   Status PlaceActivations();

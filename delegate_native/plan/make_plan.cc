@@ -58,6 +58,8 @@ struct DistinctKernel {
   std::string entry;
   std::string source;
   std::vector<std::string> parameters;  // where it can be called through a common entry
+  bool float32 = false;
+  size_t program = 0;
 };
 
 // Makes one plan; each function is a step, in the order in which Run calls them.
@@ -96,17 +98,20 @@ class Planner {
       const Element element = graph_.value(graph_.inputs[i]).element;
       const int dense = layout_.AddDense(Format("input_%zu", i), shape, element);
       inputs_.push_back(dense);
-      AddKernel(ToSlices(context_, shape, dense, graph_.inputs[i]), {});
+      AddKernel(ToSlices(context_, shape, dense, graph_.inputs[i]), {},
+                IsFloat32(graph_.inputs[i]));
       AddCopy(graph_.inputs[i], {});
     }
     for (const Node& node : graph_.nodes) {
       KernelList list;
       list.first_scratch = layout_.size();
-      QUADRA_RETURN_IF_ERROR(MakeKernels(context_, graph_, node, &list));
+      QUADRA_RETURN_IF_ERROR(MakeKernels(context_.For(node.float32), graph_, node, &list));
       for (const KernelList::Scratch& made : list.scratch) {
-        layout_.AddSlices("scratch", made.shape, made.element);
+        layout_.AddSlices("scratch", made.shape, made.element, node.float32);
       }
-      for (KernelDesc& kernel : list.kernels) AddKernel(std::move(kernel), node.sources);
+      for (KernelDesc& kernel : list.kernels) {
+        AddKernel(std::move(kernel), node.sources, node.float32);
+      }
       for (ValueId output : node.outputs) AddCopy(output, node.sources);
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
@@ -114,7 +119,8 @@ class Planner {
       const Element element = graph_.value(graph_.outputs[i]).element;
       const int dense = layout_.AddDense(Format("output_%zu", i), shape, element);
       outputs_.push_back(dense);
-      AddKernel(FromSlices(context_, shape, graph_.outputs[i], dense), {});
+      AddKernel(FromSlices(context_, shape, graph_.outputs[i], dense), {},
+                IsFloat32(graph_.outputs[i]));
     }
     return Status();
   }
@@ -125,11 +131,17 @@ class Planner {
       if (value != id) continue;
       const Shape& shape = graph_.shape(id);
       const int copy = layout_.AddDense("copy", shape, graph_.value(id).element, tensor + 1);
-      AddKernel(FromSlices(context_, shape, id, copy), nodes);
+      AddKernel(FromSlices(context_, shape, id, copy), nodes, IsFloat32(id));
     }
   }
 
-  void AddKernel(KernelDesc kernel, std::vector<int> nodes) {
+  bool IsFloat32(ValueId id) const { return graph_.value(id).float32; }
+
+  void AddKernel(KernelDesc kernel, std::vector<int> nodes, bool float32) {
+    kernel.float32 = float32;
+    for (ConstantArg& constant : kernel.constants) {
+      constant.half = precision_ != Precision::kF32 && !float32 && constant.width > 1;
+    }
     FitGroup(gpu_, &kernel);
     kernel.outlined = gpu_.is_cpu() && kernel.shared.empty();
     kernels_.push_back(std::move(kernel));
@@ -147,7 +159,7 @@ class Planner {
       PlannedDispatch dispatch;
       dispatch.desc = &desc;
       dispatch.nodes = nodes_of_kernel_[i];
-      dispatch.rendered = Render(desc, layouts, dialect_, kEntry);
+      dispatch.rendered = Render(desc, layouts, DialectFor(desc.float32), kEntry);
       dispatch.kernel = FindOrAdd(desc, dispatch.rendered);
       dispatch_of_kernel_.push_back(static_cast<int>(dispatches_.size()));
       AddDispatches(std::move(dispatch), 0);
@@ -183,9 +195,12 @@ class Planner {
   int FindOrAdd(const KernelDesc& desc, const RenderedKernel& rendered) {
     const std::string& source = rendered.source;
     for (size_t k = 0; k < distinct_.size(); ++k) {
-      if (distinct_[k].source == source) return static_cast<int>(k);
+      if (distinct_[k].source == source && distinct_[k].float32 == desc.float32)
+        return static_cast<int>(k);
     }
     DistinctKernel kernel;
+    kernel.float32 = desc.float32;
+    kernel.program = ProgramFor(desc.float32);
     kernel.name = desc.name;
     kernel.source = source;
     uint32_t number = static_cast<uint32_t>(Hash(source.data(), source.size()) >> 16);
@@ -204,20 +219,30 @@ class Planner {
   }
 
   bool one_program() const { return gpu_.one_program && dialect_.language == Language::kOpenCl; }
-  int ProgramOf(int kernel) const { return one_program() ? 0 : kernel; }
+  // A new kernel's: its own, or that of all which have the same prelude.
+  size_t ProgramFor(bool float32) {
+    size_t& shared = program_of_[float32];
+    if (shared == 0 || !one_program()) shared = ++programs_;
+    return shared - 1;
+  }
+  Dialect DialectFor(bool float32) const { return context_.For(float32).DialectOf(); }
 
-  // Program `index` with the kernels from `first` on, before `last`.
-  Offset<fb::Program> WriteProgram(size_t index, size_t first, size_t last) {
+  Offset<fb::Program> WriteProgram(size_t index) {
     std::string sources;
-    for (size_t k = first; k < last; ++k) sources += distinct_[k].source;
-    const std::string prelude = Prelude(dialect_, sources);
+    bool float32 = false;
+    for (const DistinctKernel& kernel : distinct_) {
+      if (kernel.program != index) continue;
+      sources += kernel.source;
+      float32 = kernel.float32;
+    }
+    const std::string prelude = Prelude(DialectFor(float32), sources);
     const std::string options =
         dialect_.language == Language::kOpenCl ? "-cl-std=CL1.2 -cl-mad-enable" : "";
     uint64_t fingerprint = Hash(prelude.data(), prelude.size());
     fingerprint = Hash(options.data(), options.size(), fingerprint);
     std::vector<Offset<fb::Kernel>> kernels;
-    for (size_t k = first; k < last; ++k) {
-      const DistinctKernel& kernel = distinct_[k];
+    for (const DistinctKernel& kernel : distinct_) {
+      if (kernel.program != index) continue;
       fingerprint = Hash(kernel.source.data(), kernel.source.size(), fingerprint);
       const auto parameters = builder_.CreateVectorOfStrings(kernel.parameters);
       kernels.push_back(fb::CreateKernel(builder_, builder_.CreateString(kernel.entry),
@@ -229,17 +254,6 @@ class Planner {
     return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(),
                                    fingerprint, binary.bytes.empty() ? nullptr : &binary.bytes,
                                    binary.format, Hash(binary.bytes.data(), binary.bytes.size()));
-  }
-
-  std::vector<Offset<fb::Program>> WritePrograms() {
-    std::vector<Offset<fb::Program>> programs;
-    const size_t count = distinct_.size();
-    if (one_program()) {
-      if (count) programs.push_back(WriteProgram(0, 0, count));
-    } else {
-      for (size_t k = 0; k < count; ++k) programs.push_back(WriteProgram(k, k, k + 1));
-    }
-    return programs;
   }
 
   Offset<fb::Dispatch> WriteDispatch(size_t i) {
@@ -274,11 +288,11 @@ class Planner {
       global.push_back(CeilDiv(rendered.grid[a], rendered.group[a]) * rendered.group[a]);
     }
     const std::string name = Format("%03zu_", i) + desc.name;
-    const std::string& entry = distinct_[static_cast<size_t>(dispatch.kernel)].entry;
+    const DistinctKernel& kernel = distinct_[static_cast<size_t>(dispatch.kernel)];
     const auto args_offset = builder_.CreateVectorOfStructs(args);
     return fb::CreateDispatch(builder_, builder_.CreateString(name),
-                              builder_.CreateString(desc.name), ProgramOf(dispatch.kernel),
-                              builder_.CreateString(entry), args_offset,
+                              builder_.CreateString(desc.name), static_cast<int>(kernel.program),
+                              builder_.CreateString(kernel.entry), args_offset,
                               builder_.CreateVector(global), builder_.CreateVector(local),
                               builder_.CreateVector(dispatch.nodes));
   }
@@ -297,7 +311,9 @@ class Planner {
     const auto buffers = layout_.WriteBuffers(&builder_);
     const auto regions = layout_.WriteRegions(&builder_);
     const auto tensors = layout_.WriteTensors(&builder_, dispatch_of_kernel_);
-    const auto programs = builder_.CreateVector(WritePrograms());
+    std::vector<Offset<fb::Program>> program_list(programs_);
+    for (size_t i = 0; i < programs_; ++i) program_list[i] = WriteProgram(i);
+    const auto programs = builder_.CreateVector(program_list);
     std::vector<Offset<fb::Dispatch>> dispatch_list(dispatches_.size());
     for (size_t i = 0; i < dispatches_.size(); ++i) dispatch_list[i] = WriteDispatch(i);
     const auto dispatches = builder_.CreateVector(dispatch_list);
@@ -329,6 +345,9 @@ class Planner {
   std::vector<PlannedDispatch> dispatches_;
   std::vector<int> dispatch_of_kernel_;  // its first; a last entry tells how many there are
   std::vector<DistinctKernel> distinct_;
+  size_t programs_ = 0;
+  // Where kernels share one, that of the plan's precision and that of float32, from 1; 0: none yet.
+  size_t program_of_[2] = {0, 0};
   std::vector<int> inputs_, outputs_;
   AlignedAllocator allocator_;
   flatbuffers::FlatBufferBuilder builder_;

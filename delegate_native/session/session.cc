@@ -8,6 +8,7 @@
 #include "delegate_native/ops/op.h"
 #include "delegate_native/passes/pipeline.h"
 #include "delegate_native/session/dump.h"
+#include "delegate_native/session/hold_float32.h"
 #include "delegate_native/session/io_numbers.h"
 
 namespace quadra {
@@ -48,6 +49,7 @@ Status Session::Build() {
   QUADRA_RETURN_IF_ERROR(InferShapes(&optimized));
   const Graph imported = optimized;
   QUADRA_RETURN_IF_ERROR(RunPasses(&optimized, FitsTarget()));
+  if (options_.precision != Precision::kF32) HoldFloat32(options_.float32_nodes, &optimized);
   times_.passes_us = lap();
   PlanBytes plan;
   QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, {}, &plan));

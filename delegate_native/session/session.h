@@ -19,6 +19,7 @@ namespace quadra {
 struct SessionOptions {
   GpuInfo target;  // the backend's own, or the one that the user named
   Precision precision = Precision::kF32;
+  std::string float32_nodes;  // of the model, kept out of half precision: "3,7-9"
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;

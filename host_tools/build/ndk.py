@@ -10,7 +10,7 @@ from host_tools.base import settings
 from host_tools.base.android import ABIS
 from host_tools.base.errors import Misuse
 
-OLDEST = 25
+OLDEST = 27
 _HOSTS = ("linux-x86_64", "darwin-x86_64")
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from host_tools.base import cpu_drivers
 from host_tools.base.errors import JudgementFailed
 from host_tools.judge.judged import Judged
 from host_tools.record import peer_names, schema, times, verdicts
@@ -60,8 +61,10 @@ class Row:
 
     model: str
     backend: str
+    twin: str = ""  # the same model with floats, which is in the bench, too
     error: str = ""  # why there are no figures
     device: str = ""
+    on_cpu: bool = False  # the GPU is a CPU: its work is processor time
     unsure: bool = False  # the error is as far as rounding moves the output, and more than the usual limit
     runs: list[str] = field(default_factory=list)  # their folders
     runners: dict[str, Runner] = field(default_factory=dict)  # by their keys in timings.json
@@ -178,6 +181,15 @@ class Bench:
         found = [peer_names.key(name) for name in peers_beside(self.asked.peers, backend)]
         return found + ([peer_names.key(f"shipped-{backend}")] if self.recorded else [])
 
+    def over_twin(self, row: Row) -> float | None:
+        """Quadra's time over its own for the same model with floats; processor time where the GPU is a CPU. One thread."""
+        twin = next((r for r in self.of(row.backend) if r.model == row.twin), None)
+        if not twin or any(r.error or r.runner(QUADRA).right is False for r in (row, twin)):
+            return None
+        kind = "processor" if row.on_cpu else "median"
+        ours, theirs = (r.runner(QUADRA).us(kind=kind) for r in (row, twin))
+        return ours / theirs if ours and theirs else None
+
     def mean(self, backend: str, peer: str, what: str = STEADY, whole: bool = True, threads: int = 1) -> Mean | None:
         """None where no model has figures of both."""
         rows = [r for r in self.of(backend) if r.over(peer, what, threads=threads) and (r.whole or not whole)]
@@ -222,7 +234,7 @@ def take(row: Row, threads: int, judged: Judged) -> None:
 def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
     value = judged.folder.read(schema.Verdicts)
     report = verdicts.read(value)
-    row.device = report.device
+    row.device, row.on_cpu = report.device, cpu_drivers.on_cpu(value.device)
     ours = Runner(
         nodes_taken=report.gpu, nodes=report.gpu + report.cpu, right=judged.ok, relative_error=judged.largest_error
     )
@@ -236,10 +248,13 @@ def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
         if not runner.recorded_ratio:
             _take_starts(runner, key, timings)
     parts, memory, cold = value.partitions, timings.memory, timings.cold_memory
+    model = judged.folder.optional(schema.Model) or schema.Model()
     row.sizes = {
         "programs": sum(p.programs for p in parts),
         "dispatches": sum(len(p.dispatches) for p in parts),
         "activation_bytes": sum(p.activation_bytes for p in parts),
+        "constant_bytes": sum(p.constant_bytes for p in parts),
+        "file_constant_bytes": model.constant_bytes,
         "lower_bound_bytes": sum(p.activation_bytes_lower_bound for p in parts),
         "peak_rss_bytes": memory.peak_rss_bytes if memory else 0,
         "cold_peak_rss_bytes": cold.peak_rss_bytes if cold else 0,
@@ -277,7 +292,7 @@ def to_json(result: Bench) -> dict[str, Any]:
     rows = []
     for row in result.rows:
         over = {p: {w: row.over(p, w) for w in KINDS} for p in result.peers_of(row.backend)}
-        rows.append({**asdict(row), "whole": row.whole, "over": over})
+        rows.append({**asdict(row), "whole": row.whole, "over": over, "over_twin": result.over_twin(row)})
     value = {
         "schema_version": 3,
         **asdict(result.asked),

@@ -327,6 +327,7 @@ class Model(File, kw_only=True):
     FILE = "model.json"
     name: Text = ""
     bytes: Annotated[Count, Is("of its file")] = 0
+    constant_bytes: Annotated[Count, Is("of the numbers in it: weights, mostly")] = 0
     tensors: Annotated[Count, Is("of the main graph")] = 0
     nodes: Annotated[list[ModelNode], Meta(max_length=1 << 20), Is("of the main graph, in order")] = []
 

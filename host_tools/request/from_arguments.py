@@ -19,6 +19,7 @@ def make_spec(
     seed: int = 1,
     target: str = "",
     arrays: str = "",
+    float32_nodes: str = "",
     **fields: Any,
 ) -> specs.RunSpec:
     """A checked RunSpec. `fields` are those of RunSpec, with `backend` and `precision` beside them."""
@@ -40,6 +41,8 @@ def make_spec(
     options: dict[str, str] = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
     if target:
         options["target"] = str(target_file(target))
+    if float32_nodes:
+        options["float32_nodes"] = float32_nodes
     reference = specs.ModelRef(found.name, str(found.path), found.sha256)
     return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, options, **fields))
 

@@ -13,12 +13,13 @@ _MOST_FLOPS = 1 << 53
 
 
 def read(content: bytes, model: str) -> dict[str, Any]:
-    """Nodes of the main graph in order: op, name and shape of the first output, flops (0: not counted)."""
+    """Bytes of the constants; nodes of the main graph in order: op, name and shape of the first output, flops (0: not counted)."""
     try:
         root = tflite.Model.GetRootAs(content, 0)
         graph = root.Subgraphs(0)
         nodes = [_node(root, graph, graph.Operators(i), i) for i in range(graph.OperatorsLength())]
         tensors = graph.TensorsLength()
+        constants = _constant_bytes(root)
         ends = [graph.Inputs(i) for i in range(graph.InputsLength())] + [
             graph.Outputs(i) for i in range(graph.OutputsLength())
         ]
@@ -28,7 +29,22 @@ def read(content: bytes, model: str) -> dict[str, Any]:
             f"read the model {model}", f"it is damaged ({type(error).__name__}: {error})", "fetch it again"
         ) from error
     _require_names(names, model)
-    return {"schema_version": 1, "name": model, "bytes": len(content), "tensors": tensors, "nodes": nodes}
+    return {
+        "schema_version": 1,
+        "name": model,
+        "bytes": len(content),
+        "constant_bytes": constants,
+        "tensors": tensors,
+        "nodes": nodes,
+    }
+
+
+def _constant_bytes(root: tflite.Model) -> int:
+    """Of the buffers that tensors have, each once; in a file beyond 2 GB they lie behind the tree, with a size."""
+    graphs = [root.Subgraphs(i) for i in range(root.SubgraphsLength())]
+    used = {graph.Tensors(i).Buffer() for graph in graphs for i in range(graph.TensorsLength())}
+    buffers = [root.Buffers(i) for i in used if i < root.BuffersLength()]
+    return sum(buffer.DataLength() or buffer.Size() for buffer in buffers)
 
 
 def _require_names(names: list[bytes], model: str) -> None:

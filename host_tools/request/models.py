@@ -4,6 +4,7 @@ sample picture comes the same way."""
 import difflib
 import hashlib
 import os
+import re
 import sys
 import tempfile
 import tomllib
@@ -21,6 +22,7 @@ from host_tools.base.progress import progress
 CATALOGUE = Path(__file__).with_name("models.toml")
 _FETCH_DEADLINE_S = 900.0
 _MAX_MEMBER_BYTES = 64 * 2**20
+_QUANTISED = re.compile(r"_(quant|int8|ptq)$")
 
 
 class ModelNotFound(Misuse):
@@ -87,6 +89,20 @@ def find(model: str, fetch_missing: bool = True) -> Model:
             if candidate.is_file():
                 return _of_path(candidate, candidate.stem)
     raise _unknown(model)
+
+
+def float_twin(model: str) -> str:
+    """The same model with floats, by name: X of X_quant, X_int8 and X_ptq, where it is here. Empty: it is not."""
+    name = _QUANTISED.sub("", Path(model).stem if model.endswith(".tflite") else model)
+    beside = Path(model).expanduser().with_name(f"{name}.tflite")
+    twin = str(beside) if os.sep in model and beside.is_file() else name
+    if name == model or Path(model).stem == name:
+        return ""
+    try:
+        find(twin, fetch_missing=False)
+    except Misuse:
+        return ""
+    return twin
 
 
 def located(entry: Entry) -> Path | None:

@@ -19,7 +19,7 @@ class Part:
 
     nodes: tuple[int, ...]  # in the model's order
     inputs: tuple[int, ...]
-    output: int
+    outputs: tuple[int, ...]
 
 
 class Cutter:
@@ -36,7 +36,30 @@ class Cutter:
 
     def before(self, output: int, known: Collection[int]) -> Part:
         """What it takes to make `output`, back to tensors that are known or that the model is given."""
-        nodes, inputs, waiting = set[int](), set[int](), [output]
+        return self._before((output,), known)
+
+    def steps(self) -> list[int]:
+        """Nodes that compute, in the model's order: not those that make constants of constants."""
+        constants, found = set[int](), []
+        for index, node in enumerate(self.graph.operators):
+            read = [t for t in _some(node.inputs) if t >= 0]
+            if read and all(t in constants or self.is_stored(t) for t in read):
+                constants.update(_some(node.outputs))
+            else:
+                found.append(index)
+        return found
+
+    def beginning(self, count: int) -> Part:
+        """The first `count` steps, and as outputs those of their results that come out: later steps read them, or none does."""
+        steps = self.steps()
+        reads = [set(_some(self.graph.operators[i].inputs)) for i in steps]
+        later = set(_some(self.graph.outputs)).union(*reads[count:])
+        within = set[int]().union(*reads[:count])
+        made = [t for i in steps[:count] for t in _some(self.graph.operators[i].outputs)]
+        return self._before(tuple(t for t in made if t in later or t not in within), ())
+
+    def _before(self, outputs: tuple[int, ...], known: Collection[int]) -> Part:
+        nodes, inputs, waiting = set[int](), set[int](), list(outputs)
         while waiting:
             tensor = waiting.pop()
             maker = self.maker.get(tensor)
@@ -50,7 +73,7 @@ class Cutter:
                     inputs.add(read)
                 else:
                     waiting.append(read)
-        return Part(tuple(sorted(nodes)), tuple(sorted(inputs)), output)
+        return Part(tuple(sorted(nodes)), tuple(sorted(inputs)), outputs)
 
     def rounds_activations(self, part: Part) -> bool:
         """Whether TFLite's own kernels round floats to 8 bits there: floats that meet weights of 8 bits."""
@@ -67,7 +90,7 @@ class Cutter:
         tree, graph = type(self.tree)(), type(self.graph)()
         operators = [self.graph.operators[i] for i in part.nodes]
         named = {t for node in operators for of in (node.inputs, node.outputs, node.intermediates) for t in _some(of)}
-        used = sorted((named | set(part.inputs) | {part.output}) - {-1})
+        used = sorted((named | set(part.inputs) | set(part.outputs)) - {-1})
         number = {tensor: i for i, tensor in enumerate(used)}
         number[-1] = -1
         tree.version, tree.operatorCodes, tree.description = self.tree.version, self.tree.operatorCodes, b"a part"
@@ -78,7 +101,7 @@ class Cutter:
         graph.name = self.graph.name
         graph.tensors = [self._tensor(t, tree, part, shapes, calls) for t in used]
         graph.operators = [_renumbered(node, number) for node in operators]
-        graph.inputs, graph.outputs = [number[t] for t in part.inputs], [number[part.output]]
+        graph.inputs, graph.outputs = [number[t] for t in part.inputs], [number[t] for t in part.outputs]
         return model_tree.pack(tree)
 
     def is_stored(self, tensor: int) -> bool:

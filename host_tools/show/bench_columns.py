@@ -33,11 +33,15 @@ def inference(bench: Bench) -> list[Column]:
         Column("Quadra ms", lambda row: _ms(row.runner(QUADRA))),
     ]
     shipped = _recorded() if bench.recorded else _measured() if peer_names.needs_shipped(bench.asked.peers) else []
-    return [*columns, *(_xnnpack(bench) if XNNPACK in bench.asked.peers else []), *shipped]
+    twins = (
+        [Column("× float", lambda row: _ratio_cell(bench.over_twin(row)))] if any(r.twin for r in bench.rows) else []
+    )
+    return [*columns, *(_xnnpack(bench) if XNNPACK in bench.asked.peers else []), *twins, *shipped]
 
 
 def starts(bench: Bench) -> list[Column]:
-    """To the end of the first inference, at one thread; sizes where the peers did not run: memory, of it tensors, and their lower bound."""
+    """To the end of the first inference, at one thread; sizes where the peers did not run: memory, of it tensors, their lower bound,
+    and weights beside those of the file."""
     shipped = bench.recorded or peer_names.needs_shipped(bench.asked.peers)
     found = [_start("cold ms", QUADRA, COLD), Column("cpu", lambda row: _ms(row.runner(QUADRA), COLD, "processor"))]
     found += (
@@ -56,7 +60,8 @@ def starts(bench: Bench) -> list[Column]:
         _mib("peak", "peak_rss_bytes", 0),
         _mib("peak cold", "cold_peak_rss_bytes", 0),
     ]
-    return [*found, _mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
+    found += [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
+    return [*found, Column("weights", _weights)]
 
 
 def _xnnpack(bench: Bench) -> list[Column]:
@@ -115,6 +120,11 @@ def _count(key: str) -> Column:
 
 def _mib(title: str, key: str, digits: int) -> Column:
     return Column(title, lambda row: Cell(f"{row.sizes.get(key, 0) / 2**20:.{digits}f}"))
+
+
+def _weights(row: Row) -> Cell:
+    ours, files = (row.sizes.get(key, 0) / 2**20 for key in ("constant_bytes", "file_constant_bytes"))
+    return Cell(f"{ours:.2f}/{files:.2f}")
 
 
 def _nodes(runner: Runner) -> Cell:

@@ -57,7 +57,8 @@ def asked(
     """What the words of the command line ask for, and models that are not here; all is checked before anything runs.
 
     beside: names of peers with a comma between them; none, and no bench in the app to go on with, means the host and
-    XNNPACK. names: none means MODELS on the host, all of the catalogue in the app, as far as they are here. backend: none
+    XNNPACK. names: none means MODELS on the host, all of the catalogue in the app, as far as they are here. A quantised
+    model brings its float twin, if that is here. backend: none
     means OpenCL on the host, those of the peers in the app.
     """
     for name in names:
@@ -71,6 +72,7 @@ def asked(
     if not found:
         raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
     absent = [] if names or place == "app" else [name for name, is_here in known if not is_here]
+    found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
     return Asked(found, backends, peers, repetitions or _REPETITIONS[place], place, _THREADS[place]), absent
 
 
@@ -168,7 +170,8 @@ class _RowMaker:
     done: Sequence[RunFolder]
 
     def row(self, name: str, backend: str, show: Show) -> Row:
-        row = Row(name, backend)
+        twin = models.float_twin(name)
+        row = Row(name, backend, Path(twin).stem if twin.endswith(".tflite") else twin)
         if self.asked.place == "host":
             add_recorded(row, name)
         try:

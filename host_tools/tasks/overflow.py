@@ -1,6 +1,8 @@
 """`inv overflow`: which of a model's numbers half precision has no room for. Nothing is run on a GPU."""
 
+import shlex
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from host_tools.places.place import Show, quiet
 from host_tools.record import run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
+from host_tools.request import models
+from host_tools.tasks import float32_nodes
 
 _NEAR = 8  # so many times below the end of half, other inputs may reach it
 
@@ -44,9 +48,12 @@ def first_not_finite(found: schema.Ranges) -> schema.Range | None:
     return next((row for row in found.tensors if row.nan or row.inf), None)
 
 
-def to_json(spec: RunSpec, found: schema.Ranges) -> dict[str, Any]:
+def to_json(spec: RunSpec, found: schema.Ranges, searched: float32_nodes.Found | None = None) -> dict[str, Any]:
     """For --json."""
+    told = asdict(searched) if searched else {}
+    search = {key: schema.number(value) if isinstance(value, float) else value for key, value in told.items()}
     return {
+        **({"search": search} if search else {}),
         "schema_version": 1,
         "model": spec.model.name,
         "at_risk": at_risk(found),
@@ -77,8 +84,27 @@ def show(spec: RunSpec, found: schema.Ranges, console: Console, top: int) -> Non
     named = ", ".join(f"{node} {found.ops[node] if node < len(found.ops) else ''}" for node in risk)
     console.print(f"\n[red]{len(risk)} ops make or read what half cannot hold[/]: {escape(named)}")
     console.print(
-        "A precision holds for all ops of a delegate: run this model with precision=f32, or scale these tensors down."
+        f"leave these nodes in float32 (float32_nodes={float32_nodes.words(risk)}; --error 0.01 tries it), or scale the tensors down"
     )
+
+
+def show_search(spec: RunSpec, found: float32_nodes.Found, wanted: float, console: Console) -> None:
+    """The nodes to leave in float32, and what they bring."""
+    precision, name = spec.options["precision"], spec.model.name
+    console.print(f"\nlargest error with {precision}: {found.half_error:.2g} of an output's range; wanted {wanted:g}")
+    if found.nodes is None:
+        console.print(f"[red]not even with all nodes in float32[/]: {found.error:.2g}")
+    elif not found.nodes:
+        console.print(f"[green]{precision} is enough as it is[/]")
+    else:
+        option = float32_nodes.words(found.nodes)
+        few = "none of them can go" if found.smallest else "the runs ran out: fewer may do"
+        console.print(
+            f"[green]{len(found.nodes)} nodes in float32 bring it to {found.error:.2g}[/] ({found.runs} runs; {few}):"
+        )
+        console.print(f"  float32_nodes={option}", highlight=False, soft_wrap=True)
+        words = ["./inv", "run", name if name in models.catalogue() else spec.model.path, "--precision", precision]
+        console.print(f"  {shlex.join([*words, '--float32-nodes', option])}", highlight=False, soft_wrap=True)
 
 
 def maker(found: schema.Ranges, row: schema.Range) -> str:

@@ -8,7 +8,7 @@ from host_tools.build import ndk
 from host_tools.build.stand_in import assemble
 
 
-def an_ndk(folder, revision="26.1.10909125"):
+def an_ndk(folder, revision="27.0.12077973"):
     tool = folder / "toolchains/llvm/prebuilt/linux-x86_64/bin/clang"
     tool.parent.mkdir(parents=True)
     tool.write_text("")
@@ -19,7 +19,7 @@ def an_ndk(folder, revision="26.1.10909125"):
 def test_the_ndk_that_is_named_is_taken(tmp_path, monkeypatch):
     monkeypatch.setenv("ANDROID_NDK_HOME", str(an_ndk(tmp_path)))
     found = ndk.find()
-    assert (found.made_by, found.is_stand_in) == ("NDK 26.1.10909125", False)
+    assert (found.made_by, found.is_stand_in) == ("NDK 27.0.12077973", False)
     assert found.environment == {"ANDROID_NDK_HOME": str(tmp_path)}
 
 
@@ -34,7 +34,7 @@ def test_a_folder_that_is_no_ndk_is_misuse(tmp_path):
 
 
 def test_an_ndk_that_is_too_old_is_misuse(tmp_path):
-    with pytest.raises(Misuse, match="(?s)it is revision 21.4.7075529.*r25 or later"):
+    with pytest.raises(Misuse, match="(?s)it is revision 21.4.7075529.*r27 or later"):
         ndk.real(an_ndk(tmp_path, "21.4.7075529"))
 
 

@@ -154,6 +154,29 @@ def test_the_mean_is_geometric_and_leaves_failed_models_out(tmp_path):
     assert result.wrong == ["c on OpenCL"]
 
 
+def test_a_quantised_model_stands_beside_its_float_twin_and_its_weights_beside_the_files(tmp_path):
+    rows = [row("a_quant", 3.0), row("a", 2.0), row("a_quant", 8.0, "gles"), row("a", 2.0, "gles"), row("b", 1.0)]
+    for one in rows[0], rows[2]:
+        one.twin, one.sizes = "a", {"constant_bytes": 3 << 20, "file_constant_bytes": 1 << 20}
+    rows[1].runners["quadra"].steady[1]["median"] = 1.0  # the driver computes on the CPU: processor time counts
+    rows[0].on_cpu = True
+    result = of(tmp_path, *rows)
+    assert [result.over_twin(r) for r in rows] == [1.5, None, 4.0, None, None]
+    rows[3].runners["quadra"].right = False
+    assert result.over_twin(rows[2]) is None
+    text = table(result)
+    assert "× float" in text and " 1.5" in text and "3.00/1.00" in text
+    assert bench_figures.to_json(result)["rows"][0]["over_twin"] == 1.5
+    assert "× float" not in table(of(tmp_path, row("b", 1.0)))
+
+
+def test_a_bench_brings_the_float_twin_of_a_quantised_model(measured, tmp_path):
+    (tmp_path / "a.tflite").write_bytes(b"\x1c\0\0\0TFL3twin")
+    result = measured(Place(), names=("a_quant", "b_int8"), backend="opencl")
+    assert [(r.model, r.twin) for r in result.rows] == [("a_quant", "a"), ("a", ""), ("b_int8", "")]
+    assert result.over_twin(result.rows[0]) == 1.0
+
+
 def test_no_model_has_no_mean(tmp_path):
     assert of(tmp_path).mean("opencl", XNNPACK) is None and of(tmp_path).means() == []
 

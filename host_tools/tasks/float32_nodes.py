@@ -1,0 +1,127 @@
+"""Which nodes half precision must leave in float32 for a wanted error: found by running sets of them.
+
+First the nodes that make or read what half cannot hold. If that is not enough, more of them by their own error, as few as do
+(halving). Then each half, quarter, … of the set that can be left out again is left out.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from host_tools.judge import judged
+from host_tools.places.place import Place, Show
+from host_tools.record import schema
+from host_tools.record.spec import RunSpec
+from host_tools.tasks import bisect
+
+_MOST_RUNS = 40
+
+
+@dataclass
+class Found:
+    """nodes: None where not even all of them are enough. Errors are the largest of an output, of its range."""
+
+    nodes: tuple[int, ...] | None
+    error: float  # with these nodes (with all of them, where that is not enough)
+    half_error: float  # with none
+    runs: int
+    smallest: bool = True  # no node can be left out; else the runs ran out
+
+
+class Search:
+    """error: of a run with these nodes in float32. own_errors: of each node, by itself, in such a run."""
+
+    def __init__(
+        self,
+        error: Callable[[tuple[int, ...]], float],
+        own_errors: Callable[[tuple[int, ...]], dict[int, float]],
+        nodes: Sequence[int],
+        wanted: float,
+    ) -> None:
+        self._error, self._own_errors, self.nodes, self.wanted = error, own_errors, nodes, wanted
+        self.errors: dict[tuple[int, ...], float] = {}
+
+    def find(self, at_risk: Iterable[int]) -> Found:
+        half = self._of(())
+        if half <= self.wanted:
+            return Found((), half, half, len(self.errors))
+        every = self._of(self.nodes)
+        if not every <= self.wanted:
+            return Found(None, every, half, len(self.errors))
+        chosen = tuple(sorted(set(at_risk) & set(self.nodes)))
+        if not self._enough(chosen):
+            chosen = self._grown(chosen)
+        chosen, smallest = self._shrunk(chosen)
+        return Found(chosen, self._of(chosen), half, len(self.errors), smallest)
+
+    def _of(self, nodes: Iterable[int]) -> float:
+        key = tuple(sorted(nodes))
+        if key not in self.errors:
+            found = self._error(key)
+            self.errors[key] = found if found == found else float("inf")
+        return self.errors[key]
+
+    def _enough(self, nodes: Iterable[int]) -> bool:
+        return self._of(nodes) <= self.wanted
+
+    def _grown(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
+        """With as few more as it takes, the largest own errors first."""
+        own = self._own_errors(chosen)
+        more = sorted(set(self.nodes) - set(chosen), key=lambda node: -own.get(node, 0.0))
+        low, high = 0, len(more)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._enough((*chosen, *more[:middle])):
+                high = middle
+            else:
+                low = middle
+        return tuple(sorted((*chosen, *more[:high])))
+
+    def _shrunk(self, chosen: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
+        size = (len(chosen) + 1) // 2
+        while size and len(chosen) > 1:
+            for start in range(0, len(chosen), size)[::-1]:
+                fewer = chosen[:start] + chosen[start + size :]
+                if len(self.errors) >= _MOST_RUNS:
+                    return chosen, False
+                if fewer and self._enough(fewer):
+                    chosen = fewer
+            size = (size + 1) // 2 if size > 1 else 0
+        return chosen, True
+
+
+def find(spec: RunSpec, place: Place, at_risk: Iterable[int], wanted: float, show: Show) -> Found:
+    """Runs the model at `place` as `spec` asks, with its precision."""
+    place.prepare()
+
+    def holding(nodes: tuple[int, ...]) -> RunSpec:
+        options = {**spec.options, "float32_nodes": words(nodes)}
+        return structs.replace(spec, options=options, repetitions=1, peers=(), profile=False, cold=False)
+
+    def run(nodes: tuple[int, ...]) -> judged.Judged:
+        show(f"run with {len(nodes)} nodes in float32")
+        found = judged.judge(place.run(place.aim(holding(nodes)), show))
+        found.check_backend()
+        return found
+
+    def own_errors(nodes: tuple[int, ...]) -> dict[int, float]:
+        return bisect.own_errors(holding(nodes), place, show)
+
+    first = run(())
+    report = first.folder.read(schema.Verdicts)
+    nodes = [n.index for n in report.nodes if n.on == "gpu" and not n.subgraph]
+    search = Search(lambda chosen: run(chosen).largest_error, own_errors, nodes, wanted)
+    search.errors[()] = first.largest_error if first.largest_error == first.largest_error else float("inf")
+    return search.find(at_risk)
+
+
+def words(nodes: Iterable[int]) -> str:
+    """As the option has them: 12-14,20."""
+    runs: list[list[int]] = []
+    for node in sorted(nodes):
+        if runs and runs[-1][1] == node - 1:
+            runs[-1][1] = node
+        else:
+            runs.append([node, node])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)
