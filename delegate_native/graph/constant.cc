@@ -40,6 +40,12 @@ SharedFloats Constant::floats() const {
 
 int64_t Constant::whole_at(size_t i) const {
   if (!bytes_) return own_ints_[i];
+  if (bits_ < 8 && bits_ > 0) {
+    const size_t bit = i * static_cast<size_t>(bits_);
+    const int byte = Read<int8_t>(bytes_, bit / 8) >> bit % 8;
+    const int sign = 1 << (bits_ - 1);
+    return ((byte & (2 * sign - 1)) ^ sign) - sign;
+  }
   switch (IsFloat(element_) ? stored_ : element_) {
     case Element::kInt32: return Read<int32_t>(bytes_, i);
     case Element::kInt64: return Read<int64_t>(bytes_, i);

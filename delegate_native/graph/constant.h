@@ -36,9 +36,10 @@ class Constant {
   // `bytes` must outlive this; they may lie at any address. `half`: floats of 16 bits.
   Constant(const void* bytes, Element element, bool half, size_t size)
       : bytes_(bytes), element_(element), half_(half), size_(size) {}
-  // Floats that are stored as integers of the element.
-  Constant(const void* bytes, Element stored, Scales scales, size_t size)
-      : bytes_(bytes), stored_(stored), scales_(std::move(scales)), size_(size) {}
+  // Floats that are stored as integers of the element; of `bits` each: of less than 8, several lie
+  // in a byte, the first in its lowest bits.
+  Constant(const void* bytes, Element stored, int bits, Scales scales, size_t size)
+      : bytes_(bytes), stored_(stored), bits_(bits), scales_(std::move(scales)), size_(size) {}
 
   Element element() const { return element_; }
   size_t size() const { return size_; }
@@ -60,6 +61,7 @@ class Constant {
   Element element_ = Element::kFloat32;
   bool half_ = false;
   Element stored_ = Element::kFloat32;  // of a float that is stored as an integer
+  int bits_ = 0;                        // of each of these
   Scales scales_;
   size_t size_ = 0;
 };

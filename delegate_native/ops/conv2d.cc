@@ -67,7 +67,7 @@ extern const Op kConv2dOp;
 const Op kConv2dOp = {
     .name = "conv2d",
     .builtins = {kTfLiteBuiltinConv2d, -1},
-    .max_version = 6,
+    .max_version = 8,
     .attributes = "stride padding",
     .import = Import,
     .shape = InferShape,

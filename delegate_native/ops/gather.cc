@@ -37,6 +37,14 @@ Status Import(Importer* importer) {
 
 Status ImportLookup(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  const TfLiteTensor& table = importer->InputTensor(1);
+  const int in_a_byte = table.type == kTfLiteInt4 ? 2 : table.type == kTfLiteInt2 ? 4 : 1;
+  const int rank = table.dims ? table.dims->size : 0;
+  // The interpreter reads such rows from the byte that they begin in.
+  if (rank > 0 && table.dims->data[rank - 1] % in_a_byte != 0) {
+    return Unsupported("its table has rows of %d %s; rows of whole bytes are supported",
+                       table.dims->data[rank - 1], TypeName(table.type));
+  }
   return AddGather(importer, 1, 0, 0, 0);
 }
 
@@ -143,7 +151,7 @@ extern const Op kEmbeddingLookupOp;
 const Op kEmbeddingLookupOp = {
     .name = "embedding_lookup",
     .builtins = {kTfLiteBuiltinEmbeddingLookup, -1},
-    .max_version = 1,
+    .max_version = 5,
     .import = ImportLookup,
 };
 
