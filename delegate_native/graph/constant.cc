@@ -22,11 +22,18 @@ float Constant::at(size_t i) const {
   if (own_) return (*own_)[i];
   if (!scales_.scales.empty()) {
     const size_t place = i / scales_.stride % scales_.scales.size();
-    const std::vector<int32_t>& zeros = scales_.zero_points;
-    return static_cast<float>(whole_at(i) - zeros[zeros.size() > 1 ? place : 0]) *
-           scales_.scales[place];
+    return static_cast<float>(whole_at(i) - zero_of(place)) * scales_.scales[place];
   }
   return half_ ? HalfToFloat(Read<uint16_t>(bytes_, i)) : Read<float>(bytes_, i);
+}
+
+std::vector<int32_t> Constant::SignedWords() const {
+  const size_t bytes = (size_ * static_cast<size_t>(bits_) + 7) / 8;
+  std::vector<int32_t> words((bytes + 3) / 4, 0);
+  memcpy(words.data(), bytes_, bytes);
+  if (Shift() == 0) return words;
+  for (int32_t& word : words) word ^= static_cast<int32_t>(0x80808080);
+  return words;
 }
 
 float Constant::front() const { return at(0); }

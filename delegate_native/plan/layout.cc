@@ -252,17 +252,19 @@ void Layout::PlaceConstants(const std::vector<KernelDesc>& kernels) {
   }
 }
 
-bool Layout::IsHalf(const ConstantArg& constant) const {
-  return context_.precision != Precision::kF32 && constant.width > 1;
+Cell Layout::KeptAs(const ConstantArg& constant) const {
+  return constant.CellOf(context_.precision != Precision::kF32);
 }
 
 uint64_t Layout::BytesOfConstant(const ConstantArg& constant) const {
-  return static_cast<uint64_t>(constant.floats) * (IsHalf(constant) ? 2 : 4);
+  return static_cast<uint64_t>(constant.floats) * (KeptAs(constant) == Cell::kHalf ? 2 : 4);
 }
 
 // One after the other: what was packed for one goes before the next is.
 void Layout::Write(const Piece& piece, uint8_t* to) const {
-  if (piece.constant) return Store(piece.constant->pack(), IsHalf(*piece.constant), to);
+  if (piece.constant) {
+    return Store(piece.constant->pack(), KeptAs(*piece.constant) == Cell::kHalf, to);
+  }
   const TensorLayout& layout = piece.tensor->layout;
   const Constant& constant = *piece.tensor->constant;
   if (layout.is_int()) {

@@ -70,7 +70,7 @@ class Layout {
 
   const PlacedTensor& at(int tensor) const { return tensors_[static_cast<size_t>(tensor)]; }
   int Add(const std::string& name, const TensorLayout& layout);
-  bool IsHalf(const ConstantArg& constant) const;
+  Cell KeptAs(const ConstantArg& constant) const;
   uint64_t BytesOfConstant(const ConstantArg& constant) const;
   void Write(const Piece& piece, uint8_t* to) const;
   void FindLifetimes(const std::vector<KernelDesc>& kernels);

@@ -123,25 +123,23 @@ bool IsQuantized(const TfLiteTensor& tensor) {
 Status ConstantPool::ReadBlocks(const TfLiteContext* context, const TfLiteTensor& tensor,
                                 Scales* scales) {
   const auto* blocks = static_cast<const TfLiteBlockwiseQuantization*>(tensor.quantization.params);
-  const int count = static_cast<int>(context->tensors_size), size = blocks ? blocks->blocksize : 0;
-  if (size < 1 || blocks->scale < 0 || blocks->scale >= count || blocks->zero_point >= count ||
-      tensor.dims->size != 2 || tensor.dims->data[1] % size != 0) {
-    return InvalidModel("constant '%s' has blocks of %d that do not fit its rows", NameOf(tensor),
-                        size);
+  const int tensors = static_cast<int>(context->tensors_size);
+  const Status misfits = Unsupported(
+      "constant '%s' has blocks without fitting scales, or with zero points", NameOf(tensor));
+  if (!blocks || blocks->blocksize < 1 || blocks->scale < 0 || blocks->scale >= tensors ||
+      blocks->zero_point >= tensors || tensor.dims->size != 2 ||
+      tensor.dims->data[1] % blocks->blocksize != 0) {
+    return misfits;
   }
-  const TfLiteTensor& numbers = context->tensors[blocks->scale];
-  if (numbers.type != kTfLiteFloat16 && numbers.type != kTfLiteFloat32) {
-    return Unsupported("constant '%s' has scales of %s; float16 and float32 are supported",
-                       NameOf(tensor), TypeName(numbers.type));
-  }
+  const TfLiteType type = context->tensors[blocks->scale].type;
+  if (type != kTfLiteFloat16 && type != kTfLiteFloat32) return misfits;
   ConstantData data;
   QUADRA_RETURN_IF_ERROR(Get(context, blocks->scale, /*wants_floats=*/true, &data));
   scales->scales = *data->floats();
   scales->zero_points = {0};
-  scales->stride = static_cast<size_t>(size);
-  if (scales->scales.size() * scales->stride != static_cast<size_t>(ElementCount(tensor.dims))) {
-    return InvalidModel("constant '%s' has %zu scales for blocks of %d", NameOf(tensor),
-                        scales->scales.size(), size);
+  scales->stride = static_cast<size_t>(blocks->blocksize);
+  if (data->size() * scales->stride != static_cast<size_t>(ElementCount(tensor.dims))) {
+    return misfits;
   }
   if (blocks->zero_point < 0) return Status();
   // The interpreter takes all of them for 0.
@@ -151,8 +149,7 @@ Status ConstantPool::ReadBlocks(const TfLiteContext* context, const TfLiteTensor
       std::count(bytes, bytes + zeros.bytes, 0) == static_cast<std::ptrdiff_t>(zeros.bytes)) {
     return Status();
   }
-  return Unsupported("constant '%s' has blocks with zero points; only 0 is supported",
-                     NameOf(tensor));
+  return misfits;
 }
 
 Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_floats,
