@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.model_builder import Model
+from tests.model_builder import Blocks, Model
 from tests.sparse import Level, Sparse
 
 _IMAGE = (1, 4, 4, 4)
@@ -100,6 +100,18 @@ def _transpose(options: bytes, operands):
     return _on_image(
         lambda m, x: m.op("Convolution2DTransposeBias", [x, *operands], (1, 8, 8, 8), custom_options=options)
     )
+
+
+def _blocks(size=32, scales=None, at: int | None = None, zeros: int = -1, stored: int = 8 * 64):
+    """Weights of int4 with scales of blocks; `at`: index of the tensor that is said to have them."""
+
+    def build(m: Model, x):
+        numbers = m.const(np.ones((8, 2), np.float16) if scales is None else scales)
+        blocks = Blocks(numbers.index if at is None else at, size, zeros)
+        w = m.value((8, 64), "int4", data=np.ones(stored, np.int8), blocks=blocks)
+        return m.op("FULLY_CONNECTED", [x, w, None], (1, 8), "FullyConnectedOptions", 12)
+
+    return (1, 64), build
 
 
 def _mean_of_nothing(m: Model, x):
@@ -270,6 +282,19 @@ BAD_MODELS = {
     "gather_index_out_of_range": _gather([0, 4], 2),
     "gather_index_negative": _gather([0, -1], 2),
     "gather_float_indices": _op("GATHER", [np.float32([0, 1])], kind="GatherOptions", Axis=1),
+    "blocks_without_scales": _blocks(at=-1),
+    "blocks_with_scales_nowhere": _blocks(at=99),
+    "blocks_with_scales_of_themselves": _blocks(at=2),
+    "blocks_with_scales_that_are_computed": _blocks(at=0),
+    "blocks_with_zero_points_nowhere": _blocks(zeros=99),
+    "blocks_with_zero_points_of_themselves": _blocks(zeros=2),
+    "blocks_of_nothing": _blocks(0),
+    "blocks_below_nothing": _blocks(-32),
+    "blocks_do_not_divide": _blocks(24),
+    "blocks_beyond_the_row": _blocks(2**31 - 64),
+    "blocks_with_too_few_scales": _blocks(16),
+    "blocks_with_scales_of_ints": _blocks(scales=np.ones((8, 2), np.int32)),
+    "int4_ends_early": _blocks(stored=100),
     "lookup_of_float_ids": _op("EMBEDDING_LOOKUP", [np.ones((3, 4), np.float32)], (4, 4)),
     "mirror_more_than_there_is": _op(
         "MIRROR_PAD", [_ints(0, 0, 4, 0, 0, 0, 0, 0).reshape(4, 2)], kind="MirrorPadOptions", Mode=0

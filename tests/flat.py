@@ -7,15 +7,17 @@ from collections.abc import Iterable
 import flatbuffers
 import numpy as np
 import tflite
+from ai_edge_litert import schema_py_generated as newer
 
 
 def table(builder: flatbuffers.Builder, kind: str, **fields) -> int:
     """Writes one table of the schema; fields that are None are left out. Offsets must exist already."""
-    getattr(tflite, f"{kind}Start")(builder)
+    schema = tflite if hasattr(tflite, f"{kind}Start") else newer
+    getattr(schema, f"{kind}Start")(builder)
     for name, value in fields.items():
         if value is not None:
-            getattr(tflite, f"{kind}Add{name}")(builder, value)
-    return getattr(tflite, f"{kind}End")(builder)
+            getattr(schema, f"{kind}Add{name}")(builder, value)
+    return getattr(schema, f"{kind}End")(builder)
 
 
 def ints(builder: flatbuffers.Builder, values: Iterable[int]) -> int:

@@ -19,6 +19,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 import tflite
+from ai_edge_litert import schema_py_generated as schema
 
 from tests import flat, shapes
 from tests.sparse import Sparse, encode
@@ -32,11 +33,22 @@ _TYPES = {
     "int64": "INT64",
     "bool": "BOOL",
     "int16": "INT16",
+    "int4": "INT4",
+    "int2": "INT2",
     "float64": "FLOAT64",
     "complex64": "COMPLEX64",
     "string": "STRING",
     "resource": "RESOURCE",
 }
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Scales of a matrix, one for so many numbers of a row; indexes of the tensors that hold them, -1: none."""
+
+    scales: int
+    size: int
+    zero_points: int = -1
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,7 @@ class Value:
     scale: float | np.ndarray | None = None  # of the tensor, or one for each place along `scale_axis`
     zero_point: int = 0
     scale_axis: int = 0
+    blocks: Blocks | None = None
     variable: bool = False  # keeps its numbers from one run to the next; zeros at first
 
 
@@ -98,6 +111,11 @@ class Model:
     def const(self, array: np.ndarray, **fields) -> Value:
         array = np.asarray(array)
         return self.value(array.shape, array.dtype.name, data=array, **fields)
+
+    def const_narrow(self, array: np.ndarray, dtype: str, **fields) -> Value:
+        """Integers of a type that numpy does not have: "int4" or "int2"."""
+        array = np.asarray(array, np.int8)
+        return self.value(array.shape, dtype, data=array, **fields)
 
     def const_f16(self, array: np.ndarray) -> Value:
         """A float16 constant behind DEQUANTIZE, as converters store half weights."""
@@ -409,7 +427,7 @@ class Model:
     def _write_value(builder, value: Value, buffers: list[int]) -> int:
         buffer = 0
         if value.data is not None:
-            stored = value.sparse.values if value.sparse else value.data
+            stored = value.sparse.values if value.sparse else packed(value.data, value.dtype)
             buffer = len(buffers)
             buffers.append(flat.table(builder, "Buffer", Data=flat.data(builder, stored)))
         quantization = None
@@ -421,12 +439,22 @@ class Model:
             quantization = flat.table(
                 builder, "QuantizationParameters", Scale=scale, ZeroPoint=zero, QuantizedDimension=axis
             )
+        if value.blocks:
+            details = flat.table(
+                builder,
+                "BlockwiseQuantization",
+                Scales=value.blocks.scales,
+                ZeroPoints=value.blocks.zero_points,
+                BlockSize=value.blocks.size,
+            )
+            kind = schema.QuantizationDetails.BlockwiseQuantization
+            quantization = flat.table(builder, "QuantizationParameters", DetailsType=kind, Details=details)
         return flat.table(
             builder,
             "Tensor",
             Shape=flat.ints(builder, value.shape),
             Buffer=buffer,
-            Type=getattr(tflite.TensorType, _TYPES[value.dtype]),
+            Type=getattr(schema.TensorType, _TYPES[value.dtype]),
             Name=builder.CreateString(value.name),
             Quantization=quantization,
             IsVariable=value.variable or None,
@@ -473,6 +501,17 @@ def _options(builder, kind: str, options: dict) -> dict[str, Any]:
         return {}
     union = "BuiltinOptions" if hasattr(tflite.BuiltinOptions, kind) else "BuiltinOptions2"
     return {f"{union}Type": getattr(getattr(tflite, union), kind), union: flat.table(builder, kind, **options)}
+
+
+def packed(array: np.ndarray, dtype: str) -> np.ndarray:
+    """As a file holds it: of int4 and int2 several numbers a byte, the first in the lowest bits, rows without a gap."""
+    bits = {"int4": 4, "int2": 2}.get(dtype)
+    if not bits:
+        return array
+    each = 8 // bits
+    flat_array = array.reshape(-1).astype(np.uint8) & (2**bits - 1)
+    rows = np.pad(flat_array, (0, -flat_array.size % each)).reshape(-1, each)
+    return np.bitwise_or.reduce(rows << (bits * np.arange(each, dtype=np.uint8)), axis=1)
 
 
 def _padding(name: str) -> int:

@@ -58,6 +58,12 @@ class Quantized:
             scale = np.linspace(0.25, 1, shape[axis]) / 127
         return self.model.const(np.round(floats * 127).astype(np.int8), scale=scale, scale_axis=axis)
 
+    def narrow(self, name: str, shape, dtype: str = "int4") -> Value:
+        """Weights of int4 or int2 with a scale for each channel, the first axis."""
+        most = 7 if dtype == "int4" else 1
+        scale = np.linspace(0.25, 1, shape[0]) / most
+        return self.model.const_narrow(np.round(constant(f"quantized/{name}", shape) * most), dtype, scale=scale)
+
     def bias(self, name: str, x: Value, w: Value) -> Value:
         scale = x.scale * np.asarray(w.scale)
         stored = np.round(constant(f"quantized/{name} bias", (w.shape[w.scale_axis],)) / scale)
@@ -74,10 +80,10 @@ class Quantized:
         return getattr(self.kind, name)
 
 
-def _conv(activation: str) -> Callable:
+def _conv(activation: str, narrow: bool = False) -> Callable:
     def build(q: Quantized):
         x = q.input((2, 5, 6, 3))
-        w = q.weights("conv", (6, 3, 3, 3))
+        w = (q.narrow if narrow else q.weights)("conv", (6, 3, 3, 3))
         how = {"Padding": _padding("SAME"), "StrideH": 1, "StrideW": 2, "DilationHFactor": 1, "DilationWFactor": 1}
         return q.op("CONV_2D", [x, w, q.bias("conv", x, w)], (2, 5, 3, 6), q.grid(-4, 4), "Conv2DOptions", 3,
                     FusedActivationFunction=_activation(activation), **how)  # fmt: skip
@@ -97,6 +103,15 @@ def _depthwise(q: Quantized):
 def _dense(q: Quantized):
     x, w = q.input((3, 9)), q.weights("fully", (5, 9))
     return q.op("FULLY_CONNECTED", [x, w, q.bias("fully", x, w)], (3, 5), q.grid(-5, 5), "FullyConnectedOptions", 4)
+
+
+def _dense_narrow(dtype: str, version: int) -> Callable:
+    def build(q: Quantized):
+        x, w = q.input((3, 32)), q.narrow("narrow", (5, 32), dtype)
+        inputs = [x, w, q.bias("narrow", x, w)]
+        return q.op("FULLY_CONNECTED", inputs, (3, 5), q.grid(-8, 8), "FullyConnectedOptions", version)
+
+    return build
 
 
 def _transpose_conv(q: Quantized):
@@ -205,6 +220,9 @@ BUILDERS: dict[str, Callable] = {
     "CONV_2D relu6": _conv("RELU6"),
     "DEPTHWISE_CONV_2D": _depthwise,
     "FULLY_CONNECTED": _dense,
+    "CONV_2D int4": _conv("RELU", narrow=True),
+    "FULLY_CONNECTED int4": _dense_narrow("int4", 10),
+    "FULLY_CONNECTED int2": _dense_narrow("int2", 14),
     "TRANSPOSE_CONV": _transpose_conv,
     "BATCH_MATMUL": _matmul,
     "ADD": _binary("ADD", "AddOptions", -3, 5),

@@ -236,6 +236,16 @@ def _dense(b, x):
                  FusedActivationFunction=_activation(activation))  # fmt: skip
 
 
+@_op("FULLY_CONNECTED of narrow weights", (2, 2), kinds=("int8",))
+def _dense_narrow(b, x):
+    dtype = b.draw(st.sampled_from(["int4", "int2"]))
+    weights = b.q.narrow(_name(b), (b.draw(st.integers(1, 9)), x.shape[1]), dtype)
+    shape, grid = (x.shape[0], weights.shape[0]), _sums(b, x, x.shape[1], "NONE")
+    version = 10 if dtype == "int4" else 14
+    inputs = [x, weights, b.q.bias("b", x, weights)]
+    return b.add("FULLY_CONNECTED", inputs, shape, grid, "FullyConnectedOptions", version)
+
+
 @_op("BATCH_MATMUL", (2, 4), kinds=("int8",))
 def _matmul(b, x):
     other = b.input((*x.shape[:-2], x.shape[-1], b.draw(st.integers(1, 6))))

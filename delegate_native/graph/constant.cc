@@ -22,11 +22,18 @@ float Constant::at(size_t i) const {
   if (own_) return (*own_)[i];
   if (!scales_.scales.empty()) {
     const size_t place = i / scales_.stride % scales_.scales.size();
-    const std::vector<int32_t>& zeros = scales_.zero_points;
-    return static_cast<float>(whole_at(i) - zeros[zeros.size() > 1 ? place : 0]) *
-           scales_.scales[place];
+    return static_cast<float>(whole_at(i) - zero_of(place)) * scales_.scales[place];
   }
   return half_ ? HalfToFloat(Read<uint16_t>(bytes_, i)) : Read<float>(bytes_, i);
+}
+
+std::vector<int32_t> Constant::SignedWords() const {
+  const size_t bytes = (size_ * static_cast<size_t>(bits_) + 7) / 8;
+  std::vector<int32_t> words((bytes + 3) / 4, 0);
+  memcpy(words.data(), bytes_, bytes);
+  if (Shift() == 0) return words;
+  for (int32_t& word : words) word ^= static_cast<int32_t>(0x80808080);
+  return words;
 }
 
 float Constant::front() const { return at(0); }
@@ -40,6 +47,12 @@ SharedFloats Constant::floats() const {
 
 int64_t Constant::whole_at(size_t i) const {
   if (!bytes_) return own_ints_[i];
+  if (bits_ < 8 && bits_ > 0) {
+    const size_t bit = i * static_cast<size_t>(bits_);
+    const int byte = Read<int8_t>(bytes_, bit / 8) >> bit % 8;
+    const int sign = 1 << (bits_ - 1);
+    return ((byte & (2 * sign - 1)) ^ sign) - sign;
+  }
   switch (IsFloat(element_) ? stored_ : element_) {
     case Element::kInt32: return Read<int32_t>(bytes_, i);
     case Element::kInt64: return Read<int64_t>(bytes_, i);

@@ -36,12 +36,20 @@ class Constant {
   // `bytes` must outlive this; they may lie at any address. `half`: floats of 16 bits.
   Constant(const void* bytes, Element element, bool half, size_t size)
       : bytes_(bytes), element_(element), half_(half), size_(size) {}
-  // Floats that are stored as integers of the element.
-  Constant(const void* bytes, Element stored, Scales scales, size_t size)
-      : bytes_(bytes), stored_(stored), scales_(std::move(scales)), size_(size) {}
+  // Floats that are stored as integers of the element; of `bits` each: of less than 8, several lie
+  // in a byte, the first in its lowest bits.
+  Constant(const void* bytes, Element stored, int bits, Scales scales, size_t size)
+      : bytes_(bytes), stored_(stored), bits_(bits), scales_(std::move(scales)), size_(size) {}
 
   Element element() const { return element_; }
   size_t size() const { return size_; }
+  // Of a float that is stored as an integer of so many bits, 8 or less; else 0.
+  int stored_bits() const { return bits_ <= 8 ? bits_ : 0; }
+  const Scales& scales() const { return scales_; }
+  // All of these integers as they lie in the file, in words of 32 bits. They are signed here: those
+  // of uint8 less 128, and so are their zero points.
+  std::vector<int32_t> SignedWords() const;
+  int signed_zero(size_t place) const { return zero_of(place) - Shift(); }
   // Of float32 constants.
   SharedFloats floats() const;
   float front() const;
@@ -52,6 +60,10 @@ class Constant {
 
  private:
   float at(size_t i) const;
+  int32_t zero_of(size_t place) const {
+    return scales_.zero_points[scales_.zero_points.size() > 1 ? place : 0];
+  }
+  int Shift() const { return stored_ == Element::kUInt8 ? 128 : 0; }
   int64_t whole_at(size_t i) const;
 
   SharedFloats own_;
@@ -60,6 +72,7 @@ class Constant {
   Element element_ = Element::kFloat32;
   bool half_ = false;
   Element stored_ = Element::kFloat32;  // of a float that is stored as an integer
+  int bits_ = 0;                        // of each of these
   Scales scales_;
   size_t size_ = 0;
 };

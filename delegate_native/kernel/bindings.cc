@@ -45,7 +45,8 @@ std::vector<int> JoinedConstants(const KernelDesc& desc, Language language) {
   std::vector<int> joined;
   if (language != Language::kGles) return joined;
   for (size_t i = 0; i < desc.constants.size(); ++i) {
-    if (desc.constants[i].width == 4) joined.push_back(static_cast<int>(i));
+    const ConstantArg& constant = desc.constants[i];
+    if (constant.width == 4 && !constant.ints) joined.push_back(static_cast<int>(i));
   }
   if (joined.size() < 2) joined.clear();
   return joined;
@@ -73,8 +74,7 @@ Bindings BindingsOf(const KernelDesc& desc, const std::vector<TensorLayout>& lay
   for (int i : bindings.joined) joined_texels += desc.constants[static_cast<size_t>(i)].floats / 4;
   for (size_t i = 0; i < desc.constants.size(); ++i) {
     const ConstantArg& constant = desc.constants[i];
-    const bool half = dialect.precision != Precision::kF32 && constant.width > 1;
-    const Cell cell = half ? Cell::kHalf : Cell::kFloat;
+    const Cell cell = constant.CellOf(dialect.precision != Precision::kF32);
     if (!Holds(bindings.joined, i)) {
       bindings.constants.push_back(
           binder.Buffer(true, constant.floats / constant.width, constant.width, cell));

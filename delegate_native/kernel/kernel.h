@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "delegate_native/base/element.h"
 #include "delegate_native/base/shape.h"
 
 namespace quadra {
@@ -33,11 +34,17 @@ struct TensorArg {
 
 struct ConstantArg {
   std::string name;
-  int width = 4;  // floats per element: 1, 4, 8 or 16
-  int64_t floats = 0;
-  bool half = false;  // kept so; the plan says
+  int width = 4;       // numbers per element: 1, 4, 8 or 16
+  int64_t floats = 0;  // how many numbers
+  bool ints = false;   // of 32 bits: `pack` makes their bits
+  bool half = false;   // kept so; the plan says
   // Makes them, when the plan is written: a kernel that is only judged never asks.
   std::function<std::vector<float>()> pack;
+
+  // How they are kept, where the precision asks for halfs.
+  Cell CellOf(bool half) const {
+    return ints ? Cell::kInt : half && width > 1 ? Cell::kHalf : Cell::kFloat;
+  }
 };
 
 struct ScalarArg {
@@ -83,7 +90,7 @@ struct KernelDesc {
   }
   void Constant(std::string_view arg, int width, int64_t floats,
                 std::function<std::vector<float>()> pack) {
-    constants.push_back({std::string(arg), width, floats, false, std::move(pack)});
+    constants.push_back({std::string(arg), width, floats, false, false, std::move(pack)});
   }
   // Of numbers that are few.
   void Constant(std::string_view arg, std::vector<float> data, int width = 4) {

@@ -127,6 +127,7 @@ float log_of(float v) { return log_of(vec4(v)).x; }
 // Functions that few kernels call: a program has those that it uses. A null text is the other
 // language's.
 const PreludePart kPreludeParts[] = {
+    {"as_float4(", "", "#define as_float4 intBitsToFloat\n#define convert_float4 vec4\n"},
     {"power(", "#define power(a, b) pow(a, b)\n",
      // exp and log know no negative base.
      R"(vec4 power(vec4 a, vec4 b) {

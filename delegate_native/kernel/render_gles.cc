@@ -29,7 +29,7 @@ class GlesRenderer : public Renderer {
     const bool dense = layout.kind == Kind::kDenseBuffer;
     const char* type = dense           ? layout.is_int() ? "int" : "float"
                        : layout.half() ? "uvec2"
-                                       : TypeOf(layout);
+                                       : Renderer::TypeOf(layout);
     if (view != View::kMemory) {
       Row(name, view);
       if (dense) {
@@ -59,7 +59,8 @@ class GlesRenderer : public Renderer {
   void DeclareConstant(size_t i) override {
     const ConstantArg& constant = desc_.constants[i];
     const View view = bindings_.constants[i];
-    const bool half = half_constants_ && constant.width > 1;
+    const Cell cell = constant.CellOf(half_constants_);
+    const bool half = cell == Cell::kHalf;
     std::string data = constant.name + "_data", index = "I";
     const std::vector<int>& joined = bindings_.joined;
     const auto at = std::find(joined.begin(), joined.end(), static_cast<int>(i));
@@ -73,7 +74,7 @@ class GlesRenderer : public Renderer {
     } else {
       AddArg(RenderedArg::Kind::kConstant, i, view);
       if (view != View::kMemory) Row(constant.name, view);
-      else Block(constant.name, half ? "uvec2" : constant.width == 1 ? "float" : "vec4", true);
+      else Block(constant.name, half ? "uvec2" : TypeOf(cell, constant.width), true);
     }
     const char* lanes = constant.width == 1 ? ").x" : ")";
     Define("read_" + constant.name, "I",
@@ -114,6 +115,11 @@ class GlesRenderer : public Renderer {
     }
     return "int global_x = " + x + ", global_y = int(gl_GlobalInvocationID.y)" + Base(1) +
            ", global_z = int(gl_GlobalInvocationID.z)" + Base(2) + ";\n";
+  }
+
+  static const char* TypeOf(Cell cell, int width) {
+    if (cell == Cell::kInt) return width == 1 ? "int" : "ivec4";
+    return width == 1 ? "float" : "vec4";
   }
 
   void Row(const std::string& name, View view) {

@@ -62,11 +62,16 @@ class OpenClRenderer : public Renderer {
 
   void DeclareConstant(size_t i) override {
     const ConstantArg& constant = desc_.constants[i];
-    const bool half = half_constants_ && constant.width > 1;
+    const Cell cell = constant.CellOf(half_constants_);
+    const bool half = cell == Cell::kHalf;
     AddArg(RenderedArg::Kind::kConstant, i, View::kMemory);
     const std::string data = constant.name + "_data";
     const std::string width = constant.width == 1 ? "" : Format("%d", constant.width);
-    Parameter("__global const " + (half ? "half" : "float" + width) + "* restrict " + data);
+    Parameter("__global const " +
+              (half                 ? "half"
+               : cell == Cell::kInt ? "int" + width
+                                    : "float" + width) +
+              "* restrict " + data);
     Define("read_" + constant.name, "I",
            half ? "vload_half" + width + "(I, " + data + ")" : data + "[I]");
     if (constant.width > 1) DefineLanes(constant.name, "LANES");

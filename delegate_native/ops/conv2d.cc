@@ -7,6 +7,7 @@
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/depthwise_conv2d.h"
 #include "delegate_native/ops/elementwise.h"
+#include "delegate_native/ops/integer_weights.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
@@ -51,6 +52,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const Shape& in = graph.shape(node.inputs[0]);
   // A group is a channel.
   if (weights.shape.c == 1 && in.c > 1) return DepthwiseKernels(context, graph, node, list);
+  if (AddIntegerProduct(context, graph, node, list)) return Status();
   Conv conv = ConvOf(graph, node, "conv2d", list);
   QUADRA_RETURN_IF_ERROR(
       ResolveWindow(node.attributes, weights.shape.h, weights.shape.w, in, &conv.window));
@@ -67,7 +69,7 @@ extern const Op kConv2dOp;
 const Op kConv2dOp = {
     .name = "conv2d",
     .builtins = {kTfLiteBuiltinConv2d, -1},
-    .max_version = 6,
+    .max_version = 8,
     .attributes = "stride padding",
     .import = Import,
     .shape = InferShape,

@@ -203,7 +203,7 @@ extern const Op kDepthwiseConv2dOp;
 const Op kDepthwiseConv2dOp = {
     .name = "depthwise_conv2d",
     .builtins = {kTfLiteBuiltinDepthwiseConv2d, -1},
-    .max_version = 6,
+    .max_version = 7,
     .attributes = "stride padding",
     .import = Import,
     .shape = InferShape,

@@ -375,7 +375,7 @@ const Op kElementwiseOps[] = {
                Unary("quantize", kNone, 0,
                      "to_int(onto_grid($a, $inverse, 1.0f, $low, $high)) + to_int(vec4($zero))"))),
     With(ImportDequantize, "scale zero",
-         Makes(Result::kDeclared, Row("dequantize", kTfLiteBuiltinDequantize, 6, 1, kBytes, "$a",
+         Makes(Result::kDeclared, Row("dequantize", kTfLiteBuiltinDequantize, 9, 1, kBytes, "$a",
                                       "(to_float($a) - vec4($zero)) * vec4($scale)"))),
 };
 const size_t kElementwiseOpCount = sizeof(kElementwiseOps) / sizeof(kElementwiseOps[0]);

@@ -60,7 +60,7 @@ extern const Op kFullyConnectedOp;
 const Op kFullyConnectedOp = {
     .name = "fully_connected",
     .builtins = {kTfLiteBuiltinFullyConnected, -1},
-    .max_version = 9,
+    .max_version = 14,
     .import = Import,
 };
 

@@ -3,6 +3,7 @@
 // gives the part at the end; the CPU fails there.
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/integer_weights.h"
 #include "delegate_native/ops/reshape.h"
 
 namespace quadra {
@@ -37,6 +38,13 @@ Status Import(Importer* importer) {
 
 Status ImportLookup(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 2));
+  const TfLiteTensor& table = importer->InputTensor(1);
+  const int in_a_byte = table.type == kTfLiteInt4 ? 2 : table.type == kTfLiteInt2 ? 4 : 1;
+  const int rank = importer->InputRank(1);
+  // The interpreter reads such rows from the byte that they begin in.
+  if (rank > 0 && table.dims->data[rank - 1] % in_a_byte != 0) {
+    return Unsupported("its rows are no whole bytes");
+  }
   return AddGather(importer, 1, 0, 0, 0);
 }
 
@@ -99,19 +107,34 @@ constexpr char kPixel[] = R"(
     write_dst(v, x, y, s);
 )";
 
+// The same from a table of integers (ops/integer_weights.h): only rows that are asked for become
+// floats.
+constexpr char kPixelOfIntegers[] = R"(
+int at = int_lane(read_indices(0, 0, x / 4), x % 4);
+at = min(max(at, 0), blocks - 1);
+int q = read_m(at * step + s * bits / 8) >> (s * bits * 4 % 32);
+at += blocks * words * parts;
+ivec4 v = ivec4(q, q >> bits, q >> 2 * bits, q >> 3 * bits) << (32 - bits) >> (32 - bits);
+sum4_t scale = as_float4(ivec4(read_m(at + s * parts / dst_s * blocks)));
+write_dst(to_float(v - read_m(at + (parts + 1) * blocks)) * scale, x, y, s);
+)";
+
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   Views views;
   std::vector<int> dims;
   QUADRA_RETURN_IF_ERROR(MakeViews(graph, node, &views, &dims));
-  const int data = Viewed(context, graph, node.inputs[0], views.data, list);
+  const ConstantData& table = graph.value(node.inputs[0]).constant;
+  const bool integers = KeepsIntegers(table, views.data);
+  const int data = integers ? -1 : Viewed(context, graph, node.inputs[0], views.data, list);
   const int indices = Viewed(context, graph, node.inputs[1], views.indices, list);
   const int to = BeginReshape(graph, node, views.out, list);
   KernelDesc& desc = list->Add("gather");
-  desc.Read("src", data);
+  if (integers) AddIntegerTable(table, views.data, &desc);
+  else desc.Read("src", data);
   desc.Read("indices", indices);
   desc.Write("dst", to);
-  LoopOverResults(context, views.out, "", kPixel, &desc);
+  LoopOverResults(context, views.out, "", integers ? kPixelOfIntegers : kPixel, &desc);
   FinishReshape(context, graph, node, to, views.out, list);
   return Status();
 }
@@ -144,7 +167,7 @@ extern const Op kEmbeddingLookupOp;
 const Op kEmbeddingLookupOp = {
     .name = "embedding_lookup",
     .builtins = {kTfLiteBuiltinEmbeddingLookup, -1},
-    .max_version = 1,
+    .max_version = 5,
     .import = ImportLookup,
     .moves = true,
 };

@@ -92,7 +92,7 @@ class Check {
     int64_t together = 0;
     for (size_t i = 0; i < desc_.constants.size(); ++i) {
       const ConstantArg& constant = desc_.constants[i];
-      const bool half = context_.precision != Precision::kF32 && constant.width > 1;
+      const bool half = constant.CellOf(context_.precision != Precision::kF32) == Cell::kHalf;
       const int64_t bytes = constant.floats * (half ? 2 : 4);
       const bool is_joined = std::count(joined.begin(), joined.end(), static_cast<int>(i)) > 0;
       if (is_joined) together += bytes;

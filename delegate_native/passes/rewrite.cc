@@ -110,7 +110,8 @@ int RemoveDeadNodes(Graph* graph) {
 }
 
 bool Filters::Read(const Graph& graph, const Node& node, Filters* filters) {
-  if (!IsConvolution(node) || !graph.IsConstant(node.inputs[1])) return false;
+  if (!IsConvolution(node) || !graph.IsConstant(node.inputs[1]) || KeepsIntegers(graph, node))
+    return false;
   filters->shape_ = graph.shape(node.inputs[1]);
   filters->weights_ = *graph.value(node.inputs[1]).constant->floats();
   filters->depthwise_ = OpOf(node).convolution == Convolution::kDepthwise;

@@ -140,7 +140,7 @@ class Planner {
   void AddKernel(KernelDesc kernel, std::vector<int> nodes, bool float32) {
     kernel.float32 = float32;
     for (ConstantArg& constant : kernel.constants) {
-      constant.half = precision_ != Precision::kF32 && !float32 && constant.width > 1;
+      constant.half = constant.CellOf(precision_ != Precision::kF32 && !float32) == Cell::kHalf;
     }
     FitGroup(gpu_, &kernel);
     kernel.outlined = gpu_.is_cpu() && kernel.shared.empty();

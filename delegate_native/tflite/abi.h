@@ -33,6 +33,7 @@ enum TfLiteType : int {
   kTfLiteUInt32 = 16,
   kTfLiteUInt16 = 17,
   kTfLiteInt4 = 18,
+  kTfLiteInt2 = 20,
 };
 
 enum TfLiteAllocationType : int {
@@ -63,10 +64,19 @@ struct TfLiteFloatArray {
 };
 
 constexpr int kTfLiteAffineQuantization = 1;
+constexpr int kTfLiteBlockwiseQuantization = 2;
 
 struct TfLiteAffineQuantization {
   TfLiteFloatArray* scale;
   TfLiteIntArray* zero_point;
+  int32_t quantized_dimension;
+};
+
+// Of a matrix: a scale for so many numbers of a row. The indexes of tensors.
+struct TfLiteBlockwiseQuantization {
+  int32_t scale;
+  int32_t zero_point;  // -1: none
+  int32_t blocksize;
   int32_t quantized_dimension;
 };
 

@@ -1,5 +1,6 @@
 #include "delegate_native/tflite/importer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -58,6 +59,9 @@ Status ReadScales(const TfLiteTensor& tensor, Scales* scales) {
   return Status();
 }
 
+// How many bits of a byte a number takes, where several share one; else 0.
+int BitsOf(TfLiteType type) { return type == kTfLiteInt4 ? 4 : type == kTfLiteInt2 ? 2 : 0; }
+
 // "float32, int32 or bool"
 std::string NamesOf(Elements elements) {
   std::string names;
@@ -115,6 +119,39 @@ bool IsQuantized(const TfLiteTensor& tensor) {
   return (tensor.type == kTfLiteInt8 || tensor.type == kTfLiteUInt8) && ScalesOf(tensor);
 }
 
+// A scale for each block of a row, in a tensor of their own.
+Status ConstantPool::ReadBlocks(const TfLiteContext* context, const TfLiteTensor& tensor,
+                                Scales* scales) {
+  const auto* blocks = static_cast<const TfLiteBlockwiseQuantization*>(tensor.quantization.params);
+  const int tensors = static_cast<int>(context->tensors_size);
+  const Status misfits = Unsupported(
+      "constant '%s' has blocks without fitting scales, or with zero points", NameOf(tensor));
+  if (!blocks || blocks->blocksize < 1 || blocks->scale < 0 || blocks->scale >= tensors ||
+      blocks->zero_point >= tensors || tensor.dims->size != 2 ||
+      tensor.dims->data[1] % blocks->blocksize != 0) {
+    return misfits;
+  }
+  const TfLiteType type = context->tensors[blocks->scale].type;
+  if (type != kTfLiteFloat16 && type != kTfLiteFloat32) return misfits;
+  ConstantData data;
+  QUADRA_RETURN_IF_ERROR(Get(context, blocks->scale, /*wants_floats=*/true, &data));
+  scales->scales = *data->floats();
+  scales->zero_points = {0};
+  scales->stride = static_cast<size_t>(blocks->blocksize);
+  if (data->size() * scales->stride != static_cast<size_t>(ElementCount(tensor.dims))) {
+    return misfits;
+  }
+  if (blocks->zero_point < 0) return Status();
+  // The interpreter takes all of them for 0.
+  const TfLiteTensor& zeros = context->tensors[blocks->zero_point];
+  const char* bytes = static_cast<const char*>(zeros.data);
+  if (IsConstantTensor(zeros) &&
+      std::count(bytes, bytes + zeros.bytes, 0) == static_cast<std::ptrdiff_t>(zeros.bytes)) {
+    return Status();
+  }
+  return misfits;
+}
+
 Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_floats,
                          ConstantData* data) {
   const auto known = known_.find(tensor);
@@ -132,22 +169,26 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
     return Unsupported("constant '%s' is sparse and no DENSIFY precedes it", NameOf(t));
   }
   const bool half = t.type == kTfLiteFloat16;
-  Element element = Element::kFloat32;
-  if (!half && !ElementOf(t.type, &element)) {
+  const bool blocks = t.quantization.type == kTfLiteBlockwiseQuantization;
+  const bool scaled = blocks || ScalesOf(t);
+  const int narrow = scaled ? BitsOf(t.type) : 0;
+  Element element = narrow ? Element::kInt8 : Element::kFloat32;
+  if (!half && !narrow && !ElementOf(t.type, &element)) {
     return Unsupported("constant '%s' is %s, which the GPU has no numbers for", NameOf(t),
                        TypeName(t.type));
   }
   const int64_t count = ElementCount(t.dims);
-  const size_t width = half ? 2 : BytesOf(element);
-  if (count < 1 || t.bytes != static_cast<size_t>(count) * width) {
+  const size_t bits = narrow ? static_cast<size_t>(narrow) : half ? 16 : 8 * BytesOf(element);
+  const size_t bytes = (static_cast<size_t>(count < 0 ? 0 : count) * bits + 7) / 8;
+  if (count < 1 || t.bytes != bytes) {
     return InvalidModel("constant '%s' has %zu bytes, its shape asks for %zu", NameOf(t), t.bytes,
-                        static_cast<size_t>(count < 0 ? 0 : count) * width);
+                        bytes);
   }
-  if (ScalesOf(t) && (kBytes & Only(element) || (wants_floats && element == Element::kInt32))) {
+  if (scaled && (kBytes & Only(element) || (wants_floats && element == Element::kInt32))) {
     Scales scales;
-    QUADRA_RETURN_IF_ERROR(ReadScales(t, &scales));
-    *data = std::make_shared<const Constant>(t.data, element, std::move(scales),
-                                             static_cast<size_t>(count));
+    QUADRA_RETURN_IF_ERROR(blocks ? ReadBlocks(context, t, &scales) : ReadScales(t, &scales));
+    *data = std::make_shared<const Constant>(t.data, element, static_cast<int>(bits),
+                                             std::move(scales), static_cast<size_t>(count));
     known_[tensor] = *data;
     return Status();
   }

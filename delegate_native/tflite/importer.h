@@ -33,6 +33,8 @@ class ConstantPool {
   bool IsSize(int tensor) const { return sizes_.count(tensor) != 0; }
 
  private:
+  Status ReadBlocks(const TfLiteContext* context, const TfLiteTensor& tensor, Scales* scales);
+
   std::map<int, ConstantData> known_;
   std::set<int> sizes_;
 };

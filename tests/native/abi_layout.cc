@@ -33,6 +33,7 @@ int main() {
   STRUCT(1, TfLiteIntArray, size);
   STRUCT(2, TfLiteQuantizationParams, scale, zero_point);
   STRUCT(2, TfLiteQuantization, type, params);
+  STRUCT(4, TfLiteBlockwiseQuantization, scale, zero_point, blocksize, quantized_dimension);
   STRUCT(4, TfLiteDimensionMetadata, format, dense_size, array_segments, array_indices);
   STRUCT(4, TfLiteSparsity, traversal_order, block_map, dim_metadata, dim_metadata_size);
   STRUCT(15, TfLiteTensor, type, data, dims, params, allocation_type, bytes, allocation, name,

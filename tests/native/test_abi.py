@@ -11,7 +11,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from host_tools.base import child_process
 from host_tools.build import bazel
-from tests.model_builder import Model
+from tests.model_builder import Blocks, Model
 from tests.native.runtime_probe import Probe, View, floats, make_int_array, node_and_registration, tensor
 from tests.vectors.composites import composite
 
@@ -100,6 +100,25 @@ def test_tensors_are_where_we_think(layout):
         small = tensor(context, q.index).inside("params", "TfLiteQuantizationParams")
         assert (small.read("scale", ctypes.c_float), small.zero_point) == (0.25, -7)
         assert tensor(context, q.index).inside("quantization", "TfLiteQuantization").type == 1
+
+    look(layout, model, prepare)
+
+
+def test_scales_of_blocks_are_where_we_think(layout):
+    model = Model()
+    x, scales = model.input((1, 64)), model.const(np.ones((8, 2), np.float16))
+    w = model.const_narrow(np.ones((8, 64)), "int4", blocks=Blocks(scales.index, 32))
+    v = model.const_narrow(np.ones((8, 63)), "int2", scale=0.5)
+    model.output(model.op("FULLY_CONNECTED", [x, w, None], (1, 8), "FullyConnectedOptions", 12))
+
+    def prepare(context: View) -> None:
+        found = tensor(context, w.index)
+        assert (found.type, found.bytes) == (18, 8 * 32)
+        quantization = found.inside("quantization", "TfLiteQuantization")
+        assert quantization.type == 2
+        blocks = quantization.behind("params", "TfLiteBlockwiseQuantization")
+        assert (blocks.scale, blocks.zero_point, blocks.blocksize) == (scales.index, -1, 32)
+        assert (tensor(context, v.index).type, tensor(context, v.index).bytes) == (20, 8 * 63 // 4)
 
     look(layout, model, prepare)
 

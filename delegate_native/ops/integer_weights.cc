@@ -1,0 +1,184 @@
+// A word of 32 bits holds one channel's numbers for several inputs, or several columns of a table,
+// the first in the lowest bits. Behind the words lie the floats, as their bits: one buffer less,
+// of which OpenGL ES promises four.
+#include "delegate_native/ops/integer_weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "delegate_native/ops/grid.h"
+#include "delegate_native/ops/limits.h"
+
+namespace quadra {
+namespace {
+
+// More rows than this are worth weights of floats.
+constexpr int kMostRows = 4;
+
+// How many parts of a row have a scale each; 0 where the constant is of another kind, or where rows
+// or parts end within a word.
+int PartsOf(const ConstantData& constant, int columns) {
+  const int bits = constant ? constant->stored_bits() : 0;
+  if (bits == 0 || columns % (32 / bits) != 0) return 0;
+  const Scales& scales = constant->scales();
+  const int stride = scales.scales.size() == 1 ? columns : static_cast<int>(scales.stride);
+  return columns % stride == 0 && stride % (32 / bits) == 0 ? columns / stride : 0;
+}
+
+// A matrix of integers as vectors of `lanes` rows: one for each word of them, scale of a part of
+// these, bias, and zero point.
+struct Matrix {
+  ConstantData stored, bias;
+  int rows, lanes;
+  int parts, words, blocks;  // of a row; of all rows
+  int step;                  // between vectors: of the next rows
+
+  Matrix(const ConstantData& constant, int all, int columns, int together)
+      : stored(constant),
+        rows(all),
+        lanes(together),
+        parts(PartsOf(constant, columns)),
+        words(columns / (32 / constant->stored_bits())),
+        blocks(CeilDiv(all, together)),
+        step(words) {}
+
+  // The words of a row lie in one piece, or those of neighbours beside each other.
+  int step_in() const { return step > 1 ? 1 : blocks; }
+  int64_t numbers() const { return int64_t{blocks} * (words + parts + 2) * lanes; }
+
+  std::vector<float> Pack() const {
+    std::vector<float> packed(static_cast<size_t>(numbers()), 0.0f);
+    const std::vector<int32_t> all = stored->SignedWords();
+    const int32_t* from = all.data();
+    const std::vector<float>& scales = stored->scales().scales;
+    const SharedFloats biases = bias ? bias->floats() : nullptr;
+    for (int row = 0; row < rows; ++row) {
+      float* const to = &packed[static_cast<size_t>(row % lanes)];
+      const int block = row / lanes;
+      for (int i = 0; i < words; ++i) {
+        memcpy(to + (block * step + i * step_in()) * lanes, from++, sizeof(*from));
+      }
+      float* floats = to + (blocks * words + block) * lanes;
+      const size_t first = static_cast<size_t>(row) * static_cast<size_t>(parts) % scales.size();
+      for (int k = 0; k < parts; ++k, floats += blocks * lanes) {
+        *floats = scales[first + static_cast<size_t>(k)];
+      }
+      if (biases) *floats = (*biases)[static_cast<size_t>(row)];
+      const int32_t zero = stored->signed_zero(first);
+      memcpy(floats + blocks * lanes, &zero, sizeof(zero));
+    }
+    return packed;
+  }
+
+  void AddTo(KernelDesc* kernel) const {
+    kernel->Constant("m", lanes, numbers(), [matrix = *this] { return matrix.Pack(); });
+    kernel->constants.back().ints = true;
+    kernel->Int("blocks", blocks);
+    kernel->Int("parts", parts);
+    kernel->Int("words", words / parts);
+    kernel->Int("step", step);
+  }
+};
+
+// @ is the number of lanes, # stands for the lines of each lane of the source, which there is ^;
+// a line with $ is there for each pixel.
+constexpr char kLane[] = R"(
+f = convert_float@((q << up >> up) - zero); q = q >> bits;
+p$ += f * v$.^;
+)";
+constexpr char kBody[] = R"(
+int o = GLOBAL_X, y = GLOBAL_Y, b = GLOBAL_Z;
+if (o >= blocks || y >= dst_h || b >= dst_b) { return; }
+int w = o * step, s = b * src_s, at = blocks * parts * words + o;
+sum@_t f;
+ivec@ zero = read_m(at + (parts + 1) * blocks);
+sum@_t p$, a$ = as_float@(read_m(at + parts * blocks));
+for (int k = 0; k < parts; ++k) {
+p$ = vec@(0.0f);
+for (int i = 0; i < words; ++i) {
+ivec@ q = read_m(w);
+w += step > 1 ? 1 : blocks;
+for (int n = 0; n < 32; n += bits * 4, ++s) {
+vec4 v$ = read_src($, y, s);
+#
+}
+}
+f = as_float@(read_m(at + k * blocks));
+a$ += p$ * f;
+}
+)";
+constexpr char kStore[] = "write_dst(a$, $, y, b * dst_s + o);\n";
+// On CPUs: four slices.
+constexpr char kStoreWide[] =
+    "vec4 four$[4]; *(vec16*)four$ = a$; "
+    "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
+    "{ write_dst(four$[j], $, y, b * dst_s + o * 4 + j); }\n";
+
+void Add(const char* text, int pixels, bool wide, char lane, std::string* body) {
+  for (const char* next; *text; text = next) {
+    next = strchr(text, '\n') + 1;
+    for (const char* l = "xyzw"; *text == '#' && *l; ++l) Add(kLane, pixels, wide, *l, body);
+    if (*text == '#') continue;
+    const int times = memchr(text, '$', static_cast<size_t>(next - text)) ? pixels : 1;
+    for (int i = 0; i < times; ++i) {
+      for (const char* c = text; c < next; ++c) {
+        if (*c == '@') *body += kHasCpuShapes && wide ? "16" : "4";
+        else *body += *c == '$' ? static_cast<char>('0' + i) : *c == '^' ? lane : *c;
+      }
+    }
+  }
+}
+
+std::string Body(int bits, int pixels, bool wide) {
+  std::string body = wide ? "#define sum16_t vec16\n" : "";
+  body += Format("const int bits = %d, up = %d;\n", bits, 32 - bits);
+  Add(kBody, pixels, wide, 0, &body);
+  Add(kHasCpuShapes && wide ? kStoreWide : kStore, pixels, wide, 0, &body);
+  return body;
+}
+
+}  // namespace
+
+bool KeepsIntegers(const Graph& graph, const Node& node) {
+  const Value& weights = graph.value(node.inputs[1]);
+  const Shape& in = graph.shape(node.inputs[0]);
+  // Who says the rank of the result is no convolution but a product of rows.
+  return node.attributes.Has("rank") && weights.shape.h * weights.shape.w == 1 &&
+         weights.shape.c == in.c && int64_t{in.b} * in.h * in.w <= kMostRows &&
+         PartsOf(weights.constant, in.c) > 0;
+}
+
+bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const Node& node,
+                       KernelList* list) {
+  if (!KeepsIntegers(graph, node)) return false;
+  const GpuInfo& gpu = *context.gpu;
+  const Value& weights = graph.value(node.inputs[1]);
+  const Shape& in = graph.shape(node.inputs[0]);
+  const bool cpu = gpu.is_cpu();
+  Matrix matrix(weights.constant, weights.shape.b, in.c, cpu ? 16 : 4);
+  if (node.inputs.size() > 2) matrix.bias = graph.value(node.inputs[2]).constant;
+  // Neighbours read neighbours; who goes through a row alone finds it in one piece.
+  if (!cpu && !gpu.runs_items_serially()) matrix.step = 1;
+  if (matrix.words > kMostTrips || matrix.numbers() * 4 > gpu.max_buffer_bytes) return false;
+  KernelDesc& kernel = list->Add("matvec");
+  kernel.Read("src", node.inputs[0]);
+  kernel.Write("dst", node.outputs[0]);
+  matrix.AddTo(&kernel);
+  kernel.opencl_only = cpu;
+  kernel.trips = matrix.words;
+  kernel.body = Body(matrix.stored->stored_bits(), in.w, cpu);
+  kernel.Grid(matrix.blocks, in.h, in.b);
+  if (!cpu) SetGpuGroup(gpu, &kernel);
+  return true;
+}
+
+bool KeepsIntegers(const ConstantData& table, const Shape& rows) {
+  return rows.b * rows.h == 1 && PartsOf(table, rows.c) > 0;
+}
+
+void AddIntegerTable(const ConstantData& table, const Shape& rows, KernelDesc* kernel) {
+  Matrix(table, rows.w, rows.c, 1).AddTo(kernel);
+  kernel->Int("bits", table->stored_bits());
+}
+
+}  // namespace quadra
