@@ -251,7 +251,7 @@ std::string Bounded(bool round, const std::string& sum) {
 }
 
 std::string BoundWide(bool round, const char* v) {
-  const std::string clamp =
+  std::string clamp =
       Format("%s = %s < low ? low : %s; %s = %s > high ? high : %s;\n", v, v, v, v, v, v);
   if (!round) return clamp;
   return Format("%s *= inverse;\n", v) + clamp + Format("%s = round_small(%s) * scale;\n", v, v);

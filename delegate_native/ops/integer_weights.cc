@@ -52,20 +52,21 @@ struct Matrix {
     const int32_t* from = all.data();
     const std::vector<float>& scales = stored->scales().scales;
     const SharedFloats biases = bias ? bias->floats() : nullptr;
+    const std::ptrdiff_t width = lanes;
     for (int row = 0; row < rows; ++row) {
       float* const to = &packed[static_cast<size_t>(row % lanes)];
       const int block = row / lanes;
       for (int i = 0; i < words; ++i) {
-        memcpy(to + (block * step + i * step_in()) * lanes, from++, sizeof(*from));
+        memcpy(to + (block * step + i * step_in()) * width, from++, sizeof(*from));
       }
-      float* floats = to + (blocks * words + block) * lanes;
+      float* floats = to + (blocks * words + block) * width;
       const size_t first = static_cast<size_t>(row) * static_cast<size_t>(parts) % scales.size();
-      for (int k = 0; k < parts; ++k, floats += blocks * lanes) {
+      for (int k = 0; k < parts; ++k, floats += blocks * width) {
         *floats = scales[first + static_cast<size_t>(k)];
       }
       if (biases) *floats = (*biases)[static_cast<size_t>(row)];
       const int32_t zero = stored->signed_zero(first);
-      memcpy(floats + blocks * lanes, &zero, sizeof(zero));
+      memcpy(floats + blocks * width, &zero, sizeof(zero));
     }
     return packed;
   }

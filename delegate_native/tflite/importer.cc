@@ -124,7 +124,7 @@ Status ConstantPool::ReadBlocks(const TfLiteContext* context, const TfLiteTensor
                                 Scales* scales) {
   const auto* blocks = static_cast<const TfLiteBlockwiseQuantization*>(tensor.quantization.params);
   const int tensors = static_cast<int>(context->tensors_size);
-  const Status misfits = Unsupported(
+  Status misfits = Unsupported(
       "constant '%s' has blocks without fitting scales, or with zero points", NameOf(tensor));
   if (!blocks || blocks->blocksize < 1 || blocks->scale < 0 || blocks->scale >= tensors ||
       blocks->zero_point >= tensors || tensor.dims->size != 2 ||
