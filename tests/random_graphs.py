@@ -177,9 +177,10 @@ class Builder:
         return made
 
     def step(self, kind: Kind) -> None:
-        nodes = len(self.model.nodes)
-        if kind.build(self, self.pick(kind)) is None:  # the op does not fit this value, nor do its constants stay
+        nodes, values = len(self.model.nodes), len(self.values)
+        if kind.build(self, self.pick(kind)) is None:  # the op does not fit this value: what was made for it goes
             del self.model.nodes[nodes:]
+            self.values[values:] = [value for value in self.values[values:] if value in self.model.inputs]
             self.elementwise("ABS", self.pick(Kind("ABS", kind.build, ("float32", "int32"))), exact="keeps")
 
     def finish(self) -> Graph:
