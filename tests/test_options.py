@@ -68,7 +68,6 @@ WRONG = [
     ("min_nodes_per_partition", {"min_nodes_per_partition": "-1"}),
     ("small_partitions_allowed", {"small_partitions_allowed": "yes"}),
     ("first_delegate_node_index", {"first_delegate_node_index": "5", "last_delegate_node_index": "4"}),
-    ("serialization_dir", {"serialization_dir": "/somewhere"}),
     ("model_token", {"model_token": "a"}),
     ("dump_tensors", {"dump_tensors": "1"}),
     ("model_token", {"serialization_dir": "/somewhere", "model_token": "../a"}),

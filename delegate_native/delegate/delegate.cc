@@ -232,6 +232,7 @@ SessionOptions Delegate::OptionsFor(int partition) const {
   options.precision = precision_;
   options.float32_nodes = options_.float32_nodes;
   options.profile = options_.profile != 0;
+  options.cache = PlanCache(options_.serialization_dir, options_.model_token);
   if (!options_.dump_dir.empty()) {
     options.dump_dir = options_.dump_dir + Format("/partition_%d", partition);
     options.dump_tensors = options_.dump_tensors != 0;

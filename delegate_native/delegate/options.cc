@@ -199,10 +199,8 @@ Status CheckOptions(const Options& options) {
     return InvalidModel("option first_delegate_node_index=%d: last_delegate_node_index is %d",
                         options.first_delegate_node_index, options.last_delegate_node_index);
   }
-  if (options.serialization_dir.empty() != options.model_token.empty()) {
-    const bool has_token = options.serialization_dir.empty();
-    return InvalidModel("option %s: it needs %s", has_token ? "model_token" : "serialization_dir",
-                        has_token ? "serialization_dir" : "model_token");
+  if (options.serialization_dir.empty() && !options.model_token.empty()) {
+    return InvalidModel("option model_token: it needs serialization_dir");
   }
   if (options.dump_tensors && options.dump_dir.empty()) {
     return InvalidModel("option dump_tensors=1: it needs dump_dir");

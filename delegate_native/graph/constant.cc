@@ -62,6 +62,22 @@ int64_t Constant::whole_at(size_t i) const {
   }
 }
 
+void Constant::AddTo(ContentHash* hash) const {
+  hash->Add(static_cast<int64_t>(element_));
+  hash->Add(static_cast<int64_t>(stored_) * 2 + half_);
+  hash->Add(scales_.scales.data(), scales_.scales.size() * sizeof(float));
+  hash->Add(scales_.zero_points.data(), scales_.zero_points.size() * sizeof(int32_t));
+  hash->Add(static_cast<int64_t>(scales_.stride));
+  if (own_) return hash->Add(own_->data(), size_ * sizeof(float));
+  if (!bytes_) return hash->Add(own_ints_.data(), size_ * sizeof(int32_t));
+  const size_t bits = bits_ > 0            ? static_cast<size_t>(bits_)
+                      : !IsFloat(element_) ? BytesOf(element_) * 8
+                      : half_              ? 16
+                                           : 32;
+  hash->Add(static_cast<int64_t>(bits));
+  hash->Add(bytes_, (size_ * bits + 7) / 8);
+}
+
 std::vector<int32_t> Constant::ints() const {
   std::vector<int32_t> ints(size_);
   for (size_t i = 0; i < size_; ++i) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "delegate_native/base/content_hash.h"
 #include "delegate_native/base/element.h"
 
 namespace quadra {
@@ -55,6 +56,8 @@ class Constant {
   float front() const;
   // Of all others; an int64 beyond 32 bits is the nearest int32.
   std::vector<int32_t> ints() const;
+  // What it is stored as, without making numbers of it.
+  void AddTo(ContentHash* hash) const;
   // Whether ints() gives every number as it is.
   bool fits_ints() const;
 

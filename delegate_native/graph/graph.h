@@ -85,6 +85,8 @@ std::vector<ValueId> Operands(const Node& node);
 // The text form; Parse reads what Print wrote. Constants up to 16 elements are written out, larger
 // ones as shape and hash, unless `all_constants`.
 std::string Print(const Graph& graph, bool all_constants = false);
+// The same without the numbers of constants.
+std::string PrintNodes(const Graph& graph);
 Status Parse(const std::string& text, Graph* graph);
 
 // Says the first thing that is wrong: a value with two producers, a use before its definition,

@@ -111,10 +111,12 @@ std::string Text(const std::vector<T>& data, bool all) {
   return text + "}";
 }
 
+enum class Numbers { kNone, kFew, kAll };  // that are shown of constants
+
 class Printer {
  public:
-  Printer(const Graph& graph, bool all_constants)
-      : graph_(graph), all_constants_(all_constants), shown_(graph.values.size(), false) {}
+  Printer(const Graph& graph, Numbers numbers)
+      : graph_(graph), numbers_(numbers), shown_(graph.values.size(), false) {}
 
   std::string Run() {
     for (ValueId id : graph_.inputs) text_ += "input " + Declared(id) + "\n";
@@ -142,11 +144,14 @@ class Printer {
   void ShowConstant(ValueId id) {
     if (!Known(id) || !graph_.IsConstant(id) || shown_[static_cast<size_t>(id)]) return;
     shown_[static_cast<size_t>(id)] = true;
-    const quadra::Constant& constant = *graph_.value(id).constant;
-    text_ += "const " + Declared(id) + " = " +
-             (IsFloat(constant.element()) ? Text(*constant.floats(), all_constants_)
-                                          : Text(constant.ints(), all_constants_)) +
-             "\n";
+    text_ += "const " + Declared(id);
+    if (numbers_ != Numbers::kNone) {
+      const quadra::Constant& constant = *graph_.value(id).constant;
+      const bool all = numbers_ == Numbers::kAll;
+      text_ += " = " + (IsFloat(constant.element()) ? Text(*constant.floats(), all)
+                                                    : Text(constant.ints(), all));
+    }
+    text_ += "\n";
   }
 
   static std::string Call(const std::string& op, const std::vector<ValueId>& inputs, int hole,
@@ -178,7 +183,7 @@ class Printer {
   }
 
   const Graph& graph_;
-  bool all_constants_;
+  Numbers numbers_;
   std::vector<bool> shown_;
   std::string text_;
 };
@@ -186,7 +191,9 @@ class Printer {
 }  // namespace
 
 std::string Print(const Graph& graph, bool all_constants) {
-  return Printer(graph, all_constants).Run();
+  return Printer(graph, all_constants ? Numbers::kAll : Numbers::kFew).Run();
 }
+
+std::string PrintNodes(const Graph& graph) { return Printer(graph, Numbers::kNone).Run(); }
 
 }  // namespace quadra

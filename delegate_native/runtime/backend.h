@@ -69,7 +69,7 @@ inline bool HasBinary(const fb::Program& program) {
 
 struct LoadTimes {
   int64_t compile_us = 0;
-  int from_binary = 0;  // programs that the plan's binaries saved from being compiled
+  BinaryCount binaries;
   int64_t upload_us = 0;
 };
 

@@ -45,24 +45,26 @@ Status Session::Build() {
     const int64_t start = std::exchange(mark, NowUs());
     return mark - start;
   };
-  Graph optimized = graph_;
-  QUADRA_RETURN_IF_ERROR(InferShapes(&optimized));
-  const Graph imported = optimized;
-  QUADRA_RETURN_IF_ERROR(RunPasses(&optimized, FitsTarget()));
-  if (options_.precision != Precision::kF32) HoldFloat32(options_.float32_nodes, &optimized);
-  times_.passes_us = lap();
+  Graph imported = graph_;
+  QUADRA_RETURN_IF_ERROR(InferShapes(&imported));
   PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, {}, &plan));
-  times_.plan_us = lap();
-  const fb::Plan* made = fb::GetPlan(plan.data());
-  if (!options_.dump_dir.empty()) {
-    QUADRA_RETURN_IF_ERROR(Dump(options_.dump_dir, imported, optimized, plan));
-  }
   std::unique_ptr<Executable> executable;
-  LoadTimes load;
-  QUADRA_RETURN_IF_ERROR(backend_->Load(made, &executable, &load));
+  const bool cached = LoadCached(imported, &executable, &plan).ok();
+  times_.passes_us = lap();
+  if (!cached) {
+    Graph optimized = imported;
+    QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
+    times_.passes_us += lap();
+    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, {}, &plan));
+    times_.plan_us = lap();
+    if (!options_.dump_dir.empty()) {
+      QUADRA_RETURN_IF_ERROR(Dump(options_.dump_dir, imported, optimized, plan));
+    }
+    BinaryCount none;
+    QUADRA_RETURN_IF_ERROR(LoadPlan(plan, &executable, &none));
+  }
   if (!options_.dump_dir.empty()) {
-    QUADRA_RETURN_IF_ERROR(KeepBinaries(optimized, executable->Binaries()));
+    QUADRA_RETURN_IF_ERROR(DumpBinaries(executable->Binaries()));
   }
   if (options_.dump_tensors) {
     executable->HandOver(
@@ -71,16 +73,81 @@ Status Session::Build() {
         },
         this);
   }
-  times_.compile_us = load.compile_us;
-  times_.upload_us = load.upload_us;
   Log(2, "prepared %u dispatches: passes %lld us, plan %lld us, compile %lld us, upload %lld us",
-      made->dispatches()->size(), static_cast<long long>(times_.passes_us),
+      fb::GetPlan(plan.data())->dispatches()->size(), static_cast<long long>(times_.passes_us),
       static_cast<long long>(times_.plan_us), static_cast<long long>(times_.compile_us),
       static_cast<long long>(times_.upload_us));
   executable_ = std::move(executable);  // before its plan goes
   plan_ = std::move(plan);
   SetOutputs(imported);
   return Status();
+}
+
+Status Session::Optimize(Graph* graph) const {
+  QUADRA_RETURN_IF_ERROR(RunPasses(graph, FitsTarget()));
+  if (options_.precision != Precision::kF32) HoldFloat32(options_.float32_nodes, graph);
+  return Status();
+}
+
+Status Session::LoadPlan(const PlanBytes& plan, std::unique_ptr<Executable>* executable,
+                         BinaryCount* binaries) {
+  LoadTimes load;
+  QUADRA_RETURN_IF_ERROR(backend_->Load(fb::GetPlan(plan.data()), executable, &load));
+  times_.compile_us = load.compile_us;
+  times_.upload_us = load.upload_us;
+  *binaries = load.binaries;
+  return Status();
+}
+
+// Not ok: the plan must be made. Whatever the reason, the cache gets it after the first inference.
+Status Session::LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable,
+                           PlanBytes* plan) {
+  unsaved_.clear();
+  if (!options_.cache.is_on() || !options_.dump_dir.empty()) return Unsupported("it is off");
+  const std::string words =
+      PlanCache::WordsFor(imported, options_.target, backend_->info(),
+                          NameOf(options_.precision) + (", in float32 " + options_.float32_nodes));
+  BinaryCount binaries;
+  Status status = options_.cache.Load(words, plan);
+  if (status.ok()) status = LoadPlan(*plan, executable, &binaries);
+  if (!status.ok()) {
+    cached_ = "miss: " + status.message();
+    unsaved_ = words;
+    return status;
+  }
+  cached_ = "hit";
+  if (binaries.refused > 0) {
+    cached_ += Format(", but the driver refused %d programs", binaries.refused);
+    unsaved_ = words;
+  }
+  return status;
+}
+
+// The plan once more, with its programs as the driver compiled them.
+Status Session::MakeWithBinaries(const std::vector<ProgramBinary>& binaries,
+                                 PlanBytes* plan) const {
+  Graph graph = graph_;
+  QUADRA_RETURN_IF_ERROR(InferShapes(&graph));
+  QUADRA_RETURN_IF_ERROR(Optimize(&graph));
+  return MakePlan(graph, options_.target, options_.precision, binaries, plan);
+}
+
+Status Session::DumpBinaries(const std::vector<ProgramBinary>& binaries) const {
+  if (binaries.empty()) return Status();
+  PlanBytes plan;
+  QUADRA_RETURN_IF_ERROR(MakeWithBinaries(binaries, &plan));
+  return DumpPlan(options_.dump_dir, plan);
+}
+
+// After an inference: some drivers compile the rest of a program when it first runs. A cache that
+// cannot be written is no reason to fail.
+void Session::SaveInCache() {
+  const std::string words = std::exchange(unsaved_, "");
+  PlanBytes plan;
+  Status status = MakeWithBinaries(executable_->Binaries(), &plan);
+  if (status.ok()) status = options_.cache.Save(words, plan);
+  cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
+  Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
 }
 
 // Only OpenGL ES has so few bindings that a merge may take too many. Where there are plenty, asking
@@ -99,14 +166,6 @@ Fits Session::FitsTarget() const {
     list.first_scratch = static_cast<int>(graph.values.size());
     return MakeKernels(context, graph, node, &list).ok();
   };
-}
-
-// Writes the plan once more, with its programs as the driver compiled them.
-Status Session::KeepBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries) {
-  if (binaries.empty()) return Status();
-  PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, binaries, &plan));
-  return DumpPlan(options_.dump_dir, plan);
 }
 
 void Session::SetOutputs(const Graph& imported) {
@@ -149,9 +208,11 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
     executable_.reset();  // first: it may fill the device
     QUADRA_RETURN_IF_ERROR(Build());
   }
-  if (!options_.profile || options_.dump_tensors) return Run(inputs, outputs, nullptr);
+  const bool measures = options_.profile && !options_.dump_tensors;
   std::vector<float> dispatch_us;
-  QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, &dispatch_us));
+  QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &dispatch_us : nullptr));
+  if (!unsaved_.empty()) SaveInCache();
+  if (!measures) return Status();
   if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());
   profile_.push_back(std::move(dispatch_us));
   return Status();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/cache/plan_cache.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/passes/pipeline.h"
@@ -23,6 +24,7 @@ struct SessionOptions {
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
+  PlanCache cache = PlanCache("", "");  // what is dumped is always made anew
 };
 
 struct SessionTimes {
@@ -55,6 +57,8 @@ class Session {
 
   const fb::Plan* plan() const { return fb::GetPlan(plan_.data()); }
   size_t plan_bytes() const { return plan_.size(); }
+  // Whether the plan came from the cache, why not, and whether it is kept for the next start.
+  const std::string& cached() const { return cached_; }
   SessionTimes& times() { return times_; }
   // Microseconds per dispatch of the last invocations (at most 100), newest last.
   const std::vector<std::vector<float>>& profile() const { return profile_; }
@@ -64,7 +68,14 @@ class Session {
   Status Run(std::vector<const void*> inputs, std::vector<void*> outputs,
              std::vector<float>* dispatch_us);
   Fits FitsTarget() const;
-  Status KeepBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries);
+  Status Optimize(Graph* graph) const;
+  Status LoadPlan(const PlanBytes& plan, std::unique_ptr<Executable>* executable,
+                  BinaryCount* binaries);
+  Status LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable,
+                    PlanBytes* plan);
+  Status MakeWithBinaries(const std::vector<ProgramBinary>& binaries, PlanBytes* plan) const;
+  Status DumpBinaries(const std::vector<ProgramBinary>& binaries) const;
+  void SaveInCache();
   void SetOutputs(const Graph& imported);
 
   Graph graph_;
@@ -76,6 +87,8 @@ class Session {
   PlanBytes plan_;
   std::unique_ptr<Executable> executable_;
   SessionTimes times_;
+  std::string cached_ = "off";
+  std::string unsaved_;  // words of a plan that the cache is to have after the first inference
   std::vector<std::vector<int32_t>> staged_;  // inputs, then outputs, that a plan has as ints
   std::vector<std::vector<float>> profile_;
 };

@@ -117,6 +117,9 @@ class Partition(Part, kw_only=True):
     activation_bytes_lower_bound: Annotated[Count, Is("the largest sum of tensors alive at one dispatch")] = 0
     constant_bytes: Annotated[Count, Is("memory for weights")] = 0
     plan_bytes: Annotated[Count, Is("of `plan.quadra`")] = 0
+    cache: Annotated[Text, Is("of compiled models: `off`, `hit`, or `miss: ` and why; then whether it was saved")] = (
+        "off"
+    )
     timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`")]
     dispatches: Annotated[list[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
 

@@ -26,7 +26,7 @@ class BackendTest : public OnEveryBackend {
     std::unique_ptr<Executable> executable;
     const Status status = Load(plan, &executable);
     ASSERT_TRUE(status.ok()) << status.message();
-    EXPECT_EQ(times_.from_binary, from_binary);
+    EXPECT_EQ(times_.binaries.loaded, from_binary);
     RunAndCheck(executable.get(), 3);
   }
 

@@ -43,12 +43,12 @@ class OpenCl : public testing::Test {
     QUADRA_RETURN_IF_ERROR((*executable)->MakeMemory());
     ClKernelPrograms programs;
     auto made_by = std::make_shared<ClPrograms>(context_);
-    QUADRA_RETURN_IF_ERROR(made_by->Build(*plan, &programs, &from_binary_));
+    QUADRA_RETURN_IF_ERROR(made_by->Build(*plan, &programs, &binaries_));
     return (*executable)->MakeKernels(std::move(programs), std::move(made_by));
   }
 
   std::shared_ptr<ClContext> context_;
-  int from_binary_ = 0;
+  BinaryCount binaries_;
 };
 
 TEST_F(OpenCl, KnowsItsDevice) {
@@ -88,8 +88,8 @@ TEST_F(OpenCl, BuildsNothingTwice) {
   const HandMadePlan plan, same;
   ClPrograms programs(context_);
   ClKernelPrograms first, second;
-  ASSERT_TRUE(programs.Build(*plan.get(), &first, &from_binary_).ok());
-  ASSERT_TRUE(programs.Build(*same.get(), &second, &from_binary_).ok());
+  ASSERT_TRUE(programs.Build(*plan.get(), &first, &binaries_).ok());
+  ASSERT_TRUE(programs.Build(*same.get(), &second, &binaries_).ok());
   EXPECT_EQ(first.size(), 2u);
   EXPECT_EQ(first, second);
   EXPECT_NE(first["scale"], first["add"]);
@@ -100,7 +100,7 @@ TEST_F(OpenCl, CompilesByItselfWhereNoThreadIsLeft) {
   ClPrograms programs(context_);
   ClKernelPrograms built;
   no_threads_left = true;
-  const Status status = programs.Build(*plan.get(), &built, &from_binary_);
+  const Status status = programs.Build(*plan.get(), &built, &binaries_);
   no_threads_left = false;
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(built.size(), 2u);
@@ -113,8 +113,8 @@ TEST_F(OpenCl, AKernelThatAnotherPlanHadServesInAProgramOfSeveral) {
   const HandMadePlan plan, joined(together);
   ClPrograms programs(context_);
   ClKernelPrograms first, second;
-  ASSERT_TRUE(programs.Build(*plan.get(), &first, &from_binary_).ok());
-  ASSERT_TRUE(programs.Build(*joined.get(), &second, &from_binary_).ok());
+  ASSERT_TRUE(programs.Build(*plan.get(), &first, &binaries_).ok());
+  ASSERT_TRUE(programs.Build(*joined.get(), &second, &binaries_).ok());
   EXPECT_EQ(first, second);
 }
 
@@ -125,15 +125,15 @@ TEST_F(OpenCl, WhatTheDriverCompiledIsNotCompiledAgain) {
     const HandMadePlan plan(text);
     std::unique_ptr<ClExecutable> first, second;
     ASSERT_TRUE(Load(plan.get(), &first).ok());
-    EXPECT_EQ(from_binary_, 0);
+    EXPECT_EQ(binaries_.loaded, 0);
     text.binaries = first->Binaries();
     ASSERT_EQ(text.binaries.size(), one_program ? 1u : 2u);
     EXPECT_GT(text.binaries[0].bytes.size(), 0u);
     const HandMadePlan again(text);
     ASSERT_TRUE(Load(again.get(), &second).ok());
-    EXPECT_EQ(from_binary_, static_cast<int>(text.binaries.size()));
+    EXPECT_EQ(binaries_.loaded, static_cast<int>(text.binaries.size()));
     RunAndCheck(second.get(), 3);
-    from_binary_ = 0;
+    binaries_ = BinaryCount();
   }
 }
 

@@ -141,7 +141,7 @@ TEST_P(GpuSession, WhatItWroteLoadsWithoutBeingCompiled) {
   LoadTimes times;
   const Status status = backend_->Load(read, &executable, &times);
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(times.from_binary, static_cast<int>(read->programs()->size()));
+  EXPECT_EQ(times.binaries.loaded, static_cast<int>(read->programs()->size()));
   ExpectRight(SizeOf(1, 2, 2, 3),
               [&](const std::vector<const void*>& in, const std::vector<void*>& out) {
                 return executable->Run(in, out, nullptr);

@@ -75,7 +75,7 @@ Status GlExecutable::Load(LoadTimes* times) {
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(MakeMemory());
     const int64_t uploaded = NowUs();
-    QUADRA_RETURN_IF_ERROR(device_->programs->Build(plan_, &programs_, &times->from_binary));
+    QUADRA_RETURN_IF_ERROR(device_->programs->Build(plan_, &programs_, &times->binaries));
     QUADRA_RETURN_IF_ERROR(MakeLaunches());
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;

@@ -62,7 +62,7 @@ Status GlPrograms::Finish(const fb::Program& program, GLuint shader, const GlPro
 // First everything is handed to the driver, then it is asked for results: it may use several
 // threads.
 Status GlPrograms::Build(const fb::Plan& plan, std::vector<GlProgramPtr>* programs,
-                         int* from_binary) {
+                         BinaryCount* binaries) {
   struct Pending {
     const fb::Program* program;
     std::string source;
@@ -78,7 +78,11 @@ Status GlPrograms::Build(const fb::Plan& plan, std::vector<GlProgramPtr>* progra
     GlProgramPtr& made = built_[source];
     if (!made) {
       made = FromBinary(*program);
-      if (made) ++*from_binary;
+      if (made) {
+        ++binaries->loaded;
+      } else if (context_.has_program_binary && HasBinary(*program)) {
+        ++binaries->refused;
+      }
     }
     if (!made) {
       const GLuint shader = gl_.CreateShader(GL_COMPUTE_SHADER);

@@ -36,7 +36,7 @@ class GlPrograms {
   explicit GlPrograms(const GlContext& context) : context_(context), gl_(context.gl) {}
 
   // The plan's programs, in its order; counts those that its binaries saved from being compiled.
-  Status Build(const fb::Plan& plan, std::vector<GlProgramPtr>* programs, int* from_binary);
+  Status Build(const fb::Plan& plan, std::vector<GlProgramPtr>* programs, BinaryCount* binaries);
   ProgramBinary BinaryOf(const GlProgram& program) const;
 
  private:

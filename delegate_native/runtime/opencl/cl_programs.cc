@@ -116,7 +116,7 @@ ProgramBinary ClPrograms::BinaryOf(const fb::Program& program,
 
 // Compiles those kernels of the program that no other plan had compiled.
 Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* programs,
-                                bool* from_binary) {
+                                BinaryCount* binaries) {
   const std::string options = Text(program.options());
   const std::string prelude = Text(program.prelude());
   std::string source = prelude, entries;
@@ -142,8 +142,10 @@ Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* pr
   made.common = MakeCommonEntry(kernels);
   made.kernels = kernels.size();
   if (kernels.size() == program.kernels()->size()) made.program = FromBinary(program);
-  *from_binary = static_cast<bool>(made.program);
-  if (!made.program) {
+  if (made.program) {
+    ++binaries->loaded;
+  } else {
+    if (HasBinary(program)) ++binaries->refused;
     QUADRA_RETURN_IF_ERROR(Compile(source + made.common.source, options, entries, &made.program));
   }
   const ClProgram built = std::make_shared<const ClBuiltProgram>(std::move(made));
@@ -154,18 +156,16 @@ Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* pr
   return Status();
 }
 
-Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, int* from_binary) {
+Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, BinaryCount* binaries) {
   const size_t count = plan.programs() ? plan.programs()->size() : 0;
   std::vector<ClKernelPrograms> parts(count);
   std::vector<Status> results(count);
-  std::atomic<int> loaded{0};
+  std::vector<BinaryCount> counts(count);
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t i = next++; i < count; i = next++) {
       const fb::Program& program = *plan.programs()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      bool binary = false;
-      if (program.kernels()) results[i] = BuildMissing(program, &parts[i], &binary);
-      if (binary) ++loaded;
+      if (program.kernels()) results[i] = BuildMissing(program, &parts[i], &counts[i]);
     }
   };
   const auto help = [](void* job) -> void* {
@@ -182,7 +182,10 @@ Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, int* 
   }
   work();
   for (pthread_t helper : helpers) pthread_join(helper, nullptr);
-  *from_binary += loaded;
+  for (const BinaryCount& part : counts) {
+    binaries->loaded += part.loaded;
+    binaries->refused += part.refused;
+  }
   for (Status& result : results) QUADRA_RETURN_IF_ERROR(std::move(result));
   for (ClKernelPrograms& part : parts) programs->insert(part.begin(), part.end());
   return Status();

@@ -31,14 +31,15 @@ class ClPrograms {
 
   // Programs for all kernels of the plan; counts those that its binaries saved from being compiled.
   // Any thread.
-  Status Build(const fb::Plan& plan, ClKernelPrograms* programs, int* from_binary);
+  Status Build(const fb::Plan& plan, ClKernelPrograms* programs, BinaryCount* binaries);
   // The program as the driver compiled it, where one built program is all of it.
   ProgramBinary BinaryOf(const fb::Program& program, const ClKernelPrograms& programs) const;
 
  private:
   ClProgram Find(const std::string& key);
   void Keep(const std::string& key, const ClProgram& program);
-  Status BuildMissing(const fb::Program& program, ClKernelPrograms* programs, bool* from_binary);
+  Status BuildMissing(const fb::Program& program, ClKernelPrograms* programs,
+                      BinaryCount* binaries);
   ClHandle<cl_program> FromBinary(const fb::Program& program) const;
   Status Compile(const std::string& source, const std::string& options, const std::string& entries,
                  ClHandle<cl_program>* program) const;

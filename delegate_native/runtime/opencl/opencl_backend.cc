@@ -30,7 +30,7 @@ class OpenClBackend : public Backend {
     QUADRA_RETURN_IF_ERROR(made->MakeMemory());
     const int64_t uploaded = NowUs();
     ClKernelPrograms programs;
-    QUADRA_RETURN_IF_ERROR(programs_->Build(*plan, &programs, &times->from_binary));
+    QUADRA_RETURN_IF_ERROR(programs_->Build(*plan, &programs, &times->binaries));
     QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs), programs_));
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;

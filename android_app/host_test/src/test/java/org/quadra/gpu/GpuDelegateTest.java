@@ -87,13 +87,13 @@ public class GpuDelegateTest {
       new Options().setInferencePriorities("min_latency", "min_latency"),
       new Options().setInferencePriorities("auto"),
       new Options().setDelegatedNodes(3, 2),
-      new Options().set("serialization_dir", "/cache"),
+      new Options().set("model_token", "v1"),
       new Options().setSerializationParams("/cache", "a/b"),
       new Options().set("experimental_flags", "6"),
     };
     String[] named = {
       "inference_priority2", "inference_priority1", "first_delegate_node_index",
-      "serialization_dir", "model_token", "experimental_flags"
+      "model_token", "model_token", "experimental_flags"
     };
     for (int i = 0; i < wrong.length; i++) {
       Options options = wrong[i];

@@ -1,0 +1,101 @@
+#include "delegate_native/cache/plan_cache.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "delegate_native/base/content_hash.h"
+#include "delegate_native/base/version.h"
+#include "delegate_native/cache/build_id.h"
+#include "delegate_native/cache/plan_file.h"
+
+namespace quadra {
+namespace {
+
+constexpr char kEnding[] = ".quadra";
+constexpr int64_t kAbandonedSeconds = 3600;  // no write takes that long
+
+bool EndsWith(const std::string& text, const char* ending) {
+  const size_t size = strlen(ending);
+  return text.size() >= size && text.compare(text.size() - size, size, ending) == 0;
+}
+
+std::string HashOf(const Graph& graph) {
+  ContentHash hash;
+  hash.Add(PrintNodes(graph));
+  for (const Value& value : graph.values) {
+    hash.Add(value.rank);
+    if (value.constant) value.constant->AddTo(&hash);
+  }
+  return hash.hex();
+}
+
+}  // namespace
+
+std::string PlanCache::WordsFor(const Graph& graph, const GpuInfo& target, const GpuInfo& device,
+                                const std::string& precision) {
+  return Format("library %s, build %s, %d bits\nprecision %s\ngraph ", kVersion, BuildId().c_str(),
+                static_cast<int>(sizeof(void*)) * 8, precision.c_str()) +
+         HashOf(graph) + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
+}
+
+std::string PlanCache::PathOf(const std::string& words) const {
+  ContentHash hash;
+  hash.Add(words);
+  return folder_ + "/" + token_ + "_" + hash.hex() + kEnding;
+}
+
+Status PlanCache::Load(const std::string& words, PlanBytes* plan) const {
+  return ReadPlanFile(PathOf(words), words, plan);
+}
+
+Status PlanCache::Save(const std::string& words, const PlanBytes& plan) const {
+  if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
+  }
+  const std::string path = PathOf(words);
+  QUADRA_RETURN_IF_ERROR(WritePlanFile(path, words, plan));
+  Prune(path);
+  return Status();
+}
+
+void PlanCache::Prune(const std::string& just_saved) const {
+  struct Kept {
+    int64_t used, bytes;
+    std::string path;
+  };
+  std::vector<Kept> all;
+  int64_t bytes = 0;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(folder_.c_str()), closedir);
+  if (!folder) return;
+  while (const dirent* entry = readdir(folder.get())) {
+    const std::string path = folder_ + "/" + entry->d_name;
+    struct stat found;
+    if (lstat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
+    const int64_t used = static_cast<int64_t>(found.st_mtime);
+    if (EndsWith(path, kUnfinished)) {
+      // Its process is gone: others' that are being written are younger.
+      if (time(nullptr) - used > kAbandonedSeconds) unlink(path.c_str());
+    } else if (EndsWith(path, kEnding)) {
+      bytes += static_cast<int64_t>(found.st_size);
+      if (path != just_saved) all.push_back({used, static_cast<int64_t>(found.st_size), path});
+    }
+  }
+  while (!all.empty() && bytes > most_bytes_) {
+    const auto oldest = std::min_element(
+        all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
+    unlink(oldest->path.c_str());
+    bytes -= oldest->bytes;
+    all.erase(oldest);
+  }
+}
+
+}  // namespace quadra

@@ -1,0 +1,44 @@
+// Plans of earlier starts, with their programs as the driver compiled them, in a folder that
+// processes and models share. What is wrong with it costs time and nothing else.
+#ifndef QUADRA_CACHE_PLAN_CACHE_H_
+#define QUADRA_CACHE_PLAN_CACHE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "delegate_native/base/status.h"
+#include "delegate_native/graph/graph.h"
+#include "delegate_native/plan/make_plan.h"
+
+namespace quadra {
+
+class PlanCache {
+ public:
+  // `folder`: none, and nothing is kept. `token` begins the names of its files.
+  PlanCache(std::string folder, std::string token, int64_t most_bytes = int64_t{1} << 30)
+      : folder_(std::move(folder)), token_(std::move(token)), most_bytes_(most_bytes) {}
+
+  bool is_on() const { return !folder_.empty(); }
+  // All that a plan follows from, for a person to read: this library, the graph and its numbers (as
+  // a hash), the target, the device and its driver.
+  static std::string WordsFor(const Graph& graph, const GpuInfo& target, const GpuInfo& device,
+                              const std::string& precision);
+
+  // Not ok: why there is none.
+  Status Load(const std::string& words, PlanBytes* plan) const;
+  // Makes the folder if need be; then removes what was not used for longest, beyond the limit.
+  Status Save(const std::string& words, const PlanBytes& plan) const;
+  // For a plan whose programs the driver refused: the next start makes it anew.
+
+ private:
+  std::string PathOf(const std::string& words) const;
+  void Prune(const std::string& just_saved) const;
+
+  std::string folder_, token_;
+  int64_t most_bytes_;  // of all files in the folder
+};
+
+}  // namespace quadra
+
+#endif  // QUADRA_CACHE_PLAN_CACHE_H_

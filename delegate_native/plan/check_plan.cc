@@ -1,0 +1,121 @@
+#include "delegate_native/plan/check_plan.h"
+
+#include "delegate_native/plan/plan_generated.h"
+
+namespace quadra {
+namespace {
+
+bool Within(int index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; }
+
+bool Covers(uint64_t all, uint64_t offset, uint64_t bytes) {
+  return offset <= all && bytes <= all - offset;
+}
+
+bool ArePositive(const flatbuffers::Vector<int32_t>* numbers, size_t count) {
+  if (!numbers || numbers->size() != count) return false;
+  for (int32_t number : *numbers) {
+    if (number < 1) return false;
+  }
+  return true;
+}
+
+bool IsBuffer(const fb::Buffer& buffer) {
+  switch (buffer.kind()) {
+    case fb::BufferKind_Image: return buffer.width() > 0 && buffer.height() > 0;
+    case fb::BufferKind_Constant: return buffer.data() && buffer.data()->size() == buffer.bytes();
+    default: return buffer.bytes() > 0 && buffer.kind() <= fb::BufferKind_MAX;
+  }
+}
+
+bool IsProgram(const fb::Program& program) {
+  if (!program.prelude() || !program.kernels()) return false;
+  for (const fb::Kernel* kernel : *program.kernels()) {
+    if (!kernel->entry() || !kernel->name() || !kernel->source()) return false;
+  }
+  return true;
+}
+
+class Checker {
+ public:
+  explicit Checker(const fb::Plan& plan) : plan_(plan) {}
+
+  Status Run() const {
+    const bool complete = plan_.api() && plan_.buffers() && plan_.regions() && plan_.tensors() &&
+                          plan_.programs() && plan_.dispatches() && plan_.inputs() &&
+                          plan_.outputs();
+    if (!complete) return Unsupported("its plan lacks a list");
+    QUADRA_RETURN_IF_ERROR(Each("buffer", *plan_.buffers(), IsBuffer));
+    QUADRA_RETURN_IF_ERROR(Each("program", *plan_.programs(), IsProgram));
+    QUADRA_RETURN_IF_ERROR(Each("region", *plan_.regions(), [this](const fb::Region& region) {
+      return Holds(region.buffer(), region.offset(), region.bytes());
+    }));
+    QUADRA_RETURN_IF_ERROR(Each("tensor", *plan_.tensors(), [this](const fb::Tensor& tensor) {
+      return tensor.shape() && (tensor.buffer() == -1 ||  // no kernel needs it
+                                Holds(tensor.buffer(), tensor.offset(), tensor.bytes()));
+    }));
+    const auto is_dispatch = [this](const fb::Dispatch& dispatch) { return IsDispatch(dispatch); };
+    QUADRA_RETURN_IF_ERROR(Each("dispatch", *plan_.dispatches(), is_dispatch));
+    const auto is_io = [this](const fb::Io& io) { return IsIo(io); };
+    QUADRA_RETURN_IF_ERROR(Each("input", *plan_.inputs(), is_io));
+    return Each("output", *plan_.outputs(), is_io);
+  }
+
+ private:
+  template <typename List, typename Fn>
+  static Status Each(const char* what, const List& list, Fn is_right) {
+    for (unsigned i = 0; i < list.size(); ++i) {
+      if (!is_right(*list.Get(i))) return Unsupported("%s %u of its plan is wrong", what, i);
+    }
+    return Status();
+  }
+
+  bool Holds(int index, uint64_t offset, uint64_t bytes) const {
+    if (!Within(index, plan_.buffers()->size())) return false;
+    const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(index));
+    return buffer.kind() == fb::BufferKind_Image || Covers(buffer.bytes(), offset, bytes);
+  }
+
+  // Dense numbers of four bytes, as many as its shape says.
+  bool IsIo(const fb::Io& io) const {
+    if (!Within(io.tensor(), plan_.tensors()->size()) || !io.shape()) return false;
+    const fb::Tensor& tensor = *plan_.tensors()->Get(static_cast<unsigned>(io.tensor()));
+    uint64_t bytes = 4;
+    for (int32_t n : *io.shape()) {
+      if (n < 1 || bytes > tensor.bytes()) return false;
+      bytes *= static_cast<uint64_t>(n);
+    }
+    return tensor.dense() && bytes == tensor.bytes() &&
+           Holds(tensor.buffer(), tensor.offset(), bytes);
+  }
+
+  bool IsDispatch(const fb::Dispatch& dispatch) const {
+    if (!dispatch.name() || !dispatch.kernel() || !dispatch.entry() || !dispatch.args() ||
+        !dispatch.nodes() || !ArePositive(dispatch.global(), 3) ||
+        !ArePositive(dispatch.local(), 3) ||
+        !Within(dispatch.program(), plan_.programs()->size())) {
+      return false;
+    }
+    for (const fb::Arg* arg : *dispatch.args()) {
+      if (arg->kind() > fb::ArgKind_MAX || arg->view() > fb::View_MAX) return false;
+      if (arg->kind() == fb::ArgKind_Buffer && !Within(arg->index(), plan_.regions()->size())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const fb::Plan& plan_;
+};
+
+}  // namespace
+
+Status CheckPlan(const uint8_t* bytes, size_t size) {
+  flatbuffers::Verifier::Options options;
+  options.max_tables = 10'000'000;
+  flatbuffers::Verifier verifier(bytes, size, options);
+  if (!fb::VerifyPlanBuffer(verifier))
+    return Unsupported("its plan is no FlatBuffer of this schema");
+  return Checker(*fb::GetPlan(bytes)).Run();
+}
+
+}  // namespace quadra

@@ -1,0 +1,305 @@
+// The cache of plans: what was saved is loaded, and what is wrong with a file is a sentence.
+#include "delegate_native/cache/plan_cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utime.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "delegate_native/cache/build_id.h"
+#include "delegate_native/plan/check_plan.h"
+#include "gtest/gtest.h"
+
+namespace quadra {
+namespace {
+
+const char kGraph[] = R"(input %0 [1,2,2,3]
+const %1 [3] = {2, 3, 5}
+%2 [1,2,2,3] = mul(%0, %1) from 0
+output %2
+)";
+
+Graph GraphOf(const std::string& text) {
+  Graph graph;
+  EXPECT_TRUE(Parse(text, &graph).ok());
+  return graph;
+}
+
+class PlanCacheTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/plan_cache_XXXXXX";
+    ASSERT_NE(mkdtemp(&name[0]), nullptr);
+    root_ = name;
+    folder_ = root_ + "/kept";
+    Decide(&target_);
+    ASSERT_TRUE(MakePlan(GraphOf(kGraph), target_, Precision::kF32, {}, &plan_).ok());
+  }
+  void TearDown() override {
+    for (const std::string& name : Files()) unlink((folder_ + "/" + name).c_str());
+    rmdir(folder_.c_str());
+    rmdir(root_.c_str());
+  }
+
+  PlanCache Cache(int64_t most_bytes = 1 << 30) const {
+    return PlanCache(folder_, "model", most_bytes);
+  }
+  std::vector<std::string> Files() const {
+    std::vector<std::string> files;
+    DIR* folder = opendir(folder_.c_str());
+    if (!folder) return files;
+    while (const dirent* entry = readdir(folder)) {
+      if (entry->d_name[0] != '.') files.push_back(entry->d_name);
+    }
+    closedir(folder);
+    return files;
+  }
+  // The path of the one file that is kept.
+  std::string Kept() const {
+    const std::vector<std::string> files = Files();
+    EXPECT_EQ(files.size(), 1u);
+    return files.empty() ? "" : folder_ + "/" + files[0];
+  }
+  static std::string BytesOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static void Write(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  std::string Miss(const std::string& words = "words") const {
+    PlanBytes plan;
+    const Status status = Cache().Load(words, &plan);
+    EXPECT_EQ(plan.size() == 0, !status.ok());
+    return status.ok() ? "" : status.message();
+  }
+
+  std::string root_, folder_;
+  GpuInfo target_;
+  PlanBytes plan_;
+};
+
+TEST_F(PlanCacheTest, WhatWasSavedIsLoaded) {
+  EXPECT_EQ(Miss(), "none is kept");
+  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  PlanBytes read;
+  const Status status = Cache().Load("words", &read);
+  ASSERT_TRUE(status.ok()) << status.message();
+  ASSERT_EQ(read.size(), plan_.size());
+  EXPECT_EQ(memcmp(read.data(), plan_.data(), read.size()), 0);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(read.data()) % PlanBytes::kAlignment, 0u);
+  struct stat found;
+  ASSERT_EQ(stat(Kept().c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0600u);
+  ASSERT_EQ(stat(folder_.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0700u);
+}
+
+TEST_F(PlanCacheTest, WordsOfAnotherModelFindNothing) {
+  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  EXPECT_EQ(Miss("word"), "none is kept");
+  // As after a collision of names.
+  const std::string path = Kept();
+  ASSERT_TRUE(Cache().Save("others", plan_).ok());
+  for (const std::string& name : Files()) {
+    if (folder_ + "/" + name != path) rename((folder_ + "/" + name).c_str(), path.c_str());
+  }
+  EXPECT_EQ(Miss(), "it is for another model, device, driver or library");
+}
+
+TEST_F(PlanCacheTest, WordsTellGraphsNumbersDevicesAndPrecisionsApart) {
+  const Graph graph = GraphOf(kGraph);
+  const auto words = [&](const Graph& g, const GpuInfo& target, const GpuInfo& device,
+                         const char* precision) {
+    return PlanCache::WordsFor(g, target, device, precision);
+  };
+  const std::string first = words(graph, target_, target_, "f32");
+  EXPECT_EQ(first, words(GraphOf(kGraph), target_, target_, "f32"));
+  std::string text = kGraph;
+  text.replace(text.find("{2,"), 3, "{2.0000002,");
+  EXPECT_NE(first, words(GraphOf(text), target_, target_, "f32")) << "the last bit of a number";
+  text = kGraph;
+  text.replace(text.find("mul("), 4, "add(");
+  EXPECT_NE(first, words(GraphOf(text), target_, target_, "f32"));
+  GpuInfo device = target_;
+  device.driver += "1";
+  EXPECT_NE(first, words(graph, target_, device, "f32"));
+  EXPECT_NE(first, words(graph, device, target_, "f32"));
+  EXPECT_NE(first, words(graph, target_, target_, "f16"));
+  Graph vector = graph;
+  vector.values[0].rank = 3;
+  EXPECT_NE(first, words(vector, target_, target_, "f32"));
+  EXPECT_EQ(BuildId().size(), 40u);
+  EXPECT_NE(first.find(BuildId()), std::string::npos);
+}
+
+TEST_F(PlanCacheTest, EveryFlippedBitIsSeen) {
+  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  const std::string path = Kept(), bytes = BytesOf(path);
+  const int file = open(path.c_str(), O_RDWR);
+  ASSERT_GE(file, 0);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      const char flipped = static_cast<char>(bytes[i] ^ (1 << bit));
+      ASSERT_EQ(pwrite(file, &flipped, 1, static_cast<off_t>(i)), 1);
+      ASSERT_NE(Miss(), "") << "bit " << bit << " of byte " << i;
+    }
+    ASSERT_EQ(pwrite(file, &bytes[i], 1, static_cast<off_t>(i)), 1);
+  }
+  close(file);
+  EXPECT_EQ(Miss(), "") << "as it was";
+}
+
+TEST_F(PlanCacheTest, EveryOtherLengthIsSeen) {
+  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  const std::string path = Kept(), bytes = BytesOf(path);
+  Write(path, bytes + '\0');
+  EXPECT_NE(Miss(), "");
+  for (size_t size = bytes.size(); size-- > 0;) {
+    ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(size)), 0);
+    ASSERT_NE(Miss(), "") << size << " bytes are left";
+  }
+}
+
+// Behind all hashes: no damage of a plan leads out of its bytes (the sanitizers watch), and many
+// are named.
+TEST_F(PlanCacheTest, DamagedPlansAreChecked) {
+  std::mt19937 random(5);
+  std::vector<std::string> reasons;
+  uint8_t* copy = static_cast<uint8_t*>(aligned_alloc(64, (plan_.size() + 63) / 64 * 64));
+  for (int i = 0; i < 20000; ++i) {
+    memcpy(copy, plan_.data(), plan_.size());
+    for (unsigned n = random() % 3 + 1; n > 0; --n) {
+      const uint8_t kEdges[] = {0, 1, 0x7f, 0x80, 0xff, static_cast<uint8_t>(random())};
+      copy[random() % plan_.size()] = kEdges[random() % 6];
+    }
+    const Status status = CheckPlan(copy, plan_.size());
+    if (!status.ok()) reasons.push_back(status.message());
+  }
+  free(copy);
+  std::sort(reasons.begin(), reasons.end());
+  reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
+  EXPECT_GT(reasons.size(), 5u);
+}
+
+TEST_F(PlanCacheTest, OnlyRegularFilesAreRead) {
+  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  const std::string path = Kept(), moved = root_ + "/moved";
+  ASSERT_EQ(rename(path.c_str(), moved.c_str()), 0);
+  ASSERT_EQ(symlink(moved.c_str(), path.c_str()), 0);
+  EXPECT_NE(Miss(), "");
+  unlink(path.c_str());
+  unlink(moved.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(Miss(), "it is no regular file");
+  unlink(path.c_str());
+  ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
+  EXPECT_EQ(Miss(), "it is no regular file");
+  EXPECT_FALSE(Cache().Save("words", plan_).ok());
+  rmdir(path.c_str());
+}
+
+TEST_F(PlanCacheTest, AFailedSaveLeavesNothing) {
+  Write(folder_, "a file");
+  const Status no_folder = Cache().Save("words", plan_);
+  EXPECT_FALSE(no_folder.ok());
+  unlink(folder_.c_str());
+  // As on a full disk.
+  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  struct rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const struct rlimit small = {100, limit.rlim_max};
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Status full = Cache().Save("words", plan_);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  signal(SIGXFSZ, before);
+  EXPECT_FALSE(full.ok());
+  EXPECT_EQ(Files().size(), 1u);
+  EXPECT_EQ(Miss(), "") << "the file that was there is whole";
+}
+
+TEST_F(PlanCacheTest, AbandonedAndOldFilesGo) {
+  const auto make_old = [](const std::string& path, int seconds) {
+    const utimbuf when = {time(nullptr) - seconds, time(nullptr) - seconds};
+    ASSERT_EQ(utime(path.c_str(), &when), 0);
+  };
+  ASSERT_TRUE(Cache().Save("first", plan_).ok());
+  const std::string first = Kept();
+  make_old(first, 100);
+  Write(folder_ + "/model_1.quadra.7.0.unfinished", "dead");
+  make_old(folder_ + "/model_1.quadra.7.0.unfinished", 7200);
+  Write(folder_ + "/model_1.quadra.8.0.unfinished", "at work");
+  Write(folder_ + "/notes.txt", std::string(100000, 'x'));  // not ours
+  ASSERT_TRUE(Cache().Save("second", plan_).ok());
+  EXPECT_EQ(Files().size(), 4u) << "all but the dead one";
+  const auto size = static_cast<int64_t>(BytesOf(first).size());
+  for (const std::string& name : Files()) {
+    if (folder_ + "/" + name != first) make_old(folder_ + "/" + name, 50);
+  }
+  EXPECT_EQ(Miss("first"), "");  // it is used again
+  ASSERT_TRUE(Cache(2 * size + 100).Save("third", plan_).ok());
+  EXPECT_EQ(Miss("first"), "");
+  EXPECT_EQ(Miss("second"), "none is kept");
+  EXPECT_EQ(Miss("third"), "");
+}
+
+TEST_F(PlanCacheTest, AProcessThatIsKilledLeavesNoDamage) {
+  int whole = 0;
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) (void)Cache().Save("words", plan_);
+    }
+    ASSERT_GT(child, 0);
+    usleep(static_cast<useconds_t>(37 * i % 3000));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const std::string miss = Miss();
+    ASSERT_TRUE(miss.empty() || miss == "none is kept") << miss;
+    whole += miss.empty();
+    if (i % 10 == 0) {
+      for (const std::string& name : Files()) unlink((folder_ + "/" + name).c_str());
+    }
+  }
+  EXPECT_GT(whole, 20);
+}
+
+TEST_F(PlanCacheTest, ManyWriteAndReadAtOnce) {
+  std::vector<std::thread> threads;
+  std::vector<std::string> wrong(8);
+  for (size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const std::string words = "words " + std::to_string(i % 3);
+        const Status saved = Cache().Save(words, plan_);
+        if (!saved.ok()) wrong[t] = saved.message();
+        PlanBytes read;
+        const Status loaded = Cache().Load(words, &read);
+        if (!loaded.ok() || read.size() != plan_.size()) wrong[t] = loaded.message();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& message : wrong) EXPECT_EQ(message, "");
+  EXPECT_EQ(Files().size(), 3u);
+}
+
+}  // namespace
+}  // namespace quadra

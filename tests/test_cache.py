@@ -1,0 +1,172 @@
+"""The cache of compiled models: a second start finds what the first one made, and gets the same numbers; whatever is
+wrong with a file or its folder costs time and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import cpu
+from tests.delegate import Quadra, options
+from tests.model_builder import Model
+
+BACKENDS = ["opencl", "gles"]
+# The drivers' own caches would hide ours.
+NO_DRIVER_CACHES = {"POCL_KERNEL_CACHE": "0", "MESA_SHADER_CACHE_DISABLE": "true"}
+
+
+def model(bias: float = 0.5) -> bytes:
+    m = Model()
+    x = m.input((1, 6, 7, 4))
+    weights = np.random.default_rng(3).normal(size=(8, 3, 3, 4)).astype(np.float32)
+    m.output(m.softmax(m.conv2d(x, weights, np.full(8, bias, np.float32), activation="RELU")))
+    return m.bytes()
+
+
+FEED = np.random.default_rng(1).normal(size=(1, 6, 7, 4)).astype(np.float32)
+
+
+def start(library: Path, folder: Path, raw: bytes = model(), feed: np.ndarray = FEED, **more: str):
+    """The outcome of a new process, and what its first partition says of the cache."""
+    worker = Quadra(library)
+    try:
+        given = options(**{"backend": "opencl", "serialization_dir": str(folder), **more})
+        outcome = worker.run(raw, [feed], **given)
+    finally:
+        worker.close()
+    assert not outcome.error, outcome.error
+    return outcome, outcome.report["partitions"][0]["cache"]
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_second_start_finds_the_plan_and_gives_the_same_bits(library, tmp_path, backend, target):
+    folder, how = tmp_path / "kept", {"backend": backend, "target": target, "model_token": "m"}
+    first, said = start(library, folder, **how)
+    assert said == "miss: none is kept; saved"
+    first.check(cpu.run(model(), [FEED]))
+    assert [path.name.split("_")[0] for path in kept(folder)] == ["m"]
+    second, said = start(library, folder, **how)
+    assert said == "hit"
+    assert second.report["partitions"][0]["timings_us"]["plan"] == 0
+    for a, b in zip(first.outputs[0], second.outputs[0], strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+def test_a_hit_compiles_nothing(library, tmp_path, monkeypatch):
+    for name, value in NO_DRIVER_CACHES.items():
+        monkeypatch.setenv(name, value)
+    first, _ = start(library, tmp_path)
+    second, said = start(library, tmp_path)
+    assert said == "hit"
+    spent, again = (one.report["partitions"][0]["timings_us"]["compile"] for one in (first, second))
+    assert again < spent / 4
+
+
+def test_what_is_not_the_same_is_not_found(library, tmp_path):
+    start(library, tmp_path)
+    wide = np.concatenate([FEED, FEED], axis=2)
+    for name, how in {
+        "a number": {"raw": model(bias=0.5000001)},
+        "a size": {"feed": wide},
+        "the precision": {"precision": "f16"},
+        "the target": {"target": "adreno-640"},
+        "the token": {"model_token": "other"},
+        "the backend": {"backend": "gles"},
+    }.items():
+        _, said = start(library, tmp_path, **how)
+        assert said.startswith("miss: none is kept; saved"), name
+    assert len(kept(tmp_path)) == 7
+    assert start(library, tmp_path)[1] == "hit"
+
+
+def test_models_of_several_partitions_share_the_folder(library, tmp_path):
+    m = Model()
+    x = m.input((1, 4, 4, 8))
+    m.output(m.unary("TANH", m.left_to_cpu(m.unary("TANH", x))))
+    feed = np.full((1, 4, 4, 8), 0.3, np.float32)
+    start(library, tmp_path, m.bytes(), feed)
+    outcome, _ = start(library, tmp_path, m.bytes(), feed)
+    assert [partition["cache"] for partition in outcome.report["partitions"]] == ["hit", "hit"]
+
+
+def test_damaged_files_are_made_anew(library, tmp_path, quadra):
+    raw, expected = model(), cpu.run(model(), [FEED])
+    given = options(serialization_dir=str(tmp_path))
+    quadra.run(raw, [FEED], **given)
+    (path,) = kept(tmp_path)
+    whole = path.read_bytes()
+    for damaged in (
+        b"",
+        whole[:79],
+        whole[:-1],
+        whole + b"x",
+        b"x" + whole,
+        bytes(len(whole)),
+        whole[:4000] + whole[4001:],
+    ):
+        path.write_bytes(damaged)
+        report = quadra.run(raw, [FEED], **given).report
+        assert report["partitions"][0]["cache"].startswith("miss: "), len(damaged)
+        assert report["partitions"][0]["cache"].endswith("; saved")
+        assert path.read_bytes() == whole
+    start(library, tmp_path / "opencl")
+    (path,) = kept(tmp_path / "opencl")
+    whole = bytearray(path.read_bytes())
+    for at in np.random.default_rng(4).integers(0, len(whole), 5):
+        one = whole.copy()
+        one[at] ^= 1 << (at % 8)
+        path.write_bytes(one)
+        outcome, said = start(library, tmp_path / "opencl")
+        assert said.startswith("miss: it"), said
+        outcome.check(expected)
+
+
+def test_a_folder_that_cannot_be_used_is_said_and_the_model_runs(library, tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "none" / "deeper", Path("/dev/null"), Path("/proc/self")):
+        outcome, said = start(library, folder, backend="opencl")
+        assert "; not saved: " in said, said
+        outcome.check(cpu.run(model(), [FEED]))
+    shutil.rmtree(tmp_path / "none", ignore_errors=True)
+
+
+def test_no_link_is_followed(library, tmp_path):
+    folder = tmp_path / "kept"
+    start(library, folder)
+    (path,) = kept(folder)
+    elsewhere = tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    before = elsewhere.read_bytes()
+    path.symlink_to(elsewhere)
+    _, said = start(library, folder)
+    assert said.startswith("miss: open it: "), said
+    assert said.endswith("; saved")
+    assert not path.is_symlink()  # it was replaced
+    assert elsewhere.read_bytes() == before
+
+
+def test_what_is_dumped_is_made_anew(library, tmp_path):
+    _, said = start(library, tmp_path / "kept", dump_dir=str(tmp_path / "dump"))
+    assert said == "off"
+    assert not kept(tmp_path / "kept")
+
+
+@pytest.mark.parametrize("processes", [6, pytest.param(64, marks=pytest.mark.slow)])
+def test_processes_share_a_folder(library, tmp_path, processes):
+    expected = cpu.run(model(), [FEED])
+    with ThreadPoolExecutor(min(processes, 4 * (os.cpu_count() or 1))) as pool:
+        outcomes = list(pool.map(lambda _: start(library, tmp_path, backend="opencl"), range(processes)))
+    for outcome, said in outcomes:
+        assert said in ("hit", "miss: none is kept; saved")
+        outcome.check(expected)
+    assert len(kept(tmp_path)) == 1
