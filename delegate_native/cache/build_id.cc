@@ -13,13 +13,15 @@ extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[];  // 
 namespace quadra {
 namespace {
 
+size_t Padded(size_t size) { return (size + 3) / 4 * 4; }
+
 std::string FindIn(const char* note, const char* end) {
   while (end - note >= static_cast<std::ptrdiff_t>(sizeof(ElfW(Nhdr)))) {
     ElfW(Nhdr) head;
     memcpy(&head, note, sizeof(head));
     const char* owner = note + sizeof(head);
-    const char* bytes = owner + (head.n_namesz + 3) / 4 * 4;
-    note = bytes + (head.n_descsz + 3) / 4 * 4;
+    const char* bytes = owner + Padded(head.n_namesz);
+    note = bytes + Padded(head.n_descsz);
     if (note > end) break;
     if (head.n_type != NT_GNU_BUILD_ID || head.n_namesz != 4 || memcmp(owner, "GNU", 4) != 0) {
       continue;

@@ -151,7 +151,7 @@ class Printer {
       text_ += " = " + (IsFloat(constant.element()) ? Text(*constant.floats(), all)
                                                     : Text(constant.ints(), all));
     }
-    text_ += "\n";
+    text_ += '\n';
   }
 
   static std::string Call(const std::string& op, const std::vector<ValueId>& inputs, int hole,

@@ -94,6 +94,9 @@ bool Bypass(Graph* graph, int i) {
   if (graph->IsOutput(to) && (graph->Producer(from) < 0 || graph->IsOutput(from))) return false;
   graph->RemoveNode(i);
   graph->ReplaceUses(to, from);
+  for (auto& tensor : graph->tensors) {
+    if (tensor.second == to) tensor.second = from;  // it has the same numbers
+  }
   return true;
 }
 

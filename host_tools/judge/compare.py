@@ -4,7 +4,8 @@ The measure of a float output is its range on the CPU (largest minus smallest va
 its magnitude): an error of 1e-4 means a ten-thousandth of that. Some outputs magnify rounding: XNNPACK, or a change of
 the last bit of the inputs, moves them by as much. Three times the larger of these two is then allowed, but never more
 than a hundredth of the range. Of a quantised model, where each tensor is rounded, other kernels round other numbers up:
-one and a half times that distance is allowed then, at least one step of a quantised output.
+one and a half times that distance is allowed then, at least one step of a quantised output. The measure of other
+integers (labels, indices) is how many of them differ: none may, but in a quantised model as many as above.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -38,7 +39,7 @@ class OutputError:
     range: float = 0.0
     max_error: float = 0.0
     mean_error: float = 0.0
-    relative: float = 0.0  # max_error / range
+    relative: float = 0.0  # max_error / range; of labels, how many of them differ
     allowed: float = 0.0  # what relative may be
     worst_at: tuple[int, ...] = ()
     worst_value: float = 0.0
@@ -49,6 +50,7 @@ class OutputError:
     cpu_nan: int = 0
     cpu_inf: int = 0
     problem: str = ""  # empty: right
+    labels: bool = False  # integers without a scale
 
     @property
     def ok(self) -> bool:
@@ -113,7 +115,10 @@ def compare(folder: RunFolder) -> Comparison:
         raise _arrays_missing(folder, f"it has {len(ours)} outputs, {len(moves)} of them in reference.json")
     noises = [max(filter(np.isfinite, pair), default=0.0) for pair in zip(peers or moves, moves)]
     limits = [allowed(tolerance, noise, reference.quantised) for noise in noises]
-    rows = tuple(measure(i, t, a, b, limits[i]) for i, (t, a, b) in enumerate(zip(tensors, ours, theirs)))
+    rows = tuple(
+        measure(i, t, a, b, limits[i], differing=limits[i] if reference.quantised else 0.0)
+        for i, (t, a, b) in enumerate(zip(tensors, ours, theirs))
+    )
     result = Comparison(folder.path.name, precision, reference.kernels, rows, peers)
     run_folder.write_json(folder.path / "compare.json", result.to_json())
     return result
@@ -123,8 +128,15 @@ def _arrays_missing(folder: RunFolder, came_back: str) -> Misuse:
     return Misuse(f"compare the run {folder.path.name}", came_back, "arrays are missing: run the model again")
 
 
-def measure(index: int, tensor: schema.Tensor, ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> OutputError:
-    """The error of one output; `tensor` is its row of tensors.json."""
+def measure(
+    index: int,
+    tensor: schema.Tensor,
+    ours: np.ndarray,
+    theirs: np.ndarray,
+    tolerance: float,
+    differing: float = 0.0,
+) -> OutputError:
+    """The error of one output; `tensor` is its row of tensors.json. Of labels, the share `differing` may differ."""
     found = OutputError(index, tensor.name, theirs.dtype.name, tuple(theirs.shape))
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         problem = f"is {ours.dtype} {list(ours.shape)}, the CPU's is {theirs.dtype} {list(theirs.shape)}"
@@ -136,18 +148,19 @@ def measure(index: int, tensor: schema.Tensor, ours: np.ndarray, theirs: np.ndar
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
     error = np.where(equal, 0.0, np.where(same_kind, np.abs(np.where(same_kind, a - b, 0.0)), np.inf))
     worst = np.unravel_index(int(np.argmax(error)), error.shape)
-    span = _range(b)
+    span, different = _range(b), int((~equal).sum())
     found = replace(
         found,
         range=span,
         max_error=float(error[worst]),
         mean_error=float(error[np.isfinite(error)].mean()) if np.isfinite(error).any() else float("inf"),
-        relative=float(error[worst]) / span,
-        allowed=_allowed(tensor, theirs, span, tolerance),
+        relative=different / equal.size if _are_labels(tensor, theirs) else float(error[worst]) / span,
+        allowed=differing if _are_labels(tensor, theirs) else _allowed(tensor, span, tolerance),
+        labels=_are_labels(tensor, theirs),
         worst_at=tuple(int(i) for i in worst),
         worst_value=float(a[worst]),
         worst_expected=float(b[worst]),
-        different=int((~equal).sum()),
+        different=different,
         nan=int(np.isnan(a).sum()),
         inf=int(np.isinf(a).sum()),
         cpu_nan=int(np.isnan(b).sum()),
@@ -179,6 +192,8 @@ def _problem(found: OutputError) -> str:
     strange = [f"{ours} {word}" for word, ours, cpu in counts if ours > cpu]
     if strange:
         return "has " + " and ".join(strange) + " where the CPU has numbers"
+    if not found.relative <= found.allowed and found.labels:
+        return f"differs in {found.relative:.2g} of its integers, allowed is {found.allowed:.2g}"
     if not found.relative <= found.allowed:
         return f"is off by {found.relative:.2g} of its range, allowed is {found.allowed:.2g}"
     return ""
@@ -191,13 +206,14 @@ def _range(reference: np.ndarray) -> float:
     return float(finite.max() - finite.min()) or float(np.abs(finite).max()) or 1.0
 
 
-def _allowed(tensor: schema.Tensor, reference: np.ndarray, span: float, tolerance: float) -> float:
-    """Floats: the tolerance. Quantised: at least one step. Other integers (labels, indices): equal."""
-    if reference.dtype.kind == "f":
-        return tolerance
-    if tensor.scale:
-        return max(tolerance, _STEP_ALLOWED / span)
-    return 0.0
+def _are_labels(tensor: schema.Tensor, reference: np.ndarray) -> bool:
+    """Integers whose distance says nothing: classes, indices, truths."""
+    return reference.dtype.kind != "f" and not tensor.scale
+
+
+def _allowed(tensor: schema.Tensor, span: float, tolerance: float) -> float:
+    """The tolerance; of a quantised output at least one step."""
+    return max(tolerance, _STEP_ALLOWED / span) if tensor.scale else tolerance
 
 
 def _plain(value: Any) -> Any:

@@ -348,7 +348,7 @@ class OutputRow(Part, kw_only=True):
     range: Annotated[Real, Is("largest minus smallest value on the CPU")]
     max_error: Real
     mean_error: Real
-    relative: Annotated[Real, Is("`max_error / range`")]
+    relative: Annotated[Real, Is("`max_error / range`; of labels, the share that differs")]
     allowed: Annotated[Real, Is("limit of `relative`")]
     worst_at: Annotated[Indexes, Is("where `max_error` is")]
     worst_value: Real
@@ -358,6 +358,7 @@ class OutputRow(Part, kw_only=True):
     inf: Count
     cpu_nan: Count
     cpu_inf: Count
+    labels: Annotated[bool, Is("integers without a scale")] = False
     problem: Annotated[Text, Is("empty: right")]
     ok: bool
 

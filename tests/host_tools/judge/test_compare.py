@@ -120,6 +120,26 @@ def test_labels_must_be_equal(tmp_path):
     assert not compared(tmp_path / "b", ours, theirs).ok
 
 
+def test_labels_of_a_quantised_model_may_differ_half_as_often_again_as_xnnpacks(tmp_path):
+    theirs = np.zeros((1, 10, 10), np.int64)
+
+    def differing(count):
+        labels = theirs.copy()
+        labels.reshape(-1)[:count] = 7
+        return labels
+
+    def result(name, count, quantised):
+        reference = {"kernels": "reference", "rewrites": [], "last_bit_moves": [], "quantised": quantised}
+        folder = run_folders.make(tmp_path / name, [differing(count)], [theirs], reference=reference)
+        run_folder.write_arrays(folder.path / "xnnpack_outputs", [differing(4)])
+        return compare.compare(folder)
+
+    assert result("a", 6, quantised=True).ok
+    far = result("b", 7, quantised=True)
+    assert not far.ok and far.outputs[0].problem == "differs in 0.07 of its integers, allowed is 0.06"
+    assert not result("c", 1, quantised=False).ok
+
+
 @pytest.mark.parametrize("ours", [RIGHT[:, :4], RIGHT.astype(np.float64)])
 def test_another_shape_or_type_is_wrong(tmp_path, ours):
     result = compared(tmp_path, ours)
