@@ -50,18 +50,18 @@ constexpr char kLength[] = R"(
     }
 )";
 
-// The window of a channel reaches from `radius` before it to one less behind it, as on the CPU.
+// The window of a channel reaches from `radius` before it to as many behind it.
 constexpr char kResponse[] = R"(
     int batch = s / dst_s;
     int from = (s - batch * dst_s) * 4;
     sum4_t power_near = vec4(0.0f);
-    for (int i = -radius; i < radius + 3; ++i) {
+    for (int i = -radius; i < radius + 4; ++i) {
       int c = from + i;
       if (c >= 0 && c < src_c) {
         sum_t n = lane(read_src(x, y, batch * src_s + c / 4), c % 4);
         n = n * n;
         ivec4 apart = ivec4(i, i - 1, i - 2, i - 3);
-        ivec4 is_near = is_less(apart, ivec4(radius)) & is_at_most(ivec4(-radius), apart);
+        ivec4 is_near = is_at_most(apart, ivec4(radius)) & is_at_most(ivec4(-radius), apart);
         power_near += choose(is_near, vec4(n), vec4(0.0f));
       }
     }
@@ -82,7 +82,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int radius = node.attributes.Int("radius");
   desc.Int("radius", radius);
   for (const char* name : {"bias", "alpha", "beta"}) desc.Float(name, node.attributes.Float(name));
-  desc.trips = int64_t{2} * radius + 4;
+  desc.trips = int64_t{2} * radius + 5;
   LoopOverResults(context, shape, "", kResponse, &desc);
   return Status();
 }

@@ -25,6 +25,7 @@ _NOISE_FACTOR, _NOISE_LIMIT = 3.0, 1e-2
 UNSURE = "float32 says no more here: XNNPACK, or a change of the last bit of the inputs, moves it as far"
 _QUANTISED_FACTOR, _QUANTISED_LIMIT = 1.5, 0.5
 _NAMELESS = schema.Tensor(name="", dtype="", shape=[])
+_NUMBERS = schema.Tensor(name="", dtype="", shape=[], scale=1.0)  # no labels: how far they are apart says something
 _STEP_ALLOWED = 1  # of a quantised output: rounding may fall to the other side
 
 
@@ -115,10 +116,8 @@ def compare(folder: RunFolder) -> Comparison:
         raise _arrays_missing(folder, f"it has {len(ours)} outputs, {len(moves)} of them in reference.json")
     noises = [max(filter(np.isfinite, pair), default=0.0) for pair in zip(peers or moves, moves)]
     limits = [allowed(tolerance, noise, reference.quantised) for noise in noises]
-    rows = tuple(
-        measure(i, t, a, b, limits[i], differing=limits[i] if reference.quantised else 0.0)
-        for i, (t, a, b) in enumerate(zip(tensors, ours, theirs))
-    )
+    differing = [allowed(0.0, share, True) if reference.quantised else 0.0 for share in peers or (0.0,) * len(ours)]
+    rows = tuple(measure(i, t, a, b, limits[i], differing[i]) for i, (t, a, b) in enumerate(zip(tensors, ours, theirs)))
     result = Comparison(folder.path.name, precision, reference.kernels, rows, peers)
     run_folder.write_json(folder.path / "compare.json", result.to_json())
     return result
@@ -173,7 +172,7 @@ def distance(ours: np.ndarray, theirs: np.ndarray) -> float:
     """The largest error of ours, of the range of theirs; infinite where they cannot be compared."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return float("inf")
-    return measure(0, _NAMELESS, ours, theirs, 1.0).relative
+    return measure(0, _NUMBERS, ours, theirs, 1.0).relative
 
 
 def allowed(tolerance: float, noise: float, quantised: bool) -> float:

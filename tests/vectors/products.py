@@ -154,10 +154,10 @@ def _l2(x):
 
 
 def _response(x, radius, bias, alpha, beta):
-    """As TFLite has it, the last channel of the window is not counted."""
+    """As TensorFlow and the kernel that applications get; TFLite's reference leaves out the window's last channel."""
     power = np.square(x.astype(np.float64))
     padded = np.pad(power, [(0, 0)] * 3 + [(radius, radius)])
-    near = sum(padded[..., i : i + x.shape[-1]] for i in range(2 * radius))
+    near = sum(padded[..., i : i + x.shape[-1]] for i in range(2 * radius + 1))
     return x * (bias + alpha * near) ** -beta
 
 
@@ -208,7 +208,7 @@ CASES = [
     _norm("LOG_SOFTMAX", "rank_4", (2, 3, 4, 5), _log_softmax), _norm("LOG_SOFTMAX", "rank_2_long", (3, 130), _log_softmax), _norm("LOG_SOFTMAX", "large", Feed((2, 7), -1000, 1000), _log_softmax, half=False),
     _norm("L2_NORMALIZATION", "rank_4", (2, 3, 4, 6), _l2, "L2NormOptions"), _norm("L2_NORMALIZATION", "rank_2", (3, 7), _l2, "L2NormOptions"),
     _norm("L2_NORMALIZATION", "beyond_half", Feed((2, 3, 4, 6), -3e4, 3e4), _l2, "L2NormOptions"),
-    _response_case("near", (1, 3, 4, 11), 2, 1.0, 0.5, 0.75), _response_case("wider_than_all", (2, 2, 2, 5), 9, 2.0, 1.0, 0.5),
+    _response_case("near", (1, 3, 4, 11), 2, 1.0, 0.5, 0.75), _response_case("own_channel", (1, 2, 2, 6), 0, 1.0, 0.5, 0.5), _response_case("wider_than_all", (2, 2, 2, 5), 9, 2.0, 1.0, 0.5),
     _zeros_like("float32"), _zeros_like("int32"), _fill("rank_4", (2, 3, 4, 5)), _fill("vector", (7,)),
     _range("floats", (0.5, 4.0, 0.5), "float32"), _range("ints_down", (9, -3, -2), "int32"),
 ]  # fmt: skip
