@@ -44,7 +44,7 @@ class Case:
     `build(model, *inputs)` adds nodes and returns the output value or a tuple of them; `reference(*arrays)` gives the
     same in numpy. `place` says where the nodes must run: "gpu", "any" (Quadra may leave them to the CPU, but the
     result holds), or "cpu" with `reason` a word that the verdict must contain. `on_cpu` is False for what the CPU
-    interpreter cannot run. `half` is False where the values do not fit in half precision. `subgraphs` make the model's
+    interpreter cannot run, or computes less exactly. `half` is False where the values do not fit in half precision. `subgraphs` make the model's
     further ones.
     """
 

@@ -55,7 +55,9 @@ def _dense(
                     FusedActivationFunction=_activation(activation), KeepNumDims=keep_num_dims)  # fmt: skip
 
     name = f"{dtype}_weights_{name}"
-    return Case("FULLY_CONNECTED", name, [x], build, lambda x: fully_connected(x, weights.floats, b, **how))
+    return Case(
+        "FULLY_CONNECTED", name, [x], build, lambda x: fully_connected(x, weights.floats, b, **how), on_cpu=False
+    )
 
 
 _WINDOW = {"Padding": _padding("SAME"), "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
@@ -69,6 +71,7 @@ def _conv(dtype, scales="channel"):
         [(1, 4, 5, 5)],
         lambda m, x: m.op("CONV_2D", [x, weights.add(m)], (1, 4, 5, 6), "Conv2DOptions", 8, **_WINDOW),
         lambda x: conv2d(x, weights.floats, None),
+        on_cpu=False,
     )
 
 
@@ -82,6 +85,7 @@ def _depthwise(dtype):
             "DEPTHWISE_CONV_2D", [x, weights.add(m)], x.shape, "DepthwiseConv2DOptions", 6, DepthMultiplier=1, **_WINDOW
         ),
         lambda x: depthwise_conv2d(x, weights.floats, None),
+        on_cpu=False,
     )
 
 
@@ -105,6 +109,7 @@ def _dequantized(dtype, scales):
         [(6, 8)],
         lambda m, x: m.add(x, m.op("DEQUANTIZE", [table.add(m)], x.shape, "DequantizeOptions", 6)),
         lambda x: x + table.floats,
+        on_cpu=not table.block,
     )
 
 
@@ -141,7 +146,7 @@ CASES = [
     _lookup("of_a_tensor", (9, 16), "int4", "tensor"),
     _lookup("of_rows", (9, 6), "int4"),
     _lookup("of_blocks", (9, 64), "int4", 32),
-    _lookup("of_blocks_floats", (9, 32), "int4", 8, half=False),
+    _lookup("of_blocks_floats", (9, 32), "int4", 8, half=False, on_cpu=False),
     _lookup("of_rows", (9, 20), "int2"),
     _lookup("of_blocks", (9, 64), "int2", 16),
     _lookup("of_odd_rows", (9, 7), "int4", place="cpu", reason="whole bytes", on_cpu=False),
