@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 import tflite
-from ai_edge_litert.interpreter import Interpreter
 
 from host_tools.base import child_process, settings
 from host_tools.build import sanitize
@@ -81,7 +80,7 @@ def test_senseless_node_is_left_to_cpu(quadra, name):
     outcome = quadra.run(make(name), **options(backend="null", target="generic"))
     if not outcome.nodes:  # the interpreter itself refuses the model, some of them only when it allocates
         with pytest.raises((RuntimeError, ValueError)):
-            Interpreter(model_content=make(name)).allocate_tensors()
+            cpu.reference_interpreter(make(name)).allocate_tensors()  # XNNPACK crashes of some
         return
     bad = outcome.nodes[0] if name.startswith("densify") else outcome.nodes[-1]
     assert bad["on"] == "cpu" and bad["reason"], bad
