@@ -93,11 +93,12 @@ def find(model: str, fetch_missing: bool = True) -> Model:
 
 def float_twin(model: str) -> str:
     """The same model with floats, by name: X of X_quant, X_int8 and X_ptq, where it is here. Empty: it is not."""
-    name = _QUANTISED.sub("", Path(model).stem if model.endswith(".tflite") else model)
-    beside = Path(model).expanduser().with_name(f"{name}.tflite")
-    twin = str(beside) if os.sep in model and beside.is_file() else name
-    if name == model or Path(model).stem == name:
+    stem = Path(model).stem if model.endswith(".tflite") else model
+    name = _QUANTISED.sub("", stem)
+    if name == stem:
         return ""
+    beside = Path(model).expanduser().parent / f"{name}.tflite"
+    twin = str(beside) if os.sep in model and beside.is_file() else name
     try:
         find(twin, fetch_missing=False)
     except Misuse:
