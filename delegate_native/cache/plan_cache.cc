@@ -40,6 +40,8 @@ std::string HashOf(const Graph& graph) {
 
 }  // namespace
 
+bool PlanCache::is_on() const { return !folder_.empty() && !BuildId().empty(); }
+
 std::string PlanCache::WordsFor(const Graph& graph, const GpuInfo& target, const GpuInfo& device,
                                 const std::string& precision) {
   return Format("library %s, build %s, %d bits\nprecision %s\ngraph ", kVersion, BuildId().c_str(),

@@ -19,7 +19,8 @@ class PlanCache {
   PlanCache(std::string folder, std::string token, int64_t most_bytes = int64_t{1} << 30)
       : folder_(std::move(folder)), token_(std::move(token)), most_bytes_(most_bytes) {}
 
-  bool is_on() const { return !folder_.empty(); }
+  // Not without a folder, nor where two builds of this library could not be told apart.
+  bool is_on() const;
   // All that a plan follows from, for a person to read: this library, the graph and its numbers (as
   // a hash), the target, the device and its driver.
   static std::string WordsFor(const Graph& graph, const GpuInfo& target, const GpuInfo& device,
@@ -29,7 +30,6 @@ class PlanCache {
   Status Load(const std::string& words, PlanBytes* plan) const;
   // Makes the folder if need be; then removes what was not used for longest, beyond the limit.
   Status Save(const std::string& words, const PlanBytes& plan) const;
-  // For a plan whose programs the driver refused: the next start makes it anew.
 
  private:
   std::string PathOf(const std::string& words) const;

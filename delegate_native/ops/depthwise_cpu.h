@@ -7,7 +7,7 @@
 namespace quadra {
 
 // Sets body and grid of a kernel that has the tensors, constants and numbers of the general text.
-// `plain`: no merged step follows, results are stored as they are. `round`: its limits do.
+// `plain`: no merged step follows, results are stored as they are. `round`: they are rounded.
 void MakeWideDepthwise(const Shape& out, bool plain, bool round, KernelDesc* kernel);
 
 }  // namespace quadra

@@ -49,7 +49,7 @@ Status Session::Build() {
   QUADRA_RETURN_IF_ERROR(InferShapes(&imported));
   PlanBytes plan;
   std::unique_ptr<Executable> executable;
-  const bool cached = LoadCached(imported, &executable, &plan).ok();
+  const bool cached = LoadCached(imported, &executable, &plan);
   times_.passes_us = lap();
   if (!cached) {
     Graph optimized = imported;
@@ -62,9 +62,9 @@ Status Session::Build() {
     }
     BinaryCount none;
     QUADRA_RETURN_IF_ERROR(LoadPlan(plan, &executable, &none));
-  }
-  if (!options_.dump_dir.empty()) {
-    QUADRA_RETURN_IF_ERROR(DumpBinaries(executable->Binaries()));
+    if (!options_.dump_dir.empty()) {
+      QUADRA_RETURN_IF_ERROR(DumpBinaries(optimized, executable->Binaries()));
+    }
   }
   if (options_.dump_tensors) {
     executable->HandOver(
@@ -99,11 +99,11 @@ Status Session::LoadPlan(const PlanBytes& plan, std::unique_ptr<Executable>* exe
   return Status();
 }
 
-// Not ok: the plan must be made. Whatever the reason, the cache gets it after the first inference.
-Status Session::LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable,
-                           PlanBytes* plan) {
+// False: the plan must be made. Whatever the reason, the cache gets it after the first inference.
+bool Session::LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable,
+                         PlanBytes* plan) {
   unsaved_.clear();
-  if (!options_.cache.is_on() || !options_.dump_dir.empty()) return Unsupported("it is off");
+  if (!options_.cache.is_on() || !options_.dump_dir.empty()) return false;
   const std::string words =
       PlanCache::WordsFor(imported, options_.target, backend_->info(),
                           NameOf(options_.precision) + (", in float32 " + options_.float32_nodes));
@@ -113,30 +113,31 @@ Status Session::LoadCached(const Graph& imported, std::unique_ptr<Executable>* e
   if (!status.ok()) {
     cached_ = "miss: " + status.message();
     unsaved_ = words;
-    return status;
+    return false;
   }
   cached_ = "hit";
   if (binaries.refused > 0) {
     cached_ += Format(", but the driver refused %d programs", binaries.refused);
     unsaved_ = words;
   }
-  return status;
+  return true;
 }
 
-// The plan once more, with its programs as the driver compiled them.
-Status Session::MakeWithBinaries(const std::vector<ProgramBinary>& binaries,
-                                 PlanBytes* plan) const {
+// Writes the plan once more, with its programs as the driver compiled them.
+Status Session::DumpBinaries(const Graph& optimized,
+                             const std::vector<ProgramBinary>& binaries) const {
+  if (binaries.empty()) return Status();
+  PlanBytes plan;
+  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, binaries, &plan));
+  return DumpPlan(options_.dump_dir, plan);
+}
+
+// The same for the cache. The graph is made again: nobody keeps it until the first inference.
+Status Session::MakeWithBinaries(PlanBytes* plan) const {
   Graph graph = graph_;
   QUADRA_RETURN_IF_ERROR(InferShapes(&graph));
   QUADRA_RETURN_IF_ERROR(Optimize(&graph));
-  return MakePlan(graph, options_.target, options_.precision, binaries, plan);
-}
-
-Status Session::DumpBinaries(const std::vector<ProgramBinary>& binaries) const {
-  if (binaries.empty()) return Status();
-  PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(MakeWithBinaries(binaries, &plan));
-  return DumpPlan(options_.dump_dir, plan);
+  return MakePlan(graph, options_.target, options_.precision, executable_->Binaries(), plan);
 }
 
 // After an inference: some drivers compile the rest of a program when it first runs. A cache that
@@ -144,7 +145,7 @@ Status Session::DumpBinaries(const std::vector<ProgramBinary>& binaries) const {
 void Session::SaveInCache() {
   const std::string words = std::exchange(unsaved_, "");
   PlanBytes plan;
-  Status status = MakeWithBinaries(executable_->Binaries(), &plan);
+  Status status = MakeWithBinaries(&plan);
   if (status.ok()) status = options_.cache.Save(words, plan);
   cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
   Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());

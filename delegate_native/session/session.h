@@ -71,10 +71,9 @@ class Session {
   Status Optimize(Graph* graph) const;
   Status LoadPlan(const PlanBytes& plan, std::unique_ptr<Executable>* executable,
                   BinaryCount* binaries);
-  Status LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable,
-                    PlanBytes* plan);
-  Status MakeWithBinaries(const std::vector<ProgramBinary>& binaries, PlanBytes* plan) const;
-  Status DumpBinaries(const std::vector<ProgramBinary>& binaries) const;
+  bool LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable, PlanBytes* plan);
+  Status DumpBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries) const;
+  Status MakeWithBinaries(PlanBytes* plan) const;
   void SaveInCache();
   void SetOutputs(const Graph& imported);
 
