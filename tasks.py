@@ -476,15 +476,36 @@ def overflow(
         overflow.show_search(spec, searched, error, terminal.console())
 
 
-@task(help={**_ONE_RUN, "top": "How many dispatches and tensors to show (0: all)."})
-def plan(c: Context, run: str = "latest", top: int = 0) -> None:
-    """List a run's plan: dispatches with their arguments, buffers, and tensors with their lifetimes."""
-    from host_tools.base import terminal
-    from host_tools.record import plan_view
+@task(
+    iterable=["words"],
+    help={
+        "words": "show RUN|FILE (default: latest); diff A B, two runs or files; make MODEL.",
+        "top": "How many rows of each table to show (0: all; of a diff 20).",
+        "map": "show: also write a picture of the memory over time here, as .html or .svg.",
+        "texts": "diff: also the lines that differ in kernels' texts.",
+        "target": "make: the device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
+        "precision": "make: f32, f32_f16 or f16.",
+        "backend": "make: the GPU API to plan for, opencl or gles (default: the target's).",
+        "out": "make: the plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number.",
+        "library": _RUN_HELP["library"],
+    },
+)
+def plan(
+    c: Context, words: list[str], top: int = 0, map: str = "", texts: bool = False, target: str = "",
+    precision: str = "f32", backend: str = "", out: str = "", library: str = "",
+) -> None:  # fmt: skip
+    """Read, compare and make plans: `show` lists one, `diff` tells two apart, `make` plans for another GPU.
 
-    for path in plan_view.of_run(_find_run(run)):
-        print(f"{path}")
-        plan_view.show(plan_view.read(path), terminal.console(), top)
+    show: dispatches with their arguments, buffers, tensors with their lifetimes. diff: exit status 1 if the plans
+    differ. make: on this machine, for a phone's target; nothing is run. `inv replay` runs a plan. See docs/replay.md.
+    """
+    from host_tools.base import terminal
+    from host_tools.tasks import plans
+
+    options = plans.Options(top, map, texts, target, precision, backend, out)
+    status = plans.do(words, options, _file(library), terminal.console())
+    if status:
+        raise Exit(code=status)
 
 
 @task(

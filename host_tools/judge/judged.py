@@ -46,7 +46,7 @@ class Judged:
             raise JudgementFailed(
                 f"compare {self.folder.spec().model.name} with the CPU interpreter",
                 "; ".join(found),
-                f"`./inv profile`, `./inv plan` and the kernels in {self.folder.path} show what ran",
+                f"`./inv profile`, `./inv plan show` and the kernels in {self.folder.path} show what ran",
             )
 
 

@@ -59,6 +59,12 @@ def verdicts(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> 
     return RunFolder(folder).read(schema.Verdicts)
 
 
+def dump(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> None:
+    """Graphs, kernels and plans of a spec in `folder`, which is no run's: for the null backend."""
+    run_folder.write_json(folder / "spec.json", spec.to_json())
+    HostAttempt(folder, library, spec, show).work("dump", folder)
+
+
 class HostAttempt(LocalAttempt):
     """Starts workers."""
 

@@ -22,10 +22,15 @@ _MOST_BYTES = 1 << 31
 
 def read(path: Path) -> dict[str, Any]:
     """The Plan in the file as nested dicts, fields as in plan.fbs."""
+    return decode(reading.content(path, _MOST_BYTES), str(path))
+
+
+def decode(data: bytes, where: str) -> dict[str, Any]:
+    """The same of its bytes. where: what they are of, for the sentence."""
     try:
-        return flatbuffer_reader.decode(reading.content(path, _MOST_BYTES), flatbuffer_reader.read_schema(SCHEMA))
+        return flatbuffer_reader.decode(data, flatbuffer_reader.read_schema(SCHEMA))
     except ValueError as error:
-        raise Misuse(f"read the plan {path}", f"it is damaged: {error}", "run the model again") from error
+        raise Misuse(f"read the plan {where}", f"it is damaged: {error}", "run the model again") from error
 
 
 def of_run(folder: RunFolder) -> list[Path]:
@@ -43,11 +48,15 @@ def of_run(folder: RunFolder) -> list[Path]:
 def show(plan: dict[str, Any], console: Console, top: int = 0) -> None:
     """The plan as tables. top: at most so many dispatches and tensors; 0 is all."""
     kernels, programs = sum(len(p["kernels"]) for p in plan["programs"]), len(plan["programs"])
-    console.print(
-        f"{len(plan['dispatches'])} dispatches, {kernels} kernels in {programs} program{'s' if programs != 1 else ''}, "
-        f"{APIS.get(plan['api'] or 'opencl', escape(plan['api']))}, {plan['precision']}, target {escape(plan['target'])}, "
-        f"{escape(plan['device'].strip('; '))}"
-    )
+    words = [
+        f"{len(plan['dispatches'])} dispatches",
+        f"{kernels} kernels in {programs} program{'s' if programs != 1 else ''}",
+        APIS.get(plan["api"] or "opencl", plan["api"]),
+        plan["precision"],
+        f"target {plan['target']}",
+        plan["device"].strip("; "),  # a target's file need not name it
+    ]
+    console.print(escape(", ".join(filter(None, words))))
     console.print(
         f"activations {size_text(plan['activation_bytes'])} "
         f"(lower bound {size_text(plan['activation_bytes_lower_bound'])}), "

@@ -1,0 +1,282 @@
+"""A plan whose every index, size and offset was checked: what replays and draws plans believes it.
+
+The same conditions as delegate_native/plan/check_plan.cc, and those that follow from a tensor's layout.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from host_tools.base.errors import Misuse
+
+Count = Annotated[int, Meta(ge=0)]
+Index = Annotated[int, Meta(ge=-1)]
+Side = Annotated[int, Meta(ge=1)]
+Sides = Annotated[list[Side], Meta(min_length=3, max_length=3)]
+Cell = Literal["Float", "Half", "Int"]
+DTYPES: dict[str, np.dtype] = {"Float": np.dtype("<f4"), "Half": np.dtype("<f2"), "Int": np.dtype("<i4")}
+_LANES = 4
+
+
+class Buffer(msgspec.Struct):
+    kind: Literal["Arena", "Constant", "Io", "Image"]
+    bytes: Count
+    data: Any  # uint8 array
+    width: int
+    height: int
+    cell: Cell
+
+
+class Region(msgspec.Struct, frozen=True):
+    buffer: Count
+    offset: Count
+    bytes: Count
+
+
+class Tensor(msgspec.Struct):
+    name: str
+    shape: list[int]  # b, h, w, c
+    buffer: Index
+    offset: Count
+    bytes: Count
+    cell: Cell
+    dense: bool
+    first_use: int
+    last_use: int
+    copy_of: Count
+
+    @property
+    def dtype(self) -> np.dtype:
+        return DTYPES[self.cell]
+
+    @property
+    def slices(self) -> int:
+        return -(-self.shape[3] // _LANES)
+
+    @property
+    def count(self) -> int:
+        """Numbers that it has."""
+        return math.prod(self.shape)
+
+    def stored_count(self) -> int:
+        """Numbers that lie in memory, idle lanes included."""
+        b, h, w, _ = self.shape
+        return self.count if self.dense else b * self.slices * h * w * _LANES
+
+    def numbers(self, stored: np.ndarray) -> np.ndarray:
+        """Its numbers, [b, h, w, c], of those that lie in memory, flat; halves become floats."""
+        b, h, w, c = self.shape
+        if self.dense:
+            return stored.reshape(b, h, w, c)
+        lanes = stored.reshape(b, self.slices, h, w, _LANES).transpose(0, 2, 3, 1, 4)
+        found = lanes.reshape(b, h, w, self.slices * _LANES)[..., :c]
+        return np.ascontiguousarray(found, np.float32 if self.cell == "Half" else found.dtype)
+
+
+class Arg(msgspec.Struct):
+    kind: Literal["Buffer", "Int", "Float"]
+    written: bool
+    view: Literal["Memory", "TexelsFloat4", "TexelsHalf4", "TexelsFloat", "TexelsInt4", "TexelsInt"]
+    index: int
+    int_value: int
+    float_value: float
+
+
+class Kernel(msgspec.Struct):
+    entry: str
+    name: str
+    source: str
+    parameters: list[str]
+
+
+class Program(msgspec.Struct):
+    prelude: str
+    kernels: list[Kernel]
+    options: str
+
+
+class Dispatch(msgspec.Struct):
+    name: str
+    kernel: str
+    program: Count
+    entry: str
+    args: list[Arg]
+    global_: Sides = msgspec.field(name="global")
+    local: Sides
+    nodes: list[int]
+
+
+class Io(msgspec.Struct):
+    tensor: Count
+    shape: list[Side]
+
+
+class Plan(msgspec.Struct):
+    api: Literal["opencl", "gles"]
+    target: str
+    device: str
+    precision: str
+    buffers: list[Buffer]
+    regions: list[Region]
+    tensors: list[Tensor]
+    programs: list[Program]
+    dispatches: list[Dispatch]
+    inputs: list[Io]
+    outputs: list[Io]
+    activation_bytes: Count
+    activation_bytes_lower_bound: Count
+    constant_bytes: Count
+
+    def region(self, arg: Arg) -> Region:
+        return self.regions[arg.index]
+
+    def regions_of(self, dispatch: Dispatch, written: bool) -> list[Region]:
+        """What a dispatch writes, or reads."""
+        return [self.region(arg) for arg in dispatch.args if arg.kind == "Buffer" and arg.written == written]
+
+    def kernel_of(self, dispatch: Dispatch) -> Kernel:
+        kernels = self.programs[dispatch.program].kernels
+        return next(kernel for kernel in kernels if kernel.entry == dispatch.entry)
+
+    def alive_bytes(self) -> list[int]:
+        """By dispatch, the sum of the activations that must be kept then; inputs and outputs do not count."""
+        change = [0] * (len(self.dispatches) + 1)
+        for tensor in self.activations():
+            change[tensor.first_use] += tensor.bytes
+            change[tensor.last_use + 1] -= tensor.bytes
+        alive, found = 0, []
+        for step in change[:-1]:
+            alive += step
+            found.append(alive)
+        return found
+
+    def activations(self) -> list[Tensor]:
+        """Tensors of the arena and of images."""
+        return [t for t in self.tensors if t.buffer >= 0 and self.buffers[t.buffer].kind in ("Arena", "Image")]
+
+    def makers(self) -> dict[int, int]:
+        """By tensor, the dispatch after which it is whole: the last that writes it while it is kept."""
+        found = {}
+        written: dict[tuple[int, int], list[int]] = {}
+        for number, dispatch in enumerate(self.dispatches):
+            for region in self.regions_of(dispatch, written=True):
+                written.setdefault((region.buffer, region.offset), []).append(number)
+        for index, tensor in enumerate(self.tensors):
+            writers = written.get((tensor.buffer, tensor.offset), [])
+            mine = [number for number in writers if tensor.first_use <= number <= tensor.last_use]
+            if mine and tensor.buffer >= 0:
+                found[index] = mine[-1]
+        return found
+
+    def outside_names(self) -> tuple[list[str], list[str]]:
+        """What the model calls the inputs and the outputs: the tensors that kernels bring them to and from."""
+        return (
+            [self._neighbour(io, read=True) for io in self.inputs],
+            [self._neighbour(io, read=False) for io in self.outputs],
+        )
+
+    def _neighbour(self, io: Io, read: bool) -> str:
+        dense = self.tensors[io.tensor]
+        for number, dispatch in enumerate(self.dispatches):
+            here = {(r.buffer, r.offset) for r in self.regions_of(dispatch, written=not read)}
+            if (dense.buffer, dense.offset) not in here or not dense.first_use <= number <= dense.last_use:
+                continue
+            there = {(r.buffer, r.offset) for r in self.regions_of(dispatch, written=read)}
+            for tensor in self.tensors:
+                if (tensor.buffer, tensor.offset) in there and tensor.first_use <= number <= tensor.last_use:
+                    return tensor.name
+        return ""
+
+
+def checked(value: dict[str, Any], where: str) -> Plan:
+    """The Plan of what plan_view reads. Misuse names what is wrong with it; where: what it was read from."""
+    try:
+        plan = msgspec.convert(value, Plan)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise _wrong(where, str(error)) from error
+    _Checker(plan, where).run()
+    return plan
+
+
+class _Checker:
+    def __init__(self, plan: Plan, where: str) -> None:
+        self.plan, self.where = plan, where
+
+    def run(self) -> None:
+        plan = self.plan
+        self._each("buffer", plan.buffers, _is_buffer)
+        self._each("region", plan.regions, lambda region: self._holds(region.buffer, region.offset, region.bytes))
+        self._each("tensor", plan.tensors, self._is_tensor)
+        self._each("dispatch", plan.dispatches, self._is_dispatch)
+        self._each("input", plan.inputs, self._is_io)
+        self._each("output", plan.outputs, self._is_io)
+
+    def _each(self, what: str, items: Iterable[Any], is_right: Callable[[Any], bool]) -> None:
+        for index, item in enumerate(items):
+            if not is_right(item):
+                raise _wrong(self.where, f"{what} {index} makes no sense")
+
+    def _holds(self, index: int, offset: int, size: int) -> bool:
+        if not 0 <= index < len(self.plan.buffers):
+            return False
+        buffer = self.plan.buffers[index]
+        return buffer.kind == "Image" or offset + size <= buffer.bytes
+
+    def _is_tensor(self, tensor: Tensor) -> bool:
+        if tensor.buffer < 0:
+            return True
+        if not self._holds(tensor.buffer, tensor.offset, tensor.bytes):
+            return False
+        if len(tensor.shape) != 4 or min(tensor.shape) < 1:
+            return False
+        buffer, last = self.plan.buffers[tensor.buffer], len(self.plan.dispatches) - 1
+        if buffer.kind == "Image":
+            b, h, w, _ = tensor.shape
+            size = (w, b * tensor.slices * h, tensor.cell, 0, False)
+            if size != (buffer.width, buffer.height, buffer.cell, tensor.offset, tensor.dense):
+                return False
+        is_kept = 0 <= tensor.first_use <= tensor.last_use <= last
+        return is_kept and tensor.stored_count() * tensor.dtype.itemsize == tensor.bytes
+
+    def _is_dispatch(self, dispatch: Dispatch) -> bool:
+        if dispatch.program >= len(self.plan.programs):
+            return False
+        if all(kernel.entry != dispatch.entry for kernel in self.plan.programs[dispatch.program].kernels):
+            return False
+        if any(items % group for items, group in zip(dispatch.global_, dispatch.local)):
+            return False
+        buffers = [arg.index for arg in dispatch.args if arg.kind == "Buffer"]
+        return all(0 <= index < len(self.plan.regions) for index in buffers)
+
+    def _is_io(self, io: Io) -> bool:
+        if io.tensor >= len(self.plan.tensors):
+            return False
+        tensor = self.plan.tensors[io.tensor]
+        in_buffer = tensor.buffer >= 0 and self.plan.buffers[tensor.buffer].kind != "Image"
+        return in_buffer and tensor.dense and math.prod(io.shape) * 4 == tensor.bytes and tensor.cell != "Half"
+
+
+def _is_buffer(buffer: Buffer) -> bool:
+    if buffer.kind == "Image":
+        return buffer.width > 0 and buffer.height > 0
+    if buffer.kind == "Constant":
+        return isinstance(buffer.data, np.ndarray) and buffer.data.size == buffer.bytes
+    return buffer.bytes > 0
+
+
+def image_bytes(buffer: Buffer) -> int:
+    """Of an image's pixels, four numbers each."""
+    return buffer.width * buffer.height * _LANES * DTYPES[buffer.cell].itemsize
+
+
+def buffer_bytes(buffers: Sequence[Buffer]) -> int:
+    """Memory that they need together."""
+    return sum(image_bytes(buffer) if buffer.kind == "Image" else buffer.bytes for buffer in buffers)
+
+
+def _wrong(where: str, how: str) -> Misuse:
+    return Misuse(f"read the plan {where}", f"it is damaged: {how}", "run the model again")

@@ -1,0 +1,59 @@
+"""Two plans' differences as tables."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.judge.plan_diff import KernelDiff, Line, PlanDiff
+
+_MOST_LINES = 4000
+
+
+def show(found: PlanDiff, console: Console, top: int = 20, texts: bool = False) -> None:
+    """top: at most so many rows of each kind (0: all). texts: also the lines that differ in kernels."""
+    if found.equal:
+        console.print(f"equal: {found.same_kernels} kernels, dispatches, tensors, memory and words")
+        return
+    _lines("words", found.words, console, 0)
+    _lines("memory", found.memory, console, 0)
+    _kernels(found, console, texts)
+    _lines("dispatches", found.dispatches, console, top)
+    _lines("tensors", found.tensors, console, top)
+
+
+def _lines(title: str, lines: Sequence[Line], console: Console, top: int) -> None:
+    if not lines:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in (title, "A", "B"):
+        table.add_column(column, overflow="fold")
+    for line in lines[: top or None]:
+        table.add_row(escape(line.what), escape(line.a or "–"), escape(line.b or "–"))
+    console.print(table)
+    if top and len(lines) > top:
+        console.print(f"[dim]… {len(lines) - top} more: --top 0 shows all[/]")
+    console.print()
+
+
+def _kernels(found: PlanDiff, console: Console, texts: bool) -> None:
+    if not found.kernels:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in (f"kernels ({found.same_kernels} are the same)", "A", "B", "lines"):
+        table.add_column(column, overflow="fold")
+    for kernel in found.kernels:
+        table.add_row(escape(kernel.name), escape(kernel.a or "–"), escape(kernel.b or "–"), _counts(kernel))
+    console.print(table)
+    console.print()
+    for kernel in found.kernels if texts else ():
+        for line in kernel.lines[:_MOST_LINES]:
+            style = {"+": "green", "-": "red"}.get(line[:1], "dim")
+            console.print(f"[{style}]{escape(line)}[/]")
+
+
+def _counts(kernel: KernelDiff) -> str:
+    if not (kernel.a and kernel.b):
+        return "only in " + ("A" if kernel.a else "B")
+    return f"+{kernel.added} −{kernel.removed}" if kernel.added + kernel.removed else kernel.lines[0]

@@ -1,0 +1,102 @@
+"""The words of `inv plan`: show, diff, make."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from host_tools.base.errors import Misuse, not_written
+from host_tools.judge import plan_diff
+from host_tools.places import on_host
+from host_tools.record import named_plans, plan_view
+from host_tools.record.run_folder import RunFolder
+from host_tools.show import memory_map, plan_diff_table
+from host_tools.tasks import coverage
+
+WORDS = ("show", "diff", "make")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Those of the command line."""
+
+    top: int = 0
+    map: str = ""
+    texts: bool = False
+    target: str = ""
+    precision: str = "f32"
+    backend: str = ""
+    out: str = ""
+
+
+def do(words: list[str], options: Options, library: Path | None, console: Console) -> int:
+    """Does one word of `inv plan`; the exit status."""
+    what, *given = words or ["show"]
+    if what == "show":
+        _show(_counted(what, given or ["latest"], 1)[0], options, console)
+        return 0
+    if what == "diff":
+        first, second = _counted(what, given, 2)
+        return _diff(first, second, options, console)
+    if what == "make":
+        for path in make(_counted(what, given, 1)[0], options, library):
+            console.print(str(path), markup=False, soft_wrap=True)
+        return 0
+    raise Misuse(
+        f"inv plan {what}",
+        f"there is no such word: one of {', '.join(WORDS)}",
+        f"to see a plan: `./inv plan show {what}`",
+    )
+
+
+def _counted(what: str, given: list[str], count: int) -> list[str]:
+    takes = {"show": "one run or plan", "diff": "two runs or plans", "make": "one model"}[what]
+    if len(given) != count:
+        raise Misuse(f"inv plan {what}", f"it takes {takes}, not {len(given)}", "`./inv --help plan`")
+    return given
+
+
+def _show(word: str, options: Options, console: Console) -> None:
+    plans = named_plans.find(word)
+    for plan in plans:
+        console.print(str(plan.path), markup=False, soft_wrap=True)
+        plan_view.show(plan.value, console, options.top)
+    if options.map:
+        path = Path(options.map).expanduser()
+        memory_map.write(plans, path)
+        console.print(f"\nmap  {path}", markup=False, soft_wrap=True)
+
+
+def _diff(first: str, second: str, options: Options, console: Console) -> int:
+    """1: they differ."""
+    left, right = named_plans.find(first), named_plans.find(second)
+    equal = len(left) == len(right)
+    if not equal:
+        console.print(f"{len(left)} plans, and {len(right)}: the first {min(len(left), len(right))} are compared")
+    for a, b in zip(left, right):
+        console.print(f"A  {a.path}\nB  {b.path}\n", markup=False, soft_wrap=True)
+        found = plan_diff.compare(a.checked(), b.checked())
+        plan_diff_table.show(found, console, options.top or 20, options.texts)
+        equal = equal and found.equal
+    return 0 if equal else 1
+
+
+def make(model: str, options: Options, library: Path | None = None) -> list[Path]:
+    """Plans for a target's GPU, made here; nothing is run. One file per partition: NAME.quadra, NAME-1.quadra, …"""
+    from host_tools.build import bazel
+
+    spec = coverage.make_spec(model, options.target, options.precision, options.backend)
+    with tempfile.TemporaryDirectory(prefix="quadra-plan-") as name:
+        folder = Path(name)
+        on_host.dump(spec, library or bazel.library(), folder)
+        found = plan_view.of_run(RunFolder(folder))
+        default = f"{spec.model.name}-{(options.target and Path(options.target).stem) or 'generic'}-{options.precision}.quadra"
+        first = Path(options.out or default).expanduser()
+        paths = [first, *(first.with_name(f"{first.stem}-{i}{first.suffix}") for i in range(1, len(found)))]
+        for made, path in zip(found, paths):
+            try:
+                path.write_bytes(made.read_bytes())
+            except OSError as error:
+                raise not_written(f"write {path}", error, "--out") from error
+    return paths

@@ -1,0 +1,49 @@
+"""The picture of a plan's memory has every tensor at its place, and is well-formed whatever their names are."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from host_tools.base.errors import Misuse
+from host_tools.record import named_plans
+from host_tools.show import memory_map
+from tests.host_tools.record import plans
+
+_NAME = "a <b> & \x07 c"
+
+
+@pytest.fixture
+def named(tmp_path):
+    path = plans.write(plans.changed(tensors__1__name=_NAME), tmp_path / "plan.quadra")
+    return named_plans.find(str(path))
+
+
+def test_every_tensor_is_a_rectangle_over_its_dispatches(named, tmp_path):
+    memory_map.write(named, tmp_path / "map.svg")
+    root = ElementTree.parse(tmp_path / "map.svg").getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = {
+        box.find(f"{space}title").text: box
+        for box in root.iter(f"{space}rect")
+        if box.find(f"{space}title") is not None
+    }
+    assert len(boxes) == 5
+    x, y = (next(box for words, box in boxes.items() if words.startswith(f"{name}:")) for name in "xy")
+    assert x.get("y") == y.get("y") and x.get("height") == y.get("height"), "y lies where x lay"
+    assert float(x.get("x")) + float(x.get("width")) <= float(y.get("x"))
+    assert any("a <b> &" in words for words in boxes)
+    assert "made by add" in "".join(boxes)
+    texts = " ".join(text.text for text in root.iter(f"{space}text"))
+    assert "peak 384 bytes" in texts and "bound 192 bytes" in texts and "192 bytes kept at 001_add" in texts
+
+
+def test_the_page_has_it_too(named, tmp_path):
+    memory_map.write(named * 2, tmp_path / "map.html")
+    assert (tmp_path / "map.html").read_text().count("<svg") == 2
+
+
+def test_other_names_are_refused(named, tmp_path):
+    with pytest.raises(Misuse, match=r"\.html or \.svg"):
+        memory_map.write(named, tmp_path / "map.png")
+    with pytest.raises(Misuse, match="there are 2 plans"):
+        memory_map.write(named * 2, tmp_path / "map.svg")
