@@ -509,6 +509,49 @@ def plan(
 
 
 @task(
+    help={
+        "plan": "A run (`latest`, the default; the beginning of its id; a path), or a plan's file.",
+        "against": "Compare every tensor: cpu, or a run whose tensors were kept (`inv bisect` makes one).",
+        "step": "Show each dispatch's tensors as numbers; on a terminal, wait for Enter after each.",
+        "time": "Measure each dispatch.",
+        "oclgrind": "On Oclgrind's simulator, which reports bad memory accesses and races, by dispatch.",
+        "model": "Of which model a plan's file is: its inputs are made as `inv run` makes them, and the CPU can be asked.",
+        **{key: _RUN_HELP[key] for key in ("image", "range")},
+        "inputs": "A folder with an array for each input: 000.npy, 001.npy, … (default: those of the run).",
+        "seed": "Random inputs from this seed instead of the run's (default, of a plan alone: 1).",
+        "runs": "How often to measure (default: 10).",
+        "tolerance": "Allowed error, of a tensor's range (default: 1e-4 with floats, 1e-2 with halves).",
+        "timeout": "Deadline in seconds.",
+        "top": "How many dispatches of --time to show (0: all).",
+        "all": "With --against: show every tensor, not only those around the first that differs.",
+    }
+)
+def replay(
+    c: Context, plan: str = "latest", against: str = "", step: bool = False, time: bool = False, oclgrind: bool = False,
+    model: str = "", inputs: str = "", seed: int = -1, image: str = "", range: str = "", runs: int = 0,
+    tolerance: float = 0.0, timeout: int = 300, top: int = 20, all: bool = False,
+) -> None:  # fmt: skip
+    """Run a plan on this machine, dispatch by dispatch, without TFLite and without the delegate.
+
+    Also a plan that was made for a phone's GPU. The outputs are compared with the run's, with --against every tensor:
+    the first dispatch that differs is named. Exit status 1: something differs. See docs/replay.md.
+    """
+    from host_tools.base import terminal
+    from host_tools.base.progress import progress
+    from host_tools.tasks import replays
+
+    wanted = replays.asked(
+        model=model, inputs=inputs, seed=seed, image=image, value_range=range, against=against, step=step, time=time,
+        runs=runs, oclgrind=oclgrind, tolerance=tolerance, timeout=float(timeout),
+    )  # fmt: skip
+    with progress(f"replay {plan}") as show:
+        outcomes = replays.run(plan, wanted, show)
+    for outcome in outcomes:
+        replays.show(outcome, wanted, terminal.console(), top, all)
+    replays.judge(outcomes)
+
+
+@task(
     help={"loop": "Only the last part, a phone's loop: APK, virtual device, install, push, run, pull, compare, report."}
 )
 def demo(c: Context, loop: bool = False) -> None:

@@ -4,7 +4,9 @@ The same conditions as delegate_native/plan/check_plan.cc, and those that follow
 """
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -19,6 +21,7 @@ Side = Annotated[int, Meta(ge=1)]
 Sides = Annotated[list[Side], Meta(min_length=3, max_length=3)]
 Cell = Literal["Float", "Half", "Int"]
 DTYPES: dict[str, np.dtype] = {"Float": np.dtype("<f4"), "Half": np.dtype("<f2"), "Int": np.dtype("<i4")}
+Place = tuple[int, int]  # buffer, offset
 _LANES = 4
 
 
@@ -48,6 +51,10 @@ class Tensor(msgspec.Struct):
     first_use: int
     last_use: int
     copy_of: Count
+
+    @property
+    def place(self) -> Place:
+        return self.buffer, self.offset
 
     @property
     def dtype(self) -> np.dtype:
@@ -115,7 +122,7 @@ class Io(msgspec.Struct):
     shape: list[Side]
 
 
-class Plan(msgspec.Struct):
+class Plan(msgspec.Struct, dict=True):
     api: Literal["opencl", "gles"]
     target: str
     device: str
@@ -139,8 +146,35 @@ class Plan(msgspec.Struct):
         return [self.region(arg) for arg in dispatch.args if arg.kind == "Buffer" and arg.written == written]
 
     def kernel_of(self, dispatch: Dispatch) -> Kernel:
-        kernels = self.programs[dispatch.program].kernels
-        return next(kernel for kernel in kernels if kernel.entry == dispatch.entry)
+        return self.kernels[dispatch.program][dispatch.entry]
+
+    @cached_property
+    def kernels(self) -> list[dict[str, Kernel]]:
+        """By program and entry point."""
+        return [{kernel.entry: kernel for kernel in program.kernels} for program in self.programs]
+
+    def _uses(self, written: bool) -> dict[Place, list[int]]:
+        """The dispatches that write a place, or read it, in order."""
+        found: dict[Place, list[int]] = {}
+        for number, dispatch in enumerate(self.dispatches):
+            for place in {(r.buffer, r.offset) for r in self.regions_of(dispatch, written)}:
+                found.setdefault(place, []).append(number)
+        return found
+
+    @cached_property
+    def _written(self) -> dict[Place, list[int]]:
+        return self._uses(written=True)
+
+    @cached_property
+    def _read(self) -> dict[Place, list[int]]:
+        return self._uses(written=False)
+
+    @cached_property
+    def _at(self) -> dict[Place, list[Tensor]]:
+        found: dict[Place, list[Tensor]] = {}
+        for tensor in self.tensors:
+            found.setdefault(tensor.place, []).append(tensor)
+        return found
 
     def alive_bytes(self) -> list[int]:
         """By dispatch, the sum of the activations that must be kept then; inputs and outputs do not count."""
@@ -161,33 +195,29 @@ class Plan(msgspec.Struct):
     def makers(self) -> dict[int, int]:
         """By tensor, the dispatch after which it is whole: the last that writes it while it is kept."""
         found = {}
-        written: dict[tuple[int, int], list[int]] = {}
-        for number, dispatch in enumerate(self.dispatches):
-            for region in self.regions_of(dispatch, written=True):
-                written.setdefault((region.buffer, region.offset), []).append(number)
         for index, tensor in enumerate(self.tensors):
-            writers = written.get((tensor.buffer, tensor.offset), [])
-            mine = [number for number in writers if tensor.first_use <= number <= tensor.last_use]
-            if mine and tensor.buffer >= 0:
-                found[index] = mine[-1]
+            writers = self._written.get(tensor.place, [])
+            last = bisect_right(writers, tensor.last_use) - 1
+            if last >= 0 and writers[last] >= tensor.first_use and tensor.buffer >= 0:
+                found[index] = writers[last]
         return found
 
     def outside_names(self) -> tuple[list[str], list[str]]:
         """What the model calls the inputs and the outputs: the tensors that kernels bring them to and from."""
-        return (
-            [self._neighbour(io, read=True) for io in self.inputs],
-            [self._neighbour(io, read=False) for io in self.outputs],
-        )
+        ends = ((self.inputs, True), (self.outputs, False))
+        inputs, outputs = ([self.partner(self.tensors[io.tensor], read) for io in ios] for ios, read in ends)
+        return inputs, outputs
 
-    def _neighbour(self, io: Io, read: bool) -> str:
-        dense = self.tensors[io.tensor]
-        for number, dispatch in enumerate(self.dispatches):
-            here = {(r.buffer, r.offset) for r in self.regions_of(dispatch, written=not read)}
-            if (dense.buffer, dense.offset) not in here or not dense.first_use <= number <= dense.last_use:
-                continue
-            there = {(r.buffer, r.offset) for r in self.regions_of(dispatch, written=read)}
-            for tensor in self.tensors:
-                if (tensor.buffer, tensor.offset) in there and tensor.first_use <= number <= tensor.last_use:
+    def partner(self, dense: Tensor, read: bool) -> str:
+        """The name of the tensor that the first kernel which reads (or writes) a dense one writes (or reads); empty: none."""
+        users = (self._read if read else self._written).get(dense.place, [])
+        first = bisect_left(users, dense.first_use)
+        if first == len(users) or users[first] > dense.last_use:
+            return ""
+        number = users[first]
+        for region in self.regions_of(self.dispatches[number], written=read):
+            for tensor in self._at.get((region.buffer, region.offset), ()):
+                if tensor.first_use <= number <= tensor.last_use:
                     return tensor.name
         return ""
 
@@ -245,7 +275,7 @@ class _Checker:
     def _is_dispatch(self, dispatch: Dispatch) -> bool:
         if dispatch.program >= len(self.plan.programs):
             return False
-        if all(kernel.entry != dispatch.entry for kernel in self.plan.programs[dispatch.program].kernels):
+        if dispatch.entry not in self.plan.kernels[dispatch.program]:
             return False
         if any(items % group for items, group in zip(dispatch.global_, dispatch.local)):
             return False

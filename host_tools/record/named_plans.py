@@ -6,7 +6,7 @@ from typing import Any
 
 from host_tools.base import settings
 from host_tools.base.errors import Misuse
-from host_tools.record import checked_plan, plan_view, run_folder
+from host_tools.record import checked_plan, plan_view, reading, run_folder
 from host_tools.record.checked_plan import Plan
 from host_tools.record.run_folder import RunFolder
 
@@ -24,6 +24,10 @@ class NamedPlan:
         """Of its run; 0: it is of none."""
         number = self.path.parent.name.removeprefix("partition_")
         return int(number) if self.run and number.isdigit() else 0
+
+    def plan_bytes(self) -> bytes:
+        """Those of the plan itself."""
+        return reading.content(self.path, plan_view.MOST_BYTES)
 
     def checked(self) -> Plan:
         return checked_plan.checked(self.value, str(self.path))

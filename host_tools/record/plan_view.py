@@ -17,12 +17,12 @@ from host_tools.record.verdicts import APIS
 
 SCHEMA = settings.ROOT / "delegate_native" / "plan" / "plan.fbs"
 FILE = "plan.quadra"
-_MOST_BYTES = 1 << 31
+MOST_BYTES = 1 << 31
 
 
 def read(path: Path) -> dict[str, Any]:
     """The Plan in the file as nested dicts, fields as in plan.fbs."""
-    return decode(reading.content(path, _MOST_BYTES), str(path))
+    return decode(reading.content(path, MOST_BYTES), str(path))
 
 
 def decode(data: bytes, where: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def make_spec(
         settings.utf8_path(picture, "open the picture", "rename it, or the folder that it is in")
         source = specs.InputSpec("picture", seed, wanted, str(picture), digests.sha256_of(picture))
     elif arrays:
-        source = specs.InputSpec("arrays", seed, wanted, arrays=str(_folder(arrays)))
+        source = specs.InputSpec("arrays", seed, wanted, arrays=str(folder_of_inputs(arrays)))
     else:
         source = specs.InputSpec("random", seed, wanted)
     options: dict[str, str] = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
@@ -47,7 +47,8 @@ def make_spec(
     return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, options, **fields))
 
 
-def _folder(given: str) -> Path:
+def folder_of_inputs(given: str) -> Path:
+    """The folder of `--inputs`. Misuse: there is none."""
     path = Path(given).expanduser().resolve()
     if not path.is_dir():
         raise Misuse(f"read the inputs of {given}", "there is no such folder", "give one with 000.npy, 001.npy, …")

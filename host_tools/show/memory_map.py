@@ -1,13 +1,13 @@
 """A plan's memory over time as a picture: who lies where in which buffer, from which dispatch to which."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from host_tools.base.errors import Misuse
 from host_tools.base.units import size_text
 from host_tools.record import run_folder
-from host_tools.record.checked_plan import Plan, Tensor
+from host_tools.record.checked_plan import Plan, Tensor, buffer_bytes
 from host_tools.record.named_plans import NamedPlan
 from host_tools.record.verdicts import APIS
 from host_tools.show import charts, report
@@ -47,8 +47,11 @@ def svg(plan: Plan) -> str:
     ]
     colours = _colours(plan)
     made_by = _made_by(plan)
+    inside: dict[int, list[int]] = {}
+    for number, tensor in enumerate(plan.tensors):
+        inside.setdefault(tensor.buffer, []).append(number)
     for index, y, band in bands:
-        parts += _band(plan, index, y, band, colours, made_by)
+        parts += _band(plan, index, y, band, {n: made_by.get(n, "") for n in inside.get(index, ())}, colours)
     parts += _curve(plan, bottom + 22)
     parts += _legend(colours, height - 12)
     return "".join(parts) + "</svg>"
@@ -71,11 +74,7 @@ def _bands(plan: Plan) -> list[tuple[int, float, float]]:
 
 
 def _size(plan: Plan, index: int) -> int:
-    """Bytes of a buffer. Of an image: those of its tensors, which fill it."""
-    buffer = plan.buffers[index]
-    return (
-        max((t.bytes for t in plan.tensors if t.buffer == index), default=0) if buffer.kind == "Image" else buffer.bytes
-    )
+    return buffer_bytes([plan.buffers[index]])
 
 
 def _made_by(plan: Plan) -> dict[int, str]:
@@ -96,8 +95,9 @@ def _x(plan: Plan, dispatch: float) -> float:
 
 
 def _band(
-    plan: Plan, index: int, y: float, height: float, colours: dict[str, str], made_by: dict[int, str]
+    plan: Plan, index: int, y: float, height: float, inside: Mapping[int, str], colours: Mapping[str, str]
 ) -> list[str]:
+    """inside: the tensors there, each with the kernel that makes it."""
     buffer, end = plan.buffers[index], _WIDTH - _RIGHT
     size = max(1, _size(plan, index))
     parts = [
@@ -107,10 +107,8 @@ def _band(
         middle = y + height / 2 + 4
         parts.append(f'<text x="{_LEFT - 8}" y="{middle:.1f}" text-anchor="end">b{index} {buffer.kind}</text>')
         parts.append(f'<text x="{end + 8}" y="{middle:.1f}">{size_text(size)}</text>')
-    for number, tensor in enumerate(plan.tensors):
-        if tensor.buffer != index:
-            continue
-        kernel = made_by.get(number, "")
+    for number, kernel in inside.items():
+        tensor = plan.tensors[number]
         x, until = _x(plan, tensor.first_use), _x(plan, tensor.last_use + 1)
         top = y + height * tensor.offset / size
         tall = max(1.0, height * tensor.bytes / size)

@@ -16,7 +16,7 @@ from host_tools.base.errors import Misuse, QuadraError
 
 # Tasks that may be followed by words, and the option that these words mean.
 _WORD_OF = {"bench": "models", "compare": "run", "device": "what", "plan": "words", "profile": "run", "pull": "run", "push": "models",
-            "report": "run"}  # fmt: skip
+            "replay": "plan",             "report": "run"}  # fmt: skip
 _LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: '(\w+)'.*")
 
 

@@ -123,3 +123,61 @@ def write(plan: dict, path: Path) -> Path:
         pytest.skip("flatc is not installed")
     path.write_bytes(good_folder.plan_bytes(plan, path.with_suffix(".flatc")))
     return path
+
+
+PACK_IMAGE = """__kernel void pack_1(__global const float* a, __write_only image2d_t out, int n) {
+  int i = get_global_id(0);
+  if (i < n) write_imagef(out, (int2)(i % 3, i / 3), (float4)(a[3 * i], a[3 * i + 1], a[3 * i + 2], 0.0f));
+}
+"""
+ADD_IMAGE = """__constant sampler_t pixel = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+__kernel void add_1(__read_only image2d_t a, __write_only image2d_t out, int n, float by) {
+  int i = get_global_id(0);
+  if (i < n) write_imagef(out, (int2)(i % 3, i / 3), read_imagef(a, pixel, (int2)(i % 3, i / 3)) + by);
+}
+"""
+UNPACK_IMAGE = """__constant sampler_t pixel = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+__kernel void unpack_1(__read_only image2d_t a, __global float* out, int n) {
+  int i = get_global_id(0);
+  float4 v = read_imagef(a, pixel, (int2)(i % 3, i / 3));
+  if (i < n) { out[3 * i] = v.x; out[3 * i + 1] = v.y; out[3 * i + 2] = v.z; }
+}
+"""
+
+
+def with_images(cell="Half"):
+    """The same with images of three by two pixels."""
+    size = 48 if cell == "Half" else 96
+    image = {"kind": "Image", "bytes": size, "width": 3, "height": 2, "cell": cell}
+    made = changed(
+        regions__1={"buffer": 0, "offset": 0, "bytes": size},
+        regions__2={"buffer": 3, "offset": 0, "bytes": size},
+        programs__0__kernels__0__source=PACK_IMAGE,
+        programs__1__kernels__0__source=ADD_IMAGE,
+        programs__2__kernels__0__source=UNPACK_IMAGE,
+    )
+    made["buffers"] = [image, *made["buffers"][1:], image]
+    for index, buffer in ((0, 0), (1, 3), (2, 0)):
+        made["tensors"][index].update(buffer=buffer, offset=0, bytes=size, cell=cell)
+    return made
+
+
+COMMON = """static void NAME_body(__global float* a, __global float* out, int n, float by, int x, int y, int z) {
+  if (x < n) for (int c = 0; c < 4; ++c) out[4 * x + c] = a[4 * x + c] + by SIGN;
+}
+"""
+
+
+def with_a_common_entry():
+    """The two additions as functions of one program that takes its kernels through one entry point."""
+    made = changed()
+    kernels = [
+        {"entry": entry, "name": "add", "source": COMMON.replace("NAME", entry).replace("SIGN", sign),
+         "parameters": ["__global float*", "__global float*", "int", "float"]}
+        for entry, sign in (("add_1", ""), ("add_2", "* 2.0f"))
+    ]  # fmt: skip
+    made["programs"][1]["kernels"] = kernels
+    made["dispatches"][2]["entry"] = "add_2"
+    for number in (1, 2):
+        made["dispatches"][number].update({"global": [6, 1, 1], "local": [1, 1, 1]})
+    return made

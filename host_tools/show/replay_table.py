@@ -1,0 +1,127 @@
+"""What a replay found, as tables."""
+
+import statistics
+from collections.abc import Sequence
+
+from rich.console import Console, JustifyMethod
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.judge.compare import OutputError
+from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
+
+_AROUND = 4  # rows before the first that differs
+
+
+def tensors(result: Replayed, against: str, console: Console, everything: bool = False) -> None:
+    """Each compared tensor, or those around the first that differs; then the sentence that names it."""
+    rows = [(dispatch, tensor) for dispatch in result.dispatches for tensor in dispatch.tensors if tensor.compared]
+    first = next((i for i, (_, tensor) in enumerate(rows) if tensor.problem), -1)
+    begin, end = (0, len(rows)) if everything else (max(0, first - _AROUND), first + 2) if first >= 0 else (0, 0)
+    table = _table(
+        "dispatch",
+        ("nodes", "left"),
+        ("tensor", "left"),
+        ("shape", "right"),
+        ("largest error", "right"),
+        ("of range", "right"),
+        ("", "left"),
+    )
+    for index, (dispatch, tensor) in list(enumerate(rows))[begin:end]:
+        word = (
+            "[red]DIFFERS[/] ← first" if index == first else "[red]differs[/]" if tensor.problem else "[green]right[/]"
+        )
+        table.add_row(
+            escape(dispatch.name), _nodes(dispatch), escape(tensor.name), "×".join(map(str, tensor.shape)),
+            f"{tensor.max_error:.2e}", f"{tensor.relative:.1e}", word,
+        )  # fmt: skip
+    if table.rows:
+        console.print(table)
+    total = sum(len(dispatch.tensors) for dispatch in result.dispatches)
+    if first < 0:
+        exact = sum(1 for _, tensor in rows if not tensor.different)
+        console.print(
+            f"{len(rows)} of {total} tensors compared with {escape(against)}: none differs, {exact} are equal bit by bit"
+        )
+        return
+    console.print(f"[red]{escape(sentence(*rows[first]))}[/]")
+    console.print(
+        f"[dim]{len(rows)} of {total} tensors compared with {escape(against)}; {sum(1 for _, t in rows if t.problem)} differ[/]"
+    )
+
+
+def sentence(dispatch: DispatchFacts, tensor: TensorFacts) -> str:
+    """What differs first, and where."""
+    nodes = f"nodes {_nodes(dispatch)}" if dispatch.nodes else "no node"
+    return (
+        f"{dispatch.name} (kernel {dispatch.entry}, {nodes}) makes '{tensor.name}', which {tensor.problem}; largest error "
+        f"{tensor.max_error:.3g} at {tensor.worst_at}: {tensor.worst_value:.6g}, expected {tensor.worst_expected:.6g}"
+    )
+
+
+def times(result: Replayed, console: Console, top: int = 20) -> None:
+    """The slowest dispatches: median of the runs, and share of the sum."""
+    medians = [(statistics.median(dispatch.us), dispatch) for dispatch in result.dispatches if dispatch.us]
+    total = sum(us for us, _ in medians) or 1.0
+    table = _table(
+        "dispatch",
+        ("kernel", "left"),
+        ("nodes", "left"),
+        ("median µs", "right"),
+        ("least", "right"),
+        ("share", "right"),
+    )
+    ordered = sorted(medians, key=lambda row: -row[0])
+    for us, dispatch in ordered[: top or None]:
+        table.add_row(
+            escape(dispatch.name), escape(dispatch.kernel), _nodes(dispatch), f"{us:.1f}", f"{min(dispatch.us):.1f}", f"{us / total:.1%}"
+        )  # fmt: skip
+    rest = [us for us, _ in ordered[top:]] if top else []
+    if rest:
+        table.add_row(f"{len(rest)} more", "", "", f"{sum(rest):.1f}", "", f"{sum(rest) / total:.1%}")
+    console.print(table)
+    runs = len(medians[0][1].us) if medians else 0
+    console.print(f"sum of the medians {total / 1000:.3f} ms, {runs} runs")
+
+
+def findings(result: Replayed, console: Console) -> None:
+    """What Oclgrind reported, by dispatch."""
+    found = [dispatch for dispatch in result.dispatches if dispatch.findings]
+    for dispatch in found:
+        console.print(f"[red]{escape(dispatch.name)}[/] (kernel {escape(dispatch.entry)})")
+        console.print(dispatch.findings, markup=False)
+    if not found:
+        console.print(f"Oclgrind found nothing in {len(result.dispatches)} dispatches")
+
+
+def outputs(rows: Sequence[tuple[str, str, OutputError | None]], console: Console) -> None:
+    """(name, what it was compared with, error) of each output."""
+    table = _table(
+        "output",
+        ("shape", "right"),
+        ("largest error", "right"),
+        ("of range", "right"),
+        ("against", "left"),
+        ("", "left"),
+    )
+    for name, against, error in rows:
+        if error is None:
+            table.add_row(escape(name), "", "", "", "", "[dim]not compared[/]")
+            continue
+        word = "[red]DIFFERS[/]" if error.problem else "equal bit by bit" if not error.different else "[green]right[/]"
+        table.add_row(
+            escape(name), "×".join(map(str, error.shape)), f"{error.max_error:.2e}", f"{error.relative:.1e}", against, word
+        )  # fmt: skip
+    console.print(table)
+
+
+def _nodes(dispatch: DispatchFacts) -> str:
+    return ",".join(map(str, dispatch.nodes))
+
+
+def _table(first: str, *columns: tuple[str, JustifyMethod]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(first, overflow="fold")
+    for name, side in columns:
+        table.add_column(name, justify=side, overflow="fold")
+    return table

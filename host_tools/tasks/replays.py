@@ -1,0 +1,77 @@
+"""`inv replay`: from the words of the command line to tables and an exit status."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.places.place import Show
+from host_tools.record import named_plans
+from host_tools.record.spec import InputSpec, ModelRef
+from host_tools.replay import replay_session as session
+from host_tools.replay.replay_session import Asked, Outcome
+from host_tools.request import from_arguments
+from host_tools.show import replay_table
+
+_RUNS = 10  # of --time
+
+
+def asked(
+    *, model: str, inputs: str, seed: int, image: str, value_range: str, against: str, step: bool, time: bool, runs: int,
+    oclgrind: bool, tolerance: float, timeout: float,
+) -> Asked:  # fmt: skip
+    """seed -1: none is given."""
+    given: InputSpec | None = None
+    reference: ModelRef | None = None
+    if time and oclgrind:
+        raise Misuse("replay with --time and --oclgrind", "a simulator's times say nothing", "leave one of them away")
+    if model:
+        spec = from_arguments.make_spec(model, image=image, value_range=value_range, seed=max(seed, 1), arrays=inputs)
+        given, reference = spec.inputs, spec.model
+    elif inputs:
+        given = InputSpec("arrays", arrays=str(from_arguments.folder_of_inputs(inputs)))
+    elif image or value_range:
+        raise Misuse("read the inputs", "--image and --range are a model's", "name it: --model MODEL")
+    elif seed >= 0:
+        given = InputSpec(seed=seed)
+    if reference and not (inputs or image or value_range or seed >= 0):
+        given = None  # the run's, if the plan is of one
+    return Asked(given, reference, against, step, runs or _RUNS if time else 0, oclgrind, tolerance, timeout)
+
+
+def run(word: str, wanted: Asked, show: Show) -> list[Outcome]:
+    """One outcome per plan that the word means."""
+    return [session.replay(named, wanted, show) for named in named_plans.find(word)]
+
+
+def show(outcome: Outcome, wanted: Asked, console: Console, top: int, everything: bool) -> None:
+    result = outcome.result
+    console.print(str(outcome.named.path), markup=False, soft_wrap=True)
+    console.print(f"{len(result.dispatches)} dispatches on {escape(result.device)}")
+    for note in result.notes:
+        console.print(f"[dim]{escape(note)}[/]")
+    console.print()
+    if wanted.against:
+        replay_table.tensors(
+            result, "the CPU" if wanted.against == session.CPU else wanted.against, console, everything
+        )
+        console.print()
+    if wanted.times:
+        replay_table.times(result, console, top)
+        console.print()
+    if wanted.oclgrind:
+        replay_table.findings(result, console)
+        console.print()
+    replay_table.outputs([(row.name, row.against, row.error) for row in outcome.outputs], console)
+
+
+def judge(outcomes: list[Outcome]) -> None:
+    """JudgementFailed where something differs."""
+    for outcome in outcomes:
+        first = outcome.result.first_wrong()
+        wrong = [f"output {row.name} {row.error.problem}" for row in outcome.outputs if row.error and row.error.problem]
+        found = [f"Oclgrind's report of {d.name}" for d in outcome.result.dispatches if d.findings][:3]
+        told = [replay_table.sentence(*first)] if first else wrong + found
+        if told:
+            raise JudgementFailed(f"replay {Path(outcome.named.path).name}", "; ".join(told), "see the tables above")
