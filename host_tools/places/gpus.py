@@ -69,14 +69,20 @@ def _list_opencl() -> Devices:
     ]
 
 
-def _list_gles() -> Devices:
+def load_egl() -> ctypes.CDLL:
+    """The system's EGL library. OSError: there is none."""
     egl = ctypes.CDLL("libEGL.so.1")
     for name in ("eglGetProcAddress", "eglGetDisplay", "eglCreateContext"):
         getattr(egl, name).restype = ctypes.c_void_p
+    return egl
+
+
+def _list_gles() -> Devices:
+    egl = load_egl()
     found: Devices = []
     reasons: list[str] = []
-    for display in _displays(egl):
-        device = _gles_device(egl, ctypes.c_void_p(display))
+    for display in displays(egl):
+        device = open_gles(egl, display)
         if "error" in device:
             reasons.append(device["error"])
         elif device not in found:
@@ -84,15 +90,15 @@ def _list_gles() -> Devices:
     return found or [{"error": "; ".join(dict.fromkeys(reasons)) or "the EGL library offers no display"}]
 
 
-def _displays(egl: ctypes.CDLL) -> Iterator[int]:
+def displays(egl: ctypes.CDLL) -> Iterator[int]:
     """What needs no window system first: the EGL devices, then surfaceless, then the default."""
     get_display = _extension(egl, b"eglGetPlatformDisplayEXT", ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p)
     query = _extension(egl, b"eglQueryDevicesEXT", ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
     devices, count = (ctypes.c_void_p * 16)(), ctypes.c_int(0)
     if get_display and query and query(16, devices, ctypes.byref(count)):
         yield from filter(None, (get_display(_PLATFORM_DEVICE, device, None) for device in devices[: count.value]))
-    displays = [get_display(_PLATFORM_SURFACELESS, None, None) if get_display else 0, egl.eglGetDisplay(None)]
-    yield from filter(None, displays)
+    others = [get_display(_PLATFORM_SURFACELESS, None, None) if get_display else 0, egl.eglGetDisplay(None)]
+    yield from filter(None, others)
 
 
 def _extension(egl: ctypes.CDLL, name: bytes, *arguments: Any) -> Any:
@@ -101,7 +107,9 @@ def _extension(egl: ctypes.CDLL, name: bytes, *arguments: Any) -> Any:
     return ctypes.CFUNCTYPE(ctypes.c_void_p, *arguments)(address) if address else None
 
 
-def _gles_device(egl: ctypes.CDLL, display: ctypes.c_void_p) -> dict[str, Any]:
+def open_gles(egl: ctypes.CDLL, number: int) -> dict[str, Any]:
+    """Makes an OpenGL ES 3.1 context of a display this thread's; the device's words, or `error`."""
+    display = ctypes.c_void_p(number)
     if not egl.eglInitialize(display, None, None):
         return _egl_error(egl, "eglInitialize")
     egl.eglBindAPI(_OPENGL_ES_API)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from host_tools.base.errors import Misuse
 from host_tools.judge import tensor_errors
 from host_tools.places import worker
 from host_tools.record import checked_plan, plan_view, reading, replayed, run_folder, schema
@@ -102,9 +103,18 @@ class Replayer:
 
 
 def _executor(plan: Plan, simulated: bool) -> Executor:
-    from host_tools.replay.opencl_executor import OpenClExecutor  # a driver's library: not both APIs' in one process
+    """Of the plan's API: a process loads one driver."""
+    if plan.api == "opencl":
+        from host_tools.replay.opencl_executor import OpenClExecutor
 
-    return OpenClExecutor(plan, simulated)
+        return OpenClExecutor(plan, simulated)
+    from host_tools.replay.gles_executor import GlesExecutor
+
+    if simulated:
+        raise Misuse(
+            "replay the plan on Oclgrind", "it is of OpenGL ES, Oclgrind knows OpenCL", "leave --oclgrind away"
+        )
+    return GlesExecutor(plan)
 
 
 def _by_maker(plan: Plan) -> dict[int, list[int]]:

@@ -106,9 +106,9 @@ PLAN = {
 }
 
 
-def changed(**parts):
-    """A copy of PLAN; parts: `dispatches__1__global=[16, 1, 1]` replaces what lies there."""
-    made = copy.deepcopy(PLAN)
+def changed(plan=PLAN, **parts):
+    """A copy; parts: `dispatches__1__global=[16, 1, 1]` replaces what lies there."""
+    made = copy.deepcopy(plan)
     for path, value in parts.items():
         *steps, last = [int(step) if step.isdigit() else step for step in path.split("__")]
         at = made
@@ -180,4 +180,45 @@ def with_a_common_entry():
     made["dispatches"][2]["entry"] = "add_2"
     for number in (1, 2):
         made["dispatches"][number].update({"global": [6, 1, 1], "local": [1, 1, 1]})
+    return made
+
+
+GLES_PRELUDE = """#version 310 es
+precision highp float; precision highp int; precision highp sampler2D; precision highp image2D;
+layout(local_size_x = 8) in;
+layout(std140, binding = 0) uniform Numbers { int n; float by; };
+#define I int(gl_GlobalInvocationID.x)
+"""
+GLES_PACK = """layout(std430, binding = 0) readonly buffer A { float a[]; };
+layout(std430, binding = 1) writeonly buffer Out { vec4 to[]; };
+void main() { if (I < n) to[I] = vec4(a[3 * I], a[3 * I + 1], a[3 * I + 2], 0.0); }
+"""
+GLES_TO_IMAGE = """layout(std430, binding = 0) readonly buffer A { vec4 a[]; };
+layout(binding = 0, FORMAT) writeonly uniform image2D to;
+void main() { if (I < n) imageStore(to, ivec2(I % 3, I / 3), a[I] + by); }
+"""
+GLES_FROM_IMAGE = """layout(binding = 0) uniform sampler2D a;
+layout(std430, binding = 0) writeonly buffer Out { vec4 to[]; };
+void main() { if (I < n) to[I] = texelFetch(a, ivec2(I % 3, I / 3), 0) + by; }
+"""
+GLES_UNPACK = """layout(std430, binding = 0) readonly buffer A { vec4 a[]; };
+layout(std430, binding = 1) writeonly buffer Out { float to[]; };
+void main() { if (I < n) { to[3 * I] = a[I].x; to[3 * I + 1] = a[I].y; to[3 * I + 2] = a[I].z; } }
+"""
+
+
+def of_gles(cell="Float"):
+    """The same on OpenGL ES, with an image in the middle."""
+    size = 48 if cell == "Half" else 96
+    made = changed(api="gles", regions__2={"buffer": 3, "offset": 0, "bytes": size})
+    made["buffers"].append({"kind": "Image", "bytes": size, "width": 3, "height": 2, "cell": cell})
+    made["tensors"][1].update(buffer=3, offset=0, bytes=size, cell=cell)
+    to_image = GLES_TO_IMAGE.replace("FORMAT", "rgba16f" if cell == "Half" else "rgba32f")
+    sources = {"pack": GLES_PACK, "add": to_image, "add_2": GLES_FROM_IMAGE, "unpack": GLES_UNPACK}
+    made["programs"] = [
+        {"prelude": GLES_PRELUDE, "kernels": [{"entry": f"{name}_1", "name": name, "source": source}]}
+        for name, source in sources.items()
+    ]
+    for number, entry in enumerate(f"{name}_1" for name in sources):
+        made["dispatches"][number].update(program=number, entry=entry)
     return made

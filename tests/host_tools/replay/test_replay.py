@@ -55,12 +55,15 @@ def output(monkeypatch, replay, plan, notes=None):
         pytest.param(plans.with_images("Float"), X + 1 + 2, marks=pytest.mark.slow),
         (plans.with_images("Half"), X + 1 + 2),
         (plans.with_a_common_entry(), X + 1 + 4),
+        (plans.of_gles(), X + 1 + 2),
+        (plans.of_gles("Half"), X + 1 + 2),
     ],
-    ids=["buffers", "images", "half images", "a common entry"],
+    ids=["buffers", "images", "half images", "a common entry", "OpenGL ES", "OpenGL ES, half"],
 )
 def test_a_plan_runs_as_it_is_written_down(plan, expected, replay, monkeypatch):
     made = output(monkeypatch, replay, plan)
-    assert np.abs(made - expected).max() <= (4e-3 if plan["buffers"][0].get("cell") == "Half" else 1e-6)
+    halves = any(buffer.get("cell") == "Half" for buffer in plan["buffers"])
+    assert np.abs(made - expected).max() <= (4e-3 if halves else 1e-6)
 
 
 def test_parts_that_this_device_cannot_make_are_buffers_of_their_own(replay, monkeypatch):
@@ -98,6 +101,28 @@ def test_oclgrind_tells_which_dispatch_touches_what_is_not_its_own(replay):
     outcome = replay(plans.changed(programs__1__kernels__0__source=source), oclgrind=True)
     assert ["Invalid write" in d.findings for d in outcome.result.dispatches] == [False, True, True, False]
     assert not outcome.ok
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"programs__1__kernels__0__source": "nonsense"}, "compile add_1: "),
+        ({"programs__1__prelude": f"{plans.GLES_PRELUDE}#extension GL_X_y : require\n"}, "they need GL_X_y"),
+        ({"regions__1__offset": 4}, "OpenGL ES error"),
+    ],
+    ids=["compiler", "extension", "alignment"],
+)
+def test_so_does_one_of_opengl_es(parts, words, replay):
+    with pytest.raises(RunFailed, match=words):
+        replay(plans.changed(plans.of_gles(), **parts))
+
+
+def test_images_of_opengl_es_can_be_looked_at(tmp_path, capsys):
+    file = plans.write(plans.of_gles("Half"), tmp_path / "plan.quadra")
+    run_folder.write_arrays(tmp_path / "given", [X])
+    assert inv("replay", str(file), "--step", "--time", "--inputs", str(tmp_path / "given")) == 0
+    said = capsys.readouterr().out
+    assert "  middle 1×2×3×3 half: -3 to 5, mean 0.99" in said and "sum of the medians" in said
 
 
 def _add(before, after):
