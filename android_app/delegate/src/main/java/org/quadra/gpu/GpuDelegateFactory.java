@@ -225,9 +225,7 @@ public class GpuDelegateFactory implements DelegateFactory {
       return this;
     }
 
-    /**
-     * Nodes that half precision leaves in float32, by their index in the verdicts: "12-14,20".
-     */
+    /** Nodes that half precision leaves in float32, by their index in the verdicts: "12-14,20". */
     public Options setFloat32Nodes(String nodes) {
       return set("float32_nodes", nodes);
     }
