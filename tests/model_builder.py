@@ -79,6 +79,7 @@ class _Node:
     options_kind: str
     options: dict[str, Any]
     custom_options: bytes
+    intermediates: tuple[int, ...] = ()
 
 
 Operand = Value | np.ndarray
@@ -143,13 +144,14 @@ class Model:
         version: int = 1,
         output: dict[str, Any] | None = None,
         custom_options: bytes = b"",
+        intermediates: Sequence[Value] = (),
         **options,
     ) -> Any:
         """Adds any node. A list of shapes makes several outputs; a name that is no builtin makes a custom op.
-        `output` holds fields of the output value: dtype, name, scale, ..."""
+        `output` holds fields of the output value: dtype, name, scale, ...; intermediates are values whose scales matter."""
         several = isinstance(shape, list)
         outputs = [self.value(one, **(output or {})) for one in (shape if several else [shape])]
-        self.several(name, inputs, outputs, options_kind, version, custom_options, **options)
+        self.several(name, inputs, outputs, options_kind, version, custom_options, intermediates, **options)
         return outputs if several else outputs[0]
 
     def several(
@@ -160,6 +162,7 @@ class Model:
         options_kind: str = "",
         version: int = 1,
         custom_options: bytes = b"",
+        intermediates: Sequence[Value] = (),
         **options,
     ) -> tuple[Value, ...]:
         """Adds a node whose outputs were made by `value`: they may differ in type."""
@@ -175,6 +178,7 @@ class Model:
                 options_kind,
                 options,
                 custom_options,
+                tuple(value.index for value in intermediates),
             )
         )
         return tuple(outputs)
@@ -474,6 +478,7 @@ class Model:
             Inputs=flat.ints(builder, node.inputs),
             Outputs=flat.ints(builder, node.outputs),
             CustomOptions=raw,
+            Intermediates=flat.ints(builder, node.intermediates) if node.intermediates else None,
             **_options(builder, kind, options),
         )
 

@@ -22,14 +22,15 @@ _SAMPLED = frozenset()
 
 @dataclass(frozen=True)
 class Run:
-    """A target by its name; "" is the device's own. Of the ops in `whole` every case is quick (None: of all), of the
-    others two with floats and one with half. `halves`: every second one of the others is quick, too."""
+    """A target by its name; "" is the device's own. Of the ops in `whole` every case is quick (None: of all). Of the others
+    two are with floats, and one with half in every third op: the runs with half take turns. `quarters`: every fourth one
+    of the others is quick, too."""
 
     backend: str
     target: str
     precision: str = "f32"
     whole: frozenset[str] | None = _SAMPLED
-    halves: bool = False
+    quarters: bool = False
 
     @property
     def id(self) -> str:
@@ -38,19 +39,21 @@ class Run:
     def takes(self, case: Case) -> bool:
         return case.place != "cpu" and (self.precision == "f32" or case.half)
 
-    def is_quick(self, case: Case, number: int) -> bool:
+    def is_quick(self, case: Case, number: int, is_its_turn: bool) -> bool:
         """number: of the case among those of its op that the run takes, from 0."""
-        if self.whole is _ALL or case.op in self.whole or number < (2 if self.precision == "f32" else 1):
+        if self.whole is _ALL or case.op in self.whole:
             return True
-        return self.halves and number % 2 == 0
+        if self.precision != "f32":
+            return number == 0 and is_its_turn
+        return number < 2 or (self.quarters and number % 4 == 0)
 
 
 # The device's own target: with OpenCL on a CPU these are CPU-shaped kernels. Phones' targets: one with images, one
 # with buffers. Every case is quick on both backends, and its GPU-shaped kernels run under Oclgrind (test_oclgrind.py);
-# every second one runs with images, too, and with buffers those of ops whose kernels depend on the target. `inv parity` runs all of them everywhere.
+# every fourth one runs with images, too, and with buffers those of ops whose kernels depend on the target. `inv parity` runs all of them everywhere.
 RUNS = (
     Run("opencl", "", "f32", _ALL),
-    Run("opencl", "adreno-640", "f32", halves=True),
+    Run("opencl", "adreno-640", "f32", quarters=True),
     Run("opencl", "mali-g76", "f32", _PHONES),
     Run("opencl", "generic", "f32"),
     Run("opencl", "cpu-avx512", "f32"),
@@ -77,13 +80,13 @@ def params(cases: Iterable[Case]) -> list:
     """Every case with every run that takes it. Quick ones share models: those of an
     op, or of any where there is only a sample of each. The others are alone, and slow."""
     cases, made = list(cases), []
-    for run in RUNS:
+    for turn, run in enumerate(RUNS):
         seen: dict[str, int] = {}
         quick = []
         for case in filter(run.takes, cases):
             number = seen.get(case.op, 0)
             seen[case.op] = number + 1
-            if run.is_quick(case, number):
+            if run.is_quick(case, number, is_its_turn=(list(seen).index(case.op) + turn) % 3 == 0):
                 quick.append(case)
             else:
                 made.append(pytest.param(case, run, id=f"{case.id}-{run.id}", marks=pytest.mark.slow))
@@ -91,3 +94,15 @@ def params(cases: Iterable[Case]) -> list:
         together = batches(quick, key=lambda case: None if sampled else case.op)
         made += [pytest.param(case, run, id=f"{case.id}-{run.id}") for case in together]
     return made
+
+
+def in_turn(cases: Iterable, places: list, quick: int, name=lambda case: case.id) -> list:
+    """Every case at every place, of which it is quick at so many: the cases take turns."""
+    step = len(places) // quick
+    return [
+        pytest.param(
+            case, *place, id="-".join([name(case), *map(str, place)]), marks=[pytest.mark.slow] * ((i + j) % step > 0)
+        )
+        for i, case in enumerate(cases)
+        for j, place in enumerate(places)
+    ]

@@ -10,6 +10,7 @@ from host_tools.record import plan_view
 from tests.delegate import TOLERANCE, options
 from tests.judge import mismatch
 from tests.model_builder import Model
+from tests.runs import in_turn
 from tests.test_kept_tensors import on_cpu
 from tests.vectors import all_cases
 from tests.vectors.batch import batches
@@ -64,17 +65,18 @@ def test_only_the_named_nodes_are_in_float32(quadra, tmp_path):
 
 SAMPLE = {case.op: case for case in reversed(all_cases()) if case.place == "gpu" and case.half}
 TOGETHER = batches(SAMPLE.values(), key=lambda case: None)
+_EVERY_OP = pytest.mark.parametrize(
+    ("case", "backend", "target", "precision"), in_turn(TOGETHER, PLACES, 2, name=lambda case: case.id[:60])
+)
 
 
-@pytest.mark.parametrize(("backend", "target", "precision"), PLACES)
-@pytest.mark.parametrize("case", TOGETHER, ids=lambda case: case.id[:60])
+@_EVERY_OP
 def test_every_op_is_as_exact_as_with_floats(quadra_for, case, backend, target, precision):
     given = options(target, backend, precision=precision, float32_nodes="0-99999")
     case.check(quadra_for(target).run(case.model(), case.feeds(), **given), TOLERANCE["f32"])
 
 
-@pytest.mark.parametrize(("backend", "target", "precision"), PLACES)
-@pytest.mark.parametrize("case", TOGETHER, ids=lambda case: case.id[:60])
+@_EVERY_OP
 def test_every_op_works_between_half_and_floats(quadra_for, case, backend, target, precision):
     given = options(target, backend, precision=precision, float32_nodes=",".join(map(str, range(1, 999, 2))))
     case.check(quadra_for(target).run(case.model(), case.feeds(), **given), TOLERANCE["f16"])

@@ -11,6 +11,7 @@ import pytest
 
 from tests.delegate import TARGETS, TOLERANCE, Outcome, Quadra, options
 from tests.model_builder import Model
+from tests.runs import in_turn
 from tests.vectors import all_cases
 from tests.vectors.batch import batches
 from tests.vectors.case import Case, Feed, constant
@@ -147,27 +148,21 @@ def test_large_tensor_is_right_within_what_opengl_es_promises(quadra, case):
     assert not run(quadra, case, "gles", str(TARGETS / "generic-gles.json"), tolerance=_LONG_SUMS).on_cpu()
 
 
-@pytest.mark.parametrize("precision", ["f32", "f16"])
-@pytest.mark.parametrize("case", TOGETHER, ids=lambda case: case.id)
+@pytest.mark.parametrize(("case", "precision"), in_turn(TOGETHER, [("f32",), ("f16",)], 1))
 def test_vector_is_right_within_what_opengl_es_promises(unoptimised, case, precision):
     assert not run(unoptimised, case, "gles", str(TARGETS / "generic-gles.json"), precision).on_cpu()
 
 
-@pytest.mark.parametrize(("backend", "more"), [("opencl", {}), ("gles", {}), ("gles", {"flat_group": 4})])
-@pytest.mark.parametrize("case", TOGETHER, ids=lambda case: case.id)
-def test_grid_of_too_many_groups_is_dispatched_in_parts(unoptimised, tmp_path, case, backend, more):
+@pytest.mark.parametrize(
+    ("case", "backend", "flat_group"), in_turn(TOGETHER, [("opencl", 0), ("gles", 0), ("gles", 4)], 1)
+)
+def test_grid_of_too_many_groups_is_dispatched_in_parts(unoptimised, tmp_path, case, backend, flat_group):
+    more = {"flat_group": flat_group} if flat_group else {}
     target = target_file(tmp_path, api=backend, max_groups=[3, 2, 2], **more)
     assert not run(unoptimised, case, backend, target).on_cpu()
 
 
-@pytest.mark.parametrize(
-    ("case", "backend"),
-    [
-        pytest.param(case, backend, id=f"{case.id}-{backend}", marks=[pytest.mark.slow] * ((i + b) % 2))
-        for i, case in enumerate(ONE_PER_OP)
-        for b, backend in enumerate(BACKENDS)
-    ],
-)
+@pytest.mark.parametrize(("case", "backend"), in_turn(ONE_PER_OP, [("opencl",), ("gles",)], 1))
 def test_small_buffers_and_groups_are_kept_to(unoptimised, tmp_path, case, backend):
     target = target_file(tmp_path, api=backend, max_buffer_bytes=8192, max_work_group_size=8, max_work_group=[4, 4, 2])
     run(unoptimised, case, backend, target)

@@ -33,8 +33,9 @@ WHOLE = [
     "selfie_segmentation_landscape",
 ]
 CUSTOM = ["hair_segmentation", "face_landmark_with_attention"]  # with custom ops that no CPU here has
-PARTLY = ["split_concat", "keras_lstm_mnist_ptq"]
+PARTLY = ["split_concat"]
 QUANTISED = [
+    "keras_lstm_mnist_ptq",
     "mobilenet_v1_0.25_128_quant",
     "style_transfer_quantized_dynamic",
     "mobilenet_v2_1.0_224_quant",

@@ -3,6 +3,8 @@ reference kernels, and exactly where an op only moves numbers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -10,11 +12,11 @@ from hypothesis import HealthCheck, given, reject, settings
 
 from tests import cpu, random_quantized
 from tests.delegate import options
-from tests.model_builder import Model
+from tests.model_builder import Model, _activation
 from tests.quantized import BUILDERS, KINDS, model
 from tests.random_quantized import Graph
 from tests.runs import BACKENDS
-from tests.vectors.case import generator
+from tests.vectors.case import constant, generator
 
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 _KINDS = pytest.mark.parametrize(
@@ -179,6 +181,97 @@ def test_a_recurrent_layer_with_weights_of_integers(quadra, backend):
     floats = model_with(lambda m, integers: integers * np.float32(0.005))
     feeds = [generator("rnn x").uniform(-1, 1, (2, 5)).astype(np.float32)]
     quadra.run(raw, feeds, **options(backend=backend)).check(cpu.run(floats, feeds))
+
+
+@dataclass(frozen=True)
+class IntegerLstm:
+    """A layer of int8 with cells of int16."""
+
+    op: str = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    batch_major: bool = False
+    cifg: bool = False
+    outputs: int = 0  # of a projection
+    cell_clip: float = 0.0
+    cell_bits: int = 12  # of the fraction
+    hidden: dict = field(default_factory=dict)  # where its grid is not that of the state
+    activation: str = "TANH"
+    peephole: bool = False
+
+    def bytes(self, batch: int = 2, steps: int = 9, depth: int = 7, units: int = 10) -> bytes:
+        m, single = Model(), self.op == "LSTM"
+        shape = (batch, depth) if single else (batch, steps, depth) if self.batch_major else (steps, batch, depth)
+        x = m.input(shape, dtype="int8", scale=4 / 255, zero_point=3)
+        width, gates = self.outputs or units, "fco" if self.cifg else "ifco"
+
+        def weights(name, rows, columns):
+            most = 1.5 / np.sqrt(columns)
+            return m.const(np.round(constant(f"lstm/{name}", (rows, columns)) * 127).astype(np.int8), scale=most / 127)
+
+        def bias(name, rows, scale):
+            return m.const(np.round(constant(f"lstm/{name}", (rows,)) * 0.5 / scale).astype(np.int32), scale=scale)
+
+        w = {gate: weights("w" + gate, units, depth) for gate in gates}
+        r = {gate: weights("r" + gate, units, width) for gate in gates}
+        b = {gate: bias("b" + gate, units, x.scale * w[gate].scale) for gate in gates}
+        state = {"dtype": "int8", "scale": 1.2 / 128, "zero_point": -5}
+        hidden = {**state, **({"scale": 1 / 128, "zero_point": 2} if self.outputs else {}), **self.hidden}
+        projection = weights("projection", width, units) if self.outputs else None
+        projection_bias = bias("projection bias", width, hidden["scale"] * projection.scale) if projection else None
+        peepholes = [None] * 3
+        if self.peephole:
+            peepholes = [m.const(np.full(units, 9, np.int16), scale=0.01) for _ in "ifo"]
+        cells = {"dtype": "int16", "scale": 2.0**-self.cell_bits, "zero_point": 0}
+        inputs = [x, *(w.get(gate) for gate in "ifco"), *(r.get(gate) for gate in "ifco"), *peepholes,
+                  *(b.get(gate) for gate in "ifco"), projection, projection_bias,
+                  m.value((batch, width), variable=True, **state), m.value((batch, units), variable=True, **cells),
+                  *[None] * 4]  # fmt: skip
+        inner = [m.value((0,), **grid) for grid in [{"dtype": "float32"}] * 4 + [hidden]]
+        order = {} if single else {"TimeMajor": not self.batch_major}
+        kind = "LSTMOptions" if single else "UnidirectionalSequenceLSTMOptions"
+        m.output(m.op(self.op, inputs, (*shape[:-1], width), kind, 3 if single else 2, state, intermediates=inner,
+                      FusedActivationFunction=_activation(self.activation), CellClip=self.cell_clip, **order))  # fmt: skip
+        return m.bytes()
+
+
+INTEGER_LSTMS = {
+    "sequence": IntegerLstm(),
+    "batch_major": IntegerLstm(batch_major=True),
+    "no_input_gate": IntegerLstm(cifg=True),
+    "projection": IntegerLstm(outputs=5),
+    "clip_and_coarse_cells": IntegerLstm(cell_clip=0.7, cell_bits=9),
+    "one_step": IntegerLstm("LSTM"),
+}
+
+
+@on_both
+@pytest.mark.parametrize("name", INTEGER_LSTMS)
+def test_a_recurrent_layer_of_integers(quadra, name, backend):
+    """Three runs: the state, which stays between them, is of int8 and int16."""
+    raw = INTEGER_LSTMS[name].bytes()
+    interpreter = Interpreter(model_content=raw, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    rounds = [feeds_of(raw, f"{name} {number}") for number in range(3)]
+    expected = [_run(interpreter, feeds) for feeds in rounds]
+    outcome = quadra.run(raw, *rounds, **options(backend=backend))
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    assert len({want[0].tobytes() for want in expected}) == 3 and expected[2][0].std() > 15
+    apart = np.array([_apart(got[0], want[0]) for got, want in zip(outcome.outputs, expected, strict=True)])
+    assert apart.max() <= 1 and apart.mean() < 0.05, (apart.max(), apart.mean())
+
+
+@pytest.mark.parametrize(
+    ("layer", "reason"),
+    [
+        (IntegerLstm(hidden={"scale": 1 / 128}), "its results have another scale than its state"),
+        (IntegerLstm(peephole=True), "int16"),
+    ],
+    ids=["scales", "peepholes"],
+)
+def test_a_recurrent_layer_of_other_integers_is_left_to_the_cpu(quadra, layer, reason):
+    raw = layer.bytes()
+    feeds = feeds_of(raw, "left")
+    outcome = quadra.run(raw, feeds, **options())
+    assert reason in outcome.nodes[0]["reason"], outcome.nodes
+    outcome.check(cpu.run(raw, feeds), everything_on_gpu=False)
 
 
 @on_both

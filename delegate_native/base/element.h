@@ -7,17 +7,18 @@
 
 namespace quadra {
 
-enum class Element : uint8_t { kFloat32, kInt32, kBool, kInt8, kUInt8, kInt64 };
+// int16 only in states of quantised layers.
+enum class Element : uint8_t { kFloat32, kInt32, kBool, kInt8, kUInt8, kInt64, kInt16 };
 
 // "float32"; the words of graph texts.
 constexpr const char* NameOf(Element element) {
-  constexpr const char* kNames[] = {"float32", "int32", "bool", "int8", "uint8", "int64"};
+  constexpr const char* kNames[] = {"float32", "int32", "bool", "int8", "uint8", "int64", "int16"};
   return kNames[static_cast<int>(element)];
 }
 
 // Of one number in the interpreter's memory.
 constexpr size_t BytesOf(Element element) {
-  constexpr uint8_t kBytes[] = {4, 4, 1, 1, 1, 8};
+  constexpr uint8_t kBytes[] = {4, 4, 1, 1, 1, 8, 2};
   return kBytes[static_cast<int>(element)];
 }
 

@@ -57,6 +57,7 @@ int64_t Constant::whole_at(size_t i) const {
     case Element::kInt32: return Read<int32_t>(bytes_, i);
     case Element::kInt64: return Read<int64_t>(bytes_, i);
     case Element::kInt8: return Read<int8_t>(bytes_, i);
+    case Element::kInt16: return Read<int16_t>(bytes_, i);
     case Element::kBool: return Read<uint8_t>(bytes_, i) != 0;
     default: return Read<uint8_t>(bytes_, i);
   }

@@ -29,7 +29,8 @@ struct Settings {
   float cell_clip = 0.0f, projection_clip = 0.0f;  // 0: none
   bool time_major = true;
   bool backwards = false;
-  int output = 0;  // -1: the results are an inner value
+  int output = 0;                // -1: the results are an inner value
+  bool may_be_integers = false;  // of 8 bits, the cells of 16
 };
 
 struct Layer {
@@ -38,6 +39,7 @@ struct Layer {
   std::vector<float> weights, bias;       // of the input's part, each gate in slices of its own
   std::vector<float> table;               // all others, in the order of the kernel's text
   std::string variant;                    // letters of the kernel's lines
+  Attributes grids;                       // of integers, as the kernel has them
   Settings settings;
   ValueId result = -1, cells = -1;  // of all steps; behind the last one
 };
@@ -114,6 +116,7 @@ Status AddInputPart(Importer* importer, Layer* layer, ValueId* gates) {
 }
 
 Status SetAttributes(const Layer& layer, Attributes* attributes) {
+  *attributes = layer.grids;
   const char* activation;
   QUADRA_RETURN_IF_ERROR(ReadActivation(layer.settings.activation, &activation, attributes));
   if (activation) attributes->SetWord("activation", activation);
@@ -158,11 +161,11 @@ Status AddLayer(Importer* importer, Layer* layer) {
   ValueId gates, state;
   QUADRA_RETURN_IF_ERROR(AddInputPart(importer, layer, &gates));
   // The CPU takes states of any shape.
-  QUADRA_RETURN_IF_ERROR(importer->State(settings.output_state, &state));
+  QUADRA_RETURN_IF_ERROR(importer->State(settings.output_state, &state, settings.may_be_integers));
   state = importer->AddInnerNode("reshape", {state}, ReshapeTo(outputs));
   if (has_cells) {
     ValueId before;
-    QUADRA_RETURN_IF_ERROR(importer->State(settings.cell_state, &before));
+    QUADRA_RETURN_IF_ERROR(importer->State(settings.cell_state, &before, settings.may_be_integers));
     before = importer->AddInnerNode("reshape", {before}, ReshapeTo(layer->units));
     state = importer->AddInnerNode("concat", {state, before}, AlongChannels());
   }
@@ -232,6 +235,37 @@ Status ReadFull(const Importer& importer, Layer* layer) {
   return Status();
 }
 
+// The integers of a layer of 8 bits: gates of 16, of which 12 are a fraction, cells of 16, and the
+// layer's results, which are brought to their grid at every step.
+Status ReadGrids(const Importer& importer, Layer* layer) {
+  constexpr int kHidden = 4;  // intermediate
+  const Settings& settings = layer->settings;
+  if (!IsQuantized(importer.InputTensor(0))) return Status();
+  const TfLiteTensor* inner = importer.Intermediate(kHidden);
+  const bool projects = layer->variant.back() == 'j', is_plain = layer->variant.size() == 3;
+  if (!settings.may_be_integers || !inner || !is_plain || settings.activation != kTfLiteActTanh) {
+    return Unsupported(
+        "it is quantized and not in the form that is supported: one direction, tanh, no peepholes, "
+        "no norms");
+  }
+  std::vector<float> cell, hidden, state, output;
+  const TfLiteTensor& cells = importer.InputTensor(settings.cell_state);
+  const TfLiteTensor& outputs = importer.InputTensor(settings.output_state);
+  QUADRA_RETURN_IF_ERROR(importer.Grid(cells, kTfLiteInt16, &cell));
+  QUADRA_RETURN_IF_ERROR(importer.Grid(outputs, kTfLiteInt8, &state));
+  QUADRA_RETURN_IF_ERROR(importer.Grid(*inner, kTfLiteInt8, &hidden));
+  QUADRA_RETURN_IF_ERROR(importer.Grid(importer.OutputTensor(0), kTfLiteInt8, &output));
+  // The CPU copies integers from one to the other.
+  if (output != state || (!projects && hidden != state)) {
+    return Unsupported("its results have another scale than its state");
+  }
+  layer->variant += projects ? "gk" : "g";
+  layer->grids.SetFloats("cell", std::move(cell));
+  layer->grids.SetFloats("hidden", std::move(hidden));
+  if (projects) layer->grids.SetFloats("output", std::move(output));
+  return Status();
+}
+
 // All weights in one matrix, for the input and the outputs before; gates in the order input, cell,
 // forget, output. The CPU's scratch, outputs 2 and 3, is not made.
 Status ImportBasic(Importer* importer) {
@@ -270,6 +304,7 @@ Status AddFull(Importer* importer, const Settings& settings, ValueId* result) {
   if (settings.activation == kTfLiteActNone) {
     return Unsupported("it has no activation; one is needed");
   }
+  QUADRA_RETURN_IF_ERROR(ReadGrids(*importer, &layer));
   QUADRA_RETURN_IF_ERROR(AddLayer(importer, &layer));
   *result = layer.result;
   return Status();
@@ -352,6 +387,7 @@ Status ImportLstm(Importer* importer) {
   if (params->kernel_type == kTfLiteLSTMBasicKernel) return ImportBasic(importer);
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, kNorms + 4));
   Settings settings = OfLstm(*params);
+  settings.may_be_integers = true;
   ValueId result;
   return AddFull(importer, settings, &result);
 }
@@ -377,6 +413,7 @@ Status ImportLstmSequence(Importer* importer) {
   }
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, kNorms + 4));
   Settings settings = InSequence(OfLstm(*params), *params);
+  settings.may_be_integers = true;
   ValueId result;
   return AddFull(importer, settings, &result);
 }

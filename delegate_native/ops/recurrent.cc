@@ -48,7 +48,8 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Each line is in the text of the variants that have its first letter: c has cells (an LSTM), r has
-// none, i an input gate, u none, p peepholes, q both, n norms, j a projection, s none. Gates are 0
+// none, i an input gate, u none, p peepholes, q both, n norms, j a projection, s none, g the grids
+// of integers, k these and a projection. Gates are 0
 // cell, 1 forget, 2 output, 3 input; a line with `$` is there for each. `~` is the activation of v.
 //
 // Lanes beyond the last output or unit of the state may hold anything; in shared memory they are 0,
@@ -81,6 +82,7 @@ c }
          z$ += vec4(lane(h, i)) * read_weights(at + $ * gate);
        }
      }
+g     z$ = onto_grid(z$, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
      sum4_t v = z0;
 r     made[q] = ~;
 c     sum4_t c = cell[q];
@@ -92,6 +94,7 @@ n     v = z0;
 c     sum4_t f = vec4(1.0f) / (vec4(1.0f) + exp(-z1));
 i     c = c * f + ~ / (vec4(1.0f) + exp(-z3));
 u     c = c * f + ~ * (vec4(1.0f) - f);
+g     c = onto_grid(c, cell_inverse, cell_scale, cell_low, cell_high);
 c     c = min(max(c, vec4(-cell_clip)), vec4(cell_clip));
 c     cell[q] = c;
 n     z2 = sums[2 * cells + q];
@@ -100,6 +103,7 @@ n     sums[2 * cells + q] = z2;
 n#
 c     v = c;
 c     made[q] = ~ / (vec4(1.0f) + exp(-z2));
+g     made[q] = onto_grid(made[q], hidden_inverse, hidden_scale, hidden_low, hidden_high);
    }
    GROUP_BARRIER();
 c   for (int q = LOCAL_X; q < cells; q += items) { write_dst(cell[q], x, y, outs + q); }
@@ -112,6 +116,7 @@ j       for (int i = 0; i < 4; ++i) {
 j         h += vec4(lane(m, i)) * read_weights(projection + (k * 4 + i) * outs + p);
 j       }
 j     }
+k     h = onto_grid(h, output_inverse, output_scale, output_low, output_high);
 j     h = min(max(h, vec4(-projection_clip)), vec4(projection_clip));
      hidden[p] = h;
      write_dst(h, x, y, p);
@@ -197,6 +202,13 @@ void AddNumbers(const Layer& layer, const Attributes& attributes, KernelDesc* de
   for (const auto& number : ints) desc->Int(number.name, number.value);
   for (const char* name : {"cell_clip", "projection_clip", "low", "high"}) {
     if (attributes.Has(name)) desc->Float(name, attributes.Float(name));
+  }
+  for (const char* grid : {"cell", "hidden", "output"}) {
+    if (!attributes.Has(grid)) continue;
+    const float* number = attributes.Floats(grid).data();
+    for (const char* word : {"_inverse", "_scale", "_low", "_high"}) {
+      desc->Float(std::string(grid) + word, *number++);
+    }
   }
   const struct {
     const char* name;

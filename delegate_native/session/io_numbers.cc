@@ -28,6 +28,7 @@ void Narrow(const std::vector<int32_t>& from, Element element, void* to) {
   switch (element) {
     case Element::kInt64: return Copy<int64_t>(from, to);
     case Element::kInt8: return Copy<int8_t>(from, to);
+    case Element::kInt16: return Copy<int16_t>(from, to);
     default: return Copy<uint8_t>(from, to);
   }
 }

@@ -82,14 +82,22 @@ Attributes GridOf(const TfLiteTensor& tensor) {
   const TfLiteAffineQuantization& affine = *ScalesOf(tensor);
   const float scale = affine.scale->data[0];
   const float zero = static_cast<float>(affine.zero_point->data[0]);
-  const float least = tensor.type == kTfLiteInt8 ? -128.0f : 0.0f;
+  const float numbers = tensor.type == kTfLiteInt16 ? 65536.0f : 256.0f;
+  const float least = tensor.type == kTfLiteUInt8 ? 0.0f : -numbers / 2;
   Attributes attributes;
   attributes.SetFloat("scale", scale);
   attributes.SetFloat("inverse", 1.0f / scale);
   attributes.SetFloat("zero", zero);
   attributes.SetFloat("low", least - zero);
-  attributes.SetFloat("high", least + 255.0f - zero);
+  attributes.SetFloat("high", least + numbers - 1.0f - zero);
   return attributes;
+}
+
+// Of a tensor whose integers stand for floats.
+Element StoredElement(const TfLiteTensor& tensor) {
+  Element element = Element::kInt16;
+  ElementOf(tensor.type, &element);
+  return element;
 }
 
 }  // namespace
@@ -289,7 +297,7 @@ Status Importer::Typed(const TfLiteTensor& tensor, const char* what, Elements el
                      NameOf(tensor), TypeName(tensor.type));
 }
 
-// That a tensor of 8 bits is one that Quadra can see as floats.
+// That a tensor of integers is one that Quadra can see as floats.
 Status Importer::CheckQuantized(const TfLiteTensor& tensor, const char* what) const {
   if (!known_->allows_quantized) {
     return Unsupported("%s '%s' is quantized %s, and the option quantized_models_allowed is 0",
@@ -305,7 +313,7 @@ Status Importer::CheckQuantized(const TfLiteTensor& tensor, const char* what) co
     return InvalidModel("%s '%s' has the scale %g", what, NameOf(tensor),
                         static_cast<double>(scale));
   }
-  return CheckRuntime(tensor, what);
+  return Status();
 }
 
 Status Importer::CheckRuntime(const TfLiteTensor& tensor, const char* what) const {
@@ -332,13 +340,26 @@ Status Importer::Operand(int input, ValueId* value, Elements elements) {
   return Computed(tensor, elements, value);
 }
 
-Status Importer::State(int input, ValueId* value) {
-  const bool keeps = HasInput(input) && InputTensor(input).is_variable;
-  return keeps ? Computed(InputIndex(input), kFloats, value) : Operand(input, value);
+Status Importer::State(int input, ValueId* value, bool quantized) {
+  if (!HasInput(input) || !InputTensor(input).is_variable) return Operand(input, value);
+  const TfLiteTensor& t = InputTensor(input);
+  const bool has_integers = IsQuantized(t) || (t.type == kTfLiteInt16 && ScalesOf(t));
+  if (!has_integers) return Computed(InputIndex(input), kFloats, value);
+  if (quantized) return QuantizedOperand(InputIndex(input), value);
+  return Unsupported("its state '%s' is quantized %s; float32 is supported", NameOf(t),
+                     TypeName(t.type));
 }
 
 void Importer::SetState(int input, ValueId value) {
-  if (InputTensor(input).is_variable) states_[InputIndex(input)] = value;
+  const TfLiteTensor& t = InputTensor(input);
+  if (!t.is_variable) return;
+  states_[InputIndex(input)] = t.type == kTfLiteFloat32 ? value : Quantized(t, value);
+}
+
+const TfLiteTensor* Importer::Intermediate(int i) const {
+  const TfLiteIntArray* all = node_->intermediates;
+  if (!all || i >= all->size || all->data[i] < 0) return nullptr;
+  return &context_->tensors[all->data[i]];
 }
 
 Status Importer::Computed(int tensor, Elements elements, ValueId* value) {
@@ -366,7 +387,7 @@ ValueId Importer::AddValueOf(int tensor, Value&& value) {
   return added;
 }
 
-// Integers of 8 bits as the floats that they stand for.
+// Integers as the floats that they stand for.
 Status Importer::QuantizedOperand(int tensor, ValueId* value) {
   const auto known = floats_of_tensor_.find(tensor);
   if (known != floats_of_tensor_.end()) {
@@ -376,7 +397,7 @@ Status Importer::QuantizedOperand(int tensor, ValueId* value) {
   const TfLiteTensor& t = context_->tensors[tensor];
   QUADRA_RETURN_IF_ERROR(CheckQuantized(t, "input"));
   Value stored;
-  ElementOf(t.type, &stored.element);
+  stored.element = StoredElement(t);
   QUADRA_RETURN_IF_ERROR(Describe(tensor, &stored.shape, &stored.rank));
   stored.name = NameOf(t);
   *value = AddInnerNode("dequantize", {AddValueOf(tensor, std::move(stored))}, GridOf(t));
@@ -391,10 +412,15 @@ ValueId Importer::StoredValueOf(int tensor) {
       !IsFloat(graph_->value(value).element)) {
     return value;
   }
-  const ValueId stored = AddInnerNode("quantize", {value}, GridOf(t));
+  const ValueId stored = Quantized(t, value);
   graph_->nodes.back().sources =
       graph_->nodes[static_cast<size_t>(graph_->Producer(value))].sources;
-  ElementOf(t.type, &graph_->value(stored).element);
+  return stored;
+}
+
+ValueId Importer::Quantized(const TfLiteTensor& tensor, ValueId floats) {
+  const ValueId stored = AddInnerNode("quantize", {floats}, GridOf(tensor));
+  graph_->value(stored).element = StoredElement(tensor);
   return stored;
 }
 
@@ -535,6 +561,19 @@ Status Importer::ConstantFloat(int input, float* number) const {
   return Status();
 }
 
+Status Importer::Grid(const TfLiteTensor& tensor, TfLiteType type, std::vector<float>* grid) const {
+  if (tensor.type != type || !ScalesOf(tensor)) {
+    return Unsupported("'%s' is %s; quantized %s is supported", NameOf(tensor),
+                       TypeName(tensor.type), TypeName(type));
+  }
+  QUADRA_RETURN_IF_ERROR(CheckQuantized(tensor, "tensor"));
+  const Attributes attributes = GridOf(tensor);
+  for (const char* word : {"inverse", "scale", "low", "high"}) {
+    grid->push_back(attributes.Float(word));
+  }
+  return Status();
+}
+
 Status Importer::CheckAlike(const std::vector<ValueId>& values) const {
   const Value& first = graph_->value(values[0]);
   for (ValueId id : values) {
@@ -552,8 +591,8 @@ Status Importer::MakeOutput(int output, ValueId* value) {
     QUADRA_RETURN_IF_ERROR(CheckQuantized(t, "output"));
   } else {
     QUADRA_RETURN_IF_ERROR(Typed(t, "output", kAllElements, &made));
-    QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "output"));
   }
+  QUADRA_RETURN_IF_ERROR(CheckRuntime(t, "output"));
   // The shape comes from shape inference; the file's may be from before a resize.
   made.name = NameOf(t);
   made.rank = t.dims ? t.dims->size : 4;

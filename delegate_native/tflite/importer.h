@@ -82,6 +82,8 @@ class Importer {
   int OutputIndex(int i) const { return node_->outputs->data[i]; }
   const TfLiteTensor& InputTensor(int i) const { return context_->tensors[InputIndex(i)]; }
   const TfLiteTensor& OutputTensor(int i) const { return context_->tensors[OutputIndex(i)]; }
+  // A tensor that only says how inner numbers are quantised; null if there is none.
+  const TfLiteTensor* Intermediate(int i) const;
   // A builtin op's parameters, as the runtime read them.
   template <typename Params>
   Status GetParams(const Params** params) const {
@@ -111,8 +113,9 @@ class Importer {
   // An operand that must be known when the model is loaded.
   Status ConstantOperand(int input, ValueId* value, Elements elements = kFloats);
   // An operand of floats that may be a variable tensor, which keeps its numbers from one run to the
-  // next: what it holds when the node runs, and what the node leaves there.
-  Status State(int input, ValueId* value);
+  // next: what it holds when the node runs, and what the node leaves there. `quantized`: it may
+  // hold integers that stand for floats, of 16 bits, too.
+  Status State(int input, ValueId* value, bool quantized = false);
   void SetState(int input, ValueId value);
   // What is convolved, then constants: input 1, the weights, and the bias if it is there.
   Status WeightedOperands(std::vector<ValueId>* values, int src = 0, int bias = 2);
@@ -129,6 +132,9 @@ class Importer {
   // Of constants that are one number.
   Status ConstantInt(int input, int* number) const;
   Status ConstantFloat(int input, float* number) const;
+  // The floats that a tensor of integers of the type can hold: 1 / scale, scale, and the least and
+  // the largest in scales.
+  Status Grid(const TfLiteTensor& tensor, TfLiteType type, std::vector<float>* grid) const;
   // Fails unless all are of one element.
   Status CheckAlike(const std::vector<ValueId>& values) const;
 
@@ -174,6 +180,8 @@ class Importer {
   Status Describe(int tensor, Shape* shape, int* rank) const;
   Status MakeOutput(int output, ValueId* value);
   Status QuantizedOperand(int tensor, ValueId* value);
+  // A value of the integers of a tensor that stand for these floats.
+  ValueId Quantized(const TfLiteTensor& tensor, ValueId floats);
   Status CheckQuantized(const TfLiteTensor& tensor, const char* what) const;
   Status Computed(int tensor, Elements elements, ValueId* value);
 

@@ -77,7 +77,12 @@ class Attempt:
         except BaseException:
             run_folder.finish(self.folder, "interrupted", self.stage)
             raise
-        return run_folder.finish(self.folder, run_folder.COMPLETE, "done")
+        try:
+            return run_folder.finish(self.folder, run_folder.COMPLETE, "done")
+        except KeyboardInterrupt:
+            if self.folder.exists():
+                run_folder.finish(self.folder, run_folder.COMPLETE, "done")
+            raise
 
     def _failed(self, done: child_process.Completed) -> QuadraError:
         known = self._known_error()

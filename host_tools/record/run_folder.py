@@ -119,8 +119,13 @@ def start(spec: specs.RunSpec, runs_dir: Path) -> Path:
     with _alone(runs_dir):
         clear(runs_dir)
         settings.make_folder(path, "QUADRA_RUNS_DIR")
-        hold(path)
-    write_json(path / specs.RunSpec.FILE, spec.to_json())
+        try:
+            hold(path)
+            write_json(path / specs.RunSpec.FILE, spec.to_json())
+        except BaseException:  # Ctrl-C, too: nobody knows of the folder yet
+            shutil.rmtree(path, ignore_errors=True)
+            _let_go(path)
+            raise
     return path
 
 
@@ -194,9 +199,13 @@ def finish(partial: Path, state: str, stage: str = "", error: QuadraError | None
     except OSError as error_:
         raise not_written(f"name the run folder {final}", error_) from error_
     finally:
-        if partial in _held:
-            os.close(_held.pop(partial))
+        _let_go(partial)
     return RunFolder(final)
+
+
+def _let_go(partial: Path) -> None:
+    if partial in _held:
+        os.close(_held.pop(partial))
 
 
 def find(name: str, runs_dir: Path) -> RunFolder:

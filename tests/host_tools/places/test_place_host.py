@@ -58,6 +58,21 @@ def test_a_crash_is_reported_with_what_was_being_done(model, fake, monkeypatch):
     assert folder.status().state == "crashed" and str(folder.path) in str(caught.value)
 
 
+def test_ctrl_c_while_a_run_ends_leaves_it_whole(model, fake, monkeypatch):
+    write, came = run_folder.write_json, []
+
+    def interrupted(path, value):
+        if path.name == "status.json" and not came:
+            came.append(path)
+            raise KeyboardInterrupt
+        write(path, value)
+
+    monkeypatch.setattr(run_folder, "write_json", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        on_host.Host(fake).run(from_arguments.make_spec(model))
+    assert came and latest().is_complete() and not list(settings.read().runs_dir.glob(".partial*"))
+
+
 def test_what_failed_is_written_down_in_a_process_of_its_own(model, fake, monkeypatch):
     modes = []
     work = on_host.HostAttempt.work

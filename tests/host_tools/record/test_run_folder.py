@@ -49,6 +49,18 @@ def test_a_run_that_goes_on_is_not_listed(tmp_path):
     assert run_folder.list_ids(tmp_path) == [spec.run_id]
 
 
+def test_ctrl_c_while_a_run_starts_leaves_nothing(tmp_path, monkeypatch):
+    spec = run_folders.make(tmp_path / "other").spec()
+
+    def interrupted(path, value):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_folder, "write_json", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_folder.start(spec, tmp_path / "runs")
+    assert os.listdir(tmp_path / "runs") == []
+
+
 def test_a_failed_run_is_kept_and_marked(tmp_path):
     spec = run_folders.make(tmp_path).spec()
     partial = run_folder.start(specs.RunSpec("20990101-000000-000-x", spec.model), tmp_path)

@@ -37,7 +37,7 @@ def test_what_overflows_is_named_with_its_maker_and_readers(tmp_path, capsys):
     assert 1 < largest[0] <= 10 and largest[1] > 65504 > largest[2]
 
 
-@pytest.mark.parametrize("backend", ["opencl", "gles"])
+@pytest.mark.parametrize("backend", ["opencl", pytest.param("gles", marks=pytest.mark.slow)])
 def test_the_nodes_to_leave_in_float32_are_found(backend, tmp_path, capsys, library, monkeypatch):
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
     path = tmp_path / "m.tflite"

@@ -118,8 +118,9 @@ public class GpuDelegateFactory implements DelegateFactory {
     }
 
     /**
-     * Where compiled models are kept, and what tells them apart. Neither may be null. Nothing is
-     * written there yet: every start compiles.
+     * A folder where compiled models are kept for the next start, and how the names of this model's
+     * files begin. Neither may be null; the token may be empty. A context's code cache folder fits:
+     * it goes with an update of the app.
      */
     public Options setSerializationParams(String serializationDir, String modelToken) {
       if (serializationDir == null || modelToken == null) {
@@ -150,8 +151,8 @@ public class GpuDelegateFactory implements DelegateFactory {
       return GpuBackend.UNSET;
     }
 
-    // ---- Quadra's own: one for each row of delegate_native/delegate/options.def; null means the
-    // default ----
+    // ---- Quadra's own: with those above, all of delegate_native/delegate/options.def; null means
+    // the default ----
 
     /** "auto", "opencl", "gles", or "null", which makes plans and runs nothing. */
     public Options setBackend(String backend) {
@@ -222,6 +223,11 @@ public class GpuDelegateFactory implements DelegateFactory {
         set("inference_priority" + (i + 1), i < priorities.length ? priorities[i] : null);
       }
       return this;
+    }
+
+    /** Nodes that half precision leaves in float32, by their index in the verdicts: "12-14,20". */
+    public Options setFloat32Nodes(String nodes) {
+      return set("float32_nodes", nodes);
     }
 
     /** Is told each verdict; null: nobody. */
