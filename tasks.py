@@ -552,6 +552,28 @@ def replay(
 
 
 @task(
+    iterable=["words"],
+    help={
+        "words": "list FOLDER; show FILE; verify FOLDER, or one file; diff A B; prune FOLDER.",
+        "to": "prune: remove the least recently used files until the others take no more: bytes, 300M, 2G.",
+        "top": "show, diff: how many rows of each table (0: all; of a diff 20).",
+    },
+)
+def cache(c: Context, words: list[str], to: str = "", top: int = 0) -> None:
+    """Look at a cache of compiled models (the folder of `serialization_dir`): list, show, verify, diff, prune.
+
+    Exit status 1: verify found a bad file, or the two of diff differ. `inv plan show`, `inv plan diff` and `inv replay` take
+    such files, too. See docs/replay.md.
+    """
+    from host_tools.base import terminal
+    from host_tools.tasks import caches
+
+    status = caches.do(words, to, top, terminal.console())
+    if status:
+        raise Exit(code=status)
+
+
+@task(
     help={"loop": "Only the last part, a phone's loop: APK, virtual device, install, push, run, pull, compare, report."}
 )
 def demo(c: Context, loop: bool = False) -> None:

@@ -16,24 +16,25 @@ def show(found: PlanDiff, console: Console, top: int = 20, texts: bool = False) 
     if found.equal:
         console.print(f"equal: {found.same_kernels} kernels, dispatches, tensors, memory and words")
         return
-    _lines("words", found.words, console, 0)
-    _lines("memory", found.memory, console, 0)
+    lines("words", found.words, console, 0)
+    lines("memory", found.memory, console, 0)
     _kernels(found, console, texts)
-    _lines("dispatches", found.dispatches, console, top)
-    _lines("tensors", found.tensors, console, top)
+    lines("dispatches", found.dispatches, console, top)
+    lines("tensors", found.tensors, console, top)
 
 
-def _lines(title: str, lines: Sequence[Line], console: Console, top: int) -> None:
-    if not lines:
+def lines(title: str, rows: Sequence[Line], console: Console, top: int) -> None:
+    """A row per difference, at most `top` (0: all)."""
+    if not rows:
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in (title, "A", "B"):
         table.add_column(column, overflow="fold")
-    for line in lines[: top or None]:
+    for line in rows[: top or None]:
         table.add_row(escape(line.what), escape(line.a or "–"), escape(line.b or "–"))
     console.print(table)
-    if top and len(lines) > top:
-        console.print(f"[dim]… {len(lines) - top} more: --top 0 shows all[/]")
+    if top and len(rows) > top:
+        console.print(f"[dim]… {len(rows) - top} more: --top 0 shows all[/]")
     console.print()
 
 

@@ -44,7 +44,11 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
     if code == 1:
         raise JudgementFailed("run the tests", "some failed", "pytest names them above")
     if code != 0:
-        meaning = {2: "was interrupted", 4: "was misused", 5: "found no tests, or only slow ones, which take --slow"}.get(code, f"ended with {code}")
+        meaning = {
+            2: "was interrupted",
+            4: "was misused",
+            5: "found no tests, or only slow ones, which take --slow",
+        }.get(code, f"ended with {code}")
         raise CommandFailed("run the tests", f"pytest {meaning}", "see its output above")
 
 

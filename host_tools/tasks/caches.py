@@ -1,0 +1,207 @@
+"""The words of `inv cache`: files of the cache of compiled models (the option `serialization_dir`), for people."""
+
+import re
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.base.errors import Misuse
+from host_tools.base.units import size_text
+from host_tools.judge import plan_diff
+from host_tools.judge.plan_diff import Line
+from host_tools.record import cache_file, named_plans, plan_view
+from host_tools.record.cache_file import CacheFile
+from host_tools.record.named_plans import NamedPlan
+from host_tools.show import plan_diff_table
+
+_ABANDONED_S = 3600.0  # no write takes that long
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of the folder."""
+
+    path: Path
+    bytes: int
+    used_s: float  # since 1970
+
+
+def do(words: Sequence[str], to: str, top: int, console: Console) -> int:
+    """Does one word of `inv cache`; the exit status."""
+    what, *given = words or [""]
+    if what not in _WORDS:
+        known = ", ".join(f"{word} {takes}" for word, (takes, _) in _WORDS.items())
+        raise Misuse(f"inv cache {what}".rstrip(), "there is no such word", f"one of: {known}")
+    takes, action = _WORDS[what]
+    if len(given) != len(takes.split()):
+        raise Misuse(f"inv cache {what}", f"it takes {takes}, not {len(given)} words", f"`./inv cache {what} {takes}`")
+    return action([Path(word).expanduser() for word in given], to, top, console)
+
+
+def entries(folder: Path) -> list[Entry]:
+    """The ordinary files of a cache, least recently used first; links and others are none of it."""
+    if not folder.is_dir():
+        raise Misuse(
+            f"read the cache {folder}", "there is no such folder", "give the folder that serialization_dir names"
+        )
+    found = []
+    for path in folder.iterdir():
+        facts = path.lstat()
+        if path.suffix in (cache_file.ENDING, cache_file.UNFINISHED) and stat.S_ISREG(facts.st_mode):
+            found.append(Entry(path, facts.st_size, facts.st_mtime))
+    return sorted(found, key=lambda entry: (entry.used_s, entry.path.name))
+
+
+def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("hash", "model", "target", "device", "precision"):
+        table.add_column(name, overflow="fold")
+    for name in ("kernels", "plan", "binaries", "last used"):
+        table.add_column(name, justify="right")
+    found = entries(paths[0])
+    for entry in found[::-1]:
+        used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
+        try:
+            named = named_plans.of_file(entry.path)
+            kept = _kept(named)
+        except Misuse as error:
+            table.add_row(escape(entry.path.name), f"[red]{escape(error.came_back)}[/]", *[""] * 6, used)
+            continue
+        kernels = sum(len(program["kernels"]) for program in named.value["programs"])
+        sizes = (size_text(len(kept.plan)), size_text(len(kept.parts.get("binaries", b""))))
+        words = (_token(entry.path), kept.name_of("target"), kept.name_of("device"), _precision(kept))
+        table.add_row(escape(_hash(entry.path)), *map(escape, words), str(kernels), *sizes, used)
+    console.print(table)
+    console.print(f"{len(found)} files, {size_text(sum(entry.bytes for entry in found))}")
+    return 0
+
+
+def _kept(named: NamedPlan) -> CacheFile:
+    if named.kept is None:
+        raise Misuse(f"read {named.path}", "it is a plan, no file of a cache", "`./inv plan show` lists it")
+    return named.kept
+
+
+def _token(path: Path) -> str:
+    return path.name.rpartition("_")[0]
+
+
+def _hash(path: Path) -> str:
+    """The beginning of the words' hash: enough for `inv cache show FOLDER/*HASH*`."""
+    return path.name.rpartition("_")[2][:8]
+
+
+def _precision(kept: CacheFile) -> str:
+    return str(kept.said().get("precision", "")).removesuffix(", in float32 ")
+
+
+def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
+    named = named_plans.of_file(paths[0])
+    kept = _kept(named)
+    console.print(f"format {kept.format}, pointers of {kept.pointer_bytes} bytes")
+    for name, value in kept.said().items():
+        if isinstance(value, dict):
+            told = ", ".join(f"{key} {value[key]}" for key in value if value[key] not in ("", [], {}, None))
+            console.print(f"{name}: {told}", markup=False, soft_wrap=True)
+        else:
+            console.print(f"{name} {value}", markup=False, soft_wrap=True)
+    try:
+        compiled = kept.binaries()
+    except ValueError as error:
+        raise Misuse(f"read {paths[0]}", f"its binaries are damaged: {error}", "remove it") from error
+    if "binaries" in kept.parts:
+        sizes = sum(len(binary["bytes"]) for binary in compiled)
+        console.print(f"binaries of {len(compiled)} programs, {size_text(sizes)}")
+    console.print()
+    plan_view.show(named.value, console, top)
+    return 0
+
+
+def problem(path: Path) -> str:
+    """What is wrong with a file; empty: nothing."""
+    try:
+        named = named_plans.of_file(path)
+        named.checked()
+        return _kept(named).verify()
+    except Misuse as error:
+        return error.came_back
+
+
+def _verify(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
+    """1: a file is bad."""
+    path = paths[0]
+    files = [path] if path.is_file() else [entry.path for entry in entries(path)]
+    bad = 0
+    for file in files:
+        wrong = "it was not written to its end" if file.suffix == cache_file.UNFINISHED else problem(file)
+        bad += bool(wrong)
+        console.print(
+            f"{escape(file.name)}  {f'[red]bad: {escape(wrong)}[/]' if wrong else '[green]good[/]'}", soft_wrap=True
+        )
+    console.print(f"{len(files) - bad} of {len(files)} files are good")
+    return 1 if bad else 0
+
+
+def _diff(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
+    """1: they differ."""
+    a, b = (named_plans.of_file(path) for path in paths)
+    sides = [_flat(_kept(named)) for named in (a, b)]
+    names = [*sides[0], *(name for name in sides[1] if name not in sides[0])]
+    lines = [Line(n, sides[0].get(n, ""), sides[1].get(n, "")) for n in names if sides[0].get(n) != sides[1].get(n)]
+    plan_diff_table.lines("kept under", lines, console, 0)
+    found = plan_diff.compare(a.checked(), b.checked())
+    plan_diff_table.show(found, console, top or 20)
+    return 0 if found.equal and not lines else 1
+
+
+def _flat(kept: CacheFile) -> dict[str, str]:
+    """The words, one by one: `target.storage`."""
+    found = {}
+    for name, value in kept.said().items():
+        pairs = value.items() if isinstance(value, dict) else [("", value)]
+        found.update({f"{name}.{key}" if key else name: str(one) for key, one in pairs})
+    return found
+
+
+def _prune(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
+    most = parse_size(to)
+    found = entries(paths[0])
+    left = sum(entry.bytes for entry in found)
+    for entry in found:
+        unfinished = entry.path.suffix == cache_file.UNFINISHED
+        abandoned = unfinished and time.time() - entry.used_s > _ABANDONED_S
+        if (left <= most or unfinished) and not abandoned:
+            continue
+        try:
+            entry.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise Misuse(f"remove {entry.path}", error.strerror or str(error), "ask the folder's owner") from error
+        left -= entry.bytes
+        used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
+        console.print(f"removed {escape(entry.path.name)}  {size_text(entry.bytes)}, last used {used}", soft_wrap=True)
+    console.print(f"{size_text(left)} left")
+    return 0
+
+
+def parse_size(text: str) -> int:
+    """`300M`, `1.5G` or bytes."""
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not match:
+        raise Misuse(f"read --to {text!r}", "it is no size", "give bytes, or e.g. --to 300M; 0 removes all")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+_WORDS: dict[str, tuple[str, Callable[[Sequence[Path], str, int, Console], int]]] = {
+    "list": ("FOLDER", _list),
+    "show": ("FILE", _show),
+    "verify": ("FOLDER", _verify),
+    "diff": ("A B", _diff),
+    "prune": ("FOLDER", _prune),
+}

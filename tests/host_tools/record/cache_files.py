@@ -1,0 +1,47 @@
+"""Writes files of the cache of compiled models, for tests: a second description of their format, which the reader must meet."""
+
+import struct
+
+import flatbuffers
+
+from host_tools.record.content_hash import content_hash
+
+WORDS = (
+    "library 0.1.0, build 1234, 64 bits\nprecision f32, in float32 \ngraph 00ff\n"
+    'target {"name": "small", "storage": "buffer"}\ndevice {"name": "host", "device_name": "a [bold]CPU[/]", "driver": "1"}\n'
+)
+
+
+def binaries(*programs):
+    """The FlatBuffer of (fingerprint, format, bytes)."""
+    builder = flatbuffers.Builder(64)
+    made = []
+    for fingerprint, number, data in programs:
+        where = builder.CreateByteVector(data)
+        builder.StartObject(3)
+        builder.PrependUint64Slot(0, fingerprint, 0)
+        builder.PrependUint32Slot(1, number, 0)
+        builder.PrependUOffsetTRelativeSlot(2, where, 0)
+        made.append(builder.EndObject())
+    builder.StartVector(4, len(made), 4)
+    for one in reversed(made):
+        builder.PrependUOffsetTRelative(one)
+    listed = builder.EndVector()
+    builder.StartObject(1)
+    builder.PrependUOffsetTRelativeSlot(0, listed, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
+
+
+def content(plan, words=WORDS, compiled=None, version=2):
+    """A whole file. Format 1 has no binaries."""
+    text = words.encode()
+    compiled = binaries((7, 0, b"machine code")) if compiled is None else compiled
+    parts = [text, plan, compiled][: version + 1]
+    header = b"QUADRAP\n" + struct.pack("<IIII", version, 0x01020304, 8, len(text))
+    header += b"".join(struct.pack("<Q", len(part)) for part in parts[1:])
+    header += b"".join(struct.pack("<QQ", *content_hash(part)) for part in parts)
+    made = header + struct.pack("<QQ", *content_hash(header)) + text
+    for part in parts[1:]:
+        made += bytes(-len(made) % 64) + part
+    return made

@@ -1,0 +1,132 @@
+"""`inv cache` lists, shows, verifies, compares and prunes; `inv plan` and `inv replay` take its files, too."""
+
+import os
+
+import pytest
+
+from host_tools.base.errors import Misuse
+from host_tools.tasks import caches
+from tests.host_tools.record import cache_files, plans
+from tests.host_tools.tasks.test_plans import inv
+
+HASH = "0123456789abcdef" * 2
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three files, used one after the other, a link, and one that was left by a killed process."""
+    made = tmp_path / "cache"
+    made.mkdir()
+    whole = plans.write(plans.PLAN, tmp_path / "one").read_bytes()
+    other = plans.write(plans.changed(precision="f16"), tmp_path / "two").read_bytes()
+    words = cache_files.WORDS.replace("f32,", "f16,").replace('"small"', '"large"')
+    for age, (name, plan, more) in enumerate(
+        [("a", whole, {}), ("my_b", other, {"words": words}), ("c", whole, {"version": 1})]
+    ):
+        path = made / f"{name}_{HASH}.quadra"
+        path.write_bytes(cache_files.content(plan, **more))
+        os.utime(path, (1e9 + age, 1e9 + age))
+    (made / "link_00.quadra").symlink_to(tmp_path / "one")
+    (made / "a.1.0.unfinished").write_bytes(b"x")
+    os.utime(made / "a.1.0.unfinished", (1e9, 1e9))
+    return made
+
+
+def file(folder, name):
+    return str(folder / f"{name}_{HASH}.quadra")
+
+
+def test_list_tells_what_each_file_is(folder, capsys):
+    (folder / f"bad_{HASH}.quadra").write_bytes(b"QUADRAP\n")
+    assert inv("cache", "list", str(folder)) == 0
+    said = capsys.readouterr().out
+    rows = {line.split()[1]: line for line in said.splitlines() if line.startswith("01234567")}
+    assert set(rows) == {"a", "my_b", "c"}
+    assert "small" in rows["a"] and "a [bold]CPU[/]" in rows["a"] and " f32 " in rows["a"] and " 3 " in rows["a"]
+    assert "large" in rows["my_b"] and " f16 " in rows["my_b"] and "2001-09-0" in rows["my_b"]
+    assert "it ends in its header" in said and "link" not in said
+
+
+def test_show_has_the_words_and_the_plan(folder, capsys):
+    assert inv("cache", "show", file(folder, "a")) == 0
+    said = capsys.readouterr().out
+    for word in ("format 2", "build 1234", "target: name small, storage buffer", "binaries of 1 programs", "001_add"):
+        assert word in said, word
+
+
+def test_verify_says_which_files_are_bad(folder, capsys):
+    assert inv("cache", "verify", file(folder, "a")) == 0
+    data = bytearray((folder / f"c_{HASH}.quadra").read_bytes())
+    data[-5] ^= 1
+    (folder / f"c_{HASH}.quadra").write_bytes(data)
+    assert inv("cache", "verify", str(folder)) == 1
+    said = capsys.readouterr().out
+    assert f"c_{HASH}.quadra  bad: its plan is damaged" in said
+    assert "a.1.0.unfinished  bad: it was not written to its end" in said and "2 of 4 files are good" in said
+
+
+def test_verify_reads_the_plan_too(folder, capsys):
+    path = folder / f"d_{HASH}.quadra"
+    path.write_bytes(
+        cache_files.content(plans.write(plans.changed(regions__1__buffer=7), folder.parent / "p").read_bytes())
+    )
+    assert inv("cache", "verify", str(path)) == 1
+    assert "region 1 makes no sense" in capsys.readouterr().out
+
+
+def test_diff_begins_with_the_words(folder, capsys):
+    assert inv("cache", "diff", file(folder, "a"), file(folder, "c")) == 0
+    capsys.readouterr()
+    assert inv("cache", "diff", file(folder, "a"), file(folder, "my_b")) == 1
+    said = capsys.readouterr().out
+    assert said.index("target.name") < said.index("words") and "f16" in said
+
+
+def test_prune_removes_what_was_not_used_for_longest(folder, tmp_path, capsys):
+    size = (folder / f"my_b_{HASH}.quadra").stat().st_size + (folder / f"c_{HASH}.quadra").stat().st_size
+    assert inv("cache", "prune", str(folder), "--to", str(size)) == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"c_{HASH}.quadra",
+        "link_00.quadra",
+        f"my_b_{HASH}.quadra",
+    ]
+    said = capsys.readouterr().out
+    assert f"removed a_{HASH}.quadra" in said and "removed a.1.0.unfinished" in said
+    assert inv("cache", "prune", str(folder), "--to=0") == 0
+    assert [path.name for path in folder.iterdir()] == ["link_00.quadra"] and (tmp_path / "one").exists()
+
+
+def test_plan_and_replay_take_such_a_file(folder, capsys):
+    assert inv("plan", "show", file(folder, "a")) == 0
+    assert inv("plan", "diff", file(folder, "a"), str(folder.parent / "one")) == 0
+    assert inv("replay", file(folder, "a")) == 0
+    assert "4 dispatches on" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "there is no such word"),
+        (["look", "x"], "one of: list FOLDER, show FILE"),
+        (["list"], "`./inv cache list FOLDER`"),
+        (["list", "/no/such/folder"], "there is no such folder"),
+        (["prune", "/tmp"], "it is no size"),
+        (["show", "/etc/hostname"], "/etc/hostname"),
+    ],
+)
+def test_misuse_is_told(words, said, capsys):
+    assert inv("cache", *words) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("0", 0), ("12", 12), ("3K", 3072), ("1.5m", 3 << 19), ("2GiB", 2 << 30), ("1 GB", 1 << 30)]
+)
+def test_sizes_are_read(text, size):
+    assert caches.parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1T", "1e99", "9" * 30])
+def test_what_is_no_size_is_told(text):
+    with pytest.raises(Misuse, match="it is no size"):
+        caches.parse_size(text)
