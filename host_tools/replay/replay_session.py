@@ -33,7 +33,8 @@ class Asked:
     """What the command line wants."""
 
     inputs: InputSpec | None = None  # None: the run's; of a plan alone random values
-    model: ModelRef | None = None  # of a plan that is of no run
+    model: ModelRef | None = None  # of a plan that is of no run,
+    usual: InputSpec = dataclasses.field(default_factory=InputSpec)  # and what `inv run` would give that
     against: str = ""  # cpu, or a run that kept its tensors
     steps: bool = False
     times: int = 0  # runs to be timed
@@ -97,7 +98,7 @@ class _Session:
         replayed.write(self.folder / replayed.JOB, job)
         self._start("host_tools.replay.replayer", oclgrind.environment(log) if log else {}, self.folder)
         result = replayed.read(self.folder / replayed.RESULT, Replayed)
-        return Outcome(self.named, result, tuple(self._outputs(result)))
+        return Outcome(self.named, result, tuple(self._outputs()))
 
     def _inputs(self) -> list[np.ndarray]:
         """In the plan's order."""
@@ -133,12 +134,16 @@ class _Session:
                 "ask the CPU for the plan's tensors", "it is of no run", "say of which model it is: --model MODEL"
             )
         model = model or _model_of(run)
-        given = self.asked.inputs or (InputSpec("arrays", arrays=str(run.path / "inputs")) if run else InputSpec())
+        given = self.asked.inputs or (InputSpec("arrays", arrays=str(run.path / "inputs")) if run else self.asked.usual)
         spec = RunSpec(specs.new_run_id(model.name), model, given, deadline_s=self.asked.deadline_s)
         run_folder.write_json(self.folder / specs.RunSpec.FILE, spec.to_json())
         names = [tensor.name for tensor in self.plan.tensors] + self.output_names
         run_folder.write_text(self.folder / "names.txt", "\n".join(names))
-        self._start("host_tools.replay.cpu_by_name", {}, self.folder, self.folder / "names.txt")
+        try:
+            self._start("host_tools.replay.cpu_by_name", {}, self.folder, self.folder / "names.txt")
+        except RunFailed as error:
+            do_next = "compare with a run that kept its tensors: --against RUN (`inv bisect` makes one)"
+            raise RunFailed(f"ask the CPU for the tensors of {model.name}", error.came_back, do_next) from error
         found = replayed.read(self.folder / replayed.CPU, CpuNumbers)
         self.references = found.references
         arrays = _arrays(self.folder / "references", len(found.references))
@@ -203,33 +208,46 @@ class _Session:
         do_next = "if the plan is whole, its kernel or the driver is at fault: --oclgrind tells which access is wrong"
         raise RunFailed(f"replay {self.named.path}", f"the process {ended} at: {stage}{last}", do_next)
 
-    def _outputs(self, result: Replayed) -> list[OutputRow]:
+    def _outputs(self) -> list[OutputRow]:
+        """Each output beside the run's, or the CPU's where the run has none of that name."""
         made = _arrays(self.folder / "outputs", len(self.plan.outputs))
-        run, cpu = self.named.run, {reference.name: reference for reference in self.references}
-        expected: dict[str, tuple[schema.Tensor, np.ndarray]] = {}
-        if run and not self.asked.inputs:
-            expected = {t.name: (t, a) for t, a in zip(run.tensors("outputs"), run.arrays("outputs"))}
-        elif not self.against:
-            arrays = _arrays(self.folder / "references", len(cpu))
-            for name, reference in cpu.items():
-                array = arrays[reference.array]
-                row = schema.Tensor(name=name, dtype=array.dtype.name, shape=list(array.shape), scale=reference.scale)
-                expected[name] = (row, array)
-        names = _matched(self.output_names, made, {name: array for name, (_, array) in expected.items()})
-        rows = []
-        for index, (name, numbers) in enumerate(zip(names, made)):
-            if name not in expected:
-                rows.append(OutputRow(self.output_names[index]))
-                continue
-            tensor, array = expected[name]
-            ours = numbers.astype(array.dtype).reshape(array.shape)
-            against = "the run" if run and not self.asked.inputs else "the CPU"
-            rows.append(OutputRow(name, against, compare.measure(index, tensor, ours, array, self.tolerance)))
-        return rows
+        of_run: dict[str, tuple[schema.Tensor, np.ndarray]] = {}
+        of_cpu: dict[str, tuple[schema.Tensor, np.ndarray]] = {}
+        if self.named.run and not self.asked.inputs:
+            run = self.named.run
+            of_run = {t.name: (t, a) for t, a in zip(run.tensors("outputs"), run.arrays("outputs"))}
+        for reference in () if self.against else self.references:
+            array = reading.array(self.folder / "references" / f"{reference.array:03d}.npy")
+            name, shape = reference.name, list(array.shape)
+            row = schema.Tensor(name=name, dtype=array.dtype.name, shape=shape, scale=reference.scale)
+            of_cpu[name] = row, array
+        names = _matched(self.output_names, made, {name: array for name, (_, array) in of_run.items()})
+        return [
+            self._row(index, name, numbers, of_run.get(matched), of_cpu.get(name))
+            for index, (name, matched, numbers) in enumerate(zip(self.output_names, names, made))
+        ]
+
+    def _row(
+        self,
+        index: int,
+        name: str,
+        numbers: np.ndarray,
+        of_run: tuple[schema.Tensor, np.ndarray] | None,
+        of_cpu: tuple[schema.Tensor, np.ndarray] | None,
+    ) -> OutputRow:
+        found = of_run or of_cpu
+        if found is None or found[1].size != numbers.size:
+            return OutputRow(name)
+        tensor, array = found
+        if array.dtype.kind in "iu" and numbers.dtype.kind == "f":  # inside the model such a tensor is still floats
+            return OutputRow(name)
+        ours = numbers.astype(array.dtype).reshape(array.shape)
+        error = compare.measure(index, tensor, ours, array, self.tolerance)
+        return OutputRow(tensor.name, "the run" if of_run else "the CPU", error)
 
 
 def _matched(names: Sequence[str], made: Sequence[np.ndarray], expected: Arrays) -> list[str]:
-    """The expected output of each made one; a reshape at the end leaves another name, but then only one fits."""
+    """The run's output for each made one; a reshape at the end leaves another name, but then only one fits."""
     found = [name if name in expected and expected[name].size == m.size else "" for name, m in zip(names, made)]
     for index, array in enumerate(made):
         left = [name for name, other in expected.items() if name not in found and other.size == array.size]

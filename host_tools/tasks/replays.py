@@ -24,20 +24,20 @@ def asked(
     """seed -1: none is given."""
     given: InputSpec | None = None
     reference: ModelRef | None = None
+    usual = InputSpec()
     if time and oclgrind:
         raise Misuse("replay with --time and --oclgrind", "a simulator's times say nothing", "leave one of them away")
     if model:
         spec = from_arguments.make_spec(model, image=image, value_range=value_range, seed=max(seed, 1), arrays=inputs)
-        given, reference = spec.inputs, spec.model
+        reference, usual = spec.model, spec.inputs
+        given = usual if inputs or image or value_range or seed >= 0 else None
     elif inputs:
         given = InputSpec("arrays", arrays=str(from_arguments.folder_of_inputs(inputs)))
     elif image or value_range:
         raise Misuse("read the inputs", "--image and --range are a model's", "name it: --model MODEL")
     elif seed >= 0:
         given = InputSpec(seed=seed)
-    if reference and not (inputs or image or value_range or seed >= 0):
-        given = None  # the run's, if the plan is of one
-    return Asked(given, reference, against, step, runs or _RUNS if time else 0, oclgrind, tolerance, timeout)
+    return Asked(given, reference, usual, against, step, runs or _RUNS if time else 0, oclgrind, tolerance, timeout)
 
 
 def run(word: str, wanted: Asked, show: Show) -> list[Outcome]:

@@ -1,10 +1,14 @@
 """Nothing of a plan is believed before it was checked; what it says of its tensors and memory follows from it."""
 
+import random
+
 import numpy as np
 import pytest
 
 from host_tools.base.errors import Misuse
-from host_tools.record import checked_plan, plan_view
+from host_tools.judge import plan_diff
+from host_tools.record import checked_plan, named_plans, plan_view
+from host_tools.show import memory_map
 from tests.host_tools.record import plans
 
 
@@ -72,3 +76,23 @@ def test_a_slice_of_four_channels_follows_the_other():
 def test_what_makes_no_sense_is_named(parts, what, tmp_path):
     with pytest.raises(Misuse, match=what):
         read(plans.changed(**parts), tmp_path)
+
+
+def test_flipped_bytes_are_refused_or_can_be_shown(tmp_path):
+    data = plans.write(plans.with_images(), tmp_path / "whole").read_bytes()
+    generator, path, shown = random.Random(1), tmp_path / "plan.quadra", 0
+    whole = named_plans.of_file(tmp_path / "whole").checked()
+    for _ in range(400):
+        damaged = bytearray(data)
+        for _ in range(2):
+            damaged[generator.randrange(8, len(data))] = generator.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            plan = named_plans.of_file(path).checked()
+            plan_diff.compare(whole, plan)
+            memory_map.svg(plan)
+            plan.outside_names()
+            shown += 1
+        except Misuse:
+            continue
+    assert 50 < shown < 400

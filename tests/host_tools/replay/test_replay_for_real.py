@@ -11,6 +11,7 @@ from host_tools.record.spec import ModelRef
 from host_tools.replay import replay_session
 from host_tools.replay.replay_session import Asked
 from host_tools.request import from_arguments
+from tests.fences import fenced
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,8 @@ def ran(model_path, library, tmp_path, monkeypatch):
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
 
     def run(model, keep_tensors=False, **fields):
-        spec = from_arguments.make_spec(str(model_path(model)), repetitions=1, peers=(), **fields)
+        path = model if model.endswith(".tflite") else str(model_path(model))
+        spec = from_arguments.make_spec(path, repetitions=1, peers=(), **fields)
         return on_host.Host(library).run(structs.replace(spec, keep_tensors=keep_tensors))
 
     return run
@@ -96,6 +98,16 @@ def test_oclgrind_finds_nothing_in_a_whole_plan(ran):
     folder = ran("mobilenet_v1_0.25_128_quant", backend="opencl")
     (named,) = named_plans.find(str(folder.path))
     assert replay(named, oclgrind=True, deadline_s=900.0).ok
+
+
+def test_partitions_get_what_the_cpu_has_between_them(ran, model_path, tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_SMALL_PARTITIONS_ALLOWED", "1")
+    model = tmp_path / "fenced.tflite"
+    model.write_bytes(fenced(model_path("selfie_segmentation").read_bytes(), 80))
+    folder = ran(str(model), backend="opencl")
+    outcomes = [replay(named, against="cpu", tolerance=1e-3) for named in named_plans.find(str(folder.path))]
+    assert len(outcomes) > 1 and all(outcome.ok for outcome in outcomes)
+    assert {row.against for outcome in outcomes for row in outcome.outputs} == {"the run", "the CPU"}
 
 
 def test_checked_plans_of_a_run_are_whole(ran):
