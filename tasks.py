@@ -536,15 +536,18 @@ def replay(
     Also a plan that was made for a phone's GPU. The outputs are compared with the run's, with --against every tensor:
     the first dispatch that differs is named. Exit status 1: something differs. See docs/replay.md.
     """
+    from contextlib import nullcontext
+
     from host_tools.base import terminal
     from host_tools.base.progress import progress
+    from host_tools.places.place import quiet
     from host_tools.tasks import replays
 
     wanted = replays.asked(
         model=model, inputs=inputs, seed=seed, image=image, value_range=range, against=against, step=step, time=time,
         runs=runs, oclgrind=oclgrind, tolerance=tolerance, timeout=float(timeout),
     )  # fmt: skip
-    with progress(f"replay {plan}") as show:
+    with nullcontext(quiet) if step else progress(f"replay {plan}") as show:
         outcomes = replays.run(plan, wanted, show)
     for outcome in outcomes:
         replays.show(outcome, wanted, terminal.console(), top, all)

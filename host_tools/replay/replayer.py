@@ -4,6 +4,7 @@ A plan's kernels may do anything to their process: this one. Before each dispatc
 started it can tell where it ended.
 """
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -31,16 +32,21 @@ class Replayer:
         self.plan = checked_plan.checked(plan_view.read(folder / self.job.plan), self.job.plan)
         self.inputs = [reading.array(folder / "inputs" / f"{i:03d}.npy") for i in range(len(self.plan.inputs))]
         self.references = {reference.name: reference for reference in self.job.references}
-        worker.stage("compile the kernels")
+        self._stage("compile the kernels")
         self.executor = _executor(self.plan, bool(self.job.oclgrind_log))
         self.result = Replayed(self.executor.device, self.executor.notes)
+
+    def _stage(self, text: str) -> None:
+        """On a terminal the steps themselves say it."""
+        if not (self.job.steps and sys.stdin.isatty()):
+            worker.stage(text)
 
     def run(self) -> None:
         log = Log(Path(self.job.oclgrind_log)) if self.job.oclgrind_log else None
         made_whole = _by_maker(self.plan)
         self._write_inputs()
         for number, dispatch in enumerate(self.plan.dispatches):
-            worker.stage(f"dispatch {dispatch.name}")
+            self._stage(f"dispatch {dispatch.name}")
             self.executor.run(number)
             facts = DispatchFacts(number, dispatch.name, dispatch.kernel, dispatch.entry, dispatch.nodes)
             facts.findings = log.news() if log else ""
@@ -49,7 +55,7 @@ class Replayer:
             self.result.dispatches.append(facts)
             if self.job.steps:
                 step(facts)
-        worker.stage("read the outputs")
+        self._stage("read the outputs")
         outputs = [self.executor.read(self.plan.tensors[io.tensor]) for io in self.plan.outputs]
         run_folder.write_arrays(self.folder / "outputs", outputs)
         if self.job.times:
@@ -62,7 +68,7 @@ class Replayer:
             self.executor.write(tensor, executor.as_stored(tensor, numbers, f"input {index}"))
 
     def _measure(self) -> None:
-        worker.stage("measure")
+        self._stage("measure")
         for run in range(_WARM_UP_RUNS + self.job.times):
             self._write_inputs()  # their memory has served for other tensors since
             for facts, us in zip(self.result.dispatches, self.executor.run_timed()):
@@ -134,7 +140,8 @@ def step(facts: DispatchFacts) -> None:
     if facts.findings:
         print("  " + facts.findings.replace("\n", "\n  "))
     if sys.stdin.isatty():
-        input("  Enter: the next one ")
+        with contextlib.suppress(EOFError):
+            input("  Enter: the next one ")
 
 
 def words(tensor: TensorFacts) -> str:
@@ -149,7 +156,10 @@ def words(tensor: TensorFacts) -> str:
 
 def main(argv: list[str]) -> int:
     folder = Path(argv[0])
-    return worker.answer(folder, lambda: Replayer(folder).run())
+    try:
+        return worker.answer(folder, lambda: Replayer(folder).run())
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.places import on_jvm
-from host_tools.record import schema
+from host_tools.record import named_plans, schema
 from host_tools.request import models
-from host_tools.tasks import coverage, demo
+from host_tools.tasks import coverage, demo, plans
 from host_tools.virtual_device import registry
 from tests import android_parts
 from tests.host_tools.record import schema_check
@@ -47,3 +47,18 @@ def test_a_phones_whole_loop(android, library, tmp_path, adb, capsys):
     assert found.target == folders[0].read(schema.Verdicts).target == json.loads(target.read_text())["name"]
     ours, theirs = (value.partitions[0].dispatches for value in (report, folders[0].read(schema.Verdicts)))
     assert [row.name for row in ours] == [row.name for row in theirs]
+    for folder in folders:
+        backend = folder.read(schema.Verdicts).backend
+        options = plans.Options(
+            target=str(folder.path / "target.json"), backend=backend, out=str(tmp_path / "made.quadra")
+        )
+        (made,) = plans.make(folder.spec().model.path, options, library)
+        (there,), (here,) = (named_plans.find(str(path)) for path in (folder.path, made))
+        assert without_drivers_words(here.value) == without_drivers_words(there.value), folder.path.name
+
+
+def without_drivers_words(plan):
+    """A plan without what the driver said of itself and compiled; constants by their bytes."""
+    programs = [{k: v for k, v in program.items() if not k.startswith("binary")} for program in plan["programs"]]
+    buffers = [{**buffer, "data": buffer["data"].tobytes()} for buffer in plan["buffers"]]
+    return {**plan, "device": "", "programs": programs, "buffers": buffers}
