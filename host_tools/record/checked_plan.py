@@ -170,10 +170,10 @@ class Plan(msgspec.Struct, dict=True):
         return self._uses(written=False)
 
     @cached_property
-    def _at(self) -> dict[Place, list[Tensor]]:
-        found: dict[Place, list[Tensor]] = {}
-        for tensor in self.tensors:
-            found.setdefault(tensor.place, []).append(tensor)
+    def _at(self) -> dict[Place, list[int]]:
+        found: dict[Place, list[int]] = {}
+        for index, tensor in enumerate(self.tensors):
+            found.setdefault(tensor.place, []).append(index)
         return found
 
     def alive_bytes(self) -> list[int]:
@@ -202,6 +202,12 @@ class Plan(msgspec.Struct, dict=True):
                 found[index] = writers[last]
         return found
 
+    def read_by(self, number: int) -> list[int]:
+        """Indices of the tensors that a dispatch reads."""
+        places = {(r.buffer, r.offset) for r in self.regions_of(self.dispatches[number], written=False)}
+        found = [index for place in places for index in self._at.get(place, ())]
+        return [i for i in found if self.tensors[i].first_use <= number <= self.tensors[i].last_use]
+
     def outside_names(self) -> tuple[list[str], list[str]]:
         """What the model calls the inputs and the outputs: the tensors that kernels bring them to and from."""
         ends = ((self.inputs, True), (self.outputs, False))
@@ -216,7 +222,7 @@ class Plan(msgspec.Struct, dict=True):
             return ""
         number = users[first]
         for region in self.regions_of(self.dispatches[number], written=read):
-            for tensor in self._at.get((region.buffer, region.offset), ()):
+            for tensor in (self.tensors[index] for index in self._at.get((region.buffer, region.offset), ())):
                 if tensor.first_use <= number <= tensor.last_use:
                     return tensor.name
         return ""

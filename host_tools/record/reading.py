@@ -38,6 +38,12 @@ def content(path: Path, limit_bytes: int) -> bytes:
         return stream.read(limit_bytes + 1)[:limit_bytes]
 
 
+def beginning(path: Path, count: int) -> bytes:
+    """The first bytes of a file; fewer where it has no more."""
+    with _opened(path, None) as stream:
+        return stream.read(count)
+
+
 def text(path: Path, limit_bytes: int = TEXT_BYTES) -> str:
     """The end of a text, at most limit_bytes of it; bytes that are not UTF-8 become replacement signs."""
     with _opened(path, None) as stream:

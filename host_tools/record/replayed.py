@@ -49,6 +49,7 @@ class TensorFacts(msgspec.Struct):
     problem: str = ""  # empty: right, or not compared
     max_error: float = 0.0
     relative: float = 0.0  # of the reference's range
+    read_relative: float = -1.0  # the largest of these among what the dispatch reads; -1: of that nothing was compared
     different: int = 0
     worst_at: list[int] = []
     worst_value: float = 0.0

@@ -213,8 +213,8 @@ class _Session:
         made = _arrays(self.folder / "outputs", len(self.plan.outputs))
         of_run: dict[str, tuple[schema.Tensor, np.ndarray]] = {}
         of_cpu: dict[str, tuple[schema.Tensor, np.ndarray]] = {}
-        if self.named.run and not self.asked.inputs:
-            run = self.named.run
+        if self.run_of_inputs and not self.asked.inputs:
+            run = self.run_of_inputs
             of_run = {t.name: (t, a) for t, a in zip(run.tensors("outputs"), run.arrays("outputs"))}
         for reference in () if self.against else self.references:
             array = reading.array(self.folder / "references" / f"{reference.array:03d}.npy")

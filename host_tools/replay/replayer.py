@@ -31,6 +31,7 @@ class Replayer:
         self.job = replayed.read(folder / replayed.JOB, Job)
         self.plan = checked_plan.checked(plan_view.read(folder / self.job.plan), self.job.plan)
         self.inputs = [reading.array(folder / "inputs" / f"{i:03d}.npy") for i in range(len(self.plan.inputs))]
+        self.relative: dict[int, float] = {}  # errors, by tensor
         self.references = {reference.name: reference for reference in self.job.references}
         self._stage("compile the kernels")
         self.executor = _executor(self.plan, bool(self.job.oclgrind_log))
@@ -51,7 +52,7 @@ class Replayer:
             facts = DispatchFacts(number, dispatch.name, dispatch.kernel, dispatch.entry, dispatch.nodes)
             facts.findings = log.news() if log else ""
             if self.job.reads_tensors:
-                facts.tensors = [self._facts(index) for index in made_whole.get(number, ())]
+                facts.tensors = [self._facts(index, number) for index in made_whole.get(number, ())]
             self.result.dispatches.append(facts)
             if self.job.steps:
                 step(facts)
@@ -75,7 +76,7 @@ class Replayer:
                 if run >= _WARM_UP_RUNS:
                     facts.us.append(us)
 
-    def _facts(self, index: int) -> TensorFacts:
+    def _facts(self, index: int, dispatch: int) -> TensorFacts:
         tensor = self.plan.tensors[index]
         numbers = self.executor.read(tensor)
         finite = numbers[np.isfinite(numbers)].astype(np.float64)
@@ -88,6 +89,10 @@ class Replayer:
         reference = self.references.get(tensor.name)
         if reference and not tensor.copy_of:
             self._compare(found, tensor, numbers, reference)
+            read = [self.relative[other] for other in self.plan.read_by(dispatch) if other in self.relative]
+            found.read_relative = max(read, default=-1.0)
+            if found.compared:
+                self.relative[index] = found.relative
         return found
 
     def _compare(self, found: TensorFacts, tensor: Tensor, numbers: np.ndarray, reference: Reference) -> None:

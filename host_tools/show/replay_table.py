@@ -53,9 +53,17 @@ def tensors(result: Replayed, against: str, console: Console, everything: bool =
 def sentence(dispatch: DispatchFacts, tensor: TensorFacts) -> str:
     """What differs first, and where."""
     nodes = f"nodes {_nodes(dispatch)}" if dispatch.nodes else "no node"
+    off = tensor.read_relative
+    read = (
+        f"; what it reads is off by {off:.2g} of its range"
+        if off > 0
+        else "; what it reads is right to the last bit"
+        if not off
+        else ""
+    )
     return (
         f"{dispatch.name} (kernel {dispatch.entry}, {nodes}) makes '{tensor.name}', which {tensor.problem}; largest error "
-        f"{tensor.max_error:.3g} at {tensor.worst_at}: {tensor.worst_value:.6g}, expected {tensor.worst_expected:.6g}"
+        f"{tensor.max_error:.3g} at {tensor.worst_at}: {tensor.worst_value:.6g}, expected {tensor.worst_expected:.6g}{read}"
     )
 
 

@@ -90,6 +90,8 @@ def test_the_first_dispatch_that_differs_is_named(tmp_path):
     result = replayed.read(folder / replayed.RESULT, replayed.Replayed)
     dispatch, tensor = result.first_wrong()
     assert (dispatch.name, dispatch.nodes, tensor.name, tensor.worst_at) == ("001_add", [0], "middle", [0, 1, 2, 0])
+    assert tensor.read_relative < 1e-6
+    assert result.dispatches[2].tensors[0].read_relative == tensor.relative > 0.25
     assert tensor.max_error == pytest.approx(3) and tensor.worst_value == pytest.approx(X[0, 1, 2, 0] + 1)
     compared = {t.name: t.problem for d in result.dispatches for t in d.tensors if t.compared}
     assert set(compared) == {"x", "middle", "y"} and not compared["x"] and not compared["y"]

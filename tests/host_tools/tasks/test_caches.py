@@ -103,6 +103,13 @@ def test_plan_and_replay_take_such_a_file(folder, capsys):
     assert "4 dispatches on" in capsys.readouterr().out
 
 
+def test_a_pipe_is_no_file(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    for word in ("show", "verify"):
+        assert inv("cache", word, str(tmp_path / "pipe")) == 2
+    assert "it is no ordinary file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
