@@ -1,4 +1,4 @@
-"""No op lacks a backend, a precision or a storage: test_vectors.py runs a case of each in every cell of `./inv parity`."""
+"""No op lacks a backend, a storage or half precision: test_vectors.py runs a case of each in the cells of `./inv parity`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,28 @@ import pytest
 from tests import parity, runs
 from tests.vectors import all_cases
 
+CASES = [case for case in all_cases() if case.place != "cpu"]
 
-@pytest.mark.parametrize("cell", parity.CELLS, ids=lambda c: f"{c.backend}-{c.precision}-{c.storage}")
-def test_every_op_runs_there(cell):
-    target = parity.STORAGES[cell.storage]
-    (run,) = [r for r in runs.RUNS if (r.backend, r.target, r.precision) == (cell.backend, target, cell.precision)]
-    seen: dict[str, int] = {}
-    covered = set()
-    for case in (c for c in all_cases() if run.takes(c)):
-        if run.is_quick(case, seen.setdefault(case.op, 0)) and case.place == "gpu":
-            covered.add(case.op)
-        seen[case.op] += 1
-    assert {*parity.op_names()} <= covered
+
+QUICK = [
+    (run, part)
+    for case, run in (param.values for param in runs.params(CASES) if not param.marks)
+    for part in getattr(case, "parts", (case,))
+    if part.place == "gpu"
+]  # what runs without --slow
+
+
+@pytest.mark.parametrize("backend", runs.BACKENDS)
+@pytest.mark.parametrize("target", parity.STORAGES.values())
+def test_every_op_runs_there_with_floats(backend, target):
+    ran = {case.op for run, case in QUICK if (run.backend, run.target, run.precision) == (backend, target, "f32")}
+    assert {*parity.op_names()} <= ran
+
+
+@pytest.mark.parametrize("backend", runs.BACKENDS)
+def test_every_op_runs_with_half_somewhere(backend):
+    """They take turns; `--slow` and `inv parity` run all everywhere."""
+    assert {*parity.op_names()} <= {case.op for run, case in QUICK if run.backend == backend and run.precision != "f32"}
 
 
 @pytest.mark.parametrize("storage", parity.STORAGES)

@@ -258,11 +258,38 @@ def test_a_recurrent_layer_of_integers(quadra, name, backend):
     assert apart.max() <= 1 and apart.mean() < 0.05, (apart.max(), apart.mean())
 
 
+@on_both
+@pytest.mark.parametrize("rank", [1, 2])
+def test_filters_over_time_of_integers(quadra, rank, backend):
+    """Three runs: the state is of int16."""
+    batch, depth, units, memory = 2, 9, 4, 5
+    m = Model()
+    x = m.input((batch, depth), dtype="int8", scale=4 / 255, zero_point=-7)
+    w = np.round(constant("svdf features", (units * rank, depth)) * 127).astype(np.int8)
+    most = np.iinfo(np.int16).max
+    t = np.round(constant("svdf time", (units * rank, memory)) * most).astype(np.int16)
+    wide = {"dtype": "int16", "scale": 6 / most, "zero_point": 0}
+    bias_scale = wide["scale"] / most
+    bias = np.round(constant("svdf bias", (units,)) / bias_scale).astype(np.int32)
+    state = m.value((batch, units * rank * memory), variable=True, **wide)
+    inputs = [x, m.const(w, scale=1 / 127), m.const(t, scale=1 / most), m.const(bias, scale=bias_scale), state]
+    grid = {"dtype": "int8", "scale": 12 / 255, "zero_point": -60}
+    m.output(m.op("SVDF", inputs, (batch, units), "SVDFOptions", 3, grid, Rank=rank, FusedActivationFunction=1))
+    raw = m.bytes()
+    interpreter = Interpreter(model_content=raw, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    rounds = [feeds_of(raw, f"svdf {number}") for number in range(3)]
+    expected = [_run(interpreter, feeds) for feeds in rounds]
+    outcome = quadra.run(raw, *rounds, **options(backend=backend))
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    apart = np.array([_apart(got[0], want[0]) for got, want in zip(outcome.outputs, expected, strict=True)])
+    assert expected[2][0].std() > 10 and apart.max() <= 1 and apart.mean() < 0.05, (apart.max(), apart.mean())
+
+
 @pytest.mark.parametrize(
     ("layer", "reason"),
     [
         (IntegerLstm(hidden={"scale": 1 / 128}), "its results have another scale than its state"),
-        (IntegerLstm(peephole=True), "int16"),
+        (IntegerLstm(peephole=True), "no peepholes"),
     ],
     ids=["scales", "peepholes"],
 )

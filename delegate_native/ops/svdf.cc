@@ -38,6 +38,10 @@ Attributes Ints(const char* name, std::vector<int> ints) {
 Status AddMemory(Importer* importer, const Sizes& sizes, ValueId* memory) {
   ValueId features, before;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &features));
+  if (IsQuantized(importer->InputTensor(kState))) {  // the interpreter takes it for one of 16 bits
+    return Unsupported("its state is of 8 bits; float32 and int16 are supported");
+  }
+  QUADRA_RETURN_IF_ERROR(importer->State(kState, &before, /*quantized=*/true));
   ValueId weights;
   QUADRA_RETURN_IF_ERROR(importer->ConstantOperand(kFeatureWeights, &weights));
   weights = importer->ReshapeConstant(weights, {sizes.filters, 1, 1, sizes.depth});
@@ -45,8 +49,8 @@ Status AddMemory(Importer* importer, const Sizes& sizes, ValueId* memory) {
   QUADRA_RETURN_IF_ERROR(SetWindow(kTfLitePaddingValid, 1, 1, 1, 1, &window));
   window.SetInt("rank", 2);
   features = importer->AddInnerNode("conv2d", {features, weights}, std::move(window));
+  features = importer->OntoGrid(kState, features);
   *memory = importer->AddInnerNode("reshape", {features}, Ints("shape", {-1, sizes.filters, 1}));
-  QUADRA_RETURN_IF_ERROR(importer->State(kState, &before));
   if (sizes.memory > 1) {
     before = importer->AddInnerNode("reshape", {before},
                                     Ints("shape", {-1, sizes.filters, sizes.memory}));
@@ -81,13 +85,16 @@ Status Import(Importer* importer) {
   Attributes reduction = Ints("axes", {3});
   reduction.SetInt("kind", static_cast<int>(Reduction::kSum));
   reduction.SetInt("keep_dims", 0);
+  // The CPU's integers are cut off by their grid alone.
+  const bool has_integers = IsQuantized(importer->OutputTensor(0));
+  const TfLiteFusedActivation activation = has_integers ? kTfLiteActNone : params->activation;
   if (!importer->HasInput(kBias)) {
-    return importer->AddNode("reduce", {sums}, std::move(reduction), params->activation);
+    return importer->AddNode("reduce", {sums}, std::move(reduction), activation);
   }
   ValueId bias;
   QUADRA_RETURN_IF_ERROR(importer->ConstantOperand(kBias, &bias));
   sums = importer->AddInnerNode("reduce", {sums}, std::move(reduction));
-  return importer->AddNode("add", {sums, bias}, {}, params->activation);
+  return importer->AddNode("add", {sums, bias}, {}, activation);
 }
 
 }  // namespace

@@ -181,7 +181,9 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
   const bool scaled = blocks || ScalesOf(t);
   const int narrow = scaled ? BitsOf(t.type) : 0;
   Element element = narrow ? Element::kInt8 : Element::kFloat32;
-  if (!half && !narrow && !ElementOf(t.type, &element)) {
+  const bool wide = scaled && t.type == kTfLiteInt16;
+  if (wide) element = Element::kInt16;
+  if (!half && !narrow && !wide && !ElementOf(t.type, &element)) {
     return Unsupported("constant '%s' is %s, which the GPU has no numbers for", NameOf(t),
                        TypeName(t.type));
   }
@@ -192,7 +194,7 @@ Status ConstantPool::Get(const TfLiteContext* context, int tensor, bool wants_fl
     return InvalidModel("constant '%s' has %zu bytes, its shape asks for %zu", NameOf(t), t.bytes,
                         bytes);
   }
-  if (scaled && (kBytes & Only(element) || (wants_floats && element == Element::kInt32))) {
+  if (scaled && (wide || kBytes & Only(element) || (wants_floats && element == Element::kInt32))) {
     Scales scales;
     QUADRA_RETURN_IF_ERROR(blocks ? ReadBlocks(context, t, &scales) : ReadScales(t, &scales));
     *data = std::make_shared<const Constant>(t.data, element, static_cast<int>(bits),
@@ -354,6 +356,11 @@ void Importer::SetState(int input, ValueId value) {
   const TfLiteTensor& t = InputTensor(input);
   if (!t.is_variable) return;
   states_[InputIndex(input)] = t.type == kTfLiteFloat32 ? value : Quantized(t, value);
+}
+
+ValueId Importer::OntoGrid(int state, ValueId floats) {
+  const TfLiteTensor& t = InputTensor(state);
+  return t.type == kTfLiteFloat32 ? floats : AddInnerNode("requantize", {floats}, GridOf(t));
 }
 
 const TfLiteTensor* Importer::Intermediate(int i) const {

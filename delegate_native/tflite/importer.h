@@ -117,6 +117,8 @@ class Importer {
   // hold integers that stand for floats, of 16 bits, too.
   Status State(int input, ValueId* value, bool quantized = false);
   void SetState(int input, ValueId value);
+  // The floats that a state can hold which are nearest to these.
+  ValueId OntoGrid(int state, ValueId floats);
   // What is convolved, then constants: input 1, the weights, and the bias if it is there.
   Status WeightedOperands(std::vector<ValueId>* values, int src = 0, int bias = 2);
   Status ConstantInts(int input, std::vector<int>* ints) const;
