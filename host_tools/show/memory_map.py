@@ -117,7 +117,7 @@ def _band(
             f'fill="{colours.get(kernel, _OTHERS)}" fill-opacity=".82" stroke="#fff" stroke-width=".6">'
             f"<title>{_plain(_words(tensor, kernel))}</title></rect>"
         )
-        letters = int((until - x - 6) / 6)
+        letters = int((until - x - 6) / 6.8)
         if tall >= 13 and letters >= 5:
             name = _plain(charts.shorten(tensor.name, letters))
             parts.append(f'<text class="name" x="{x + 4:.1f}" y="{top + tall / 2 + 4:.1f}">{name}</text>')

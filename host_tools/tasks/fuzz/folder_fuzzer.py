@@ -245,11 +245,18 @@ def _checked() -> Callable[[Path], Any]:
     return lambda folder: check_pulled.check(folder, _SERIAL)
 
 
+def _plan() -> Callable[[Path], Any]:
+    import tasks
+    from host_tools.tasks import plans  # noqa: F401  # which the task imports
+
+    return lambda folder: tasks.plan.body(None, ["show", str(folder)])
+
+
 READERS: dict[str, Reader] = {
     "compare": Reader(_task("compare")),
     "report": Reader(_task("report")),
     "profile": Reader(_task("profile")),
-    "plan": Reader(_task("plan")),
+    "plan": Reader(_plan),
     "find": Reader(_find),
     "account": Reader(_account),
     "short_account": Reader(_short_account),
