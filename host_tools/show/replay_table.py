@@ -9,8 +9,10 @@ from rich.table import Table
 
 from host_tools.judge.compare import OutputError
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
+from host_tools.show import charts
 
 _AROUND = 4  # rows before the first that differs
+_NAME_LETTERS = 60
 
 
 def tensors(result: Replayed, against: str, console: Console, everything: bool = False) -> None:
@@ -32,7 +34,7 @@ def tensors(result: Replayed, against: str, console: Console, everything: bool =
             "[red]DIFFERS[/] ← first" if index == first else "[red]differs[/]" if tensor.problem else "[green]right[/]"
         )
         table.add_row(
-            escape(dispatch.name), _nodes(dispatch), escape(tensor.name), "×".join(map(str, tensor.shape)),
+            escape(dispatch.name), _nodes(dispatch), escape(charts.shorten(tensor.name, _NAME_LETTERS)), "×".join(map(str, tensor.shape)),
             f"{tensor.max_error:.2e}", f"{tensor.relative:.1e}", word,
         )  # fmt: skip
     if table.rows:
@@ -62,7 +64,7 @@ def sentence(dispatch: DispatchFacts, tensor: TensorFacts) -> str:
         else ""
     )
     return (
-        f"{dispatch.name} (kernel {dispatch.entry}, {nodes}) makes '{tensor.name}', which {tensor.problem}; largest error "
+        f"{dispatch.name} (kernel {dispatch.entry}, {nodes}) makes '{charts.shorten(tensor.name, 2 * _NAME_LETTERS)}', which {tensor.problem}; largest error "
         f"{tensor.max_error:.3g} at {tensor.worst_at}: {tensor.worst_value:.6g}, expected {tensor.worst_expected:.6g}{read}"
     )
 
