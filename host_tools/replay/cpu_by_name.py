@@ -13,7 +13,7 @@ from host_tools.places import interpreters, reference_model, worker
 from host_tools.record import reading, replayed, run_folder
 from host_tools.record.replayed import CpuNumbers, Reference
 from host_tools.record.run_folder import RunFolder
-from host_tools.request import inputs
+from host_tools.request import inputs, model_facts
 
 _BYTES = 1 << 24
 
@@ -27,6 +27,8 @@ def work(folder: Path, names: Path) -> None:
     interpreters.allocate(made, spec.model.name, content)
     arrays = inputs.make(spec.inputs, inputs.from_details(made.get_input_details()))
     interpreters.set_inputs(made, arrays)
+    # The plan gets a state as it is before; afterwards it is another.
+    states = {index: made.get_tensor(index).copy() for index in model_facts.variables(content)}
     interpreters.invoke(made, f"{spec.model.name} on the CPU")
     run_folder.write_arrays(folder / "model_inputs", arrays)
     found, kept = CpuNumbers([d["name"] for d in made.get_input_details()]), list[np.ndarray]()
@@ -36,7 +38,7 @@ def work(folder: Path, names: Path) -> None:
         if detail["name"] not in wanted or counts[detail["name"]] > 1:
             continue
         try:
-            numbers = made.get_tensor(detail["index"])
+            numbers = states[detail["index"]] if detail["index"] in states else made.get_tensor(detail["index"])
         except ValueError:  # of a tensor that has none
             continue
         if numbers.dtype.kind in "biuf":

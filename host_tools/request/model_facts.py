@@ -57,6 +57,12 @@ def _require_names(names: list[bytes], model: str) -> None:
             raise Misuse(f"read the model {model}", found, "rename it where the model is made") from error
 
 
+def variables(content: bytes) -> list[int]:
+    """Tensors of the main graph that keep their numbers from one run to the next. Of a model that an interpreter took."""
+    graph = tflite.Model.GetRootAs(content, 0).Subgraphs(0)
+    return [i for i in range(graph.TensorsLength()) if graph.Tensors(i).IsVariable()]
+
+
 def is_quantised(content: bytes) -> bool:
     """Whether any tensor, weights too, holds 8- or 16-bit integers."""
     root = tflite.Model.GetRootAs(content, 0)
