@@ -118,4 +118,13 @@ Status CheckPlan(const uint8_t* bytes, size_t size) {
   return Checker(*fb::GetPlan(bytes)).Run();
 }
 
+Status CheckBinaries(const uint8_t* bytes, size_t size) {
+  flatbuffers::Verifier verifier(bytes, size);
+  if (!verifier.VerifyBuffer<fb::Binaries>() ||
+      !flatbuffers::GetRoot<fb::Binaries>(bytes)->programs()) {
+    return Unsupported("its binaries are no FlatBuffer of this schema");
+  }
+  return Status();
+}
+
 }  // namespace quadra

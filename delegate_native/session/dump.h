@@ -16,8 +16,8 @@ namespace quadra {
 // kernel). Makes the folder. An error names the file.
 Status Dump(const std::string& folder, const Graph& before, const Graph& after,
             const PlanBytes& plan);
-// plan.quadra alone, in a folder that is there.
-Status DumpPlan(const std::string& folder, const PlanBytes& plan);
+// binaries.quadra, in a folder that is there: fb::Binaries of the plan.
+Status DumpBinaries(const std::string& folder, const std::vector<uint8_t>& binaries);
 // tensor_NNNN.bin: the numbers of plan.tensors[tensor].
 Status DumpTensor(const std::string& folder, unsigned tensor, const std::vector<int32_t>& numbers);
 

@@ -7,6 +7,7 @@
 #include "delegate_native/base/log.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/passes/pipeline.h"
+#include "delegate_native/plan/binaries.h"
 #include "delegate_native/session/dump.h"
 #include "delegate_native/session/hold_float32.h"
 #include "delegate_native/session/io_numbers.h"
@@ -55,15 +56,18 @@ Status Session::Build() {
     Graph optimized = imported;
     QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
     times_.passes_us += lap();
-    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, {}, &plan));
+    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, &plan));
     times_.plan_us = lap();
     if (!options_.dump_dir.empty()) {
       QUADRA_RETURN_IF_ERROR(Dump(options_.dump_dir, imported, optimized, plan));
     }
-    BinaryCount none;
-    QUADRA_RETURN_IF_ERROR(LoadPlan(plan, &executable, &none));
+    QUADRA_RETURN_IF_ERROR(LoadPlan(plan, nullptr, &executable));
     if (!options_.dump_dir.empty()) {
-      QUADRA_RETURN_IF_ERROR(DumpBinaries(optimized, executable->Binaries()));
+      const std::vector<ProgramBinary> binaries = executable->Binaries();
+      if (!binaries.empty()) {
+        QUADRA_RETURN_IF_ERROR(
+            DumpBinaries(options_.dump_dir, PackBinaries(*fb::GetPlan(plan.data()), binaries)));
+      }
     }
   }
   if (options_.dump_tensors) {
@@ -89,13 +93,13 @@ Status Session::Optimize(Graph* graph) const {
   return Status();
 }
 
-Status Session::LoadPlan(const PlanBytes& plan, std::unique_ptr<Executable>* executable,
-                         BinaryCount* binaries) {
+Status Session::LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
+                         std::unique_ptr<Executable>* executable) {
   LoadTimes load;
-  QUADRA_RETURN_IF_ERROR(backend_->Load(fb::GetPlan(plan.data()), executable, &load));
+  QUADRA_RETURN_IF_ERROR(backend_->Load(fb::GetPlan(plan.data()), kept, executable, &load));
   times_.compile_us = load.compile_us;
   times_.upload_us = load.upload_us;
-  *binaries = load.binaries;
+  programs_ = load.binaries;
   return Status();
 }
 
@@ -103,50 +107,40 @@ Status Session::LoadPlan(const PlanBytes& plan, std::unique_ptr<Executable>* exe
 bool Session::LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable,
                          PlanBytes* plan) {
   unsaved_.clear();
+  is_hit_ = false;
   if (!options_.cache.is_on() || !options_.dump_dir.empty()) return false;
   const std::string words =
       PlanCache::WordsFor(imported, options_.target, backend_->info(),
                           NameOf(options_.precision) + (", in float32 " + options_.float32_nodes));
-  BinaryCount binaries;
-  Status status = options_.cache.Load(words, plan);
-  if (status.ok()) status = LoadPlan(*plan, executable, &binaries);
+  const fb::Binaries* kept = nullptr;
+  Status status = options_.cache.Load(words, plan, &kept);
+  if (status.ok()) status = LoadPlan(*plan, kept, executable);
   if (!status.ok()) {
     cached_ = "miss: " + status.message();
     unsaved_ = words;
     return false;
   }
   cached_ = "hit";
-  if (binaries.refused > 0) {
-    cached_ += Format(", but the driver refused %d programs", binaries.refused);
+  is_hit_ = true;
+  if (programs_.compiled > 0) {
+    cached_ += Format(", but %d of %u programs were compiled", programs_.compiled,
+                      fb::GetPlan(plan->data())->programs()->size());
+    if (programs_.refused > 0) cached_ += Format(": the driver refused %d", programs_.refused);
     unsaved_ = words;
   }
   return true;
-}
-
-// Writes the plan once more, with its programs as the driver compiled them.
-Status Session::DumpBinaries(const Graph& optimized,
-                             const std::vector<ProgramBinary>& binaries) const {
-  if (binaries.empty()) return Status();
-  PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, binaries, &plan));
-  return DumpPlan(options_.dump_dir, plan);
-}
-
-// The same for the cache. The graph is made again: nobody keeps it until the first inference.
-Status Session::MakeWithBinaries(PlanBytes* plan) const {
-  Graph graph = graph_;
-  QUADRA_RETURN_IF_ERROR(InferShapes(&graph));
-  QUADRA_RETURN_IF_ERROR(Optimize(&graph));
-  return MakePlan(graph, options_.target, options_.precision, executable_->Binaries(), plan);
 }
 
 // After an inference: some drivers compile the rest of a program when it first runs. A cache that
 // cannot be written is no reason to fail.
 void Session::SaveInCache() {
   const std::string words = std::exchange(unsaved_, "");
-  PlanBytes plan;
-  Status status = MakeWithBinaries(&plan);
-  if (status.ok()) status = options_.cache.Save(words, plan);
+  const std::vector<ProgramBinary> binaries = executable_->Binaries();
+  const auto given = std::count_if(binaries.begin(), binaries.end(),
+                                   [](const ProgramBinary& one) { return !one.bytes.empty(); });
+  // A file that has the plan, and as many binaries as the driver gives, would be the same again.
+  if (is_hit_ && given <= programs_.loaded) return;
+  const Status status = options_.cache.Save(words, plan_, PackBinaries(*plan(), binaries));
   cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
   Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
 }
