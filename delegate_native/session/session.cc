@@ -1,5 +1,8 @@
 #include "delegate_native/session/session.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,6 +19,18 @@ namespace quadra {
 namespace {
 
 constexpr size_t kMostProfiles = 100;
+
+// Gives the memory of a plan's constants back. They read as zeros then, or as the file has them.
+void LetConstantsGo(const fb::Plan& plan) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (const fb::Buffer* buffer : *plan.buffers()) {
+    if (buffer->kind() != fb::BufferKind_Constant) continue;
+    const auto at = reinterpret_cast<uintptr_t>(buffer->data()->data());
+    const uintptr_t begin = (at + page - 1) / page * page;
+    const uintptr_t end = (at + buffer->data()->size()) / page * page;
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+}
 
 }  // namespace
 
@@ -84,6 +99,7 @@ Status Session::Build() {
   executable_ = std::move(executable);  // before its plan goes
   plan_ = std::move(plan);
   SetOutputs(imported);
+  if (unsaved_.empty()) Settle();
   return Status();
 }
 
@@ -143,6 +159,11 @@ void Session::SaveInCache() {
   const Status status = options_.cache.Save(words, plan_, PackBinaries(*plan(), binaries));
   cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
   Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
+}
+
+// Nobody will read the plan's constants again where the device has copied them.
+void Session::Settle() {
+  if (!executable_->shares_constants()) LetConstantsGo(*plan());
 }
 
 // Only OpenGL ES has so few bindings that a merge may take too many. Where there are plenty, asking
@@ -206,7 +227,10 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
   const bool measures = options_.profile && !options_.dump_tensors;
   std::vector<float> dispatch_us;
   QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &dispatch_us : nullptr));
-  if (!unsaved_.empty()) SaveInCache();
+  if (!unsaved_.empty()) {
+    SaveInCache();
+    Settle();
+  }
   if (!measures) return Status();
   if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());
   profile_.push_back(std::move(dispatch_us));

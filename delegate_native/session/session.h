@@ -73,6 +73,7 @@ class Session {
                   std::unique_ptr<Executable>* executable);
   bool LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable, PlanBytes* plan);
   void SaveInCache();
+  void Settle();
   void SetOutputs(const Graph& imported);
 
   Graph graph_;
