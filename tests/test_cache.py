@@ -154,6 +154,17 @@ def test_a_flipped_bit_in_any_part_is_a_miss_that_names_it(library, tmp_path, pa
     assert start(library, tmp_path)[1] == "hit"
 
 
+def test_a_plan_of_another_model_is_not_taken_even_if_its_hashes_fit(library, tmp_path):
+    start(library, tmp_path / "wide", feed=np.concatenate([FEED, FEED], axis=2))
+    start(library, tmp_path / "own")
+    (wide,), (own,) = kept(tmp_path / "wide"), kept(tmp_path / "own")
+    plan = CacheFile.parse(wide.read_bytes()).plan
+    own.write_bytes(replace(CacheFile.parse(own.read_bytes()), plan=plan).pack())
+    outcome, said = start(library, tmp_path / "own")
+    assert said == "miss: its plan takes or gives other tensors than the model; saved"
+    outcome.check(cpu.run(model(), [FEED]))
+
+
 def binaries_of(data: bytes) -> list[tuple[int, int, bytes]]:
     """Fingerprint, format and bytes of each program in the FlatBuffer."""
     schema = flatbuffer_reader.read_schema(plan_view.SCHEMA)
@@ -235,8 +246,25 @@ def test_no_link_is_followed(library, tmp_path):
     assert elsewhere.read_bytes() == before
 
 
-def test_what_is_dumped_is_made_anew(library, tmp_path):
-    _, said = start(library, tmp_path / "kept", dump_dir=str(tmp_path / "dump"))
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_start_from_the_cache_dumps_what_every_start_does(library, tmp_path, backend):
+    dumped = []
+    for word in ("first", "second"):
+        _, said = start(library, tmp_path / "kept", backend=backend, dump_dir=str(tmp_path / word))
+        files = {path for path in (tmp_path / word).rglob("*") if path.is_file()}
+        dumped.append({str(path.relative_to(tmp_path / word)): path.read_bytes() for path in files})
+    assert said == "hit"
+    first, second = dumped
+    assert second.pop("partition_0/graph.opt.txt").startswith(b"# the plan came from the cache")
+    assert b"conv2d" in first.pop("partition_0/graph.opt.txt")
+    for files in dumped:
+        files.pop("partition_0/binaries.quadra", None)  # a driver may write the time into them
+    assert {"partition_0/graph.txt", "partition_0/plan.quadra"} < first.keys()
+    assert second == first
+
+
+def test_kept_tensors_need_a_plan_of_their_own(library, tmp_path):
+    _, said = start(library, tmp_path / "kept", dump_dir=str(tmp_path / "dump"), dump_tensors="1")
     assert said == "off"
     assert not kept(tmp_path / "kept")
 

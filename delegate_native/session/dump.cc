@@ -66,11 +66,13 @@ Status DumpTensor(const std::string& folder, unsigned tensor, const std::vector<
   return WriteFile(folder + Format("/tensor_%04u.bin", tensor), numbers.data(), numbers.size() * 4);
 }
 
-Status Dump(const std::string& folder, const Graph& before, const Graph& after,
+Status Dump(const std::string& folder, const Graph& before, const Graph* after,
             const PlanBytes& plan) {
   QUADRA_RETURN_IF_ERROR(MakeFolder(folder));
   QUADRA_RETURN_IF_ERROR(WriteFile(folder + "/graph.txt", Print(before)));
-  QUADRA_RETURN_IF_ERROR(WriteFile(folder + "/graph.opt.txt", Print(after)));
+  QUADRA_RETURN_IF_ERROR(WriteFile(
+      folder + "/graph.opt.txt",
+      after ? Print(*after) : "# the plan came from the cache of compiled models: no pass ran\n"));
   QUADRA_RETURN_IF_ERROR(WriteFile(folder + "/plan.quadra", plan.data(), plan.size()));
   return WriteKernels(folder + "/kernels", *fb::GetPlan(plan.data()));
 }

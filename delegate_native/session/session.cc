@@ -20,6 +20,18 @@ namespace {
 
 constexpr size_t kMostProfiles = 100;
 
+// Whether the plan's ports have as many numbers as these values of the graph.
+bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& ports, const Graph& graph,
+         const std::vector<ValueId>& values) {
+  if (ports.size() != values.size()) return false;
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    int64_t numbers = 1;
+    for (int32_t n : *ports.Get(i)->shape()) numbers *= n;
+    if (numbers != graph.shape(values[i]).elements()) return false;
+  }
+  return true;
+}
+
 // Gives the memory of a plan's constants back. They read as zeros then, or as the file has them.
 void LetConstantsGo(const fb::Plan& plan) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -63,26 +75,28 @@ Status Session::Build() {
   };
   Graph imported = graph_;
   QUADRA_RETURN_IF_ERROR(InferShapes(&imported));
+  const std::string& dump_dir = options_.dump_dir;
   PlanBytes plan;
   std::unique_ptr<Executable> executable;
   const bool cached = LoadCached(imported, &executable, &plan);
   times_.passes_us = lap();
-  if (!cached) {
+  if (cached) {
+    times_.plan_us = 0;
+    if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, nullptr, plan));
+  } else {
     Graph optimized = imported;
     QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
     times_.passes_us += lap();
     QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, &plan));
     times_.plan_us = lap();
-    if (!options_.dump_dir.empty()) {
-      QUADRA_RETURN_IF_ERROR(Dump(options_.dump_dir, imported, optimized, plan));
-    }
+    if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, &optimized, plan));
     QUADRA_RETURN_IF_ERROR(LoadPlan(plan, nullptr, &executable));
-    if (!options_.dump_dir.empty()) {
-      const std::vector<ProgramBinary> binaries = executable->Binaries();
-      if (!binaries.empty()) {
-        QUADRA_RETURN_IF_ERROR(
-            DumpBinaries(options_.dump_dir, PackBinaries(*fb::GetPlan(plan.data()), binaries)));
-      }
+  }
+  if (!dump_dir.empty()) {
+    const std::vector<ProgramBinary> binaries = executable->Binaries();
+    if (!binaries.empty()) {
+      QUADRA_RETURN_IF_ERROR(
+          DumpBinaries(dump_dir, PackBinaries(*fb::GetPlan(plan.data()), binaries)));
     }
   }
   if (options_.dump_tensors) {
@@ -124,13 +138,19 @@ bool Session::LoadCached(const Graph& imported, std::unique_ptr<Executable>* exe
                          PlanBytes* plan) {
   unsaved_.clear();
   is_hit_ = false;
-  if (!options_.cache.is_on() || !options_.dump_dir.empty()) return false;
+  if (!options_.cache.is_on() || options_.dump_tensors) return false;  // its plan has copies
   const std::string words =
       PlanCache::WordsFor(imported, options_.target, backend_->info(),
                           NameOf(options_.precision) + (", in float32 " + options_.float32_nodes));
   const fb::Binaries* kept = nullptr;
   Status status = options_.cache.Load(words, plan, &kept);
-  if (status.ok()) status = LoadPlan(*plan, kept, executable);
+  if (status.ok()) {
+    const fb::Plan& found = *fb::GetPlan(plan->data());
+    const bool fits = Fit(*found.inputs(), imported, imported.inputs) &&
+                      Fit(*found.outputs(), imported, imported.outputs);
+    status = fits ? LoadPlan(*plan, kept, executable)
+                  : Unsupported("its plan takes or gives other tensors than the model");
+  }
   if (!status.ok()) {
     cached_ = "miss: " + status.message();
     unsaved_ = words;

@@ -24,7 +24,7 @@ struct SessionOptions {
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
-  PlanCache cache = PlanCache("", "");  // what is dumped is always made anew
+  PlanCache cache = PlanCache("", "");
 };
 
 struct SessionTimes {
