@@ -17,7 +17,7 @@ from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.build import bazel, sanitize
 from host_tools.tasks.fuzz.finding import Finding, keep
 
-KINDS = ("models", "options", "folders")
+KINDS = ("models", "options", "folders", "cache")
 _KEPT_OF_A_PLACE = 3  # without a sanitizer, different defects may show in the same place
 
 
@@ -127,9 +127,9 @@ def _open(kind: str, given: Path | None, sanitizers: str) -> Fuzzer:
 
 
 def _module(kind: str) -> Any:
-    from host_tools.tasks.fuzz import model_fuzzer, option_fuzzer
+    from host_tools.tasks.fuzz import cache_fuzzer, model_fuzzer, option_fuzzer
 
-    return {"models": model_fuzzer, "options": option_fuzzer}[kind]
+    return {"models": model_fuzzer, "options": option_fuzzer, "cache": cache_fuzzer}[kind]
 
 
 def _run_cases(fuzzer: Fuzzer, result: Result, show: Callable[[str], None]) -> Result:
