@@ -157,9 +157,10 @@ def from_folder(folder: Path, words: dict[str, Any]) -> Case:
 
 
 def _in_short(said: str) -> str:
-    """A reason without its numbers and names."""
-    first = said.split("; ")[0].split(": the driver")[0]
-    return " ".join("…" if any(c.isdigit() or c in "/'" for c in word) else word for word in first.split()[:12])
+    """A reason without its numbers and names, and without what a driver says."""
+    words = ": ".join(said.split("; ")[0].split(": ")[:2]).split()
+    short = ["…" if any(c.isdigit() or c in "_'" for c in word) else word for word in words]
+    return " ".join(word for word, last in zip(short, ["", *short]) if not word == last == "…")
 
 
 def _case(damage: str, file: bytes, hashed: bool = False, runs: bool = True, fresh: bool = False) -> Case:
