@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -133,8 +134,10 @@ def _module(kind: str) -> Any:
 
 
 def _run_cases(fuzzer: Fuzzer, result: Result, show: Callable[[str], None]) -> Result:
+    cases = fuzzer.cases(result.seed)
+    first = next(cases)  # what it needs has been made then
     started = time.monotonic()
-    for case in fuzzer.cases(result.seed):
+    for case in chain([first], cases):
         finding = fuzzer.run_case(case)
         if finding:
             _take(fuzzer, finding, result, show)
