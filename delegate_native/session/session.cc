@@ -81,6 +81,7 @@ Status Session::Build() {
   const bool cached = LoadCached(imported, &executable, &plan);
   times_.passes_us = lap();
   if (cached) {
+    times_.passes_us -= times_.compile_us + times_.upload_us;  // the file was looked for and read
     times_.plan_us = 0;
     if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, nullptr, plan));
   } else {
