@@ -142,7 +142,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
 
 @task(
     help={
-        "what": "What to mutate: models, options or folders. Or the folder of a finding, to run it again.",
+        "what": "What to mutate: models, options, folders or cache. Or the folder of a finding, to run it again.",
         "seconds": "How long (default: 60).",
         "seed": "Which cases: the same seed gives the same cases.",
         "library": "An existing libquadra.so (default: build it); sanitizers in it are detected.",
@@ -150,11 +150,12 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
     }
 )
 def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: str = "", sanitize: str = "") -> None:
-    """Look for crashes and hangs: mutated models, delegate options or run folders, each case in a process of its own.
+    """Look for crashes and hangs: mutated models, delegate options, run folders or cache files.
 
     models: with the delegate, on null, OpenCL and OpenGL ES, the interpreter survives what it survives alone, with the
     same numbers. options: options, environment and target files; the library works or reports an error. folders:
-    readers of damaged run folders end in an error message. Findings are minimised and kept among the run folders.
+    readers of damaged run folders end in an error message. cache: damaged files of the cache of compiled models are
+    refused with a reason, and the numbers stay the same. Findings are minimised and kept among the run folders.
     Exit status 1: there is one.
     """
     from host_tools.base import terminal
@@ -201,6 +202,8 @@ _RUN_HELP = {
     "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
     "profile": "Also measure every dispatch.",
     "cold": "Also time a start with an empty driver cache.",
+    "cache": "A folder with compiled models of earlier starts, which this one takes and fills; on devices the app's own,"
+    " of which the run folder gets a copy.",
     "timeout": "Deadline of one process, in seconds.",
     "library": "An existing libquadra.so (default: build it).",
     "on": "Where: host, this machine (default); app, Android's runtime and the APK's own code on this machine; or devices:"
@@ -215,7 +218,7 @@ def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
-    float32_nodes: str = "",
+    float32_nodes: str = "", cache: str = "",
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock interpreter, and judge it against the CPU.
 
@@ -231,7 +234,7 @@ def run(
     spec = from_arguments.make_spec(
         model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
         repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-        cold=cold, arrays=inputs, float32_nodes=float32_nodes, **from_arguments.destination(on),
+        cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, **from_arguments.destination(on),
     )  # fmt: skip
     judged_runs.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
 

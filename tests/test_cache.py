@@ -6,11 +6,15 @@ from __future__ import annotations
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import flatbuffers
 import numpy as np
 import pytest
 
+from host_tools.record import flatbuffer_reader, plan_view
+from host_tools.tasks.fuzz.cache_file import CacheFile
 from tests import cpu
 from tests.delegate import Quadra, options
 from tests.model_builder import Model
@@ -107,7 +111,7 @@ def test_damaged_files_are_made_anew(library, tmp_path, quadra):
     whole = path.read_bytes()
     for damaged in (
         b"",
-        whole[:79],
+        whole[:103],
         whole[:-1],
         whole + b"x",
         b"x" + whole,
@@ -129,6 +133,93 @@ def test_damaged_files_are_made_anew(library, tmp_path, quadra):
         outcome, said = start(library, tmp_path / "opencl")
         assert said.startswith("miss: it"), said
         outcome.check(expected)
+
+
+def damaged(path: Path, part: str) -> None:
+    """Flips a bit in the middle of a part of the file."""
+    data = bytearray(path.read_bytes())
+    bytes_of_part = getattr(CacheFile.parse(bytes(data)), part)
+    data[data.rindex(bytes_of_part) + len(bytes_of_part) // 2] ^= 4
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("part", ["words", "plan", "binaries"])
+def test_a_flipped_bit_in_any_part_is_a_miss_that_names_it(library, tmp_path, part):
+    start(library, tmp_path)
+    (path,) = kept(tmp_path)
+    damaged(path, part)
+    outcome, said = start(library, tmp_path)
+    assert said == f"miss: its {part} {'is' if part == 'plan' else 'are'} damaged; saved"
+    outcome.check(cpu.run(model(), [FEED]))
+    assert start(library, tmp_path)[1] == "hit"
+
+
+def test_a_plan_of_another_model_is_not_taken_even_if_its_hashes_fit(library, tmp_path):
+    start(library, tmp_path / "wide", feed=np.concatenate([FEED, FEED], axis=2))
+    start(library, tmp_path / "own")
+    (wide,), (own,) = kept(tmp_path / "wide"), kept(tmp_path / "own")
+    plan = CacheFile.parse(wide.read_bytes()).plan
+    own.write_bytes(replace(CacheFile.parse(own.read_bytes()), plan=plan).pack())
+    outcome, said = start(library, tmp_path / "own")
+    assert said == "miss: its plan takes or gives other tensors than the model; saved"
+    outcome.check(cpu.run(model(), [FEED]))
+
+
+def binaries_of(data: bytes) -> list[tuple[int, int, bytes]]:
+    """Fingerprint, format and bytes of each program in the FlatBuffer."""
+    schema = flatbuffer_reader.read_schema(plan_view.SCHEMA)
+    decoded = flatbuffer_reader.decode(data, replace(schema, root="Binaries", identifier=b""))
+    return [(one["fingerprint"], one["format"], bytes(one["bytes"])) for one in decoded["programs"]]
+
+
+def packed(programs: list[tuple[int, int, bytes]]) -> bytes:
+    builder = flatbuffers.Builder()
+    tables = []
+    for fingerprint, form, code in programs:
+        vector = builder.CreateByteVector(code)
+        builder.StartObject(3)
+        builder.PrependUint64Slot(0, fingerprint, 0)
+        builder.PrependUint32Slot(1, form, 0)
+        builder.PrependUOffsetTRelativeSlot(2, vector, 0)
+        tables.append(builder.EndObject())
+    builder.StartVector(4, len(tables), 4)
+    for table in reversed(tables):
+        builder.PrependUOffsetTRelative(table)
+    vector = builder.EndVector()
+    builder.StartObject(1)
+    builder.PrependUOffsetTRelativeSlot(0, vector, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_hit_whose_binaries_are_not_taken_compiles_and_mends_the_file(library, tmp_path, backend):
+    first, said = start(library, tmp_path, backend=backend)
+    assert said == "miss: none is kept; saved"
+    (path,) = kept(tmp_path)
+    whole = CacheFile.parse(path.read_bytes())
+    assert whole.pack() == path.read_bytes()
+    programs = binaries_of(whole.binaries)
+    if not any(code for _, _, code in programs):
+        pytest.skip("this driver gives no binaries")
+    assert packed(programs) and binaries_of(packed(programs)) == programs
+    n = len(programs)
+    for bad, what in {
+        b"": "",
+        packed([]): "",
+        packed([(f, form, b"") for f, form, _ in programs]): "",
+        packed([(f + 1, form, code) for f, form, code in programs]): "",
+        packed([(f, form, b"\1" * 40) for f, form, _ in programs]): f": the driver refused {n}",
+    }.items():
+        path.write_bytes(replace(whole, binaries=bad).pack())
+        outcome, said = start(library, tmp_path, backend=backend)
+        assert said == (
+            f"hit, but {n} of {n} programs were compiled{what}; saved"
+            if bad
+            else "miss: its binaries are no FlatBuffer of this schema; saved"
+        )
+        assert [a.tobytes() for a in outcome.outputs[0]] == [a.tobytes() for a in first.outputs[0]]
+        assert start(library, tmp_path, backend=backend)[1] == "hit", "the file is mended"
 
 
 def test_a_folder_that_cannot_be_used_is_said_and_the_model_runs(library, tmp_path):
@@ -155,8 +246,25 @@ def test_no_link_is_followed(library, tmp_path):
     assert elsewhere.read_bytes() == before
 
 
-def test_what_is_dumped_is_made_anew(library, tmp_path):
-    _, said = start(library, tmp_path / "kept", dump_dir=str(tmp_path / "dump"))
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_start_from_the_cache_dumps_what_every_start_does(library, tmp_path, backend):
+    dumped = []
+    for word in ("first", "second"):
+        _, said = start(library, tmp_path / "kept", backend=backend, dump_dir=str(tmp_path / word))
+        files = {path for path in (tmp_path / word).rglob("*") if path.is_file()}
+        dumped.append({str(path.relative_to(tmp_path / word)): path.read_bytes() for path in files})
+    assert said == "hit"
+    first, second = dumped
+    assert second.pop("partition_0/graph.opt.txt").startswith(b"# the plan came from the cache")
+    assert b"conv2d" in first.pop("partition_0/graph.opt.txt")
+    for files in dumped:
+        files.pop("partition_0/binaries.quadra", None)  # a driver may write the time into them
+    assert {"partition_0/graph.txt", "partition_0/plan.quadra"} < first.keys()
+    assert second == first
+
+
+def test_kept_tensors_need_a_plan_of_their_own(library, tmp_path):
+    _, said = start(library, tmp_path / "kept", dump_dir=str(tmp_path / "dump"), dump_tensors="1")
     assert said == "off"
     assert not kept(tmp_path / "kept")
 

@@ -12,10 +12,11 @@ struct ProgramBinary {
   uint32_t format = 0;         // OpenGL ES: the driver's word for it
 };
 
-// What became of a plan's binaries.
+// What became of a plan's programs.
 struct BinaryCount {
-  int loaded = 0;   // programs that were not compiled
-  int refused = 0;  // compiled all the same: of another driver, or damaged
+  int loaded = 0;    // from its binary
+  int refused = 0;   // its binary, by the driver: of another one, or damaged
+  int compiled = 0;  // from its source: after that, or because there was no binary
 };
 
 }  // namespace quadra

@@ -55,16 +55,18 @@ std::string PlanCache::PathOf(const std::string& words) const {
   return folder_ + "/" + token_ + "_" + hash.hex() + kEnding;
 }
 
-Status PlanCache::Load(const std::string& words, PlanBytes* plan) const {
-  return ReadPlanFile(PathOf(words), words, plan);
+Status PlanCache::Load(const std::string& words, PlanBytes* plan,
+                       const fb::Binaries** binaries) const {
+  return ReadPlanFile(PathOf(words), words, plan, binaries);
 }
 
-Status PlanCache::Save(const std::string& words, const PlanBytes& plan) const {
+Status PlanCache::Save(const std::string& words, const PlanBytes& plan,
+                       const std::vector<uint8_t>& binaries) const {
   if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
   }
   const std::string path = PathOf(words);
-  QUADRA_RETURN_IF_ERROR(WritePlanFile(path, words, plan));
+  QUADRA_RETURN_IF_ERROR(WritePlanFile(path, words, plan, binaries));
   Prune(path);
   return Status();
 }

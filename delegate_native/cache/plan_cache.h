@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/plan/make_plan.h"
+#include "delegate_native/plan/plan_generated.h"
 
 namespace quadra {
 
@@ -26,10 +28,11 @@ class PlanCache {
   static std::string WordsFor(const Graph& graph, const GpuInfo& target, const GpuInfo& device,
                               const std::string& precision);
 
-  // Not ok: why there is none.
-  Status Load(const std::string& words, PlanBytes* plan) const;
+  // Not ok: why there is none. `binaries` live as long as the plan.
+  Status Load(const std::string& words, PlanBytes* plan, const fb::Binaries** binaries) const;
   // Makes the folder if need be; then removes what was not used for longest, beyond the limit.
-  Status Save(const std::string& words, const PlanBytes& plan) const;
+  Status Save(const std::string& words, const PlanBytes& plan,
+              const std::vector<uint8_t>& binaries) const;
 
  private:
   std::string PathOf(const std::string& words) const;

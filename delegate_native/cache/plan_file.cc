@@ -1,6 +1,7 @@
 #include "delegate_native/cache/plan_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "delegate_native/base/content_hash.h"
 #include "delegate_native/plan/check_plan.h"
@@ -19,9 +21,9 @@ const char kUnfinished[] = ".unfinished";
 
 namespace {
 
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 constexpr uint64_t kMostWords = uint64_t{1} << 20;
-constexpr uint64_t kMostPlan = (uint64_t{1} << 31) - 1;  // what FlatBuffers can address
+constexpr uint64_t kMostPart = (uint64_t{1} << 31) - 1;  // what FlatBuffers can address
 
 struct PartHash {
   uint64_t low = 0, high = 0;
@@ -34,23 +36,28 @@ struct PartHash {
   bool operator==(const PartHash& o) const { return low == o.low && high == o.high; }
 };
 
+uint64_t Aligned(uint64_t at) {
+  return (at + PlanBytes::kAlignment - 1) / PlanBytes::kAlignment * PlanBytes::kAlignment;
+}
+
 struct Header {
   char magic[8] = {'Q', 'U', 'A', 'D', 'R', 'A', 'P', '\n'};
   uint32_t format = kFormat;
   uint32_t byte_order = 0x01020304;
   uint32_t pointer_bytes = sizeof(void*);
   uint32_t words_bytes = 0;
-  uint64_t plan_bytes = 0;
-  PartHash words, plan;
+  uint64_t plan_bytes = 0, binaries_bytes = 0;
+  PartHash words, plan, binaries;
   PartHash own;  // of what is before it
 
   PartHash Own() const { return PartHash::Of(this, offsetof(Header, own)); }
-  uint64_t plan_at() const {
-    return (sizeof(Header) + words_bytes + PlanBytes::kAlignment - 1) / PlanBytes::kAlignment *
-           PlanBytes::kAlignment;
-  }
+  uint64_t words_end() const { return sizeof(Header) + words_bytes; }
+  uint64_t plan_at() const { return Aligned(words_end()); }
+  uint64_t plan_end() const { return plan_at() + plan_bytes; }
+  uint64_t binaries_at() const { return Aligned(plan_end()); }
+  uint64_t end() const { return binaries_at() + binaries_bytes; }
 };
-static_assert(sizeof(Header) == 80, "written as it lies in memory");
+static_assert(sizeof(Header) == 104, "written as it lies in memory");
 
 class File {
  public:
@@ -62,17 +69,7 @@ class File {
   File& operator=(const File&) = delete;
 
   int get() const { return descriptor_; }
-  // All bytes, or errno says why not; 0: the file has no more.
-  bool Read(void* to, size_t size) const {
-    for (char* at = static_cast<char*>(to); size > 0;) {
-      const ssize_t got = read(descriptor_, at, std::min(size, kMostAtOnce));
-      if (got < 0 && errno == EINTR) continue;
-      if (got == 0) errno = 0;
-      if (got <= 0) return false;
-      at += got, size -= static_cast<size_t>(got);
-    }
-    return true;
-  }
+  // All bytes, or errno says why not.
   bool Write(const void* from, size_t size) const {
     for (const char* at = static_cast<const char*>(from); size > 0;) {
       const ssize_t put = write(descriptor_, at, std::min(size, kMostAtOnce));
@@ -95,9 +92,7 @@ int Open(const char* path, int flags) {
   return descriptor;
 }
 
-Status Failed(const char* verb) {
-  return Unsupported("%s: %s", verb, errno ? strerror(errno) : "it ends too early");
-}
+Status Failed(const char* verb) { return Unsupported("%s: %s", verb, strerror(errno)); }
 
 Status CheckHeader(const Header& header, uint64_t file_bytes) {
   const Header ours;
@@ -109,72 +104,99 @@ Status CheckHeader(const Header& header, uint64_t file_bytes) {
     return Unsupported("it was written in another format, or for another processor");
   }
   if (!(header.Own() == header.own)) return Unsupported("its header is damaged");
-  if (header.words_bytes > kMostWords || header.plan_bytes > kMostPlan ||
-      header.plan_at() + header.plan_bytes != file_bytes) {
+  if (header.words_bytes > kMostWords || header.plan_bytes > kMostPart ||
+      header.binaries_bytes > kMostPart || header.end() != file_bytes) {
     return Unsupported("it has %llu bytes, not what its header says",
                        static_cast<unsigned long long>(file_bytes));
   }
   return Status();
 }
 
-Status Write(const File& file, const std::string& words, const PlanBytes& plan) {
+Status Write(const File& file, const std::string& words, const PlanBytes& plan,
+             const std::vector<uint8_t>& binaries) {
   Header header;
   header.words_bytes = static_cast<uint32_t>(words.size());
   header.plan_bytes = plan.size();
+  header.binaries_bytes = binaries.size();
   header.words = PartHash::Of(words.data(), words.size());
   header.plan = PartHash::Of(plan.data(), plan.size());
+  header.binaries = PartHash::Of(binaries.data(), binaries.size());
   header.own = header.Own();
   const char zeros[PlanBytes::kAlignment] = {};
-  const size_t gap = static_cast<size_t>(header.plan_at()) - sizeof(header) - words.size();
-  const bool written = file.Write(&header, sizeof(header)) &&
-                       file.Write(words.data(), words.size()) && file.Write(zeros, gap) &&
-                       file.Write(plan.data(), plan.size());
+  const bool written =
+      file.Write(&header, sizeof(header)) && file.Write(words.data(), words.size()) &&
+      file.Write(zeros, static_cast<size_t>(header.plan_at() - header.words_end())) &&
+      file.Write(plan.data(), plan.size()) &&
+      file.Write(zeros, static_cast<size_t>(header.binaries_at() - header.plan_end())) &&
+      file.Write(binaries.data(), binaries.size());
   return written && fsync(file.get()) == 0 ? Status() : Failed("write it");
+}
+
+// All of a file, of which the header fits `bytes`.
+Status CheckParts(const uint8_t* bytes, const Header& header, const std::string& words) {
+  const auto is_whole = [&](uint64_t begin, uint64_t size, const PartHash& hash) {
+    return PartHash::Of(bytes + begin, static_cast<size_t>(size)) == hash;
+  };
+  const auto is_empty = [&](uint64_t begin, uint64_t end) {
+    return std::all_of(bytes + begin, bytes + end, [](uint8_t byte) { return byte == 0; });
+  };
+  if (!is_whole(sizeof(Header), header.words_bytes, header.words) ||
+      !is_empty(header.words_end(), header.plan_at())) {
+    return Unsupported("its words are damaged");
+  }
+  if (words.size() != header.words_bytes ||
+      memcmp(bytes + sizeof(Header), words.data(), words.size()) != 0) {
+    return Unsupported("it is for another model, device, driver or library");
+  }
+  if (!is_whole(header.plan_at(), header.plan_bytes, header.plan) ||
+      !is_empty(header.plan_end(), header.binaries_at())) {
+    return Unsupported("its plan is damaged");
+  }
+  if (!is_whole(header.binaries_at(), header.binaries_bytes, header.binaries)) {
+    return Unsupported("its binaries are damaged");
+  }
+  const size_t plan_bytes = static_cast<size_t>(header.plan_bytes);
+  QUADRA_RETURN_IF_ERROR(CheckPlan(bytes + header.plan_at(), plan_bytes));
+  return CheckBinaries(bytes + header.binaries_at(), static_cast<size_t>(header.binaries_bytes));
 }
 
 }  // namespace
 
-Status ReadPlanFile(const std::string& path, const std::string& words, PlanBytes* plan) {
-  errno = 0;
+Status ReadPlanFile(const std::string& path, const std::string& words, PlanBytes* plan,
+                    const fb::Binaries** binaries) {
   const File file(Open(path.c_str(), O_RDONLY | O_NONBLOCK));
   if (file.get() < 0) return errno == ENOENT ? Unsupported("none is kept") : Failed("open it");
   struct stat found;
   if (fstat(file.get(), &found) != 0) return Failed("look at it");
   if (!S_ISREG(found.st_mode)) return Unsupported("it is no regular file");
+  const size_t size = static_cast<size_t>(found.st_size);
   Header header;
-  if (!file.Read(&header, sizeof(header))) return Failed("read it");
-  QUADRA_RETURN_IF_ERROR(CheckHeader(header, static_cast<uint64_t>(found.st_size)));
-  std::string kept(header.words_bytes, '\0');
-  char gap[PlanBytes::kAlignment];
-  const size_t gap_bytes = static_cast<size_t>(header.plan_at()) - sizeof(header) - kept.size();
-  if (!file.Read(&kept[0], kept.size()) || !file.Read(gap, gap_bytes)) return Failed("read it");
-  const bool is_empty = std::all_of(gap, gap + gap_bytes, [](char c) { return c == 0; });
-  if (!is_empty || !(PartHash::Of(kept.data(), kept.size()) == header.words)) {
-    return Unsupported("its words are damaged");
-  }
-  if (kept != words) return Unsupported("it is for another model, device, driver or library");
-  const size_t size = static_cast<size_t>(header.plan_bytes);
-  void* memory = nullptr;
-  if (posix_memalign(&memory, PlanBytes::kAlignment, std::max<size_t>(size, 1)) != 0) {
-    return Unsupported("out of memory");
-  }
-  PlanBytes read(static_cast<uint8_t*>(memory), 0, size);
-  if (!file.Read(memory, size)) return Failed("read it");
-  if (!(PartHash::Of(memory, size) == header.plan)) return Unsupported("its plan is damaged");
-  QUADRA_RETURN_IF_ERROR(CheckPlan(read.data(), read.size()));
+  if (size < sizeof(header)) return Unsupported("it is not a plan's file");
+  // All of it will be read, in order: better one read and no faults.
+  void* mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
+  if (mapped == MAP_FAILED) return Failed("map it");
+  PlanBytes::Pages pages(static_cast<uint8_t*>(mapped), {size});
+  memcpy(&header, mapped, sizeof(header));
+  QUADRA_RETURN_IF_ERROR(CheckHeader(header, size));
+  QUADRA_RETURN_IF_ERROR(CheckParts(pages.get(), header, words));
   futimens(file.get(), nullptr);  // used just now: the last to be removed
-  *plan = std::move(read);
+  *binaries = flatbuffers::GetRoot<fb::Binaries>(pages.get() + header.binaries_at());
+  *plan = PlanBytes(std::move(pages), static_cast<size_t>(header.plan_at()),
+                    static_cast<size_t>(header.plan_bytes));
   return Status();
 }
 
-Status WritePlanFile(const std::string& path, const std::string& words, const PlanBytes& plan) {
+Status WritePlanFile(const std::string& path, const std::string& words, const PlanBytes& plan,
+                     const std::vector<uint8_t>& binaries) {
   static std::atomic<unsigned> count{0};
-  if (words.size() > kMostWords || plan.size() > kMostPlan) return Unsupported("it is too large");
+  if (words.size() > kMostWords || plan.size() > kMostPart || binaries.size() > kMostPart) {
+    return Unsupported("it is too large");
+  }
   const std::string unfinished =
       path + Format(".%d.%u%s", static_cast<int>(getpid()), count++, kUnfinished);
   const File file(Open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL));
   if (file.get() < 0) return Failed("make it");
-  Status status = Write(file, words, plan);
+  Status status = Write(file, words, plan, binaries);
   if (status.ok() && rename(unfinished.c_str(), path.c_str()) != 0) status = Failed("rename it");
   if (!status.ok()) {
     unlink(unfinished.c_str());

@@ -28,7 +28,7 @@ bool IsBuffer(const fb::Buffer& buffer) {
 }
 
 bool IsProgram(const fb::Program& program) {
-  if (!program.prelude() || !program.kernels()) return false;
+  if (!program.prelude() || !program.kernels() || program.kernels()->size() == 0) return false;
   for (const fb::Kernel* kernel : *program.kernels()) {
     if (!kernel->entry() || !kernel->name() || !kernel->source()) return false;
   }
@@ -84,8 +84,10 @@ class Checker {
       if (n < 1 || bytes > tensor.bytes()) return false;
       bytes *= static_cast<uint64_t>(n);
     }
-    return tensor.dense() && bytes == tensor.bytes() &&
-           Holds(tensor.buffer(), tensor.offset(), bytes);
+    if (!tensor.dense() || bytes != tensor.bytes() || tensor.buffer() < 0) return false;
+    // `Each` has seen the tensor, so its buffer is there and holds it.
+    return plan_.buffers()->Get(static_cast<unsigned>(tensor.buffer()))->kind() !=
+           fb::BufferKind_Image;
   }
 
   bool IsDispatch(const fb::Dispatch& dispatch) const {
@@ -116,6 +118,15 @@ Status CheckPlan(const uint8_t* bytes, size_t size) {
   if (!fb::VerifyPlanBuffer(verifier))
     return Unsupported("its plan is no FlatBuffer of this schema");
   return Checker(*fb::GetPlan(bytes)).Run();
+}
+
+Status CheckBinaries(const uint8_t* bytes, size_t size) {
+  flatbuffers::Verifier verifier(bytes, size);
+  if (!verifier.VerifyBuffer<fb::Binaries>() ||
+      !flatbuffers::GetRoot<fb::Binaries>(bytes)->programs()) {
+    return Unsupported("its binaries are no FlatBuffer of this schema");
+  }
+  return Status();
 }
 
 }  // namespace quadra

@@ -13,6 +13,9 @@ namespace quadra {
 // `bytes` are aligned as PlanBytes are.
 Status CheckPlan(const uint8_t* bytes, size_t size);
 
+// The same of fb::Binaries. What is in a binary only its driver can tell.
+Status CheckBinaries(const uint8_t* bytes, size_t size);
+
 }  // namespace quadra
 
 #endif  // QUADRA_PLAN_CHECK_PLAN_H_

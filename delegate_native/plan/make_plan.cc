@@ -33,16 +33,15 @@ fb::View ViewOf(const RenderedArg& arg) {
   return fb::View_Memory;
 }
 
-// Memory that ends, and so begins, where a plan's constants may: a builder fills it from its end.
-class AlignedAllocator : public flatbuffers::Allocator {
+// Pages: a session gives those of weights back when a device has copied them.
+class PageAllocator : public flatbuffers::Allocator {
  public:
   uint8_t* allocate(size_t size) override {
-    void* memory = nullptr;
-    if (posix_memalign(&memory, PlanBytes::kAlignment, size) != 0)
-      abort();  // as operator new does here
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) abort();  // as operator new does here
     return static_cast<uint8_t*>(memory);
   }
-  void deallocate(uint8_t* memory, size_t) override { free(memory); }
+  void deallocate(uint8_t* memory, size_t size) override { munmap(memory, size); }
 };
 
 // A kernel ready to be written: where its text is and what it is called with.
@@ -65,13 +64,8 @@ struct DistinctKernel {
 // Makes one plan; each function is a step, in the order in which Run calls them.
 class Planner {
  public:
-  Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
-          const std::vector<ProgramBinary>& binaries)
-      : graph_(graph),
-        gpu_(gpu),
-        precision_(precision),
-        binaries_(binaries),
-        layout_(graph, gpu, precision) {
+  Planner(const Graph& graph, const GpuInfo& gpu, Precision precision)
+      : graph_(graph), gpu_(gpu), precision_(precision), layout_(graph, gpu, precision) {
     context_.gpu = &gpu;
     context_.precision = precision;
     dialect_ = context_.DialectOf();
@@ -249,11 +243,8 @@ class Planner {
                                          builder_.CreateString(kernel.name),
                                          builder_.CreateString(kernel.source), parameters));
     }
-    ProgramBinary none;
-    const ProgramBinary& binary = index < binaries_.size() ? binaries_[index] : none;
     return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(),
-                                   fingerprint, binary.bytes.empty() ? nullptr : &binary.bytes,
-                                   binary.format, Hash(binary.bytes.data(), binary.bytes.size()));
+                                   fingerprint);
   }
 
   Offset<fb::Dispatch> WriteDispatch(size_t i) {
@@ -328,15 +319,14 @@ class Planner {
         inputs, outputs, layout_.activation_bytes(), layout_.activation_bytes_lower_bound(),
         layout_.constant_bytes());
     fb::FinishPlanBuffer(builder_, root);
-    size_t end = 0, offset = 0;
-    uint8_t* memory = builder_.ReleaseRaw(end, offset);
-    *plan = PlanBytes(memory, offset, end);
+    size_t bytes = 0, offset = 0;
+    uint8_t* memory = builder_.ReleaseRaw(bytes, offset);
+    *plan = PlanBytes(PlanBytes::Pages(memory, {bytes}), offset, bytes - offset);
   }
 
   const Graph& graph_;
   const GpuInfo& gpu_;
   const Precision precision_;
-  const std::vector<ProgramBinary>& binaries_;
   Dialect dialect_;
   KernelContext context_;
   Layout layout_;
@@ -349,15 +339,14 @@ class Planner {
   // Where kernels share one, that of the plan's precision and that of float32, from 1; 0: none yet.
   size_t program_of_[2] = {0, 0};
   std::vector<int> inputs_, outputs_;
-  AlignedAllocator allocator_;
+  PageAllocator allocator_;
   flatbuffers::FlatBufferBuilder builder_;
 };
 
 }  // namespace
 
-Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision,
-                const std::vector<ProgramBinary>& binaries, PlanBytes* plan) {
-  return Planner(graph, gpu, precision, binaries).Run(plan);
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan) {
+  return Planner(graph, gpu, precision).Run(plan);
 }
 
 }  // namespace quadra

@@ -2,13 +2,13 @@
 #ifndef QUADRA_PLAN_MAKE_PLAN_H_
 #define QUADRA_PLAN_MAKE_PLAN_H_
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <vector>
+#include <utility>
 
-#include "delegate_native/base/program_binary.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/graph/graph.h"
@@ -22,27 +22,29 @@ class PlanBytes {
  public:
   static constexpr size_t kAlignment = 64;
 
-  PlanBytes() = default;
-  // Takes over memory from malloc and its like: the plan are its bytes from `offset` on.
-  PlanBytes(uint8_t* memory, size_t offset, size_t end)
-      : bytes_(memory), offset_(offset), size_(end - offset) {}
+  // Whole pages, from mmap.
+  struct Unmap {
+    size_t bytes;
+    void operator()(uint8_t* pages) const { munmap(pages, bytes); }
+  };
+  using Pages = std::unique_ptr<uint8_t, Unmap>;
 
-  const uint8_t* data() const { return bytes_.get() + offset_; }
+  PlanBytes() = default;
+  // The plan are the bytes from `offset` on.
+  PlanBytes(Pages pages, size_t offset, size_t size)
+      : pages_(std::move(pages)), offset_(offset), size_(size) {}
+
+  const uint8_t* data() const { return pages_.get() + offset_; }
   size_t size() const { return size_; }
 
  private:
-  struct Free {
-    void operator()(uint8_t* bytes) const { free(bytes); }
-  };
-  std::unique_ptr<uint8_t, Free> bytes_;
+  Pages pages_;
   size_t offset_ = 0, size_ = 0;
 };
 
-// The kernels are in the language of gpu.api. `binaries`: of the programs of this same plan, as an
-// executable gave them, to be kept with it; or none. Each of the graph's `tensors` that a kernel
-// stores is also copied (fb::Tensor.copy_of); the kernels and their memory are the same.
-Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision,
-                const std::vector<ProgramBinary>& binaries, PlanBytes* plan);
+// The kernels are in the language of gpu.api. Each of the graph's `tensors` that a kernel stores is
+// also copied (fb::Tensor.copy_of); the kernels and their memory are the same.
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan);
 
 }  // namespace quadra
 

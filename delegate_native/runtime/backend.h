@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "delegate_native/base/hash.h"
 #include "delegate_native/base/program_binary.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
@@ -36,6 +35,8 @@ class Executable {
   }
   // False where an error may have spoiled what it keeps on the device: load the plan anew.
   virtual bool is_intact() const { return true; }
+  // Whether it reads the plan's constants where they are: it has no copy of its own.
+  virtual bool shares_constants() const { return false; }
   // The plan's programs as the driver compiled them, in the plan's order; none where it gives none.
   virtual std::vector<ProgramBinary> Binaries() { return {}; }
 
@@ -60,11 +61,13 @@ class Executable {
   void* who_ = nullptr;
 };
 
-// Whether the plan has the program as a driver compiled it, byte for byte.
-inline bool HasBinary(const fb::Program& program) {
-  const auto* binary = program.binary();
-  return binary && binary->size() > 0 &&
-         Hash(binary->data(), binary->size()) == program.binary_hash();
+// What a driver made of the plan's program `i`; null: it was not kept.
+inline const fb::ProgramBinary* KeptBinary(const fb::Plan& plan, unsigned i,
+                                           const fb::Binaries* kept) {
+  if (!kept || i >= kept->programs()->size()) return nullptr;
+  const fb::ProgramBinary* binary = kept->programs()->Get(i);
+  const bool is_its = binary->fingerprint() == plan.programs()->Get(i)->fingerprint();
+  return is_its && binary->bytes() && binary->bytes()->size() > 0 ? binary : nullptr;
 }
 
 struct LoadTimes {
@@ -79,9 +82,9 @@ class Backend {
   virtual const char* name() const = 0;
   // The device that this backend found.
   virtual const GpuInfo& info() const = 0;
-  // `plan` must outlive the executable.
-  virtual Status Load(const fb::Plan* plan, std::unique_ptr<Executable>* executable,
-                      LoadTimes* times) = 0;
+  // `plan` must outlive the executable. `kept`: its programs as a driver compiled them, or null.
+  virtual Status Load(const fb::Plan* plan, const fb::Binaries* kept,
+                      std::unique_ptr<Executable>* executable, LoadTimes* times) = 0;
 };
 
 }  // namespace quadra

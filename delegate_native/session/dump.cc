@@ -58,20 +58,22 @@ Status WriteKernels(const std::string& folder, const fb::Plan& plan) {
 
 }  // namespace
 
-Status DumpPlan(const std::string& folder, const PlanBytes& plan) {
-  return WriteFile(folder + "/plan.quadra", plan.data(), plan.size());
+Status DumpBinaries(const std::string& folder, const std::vector<uint8_t>& binaries) {
+  return WriteFile(folder + "/binaries.quadra", binaries.data(), binaries.size());
 }
 
 Status DumpTensor(const std::string& folder, unsigned tensor, const std::vector<int32_t>& numbers) {
   return WriteFile(folder + Format("/tensor_%04u.bin", tensor), numbers.data(), numbers.size() * 4);
 }
 
-Status Dump(const std::string& folder, const Graph& before, const Graph& after,
+Status Dump(const std::string& folder, const Graph& before, const Graph* after,
             const PlanBytes& plan) {
   QUADRA_RETURN_IF_ERROR(MakeFolder(folder));
   QUADRA_RETURN_IF_ERROR(WriteFile(folder + "/graph.txt", Print(before)));
-  QUADRA_RETURN_IF_ERROR(WriteFile(folder + "/graph.opt.txt", Print(after)));
-  QUADRA_RETURN_IF_ERROR(DumpPlan(folder, plan));
+  QUADRA_RETURN_IF_ERROR(WriteFile(
+      folder + "/graph.opt.txt",
+      after ? Print(*after) : "# the plan came from the cache of compiled models: no pass ran\n"));
+  QUADRA_RETURN_IF_ERROR(WriteFile(folder + "/plan.quadra", plan.data(), plan.size()));
   return WriteKernels(folder + "/kernels", *fb::GetPlan(plan.data()));
 }
 

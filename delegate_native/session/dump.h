@@ -13,11 +13,12 @@
 namespace quadra {
 
 // graph.txt, graph.opt.txt, plan.quadra, kernels/NNN_NAME.cl or .comp (one for each distinct
-// kernel). Makes the folder. An error names the file.
-Status Dump(const std::string& folder, const Graph& before, const Graph& after,
+// kernel). Makes the folder. An error names the file. `after`: null where the plan came from a
+// cache, which graph.opt.txt then says.
+Status Dump(const std::string& folder, const Graph& before, const Graph* after,
             const PlanBytes& plan);
-// plan.quadra alone, in a folder that is there.
-Status DumpPlan(const std::string& folder, const PlanBytes& plan);
+// binaries.quadra, in a folder that is there: fb::Binaries of the plan.
+Status DumpBinaries(const std::string& folder, const std::vector<uint8_t>& binaries);
 // tensor_NNNN.bin: the numbers of plan.tensors[tensor].
 Status DumpTensor(const std::string& folder, unsigned tensor, const std::vector<int32_t>& numbers);
 

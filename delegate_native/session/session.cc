@@ -1,5 +1,8 @@
 #include "delegate_native/session/session.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +10,7 @@
 #include "delegate_native/base/log.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/passes/pipeline.h"
+#include "delegate_native/plan/binaries.h"
 #include "delegate_native/session/dump.h"
 #include "delegate_native/session/hold_float32.h"
 #include "delegate_native/session/io_numbers.h"
@@ -15,6 +19,30 @@ namespace quadra {
 namespace {
 
 constexpr size_t kMostProfiles = 100;
+
+// Whether the plan's ports have as many numbers as these values of the graph.
+bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& ports, const Graph& graph,
+         const std::vector<ValueId>& values) {
+  if (ports.size() != values.size()) return false;
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    int64_t numbers = 1;
+    for (int32_t n : *ports.Get(i)->shape()) numbers *= n;
+    if (numbers != graph.shape(values[i]).elements()) return false;
+  }
+  return true;
+}
+
+// Gives the memory of a plan's constants back. They read as zeros then, or as the file has them.
+void LetConstantsGo(const fb::Plan& plan) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (const fb::Buffer* buffer : *plan.buffers()) {
+    if (buffer->kind() != fb::BufferKind_Constant) continue;
+    const auto at = reinterpret_cast<uintptr_t>(buffer->data()->data());
+    const uintptr_t begin = (at + page - 1) / page * page;
+    const uintptr_t end = (at + buffer->data()->size()) / page * page;
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+}
 
 }  // namespace
 
@@ -47,23 +75,29 @@ Status Session::Build() {
   };
   Graph imported = graph_;
   QUADRA_RETURN_IF_ERROR(InferShapes(&imported));
+  const std::string& dump_dir = options_.dump_dir;
   PlanBytes plan;
   std::unique_ptr<Executable> executable;
   const bool cached = LoadCached(imported, &executable, &plan);
   times_.passes_us = lap();
-  if (!cached) {
+  if (cached) {
+    times_.passes_us -= times_.compile_us + times_.upload_us;  // the file was looked for and read
+    times_.plan_us = 0;
+    if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, nullptr, plan));
+  } else {
     Graph optimized = imported;
     QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
     times_.passes_us += lap();
-    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, {}, &plan));
+    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, &plan));
     times_.plan_us = lap();
-    if (!options_.dump_dir.empty()) {
-      QUADRA_RETURN_IF_ERROR(Dump(options_.dump_dir, imported, optimized, plan));
-    }
-    BinaryCount none;
-    QUADRA_RETURN_IF_ERROR(LoadPlan(plan, &executable, &none));
-    if (!options_.dump_dir.empty()) {
-      QUADRA_RETURN_IF_ERROR(DumpBinaries(optimized, executable->Binaries()));
+    if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, &optimized, plan));
+    QUADRA_RETURN_IF_ERROR(LoadPlan(plan, nullptr, &executable));
+  }
+  if (!dump_dir.empty()) {
+    const std::vector<ProgramBinary> binaries = executable->Binaries();
+    if (!binaries.empty()) {
+      QUADRA_RETURN_IF_ERROR(
+          DumpBinaries(dump_dir, PackBinaries(*fb::GetPlan(plan.data()), binaries)));
     }
   }
   if (options_.dump_tensors) {
@@ -80,6 +114,7 @@ Status Session::Build() {
   executable_ = std::move(executable);  // before its plan goes
   plan_ = std::move(plan);
   SetOutputs(imported);
+  if (unsaved_.empty()) Settle();
   return Status();
 }
 
@@ -89,13 +124,13 @@ Status Session::Optimize(Graph* graph) const {
   return Status();
 }
 
-Status Session::LoadPlan(const PlanBytes& plan, std::unique_ptr<Executable>* executable,
-                         BinaryCount* binaries) {
+Status Session::LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
+                         std::unique_ptr<Executable>* executable) {
   LoadTimes load;
-  QUADRA_RETURN_IF_ERROR(backend_->Load(fb::GetPlan(plan.data()), executable, &load));
+  QUADRA_RETURN_IF_ERROR(backend_->Load(fb::GetPlan(plan.data()), kept, executable, &load));
   times_.compile_us = load.compile_us;
   times_.upload_us = load.upload_us;
-  *binaries = load.binaries;
+  programs_ = load.binaries;
   return Status();
 }
 
@@ -103,52 +138,53 @@ Status Session::LoadPlan(const PlanBytes& plan, std::unique_ptr<Executable>* exe
 bool Session::LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable,
                          PlanBytes* plan) {
   unsaved_.clear();
-  if (!options_.cache.is_on() || !options_.dump_dir.empty()) return false;
+  is_hit_ = false;
+  if (!options_.cache.is_on() || options_.dump_tensors) return false;  // its plan has copies
   const std::string words =
       PlanCache::WordsFor(imported, options_.target, backend_->info(),
                           NameOf(options_.precision) + (", in float32 " + options_.float32_nodes));
-  BinaryCount binaries;
-  Status status = options_.cache.Load(words, plan);
-  if (status.ok()) status = LoadPlan(*plan, executable, &binaries);
+  const fb::Binaries* kept = nullptr;
+  Status status = options_.cache.Load(words, plan, &kept);
+  if (status.ok()) {
+    const fb::Plan& found = *fb::GetPlan(plan->data());
+    const bool fits = Fit(*found.inputs(), imported, imported.inputs) &&
+                      Fit(*found.outputs(), imported, imported.outputs);
+    status = fits ? LoadPlan(*plan, kept, executable)
+                  : Unsupported("its plan takes or gives other tensors than the model");
+  }
   if (!status.ok()) {
     cached_ = "miss: " + status.message();
     unsaved_ = words;
     return false;
   }
   cached_ = "hit";
-  if (binaries.refused > 0) {
-    cached_ += Format(", but the driver refused %d programs", binaries.refused);
+  is_hit_ = true;
+  if (programs_.compiled > 0) {
+    cached_ += Format(", but %d of %u programs were compiled", programs_.compiled,
+                      fb::GetPlan(plan->data())->programs()->size());
+    if (programs_.refused > 0) cached_ += Format(": the driver refused %d", programs_.refused);
     unsaved_ = words;
   }
   return true;
-}
-
-// Writes the plan once more, with its programs as the driver compiled them.
-Status Session::DumpBinaries(const Graph& optimized,
-                             const std::vector<ProgramBinary>& binaries) const {
-  if (binaries.empty()) return Status();
-  PlanBytes plan;
-  QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, binaries, &plan));
-  return DumpPlan(options_.dump_dir, plan);
-}
-
-// The same for the cache. The graph is made again: nobody keeps it until the first inference.
-Status Session::MakeWithBinaries(PlanBytes* plan) const {
-  Graph graph = graph_;
-  QUADRA_RETURN_IF_ERROR(InferShapes(&graph));
-  QUADRA_RETURN_IF_ERROR(Optimize(&graph));
-  return MakePlan(graph, options_.target, options_.precision, executable_->Binaries(), plan);
 }
 
 // After an inference: some drivers compile the rest of a program when it first runs. A cache that
 // cannot be written is no reason to fail.
 void Session::SaveInCache() {
   const std::string words = std::exchange(unsaved_, "");
-  PlanBytes plan;
-  Status status = MakeWithBinaries(&plan);
-  if (status.ok()) status = options_.cache.Save(words, plan);
+  const std::vector<ProgramBinary> binaries = executable_->Binaries();
+  const auto given = std::count_if(binaries.begin(), binaries.end(),
+                                   [](const ProgramBinary& one) { return !one.bytes.empty(); });
+  // A file that has the plan, and as many binaries as the driver gives, would be the same again.
+  if (is_hit_ && given <= programs_.loaded) return;
+  const Status status = options_.cache.Save(words, plan_, PackBinaries(*plan(), binaries));
   cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
   Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
+}
+
+// Nobody will read the plan's constants again where the device has copied them.
+void Session::Settle() {
+  if (!executable_->shares_constants()) LetConstantsGo(*plan());
 }
 
 // Only OpenGL ES has so few bindings that a merge may take too many. Where there are plenty, asking
@@ -212,7 +248,10 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
   const bool measures = options_.profile && !options_.dump_tensors;
   std::vector<float> dispatch_us;
   QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &dispatch_us : nullptr));
-  if (!unsaved_.empty()) SaveInCache();
+  if (!unsaved_.empty()) {
+    SaveInCache();
+    Settle();
+  }
   if (!measures) return Status();
   if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());
   profile_.push_back(std::move(dispatch_us));

@@ -24,7 +24,7 @@ struct SessionOptions {
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
-  PlanCache cache = PlanCache("", "");  // what is dumped is always made anew
+  PlanCache cache = PlanCache("", "");
 };
 
 struct SessionTimes {
@@ -69,12 +69,11 @@ class Session {
              std::vector<float>* dispatch_us);
   Fits FitsTarget() const;
   Status Optimize(Graph* graph) const;
-  Status LoadPlan(const PlanBytes& plan, std::unique_ptr<Executable>* executable,
-                  BinaryCount* binaries);
+  Status LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
+                  std::unique_ptr<Executable>* executable);
   bool LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable, PlanBytes* plan);
-  Status DumpBinaries(const Graph& optimized, const std::vector<ProgramBinary>& binaries) const;
-  Status MakeWithBinaries(PlanBytes* plan) const;
   void SaveInCache();
+  void Settle();
   void SetOutputs(const Graph& imported);
 
   Graph graph_;
@@ -86,6 +85,8 @@ class Session {
   PlanBytes plan_;
   std::unique_ptr<Executable> executable_;
   SessionTimes times_;
+  BinaryCount programs_;  // of the plan
+  bool is_hit_ = false;   // the plan came from the cache
   std::string cached_ = "off";
   std::string unsaved_;  // words of a plan that the cache is to have after the first inference
   std::vector<std::vector<int32_t>> staged_;  // inputs, then outputs, that a plan has as ints

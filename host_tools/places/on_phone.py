@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from msgspec import structs
+
 from host_tools.base import digests, interrupt, settings
 from host_tools.base.errors import DeviceError, DeviceLost, DeviceNotFound, DeviceTooHot, Misuse, QuadraError, RunFailed
 from host_tools.phone.adb import lock
@@ -18,7 +20,7 @@ from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.retry import Event
 from host_tools.phone.app import am_instrument, app, app_log
 from host_tools.phone.app.app_runner import Finished, Runner
-from host_tools.phone.app.remote_folder import RemoteFolder
+from host_tools.phone.app.remote_folder import KEPT, RemoteFolder
 from host_tools.phone.files import check_pulled
 from host_tools.phone.state import device_facts, readiness
 from host_tools.places import on_host, phone_app, prepare, with_peers
@@ -69,6 +71,13 @@ class Phone(DevicePlace):
 
     apk: Path | None = None
     _made: dict[bool, Path] = field(default_factory=dict)  # APKs, by whether TFLite's own delegate is in them
+
+    def aim(self, spec: RunSpec) -> RunSpec:
+        """Whatever folder keeps compiled models elsewhere, the app has its own."""
+        spec = super().aim(spec)
+        if not spec.options.get("serialization_dir"):
+            return spec
+        return structs.replace(spec, options={**spec.options, "serialization_dir": KEPT})
 
     def prepare(self, peers: Sequence[str] = ()) -> None:
         self._apk(peers)

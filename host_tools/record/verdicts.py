@@ -68,6 +68,15 @@ class Verdicts:
         return f"{self.gpu} of {total} nodes on the GPU, in {parts}; {self.cpu} on the CPU"
 
 
+def cache_sentences(report: schema.Verdicts) -> list[str]:
+    """What the cache of compiled models had for the partitions; nothing where it is off."""
+    said = Counter(partition.cache for partition in report.partitions if partition.cache not in ("", "off"))
+    return [
+        f"cache of compiled models: {words}" + (f" ({count} partitions)" if count > 1 else "")
+        for words, count in said.items()
+    ]
+
+
 def read(report: schema.Verdicts) -> Verdicts:
     """Verdicts from a report (verdicts.json)."""
     groups: dict[tuple[str, str, str], list[schema.Node]] = {}

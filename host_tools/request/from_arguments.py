@@ -20,6 +20,7 @@ def make_spec(
     target: str = "",
     arrays: str = "",
     float32_nodes: str = "",
+    cache: str = "",
     **fields: Any,
 ) -> specs.RunSpec:
     """A checked RunSpec. `fields` are those of RunSpec, with `backend` and `precision` beside them."""
@@ -43,6 +44,9 @@ def make_spec(
         options["target"] = str(target_file(target))
     if float32_nodes:
         options["float32_nodes"] = float32_nodes
+    if cache:
+        kept = settings.make_folder(Path(cache).expanduser().resolve(), "--cache")
+        options["serialization_dir"] = str(settings.utf8_path(kept, "open the cache", "rename the folder"))
     reference = specs.ModelRef(found.name, str(found.path), found.sha256)
     return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, options, **fields))
 

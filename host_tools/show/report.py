@@ -220,6 +220,7 @@ def _plan(report: schema.Verdicts) -> dict[str, Any]:
         "activation_bytes": total("activation_bytes"),
         "lower_bound": total("activation_bytes_lower_bound"),
         "constant_bytes": total("constant_bytes"),
+        "cache": verdicts.cache_sentences(report),
         "steps": ("import", "passes", "plan", "compile", "upload"),
     }
 

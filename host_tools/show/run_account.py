@@ -39,6 +39,8 @@ def account(judged: Judged, console: Console) -> None:
     device_condition.show(folder, console)
     for api, sentence in summary.failures:
         console.print(f"  [yellow]{escape(api)} failed[/]: {escape(sentence)}")
+    for sentence in verdicts.cache_sentences(folder.read(schema.Verdicts)):
+        console.print(f"  {escape(sentence)}")
     if summary.backend != "none":
         verdicts.show_cpu_reasons(summary, console)
     console.print()

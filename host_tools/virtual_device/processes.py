@@ -83,6 +83,11 @@ class Machine(jvm.Machine):
         return str(self.folder)
 
 
+def code_cache(device: "VirtualDevice", one: "Installed") -> Path:
+    """Of the package, on this machine."""
+    return device.root / f"{one.data}/code_cache".lstrip("/")
+
+
 class AppProcess:
     """One running app. `events` has what it tells, the last is its end."""
 
@@ -110,6 +115,7 @@ class AppProcess:
             **{f"quadra.build.{field}": self.device.properties.get(name, "") for field, name in _BUILD.items()},
             "quadra.abis": self.device.properties["ro.product.cpu.abilist"],
             "quadra.package": self.one.package,
+            "quadra.code_cache": str(code_cache(self.device, self.one)),
             "quadra.version": self.one.version_name,
             "quadra.pause": pause,
             "quadra.thermal": str(self.device.thermal_status()),
@@ -227,7 +233,7 @@ class Processes:
         """Starts the package's runner. `more` is for its environment. LoadFailed: it cannot be loaded."""
         machine = self.machine(one)
         process = AppProcess(self.device, one)
-        cache = self.device.root / f"{one.data}/code_cache".lstrip("/")
+        cache = code_cache(self.device, one)
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         env = {**machine.environment(threads(arguments.get("folder", "")), cache), **more}
         with self._lock:

@@ -13,7 +13,7 @@ class BackendTest : public OnEveryBackend {
 
   Status Load(const HandMadePlan& plan, std::unique_ptr<Executable>* executable) {
     times_ = LoadTimes();
-    return backend_->Load(plan.get(), executable, &times_);
+    return backend_->Load(plan.get(), plan.binaries(), executable, &times_);
   }
 
   // Loads a plan with these binaries and texts that the backend has not seen; checks its results.
@@ -86,13 +86,18 @@ TEST_P(BackendTest, WhatTheDriverCompiledIsNotCompiledAgain) {
   LoadAnewAndCheck(text, 2);
 }
 
-// Half of one is damaged, and need not reach the driver, which may not survive it.
-TEST_P(BackendTest, ADamagedBinaryIsCompiledAnew) {
-  PlanText text = Text();
-  text.binaries = Binaries();
-  text.spoils = 1;
-  for (ProgramBinary& binary : text.binaries) binary.bytes.resize(binary.bytes.size() / 2);
-  LoadAnewAndCheck(text, 0);
+// It need not reach the driver, which may not survive it.
+TEST_P(BackendTest, ABinaryOfAnotherProgramIsNotAsked) {
+  PlanText text = Text(), other = Text();
+  text.scale += "// of another fingerprint\n";
+  other.binaries = {{{1, 2, 3, 4}, 5}, {{6, 7, 8}, 9}};
+  const HandMadePlan plan(text), others(other);
+  std::unique_ptr<Executable> executable;
+  ASSERT_TRUE(backend_->Load(plan.get(), others.binaries(), &executable, &times_).ok());
+  EXPECT_EQ(times_.binaries.loaded, 0);
+  EXPECT_EQ(times_.binaries.refused, 0);
+  EXPECT_GE(times_.binaries.compiled, 1);
+  RunAndCheck(executable.get(), 3);
 }
 
 TEST_P(BackendTest, ABinaryOfAnotherDriverIsCompiledAnew) {
@@ -100,6 +105,8 @@ TEST_P(BackendTest, ABinaryOfAnotherDriverIsCompiledAnew) {
   text.binaries = Binaries();
   text.binaries[0] = {{1, 2, 3, 4}, text.binaries[0].format};
   LoadAnewAndCheck(text, 1);
+  EXPECT_EQ(times_.binaries.refused, 1);
+  EXPECT_EQ(times_.binaries.compiled, 1);
 }
 
 TEST_P(BackendTest, ABrokenKernelIsAnErrorWithTheDriversLog) {
@@ -156,7 +163,8 @@ TEST(Backends, StandSideBySide) {
   const HandMadePlan plans[] = {HandMadePlan(PlanText("opencl")), HandMadePlan(PlanText("gles"))};
   std::unique_ptr<Executable> executables[2];
   LoadTimes times;
-  for (int i : {0, 1}) ASSERT_TRUE(backends[i]->Load(plans[i].get(), &executables[i], &times).ok());
+  for (int i : {0, 1})
+    ASSERT_TRUE(backends[i]->Load(plans[i].get(), nullptr, &executables[i], &times).ok());
   for (int run = 0; run < 6; ++run) {
     RunAndCheck(executables[run % 2].get(), static_cast<float>(run));
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/hash.h"
+#include "delegate_native/plan/binaries.h"
 #include "delegate_native/runtime/backend.h"
 #include "gtest/gtest.h"
 
@@ -61,7 +63,6 @@ struct PlanText {
   int local = 16;  // OpenCL: of `scale`
   bool one_program = false;
   std::vector<ProgramBinary> binaries;
-  uint64_t spoils = 0;  // the hashes of the binaries
 };
 
 // out[i] = in[i] * 2 + {1, 10, 100, 1000}[i % 4], with the product in an arena.
@@ -103,9 +104,13 @@ class HandMadePlan {
     fb::FinishPlanBuffer(
         b_, fb::CreatePlanDirect(b_, 1, "test", text.api.c_str(), "test", "test", "f32", &buffers,
                                  &regions, &tensors, &programs, &dispatches, &inputs, &outputs));
+    binaries_ = PackBinaries(*get(), text.binaries);
   }
 
   const fb::Plan* get() const { return fb::GetPlan(b_.GetBufferPointer()); }
+  const fb::Binaries* binaries() const {
+    return flatbuffers::GetRoot<fb::Binaries>(binaries_.data());
+  }
 
  private:
   static fb::Arg Memory(int region) {
@@ -118,11 +123,8 @@ class HandMadePlan {
   flatbuffers::Offset<fb::Program> Program(
       const std::vector<flatbuffers::Offset<fb::Kernel>>& kernels, const PlanText& text,
       size_t index) {
-    const ProgramBinary none;
-    const ProgramBinary& binary = index < text.binaries.size() ? text.binaries[index] : none;
-    return fb::CreateProgramDirect(b_, "", &kernels, "-cl-std=CL1.2", 0, &binary.bytes,
-                                   binary.format,
-                                   Hash(binary.bytes.data(), binary.bytes.size()) ^ text.spoils);
+    const std::string all = text.scale + text.add + std::to_string(index);
+    return fb::CreateProgramDirect(b_, "", &kernels, "-cl-std=CL1.2", Hash(all.data(), all.size()));
   }
 
   flatbuffers::Offset<fb::Dispatch> Dispatch(const char* name, int program,
@@ -135,6 +137,7 @@ class HandMadePlan {
   }
 
   flatbuffers::FlatBufferBuilder b_;
+  std::vector<uint8_t> binaries_;
 };
 
 inline std::vector<float> Ramp(float from) {

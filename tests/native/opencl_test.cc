@@ -38,12 +38,13 @@ class OpenCl : public testing::Test {
     if (!status.ok()) GTEST_SKIP() << status.message();
   }
 
-  Status Load(const fb::Plan* plan, std::unique_ptr<ClExecutable>* executable) {
+  Status Load(const fb::Plan* plan, std::unique_ptr<ClExecutable>* executable,
+              const fb::Binaries* kept = nullptr) {
     *executable = std::make_unique<ClExecutable>(context_, plan);
     QUADRA_RETURN_IF_ERROR((*executable)->MakeMemory());
     ClKernelPrograms programs;
     auto made_by = std::make_shared<ClPrograms>(context_);
-    QUADRA_RETURN_IF_ERROR(made_by->Build(*plan, &programs, &binaries_));
+    QUADRA_RETURN_IF_ERROR(made_by->Build(*plan, kept, &programs, &binaries_));
     return (*executable)->MakeKernels(std::move(programs), std::move(made_by));
   }
 
@@ -88,8 +89,8 @@ TEST_F(OpenCl, BuildsNothingTwice) {
   const HandMadePlan plan, same;
   ClPrograms programs(context_);
   ClKernelPrograms first, second;
-  ASSERT_TRUE(programs.Build(*plan.get(), &first, &binaries_).ok());
-  ASSERT_TRUE(programs.Build(*same.get(), &second, &binaries_).ok());
+  ASSERT_TRUE(programs.Build(*plan.get(), plan.binaries(), &first, &binaries_).ok());
+  ASSERT_TRUE(programs.Build(*same.get(), same.binaries(), &second, &binaries_).ok());
   EXPECT_EQ(first.size(), 2u);
   EXPECT_EQ(first, second);
   EXPECT_NE(first["scale"], first["add"]);
@@ -100,7 +101,7 @@ TEST_F(OpenCl, CompilesByItselfWhereNoThreadIsLeft) {
   ClPrograms programs(context_);
   ClKernelPrograms built;
   no_threads_left = true;
-  const Status status = programs.Build(*plan.get(), &built, &binaries_);
+  const Status status = programs.Build(*plan.get(), plan.binaries(), &built, &binaries_);
   no_threads_left = false;
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(built.size(), 2u);
@@ -113,8 +114,8 @@ TEST_F(OpenCl, AKernelThatAnotherPlanHadServesInAProgramOfSeveral) {
   const HandMadePlan plan, joined(together);
   ClPrograms programs(context_);
   ClKernelPrograms first, second;
-  ASSERT_TRUE(programs.Build(*plan.get(), &first, &binaries_).ok());
-  ASSERT_TRUE(programs.Build(*joined.get(), &second, &binaries_).ok());
+  ASSERT_TRUE(programs.Build(*plan.get(), plan.binaries(), &first, &binaries_).ok());
+  ASSERT_TRUE(programs.Build(*joined.get(), joined.binaries(), &second, &binaries_).ok());
   EXPECT_EQ(first, second);
 }
 
@@ -130,7 +131,7 @@ TEST_F(OpenCl, WhatTheDriverCompiledIsNotCompiledAgain) {
     ASSERT_EQ(text.binaries.size(), one_program ? 1u : 2u);
     EXPECT_GT(text.binaries[0].bytes.size(), 0u);
     const HandMadePlan again(text);
-    ASSERT_TRUE(Load(again.get(), &second).ok());
+    ASSERT_TRUE(Load(again.get(), &second, again.binaries()).ok());
     EXPECT_EQ(binaries_.loaded, static_cast<int>(text.binaries.size()));
     RunAndCheck(second.get(), 3);
     binaries_ = BinaryCount();

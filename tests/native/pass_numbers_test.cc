@@ -38,8 +38,9 @@ class PassNumbers : public OnEveryBackend {
     PlanBytes plan;
     std::unique_ptr<Executable> executable;
     LoadTimes times;
-    Status status = MakePlan(graph, backend_->info(), Precision::kF32, {}, &plan);
-    if (status.ok()) status = backend_->Load(fb::GetPlan(plan.data()), &executable, &times);
+    Status status = MakePlan(graph, backend_->info(), Precision::kF32, &plan);
+    if (status.ok())
+      status = backend_->Load(fb::GetPlan(plan.data()), nullptr, &executable, &times);
     std::vector<Floats> outputs;
     std::vector<const void*> from;
     std::vector<void*> to;

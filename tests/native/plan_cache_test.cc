@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "delegate_native/cache/build_id.h"
+#include "delegate_native/plan/binaries.h"
 #include "delegate_native/plan/check_plan.h"
 #include "gtest/gtest.h"
 
@@ -49,7 +50,9 @@ class PlanCacheTest : public testing::Test {
     root_ = name;
     folder_ = root_ + "/kept";
     Decide(&target_);
-    ASSERT_TRUE(MakePlan(GraphOf(kGraph), target_, Precision::kF32, {}, &plan_).ok());
+    ASSERT_TRUE(MakePlan(GraphOf(kGraph), target_, Precision::kF32, &plan_).ok());
+    const fb::Plan& plan = *fb::GetPlan(plan_.data());
+    binaries_ = PackBinaries(plan, std::vector<ProgramBinary>(plan.programs()->size(), {kCode, 7}));
   }
   void TearDown() override {
     for (const std::string& name : Files()) unlink((folder_ + "/" + name).c_str());
@@ -85,25 +88,38 @@ class PlanCacheTest : public testing::Test {
   }
   std::string Miss(const std::string& words = "words") const {
     PlanBytes plan;
-    const Status status = Cache().Load(words, &plan);
+    const fb::Binaries* binaries = nullptr;
+    const Status status = Cache().Load(words, &plan, &binaries);
     EXPECT_EQ(plan.size() == 0, !status.ok());
+    EXPECT_EQ(binaries == nullptr, !status.ok());
     return status.ok() ? "" : status.message();
   }
 
   std::string root_, folder_;
   GpuInfo target_;
   PlanBytes plan_;
+  const std::vector<uint8_t> kCode = {0, 1, 2, 3, 254, 255};
+  std::vector<uint8_t> binaries_;
 };
 
 TEST_F(PlanCacheTest, WhatWasSavedIsLoaded) {
   EXPECT_EQ(Miss(), "none is kept");
-  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
   PlanBytes read;
-  const Status status = Cache().Load("words", &read);
+  const fb::Binaries* kept = nullptr;
+  const Status status = Cache().Load("words", &read, &kept);
   ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_EQ(read.size(), plan_.size());
   EXPECT_EQ(memcmp(read.data(), plan_.data(), read.size()), 0);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(read.data()) % PlanBytes::kAlignment, 0u);
+  const auto* programs = fb::GetPlan(read.data())->programs();
+  ASSERT_EQ(kept->programs()->size(), programs->size());
+  for (unsigned i = 0; i < programs->size(); ++i) {
+    const fb::ProgramBinary& binary = *kept->programs()->Get(i);
+    EXPECT_EQ(binary.fingerprint(), programs->Get(i)->fingerprint());
+    EXPECT_EQ(binary.format(), 7u);
+    EXPECT_EQ(std::vector<uint8_t>(binary.bytes()->begin(), binary.bytes()->end()), kCode);
+  }
   struct stat found;
   ASSERT_EQ(stat(Kept().c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 0777, 0600u);
@@ -112,11 +128,11 @@ TEST_F(PlanCacheTest, WhatWasSavedIsLoaded) {
 }
 
 TEST_F(PlanCacheTest, WordsOfAnotherModelFindNothing) {
-  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
   EXPECT_EQ(Miss("word"), "none is kept");
   // As after a collision of names.
   const std::string path = Kept();
-  ASSERT_TRUE(Cache().Save("others", plan_).ok());
+  ASSERT_TRUE(Cache().Save("others", plan_, binaries_).ok());
   for (const std::string& name : Files()) {
     if (folder_ + "/" + name != path) rename((folder_ + "/" + name).c_str(), path.c_str());
   }
@@ -150,7 +166,7 @@ TEST_F(PlanCacheTest, WordsTellGraphsNumbersDevicesAndPrecisionsApart) {
 }
 
 TEST_F(PlanCacheTest, EveryFlippedBitIsSeen) {
-  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
   const std::string path = Kept(), bytes = BytesOf(path);
   const int file = open(path.c_str(), O_RDWR);
   ASSERT_GE(file, 0);
@@ -167,7 +183,7 @@ TEST_F(PlanCacheTest, EveryFlippedBitIsSeen) {
 }
 
 TEST_F(PlanCacheTest, EveryOtherLengthIsSeen) {
-  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
   const std::string path = Kept(), bytes = BytesOf(path);
   Write(path, bytes + '\0');
   EXPECT_NE(Miss(), "");
@@ -198,8 +214,41 @@ TEST_F(PlanCacheTest, DamagedPlansAreChecked) {
   EXPECT_GT(reasons.size(), 5u);
 }
 
+// Which leaves their content to the driver.
+TEST_F(PlanCacheTest, DamagedBinariesAreChecked) {
+  std::mt19937 random(6);
+  int refused = 0;
+  uint8_t* copy = static_cast<uint8_t*>(aligned_alloc(64, (binaries_.size() + 63) / 64 * 64));
+  for (int i = 0; i < 20000; ++i) {
+    std::copy(binaries_.begin(), binaries_.end(), copy);
+    const size_t size = random() % 4 ? binaries_.size() : random() % (binaries_.size() + 1);
+    const uint8_t kEdges[] = {0, 1, 0x7f, 0x80, 0xff, static_cast<uint8_t>(random())};
+    copy[random() % binaries_.size()] = kEdges[random() % 6];
+    if (!CheckBinaries(copy, size).ok()) {
+      ++refused;
+      continue;
+    }
+    size_t sum = 0;
+    for (const fb::ProgramBinary* one : *flatbuffers::GetRoot<fb::Binaries>(copy)->programs()) {
+      for (unsigned k = 0; one->bytes() && k < one->bytes()->size(); ++k)
+        sum += one->bytes()->Get(k);
+    }
+    EXPECT_LT(sum, size * 256);
+  }
+  free(copy);
+  EXPECT_GT(refused, 5000);
+}
+
+// A driver may give none, or the file may be of a time when it gave none.
+TEST_F(PlanCacheTest, APlanWithoutBinariesIsAPlan) {
+  ASSERT_TRUE(Cache().Save("words", plan_, PackBinaries(*fb::GetPlan(plan_.data()), {})).ok());
+  EXPECT_EQ(Miss(), "");
+  ASSERT_TRUE(Cache().Save("words", plan_, {}).ok());
+  EXPECT_EQ(Miss(), "its binaries are no FlatBuffer of this schema");
+}
+
 TEST_F(PlanCacheTest, OnlyRegularFilesAreRead) {
-  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
   const std::string path = Kept(), moved = root_ + "/moved";
   ASSERT_EQ(rename(path.c_str(), moved.c_str()), 0);
   ASSERT_EQ(symlink(moved.c_str(), path.c_str()), 0);
@@ -211,23 +260,23 @@ TEST_F(PlanCacheTest, OnlyRegularFilesAreRead) {
   unlink(path.c_str());
   ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
   EXPECT_EQ(Miss(), "it is no regular file");
-  EXPECT_FALSE(Cache().Save("words", plan_).ok());
+  EXPECT_FALSE(Cache().Save("words", plan_, binaries_).ok());
   rmdir(path.c_str());
 }
 
 TEST_F(PlanCacheTest, AFailedSaveLeavesNothing) {
   Write(folder_, "a file");
-  const Status no_folder = Cache().Save("words", plan_);
+  const Status no_folder = Cache().Save("words", plan_, binaries_);
   EXPECT_FALSE(no_folder.ok());
   unlink(folder_.c_str());
   // As on a full disk.
-  ASSERT_TRUE(Cache().Save("words", plan_).ok());
+  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
   struct rlimit limit;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const struct rlimit small = {100, limit.rlim_max};
   const auto before = signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const Status full = Cache().Save("words", plan_);
+  const Status full = Cache().Save("words", plan_, binaries_);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   signal(SIGXFSZ, before);
   EXPECT_FALSE(full.ok());
@@ -240,21 +289,21 @@ TEST_F(PlanCacheTest, AbandonedAndOldFilesGo) {
     const utimbuf when = {time(nullptr) - seconds, time(nullptr) - seconds};
     ASSERT_EQ(utime(path.c_str(), &when), 0);
   };
-  ASSERT_TRUE(Cache().Save("first", plan_).ok());
+  ASSERT_TRUE(Cache().Save("first", plan_, binaries_).ok());
   const std::string first = Kept();
   make_old(first, 100);
   Write(folder_ + "/model_1.quadra.7.0.unfinished", "dead");
   make_old(folder_ + "/model_1.quadra.7.0.unfinished", 7200);
   Write(folder_ + "/model_1.quadra.8.0.unfinished", "at work");
   Write(folder_ + "/notes.txt", std::string(100000, 'x'));  // not ours
-  ASSERT_TRUE(Cache().Save("second", plan_).ok());
+  ASSERT_TRUE(Cache().Save("second", plan_, binaries_).ok());
   EXPECT_EQ(Files().size(), 4u) << "all but the dead one";
   const auto size = static_cast<int64_t>(BytesOf(first).size());
   for (const std::string& name : Files()) {
     if (folder_ + "/" + name != first) make_old(folder_ + "/" + name, 50);
   }
   EXPECT_EQ(Miss("first"), "");  // it is used again
-  ASSERT_TRUE(Cache(2 * size + 100).Save("third", plan_).ok());
+  ASSERT_TRUE(Cache(2 * size + 100).Save("third", plan_, binaries_).ok());
   EXPECT_EQ(Miss("first"), "");
   EXPECT_EQ(Miss("second"), "none is kept");
   EXPECT_EQ(Miss("third"), "");
@@ -265,7 +314,7 @@ TEST_F(PlanCacheTest, AProcessThatIsKilledLeavesNoDamage) {
   for (int i = 0; i < 200; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      for (;;) (void)Cache().Save("words", plan_);
+      for (;;) (void)Cache().Save("words", plan_, binaries_);
     }
     ASSERT_GT(child, 0);
     usleep(static_cast<useconds_t>(37 * i % 3000));
@@ -288,10 +337,11 @@ TEST_F(PlanCacheTest, ManyWriteAndReadAtOnce) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 50; ++i) {
         const std::string words = "words " + std::to_string(i % 3);
-        const Status saved = Cache().Save(words, plan_);
+        const Status saved = Cache().Save(words, plan_, binaries_);
         if (!saved.ok()) wrong[t] = saved.message();
         PlanBytes read;
-        const Status loaded = Cache().Load(words, &read);
+        const fb::Binaries* kept = nullptr;
+        const Status loaded = Cache().Load(words, &read, &kept);
         if (!loaded.ok() || read.size() != plan_.size()) wrong[t] = loaded.message();
       }
     });

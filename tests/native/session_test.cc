@@ -129,17 +129,20 @@ TEST_P(GpuSession, WhatItWroteLoadsWithoutBeingCompiled) {
   options_.dump_dir = testing::TempDir() + "/session_test_" + GetParam().name;
   ASSERT_TRUE(Session(GraphOf(kGraph), backend_, options_).Prepare({SizeOf(1, 2, 2, 3)}).ok());
   ASSERT_TRUE(OpenAnother().ok());
-  std::ifstream file(options_.dump_dir + "/plan.quadra", std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  void* memory = nullptr;
-  ASSERT_EQ(posix_memalign(&memory, PlanBytes::kAlignment, bytes.size()), 0);
-  std::copy(bytes.begin(), bytes.end(), static_cast<char*>(memory));
-  const PlanBytes plan(static_cast<uint8_t*>(memory), 0, bytes.size());
-  const fb::Plan* read = fb::GetPlan(plan.data());
+  const auto bytes_of = [&](const char* name) {
+    std::ifstream file(options_.dump_dir + name, std::ios::binary);
+    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+    char* memory = static_cast<char*>(aligned_alloc(64, (bytes.size() + 63) / 64 * 64));
+    std::copy(bytes.begin(), bytes.end(), memory);
+    return std::unique_ptr<char, decltype(&free)>(memory, free);
+  };
+  const auto plan = bytes_of("/plan.quadra"), binaries = bytes_of("/binaries.quadra");
+  const fb::Plan* read = fb::GetPlan(plan.get());
   EXPECT_EQ(read->api()->str(), GetParam().name);
   std::unique_ptr<Executable> executable;
   LoadTimes times;
-  const Status status = backend_->Load(read, &executable, &times);
+  const Status status =
+      backend_->Load(read, flatbuffers::GetRoot<fb::Binaries>(binaries.get()), &executable, &times);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(times.binaries.loaded, static_cast<int>(read->programs()->size()));
   ExpectRight(SizeOf(1, 2, 2, 3),

@@ -70,12 +70,12 @@ Status GlExecutable::Do(const std::function<Status()>& job) {
   return status;
 }
 
-Status GlExecutable::Load(LoadTimes* times) {
+Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
   return Do([&] {
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(MakeMemory());
     const int64_t uploaded = NowUs();
-    QUADRA_RETURN_IF_ERROR(device_->programs->Build(plan_, &programs_, &times->binaries));
+    QUADRA_RETURN_IF_ERROR(device_->programs->Build(plan_, kept, &programs_, &times->binaries));
     QUADRA_RETURN_IF_ERROR(MakeLaunches());
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;

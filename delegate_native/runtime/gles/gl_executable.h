@@ -16,7 +16,7 @@ class GlExecutable : public Executable {
   GlExecutable(std::shared_ptr<GlDevice> device, const fb::Plan* plan);
   ~GlExecutable() override;
 
-  Status Load(LoadTimes* times);
+  Status Load(const fb::Binaries* kept, LoadTimes* times);
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
   bool is_intact() const override { return device_->failures == failures_before_; }

@@ -23,11 +23,11 @@ const char* NameOf(const fb::Program& program) {
 }  // namespace
 
 // A binary of another driver, or a damaged one, does not link: then the source is compiled.
-GlProgramPtr GlPrograms::FromBinary(const fb::Program& program) const {
-  if (!context_.has_program_binary || !HasBinary(program)) return nullptr;
+GlProgramPtr GlPrograms::FromBinary(const fb::Program& program,
+                                    const fb::ProgramBinary& binary) const {
   auto made = std::make_shared<const GlProgram>(gl_, gl_.CreateProgram());
-  gl_.ProgramBinary(made->id(), program.binary_format(), program.binary()->data(),
-                    static_cast<GLsizei>(program.binary()->size()));
+  gl_.ProgramBinary(made->id(), binary.format(), binary.bytes()->data(),
+                    static_cast<GLsizei>(binary.bytes()->size()));
   GLint linked = GL_FALSE;
   gl_.GetProgramiv(made->id(), GL_LINK_STATUS, &linked);
   const Status status = CheckGl(gl_, "load a program binary");
@@ -61,8 +61,8 @@ Status GlPrograms::Finish(const fb::Program& program, GLuint shader, const GlPro
 
 // First everything is handed to the driver, then it is asked for results: it may use several
 // threads.
-Status GlPrograms::Build(const fb::Plan& plan, std::vector<GlProgramPtr>* programs,
-                         BinaryCount* binaries) {
+Status GlPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept,
+                         std::vector<GlProgramPtr>* programs, BinaryCount* count) {
   struct Pending {
     const fb::Program* program;
     std::string source;
@@ -73,16 +73,16 @@ Status GlPrograms::Build(const fb::Plan& plan, std::vector<GlProgramPtr>* progra
   for (auto it = built_.begin(); it != built_.end() && built_.size() >= kMostKept;) {
     it = it->second.use_count() == 1 ? built_.erase(it) : std::next(it);
   }
-  for (const fb::Program* program : *plan.programs()) {
+  if (!context_.has_program_binary) kept = nullptr;
+  for (unsigned i = 0; i < plan.programs()->size(); ++i) {
+    const fb::Program* program = plan.programs()->Get(i);
     const std::string source = SourceOf(*program);
     GlProgramPtr& made = built_[source];
     if (!made) {
-      made = FromBinary(*program);
-      if (made) {
-        ++binaries->loaded;
-      } else if (context_.has_program_binary && HasBinary(*program)) {
-        ++binaries->refused;
-      }
+      const fb::ProgramBinary* binary = KeptBinary(plan, i, kept);
+      if (binary) made = FromBinary(*program, *binary);
+      ++(made ? count->loaded : count->compiled);
+      if (binary && !made) ++count->refused;
     }
     if (!made) {
       const GLuint shader = gl_.CreateShader(GL_COMPUTE_SHADER);

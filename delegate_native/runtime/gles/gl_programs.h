@@ -35,12 +35,14 @@ class GlPrograms {
  public:
   explicit GlPrograms(const GlContext& context) : context_(context), gl_(context.gl) {}
 
-  // The plan's programs, in its order; counts those that its binaries saved from being compiled.
-  Status Build(const fb::Plan& plan, std::vector<GlProgramPtr>* programs, BinaryCount* binaries);
+  // The plan's programs, in its order, from what a driver once made of them (or null) where it
+  // takes that.
+  Status Build(const fb::Plan& plan, const fb::Binaries* kept, std::vector<GlProgramPtr>* programs,
+               BinaryCount* count);
   ProgramBinary BinaryOf(const GlProgram& program) const;
 
  private:
-  GlProgramPtr FromBinary(const fb::Program& program) const;
+  GlProgramPtr FromBinary(const fb::Program& program, const fb::ProgramBinary& binary) const;
   Status Finish(const fb::Program& program, GLuint shader, const GlProgram& built) const;
   std::string Log(GLuint object, bool is_shader) const;
 

@@ -18,10 +18,10 @@ class GlesBackend : public Backend {
   const GpuInfo& info() const override { return info_; }
   bool is_lost() const { return device_->context->gl.lost; }
 
-  Status Load(const fb::Plan* plan, std::unique_ptr<Executable>* executable,
-              LoadTimes* times) override {
+  Status Load(const fb::Plan* plan, const fb::Binaries* kept,
+              std::unique_ptr<Executable>* executable, LoadTimes* times) override {
     auto made = std::make_unique<GlExecutable>(device_, plan);
-    QUADRA_RETURN_IF_ERROR(made->Load(times));
+    QUADRA_RETURN_IF_ERROR(made->Load(kept, times));
     *executable = std::move(made);
     return Status();
   }

@@ -18,7 +18,8 @@ class NullBackend : public Backend {
   explicit NullBackend(const GpuInfo& info) : info_(info) {}
   const char* name() const override { return "null"; }
   const GpuInfo& info() const override { return info_; }
-  Status Load(const fb::Plan*, std::unique_ptr<Executable>* executable, LoadTimes*) override {
+  Status Load(const fb::Plan*, const fb::Binaries*, std::unique_ptr<Executable>* executable,
+              LoadTimes*) override {
     *executable = std::make_unique<NullExecutable>();
     return Status();
   }

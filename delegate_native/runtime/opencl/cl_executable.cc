@@ -76,6 +76,7 @@ Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memo
     data = const_cast<uint8_t*>(buffer.data()->data());
     const bool in_place = context_->info.shares_host_memory && IsAligned(data);
     flags = CL_MEM_READ_ONLY | (in_place ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR);
+    shares_constants_ |= in_place;
   }
   cl_int code = CL_SUCCESS;
   cl_mem raw = cl_.CreateBuffer(context_->context.get(), flags, buffer.bytes(), data, &code);

@@ -23,6 +23,7 @@ class ClExecutable : public Executable {
 
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
+  bool shares_constants() const override { return shares_constants_; }
   std::vector<ProgramBinary> Binaries() override;
 
  private:
@@ -75,6 +76,7 @@ class ClExecutable : public Executable {
   std::vector<Port> inputs_, outputs_;
   std::vector<Launch> launches_;  // parallel to plan.dispatches
   std::vector<Use> uses_;
+  bool shares_constants_ = false;
   ClHandle<cl_command_queue> queue_, profiling_queue_;
 };
 

@@ -70,19 +70,18 @@ Status ClPrograms::Compile(const std::string& source, const std::string& options
 }
 
 // None when the driver refuses it: a binary of another driver, or a damaged one.
-ClHandle<cl_program> ClPrograms::FromBinary(const fb::Program& program) const {
+ClHandle<cl_program> ClPrograms::FromBinary(const fb::ProgramBinary& binary,
+                                            const std::string& options) const {
   const ClApi& cl = context_->api;
   ClHandle<cl_program> handle;
-  if (!HasBinary(program)) return handle;
-  const unsigned char* bytes = program.binary()->data();
-  const size_t size = program.binary()->size();
+  const unsigned char* bytes = binary.bytes()->data();
+  const size_t size = binary.bytes()->size();
   cl_int code = CL_SUCCESS, of_device = CL_SUCCESS;
   cl_program raw = cl.CreateProgramWithBinary(context_->context.get(), 1, &context_->device, &size,
                                               &bytes, &of_device, &code);
   if (raw) handle = ClHandle<cl_program>(raw, cl.ReleaseProgram);
   if (raw && code == CL_SUCCESS && of_device == CL_SUCCESS &&
-      cl.BuildProgram(raw, 1, &context_->device, Text(program.options()).c_str(), nullptr,
-                      nullptr) == CL_SUCCESS) {
+      cl.BuildProgram(raw, 1, &context_->device, options.c_str(), nullptr, nullptr) == CL_SUCCESS) {
     return handle;
   }
   Log(2, "the driver refused the binary of a program: it is compiled anew");
@@ -115,8 +114,8 @@ ProgramBinary ClPrograms::BinaryOf(const fb::Program& program,
 }
 
 // Compiles those kernels of the program that no other plan had compiled.
-Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* programs,
-                                BinaryCount* binaries) {
+Status ClPrograms::BuildMissing(const fb::Program& program, const fb::ProgramBinary* kept,
+                                ClKernelPrograms* programs, BinaryCount* count) {
   const std::string options = Text(program.options());
   const std::string prelude = Text(program.prelude());
   std::string source = prelude, entries;
@@ -141,11 +140,11 @@ Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* pr
   ClBuiltProgram made;
   made.common = MakeCommonEntry(kernels);
   made.kernels = kernels.size();
-  if (kernels.size() == program.kernels()->size()) made.program = FromBinary(program);
-  if (made.program) {
-    ++binaries->loaded;
-  } else {
-    if (HasBinary(program)) ++binaries->refused;
+  if (kernels.size() < program.kernels()->size()) kept = nullptr;  // it holds all of them
+  if (kept) made.program = FromBinary(*kept, options);
+  ++(made.program ? count->loaded : count->compiled);
+  if (!made.program) {
+    if (kept) ++count->refused;
     QUADRA_RETURN_IF_ERROR(Compile(source + made.common.source, options, entries, &made.program));
   }
   const ClProgram built = std::make_shared<const ClBuiltProgram>(std::move(made));
@@ -156,7 +155,8 @@ Status ClPrograms::BuildMissing(const fb::Program& program, ClKernelPrograms* pr
   return Status();
 }
 
-Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, BinaryCount* binaries) {
+Status ClPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept, ClKernelPrograms* programs,
+                         BinaryCount* sum) {
   const size_t count = plan.programs() ? plan.programs()->size() : 0;
   std::vector<ClKernelPrograms> parts(count);
   std::vector<Status> results(count);
@@ -164,8 +164,10 @@ Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, Binar
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t i = next++; i < count; i = next++) {
-      const fb::Program& program = *plan.programs()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      if (program.kernels()) results[i] = BuildMissing(program, &parts[i], &counts[i]);
+      const unsigned index = static_cast<unsigned>(i);
+      const fb::Program& program = *plan.programs()->Get(index);
+      if (!program.kernels()) continue;
+      results[i] = BuildMissing(program, KeptBinary(plan, index, kept), &parts[i], &counts[i]);
     }
   };
   const auto help = [](void* job) -> void* {
@@ -183,8 +185,9 @@ Status ClPrograms::Build(const fb::Plan& plan, ClKernelPrograms* programs, Binar
   work();
   for (pthread_t helper : helpers) pthread_join(helper, nullptr);
   for (const BinaryCount& part : counts) {
-    binaries->loaded += part.loaded;
-    binaries->refused += part.refused;
+    sum->loaded += part.loaded;
+    sum->refused += part.refused;
+    sum->compiled += part.compiled;
   }
   for (Status& result : results) QUADRA_RETURN_IF_ERROR(std::move(result));
   for (ClKernelPrograms& part : parts) programs->insert(part.begin(), part.end());

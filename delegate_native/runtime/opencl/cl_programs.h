@@ -29,18 +29,20 @@ class ClPrograms {
  public:
   explicit ClPrograms(std::shared_ptr<ClContext> context) : context_(std::move(context)) {}
 
-  // Programs for all kernels of the plan; counts those that its binaries saved from being compiled.
-  // Any thread.
-  Status Build(const fb::Plan& plan, ClKernelPrograms* programs, BinaryCount* binaries);
+  // Programs for all kernels of the plan, from what a driver once made of them (or null) where it
+  // takes that. Any thread.
+  Status Build(const fb::Plan& plan, const fb::Binaries* kept, ClKernelPrograms* programs,
+               BinaryCount* count);
   // The program as the driver compiled it, where one built program is all of it.
   ProgramBinary BinaryOf(const fb::Program& program, const ClKernelPrograms& programs) const;
 
  private:
   ClProgram Find(const std::string& key);
   void Keep(const std::string& key, const ClProgram& program);
-  Status BuildMissing(const fb::Program& program, ClKernelPrograms* programs,
-                      BinaryCount* binaries);
-  ClHandle<cl_program> FromBinary(const fb::Program& program) const;
+  Status BuildMissing(const fb::Program& program, const fb::ProgramBinary* kept,
+                      ClKernelPrograms* programs, BinaryCount* count);
+  ClHandle<cl_program> FromBinary(const fb::ProgramBinary& binary,
+                                  const std::string& options) const;
   Status Compile(const std::string& source, const std::string& options, const std::string& entries,
                  ClHandle<cl_program>* program) const;
 

@@ -22,15 +22,15 @@ class OpenClBackend : public Backend {
   const GpuInfo& info() const override { return context_->info; }
   bool is_lost() const { return context_->lost; }
 
-  Status Load(const fb::Plan* plan, std::unique_ptr<Executable>* executable,
-              LoadTimes* times) override {
+  Status Load(const fb::Plan* plan, const fb::Binaries* kept,
+              std::unique_ptr<Executable>* executable, LoadTimes* times) override {
     QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
     auto made = std::make_unique<ClExecutable>(context_, plan);
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(made->MakeMemory());
     const int64_t uploaded = NowUs();
     ClKernelPrograms programs;
-    QUADRA_RETURN_IF_ERROR(programs_->Build(*plan, &programs, &times->binaries));
+    QUADRA_RETURN_IF_ERROR(programs_->Build(*plan, kept, &programs, &times->binaries));
     QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs), programs_));
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;

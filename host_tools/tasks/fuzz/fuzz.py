@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.build import bazel, sanitize
 from host_tools.tasks.fuzz.finding import Finding, keep
 
-KINDS = ("models", "options", "folders")
+KINDS = ("models", "options", "folders", "cache")
 _KEPT_OF_A_PLACE = 3  # without a sanitizer, different defects may show in the same place
 
 
@@ -127,14 +128,16 @@ def _open(kind: str, given: Path | None, sanitizers: str) -> Fuzzer:
 
 
 def _module(kind: str) -> Any:
-    from host_tools.tasks.fuzz import model_fuzzer, option_fuzzer
+    from host_tools.tasks.fuzz import cache_fuzzer, model_fuzzer, option_fuzzer
 
-    return {"models": model_fuzzer, "options": option_fuzzer}[kind]
+    return {"models": model_fuzzer, "options": option_fuzzer, "cache": cache_fuzzer}[kind]
 
 
 def _run_cases(fuzzer: Fuzzer, result: Result, show: Callable[[str], None]) -> Result:
+    cases = fuzzer.cases(result.seed)
+    first = next(cases)  # what it needs has been made then
     started = time.monotonic()
-    for case in fuzzer.cases(result.seed):
+    for case in chain([first], cases):
         finding = fuzzer.run_case(case)
         if finding:
             _take(fuzzer, finding, result, show)

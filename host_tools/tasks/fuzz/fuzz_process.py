@@ -33,7 +33,8 @@ _LOOK_S, _PATIENCE = 0.1, 5
 
 @dataclass(frozen=True)
 class Request:
-    """A model to be run once. Without a library: by the interpreter alone. twice: also with inputs a little off, and again."""
+    """A model to be run once. Without a library: by the interpreter alone. twice: also with inputs a little off, and again.
+    invoke: False stops before the first inference."""
 
     model: bytes
     library: str = ""
@@ -43,6 +44,7 @@ class Request:
     resized: Mapping[int, Sequence[int]] = field(default_factory=dict)
     kernels: str = KERNELS
     twice: bool = False
+    invoke: bool = True
 
 
 @dataclass
@@ -55,6 +57,7 @@ class Answer:
     again: list[np.ndarray] = field(default_factory=list)
     on_gpu: int = 0
     backend: str = ""
+    cached: list[str] = field(default_factory=list)  # what each partition says of the cache
 
 
 @dataclass(frozen=True)

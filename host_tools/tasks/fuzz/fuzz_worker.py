@@ -51,7 +51,8 @@ def _run(request: Request, answer: Answer) -> None:
         experimental_delegates=[delegate] if delegate else None,
         experimental_op_resolver_type=OpResolverType[request.kernels],
     )
-    answer.on_gpu, answer.backend = _report(request.library, delegate) if delegate else (0, "")
+    if delegate:
+        answer.on_gpu, answer.backend, answer.cached = _report(request.library, delegate)
     for number, shape in request.resized.items():
         _stage(f"resize input {number}")
         interpreter.resize_tensor_input(interpreter.get_input_details()[number]["index"], shape)
@@ -59,6 +60,8 @@ def _run(request: Request, answer: Answer) -> None:
     interpreter.allocate_tensors()
     if _bytes(interpreter) > _MOST_BYTES:
         answer.error = "the tensors are too large to run it here"
+        return
+    if not request.invoke:
         return
     answer.outputs = _outputs(interpreter, _feeds(interpreter, request.seed))
     if request.twice:
@@ -106,8 +109,8 @@ def _inner(interpreter: Interpreter) -> list[dict[str, Any]]:
         return []
 
 
-def _report(library: str, delegate: Any) -> tuple[int, str]:
-    """(nodes on the GPU, backend), by the C API of the same library."""
+def _report(library: str, delegate: Any) -> tuple[int, str, list[str]]:
+    """(nodes on the GPU, backend, the cache's words for each partition), by the C API of the same library."""
     function = ctypes.CDLL(library).QuadraDelegateReport
     function.restype, function.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
     pointer = delegate._get_native_delegate_pointer()
@@ -115,7 +118,8 @@ def _report(library: str, delegate: Any) -> tuple[int, str]:
     text = ctypes.create_string_buffer(size)
     function(pointer, text, size)
     report = json.loads(text.value.decode("utf-8", "replace"))
-    return sum(node["on"] == "gpu" for node in report["nodes"]), report["backend"]
+    cached = [partition.get("cache", "") for partition in report.get("partitions", [])]
+    return sum(node["on"] == "gpu" for node in report["nodes"]), report["backend"], cached
 
 
 @contextmanager

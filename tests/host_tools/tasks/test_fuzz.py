@@ -2,6 +2,7 @@
 
 import random
 import re
+import struct
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -14,7 +15,16 @@ import pytest
 from host_tools.base import settings
 from host_tools.request import model_tree
 from host_tools.tasks import command_line, fuzz
-from host_tools.tasks.fuzz import edits, fuzz as task, model_fuzzer, mutations, option_fuzzer, seeds
+from host_tools.tasks.fuzz import (
+    cache_file,
+    cache_fuzzer,
+    edits,
+    fuzz as task,
+    model_fuzzer,
+    mutations,
+    option_fuzzer,
+    seeds,
+)
 from host_tools.tasks.fuzz.edits import Edit
 from host_tools.tasks.fuzz.finding import Finding, minimise
 from host_tools.tasks.fuzz.fuzz_process import INTERPRETER, Answer, Ended, Process, Request
@@ -272,6 +282,40 @@ def test_the_least_that_fails_is_left():
     assert minimise(range(20), fails, 100) == [3, 11] and tries["all"] < 60
     assert minimise([1], lambda items: True, 100) == []
     assert len(minimise(range(20), fails, 3)) >= 2, "it stops where there is no time"
+
+
+# --- files of the cache
+
+
+def test_a_damaged_file_that_is_taken_is_found(fake, monkeypatch):
+    """The delegate's answer is planted: it takes every file, and gives other numbers for some."""
+    asked = cache_fuzzer.Cache(fake)
+    whole = cache_file.CacheFile(b"words", b"plan", b"binaries", (b"QUADRAP\n", 2, 0x01020304, 8)).pack()
+    ones = np.ones(2, np.float32)
+    monkeypatch.setattr(asked, "_whole", lambda *_: cache_fuzzer._Kept("a", whole, [ones.tobytes()]))
+    (asked._home / "kept").mkdir()
+    answer = Answer(outputs=[ones], cached=["hit"])
+    monkeypatch.setattr(asked, "_start", lambda *_: answer)
+    one = cache_fuzzer._case("flipped bits", whole[:-1] + b"x")
+    assert asked.run_case(one).place == "a changed file was taken"
+    assert asked.run_case(replace(one, hashed=True)) is None
+    assert asked.run_case(replace(one, file=whole)) is None
+    answer.outputs = [ones + 1]
+    assert asked.run_case(replace(one, hashed=True)).kind == "wrong"
+    assert asked.run_case(replace(one, hashed=True, runs=False)) is None
+    asked.close()
+
+
+def test_damage_with_hashes_that_fit_changes_the_file_and_keeps_its_form():
+    parts = cache_file.CacheFile(
+        b"words" * 9, struct.pack("<150I", *range(150)), b"binaries" * 30, (b"QUADRAP\n", 2, 0x01020304, 8)
+    )
+    file, seen = parts.pack(), Counter()
+    for number in range(300):
+        made = cache_fuzzer._with_hashes(random.Random(number), file, replace(parts, plan=b"p", binaries=b"b").pack())
+        assert made.hashed and cache_file.CacheFile.parse(made.file).pack() == made.file
+        seen[made.damage] += made.file != file
+    assert len(seen) == 9 and min(seen.values()) > 10
 
 
 # --- the task

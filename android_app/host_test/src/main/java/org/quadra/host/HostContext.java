@@ -6,13 +6,15 @@ import android.content.pm.PackageInfo;
 import android.content.pm.PackageManager;
 import android.os.Build;
 import android.os.PowerManager;
+import java.io.File;
 import org.robolectric.Shadows;
 import org.robolectric.shadow.api.Shadow;
 import org.robolectric.util.ReflectionHelpers;
 
 /**
  * What the runner sees of the device. System properties: quadra.package and quadra.version are the
- * app's, quadra.thermal the device's thermal status, quadra.build.FIELD a field of {@link Build}.
+ * app's, quadra.code_cache is its code cache folder, quadra.thermal the device's thermal status,
+ * quadra.build.FIELD a field of {@link Build}.
  */
 final class HostContext extends ContextWrapper {
   private static final String BUILD = "quadra.build.";
@@ -44,6 +46,11 @@ final class HostContext extends ContextWrapper {
   @Override
   public String getPackageName() {
     return System.getProperty("quadra.package", "org.quadra.runner");
+  }
+
+  @Override
+  public File getCodeCacheDir() {
+    return new File(System.getProperty("quadra.code_cache", System.getProperty("java.io.tmpdir")));
   }
 
   @Override

@@ -59,6 +59,25 @@ public class DelegateInAndroid {
   }
 
   @Test
+  public void theSecondDelegateFindsWhatTheFirstCompiled() throws IOException {
+    for (String backend : new String[] {"opencl", "gles"}) {
+      String folder = Files.createTempDirectory("quadra").toString();
+      GpuDelegateFactory.Options options =
+          options(backend).setSerializationParams(folder, "a_model");
+      List<float[]> answers = new ArrayList<>();
+      for (String said : new String[] {"\"miss: none is kept; saved\"", "\"hit\""}) {
+        try (GpuDelegate delegate = new GpuDelegate(options)) {
+          answers.add(run(delegate));
+          String report = delegate.getReport().toJson();
+          assertTrue(report, report.contains("\"cache\":" + said));
+        }
+      }
+      assertArrayEquals(answers.get(0), answers.get(1), 0);
+      assertTrue(new File(folder).list()[0].startsWith("a_model_"));
+    }
+  }
+
+  @Test
   public void aListenerHearsEveryVerdict() {
     List<String> heard = new ArrayList<>();
     GpuDelegateFactory.Options options =

@@ -31,6 +31,12 @@ final class Facts {
     this.context = context;
   }
 
+  /** The folder of this name in the app's code cache; a path that is absolute stays as it is. */
+  File inCodeCache(String folder) {
+    File given = new File(folder);
+    return given.isAbsolute() ? given : new File(context.getCodeCacheDir(), folder);
+  }
+
   JSONObject toJson(String thermalBefore) throws JSONException {
     SimpleDateFormat utc = new SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss'Z'", Locale.ROOT);
     utc.setTimeZone(TimeZone.getTimeZone("UTC"));

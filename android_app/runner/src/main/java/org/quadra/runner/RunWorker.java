@@ -252,7 +252,12 @@ final class RunWorker {
   }
 
   private Map<String, String> options() {
-    return new LinkedHashMap<>(spec.options);
+    Map<String, String> options = new LinkedHashMap<>(spec.options);
+    String cache = options.get("serialization_dir");
+    if (cache != null) {
+      options.put("serialization_dir", facts.inCodeCache(cache).getPath());
+    }
+    return options;
   }
 
   private JSONObject addMemory(JSONObject value) throws JSONException {

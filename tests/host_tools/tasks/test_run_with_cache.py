@@ -1,0 +1,88 @@
+"""`inv run --cache` in each place: the second start finds what the first one compiled, gives the same bits, and says so."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from host_tools.phone.adb.adb_device import Device
+from host_tools.places import on_jvm
+from host_tools.places.on_host import Host
+from host_tools.places.on_jvm import Jvm
+from host_tools.places.on_phone import Phone
+from host_tools.request import from_arguments
+from host_tools.show import report
+from host_tools.tasks import judged_runs, pull_runs
+from host_tools.virtual_device import registry
+from tests import android_parts
+from tests.host_tools.record import schema_check
+from tests.model_builder import one_convolution
+
+FILES = {"graph.txt", "graph.opt.txt", "plan.quadra", "kernels"}
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    path = tmp_path / "small.tflite"
+    path.write_bytes(one_convolution())
+    return path
+
+
+@pytest.fixture
+def android():
+    """Quadra's library for Android x86_64: QUADRA_ANDROID_LIBRARY, or built."""
+    android_parts.need_classes()
+    given = os.environ.get("QUADRA_ANDROID_LIBRARY")
+    return on_jvm.Jvm(Path(given) if given else None).delegate()
+
+
+def twice(model, place, cache, on="host"):
+    """The folders of two runs there, of which the second one hits."""
+    place.prepare(("xnnpack",))
+    done = []
+    for said in ("miss: none is kept; saved", "hit"):
+        spec = from_arguments.make_spec(
+            str(model), backend="opencl", repetitions=3, cache=str(cache), **from_arguments.destination(on)
+        )
+        judged = judged_runs.run_and_judge(spec, place)
+        assert judged.ok and schema_check.wrong(judged.folder.path) == []
+        assert [row["cache"] for row in judged.folder.json("verdicts.json")["partitions"]] == [said]
+        page = (judged.folder.path / report.FILE).read_text()
+        assert f"Cache of compiled models: {said}." in page
+        done.append(judged.folder)
+    outputs = [folder.arrays("outputs")[0].tobytes() for folder in done]
+    assert outputs[0] == outputs[1]
+    made = {path.name for path in (done[1].path / "partition_0").iterdir()}
+    assert made >= FILES
+    assert (done[1].path / "partition_0" / "graph.opt.txt").read_text().startswith("# the plan came from the cache")
+    return done
+
+
+def test_on_this_machine(model, library, tmp_path):
+    twice(model, Host(library), tmp_path / "kept")
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+
+
+def test_inside_androids_runtime(model, android, tmp_path):
+    twice(model, Jvm(android), tmp_path / "kept", "app")
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+
+
+def test_on_a_device_in_the_apps_own_code_cache(model, android, tmp_path, adb):
+    serial = registry.start("cache")
+    try:
+        phone = Phone(Device(serial, virtual=True), android)
+        runs = twice(model, phone, tmp_path / "kept", serial)
+        kept = [path.name for path in (runs[1].path / "cache").iterdir()]
+        assert len(kept) == 1 and kept[0].endswith(".quadra")
+        assert runs[1].spec().options["serialization_dir"] == "quadra"
+        told = io.StringIO()
+        pull_runs.pull(serial, "", True, Console(file=told, width=200))
+        assert "cache files" in told.getvalue()
+        (brought,) = (tmp_path / "runs").glob("cache-*")
+        assert kept[0] in {path.name for path in brought.rglob("*")}
+    finally:
+        registry.stop("cache")
