@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from host_tools.record import flatbuffer_reader, plan_view
-from host_tools.tasks.fuzz.cache_file import CacheFile
+from host_tools.record.cache_file import Parts
 from tests import cpu
 from tests.delegate import Quadra, options
 from tests.model_builder import Model
@@ -138,7 +138,7 @@ def test_damaged_files_are_made_anew(library, tmp_path, quadra):
 def damaged(path: Path, part: str) -> None:
     """Flips a bit in the middle of a part of the file."""
     data = bytearray(path.read_bytes())
-    bytes_of_part = getattr(CacheFile.parse(bytes(data)), part)
+    bytes_of_part = getattr(Parts.parse(bytes(data)), part)
     data[data.rindex(bytes_of_part) + len(bytes_of_part) // 2] ^= 4
     path.write_bytes(data)
 
@@ -158,8 +158,8 @@ def test_a_plan_of_another_model_is_not_taken_even_if_its_hashes_fit(library, tm
     start(library, tmp_path / "wide", feed=np.concatenate([FEED, FEED], axis=2))
     start(library, tmp_path / "own")
     (wide,), (own,) = kept(tmp_path / "wide"), kept(tmp_path / "own")
-    plan = CacheFile.parse(wide.read_bytes()).plan
-    own.write_bytes(replace(CacheFile.parse(own.read_bytes()), plan=plan).pack())
+    plan = Parts.parse(wide.read_bytes()).plan
+    own.write_bytes(replace(Parts.parse(own.read_bytes()), plan=plan).pack())
     outcome, said = start(library, tmp_path / "own")
     assert said == "miss: its plan takes or gives other tensors than the model; saved"
     outcome.check(cpu.run(model(), [FEED]))
@@ -197,7 +197,7 @@ def test_a_hit_whose_binaries_are_not_taken_compiles_and_mends_the_file(library,
     first, said = start(library, tmp_path, backend=backend)
     assert said == "miss: none is kept; saved"
     (path,) = kept(tmp_path)
-    whole = CacheFile.parse(path.read_bytes())
+    whole = Parts.parse(path.read_bytes())
     assert whole.pack() == path.read_bytes()
     programs = binaries_of(whole.binaries)
     if not any(code for _, _, code in programs):

@@ -1,13 +1,12 @@
-"""Reads the files of the cache of compiled models (the option `serialization_dir`). Written by delegate_native/cache.
+"""The files of the cache of compiled models (the option `serialization_dir`), which delegate_native/cache writes.
 
     header | words | zeros up to a multiple of 64 | plan | zeros up to a multiple of 64 | binaries
 
-The header: `_HEADER`, then the sizes and then the 128-bit hashes (low, high) of the parts, in their order, and last the
-hash of all that is before it. Format 1, of older builds, has no binaries: they were in the plan.
+The header: `_HEADER`, then the 128-bit hashes (low, high) of the three parts, and last the hash of all that is before it.
 """
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,12 @@ from host_tools.record.content_hash import content_hash
 MAGIC = b"QUADRAP\n"
 ENDING, UNFINISHED = ".quadra", ".unfinished"
 MOST_BYTES = 1 << 31
-_HEADER = struct.Struct("<8sIIII")  # magic, format, byte order, bytes of a pointer, bytes of the words
-_SIZE, _HASH = struct.Struct("<Q"), struct.Struct("<QQ")
-_PARTS = {1: ("words", "plan"), 2: ("words", "plan", "binaries")}
-_BYTE_ORDER, _ALIGNMENT = 0x01020304, 64
+# magic, format, byte order, bytes of a pointer, bytes of the words, of the plan, of the binaries
+_HEADER = struct.Struct("<8sIIIIQQ")
+_HASH = struct.Struct("<QQ")
+_OWN_AT = _HEADER.size + 3 * _HASH.size
+HEADER_BYTES = _OWN_AT + _HASH.size
+_FORMAT, _BYTE_ORDER, _ALIGNMENT = 2, 0x01020304, 64
 _MOST_WORDS, _MOST_PART = 1 << 20, (1 << 31) - 1
 _BINARIES = flatbuffer_reader.parse_schema(
     "table ProgramBinary { fingerprint:ulong; format:uint; bytes:[ubyte]; } "
@@ -32,23 +33,57 @@ _BINARIES = flatbuffer_reader.parse_schema(
 
 
 @dataclass(frozen=True)
+class Parts:
+    """The words that a plan was kept under, the plan and its programs' binaries (FlatBuffers)."""
+
+    words: bytes
+    plan: bytes
+    binaries: bytes
+    fixed: tuple[bytes, int, int, int] = (MAGIC, _FORMAT, _BYTE_ORDER, 8)  # how the header begins
+
+    @classmethod
+    def parse(cls, data: bytes) -> "Parts":
+        """By the header's sizes, without a look at the hashes. ValueError: they do not fit the file."""
+        if len(data) < HEADER_BYTES:
+            raise ValueError("it ends in its header")
+        magic, version, order, pointer, *sizes = _HEADER.unpack_from(data)
+        parts, at = list[bytes](), HEADER_BYTES
+        for size in sizes:
+            gap = -at % _ALIGNMENT if parts else 0
+            if any(data[at : at + gap]):
+                raise ValueError("there is something between its parts")
+            parts.append(data[at + gap : at + gap + size])
+            at += gap + size
+        if at != len(data):
+            raise ValueError(f"it has {len(data)} bytes, its header tells of {at}")
+        return cls(parts[0], parts[1], parts[2], (magic, version, order, pointer))
+
+    def pack(self) -> bytes:
+        """The file, every hash that of what is there."""
+        parts = (self.words, self.plan, self.binaries)
+        data = _HEADER.pack(*self.fixed, *map(len, parts)) + b"".join(_HASH.pack(*content_hash(part)) for part in parts)
+        data += _HASH.pack(*content_hash(data)) + self.words
+        for part in parts[1:]:
+            data += bytes(-len(data) % _ALIGNMENT) + part
+        return data
+
+
+@dataclass(frozen=True)
 class CacheFile:
     """A file whose header is whole and has the right sizes. Its parts' hashes are not looked at before verify()."""
 
     path: Path
-    format: int
-    pointer_bytes: int
-    parts: dict[str, bytes]
-    hashes: dict[str, tuple[int, int]] = field(repr=False)
+    parts: Parts
+    hashes: tuple[tuple[int, int], ...]  # of words, plan and binaries
 
     @property
     def plan(self) -> bytes:
-        return self.parts["plan"]
+        return self.parts.plan
 
     @property
     def words(self) -> str:
         """What the plan was kept under."""
-        return self.parts["words"].decode("utf-8", "replace")
+        return self.parts.words.decode("utf-8", "replace")
 
     def said(self) -> dict[str, Any]:
         """The words by line: `library`, `precision`, `graph`, `target`, `device`; JSON as its value."""
@@ -67,15 +102,16 @@ class CacheFile:
 
     def binaries(self) -> list[dict[str, Any]]:
         """fingerprint, format and bytes of each program that the driver compiled. ValueError: damaged."""
-        data = self.parts.get("binaries", b"")
+        data = self.parts.binaries
         programs: list[dict[str, Any]] = flatbuffer_reader.decode(data, _BINARIES)["programs"] if data else []
         return programs
 
     def verify(self) -> str:
         """What is wrong with its parts; empty: nothing."""
-        for name, data in self.parts.items():
-            if content_hash(data) != self.hashes[name]:
-                return f"its {name} {'is' if name == 'plan' else 'are'} damaged"
+        named = {"words are": self.parts.words, "plan is": self.parts.plan, "binaries are": self.parts.binaries}
+        for (name, data), written in zip(named.items(), self.hashes):
+            if content_hash(data) != written:
+                return f"its {name} damaged"
         try:
             self.binaries()
         except ValueError as error:
@@ -109,32 +145,14 @@ def read(path: Path) -> CacheFile:
 def _parsed(path: Path, data: bytes) -> CacheFile:
     if data[: len(MAGIC)] != MAGIC:
         raise ValueError("it is no file of the cache of compiled models")
-    if len(data) < _HEADER.size:
+    if len(data) < HEADER_BYTES:
         raise ValueError("it ends in its header")
-    _, version, order, pointer, words_bytes = _HEADER.unpack_from(data)
-    if version not in _PARTS or order != _BYTE_ORDER or pointer not in (4, 8):
-        raise ValueError(
-            f"it has the format {version}, this Quadra reads 1 and 2; or it is of another kind of processor"
-        )
-    names = _PARTS[version]
-    hashes_at = _HEADER.size + _SIZE.size * (len(names) - 1)
-    own_at = hashes_at + _HASH.size * len(names)
-    begin = own_at + _HASH.size
-    if len(data) < begin:
-        raise ValueError("it ends in its header")
-    if content_hash(data[:own_at]) != _HASH.unpack_from(data, own_at):
+    _, version, order, pointer, *sizes = _HEADER.unpack_from(data)
+    if version != _FORMAT or order != _BYTE_ORDER or pointer not in (4, 8):
+        raise ValueError(f"it has the format {version}, this Quadra reads {_FORMAT}; or it is of another processor")
+    if content_hash(data[:_OWN_AT]) != _HASH.unpack_from(data, _OWN_AT):
         raise ValueError("its header is damaged")
-    sizes = [words_bytes, *(_SIZE.unpack_from(data, _HEADER.size + _SIZE.size * i)[0] for i in range(len(names) - 1))]
-    if words_bytes > _MOST_WORDS or max(sizes) > _MOST_PART:
+    if sizes[0] > _MOST_WORDS or max(sizes) > _MOST_PART:
         raise ValueError("its header tells of parts that no file has")
-    parts, at = {}, begin
-    for name, size in zip(names, sizes):
-        gap = -at % _ALIGNMENT if name != "words" else 0
-        if any(data[at : at + gap]):
-            raise ValueError(f"there is something between its parts, before its {name}")
-        parts[name] = data[at + gap : at + gap + size]
-        at += gap + size
-    if at != len(data):
-        raise ValueError(f"it has {len(data)} bytes, its header tells of {at}")
-    hashes = {name: _HASH.unpack_from(data, hashes_at + _HASH.size * i) for i, name in enumerate(names)}
-    return CacheFile(path, version, pointer, parts, {name: (low, high) for name, (low, high) in hashes.items()})
+    hashes = tuple(_HASH.unpack_from(data, _HEADER.size + _HASH.size * i) for i in range(len(sizes)))
+    return CacheFile(path, Parts.parse(data), hashes)

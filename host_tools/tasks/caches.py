@@ -105,7 +105,8 @@ def _precision(kept: CacheFile) -> str:
 def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     named = named_plans.of_file(paths[0])
     kept = _kept(named)
-    console.print(f"format {kept.format}, pointers of {kept.pointer_bytes} bytes")
+    _, version, _, pointer_bytes = kept.parts.fixed
+    console.print(f"format {version}, pointers of {pointer_bytes} bytes")
     for name, value in kept.said().items():
         if isinstance(value, dict):
             told = ", ".join(f"{key} {value[key]}" for key in value if value[key] not in ("", [], {}, None))

@@ -18,7 +18,7 @@ from typing import Any
 
 from host_tools.base.errors import RunFailed
 from host_tools.tasks.fuzz import model_fuzzer, seeds
-from host_tools.tasks.fuzz.cache_file import HEADER_BYTES, CacheFile
+from host_tools.record.cache_file import HEADER_BYTES, Parts
 from host_tools.tasks.fuzz.finding import Finding
 from host_tools.tasks.fuzz.fuzz_process import Answer, Ended, Process, Request
 
@@ -228,7 +228,7 @@ _RAW: dict[str, _Raw] = {
 
 
 def _with_hashes(chosen: random.Random, file: bytes, other: bytes) -> Case:
-    parts, others = CacheFile.parse(file), CacheFile.parse(other)
+    parts, others = Parts.parse(file), Parts.parse(other)
     kind = chosen.randrange(10)
     if kind == 0:
         return _case("other words", replace(parts, words=_edited(chosen, parts.words, 1)).pack(), True)

@@ -33,12 +33,12 @@ def binaries(*programs):
     return bytes(builder.Output())
 
 
-def content(plan, words=WORDS, compiled=None, version=2):
-    """A whole file. Format 1 has no binaries."""
+def content(plan, words=WORDS, compiled=None):
+    """A whole file."""
     text = words.encode()
     compiled = binaries((7, 0, b"machine code")) if compiled is None else compiled
-    parts = [text, plan, compiled][: version + 1]
-    header = b"QUADRAP\n" + struct.pack("<IIII", version, 0x01020304, 8, len(text))
+    parts = [text, plan, compiled]
+    header = b"QUADRAP\n" + struct.pack("<IIII", 2, 0x01020304, 8, len(text))
     header += b"".join(struct.pack("<Q", len(part)) for part in parts[1:])
     header += b"".join(struct.pack("<QQ", *content_hash(part)) for part in parts)
     made = header + struct.pack("<QQ", *content_hash(header)) + text

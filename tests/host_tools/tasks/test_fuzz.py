@@ -14,9 +14,9 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.request import model_tree
+from host_tools.record import cache_file
 from host_tools.tasks import command_line, fuzz
 from host_tools.tasks.fuzz import (
-    cache_file,
     cache_fuzzer,
     edits,
     fuzz as task,
@@ -290,7 +290,7 @@ def test_the_least_that_fails_is_left():
 def test_a_damaged_file_that_is_taken_is_found(fake, monkeypatch):
     """The delegate's answer is planted: it takes every file, and gives other numbers for some."""
     asked = cache_fuzzer.Cache(fake)
-    whole = cache_file.CacheFile(b"words", b"plan", b"binaries", (b"QUADRAP\n", 2, 0x01020304, 8)).pack()
+    whole = cache_file.Parts(b"words", b"plan", b"binaries").pack()
     ones = np.ones(2, np.float32)
     monkeypatch.setattr(asked, "_whole", lambda *_: cache_fuzzer._Kept("a", whole, [ones.tobytes()]))
     (asked._home / "kept").mkdir()
@@ -307,13 +307,11 @@ def test_a_damaged_file_that_is_taken_is_found(fake, monkeypatch):
 
 
 def test_damage_with_hashes_that_fit_changes_the_file_and_keeps_its_form():
-    parts = cache_file.CacheFile(
-        b"words" * 9, struct.pack("<150I", *range(150)), b"binaries" * 30, (b"QUADRAP\n", 2, 0x01020304, 8)
-    )
+    parts = cache_file.Parts(b"words" * 9, struct.pack("<150I", *range(150)), b"binaries" * 30)
     file, seen = parts.pack(), Counter()
     for number in range(300):
         made = cache_fuzzer._with_hashes(random.Random(number), file, replace(parts, plan=b"p", binaries=b"b").pack())
-        assert made.hashed and cache_file.CacheFile.parse(made.file).pack() == made.file
+        assert made.hashed and cache_file.Parts.parse(made.file).pack() == made.file
         seen[made.damage] += made.file != file
     assert len(seen) == 9 and min(seen.values()) > 10
 
