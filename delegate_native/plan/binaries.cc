@@ -6,6 +6,7 @@ std::vector<uint8_t> PackBinaries(const fb::Plan& plan,
                                   const std::vector<ProgramBinary>& binaries) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<fb::ProgramBinary>> programs;
+  programs.reserve(binaries.size());
   for (unsigned i = 0; i < binaries.size(); ++i) {
     programs.push_back(fb::CreateProgramBinaryDirect(
         builder, plan.programs()->Get(i)->fingerprint(), binaries[i].format, &binaries[i].bytes));

@@ -34,13 +34,14 @@ bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& ports, const Gr
 
 // Gives the memory of a plan's constants back. They read as zeros then, or as the file has them.
 void LetConstantsGo(const fb::Plan& plan) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));  // a power of two
   for (const fb::Buffer* buffer : *plan.buffers()) {
     if (buffer->kind() != fb::BufferKind_Constant) continue;
-    const auto at = reinterpret_cast<uintptr_t>(buffer->data()->data());
-    const uintptr_t begin = (at + page - 1) / page * page;
-    const uintptr_t end = (at + buffer->data()->size()) / page * page;
-    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    uint8_t* data = const_cast<uint8_t*>(buffer->data()->data());
+    const size_t before = -reinterpret_cast<uintptr_t>(data) & (page - 1);  // its first whole page
+    const size_t size = buffer->data()->size();
+    const size_t whole = size > before ? (size - before) & ~(page - 1) : 0;
+    if (whole > 0) madvise(data + before, whole, MADV_DONTNEED);
   }
 }
 
