@@ -13,7 +13,7 @@ import flatbuffers
 import numpy as np
 import pytest
 
-from host_tools.record import flatbuffer_reader, plan_view
+from host_tools.record import cache_file, flatbuffer_reader, plan_view
 from host_tools.record.cache_file import Parts
 from tests import cpu
 from tests.delegate import Quadra, options
@@ -64,6 +64,14 @@ def test_the_second_start_finds_the_plan_and_gives_the_same_bits(library, tmp_pa
     assert second.report["partitions"][0]["timings_us"]["plan"] == 0
     for a, b in zip(first.outputs[0], second.outputs[0], strict=True):
         assert a.tobytes() == b.tobytes()
+
+
+def test_what_the_library_writes_is_good_to_the_toolkit(library, tmp_path):
+    start(library, tmp_path, model_token="m")
+    (path,) = kept(tmp_path)
+    found = cache_file.read(path)
+    assert found.verify() == "" and found.binaries() and found.said()["precision"].startswith("f32")
+    assert found.parts.pack() == path.read_bytes()
 
 
 def test_a_hit_compiles_nothing(library, tmp_path, monkeypatch):

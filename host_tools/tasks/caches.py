@@ -75,7 +75,7 @@ def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
             table.add_row(escape(entry.path.name), f"[red]{escape(error.came_back)}[/]", *[""] * 6, used)
             continue
         kernels = sum(len(program["kernels"]) for program in named.value["programs"])
-        sizes = (size_text(len(kept.plan)), size_text(len(kept.parts.get("binaries", b""))))
+        sizes = (size_text(len(kept.plan)), size_text(len(kept.parts.binaries)))
         words = (_token(entry.path), kept.name_of("target"), kept.name_of("device"), _precision(kept))
         table.add_row(escape(_hash(entry.path)), *map(escape, words), str(kernels), *sizes, used)
     console.print(table)
@@ -117,9 +117,8 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
         compiled = kept.binaries()
     except ValueError as error:
         raise Misuse(f"read {paths[0]}", f"its binaries are damaged: {error}", "remove it") from error
-    if "binaries" in kept.parts:
-        sizes = sum(len(binary["bytes"]) for binary in compiled)
-        console.print(f"binaries of {len(compiled)} programs, {size_text(sizes)}")
+    sizes = sum(len(binary["bytes"]) for binary in compiled)
+    console.print(f"binaries of {len(compiled)} programs, {size_text(sizes)}")
     console.print()
     plan_view.show(named.value, console, top)
     return 0

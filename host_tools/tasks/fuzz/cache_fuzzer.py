@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from host_tools.base.errors import RunFailed
-from host_tools.tasks.fuzz import model_fuzzer, seeds
 from host_tools.record.cache_file import HEADER_BYTES, Parts
+from host_tools.tasks.fuzz import model_fuzzer, seeds
 from host_tools.tasks.fuzz.finding import Finding
 from host_tools.tasks.fuzz.fuzz_process import Answer, Ended, Process, Request
 

@@ -20,9 +20,7 @@ def folder(tmp_path):
     whole = plans.write(plans.PLAN, tmp_path / "one").read_bytes()
     other = plans.write(plans.changed(precision="f16"), tmp_path / "two").read_bytes()
     words = cache_files.WORDS.replace("f32,", "f16,").replace('"small"', '"large"')
-    for age, (name, plan, more) in enumerate(
-        [("a", whole, {}), ("my_b", other, {"words": words}), ("c", whole, {"version": 1})]
-    ):
+    for age, (name, plan, more) in enumerate([("a", whole, {}), ("my_b", other, {"words": words}), ("c", whole, {})]):
         path = made / f"{name}_{HASH}.quadra"
         path.write_bytes(cache_files.content(plan, **more))
         os.utime(path, (1e9 + age, 1e9 + age))
@@ -61,7 +59,7 @@ def test_verify_says_which_files_are_bad(folder, capsys):
     (folder / f"c_{HASH}.quadra").write_bytes(data)
     assert inv("cache", "verify", str(folder)) == 1
     said = capsys.readouterr().out
-    assert f"c_{HASH}.quadra  bad: its plan is damaged" in said
+    assert f"c_{HASH}.quadra  bad: its binaries are damaged" in said
     assert "a.1.0.unfinished  bad: it was not written to its end" in said and "2 of 4 files are good" in said
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from host_tools.base import settings
-from host_tools.request import model_tree
 from host_tools.record import cache_file
+from host_tools.request import model_tree
 from host_tools.tasks import command_line, fuzz
 from host_tools.tasks.fuzz import (
     cache_fuzzer,

@@ -66,6 +66,7 @@ def test_on_this_machine(model, library, tmp_path):
     assert len(list((tmp_path / "kept").iterdir())) == 1
 
 
+@pytest.mark.slow  # a device runs it, too
 def test_inside_androids_runtime(model, android, tmp_path):
     twice(model, Jvm(android), tmp_path / "kept", "app")
     assert len(list((tmp_path / "kept").iterdir())) == 1
