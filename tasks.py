@@ -490,12 +490,14 @@ def overflow(
         "precision": "make: f32, f32_f16 or f16.",
         "backend": "make: the GPU API to plan for, opencl or gles (default: the target's).",
         "out": "make: the plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number.",
+        "cache": "make: instead put it into this folder of the option serialization_dir: that start on the target only compiles.",
+        "reader": "make: the libquadra.so that will read it there, for Android perhaps (default: this machine's).",
         "library": _RUN_HELP["library"],
     },
 )
 def plan(
     c: Context, words: list[str], top: int = 0, map: str = "", texts: bool = False, target: str = "",
-    precision: str = "f32", backend: str = "", out: str = "", library: str = "",
+    precision: str = "f32", backend: str = "", out: str = "", cache: str = "", reader: str = "", library: str = "",
 ) -> None:  # fmt: skip
     """Read, compare and make plans: `show` lists one, `diff` tells two apart, `make` plans for another GPU.
 
@@ -505,7 +507,7 @@ def plan(
     from host_tools.base import terminal
     from host_tools.tasks import plans
 
-    options = plans.Options(top, map, texts, target, precision, backend, out)
+    options = plans.Options(top, map, texts, target, precision, backend, out, cache, reader)
     status = plans.do(words, options, _file(library), terminal.console())
     if status:
         raise Exit(code=status)

@@ -239,14 +239,17 @@ class Planner {
       if (kernel.program != index) continue;
       fingerprint = Hash(kernel.source.data(), kernel.source.size(), fingerprint);
       const auto parameters = builder_.CreateVectorOfStrings(kernel.parameters);
-      kernels.push_back(fb::CreateKernel(builder_, builder_.CreateString(kernel.entry),
-                                         builder_.CreateString(kernel.name),
-                                         builder_.CreateString(kernel.source), parameters));
+      const auto source = builder_.CreateString(kernel.source);
+      const auto name = builder_.CreateString(kernel.name);
+      const auto entry = builder_.CreateString(kernel.entry);
+      kernels.push_back(fb::CreateKernel(builder_, entry, name, source, parameters));
     }
     return fb::CreateProgramDirect(builder_, prelude.c_str(), &kernels, options.c_str(),
                                    fingerprint);
   }
 
+  // Every part is written in a statement of its own, here and below: compilers evaluate arguments
+  // in different orders, and the same plan is the same bytes.
   Offset<fb::Dispatch> WriteDispatch(size_t i) {
     const PlannedDispatch& dispatch = dispatches_[i];
     const KernelDesc& desc = *dispatch.desc;
@@ -278,14 +281,16 @@ class Planner {
       local.push_back(rendered.group[a]);
       global.push_back(CeilDiv(rendered.grid[a], rendered.group[a]) * rendered.group[a]);
     }
-    const std::string name = Format("%03zu_", i) + desc.name;
-    const DistinctKernel& kernel = distinct_[static_cast<size_t>(dispatch.kernel)];
-    const auto args_offset = builder_.CreateVectorOfStructs(args);
-    return fb::CreateDispatch(builder_, builder_.CreateString(name),
-                              builder_.CreateString(desc.name), static_cast<int>(kernel.program),
-                              builder_.CreateString(kernel.entry), args_offset,
-                              builder_.CreateVector(global), builder_.CreateVector(local),
-                              builder_.CreateVector(dispatch.nodes));
+    const DistinctKernel& distinct = distinct_[static_cast<size_t>(dispatch.kernel)];
+    const auto args_at = builder_.CreateVectorOfStructs(args);
+    const auto nodes_at = builder_.CreateVector(dispatch.nodes);
+    const auto local_at = builder_.CreateVector(local);
+    const auto global_at = builder_.CreateVector(global);
+    const auto entry = builder_.CreateString(distinct.entry);
+    const auto kernel = builder_.CreateString(desc.name);
+    const auto name = builder_.CreateString(Format("%03zu_", i) + desc.name);
+    return fb::CreateDispatch(builder_, name, kernel, static_cast<int>(distinct.program), entry,
+                              args_at, global_at, local_at, nodes_at);
   }
 
   std::vector<Offset<fb::Io>> WriteIo(const std::vector<int>& tensors) {
@@ -310,14 +315,17 @@ class Planner {
     const auto dispatches = builder_.CreateVector(dispatch_list);
     const auto inputs = builder_.CreateVector(WriteIo(inputs_));
     const auto outputs = builder_.CreateVector(WriteIo(outputs_));
-    const std::string device = gpu_.device_name + "; " + gpu_.api_version + "; " + gpu_.driver;
+    const auto precision = builder_.CreateString(NameOf(precision_));
+    const auto device =
+        builder_.CreateString(gpu_.device_name + "; " + gpu_.api_version + "; " + gpu_.driver);
+    const auto target = builder_.CreateString(gpu_.name);
+    const auto api =
+        builder_.CreateString(dialect_.language == Language::kGles ? "gles" : "opencl");
+    const auto version = builder_.CreateString(kVersion);
     const auto root = fb::CreatePlan(
-        builder_, /*version=*/1, builder_.CreateString(kVersion),
-        builder_.CreateString(dialect_.language == Language::kGles ? "gles" : "opencl"),
-        builder_.CreateString(gpu_.name), builder_.CreateString(device),
-        builder_.CreateString(NameOf(precision_)), buffers, regions, tensors, programs, dispatches,
-        inputs, outputs, layout_.activation_bytes(), layout_.activation_bytes_lower_bound(),
-        layout_.constant_bytes());
+        builder_, /*version=*/1, version, api, target, device, precision, buffers, regions, tensors,
+        programs, dispatches, inputs, outputs, layout_.activation_bytes(),
+        layout_.activation_bytes_lower_bound(), layout_.constant_bytes());
     fb::FinishPlanBuffer(builder_, root);
     size_t bytes = 0, offset = 0;
     uint8_t* memory = builder_.ReleaseRaw(bytes, offset);

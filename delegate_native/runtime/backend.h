@@ -82,6 +82,8 @@ class Backend {
   virtual const char* name() const = 0;
   // The device that this backend found.
   virtual const GpuInfo& info() const = 0;
+  // Whether its plans can be run, or only made.
+  virtual bool runs() const { return true; }
   // `plan` must outlive the executable. `kept`: its programs as a driver compiled them, or null.
   virtual Status Load(const fb::Plan* plan, const fb::Binaries* kept,
                       std::unique_ptr<Executable>* executable, LoadTimes* times) = 0;

@@ -115,6 +115,7 @@ Status Session::Build() {
   executable_ = std::move(executable);  // before its plan goes
   plan_ = std::move(plan);
   SetOutputs(imported);
+  if (!unsaved_.empty() && !backend_->runs()) SaveInCache();  // for a device that will
   if (unsaved_.empty()) Settle();
   return Status();
 }

@@ -128,6 +128,12 @@ def _value(text: str) -> Any:
         return text
 
 
+def file_name(token: str, words: bytes) -> str:
+    """Under which the library looks for these words."""
+    low, high = content_hash(words)
+    return f"{token}_{high:016x}{low:016x}{ENDING}"
+
+
 def is_one(path: Path) -> bool:
     """Whether a file begins as one of these. Misuse: it cannot be read."""
     return reading.beginning(path, len(MAGIC)) == MAGIC

@@ -23,6 +23,8 @@ from host_tools.show import plan_diff_table
 _ABANDONED_S = 3600.0  # no write takes that long
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
+_MOST_LISTED = 8
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -109,7 +111,7 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     console.print(f"format {version}, pointers of {pointer_bytes} bytes")
     for name, value in kept.said().items():
         if isinstance(value, dict):
-            told = ", ".join(f"{key} {value[key]}" for key in value if value[key] not in ("", [], {}, None))
+            told = ", ".join(f"{key} {_short(value[key])}" for key in value if value[key] not in ("", [], {}, None))
             console.print(f"{name}: {told}", markup=False, soft_wrap=True)
         else:
             console.print(f"{name} {value}", markup=False, soft_wrap=True)
@@ -122,6 +124,11 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     console.print()
     plan_view.show(named.value, console, top)
     return 0
+
+
+def _short(value: object) -> object:
+    """A device has two hundred extensions."""
+    return f"({len(value)})" if isinstance(value, list) and len(value) > _MOST_LISTED else value
 
 
 def problem(path: Path) -> str:

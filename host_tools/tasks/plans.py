@@ -1,20 +1,26 @@
 """The words of `inv plan`: show, diff, make."""
 
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import structs
 from rich.console import Console
 
+from host_tools.base import settings
 from host_tools.base.errors import Misuse, not_written
+from host_tools.build import bazel, library_facts
 from host_tools.judge import plan_diff
 from host_tools.places import on_host
-from host_tools.record import named_plans, plan_view
+from host_tools.record import cache_file, named_plans, plan_view
 from host_tools.record.run_folder import RunFolder
+from host_tools.record.spec import RunSpec
 from host_tools.show import memory_map, plan_diff_table
 from host_tools.tasks import coverage
 
 WORDS = ("show", "diff", "make")
+_BUILD = re.compile(r"(?<=, )build [0-9a-f]+, [0-9]+ bits")
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,8 @@ class Options:
     precision: str = "f32"
     backend: str = ""
     out: str = ""
+    cache: str = ""
+    reader: str = ""
 
 
 def do(words: list[str], options: Options, library: Path | None, console: Console) -> int:
@@ -84,9 +92,9 @@ def _diff(first: str, second: str, options: Options, console: Console) -> int:
 
 def make(model: str, options: Options, library: Path | None = None) -> list[Path]:
     """Plans for a target's GPU, made here; nothing is run. One file per partition: NAME.quadra, NAME-1.quadra, …"""
-    from host_tools.build import bazel
-
     spec = coverage.make_spec(model, options.target, options.precision, options.backend)
+    if options.cache:
+        return _make_for_cache(spec, options, library or bazel.library())
     with tempfile.TemporaryDirectory(prefix="quadra-plan-") as name:
         folder = Path(name)
         on_host.dump(spec, library or bazel.library(), folder)
@@ -99,4 +107,30 @@ def make(model: str, options: Options, library: Path | None = None) -> list[Path
                 path.write_bytes(made.read_bytes())
             except OSError as error:
                 raise not_written(f"write {path}", error, "--out") from error
+    return paths
+
+
+def _make_for_cache(spec: RunSpec, options: Options, library: Path) -> list[Path]:
+    """The plans as files of `serialization_dir`: a start with that folder on the target compiles and does nothing else."""
+    folder = Path(options.cache).expanduser()
+    reader = Path(options.reader).expanduser() if options.reader else library
+    build, bits = library_facts.build_of(reader)
+    paths = []
+    with tempfile.TemporaryDirectory(prefix="quadra-plan-") as name:
+        kept = Path(name) / "kept"
+        asked = structs.replace(spec, options={**spec.options, "serialization_dir": str(kept)})
+        on_host.dump(asked, library, Path(name))
+        settings.make_folder(folder, "--cache")
+        for file in sorted(kept.glob(f"*{cache_file.ENDING}")):
+            made = cache_file.read(file)
+            words = _BUILD.sub(f"build {build}, {bits} bits", made.words, count=1).encode()
+            magic, version, order, _ = made.parts.fixed
+            parts = cache_file.Parts(words, made.plan, made.parts.binaries, (magic, version, order, bits // 8))
+            path = folder / cache_file.file_name("", words)
+            try:
+                path.write_bytes(parts.pack())
+                path.chmod(0o600)
+            except OSError as error:
+                raise not_written(f"write {path}", error, "--cache") from error
+            paths.append(path)
     return paths

@@ -18,6 +18,7 @@ class NullBackend : public Backend {
   explicit NullBackend(const GpuInfo& info) : info_(info) {}
   const char* name() const override { return "null"; }
   const GpuInfo& info() const override { return info_; }
+  bool runs() const override { return false; }
   Status Load(const fb::Plan*, const fb::Binaries*, std::unique_ptr<Executable>* executable,
               LoadTimes*) override {
     *executable = std::make_unique<NullExecutable>();

@@ -1,6 +1,7 @@
 """`inv run --cache` in each place: the second start finds what the first one compiled, gives the same bits, and says so."""
 
 import io
+import json
 import os
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from host_tools.places import on_jvm
 from host_tools.places.on_host import Host
 from host_tools.places.on_jvm import Jvm
 from host_tools.places.on_phone import Phone
+from host_tools.record import cache_file
 from host_tools.request import from_arguments
 from host_tools.show import report
-from host_tools.tasks import judged_runs, pull_runs
+from host_tools.tasks import judged_runs, plans, pull_runs
 from host_tools.virtual_device import registry
 from tests import android_parts
 from tests.host_tools.record import schema_check
@@ -87,3 +89,36 @@ def test_on_a_device_in_the_apps_own_code_cache(model, android, tmp_path, adb):
         assert kept[0] in {path.name for path in brought.rglob("*")}
     finally:
         registry.stop("cache")
+
+
+def made_here(model, place, library, tmp_path, on="host"):
+    """What a run says of the cache whose files were made on this machine, for the device that an earlier run told of."""
+    cache = tmp_path / "kept"
+
+    def said():
+        spec = from_arguments.make_spec(
+            str(model), backend="opencl", repetitions=1, peers=(), cache=str(cache), **from_arguments.destination(on)
+        )
+        return place.run(spec).json("verdicts.json")["partitions"][0]["cache"]
+
+    place.prepare(())
+    assert said() == "miss: none is kept; saved"
+    (file,) = cache.iterdir()
+    target = tmp_path / "phone.json"
+    target.write_text(json.dumps(cache_file.read(file).said()["device"]))
+    plan = cache_file.read(file).plan
+    file.unlink()
+    options = plans.Options(target=str(target), cache=str(cache), reader=str(place.delegate()))
+    (made,) = plans.make(str(model), options, library)
+    assert made.name == file.name and cache_file.read(made).plan == plan and cache_file.read(made).verify() == ""
+    assert said() == "hit, but 1 of 1 programs were compiled; saved"
+    assert said() == "hit"
+
+
+def test_a_plan_made_elsewhere_is_found(model, library, tmp_path):
+    made_here(model, Host(library), library, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_plan_made_for_androids_library_is_found_there(model, library, android, tmp_path):
+    made_here(model, Jvm(android), library, tmp_path, "app")
