@@ -1,0 +1,296 @@
+"""How often each loop of a kernel's text runs in a dispatch: its bounds, computed for every work-item.
+
+The texts are small and of one form: `for` loops over whole numbers, whose bounds follow from the dispatch's numbers
+and the work-item's place. Where a bound depends on what the GPU reads, or on an outer loop beyond its first trip, the
+trips are not known, or those of the first outer trip.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from host_tools.analyse import expressions
+from host_tools.analyse.expressions import NotKnown
+from host_tools.record.checked_plan import Dispatch
+
+_MACRO = re.compile(r"^\s*#define\s+(\w+)\s+(.+)$", re.MULTILINE)
+_COMMENT, _DIRECTIVE = re.compile(r"//[^\n]*"), re.compile(r"^\s*#[^\n]*$", re.MULTILINE)
+_NUMBERS = re.compile(r"uniform numbers \{(.*?)\}")
+_DECLARED = re.compile(
+    r"(?:const\s+)?(?:(?:highp|mediump|lowp)\s+)?(?:int|bool|float|place_t)\s+(\w+\s*=.*)", re.DOTALL
+)
+_CHANGED = re.compile(r"(?:(?:\+\+|--)\s*(\w+)|(\w+)\s*(?:\+\+|--|[-+*/]=|(=)(?!=)(.*)))", re.DOTALL)
+_FOR = re.compile(r"(?:int\s+)?(\w+)\s*=\s*(.+?);\s*(\w+)\s*<\s*(.+?);\s*(.+)$", re.DOTALL)
+_RETURN = re.compile(r"\{?\s*return\s*;")
+_STEP = re.compile(r"(?:\+\+\w+|\w+\+\+|\w+\s*\+=\s*(.+))$", re.DOTALL)
+
+
+@dataclass
+class TextLoop:
+    """A loop of the text. trips: of each work-item that computes, over z, y, x; None: not known."""
+
+    trips: Any
+    is_fixed: bool  # by the text alone: a compiler may unroll it
+    inner: list["TextLoop"] = field(default_factory=list)
+
+
+@dataclass
+class Trips:
+    """A dispatch's work-items, and the loops of its kernel's text."""
+
+    items: Any  # which work-items compute, over z, y, x: others end at once
+    loops: list[TextLoop]
+    shape: tuple[int, int, int]
+
+    @property
+    def count(self) -> int:
+        """Work-items that compute."""
+        return self.total(np.asarray(1))
+
+    def total(self, each: Any) -> int:
+        """The sum over the work-items that compute."""
+        return int(np.sum(np.broadcast_to(self.items * each, self.shape), dtype=np.int64))
+
+
+def of(text: str, dispatch: Dispatch) -> Trips:
+    """text: prelude and kernel, in OpenGL ES's language."""
+    return _Scan(text, dispatch).run()
+
+
+class _Scan:
+    """One pass over main(): what is declared is computed, what is changed later is forgotten."""
+
+    def __init__(self, text: str, dispatch: Dispatch) -> None:
+        text = _COMMENT.sub("", text)
+        self._macros: list[tuple[str, str]] = _MACRO.findall(text)
+        _, _, main = _DIRECTIVE.sub("", text).rpartition("void main()")
+        self._text, self._at = self._expanded(main), 0
+        self._names: dict[str, Any] = {**_places(dispatch), **_numbers(text, dispatch)}
+        x, y, z = dispatch.global_
+        self._trips = Trips(np.asarray(True), [], (z, y, x))
+        self._depth = 0  # loops around
+        self._choices: list[Any] = []  # conditions of the choices around; None: not known
+
+    def run(self) -> Trips:
+        self._statement(self._trips.loops)
+        return self._trips
+
+    def _expanded(self, text: str) -> str:
+        for name, body in reversed(self._macros):  # a macro may use those before it
+            text = re.sub(rf"\b{name}\b(?!\()", lambda _, body=body: f"({body})", text)  # type: ignore[misc]
+        return text
+
+    def _statement(self, loops: list[TextLoop]) -> None:
+        self._space()
+        if self._takes("{"):
+            self._space()
+            while not self._ends() and not self._takes("}"):
+                self._statement(loops)
+                self._space()
+        elif self._word("for"):
+            self._for(loops)
+        elif self._word("while"):
+            self._parentheses()
+            self._body(TextLoop(None, False), loops)
+        elif self._word("do"):
+            self._body(TextLoop(None, False), loops)
+        elif self._word("if"):
+            self._if(loops)
+        else:
+            self._simple(self._until_semicolon())
+
+    def _for(self, loops: list[TextLoop]) -> None:
+        header = self._parentheses()
+        found = _FOR.match(header.strip())
+        trips, is_fixed, name = None, False, ""
+        if found and found[1] == found[3]:
+            name = found[1]
+            trips, is_fixed = self._count(*found.group(2, 4, 5))
+            self._set(name, found[2])
+        self._body(TextLoop(trips, is_fixed), loops)
+        self._names.pop(name, None)
+
+    def _count(self, first: str, end: str, step: str) -> tuple[Any, bool]:
+        """Trips, and whether they follow from the text alone."""
+        stepped = _STEP.match(step.strip())
+        if not stepped:
+            return None, False
+        try:
+            begin, by = self._value(first), self._value(stepped[1] or "1")
+            trips = np.maximum(0, -(-(self._value(end) - begin) // by))
+            for condition in self._choices:
+                trips = np.where(self._known(condition), trips, 0)
+        except NotKnown:
+            return None, False
+        is_fixed = not re.search(r"[A-Za-z_]", re.sub(r"\b(?:min|max|int)\b", "", f"{first} {end} {stepped[1] or ''}"))
+        return trips, is_fixed
+
+    def _body(self, loop: TextLoop, loops: list[TextLoop]) -> None:
+        loops.append(loop)
+        self._depth += 1
+        self._statement(loop.inner)
+        self._depth -= 1
+
+    def _if(self, loops: list[TextLoop]) -> None:
+        try:
+            condition = self._value(self._parentheses())
+        except NotKnown:
+            condition = None
+        self._space()
+        if not self._depth and not self._choices and _RETURN.match(self._text, self._at) and condition is not None:
+            self._trips.items = np.logical_and(self._trips.items, np.logical_not(condition))
+        self._choose(condition, loops)
+        self._space()
+        if self._word("else"):
+            self._choose(None if condition is None else np.logical_not(condition), loops)
+
+    def _choose(self, condition: Any, loops: list[TextLoop]) -> None:
+        self._choices.append(condition)
+        self._statement(loops)
+        self._choices.pop()
+
+    @staticmethod
+    def _known(condition: Any) -> Any:
+        if condition is None:
+            raise NotKnown("a condition")
+        return condition
+
+    def _simple(self, text: str) -> None:
+        declared = _DECLARED.match(text.strip())
+        if declared:
+            for one in _split(declared[1]):
+                name, _, expression = one.partition("=")
+                self._set(name.strip(), expression)
+            return
+        changed = _CHANGED.match(text.strip())
+        if changed:
+            self._set(changed[1] or changed[2], changed[4] or "", self._choices)
+
+    def _set(self, name: str, expression: str, choices: Sequence[Any] = ()) -> None:
+        """Where the choices let it. Forgets the name where the expression cannot be told; empty: it is not looked at."""
+        try:
+            new = self._value(expression)
+            for condition in choices:
+                new = np.where(self._known(condition), new, self._value(name))
+            self._names[name] = new
+        except NotKnown:
+            self._names.pop(name, None)
+
+    def _value(self, text: str) -> Any:
+        return expressions.value(text, self._names)
+
+    def _ends(self) -> bool:
+        return self._at >= len(self._text)
+
+    def _space(self) -> None:
+        while not self._ends() and self._text[self._at].isspace():
+            self._at += 1
+
+    def _takes(self, letter: str) -> bool:
+        taken = self._text.startswith(letter, self._at)
+        self._at += taken
+        return taken
+
+    def _word(self, word: str) -> bool:
+        found = re.compile(rf"{word}\b").match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return bool(found)
+
+    def _parentheses(self) -> str:
+        """What is between the next pair."""
+        begin = self._at = self._text.find("(", self._at) + 1
+        depth = 1
+        while depth and not self._ends():
+            depth += (self._text[self._at] == "(") - (self._text[self._at] == ")")
+            self._at += 1
+        return self._text[begin : self._at - 1]
+
+    def _until_semicolon(self) -> str:
+        """A call of a macro with a block of its own needs no semicolon: the text goes on to the next one."""
+        begin, depth = self._at, 0
+        while not self._ends():
+            letter = self._text[self._at]
+            depth += (letter in "([") - (letter in ")]")
+            if depth <= 0 and (letter == ";" or letter in "{}"):
+                break
+            self._at += 1
+        text = self._text[begin : self._at]
+        if not self._ends() and (self._text[self._at] == ";" or self._at == begin):
+            self._at += 1
+        return text
+
+
+def _split(text: str) -> list[str]:
+    """At commas outside of parentheses."""
+    found, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return found
+
+
+def _places(dispatch: Dispatch) -> dict[str, Any]:
+    """The language's own names for where a work-item is."""
+    names: dict[str, Any] = {}
+    for axis, letter in enumerate("xyz"):
+        shape = [1, 1, 1]
+        shape[2 - axis] = -1
+        place, group = np.arange(dispatch.global_[axis]).reshape(shape), dispatch.local[axis]
+        names |= {
+            f"gl_GlobalInvocationID.{letter}": place,
+            f"gl_LocalInvocationID.{letter}": place % group,
+            f"gl_WorkGroupID.{letter}": place // group,
+            f"gl_WorkGroupSize.{letter}": np.asarray(group),
+            f"gl_NumWorkGroups.{letter}": np.asarray(dispatch.global_[axis] // group),
+        }
+    return names
+
+
+def _numbers(text: str, dispatch: Dispatch) -> dict[str, Any]:
+    """The kernel's uniform block; empty where it has another count of numbers than the dispatch."""
+    block = _NUMBERS.search(text)
+    names = re.findall(r"(\w+)\s*;", block[1]) if block else []
+    args = [arg for arg in dispatch.args if arg.kind != "Buffer"]
+    if len(names) != len(args):
+        return {}
+    values = [arg.int_value if arg.kind == "Int" else arg.float_value for arg in args]
+    return {name: np.asarray(one) for name, one in zip(names, values)}
+
+
+def executions(trips: Trips, parents: Sequence[int]) -> list[int | None]:
+    """How often each loop of the machine code runs its body, over all work-items that compute.
+
+    parents: those of machine_code.Loop; the first is what lies in no loop. Loops of the text and of the machine code are
+    paired in their order; None: they do not pair, or the trips are not known.
+    """
+    found: list[int | None] = [trips.count, *[None] * (len(parents) - 1)]
+
+    def pair(index: int, loops: Sequence[TextLoop], outer: Any) -> None:
+        inside = [i for i, parent in enumerate(parents) if parent == index and i]
+        loops = _left(loops, len(inside))
+        if len(loops) != len(inside):
+            return
+        for number, loop in zip(inside, loops):
+            if loop.trips is not None:
+                each = outer * loop.trips
+                found[number] = trips.total(each)
+                pair(number, loop.inner, each)
+
+    pair(0, trips.loops, np.asarray(1))
+    return found
+
+
+def _left(loops: Sequence[TextLoop], count: int) -> Sequence[TextLoop]:
+    """Without those that the compiler unrolled, as far as that explains how many it has."""
+    while len(loops) > count:
+        fixed = next((i for i, loop in enumerate(loops) if loop.is_fixed), None)
+        if fixed is None:
+            return loops
+        loops = [*loops[:fixed], *loops[fixed].inner, *loops[fixed + 1 :]]
+    return loops

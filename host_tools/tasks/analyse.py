@@ -1,0 +1,108 @@
+"""What `inv analyse` does: plans for phones' GPUs, their kernels through these GPUs' compilers, tables."""
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from host_tools.analyse import figures, figures_table, mesa_packages, phone_gpus
+from host_tools.analyse.figures import Figures
+from host_tools.analyse.phone_gpus import GPUS, Gpu
+from host_tools.base import settings
+from host_tools.base.errors import Misuse, ToolMissing, not_written
+from host_tools.base.progress import progress
+from host_tools.record import named_plans, schema
+from host_tools.record.checked_plan import Plan
+from host_tools.request import model_facts, models
+from host_tools.tasks import plans
+
+VENDORS = ("adreno", "mali")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Plans of a GPU, with what the model is made of, where that is known."""
+
+    plans: list[Plan]
+    nodes: list[int]  # flops of each node; empty: not known
+
+
+def install(gpus: str, console: Console) -> None:
+    """gpus: those whose compilers to fetch; empty: all."""
+    wanted = dict.fromkeys(gpu.vendor for gpu in _gpus(gpus or ",".join(gpu.name for gpu in GPUS)))
+    for one in mesa_packages.install(list(wanted)):
+        console.print(f"Mesa {one.version}  {one.folder}", markup=False, soft_wrap=True)
+
+
+def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figures]:
+    """Of a model, a run or a plan's file. gpus: empty means all whose compilers are installed."""
+    chosen = _gpus(gpus) if gpus else [gpu for gpu in GPUS if mesa_packages.installed(gpu.vendor)]
+    if not chosen:
+        raise ToolMissing("ask phones' GPU compilers", "none is installed", mesa_packages.INSTALL)
+    for gpu in chosen:
+        mesa_packages.require(gpu.vendor)
+    given = None if _is_model(word) else _given(word)
+    found = []
+    with progress(f"analyse {word}") as show:
+        for gpu in chosen:
+            question = given or _made(word, gpu, precision, library)
+            found.append(figures.of(gpu, question.plans, _multiply_adds(question), show))
+    return found
+
+
+def show(found: list[Figures], console: Console, top: int) -> None:
+    for number, one in enumerate(found):
+        if number:
+            console.print()
+        figures_table.show(one, console, top)
+
+
+def write_json(found: list[Figures], path: Path) -> None:
+    text = json.dumps([figures.to_json(one) for one in found], indent=1)
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise not_written(f"write {path}", error, "--json") from error
+
+
+def _gpus(words: str) -> list[Gpu]:
+    return phone_gpus.named(words)
+
+
+def _is_model(word: str) -> bool:
+    """A model's file, or its name: in the catalogue, or in a folder of QUADRA_MODELS_DIR."""
+    if word.endswith(".tflite") or word in models.catalogue():
+        return True
+    return any((folder / f"{word}.tflite").is_file() for folder in settings.read().models_dirs)
+
+
+def _given(word: str) -> Question:
+    """The plans of a run or a file, as they are."""
+    named = named_plans.find(word)
+    run = named[0].run
+    nodes = [node.flops for node in run.read(schema.Model).nodes] if run else []
+    return Question([one.checked() for one in named], nodes)
+
+
+def _made(word: str, gpu: Gpu, precision: str, library: Path | None) -> Question:
+    model = models.find(word)
+    facts = model_facts.read(model.path.read_bytes(), model.name)
+    with tempfile.TemporaryDirectory(prefix="quadra-analyse-") as folder:
+        options = plans.Options(
+            target=gpu.target, precision=precision, backend="gles", out=str(Path(folder) / "made.quadra")
+        )
+        paths = plans.make(word, options, library)
+        made = [named_plans.of_file(path).checked() for path in paths]
+    if not any(plan.dispatches for plan in made):
+        raise Misuse(f"analyse {word}", "no node of it runs on the GPU", f"`./inv coverage {word}` says why")
+    return Question(made, [node["flops"] for node in facts["nodes"]])
+
+
+def _multiply_adds(question: Question) -> int:
+    """Of the nodes that the plans run. 0: the model is not known, or the plan is of another one."""
+    nodes = {node for plan in question.plans for dispatch in plan.dispatches for node in dispatch.nodes}
+    if not question.nodes or not nodes or not all(0 <= node < len(question.nodes) for node in nodes):
+        return 0
+    return sum(question.nodes[node] for node in nodes) // 2

@@ -1,0 +1,114 @@
+"""`inv analyse`: from a model or a plan to a table and a file of figures; every kernel that fails has its row."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from host_tools.analyse import compilers, figures, mesa_packages
+from host_tools.analyse.compilers import Said
+from host_tools.analyse.phone_gpus import GPUS
+from host_tools.base import terminal
+from host_tools.tasks import analyse, command_line
+from tests.host_tools.analyse.test_analyse_for_real import plan
+from tests.host_tools.record import plans
+
+_WORDS = (Path(__file__).parents[1] / "analyse" / "recorded" / "adreno.txt").read_text()
+ADRENO = GPUS[0]
+
+
+@pytest.fixture
+def says(monkeypatch):
+    """Lets the compiler say something of each text."""
+
+    def it(*said):
+        monkeypatch.setattr(compilers, "ask", lambda gpu, texts, show: ("26.1", list(said)))
+
+    return it
+
+
+def of(*made, own=0):
+    return figures.of(ADRENO, list(made) or [plan()], own, lambda line: None)
+
+
+def shown(found, capsys):
+    analyse.show([found], terminal.console(width=150), 20)
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_work_is_multiplied_by_trips_and_work_items(says, capsys):
+    says(Said("ok", _WORDS))
+    found = of(own=5880)
+    assert found.work("slots") == 21 * 18 + 21 * 5 * 5 + 21 * 5 * 7 * 51
+    assert found.is_complete and found.work("reads") == 21 * 5 * 7 * 2
+    text = shown(found, capsys)
+    assert "k_1 1 73 5 16/16 0:0 2 0.0 100.0%" in text and "no times" in text and "≥" not in text
+
+
+def test_loops_of_unknown_trips_count_once_and_are_marked(says, capsys):
+    says(Said("ok", _WORDS))
+    source = plan().programs[0].kernels[0].source.replace("i < n; ++i", "i != n; ++i")
+    found = of(plan(source))
+    assert found.work("slots") == 21 * 18 + 21 * 5 * (5 + 51) and not found.is_complete
+    assert "≥ 0 M issue slots" in shown(found, capsys)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (Said("the compiler ended with status -6", ""), "status -6"),
+        (Said("compile", "log: 0:1 no such thing"), "does not compile: 0:1 no such thing"),
+        (Said("link", ""), "does not link: no reason is given"),
+        (Said("ok", "words of another version"), figures.NOT_READ),
+    ],
+)
+def test_a_kernel_without_machine_code_is_a_row_with_the_reason(says, said, reason, capsys):
+    says(said)
+    found = of()
+    assert reason in shown(found, capsys) and not found.is_complete
+    assert figures.to_json(found)["kernels"][0]["failure"] == found.kernels[0].failure
+
+
+def test_dispatches_of_one_text_are_one_kernel(says):
+    says(Said("ok", _WORDS))
+    found = of(plan(), plan())
+    assert [len(kernel.dispatches) for kernel in found.kernels] == [2]
+
+
+def test_the_file_of_figures(says, tmp_path):
+    says(Said("ok", _WORDS))
+    analyse.write_json([of(own=9)], tmp_path / "f.json")
+    (one,) = json.loads((tmp_path / "f.json").read_text())
+    assert (one["gpu"], one["compiler"], one["model_multiply_adds"]) == (ADRENO.name, "Mesa 26.1", 9)
+    (kernel,) = one["kernels"]
+    (row,) = kernel["dispatches"]
+    assert (row["name"], row["work_items"], row["slots"]) == ("000_k", 21, one["executed"]["slots"])
+    assert kernel["registers"] == 5 and kernel["loops"] == 2
+
+
+def test_the_models_arithmetic_is_that_of_the_nodes_that_run():
+    assert analyse._multiply_adds(analyse.Question([plan()], [100, 100, 100, 40])) == 20
+    for nodes in ([], [1, 2, 3]):  # not known; of another model
+        assert analyse._multiply_adds(analyse.Question([plan()], nodes)) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["analyse"], "no model, run or plan is given"),
+        (["analyse", "latest", "--gpu", "adreno-1"], "there is no 'adreno-1'"),
+        (["analyse", "latest", "--gpu", "adreno-630"], "analyse --install"),
+        (["analyse", "latest"], "analyse --install"),
+    ],
+)
+def test_what_cannot_be_done_is_told(words, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("QUADRA_TOOLS_DIR", str(tmp_path))
+    assert command_line.main(words) in (2, 73)
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_plan_in_opencls_language_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(mesa_packages, "installed", lambda vendor: object())
+    file = plans.write(plans.PLAN, tmp_path / "plan.quadra")
+    assert command_line.main(["analyse", str(file), "--gpu", "adreno-630"]) == 2
+    assert "OpenCL's language" in capsys.readouterr().err
