@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.analyse import mesa_packages
-from host_tools.analyse.mesa_packages import Installed
+from host_tools.analyse import phone_compilers
+from host_tools.analyse.phone_compilers import Installed
 from host_tools.analyse.phone_gpus import Gpu
 from host_tools.base import child_process, settings
 from host_tools.base.errors import CommandTimedOut, RunFailed
@@ -40,7 +40,7 @@ class Said:
 
 def ask(gpu: Gpu, texts: Sequence[str], show: Show) -> tuple[str, list[Said]]:
     """Mesa's version, and what the compiler said of each text, in their order. ToolMissing: it is not installed."""
-    tool = mesa_packages.require(gpu.vendor)
+    tool = phone_compilers.require(gpu.vendor)
     kept = {text: _read(_file(tool, gpu, text)) for text in texts}
     missing = [text for text, said in kept.items() if said is None]
     batches = [missing[at : at + _AT_ONCE] for at in range(0, len(missing), _AT_ONCE)]
@@ -101,7 +101,7 @@ def _told(lines: Sequence[str], gpu: Gpu, death: str) -> list[Said]:
         found.append(Said(death, "\n".join(words)))
     if not device.startswith(gpu.renderer) or not found:
         said = device or "; ".join(lines[-3:]) or death
-        raise RunFailed(f"ask the compiler for {gpu.name}", said, mesa_packages.INSTALL)
+        raise RunFailed(f"ask the compiler for {gpu.name}", said, phone_compilers.INSTALL)
     return found
 
 

@@ -4,108 +4,32 @@ Debian 13's backports have the drivers and drm-shim, which pretends that the GPU
 for amd64, for Mali only in those for arm64, which run under qemu's user mode. apt checks every signature and checksum.
 """
 
-import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from host_tools.analyse import phone_compilers
+from host_tools.analyse.phone_compilers import MESA, PACKAGES_OF_MESA, QEMU, SUITES, Architecture, Installed
 from host_tools.base import child_process, file_lock, settings
 from host_tools.base.errors import BuildFailed, CommandFailed, FetchFailed, ToolMissing
 from host_tools.base.progress import progress
 
-PROGRAM = Path(__file__).with_name("ask_driver.c")
-MESA = "26.1.6-1~bpo13+1"  # the version that figures are made with: those of two versions are not comparable
-INSTALL = "./inv analyse --install"
-_SUITES = ("trixie", "trixie-backports")
 _KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
-_OF_MESA = ("mesa-drm-shim", "libegl-mesa0", "mesa-libgallium", "libgbm1")
-_OTHERS = ("libegl1", "libgles2", "libc6", "libc6-dev", "libgcc-14-dev")
 _CLANG, _LLD = Path("/usr/lib/llvm-22/bin/clang"), Path("/usr/lib/llvm-22/bin/ld.lld")
-_QEMU = "qemu-aarch64-static"
-_VERSION = "mesa_version"
 _UNNEEDED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/lintian", "usr/share/bug")
 _DEADLINE_S = 1800.0
 
 Show = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """Of packages: which vendor's compiler is in them."""
-
-    name: str  # Debian's
-    triple: str
-    loader: str
-    shim: str
-    megabytes: int  # of downloads
-
-
-ARCHITECTURES = {
-    "adreno": Architecture("amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2", "libfreedreno_noop_drm_shim.so", 65),
-    "mali": Architecture("arm64", "aarch64-linux-gnu", "ld-linux-aarch64.so.1", "libpanfrost_noop_drm_shim.so", 75),
-}
-
-
-@dataclass(frozen=True)
-class Installed:
-    """One vendor's compiler in the cache."""
-
-    folder: Path
-    architecture: Architecture
-    version: str  # of Mesa's packages
-
-    @property
-    def _libraries(self) -> Path:
-        return self.folder / "root/usr/lib" / self.architecture.triple
-
-    def command(self, files: list[Path]) -> list[object]:
-        """Has the driver compile these files. Its own loader and C library go before this machine's."""
-        libraries, loader = self._libraries, self._libraries / self.architecture.loader
-        emulator = [self.folder / _QEMU] if self.architecture.name == "arm64" else []
-        shim = libraries / self.architecture.shim
-        start = [*emulator, loader, "--library-path", libraries, "--preload", shim]
-        return [*start, _program(self.folder), "libEGL.so.1", *files]
-
-    def environment(self) -> dict[str, str]:
-        """For any GPU of the vendor."""
-        vendor = self.folder / "root/usr/share/glvnd/egl_vendor.d/50_mesa.json"
-        return {
-            "__EGL_VENDOR_LIBRARY_FILENAMES": str(vendor),
-            "EGL_PLATFORM": "surfaceless",
-            "GALLIUM_THREAD": "0",  # with a thread of its own the driver's messages get lost
-            "MESA_SHADER_CACHE_DISABLE": "true",  # what comes from Mesa's own cache is not told
-            "LD_PRELOAD": "",
-        }
-
-
-def installed(vendor: str) -> Installed | None:
-    """The vendor's compiler, where it is in the cache."""
-    architecture = ARCHITECTURES[vendor]
-    folder = _place(architecture)
-    try:
-        version = (folder / _VERSION).read_text(encoding="utf-8").strip()
-    except OSError:
-        return None
-    return Installed(folder, architecture, version) if _program(folder).exists() else None
-
-
-def require(vendor: str) -> Installed:
-    """The same. ToolMissing: it is not there."""
-    found = installed(vendor)
-    if found is None:
-        raise ToolMissing(f"ask the compiler for {vendor.capitalize()} GPUs", "it is not in the cache", INSTALL)
-    return found
-
-
 def install(vendors: list[str]) -> list[Installed]:
     """Fetches what is not there yet."""
     found = []
     for vendor in vendors:
-        architecture = ARCHITECTURES[vendor]
-        place = _place(architecture)
+        architecture = phone_compilers.ARCHITECTURES[vendor]
+        place = phone_compilers.place_of(architecture)
         settings.make_folder(place.parent, "QUADRA_TOOLS_DIR")
         with (
             file_lock.held(place.parent / "lock"),
@@ -114,24 +38,12 @@ def install(vendors: list[str]) -> list[Installed]:
             if not (_CLANG.exists() and _LLD.exists()):
                 advice = "apt-get install clang-22 lld-22"
                 raise ToolMissing("build the program that asks the driver", f"there is no {_CLANG}", advice)
-            if not (place / _VERSION).exists():
+            if not (place / phone_compilers.VERSION).exists():
                 _make(architecture, place, show)
-            if not _program(place).exists():
+            if not phone_compilers.program_of(place).exists():
                 _build(architecture, place)
-        found.append(require(vendor))
+        found.append(phone_compilers.require(vendor))
     return found
-
-
-def _place(architecture: Architecture) -> Path:
-    """Another list of packages is another folder."""
-    words = [MESA, *_SUITES, *_OF_MESA, *_OTHERS, architecture.name]
-    key = hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
-    return settings.read().tools_dir / "phone_compilers" / f"{architecture.name}-{key}"
-
-
-def _program(folder: Path) -> Path:
-    """Another source is another program beside the packages."""
-    return folder / f"ask_driver-{hashlib.sha256(PROGRAM.read_bytes()).hexdigest()[:12]}"
 
 
 def _make(architecture: Architecture, place: Path, show: Show) -> None:
@@ -142,7 +54,7 @@ def _make(architecture: Architecture, place: Path, show: Show) -> None:
             version = _unpack(_Apt(Path(name), architecture), new / "root", show)
             if architecture.name == "arm64":
                 _bring_qemu(Path(name), new, show)
-        (new / _VERSION).write_text(f"{version}\n", encoding="utf-8")
+        (new / phone_compilers.VERSION).write_text(f"{version}\n", encoding="utf-8")
         new.chmod(0o755)
         new.rename(place)
     except BaseException:
@@ -159,7 +71,7 @@ class _Apt:
             (folder / part).mkdir(parents=True)
         (folder / "status").touch()
         mirror = _mirror()
-        lines = [f"deb [signed-by={_KEYS}] {mirror} {suite} main\n" for suite in _SUITES]
+        lines = [f"deb [signed-by={_KEYS}] {mirror} {suite} main\n" for suite in SUITES]
         (folder / "sources.list").write_text("".join(lines), encoding="utf-8")
         chosen = {
             "Dir::Etc::sourcelist": folder / "sources.list",
@@ -193,7 +105,7 @@ class _Apt:
     def newest(self) -> str:
         """Of Mesa, in these suites; empty: none."""
         environment = {"APT_CONFIG": str(self.folder / "apt.conf"), "LC_ALL": "C"}
-        argv = ["apt-cache", "madison", _OF_MESA[0]]
+        argv = ["apt-cache", "madison", PACKAGES_OF_MESA[0]]
         rows = child_process.run(argv, timeout_s=60, env=environment).stdout.splitlines()
         versions = [row.split("|")[1].strip() for row in rows if row.count("|") == 2]
         return MESA if MESA in versions else next(iter(versions), "")
@@ -213,8 +125,8 @@ def _unpack(apt: _Apt, root: Path, show: Show) -> str:
     """Mesa's version. Backports lose a version when the next comes: then that one is taken."""
     apt.get("update", show=show)
     version = apt.newest()
-    wanted = [f"{name}={version}" for name in _OF_MESA] + list(_OTHERS)
-    flags = ["install", "-y", "--download-only", "--no-install-recommends", "-t", _SUITES[-1]]
+    wanted = [f"{name}={version}" for name in PACKAGES_OF_MESA] + list(phone_compilers.OTHER_PACKAGES)
+    flags = ["install", "-y", "--download-only", "--no-install-recommends", "-t", SUITES[-1]]
     apt.get(*flags, *wanted, show=show)
     show("unpack")
     root.mkdir()
@@ -230,9 +142,9 @@ def _unpack(apt: _Apt, root: Path, show: Show) -> str:
 
 def _bring_qemu(scratch: Path, new: Path, show: Show) -> None:
     """qemu's user mode for arm64: this machine's, or out of its package, by this machine's own apt."""
-    there = shutil.which(_QEMU)
+    there = shutil.which(QEMU)
     if there:
-        shutil.copy(there, new / _QEMU)
+        shutil.copy(there, new / QEMU)
         return
     folder, package = scratch / "qemu", "qemu-user-static"
     folder.mkdir()
@@ -245,17 +157,19 @@ def _bring_qemu(scratch: Path, new: Path, show: Show) -> None:
             f"fetch {package}", done.stderr.strip() or "apt brought nothing", f"apt-get install {package}"
         )
     child_process.run(["dpkg-deb", "-x", packages[0], folder], timeout_s=300)
-    shutil.move(folder / "usr/bin" / _QEMU, new / _QEMU)
+    shutil.move(folder / "usr/bin" / QEMU, new / QEMU)
 
 
 def _build(architecture: Architecture, place: Path) -> None:
-    root, program = place / "root", _program(place)
+    root, program = place / "root", phone_compilers.program_of(place)
     compiler = root / "usr/lib/gcc" / architecture.triple / "14"
     new = program.with_suffix(".new")
     argv: list[object] = [_CLANG, f"--target={architecture.triple}", f"--sysroot={root}"]
     argv += [f"--gcc-install-dir={compiler}", f"--ld-path={_LLD}", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]
-    done = child_process.run([*argv, "-o", new, PROGRAM], timeout_s=120, check=False)
+    done = child_process.run([*argv, "-o", new, phone_compilers.PROGRAM], timeout_s=120, check=False)
     if done.returncode != 0:
         said = done.stderr.strip()
-        raise BuildFailed(f"compile {PROGRAM.name}", f"clang failed\n{said}", "`./inv doctor` shows versions")
+        raise BuildFailed(
+            f"compile {phone_compilers.PROGRAM.name}", f"clang failed\n{said}", "`./inv doctor` shows versions"
+        )
     new.replace(program)

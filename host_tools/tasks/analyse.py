@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from host_tools.analyse import figures, figures_table, mesa_packages, phone_gpus
+from host_tools.analyse import figures, figures_table, mesa_packages, phone_compilers, phone_gpus
 from host_tools.analyse.figures import Figures
 from host_tools.analyse.phone_gpus import GPUS, Gpu
 from host_tools.base import settings
@@ -38,11 +38,11 @@ def install(gpus: str, console: Console) -> None:
 
 def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figures]:
     """Of a model, a run or a plan's file. gpus: empty means all whose compilers are installed."""
-    chosen = _gpus(gpus) if gpus else [gpu for gpu in GPUS if mesa_packages.installed(gpu.vendor)]
+    chosen = _gpus(gpus) if gpus else [gpu for gpu in GPUS if phone_compilers.installed(gpu.vendor)]
     if not chosen:
-        raise ToolMissing("ask phones' GPU compilers", "none is installed", mesa_packages.INSTALL)
+        raise ToolMissing("ask phones' GPU compilers", "none is installed", phone_compilers.INSTALL)
     for gpu in chosen:
-        mesa_packages.require(gpu.vendor)
+        phone_compilers.require(gpu.vendor)
     given = None if _is_model(word) else _given(word)
     found = []
     with progress(f"analyse {word}") as show:

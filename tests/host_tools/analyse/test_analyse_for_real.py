@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tools.analyse import figures, mesa_packages
+from host_tools.analyse import figures, phone_compilers
 from host_tools.analyse.phone_gpus import GPUS
 from host_tools.base import settings
 from host_tools.record.checked_plan import Arg, Dispatch, Kernel, Plan, Program
@@ -48,8 +48,8 @@ def installed(monkeypatch):
     monkeypatch.setenv("QUADRA_TOOLS_DIR", str(REAL))
 
     def check(gpu):
-        if not mesa_packages.installed(gpu.vendor):
-            pytest.skip(f"the compiler for {gpu.vendor.capitalize()} is not installed: {mesa_packages.INSTALL}")
+        if not phone_compilers.installed(gpu.vendor):
+            pytest.skip(f"the compiler for {gpu.vendor.capitalize()} is not installed: {phone_compilers.INSTALL}")
 
     return check
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tools.analyse import compilers, mesa_packages
+from host_tools.analyse import compilers, phone_compilers
 from host_tools.analyse.phone_gpus import named
 from host_tools.base.errors import Misuse, RunFailed, ToolMissing
 
@@ -52,7 +52,7 @@ class Driver:
 @pytest.fixture
 def driver(tmp_path, monkeypatch):
     one = Driver(tmp_path)
-    monkeypatch.setattr(mesa_packages, "require", lambda vendor: one)
+    monkeypatch.setattr(phone_compilers, "require", lambda vendor: one)
     monkeypatch.setenv("QUADRA_TOOLS_DIR", str(tmp_path / "tools"))
     return one
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from host_tools.analyse import compilers, figures, mesa_packages
+from host_tools.analyse import compilers, figures, phone_compilers
 from host_tools.analyse.compilers import Said
 from host_tools.analyse.phone_gpus import GPUS
 from host_tools.base import terminal
@@ -108,7 +108,7 @@ def test_what_cannot_be_done_is_told(words, sentence, tmp_path, monkeypatch, cap
 
 
 def test_a_plan_in_opencls_language_is_refused(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(mesa_packages, "installed", lambda vendor: object())
+    monkeypatch.setattr(phone_compilers, "installed", lambda vendor: object())
     file = plans.write(plans.PLAN, tmp_path / "plan.quadra")
     assert command_line.main(["analyse", str(file), "--gpu", "adreno-630"]) == 2
     assert "OpenCL's language" in capsys.readouterr().err
