@@ -49,7 +49,7 @@ def value(text: str, names: Mapping[str, Any]) -> Any:
         text = re.sub(pattern, word, text)
     try:
         return _value(ast.parse(text.strip(), mode="eval").body, names)
-    except (SyntaxError, ValueError, TypeError, RecursionError) as error:
+    except (SyntaxError, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise NotKnown(text) from error
 
 

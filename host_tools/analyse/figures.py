@@ -84,7 +84,8 @@ def of(gpu: Gpu, plans: Sequence[Plan], own_multiply_adds: int, show: Callable[[
 def _text(plan: Plan, dispatch: Dispatch) -> str:
     """As the OpenGL ES runtime hands it to the driver."""
     program = plan.programs[dispatch.program]
-    return program.prelude + program.kernels[0].source
+    kernel = next(one for one in program.kernels if one.entry == dispatch.entry)  # a checked plan has it
+    return program.prelude + kernel.source
 
 
 def _kernel(gpu: Gpu, text: str, runs: Sequence[tuple[Plan, Dispatch]], said: Said) -> KernelFigures:

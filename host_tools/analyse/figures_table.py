@@ -12,6 +12,8 @@ WHAT_THEY_ARE = (
     " in them."
 )
 
+HALVES = "With halves, Mesa's compiler for Adreno makes more of it than the GPU needs: docs/analyse.md."
+
 
 def show(found: Figures, console: Console, top: int = 20) -> None:
     """top: at most so many kernels; 0 is all. Work is in millions, of a whole inference."""
@@ -24,6 +26,8 @@ def show(found: Figures, console: Console, top: int = 20) -> None:
     console.print(escape(_sum(found)))
     if not found.is_complete:
         console.print("≥: a loop's trips are not known, and count as one; or a kernel has no machine code.")
+    if found.gpu.kind == "adreno" and found.precision != "f32":
+        console.print(f"[dim]{HALVES}[/]")
     console.print(f"[dim]{WHAT_THEY_ARE}[/]")
 
 

@@ -1,10 +1,11 @@
 """How often each loop of a kernel's text runs in a dispatch: its bounds, computed for every work-item.
 
 The texts are small and of one form: `for` loops over whole numbers, whose bounds follow from the dispatch's numbers
-and the work-item's place. Where a bound depends on what the GPU reads, or on an outer loop beyond its first trip, the
-trips are not known, or those of the first outer trip.
+and the work-item's place. Where a bound follows from an outer loop's variable, the trips are the mean of those at its
+first and last value, which is exact for bounds without steps. Where it depends on what the GPU reads, they are not known.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import numpy as np
 
 from host_tools.analyse import expressions
 from host_tools.analyse.expressions import NotKnown
+from host_tools.base.errors import Misuse
 from host_tools.record.checked_plan import Dispatch
 
 _MACRO = re.compile(r"^\s*#define\s+(\w+)\s+(.+)$", re.MULTILINE)
@@ -25,6 +27,7 @@ _DECLARED = re.compile(
 _CHANGED = re.compile(r"(?:(?:\+\+|--)\s*(\w+)|(\w+)\s*(?:\+\+|--|[-+*/]=|(=)(?!=)(.*)))", re.DOTALL)
 _FOR = re.compile(r"(?:int\s+)?(\w+)\s*=\s*(.+?);\s*(\w+)\s*<\s*(.+?);\s*(.+)$", re.DOTALL)
 _RETURN = re.compile(r"\{?\s*return\s*;")
+_MOST_ITEMS = 1 << 26
 _STEP = re.compile(r"(?:\+\+\w+|\w+\+\+|\w+\s*\+=\s*(.+))$", re.DOTALL)
 
 
@@ -52,18 +55,43 @@ class Trips:
 
     def total(self, each: Any) -> int:
         """The sum over the work-items that compute."""
-        return int(np.sum(np.broadcast_to(self.items * each, self.shape), dtype=np.int64))
+        return round(float(np.sum(np.broadcast_to(self.items * each, self.shape), dtype=np.float64)))
 
 
 def of(text: str, dispatch: Dispatch) -> Trips:
-    """text: prelude and kernel, in OpenGL ES's language."""
-    return _Scan(text, dispatch).run()
+    """text: prelude and kernel, in OpenGL ES's language. Misuse: the dispatch has more work-items than a GPU takes."""
+    if math.prod(dispatch.global_) > _MOST_ITEMS:
+        raise Misuse(
+            f"count the loops of {dispatch.name}",
+            f"it has {math.prod(dispatch.global_)} work-items, more than {_MOST_ITEMS}",
+            "make the plan anew",
+        )
+    try:
+        first, last = (_Scan(text, dispatch, at_end).run() for at_end in (False, True))
+    except RecursionError:  # a text that no kernel has
+        x, y, z = dispatch.global_
+        return Trips(np.asarray(True), [], (z, y, x))
+    return Trips(first.items, _means(first.loops, last.loops), first.shape)
+
+
+def _means(first: Sequence[TextLoop], last: Sequence[TextLoop]) -> list[TextLoop]:
+    """Of two scans of one text."""
+    return [
+        TextLoop(
+            None if a.trips is None or b.trips is None else (a.trips + b.trips) / 2,
+            a.is_fixed,
+            _means(a.inner, b.inner),
+        )
+        for a, b in zip(first, last)
+    ]
 
 
 class _Scan:
     """One pass over main(): what is declared is computed, what is changed later is forgotten."""
 
-    def __init__(self, text: str, dispatch: Dispatch) -> None:
+    def __init__(self, text: str, dispatch: Dispatch, at_end: bool) -> None:
+        """at_end: variables of loops have their last values, else their first."""
+        self._at_end = at_end
         text = _COMMENT.sub("", text)
         self._macros: list[tuple[str, str]] = _MACRO.findall(text)
         _, _, main = _DIRECTIVE.sub("", text).rpartition("void main()")
@@ -105,28 +133,31 @@ class _Scan:
     def _for(self, loops: list[TextLoop]) -> None:
         header = self._parentheses()
         found = _FOR.match(header.strip())
-        trips, is_fixed, name = None, False, ""
+        loop, name = TextLoop(None, False), ""
         if found and found[1] == found[3]:
             name = found[1]
-            trips, is_fixed = self._count(*found.group(2, 4, 5))
-            self._set(name, found[2])
-        self._body(TextLoop(trips, is_fixed), loops)
+            loop = self._counted(name, *found.group(2, 4, 5))
+        self._body(loop, loops)
         self._names.pop(name, None)
 
-    def _count(self, first: str, end: str, step: str) -> tuple[Any, bool]:
-        """Trips, and whether they follow from the text alone."""
+    def _counted(self, name: str, first: str, end: str, step: str) -> TextLoop:
+        """Also gives the loop's variable a value."""
+        self._names.pop(name, None)
         stepped = _STEP.match(step.strip())
         if not stepped:
-            return None, False
+            return TextLoop(None, False)
         try:
             begin, by = self._value(first), self._value(stepped[1] or "1")
+            if np.any(by <= 0):
+                raise NotKnown(step)
             trips = np.maximum(0, -(-(self._value(end) - begin) // by))
+            self._names[name] = begin + np.maximum(trips - 1, 0) * by if self._at_end else begin
             for condition in self._choices:
                 trips = np.where(self._known(condition), trips, 0)
         except NotKnown:
-            return None, False
-        is_fixed = not re.search(r"[A-Za-z_]", re.sub(r"\b(?:min|max|int)\b", "", f"{first} {end} {stepped[1] or ''}"))
-        return trips, is_fixed
+            return TextLoop(None, False)
+        words = re.sub(r"\b(?:min|max|int)\b", "", f"{first} {end} {stepped[1] or ''}")
+        return TextLoop(trips, not re.search(r"[A-Za-z_]", words))
 
     def _body(self, loop: TextLoop, loops: list[TextLoop]) -> None:
         loops.append(loop)

@@ -38,7 +38,6 @@ class Driver:
     version: str = "26"
 
     def command(self, files):
-        (self.folder / "driver.py").write_text(_DRIVER)
         return [sys.executable, self.folder / "driver.py", self.folder / "asked", self.device, *files]
 
     def environment(self):
@@ -52,6 +51,7 @@ class Driver:
 @pytest.fixture
 def driver(tmp_path, monkeypatch):
     one = Driver(tmp_path)
+    (tmp_path / "driver.py").write_text(_DRIVER)
     monkeypatch.setattr(phone_compilers, "require", lambda vendor: one)
     monkeypatch.setenv("QUADRA_TOOLS_DIR", str(tmp_path / "tools"))
     return one

@@ -3,6 +3,7 @@
 import pytest
 
 from host_tools.analyse import loop_trips
+from host_tools.base.errors import Misuse
 from host_tools.record.checked_plan import Arg, Dispatch
 
 
@@ -73,6 +74,11 @@ def test_loops_that_the_compiler_unrolled_are_left_out():
     assert counts(body, [-1, 0, 0, 2], m=3, n=6) == [32, 128, 96, 288]
 
 
+def test_bounds_may_depend_on_an_outer_loop():
+    body = "for (int j = 2; j < n; ++j) { int end = j * 2; for (int i = 1; i < end; ++i) { } }"
+    assert counts(body, [-1, 0, 1], (1, 1, 1), n=6) == [1, 4, 3 + 5 + 7 + 9]
+
+
 def test_quotients_are_those_of_c():
     body = "int q = (0 - 7) / 2;\nint r = (0 - 7) % 2;\nfor (int i = q; i < r; ++i) { }"
     assert counts(body, [-1, 0], (1, 1, 1)) == [1, 2]
@@ -88,6 +94,8 @@ def test_quotients_are_those_of_c():
         "int end = n;\nif (unknown > 1) { end = 3; }\nfor (int i = 0; i < end; ++i) { }",
         "for (int i = 0; i != n; ++i) { }",
         "for (int i = 0; i < n / 0; ++i) { }",
+        "for (int i = 0; i < n; i += n - 5) { }",
+        "for (int i = 0; i < n; i -= 1) { }",
     ],
 )
 def test_what_cannot_be_told_is_not_guessed(body):
@@ -103,6 +111,15 @@ def test_numbers_that_the_dispatch_does_not_have_are_not_known():
     assert loop_trips.executions(trips, [-1, 0, 1]) == [32, None, None]
 
 
-@pytest.mark.parametrize("body", ["for (", "if (a) {", "{ { {", "((((", "int x = ;", "for (;;) { }", "} } }", ";;;;"])
+@pytest.mark.parametrize(
+    "body",
+    ["for (", "if (a) {", "{ { {", "((((", "int x = ;", "for (;;) { }", "} } }", ";;;;", "{" * 9999, "if (a) " * 9999]
+    + [f"int x = {one};" for one in ("(" * 9999, "-" * 9999, "1 ? " * 9999, "1 ? 2 : " * 999 + "3", "9" * 99)],
+)
 def test_any_text_comes_to_an_end(body):
     assert loop_trips.of(text(body), dispatch()).count == 32
+
+
+def test_more_work_items_than_a_gpu_takes_are_refused():
+    with pytest.raises(Misuse, match="work-items"):
+        loop_trips.of(text(NEST, "m", "n"), dispatch((1 << 20, 1 << 10, 1), m=1, n=1))
