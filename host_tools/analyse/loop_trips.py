@@ -7,7 +7,7 @@ first and last value, which is exact for bounds without steps. Where it depends 
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ _DECLARED = re.compile(
 _CHANGED = re.compile(r"(?:(?:\+\+|--)\s*(\w+)|(\w+)\s*(?:\+\+|--|[-+*/]=|(=)(?!=)(.*)))", re.DOTALL)
 _FOR = re.compile(r"(?:int\s+)?(\w+)\s*=\s*(.+?);\s*(\w+)\s*<\s*(.+?);\s*(.+)$", re.DOTALL)
 _RETURN = re.compile(r"\{?\s*return\s*;")
-_MOST_ITEMS = 1 << 26
+_MOST_ITEMS, _MOST_LOOPS = 1 << 26, 14
 _STEP = re.compile(r"(?:\+\+\w+|\w+\+\+|\w+\s*\+=\s*(.+))$", re.DOTALL)
 
 
@@ -297,31 +297,47 @@ def _numbers(text: str, dispatch: Dispatch) -> dict[str, Any]:
 def executions(trips: Trips, parents: Sequence[int]) -> list[int | None]:
     """How often each loop of the machine code runs its body, over all work-items that compute.
 
-    parents: those of machine_code.Loop; the first is what lies in no loop. Loops of the text and of the machine code are
-    paired in their order; None: they do not pair, or the trips are not known.
+    parents: those of machine_code.Loop; the first is what lies in no loop. None: the loops of the text and of the machine
+    code do not pair in one way, or the trips are not known.
     """
     found: list[int | None] = [trips.count, *[None] * (len(parents) - 1)]
-
-    def pair(index: int, loops: Sequence[TextLoop], outer: Any) -> None:
-        inside = [i for i, parent in enumerate(parents) if parent == index and i]
-        loops = _left(loops, len(inside))
-        if len(loops) != len(inside):
-            return
-        for number, loop in zip(inside, loops):
-            if loop.trips is not None:
-                each = outer * loop.trips
-                found[number] = trips.total(each)
-                pair(number, loop.inner, each)
-
-    pair(0, trips.loops, np.asarray(1))
+    each: dict[int, Any] = {0: np.asarray(1)}
+    for number, loop in sorted(_pairs(trips.loops, parents), key=lambda pair: pair[0]):
+        if loop.trips is not None and parents[number] in each:
+            each[number] = each[parents[number]] * loop.trips
+            found[number] = trips.total(each[number])
     return found
 
 
-def _left(loops: Sequence[TextLoop], count: int) -> Sequence[TextLoop]:
-    """Without those that the compiler unrolled, as far as that explains how many it has."""
-    while len(loops) > count:
-        fixed = next((i for i, loop in enumerate(loops) if loop.is_fixed), None)
-        if fixed is None:
-            return loops
-        loops = [*loops[:fixed], *loops[fixed].inner, *loops[fixed + 1 :]]
-    return loops
+_Pairs = list[tuple[int, TextLoop]]
+
+
+def _pairs(loops: Sequence[TextLoop], parents: Sequence[int]) -> _Pairs:
+    """Loops of the machine code with those of the text, in the order of both. Loops of the text that have none were
+    unrolled: as few as possible, and rather those whose trips the text fixes. Empty: there is no one best way."""
+    if max(_count(loops), len(parents)) > _MOST_LOOPS:
+        return []
+    inside: dict[int, list[int]] = {}
+    for number, parent in enumerate(parents):
+        inside.setdefault(parent, []).append(number)
+
+    def ways(texts: Sequence[TextLoop], codes: Sequence[int]) -> Iterator[tuple[int, _Pairs]]:
+        """With the price of each: of what is taken for unrolled."""
+        if not texts:
+            if not codes:
+                yield 0, []
+            return
+        first, *rest = texts
+        if codes:
+            for price, inner in ways(first.inner, inside.get(codes[0], [])):
+                for more, behind in ways(rest, codes[1:]):
+                    yield price + more, [(codes[0], first), *inner, *behind]
+        for price, pairs in ways([*first.inner, *rest], codes):
+            yield price + (1 if first.is_fixed else _MOST_LOOPS), pairs
+
+    found = sorted(ways(loops, inside.get(0, [])), key=lambda way: way[0])
+    return found[0][1] if len(found) == 1 or (found and found[0][0] < found[1][0]) else []
+
+
+def _count(loops: Sequence[TextLoop]) -> int:
+    return sum(1 + _count(loop.inner) for loop in loops)

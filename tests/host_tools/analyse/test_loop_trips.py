@@ -79,6 +79,21 @@ def test_bounds_may_depend_on_an_outer_loop():
     assert counts(body, [-1, 0, 1], (1, 1, 1), n=6) == [1, 4, 3 + 5 + 7 + 9]
 
 
+def test_a_loop_that_was_unrolled_is_found_by_the_shape_of_the_others():
+    body = f"{NEST} int left = min(8, n); for (int i = 0; i < left; ++i) {{ }}"
+    assert counts(body, [-1, 0, 1], m=3, n=6) == [32, 96, 288]
+    assert counts(body, [-1, 0, 0], m=3, n=6) == [32, None, None]  # either of the nest
+
+
+def test_where_either_of_two_loops_may_be_unrolled_none_is_known():
+    body = "for (int i = 0; i < m; ++i) { } for (int i = 0; i < n; ++i) { }"
+    assert counts(body, [-1, 0], m=3, n=6) == [32, None]
+
+
+def test_a_text_of_many_loops_is_not_paired():
+    assert counts("for (int i = 0; i < n; ++i) { " * 20 + "}" * 20, [-1, 0], n=2) == [32, None]
+
+
 def test_quotients_are_those_of_c():
     body = "int q = (0 - 7) / 2;\nint r = (0 - 7) % 2;\nfor (int i = q; i < r; ++i) { }"
     assert counts(body, [-1, 0], (1, 1, 1)) == [1, 2]
