@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from host_tools.base import child_process, settings
 from host_tools.base.errors import CommandTimedOut, RunFailed
 
 _AT_ONCE = 4  # texts of a process: it starts once for them
+_ENDS = ("ok", "compile", "link")
 _START_S = 60.0
 _TEXT_S = {"adreno": 30.0, "mali": 120.0}  # the longest that a text may take; Mali's compiler is emulated
 _DISASSEMBLY = {
@@ -44,26 +46,32 @@ def ask(gpu: Gpu, texts: Sequence[str], show: Show) -> tuple[str, list[Said]]:
     kept = {text: _read(_file(tool, gpu, text)) for text in texts}
     missing = [text for text, said in kept.items() if said is None]
     batches = [missing[at : at + _AT_ONCE] for at in range(0, len(missing), _AT_ONCE)]
+    stop = threading.Event()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        done = 0
-        for batch, found in zip(batches, pool.map(lambda one: _batch(tool, gpu, one), batches)):
-            for text, new in zip(batch, found):
-                kept[text] = new
-                _keep(_file(tool, gpu, text), new)
-            done += len(batch)
-            show(f"{gpu.name}: {done} of {len(missing)} kernels")
+        try:
+            done = 0
+            for batch, found in zip(batches, pool.map(lambda one: _batch(tool, gpu, one, stop), batches)):
+                for text, new in zip(batch, found):
+                    kept[text] = new
+                    _keep(_file(tool, gpu, text), new)
+                done += len(batch)
+                show(f"{gpu.name}: {done} of {len(missing)} kernels")
+        except BaseException:
+            stop.set()  # else the pool would wait for compilers that nobody needs
+            pool.shutdown(cancel_futures=True)
+            raise
     return tool.version, [said for text in texts if (said := kept[text])]
 
 
-def _batch(tool: Installed, gpu: Gpu, texts: Sequence[str]) -> list[Said]:
+def _batch(tool: Installed, gpu: Gpu, texts: Sequence[str], stop: threading.Event) -> list[Said]:
     """Of a few texts. Where one ends the process, another process goes on behind it."""
     found: list[Said] = []
     while len(found) < len(texts):
-        found += _process(tool, gpu, texts[len(found) :])
+        found += _process(tool, gpu, texts[len(found) :], stop)
     return found
 
 
-def _process(tool: Installed, gpu: Gpu, texts: Sequence[str]) -> list[Said]:
+def _process(tool: Installed, gpu: Gpu, texts: Sequence[str], stop: threading.Event) -> list[Said]:
     """Of the first texts: of all, or up to the one that the process did not survive."""
     lines: list[str] = []
     with tempfile.TemporaryDirectory(prefix="quadra-analyse-") as name:
@@ -74,8 +82,15 @@ def _process(tool: Installed, gpu: Gpu, texts: Sequence[str]) -> list[Said]:
         deadline = _START_S + _TEXT_S[gpu.vendor] * len(texts)
         try:
             done = child_process.run(
-                tool.command(list(files)), timeout_s=deadline, env=environment, check=False, on_line=lines.append
+                tool.command(list(files)),
+                timeout_s=deadline,
+                env=environment,
+                check=False,
+                on_line=lines.append,
+                stop=stop,
             )
+            if stop.is_set():
+                raise RunFailed(f"ask the compiler for {gpu.name}", "it was stopped")
             death = f"the compiler ended with status {done.returncode}"
         except CommandTimedOut:
             death = f"the compiler did not end within {deadline:g} s"
@@ -120,6 +135,9 @@ def _read(path: Path) -> Said | None:
 
 
 def _keep(path: Path, said: Said) -> None:
+    """Not what ended the compiler: that may have been the machine's fault."""
+    if said.end not in _ENDS:
+        return
     settings.make_folder(path.parent, "QUADRA_TOOLS_DIR")
     new = path.with_suffix(f".{os.getpid()}")
     new.write_bytes(gzip.compress(f"{said.end}\n{said.words}".encode(), 1))

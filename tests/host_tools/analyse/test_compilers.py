@@ -1,6 +1,7 @@
 """A phone GPU's compiler is asked once for a text; where it crashes or hangs, that is a finding about one text."""
 
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,6 +108,22 @@ def test_a_hang_is_a_finding_about_one_text(driver, monkeypatch):
     monkeypatch.setitem(compilers._TEXT_S, "adreno", 0.1)
     ends = [end for end, _ in ask("a", "hang", "b")]
     assert ends[0] == ends[2] == "ok" and "did not end within" in ends[1]
+
+
+def test_what_ended_the_compiler_is_tried_again(driver):
+    ask("crash", "wrong")
+    ask("crash", "wrong")
+    assert driver.asked() == ["crash", "crash", "wrong"]
+
+
+def test_who_stops_does_not_wait_for_the_compilers(driver):
+    def stop(line):
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        compilers.ask(GPU, ["a", "b", "c", "d", "hang"], stop)
+    assert time.monotonic() - began < 30.0
 
 
 @pytest.mark.parametrize("device", ["llvmpipe (LLVM 19)", "FD630"])
