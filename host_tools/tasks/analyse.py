@@ -11,14 +11,12 @@ from host_tools.analyse import figures, figures_table, mesa_packages, phone_comp
 from host_tools.analyse.figures import Figures
 from host_tools.analyse.phone_gpus import GPUS, Gpu
 from host_tools.base import settings
-from host_tools.base.errors import Misuse, ToolMissing, not_written
+from host_tools.base.errors import ToolMissing, not_written
 from host_tools.base.progress import progress
 from host_tools.record import named_plans, schema
 from host_tools.record.checked_plan import Plan
 from host_tools.request import model_facts, models
 from host_tools.tasks import plans
-
-VENDORS = ("adreno", "mali")
 
 
 @dataclass(frozen=True)
@@ -31,14 +29,14 @@ class Question:
 
 def install(gpus: str, console: Console) -> None:
     """gpus: those whose compilers to fetch; empty: all."""
-    wanted = dict.fromkeys(gpu.vendor for gpu in _gpus(gpus or ",".join(gpu.name for gpu in GPUS)))
+    wanted = dict.fromkeys(gpu.vendor for gpu in (phone_gpus.named(gpus) if gpus else GPUS))
     for one in mesa_packages.install(list(wanted)):
         console.print(f"Mesa {one.version}  {one.folder}", markup=False, soft_wrap=True)
 
 
 def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figures]:
     """Of a model, a run or a plan's file. gpus: empty means all whose compilers are installed."""
-    chosen = _gpus(gpus) if gpus else [gpu for gpu in GPUS if phone_compilers.installed(gpu.vendor)]
+    chosen = phone_gpus.named(gpus) if gpus else [gpu for gpu in GPUS if phone_compilers.installed(gpu.vendor)]
     if not chosen:
         raise ToolMissing("ask phones' GPU compilers", "none is installed", phone_compilers.INSTALL)
     for gpu in chosen:
@@ -67,10 +65,6 @@ def write_json(found: list[Figures], path: Path) -> None:
         raise not_written(f"write {path}", error, "--json") from error
 
 
-def _gpus(words: str) -> list[Gpu]:
-    return phone_gpus.named(words)
-
-
 def _is_model(word: str) -> bool:
     """A model's file, or its name: in the catalogue, or in a folder of QUADRA_MODELS_DIR."""
     if word.endswith(".tflite") or word in models.catalogue():
@@ -95,8 +89,6 @@ def _made(word: str, gpu: Gpu, precision: str, library: Path | None) -> Question
         )
         paths = plans.make(word, options, library)
         made = [named_plans.of_file(path).checked() for path in paths]
-    if not any(plan.dispatches for plan in made):
-        raise Misuse(f"analyse {word}", "no node of it runs on the GPU", f"`./inv coverage {word}` says why")
     return Question(made, [node["flops"] for node in facts["nodes"]])
 
 

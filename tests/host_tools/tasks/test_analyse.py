@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from host_tools.analyse import compilers, figures, phone_compilers
@@ -10,11 +11,13 @@ from host_tools.analyse.compilers import Said
 from host_tools.analyse.phone_gpus import GPUS
 from host_tools.base import terminal
 from host_tools.tasks import analyse, command_line
-from tests.host_tools.analyse.test_analyse_for_real import plan
+from tests.host_tools.analyse.test_analyse_for_real import REAL, plan
 from tests.host_tools.record import plans
+from tests.model_builder import Model
 
 _WORDS = (Path(__file__).parents[1] / "analyse" / "recorded" / "adreno.txt").read_text()
 ADRENO = GPUS[0]
+ADRENO_IS_HERE = phone_compilers.installed(ADRENO.vendor) is not None
 
 
 @pytest.fixture
@@ -112,3 +115,26 @@ def test_a_plan_in_opencls_language_is_refused(tmp_path, monkeypatch, capsys):
     file = plans.write(plans.PLAN, tmp_path / "plan.quadra")
     assert command_line.main(["analyse", str(file), "--gpu", "adreno-630"]) == 2
     assert "OpenCL's language" in capsys.readouterr().err
+
+
+def test_a_models_convolution_and_a_plan_of_it(library, tmp_path, monkeypatch, capsys):
+    """16 × 16 places, 8 channels to 8: every multiply-add of the model, in tiles without a rest."""
+    if not ADRENO_IS_HERE:
+        pytest.skip(f"the compiler for Adreno is not installed: {phone_compilers.INSTALL}")
+    monkeypatch.setenv("QUADRA_TOOLS_DIR", str(REAL))
+    model = Model()
+    x = model.input((1, 16, 16, 8))
+    model.output(model.conv2d(x, np.ones((8, 1, 1, 8), np.float32), np.zeros(8, np.float32)))
+    path, figures_file = tmp_path / "m.tflite", tmp_path / "f.json"
+    path.write_bytes(model.bytes())
+    words = ["--gpu", "adreno-630,adreno-740", "--library", str(library), "--json", str(figures_file)]
+    assert command_line.main(["analyse", str(path), *words]) == 0
+    assert "conv2d" in capsys.readouterr().out
+    for one in json.loads(figures_file.read_text()):
+        assert one["complete"] and one["target"] == f"{one['gpu']}-gles"
+        assert one["model_multiply_adds"] == one["executed"]["multiply_adds"] == 16 * 16 * 8 * 8
+    plan_file = tmp_path / "p.quadra"
+    to = ["--target", "adreno-740-gles", "--out", str(plan_file), "--library", str(library)]
+    assert command_line.main(["plan", "make", str(path), *to]) == 0
+    assert command_line.main(["analyse", str(plan_file), *words[:2], "--json", str(figures_file)]) == 0
+    assert [one["target"] for one in json.loads(figures_file.read_text())] == ["adreno-740-gles"] * 2
