@@ -18,13 +18,30 @@ from host_tools.record.checked_plan import Plan
 from host_tools.request import model_facts, models
 from host_tools.tasks import plans
 
+# Ops that multiply and add: where a model's file does not say how often, its sum is not known.
+_PRODUCTS = {
+    "CONV_2D",
+    "CONV_3D",
+    "CONV_3D_TRANSPOSE",
+    "DEPTHWISE_CONV_2D",
+    "TRANSPOSE_CONV",
+    "Convolution2DTransposeBias",
+    "FULLY_CONNECTED",
+    "BATCH_MATMUL",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
+    "LSTM",
+    "RNN",
+    "SVDF",
+}
+
 
 @dataclass(frozen=True)
 class Question:
     """Plans of a GPU, with what the model is made of, where that is known."""
 
     plans: list[Plan]
-    nodes: list[int]  # flops of each node; empty: not known
+    nodes: list[tuple[str, int]]  # op and flops of each node; empty: not known
 
 
 def install(gpus: str, console: Console) -> None:
@@ -76,7 +93,7 @@ def _given(word: str) -> Question:
     """The plans of a run or a file, as they are."""
     named = named_plans.find(word)
     run = named[0].run
-    nodes = [node.flops for node in run.read(schema.Model).nodes] if run else []
+    nodes = [(node.op, node.flops) for node in run.read(schema.Model).nodes] if run else []
     return Question([one.checked() for one in named], nodes)
 
 
@@ -89,12 +106,15 @@ def _made(word: str, gpu: Gpu, precision: str, library: Path | None) -> Question
         )
         paths = plans.make(word, options, library)
         made = [named_plans.of_file(path).checked() for path in paths]
-    return Question(made, [node["flops"] for node in facts["nodes"]])
+    return Question(made, [(node["op"], node["flops"]) for node in facts["nodes"]])
 
 
 def _multiply_adds(question: Question) -> int:
-    """Of the nodes that the plans run. 0: the model is not known, or the plan is of another one."""
+    """Of the nodes that the plans run. 0: not known, as of shapes that the file does not have, or of another model."""
     nodes = {node for plan in question.plans for dispatch in plan.dispatches for node in dispatch.nodes}
     if not question.nodes or not nodes or not all(0 <= node < len(question.nodes) for node in nodes):
         return 0
-    return sum(question.nodes[node] for node in nodes) // 2
+    ran = [question.nodes[node] for node in nodes]
+    if any(op in _PRODUCTS and not flops for op, flops in ran):
+        return 0
+    return sum(flops for _, flops in ran) // 2

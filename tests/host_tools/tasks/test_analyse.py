@@ -89,10 +89,24 @@ def test_the_file_of_figures(says, tmp_path):
     assert kernel["registers"] == 5 and kernel["loops"] == 2
 
 
-def test_the_models_arithmetic_is_that_of_the_nodes_that_run():
-    assert analyse._multiply_adds(analyse.Question([plan()], [100, 100, 100, 40])) == 20
-    for nodes in ([], [1, 2, 3]):  # not known; of another model
-        assert analyse._multiply_adds(analyse.Question([plan()], nodes)) == 0
+@pytest.mark.parametrize(
+    ("nodes", "own"),
+    [
+        ([("CONV_2D", 100)] * 3 + [("CONV_2D", 40)], 20),
+        ([("CONV_2D", 0)] * 3 + [("RELU", 0)], 0),
+        ([("CONV_2D", 100)] * 3, 0),  # of another model: the plan runs node 3
+        ([], 0),
+    ],
+)
+def test_the_models_arithmetic_is_that_of_the_nodes_that_run(nodes, own):
+    assert analyse._multiply_adds(analyse.Question([plan()], nodes)) == own
+
+
+def test_a_models_arithmetic_is_not_known_where_its_file_lacks_a_shape():
+    both = plan()
+    both.dispatches[0].nodes = [0, 1]
+    for op, own in (("CONV_2D", 0), ("RELU", 50)):
+        assert analyse._multiply_adds(analyse.Question([both], [("CONV_2D", 100), (op, 0)])) == own
 
 
 @pytest.mark.parametrize(
