@@ -28,6 +28,7 @@ _CHANGED = re.compile(r"(?:(?:\+\+|--)\s*(\w+)|(\w+)\s*(?:\+\+|--|[-+*/]=|(=)(?!
 _FOR = re.compile(r"(?:int\s+)?(\w+)\s*=\s*(.+?);\s*(\w+)\s*<\s*(.+?);\s*(.+)$", re.DOTALL)
 _RETURN = re.compile(r"\{?\s*return\s*;")
 _MOST_ITEMS, _MOST_LOOPS = 1 << 26, 14
+_BOUNDED = re.compile(r"\bmin\(\s*\d+\s*,")
 _STEP = re.compile(r"(?:\+\+\w+|\w+\+\+|\w+\s*\+=\s*(.+))$", re.DOTALL)
 
 
@@ -36,7 +37,7 @@ class TextLoop:
     """A loop of the text. trips: of each work-item that computes, over z, y, x; None: not known."""
 
     trips: Any
-    is_fixed: bool  # by the text alone: a compiler may unroll it
+    is_fixed: bool  # by the text alone, or at most a number that it names: a compiler may unroll it
     inner: list["TextLoop"] = field(default_factory=list)
 
 
@@ -157,7 +158,7 @@ class _Scan:
         except NotKnown:
             return TextLoop(None, False)
         words = re.sub(r"\b(?:min|max|int)\b", "", f"{first} {end} {stepped[1] or ''}")
-        return TextLoop(trips, not re.search(r"[A-Za-z_]", words))
+        return TextLoop(trips, bool(_BOUNDED.search(end)) or not re.search(r"[A-Za-z_]", words))
 
     def _body(self, loop: TextLoop, loops: list[TextLoop]) -> None:
         loops.append(loop)

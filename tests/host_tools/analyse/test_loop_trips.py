@@ -85,6 +85,11 @@ def test_a_loop_that_was_unrolled_is_found_by_the_shape_of_the_others():
     assert counts(body, [-1, 0, 0], m=3, n=6) == [32, None, None]  # either of the nest
 
 
+def test_of_a_nest_the_loop_with_a_literal_bound_was_unrolled():
+    body = "for (int i = 0; i < n; ++i) { for (int k = 0; k < min(4, m - i); ++k) { } }"
+    assert counts(body, [-1, 0], m=3, n=6) == [32, 192]
+
+
 def test_where_either_of_two_loops_may_be_unrolled_none_is_known():
     body = "for (int i = 0; i < m; ++i) { } for (int i = 0; i < n; ++i) { }"
     assert counts(body, [-1, 0], m=3, n=6) == [32, None]
