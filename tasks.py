@@ -515,6 +515,42 @@ def plan(
 
 @task(
     help={
+        "what": "A model (a name from `inv models`, or a .tflite file), a run, or a plan's file, as it is.",
+        "gpu": "GPUs with commas between: adreno-630, adreno-740, mali-g76, mali-g610 (default: all that can be asked).",
+        "precision": "Of a model: f32, f32_f16 or f16.",
+        "top": "How many kernels to show (0: all).",
+        "json": "Also write all figures into this file.",
+        "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system.",
+        "library": _RUN_HELP["library"],
+    },
+)
+def analyse(
+    c: Context, what: str = "", gpu: str = "", precision: str = "f32", top: int = 20, json: str = "",
+    install: bool = False, library: str = "",
+) -> None:  # fmt: skip
+    """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
+
+    Mesa's compilers for Adreno and Mali, on this machine, without a phone: counts, never milliseconds. Nothing is run.
+    Once before: `inv analyse --install`. See docs/analyse.md.
+    """
+    from host_tools.base import terminal
+    from host_tools.base.errors import Misuse
+    from host_tools.tasks import analyse
+
+    console = terminal.console(width=150)
+    if install:
+        analyse.install(gpu, console)
+        return
+    if not what:
+        raise Misuse("inv analyse", "no model, run or plan is given", "`./inv --help analyse`")
+    found = analyse.ask(what, gpu, precision, _file(library))
+    if json:
+        analyse.write_json(found, Path(json).expanduser())
+    analyse.show(found, console, top)
+
+
+@task(
+    help={
         "plan": "A run (`latest`, the default; the beginning of its id; a path), or a plan's file.",
         "against": "Compare every tensor: cpu, or a run whose tensors were kept (`inv bisect` makes one).",
         "step": "Show each dispatch's tensors as numbers; on a terminal, wait for Enter after each.",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 
+from host_tools.analyse import phone_compilers
 from host_tools.base import settings
 from host_tools.base.errors import Misuse
 from host_tools.build import ndk
@@ -38,7 +39,7 @@ class Check:
 def check_all() -> list[Check]:
     """Every check, needs of the machine first. Changes nothing."""
     checks = [_python(), *map(_package, package_table()), *_java(), _python_packages()]
-    checks += [_opencl_devices(), _gles_devices(), _ndk(), *_folders(), _space()]
+    checks += [_opencl_devices(), _gles_devices(), _ndk(), _phone_compilers(), *_folders(), _space()]
     return checks
 
 
@@ -148,6 +149,16 @@ def _ndk() -> Check:
         return Check(need, f"{ndk.real(home).made_by} ({home})", True)
     except Misuse as error:
         return Check(need, f"{home}: {error.came_back}", False, do_next=error.do_next)
+
+
+def _phone_compilers() -> Check:
+    """Nothing but `inv analyse` needs them."""
+    states = []
+    for vendor in phone_compilers.ARCHITECTURES:
+        there = phone_compilers.installed(vendor)
+        absent = f"not fetched; {phone_compilers.INSTALL} does it"
+        states.append(f"{vendor.capitalize()}: {f'Mesa {there.version}' if there else absent}")
+    return Check("compilers of phones' GPUs, for inv analyse", ", ".join(states), True)
 
 
 def _folders() -> list[Check]:

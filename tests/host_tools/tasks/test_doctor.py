@@ -106,3 +106,9 @@ def test_a_driver_too_old_for_compute_is_no_device(monkeypatch):
     monkeypatch.setattr(gpus, "gles", lambda: [{"error": "eglCreateContext(OpenGL ES 3.1) failed"}])
     check = next(c for c in doctor.check_all() if c.need == "an OpenGL ES 3.1 device")
     assert not check.ok and "eglCreateContext" in check.found
+
+
+def test_compilers_of_phones_gpus_are_named_and_not_required(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_TOOLS_DIR", str(tmp_path))
+    check = doctor._phone_compilers()
+    assert check.ok and "Adreno: not fetched; ./inv analyse --install does it" in check.found

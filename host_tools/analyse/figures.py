@@ -1,0 +1,150 @@
+"""A plan's kernels on a phone's GPU, in figures: those of the machine code, times loop trips and work-items."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from host_tools.analyse import compilers, loop_trips, machine_code
+from host_tools.analyse.compilers import Said
+from host_tools.analyse.machine_code import Compiled
+from host_tools.analyse.phone_gpus import Gpu
+from host_tools.base.errors import Misuse
+from host_tools.record.checked_plan import Dispatch, Plan
+
+NOT_READ = "what the compiler said could not be read"
+
+
+@dataclass(frozen=True)
+class DispatchFigures:
+    """One dispatch. work: executed by all its work-items, by machine_code.WORK."""
+
+    name: str
+    nodes: tuple[int, ...]  # of the model
+    items: int  # work-items that compute
+    work: Counter[str]
+    is_complete: bool  # False: some loop's trips are not known; it counts as one trip
+
+
+@dataclass
+class KernelFigures:
+    """One kernel's text, with the dispatches that run it. failure: why there is no machine code; empty: there is."""
+
+    entry: str
+    failure: str
+    compiled: Compiled | None
+    dispatches: list[DispatchFigures] = field(default_factory=list)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.compiled is not None and all(one.is_complete for one in self.dispatches)
+
+    def work(self, what: str) -> int:
+        """Executed by all dispatches."""
+        return sum(one.work[what] for one in self.dispatches)
+
+
+@dataclass
+class Figures:
+    """A model on a GPU. own_multiply_adds: of the model's ops, by their shapes; 0: not known."""
+
+    gpu: Gpu
+    mesa: str  # version of its packages
+    precision: str
+    target: str
+    kernels: list[KernelFigures]  # the most slots first
+    own_multiply_adds: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        return all(kernel.is_complete for kernel in self.kernels)
+
+    def work(self, what: str) -> int:
+        return sum(kernel.work(what) for kernel in self.kernels)
+
+
+def of(gpu: Gpu, plans: Sequence[Plan], own_multiply_adds: int, show: Callable[[str], None]) -> Figures:
+    """Of all partitions of a model. Misuse: a plan is not for OpenGL ES."""
+    texts: dict[str, list[tuple[Plan, Dispatch]]] = {}
+    for plan in plans:
+        if plan.api != "gles":
+            raise Misuse(
+                f"ask the compiler for {gpu.name}",
+                "the plan's kernels are in OpenCL's language",
+                "`./inv plan make MODEL --backend gles` makes one, or give the model",
+            )
+        for dispatch in plan.dispatches:
+            texts.setdefault(_text(plan, dispatch), []).append((plan, dispatch))
+    version, said = compilers.ask(gpu, list(texts), show)
+    kernels = [_kernel(gpu, text, runs, one) for (text, runs), one in zip(texts.items(), said)]
+    kernels.sort(key=lambda kernel: (not kernel.failure, -kernel.work("slots")))
+    return Figures(gpu, version, plans[0].precision, plans[0].target, kernels, own_multiply_adds)
+
+
+def _text(plan: Plan, dispatch: Dispatch) -> str:
+    """As the OpenGL ES runtime hands it to the driver."""
+    program = plan.programs[dispatch.program]
+    kernel = next(one for one in program.kernels if one.entry == dispatch.entry)  # a checked plan has it
+    return program.prelude + kernel.source
+
+
+def _kernel(gpu: Gpu, text: str, runs: Sequence[tuple[Plan, Dispatch]], said: Said) -> KernelFigures:
+    compiled = machine_code.read(gpu.kind, said.words) if said.end == "ok" else None
+    failure = "" if compiled else NOT_READ if said.end == "ok" else _reason(said)
+    found = KernelFigures(runs[0][1].entry, failure, compiled)
+    if compiled:
+        found.dispatches = [_dispatch(compiled, text, dispatch) for _, dispatch in runs]
+    return found
+
+
+def _reason(said: Said) -> str:
+    if said.end not in ("compile", "link"):
+        return said.end
+    logs = [line.removeprefix("log: ") for line in said.words.splitlines() if line.startswith("log: ")]
+    return f"it does not {said.end}: {logs[-1] if logs else 'no reason is given'}"
+
+
+def _dispatch(compiled: Compiled, text: str, dispatch: Dispatch) -> DispatchFigures:
+    trips = loop_trips.of(text, dispatch)
+    counts = loop_trips.executions(trips, [loop.parent for loop in compiled.loops])
+    work: Counter[str] = Counter()
+    runs: list[int] = []
+    for loop, count in zip(compiled.loops, counts):
+        runs.append(count if count is not None else runs[loop.parent])  # once for each trip of the loop around it
+        for what in machine_code.WORK:
+            work[what] += loop.work[what] * runs[-1]
+    return DispatchFigures(dispatch.name, tuple(dispatch.nodes), trips.count, work, None not in counts)
+
+
+def to_json(found: Figures) -> dict[str, Any]:
+    """For --json: stable fields only."""
+    return {
+        "schema_version": 1,
+        "gpu": found.gpu.name,
+        "compiler": f"Mesa {found.mesa}",
+        "target": found.target,
+        "precision": found.precision,
+        "model_multiply_adds": found.own_multiply_adds,
+        "executed": {what: found.work(what) for what in machine_code.WORK},
+        "complete": found.is_complete,
+        "kernels": [_kernel_json(kernel) for kernel in found.kernels],
+    }
+
+
+def _kernel_json(kernel: KernelFigures) -> dict[str, Any]:
+    code = kernel.compiled
+    row: dict[str, Any] = {"kernel": kernel.entry, "failure": kernel.failure}
+    if code:
+        row |= {name: getattr(code, name) for name in ("instructions", "registers", "threads", "spills", "fills")}
+        row |= {"loops": len(code.loops) - 1, "complete": kernel.is_complete}
+    rows = [
+        {
+            "name": one.name,
+            "nodes": list(one.nodes),
+            "work_items": one.items,
+            "complete": one.is_complete,
+            **{what: one.work[what] for what in machine_code.WORK},
+        }
+        for one in kernel.dispatches
+    ]
+    return row | {"dispatches": rows}

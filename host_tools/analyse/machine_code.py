@@ -1,0 +1,201 @@
+"""Reads what Mesa's compilers say of a kernel: its figures, and its machine code as a nest of loops.
+
+Formats of Mesa 26.1 (IR3_SHADER_DEBUG=cs, BIFROST_MESA_DEBUG=shaders, and the lines of `shaderdb`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from host_tools.analyse.phone_gpus import Kind
+
+_STATISTIC = re.compile(r"(\d+(?:\.\d+)?) ([^,]+)")
+_SPILLS = re.compile(r"(\d+):(\d+) spills:fills")
+
+WORK = ("slots", "multiply_adds", "reads", "writes", "spilled")  # what is counted of instructions
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Instructions that lie in a loop and in none inside it. parent: the index of the loop around it; -1: none."""
+
+    parent: int
+    work: Counter[str]  # of one trip, by WORK
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel as its GPU would run it."""
+
+    instructions: int
+    registers: int  # Adreno: of four numbers; Mali: of one, 64 at most
+    threads: int  # Adreno: waves at once, 16 at most; Mali: 2, or 1 where more than half of the registers are used
+    spills: int  # instructions that write numbers to memory for want of registers
+    fills: int  # that read them back
+    loops: tuple[Loop, ...]  # the first is all that lies in no loop
+
+
+def read(kind: Kind, words: str) -> Compiled | None:
+    """None: there is nothing of this form, as of a compiler of another version."""
+    found = _statistics(words)
+    loops = _loops(kind, words)
+    if found is None or not loops:
+        return None
+    if kind == "adreno":
+        names = ("inst", "full", "waves", "stp", "ldp")
+    else:
+        names = ("instrs", "registers used", "threads", "spills", "fills")
+    if any(name not in found for name in names):
+        return None
+    instructions, registers, threads, spills, fills = (found[name] for name in names)
+    return Compiled(instructions, registers, threads, spills, fills, loops)
+
+
+def _statistics(words: str) -> dict[str, int] | None:
+    """Of the last line of figures: some drivers compile a kernel twice."""
+    lines = [line for line in words.splitlines() if line.startswith("said: ") and " shader: " in line]
+    if not lines:
+        return None
+    text = lines[-1].split(" shader: ", 1)[1]
+    found = {name.strip(): int(float(number)) for number, name in _STATISTIC.findall(text)}
+    spilled = _SPILLS.search(text)
+    return {**found, **({"spills": int(spilled[1]), "fills": int(spilled[2])} if spilled else {})}
+
+
+@dataclass
+class _Code:
+    """Instructions in order, and jumps as pairs of indices: from, to."""
+
+    work: list[Counter[str]]
+    jumps: list[tuple[int, int]]
+
+
+def _loops(kind: Kind, words: str) -> tuple[Loop, ...]:
+    readers: dict[Kind, Callable[[str], _Code]] = {"adreno": _adreno, "bifrost": _bifrost, "valhall": _valhall}
+    code = readers[kind](words)
+    return _nest(code) if code.work else ()
+
+
+def _nest(code: _Code) -> tuple[Loop, ...]:
+    """A jump back is a loop's end; jumps to one place, as of `continue`, are one loop."""
+    ends: dict[int, int] = {}
+    for at, to in code.jumps:
+        if to <= at:
+            ends[to] = max(at, ends.get(to, at))
+    spans = sorted(ends.items(), key=lambda span: (span[0], -span[1]))
+    found = [Loop(-1, Counter())]
+    found += [Loop(_around(spans[:i], span) + 1, Counter()) for i, span in enumerate(spans)]
+    for at, work in enumerate(code.work):
+        found[_around(spans, (at, at)) + 1].work.update(work)
+    return tuple(found)
+
+
+def _around(spans: Sequence[tuple[int, int]], inner: tuple[int, int]) -> int:
+    """The innermost span that holds `inner`; -1: none."""
+    holding = [i for i, (first, last) in enumerate(spans) if first <= inner[0] and inner[1] <= last]
+    return max(holding, default=-1)
+
+
+# --- Adreno: a slot per instruction, its repetitions and the pauses that it asks for.
+
+_REPEAT, _PAUSE, _LABEL, _TO = (re.compile(p) for p in (r"\(rpt(\d)\)", r"\(nop(\d)\)", r"l(\d+):$", r"#l(\d+)"))
+_FLAGS = re.compile(r"^(?:\([^)]*\)\s*)+")
+
+
+def _adreno(words: str) -> _Code:
+    code, labels, targets = _Code([], []), dict[str, int](), list[tuple[int, str]]()
+    for line in _adreno_lines(words):
+        label = _LABEL.match(line)
+        if label:
+            labels[label[1]] = len(code.work)
+            continue
+        op = _FLAGS.sub("", line).split()[0]
+        if op == "shpe":  # before it: what runs once for all work-items
+            code.work = [Counter() for _ in code.work]
+        targets += [(len(code.work), to) for to in _TO.findall(line)]
+        code.work.append(_adreno_work(op, line))
+        if op == "end":
+            break
+    code.jumps = [(at, labels[to]) for at, to in targets if to in labels]
+    return code
+
+
+def _adreno_lines(words: str) -> Iterator[str]:
+    _, _, text = words.rpartition("Native code for")
+    for line in text.splitlines()[1:]:
+        line = line.removeprefix("MESA: info: ").strip()
+        if line and line[0] not in ";@":
+            yield line
+
+
+def _adreno_work(op: str, line: str) -> Counter[str]:
+    repeat, pause = _REPEAT.search(line), _PAUSE.search(line)
+    times = 1 + (int(repeat[1]) if repeat else 0)
+    work = Counter(slots=times + (int(pause[1]) if pause else 0))
+    if op.startswith("mad.f"):
+        work["multiply_adds"] = times
+    elif op.startswith(("ldp", "stp")):
+        work["spilled"] = times
+    elif op.startswith(("isam", "sam", "ldib", "ldg", "ldl")):
+        work["reads"] = times
+    elif op.startswith(("stib", "stg", "stl")):
+        work["writes"] = times
+    return work
+
+
+# --- Mali
+
+_TARGET = re.compile(r"clause_(\d+)\s*$")
+_OFFSET = re.compile(r"offset:(-?\d+)\s*$")
+_ZERO = re.compile(r"(?:#0|0x0)\.neg$|-0x0$")  # what a product adds
+
+
+def _mali_work(op: str, line: str) -> Counter[str]:
+    """Of one instruction; a slot is counted by the caller."""
+    if op.startswith("FMA."):
+        is_product = bool(_ZERO.search(line.rstrip().rstrip(",")))
+        return Counter(multiply_adds=0 if is_product else 2 if ".v2f16" in op else 1)
+    if ".tl" in op or "thread_local_pointer" in line:
+        return Counter(spilled=1)
+    if op.startswith(("TEX", "LOAD", "LD_")):
+        return Counter(reads=0 if op.endswith(".ubo") or "LD_PKA.i32" in op else 1)
+    if op.startswith(("STORE", "ST_")):
+        return Counter(writes=1)
+    return Counter()
+
+
+def _bifrost(words: str) -> _Code:
+    """Clauses of tuples: a slot holds a multiplier's instruction and an adder's."""
+    code, labels, targets = _Code([], []), dict[str, int](), list[tuple[int, str]]()
+    _, begin, text = words.rpartition("\nclause_0:")
+    for line in (begin + text).splitlines():
+        word = line.strip()
+        if word.startswith("clause_") and word.endswith(":"):
+            labels[word[7:-1]] = len(code.work)
+        elif word[:1] in ("*", "+"):
+            work = _mali_work(word[1:].split()[0], word)
+            if word[0] == "*":
+                code.work.append(Counter(slots=1))
+            code.work[-1].update(work)
+            to = _TARGET.search(word)
+            if to and word[1:].startswith(("BRANCH", "JUMP")):
+                targets.append((len(code.work) - 1, to[1]))
+    code.jumps = [(at, labels[to]) for at, to in targets if to in labels]
+    return code
+
+
+def _valhall(words: str) -> _Code:
+    """The last listing, after the blocks: a slot per instruction; branches count from the next one."""
+    code = _Code([], [])
+    _, _, text = words.rpartition("\n}")
+    for line in text.partition("MESA_SHADER_COMPUTE shader:")[0].splitlines():
+        word = line.strip()
+        if not line.startswith("   ") or not word[:1].isupper():
+            continue
+        op = word.split()[0]
+        to = _OFFSET.search(word)
+        if to and op.startswith("BRANCHZ"):
+            code.jumps.append((len(code.work), len(code.work) + 1 + int(to[1])))
+        code.work.append(Counter(slots=1) + _mali_work(op, word))
+    return code

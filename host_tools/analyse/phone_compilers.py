@@ -1,0 +1,99 @@
+"""The compilers of phones' GPUs in the cache: where they are, how they are started. Runs on a bare Python 3.9, too."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from host_tools.base import settings
+from host_tools.base.errors import ToolMissing
+
+PROGRAM = Path(__file__).with_name("ask_driver.c")
+MESA = "26.1.6-1~bpo13+1"  # the version that figures are made with: those of two versions are not comparable
+SUITES = ("trixie", "trixie-backports")
+PACKAGES_OF_MESA = ("mesa-drm-shim", "libegl-mesa0", "mesa-libgallium", "libgbm1")
+OTHER_PACKAGES = ("libegl1", "libgles2", "libc6", "libc6-dev", "libgcc-14-dev")
+INSTALL = "./inv analyse --install"
+QEMU = "qemu-aarch64-static"
+VERSION = "mesa_version"
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Of packages: which vendor's compiler is in them."""
+
+    name: str  # Debian's
+    triple: str
+    loader: str
+    shim: str
+    megabytes: int  # of downloads
+
+
+ARCHITECTURES = {
+    "adreno": Architecture("amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2", "libfreedreno_noop_drm_shim.so", 65),
+    "mali": Architecture("arm64", "aarch64-linux-gnu", "ld-linux-aarch64.so.1", "libpanfrost_noop_drm_shim.so", 75),
+}
+
+
+@dataclass(frozen=True)
+class Installed:
+    """One vendor's compiler in the cache."""
+
+    folder: Path
+    architecture: Architecture
+    version: str  # of Mesa's packages
+
+    @property
+    def _libraries(self) -> Path:
+        return self.folder / "root/usr/lib" / self.architecture.triple
+
+    def command(self, files: list[Path]) -> list[object]:
+        """Has the driver compile these files. Its own loader and C library go before this machine's."""
+        libraries, loader = self._libraries, self._libraries / self.architecture.loader
+        emulator = [self.folder / QEMU] if self.architecture.name == "arm64" else []
+        shim = libraries / self.architecture.shim
+        start = [*emulator, loader, "--library-path", libraries, "--preload", shim]
+        return [*start, program_of(self.folder), "libEGL.so.1", *files]
+
+    def environment(self) -> dict[str, str]:
+        """For any GPU of the vendor."""
+        vendor = self.folder / "root/usr/share/glvnd/egl_vendor.d/50_mesa.json"
+        return {
+            "__EGL_VENDOR_LIBRARY_FILENAMES": str(vendor),
+            "EGL_PLATFORM": "surfaceless",
+            "GALLIUM_THREAD": "0",  # with a thread of its own the driver's messages get lost
+            "MESA_SHADER_CACHE_DISABLE": "true",  # what comes from Mesa's own cache is not told
+            "LD_PRELOAD": "",
+        }
+
+
+def installed(vendor: str) -> Installed | None:
+    """The vendor's compiler, where it is in the cache."""
+    architecture = ARCHITECTURES[vendor]
+    folder = place_of(architecture)
+    try:
+        version = (folder / VERSION).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    return Installed(folder, architecture, version) if program_of(folder).exists() else None
+
+
+def require(vendor: str) -> Installed:
+    """The same. ToolMissing: it is not there."""
+    found = installed(vendor)
+    if found is None:
+        raise ToolMissing(f"ask the compiler for {vendor.capitalize()} GPUs", "it is not in the cache", INSTALL)
+    return found
+
+
+def place_of(architecture: Architecture) -> Path:
+    """Another list of packages is another folder."""
+    words = [MESA, *SUITES, *PACKAGES_OF_MESA, *OTHER_PACKAGES, architecture.name]
+    key = hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
+    return settings.read().tools_dir / "phone_compilers" / f"{architecture.name}-{key}"
+
+
+def program_of(folder: Path) -> Path:
+    """Another source is another program beside the packages."""
+    return folder / f"ask_driver-{hashlib.sha256(PROGRAM.read_bytes()).hexdigest()[:12]}"

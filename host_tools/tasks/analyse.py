@@ -1,0 +1,120 @@
+"""What `inv analyse` does: plans for phones' GPUs, their kernels through these GPUs' compilers, tables."""
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from host_tools.analyse import figures, figures_table, mesa_packages, phone_compilers, phone_gpus
+from host_tools.analyse.figures import Figures
+from host_tools.analyse.phone_gpus import GPUS, Gpu
+from host_tools.base import settings
+from host_tools.base.errors import ToolMissing, not_written
+from host_tools.base.progress import progress
+from host_tools.record import named_plans, schema
+from host_tools.record.checked_plan import Plan
+from host_tools.request import model_facts, models
+from host_tools.tasks import plans
+
+# Ops that multiply and add: where a model's file does not say how often, its sum is not known.
+_PRODUCTS = {
+    "CONV_2D",
+    "CONV_3D",
+    "CONV_3D_TRANSPOSE",
+    "DEPTHWISE_CONV_2D",
+    "TRANSPOSE_CONV",
+    "Convolution2DTransposeBias",
+    "FULLY_CONNECTED",
+    "BATCH_MATMUL",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "UNIDIRECTIONAL_SEQUENCE_RNN",
+    "LSTM",
+    "RNN",
+    "SVDF",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """Plans of a GPU, with what the model is made of, where that is known."""
+
+    plans: list[Plan]
+    nodes: list[tuple[str, int]]  # op and flops of each node; empty: not known
+
+
+def install(gpus: str, console: Console) -> None:
+    """gpus: those whose compilers to fetch; empty: all."""
+    wanted = dict.fromkeys(gpu.vendor for gpu in (phone_gpus.named(gpus) if gpus else GPUS))
+    for one in mesa_packages.install(list(wanted)):
+        console.print(f"Mesa {one.version}  {one.folder}", markup=False, soft_wrap=True)
+
+
+def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figures]:
+    """Of a model, a run or a plan's file. gpus: empty means all whose compilers are installed."""
+    chosen = phone_gpus.named(gpus) if gpus else [gpu for gpu in GPUS if phone_compilers.installed(gpu.vendor)]
+    if not chosen:
+        raise ToolMissing("ask phones' GPU compilers", "none is installed", phone_compilers.INSTALL)
+    for gpu in chosen:
+        phone_compilers.require(gpu.vendor)
+    given = None if _is_model(word) else _given(word)
+    found = []
+    with progress(f"analyse {word}") as show:
+        for gpu in chosen:
+            question = given or _made(word, gpu, precision, library)
+            found.append(figures.of(gpu, question.plans, _multiply_adds(question), show))
+    return found
+
+
+def show(found: list[Figures], console: Console, top: int) -> None:
+    for number, one in enumerate(found):
+        if number:
+            console.print()
+        figures_table.show(one, console, top)
+
+
+def write_json(found: list[Figures], path: Path) -> None:
+    text = json.dumps([figures.to_json(one) for one in found], indent=1)
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise not_written(f"write {path}", error, "--json") from error
+
+
+def _is_model(word: str) -> bool:
+    """A model's file, or its name: in the catalogue, or in a folder of QUADRA_MODELS_DIR."""
+    if word.endswith(".tflite") or word in models.catalogue():
+        return True
+    return any((folder / f"{word}.tflite").is_file() for folder in settings.read().models_dirs)
+
+
+def _given(word: str) -> Question:
+    """The plans of a run or a file, as they are."""
+    named = named_plans.find(word)
+    run = named[0].run
+    nodes = [(node.op, node.flops) for node in run.read(schema.Model).nodes] if run else []
+    return Question([one.checked() for one in named], nodes)
+
+
+def _made(word: str, gpu: Gpu, precision: str, library: Path | None) -> Question:
+    model = models.find(word)
+    facts = model_facts.read(model.path.read_bytes(), model.name)
+    with tempfile.TemporaryDirectory(prefix="quadra-analyse-") as folder:
+        options = plans.Options(
+            target=gpu.target, precision=precision, backend="gles", out=str(Path(folder) / "made.quadra")
+        )
+        paths = plans.make(word, options, library)
+        made = [named_plans.of_file(path).checked() for path in paths]
+    return Question(made, [(node["op"], node["flops"]) for node in facts["nodes"]])
+
+
+def _multiply_adds(question: Question) -> int:
+    """Of the nodes that the plans run. 0: not known, as of shapes that the file does not have, or of another model."""
+    nodes = {node for plan in question.plans for dispatch in plan.dispatches for node in dispatch.nodes}
+    if not question.nodes or not nodes or not all(0 <= node < len(question.nodes) for node in nodes):
+        return 0
+    ran = [question.nodes[node] for node in nodes]
+    if any(op in _PRODUCTS and not flops for op, flops in ran):
+        return 0
+    return sum(flops for _, flops in ran) // 2

@@ -1,0 +1,86 @@
+"""What Mesa's compilers print of a kernel is read: its figures, its instructions, its loops. Recorded with Mesa 26.1.6.
+
+The kernel of all three: for each of m, for each of n: s = (a * 0.5 + s) * b, vectors of four numbers.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from host_tools.analyse import machine_code
+
+_WORDS = {path.stem: path.read_text() for path in (Path(__file__).parent / "recorded").glob("*.txt")}
+
+
+def of(kind, words=""):
+    found = machine_code.read(kind, words or _WORDS[kind])
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "figures"), [("adreno", (73, 5, 16)), ("bifrost", (43, 13, 2)), ("valhall", (46, 13, 2))]
+)
+def test_the_figures_are_the_compilers_own(kind, figures):
+    found = of(kind)
+    assert (found.instructions, found.registers, found.threads, found.spills, found.fills) == (*figures, 0, 0)
+
+
+@pytest.mark.parametrize("kind", ["adreno", "bifrost", "valhall"])
+def test_one_loop_lies_in_the_other(kind):
+    assert [loop.parent for loop in of(kind).loops] == [-1, 0, 1]
+
+
+@pytest.mark.parametrize("kind", ["bifrost", "valhall"])
+def test_a_product_is_no_multiply_add(kind):
+    """Mali multiplies with a multiply-add of zero: four of the eight in the inner loop."""
+    assert [loop.work["multiply_adds"] for loop in of(kind).loops] == [0, 0, 4]
+
+
+@pytest.mark.parametrize(("kind", "reads"), [("adreno", 2), ("bifrost", 2), ("valhall", 2)])
+def test_the_inner_loop_reads_and_the_end_writes(kind, reads):
+    outside, _, inner = of(kind).loops
+    assert (inner.work["reads"], inner.work["writes"], outside.work["writes"]) == (reads, 0, 1)
+
+
+@pytest.mark.parametrize(("kind", "slots"), [("bifrost", 35), ("valhall", 46)])
+def test_all_slots_are_those_that_the_compiler_counts(kind, slots):
+    """Bifrost counts tuples."""
+    assert sum(loop.work["slots"] for loop in of(kind).loops) == slots
+
+
+def test_on_adreno_repetitions_and_pauses_are_slots_and_what_runs_before_all_work_items_is_not():
+    outside, _, inner = of("adreno").loops
+    assert inner.work["slots"] == 51  # 41 instructions, 7 repetitions, 3 pauses
+    before = "MESA: info: shps #l8\n"
+    assert before in _WORDS["adreno"]
+    slower = of("adreno", _WORDS["adreno"].replace(before, before + "MESA: info: (rpt5)nop\n"))
+    assert slower.loops[0].work["slots"] == outside.work["slots"]
+
+
+def test_adrenos_multiply_adds_count_with_their_repetitions():
+    words = _WORDS["adreno"].replace("(rpt1)mul.f r53.z", "(rpt1)mad.f32 r53.z")
+    assert of("adreno", words).loops[2].work["multiply_adds"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        ("adreno", "jump #l16", "stp.u32 p[r1.x], r2.x, 4\nMESA: info: jump #l16"),
+        ("bifrost", "+LOAD.i128 t1, r7", "+LOAD.i128.tl t1, r7"),
+        (
+            "valhall",
+            "LD_PKA.i128.unsigned.slot0.wait0 @r8:r9:r10:r11, r8^, r7^",
+            "LOAD.i32.slot0 @r0, thread_local_pointer.w0",
+        ),
+    ],
+)
+def test_spills_are_told_from_reads(kind, old, new):
+    assert old in _WORDS[kind]
+    assert of(kind, _WORDS[kind].replace(old, new)).loops[2].work["spilled"] == 1
+
+
+@pytest.mark.parametrize("kind", ["adreno", "bifrost", "valhall"])
+@pytest.mark.parametrize("words", ["", "said: 12 cows\n", "said: CL shader: 3 inst\n"])
+def test_other_words_are_not_read(kind, words):
+    assert machine_code.read(kind, words) is None
