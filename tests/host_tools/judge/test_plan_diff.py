@@ -23,13 +23,6 @@ def test_equal_plans(differences):
     assert found.equal and found.same_kernels == 3
 
 
-@pytest.mark.skipif(
-    "binary:" not in plan_view.SCHEMA.read_text(), reason="plans have no binaries: they lie beside them"
-)
-def test_a_binary_of_the_driver_does_not_count(differences):
-    assert differences(programs__0__binary=[1, 2, 3]).equal
-
-
 @pytest.mark.parametrize(
     ("parts", "kind", "line"),
     [
