@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import flatbuffers
 import numpy as np
 import pytest
 
-from host_tools.record import cache_file, flatbuffer_reader, plan_view
+from host_tools.record import cache_file
 from host_tools.record.cache_file import Parts
 from tests import cpu
 from tests.delegate import Quadra, options
+from tests.host_tools.record import cache_files
 from tests.model_builder import Model
 
 BACKENDS = ["opencl", "gles"]
@@ -175,29 +175,7 @@ def test_a_plan_of_another_model_is_not_taken_even_if_its_hashes_fit(library, tm
 
 def binaries_of(data: bytes) -> list[tuple[int, int, bytes]]:
     """Fingerprint, format and bytes of each program in the FlatBuffer."""
-    schema = flatbuffer_reader.read_schema(plan_view.SCHEMA)
-    decoded = flatbuffer_reader.decode(data, replace(schema, root="Binaries", identifier=b""))
-    return [(one["fingerprint"], one["format"], bytes(one["bytes"])) for one in decoded["programs"]]
-
-
-def packed(programs: list[tuple[int, int, bytes]]) -> bytes:
-    builder = flatbuffers.Builder()
-    tables = []
-    for fingerprint, form, code in programs:
-        vector = builder.CreateByteVector(code)
-        builder.StartObject(3)
-        builder.PrependUint64Slot(0, fingerprint, 0)
-        builder.PrependUint32Slot(1, form, 0)
-        builder.PrependUOffsetTRelativeSlot(2, vector, 0)
-        tables.append(builder.EndObject())
-    builder.StartVector(4, len(tables), 4)
-    for table in reversed(tables):
-        builder.PrependUOffsetTRelative(table)
-    vector = builder.EndVector()
-    builder.StartObject(1)
-    builder.PrependUOffsetTRelativeSlot(0, vector, 0)
-    builder.Finish(builder.EndObject())
-    return bytes(builder.Output())
+    return [(one["fingerprint"], one["format"], bytes(one["bytes"])) for one in cache_file.programs_of(data)]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -210,14 +188,14 @@ def test_a_hit_whose_binaries_are_not_taken_compiles_and_mends_the_file(library,
     programs = binaries_of(whole.binaries)
     if not any(code for _, _, code in programs):
         pytest.skip("this driver gives no binaries")
-    assert packed(programs) and binaries_of(packed(programs)) == programs
+    assert cache_files.binaries(*programs) and binaries_of(cache_files.binaries(*programs)) == programs
     n = len(programs)
     for bad, what in {
         b"": "",
-        packed([]): "",
-        packed([(f, form, b"") for f, form, _ in programs]): "",
-        packed([(f + 1, form, code) for f, form, code in programs]): "",
-        packed([(f, form, b"\1" * 40) for f, form, _ in programs]): f": the driver refused {n}",
+        cache_files.binaries(): "",
+        cache_files.binaries(*[(f, form, b"") for f, form, _ in programs]): "",
+        cache_files.binaries(*[(f + 1, form, code) for f, form, code in programs]): "",
+        cache_files.binaries(*[(f, form, b"\1" * 40) for f, form, _ in programs]): f": the driver refused {n}",
     }.items():
         path.write_bytes(replace(whole, binaries=bad).pack())
         outcome, said = start(library, tmp_path, backend=backend)

@@ -5,6 +5,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from host_tools.analyse.figures import Figures, KernelFigures
+from host_tools.base.terminal import plain_table
 
 _MILLION = 1e6
 WHAT_THEY_ARE = (
@@ -32,7 +33,7 @@ def show(found: Figures, console: Console, top: int = 20) -> None:
 
 
 def _table(found: Figures, top: int) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     table.add_column("kernel", overflow="fold")
     occupancy = "waves" if found.gpu.kind == "adreno" else "threads"
     for name in ("runs", "instr.", "regs", occupancy, "spills:fills", "loops", "slots M", "share", "mul-adds M"):

@@ -64,7 +64,7 @@ def opened(library: Path) -> Iterator[ELFFile]:
     try:
         with open(library, "rb") as file:
             yield ELFFile(file)
-    except (OSError, ELFError) as error:
+    except (OSError, ELFError, ValueError, KeyError) as error:  # the last two: of a damaged one
         raise Misuse(f"measure {library}", str(error), "give a shared library") from error
 
 
@@ -93,6 +93,18 @@ def made_by(elf: ELFFile) -> str:
     notes = section.iter_notes() if section else ()
     words: list[bytes] = [note["n_descdata"] for note in notes if note["n_name"] == _NOTE_OWNER]
     return words[0].rstrip(b"\0").decode() if words else ""
+
+
+def build_of(library: Path) -> tuple[str, int]:
+    """Its build ID in hexadecimal, and the bits of its pointers. Misuse: it is no library, or has no such ID."""
+    with opened(library) as elf:
+        note = find_section(elf, ".note.gnu.build-id", NoteSection)
+        found = [str(one["n_desc"]) for one in note.iter_notes()] if note else []
+        bits = int(elf.elfclass)
+    if not found:
+        tried, do_next = f"read the library {library}", "build it with `./inv build`"
+        raise Misuse(tried, "it has no build ID, so it keeps no cache", do_next)
+    return found[0], bits
 
 
 def layers(library: Path, unstripped: Path, objects: Sequence[Path]) -> list[tuple[str, int]]:

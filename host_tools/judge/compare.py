@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base.errors import Misuse
+from host_tools.base.terminal import plain_table
 from host_tools.record import run_folder, schema
 from host_tools.record.run_folder import RunFolder
 
@@ -222,7 +222,7 @@ def _plain(value: Any) -> Any:
 
 def show(result: Comparison, console: Console) -> None:
     """A row per output, and the judgement."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     table.add_column("output", overflow="fold")
     for column in ("shape", "range", "largest error", "of range", "allowed", "XNNPACK's", "worst at", ""):
         table.add_column(column, justify="left" if column in ("worst at", "") else "right")

@@ -6,14 +6,14 @@ The header: `_HEADER`, then the 128-bit hashes (low, high) of the three parts, a
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from host_tools.base.errors import Misuse
-from host_tools.record import flatbuffer_reader, reading
+from host_tools.record import flatbuffer_reader, plan_view, reading
 from host_tools.record.content_hash import content_hash
 
 MAGIC = b"QUADRAP\n"
@@ -26,10 +26,6 @@ _OWN_AT = _HEADER.size + 3 * _HASH.size
 HEADER_BYTES = _OWN_AT + _HASH.size
 _FORMAT, _BYTE_ORDER, _ALIGNMENT = 2, 0x01020304, 64
 _MOST_WORDS, _MOST_PART = 1 << 20, (1 << 31) - 1
-_BINARIES = flatbuffer_reader.parse_schema(
-    "table ProgramBinary { fingerprint:ulong; format:uint; bytes:[ubyte]; } "
-    "table Binaries { programs:[ProgramBinary]; } root_type Binaries;"
-)
 
 
 @dataclass(frozen=True)
@@ -101,10 +97,8 @@ class CacheFile:
         return next((str(name) for name in names if name), "")
 
     def binaries(self) -> list[dict[str, Any]]:
-        """fingerprint, format and bytes of each program that the driver compiled. ValueError: damaged."""
-        data = self.parts.binaries
-        programs: list[dict[str, Any]] = flatbuffer_reader.decode(data, _BINARIES)["programs"] if data else []
-        return programs
+        """What programs_of says of its binaries."""
+        return programs_of(self.parts.binaries)
 
     def verify(self) -> str:
         """What is wrong with its parts; empty: nothing."""
@@ -126,6 +120,13 @@ def _value(text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return text
+
+
+def programs_of(binaries: bytes) -> list[dict[str, Any]]:
+    """fingerprint, format and bytes of each program that the driver compiled. ValueError: damaged."""
+    schema = replace(flatbuffer_reader.read_schema(plan_view.SCHEMA), root="Binaries", identifier=b"")
+    programs: list[dict[str, Any]] = flatbuffer_reader.decode(binaries, schema)["programs"] if binaries else []
+    return programs
 
 
 def file_name(token: str, words: bytes) -> str:

@@ -4,12 +4,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from host_tools.base import settings
 from host_tools.base.errors import Misuse
+from host_tools.base.terminal import plain_table
 from host_tools.base.units import size_text
 from host_tools.record import flatbuffer_reader, reading
 from host_tools.record.run_folder import RunFolder
@@ -70,7 +71,7 @@ def show(plan: dict[str, Any], console: Console, top: int = 0) -> None:
 
 
 def _dispatches(plan: dict[str, Any], top: int) -> Table:
-    table = _table(
+    table = plain_table(
         "dispatch",
         ("kernel", "left"),
         ("global", "right"),
@@ -104,7 +105,7 @@ def _argument(plan: dict[str, Any], arg: dict[str, Any]) -> str:
 
 
 def _buffers(plan: dict[str, Any]) -> Table:
-    table = _table("buffer", ("kind", "left"), ("size", "right"), ("tensors", "right"))
+    table = plain_table("buffer", ("kind", "left"), ("size", "right"), ("tensors", "right"))
     constants = [b for b in plan["buffers"] if b["kind"] == "Constant"]
     for index, buffer in enumerate(plan["buffers"]):
         if buffer["kind"] != "Constant":
@@ -120,7 +121,7 @@ def _buffers(plan: dict[str, Any]) -> Table:
 
 
 def _tensors(plan: dict[str, Any], top: int) -> Table:
-    table = _table(
+    table = plain_table(
         "tensor", ("b×h×w×c", "right"), ("size", "right"), ("place", "left"), ("alive in dispatches", "right")
     )
     placed = [t for t in plan["tensors"] if t["buffer"] >= 0]
@@ -132,12 +133,4 @@ def _tensors(plan: dict[str, Any], top: int) -> Table:
             f"b{tensor['buffer']}+{tensor['offset']}",
             f"{tensor['first_use']}..{tensor['last_use']}",
         )
-    return table
-
-
-def _table(first: str, *columns: tuple[str, JustifyMethod]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(first, overflow="fold")
-    for name, side in columns:
-        table.add_column(name, justify=side, overflow="fold")
     return table

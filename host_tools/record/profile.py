@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from rich.console import Console, JustifyMethod
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base.errors import Misuse
+from host_tools.base.terminal import plain_table
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
@@ -115,7 +115,7 @@ def show(profile: Profile, console: Console, top: int) -> None:
     total = profile.dispatch_us or 1.0
     single = len({d.partition for d in profile.dispatches}) < 2
     slowest = sorted(profile.dispatches, key=lambda d: -d.time_us)
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     columns: tuple[tuple[str, JustifyMethod], ...] = (
         ("dispatch", "left"),
         ("us", "right"),
@@ -143,7 +143,7 @@ def show(profile: Profile, console: Console, top: int) -> None:
     if len(slowest) > top:
         console.print(f"[dim]and {len(slowest) - top} more; --top shows them[/]")
     console.print()
-    kinds = Table(box=None, pad_edge=False, header_style="dim")
+    kinds = plain_table()
     kinds.add_column("kernel")
     for column in ("dispatches", "us", "share"):
         kinds.add_column(column, justify="right")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from host_tools.base.terminal import plain_table
 from host_tools.base.units import ms
 from host_tools.record import peer_names
 from host_tools.record.schema import Timings
@@ -64,7 +64,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 def summary(timings: Timings, console: Console) -> None:
     """Init, first and steady times beside the peers'."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     table.add_column(f"ms, {timings.threads} thread{'s' if timings.threads > 1 else ''}")
     for column in ("init", "first run", "total", "steady median", "min", "runs"):
         table.add_column(column, justify="right")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from host_tools.base.terminal import plain_table
 from host_tools.record import schema
 
 _NAMES = re.compile(r"node \d+ \(\w+\)|'[^']*'")  # of nodes and tensors in reasons
@@ -115,7 +115,7 @@ def words(verdicts: Verdicts) -> str:
 
 def show(verdicts: Verdicts, console: Console) -> None:
     """A row per op and verdict; what stays on the CPU comes first, with its reason."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     table.add_column("op")
     table.add_column("nodes", justify="right")
     table.add_column("runs on")

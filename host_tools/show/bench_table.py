@@ -5,6 +5,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from host_tools.base import units
+from host_tools.base.terminal import plain_table
 from host_tools.judge import compare
 from host_tools.judge.bench_figures import KINDS, STEADY, Bench, Mean
 from host_tools.record import verdicts
@@ -41,7 +42,7 @@ def show(result: Bench, console: Console) -> None:
 
 
 def _table(result: Bench, columns: list[Column]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     table.add_column("model", no_wrap=True)
     both = len(result.backends) > 1
     if both:
@@ -60,7 +61,7 @@ def _table(result: Bench, columns: list[Column]) -> Table:
 
 
 def _means(result: Bench) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     for column in ("geometric mean", "", "models", "medians", "minima", "processor time", ""):
         table.add_column(column, justify="right" if column[:1] in ("m", "o") else "left", no_wrap=True)
     last = ""

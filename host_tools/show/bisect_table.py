@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from host_tools.base.terminal import plain_table
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
@@ -41,7 +42,7 @@ _WORDS = {
 
 
 def _table(found: schema.Bisect, everything: bool) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     for name in ("dispatch", "nodes", "ops", "tensor"):
         table.add_column(name, overflow="fold")
     for name in ("largest error", "mean", "of range", "cosine", "alone", ""):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from host_tools.base.terminal import plain_table
 from host_tools.judge.plan_diff import KernelDiff, Line, PlanDiff
 
 _MOST_LINES = 4000
@@ -27,7 +27,7 @@ def lines(title: str, rows: Sequence[Line], console: Console, top: int) -> None:
     """A row per difference, at most `top` (0: all)."""
     if not rows:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     for column in (title, "A", "B"):
         table.add_column(column, overflow="fold")
     for line in rows[: top or None]:
@@ -41,7 +41,7 @@ def lines(title: str, rows: Sequence[Line], console: Console, top: int) -> None:
 def _kernels(found: PlanDiff, console: Console, texts: bool) -> None:
     if not found.kernels:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     for column in (f"kernels ({found.same_kernels} are the same)", "A", "B", "lines"):
         table.add_column(column, overflow="fold")
     for kernel in found.kernels:

@@ -3,10 +3,10 @@
 import statistics
 from collections.abc import Sequence
 
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from host_tools.base.terminal import plain_table
 from host_tools.judge.compare import OutputError
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import charts
@@ -20,7 +20,7 @@ def tensors(result: Replayed, against: str, console: Console, everything: bool =
     rows = [(dispatch, tensor) for dispatch in result.dispatches for tensor in dispatch.tensors if tensor.compared]
     first = next((i for i, (_, tensor) in enumerate(rows) if tensor.problem), -1)
     begin, end = (0, len(rows)) if everything else (max(0, first - _AROUND), first + 2) if first >= 0 else (0, 0)
-    table = _table(
+    table = plain_table(
         "dispatch",
         ("nodes", "left"),
         ("tensor", "left"),
@@ -73,7 +73,7 @@ def times(result: Replayed, console: Console, top: int = 20) -> None:
     """The slowest dispatches: median of the runs, and share of the sum."""
     medians = [(statistics.median(dispatch.us), dispatch) for dispatch in result.dispatches if dispatch.us]
     total = sum(us for us, _ in medians) or 1.0
-    table = _table(
+    table = plain_table(
         "dispatch",
         ("kernel", "left"),
         ("nodes", "left"),
@@ -106,7 +106,7 @@ def findings(result: Replayed, console: Console) -> None:
 
 def outputs(rows: Sequence[tuple[str, str, OutputError | None]], console: Console) -> None:
     """(name, what it was compared with, error) of each output."""
-    table = _table(
+    table = plain_table(
         "output",
         ("shape", "right"),
         ("largest error", "right"),
@@ -127,11 +127,3 @@ def outputs(rows: Sequence[tuple[str, str, OutputError | None]], console: Consol
 
 def _nodes(dispatch: DispatchFacts) -> str:
     return ",".join(map(str, dispatch.nodes))
-
-
-def _table(first: str, *columns: tuple[str, JustifyMethod]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(first, overflow="fold")
-    for name, side in columns:
-        table.add_column(name, justify=side, overflow="fold")
-    return table

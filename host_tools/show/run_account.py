@@ -9,6 +9,7 @@ from rich.table import Table
 
 from host_tools.base import units
 from host_tools.base.errors import QuadraError
+from host_tools.base.terminal import plain_table
 from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
 from host_tools.record import device_condition, peer_names, schema, times, verdicts
@@ -98,7 +99,7 @@ def several(ended: Sequence[Ended], console: Console) -> None:
 
 
 def _table(*columns: str) -> Table:
-    made = Table(box=None, pad_edge=False, header_style="dim")
+    made = plain_table()
     for column in (*columns, *_COLUMNS):
         made.add_column(column, overflow="fold")
     return made

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base.errors import Misuse
+from host_tools.base.terminal import plain_table
 from host_tools.base.units import size_text
 from host_tools.judge import plan_diff
 from host_tools.judge.plan_diff import Line
@@ -62,7 +62,7 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     for name in ("hash", "model", "target", "device", "precision"):
         table.add_column(name, overflow="fold")
     for name in ("kernels", "plan", "binaries", "last used"):

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from host_tools.base.terminal import plain_table
 from host_tools.judge.tensor_errors import HALF_MAX
 from host_tools.places import on_host
 from host_tools.places.attempt import Attempt
@@ -65,7 +65,7 @@ def show(spec: RunSpec, found: schema.Ranges, console: Console, top: int) -> Non
     """The largest numbers, what overflows and the ops concerned."""
     rows = sorted(found.tensors, key=lambda row: (not (row.nan or row.inf), -float(row.largest)))
     console.print(f"[bold]{escape(spec.model.name)}[/]: the largest magnitudes; half ends at {HALF_MAX:g}\n")
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     for name in ("tensor", "made by"):
         table.add_column(name, overflow="fold")
     table.add_column("largest", justify="right")

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from host_tools.base import settings
 from host_tools.base.errors import Misuse, not_written
-from host_tools.build import bazel, library_facts
+from host_tools.build import bazel, size
 from host_tools.judge import plan_diff
 from host_tools.places import on_host
 from host_tools.record import cache_file, named_plans, plan_view
@@ -114,7 +114,7 @@ def _make_for_cache(spec: RunSpec, options: Options, library: Path) -> list[Path
     """The plans as files of `serialization_dir`: a start with that folder on the target compiles and does nothing else."""
     folder = Path(options.cache).expanduser()
     reader = Path(options.reader).expanduser() if options.reader else library
-    build, bits = library_facts.build_of(reader)
+    build, bits = size.build_of(reader)
     paths = []
     with tempfile.TemporaryDirectory(prefix="quadra-plan-") as name:
         kept = Path(name) / "kept"

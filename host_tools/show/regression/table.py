@@ -2,8 +2,8 @@
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from host_tools.base.terminal import plain_table
 from host_tools.judge.regression import metrics
 from host_tools.judge.regression.cell_verdicts import Case, Finding
 from host_tools.judge.regression.exact import IMPROVED, INCONCLUSIVE, PASS, REGRESSED
@@ -18,7 +18,7 @@ def show(session: Session, console: Console) -> None:
     state = "" if session.state == "complete" else f"  [yellow]{session.state}: only what there was[/]"
     console.print(f"[bold]{escape(session.suite.name)}[/]{escape(beside)}{state}")
     names = [m for m in metrics.METRICS if any(f.metric == m for case in session.cases for f in case.findings)]
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = plain_table()
     table.add_column("cell", overflow="fold")
     table.add_column("on", overflow="fold")
     table.add_column("launches", justify="right")

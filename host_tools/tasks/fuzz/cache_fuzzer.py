@@ -9,7 +9,6 @@ where the plan itself is whole. What a driver makes of damaged bytes of its own 
 import random
 import shutil
 import struct
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,9 +17,10 @@ from typing import Any
 
 from host_tools.base.errors import RunFailed
 from host_tools.record.cache_file import HEADER_BYTES, Parts
-from host_tools.tasks.fuzz import model_fuzzer, seeds
+from host_tools.tasks.fuzz import seeds
 from host_tools.tasks.fuzz.finding import Finding
-from host_tools.tasks.fuzz.fuzz_process import Answer, Ended, Process, Request
+from host_tools.tasks.fuzz.fuzz_process import Answer, Ended, Request
+from host_tools.tasks.fuzz.fuzzer import Fuzzer
 
 _DEADLINE_S = 20.0
 _MODELS = ("vector-graph-chain", "vector-graph-squeeze_excite", "vector-graph-residual")
@@ -62,20 +62,13 @@ class _Kept:
     outputs: list[bytes]
 
 
-class Cache:
+class Cache(Fuzzer):
     """The fuzzer of cache files. counts: what came of the cases."""
 
     def __init__(self, library: Path) -> None:
-        self._library = library
-        self._folder = tempfile.TemporaryDirectory(prefix="quadra-fuzz-")
-        self._home = Path(self._folder.name)
-        self._process = Process(library, self._home, model_fuzzer.driver_settings(self._home))
+        super().__init__(library)
+        (self._process,) = self._processes
         self._kept: dict[tuple[bytes, str], _Kept] = {}
-        self.counts: Counter[str] = Counter()
-
-    def close(self) -> None:
-        self._process.close()
-        self._folder.cleanup()
 
     def cases(self, seed: int) -> Iterator[Case]:
         """Cases without end; the same for the same seed and library."""
@@ -91,17 +84,6 @@ class Cache:
             made = (_with_hashes if chosen.random() < 0.5 else _without_hashes)(chosen, whole[model, backend], other)
             yield replace(made, name=f"{seed}-{number}", model=model, backend=backend, raw=files[model])
             number += 1
-
-    def run_case(self, case: Case) -> Finding | None:
-        """The finding that a case is, if it is one: it comes again in a process that is new."""
-        finding = self._try(case, self.counts)
-        if finding is None:
-            return None
-        self._process.close()
-        if self._try(case, Counter()):
-            return finding
-        self.counts["not repeatable"] += 1
-        return None
 
     def minimise(self, finding: Finding) -> Finding:
         return finding

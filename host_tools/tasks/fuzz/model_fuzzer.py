@@ -5,7 +5,6 @@ brings is a finding, and so are wrong numbers where the interpreter's own do not
 """
 
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from host_tools.base import cpu_drivers
 from host_tools.judge import compare
 from host_tools.request import model_tree
 from host_tools.request.from_arguments import TARGETS
@@ -22,7 +20,8 @@ from host_tools.request.model_tree import CannotPack
 from host_tools.tasks.fuzz import edits, mutations, seeds
 from host_tools.tasks.fuzz.edits import Edit
 from host_tools.tasks.fuzz.finding import Finding, minimise
-from host_tools.tasks.fuzz.fuzz_process import INTERPRETER, Answer, Ended, Process, Request
+from host_tools.tasks.fuzz.fuzz_process import INTERPRETER, Answer, Ended, Request
+from host_tools.tasks.fuzz.fuzzer import Fuzzer
 
 _ALONE_S, _WITH_S = 5.0, 20.0  # what a run may take
 _TOLERANCE, _LIMIT = 1e-4, 1e-2  # of an output's range
@@ -85,21 +84,12 @@ class Case:
         return how + (f"; inputs resized to {dict(self.resized)}" if self.resized else "")
 
 
-class Models:
+class Models(Fuzzer):
     """The fuzzer of models. counts: what came of the cases."""
 
     def __init__(self, library: Path) -> None:
-        self._library = library
-        self._folder = tempfile.TemporaryDirectory(prefix="quadra-fuzz-")
-        home = Path(self._folder.name)
-        env = driver_settings(home)
-        self._alone, self._with = Process(library, home, env), Process(library, home, env)
-        self.counts: Counter[str] = Counter()
-
-    def close(self) -> None:
-        self._alone.close()
-        self._with.close()
-        self._folder.cleanup()
+        super().__init__(library, processes=2)
+        self._alone, self._with = self._processes
 
     def cases(self, seed: int) -> Iterator[Case]:
         """Cases without end; the same for the same seed (and the same models)."""
@@ -112,16 +102,11 @@ class Models:
             number += 1
 
     def run_case(self, case: Case) -> Finding | None:
-        """The finding that a case is, if it is one: it comes again in processes that are new."""
         try:
-            finding = self._try(case, self.counts)
+            return super().run_case(case)
         except CannotPack:
             self.counts["not a model"] += 1
             return None
-        if finding is None or self._again(finding.case):
-            return finding
-        self.counts["not repeatable"] += 1
-        return None
 
     def minimise(self, finding: Finding) -> Finding:
         """The same finding with as few edits and nodes as show it."""
@@ -139,11 +124,6 @@ class Models:
         nodes = _nodes(case)
         kept = minimise(nodes, lambda some: bool(same(_without(case, nodes, some))), _TRIES)
         return same(_without(case, nodes, kept)) or same(case) or finding
-
-    def _again(self, case: Case) -> bool:
-        self._alone.close()
-        self._with.close()
-        return self._try(case, Counter()) is not None
 
     def _try(self, case: Case, counts: Counter[str]) -> Finding | None:
         model = case.file()
@@ -195,12 +175,6 @@ class Models:
         if isinstance(other, Ended) or other.error or difference(alone, other):
             return ""  # TFLite's own kernels do not agree either
         return wrong
-
-
-def driver_settings(folder: Path) -> dict[str, str]:
-    """What drivers are told: to compile quickly, for each case has kernels of its own, and to keep that in `folder`."""
-    quickly = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable", "GALLIVM_PERF": "nopt"}
-    return {**cpu_drivers.settings(threads=1), **cpu_drivers.caches(folder / "drivers"), **quickly}
 
 
 def from_folder(folder: Path, words: dict[str, Any]) -> Case:

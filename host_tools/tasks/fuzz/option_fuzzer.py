@@ -4,7 +4,6 @@ library works and is right, or says what is wrong: it does not crash, and it ans
 import json
 import random
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +13,8 @@ from typing import Any
 from host_tools.request.from_arguments import TARGETS
 from host_tools.tasks.fuzz import model_fuzzer, seeds
 from host_tools.tasks.fuzz.finding import Finding, minimise
-from host_tools.tasks.fuzz.fuzz_process import Answer, Ended, Process, Request
+from host_tools.tasks.fuzz.fuzz_process import Answer, Ended, Request
+from host_tools.tasks.fuzz.fuzzer import Fuzzer
 
 _TRIES = 60
 _DEADLINE_S = 20.0
@@ -149,20 +149,13 @@ class Case:
         return f"{self.model}, target {self.target}: {'; '.join(map(str, self.changes))}"
 
 
-class Options:
+class Options(Fuzzer):
     """The fuzzer of options. counts: what came of the cases."""
 
     def __init__(self, library: Path) -> None:
-        self._library = library
-        self._folder = tempfile.TemporaryDirectory(prefix="quadra-fuzz-")
-        self._home = Path(self._folder.name)
-        self._process = Process(library, self._home, model_fuzzer.driver_settings(self._home))
+        super().__init__(library)
+        (self._process,) = self._processes
         self._expected: dict[bytes, Answer] = {}
-        self.counts: Counter[str] = Counter()
-
-    def close(self) -> None:
-        self._process.close()
-        self._folder.cleanup()
 
     def cases(self, seed: int) -> Iterator[Case]:
         """Cases without end; the same for the same seed."""
@@ -174,17 +167,6 @@ class Options:
             model = chosen.choice(names)
             yield Case(f"{seed}-{number}", model, files[model], chosen.choice(targets), tuple(_changes(chosen)))
             number += 1
-
-    def run_case(self, case: Case) -> Finding | None:
-        """The finding that a case is, if it is one: it comes again in a process that is new."""
-        finding = self._try(case, self.counts)
-        if finding is None:
-            return None
-        self._process.close()
-        if self._try(case, Counter()):
-            return finding
-        self.counts["not repeatable"] += 1
-        return None
 
     def minimise(self, finding: Finding) -> Finding:
         """The same finding with as few changes as show it."""
