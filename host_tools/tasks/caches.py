@@ -81,7 +81,7 @@ def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
         words = (_token(entry.path), kept.name_of("target"), kept.name_of("device"), _precision(kept))
         table.add_row(escape(_hash(entry.path)), *map(escape, words), str(kernels), *sizes, used)
     console.print(table)
-    console.print(f"{len(found)} files, {size_text(sum(entry.bytes for entry in found))}")
+    console.print(f"{len(found)} file{'s' * (len(found) != 1)}, {size_text(sum(entry.bytes for entry in found))}")
     return 0
 
 
