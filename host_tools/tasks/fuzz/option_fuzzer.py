@@ -41,7 +41,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "small_partitions_allowed": ("0", "1", "2"),
     "first_delegate_node_index": ("0", "1", "2", "2147483647", "2147483648"),
     "last_delegate_node_index": ("0", "1", "-1", "2147483647"),
-    "serialization_dir": ("", "dump", "/nowhere", "/dev/null"),
+    "serialization_dir": ("", "dump", "dump/a/b", "/proc/quadra", "/dev/null"),
     "model_token": ("", "a", "../a", "t" * 200),
     "float32_nodes": ("", "0", "1-3,7", "0-99999", "3-1", "1,", "x"),
     "opencl_library": ("", "/nowhere/libOpenCL.so", "/dev/null", "/", "libc.so.6", "libEGL.so.1"),

@@ -84,8 +84,10 @@ public class RunnerErrorsTest {
   @Test
   public void withoutAFolder() {
     assertMisuse(run(), "read the argument folder: it is missing");
+    String missing = new File(scratch.getRoot(), "nowhere").getPath();
     assertMisuse(
-        run("folder", "/nowhere"), "write into the run folder /nowhere: there is no such folder");
+        run("folder", missing),
+        "write into the run folder " + missing + ": there is no such folder");
   }
 
   @Test
