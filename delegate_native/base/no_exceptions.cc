@@ -4,7 +4,9 @@
 #ifdef __ANDROID__
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <new>
+#include <string>
 
 extern "C" {
 
@@ -13,17 +15,25 @@ int _Unwind_RaiseException(void*) { return 5; }  // _URC_END_OF_STACK
 void _Unwind_DeleteException(void*) {}
 [[noreturn]] void _Unwind_Resume(void*) { abort(); }
 [[noreturn]] int __gxx_personality_v0() { abort(); }
+[[noreturn]] void* __cxa_begin_catch(void*) noexcept { abort(); }
 char* __cxa_demangle(const char*, char*, size_t*, int* status) {
   if (status) *status = -1;
   return nullptr;
 }
 #ifdef __arm__
+[[noreturn]] void __cxa_end_cleanup() { abort(); }
 [[noreturn]] int __aeabi_unwind_cpp_pr0() { abort(); }
 [[noreturn]] int __aeabi_unwind_cpp_pr1() { abort(); }
 [[noreturn]] int __aeabi_unwind_cpp_pr2() { abort(); }
 #endif
 
 }  // extern "C"
+
+[[noreturn]] void std::terminate() noexcept { abort(); }
+
+// Strings of our own flags: those in the C++ library's archive throw.
+template class std::basic_string<char>;
+template std::string std::operator+(const char*, const std::string&);
 
 // Those of the C++ library throw.
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
@@ -42,4 +52,7 @@ void operator delete(void* memory) noexcept { free(memory); }
 void operator delete[](void* memory) noexcept { free(memory); }
 void operator delete(void* memory, size_t) noexcept { free(memory); }
 void operator delete[](void* memory, size_t) noexcept { free(memory); }
+// Nothing is aligned to more than malloc does; builds that are not optimised ask all the same.
+void* operator new(size_t, std::align_val_t) { abort(); }
+void operator delete(void*, size_t, std::align_val_t) noexcept { abort(); }
 #endif  // __ANDROID__

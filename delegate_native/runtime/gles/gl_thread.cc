@@ -17,10 +17,10 @@ GlThread::GlThread() {
 GlThread::~GlThread() {
   if (refused_ != 0) return;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     stop_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   pthread_join(thread_, nullptr);
 }
 
@@ -30,26 +30,26 @@ Status GlThread::Wait(Call call, void* job) {
                         strerror(refused_));
   }
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenGL ES"));
-  std::lock_guard<std::mutex> turn(callers_);
-  std::unique_lock<std::mutex> lock(mutex_);
+  const MutexLock turn(&callers_);
+  const MutexLock lock(&mutex_);
   call_ = call;
   job_ = job;
-  changed_.notify_all();
-  changed_.wait(lock, [this] { return !call_; });
+  changed_.NotifyAll();
+  changed_.Wait(&mutex_, [this] { return !call_; });
   return std::move(result_);
 }
 
 void GlThread::Work() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return call_ || stop_; });
+    changed_.Wait(&mutex_, [this] { return call_ || stop_; });
     if (!call_) return;
-    lock.unlock();
+    mutex_.Unlock();
     Status result = call_(job_);
-    lock.lock();
+    mutex_.Lock();
     result_ = std::move(result);
     call_ = nullptr;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 }
 

@@ -5,10 +5,8 @@
 
 #include <pthread.h>
 
-#include <condition_variable>
-#include <mutex>
-
 #include "delegate_native/base/home_process.h"
+#include "delegate_native/base/mutex.h"
 #include "delegate_native/base/status.h"
 
 namespace quadra {
@@ -37,9 +35,9 @@ class GlThread {
   void Work();
 
   const HomeProcess home_;
-  std::mutex callers_;  // one caller at a time
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex callers_;  // one caller at a time
+  Mutex mutex_;
+  Condition changed_;
   Call call_ = nullptr;  // what is to be done, until it is done
   void* job_ = nullptr;
   Status result_;

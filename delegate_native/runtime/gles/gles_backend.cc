@@ -1,9 +1,9 @@
 #include "delegate_native/runtime/gles/gles_backend.h"
 
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "delegate_native/base/mutex.h"
 #include "delegate_native/runtime/gles/gl_executable.h"
 
 namespace quadra {
@@ -35,11 +35,11 @@ class GlesBackend : public Backend {
 
 Status MakeGlesBackend(const std::string& library, std::shared_ptr<Backend>* backend) {
   // Never destroyed: a static of the process may be gone before the last interpreter is.
-  static std::mutex& mutex = *new std::mutex;
+  static Mutex& mutex = *new Mutex;
   static auto& backends = *new std::map<std::string, std::weak_ptr<GlesBackend>>;
   static const HomeProcess home;
   QUADRA_RETURN_IF_ERROR(home.Check("OpenGL ES"));
-  std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(&mutex);
   std::shared_ptr<GlesBackend> known = backends[library].lock();
   if (!known || known->is_lost()) {
     std::shared_ptr<GlDevice> device = GlDevice::Make();

@@ -1,8 +1,9 @@
 #include "delegate_native/runtime/opencl/cl_programs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
-#include <thread>
 #include <utility>
 
 #include "delegate_native/base/log.h"
@@ -34,13 +35,13 @@ std::string BuildLog(const ClContext& context, cl_program program) {
 }  // namespace
 
 ClProgram ClPrograms::Find(const std::string& key) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = built_.find(key);
   return found == built_.end() ? nullptr : found->second;
 }
 
 void ClPrograms::Keep(const std::string& key, const ClProgram& program) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (auto it = built_.begin(); it != built_.end() && built_.size() >= kMostKept;) {
     it = it->second.use_count() == 1 ? built_.erase(it) : std::next(it);
   }
@@ -175,7 +176,7 @@ Status ClPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept, ClKerne
     return nullptr;
   };
   std::vector<pthread_t> helpers;
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const size_t cores = static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   for (size_t i = 1; i < std::min({count, cores, kMostThreads}); ++i) {
     pthread_t helper;
     if (StartThread("quadra-compile", help, &work, &helper) != 0)

@@ -4,10 +4,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/mutex.h"
 #include "delegate_native/base/program_binary.h"
 #include "delegate_native/plan/plan_generated.h"
 #include "delegate_native/runtime/opencl/cl_common_entry.h"
@@ -47,7 +47,7 @@ class ClPrograms {
                  ClHandle<cl_program>* program) const;
 
   std::shared_ptr<ClContext> context_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::map<std::string, ClProgram> built_;  // by options, prelude and kernel
 };
 

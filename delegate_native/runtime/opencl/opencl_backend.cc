@@ -1,11 +1,11 @@
 #include "delegate_native/runtime/opencl/opencl_backend.h"
 
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "delegate_native/base/clock.h"
 #include "delegate_native/base/home_process.h"
+#include "delegate_native/base/mutex.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_executable.h"
 #include "delegate_native/runtime/opencl/cl_programs.h"
@@ -48,12 +48,12 @@ class OpenClBackend : public Backend {
 
 Status MakeOpenClBackend(const std::string& library, std::shared_ptr<Backend>* backend) {
   // Never destroyed: a static of the process may be gone before the last interpreter is.
-  static std::mutex& mutex = *new std::mutex;
+  static Mutex& mutex = *new Mutex;
   static auto& backends = *new std::map<std::string, std::weak_ptr<OpenClBackend>>;
   static auto& kept = *new std::map<std::string, std::shared_ptr<Backend>>;
   static const HomeProcess home;
   QUADRA_RETURN_IF_ERROR(home.Check("OpenCL"));
-  std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(&mutex);
   std::shared_ptr<OpenClBackend> known = backends[library].lock();
   if (!known || known->is_lost()) {
     kept.erase(library);

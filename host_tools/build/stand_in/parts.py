@@ -34,14 +34,12 @@ ABIS = (
     Abi("x86_64", "x86_64-linux-android", "x86_64-linux-android", "x86_64", "x86_64", "x86", ("x86_64-linux-android.26",)),
 )  # fmt: skip
 
+# What libraries that neither throw nor use RTTI link, without optimising too. A part of the C++ library that is new to them
+# is a symbol that the linker misses: its source is a name more here, if the library is worth its bytes. Nothing unwinds.
 _SOURCES: dict[str, str] = {
-    "libcxx": """algorithm any atomic barrier bind call_once charconv chrono condition_variable condition_variable_destructor
-        error_category exception expected functional future hash memory mutex mutex_destructor new new_handler new_helpers
-        optional shared_mutex stdexcept string system_error thread typeinfo variant vector verbose_abort""",
-    "libcxxabi": """abort_message cxa_aux_runtime cxa_default_handlers cxa_demangle cxa_exception cxa_exception_storage
-        cxa_guard cxa_handlers cxa_personality cxa_thread_atexit cxa_vector cxa_virtual fallback_malloc private_typeinfo
-        stdlib_exception stdlib_new_delete stdlib_stdexcept stdlib_typeinfo""",
-    "libunwind": "Unwind-EHABI.cpp UnwindLevel1.c UnwindLevel1-gcc-ext.c UnwindRegistersRestore.S UnwindRegistersSave.S libunwind.cpp",
+    "libcxx": "functional memory verbose_abort",
+    "libcxxabi": "abort_message cxa_guard cxa_virtual private_typeinfo stdlib_exception stdlib_typeinfo",
+    "libunwind": "",
 }
 _WARNINGS_ARE_THEIRS = "-w"
 
@@ -61,7 +59,7 @@ class Unit:
 def units(lib: Path) -> list[Unit]:
     """Every file to compile. lib: the wheel's folder of sources."""
     return [
-        Unit(archive, lib / archive / "src" / (name if "." in name else f"{name}.cpp"))
+        Unit(archive, lib / archive / "src" / f"{name}.cpp")
         for archive, names in _SOURCES.items()
         for name in names.split()
     ]
@@ -105,14 +103,8 @@ class Compiler:
     def compile(self, unit: Unit, object_file: Path) -> child_process.Completed:
         lib = self._lib
         flags = [f"-I{lib}/{part}" for part in ("libunwind/include", "libcxx/src", "libcxx/libc")]
-        if unit.source.suffix == ".cpp":
-            flags += ["-std=c++23", *(["-fno-exceptions", "-fno-rtti"] if unit.archive == "libunwind" else [])]
-        if unit.archive == "libunwind":
-            flags += ["-D_LIBUNWIND_HIDE_SYMBOLS", "-D_LIBUNWIND_IS_NATIVE_ONLY", "-fno-stack-protector"]
-            flags += ["-D_LIBUNWIND_USE_DLADDR=0"]
-        else:
-            flags += ["-D_LIBCPP_BUILDING_LIBRARY", "-D_LIBCXXABI_BUILDING_LIBRARY", "-DLIBCXX_BUILDING_LIBCXXABI"]
-            flags += ["-DHAVE___CXA_THREAD_ATEXIT_IMPL", "-D_LIBCXXABI_NON_DEMANGLING_TERMINATE=0"]
+        flags += ["-std=c++23", "-D_LIBCPP_BUILDING_LIBRARY", "-D_LIBCXXABI_BUILDING_LIBRARY"]
+        flags += ["-DLIBCXX_BUILDING_LIBCXXABI"]
         return child_process.run(
             [*self._clang, *flags, "-c", unit.source, "-o", object_file], timeout_s=300, check=False
         )
