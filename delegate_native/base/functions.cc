@@ -4,7 +4,7 @@
 
 namespace quadra {
 
-std::string FindFunctions(const std::function<void*(const char* name)>& find, const char* names,
+std::string FindFunctions(const Function<void*(const char* name)>& find, const char* names,
                           void* pointers) {
   std::string missing;
   char* to = static_cast<char*>(pointers);

@@ -2,15 +2,16 @@
 #ifndef QUADRA_BASE_FUNCTIONS_H_
 #define QUADRA_BASE_FUNCTIONS_H_
 
-#include <functional>
 #include <string>
+
+#include "delegate_native/base/function.h"
 
 namespace quadra {
 
 // Writes one pointer after the other to `pointers`, in the order of `names`, each of which ends in
 // a zero; an empty one ends them. Where `find` gives null, returns the name: all of them, with
 // commas between them.
-std::string FindFunctions(const std::function<void*(const char* name)>& find, const char* names,
+std::string FindFunctions(const Function<void*(const char* name)>& find, const char* names,
                           void* pointers);
 
 }  // namespace quadra

@@ -13,13 +13,13 @@
 #define QUADRA_KERNEL_KERNEL_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "delegate_native/base/element.h"
+#include "delegate_native/base/function.h"
 #include "delegate_native/base/shape.h"
 
 namespace quadra {
@@ -39,7 +39,7 @@ struct ConstantArg {
   bool ints = false;   // of 32 bits: `pack` makes their bits
   bool half = false;   // kept so; the plan says
   // Makes them, when the plan is written: a kernel that is only judged never asks.
-  std::function<std::vector<float>()> pack;
+  Function<std::vector<float>()> pack;
 
   // How they are kept, where the precision asks for halfs.
   Cell CellOf(bool half) const {
@@ -89,7 +89,7 @@ struct KernelDesc {
     tensors.push_back({std::string(arg), tensor, Access::kWrite});
   }
   void Constant(std::string_view arg, int width, int64_t floats,
-                std::function<std::vector<float>()> pack) {
+                Function<std::vector<float>()> pack) {
     constants.push_back({std::string(arg), width, floats, false, false, std::move(pack)});
   }
   // Of numbers that are few.

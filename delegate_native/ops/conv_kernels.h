@@ -3,10 +3,10 @@
 #ifndef QUADRA_OPS_CONV_KERNELS_H_
 #define QUADRA_OPS_CONV_KERNELS_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "delegate_native/base/function.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/ops/window.h"
@@ -20,7 +20,7 @@ struct Conv {
   Shape in, out;
   // Makes them when the plan is written: [out.c][depth.kernel_y][window.kernel_y][window.kernel_x]
   // [group_in()].
-  std::function<SharedFloats()> weights;
+  Function<SharedFloats()> weights;
   std::vector<float> bias;  // out.c values, or none
   int groups = 1;           // of channels; each is a convolution of its own
   Window window;            // pads at the end do not matter here

@@ -2,14 +2,13 @@
 #ifndef QUADRA_PASSES_PASSES_H_
 #define QUADRA_PASSES_PASSES_H_
 
-#include <functional>
-
+#include "delegate_native/base/function.h"
 #include "delegate_native/graph/graph.h"
 
 namespace quadra {
 
 // Whether a device can run a node, which is not yet in the graph; none: it can.
-using Fits = std::function<bool(const Graph& graph, const Node& node)>;
+using Fits = Function<bool(const Graph& graph, const Node& node)>;
 
 int FoldAddIntoBias(Graph* graph);
 int FoldMulIntoWeights(Graph* graph);

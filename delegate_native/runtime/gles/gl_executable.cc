@@ -64,12 +64,6 @@ void GlExecutable::Free() {
   programs_.clear();
 }
 
-Status GlExecutable::Do(const std::function<Status()>& job) {
-  Status status = device_->thread.Do([&] { return job(); });
-  if (!status.ok()) ++device_->failures;
-  return status;
-}
-
 Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
   return Do([&] {
     const int64_t start = NowUs();

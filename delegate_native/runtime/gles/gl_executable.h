@@ -2,8 +2,8 @@
 #ifndef QUADRA_RUNTIME_GLES_GL_EXECUTABLE_H_
 #define QUADRA_RUNTIME_GLES_GL_EXECUTABLE_H_
 
-#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "delegate_native/runtime/backend.h"
@@ -51,7 +51,12 @@ class GlExecutable : public Executable {
     GLuint groups[3] = {1, 1, 1};
   };
 
-  Status Do(const std::function<Status()>& job);
+  template <typename Job>
+  Status Do(Job job) {
+    Status status = device_->thread.Do(std::move(job));
+    if (!status.ok()) ++device_->failures;
+    return status;
+  }
   // All of these on the device's thread.
   Status MakeMemory();
   Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
