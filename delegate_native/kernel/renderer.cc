@@ -82,6 +82,20 @@ void Renderer::Define(const std::string& name, const std::string& parameters,
   undefs_ += "#undef " + name + "\n";
 }
 
+void Renderer::DefineWalk(const std::string& name, bool is_image, const std::string& fetch) {
+  if (!Uses(desc_.body, "fetch_" + name)) return;
+  const std::string height = name + "_h", width = name + "_w";
+  macros_ += "#define " + name + "_at " + (is_image ? "ivec2\n" : "int\n") + "#define " + name +
+             "_slice " +
+             (is_image ? "ivec2(0, " + height + ")\n" : "(" + height + " * " + width + ")\n");
+  undefs_ += "#undef " + name + "_at\n#undef " + name + "_slice\n";
+  const std::string row = "(S) * " + height + " + (Y)";
+  Define("at_" + name, "X, Y, S", is_image ? "ivec2((X), " + row + ")" : SliceIndex(name));
+  Define("along_" + name, "X", is_image ? "ivec2((X), 0)" : "(X)");
+  Define("down_" + name, "Y", is_image ? "ivec2(0, (Y))" : "((Y) * " + width + ")");
+  Define("fetch_" + name, "P", fetch);
+}
+
 std::string Renderer::WriteText(size_t index, const std::string& store) const {
   const TensorArg& tensor = desc_.tensors[index];
   const bool steps = tensor.name == desc_.epilogue_tensor && !desc_.epilogue.empty();
