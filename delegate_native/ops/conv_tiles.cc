@@ -18,7 +18,7 @@ struct Row {
 //
 // The first row wins that fits the GPU's registers and leaves it enough work-items.
 constexpr Row kRows[] = {
-    {{4, 2}, 20, 24, 3},   // Adreno's; 32 sums, 16 numbers of pixels, 4 weights: too much for Mali
+    {{4, 2}, 20, 28, 3},   // Adreno's; 32 sums, 16 numbers of pixels, 4 weights: too much for Mali
     {{3, 2}, 16, 18, 24},  // as much as Mali takes without taps; small planes are no multiple of 3
     {{2, 2}, 12, 16, 2},   // Mali's for windows; on all GPUs as soon as work-items are few
     {{4, 1}, 15, 18, 3},   // of one or three slices: of two at once, one would often be idle
