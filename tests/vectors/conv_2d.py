@@ -52,6 +52,14 @@ def _runtime_weights(x, w):
     )
 
 
+def _tiles():
+    """A case for each row of the table of tiles (ops/conv_tiles.cc), without and with a window: by width and slices."""
+    for width, channels in ((25, 14), (4, 13), (3, 12), (2, 8), (2, 3), (1, 5)):
+        for size in (1, 3):
+            name = f"{size}x{size}_{width}_wide_to_{channels}"
+            yield _case(name, (1, 2, width, 6), (channels, size, size, 6), activation="RELU6")
+
+
 CASES = [
     _case("1x1", (1, 5, 7, 8), (8, 1, 1, 8)),
     _case("1x1_odd_channels", (1, 4, 5, 3), (5, 1, 1, 3)),
@@ -104,5 +112,6 @@ CASES = [
     _case("sparse_float16_weights", (1, 5, 5, 8), (16, 1, 1, 8), store="sparse16", block={0: 4}),
     _case("larger_1x1", (1, 14, 13, 32), (48, 1, 1, 32), activation="RELU6"),
     _case("larger_3x3", (1, 19, 18, 16), (32, 3, 3, 16), stride=(2, 2)),
+    *_tiles(),
     _runtime_weights((1, 5, 5, 4), (6, 3, 3, 4)),
 ]

@@ -30,6 +30,20 @@ def _case(name, x, kernel, multiplier=1, bias=True, half=False, **attributes):
     )
 
 
+def _strips():
+    """Strips of 4, 2 and 1 results of the windows that models have most."""
+    for width in (5, 2, 1):
+        yield _case(f"3x3_{width}_wide", (1, 4, width, 6), (3, 3))
+        yield _case(f"5x5_{width}_wide", (1, 4, width, 6), (5, 5))
+        yield _case(f"3x3_stride_to_{width}_wide", (1, 5, 2 * width, 6), (3, 3), stride=(2, 2))
+        yield _case(f"5x5_stride_to_{width}_wide", (1, 5, 2 * width, 6), (5, 5), stride=(2, 2))
+        yield _case(
+            f"3x3_valid_stride_to_{width}_wide", (1, 5, 2 * width + 1, 6), (3, 3), stride=(2, 2), padding="VALID"
+        )
+    for dilation in (2, 4):
+        yield _case(f"dilation_{dilation}", (1, 7, 9, 6), (3, 3), dilation=(dilation, dilation), activation="RELU6")
+
+
 CASES = [
     _case("3x3", (1, 7, 8, 8), (3, 3)),
     _case("3x3_odd_channels", (1, 6, 5, 5), (3, 3)),
@@ -55,5 +69,6 @@ CASES = [
     _case("multiplier_of_one_channel", (1, 6, 6, 1), (3, 3), multiplier=6, stride=(2, 2)),
     _case("relu_n1_to_1", (1, 5, 5, 4), (3, 3), activation="RELU_N1_TO_1"),
     _case("float16_weights", (1, 6, 6, 6), (3, 3), half=True),
+    *_strips(),
     _case("larger", (1, 18, 17, 24), (3, 3), stride=(2, 2), activation="RELU6"),
 ]
