@@ -37,6 +37,27 @@ std::string OnOneLine(const std::string& text) {
   return line;
 }
 
+// Words with $ for the tensor's name.
+constexpr char kWalkThroughImage[] = R"(#define $_at ivec2
+#define $_slice ivec2(0, $_h)
+#define at_$(X, Y, S) ivec2((X), (S) * $_h + (Y))
+#define along_$(X) ivec2((X), 0)
+#define down_$(Y) ivec2(0, (Y))
+#define fetch_$(P) )";
+constexpr char kWalkThroughBuffer[] = R"(#define $_at int
+#define $_slice ($_h * $_w)
+#define at_$(X, Y, S) (((S) * $_h + (Y)) * $_w + (X))
+#define along_$(X) (X)
+#define down_$(Y) ((Y) * $_w)
+#define fetch_$(P) )";
+constexpr char kWalkEnds[] = R"(#undef $_at
+#undef $_slice
+#undef at_$
+#undef along_$
+#undef down_$
+#undef fetch_$
+)";
+
 constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
 
 }  // namespace
@@ -82,18 +103,17 @@ void Renderer::Define(const std::string& name, const std::string& parameters,
   undefs_ += "#undef " + name + "\n";
 }
 
-void Renderer::DefineWalk(const std::string& name, bool is_image, const std::string& fetch) {
+void Renderer::DefineWalk(const std::string& name, bool is_image, const char* fetch) {
   if (!Uses(desc_.body, "fetch_" + name)) return;
-  const std::string height = name + "_h", width = name + "_w";
-  macros_ += "#define " + name + "_at " + (is_image ? "ivec2\n" : "int\n") + "#define " + name +
-             "_slice " +
-             (is_image ? "ivec2(0, " + height + ")\n" : "(" + height + " * " + width + ")\n");
-  undefs_ += "#undef " + name + "_at\n#undef " + name + "_slice\n";
-  const std::string row = "(S) * " + height + " + (Y)";
-  Define("at_" + name, "X, Y, S", is_image ? "ivec2((X), " + row + ")" : SliceIndex(name));
-  Define("along_" + name, "X", is_image ? "ivec2((X), 0)" : "(X)");
-  Define("down_" + name, "Y", is_image ? "ivec2(0, (Y))" : "((Y) * " + width + ")");
-  Define("fetch_" + name, "P", fetch);
+  const auto add = [&](const char* text, std::string* to) {
+    for (; *text; ++text) {
+      if (*text == '$') *to += name;
+      else *to += *text;
+    }
+  };
+  add(is_image ? kWalkThroughImage : kWalkThroughBuffer, &macros_);
+  add(fetch, &macros_);
+  add(kWalkEnds, &undefs_);
 }
 
 std::string Renderer::WriteText(size_t index, const std::string& store) const {
