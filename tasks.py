@@ -520,13 +520,15 @@ def plan(
         "precision": "Of a model: f32, f32_f16 or f16.",
         "top": "How many kernels to show (0: all).",
         "json": "Also write all figures into this file.",
+        "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
+        "keep": "With --check: write that table anew.",
         "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system.",
         "library": _RUN_HELP["library"],
     },
 )
 def analyse(
     c: Context, what: str = "", gpu: str = "", precision: str = "f32", top: int = 20, json: str = "",
-    install: bool = False, library: str = "",
+    check: bool = False, keep: bool = False, install: bool = False, library: str = "",
 ) -> None:  # fmt: skip
     """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
 
@@ -540,6 +542,9 @@ def analyse(
     console = terminal.console(width=150)
     if install:
         analyse.install(gpu, console)
+        return
+    if check:
+        analyse.check(gpu, _file(library), keep, console)
         return
     if not what:
         raise Misuse("inv analyse", "no model, run or plan is given", "`./inv --help analyse`")

@@ -50,12 +50,14 @@ class Run:
 
 # The device's own target: with OpenCL on a CPU these are CPU-shaped kernels. Phones' targets: one with images, one
 # with buffers. Every case is quick on both backends, and its GPU-shaped kernels run under Oclgrind (test_oclgrind.py);
-# every fourth one runs with images, too, and with buffers those of ops whose kernels depend on the target. `inv parity` runs all of them everywhere.
+# every fourth one runs with images, too, and with buffers those of ops whose kernels depend on the target. On targets
+# that are content with a single work-item the small cases have the tiles of large images. `inv parity` runs all of them everywhere.
 RUNS = (
     Run("opencl", "", "f32", _ALL),
     Run("opencl", "adreno-640", "f32", quarters=True),
     Run("opencl", "mali-g76", "f32", _PHONES),
     Run("opencl", "generic", "f32"),
+    Run("opencl", "large-tiles", "f32", _SHAPED),
     Run("opencl", "cpu-avx512", "f32"),
     Run("opencl", "cpu-avx2", "f32", _SHAPED),
     Run("opencl", "", "f32_f16"),
@@ -66,6 +68,7 @@ RUNS = (
     Run("gles", "", "f32", _ALL),
     Run("gles", "adreno-640", "f32", _SHAPED),
     Run("gles", "mali-g76", "f32"),
+    Run("gles", "large-tiles-gles", "f32", _SHAPED),
     Run("gles", "generic-gles", "f32", _GRAPHS),
     Run("gles", "", "f32_f16"),
     Run("gles", "adreno-640", "f32_f16"),

@@ -13,18 +13,22 @@ struct Vendor {
   const char* name;
   const char* words;  // any of them in the driver's vendor or device name, in small letters
   Storage storage;
+  // Of a work-item, in vectors of four, while the GPU still has other work to do as it waits for
+  // memory: 64 numbers are all that Mali has; with 96 half of Adreno's 16 waves fit.
+  int registers;
+  int enough_work_items;  // Adreno: three waves of 64 for each of six processors
 };
 
 constexpr Vendor kVendors[] = {
     // A CPU that a stand-in shows as a GPU still says whose it is.
-    {"cpu", "genuineintel authenticamd", Storage::kBuffer},
-    {"qualcomm", "qualcomm adreno", Storage::kImage2d},
-    {"imagination", "imagination powervr", Storage::kImage2d},
-    {"nvidia", "nvidia", Storage::kBuffer},
-    {"intel", "intel", Storage::kBuffer},
-    {"samsung", "samsung xclipse", Storage::kBuffer},
-    {"amd", "advanced-micro amd radeon", Storage::kBuffer},
-    {"arm", "arm mali immortalis", Storage::kImage2d},
+    {"cpu", "genuineintel authenticamd", Storage::kBuffer, 16, 4096},
+    {"qualcomm", "qualcomm adreno", Storage::kImage2d, 24, 1152},
+    {"imagination", "imagination powervr", Storage::kImage2d, 16, 4096},
+    {"nvidia", "nvidia", Storage::kBuffer, 24, 4096},
+    {"intel", "intel", Storage::kBuffer, 24, 4096},
+    {"samsung", "samsung xclipse", Storage::kBuffer, 24, 4096},
+    {"amd", "advanced-micro amd radeon", Storage::kBuffer, 24, 4096},
+    {"arm", "arm mali immortalis", Storage::kImage2d, 16, 2048},
 };
 
 struct Isa {
@@ -115,6 +119,8 @@ void Decide(GpuInfo* info) {
   for (const Vendor& vendor : kVendors) {
     if (info->vendor == "cpu" || !HoldsAny(words, vendor.words)) continue;
     info->vendor = vendor.name;
+    info->vector_registers = vendor.registers;
+    info->enough_work_items = vendor.enough_work_items;
     if (info->supports_images) info->storage = vendor.storage;
     break;
   }

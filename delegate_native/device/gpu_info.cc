@@ -67,6 +67,7 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->StorageWord("storage", &info->storage);
   v->Number("vector_width", &info->vector_width, kVectorWidth);
   v->Number("vector_registers", &info->vector_registers, kRegisters);
+  v->Number("enough_work_items", &info->enough_work_items, kItems);
   v->Flag("reads_buffers_as_images", &info->reads_buffers_as_images);
   v->Number("flat_group", &info->flat_group, kUnits);
   v->Flag("has_timer_queries", &info->has_timer_queries);

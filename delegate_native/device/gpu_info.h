@@ -53,6 +53,7 @@ struct GpuInfo {
   Storage storage = Storage::kBuffer;
   int vector_width = 4;                  // floats in one register: 4 on GPUs, 8 or 16 on CPUs
   int vector_registers = 16;             // how many such registers a kernel may count on
+  int enough_work_items = 4096;          // fewer leave processors of a GPU idle
   bool reads_buffers_as_images = false;  // OpenGL ES: through images of one row of texels
   int flat_group = 0;  // OpenGL ES: work-items in one row, in groups of so many; 0: in three axes
   bool has_timer_queries =

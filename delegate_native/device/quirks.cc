@@ -24,8 +24,13 @@ const std::vector<Quirk>& Quirks() {
       {"compiler_starts_slowly", [](const GpuInfo& info) { return Says(info.api_version, "PoCL"); },
        [](GpuInfo* info) { info->one_program = true; }},
       // llvmpipe: a read of a storage block is four reads for each lane, one of an image a gather.
+      // Adreno: images go through the texture unit, with a cache of its own, which reads four
+      // numbers at once and makes floats of halves.
       {"storage_blocks_are_read_slowly",
-       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](const GpuInfo& info) {
+         return Says(info.device_name, "llvmpipe") ||
+                (info.api == Api::kGles && info.vendor == "qualcomm");
+       },
        [](GpuInfo* info) { info->reads_buffers_as_images = info->max_image_buffer_width > 0; }},
       // llvmpipe computes lanes along x together, and idle ones cost as much as busy ones.
       {"lanes_lie_along_x_only",

@@ -222,6 +222,14 @@ const PreludePart kPreludeParts[] = {
   return roundEven(min(max(v * inverse, vec4(low)), vec4(high))) * scale;
 }
 )"},
+    // below(above(v, low), high) with one test for NaN.
+    {"bounded(",
+     R"(inline vec4 bounded(vec4 v, float low, float high) { return below(above(v, vec4(low)), vec4(high)); }
+)",
+     R"(vec4 bounded(vec4 v, float low, float high) {
+  return mix(min(max(v, vec4(low)), vec4(high)), v, isnan(v));
+}
+)"},
     {nullptr, nullptr, nullptr},
 };
 

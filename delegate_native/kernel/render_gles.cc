@@ -36,6 +36,7 @@ class GlesRenderer : public Renderer {
         Define("read_" + name, "I", "imageLoad(" + data + ", I).x");
       } else {
         Define("read_" + name, "X, Y, S", "imageLoad(" + data + ", " + SliceIndex(name) + ")");
+        DefineWalk(name, false, "imageLoad($_data, (P))\n");
       }
       return;
     }
@@ -48,6 +49,9 @@ class GlesRenderer : public Renderer {
     const std::string index = SliceIndex(name);
     if (read) {
       Define("read_" + name, "X, Y, S", Load(data, index, layout.half()));
+      DefineWalk(name, false,
+                 layout.half() ? "vec4(unpackHalf2x16($_data[P].x), unpackHalf2x16($_data[P].y))\n"
+                               : "$_data[P]\n");
     } else {
       const char* value =
           layout.half() ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;";
@@ -150,6 +154,7 @@ class GlesRenderer : public Renderer {
       declarations_ += Format("layout(binding = %d) uniform highp %ssampler2D ", sampler_++, ints) +
                        data + ";\n";
       Define("read_" + tensor.name, "X, Y, S", "texelFetch(" + data + ", " + at + ", 0)");
+      DefineWalk(tensor.name, true, "texelFetch($_data, (P), 0)\n");
     } else {
       const char* format = *ints ? "rgba32i" : half ? "rgba16f" : "rgba32f";
       declarations_ += Format("layout(%s, binding = %d) writeonly uniform highp %simage2D ", format,

@@ -30,6 +30,9 @@ class OpenClRenderer : public Renderer {
           std::string(read ? "read_image" : "write_image") + (layout.is_int() ? "i" : "f");
       if (read) {
         Define("read_" + name, "X, Y, S", kind + "(" + data + ", PIXEL_SAMPLER, " + at + ")");
+        DefineWalk(name, true,
+                   layout.is_int() ? "read_imagei($_data, PIXEL_SAMPLER, (P))\n"
+                                   : "read_imagef($_data, PIXEL_SAMPLER, (P))\n");
       } else {
         Define("write_" + name, "VALUE, X, Y, S",
                WriteText(i, kind + "(" + data + ", " + at + ", e_v);"));
@@ -52,6 +55,7 @@ class OpenClRenderer : public Renderer {
         "(" + data + " + ((S) * " + name + "_h + (Y)) * " + name + "_w" + (half ? " * 4)" : ")");
     if (read) {
       Define("read_" + name, "X, Y, S", half ? "vload_half4((X), " + row + ")" : row + "[(X)]");
+      DefineWalk(name, false, half ? "vload_half4((P), $_data)\n" : "$_data[P]\n");
       DefineLanes(name, "LANES");
       return;
     }

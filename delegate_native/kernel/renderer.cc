@@ -37,6 +37,27 @@ std::string OnOneLine(const std::string& text) {
   return line;
 }
 
+// Words with $ for the tensor's name.
+constexpr char kWalkThroughImage[] = R"(#define $_at ivec2
+#define $_slice ivec2(0, $_h)
+#define at_$(X, Y, S) ivec2((X), (S) * $_h + (Y))
+#define along_$(X) ivec2((X), 0)
+#define down_$(Y) ivec2(0, (Y))
+#define fetch_$(P) )";
+constexpr char kWalkThroughBuffer[] = R"(#define $_at int
+#define $_slice ($_h * $_w)
+#define at_$(X, Y, S) (((S) * $_h + (Y)) * $_w + (X))
+#define along_$(X) (X)
+#define down_$(Y) ((Y) * $_w)
+#define fetch_$(P) )";
+constexpr char kWalkEnds[] = R"(#undef $_at
+#undef $_slice
+#undef at_$
+#undef along_$
+#undef down_$
+#undef fetch_$
+)";
+
 constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
 
 }  // namespace
@@ -80,6 +101,19 @@ void Renderer::Define(const std::string& name, const std::string& parameters,
                       const std::string& text) {
   macros_ += "#define " + name + "(" + parameters + ") " + text + "\n";
   undefs_ += "#undef " + name + "\n";
+}
+
+void Renderer::DefineWalk(const std::string& name, bool is_image, const char* fetch) {
+  if (!Uses(desc_.body, "fetch_" + name)) return;
+  const auto add = [&](const char* text, std::string* to) {
+    for (; *text; ++text) {
+      if (*text == '$') *to += name;
+      else *to += *text;
+    }
+  };
+  add(is_image ? kWalkThroughImage : kWalkThroughBuffer, &macros_);
+  add(fetch, &macros_);
+  add(kWalkEnds, &undefs_);
 }
 
 std::string Renderer::WriteText(size_t index, const std::string& store) const {

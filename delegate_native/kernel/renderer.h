@@ -33,6 +33,9 @@ class Renderer {
   void AddArg(RenderedArg::Kind kind, size_t index, View view);
   void DeclareInt(const std::string& name, int value);
   void Define(const std::string& name, const std::string& parameters, const std::string& text);
+  // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
+  // is the text of a read at P and the line's end, with $ for the tensor's name.
+  void DefineWalk(const std::string& name, bool is_image, const char* fetch);
   // Of four numbers of a tensor.
   static const char* TypeOf(const TensorLayout& layout) {
     return layout.is_int() ? "ivec4" : "vec4";

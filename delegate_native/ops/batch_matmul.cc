@@ -80,19 +80,19 @@ int first_row = x * 4;
 )";
   text += "int a_first = " + a_batch + ";\nint b_first = " + b_batch + ";\n";
   text += Unroll(kRows, "int row$ = min(first_row + $, dst_w - 1);\nsum4_t sum$ = vec4(0.0f);\n");
-  std::string step = Unroll(kRows, "vec4 a$ = read_left(row$, y * left_y, a_first + k);\n");
+  std::string step = Unroll(kRows, "sum4_t a$ = read_left(row$, y * left_y, a_first + k);\n");
   if (columns_of_b) {
     // Four columns of b, turned into rows: sums across a vector are slow on CPUs.
     step += Unroll(
-        4, "vec4 c$ = read_right(min(slice * 4 + $, right_w - 1), y * right_y, b_first + k);\n");
+        4, "sum4_t c$ = read_right(min(slice * 4 + $, right_w - 1), y * right_y, b_first + k);\n");
     const char* const kLanes[] = {"x", "y", "z", "w"};
     for (int i = 0; i < 4; ++i) {
       const char* lane = kLanes[i];
-      step += Format("vec4 b%d = vec4(c0.%s, c1.%s, c2.%s, c3.%s);\n", i, lane, lane, lane, lane);
+      step += Format("sum4_t b%d = vec4(c0.%s, c1.%s, c2.%s, c3.%s);\n", i, lane, lane, lane, lane);
     }
   } else {
     step += Unroll(4, R"(
-vec4 b$ = vec4(0.0f);
+sum4_t b$ = vec4(0.0f);
 if (k * 4 + $ < right_w) { b$ = read_right(k * 4 + $, y * right_y, b_first + slice); }
 )");
   }

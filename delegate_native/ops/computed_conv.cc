@@ -39,7 +39,7 @@ constexpr char kChannels[] = R"(
 )";
 constexpr char kProduct[] = R"(
           for (int i = 0; i < src_s; ++i) {
-            vec4 v = read_src(from_x, from_y, batch * src_s + i);
+            sum4_t v = read_src(from_x, from_y, batch * src_s + i);
             sum += vec4(dot(v, read_weights(k, j, o0 + i)), dot(v, read_weights(k, j, o1 + i)),
                         dot(v, read_weights(k, j, o2 + i)), dot(v, read_weights(k, j, o3 + i)));
           }
@@ -77,7 +77,7 @@ constexpr char kDepthwise[] = R"(
       for (int k = 0; k < weights_w; ++k) {
         int from_x = x * stride_x + k * dilation_x - before_x;
         if (from_y >= 0 && from_y < src_h && from_x >= 0 && from_x < src_w) {
-          vec4 v = vec4(0.0f);
+          sum4_t v = vec4(0.0f);
           for (int i = 0; i < 4; ++i) {
             int c = min(slice * 4 + i, dst_c - 1) / multiplier;
             v = with_lane(v, i, lane(read_src(from_x, from_y, batch * src_s + c / 4), c % 4));

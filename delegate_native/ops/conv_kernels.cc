@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/unroll.h"
@@ -9,49 +10,13 @@
 namespace quadra {
 namespace {
 
-// GPU-shaped: a work-item computes `pixels` neighbours of a row in `slices` slices.
-struct QuadTile {
-  int pixels, slices;
-};
-
-// Larger tiles read less, smaller ones make more work-items: the first row wins that leaves enough.
-constexpr int kEnoughItems = 4096;
-constexpr QuadTile kQuadTiles[] = {{4, 2}, {2, 2}, {2, 1}, {1, 1}};
-
 // By the vectors' width; the tile leaves registers for weights and broadcasts.
 const WideTile kWideTiles[] = {{16, 1, 8}, {8, 2, 6}};
-
-// Where work-items run one after another, many of them are no gain: tiles are as large as registers
-// and the compiler's time allow.
-QuadTile SerialTile(int w, int out_slices) {
-  if (w == 1) return {1, std::min(4, out_slices)};
-  return {w >= 5 ? 8 : 4, std::min(2, out_slices)};
-}
-
-int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
-  return CeilDiv(w, tile.pixels) * h * CeilDiv(out.slices(), tile.slices) * out.b;
-}
-
-QuadTile TileFor(const GpuInfo& gpu, int w, int h, const Conv& conv) {
-  const QuadTile* found = kQuadTiles;
-  while (found->pixels * found->slices > 1 && ItemsOf(*found, w, h, conv.out) < kEnoughItems)
-    ++found;
-  QuadTile tile = gpu.runs_items_serially() ? SerialTile(w, conv.out.slices()) : *found;
-  // Slices of several groups would read what only one of them needs.
-  while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
-    --tile.slices;
-  return tile;
-}
 
 int64_t TripsOf(const Conv& conv, int slices) {
   const Window& window = conv.window;
   return int64_t{conv.depth.kernel_y} * window.kernel_y *
          (int64_t{window.kernel_x} * (slices + 1) + 1);
-}
-
-std::string Sum(const QuadTile& t, const char* lane, int at) {
-  return Unroll(t.slices, Format("w$ = read_weights(w + %d + $);\n", at * t.slices)) +
-         Unroll(t.pixels, t.slices, std::string("a$_@ += v$.") + lane + " * w@;\n");
 }
 
 // Input slices that one kernel multiplies: all, those of a work-item's groups, or as many as a
@@ -64,18 +29,6 @@ struct Part {
   int to = -1;
   bool round = false;  // the results, as the bounds say
 };
-
-// `serial`: where work-items run one after another, a branch saves no work, and costs the compiler
-// as much as the arithmetic in it: pixels outside are read inside and dropped, and one loop writes.
-std::string ReadPixels(const QuadTile& t, bool serial) {
-  return Unroll(t.pixels,
-                serial ? R"(vec4 v$ = read_src(in$ ? x$ : 0, in$ ? sy : 0, image * src_s + i);
-if (!in$) { v$ = vec4(0.0f); }
-)"
-                       : R"(vec4 v$ = vec4(0.0f);
-if (in$) { v$ = read_src(x$, sy, image * src_s + i); }
-)");
-}
 
 // Statements that finish the sum of pixel x + `pixel`.
 std::string WriteSum(const std::string& sum, const std::string& pixel, int slice, bool scattered,
@@ -117,63 +70,80 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
   return text;
 }
 
-// What tap kx of row sy adds to the sums. `limit_x` ends the row that is read: the plane, when the
-// whole plane is one row.
-std::string Tap(const QuadTile& t, const Part& part, bool serial) {
-  std::string sums = ReadPixels(t, serial);
+// Adds what the input slices at p$ and on, times the weights from `at` to `end`, give to the sums.
+std::string AddSlices(const QuadTile& t, const char* read) {
+  std::string text = Unroll(t.pixels, read);
   const char* const lanes[] = {"x", "y", "z", "w"};
-  for (int k = 0; k < 4; ++k) sums += Sum(t, lanes[k], k);
-  return Unroll(t.pixels, R"(int x$ = (x + $) * stride_x - pad_x + kx * dilation_x;
-bool in$ = row && x$ >= 0 && x$ < limit_x;
-)") + Block(part.slices == Slices::kAll ? "for (int i = 0; i < src_s; ++i)"
-                                        : "for (int i = first_s; i < last_s; ++i)",
-            sums + Format("w += %d;\n", 4 * t.slices));
+  for (int i = 0; i < 4 * t.slices; ++i) {
+    text += Format("w = read_weights(i + %d);\n", i) +
+            Unroll(t.pixels, Format("a$_%d += v$.%s * w;\n", i % t.slices, lanes[i / t.slices]));
+  }
+  return "int end = at + run;\n" +
+         Block(Format("for (int i = at; i < end; i += %d)", 4 * t.slices), text);
 }
 
-// The rows of the window, in the plane `image` of the source.
-std::string Rows(const QuadTile& t, const Part& part, bool serial, const char* inside) {
-  const std::string taps = Block("for (int kx = 0; kx < kernel_x; ++kx)", Tap(t, part, serial));
-  return Block("for (int ky = 0; ky < kernel_y; ++ky)", Format(R"(
-int sy = y * stride_y - pad_y + ky * dilation_y;
-bool row = %ssy >= 0 && sy < src_h;
-)",
-                                                               inside) +
-                                                            taps);
+// Where the window is the pixel itself.
+std::string Pixel(const QuadTile& t) {
+  return Unroll(t.pixels, "src_at p$ = at_src(min(x + $, grid_w - 1), y, first);\n") +
+         AddSlices(t, "sum4_t v$ = fetch_src(p$); p$ += slice;\n");
+}
+
+// The rows of the window, of which row ky has the number `row` among all. Pixels outside are read
+// inside and dropped: a branch costs more.
+std::string Rows(const QuadTile& t, const char* inside, const char* row) {
+  const std::string tap = Unroll(t.pixels, R"(int x$ = left + $ * stride_x + kx * dilation_x;
+bool in$ = x$ >= 0 && x$ < src_w;
+src_at p$ = row + along_src(clamp(x$, 0, src_w - 1));
+)") + AddSlices(t, R"(sum4_t v$ = fetch_src(p$); p$ += slice;
+if (!in$) { v$ = vec4(0.0f); }
+)") + "at = end;\n";
+  const std::string taps =
+      Format("src_at row = at_src(0, sy, first);\nint at = block_at + %s * kernel_x * run;\n",
+             row) +
+      Block("for (int kx = 0; kx < kernel_x; ++kx)", tap);
+  return Block("for (int ky = 0; ky < kernel_y; ++ky)",
+               "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
+                   Block(Format("if (%ssy >= 0 && sy < src_h)", inside), taps));
 }
 
 // The planes of the window, where there are several.
-std::string Planes(const QuadTile& t, const Part& part, bool serial) {
+std::string Planes(const QuadTile& t) {
   return Block("for (int kz = 0; kz < kernel_z; ++kz)", R"(
 int sz = first_sz + kz * dilation_z;
 bool plane = sz >= 0 && sz < src_d;
-int image = item * src_d + (plane ? sz : 0);
-)" + Rows(t, part, serial, "plane && "));
+int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
+)" + Rows(t, "plane && ", "(kz * kernel_y + ky)"));
 }
 
-std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool serial) {
-  const std::string slices = part.slices == Slices::kAll ? "src_s" : "(last_s - first_s)";
-  const std::string find = part.slices == Slices::kOfGroups
-                               ? FindFirstSlice("o * 4") + "int last_s = first_s + group_s;\n"
-                               : "";
+std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
+                     bool serial) {
+  std::string text = Format(R"(
+int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
+if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
+)",
+                            t.pixels, conv.deep() ? "planes" : "dst_b");
+  // A division costs as much as several taps.
+  text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
+                          : "int b = z / blocks; int block = z - b * blocks;\n";
+  text += Format("int o = block * %d;\n", t.slices);
+  if (part.slices == Slices::kOfGroups) text += FindFirstSlice("o * 4");
+  if (part.slices == Slices::kAll) text += "int first_s = 0;\n";
+  const char* const counts[] = {"src_s", "group_s", "part_s"};
+  text += Format("int run = %s * %d;\nint %s = block * run", counts[static_cast<int>(part.slices)],
+                 4 * t.slices, pixel ? "at" : "block_at");
+  if (!pixel) text += conv.deep() ? " * kernel_z * kernel_y * kernel_x" : " * kernel_y * kernel_x";
   // Of a convolution in three dimensions, `b` counts planes of results.
-  const std::string plane = conv.deep() ? R"(
+  text += conv.deep() ? R"(;
 int item = b / grid_d;
 int first_sz = (b - item * grid_d) * stride_z - pad_z;
 b = item * dst_d + (b - item * grid_d) * step_z + first_z;
 )"
-                                        : "int image = b;\n";
-  return Format(R"(
-int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
-if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
-int b = z / blocks; int o = (z - b * blocks) * %d;
-%sint w = o * %skernel_y * kernel_x * %s * 4;
-)",
-                t.pixels, conv.deep() ? "planes" : "dst_b", t.slices, find.c_str(),
-                conv.deep() ? "kernel_z * " : "", slices.c_str()) +
-         plane + Unroll(t.slices, "vec4 w$;\n") +
-         Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n") +
-         (conv.deep() ? Planes(t, part, serial) : Rows(t, part, serial, "")) +
-         WriteSums(t, conv.scattered(), part, serial);
+                      : ";\nint first = b * src_s + first_s;\n";
+  if (!pixel) text += "int left = x * stride_x - pad_x;\n";
+  text += "src_at slice = src_slice;\nsum4_t w;\n" +
+          Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
+  text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
+  return text + WriteSums(t, conv.scattered(), part, serial);
 }
 
 void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
@@ -212,13 +182,13 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const Window& window = conv.window;
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
                        context.StorageOf(conv.out) == Storage::kBuffer;
-  const bool pointwise =
-      window.kernel_y * window.kernel_x * window.stride_y * window.stride_x == 1 &&
-      window.pad_top == 0 && window.pad_left == 0 && !conv.scattered();
-  const bool as_row = buffers && pointwise && conv.plane_as_row && conv.in.w == conv.out.w;
+  const bool pixel = !conv.deep() && !conv.scattered() && conv.taps() == 1 &&
+                     window.stride_y * window.stride_x == 1 && window.pad_top == 0 &&
+                     window.pad_left == 0 && conv.in.w == conv.out.w && conv.in.h == conv.out.h;
+  const bool as_row = buffers && pixel && conv.plane_as_row;
   const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = as_row ? 1 : conv.grid_h();
-  const QuadTile tile = TileFor(*context.gpu, w, h, conv);
+  const QuadTile tile = TileFor(*context.gpu, w, h, pixel, conv);
   const int blocks = CeilDiv(conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
   if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
@@ -234,19 +204,19 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   kernel.Constant("weights", 4, PackedFloats(conv, lanes, in_c),
                   [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
   kernel.Constant("bias", BiasOf(own, blocks * lanes));
-  AddConvNumbers(own, &kernel);
+  if (pixel) own.bounds.AddNumbers(&kernel);
+  else AddConvNumbers(own, &kernel);
   if (conv.groups > 1) AddGroupNumbers(conv, lanes, &kernel);
   if (is_some) {
     kernel.Int("first_s", part.first);
-    kernel.Int("last_s", part.first + part.count);
+    kernel.Int("part_s", part.count);
   }
   kernel.Int("grid_w", w);
   kernel.Int("grid_h", h);
-  kernel.Int("limit_x", as_row ? w : conv.in.w);
   kernel.Int("blocks", blocks);
   const int planes = conv.out.b / conv.out.axis(0) * conv.grid_d();
   if (conv.deep()) AddDepthNumbers(conv, planes, &kernel);
-  kernel.body = QuadBody(tile, conv, part, context.gpu->runs_items_serially());
+  kernel.body = QuadBody(tile, conv, part, pixel, context.gpu->runs_items_serially());
   kernel.trips = TripsOf(conv, part.count);
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * (conv.deep() ? planes : conv.out.b));
   if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);

@@ -52,16 +52,17 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// [out slice][kx][ky] vec4 of output lanes: taps are added column by column, as the CPU's kernels
-// do, so that results agree to the last bit. Of weights 1HWO or OHW1.
-std::vector<float> PackWeights(const std::vector<float>& weights, const Shape& shape) {
+// [out slice][ky][kx] vec4 of output lanes, or [out slice][kx][ky]: CPUs' kernels add column by
+// column. Of weights 1HWO or OHW1.
+std::vector<float> PackWeights(const std::vector<float>& weights, const Shape& shape,
+                               bool by_columns) {
   const int taps = shape.h * shape.w, channels = shape.b * shape.c;
   const size_t next_tap = static_cast<size_t>(shape.c), next_c = shape.b > 1 ? taps : 1;
   std::vector<float> packed(static_cast<size_t>(CeilDiv(channels, 4)) * taps * 4, 0.0f);
   for (int t = 0; t < taps; ++t) {
-    const int column_major = t % shape.w * shape.h + t / shape.w;
+    const int place = by_columns ? t % shape.w * shape.h + t / shape.w : t;
     for (int c = 0; c < channels; ++c) {
-      packed[(static_cast<size_t>(c / 4) * taps + column_major) * 4 + c % 4] =
+      packed[(static_cast<size_t>(c / 4) * taps + place) * 4 + c % 4] =
           weights[t * next_tap + c * next_c];
     }
   }
@@ -69,20 +70,21 @@ std::vector<float> PackWeights(const std::vector<float>& weights, const Shape& s
 }
 
 // With a multiplier the four lanes of a slice may come from several input slices.
-const char kReadOne[] = "vec4 v = read_src(sx, sy, b * src_s + o);\n";
+const char kReadOne[] = "sum4_t v = read_src(sx, sy, b * src_s + o);\n";
 const char kReadMany[] = R"(
 int c = o * 4;
 int c0 = min(c / multiplier, src_c - 1); int c1 = min((c + 1) / multiplier, src_c - 1);
 int c2 = min((c + 2) / multiplier, src_c - 1); int c3 = min((c + 3) / multiplier, src_c - 1);
-vec4 v = vec4(lane(read_src(sx, sy, b * src_s + c0 / 4), c0 % 4),
-              lane(read_src(sx, sy, b * src_s + c1 / 4), c1 % 4),
-              lane(read_src(sx, sy, b * src_s + c2 / 4), c2 % 4),
-              lane(read_src(sx, sy, b * src_s + c3 / 4), c3 % 4));
+sum4_t v = vec4(lane(read_src(sx, sy, b * src_s + c0 / 4), c0 % 4),
+                lane(read_src(sx, sy, b * src_s + c1 / 4), c1 % 4),
+                lane(read_src(sx, sy, b * src_s + c2 / 4), c2 % 4),
+                lane(read_src(sx, sy, b * src_s + c3 / 4), c3 % 4));
 )";
 
+// A result each, whatever its windows are.
 std::string Body(bool many, bool round) {
   const std::string tap =
-      "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
+      "int sx = x * stride_x - pad_x + kx * dilation_x;\n" +
       Block("if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w)",
             std::string(many ? kReadMany : kReadOne) + "sum += v * read_weights(w);\n") +
       "++w;\n";
@@ -93,16 +95,16 @@ int b = z / dst_s; int o = z - b * dst_s;
 sum4_t sum = read_bias(o);
 int w = o * kernel_y * kernel_x;
 )" +
-         Block("for (int kx = 0; kx < kernel_x; ++kx)",
-               "int sx = x * stride_x - pad_x + kx * dilation_x;\n" +
-                   Block("for (int ky = 0; ky < kernel_y; ++ky)", tap)) +
+         Block("for (int ky = 0; ky < kernel_y; ++ky)",
+               "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
+                   Block("for (int kx = 0; kx < kernel_x; ++kx)", tap)) +
          "write_dst(" + Bounded(round, "sum") + ", x, y, z);\n";
 }
 
-// A strip of neighbours of a row: what one reads, the next ones use again. Taps are added row by
-// row; everything along x is in the text.
+// A strip of neighbours of a row: what one reads, the next ones use again. Everything along x, and
+// the dilation along y, is in the text.
 struct Strip {
-  int pixels, taps, stride, dilation;
+  int pixels, taps, stride, dilation, dilation_y;
 
   int Column(int pixel, int tap) const { return pixel * stride + tap * dilation; }
   std::vector<int> Columns() const {
@@ -115,34 +117,44 @@ struct Strip {
   }
 };
 
-std::string StripBody(const Strip& strip, bool round) {
+// What one row of the window adds: each column is read once, used and forgotten. Columns outside
+// are read inside and dropped.
+std::string StripRow(const Strip& strip, const std::vector<int>& columns) {
+  std::string text = Unroll(strip.taps, "sum4_t w$ = read_weights(w + $);\n") + "sum4_t v;\n";
+  for (int c : columns) {
+    text += Format("v = fetch_src(row + along_src(x%d));\nif (!in%d) { v = vec4(0.0f); }\n", c, c);
+    for (int i = 0; i < strip.pixels; ++i) {
+      for (int k = 0; k < strip.taps; ++k) {
+        if (strip.Column(i, k) == c) text += Format("a%d += v * w%d;\n", i, k);
+      }
+    }
+  }
+  return text + Format("w += %d;\nrow += below;\n", strip.taps);
+}
+
+std::string StripBody(const Strip& strip, bool one_item, bool round) {
   const std::vector<int> columns = strip.Columns();
   std::string text = Format(R"(
 int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
-int o = z - z / dst_s * dst_s;
-int first = x * %d - pad_x;
-int w = o * kernel_y * %d;
+int o = %s;
+int sx = x * %d - pad_x;
+int sy = y * stride_y - pad_y;
+int first = max(0, (%d - sy) / %d);
+int last = min(kernel_y, (src_h - sy + %d) / %d);
+int w = (o * kernel_y + first) * %d;
+src_at row = at_src(0, sy + first * %d, z);
+src_at below = down_src(%d);
 )",
-                            strip.pixels, strip.stride, strip.taps);
+                            strip.pixels, one_item ? "z" : "z - z / dst_s * dst_s", strip.stride,
+                            strip.dilation_y - 1, strip.dilation_y, strip.dilation_y - 1,
+                            strip.dilation_y, strip.taps, strip.dilation_y, strip.dilation_y);
   text += Unroll(strip.pixels, "sum4_t a$ = read_bias(o);\n");
-  for (int c : columns)
-    text += Format("bool in%d = first + %d >= 0 && first + %d < src_w;\n", c, c, c);
-  std::string row = R"(
-int sy = y * stride_y - pad_y + ky * dilation_y;
-bool row = sy >= 0 && sy < src_h;
-)";
   for (int c : columns) {
-    row +=
-        Format("vec4 v%d = vec4(0.0f);\n", c) +
-        Block(Format("if (row && in%d)", c), Format("v%d = read_src(first + %d, sy, z);\n", c, c));
+    text += Format("int x%d = clamp(sx + %d, 0, src_w - 1); bool in%d = x%d == sx + %d;\n", c, c, c,
+                   c, c);
   }
-  for (int k = 0; k < strip.taps; ++k) {
-    row += Format("vec4 w%d = read_weights(w + kernel_y * %d + ky);\n", k, k);
-    for (int i = 0; i < strip.pixels; ++i)
-      row += Format("a%d += v%d * w%d;\n", i, strip.Column(i, k), k);
-  }
-  text += Block("for (int ky = 0; ky < kernel_y; ++ky)", row);
+  text += Block("for (int ky = first; ky < last; ++ky)", StripRow(strip, columns));
   for (int i = 0; i < strip.pixels; ++i) {
     const std::string write =
         "write_dst(" + Bounded(round, Format("a%d", i)) + Format(", x + %d, y, z);\n", i);
@@ -151,24 +163,31 @@ bool row = sy >= 0 && sy < src_h;
   return text;
 }
 
-// Strips where they leave enough work-items, and where the text stays short.
-void MakeGpuDepthwise(const KernelContext& context, const Shape& out, const Window& window,
-                      int multiplier, bool round, KernelDesc* kernel) {
-  constexpr int kPixels = 4, kEnoughItems = 4096;
-  constexpr size_t kMostColumns = 16;
-  kernel->trips = int64_t{window.kernel_x} * (window.kernel_y + 1);
-  const Strip strip = {kPixels, window.kernel_x, window.stride_x, window.dilation_x};
+// The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels
+// that share no column two are as good.
+Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window) {
+  Strip strip = {4, window.kernel_x, window.stride_x, window.dilation_x, window.dilation_y};
+  const auto fits = [&] {
+    const int columns = static_cast<int>(strip.Columns().size());
+    const int items = CeilDiv(out.w, strip.pixels) * out.h * out.slices() * out.b;
+    return out.w > strip.pixels / 2 && strip.pixels + strip.taps + columns < gpu.vector_registers &&
+           (strip.pixels == 2 || columns < strip.pixels * strip.taps) &&
+           (gpu.runs_items_serially() || items >= gpu.enough_work_items);
+  };
+  while (strip.pixels > 1 && !fits()) strip.pixels /= 2;
+  return strip;
+}
+
+void MakeGpuDepthwise(const GpuInfo& gpu, const Shape& out, const Window& window, int multiplier,
+                      bool round, KernelDesc* kernel) {
+  constexpr int kMostTaps = 16;  // of a row: all of them are in the text
+  kernel->trips = int64_t{window.kernel_y} * (window.kernel_x + 1);
   const int slices = out.slices() * out.b;
-  const bool enough = context.gpu->runs_items_serially() ||
-                      CeilDiv(out.w, kPixels) * out.h * slices >= kEnoughItems;
-  if (multiplier == 1 && enough && out.w > 1 && strip.Columns().size() <= kMostColumns) {
-    kernel->body = StripBody(strip, round);
-    kernel->Grid(CeilDiv(out.w, kPixels), out.h, slices);
-  } else {
-    kernel->body = Body(multiplier > 1, round);
-    kernel->Grid(out.w, out.h, slices);
-  }
-  if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, kernel);
+  const Strip strip = StripFor(gpu, out, window);
+  const bool in_strips = multiplier == 1 && strip.taps <= kMostTaps;
+  kernel->body = in_strips ? StripBody(strip, out.b == 1, round) : Body(multiplier > 1, round);
+  kernel->Grid(CeilDiv(out.w, in_strips ? strip.pixels : 1), out.h, slices);
+  if (!gpu.is_cpu()) SetGpuGroup(gpu, kernel);
 }
 
 }  // namespace
@@ -182,20 +201,21 @@ Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const 
   KernelDesc& kernel = list->Add(conv.name);
   kernel.Read("src", conv.src);
   kernel.Write("dst", conv.dst);
-  const int channels = conv.out.slices() * 4;
-  kernel.Constant(
-      "weights", 4, int64_t{conv.taps()} * channels,
-      [constant = weights.constant, shape] { return PackWeights(*constant->floats(), shape); });
+  const int channels = conv.out.slices() * 4, multiplier = conv.out.c / conv.in.c;
+  const bool wide = context.gpu->is_cpu() && multiplier == 1;
+  kernel.Constant("weights", 4, int64_t{conv.taps()} * channels,
+                  [constant = weights.constant, shape, wide] {
+                    return PackWeights(*constant->floats(), shape, wide);
+                  });
   kernel.Constant("bias", BiasOf(conv, channels));
   AddConvNumbers(conv, &kernel);
-  const int multiplier = conv.out.c / conv.in.c;
   if (multiplier > 1) kernel.Int("multiplier", multiplier);
-  if (context.gpu->is_cpu() && multiplier == 1) {
+  if (wide) {
     // Whole vectors are stored past the steps and past the zeros of dead lanes.
     MakeWideDepthwise(conv.out, conv.plain && conv.out.c % 4 == 0, conv.bounds.round(), &kernel);
-    return Status();
+  } else {
+    MakeGpuDepthwise(*context.gpu, conv.out, conv.window, multiplier, conv.bounds.round(), &kernel);
   }
-  MakeGpuDepthwise(context, conv.out, conv.window, multiplier, conv.bounds.round(), &kernel);
   return Status();
 }
 

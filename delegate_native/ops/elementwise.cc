@@ -247,7 +247,7 @@ int TakeBounds(const Node& node, Bounds* bounds) {
 
 std::string Bounded(bool round, const std::string& sum) {
   return round ? "onto_grid(" + sum + ", inverse, scale, low, high)"
-               : "below(above(" + sum + ", vec4(low)), vec4(high))";
+               : "bounded(" + sum + ", low, high)";
 }
 
 std::string BoundWide(bool round, const char* v) {

@@ -305,8 +305,8 @@ const Op kElementwiseOps[] = {
     // Far below 0 the second factor is 0, as on the CPU.
     With(ImportGelu, "", Unary("gelu", kTfLiteBuiltinGelu, 2, "vec4(0.5f) * $a * one_and_erf($a)")),
     Unary("gelu_tanh", kNone, 0,
-          "vec4(0.5f) * $a * (vec4(1.0f) + tanh(below(above(vec4(0.7978845608f) * $a * (vec4(1.0f) "
-          "+ vec4(0.044715f) * $a * $a), vec4(-10.0f)), vec4(10.0f))))"),
+          "vec4(0.5f) * $a * (vec4(1.0f) + tanh(bounded(vec4(0.7978845608f) * $a * (vec4(1.0f) "
+          "+ vec4(0.044715f) * $a * $a), -10.0f, 10.0f)))"),
     Unary("hard_swish", kTfLiteBuiltinHardSwish, 1,
           "$a * min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f)"),
     With(ImportLeakyRelu, "alpha",
@@ -323,7 +323,7 @@ const Op kElementwiseOps[] = {
      .attributes = "low high",
      .import = ImportClamp,
      .shape = BroadcastShape,
-     .formula = "below(above($a, vec4($low)), vec4($high))",
+     .formula = "bounded($a, $low, $high)",
      .int_formula = "choose(is_less(vec4($high), to_float($a)), to_int(vec4($high)), max($a, "
                     "to_int(vec4($low))))",
      .max_rank = kMostRank,
@@ -339,7 +339,7 @@ const Op kElementwiseOps[] = {
     Row("zeros_like", kTfLiteBuiltinZerosLike, 1, 1, kAllElements, "vec4(0.0f)", "ivec4(0)"),
     Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a"),
     // Beyond 10 the result is 1 in float32, and some drivers overflow there.
-    Unary("tanh", kTfLiteBuiltinTanh, 3, "tanh(below(above($a, vec4(-10.0f)), vec4(10.0f)))"),
+    Unary("tanh", kTfLiteBuiltinTanh, 3, "tanh(bounded($a, -10.0f, 10.0f))"),
     // What is half way between two steps hangs on the last bit of the product, so it is the CPU's:
     // no compiler can join it with the addition through `below`.
     With(ImportFakeQuant, "low scale inverse steps",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from host_tools.analyse import figures, figures_table, mesa_packages, phone_compilers, phone_gpus
+from host_tools.analyse import figures, figures_table, guard, mesa_packages, phone_compilers, phone_gpus
 from host_tools.analyse.figures import Figures
 from host_tools.analyse.phone_gpus import GPUS, Gpu
 from host_tools.base import settings
-from host_tools.base.errors import ToolMissing, not_written
+from host_tools.base.errors import JudgementFailed, Misuse, ToolMissing, not_written
 from host_tools.base.progress import progress
 from host_tools.record import named_plans, schema
 from host_tools.record.checked_plan import Plan
@@ -65,6 +65,33 @@ def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figu
             question = given or _made(word, gpu, precision, library)
             found.append(figures.of(gpu, question.plans, _multiply_adds(question), show))
     return found
+
+
+def check(gpus: str, library: Path | None, keep: bool, console: Console) -> None:
+    """Compares the convolutions of some models with the committed table. keep: writes the table anew instead.
+
+    JudgementFailed: some figure is worse. ToolMissing: the compilers are not those of the table.
+    """
+    if gpus and keep:
+        raise Misuse("inv analyse --check --keep", "the table is of all its GPUs", "leave --gpu away")
+    chosen = phone_gpus.named(gpus or guard.GPUS)
+    versions = {phone_compilers.require(gpu.vendor).version for gpu in chosen}
+    table = guard.read()
+    if len(versions) > 1 or (not keep and versions != {table.mesa}):
+        here = " and ".join(sorted(versions))
+        problem = f"the compilers are of Mesa {here}, the table of {table.mesa}"
+        raise ToolMissing("compare kernels with the table", problem, "`--check --keep` makes a table with one version")
+    names = ",".join(gpu.name for gpu in chosen)
+    rows = [row for model in guard.MODELS for row in guard.rows_of(model, ask(model, names, "f32", library))]
+    if keep:
+        guard.TABLE.write_text(guard.Table(versions.pop(), tuple(rows)).to_json(), encoding="utf-8")
+        console.print(f"{len(rows)} rows  {guard.TABLE}", markup=False, soft_wrap=True)
+        return
+    asked = {gpu.name for gpu in chosen}
+    found = guard.worse([row for row in table.rows if row.gpu in asked], rows)
+    if found:
+        raise JudgementFailed("compare kernels with the table", "; ".join(found), "if it has to be: `--check --keep`")
+    console.print(f"{len(rows)} rows: none is worse")
 
 
 def show(found: list[Figures], console: Console, top: int) -> None:

@@ -140,6 +140,25 @@ TEST(Decide, GpusAreNamedAndGetTheirStorage) {
   EXPECT_EQ(radeon.vendor, "amd");
 }
 
+TEST(Decide, HowLargeWorkItemsAreFollowsFromTheVendor) {
+  const GpuInfo adreno = Parsed(R"({"vendor": "qualcomm"})");
+  const GpuInfo mali = Parsed(R"({"vendor": "arm"})");
+  const GpuInfo unknown = Parsed("{}");
+  EXPECT_EQ(adreno.vector_registers, 24);
+  EXPECT_EQ(mali.vector_registers, 16);
+  EXPECT_EQ(unknown.vector_registers, 16);
+  EXPECT_LT(adreno.enough_work_items, mali.enough_work_items);
+  EXPECT_LT(mali.enough_work_items, unknown.enough_work_items);
+  EXPECT_EQ(Parsed(R"({"vendor": "arm", "enough_work_items": 7})").enough_work_items, 7);
+}
+
+TEST(Quirks, AdrenoReadsBuffersAsImagesUnderOpenGlEs) {
+  const std::string adreno = R"("vendor": "qualcomm", "max_image_buffer_width": 65536)";
+  EXPECT_TRUE(Parsed(R"({"api": "gles", )" + adreno + "}").reads_buffers_as_images);
+  EXPECT_FALSE(Parsed("{" + adreno + "}").reads_buffers_as_images);
+  EXPECT_FALSE(Parsed(R"({"api": "gles", "vendor": "qualcomm"})").reads_buffers_as_images);
+}
+
 TEST(Quirks, AreShownAndCanBeSwitched) {
   const std::string oclgrind = R"("device_name": "Oclgrind Simulator")";
   EXPECT_TRUE(Parsed("{" + oclgrind + "}").separate_buffers);

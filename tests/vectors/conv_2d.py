@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.vectors.case import Case, constant, sparse_constant
+from tests.vectors.case import Case, Feed, constant, sparse_constant
 from tests.vectors.numeric import activate, patches
 
 
@@ -25,7 +25,7 @@ def conv2d(x, w, b=None, stride=(1, 1), dilation=(1, 1), padding="SAME", activat
     return activate(out, activation)
 
 
-def _case(name, x, w, bias=True, store="float32", block=None, **attributes):
+def _case(name, x, w, bias=True, store="float32", block=None, special=(), **attributes):
     weights = sparse_constant(name, w, block) if "sparse" in store else constant(name, w)
     b = constant(name + "/b", w[:1]) if bias else None
     if "16" in store:
@@ -36,7 +36,13 @@ def _case(name, x, w, bias=True, store="float32", block=None, **attributes):
         return m.conv2d(x, kept(weights), b, **attributes)
 
     return Case(
-        "CONV_2D", name, [x], build, lambda x: conv2d(x, weights.astype(np.float32), b, **attributes), on_cpu=bias
+        "CONV_2D",
+        name,
+        [Feed(x, special=special)],
+        build,
+        lambda x: conv2d(x, weights.astype(np.float32), b, **attributes),
+        on_cpu=bias and not special,  # some of its kernels lose NaN
+        half=not special,
     )
 
 
@@ -50,6 +56,14 @@ def _runtime_weights(x, w):
         lambda x, w: conv2d(x, w, b),
         place="any",
     )
+
+
+def _tiles():
+    """A case for each row of the table of tiles (ops/conv_tiles.cc), without and with a window: by width and slices."""
+    for width, channels in ((25, 14), (4, 13), (3, 12), (2, 8), (2, 3), (1, 5)):
+        for size in (1, 3):
+            name = f"{size}x{size}_{width}_wide_to_{channels}"
+            yield _case(name, (1, 2, width, 6), (channels, size, size, 6), activation="RELU6")
 
 
 CASES = [
@@ -104,5 +118,8 @@ CASES = [
     _case("sparse_float16_weights", (1, 5, 5, 8), (16, 1, 1, 8), store="sparse16", block={0: 4}),
     _case("larger_1x1", (1, 14, 13, 32), (48, 1, 1, 32), activation="RELU6"),
     _case("larger_3x3", (1, 19, 18, 16), (32, 3, 3, 16), stride=(2, 2)),
+    *_tiles(),
+    _case("1x1_not_finite", (1, 4, 5, 6), (9, 1, 1, 6), special=(np.inf, -np.inf, np.nan), activation="RELU6"),
+    _case("3x3_not_finite", (1, 6, 9, 3), (5, 3, 3, 3), special=(np.inf, -np.inf, np.nan)),
     _runtime_weights((1, 5, 5, 4), (6, 3, 3, 4)),
 ]

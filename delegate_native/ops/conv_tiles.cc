@@ -1,0 +1,58 @@
+#include "delegate_native/ops/conv_tiles.h"
+
+#include <algorithm>
+
+namespace quadra {
+namespace {
+
+struct Row {
+  QuadTile tile;
+  int registers;         // vectors of four, as compilers of phones' GPUs need them
+  int window_registers;  // the same where pixels beyond the edge are dropped
+  int least_w;           // of the grid: else too much of the last tile of a row is beyond its end
+};
+
+// A larger tile reads less for each product. It needs more registers, and where there are too few,
+// numbers go to memory and back in every trip. Sums are floats in every precision: it does not
+// matter here.
+//
+// The first row wins that fits the GPU's registers and leaves it enough work-items.
+constexpr Row kRows[] = {
+    {{4, 2}, 20, 28, 3},   // Adreno's; 32 sums, 16 numbers of pixels, 4 weights: too much for Mali
+    {{3, 2}, 16, 18, 24},  // as much as Mali takes without taps; small planes are no multiple of 3
+    {{2, 2}, 12, 16, 2},   // Mali's for windows; on all GPUs as soon as work-items are few
+    {{4, 1}, 15, 18, 3},   // of one or three slices: of two at once, one would often be idle
+    {{2, 1}, 10, 14, 2},   // few work-items, or windows of one or three slices on Mali
+    {{1, 1}, 0, 0, 0},     // so few that none may be lost
+};
+
+// Where work-items run one after another, many of them are no gain: tiles are as large as registers
+// and the compiler's time allow.
+QuadTile SerialTile(int w, int out_slices) {
+  if (w == 1) return {1, std::min(4, out_slices)};
+  return {w >= 5 ? 8 : 4, std::min(2, out_slices)};
+}
+
+int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
+  return CeilDiv(w, tile.pixels) * h * CeilDiv(out.slices(), tile.slices) * out.b;
+}
+
+}  // namespace
+
+QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv) {
+  const int slices = conv.out.slices();
+  const auto fits = [&](const Row& row) {
+    return (pixel ? row.registers : row.window_registers) <= gpu.vector_registers &&
+           w >= row.least_w && (row.tile.slices == 1 || (slices != 1 && slices != 3)) &&
+           ItemsOf(row.tile, w, h, conv.out) >= gpu.enough_work_items;
+  };
+  const Row* found = kRows;
+  while (found->least_w > 0 && !fits(*found)) ++found;
+  QuadTile tile = gpu.runs_items_serially() ? SerialTile(w, slices) : found->tile;
+  // Slices of several groups would read what only one of them needs.
+  while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
+    --tile.slices;
+  return tile;
+}
+
+}  // namespace quadra

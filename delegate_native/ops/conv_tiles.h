@@ -1,0 +1,20 @@
+// How much of a convolution one work-item of a GPU computes.
+#ifndef QUADRA_OPS_CONV_TILES_H_
+#define QUADRA_OPS_CONV_TILES_H_
+
+#include "delegate_native/device/gpu_info.h"
+#include "delegate_native/ops/conv_kernels.h"
+
+namespace quadra {
+
+// `pixels` neighbours of a row in `slices` slices.
+struct QuadTile {
+  int pixels, slices;
+};
+
+// For a grid of w x h results. `pixel`: each is made from one pixel of the source.
+QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv);
+
+}  // namespace quadra
+
+#endif  // QUADRA_OPS_CONV_TILES_H_

@@ -1,0 +1,73 @@
+"""Convolutions have several texts each: for tiles, strips, windows. Every one that real models run on phones' targets is
+one that some vector runs, on the targets that give small cases the tiles of large ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from host_tools.base.errors import QuadraError
+from host_tools.request import models
+from tests.delegate import TARGETS, Quadra
+from tests.vectors import all_cases
+from tests.vectors.batch import batches
+
+OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+PHONES = ("adreno-630-gles", "adreno-740-gles", "mali-g76-gles", "mali-g610-gles")
+MODELS = (
+    "deeplabv3_257_mv_gpu",
+    "face_detection_front",
+    "pose_detection",
+    "selfie_segmentation",
+    "tf2_mobilenet_v2_1.0_224_ptq",
+)
+_KERNEL = re.compile(r"\d+_(?:conv2d|depthwise_conv2d)\.comp$")
+# Results on a quantised tensor's grid differ by one call; test_quantized.py has them.
+_GRID = re.compile(r"onto_grid\((\w+), inverse, scale, low, high\)")
+_BODY = re.compile(r"^int global_x = .*?;\n(.*)\Z", re.MULTILINE | re.DOTALL)
+
+
+def bodies(quadra: Quadra, model: bytes, target: Path, folder: Path) -> dict[str, str]:
+    """Bodies of the convolutions' kernels, with the name of one that has it."""
+    outcome = quadra.run(model, backend="null", precision="f32", dump_dir=str(folder), target=str(target))
+    assert not outcome.error, outcome.error
+    found = {}
+    for path in folder.glob("partition_*/kernels/*"):
+        if _KERNEL.search(path.name):
+            body = _BODY.search(path.read_text())
+            assert body, path
+            found[_GRID.sub(r"bounded(\1, low, high)", body[1])] = path.name
+    return found
+
+
+@pytest.fixture(scope="module")
+def of_vectors(quadra, tmp_path_factory):
+    """of_vectors(registers): bodies of all vectors, on a target of so many registers that one work-item is enough for."""
+
+    @cache
+    def made(registers: int) -> set[str]:
+        folder = tmp_path_factory.mktemp("vectors")
+        target = folder / "target.json"
+        tiles = json.loads((TARGETS / "large-tiles-gles.json").read_text())
+        target.write_text(json.dumps({**tiles, "vector_registers": registers}))
+        cases = batches(case for case in all_cases() if case.op in OPS and case.place == "gpu")
+        return {body for i, case in enumerate(cases) for body in bodies(quadra, case.model(), target, folder / str(i))}
+
+    return made
+
+
+@pytest.mark.parametrize("phone", PHONES)
+@pytest.mark.parametrize("name", MODELS)
+def test_vectors_have_every_text_that_models_have(quadra, of_vectors, tmp_path, name, phone):
+    try:
+        model = models.find(name).path.read_bytes()
+    except QuadraError as error:
+        pytest.skip(f"{name} is not here: {error}")
+    found = bodies(quadra, model, TARGETS / f"{phone}.json", tmp_path / "dump")
+    assert found
+    known = of_vectors(24) | of_vectors(16)
+    assert {body: kernel for body, kernel in found.items() if body not in known} == {}
