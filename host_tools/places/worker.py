@@ -1,6 +1,6 @@
 """The process in which a model runs on this machine. Started by on_host.py: worker FOLDER LIBRARY MODE CACHE.
 
-MODE `cold` times the first start only; `run` does everything else; `dump` only writes down what is made of the model,
+MODE `cold` times the first start only; `second` one with what that left, and XNNPACK's; `run` does everything else; `dump` only writes down what is made of the model,
 where `run` did not come that far; `verdicts` asks only who would run what.
 CACHE is the folder where the driver keeps what it compiled. Progress goes to stdout as `stage: …` lines; results and
 errors go into the run folder.
@@ -132,6 +132,15 @@ def cold(worker: Worker, baseline_bytes: int) -> None:
     """First start with an empty driver cache, to the end of the first inference: cold.json."""
     _, _, laps = worker.start_quadra()
     run_folder.write_json(worker.folder / "cold.json", {**laps, **memory(baseline_bytes)})
+
+
+def second(worker: Worker, baseline_bytes: int) -> None:
+    """A start with what an earlier one left, and XNNPACK's in the same process: second.json."""
+    starts = {"quadra": worker.start_quadra()[2]}
+    if "xnnpack" in worker.spec.peers:
+        with contextlib.suppress(QuadraError):  # the run will say why
+            starts["xnnpack"] = worker.start_xnnpack()[1]
+    run_folder.write_json(worker.folder / "second.json", {"starts": starts})
 
 
 def verdicts(worker: Worker, baseline_bytes: int) -> None:
@@ -317,7 +326,7 @@ def stage(text: str) -> None:
     print(f"stage: {text}", flush=True)
 
 
-MODES = {"cold": cold, "run": full, "dump": dump, "verdicts": verdicts}
+MODES = {"cold": cold, "second": second, "run": full, "dump": dump, "verdicts": verdicts}
 
 
 def answer(folder: Path, work: Callable[[], None]) -> int:

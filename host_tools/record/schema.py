@@ -224,6 +224,13 @@ class Cold(Laps, kw_only=True):
     baseline_rss_bytes: Annotated[Count, Is("as in `memory` of `timings.json`")]
 
 
+class Second(File, kw_only=True):
+    """One start with what an earlier one left, and XNNPACK's after it. Goes into `timings.json`."""
+
+    FILE = "second.json"
+    starts: Annotated[dict[Text, Laps], Is("`quadra`, and `xnnpack` if it was asked for")]
+
+
 class Timings(File, kw_only=True):
     """Starts, and raw samples. Keys are who ran: `quadra`, `xnnpack`, `shipped_opencl`, `shipped_gles`."""
 
@@ -235,6 +242,13 @@ class Timings(File, kw_only=True):
             "starts: `quadra_warm`, `quadra_cold` (with `--cold`: an empty driver cache), the other runtimes' keys, with `_cold`"
         ),
     ]
+    second_us: Annotated[
+        dict[Text, Counts],
+        Is(
+            "whole starts with what the cold one left (with `--cold --cache`), each in a process of its own; `xnnpack`'s in the same"
+        ),
+    ] = {}
+    second_cpu_us: Annotated[dict[Text, Counts], Is("processor time of the same starts")] = {}
     samples_us: Annotated[
         dict[Text, Counts],
         Is("wall-clock time of each inference, in order; the runtimes alternate in one process"),
@@ -659,6 +673,7 @@ def files() -> dict[str, type[Any]]:
         Verdicts,
         Timings,
         Cold,
+        Second,
         Tensors,
         Reference,
         Profile,
