@@ -42,20 +42,20 @@ Status ImportNodes(Importer* importer, const ModelNodes& model, const std::vecto
   return Status();
 }
 
-// The partition of these nodes, which reads and leaves these tensors, but for its session.
-Status Import(TfLiteContext* context, const ModelNodes& model, const std::vector<int>& nodes,
-              const std::vector<int>& inputs, const std::vector<int>& outputs, KnownTensors* known,
+// The graph of a partition's nodes. Its tensors are those that the interpreter names, and become
+// those that the graph has.
+Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
               Partition* partition, Graph* graph) {
-  partition->nodes = nodes;
   Importer importer(context, known, graph);
-  QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, nodes));
-  for (int tensor : inputs) {
+  QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, partition->nodes));
+  std::vector<int> inputs, outputs;
+  for (int tensor : partition->input_tensors) {
     const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
     if (value < 0 || graph->IsConstant(value)) continue;
     graph->inputs.push_back(value);
-    partition->input_tensors.push_back(tensor);
+    inputs.push_back(tensor);
   }
-  for (int tensor : outputs) {
+  for (int tensor : partition->output_tensors) {
     const ValueId value = importer.StoredValueOf(tensor);
     if (value < 0) {
       return Unsupported("'%s', which an op leaves out, is read", context->tensors[tensor].name);
@@ -63,20 +63,22 @@ Status Import(TfLiteContext* context, const ModelNodes& model, const std::vector
     // Constants are read by this delegate only, straight from the model.
     if (graph->IsConstant(value) || known->constants.Has(tensor)) continue;
     graph->outputs.push_back(value);
-    partition->output_tensors.push_back(tensor);
+    outputs.push_back(tensor);
   }
   for (const auto& [tensor, value] : importer.states()) {
     graph->outputs.push_back(value);
-    partition->output_tensors.push_back(tensor);
-    ++partition->states;
+    outputs.push_back(tensor);
   }
+  partition->states = static_cast<int>(importer.states().size());
+  partition->input_tensors.swap(inputs);
+  partition->output_tensors.swap(outputs);
   if (!importer.keeps_sizes()) return Status();
   for (ValueId input : graph->inputs) partition->only_shapes.push_back(graph->shape(input));
   return Status();
 }
 
-std::vector<int> ListOf(const TfLiteIntArray& array) {
-  return {array.data, array.data + array.size};
+void Assign(const TfLiteIntArray& from, std::vector<int>* to) {
+  to->assign(from.data, from.data + from.size);
 }
 
 }  // namespace
@@ -86,10 +88,11 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
                      std::shared_ptr<Backend> backend, const SessionOptions& options,
                      Partition* partition) {
   const int64_t start = NowUs();
+  Assign(*params.nodes_to_replace, &partition->nodes);
+  Assign(*params.input_tensors, &partition->input_tensors);
+  Assign(*params.output_tensors, &partition->output_tensors);
   Graph graph;
-  QUADRA_RETURN_IF_ERROR(Import(context, model, ListOf(*params.nodes_to_replace),
-                                ListOf(*params.input_tensors), ListOf(*params.output_tensors),
-                                known, partition, &graph));
+  QUADRA_RETURN_IF_ERROR(Import(context, model, known, partition, &graph));
   std::vector<Shape> shapes(graph.inputs.size());
   for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = graph.shape(graph.inputs[i]);
   const int64_t imported = NowUs();
@@ -105,12 +108,11 @@ Status Partition::ImportIfNeeded(const std::vector<Shape>* shapes) {
   KnownTensors known;
   known.allows_quantized = allows_quantized;
   Judge(model->kept(), *model, options.target, options.precision, options.float32_nodes, &known);
-  std::vector<int> outputs = output_tensors;
-  outputs.resize(outputs.size() - static_cast<size_t>(states));  // the import adds those
-  Partition again;
   Graph graph;
-  QUADRA_RETURN_IF_ERROR(
-      Import(model->kept(), *model, nodes, input_tensors, outputs, &known, &again, &graph));
+  output_tensors.resize(output_tensors.size() - static_cast<size_t>(states));
+  states = 0;  // they come again
+  only_shapes.clear();
+  QUADRA_RETURN_IF_ERROR(Import(model->kept(), *model, &known, this, &graph));
   return session->SetGraph(std::move(graph));
 }
 

@@ -100,10 +100,11 @@ std::string HashOf(const TfLiteContext& context, const ModelNodes& model) {
   for (size_t i = 0; i < model.plan.size(); ++i) {
     const ModelNodes::Entry& entry = model.entries[i];
     if (entry.registration->builtin_code == kTfLiteBuiltinStablehloComposite) return "";
-    hash.Add(model.plan[i]);
     AddNode(entry, &hash);
   }
-  for (int output : model.outputs) hash.Add(output);
+  for (const std::vector<int>* list : {&model.plan, &model.outputs}) {
+    hash.Add(list->data(), list->size() * sizeof(int));
+  }
   for (size_t i = 0; i < context.tensors_size; ++i) AddTensor(context.tensors[i], &hash);
   return hash.hex();
 }

@@ -78,12 +78,10 @@ void ModelNodes::Keep(const TfLiteContext& context) {
     dims_.insert(dims_.end(), from, from + 1 + *from);
   }
   nodes_.reserve(entries.size());
-  registrations_.reserve(entries.size());
   for (Entry& entry : entries) {
-    nodes_.push_back(*entry.node);
-    registrations_.push_back(*entry.registration);
-    entry.node = &nodes_.back();
-    entry.registration = &registrations_.back();
+    nodes_.push_back({*entry.node, *entry.registration});
+    entry.node = &nodes_.back().node;
+    entry.registration = &nodes_.back().registration;
   }
   kept_.tensors_size = tensors_.size();
   kept_.tensors = tensors_.data();

@@ -29,8 +29,11 @@ struct ModelNodes {
  private:
   std::vector<TfLiteTensor> tensors_;
   std::vector<int> dims_;  // of the tensors, each behind its count
-  std::vector<TfLiteNode> nodes_;
-  std::vector<TfLiteRegistration> registrations_;
+  struct KeptNode {
+    TfLiteNode node;
+    TfLiteRegistration registration;
+  };
+  std::vector<KeptNode> nodes_;
   TfLiteContext kept_{};
 };
 
