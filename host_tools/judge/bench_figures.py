@@ -258,6 +258,8 @@ def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
         "file_constant_bytes": model.constant_bytes,
         "lower_bound_bytes": sum(p.activation_bytes_lower_bound for p in parts),
         "peak_rss_bytes": memory.peak_rss_bytes if memory else 0,
+        "rss_bytes": (memory.rss_bytes or 0) if memory else 0,
+        "private_bytes": (memory.private_bytes or 0) if memory else 0,
         "cold_peak_rss_bytes": cold.peak_rss_bytes if cold else 0,
     }
 

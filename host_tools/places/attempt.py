@@ -118,7 +118,7 @@ def merge_cold(folder: Path, starts: Mapping[str, schema.Cold]) -> None:
     timings = RunFolder(folder).json("timings.json")
     for who, cold in starts.items():
         laps = cold.known()
-        memory = {name: laps.pop(name) for name in schema.Memory.__struct_fields__}
+        memory = {name: laps.pop(name) for name in schema.Memory.__struct_fields__ if name in laps}
         timings["cold_memory" if who == "quadra" else f"{who}_cold_memory"] = memory
         timings["init_us"][f"{who}_cold"] = laps
     run_folder.write_json(folder / "timings.json", timings)

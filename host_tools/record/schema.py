@@ -214,6 +214,11 @@ class Memory(Part, kw_only=True):
 
     peak_rss_bytes: Annotated[Count, Is("the maximum")]
     baseline_rss_bytes: Annotated[Count, Is("before the model was loaded")]
+    rss_bytes: Annotated[Count | None, Is("resident then, on this machine")] = None
+    private_bytes: Annotated[
+        Count | None,
+        Is("of it nobody else's: anonymous or changed; the rest are pages of files, which the system can take back"),
+    ] = None
 
 
 class Cold(Laps, kw_only=True):
@@ -222,6 +227,8 @@ class Cold(Laps, kw_only=True):
     FILE: ClassVar[str] = "cold.json"
     peak_rss_bytes: Annotated[Count, Is("as in `memory` of `timings.json`")]
     baseline_rss_bytes: Annotated[Count, Is("as in `memory` of `timings.json`")]
+    rss_bytes: Annotated[Count | None, Is("as in `memory` of `timings.json`")] = None
+    private_bytes: Annotated[Count | None, Is("as in `memory` of `timings.json`")] = None
 
 
 class Second(File, kw_only=True):

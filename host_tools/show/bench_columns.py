@@ -54,13 +54,14 @@ def starts(bench: Bench) -> list[Column]:
         found += [_start("shipped", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
         found += [_start("XNNPACK", XNNPACK, WARM)] if XNNPACK in bench.asked.peers else []
         return found
-    found += [_start("second ms", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]
+    found += [_start("second", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]
     found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
     found += [
         _count("programs"),
         _count("dispatches"),
-        _mib("peak", "peak_rss_bytes", 0),
         _mib("peak cold", "cold_peak_rss_bytes", 0),
+        _mib("peak", "peak_rss_bytes", 0),
+        _mib("own", "private_bytes", 0),
     ]
     found += [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
     return [*found, Column("weights", _weights)]
