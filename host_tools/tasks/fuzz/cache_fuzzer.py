@@ -64,7 +64,7 @@ class _Kept:
     name: str
     file: bytes
     outputs: list[bytes]
-    verdicts: tuple[str, bytes] = ("", b"")  # name and bytes of that file
+    verdicts: tuple[str, bytes] = ("verdicts", b"")  # name and bytes of that file
 
 
 class Cache(Fuzzer):
@@ -104,7 +104,11 @@ class Cache(Fuzzer):
         counts["hashes fit" if case.hashed else "hashes do not fit"] += 1
         if case.fresh:
             self._process.close()
-        (self._home / "kept" / (whole.verdicts[0] if case.verdicts else whole.name)).write_bytes(case.file)
+        # The other file is whole, whatever the last case left of it.
+        files = dict([(whole.name, whole.file), whole.verdicts])
+        files[whole.verdicts[0] if case.verdicts else whole.name] = case.file
+        for name, data in files.items():
+            (self._home / "kept" / name).write_bytes(data)
         got = self._start(case.raw, case.backend, case.runs)
         if isinstance(got, Ended):
             return Finding(case, got.kind, got.place, f"{case}\n{got.text}")
