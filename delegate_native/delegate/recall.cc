@@ -172,7 +172,8 @@ Status KeptVerdicts::Load(const PlanCache& cache, const std::string& words,
   Part texts;
   QUADRA_RETURN_IF_ERROR(cache.LoadVerdicts(words, &file_, &texts));
   number_ = reinterpret_cast<const int32_t*>(file_.data());
-  numbers_end_ = number_ + file_.size() / sizeof(int32_t);
+  const size_t count = file_.size() / sizeof(int32_t);
+  numbers_end_ = number_ + count;
   text_ = reinterpret_cast<const char*>(texts.data);
   texts_end_ = text_ + texts.size;
   fits_ = static_cast<size_t>(Number()) == verdicts->size();
