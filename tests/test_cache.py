@@ -48,7 +48,8 @@ def start(library: Path, folder: Path, raw: bytes = model(), feed: np.ndarray = 
 
 
 def kept(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.exists() else []
+    """The plans' files."""
+    return sorted(folder.glob("*.quadra")) if folder.exists() else []
 
 
 @pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76"])
@@ -264,3 +265,77 @@ def test_processes_share_a_folder(library, tmp_path, processes):
         assert said in ("hit", "miss: none is kept; saved")
         outcome.check(expected)
     assert len(kept(tmp_path)) == 1
+
+
+# --- verdicts
+
+
+def judged(outcome) -> list[bool]:
+    """By partition: whether its nodes were judged and imported in this start."""
+    return [partition["timings_us"]["import"] > 0 for partition in outcome.report["partitions"]]
+
+
+def in_pieces() -> bytes:
+    """Two partitions, and a node between them that the CPU keeps."""
+    m = Model()
+    x = m.input((1, 6, 7, 4))
+    m.output(m.unary("TANH", m.left_to_cpu(m.unary("TANH", x))))
+    return m.bytes()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("make", [model, in_pieces])
+def test_a_second_start_judges_nothing(library, tmp_path, make, backend):
+    first, _ = start(library, tmp_path, make(), backend=backend)
+    assert judged(first) == [True] * len(first.report["partitions"])
+    assert [path.suffix for path in sorted(tmp_path.iterdir())].count(".verdicts") == 1
+    second, _ = start(library, tmp_path, make(), backend=backend)
+    assert not any(judged(second)) and second.nodes == first.nodes
+    assert [a.tobytes() for a in first.outputs[0]] == [a.tobytes() for a in second.outputs[0]]
+
+
+def test_a_start_from_the_cache_can_be_resized(library, tmp_path, quadra):
+    """The graph, which such a start did without, is imported when a size asks for another plan."""
+    given = options(serialization_dir=str(tmp_path))
+    wide = np.concatenate([FEED, FEED], axis=2)
+    for raw in (model(), in_pieces()):
+        quadra.run(raw, [FEED], **given)
+        outcome = quadra.run(raw, [FEED], [wide], [FEED], **given)
+        for got, feed in zip(outcome.outputs, (FEED, wide, FEED), strict=True):
+            replace(outcome, outputs=[got]).check(cpu.run(raw, [feed]), everything_on_gpu=False)
+        assert not any(judged(outcome)), "what was recalled was judged"
+
+
+def test_parameters_and_options_are_a_part_of_what_was_judged(library, tmp_path, quadra):
+    def upscaled(corners: bool) -> bytes:
+        m = Model()
+        m.output(m.resize_bilinear(m.input((1, 6, 7, 4)), (12, 14), align_corners=corners))
+        return m.bytes()
+
+    given = options(serialization_dir=str(tmp_path))
+    for _ in range(2):
+        for corners in (False, True):
+            outcome = quadra.run(upscaled(corners), [FEED], **given)
+            outcome.check(cpu.run(upscaled(corners), [FEED]))
+    assert not any(judged(outcome))
+    refused = quadra.run(upscaled(True), [FEED], **given, first_delegate_node_index="1")
+    assert refused.on_cpu() == ["0 RESIZE_BILINEAR: only the nodes 1 to 2147483647 may run on the GPU"]
+
+
+def test_damaged_verdicts_cost_a_judgement_and_nothing_else(library, tmp_path, quadra):
+    given = options(serialization_dir=str(tmp_path))
+    first = quadra.run(model(), [FEED], **given)
+    (path,) = tmp_path.glob("*.verdicts")
+    whole = path.read_bytes()
+    assert cache_file.read(path).verify() == "" and cache_file.read(path).holds_verdicts
+    parts = Parts.parse(whole)
+    for damaged_file in (b"", whole[:-1], b"x" + whole, replace(parts, plan=parts.plan[:-8]).pack()):
+        path.write_bytes(damaged_file)
+        outcome = quadra.run(model(), [FEED], **given)
+        assert judged(outcome) == [True] and outcome.report["partitions"][0]["cache"] == "hit"
+        assert outcome.nodes == first.nodes and path.read_bytes() == whole
+    assert judged(quadra.run(model(), [FEED], **given)) == [False]
+    (plan,) = kept(tmp_path)
+    plan.unlink()
+    outcome = quadra.run(model(), [FEED], **given)
+    assert outcome.report["partitions"][0]["cache"] == "miss: none is kept; saved", "verdicts without their plan"

@@ -46,6 +46,25 @@ def test_a_sample_of_calls_that_fail(driver, api):
     assert {result.verdict for result in results} == set(driver_faults.GOOD)
 
 
+@pytest.mark.parametrize("api", APIS)
+def test_calls_that_fail_after_a_start_from_the_cache(driver, tmp_path, api):
+    """Such a start has no graph: a resize and a device that is lost import it."""
+    life = replace(_lives(api)[0], env={"QUADRA_SERIALIZATION_DIR": str(tmp_path / "kept")})
+    found = driver.library()  # its name is a part of what verdicts are kept under
+    first, second = (driver.live(life, library=found) for _ in range(2))
+    assert [part["timings_us"]["import"] > 0 for part in first.report["partitions"]] == [True] * 3
+    assert [part["timings_us"]["import"] > 0 for part in second.report["partitions"]] == [False] * 3
+    base = Baseline(second.driver["calls"], second.driver["ways"], {})
+    for fault in driver_faults.faults(life, base, sampled=()):
+        if not fault.n:
+            continue
+        outcome = driver.live(life, fault, library=found)
+        assert not driver_faults.wrong(outcome), (fault, driver_faults.wrong(outcome))
+        assert bool(outcome.error) or len(outcome.outputs) == len(FEEDS), fault
+        after = driver.live(life, library=found)
+        assert not after.error and not driver_faults.wrong(after), fault
+
+
 @pytest.mark.parametrize("life", _lives("gles")[:2], ids=lambda life: life.name)
 def test_a_binding_that_is_refused_spoils_nothing_for_the_next_run(driver, baselines, life):
     """What a kernel writes then may land in a constant."""

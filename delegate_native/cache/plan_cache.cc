@@ -16,11 +16,12 @@
 #include "delegate_native/base/version.h"
 #include "delegate_native/cache/build_id.h"
 #include "delegate_native/cache/plan_file.h"
+#include "delegate_native/plan/check_plan.h"
 
 namespace quadra {
 namespace {
 
-constexpr char kEnding[] = ".quadra";
+constexpr char kEnding[] = ".quadra", kVerdicts[] = ".verdicts";
 constexpr int64_t kAbandonedSeconds = 3600;  // no write takes that long
 
 bool EndsWith(const std::string& text, const char* ending) {
@@ -28,7 +29,18 @@ bool EndsWith(const std::string& text, const char* ending) {
   return text.size() >= size && text.compare(text.size() - size, size, ending) == 0;
 }
 
-std::string HashOf(const Graph& graph) {
+Status CheckPlanAndBinaries(Part plan, Part binaries) {
+  QUADRA_RETURN_IF_ERROR(CheckPlan(plan.data, plan.size));
+  return CheckBinaries(binaries.data, binaries.size);
+}
+
+Status LeaveUnchecked(Part, Part) { return Status(); }
+
+}  // namespace
+
+bool PlanCache::is_on() const { return !folder_.empty() && !BuildId().empty(); }
+
+std::string PlanCache::HashOf(const Graph& graph) {
   ContentHash hash;
   hash.Add(PrintNodes(graph));
   for (const Value& value : graph.values) {
@@ -38,37 +50,50 @@ std::string HashOf(const Graph& graph) {
   return hash.hex();
 }
 
-}  // namespace
-
-bool PlanCache::is_on() const { return !folder_.empty() && !BuildId().empty(); }
-
-std::string PlanCache::WordsFor(const Graph& graph, const GpuInfo& target, const GpuInfo& device,
-                                const std::string& precision) {
-  return Format("library %s, build %s, %d bits\nprecision %s\ngraph ", kVersion, BuildId().c_str(),
+std::string PlanCache::WordsFor(const std::string& content, const GpuInfo& target,
+                                const GpuInfo& device, const std::string& precision) {
+  return Format("library %s, build %s, %d bits\nprecision %s\n", kVersion, BuildId().c_str(),
                 static_cast<int>(sizeof(void*)) * 8, precision.c_str()) +
-         HashOf(graph) + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
+         content + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
 }
 
-std::string PlanCache::PathOf(const std::string& words) const {
+std::string PlanCache::PathOf(const std::string& words, const char* ending) const {
   ContentHash hash;
   hash.Add(words);
-  return folder_ + "/" + token_ + "_" + hash.hex() + kEnding;
+  return folder_ + "/" + token_ + "_" + hash.hex() + ending;
+}
+
+Status PlanCache::Write(const std::string& path, const std::string& words, Part plan,
+                        Part binaries) const {
+  if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
+  }
+  QUADRA_RETURN_IF_ERROR(WritePlanFile(path, words, plan, binaries));
+  Prune(path);
+  return Status();
 }
 
 Status PlanCache::Load(const std::string& words, PlanBytes* plan,
                        const fb::Binaries** binaries) const {
-  return ReadPlanFile(PathOf(words), words, plan, binaries);
+  Part part;
+  QUADRA_RETURN_IF_ERROR(
+      ReadPlanFile(PathOf(words, kEnding), words, CheckPlanAndBinaries, plan, &part));
+  *binaries = flatbuffers::GetRoot<fb::Binaries>(part.data);
+  return Status();
 }
 
 Status PlanCache::Save(const std::string& words, const PlanBytes& plan,
                        const std::vector<uint8_t>& binaries) const {
-  if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
-  }
-  const std::string path = PathOf(words);
-  QUADRA_RETURN_IF_ERROR(WritePlanFile(path, words, plan, binaries));
-  Prune(path);
-  return Status();
+  return Write(PathOf(words, kEnding), words, {plan.data(), plan.size()},
+               {binaries.data(), binaries.size()});
+}
+
+Status PlanCache::LoadVerdicts(const std::string& words, PlanBytes* numbers, Part* texts) const {
+  return ReadPlanFile(PathOf(words, kVerdicts), words, LeaveUnchecked, numbers, texts);
+}
+
+Status PlanCache::SaveVerdicts(const std::string& words, Part numbers, Part texts) const {
+  return Write(PathOf(words, kVerdicts), words, numbers, texts);
 }
 
 void PlanCache::Prune(const std::string& just_saved) const {
@@ -88,7 +113,7 @@ void PlanCache::Prune(const std::string& just_saved) const {
     if (EndsWith(path, kUnfinished)) {
       // Its process is gone: others' that are being written are younger.
       if (time(nullptr) - used > kAbandonedSeconds) unlink(path.c_str());
-    } else if (EndsWith(path, kEnding)) {
+    } else if (EndsWith(path, kEnding) || EndsWith(path, kVerdicts)) {
       bytes += static_cast<int64_t>(found.st_size);
       if (path != just_saved) all.push_back({used, static_cast<int64_t>(found.st_size), path});
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/cache/plan_file.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/plan/make_plan.h"
 #include "delegate_native/plan/plan_generated.h"
@@ -23,10 +24,12 @@ class PlanCache {
 
   // Not without a folder, nor where two builds of this library could not be told apart.
   bool is_on() const;
-  // All that a plan follows from, for a person to read: this library, the graph and its numbers (as
-  // a hash), the target, the device and its driver.
-  static std::string WordsFor(const Graph& graph, const GpuInfo& target, const GpuInfo& device,
-                              const std::string& precision);
+  // The graph and its numbers.
+  static std::string HashOf(const Graph& graph);
+  // All that a plan follows from, for a person to read: this library, `content` ("graph" and its
+  // hash), the target, the device and its driver.
+  static std::string WordsFor(const std::string& content, const GpuInfo& target,
+                              const GpuInfo& device, const std::string& precision);
 
   // Not ok: why there is none. `binaries` live as long as the plan.
   Status Load(const std::string& words, PlanBytes* plan, const fb::Binaries** binaries) const;
@@ -34,8 +37,13 @@ class PlanCache {
   Status Save(const std::string& words, const PlanBytes& plan,
               const std::vector<uint8_t>& binaries) const;
 
+  // The same of a model's verdicts, of which only the hashes are checked.
+  Status LoadVerdicts(const std::string& words, PlanBytes* numbers, Part* texts) const;
+  Status SaveVerdicts(const std::string& words, Part numbers, Part texts) const;
+
  private:
-  std::string PathOf(const std::string& words) const;
+  std::string PathOf(const std::string& words, const char* ending) const;
+  Status Write(const std::string& path, const std::string& words, Part plan, Part binaries) const;
   void Prune(const std::string& just_saved) const;
 
   std::string folder_, token_;

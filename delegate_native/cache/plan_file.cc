@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "delegate_native/base/content_hash.h"
-#include "delegate_native/plan/check_plan.h"
 
 namespace quadra {
 
@@ -112,28 +111,27 @@ Status CheckHeader(const Header& header, uint64_t file_bytes) {
   return Status();
 }
 
-Status Write(const File& file, const std::string& words, const PlanBytes& plan,
-             const std::vector<uint8_t>& binaries) {
+Status Write(const File& file, const std::string& words, Part plan, Part binaries) {
   Header header;
   header.words_bytes = static_cast<uint32_t>(words.size());
-  header.plan_bytes = plan.size();
-  header.binaries_bytes = binaries.size();
+  header.plan_bytes = plan.size;
+  header.binaries_bytes = binaries.size;
   header.words = PartHash::Of(words.data(), words.size());
-  header.plan = PartHash::Of(plan.data(), plan.size());
-  header.binaries = PartHash::Of(binaries.data(), binaries.size());
+  header.plan = PartHash::Of(plan.data, plan.size);
+  header.binaries = PartHash::Of(binaries.data, binaries.size);
   header.own = header.Own();
   const char zeros[PlanBytes::kAlignment] = {};
   const bool written =
       file.Write(&header, sizeof(header)) && file.Write(words.data(), words.size()) &&
       file.Write(zeros, static_cast<size_t>(header.plan_at() - header.words_end())) &&
-      file.Write(plan.data(), plan.size()) &&
+      file.Write(plan.data, plan.size) &&
       file.Write(zeros, static_cast<size_t>(header.binaries_at() - header.plan_end())) &&
-      file.Write(binaries.data(), binaries.size());
+      file.Write(binaries.data, binaries.size);
   return written && fsync(file.get()) == 0 ? Status() : Failed("write it");
 }
 
 // All of a file, of which the header fits `bytes`.
-Status CheckParts(const uint8_t* bytes, const Header& header, const std::string& words) {
+Status CheckHashes(const uint8_t* bytes, const Header& header, const std::string& words) {
   const auto is_whole = [&](uint64_t begin, uint64_t size, const PartHash& hash) {
     return PartHash::Of(bytes + begin, static_cast<size_t>(size)) == hash;
   };
@@ -155,15 +153,13 @@ Status CheckParts(const uint8_t* bytes, const Header& header, const std::string&
   if (!is_whole(header.binaries_at(), header.binaries_bytes, header.binaries)) {
     return Unsupported("its binaries are damaged");
   }
-  const size_t plan_bytes = static_cast<size_t>(header.plan_bytes);
-  QUADRA_RETURN_IF_ERROR(CheckPlan(bytes + header.plan_at(), plan_bytes));
-  return CheckBinaries(bytes + header.binaries_at(), static_cast<size_t>(header.binaries_bytes));
+  return Status();
 }
 
 }  // namespace
 
-Status ReadPlanFile(const std::string& path, const std::string& words, PlanBytes* plan,
-                    const fb::Binaries** binaries) {
+Status ReadPlanFile(const std::string& path, const std::string& words, CheckParts check,
+                    PlanBytes* plan, Part* binaries) {
   const File file(Open(path.c_str(), O_RDONLY | O_NONBLOCK));
   if (file.get() < 0) return errno == ENOENT ? Unsupported("none is kept") : Failed("open it");
   struct stat found;
@@ -178,18 +174,19 @@ Status ReadPlanFile(const std::string& path, const std::string& words, PlanBytes
   PlanBytes::Pages pages(static_cast<uint8_t*>(mapped), {size});
   memcpy(&header, mapped, sizeof(header));
   QUADRA_RETURN_IF_ERROR(CheckHeader(header, size));
-  QUADRA_RETURN_IF_ERROR(CheckParts(pages.get(), header, words));
+  QUADRA_RETURN_IF_ERROR(CheckHashes(pages.get(), header, words));
+  *binaries = {pages.get() + header.binaries_at(), static_cast<size_t>(header.binaries_bytes)};
+  QUADRA_RETURN_IF_ERROR(
+      check({pages.get() + header.plan_at(), static_cast<size_t>(header.plan_bytes)}, *binaries));
   futimens(file.get(), nullptr);  // used just now: the last to be removed
-  *binaries = flatbuffers::GetRoot<fb::Binaries>(pages.get() + header.binaries_at());
   *plan = PlanBytes(std::move(pages), static_cast<size_t>(header.plan_at()),
                     static_cast<size_t>(header.plan_bytes));
   return Status();
 }
 
-Status WritePlanFile(const std::string& path, const std::string& words, const PlanBytes& plan,
-                     const std::vector<uint8_t>& binaries) {
+Status WritePlanFile(const std::string& path, const std::string& words, Part plan, Part binaries) {
   static std::atomic<unsigned> count{0};
-  if (words.size() > kMostWords || plan.size() > kMostPart || binaries.size() > kMostPart) {
+  if (words.size() > kMostWords || plan.size > kMostPart || binaries.size > kMostPart) {
     return Unsupported("it is too large");
   }
   const std::string unfinished =

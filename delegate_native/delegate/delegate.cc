@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
+#include "delegate_native/delegate/recall.h"
 #include "delegate_native/delegate/worthwhile.h"
 
 namespace quadra {
@@ -87,6 +88,10 @@ int SubgraphOf(TfLiteContext* context) {
   }
 }
 
+PlanCache CacheOf(const Options& options) {
+  return PlanCache(options.serialization_dir, options.model_token);
+}
+
 bool SameNodes(const std::vector<int>& nodes, const TfLiteIntArray* other) {
   return static_cast<int>(nodes.size()) == other->size &&
          std::equal(nodes.begin(), nodes.end(), other->data);
@@ -139,19 +144,69 @@ void Delegate::Begin(int subgraph) {
   now_.subgraph = subgraph;
 }
 
-Status Delegate::Try(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
-                     Candidate* candidate) {
+Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
+                     KnownTensors* known, Candidate* candidate) {
   now_.partitions.clear();
   Status status = Open(candidate);
   now_.gpu = candidate->gpu;
-  now_.verdicts = Judge(context, model, now_.gpu.target, precision_, options_.float32_nodes, known);
-  LeaveOutside(options_, model, &now_.verdicts);
-  if (status.ok()) return MakePartitions(context, model, known);
-  for (Verdict& verdict : now_.verdicts) {
-    verdict.on_gpu = false;
-    verdict.reason = status.message();
+  now_.verdicts = NameNodes(*context, *model);
+  if (!status.ok()) {
+    for (Verdict& verdict : now_.verdicts) verdict.reason = status.message();
+    return status;
+  }
+  const std::string words = WordsFor(*context, *model);
+  if (!words.empty()) {
+    status = Recall(context, model, words);
+    if (status.ok()) return status;
+    Log(2, "verdicts: %s", status.message().c_str());
+    now_.partitions.clear();
+  }
+  now_.verdicts =
+      Judge(context, *model, now_.gpu.target, precision_, options_.float32_nodes, known);
+  LeaveOutside(options_, *model, &now_.verdicts);
+  status = MakePartitions(context, *model, known);
+  // Where they cannot be saved, neither can plans, and their partitions say why.
+  if (status.ok() && !words.empty()) {
+    SaveVerdicts(CacheOf(options_), words, now_.verdicts, now_.partitions);
   }
   return status;
+}
+
+std::string Delegate::WordsFor(const TfLiteContext& context, const ModelNodes& model) const {
+  // What is written to dump_dir begins with the graph.
+  if (!CacheOf(options_).is_on() || !options_.dump_dir.empty()) return "";
+  const std::string hash = HashOf(context, model);
+  if (hash.empty()) return "";
+  return PlanCache::WordsFor("model " + hash + "\noptions" + ToText(options_), now_.gpu.target,
+                             now_.gpu.backend->info(), NameOf(precision_));
+}
+
+// Where it ends early, all that it set is made anew.
+Status Delegate::Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
+                        const std::string& words) {
+  KeptVerdicts kept;
+  QUADRA_RETURN_IF_ERROR(kept.Load(CacheOf(options_), words, &now_.verdicts));
+  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
+  TfLiteDelegateParams* previews = nullptr;
+  int count = 0;
+  if (!nodes ||
+      context->PreviewDelegatePartitioning(context, nodes.get(), &previews, &count) != kTfLiteOk) {
+    return Internal("the interpreter could not partition the graph");
+  }
+  for (int i = 0; i < count; ++i) {
+    const SessionOptions options = OptionsFor(now_.partitions.size());
+    now_.partitions.push_back(std::make_shared<Partition>());
+    Partition* partition = now_.partitions.back().get();
+    QUADRA_RETURN_IF_ERROR(kept.Next(*context, options, now_.gpu.backend, partition));
+    if (!SameNodes(partition->nodes, previews[i].nodes_to_replace)) {
+      return Unsupported("the interpreter makes other partitions");
+    }
+    partition->model = model;
+    partition->allows_quantized = options_.quantized_models_allowed != 0;
+  }
+  model->Keep(*context);
+  NumberPartitions();
+  return Status();
 }
 
 size_t Applied::nodes_on_gpu() const {
@@ -163,8 +218,8 @@ Status Delegate::Apply(TfLiteContext* context) {
   const int subgraph = SubgraphOf(context);
   if (subgraph > 0 && inlined_.count(subgraph)) return Status();
   Begin(subgraph);
-  ModelNodes model;
-  QUADRA_RETURN_IF_ERROR(ReadModel(context, &model));
+  const auto model = std::make_shared<ModelNodes>();
+  QUADRA_RETURN_IF_ERROR(ReadModel(context, model.get()));
   KnownTensors known;
   known.allows_quantized = options_.quantized_models_allowed != 0;
   Applied best;
@@ -226,15 +281,16 @@ void Delegate::SayWhy(const std::vector<std::vector<Verdict>>& tried) {
   }
 }
 
-SessionOptions Delegate::OptionsFor(int partition) const {
+SessionOptions Delegate::OptionsFor(size_t partition) const {
   SessionOptions options;
   options.target = now_.gpu.target;
   options.precision = precision_;
   options.float32_nodes = options_.float32_nodes;
   options.profile = options_.profile != 0;
-  options.cache = PlanCache(options_.serialization_dir, options_.model_token);
+  options.cache = CacheOf(options_);
   if (!options_.dump_dir.empty()) {
-    options.dump_dir = options_.dump_dir + Format("/partition_%d", partition);
+    options.dump_dir =
+        options_.dump_dir + Format("/partition_%zu", earlier_partitions_ + partition);
     options.dump_tensors = options_.dump_tensors != 0;
   }
   return options;
@@ -257,6 +313,11 @@ Status Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
     }
     now_.partitions.clear();
   }
+  NumberPartitions();
+  return first_failure;
+}
+
+void Delegate::NumberPartitions() {
   for (size_t p = 0; p < now_.partitions.size(); ++p) {
     for (Verdict& verdict : now_.verdicts) {
       const std::vector<int>& nodes = now_.partitions[p]->nodes;
@@ -265,7 +326,6 @@ Status Delegate::MakePartitions(TfLiteContext* context, const ModelNodes& model,
       }
     }
   }
-  return first_failure;
 }
 
 Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
@@ -292,10 +352,8 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
       continue;
     }
     auto partition = std::make_shared<Partition>();
-    const Status status =
-        MakePartition(context, model, *preview, known, now_.gpu.backend,
-                      OptionsFor(static_cast<int>(earlier_partitions_ + now_.partitions.size())),
-                      partition.get());
+    const Status status = MakePartition(context, model, *preview, known, now_.gpu.backend,
+                                        OptionsFor(now_.partitions.size()), partition.get());
     if (status.ok()) {
       now_.partitions.push_back(std::move(partition));
     } else {

@@ -63,12 +63,18 @@ class Delegate {
   void Begin(int subgraph);
   Status Open(Candidate* candidate);
   // What `candidate` makes of the model; not ok when nodes that it had accepted went back.
-  Status Try(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
+  Status Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model, KnownTensors* known,
              Candidate* candidate);
-  SessionOptions OptionsFor(int partition) const;
+  // The words that verdicts are kept under; empty: they are not kept.
+  std::string WordsFor(const TfLiteContext& context, const ModelNodes& model) const;
+  // What an earlier start made of the model. Not ok: why it must be made anew.
+  Status Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
+                const std::string& words);
+  SessionOptions OptionsFor(size_t partition) const;
   Status MakePartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known);
   Status TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
                        bool* again, Status* first_failure);
+  void NumberPartitions();
   void NoteInlined(const std::set<std::pair<int, int>>& inlined);
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);
   void TellVerdicts() const;

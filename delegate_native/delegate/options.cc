@@ -193,6 +193,16 @@ void ToC(const Options& options, QuadraDelegateOptions* c) {
   }
 }
 
+std::string ToText(const Options& options) {
+  std::string text;
+  for (const Row& row : kRows) {
+    if (row.text == &Options::serialization_dir || row.text == &Options::model_token) continue;
+    text += Format(" %s=", row.name);
+    text += row.text ? options.*row.text : Format("%d", options.*row.number);
+  }
+  return text;
+}
+
 Status CheckOptions(const Options& options) {
   QUADRA_RETURN_IF_ERROR(Priorities(options).Check());
   if (options.first_delegate_node_index > options.last_delegate_node_index) {

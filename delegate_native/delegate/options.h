@@ -34,6 +34,9 @@ Status FromC(const QuadraDelegateOptions& c, Options* options);
 // To the C struct: strings stay NULL, for their default; numbers are filled in.
 void ToC(const Options& options, QuadraDelegateOptions* c);
 
+// All that a model's verdicts may hang on: " backend=auto …", without where they are kept.
+std::string ToText(const Options& options);
+
 // Whether the options agree with each other.
 Status CheckOptions(const Options& options);
 // What `precision`, `is_precision_loss_allowed` and the priorities come to.

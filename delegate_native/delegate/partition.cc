@@ -31,15 +31,54 @@ Status Resize(TfLiteContext* context, TfLiteTensor* tensor, const Shape& shape, 
   return Status();
 }
 
-Status ImportNodes(Importer* importer, const ModelNodes& model, const TfLiteIntArray* nodes) {
+Status ImportNodes(Importer* importer, const ModelNodes& model, const std::vector<int>& nodes) {
   size_t at = 0;
-  for (int i = 0; i < nodes->size; ++i) {
-    while (at < model.plan.size() && model.plan[at] != nodes->data[i]) ++at;
-    if (at == model.plan.size()) return Internal("node %d is not in the model", nodes->data[i]);
+  for (int node : nodes) {
+    while (at < model.plan.size() && model.plan[at] != node) ++at;
+    if (at == model.plan.size()) return Internal("node %d is not in the model", node);
     const ModelNodes::Entry& entry = model.entries[at];
-    QUADRA_RETURN_IF_ERROR(ImportNode(nodes->data[i], entry.node, entry.registration, importer));
+    QUADRA_RETURN_IF_ERROR(ImportNode(node, entry.node, entry.registration, importer));
   }
   return Status();
+}
+
+// The graph of a partition's nodes. Its tensors are those that the interpreter names, and become
+// those that the graph has.
+Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
+              Partition* partition, Graph* graph) {
+  Importer importer(context, known, graph);
+  QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, partition->nodes));
+  std::vector<int> inputs, outputs;
+  for (int tensor : partition->input_tensors) {
+    const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
+    if (value < 0 || graph->IsConstant(value)) continue;
+    graph->inputs.push_back(value);
+    inputs.push_back(tensor);
+  }
+  for (int tensor : partition->output_tensors) {
+    const ValueId value = importer.StoredValueOf(tensor);
+    if (value < 0) {
+      return Unsupported("'%s', which an op leaves out, is read", context->tensors[tensor].name);
+    }
+    // Constants are read by this delegate only, straight from the model.
+    if (graph->IsConstant(value) || known->constants.Has(tensor)) continue;
+    graph->outputs.push_back(value);
+    outputs.push_back(tensor);
+  }
+  for (const auto& [tensor, value] : importer.states()) {
+    graph->outputs.push_back(value);
+    outputs.push_back(tensor);
+  }
+  partition->states = static_cast<int>(importer.states().size());
+  partition->input_tensors.swap(inputs);
+  partition->output_tensors.swap(outputs);
+  if (!importer.keeps_sizes()) return Status();
+  for (ValueId input : graph->inputs) partition->only_shapes.push_back(graph->shape(input));
+  return Status();
+}
+
+void Assign(const TfLiteIntArray& from, std::vector<int>* to) {
+  to->assign(from.data, from.data + from.size);
 }
 
 }  // namespace
@@ -49,40 +88,32 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
                      std::shared_ptr<Backend> backend, const SessionOptions& options,
                      Partition* partition) {
   const int64_t start = NowUs();
-  const TfLiteIntArray* nodes = params.nodes_to_replace;
-  partition->nodes.assign(nodes->data, nodes->data + nodes->size);
+  Assign(*params.nodes_to_replace, &partition->nodes);
+  Assign(*params.input_tensors, &partition->input_tensors);
+  Assign(*params.output_tensors, &partition->output_tensors);
   Graph graph;
-  Importer importer(context, known, &graph);
-  QUADRA_RETURN_IF_ERROR(ImportNodes(&importer, model, nodes));
-  for (int i = 0; i < params.input_tensors->size; ++i) {
-    const int tensor = params.input_tensors->data[i];
-    const ValueId value = tensor < 0 ? -1 : importer.ValueOf(tensor);
-    if (value < 0 || graph.IsConstant(value)) continue;
-    graph.inputs.push_back(value);
-    partition->input_tensors.push_back(tensor);
-  }
-  for (int i = 0; i < params.output_tensors->size; ++i) {
-    const int tensor = params.output_tensors->data[i];
-    const ValueId value = importer.StoredValueOf(tensor);
-    if (value < 0) {
-      return Unsupported("'%s', which an op leaves out, is read", context->tensors[tensor].name);
-    }
-    // Constants are read by this delegate only, straight from the model.
-    if (graph.IsConstant(value) || known->constants.Has(tensor)) continue;
-    graph.outputs.push_back(value);
-    partition->output_tensors.push_back(tensor);
-  }
-  for (const auto& [tensor, value] : importer.states()) {
-    graph.outputs.push_back(value);
-    partition->output_tensors.push_back(tensor);
-  }
+  QUADRA_RETURN_IF_ERROR(Import(context, model, known, partition, &graph));
   std::vector<Shape> shapes(graph.inputs.size());
   for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = graph.shape(graph.inputs[i]);
-  if (importer.keeps_sizes()) partition->only_shapes = shapes;
   const int64_t imported = NowUs();
   partition->session = std::make_unique<Session>(std::move(graph), std::move(backend), options);
   partition->session->times().import_us = imported - start;
   return partition->session->Prepare(shapes);
+}
+
+// By the model as it was when the partition was made: so it is the same graph.
+Status Partition::ImportIfNeeded(const std::vector<Shape>* shapes) {
+  if (!session->NeedsGraph(shapes)) return Status();
+  const SessionOptions& options = session->options();
+  KnownTensors known;
+  known.allows_quantized = allows_quantized;
+  Judge(model->kept(), *model, options.target, options.precision, options.float32_nodes, &known);
+  Graph graph;
+  output_tensors.resize(output_tensors.size() - static_cast<size_t>(states));
+  states = 0;  // they come again
+  only_shapes.clear();
+  QUADRA_RETURN_IF_ERROR(Import(model->kept(), *model, &known, this, &graph));
+  return session->SetGraph(std::move(graph));
 }
 
 bool Partition::HasUnknownSizes(const TfLiteContext* context) const {
@@ -96,7 +127,7 @@ Status Partition::PrepareSession(TfLiteContext* context) {
   std::vector<Shape> shapes;
   for (int tensor : input_tensors) {
     const TfLiteIntArray* dims = context->tensors[tensor].dims;
-    const int rank = session->input_rank(static_cast<int>(shapes.size()));
+    const int rank = session->inputs()[shapes.size()].rank;
     if (dims->size != rank) {
       // Axes were counted from the model's ranks.
       return Unsupported(
@@ -116,13 +147,13 @@ Status Partition::PrepareSession(TfLiteContext* context) {
         "of the former shapes; resize the model's inputs before the delegate is applied",
         context->tensors[input_tensors[0]].name, ToString(shapes[0]).c_str());
   }
+  QUADRA_RETURN_IF_ERROR(ImportIfNeeded(&shapes));
   QUADRA_RETURN_IF_ERROR(session->Prepare(shapes));
   for (size_t i = 0; i < output_tensors.size(); ++i) {
-    const int output = static_cast<int>(i);
+    const Port& output = session->outputs()[i];
     TfLiteTensor* tensor = &context->tensors[output_tensors[i]];
     if (tensor->is_variable) continue;  // the nodes leave as many numbers as they found
-    QUADRA_RETURN_IF_ERROR(Resize(context, tensor, session->output_shape(output),
-                                  session->output_rank(output), session->output_element(output)));
+    QUADRA_RETURN_IF_ERROR(Resize(context, tensor, output.shape, output.rank, output.element));
   }
   return Status();
 }
@@ -146,6 +177,7 @@ Status Partition::Invoke(TfLiteContext* context) {
   std::vector<void*> outputs(output_tensors.size());
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = context->tensors[input_tensors[i]].data;
   for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = context->tensors[output_tensors[i]].data;
+  QUADRA_RETURN_IF_ERROR(ImportIfNeeded(nullptr));
   return session->Invoke(inputs, outputs);
 }
 

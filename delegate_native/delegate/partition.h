@@ -16,7 +16,12 @@ struct Partition {
   std::vector<int> input_tensors;   // in the order of the graph's inputs
   std::vector<int> output_tensors;  // in the order of the graph's outputs; last, variable tensors
   std::unique_ptr<Session> session;
+  int states = 0;                  // how many of the outputs are variable tensors
   std::vector<Shape> only_shapes;  // of the inputs; empty: the session takes any
+
+  // Of a partition that was recalled: what it is imported from, if ever.
+  std::shared_ptr<ModelNodes> model;
+  bool allows_quantized = true;
 
   // Prepares for the current sizes of the inputs; sets the sizes of the outputs.
   Status Prepare(TfLiteContext* context);
@@ -25,6 +30,7 @@ struct Partition {
  private:
   bool HasUnknownSizes(const TfLiteContext* context) const;
   Status PrepareSession(TfLiteContext* context);
+  Status ImportIfNeeded(const std::vector<Shape>* shapes);
 };
 
 // Imports the nodes of a previewed partition and compiles it.

@@ -25,36 +25,26 @@ class Judgement {
   }
 
   std::vector<Verdict> Run() {
-    std::vector<Verdict> verdicts(model_.plan.size());
-    for (size_t i = 0; i < verdicts.size(); ++i) {
-      verdicts[i] = JudgeNode(model_.plan[i], model_.entries[i]);
-    }
+    std::vector<Verdict> verdicts = NameNodes(*context_, model_);
+    for (size_t i = 0; i < verdicts.size(); ++i) JudgeNode(model_.entries[i], &verdicts[i]);
     PlaceConstants(model_, &verdicts);
     return verdicts;
   }
 
  private:
-  Verdict JudgeNode(int index, const ModelNodes::Entry& entry) {
-    Verdict verdict;
-    verdict.node = index;
-    verdict.op = OpName(entry.registration->builtin_code, entry.registration->custom_name);
+  void JudgeNode(const ModelNodes::Entry& entry, Verdict* verdict) {
     if (!entry.status.ok()) {
-      verdict.reason = entry.status.message();
-      return verdict;
+      verdict->reason = entry.status.message();
+      return;
     }
     const TfLiteIntArray* outputs = entry.node->outputs;
-    if (outputs->size > 0) {
-      const char* name = context_->tensors[outputs->data[0]].name;
-      verdict.name = name ? name : "";
-    }
     Status status = CheckSizesKnown(entry);
-    if (status.ok()) status = Try(index, entry);
-    verdict.on_gpu = status.ok();
-    verdict.is_constant =
+    if (status.ok()) status = Try(verdict->node, entry);
+    verdict->on_gpu = status.ok();
+    verdict->is_constant =
         status.ok() && outputs->size > 0 && known_->constants.Has(outputs->data[0]);
-    verdict.reason = status.message();
+    verdict->reason = status.message();
     if (!status.ok()) NoteUnknownSizes(entry);
-    return verdict;
   }
 
   Status Try(int index, const ModelNodes::Entry& entry) {
@@ -182,6 +172,19 @@ QuadraVerdict ForC(int subgraph, const Verdict& verdict) {
           verdict.on_gpu,
           verdict.on_gpu ? verdict.partition : -1,
           verdict.on_gpu ? "" : verdict.reason.c_str()};
+}
+
+std::vector<Verdict> NameNodes(const TfLiteContext& context, const ModelNodes& model) {
+  std::vector<Verdict> verdicts(model.plan.size());
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    const ModelNodes::Entry& entry = model.entries[i];
+    verdicts[i].node = model.plan[i];
+    verdicts[i].op = OpName(entry.registration->builtin_code, entry.registration->custom_name);
+    if (!entry.status.ok() || entry.node->outputs->size == 0) continue;
+    const char* name = context.tensors[entry.node->outputs->data[0]].name;
+    if (name) verdicts[i].name = name;
+  }
+  return verdicts;
 }
 
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,

@@ -28,6 +28,9 @@ struct Verdict {
 // The same for C and for reports; its texts are those of `verdict`.
 QuadraVerdict ForC(int subgraph, const Verdict& verdict);
 
+// A verdict for each node: its op and name, and no decision.
+std::vector<Verdict> NameNodes(const TfLiteContext& context, const ModelNodes& model);
+
 // Judges every node alone: accepted when its import, shape inference and kernels succeed for the
 // target. Fills `known`: constants that DEQUANTIZE and DENSIFY make, and what follows from shapes.
 std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, const GpuInfo& target,

@@ -142,6 +142,7 @@ const Op kBatchMatmulOp = {
     .name = "batch_matmul",
     .builtins = {kTfLiteBuiltinBatchMatmul, -1},
     .max_version = 2,
+    .params_bytes = sizeof(TfLiteBatchMatMulParams),
     .attributes = "columns_of_b",
     .import = Import,
     .shape = InferShape,

@@ -133,6 +133,7 @@ const Op kCompositeOp = {
     .name = "composite",
     .builtins = {kTfLiteBuiltinStablehloComposite, -1},
     .max_version = 1,
+    .params_bytes = sizeof(TfLiteStablehloCompositeParams),
     .import = Import,
 };
 

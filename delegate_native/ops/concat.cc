@@ -209,6 +209,7 @@ const Op kConcatOp = {
     .name = "concat",
     .builtins = {kTfLiteBuiltinConcatenation, -1},
     .max_version = 6,
+    .params_bytes = sizeof(TfLiteConcatenationParams),
     .attributes = "axis",
     .import = Import,
     .shape = InferShape,

@@ -70,6 +70,7 @@ const Op kConv2dOp = {
     .name = "conv2d",
     .builtins = {kTfLiteBuiltinConv2d, -1},
     .max_version = 8,
+    .params_bytes = sizeof(TfLiteConvParams),
     .attributes = "stride padding",
     .import = Import,
     .shape = InferShape,

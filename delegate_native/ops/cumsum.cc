@@ -99,6 +99,7 @@ const Op kCumsumOp = {
     .name = "cumsum",
     .builtins = {kTfLiteBuiltinCumsum, -1},
     .max_version = 1,
+    .params_bytes = sizeof(TfLiteCumsumParams),
     .attributes = "axis exclusive reverse",
     .import = Import,
     .shape = SameShape,

@@ -224,6 +224,7 @@ const Op kDepthwiseConv2dOp = {
     .name = "depthwise_conv2d",
     .builtins = {kTfLiteBuiltinDepthwiseConv2d, -1},
     .max_version = 7,
+    .params_bytes = sizeof(TfLiteDepthwiseConvParams),
     .attributes = "stride padding",
     .import = Import,
     .shape = InferShape,

@@ -199,7 +199,7 @@ Status ImportDequantize(Importer* importer) {
 }
 
 // What most rows are.
-constexpr Op Row(const char* name, int16_t builtin, int max_version, int8_t operands,
+constexpr Op Row(const char* name, int16_t builtin, int16_t max_version, int8_t operands,
                  Elements takes, const char* formula, const char* int_formula = nullptr) {
   return {.name = name,
           .builtins = {builtin, -1},
@@ -212,12 +212,13 @@ constexpr Op Row(const char* name, int16_t builtin, int max_version, int8_t oper
           .takes = takes,
           .max_rank = kMostRank};
 }
-constexpr Op Unary(const char* name, int16_t builtin, int max_version, const char* formula) {
+constexpr Op Unary(const char* name, int16_t builtin, int16_t max_version, const char* formula) {
   return Row(name, builtin, max_version, 1, kFloats, formula);
 }
 // Arithmetic with a fused activation.
 constexpr Op Activating(Op op) {
   op.activates = true;
+  op.params_bytes = sizeof(TfLiteFusedActivation);
   return op;
 }
 constexpr Op Comparison(const char* name, int16_t builtin, const char* formula,
@@ -237,9 +238,11 @@ int64_t FloorDiv(int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 // A row with an import of its own; without a code it is made by another's import.
-constexpr Op With(Status (*import)(Importer*), const char* attributes, Op op) {
+constexpr Op With(Status (*import)(Importer*), const char* attributes, Op op,
+                  uint8_t params_bytes = 0) {
   op.import = import;
   op.attributes = attributes;
+  op.params_bytes = params_bytes;
   return op;
 }
 constexpr Op Makes(Result result, Op op) {
@@ -303,7 +306,8 @@ const Op kElementwiseOps[] = {
     Unary("exp", kTfLiteBuiltinExp, 2, "exp($a)"),
     Unary("floor", kTfLiteBuiltinFloor, 1, "floor($a)"),
     // Far below 0 the second factor is 0, as on the CPU.
-    With(ImportGelu, "", Unary("gelu", kTfLiteBuiltinGelu, 2, "vec4(0.5f) * $a * one_and_erf($a)")),
+    With(ImportGelu, "", Unary("gelu", kTfLiteBuiltinGelu, 2, "vec4(0.5f) * $a * one_and_erf($a)"),
+         sizeof(TfLiteGeluParams)),
     Unary("gelu_tanh", kNone, 0,
           "vec4(0.5f) * $a * (vec4(1.0f) + tanh(bounded(vec4(0.7978845608f) * $a * (vec4(1.0f) "
           "+ vec4(0.044715f) * $a * $a), -10.0f, 10.0f)))"),
@@ -311,7 +315,8 @@ const Op kElementwiseOps[] = {
           "$a * min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f)"),
     With(ImportLeakyRelu, "alpha",
          Unary("leaky_relu", kTfLiteBuiltinLeakyRelu, 2,
-               "above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))")),
+               "above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))"),
+         sizeof(TfLiteLeakyReluParams)),
     Unary("log", kTfLiteBuiltinLog, 2, "log($a)"),
     // exp of a large number is inf and its inverse 0, which is right.
     Unary("logistic", kTfLiteBuiltinLogistic, 3, "vec4(1.0f) / (vec4(1.0f) + exp(-$a))"),
@@ -345,7 +350,8 @@ const Op kElementwiseOps[] = {
     With(ImportFakeQuant, "low scale inverse steps",
          Unary("fake_quant", kTfLiteBuiltinFakeQuant, 2,
                "floor(below(above($a - vec4($low), vec4(0.0f)) * vec4($inverse), vec4($steps)) + "
-               "vec4(0.5f)) * vec4($scale) + vec4($low)")),
+               "vec4(0.5f)) * vec4($scale) + vec4($low)"),
+         sizeof(TfLiteFakeQuantParams)),
 
     With(ImportCast, "",
          Makes(Result::kDeclared,

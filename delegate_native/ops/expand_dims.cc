@@ -112,6 +112,7 @@ const Op kSqueezeOp = {
     .name = "squeeze",
     .builtins = {kTfLiteBuiltinSqueeze, -1},
     .max_version = 2,
+    .params_bytes = sizeof(TfLiteSqueezeParams),
     .attributes = "axes",
     .import = ImportSqueeze,
     .shape = InferSqueezed,
@@ -128,6 +129,7 @@ const Op kPackOp = {
     .name = "pack",
     .builtins = {kTfLiteBuiltinPack, -1},
     .max_version = 4,
+    .params_bytes = sizeof(TfLitePackParams),
     .import = ImportPack,
     .moves = true,
 };

@@ -61,6 +61,7 @@ const Op kFullyConnectedOp = {
     .name = "fully_connected",
     .builtins = {kTfLiteBuiltinFullyConnected, -1},
     .max_version = 14,
+    .params_bytes = sizeof(TfLiteFullyConnectedParams),
     .import = Import,
 };
 

@@ -153,6 +153,7 @@ const Op kGatherOp = {
     .name = "gather",
     .builtins = {kTfLiteBuiltinGather, -1},
     .max_version = 7,
+    .params_bytes = sizeof(TfLiteGatherParams),
     .attributes = "axis batch_dims",
     .import = Import,
     .shape = InferShape,

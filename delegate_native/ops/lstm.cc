@@ -451,6 +451,7 @@ const Op kLstmOp = {
     .name = "lstm",
     .builtins = {kTfLiteBuiltinLstm, -1},
     .max_version = 4,
+    .params_bytes = sizeof(TfLiteLSTMParams),
     .import = ImportLstm,
 };
 
@@ -460,6 +461,7 @@ const Op kLstmSequenceOp = {
     .builtins = {kTfLiteBuiltinUnidirectionalSequenceLstm, kTfLiteBuiltinBidirectionalSequenceLstm,
                  -1},
     .max_version = 4,
+    .params_bytes = sizeof(TfLiteUnidirectionalSequenceLSTMParams),
     .import = ImportLstmSequence,
 };
 
@@ -468,6 +470,7 @@ const Op kRnnOp = {
     .name = "rnn",
     .builtins = {kTfLiteBuiltinRnn, -1},
     .max_version = 3,
+    .params_bytes = sizeof(TfLiteRNNParams),
     .import = ImportRnn,
 };
 
@@ -477,6 +480,7 @@ const Op kRnnSequenceOp = {
     .builtins = {kTfLiteBuiltinUnidirectionalSequenceRnn, kTfLiteBuiltinBidirectionalSequenceRnn,
                  -1},
     .max_version = 3,
+    .params_bytes = sizeof(TfLiteBidirectionalSequenceRNNParams),
     .import = ImportRnnSequence,
 };
 

@@ -199,6 +199,7 @@ const Op kMeanOp = {
     .name = "mean",
     .builtins = {kTfLiteBuiltinMean, -1},
     .max_version = 3,
+    .params_bytes = sizeof(TfLiteReducerParams),
     .attributes = "axes",
     .import = Import,
     .shape = InferReduced,

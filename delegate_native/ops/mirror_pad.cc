@@ -85,6 +85,7 @@ const Op kMirrorPadOp = {
     .name = "mirror_pad",
     .builtins = {kTfLiteBuiltinMirrorPad, -1},
     .max_version = 3,
+    .params_bytes = sizeof(TfLiteMirrorPaddingParams),
     .attributes = "amounts edge",
     .import = Import,
     .shape = InferShape,

@@ -89,6 +89,7 @@ const Op kOneHotOp = {
     .name = "one_hot",
     .builtins = {kTfLiteBuiltinOneHot, -1},
     .max_version = 1,
+    .params_bytes = sizeof(TfLiteOneHotParams),
     .attributes = "axis depth",
     .import = Import,
     .shape = InferShape,

@@ -194,7 +194,7 @@ Status ImportNode(int index, const TfLiteNode* node, const TfLiteRegistration* r
     return Unsupported("%s has version %d; versions up to %d are supported", name.c_str(),
                        registration->version, op->max_version);
   }
-  importer->Begin(index, node, registration);
+  importer->Begin(index, node, registration, op->params_bytes);
   return op->import(importer);
 }
 

@@ -78,7 +78,8 @@ struct Op {
   // TFLite op codes that this file imports, ended by -1; custom ops by name.
   int16_t builtins[5] = {-1};
   const char* custom = nullptr;
-  int max_version = 1;
+  int16_t max_version = 1;
+  uint8_t params_bytes = 0;  // of the TFLite node's parameters, as far as `import` reads them
   // Attributes that every node has, with a blank between them. Others are optional: who reads one
   // says what its absence means.
   const char* attributes = "";

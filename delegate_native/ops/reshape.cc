@@ -162,6 +162,7 @@ const Op kReshapeOp = {
     .name = "reshape",
     .builtins = {kTfLiteBuiltinReshape, -1},
     .max_version = 1,
+    .params_bytes = sizeof(TfLiteReshapeParams),
     .attributes = "shape",
     .import = Import,
     .shape = InferShape,

@@ -78,6 +78,7 @@ const Op kResizeBilinearOp = {
     .name = "resize_bilinear",
     .builtins = {kTfLiteBuiltinResizeBilinear, -1},
     .max_version = 4,
+    .params_bytes = sizeof(TfLiteResizeBilinearParams),
     .attributes = "size",
     .import = Import,
     .shape = InferResized,

@@ -37,6 +37,7 @@ const Op kResizeNearestOp = {
     .name = "resize_nearest",
     .builtins = {kTfLiteBuiltinResizeNearestNeighbor, -1},
     .max_version = 4,
+    .params_bytes = sizeof(TfLiteResizeNearestNeighborParams),
     .attributes = "size align_corners half_pixel_centers",
     .import = Import,
     .shape = InferResized,

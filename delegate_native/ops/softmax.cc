@@ -150,6 +150,7 @@ const Op kSoftmaxOp = {
     .name = "softmax",
     .builtins = {kTfLiteBuiltinSoftmax, -1},
     .max_version = 4,
+    .params_bytes = sizeof(TfLiteSoftmaxParams),
     .attributes = "beta",
     .import = Import,
     .shape = SameShape,

@@ -280,6 +280,7 @@ const Op kStridedSliceOp = {
     .name = "strided_slice",
     .builtins = {kTfLiteBuiltinStridedSlice, -1},
     .max_version = 8,
+    .params_bytes = sizeof(TfLiteStridedSliceParams),
     .attributes = "begin end strides",
     .import = Import,
     .shape = InferShape,

@@ -104,6 +104,7 @@ const Op kSvdfOp = {
     .name = "svdf",
     .builtins = {kTfLiteBuiltinSvdf, -1},
     .max_version = 4,
+    .params_bytes = sizeof(TfLiteSVDFParams),
     .import = Import,
 };
 

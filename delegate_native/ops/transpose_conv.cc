@@ -196,6 +196,7 @@ const Op kTransposeConvOp = {
     .name = "transpose_conv",
     .builtins = {kTfLiteBuiltinTransposeConv, -1},
     .max_version = 4,
+    .params_bytes = sizeof(TfLiteTransposeConvParams),
     .attributes = "stride padding",
     .import = Import,
     .shape = InferTransposed,

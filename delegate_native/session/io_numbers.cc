@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "delegate_native/graph/constant.h"
+
 namespace quadra {
 namespace {
 
@@ -13,15 +15,12 @@ void Copy(const std::vector<int32_t>& from, void* to) {
 
 }  // namespace
 
-Status Widen(const void* from, const Value& value, std::vector<int32_t>* to) {
-  const size_t count = static_cast<size_t>(value.shape.elements());
-  const Constant numbers(from, value.element, /*half=*/false, count);
-  if (!numbers.fits_ints()) {
-    return Unsupported("input '%s' holds an int64 beyond 32 bits, which GPUs have no type for",
-                       value.name.c_str());
-  }
+bool Widen(const void* from, const Port& port, std::vector<int32_t>* to) {
+  const size_t count = static_cast<size_t>(port.shape.elements());
+  const Constant numbers(from, port.element, /*half=*/false, count);
+  if (!numbers.fits_ints()) return false;
   *to = numbers.ints();
-  return Status();
+  return true;
 }
 
 void Narrow(const std::vector<int32_t>& from, Element element, void* to) {

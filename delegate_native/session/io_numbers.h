@@ -6,18 +6,24 @@
 #include <vector>
 
 #include "delegate_native/base/element.h"
-#include "delegate_native/base/status.h"
-#include "delegate_native/graph/graph.h"
+#include "delegate_native/base/shape.h"
 
 namespace quadra {
+
+// An input or output of a partition, as the model sees it.
+struct Port {
+  Shape shape;
+  int rank = 4;
+  Element element = Element::kFloat32;
+};
 
 // Whether a plan has them as the interpreter does.
 constexpr bool IsPlain(Element element) {
   return element == Element::kFloat32 || element == Element::kInt32;
 }
 
-// `from` holds as many numbers as `value` has. Fails where one is beyond 32 bits.
-Status Widen(const void* from, const Value& value, std::vector<int32_t>* to);
+// `from` holds as many numbers as `port` has. False: one is beyond 32 bits.
+bool Widen(const void* from, const Port& port, std::vector<int32_t>* to);
 // `to` has room for as many numbers as `from` holds.
 void Narrow(const std::vector<int32_t>& from, Element element, void* to);
 

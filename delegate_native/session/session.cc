@@ -20,14 +20,23 @@ namespace {
 
 constexpr size_t kMostProfiles = 100;
 
-// Whether the plan's ports have as many numbers as these values of the graph.
-bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& ports, const Graph& graph,
-         const std::vector<ValueId>& values) {
-  if (ports.size() != values.size()) return false;
-  for (unsigned i = 0; i < ports.size(); ++i) {
+std::vector<Port> PortsOf(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<Port> ports;
+  for (ValueId id : values) {
+    const Value& value = graph.value(id);
+    ports.push_back({value.shape, value.rank, value.element});
+  }
+  return ports;
+}
+
+// Whether the plan has these inputs or outputs, by how many numbers they have.
+bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& planned,
+         const std::vector<Port>& ports) {
+  if (planned.size() != ports.size()) return false;
+  for (unsigned i = 0; i < planned.size(); ++i) {
     int64_t numbers = 1;
-    for (int32_t n : *ports.Get(i)->shape()) numbers *= n;
-    if (numbers != graph.shape(values[i]).elements()) return false;
+    for (int32_t n : *planned.Get(i)->shape()) numbers *= n;
+    if (numbers != ports[i].shape.elements()) return false;
   }
   return true;
 }
@@ -49,15 +58,56 @@ void LetConstantsGo(const fb::Plan& plan) {
 
 Session::Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions options)
     : graph_(std::move(graph)), backend_(std::move(backend)), options_(std::move(options)) {
+  inputs_ = PortsOf(graph_, graph_.inputs);
+  outputs_ = PortsOf(graph_, graph_.outputs);
   if (!options_.dump_tensors) graph_.tensors.clear();  // no plan copies them
 }
 
+Session::Session(std::vector<Port> inputs, std::vector<Port> outputs,
+                 const std::shared_ptr<Backend>& backend, const SessionOptions& options)
+    : Session(Graph(), backend, options) {
+  has_graph_ = false;
+  inputs_ = std::move(inputs);
+  outputs_ = std::move(outputs);
+}
+
+bool Session::NeedsGraph(const std::vector<Shape>* input_shapes) const {
+  if (has_graph_) return false;
+  if (!ready_ || !executable_ || !executable_->is_intact()) return true;
+  for (size_t i = 0; input_shapes && i < inputs_.size(); ++i) {
+    if (inputs_[i].shape != (*input_shapes)[i]) return true;
+  }
+  return false;
+}
+
+Status Session::SetGraph(Graph graph) {
+  if (graph.inputs.size() != inputs_.size() || graph.outputs.size() != outputs_.size()) {
+    return Internal("the graph has other inputs or outputs than were kept");
+  }
+  graph_ = std::move(graph);
+  graph_.tensors.clear();
+  has_graph_ = true;
+  return Status();
+}
+
+Status Session::Recall(const std::string& graph_hash) {
+  graph_hash_ = graph_hash;
+  const int64_t start = NowUs();
+  PlanBytes plan;
+  std::unique_ptr<Executable> executable;
+  if (!LoadCached(&executable, &plan)) return Unsupported("%s", cached_.c_str());
+  times_.passes_us = NowUs() - start - times_.compile_us - times_.upload_us;
+  Keep(std::move(plan), std::move(executable));
+  ready_ = true;
+  return Status();
+}
+
 Status Session::Prepare(const std::vector<Shape>& input_shapes) {
-  if (input_shapes.size() != graph_.inputs.size()) {
-    return Internal("%zu shapes for %zu inputs", input_shapes.size(), graph_.inputs.size());
+  if (input_shapes.size() != inputs_.size()) {
+    return Internal("%zu shapes for %zu inputs", input_shapes.size(), inputs_.size());
   }
   for (size_t i = 0; i < input_shapes.size(); ++i) {
-    Shape& shape = graph_.value(graph_.inputs[i]).shape;
+    Shape& shape = inputs_[i].shape;
     if (shape == input_shapes[i]) continue;
     shape = input_shapes[i];
     ready_ = false;
@@ -75,11 +125,16 @@ Status Session::Build() {
     return mark - start;
   };
   Graph imported = graph_;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    imported.value(imported.inputs[i]).shape = inputs_[i].shape;
+  }
   QUADRA_RETURN_IF_ERROR(InferShapes(&imported));
+  SetOutputs(imported);
+  graph_hash_ = UsesCache() ? PlanCache::HashOf(imported) : "";
   const std::string& dump_dir = options_.dump_dir;
   PlanBytes plan;
   std::unique_ptr<Executable> executable;
-  const bool cached = LoadCached(imported, &executable, &plan);
+  const bool cached = LoadCached(&executable, &plan);
   times_.passes_us = lap();
   if (cached) {
     times_.passes_us -= times_.compile_us + times_.upload_us;  // the file was looked for and read
@@ -112,13 +167,19 @@ Status Session::Build() {
       fb::GetPlan(plan.data())->dispatches()->size(), static_cast<long long>(times_.passes_us),
       static_cast<long long>(times_.plan_us), static_cast<long long>(times_.compile_us),
       static_cast<long long>(times_.upload_us));
-  executable_ = std::move(executable);  // before its plan goes
-  plan_ = std::move(plan);
-  SetOutputs(imported);
-  if (!unsaved_.empty() && !backend_->runs()) SaveInCache();  // for a device that will
-  if (unsaved_.empty()) Settle();
+  Keep(std::move(plan), std::move(executable));
   return Status();
 }
+
+void Session::Keep(PlanBytes plan, std::unique_ptr<Executable> executable) {
+  executable_ = std::move(executable);  // before its plan goes
+  plan_ = std::move(plan);
+  if (!unsaved_.empty() && !backend_->runs()) SaveInCache();  // for a device that will
+  if (unsaved_.empty()) Settle();
+}
+
+// Plans with copies of tensors are not kept.
+bool Session::UsesCache() const { return options_.cache.is_on() && !options_.dump_tensors; }
 
 Status Session::Optimize(Graph* graph) const {
   QUADRA_RETURN_IF_ERROR(RunPasses(graph, FitsTarget()));
@@ -137,20 +198,18 @@ Status Session::LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
 }
 
 // False: the plan must be made. Whatever the reason, the cache gets it after the first inference.
-bool Session::LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable,
-                         PlanBytes* plan) {
+bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* plan) {
   unsaved_.clear();
   is_hit_ = false;
-  if (!options_.cache.is_on() || options_.dump_tensors) return false;  // its plan has copies
+  if (!UsesCache()) return false;
   const std::string words =
-      PlanCache::WordsFor(imported, options_.target, backend_->info(),
+      PlanCache::WordsFor("graph " + graph_hash_, options_.target, backend_->info(),
                           NameOf(options_.precision) + (", in float32 " + options_.float32_nodes));
   const fb::Binaries* kept = nullptr;
   Status status = options_.cache.Load(words, plan, &kept);
   if (status.ok()) {
     const fb::Plan& found = *fb::GetPlan(plan->data());
-    const bool fits = Fit(*found.inputs(), imported, imported.inputs) &&
-                      Fit(*found.outputs(), imported, imported.outputs);
+    const bool fits = Fit(*found.inputs(), inputs_) && Fit(*found.outputs(), outputs_);
     status = fits ? LoadPlan(*plan, kept, executable)
                   : Unsupported("its plan takes or gives other tensors than the model");
   }
@@ -208,11 +267,10 @@ Fits Session::FitsTarget() const {
 }
 
 void Session::SetOutputs(const Graph& imported) {
-  output_shapes_.clear();
-  output_ranks_.clear();
-  for (ValueId output : imported.outputs) {
-    output_shapes_.push_back(imported.shape(output));
-    output_ranks_.push_back(imported.value(output).rank);
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Value& value = imported.value(imported.outputs[i]);
+    outputs_[i].shape = value.shape;
+    outputs_[i].rank = value.rank;
   }
 }
 
@@ -221,22 +279,23 @@ Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs,
                     std::vector<float>* dispatch_us) {
   staged_.resize(inputs.size() + outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Value& value = graph_.value(graph_.inputs[i]);
-    if (IsPlain(value.element)) continue;
-    QUADRA_RETURN_IF_ERROR(Widen(inputs[i], value, &staged_[i]));
+    if (IsPlain(inputs_[i].element)) continue;
+    if (!Widen(inputs[i], inputs_[i], &staged_[i])) {
+      return Unsupported("input %zu holds an int64 beyond 32 bits, which GPUs have no type for", i);
+    }
     inputs[i] = staged_[i].data();
   }
   std::vector<void*> results = outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (IsPlain(output_element(static_cast<int>(i)))) continue;
+    if (IsPlain(outputs_[i].element)) continue;
     std::vector<int32_t>& staged = staged_[inputs.size() + i];
-    staged.resize(static_cast<size_t>(output_shapes_[i].elements()));
+    staged.resize(static_cast<size_t>(outputs_[i].shape.elements()));
     results[i] = staged.data();
   }
   QUADRA_RETURN_IF_ERROR(executable_->Run(inputs, results, dispatch_us));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (results[i] == outputs[i]) continue;
-    Narrow(staged_[inputs.size() + i], output_element(static_cast<int>(i)), outputs[i]);
+    Narrow(staged_[inputs.size() + i], outputs_[i].element, outputs[i]);
   }
   return Status();
 }

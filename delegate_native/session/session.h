@@ -14,6 +14,7 @@
 #include "delegate_native/passes/pipeline.h"
 #include "delegate_native/plan/make_plan.h"
 #include "delegate_native/runtime/backend.h"
+#include "delegate_native/session/io_numbers.h"
 
 namespace quadra {
 
@@ -35,21 +36,28 @@ class Session {
  public:
   // `graph` as imported (before passes), with its input shapes set.
   Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions options);
+  // Without the graph, which would have these inputs and outputs: to be recalled.
+  Session(std::vector<Port> inputs, std::vector<Port> outputs,
+          const std::shared_ptr<Backend>& backend, const SessionOptions& options);
+
+  // Takes the place of Prepare where the cache has the plan of the graph with this hash. Not ok:
+  // why it has not.
+  Status Recall(const std::string& graph_hash);
+  // Whether Prepare for these shapes, or Invoke (null), would need a graph that is not there:
+  // SetGraph gives it.
+  bool NeedsGraph(const std::vector<Shape>* input_shapes) const;
+  Status SetGraph(Graph graph);
 
   // Infers shapes, runs the passes, makes the plan and loads it. Calling it again with the same
   // input shapes does nothing; with others it builds anew.
   Status Prepare(const std::vector<Shape>& input_shapes);
 
-  // Shape and rank of output `i` as the model sees it; valid after Prepare.
-  const Shape& output_shape(int i) const { return output_shapes_[static_cast<size_t>(i)]; }
-  int input_rank(int input) const {
-    return graph_.value(graph_.inputs[static_cast<size_t>(input)]).rank;
-  }
-  int output_rank(int i) const { return output_ranks_[static_cast<size_t>(i)]; }
-
-  Element output_element(int i) const {
-    return graph_.value(graph_.outputs[static_cast<size_t>(i)]).element;
-  }
+  const SessionOptions& options() const { return options_; }
+  const std::vector<Port>& inputs() const { return inputs_; }
+  // With their shapes and ranks after Prepare.
+  const std::vector<Port>& outputs() const { return outputs_; }
+  // Of the graph that was prepared last; empty without a cache.
+  const std::string& graph_hash() const { return graph_hash_; }
 
   // Dense numbers in and out, as the model has them, in the order of the graph's inputs and
   // outputs.
@@ -67,11 +75,13 @@ class Session {
   Status Build();
   Status Run(std::vector<const void*> inputs, std::vector<void*> outputs,
              std::vector<float>* dispatch_us);
+  bool UsesCache() const;
   Fits FitsTarget() const;
   Status Optimize(Graph* graph) const;
   Status LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
                   std::unique_ptr<Executable>* executable);
-  bool LoadCached(const Graph& imported, std::unique_ptr<Executable>* executable, PlanBytes* plan);
+  bool LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* plan);
+  void Keep(PlanBytes plan, std::unique_ptr<Executable> executable);
   void SaveInCache();
   void Settle();
   void SetOutputs(const Graph& imported);
@@ -79,8 +89,9 @@ class Session {
   Graph graph_;
   std::shared_ptr<Backend> backend_;
   SessionOptions options_;
-  std::vector<Shape> output_shapes_;
-  std::vector<int> output_ranks_;
+  bool has_graph_ = true;
+  std::vector<Port> inputs_, outputs_;
+  std::string graph_hash_;
   bool ready_ = false;
   PlanBytes plan_;
   std::unique_ptr<Executable> executable_;

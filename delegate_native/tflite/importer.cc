@@ -216,7 +216,9 @@ const KnownShape* Importer::Known(int tensor) const {
   return known == known_->shapes.end() ? nullptr : &known->second;
 }
 
-void Importer::Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration) {
+void Importer::Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
+                     size_t params_bytes) {
+  params_bytes_ = params_bytes;
   index_ = index;
   node_ = node;
   registration_ = registration;
@@ -238,7 +240,9 @@ Status Importer::ExpectInputs(int least, int most, int outputs) const {
   return Status();
 }
 
-Status Importer::CheckOptions() const {
+Status Importer::CheckOptions(size_t size) const {
+  // What is not declared is no part of a cache's key.
+  if (size > params_bytes_) return Internal("its op declares too few bytes of parameters");
   return node_->builtin_data ? Status() : InvalidModel("it carries no options");
 }
 

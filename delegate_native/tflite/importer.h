@@ -72,7 +72,9 @@ class Importer {
       : context_(context), known_(known), graph_(graph) {}
 
   // Stands on a node; everything below is about it.
-  void Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration);
+  // Of a builtin op's parameters only the first `params_bytes` may be read.
+  void Begin(int index, const TfLiteNode* node, const TfLiteRegistration* registration,
+             size_t params_bytes);
 
   int builtin() const { return registration_->builtin_code; }
   int num_inputs() const { return node_->inputs->size; }
@@ -88,7 +90,7 @@ class Importer {
   template <typename Params>
   Status GetParams(const Params** params) const {
     *params = static_cast<const Params*>(node_->builtin_data);
-    return CheckOptions();
+    return CheckOptions(sizeof(Params));
   }
   // A custom op's parameters: bytes of the model, at any address.
   template <typename Options>
@@ -175,7 +177,7 @@ class Importer {
   const std::map<int, ValueId>& states() const { return states_; }
 
  private:
-  Status CheckOptions() const;
+  Status CheckOptions(size_t size) const;
   Status CopyCustomOptions(size_t size, void* options) const;
   Status CheckRuntime(const TfLiteTensor& tensor, const char* what) const;
   Status Typed(const TfLiteTensor& tensor, const char* what, Elements elements, Value* value) const;
@@ -199,6 +201,7 @@ class Importer {
   int index_ = -1;
   const TfLiteNode* node_ = nullptr;
   const TfLiteRegistration* registration_ = nullptr;
+  size_t params_bytes_ = 0;
   std::map<int, ValueId> value_of_tensor_;
   std::map<int, ValueId> floats_of_tensor_;  // of quantised ones
   mutable bool keeps_sizes_ = false;

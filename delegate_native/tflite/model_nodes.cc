@@ -64,4 +64,27 @@ Status ReadModel(TfLiteContext* context, ModelNodes* model) {
   return ReadOutputs(context, model);
 }
 
+void ModelNodes::Keep(const TfLiteContext& context) {
+  tensors_.assign(context.tensors, context.tensors + context.tensors_size);
+  size_t count = 0;
+  for (const TfLiteTensor& tensor : tensors_) {
+    if (tensor.dims) count += 1 + static_cast<size_t>(tensor.dims->size);
+  }
+  dims_.reserve(count);  // nothing moves
+  for (TfLiteTensor& tensor : tensors_) {
+    if (!tensor.dims) continue;
+    const int* from = &tensor.dims->size;
+    tensor.dims = reinterpret_cast<TfLiteIntArray*>(dims_.data() + dims_.size());
+    dims_.insert(dims_.end(), from, from + 1 + *from);
+  }
+  nodes_.reserve(entries.size());
+  for (Entry& entry : entries) {
+    nodes_.push_back({*entry.node, *entry.registration});
+    entry.node = &nodes_.back().node;
+    entry.registration = &nodes_.back().registration;
+  }
+  kept_.tensors_size = tensors_.size();
+  kept_.tensors = tensors_.data();
+}
+
 }  // namespace quadra

@@ -19,6 +19,22 @@ struct ModelNodes {
   };
   std::vector<Entry> entries;  // parallel to plan
   std::vector<int> outputs;    // tensors
+
+  // Makes it last, and the tensors as they are now: a context shows nodes only while a delegate is
+  // being applied, and a resize changes tensors. No longer than the interpreter, though.
+  void Keep(const TfLiteContext& context);
+  // What was kept; shows no other subgraphs.
+  TfLiteContext* kept() { return &kept_; }
+
+ private:
+  std::vector<TfLiteTensor> tensors_;
+  std::vector<int> dims_;  // of the tensors, each behind its count
+  struct KeptNode {
+    TfLiteNode node;
+    TfLiteRegistration registration;
+  };
+  std::vector<KeptNode> nodes_;
+  TfLiteContext kept_{};
 };
 
 // Reads the nodes and checks every index of a tensor, so that nobody else has to.

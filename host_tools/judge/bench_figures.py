@@ -20,8 +20,8 @@ from host_tools.record.peer_names import XNNPACK
 
 RECORDED = Path(__file__).with_name("shipped_delegate.json")
 QUADRA = "quadra"
-STEADY, COLD, WARM = "steady", "cold", "warm"
-KINDS = {STEADY: ("median", "minimum", "processor"), COLD: ("median", "processor"), WARM: ("median", "processor")}
+STEADY, COLD, WARM, SECOND = "steady", "cold", "warm", "second"
+KINDS = {STEADY: ("median", "minimum", "processor"), **dict.fromkeys((COLD, WARM, SECOND), ("median", "processor"))}
 # What Quadra's time may be of a peer's, one thread, by place, backend, peer and what is timed. In Android's runtime: on OpenCL a
 # quarter of the shipped delegate's, on OpenGL ES half; half of a cold start.
 GOALS = {
@@ -47,6 +47,7 @@ class Runner:
     steady: dict[int, dict[str, float]] = field(default_factory=dict)  # by threads: median, minimum, processor
     cold: dict[str, float] = field(default_factory=dict)  # median is the wall's: there is one start; one thread
     warm: dict[str, float] = field(default_factory=dict)
+    second: dict[str, float] = field(default_factory=dict)  # with the plans and verdicts that a first start kept
     recorded_ratio: float | None = None  # its time over XNNPACK's of then: it did not run
 
     def us(self, what: str = STEADY, kind: str = "median", threads: int = 1) -> float | None:
@@ -200,11 +201,11 @@ class Bench:
         return Mean(backend, peer, what, threads, len(rows), whole, values, goal)
 
     def means(self) -> list[Mean]:
-        """Each backend over its peers; steady (with each number of threads), cold and warm; whole models, then all."""
+        """Each backend over its peers; steady (with each number of threads), starts; whole models, then all."""
         found: list[Mean] = []
         for backend in self.backends:
             for peer in self.peers_of(backend):
-                starts = [] if self.recorded else [(COLD, 1), (WARM, 1)]
+                starts = [(SECOND, 1)] if self.recorded else [(COLD, 1), (WARM, 1)]
                 for what, threads in [*((STEADY, t) for t in self.asked.threads), *starts]:
                     whole = self.mean(backend, peer, what, True, threads)
                     every = self.mean(backend, peer, what, False, threads)
@@ -257,11 +258,16 @@ def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
         "file_constant_bytes": model.constant_bytes,
         "lower_bound_bytes": sum(p.activation_bytes_lower_bound for p in parts),
         "peak_rss_bytes": memory.peak_rss_bytes if memory else 0,
+        "rss_bytes": (memory.rss_bytes or 0) if memory else 0,
+        "private_bytes": (memory.private_bytes or 0) if memory else 0,
         "cold_peak_rss_bytes": cold.peak_rss_bytes if cold else 0,
     }
 
 
 def _take_starts(runner: Runner, key: str, timings: schema.Timings) -> None:
+    if key in timings.second_us:
+        wall, cpu = timings.second_us[key], timings.second_cpu_us.get(key, [])
+        runner.second = {"median": statistics.median(wall), **({"processor": statistics.median(cpu)} if cpu else {})}
     init = timings.init_us
     # XNNPACK compiles nothing: each of its starts is a cold one.
     starts = {COLD: init.get(f"{key}_cold"), WARM: init.get(f"{key}_warm", init.get(key))}

@@ -118,10 +118,25 @@ def merge_cold(folder: Path, starts: Mapping[str, schema.Cold]) -> None:
     timings = RunFolder(folder).json("timings.json")
     for who, cold in starts.items():
         laps = cold.known()
-        memory = {name: laps.pop(name) for name in schema.Memory.__struct_fields__}
+        memory = {name: laps.pop(name) for name in schema.Memory.__struct_fields__ if name in laps}
         timings["cold_memory" if who == "quadra" else f"{who}_cold_memory"] = memory
         timings["init_us"][f"{who}_cold"] = laps
     run_folder.write_json(folder / "timings.json", timings)
+
+
+def take_second(folder: Path) -> schema.Second:
+    """What a process that only started Quadra and XNNPACK left in second.json, which goes."""
+    return _taken(folder, schema.Second) or RunFolder(folder).read(schema.Second)
+
+
+def seconds(starts: Sequence[schema.Second]) -> dict[str, Any]:
+    """What timings.json says of several."""
+    keys = starts[0].starts if starts else {}
+    laps = {key: [start.starts[key] for start in starts if key in start.starts] for key in keys}
+    return {
+        "second_us": {key: [one.total_us for one in all_of] for key, all_of in laps.items()},
+        "second_cpu_us": {key: [one.cpu_us or 0 for one in all_of] for key, all_of in laps.items()},
+    }
 
 
 def _taken(folder: Path, kind: type[K]) -> K | None:

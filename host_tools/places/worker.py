@@ -1,6 +1,6 @@
 """The process in which a model runs on this machine. Started by on_host.py: worker FOLDER LIBRARY MODE CACHE.
 
-MODE `cold` times the first start only; `run` does everything else; `dump` only writes down what is made of the model,
+MODE `cold` times the first start only; `second` one with what that left, and XNNPACK's; `run` does everything else; `dump` only writes down what is made of the model,
 where `run` did not come that far; `verdicts` asks only who would run what.
 CACHE is the folder where the driver keeps what it compiled. Progress goes to stdout as `stage: …` lines; results and
 errors go into the run folder.
@@ -132,6 +132,15 @@ def cold(worker: Worker, baseline_bytes: int) -> None:
     """First start with an empty driver cache, to the end of the first inference: cold.json."""
     _, _, laps = worker.start_quadra()
     run_folder.write_json(worker.folder / "cold.json", {**laps, **memory(baseline_bytes)})
+
+
+def second(worker: Worker, baseline_bytes: int) -> None:
+    """A start with what an earlier one left, and XNNPACK's in the same process: second.json."""
+    starts = {"quadra": worker.start_quadra()[2]}
+    if "xnnpack" in worker.spec.peers:
+        with contextlib.suppress(QuadraError):  # the run will say why
+            starts["xnnpack"] = worker.start_xnnpack()[1]
+    run_folder.write_json(worker.folder / "second.json", {"starts": starts})
 
 
 def verdicts(worker: Worker, baseline_bytes: int) -> None:
@@ -306,7 +315,15 @@ def profile(worker: Worker) -> None:
 
 
 def memory(baseline_bytes: int) -> dict[str, int]:
-    return {"peak_rss_bytes": peak_rss_bytes(), "baseline_rss_bytes": baseline_bytes}
+    return {"peak_rss_bytes": peak_rss_bytes(), "baseline_rss_bytes": baseline_bytes, **resident()}
+
+
+def resident() -> dict[str, int]:
+    """What the process holds now. Pages of a file that was mapped and not changed are the system's: they go when others need
+    the memory. A changed one counts as anonymous."""
+    lines = (line.split() for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines())
+    kib = {words[0]: int(words[1]) for words in lines if words and words[0].startswith(("VmRSS", "Rss"))}
+    return {"rss_bytes": kib["VmRSS:"] * 1024, "private_bytes": (kib["RssAnon:"] + kib["RssShmem:"]) * 1024}
 
 
 def peak_rss_bytes() -> int:
@@ -317,7 +334,7 @@ def stage(text: str) -> None:
     print(f"stage: {text}", flush=True)
 
 
-MODES = {"cold": cold, "run": full, "dump": dump, "verdicts": verdicts}
+MODES = {"cold": cold, "second": second, "run": full, "dump": dump, "verdicts": verdicts}
 
 
 def answer(folder: Path, work: Callable[[], None]) -> int:

@@ -2,6 +2,7 @@
 
     header | words | zeros up to a multiple of 64 | plan | zeros up to a multiple of 64 | binaries
 
+A file of verdicts is the same with numbers in the place of a plan, and texts in that of binaries (delegate/recall.h).
 The header: `_HEADER`, then the 128-bit hashes (low, high) of the three parts, and last the hash of all that is before it.
 """
 
@@ -17,7 +18,7 @@ from host_tools.record import flatbuffer_reader, plan_view, reading
 from host_tools.record.content_hash import content_hash
 
 MAGIC = b"QUADRAP\n"
-ENDING, UNFINISHED = ".quadra", ".unfinished"
+ENDING, VERDICTS, UNFINISHED = ".quadra", ".verdicts", ".unfinished"
 MOST_BYTES = 1 << 31
 # magic, format, byte order, bytes of a pointer, bytes of the words, of the plan, of the binaries
 _HEADER = struct.Struct("<8sIIIIQQ")
@@ -65,6 +66,42 @@ class Parts:
 
 
 @dataclass(frozen=True)
+class Verdicts:
+    """What the delegate made of a model's nodes, in the order of their execution."""
+
+    taken: list[bool]  # by the GPU
+    reasons: list[str]  # why not
+    partitions: list[tuple[list[int], str]]  # nodes, and the hash of the graph that the plan is kept under
+
+    @classmethod
+    def parse(cls, numbers: bytes, texts: bytes) -> "Verdicts":
+        """ValueError: one ends too early, or there is more."""
+        if len(numbers) % 4 or texts[-1:] not in (b"", b"\0"):
+            raise ValueError("they end within a number or a text")
+        left = iter(struct.unpack(f"<{len(numbers) // 4}i", numbers))
+        words = texts.decode("utf-8", "replace").split("\0")[:-1]
+        try:
+            taken = [next(left) > 0 for _ in range(next(left))]
+            lists = []
+            for count in left:
+                nodes = [next(left) for _ in range(count)]
+                inputs = [next(left) for _ in range(next(left))]
+                outputs = [next(left) for _ in range(next(left))]
+                states, keeps = next(left), next(left)
+                if not 0 <= states <= len(outputs) or keeps not in (0, 1):
+                    raise ValueError("a partition has states that are no outputs")
+                sizes = [next(left) for _ in range(7 * (len(inputs) + len(outputs)))]
+                if any(size < 1 for at, size in enumerate(sizes) if at % 7 < 6):
+                    raise ValueError("a partition has an empty input or output")
+                lists.append(nodes)
+        except StopIteration as error:
+            raise ValueError("they end too early") from error
+        if len(words) != len(taken) + len(lists):
+            raise ValueError(f"they have {len(words)} texts for {len(taken)} nodes and {len(lists)} partitions")
+        return cls(taken, words[: len(taken)], list(zip(lists, words[len(taken) :], strict=True)))
+
+
+@dataclass(frozen=True)
 class CacheFile:
     """A file whose header is whole and has the right sizes. Its parts' hashes are not looked at before verify()."""
 
@@ -100,16 +137,26 @@ class CacheFile:
         """What programs_of says of its binaries."""
         return programs_of(self.parts.binaries)
 
+    @property
+    def holds_verdicts(self) -> bool:
+        """Instead of a plan: what the delegate made of a model's nodes."""
+        return "model" in self.said()
+
+    def verdicts(self) -> "Verdicts":
+        """Of a file that holds them. ValueError: damaged."""
+        return Verdicts.parse(self.parts.plan, self.parts.binaries)
+
     def verify(self) -> str:
         """What is wrong with its parts; empty: nothing."""
         named = {"words are": self.parts.words, "plan is": self.parts.plan, "binaries are": self.parts.binaries}
         for (name, data), written in zip(named.items(), self.hashes):
             if content_hash(data) != written:
                 return f"its {name} damaged"
+        what = "verdicts" if self.holds_verdicts else "binaries"
         try:
-            self.binaries()
+            self.verdicts() if self.holds_verdicts else self.binaries()
         except ValueError as error:
-            return f"its binaries are damaged: {error}"
+            return f"its {what} are damaged: {error}"
         return ""
 
 

@@ -214,6 +214,11 @@ class Memory(Part, kw_only=True):
 
     peak_rss_bytes: Annotated[Count, Is("the maximum")]
     baseline_rss_bytes: Annotated[Count, Is("before the model was loaded")]
+    rss_bytes: Annotated[Count | None, Is("resident then, on this machine")] = None
+    private_bytes: Annotated[
+        Count | None,
+        Is("of it nobody else's: anonymous or changed; the rest are pages of files, which the system can take back"),
+    ] = None
 
 
 class Cold(Laps, kw_only=True):
@@ -222,6 +227,15 @@ class Cold(Laps, kw_only=True):
     FILE: ClassVar[str] = "cold.json"
     peak_rss_bytes: Annotated[Count, Is("as in `memory` of `timings.json`")]
     baseline_rss_bytes: Annotated[Count, Is("as in `memory` of `timings.json`")]
+    rss_bytes: Annotated[Count | None, Is("as in `memory` of `timings.json`")] = None
+    private_bytes: Annotated[Count | None, Is("as in `memory` of `timings.json`")] = None
+
+
+class Second(File, kw_only=True):
+    """One start with what an earlier one left, and XNNPACK's after it. Goes into `timings.json`."""
+
+    FILE = "second.json"
+    starts: Annotated[dict[Text, Laps], Is("`quadra`, and `xnnpack` if it was asked for")]
 
 
 class Timings(File, kw_only=True):
@@ -235,6 +249,13 @@ class Timings(File, kw_only=True):
             "starts: `quadra_warm`, `quadra_cold` (with `--cold`: an empty driver cache), the other runtimes' keys, with `_cold`"
         ),
     ]
+    second_us: Annotated[
+        dict[Text, Counts],
+        Is(
+            "whole starts with what the cold one left (with `--cold --cache`), each in a process of its own; `xnnpack`'s in the same"
+        ),
+    ] = {}
+    second_cpu_us: Annotated[dict[Text, Counts], Is("processor time of the same starts")] = {}
     samples_us: Annotated[
         dict[Text, Counts],
         Is("wall-clock time of each inference, in order; the runtimes alternate in one process"),
@@ -659,6 +680,7 @@ def files() -> dict[str, type[Any]]:
         Verdicts,
         Timings,
         Cold,
+        Second,
         Tensors,
         Reference,
         Profile,

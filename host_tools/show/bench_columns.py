@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from host_tools.base import units
-from host_tools.judge.bench_figures import COLD, QUADRA, STEADY, WARM, Bench, Mean, Row, Runner
+from host_tools.judge.bench_figures import COLD, QUADRA, SECOND, STEADY, WARM, Bench, Mean, Row, Runner
 from host_tools.record import peer_names, times, verdicts
 from host_tools.record.peer_names import XNNPACK
 
-WHAT = {STEADY: "one inference", COLD: "cold start", WARM: "warm start"}
+WHAT = {STEADY: "one inference", COLD: "cold start", WARM: "warm start", SECOND: "second start"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def inference(bench: Bench) -> list[Column]:
 
 
 def starts(bench: Bench) -> list[Column]:
-    """To the end of the first inference, at one thread; sizes where the peers did not run: memory, of it tensors, their lower bound,
+    """To the end of the first inference, at one thread; the second start has the plans that the cold one kept; sizes where the peers did not run: memory, of it tensors, their lower bound,
     and weights beside those of the file."""
     shipped = bench.recorded or peer_names.needs_shipped(bench.asked.peers)
     found = [_start("cold ms", QUADRA, COLD), Column("cpu", lambda row: _ms(row.runner(QUADRA), COLD, "processor"))]
@@ -49,19 +49,28 @@ def starts(bench: Bench) -> list[Column]:
         if shipped
         else []
     )
-    found += [_start("warm ms", QUADRA, WARM)]
-    found += [_start("shipped", "", WARM), _ratio("ratio", "", WARM)] if shipped and not bench.recorded else []
-    found += [_start("XNNPACK", XNNPACK, WARM)] if XNNPACK in bench.asked.peers else []
-    if not bench.recorded:  # with what the peers' starts take there is no room
+    if not bench.recorded:  # with what the peers' starts take there is no room for more
+        found += [_start("warm ms", QUADRA, WARM)]
+        found += [_start("shipped", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
+        found += [_start("XNNPACK", XNNPACK, WARM)] if XNNPACK in bench.asked.peers else []
         return found
+    found += [_start("second", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]
+    found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
     found += [
         _count("programs"),
         _count("dispatches"),
-        _mib("peak", "peak_rss_bytes", 0),
         _mib("peak cold", "cold_peak_rss_bytes", 0),
+        _mib("peak", "peak_rss_bytes", 0),
+        _mib("own", "private_bytes", 0),
     ]
     found += [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
     return [*found, Column("weights", _weights)]
+
+
+def _of_cold(row: Row) -> float | None:
+    """Quadra's second start over its first."""
+    second, cold = (row.runner(QUADRA).us(what) for what in (SECOND, COLD))
+    return second / cold if second and cold else None
 
 
 def _xnnpack(bench: Bench) -> list[Column]:
@@ -180,7 +189,7 @@ def failures(result: Bench) -> list[str]:
 
 def over_words(mean: Mean, bench: Bench) -> str:
     """What over whom; of what models, and with how many threads, where that is not clear."""
-    what = "relative to" if bench.recorded else f"{WHAT[mean.what]}, relative to"
+    what = "relative to" if bench.recorded and mean.what == STEADY else f"{WHAT[mean.what]}, relative to"
     threads = f", {_threads(mean.threads)}" if len(bench.asked.threads) > 1 else ""
     return f"{what} {peer_words(mean.peer, bench)}{threads}{'' if mean.whole else ', all models'}"
 

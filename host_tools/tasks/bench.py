@@ -7,6 +7,7 @@ those that it has.
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -169,6 +170,11 @@ class _RowMaker:
     folder: Path
     done: Sequence[RunFolder]
 
+    @property
+    def kept(self) -> Path:
+        """Where Quadra keeps what a second start finds. Empty before each run: its first start is a cold one."""
+        return self.folder / "kept"
+
     def row(self, name: str, backend: str, show: Show) -> Row:
         twin = models.float_twin(name)
         row = Row(name, backend, Path(twin).stem if twin.endswith(".tflite") else twin)
@@ -190,6 +196,7 @@ class _RowMaker:
 
     def _spec(self, name: str, backend: str, threads: int) -> RunSpec:
         kind = self.asked.place
+        cold = threads == 1
         return from_arguments.make_spec(
             name,
             backend=backend,
@@ -197,13 +204,17 @@ class _RowMaker:
             peers=peers_beside(self.asked.peers, backend),
             repetitions=self.asked.repetitions,
             threads=threads,
-            cold=threads == 1,
+            cold=cold,
+            cache=str(self.kept) if cold and kind == "host" else "",
             deadline_s=_DEADLINE_S[kind],
         )
 
     def _run(self, spec: RunSpec, show: Show) -> RunFolder:
         found = next((one for one in self.done if _same(one.spec(), spec)), None)
-        return found or self.place.run(self.place.aim(spec), show, self.folder)
+        try:
+            return found or self.place.run(self.place.aim(spec), show, self.folder)
+        finally:
+            shutil.rmtree(self.kept, ignore_errors=True)
 
 
 def _same(old: RunSpec, new: RunSpec) -> bool:

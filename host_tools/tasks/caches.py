@@ -56,7 +56,9 @@ def entries(folder: Path) -> list[Entry]:
     found = []
     for path in folder.iterdir():
         facts = path.lstat()
-        if path.suffix in (cache_file.ENDING, cache_file.UNFINISHED) and stat.S_ISREG(facts.st_mode):
+        if path.suffix in (cache_file.ENDING, cache_file.VERDICTS, cache_file.UNFINISHED) and stat.S_ISREG(
+            facts.st_mode
+        ):
             found.append(Entry(path, facts.st_size, facts.st_mtime))
     return sorted(found, key=lambda entry: (entry.used_s, entry.path.name))
 
@@ -71,18 +73,21 @@ def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     for entry in found[::-1]:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
         try:
-            named = named_plans.of_file(entry.path)
-            kept = _kept(named)
+            kept = cache_file.read(entry.path)
+            kernels = "verdicts" if kept.holds_verdicts else str(_kernels(named_plans.of_file(entry.path)))
         except Misuse as error:
             table.add_row(escape(entry.path.name), f"[red]{escape(error.came_back)}[/]", *[""] * 6, used)
             continue
-        kernels = sum(len(program["kernels"]) for program in named.value["programs"])
-        sizes = (size_text(len(kept.plan)), size_text(len(kept.parts.binaries)))
+        sizes = (size_text(len(kept.plan)), size_text(len(kept.parts.binaries)) if kept.parts.binaries else "–")
         words = (_token(entry.path), kept.name_of("target"), kept.name_of("device"), _precision(kept))
-        table.add_row(escape(_hash(entry.path)), *map(escape, words), str(kernels), *sizes, used)
+        table.add_row(escape(_hash(entry.path)), *map(escape, words), kernels, *sizes, used)
     console.print(table)
     console.print(f"{len(found)} file{'s' * (len(found) != 1)}, {size_text(sum(entry.bytes for entry in found))}")
     return 0
+
+
+def _kernels(named: NamedPlan) -> int:
+    return sum(len(program["kernels"]) for program in named.value["programs"])
 
 
 def _kept(named: NamedPlan) -> CacheFile:
@@ -105,16 +110,11 @@ def _precision(kept: CacheFile) -> str:
 
 
 def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
+    if paths[0].suffix == cache_file.VERDICTS:
+        return _show_verdicts(cache_file.read(paths[0]), console)
     named = named_plans.of_file(paths[0])
     kept = _kept(named)
-    _, version, _, pointer_bytes = kept.parts.fixed
-    console.print(f"format {version}, pointers of {pointer_bytes} bytes")
-    for name, value in kept.said().items():
-        if isinstance(value, dict):
-            told = ", ".join(f"{key} {_short(value[key])}" for key in value if value[key] not in ("", [], {}, None))
-            console.print(f"{name}: {told}", markup=False, soft_wrap=True)
-        else:
-            console.print(f"{name} {value}", markup=False, soft_wrap=True)
+    _show_words(kept, console)
     try:
         compiled = kept.binaries()
     except ValueError as error:
@@ -126,6 +126,32 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     return 0
 
 
+def _show_verdicts(kept: CacheFile, console: Console) -> int:
+    _show_words(kept, console)
+    try:
+        found = kept.verdicts()
+    except ValueError as error:
+        raise Misuse(f"read {kept.path}", f"its verdicts are damaged: {error}", "remove it") from error
+    console.print(f"{sum(found.taken)} of {len(found.taken)} nodes on the GPU")
+    for nodes, graph in found.partitions:
+        console.print(f"a partition of {len(nodes)} nodes; its plan is kept under graph {graph}")
+    for place, reason in enumerate(found.reasons):
+        if reason:
+            console.print(f"node {place}, as they run: {reason}", markup=False, soft_wrap=True)
+    return 0
+
+
+def _show_words(kept: CacheFile, console: Console) -> None:
+    _, version, _, pointer_bytes = kept.parts.fixed
+    console.print(f"format {version}, pointers of {pointer_bytes} bytes")
+    for name, value in kept.said().items():
+        if isinstance(value, dict):
+            told = ", ".join(f"{key} {_short(value[key])}" for key in value if value[key] not in ("", [], {}, None))
+            console.print(f"{name}: {told}", markup=False, soft_wrap=True)
+        else:
+            console.print(f"{name} {value}", markup=False, soft_wrap=True)
+
+
 def _short(value: object) -> object:
     """A device has two hundred extensions."""
     return f"({len(value)})" if isinstance(value, list) and len(value) > _MOST_LISTED else value
@@ -134,6 +160,8 @@ def _short(value: object) -> object:
 def problem(path: Path) -> str:
     """What is wrong with a file; empty: nothing."""
     try:
+        if path.suffix == cache_file.VERDICTS:
+            return cache_file.read(path).verify()
         named = named_plans.of_file(path)
         named.checked()
         return _kept(named).verify()

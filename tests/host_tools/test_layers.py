@@ -23,7 +23,7 @@ LAYERS: dict[str, set[str]] = {
     "runtime": {"base", "device", "plan/plan_generated.h"},
     "cache": {"base", "graph", "device", "plan"},
     "session": {"base", "cache", "graph", "device", "kernel", "passes", "ops", "plan", "runtime/backend.h"},
-    "delegate": {"base", "graph", "device", "kernel", "tflite", "passes", "ops", "plan", "runtime", "session"},
+    "delegate": {"base", "cache", "graph", "device", "kernel", "tflite", "passes", "ops", "plan", "runtime", "session"},
     "jni": {"base", "delegate"},
     "runner": {"base", "tflite/abi.h"},
 }

@@ -143,7 +143,7 @@ TEST_F(PlanCacheTest, WordsTellGraphsNumbersDevicesAndPrecisionsApart) {
   const Graph graph = GraphOf(kGraph);
   const auto words = [&](const Graph& g, const GpuInfo& target, const GpuInfo& device,
                          const char* precision) {
-    return PlanCache::WordsFor(g, target, device, precision);
+    return PlanCache::WordsFor(PlanCache::HashOf(g), target, device, precision);
   };
   const std::string first = words(graph, target_, target_, "f32");
   EXPECT_EQ(first, words(GraphOf(kGraph), target_, target_, "f32"));

@@ -98,8 +98,8 @@ TEST_P(GpuSession, FollowsItsInputsSizes) {
   Session session(GraphOf(kGraph), backend_, options_);
   for (const Shape& shape : {SizeOf(1, 2, 2, 3), SizeOf(2, 5, 1, 3), SizeOf(1, 2, 2, 3)}) {
     ASSERT_TRUE(session.Prepare({shape}).ok());
-    EXPECT_EQ(session.output_shape(0), shape);
-    EXPECT_EQ(session.output_rank(0), 4);
+    EXPECT_EQ(session.outputs()[0].shape, shape);
+    EXPECT_EQ(session.outputs()[0].rank, 4);
     ExpectRight(&session, shape);
     const uint8_t* plan = reinterpret_cast<const uint8_t*>(session.plan());
     ASSERT_TRUE(session.Prepare({shape}).ok());

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from host_tools.base.errors import RunFailed
-from host_tools.record.cache_file import HEADER_BYTES, Parts
+from host_tools.record.cache_file import ENDING, HEADER_BYTES, VERDICTS, Parts
 from host_tools.tasks.fuzz import seeds
 from host_tools.tasks.fuzz.finding import Finding
 from host_tools.tasks.fuzz.fuzz_process import Answer, Ended, Request
@@ -41,16 +41,20 @@ class Case:
     runs: bool
     fresh: bool  # in a process that has compiled nothing yet
     file: bytes
+    verdicts: bool = False  # it is the file of the model's verdicts, not that of its plan
 
     def files(self) -> dict[str, bytes]:
         return {"model.tflite": self.raw, "cached.quadra": self.file}
 
     def words(self) -> dict[str, Any]:
         """What case.json says; from_folder reads it."""
-        return {key: getattr(self, key) for key in ("model", "backend", "damage", "hashed", "runs", "fresh")}
+        return {
+            key: getattr(self, key) for key in ("model", "backend", "damage", "hashed", "runs", "fresh", "verdicts")
+        }
 
     def __str__(self) -> str:
-        return f"{self.model} on {self.backend}: {self.damage}{', with hashes that fit' if self.hashed else ''}"
+        what = "verdicts, " if self.verdicts else ""
+        return f"{self.model} on {self.backend}: {what}{self.damage}{', with hashes that fit' if self.hashed else ''}"
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class _Kept:
     name: str
     file: bytes
     outputs: list[bytes]
+    verdicts: tuple[str, bytes] = ("verdicts", b"")  # name and bytes of that file
 
 
 class Cache(Fuzzer):
@@ -81,6 +86,11 @@ class Cache(Fuzzer):
             model, backend = chosen.choice(_MODELS[: 1 + number // 40]), chosen.choice(_BACKENDS)
             whole[model, backend] = self._whole(files[model], backend).file
             other = whole[chosen.choice(sorted(whole))]
+            if chosen.random() < 0.25:
+                made = _of_verdicts(chosen, self._whole(files[model], backend).verdicts[1], other)
+                yield replace(made, name=f"{seed}-{number}", model=model, backend=backend, raw=files[model])
+                number += 1
+                continue
             made = (_with_hashes if chosen.random() < 0.5 else _without_hashes)(chosen, whole[model, backend], other)
             yield replace(made, name=f"{seed}-{number}", model=model, backend=backend, raw=files[model])
             number += 1
@@ -94,7 +104,11 @@ class Cache(Fuzzer):
         counts["hashes fit" if case.hashed else "hashes do not fit"] += 1
         if case.fresh:
             self._process.close()
-        (self._home / "kept" / whole.name).write_bytes(case.file)
+        # The other file is whole, whatever the last case left of it.
+        files = dict([(whole.name, whole.file), whole.verdicts])
+        files[whole.verdicts[0] if case.verdicts else whole.name] = case.file
+        for name, data in files.items():
+            (self._home / "kept" / name).write_bytes(data)
         got = self._start(case.raw, case.backend, case.runs)
         if isinstance(got, Ended):
             return Finding(case, got.kind, got.place, f"{case}\n{got.text}")
@@ -102,7 +116,7 @@ class Cache(Fuzzer):
         counts[_in_short(said)] += 1
         if case.file == whole.file:
             return None
-        if not case.hashed and not said.startswith("miss: "):
+        if not case.hashed and not case.verdicts and not said.startswith("miss: "):
             return Finding(case, "wrong", "a changed file was taken", f"{case}\nit says: {said}")
         if case.runs and [output.tobytes() for output in got.outputs] != whole.outputs:
             return Finding(case, "wrong", case.backend, f"{case}\nit says: {said}, {got.error}; other outputs")
@@ -122,13 +136,15 @@ class Cache(Fuzzer):
             folder = self._home / "kept"
             shutil.rmtree(folder, ignore_errors=True)
             first, second = self._start(raw, backend, True), self._start(raw, backend, True)
-            found = sorted(folder.iterdir()) if folder.is_dir() else []
-            if not (isinstance(first, Answer) and isinstance(second, Answer) and second.cached == ["hit"]):
+            found = sorted(folder.iterdir(), key=lambda path: path.suffix) if folder.is_dir() else []
+            hit = isinstance(second, Answer) and second.cached == ["hit"]
+            if not (isinstance(first, Answer) and hit and [path.suffix for path in found] == [ENDING, VERDICTS]):
                 raise RunFailed(
                     "fill a cache", f"the second start does not hit: {second}", "run the tests of the cache"
                 )
             outputs = [output.tobytes() for output in first.outputs]
-            self._kept[key] = _Kept(found[0].name, found[0].read_bytes(), outputs)
+            plan, verdicts = found
+            self._kept[key] = _Kept(plan.name, plan.read_bytes(), outputs, (verdicts.name, verdicts.read_bytes()))
         return self._kept[key]
 
 
@@ -204,6 +220,19 @@ _RAW: dict[str, _Raw] = {
     "a blank stretch": _blank,
     "the end of another file": _joined,
 }
+
+
+# --- the file of verdicts
+
+
+def _of_verdicts(chosen: random.Random, file: bytes, other: bytes) -> Case:
+    """What is taken of one whose hashes fit may be other verdicts: such a model is loaded, and not run."""
+    if chosen.random() < 0.3:
+        return replace(_without_hashes(chosen, file, other), verdicts=True)
+    parts = Parts.parse(file)
+    times = chosen.choice((1, 1, 2, 4))
+    judged = (_numbers if chosen.random() < 0.7 else _edited)(chosen, parts.plan, times)
+    return replace(_case("numbers", replace(parts, plan=judged).pack(), True, False), verdicts=True)
 
 
 # --- hashes that fit

@@ -11,7 +11,7 @@ from host_tools.base import cpu_drivers, settings
 from host_tools.base.errors import CommandTimedOut, Misuse, RunFailed, ToolMissing
 from host_tools.judge import judged
 from host_tools.places import environment, gpus, interpreters, on_host, worker as host_worker
-from host_tools.record import run_folder
+from host_tools.record import run_folder, schema
 from host_tools.request import from_arguments
 from host_tools.show import report, run_account
 from host_tools.tasks import coverage
@@ -48,6 +48,15 @@ def test_a_run_leaves_a_complete_folder(model, fake):
     }
     assert "measure" in stages
     assert not (folder.path / "driver_cache").exists()
+
+
+def test_starts_from_what_a_cold_one_kept_are_timed_each_in_a_process_of_its_own(model, fake, tmp_path):
+    stages = []
+    spec = from_arguments.make_spec(model, cold=True, repetitions=2, cache=str(tmp_path / "kept"))
+    timings = on_host.Host(fake).run(spec, stages.append).read(schema.Timings)
+    for kind in (timings.second_us, timings.second_cpu_us):
+        assert {who: len(times) for who, times in kind.items()} == {"quadra": 7, "xnnpack": 7}
+    assert stages.count("first inference of Quadra") == 9 and not (latest().path / "second.json").exists()
 
 
 def test_a_crash_is_reported_with_what_was_being_done(model, fake, monkeypatch):

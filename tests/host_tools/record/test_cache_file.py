@@ -1,6 +1,7 @@
 """Files of the cache are read as they are written down; whatever is damaged in one is told."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -77,3 +78,19 @@ def test_foreign_and_damaged_files_are_named(tmp_path):
         read(cache_files.content(PLAN).replace(b"QUADRAP\n\2", b"QUADRAP\n\3", 1), tmp_path)
     assert "its binaries are damaged" in read(cache_files.content(PLAN, compiled=b"\xff" * 40), tmp_path).verify()
     assert read(cache_files.content(PLAN, words="target {broken\nnothing\n"), tmp_path).name_of("target") == "{broken"
+
+
+def test_verdicts_are_read(tmp_path):
+    found = read(cache_files.verdicts(), tmp_path)
+    assert found.holds_verdicts and found.verify() == ""
+    said = found.verdicts()
+    assert said.taken == [True, False, True] and said.reasons == ["", "Quadra has no SUCH yet", ""]
+    assert said.partitions == [([0], "aa"), ([2], "bb")]
+
+
+@pytest.mark.parametrize("part", ["plan", "binaries"])
+def test_verdicts_that_end_too_early_are_told(tmp_path, part):
+    parts = cache_file.Parts.parse(cache_files.verdicts())
+    for length in range(len(getattr(parts, part))):
+        damaged = replace(parts, **{part: getattr(parts, part)[:length]}).pack()
+        assert read(damaged, tmp_path).verify().startswith("its verdicts are damaged: "), length

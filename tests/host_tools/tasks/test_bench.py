@@ -124,11 +124,12 @@ def row(model, ratio, backend="opencl", shipped=None, unsure=False, **fields):
         "relative_error": 1e-6,
         "cold": of(2e6),
         "warm": of(1e5),
+        "second": of(2e5),
         **fields,
     }
     runners = {
         "quadra": Runner(steady={1: of(1000.0 * ratio), 2: of(1000.0 * ratio)}, **ours),
-        "xnnpack": Runner(steady={1: of(1000.0), 2: of(500.0)}, right=True),
+        "xnnpack": Runner(steady={1: of(1000.0), 2: of(500.0)}, right=True, second=of(1e4)),
     }
     made = Row(model, backend, unsure=unsure, runners=runners)
     if shipped:
@@ -279,7 +280,11 @@ def test_the_page_and_the_figures_are_written(tmp_path):
     assert "12.5" in page and "0.38" in page and "goal: 2 times as fast" in page  # 31 of 0.95 ms
     assert "&lt;script&gt;" in page and "<script" not in page and "<b>QUADRA" in page and "<b></" not in page
     found = json.loads((tmp_path / "bench.json").read_text(), parse_constant=pytest.fail)
-    means = {(m["backend"], m["peer"], m["threads"]): m["values"]["median"] for m in found["geometric_means"]}
+    means = {
+        (m["backend"], m["peer"], m["threads"]): m["values"]["median"]
+        for m in found["geometric_means"]
+        if m["what"] == "steady"
+    }
     assert means["gles", "shipped_gles", 1] == pytest.approx(12.5 / (31 / 0.95))
     assert means["opencl", "xnnpack", 1] == pytest.approx(math.sqrt(1.25 * 9))
 
@@ -395,7 +400,7 @@ def test_the_figures_are_written_after_each_model_and_are_json(measured):
     measured(where, keep=keep)
     assert [len(value["rows"]) for value in seen] == [1, 2, 3, 4]
     assert [value["finished"] for value in seen] == [False, False, False, True]
-    assert seen[-1]["rows"][0]["over"]["xnnpack"] == {"steady": None, "cold": None, "warm": None}
+    assert seen[-1]["rows"][0]["over"]["xnnpack"] == {"steady": None, "cold": None, "warm": None, "second": None}
 
 
 def test_a_bench_that_was_broken_off_goes_on(measured):
@@ -480,3 +485,41 @@ def test_no_rows_have_no_means(tmp_path):
     asked = bench_figures.Asked(("a",), ("opencl",), ("xnnpack",), 1)
     result = bench.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
     assert result.means() == [] and "not finished: 0 of 1" in bench_page.write(result).read_text()
+
+
+def test_second_starts_stand_beside_the_cold_one_and_xnnpack(tmp_path):
+    slow = row("b", 1.0, second={"median": 4e5, "processor": 4e5})
+    result = of(tmp_path, row("a", 1.0), slow)
+    said = next(line for line in table(result).splitlines() if line.startswith("a ") and "0.10" in line)
+    assert "2000" in said and "200" in said and "20.0" in said  # ms cold, ms from the cache, times XNNPACK's 10 ms
+    mean = result.mean("opencl", XNNPACK, bench_figures.SECOND)
+    assert mean.values["median"] == pytest.approx(math.sqrt(20 * 40)) and mean.models == 2
+    assert "second start, relative to XNNPACK" in table(result)
+
+
+def test_second_starts_come_from_the_run_folder(tmp_path):
+    timings = schema.Timings(
+        threads=1, init_us={}, samples_us={}, second_us={"quadra": [3, 1, 9]}, second_cpu_us={"quadra": [5, 6, 4]}
+    )
+    runner = Runner()
+    bench_figures._take_starts(runner, "quadra", timings)
+    assert runner.second == {"median": 3, "processor": 5}
+
+
+def test_on_the_host_each_cold_start_has_an_empty_folder_for_what_it_keeps(measured):
+    place = Place()
+    folders = []
+
+    def run(spec, show, runs_dir):
+        folder = runs_dir / "kept"
+        if spec.cold:
+            assert spec.options["serialization_dir"] == str(folder.resolve()) and not list(folder.iterdir())
+            (folder / "plan").write_text("")
+            folders.append(folder)
+        else:
+            assert "serialization_dir" not in spec.options
+        return Place.run(place, spec, show, runs_dir)
+
+    place.run = run
+    measured(place, beside="")
+    assert len(folders) == 4 and not folders[0].exists()

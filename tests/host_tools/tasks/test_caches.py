@@ -52,6 +52,21 @@ def test_show_has_the_words_and_the_plan(folder, capsys):
         assert word in said, word
 
 
+def test_verdicts_are_listed_shown_and_verified(folder, capsys):
+    path = folder / f"a_{HASH}.verdicts"
+    path.write_bytes(cache_files.verdicts())
+    assert inv("cache", "list", str(folder)) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if " verdicts " in line and " a " in line]
+    assert inv("cache", "show", str(path)) == 0
+    said = capsys.readouterr().out
+    for words in ("model 00ff", "2 of 3 nodes on the GPU", "1 nodes; its plan is kept under graph bb", "no SUCH yet"):
+        assert words in said, words
+    assert inv("cache", "verify", str(path)) == 0
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert inv("cache", "verify", str(path)) == 1
+    path.unlink()
+
+
 def test_verify_says_which_files_are_bad(folder, capsys):
     assert inv("cache", "verify", file(folder, "a")) == 0
     data = bytearray((folder / f"c_{HASH}.quadra").read_bytes())
