@@ -28,6 +28,16 @@ _LANGUAGE_WORDS = re.compile(
     r"vstore\w*|read_image\w*|write_image\w*|float4|int4|int2|half4|imageLoad|imageStore|barrier)\b"
 )
 
+# Merged steps are put where a kernel stores: a variable that hides a function is met by the steps that call it.
+_DECLARED = re.compile(
+    r"^\s*(?:bool|float|int|[iu]?vec\d|(?:sum|place|num)4?_t|num4?|\w+_at) (\w+)\s*[=;,]", re.MULTILINE
+)
+_DEFINED = re.compile(r"(?:^|R\"\()(?:inline )?(?:highp )?[iu]?(?:vec\d|float\d?|int\d?) (\w+)\(", re.MULTILINE)
+_BUILT_IN = {
+    "abs", "ceil", "clamp", "cos", "dot", "exp", "floor", "fma", "isnan", "log", "max", "min", "mix", "pow", "round", "sign", "sin", "sqrt", "tanh",
+}  # fmt: skip
+FUNCTIONS = _BUILT_IN | set(_DEFINED.findall((settings.ROOT / "delegate_native/kernel/prelude.cc").read_text()))
+
 
 def combinations(api: str) -> list[tuple[str, str]]:
     """(target, precision): the phones' in every precision, the others in one."""
@@ -96,6 +106,8 @@ def test_every_kernel_has_a_twin_and_both_compile(quadra, tmp_path, target_file,
     for made, names in gles.names.items():
         if made[1] not in PROMISED:
             assert names == opencl.names[made], made
+    hidden = {(p.name, word) for p in gles.paths for word in FUNCTIONS & set(_DECLARED.findall(p.read_text()))}
+    assert not hidden
     done = child_process.run(["glslangValidator", "-S", "comp", *gles.paths], timeout_s=120, check=False)
     assert done.returncode == 0, done.stdout
     clang = shutil.which("clang") or shutil.which("clang-15")  # PoCL comes with it
@@ -126,6 +138,11 @@ def test_every_kernel_has_a_twin_and_both_compile(quadra, tmp_path, target_file,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_functions_are_found():
+    assert {"above", "below", "bounded", "onto_grid", "max"} <= FUNCTIONS
+    assert _DECLARED.findall("src_at below = down_src(1);\n  vec4 row;\nint a, b;") == ["below", "row", "a"]
 
 
 @pytest.mark.parametrize("path", sorted((settings.ROOT / "delegate_native/ops").glob("**/*.cc")), ids=lambda p: p.name)

@@ -129,7 +129,7 @@ std::string StripRow(const Strip& strip, const std::vector<int>& columns) {
       }
     }
   }
-  return text + Format("w += %d;\nrow += below;\n", strip.taps);
+  return text + Format("w += %d;\nrow += next_row;\n", strip.taps);
 }
 
 std::string StripBody(const Strip& strip, bool one_item, bool round) {
@@ -144,7 +144,7 @@ int first = max(0, (%d - sy) / %d);
 int last = min(kernel_y, (src_h - sy + %d) / %d);
 int w = (o * kernel_y + first) * %d;
 src_at row = at_src(0, sy + first * %d, z);
-src_at below = down_src(%d);
+src_at next_row = down_src(%d);
 )",
                             strip.pixels, one_item ? "z" : "z - z / dst_s * dst_s", strip.stride,
                             strip.dilation_y - 1, strip.dilation_y, strip.dilation_y - 1,

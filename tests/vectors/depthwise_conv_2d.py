@@ -6,6 +6,7 @@ import numpy as np
 
 from tests.vectors.case import Case, Feed, constant
 from tests.vectors.numeric import activate, patches
+from tests.vectors.prelu import prelu
 
 
 def depthwise_conv2d(x, w, b=None, stride=(1, 1), dilation=(1, 1), padding="SAME", activation="NONE"):
@@ -31,6 +32,19 @@ def _case(name, x, kernel, multiplier=1, bias=True, half=False, special=(), **at
     )
 
 
+def _before_prelu(name, x):
+    """What is merged into a kernel calls functions where the kernel stores."""
+    weights, alpha = constant(name, (1, 3, 3, x[3])), constant(name + "/alpha", (1, 1, x[3]))
+    return Case(
+        "DEPTHWISE_CONV_2D",
+        name,
+        [Feed(x)],
+        lambda m, x: m.prelu(m.depthwise_conv2d(x, weights, None), alpha),
+        lambda x: prelu(depthwise_conv2d(x, weights), alpha),
+        half=True,
+    )
+
+
 def _strips():
     """Strips of 4, 2 and 1 results of the windows that models have most."""
     for width in (5, 2, 1):
@@ -41,6 +55,7 @@ def _strips():
         yield _case(
             f"3x3_valid_stride_to_{width}_wide", (1, 5, 2 * width + 1, 6), (3, 3), stride=(2, 2), padding="VALID"
         )
+        yield _before_prelu(f"3x3_{width}_wide_before_prelu", (1, 4, width, 6))
     for dilation in (2, 4):
         yield _case(f"dilation_{dilation}", (1, 7, 9, 6), (3, 3), dilation=(dilation, dilation), activation="RELU6")
 

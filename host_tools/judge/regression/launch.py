@@ -62,7 +62,8 @@ def _samples(timings: schema.Timings) -> dict[str, list[float]]:
         for lap, value in laps.known().items():
             found[f"start.{who}.{lap}"] = [float(value)]
     for key in schema.Memory.__struct_fields__ if timings.memory else ():
-        found[f"memory.{key}"] = [float(getattr(timings.memory, key))]
+        if (value := getattr(timings.memory, key)) is not None:
+            found[f"memory.{key}"] = [float(value)]
     if timings.driver_compiled is not None:
         found["driver_compiled"] = [float(timings.driver_compiled)]
     return found
