@@ -140,8 +140,8 @@ n     for (int i = 0; i < cells; ++i) {
 n       sum4_t d = sums[g * cells + i] - vec4(mean);
 n       all += d * d;
 n     }
-n     sum_t power = dot(all, vec4(1.0f)) - float(4 * cells - units) * mean * mean;
-n     sum_t scale = 1.0f / sqrt(max(power, 0.0f) / float(units) + 0.00000001f);
+n     sum_t squares = dot(all, vec4(1.0f)) - float(4 * cells - units) * mean * mean;
+n     sum_t scale = 1.0f / sqrt(max(squares, 0.0f) / float(units) + 0.00000001f);
 n     stats[g] = vec4(mean, scale, 0.0f, 0.0f);
 n   }
 n   GROUP_BARRIER();

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from host_tools.virtual_device.faults import Fault
-from host_tools.virtual_device.files import Files, failure, normal
+from host_tools.virtual_device.files import Files, failure, normal, write_all
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
@@ -113,7 +113,7 @@ def write(call: Call, file: BinaryIO, data: bytes) -> None:
     if call.meet("files.write"):
         raise failure(errno.ENOSPC, "")
     call.device.room()
-    file.write(data)
+    write_all(file, data)
 
 
 def pieces(source: Input) -> Iterator[bytes]:

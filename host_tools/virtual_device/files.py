@@ -47,6 +47,14 @@ def _named(path: str) -> Iterator[None]:
         raise failure(errno.EINVAL, path) from None
 
 
+def write_all(file: BinaryIO, data: bytes) -> int:
+    """Writes to a file that is not buffered: the system may take less at once. Returns how many bytes there were."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+    return len(data)
+
+
 class Files:
     """The whole tree as one user sees it: "shell" or a package."""
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from host_tools.virtual_device import native
 from host_tools.virtual_device.call import Call, Stopped, command, run, write
-from host_tools.virtual_device.files import normal
+from host_tools.virtual_device.files import normal, write_all
 
 _TOKEN = re.compile(
     r"""[ \t]*(?:(?P<join>&&|\|\||[;\n])|(?P<pipe>\|)|(?P<same>2>&1|1?>&2)|(?P<to>[012]?(?:>>|>|<))
@@ -175,10 +175,8 @@ def _redirect(inner: Call, kind: str, path: str, opened: contextlib.ExitStack) -
 
 def _into(pipe: BinaryIO) -> Callable[[bytes], None]:
     def send(data: bytes) -> None:
-        left = memoryview(data)
         try:
-            while left:
-                left = left[pipe.write(left) :]
+            write_all(pipe, data)
         except BrokenPipeError:
             raise Stopped from None
 

@@ -1,12 +1,16 @@
 """One stream of an adb connection: bytes both ways, one WRTE in flight per direction, as the protocol asks."""
 
 import threading
+from collections import deque
 from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import wire
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.connection import Connection
+
+
+_MOST_WAITING = 64  # WRTEs that nobody has read
 
 
 class StreamClosed(Exception):
@@ -20,17 +24,18 @@ class Stream:
         self.connection, self.local, self.remote, self.service = connection, local, remote, service
         self.closed = threading.Event()
         self._changed = threading.Condition()
-        self._in = memoryview(b"")  # of the host's last WRTE, what was not read yet
+        self._in: deque[memoryview] = deque()  # of each WRTE of the host, what was not read yet
         self._in_flight = False  # a WRTE of ours that the host has not acknowledged
 
     # What the connection's reader calls.
 
     def fed(self, data: bytes) -> None:
-        """The host sent `data`; it is told to go on when all of it was read."""
+        """The host sent `data`; it is told to go on when all of it was read. At its input's end adb does not wait for that."""
         with self._changed:
-            if self._in:
-                raise wire.BadMessage("the host did not wait for OKAY")
-            self._in = memoryview(data)
+            if len(self._in) == _MOST_WAITING:
+                raise wire.BadMessage("the host does not wait for OKAY")
+            if data:
+                self._in.append(memoryview(data))
             self._changed.notify_all()
         if not data:
             self._say(wire.OKAY)
@@ -53,11 +58,14 @@ class Stream:
         """1..limit bytes as soon as there are any; empty at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._in or self.closed.is_set())
-            piece, self._in = bytes(self._in[:limit]), self._in[limit:]
-            taken = piece and not self._in
-        if taken:
+            if not self._in:
+                return b""
+            first = self._in.popleft()
+            if len(first) > limit:
+                self._in.appendleft(first[limit:])
+        if len(first) <= limit:
             self._say(wire.OKAY)
-        return piece
+        return bytes(first[:limit])
 
     def read(self, count: int) -> bytes:
         """Exactly `count` bytes; StreamClosed when they do not come."""

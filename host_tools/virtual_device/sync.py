@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from host_tools.virtual_device import hostile
 from host_tools.virtual_device.faults import Dropped, Fault, flipped
-from host_tools.virtual_device.files import Files
+from host_tools.virtual_device.files import Files, write_all
 from host_tools.virtual_device.hostile import pick, spoiled
 from host_tools.virtual_device.stream import Stream, StreamClosed
 
@@ -177,7 +177,7 @@ class Sync:
             pieces, _ = spoiled(self.meet("sync.send.data"), data)
             try:
                 self.device.room()
-                file.write(b"".join(pieces))
+                write_all(file, b"".join(pieces))
             except OSError as error:
                 raise Failed(f"write failed: {error.strerror}") from None
 

@@ -82,7 +82,7 @@ def test_input_reaches_the_command(adb, device):
         if len(read) >= len(data):
             break
         time.sleep(0.1)
-    assert read == data
+    assert len(read) == len(data) and read == data
 
 
 def test_files_and_folders_go_there_and_back(adb, device, tmp_path):
