@@ -134,7 +134,7 @@ class Builder:
         fitting = [v for v in of_type if least <= len(v.shape) <= most]
         if fitting:
             return self.draw(st.sampled_from(fitting))
-        if of_type:
+        if of_type := [v for v in of_type if np.prod(v.shape) <= MOST]:
             value = self.draw(st.sampled_from(of_type))
             shape = self.draw(reshaped(value.shape, self.draw(st.integers(max(least, 1), most))))
             return self.move("RESHAPE", [value, i32(shape)], shape, "ReshapeOptions")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from host_tools.analyse import guard
 from host_tools.base.errors import QuadraError
 from host_tools.request import models
 from tests.delegate import TARGETS, Quadra
@@ -18,13 +19,6 @@ from tests.vectors.batch import batches
 
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 PHONES = ("adreno-630-gles", "adreno-740-gles", "mali-g76-gles", "mali-g610-gles")
-MODELS = (
-    "deeplabv3_257_mv_gpu",
-    "face_detection_front",
-    "pose_detection",
-    "selfie_segmentation",
-    "tf2_mobilenet_v2_1.0_224_ptq",
-)
 _KERNEL = re.compile(r"\d+_(?:conv2d|depthwise_conv2d)\.comp$")
 # Results on a quantised tensor's grid differ by one call; test_quantized.py has them.
 _GRID = re.compile(r"onto_grid\((\w+), inverse, scale, low, high\)")
@@ -61,7 +55,7 @@ def of_vectors(quadra, tmp_path_factory):
 
 
 @pytest.mark.parametrize("phone", PHONES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", guard.MODELS)
 def test_vectors_have_every_text_that_models_have(quadra, of_vectors, tmp_path, name, phone):
     try:
         model = models.find(name).path.read_bytes()

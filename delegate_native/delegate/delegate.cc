@@ -78,6 +78,19 @@ TfLiteIntArray* NodesOnGpu(const std::vector<Verdict>& verdicts) {
   return nodes;
 }
 
+// The partitions that these nodes would make. They are the interpreter's, until it is asked again.
+Status Preview(TfLiteContext* context, const std::vector<Verdict>& verdicts,
+               TfLiteDelegateParams** previews, int* count) {
+  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(verdicts), &free);
+  *previews = nullptr;
+  *count = 0;
+  if (!nodes ||
+      context->PreviewDelegatePartitioning(context, nodes.get(), previews, count) != kTfLiteOk) {
+    return Internal("the interpreter could not partition the graph");
+  }
+  return Status();
+}
+
 // Which subgraph of the model this is; the context itself does not tell.
 int SubgraphOf(TfLiteContext* context) {
   for (int i = 0;; ++i) {
@@ -186,13 +199,9 @@ Status Delegate::Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes
                         const std::string& words) {
   KeptVerdicts kept;
   QUADRA_RETURN_IF_ERROR(kept.Load(CacheOf(options_), words, &now_.verdicts));
-  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
-  TfLiteDelegateParams* previews = nullptr;
-  int count = 0;
-  if (!nodes ||
-      context->PreviewDelegatePartitioning(context, nodes.get(), &previews, &count) != kTfLiteOk) {
-    return Internal("the interpreter could not partition the graph");
-  }
+  TfLiteDelegateParams* previews;
+  int count;
+  QUADRA_RETURN_IF_ERROR(Preview(context, now_.verdicts, &previews, &count));
   for (int i = 0; i < count; ++i) {
     const SessionOptions options = OptionsFor(now_.partitions.size());
     now_.partitions.push_back(std::make_shared<Partition>());
@@ -330,13 +339,9 @@ void Delegate::NumberPartitions() {
 
 Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
                                bool* again, Status* first_failure) {
-  std::unique_ptr<TfLiteIntArray, decltype(&free)> nodes(NodesOnGpu(now_.verdicts), &free);
-  TfLiteDelegateParams* previews = nullptr;
-  int count = 0;
-  if (!nodes ||
-      context->PreviewDelegatePartitioning(context, nodes.get(), &previews, &count) != kTfLiteOk) {
-    return Internal("the interpreter could not partition the graph");
-  }
+  TfLiteDelegateParams* previews;
+  int count;
+  QUADRA_RETURN_IF_ERROR(Preview(context, now_.verdicts, &previews, &count));
   if (LeaveUnworthy(options_, context, model, *known, previews, count, &now_.verdicts)) {
     *again = true;
     return Status();

@@ -47,12 +47,11 @@ def _named(path: str) -> Iterator[None]:
         raise failure(errno.EINVAL, path) from None
 
 
-def write_all(file: BinaryIO, data: bytes) -> int:
-    """Writes to a file that is not buffered: the system may take less at once. Returns how many bytes there were."""
+def write_all(file: BinaryIO, data: bytes) -> None:
+    """Writes to a file that is not buffered: the system may take less at once."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]
-    return len(data)
 
 
 class Files:

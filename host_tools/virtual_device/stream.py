@@ -1,4 +1,4 @@
-"""One stream of an adb connection: bytes both ways, one WRTE in flight per direction, as the protocol asks."""
+"""One stream of an adb connection: bytes both ways. We have one WRTE in flight, as the protocol asks; adb may have more."""
 
 import threading
 from collections import deque

@@ -88,10 +88,9 @@ class Cache(Fuzzer):
             other = whole[chosen.choice(sorted(whole))]
             if chosen.random() < 0.25:
                 made = _of_verdicts(chosen, self._whole(files[model], backend).verdicts[1], other)
-                yield replace(made, name=f"{seed}-{number}", model=model, backend=backend, raw=files[model])
-                number += 1
-                continue
-            made = (_with_hashes if chosen.random() < 0.5 else _without_hashes)(chosen, whole[model, backend], other)
+            else:
+                kind = _with_hashes if chosen.random() < 0.5 else _without_hashes
+                made = kind(chosen, whole[model, backend], other)
             yield replace(made, name=f"{seed}-{number}", model=model, backend=backend, raw=files[model])
             number += 1
 
