@@ -39,11 +39,12 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session", autouse=True)
 def folders_of_tests(tmp_path_factory):
-    """A test that names no folders writes to temporary ones. What drivers compile stays beside the checkout: it takes long."""
+    """A test that names no folders writes to temporary ones. What drivers compile stays beside the checkout: it takes
+    long. The toolkit counts the files there in every run, so thousands of kernels of `tests.delegate` lie elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
         for word in ("RUNS_DIR", "DEVICES_DIR", "HISTORY"):
             patch.setenv(f"QUADRA_{word}", str(tmp_path_factory.getbasetemp() / "unnamed" / word.lower()))
-        patch.setenv("QUADRA_DRIVER_CACHE_DIR", str(settings.ROOT / ".cache" / "drivers"))
+        patch.setenv("QUADRA_DRIVER_CACHE_DIR", str(settings.ROOT / ".cache" / "toolkit-drivers"))
         yield
     shutil.rmtree(REPORTS, ignore_errors=True)
 

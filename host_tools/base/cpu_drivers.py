@@ -3,6 +3,7 @@
 All of these are the drivers' own settings. Quadra does not know them, and drivers of real GPUs do not look at them.
 """
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Protocol
@@ -42,8 +43,14 @@ def caches(folder: Path) -> dict[str, str]:
 
 def compiled(folder: Path) -> int:
     """How many things drivers compiled and kept there: kernels of PoCL, entries of Mesa's cache."""
-    mesa = sum(1 for path in _of_mesa(folder).rglob("*") if path.is_file() and path.name != "index")
-    return mesa + sum(1 for _ in folder.rglob("*.so"))
+    mesa = str(_of_mesa(folder))
+    count = 0
+    for where, _, names in os.walk(folder):  # the folder has tens of thousands of entries: rglob takes a second of them
+        if where.startswith(mesa):
+            count += sum(name != "index" for name in names)
+        else:
+            count += sum(name.endswith(".so") for name in names)
+    return count
 
 
 def _of_mesa(folder: Path) -> Path:
