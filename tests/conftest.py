@@ -93,10 +93,12 @@ def quadra(library):
 
 @pytest.fixture(scope="session")
 def quadra_for(quadra, library, request):
-    """quadra_for(target): the worker for a target by its name. Where it is a phone's, what this machine's drivers would
-    gain by optimising its kernels is less than the time that takes; with --slow they do."""
-    env = {} if request.config.getoption("--slow") else UNOPTIMISED
-    worker = Quadra(library, **env)
-    yield lambda target: quadra if not target or target.startswith("cpu") else worker
+    """quadra_for(target): the worker for a target by its name. What this machine's drivers would gain by optimising the
+    kernels of small cases is less than the time that takes; with --slow they do, and for real models always."""
+    if request.config.getoption("--slow"):
+        yield lambda target: quadra
+        return
+    worker = Quadra(library, **UNOPTIMISED)
+    yield lambda target: worker
     worker.close()
     _nothing_reported()
