@@ -31,6 +31,12 @@ def _android_flags(ctx):
     link = driver + ["--sysroot=" + ctx.attr.link_sysroot]
     if ctx.attr.abi != "armeabi-v7a":
         link.append("-Wl,-z,max-page-size=16384")
+    else:
+        # 6 KB in all: short constants among the code that reads them instead of an address; functions that are the same,
+        # once; and no work on loops, none of which is long where the GPU computes.
+        link += ["-Wl,-mllvm,-arm-promote-constant", "-Wl,-mllvm,-arm-promote-constant-max-size=256"]
+        link += ["-Wl,-mllvm,-arm-promote-constant-max-total=100000", "-Wl,-mllvm,-enable-merge-functions"]
+        link += ["-Wl,-mllvm,-disable-lsr", "-Wl,--lto-CGO1"]
     if ctx.attr.abi != "x86_64":
         # Android's own form, a tenth of the bytes. Desktop loaders do not know it, and x86_64 runs there in tests.
         link.append("-Wl,--pack-dyn-relocs=android")
