@@ -1,12 +1,14 @@
 """The library and the runner for Android: built for every ABI, judged as Android would, within their budgets. The library
 for arm64-v8a takes a minute: its tests are slow, those of the library for x86_64 and of the runner quick."""
 
+import re
 import shutil
 
 import pytest
 
-from host_tools.base import android
+from host_tools.base import android, child_process
 from host_tools.build import android_check, bazel, c_library, ndk, size
+from host_tools.build.stand_in import parts
 
 _LIBRARIES = [abi if abi in android.QUICK_ABIS else pytest.param(abi, marks=pytest.mark.slow) for abi in android.ABIS]
 
@@ -55,6 +57,35 @@ def test_the_list_of_c_symbols_has_nothing_that_no_abi_asks_for(made, runners):
     files = [*(one.path for one in made.values()), *runners.values()]
     asked = {name for path in files for name in undefined(path)}
     assert sorted(s.name for s in c_library.all_symbols() if s.name not in asked) == []
+
+
+# What Bionic's headers say (bionic/libc/include): by ABI the bytes of time_t, off_t and struct timespec, of struct stat and
+# before its size, its time of change and its inode, and before a directory entry's name.
+TYPES = {
+    "armeabi-v7a": (4, 4, 8, 104, 48, 80, 96, 19),
+    "arm64-v8a": (8, 8, 16, 128, 48, 88, 8, 19),
+    "x86_64": (8, 8, 16, 144, 48, 88, 8, 19),
+}
+ASK = """
+#include <dirent.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+int sizes[] = {sizeof(time_t), sizeof(off_t), sizeof(struct timespec), sizeof(struct stat), offsetof(struct stat, st_size),
+               offsetof(struct stat, st_mtim), offsetof(struct stat, st_ino), offsetof(struct dirent, d_name)};
+"""
+
+
+@pytest.mark.parametrize("abi", android.ABIS)
+def test_types_of_the_c_library_have_androids_sizes(abi, tmp_path):
+    """Seen red: mmap's off_t had 64 bits on armeabi-v7a, where Bionic's has 32. Each model ended in abort."""
+    machine = next(one.target for one in parts.ABIS if one.name == abi)
+    prebuilt = ndk.find().path / "toolchains/llvm/prebuilt/linux-x86_64"
+    argv = [prebuilt / "bin/clang", f"--target={machine}26", f"--sysroot={prebuilt / 'sysroot'}", "-S", "-o", "-"]
+    (tmp_path / "ask.c").write_text(ASK)
+    text = child_process.run([*argv, tmp_path / "ask.c"], timeout_s=60).stdout
+    assert tuple(map(int, re.findall(r"\.(?:long|word)\s+(\d+)", text))) == TYPES[abi]
 
 
 def test_a_library_for_another_place_is_refused(library, tmp_path):

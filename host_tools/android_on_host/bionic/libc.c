@@ -1,5 +1,5 @@
 // Functions of Android's C library that mean something else than glibc's of the same name, or that
-// glibc lacks, for x86_64. bionic_NAME is what an Android library gets when it asks for NAME;
+// glibc lacks. bionic_NAME is what an Android library gets when it asks for NAME;
 // everything that is not here is a jump to glibc (same.txt).
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,14 +56,17 @@ void bionic___assert(const char* file, int line, const char* what) {
   bionic___assert2(file, line, "?", what);
 }
 
-// --- Streams. Android's stdin, stdout and stderr are elements of an array of 152 bytes each; the
-// exported library holds it (streams.c). A FILE * that Android code has is one of these or glibc's.
+// --- Streams. Android's stdin, stdout and stderr are elements of an array, of 152 bytes each (84
+// on 32-bit ABIs); the exported library holds it (streams.c). A FILE * that Android code has is one
+// of these or glibc's.
 
 char* bionic_sF;
 
+enum { kStream = sizeof(void*) == 8 ? 152 : 84 };
+
 static FILE* stream(FILE* f) {
   const ptrdiff_t at = bionic_sF ? (char*)f - bionic_sF : -1;
-  return at == 0 ? stdin : at == 152 ? stdout : at == 304 ? stderr : f;
+  return at == 0 ? stdin : at == kStream ? stdout : at == 2 * kStream ? stderr : f;
 }
 
 int bionic_vfprintf(FILE* f, const char* format, va_list list) {
@@ -187,17 +190,15 @@ size_t bionic_strlcat(char* to, const char* from, size_t size) {
   return n == size ? n + strlen(from) : n + bionic_strlcpy(to + n, from, size - n);
 }
 
-// --- Signals. Android's sigset_t has 8 bytes on 64-bit ABIs, glibc's 128.
+// --- Signals. Android's sigset_t is a long, glibc's has 128 bytes.
 
-int bionic_sigemptyset(uint64_t* set) { return *set = 0, 0; }
-int bionic_sigfillset(uint64_t* set) { return *set = ~UINT64_C(0), 0; }
-int bionic_sigaddset(uint64_t* set, int number) { return *set |= UINT64_C(1) << (number - 1), 0; }
-int bionic_sigdelset(uint64_t* set, int number) {
-  return *set &= ~(UINT64_C(1) << (number - 1)), 0;
-}
+int bionic_sigemptyset(unsigned long* set) { return *set = 0, 0; }
+int bionic_sigfillset(unsigned long* set) { return *set = ~0ul, 0; }
+int bionic_sigaddset(unsigned long* set, int number) { return *set |= 1ul << (number - 1), 0; }
+int bionic_sigdelset(unsigned long* set, int number) { return *set &= ~(1ul << (number - 1)), 0; }
 
-static int mask(int (*set_mask)(int, const sigset_t*, sigset_t*), int how, const uint64_t* set,
-                uint64_t* old) {
+static int mask(int (*set_mask)(int, const sigset_t*, sigset_t*), int how, const unsigned long* set,
+                unsigned long* old) {
   sigset_t now, before;
   sigemptyset(&now);
   sigemptyset(&before);
@@ -207,11 +208,11 @@ static int mask(int (*set_mask)(int, const sigset_t*, sigset_t*), int how, const
   return result;
 }
 
-int bionic_pthread_sigmask(int how, const uint64_t* set, uint64_t* old) {
+int bionic_pthread_sigmask(int how, const unsigned long* set, unsigned long* old) {
   return mask(pthread_sigmask, how, set, old);
 }
 
-int bionic_sigprocmask(int how, const uint64_t* set, uint64_t* old) {
+int bionic_sigprocmask(int how, const unsigned long* set, unsigned long* old) {
   return mask(sigprocmask, how, set, old);
 }
 

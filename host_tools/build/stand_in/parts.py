@@ -1,6 +1,7 @@
 """The parts of the stand-in: headers, the archives of the C++ library, the compiler's run-time functions, stubs."""
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def copy_headers(lib: Path, ours: Path, include: Path, abis: Sequence[Abi]) -> N
         shutil.copytree(libc / f"{abi.musl}-linux-musl", place)
         shutil.copytree(libc / f"{abi.linux}-linux-any", place, dirs_exist_ok=True)
         shutil.copytree(ours / "include", place, dirs_exist_ok=True)
-        _mend_time(place / "bits/alltypes.h")
+        _mend_types(include, place)
 
 
 def _mend_config(config: Path) -> None:
@@ -132,10 +133,20 @@ def _mend_config(config: Path) -> None:
     config.write_text("#include <__config_site>\n" + config.read_text())
 
 
-def _mend_time(types: Path) -> None:
-    """Bionic's time_t is a long, on 32 bits too: no function of another name for 64 bits."""
-    text = types.read_text().replace("#define _REDIR_TIME64 1\n", "")
-    types.write_text(text.replace("typedef _Int64 time_t;", "typedef long time_t;"))
+def _mend_types(include: Path, place: Path) -> None:
+    """On 32 bits musl's times and offsets have 64 bits, Bionic's are a long; sizes in what is read of a file have 64."""
+    types = place / "bits/alltypes.h"
+    text = types.read_text().replace("#define _REDIR_TIME64 1\n", "")  # functions of other names
+    for name in ("time_t", "suseconds_t", "off_t"):
+        text = text.replace(f"typedef _Int64 {name};", f"typedef long {name};")
+    types.write_text(text)
+    entry = (include / "bits/dirent.h").read_text()
+    (place / "bits/dirent.h").write_text(entry.replace("off_t d_off", "long long d_off"))
+    stat = place / "bits/stat.h"
+    if stat.exists():
+        text = stat.read_text().replace("off_t st_size", "long long st_size")
+        times = re.compile(r"struct \{[^}]*\} __st_atim32[^;]*;\s*(ino_t st_ino;\s*)((?:struct timespec \w+;\s*)+)")
+        stat.write_text(times.sub(r"\2\1", text))
 
 
 def link(target: Path, place: Path) -> None:
