@@ -12,6 +12,7 @@ from tests.delegate import TARGETS, Outcome, Quadra
 from tests.faults import NOWHERE, egl, old_egl, opencl  # noqa: F401 (fixtures)
 from tests.model_builder import Model
 from tests.vectors import all_cases
+from tests.vectors.batch import batches
 from tests.vectors.case import constant
 
 IMAGE = (1, 4, 5, 6)
@@ -285,6 +286,10 @@ def test_timers_that_do_not_measure_give_way_to_waiting(gles, faults, least_us, 
     assert len(profile) == 2 * count and min(profile) >= least_us and max(profile) <= most_us, profile
 
 
+def _limited(case, name, faults, target, *marks):
+    return pytest.param(case, faults, target, id=f"{case.id}-{name}-{target or 'own'}", marks=marks)
+
+
 def _limit_params() -> list:
     """Three cases of each op, one of them quick: with buffers, and with images. Merged kernels are poor in all ways:
     all of these."""
@@ -292,24 +297,17 @@ def _limit_params() -> list:
     for name, faults in LIMITS.items():
         for target in ("", "adreno-640"):
             seen: dict[str, int] = {}
+            quick = []
             for case in filter(lambda case: case.place == "gpu", all_cases()):
                 seen[case.op] = seen.get(case.op, 0) + 1
                 merged = case.op in ("graph", "rewrite")
                 if seen[case.op] > 3 and not merged:
                     continue
-                quick = (merged or seen[case.op] == 1) and (name, target) in (
-                    ("few groups", ""),
-                    ("poor", "adreno-640"),
-                )
-                params.append(
-                    pytest.param(
-                        case,
-                        faults,
-                        target,
-                        id=f"{case.id}-{name}-{target or 'own'}",
-                        marks=[] if quick else pytest.mark.slow,
-                    )
-                )
+                if (merged or seen[case.op] == 1) and (name, target) in (("few groups", ""), ("poor", "adreno-640")):
+                    quick.append(case)
+                else:
+                    params.append(_limited(case, name, faults, target, pytest.mark.slow))
+            params += [_limited(case, name, faults, target) for case in batches(quick, key=lambda case: None)]
     return params
 
 
@@ -317,7 +315,7 @@ def _limit_params() -> list:
 def test_no_kernel_oversteps_a_poor_gpus_limits(gles, case, faults, target):
     given = {"target": str(TARGETS / f"{target}.json")} if target else {}
     outcome = gles(case.model(), case.feeds(), faults=faults, **given)
-    outcome.check(case.expected())
+    case.check(outcome, 1e-5)
 
 
 def test_the_watched_driver_tells_of_what_is_overstepped(quadra, egl, tmp_path):
