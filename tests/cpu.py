@@ -29,8 +29,9 @@ def run(model: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def rounds(model: bytes, feeds_of_rounds: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
-    """The same of several runs, one after the other: variable tensors keep their numbers."""
-    interpreter, made = reference_interpreter(model), []
+    """The same of several runs, one after the other: variable tensors keep their numbers. Tensors share no memory: the
+    interpreter lets a RESHAPE and what an LSTM and another op read of it share some that they must not."""
+    interpreter, made = reference_interpreter(model, experimental_preserve_all_tensors=True), []
     for detail, feed in zip(interpreter.get_input_details(), feeds_of_rounds[0], strict=True):
         interpreter.resize_tensor_input(detail["index"], feed.shape)
     interpreter.allocate_tensors()

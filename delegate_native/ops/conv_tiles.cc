@@ -18,12 +18,15 @@ struct Row {
 //
 // The first row wins that fits the GPU's registers and leaves it enough work-items.
 constexpr Row kRows[] = {
-    {{4, 2}, 20, 28, 3},   // Adreno's; 32 sums, 16 numbers of pixels, 4 weights: too much for Mali
-    {{3, 2}, 16, 18, 24},  // as much as Mali takes without taps; small planes are no multiple of 3
-    {{2, 2}, 12, 16, 2},   // Mali's for windows; on all GPUs as soon as work-items are few
-    {{4, 1}, 15, 18, 3},   // of one or three slices: of two at once, one would often be idle
-    {{2, 1}, 10, 14, 2},   // few work-items, or windows of one or three slices on Mali
-    {{1, 1}, 0, 0, 0},     // so few that none may be lost
+    {{4, 2}, 20, 28, 3},  // 32 sums, 16 numbers of pixels, 4 weights: for many registers
+    {{3, 2},
+     16,
+     18,
+     24},  // as much as 64 numbers hold without taps; small planes are no multiple of 3
+    {{2, 2}, 12, 16, 2},  // with taps as much as 64 hold; on all GPUs as soon as work-items are few
+    {{4, 1}, 15, 18, 3},  // of one or three slices: of two at once, one would often be idle
+    {{2, 1}, 10, 14, 2},  // few work-items, or few registers and windows of one or three slices
+    {{1, 1}, 0, 0, 0},    // so few that none may be lost
 };
 
 // Where work-items run one after another, many of them are no gain: tiles are as large as registers
