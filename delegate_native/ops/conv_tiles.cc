@@ -18,11 +18,8 @@ struct Row {
 //
 // The first row wins that fits the GPU's registers and leaves it enough work-items.
 constexpr Row kRows[] = {
-    {{4, 2}, 20, 28, 3},  // 32 sums, 16 numbers of pixels, 4 weights: for many registers
-    {{3, 2},
-     16,
-     18,
-     24},  // as much as 64 numbers hold without taps; small planes are no multiple of 3
+    {{4, 2}, 20, 28, 3},   // 32 sums, 16 numbers of pixels, 4 weights: for many registers
+    {{3, 2}, 16, 18, 24},  // what 64 numbers hold without taps; small planes are no multiple of 3
     {{2, 2}, 12, 16, 2},  // with taps as much as 64 hold; on all GPUs as soon as work-items are few
     {{4, 1}, 15, 18, 3},  // of one or three slices: of two at once, one would often be idle
     {{2, 1}, 10, 14, 2},  // few work-items, or few registers and windows of one or three slices
