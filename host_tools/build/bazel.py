@@ -18,6 +18,8 @@ from host_tools.build import ndk
 LIBRARY = "//delegate_native:libquadra.so"
 ANDROID = "//delegate_native:{abi}"
 RUNNER = "//delegate_native/runner:{abi}"
+ACCELERATOR = "//delegate_native:libLiteRtGpuAccelerator.so"
+ANDROID_ACCELERATOR = "//delegate_native:accelerator-{abi}"
 EVERYTHING = "//..."
 
 _DEADLINE_S = 3600.0
@@ -43,6 +45,12 @@ def library(debug: bool = False, sanitizers: Sequence[str] = ()) -> Path:
     return build([LIBRARY], debug, sanitizers)[LIBRARY][0]
 
 
+def accelerator() -> Path:
+    """Builds the accelerator for LiteRT's CompiledModel for this machine, and the delegate beside it; returns
+    libLiteRtGpuAccelerator.so."""
+    return build([LIBRARY, ACCELERATOR])[ACCELERATOR][0]
+
+
 def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str] = ()) -> dict[str, list[Path]]:
     """Builds targets; returns the files of each, by label."""
     done, events = _bazel("build", targets, _flags(debug, sanitizers))
@@ -66,6 +74,13 @@ def android(abis: Sequence[str], debug: bool = False) -> dict[str, AndroidLibrar
 def runners(abis: Sequence[str]) -> dict[str, Path]:
     """Builds the program that runs a model from a device's shell; by ABI."""
     targets = {abi: RUNNER.format(abi=abi) for abi in abis}
+    made = _outputs(_for_android(list(targets.values())))
+    return {abi: made[label][0] for abi, label in targets.items()}
+
+
+def accelerators(abis: Sequence[str]) -> dict[str, Path]:
+    """Builds the accelerator for LiteRT's CompiledModel for Android; by ABI. It needs libquadra.so beside it."""
+    targets = {abi: ANDROID_ACCELERATOR.format(abi=abi) for abi in abis}
     made = _outputs(_for_android(list(targets.values())))
     return {abi: made[label][0] for abi, label in targets.items()}
 

@@ -1,0 +1,173 @@
+"""Quadra as the GPU accelerator of LiteRT's CompiledModel: the stock runtime loads it, runs wholly on it, and gets the
+interpreter's bits; runtimes of other layouts are refused with a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from ai_edge_litert.interpreter import Interpreter
+
+from host_tools.base import child_process
+from host_tools.build import bazel, size
+from tests import cpu
+from tests.bad_models import BAD_MODELS, make
+from tests.compiled import Compiled, variables
+from tests.delegate import TOLERANCE, options
+from tests.runs import BACKENDS
+from tests.test_models import random_feeds
+from tests.vectors import all_cases
+
+# Whatever they are: every thirtieth one that can be written and read from Python.
+CASES = [
+    case
+    for case in all_cases()
+    if case.place == "gpu" and case.on_cpu and not any("int64" in str(feed.dtype) for feed in case.feeds())
+][::30]
+MODELS = ("face_detection_short_range", "mobilenet_v1_0.25_128_quant", "deeplabv3_257_mv_gpu")
+on_both = pytest.mark.parametrize("backend", BACKENDS)
+
+
+@pytest.fixture(scope="session")
+def accelerator(library) -> Path:
+    """libLiteRtGpuAccelerator.so beside the library under test: QUADRA_LIBRARY's folder may have it."""
+    beside = library.with_name("libLiteRtGpuAccelerator.so")
+    return beside if beside.is_file() and "QUADRA_LIBRARY" in os.environ else bazel.accelerator()
+
+
+@pytest.fixture(scope="module")
+def compiled(accelerator):
+    worker = Compiled(accelerator)
+    yield worker
+    worker.close()
+
+
+def both(compiled, quadra, model: bytes, feeds: list, backend: str):
+    """The same model with the same options through CompiledModel and through the interpreter."""
+    got = compiled.run(model, feeds, env=variables(backend))
+    if "litert/core/model" in got.error:
+        pytest.skip("LiteRT itself does not load it: variable tensors")
+    assert not got.error, f"{got.error}\n{compiled.log()[-2000:]}"
+    want = quadra.run(model, feeds, **options(backend=backend))
+    assert got.report["backend"] == backend
+    assert got.report["nodes"] == want.nodes
+    return got, want
+
+
+@on_both
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_vector_has_the_interpreters_bits(compiled, quadra, case, backend):
+    got, want = both(compiled, quadra, case.model(), case.feeds(), backend)
+    assert got.report["fully_accelerated"] and not got.on_cpu()
+    case.check(got, TOLERANCE["f32"])
+    for mine, other in zip(got.outputs[0], want.outputs[0], strict=True):
+        assert mine.tobytes() == other.tobytes()
+
+
+@on_both
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_has_the_interpreters_bits(compiled, quadra, model_path, name, backend):
+    raw = model_path(name).read_bytes()
+    got, want = both(compiled, quadra, raw, random_feeds(Interpreter(model_content=raw)), backend)
+    assert got.report["fully_accelerated"] and not got.on_cpu()
+    for mine, other in zip(got.outputs[0], want.outputs[0], strict=True):
+        assert mine.tobytes() == other.tobytes()
+
+
+def test_the_gpu_alone_is_enough(compiled):
+    case = CASES[0]
+    case.check(compiled.run(case.model(), case.feeds(), cpu="0", env=variables("opencl")), TOLERANCE["f32"])
+
+
+@on_both
+def test_what_the_gpu_leaves_runs_on_the_cpu(compiled, model_path, backend):
+    raw = model_path("face_detection_short_range").read_bytes()
+    feeds = random_feeds(Interpreter(model_content=raw))
+    parts = variables(backend, first_delegate_node_index="9", last_delegate_node_index="40")
+    outcome = compiled.run(raw, feeds, env=parts)
+    assert {node["on"] for node in outcome.nodes} == {"cpu", "gpu"}
+    outcome.check(cpu.run(raw, feeds), 1e-4, everything_on_gpu=False)
+
+
+def test_a_wrong_option_is_said_and_the_model_stays_on_the_cpu(compiled):
+    case = CASES[0]
+    outcome = compiled.run(case.model(), case.feeds(), env=variables("vulkan"))
+    outcome.check(case.expected(), everything_on_gpu=False)
+    assert "nodes" not in outcome.report
+    assert "LiteRT's models stay on the CPU: Quadra: option backend=vulkan: the value must be" in compiled.log()
+
+
+@pytest.mark.parametrize("name", BAD_MODELS)
+def test_a_senseless_node_does_no_harm(compiled, name):
+    """Without the CPU, whose kernels crash of some: LiteRT refuses the model, and says where Quadra has left a node."""
+    outcome = compiled.run(make(name), cpu="0", env=variables("null"))
+    assert "litert/" in outcome.error
+
+
+def test_it_is_thin_and_finds_the_delegate_beside_it(accelerator):
+    measured = size.measure(accelerator)
+    assert measured.file_bytes < 40_000 and "libquadra.so" in measured.needed
+    assert measured.exports == ["LiteRtAcceleratorImpl", "LiteRtRegisterGpuAccelerator", "QuadraAcceleratorReport"]
+
+
+# ---- the layouts ----
+
+
+@pytest.fixture(scope="module")
+def probe(tmp_path_factory) -> Path:
+    """An accelerator that only says what it sees, by our own declarations; under the name that LiteRT looks for."""
+    label = "//tests/native:litert_probe.so"
+    place = tmp_path_factory.mktemp("probe") / "libLiteRtGpuAccelerator.so"
+    shutil.copy(bazel.build([label])[label][0], place)
+    return place
+
+
+def test_the_stock_runtime_has_the_layout_that_is_declared(probe):
+    """2.2.0 has 400 bytes of functions, 2.3.0 416: members are appended."""
+    outcome = Compiled(probe)
+    try:
+        case = CASES[0]
+        outcome.run(case.model(), env=variables("null"))
+        said = [line for line in outcome.log().splitlines() if line.startswith("probe: ")]
+    finally:
+        outcome.close()
+    facts = json.loads(said[-1].removeprefix("probe: "))
+    assert (facts["major"], facts["reserved"]) == (1, 0) and facts["size"] >= 400 and facts["size"] % 8 == 0
+    assert facts["minor"] == {400: 0, 408: 1, 416: 2}.get(facts["size"], facts["minor"])
+    assert facts["unwrapped"] and facts["has_options"]
+
+
+_ASK = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).AskAccelerator(*(word.encode() for word in sys.argv[2:]))"
+
+
+def ask(accelerator: Path, how: str, version: str = "") -> str:
+    """What a stand-in for a runtime got, and what the accelerator said. version: _older or _newer than 2.1.6."""
+    label = f"//tests/native:litert_stub{version}.so"
+    stub = bazel.build([label])[label][0]
+    env = {"QUADRA_BACKEND": "null"}
+    done = child_process.run([sys.executable, "-c", _ASK, stub, accelerator, how], env=env, timeout_s=60)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("how", ["2.2", "2.1"])
+def test_runtimes_of_known_layouts_get_a_delegate(accelerator, how):
+    """2.1.6 has tables without a header, and asks a function to register."""
+    assert "status 0, a delegate" in ask(accelerator, how)
+
+
+@pytest.mark.parametrize("how", ["short", "major", "empty", "null"])
+def test_tables_of_other_layouts_get_none(accelerator, how):
+    """Too short for what is needed, of another major version, without the function, and none."""
+    said = ask(accelerator, how)
+    assert "status 0, no delegate" in said
+    assert "LiteRT's models stay on the CPU: this LiteRT's table of functions has another layout" in said
+
+
+@pytest.mark.parametrize("version", ["_older", "_newer"])
+def test_unknown_runtimes_that_register_by_the_function_are_refused(accelerator, version):
+    said = ask(accelerator, "2.1", version)
+    assert "status 8, no accelerator" in said and "is for LiteRT 2.1.6, 2.2 and 2.3" in said
