@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
-from host_tools.base import child_process
+from host_tools.base import child_process, settings
 from host_tools.build import bazel, size
 from tests import cpu
 from tests.bad_models import BAD_MODELS, make
@@ -144,12 +145,13 @@ def test_the_stock_runtime_has_the_layout_that_is_declared(probe):
 _ASK = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).AskAccelerator(*(word.encode() for word in sys.argv[2:]))"
 
 
-def ask(accelerator: Path, how: str, version: str = "") -> str:
-    """What a stand-in for a runtime got, and what the accelerator said. version: _older or _newer than 2.1.6."""
+def ask(accelerator: Path, how: str, version: str = "", litert: str = "", ours: str = "") -> str:
+    """What a stand-in for a runtime got, and what the accelerator said. version: _older or _newer than 2.1.6. litert and
+    ours: the texts of LiteRT's GPU options and of Quadra's."""
     label = f"//tests/native:litert_stub{version}.so"
     stub = bazel.build([label])[label][0]
     env = {"QUADRA_BACKEND": "null"}
-    done = child_process.run([sys.executable, "-c", _ASK, stub, accelerator, how], env=env, timeout_s=60)
+    done = child_process.run([sys.executable, "-c", _ASK, stub, accelerator, how, litert, ours], env=env, timeout_s=60)
     return done.stdout + done.stderr
 
 
@@ -171,3 +173,84 @@ def test_tables_of_other_layouts_get_none(accelerator, how):
 def test_unknown_runtimes_that_register_by_the_function_are_refused(accelerator, version):
     said = ask(accelerator, "2.1", version)
     assert "status 8, no accelerator" in said and "is for LiteRT 2.1.6, 2.2 and 2.3" in said
+
+
+# ---- options ----
+
+
+@pytest.mark.parametrize(
+    ("litert", "ours", "precision"),
+    [
+        ("", "", "f32"),
+        ("precision = 0\n", "", "f32"),
+        ("precision = 1\n", "", "f16"),
+        ("precision = 2\n", "precision = f16", "f16"),
+        ("# a comment\n\n \tprecision\t= 3 \r\nno value\n", "", "f32_f16"),
+        ("precision = 1\nprecision = 2", "", "f32"),
+        ("", 'inference_priority1 = "min_latency"\nprofile = true', "f16"),
+        ("", "is_precision_loss_allowed='1'", "f16"),
+        ("=\n = \n''\n\"", "", "f32"),
+    ],
+)
+@pytest.mark.parametrize("how", ["2.2", "2.1"])
+def test_options_are_lines_of_toml(accelerator, how, litert, ours, precision):
+    said = ask(accelerator, how, litert=litert, ours=ours)
+    report = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+    assert (report["precision"], "status 0, a delegate" in said) == (precision, True)
+
+
+@pytest.mark.parametrize(
+    ("litert", "ours", "sentence"),
+    [
+        ("backend = 2", "", "option backend=webgpu: the value must be auto|opencl|gles|null"),
+        ("precision = 7", "", "option precision=7: the value must be auto|f32|f32_f16|f16"),
+        ("precision = true", "", "option precision=true: the value must be"),
+        ("", "colour = 3", "there is no option 'colour'"),
+        ("", "profile = 2", "option profile=2: the value must be 0|1"),
+        ('serialization_dir = "/x"\nmodel_cache_key = "a/b"', "", "option model_token=a/b: it must have"),
+        ("", "dump_tensors = true", "option dump_tensors=1: it needs dump_dir"),
+    ],
+)
+def test_a_wrong_option_is_a_sentence_and_no_delegate(accelerator, litert, ours, sentence):
+    said = ask(accelerator, "2.2", litert=litert, ours=ours)
+    assert f"quadra: LiteRT's models stay on the CPU: Quadra: {sentence}" in said and "no delegate" in said
+
+
+def test_what_says_nothing_to_quadra_is_said(accelerator):
+    said = ask(accelerator, "2.2", litert="benchmark_mode = true\npriority = 1\nprecision = 1")
+    assert "LiteRT's GPU option benchmark_mode = true says nothing to Quadra" in said
+    assert "option priority = 1 says" in said and '"precision": "f16"' in said.replace('":"', '": "')
+
+
+@pytest.mark.parametrize(
+    ("litert", "kept"),
+    [
+        ('serialization_dir = "{}"\nmodel_cache_key = "face"', True),
+        ('serialization_dir = "{}"\nserialize_program_cache = true', True),
+        ('serialization_dir = "{}"\nmodel_cache_key = "face"\nserialize_program_cache = false', False),
+        ('model_cache_key = "face"', False),
+    ],
+)
+def test_compiled_models_are_kept_where_litert_says(accelerator, litert, kept, tmp_path):
+    """Another option must agree with the folder's being there, so a wrong one tells whether it was taken."""
+    said = ask(accelerator, "2.2", litert=litert.format(tmp_path), ours='model_token = "other"')
+    assert ("a delegate" in said) is kept and ("option model_token: it needs serialization_dir" in said) is not kept
+
+
+def test_options_of_the_python_api_arrive(compiled):
+    case = CASES[0]
+    env = {**variables("opencl"), "QUADRA_PRECISION": "f16"}
+    assert compiled.run(case.model(), env=env).report["precision"] == "f16"
+    assert compiled.run(case.model(), env=env, gpu_enforce_f32="1").report["precision"] == "f32"
+    compiled.run(case.model(), env=env, gpu_benchmark_mode="1")
+    assert "LiteRT's GPU option benchmark_mode = true says nothing to Quadra" in compiled.log()
+
+
+def test_the_pages_sample_runs(accelerator, model_path):
+    """As it stands there, with the names that it leaves to the reader."""
+    sample = re.findall(r"```python\n(.*?)```", (settings.ROOT / "docs" / "compiled_model.md").read_text(), re.DOTALL)
+    given = f"folder, path, shape = {str(accelerator.parent)!r}, sys.argv[1], (1, 128, 128, 3)"
+    told = "print(outputs[0].read(896 * 16, np.float32).any())"
+    script = "\n".join(["import sys", given, *sample, told])
+    done = child_process.run([sys.executable, "-c", script, model_path("face_detection_short_range")], timeout_s=120)
+    assert len(sample) == 1 and done.stdout.splitlines()[-1] == "True"

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "delegate_native/accelerator/gpu_options.h"
 #include "delegate_native/accelerator/litert_abi.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/base/maker.h"
@@ -58,14 +59,34 @@ LiteRtStatus CompilesModels(LiteRtAccelerator, bool* does) {
   return kLiteRtStatusOk;
 }
 
+// The text of the compiled model's options with this name; null where it has none.
+const char* OptionsOf(LiteRtRuntimeContext* context, LiteRtOptions options, const char* name) {
+  LiteRtOpaqueOptions opaque = nullptr;
+  void* text = nullptr;
+  if (!options || !QUADRA_LITERT_HAS(context, get_opaque_options) ||
+      !QUADRA_LITERT_HAS(context, find_opaque_options_data) ||
+      context->get_opaque_options(options, &opaque) != kLiteRtStatusOk || !opaque ||
+      context->find_opaque_options_data(opaque, name, &text) != kLiteRtStatusOk) {
+    return nullptr;
+  }
+  return static_cast<const char*>(text);
+}
+
+TfLiteDelegate* MakeDelegate(LiteRtRuntimeContext* context, LiteRtOptions options) {
+  GpuOptions given;
+  given.TakeLiteRts(OptionsOf(context, options, "gpu_options"));
+  given.TakeOurs(OptionsOf(context, options, "quadra_options"));
+  return tflite_plugin_create_delegate(given.keys(), given.values(), given.count(), Say);
+}
+
 LiteRtStatus CreateDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment, LiteRtAccelerator,
-                            LiteRtOptions, LiteRtDelegateWrapper* wrapper) {
+                            LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
   *wrapper = nullptr;
   if (!context || !QUADRA_LITERT_HAS(context, wrap_delegate)) {
     Say("this LiteRT's table of functions has another layout than those of 2.2 and 2.3");
     return kLiteRtStatusOk;
   }
-  TfLiteDelegate* delegate = QuadraDelegateCreate(nullptr, Say);
+  TfLiteDelegate* delegate = MakeDelegate(context, options);
   if (!delegate) return kLiteRtStatusOk;
   if (context->wrap_delegate(delegate, DeleteDelegate, wrapper) != kLiteRtStatusOk) {
     *wrapper = nullptr;

@@ -24,9 +24,8 @@ TfLiteDelegate* Create(Status status, Options options, const VerdictListener& li
 
 extern "C" {
 
-QUADRA_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys,
-                                                            const char* const* values, size_t count,
-                                                            void (*report_error)(const char*)) {
+TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values,
+                                              size_t count, void (*report_error)(const char*)) {
   quadra::Options options;
   quadra::Status status = quadra::DefaultOptions(&options);
   for (size_t i = 0; i < count && status.ok(); ++i) {

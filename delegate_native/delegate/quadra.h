@@ -72,6 +72,11 @@ QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);
 QUADRA_EXPORT TfLiteDelegate* QuadraDelegateCreate(const QuadraDelegateOptions* options,
                                                    void (*report_error)(const char*));
 
+/* The same with key/value strings, by the name that loaders of external delegates look for. */
+QUADRA_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys,
+                                                            const char* const* values, size_t count,
+                                                            void (*report_error)(const char*));
+
 /* NULL is fine. The interpreter must be gone, or be about to go without another call. */
 QUADRA_EXPORT void QuadraDelegateDelete(TfLiteDelegate* delegate);
 

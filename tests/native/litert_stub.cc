@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "delegate_native/accelerator/accelerator.h"
 #include "delegate_native/accelerator/litert_abi.h"
 
 namespace {
@@ -23,11 +24,24 @@ LiteRtStatus Wrap(TfLiteDelegate* delegate, void (*deleter)(TfLiteDelegate*),
   return kLiteRtStatusOk;
 }
 
-LiteRtStatus None(LiteRtOptions, LiteRtOpaqueOptions*) { return kLiteRtStatusErrorInvalidArgument; }
+const char* g_texts[2];  // of "gpu_options" and "quadra_options"; null: none
 
-int Ask(LiteRtRuntimeContext* context) {
+LiteRtStatus All(LiteRtOptions, LiteRtOpaqueOptions* options) {
+  *options = reinterpret_cast<LiteRtOpaqueOptions>(g_texts);
+  return kLiteRtStatusOk;
+}
+
+LiteRtStatus Find(LiteRtOpaqueOptions, const char* name, void** text) {
+  *text = const_cast<char*>(g_texts[name[0] == 'q']);
+  return *text ? kLiteRtStatusOk : kLiteRtStatusErrorInvalidArgument;
+}
+
+int Ask(LiteRtRuntimeContext* context, void* report) {
+  static char said[1 << 16];
   LiteRtDelegateWrapper wrapper = nullptr;
-  const LiteRtStatus status = g_create(context, nullptr, nullptr, nullptr, &wrapper);
+  const auto options = reinterpret_cast<LiteRtOptions>(g_texts);
+  const LiteRtStatus status = g_create(context, nullptr, nullptr, options, &wrapper);
+  if (reinterpret_cast<decltype(&QuadraAcceleratorReport)>(report)(said, sizeof(said))) puts(said);
   if (wrapper && g_delegate) g_delete(g_delegate);
   printf("status %d, %s\n", status, wrapper ? "a delegate" : "no delegate");
   return 0;
@@ -36,7 +50,8 @@ int Ask(LiteRtRuntimeContext* context) {
 LiteRtRuntimeContext Table() {
   LiteRtRuntimeContext table = {};
   table.abi_header = {sizeof(table), 1, 0, 0};
-  table.get_opaque_options = None;
+  table.get_opaque_options = All;
+  table.find_opaque_options_data = Find;
   table.wrap_delegate = Wrap;
   return table;
 }
@@ -79,10 +94,14 @@ QUADRA_EXPORT void LiteRtGetCompiledModelEnvironment() {}
 }
 
 // how: 2.2, 2.1 (by the function that registers), or a table with a fault.
-extern "C" QUADRA_EXPORT int AskAccelerator(const char* path, const char* how) {
+extern "C" QUADRA_EXPORT int AskAccelerator(const char* path, const char* how, const char* litert,
+                                            const char* ours) {
+  if (*litert) g_texts[0] = litert;
+  if (*ours) g_texts[1] = ours;
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) return fprintf(stderr, "%s\n", dlerror()), 1;
   LiteRtRuntimeContext table = Table();
+  void* report = dlsym(library, "QuadraAcceleratorReport");
   if (strcmp(how, "2.1") == 0) {
     using Register = LiteRtStatus (*)(LiteRtEnvironment);
     const LiteRtStatus status =
@@ -90,12 +109,12 @@ extern "C" QUADRA_EXPORT int AskAccelerator(const char* path, const char* how) {
     if (status != kLiteRtStatusOk) return printf("status %d, no accelerator\n", status), 0;
     void* headless[48] = {};
     memcpy(headless, table.of_buffer_contexts, sizeof(table) - sizeof(table.abi_header));
-    return Ask(reinterpret_cast<LiteRtRuntimeContext*>(headless));
+    return Ask(reinterpret_cast<LiteRtRuntimeContext*>(headless), report);
   }
   const void* definition = dlsym(library, "LiteRtAcceleratorImpl");
   g_create = static_cast<const LiteRtAcceleratorDef*>(definition)->create_delegate;
   if (strcmp(how, "short") == 0) table.abi_header.struct_size = 64;
   if (strcmp(how, "major") == 0) table.abi_header.major_version = 2;
   if (strcmp(how, "empty") == 0) table.wrap_delegate = nullptr;
-  return Ask(strcmp(how, "null") == 0 ? nullptr : &table);
+  return Ask(strcmp(how, "null") == 0 ? nullptr : &table, report);
 }
