@@ -60,9 +60,11 @@ def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str]
 
 
 def android(abis: Sequence[str], debug: bool = False) -> dict[str, AndroidLibrary]:
-    """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI. debug: it is not stripped."""
+    """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI. debug: it is not stripped. Beside
+    it, unless debug, lies the accelerator."""
     targets = {abi: ANDROID.format(abi=abi) for abi in abis}
-    events = _for_android(list(targets.values()), debug)
+    beside = [] if debug else [ANDROID_ACCELERATOR.format(abi=abi) for abi in abis]
+    events = _for_android([*targets.values(), *beside], debug)
     made = {group: _outputs(events, group) for group in ("default", "unstripped", "objects")}
     library = made["unstripped" if debug else "default"]
     return {
@@ -79,7 +81,7 @@ def runners(abis: Sequence[str]) -> dict[str, Path]:
 
 
 def accelerators(abis: Sequence[str]) -> dict[str, Path]:
-    """Builds the accelerator for LiteRT's CompiledModel for Android; by ABI. It needs libquadra.so beside it."""
+    """Builds the accelerator for LiteRT's CompiledModel for Android; by ABI."""
     targets = {abi: ANDROID_ACCELERATOR.format(abi=abi) for abi in abis}
     made = _outputs(_for_android(list(targets.values())))
     return {abi: made[label][0] for abi, label in targets.items()}
@@ -87,7 +89,8 @@ def accelerators(abis: Sequence[str]) -> dict[str, Path]:
 
 def prepare_android(abis: Sequence[str], runner_abis: Sequence[str]) -> None:
     """Builds what android() and runners() build, in one go: they then only look."""
-    _for_android([ANDROID.format(abi=abi) for abi in abis] + [RUNNER.format(abi=abi) for abi in runner_abis])
+    libraries = [label.format(abi=abi) for label in (ANDROID, ANDROID_ACCELERATOR) for abi in abis]
+    _for_android(libraries + [RUNNER.format(abi=abi) for abi in runner_abis])
 
 
 def test(targets: Sequence[str] = (EVERYTHING,)) -> list[str]:
