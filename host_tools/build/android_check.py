@@ -24,6 +24,7 @@ EXPORTS = (
     "tflite_plugin_create_delegate",
     "tflite_plugin_destroy_delegate",
     "QuadraDelegate",
+    "QuadraGpuBuffer",
     "TfLiteGpuDelegate",
     "JNI_OnLoad",
 )
