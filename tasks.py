@@ -47,8 +47,8 @@ _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
 
 @task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
 def build(c: Context, debug: bool = False, abi: str = "") -> None:
-    """Build the delegate for this machine, or for Android; print where libquadra.so is. The accelerator for LiteRT's
-    CompiledModel is beside it.
+    """Build the delegate for this machine, or for Android; print where libquadra.so is, and where the accelerator for LiteRT's
+    CompiledModel, in a folder with both.
 
     Android builds use the NDK of ANDROID_NDK_HOME (r27 or later), or one assembled from packages, for tests.
     """
@@ -57,7 +57,7 @@ def build(c: Context, debug: bool = False, abi: str = "") -> None:
     if not abi:
         print(bazel.library(debug=debug))
         if not debug:
-            bazel.accelerator()
+            print(bazel.accelerator())
         return
     folder = apk.DEBUG_LIBRARIES if debug else apk.LIBRARIES
     for made in bazel.android(ndk.abis(abi), debug=debug).values():

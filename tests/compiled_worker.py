@@ -25,13 +25,23 @@ def report(library: str) -> dict[str, Any]:
     return json.loads(buffer.value) if function(buffer, len(buffer)) else {}
 
 
-def open_model(library: str, model: bytes, cpu: bool = True, gpu: dict[str, bool] | None = None) -> CompiledModel:
-    """cpu: what the GPU leaves may run there. gpu: fields of GpuOptions."""
+def make_environment(library: str) -> Environment:
+    return Environment.create(runtime_path=str(Path(library).parent))
+
+
+def open_model(
+    library: str,
+    model: bytes,
+    cpu: bool = True,
+    gpu: dict[str, bool] | None = None,
+    environment: Environment | None = None,
+) -> CompiledModel:
+    """cpu: what the GPU leaves may run there. gpu: fields of GpuOptions. environment: default, one of its own."""
     accelerators = HardwareAccelerator.GPU
     if cpu:
         accelerators |= HardwareAccelerator.CPU
     options = Options(accelerators, CpuOptions(num_threads=1), GpuOptions(**gpu) if gpu else None)
-    environment = Environment.create(runtime_path=str(Path(library).parent))
+    environment = environment or make_environment(library)
     return CompiledModel.from_buffer(model, environment=environment, options=options)
 
 

@@ -4,7 +4,6 @@ interpreter's bits; runtimes of other layouts are refused with a sentence."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sys
@@ -34,10 +33,8 @@ on_both = pytest.mark.parametrize("backend", BACKENDS)
 
 
 @pytest.fixture(scope="session")
-def accelerator(library) -> Path:
-    """libLiteRtGpuAccelerator.so beside the library under test: QUADRA_LIBRARY's folder may have it."""
-    beside = library.with_name("libLiteRtGpuAccelerator.so")
-    return beside if beside.is_file() and "QUADRA_LIBRARY" in os.environ else bazel.accelerator()
+def accelerator() -> Path:
+    return bazel.accelerator()
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "delegate_native/accelerator/buffers.h"
 #include "delegate_native/accelerator/gpu_options.h"
 #include "delegate_native/accelerator/litert_abi.h"
 #include "delegate_native/base/log.h"
@@ -79,8 +80,10 @@ TfLiteDelegate* MakeDelegate(LiteRtRuntimeContext* context, LiteRtOptions option
   return tflite_plugin_create_delegate(given.keys(), given.values(), given.count(), Say);
 }
 
-LiteRtStatus CreateDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment, LiteRtAccelerator,
-                            LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
+// prepare: what the delegate gets before LiteRT has it; may be null.
+LiteRtStatus Create(LiteRtRuntimeContext* context, LiteRtOptions options,
+                    LiteRtDelegateWrapper* wrapper,
+                    void (*prepare)(const LiteRtRuntimeContext*, TfLiteDelegate*) = nullptr) {
   *wrapper = nullptr;
   if (!context || !QUADRA_LITERT_HAS(context, wrap_delegate)) {
     Say("this LiteRT's table of functions has another layout than those of 2.2 and 2.3");
@@ -88,6 +91,7 @@ LiteRtStatus CreateDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment, Li
   }
   TfLiteDelegate* delegate = MakeDelegate(context, options);
   if (!delegate) return kLiteRtStatusOk;
+  if (prepare) prepare(context, delegate);
   if (context->wrap_delegate(delegate, DeleteDelegate, wrapper) != kLiteRtStatusOk) {
     *wrapper = nullptr;
     QuadraDelegateDelete(delegate);
@@ -98,16 +102,20 @@ LiteRtStatus CreateDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment, Li
   return kLiteRtStatusOk;
 }
 
+LiteRtStatus CreateDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment, LiteRtAccelerator,
+                            LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
+  return Create(context, options, wrapper, UseBuffersOf);
+}
+
 // ---- LiteRT 2.1.6: tables without headers, and a function that registers ----
 
-LiteRtStatus CreateDelegateFor21(void* context, LiteRtEnvironment environment,
-                                 LiteRtAccelerator accelerator, LiteRtOptions options,
-                                 LiteRtDelegateWrapper* wrapper) {
+LiteRtStatus CreateDelegateFor21(void* context, LiteRtEnvironment, LiteRtAccelerator,
+                                 LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
   LiteRtRuntimeContext with_header = {};
   with_header.abi_header = {sizeof(with_header), 1, 0, 0};
-  memcpy(with_header.of_buffer_contexts, context,
+  memcpy(reinterpret_cast<char*>(&with_header) + sizeof(with_header.abi_header), context,
          sizeof(with_header) - sizeof(with_header.abi_header));
-  return CreateDelegate(&with_header, environment, accelerator, options, wrapper);
+  return Create(&with_header, options, wrapper);
 }
 
 // The functions that register an accelerator, of the runtime at hand.
@@ -171,7 +179,17 @@ const LiteRtAcceleratorDef LiteRtAcceleratorImpl = {
     quadra::CompilesModels,
     quadra::CreateDelegate,
     {},
-    {{sizeof(LiteRtCustomTensorBufferHandlersDef), 1, 0, 0}, {}, 0, 0, 0, {}},
+    {{sizeof(LiteRtCustomTensorBufferHandlersDef), 1, 0, 0},
+     quadra::CreateBuffer,
+     quadra::DestroyBuffer,
+     quadra::LockBuffer,
+     quadra::UnlockBuffer,
+     quadra::ClearBuffer,
+     quadra::ImportBuffer,
+     kLiteRtEnvOptionTagNull,
+     kLiteRtEnvOptionTagNull,
+     1,
+     {kLiteRtTensorBufferTypeOpenClBuffer}},
 };
 
 // Called by runtimes that do not take the definition above: they are older, or newer.

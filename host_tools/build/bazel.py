@@ -18,7 +18,8 @@ from host_tools.build import ndk
 LIBRARY = "//delegate_native:libquadra.so"
 ANDROID = "//delegate_native:{abi}"
 RUNNER = "//delegate_native/runner:{abi}"
-ACCELERATOR = "//delegate_native:libLiteRtGpuAccelerator.so"
+ACCELERATOR = "//delegate_native/accelerator:libLiteRtGpuAccelerator.so"
+BESIDE = "//delegate_native/accelerator:libquadra.so"
 ANDROID_ACCELERATOR = "//delegate_native:accelerator-{abi}"
 EVERYTHING = "//..."
 
@@ -46,9 +47,9 @@ def library(debug: bool = False, sanitizers: Sequence[str] = ()) -> Path:
 
 
 def accelerator() -> Path:
-    """Builds the accelerator for LiteRT's CompiledModel for this machine, and the delegate beside it; returns
+    """Builds the accelerator for LiteRT's CompiledModel for this machine, in a folder with the delegate; returns
     libLiteRtGpuAccelerator.so."""
-    return build([LIBRARY, ACCELERATOR])[ACCELERATOR][0]
+    return build([ACCELERATOR, BESIDE])[ACCELERATOR][0]
 
 
 def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str] = ()) -> dict[str, list[Path]]:

@@ -25,7 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "session": {"base", "cache", "graph", "device", "kernel", "passes", "ops", "plan", "runtime/backend.h"},
     "delegate": {"base", "cache", "graph", "device", "kernel", "tflite", "passes", "ops", "plan", "runtime", "session"},
     "jni": {"base", "delegate"},
-    "accelerator": {"base", "delegate/quadra.h"},
+    "accelerator": {"base", "delegate/quadra.h", "tflite/abi.h"},
     "runner": {"base", "tflite/abi.h"},
 }
 INCLUDE = re.compile(r'#include "delegate_native/([^"]+)"')

@@ -61,6 +61,6 @@ const LiteRtAcceleratorDef LiteRtAcceleratorImpl = {
     Compiles,
     Create,
     {},
-    {{sizeof(LiteRtCustomTensorBufferHandlersDef), 1, 0, 0}, {}, 0, 0, 0, {}},
+    {{sizeof(LiteRtCustomTensorBufferHandlersDef), 1, 0, 0}},
 };
 }

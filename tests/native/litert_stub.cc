@@ -108,7 +108,7 @@ extern "C" QUADRA_EXPORT int AskAccelerator(const char* path, const char* how, c
         reinterpret_cast<Register>(dlsym(library, "LiteRtRegisterGpuAccelerator"))(nullptr);
     if (status != kLiteRtStatusOk) return printf("status %d, no accelerator\n", status), 0;
     void* headless[48] = {};
-    memcpy(headless, table.of_buffer_contexts, sizeof(table) - sizeof(table.abi_header));
+    memcpy(headless, &table.abi_header + 1, sizeof(table) - sizeof(table.abi_header));
     return Ask(reinterpret_cast<LiteRtRuntimeContext*>(headless), report);
   }
   const void* definition = dlsym(library, "LiteRtAcceleratorImpl");
