@@ -271,3 +271,88 @@ right(open_model(library, MODEL))
         "opencl",
         **{**gpu, "DRIVER_FAULTS": fault},
     )
+
+
+# ---- through the C API ----
+
+_C = """
+import ctypes
+from tests.litert_c import HOST, OPENCL, LiteRt
+litert = LiteRt(library, MODEL, quadra_options="backend = opencl\\nprofile = true")
+source, results = litert.buffer(OPENCL, FEED[0]), [litert.buffer(OPENCL, one) for one in EXPECTED]
+
+def correct(outputs):
+    for buffer, want in zip(outputs, EXPECTED, strict=True):
+        assert np.allclose(litert.read(buffer, want), want, atol=1e-5)
+"""
+
+
+def test_an_apps_own_options_reach_the_delegate(accelerator):
+    """quadra_options go before the environment's: this one names OpenGL ES."""
+    told = run(
+        accelerator,
+        _C
+        + """
+litert.write(source, FEED[0])
+litert.run([source], results)
+correct(results)
+print(json.dumps([report(library)["backend"], len(report(library)["profile"]), copied()]))
+litert.free(source, *results)
+""",
+        "gles",
+    )
+    assert told == ["opencl", 1, [0]]
+
+
+def test_an_asynchronous_run_has_ended_when_it_returns(accelerator):
+    run(
+        accelerator,
+        _C
+        + """
+for _ in range(3):
+    litert.write(source, FEED[0])
+    assert not litert.run([source], results, is_async=True)
+    correct(results)
+litert.free(source, *results)
+""",
+        "opencl",
+    )
+
+
+_CL_MEM = """
+import pyopencl as cl
+native = ctypes.CDLL(os.path.join(os.path.dirname(library), "libquadra.so"))
+native.QuadraGpuBufferCreate.restype = native.QuadraGpuBufferHandle.restype = ctypes.c_void_p
+shared = ctypes.c_void_p(native.QuadraGpuBufferCreate(None, ctypes.c_size_t(64), None))
+context = cl.MemoryObject.from_int_ptr(native.QuadraGpuBufferHandle(shared)).context
+"""
+
+
+def test_an_apps_own_opencl_buffers_serve_if_they_are_of_quadras_context(accelerator, gpu):
+    for env in ({}, gpu):
+        run(
+            accelerator,
+            _C
+            + _CL_MEM
+            + """
+flags = cl.mem_flags
+mine = cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=FEED[0])
+imported = litert.buffer(OPENCL, FEED[0], mine.int_ptr)
+litert.run([imported], results)
+correct(results)
+assert copied() == [0]
+other = cl.Context(context.devices)
+foreign = cl.Buffer(other, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=FEED[0])
+refused = litert.buffer(OPENCL, FEED[0], foreign.int_ptr)
+try:
+    litert.run([refused], results)
+    raise AssertionError("it ran")
+except RuntimeError as error:
+    assert "RunCompiledModel" in str(error), error
+litert.run([imported], results)
+correct(results)
+litert.free(imported, refused, source, *results)
+""",
+            "opencl",
+            **env,
+        )

@@ -149,7 +149,7 @@ bool FindRegistry(Registry* registry) {
     functions[i] = dlsym(runtime, kRegistryNames[i]);
     found = found && functions[i];
   }
-  memcpy(static_cast<void*>(registry), functions, sizeof(functions));
+  memcpy(static_cast<void*>(registry), static_cast<const void*>(functions), sizeof(functions));
   return found;
 }
 

@@ -22,6 +22,7 @@ enum LiteRtStatus : int {
 enum LiteRtHwAccelerators : int { kLiteRtHwAcceleratorGpu = 2 };
 
 enum LiteRtTensorBufferType : int {
+  kLiteRtTensorBufferTypeUnknown = 0,
   kLiteRtTensorBufferTypeHostMemory = 1,
   kLiteRtTensorBufferTypeAhwb = 2,
   kLiteRtTensorBufferTypeDmaBuf = 4,

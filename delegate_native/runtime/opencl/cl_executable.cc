@@ -289,7 +289,8 @@ Status ClExecutable::CheckBound(const Port& port, cl_mem memory) const {
   if (!port.is_own) return Unsupported("its memory serves another tensor, too");
   cl_context context = nullptr;
   size_t bytes = 0;
-  cl_int code = cl_.GetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof(context), &context, nullptr);
+  cl_int code = cl_.GetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof(cl_context),
+                                     static_cast<void*>(&context), nullptr);
   if (code == CL_SUCCESS) {
     code = cl_.GetMemObjectInfo(memory, CL_MEM_SIZE, sizeof(bytes), &bytes, nullptr);
   }
