@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -142,13 +143,19 @@ def test_the_stock_runtime_has_the_layout_that_is_declared(probe):
 _ASK = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).AskAccelerator(*(word.encode() for word in sys.argv[2:]))"
 
 
+@cache
+def stub(version: str) -> Path:
+    label = f"//tests/native:litert_stub{version}.so"
+    return bazel.build([label])[label][0]
+
+
 def ask(accelerator: Path, how: str, version: str = "", litert: str = "", ours: str = "") -> str:
     """What a stand-in for a runtime got, and what the accelerator said. version: _older or _newer than 2.1.6. litert and
     ours: the texts of LiteRT's GPU options and of Quadra's."""
-    label = f"//tests/native:litert_stub{version}.so"
-    stub = bazel.build([label])[label][0]
     env = {"QUADRA_BACKEND": "null"}
-    done = child_process.run([sys.executable, "-c", _ASK, stub, accelerator, how, litert, ours], env=env, timeout_s=60)
+    done = child_process.run(
+        [sys.executable, "-c", _ASK, stub(version), accelerator, how, litert, ours], env=env, timeout_s=60
+    )
     return done.stdout + done.stderr
 
 
