@@ -26,7 +26,9 @@ def report(library: str) -> dict[str, Any]:
 
 
 def make_environment(library: str) -> Environment:
-    return Environment.create(runtime_path=str(Path(library).parent))
+    """Without the wheel's plugins for NPUs, which sanitizers do not take."""
+    folder = str(Path(library).parent)
+    return Environment.create(runtime_path=folder, compiler_plugin_path=folder, dispatch_library_path=folder)
 
 
 def open_model(
