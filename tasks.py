@@ -47,7 +47,8 @@ _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
 
 @task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
 def build(c: Context, debug: bool = False, abi: str = "") -> None:
-    """Build the delegate for this machine, or for Android; print where libquadra.so is.
+    """Build the delegate for this machine, or for Android; print where libquadra.so is, and where the accelerator for LiteRT's
+    CompiledModel, in a folder with both.
 
     Android builds use the NDK of ANDROID_NDK_HOME (r27 or later), or one assembled from packages, for tests.
     """
@@ -55,6 +56,8 @@ def build(c: Context, debug: bool = False, abi: str = "") -> None:
 
     if not abi:
         print(bazel.library(debug=debug))
+        if not debug:
+            print(bazel.accelerator())
         return
     folder = apk.DEBUG_LIBRARIES if debug else apk.LIBRARIES
     for made in bazel.android(ndk.abis(abi), debug=debug).values():
@@ -89,7 +92,7 @@ def apk(
 def size(c: Context, library: str = "", abi: str = "") -> None:
     """Show the delegate's size: bytes by part, exports, needed libraries, compiler.
 
-    With --abi also the shell's runner, Android's requirements for both, and the budgets. Exit status 1: one was missed.
+    With --abi also the accelerator for LiteRT, the shell's runner, Android's requirements for them, and the budgets. Exit status 1: one was missed.
     """
     from host_tools.build import android_check, bazel, ndk, size
 
@@ -98,6 +101,7 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
         return
     abis = ndk.abis(abi)
     checked = [android_check.check(one) for one in bazel.android(abis).values()]
+    checked += [android_check.check_accelerator(one, path) for one, path in bazel.accelerators(abis).items()]
     checked += [android_check.check_runner(one, path) for one, path in bazel.runners(abis).items()]
     android_check.judge([android_check.show(one) for one in checked])
 
@@ -208,6 +212,7 @@ _RUN_HELP = {
     "library": "An existing libquadra.so (default: build it).",
     "on": "Where: host, this machine (default); app, Android's runtime and the APK's own code on this machine; or devices:"
     f" {_ON_WORDS}",
+    "api": "Through what the model runs: interpreter, or compiled, LiteRT's CompiledModel (on this machine only).",
     "peer": "Other runtimes, alternating: xnnpack; with --on app or devices also shipped-opencl, shipped-gles; separated by commas.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
 }
@@ -218,9 +223,9 @@ def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
-    float32_nodes: str = "", cache: str = "",
+    float32_nodes: str = "", cache: str = "", api: str = "interpreter",
 ) -> None:  # fmt: skip
-    """Run a model with the delegate in the stock interpreter, and judge it against the CPU.
+    """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
     Prints where each node ran, the error of each output and times beside XNNPACK's, and writes a run folder with
     a report. Exit status 1: an output is wrong.
@@ -234,7 +239,8 @@ def run(
     spec = from_arguments.make_spec(
         model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
         repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-        cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, **from_arguments.destination(on),
+        cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, api=api,
+        **from_arguments.destination(on),
     )  # fmt: skip
     judged_runs.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
 

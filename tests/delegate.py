@@ -84,6 +84,8 @@ def environment(library: Path) -> dict[str, str]:
 class Quadra:
     """A worker process with the delegate's library; started when needed, again after a crash."""
 
+    module = "tests.delegate_worker"
+
     def __init__(self, library: Path, **env: str) -> None:
         self.library = library
         self._env = {**environment(library), **env}
@@ -141,7 +143,7 @@ class Quadra:
             self._log.seek(0)
             self._log.truncate()
             self._process = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", "-m", "tests.delegate_worker"],
+                [sys.executable, "-X", "faulthandler", "-m", self.module],
                 cwd=ROOT,
                 env={**os.environ, **self._env},
                 stdin=subprocess.PIPE,

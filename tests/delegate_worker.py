@@ -8,12 +8,15 @@ import json
 import os
 import pickle
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType, load_delegate
 
 from tests.cpu import reference_interpreter
+
+Attempt = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def report(library: str, delegate: Delegate) -> dict[str, Any]:
@@ -52,15 +55,14 @@ def invoke(interpreter: Interpreter, feeds: list[np.ndarray]) -> list[np.ndarray
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Loads the model and invokes it once per entry of `rounds` (None: variables become zero instead); an exception
-    becomes its text."""
+def answer(request: dict[str, Any], attempt: Attempt) -> dict[str, Any]:
+    """What `attempt` makes of the request, in the request's environment."""
     before = {name: os.environ.get(name) for name in request["env"]}
     os.environ.update(request["env"])
     counter = ctypes.CDLL(request["counter"]) if request["counter"] else None
     if counter:
         counter.QuadraFaultsBegin()
-    reply = _attempt(request)  # nothing of it is left when the environment is as it was
+    reply = attempt(request)  # nothing of it is left when the environment is as it was
     if counter:
         counter.QuadraFaultsReport.restype = ctypes.c_char_p
         reply["driver"] = json.loads(counter.QuadraFaultsReport())
@@ -72,6 +74,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attempt(request: dict[str, Any]) -> dict[str, Any]:
+    """Loads the model and invokes it once per entry of `rounds` (None: variables become zero instead); an exception
+    becomes its text."""
     reply: dict[str, Any] = {"outputs": [], "report": None, "error": ""}
     try:
         interpreter, delegate = open_model(
@@ -87,19 +91,19 @@ def _attempt(request: dict[str, Any]) -> dict[str, Any]:
             except Exception as error:
                 if not request["counter"]:
                     raise
-                reply["error"] = reply["error"] or _told(error)
+                reply["error"] = reply["error"] or told(error)
                 reply["outputs"].append([])
             reply["report"] = report(request["library"], delegate)
     except Exception as error:  # whatever it is, it belongs to the one who asked
-        reply["error"] = _told(error)
+        reply["error"] = told(error)
     return reply
 
 
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def main() -> None:
+def main(attempt: Attempt = _attempt) -> None:
     channel = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while True:
@@ -107,7 +111,7 @@ def main() -> None:
             request = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        pickle.dump(answer(request), channel)
+        pickle.dump(answer(request, attempt), channel)
         channel.flush()
 
 

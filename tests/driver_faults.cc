@@ -89,6 +89,7 @@ constexpr Ways kWays[] = {
     {kClGetDeviceInfo, "-6"},
     {kClGetEventProfilingInfo, "-7"},
     {kClGetKernelWorkGroupInfo, "-6 one"},
+    {kClGetMemObjectInfo, "-38 -6"},
     {kClGetPlatformIDs, "-1001 none"},
     {kClGetProgramBuildInfo, "-6"},
     {kClGetProgramInfo, "-6"},

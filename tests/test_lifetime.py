@@ -85,7 +85,7 @@ def join(*threads):
 """
 
 
-def run(library: Path, body: str, *backends: str, timeout_s: float = 120) -> Any:
+def run(library: Path, body: str, *backends: str, timeout_s: float = 120, env: dict[str, str] | None = None) -> Any:
     """What the script prints in its last line, as JSON; None if that is nothing."""
     missing = [f"{name}: {error}" for name in backends if (error := _error_of(name))]
     if missing:
@@ -93,7 +93,7 @@ def run(library: Path, body: str, *backends: str, timeout_s: float = 120) -> Any
     done = child_process.run(
         [sys.executable, "-X", "faulthandler", "-c", _PRELUDE + body, library, *backends],
         cwd=settings.ROOT,
-        env=environment(library),
+        env={**environment(library), **(env or {})},
         timeout_s=timeout_s * sanitize.slower(library),
     )
     return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None

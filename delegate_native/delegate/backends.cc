@@ -71,4 +71,10 @@ Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo
   return Status();
 }
 
+Status MakeOpenClMemory(void* object, size_t bytes, std::shared_ptr<Backend>* backend,
+                        std::unique_ptr<DeviceMemory>* memory) {
+  QUADRA_RETURN_IF_ERROR(MakeOpenClBackend("", backend));
+  return (*backend)->MakeMemory(bytes, object, memory);
+}
+
 }  // namespace quadra

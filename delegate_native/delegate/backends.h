@@ -26,6 +26,11 @@ Status ReadTarget(const Options& options, std::unique_ptr<GpuInfo>* target);
 // `target`: what to make plans for; null for the backend's own device.
 Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo* target, Gpu* gpu);
 
+// Memory in the OpenCL context that delegates of this process share; see Backend::MakeMemory.
+// `*backend` must live as long.
+Status MakeOpenClMemory(void* object, size_t bytes, std::shared_ptr<Backend>* backend,
+                        std::unique_ptr<DeviceMemory>* memory);
+
 }  // namespace quadra
 
 #endif  // QUADRA_DELEGATE_BACKENDS_H_

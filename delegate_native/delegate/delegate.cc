@@ -251,7 +251,43 @@ Status Delegate::Apply(TfLiteContext* context) {
   NoteInlined(known.inlined);
   SayWhy(tried);
   TellVerdicts();
+  ShareBuffers(context);
   return Replace(context);
+}
+
+void Delegate::ShareBuffers(TfLiteContext* context) {
+  if (now_.subgraph != 0) return;
+  buffers_->bound.clear();  // they were another model's
+  // Of another OpenCL library's context than the callers' buffers, none can be had.
+  const bool is_whole = now_.partitions.size() == 1 && options_.opencl_library.empty() &&
+                        now_.nodes_on_gpu() == now_.verdicts.size();
+  for (const auto& partition : now_.partitions) {
+    partition->buffers = buffers_;
+    partition->is_whole_model = is_whole && partition->states == 0;
+    partition->Offer(context);
+  }
+}
+
+Status Delegate::BindBuffer(int tensor, const QuadraBuffer* buffer) {
+  if (!buffer) {
+    buffers_->bound.erase(tensor);
+    return Status();
+  }
+  Status status = Unsupported("no model has a partition on the GPU");
+  for (const auto& partition : Main().partitions) {
+    status = partition->CheckBuffer(tensor, *buffer);
+    if (status.ok()) break;
+  }
+  if (!status.ok()) {
+    return Status(status.code(), Format("bind a buffer to tensor %d: ", tensor) + status.message());
+  }
+  buffers_->bound[tensor] = *buffer;
+  return status;
+}
+
+void* Delegate::OpenClContext() const {
+  const Gpu& gpu = Main().gpu;
+  return gpu.backend ? gpu.backend->context() : nullptr;
 }
 
 void Delegate::TellVerdicts() const {

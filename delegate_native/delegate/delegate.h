@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "delegate_native/delegate/backends.h"
+#include "delegate_native/delegate/buffers.h"
 #include "delegate_native/delegate/options.h"
 #include "delegate_native/delegate/partition.h"
 #include "delegate_native/delegate/verdicts.h"
@@ -48,6 +49,11 @@ class Delegate {
   Status Apply(TfLiteContext* context);
   // The partition whose nodes these are; null if there is none.
   std::shared_ptr<Partition> FindPartition(const TfLiteIntArray* nodes) const;
+  // Null: the interpreter's memory again.
+  Status BindBuffer(int tensor, const QuadraBuffer* buffer);
+  void SetBufferSource(const QuadraBufferSource& source) { buffers_->source = source; }
+  // Of the main subgraph.
+  void* OpenClContext() const;
   // Verdicts, plans, times of the last model, as JSON.
   std::string Report() const;
 
@@ -79,6 +85,8 @@ class Delegate {
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);
   void TellVerdicts() const;
   Status Replace(TfLiteContext* context);
+  void ShareBuffers(TfLiteContext* context);
+  const Applied& Main() const { return earlier_.empty() ? now_ : earlier_.front(); }
 
   TfLiteDelegate c_delegate_{};
   const Options options_;
@@ -90,6 +98,7 @@ class Delegate {
   Applied now_;
   std::vector<Applied> earlier_;  // subgraphs of the same model
   size_t earlier_partitions_ = 0;
+  const std::shared_ptr<Buffers> buffers_ = std::make_shared<Buffers>();
   std::set<int> inlined_;  // subgraphs that only run as a part of others, on the GPU
 };
 

@@ -1,5 +1,6 @@
 // The library's entry points: the external-delegate pair and the C API.
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "delegate_native/delegate/delegate.h"
@@ -24,9 +25,8 @@ TfLiteDelegate* Create(Status status, Options options, const VerdictListener& li
 
 extern "C" {
 
-QUADRA_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys,
-                                                            const char* const* values, size_t count,
-                                                            void (*report_error)(const char*)) {
+TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values,
+                                              size_t count, void (*report_error)(const char*)) {
   quadra::Options options;
   quadra::Status status = quadra::DefaultOptions(&options);
   for (size_t i = 0; i < count && status.ok(); ++i) {
@@ -65,6 +65,50 @@ TfLiteDelegate* QuadraDelegateCreate(const QuadraDelegateOptions* c_options,
 
 void QuadraDelegateDelete(TfLiteDelegate* delegate) {
   if (delegate) delete quadra::Delegate::From(delegate);
+}
+
+int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor, const QuadraBuffer* buffer,
+                             void (*report_error)(const char*)) {
+  if (!delegate) return 0;
+  const quadra::Status status = quadra::Delegate::From(delegate)->BindBuffer(tensor, buffer);
+  if (!status.ok() && report_error) report_error(("Quadra: " + status.message()).c_str());
+  return status.ok();
+}
+
+void* QuadraDelegateOpenClContext(TfLiteDelegate* delegate) {
+  return delegate ? quadra::Delegate::From(delegate)->OpenClContext() : nullptr;
+}
+
+struct QuadraGpuBuffer {
+  std::shared_ptr<quadra::Backend> backend;  // outlives its memory
+  std::unique_ptr<quadra::DeviceMemory> memory;
+};
+
+QuadraGpuBuffer* QuadraGpuBufferCreate(void* handle, size_t bytes,
+                                       void (*report_error)(const char*)) {
+  auto made = std::make_unique<QuadraGpuBuffer>();
+  const quadra::Status status =
+      quadra::MakeOpenClMemory(handle, bytes, &made->backend, &made->memory);
+  if (status.ok()) return made.release();
+  if (report_error) report_error(("Quadra: " + status.message()).c_str());
+  return nullptr;
+}
+
+void QuadraGpuBufferDelete(QuadraGpuBuffer* buffer) { delete buffer; }
+
+void* QuadraGpuBufferHandle(QuadraGpuBuffer* buffer) { return buffer->memory->object(); }
+
+void* QuadraGpuBufferLock(QuadraGpuBuffer* buffer, int reads) {
+  void* host = nullptr;
+  return buffer->memory->Lock(reads != 0, &host).ok() ? host : nullptr;
+}
+
+int QuadraGpuBufferUnlock(QuadraGpuBuffer* buffer, int writes) {
+  return buffer->memory->Unlock(writes != 0).ok();
+}
+
+void QuadraDelegateSetBufferSource(TfLiteDelegate* delegate, const QuadraBufferSource* source) {
+  if (delegate && source) quadra::Delegate::From(delegate)->SetBufferSource(*source);
 }
 
 size_t QuadraDelegateReport(TfLiteDelegate* delegate, char* buffer, size_t size) {

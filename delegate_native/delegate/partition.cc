@@ -81,6 +81,10 @@ void Assign(const TfLiteIntArray& from, std::vector<int>* to) {
   to->assign(from.data, from.data + from.size);
 }
 
+size_t BytesOf(const Port& port) {
+  return static_cast<size_t>(port.shape.elements()) * BytesOf(port.element);
+}
+
 }  // namespace
 
 Status MakePartition(TfLiteContext* context, const ModelNodes& model,
@@ -155,7 +159,55 @@ Status Partition::PrepareSession(TfLiteContext* context) {
     if (tensor->is_variable) continue;  // the nodes leave as many numbers as they found
     QUADRA_RETURN_IF_ERROR(Resize(context, tensor, output.shape, output.rank, output.element));
   }
+  Offer(context);
   return Status();
+}
+
+void Partition::Offer(TfLiteContext* context) const {
+  if (!is_whole_model || !buffers->source.offer || !session->backend().context()) return;
+  const auto offer = [&](const std::vector<int>& tensors, const std::vector<Port>& ports) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (!IsPlain(ports[i].element)) continue;
+      buffers->source.offer(buffers->source.data, context, tensors[i], BytesOf(ports[i]));
+    }
+  };
+  offer(input_tensors, session->inputs());
+  offer(output_tensors, session->outputs());
+}
+
+Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) const {
+  if (buffer.kind == QUADRA_BUFFER_OPENCL && !session->backend().context()) {
+    return Unsupported("the model runs on %s, not on OpenCL", session->backend().name());
+  }
+  for (size_t i = 0; i < input_tensors.size() + output_tensors.size(); ++i) {
+    const bool is_input = i < input_tensors.size();
+    const size_t at = is_input ? i : i - input_tensors.size();
+    if ((is_input ? input_tensors : output_tensors)[at] != tensor) continue;
+    const Port& port = (is_input ? session->inputs() : session->outputs())[at];
+    if (buffer.bytes >= BytesOf(port)) return Status();
+    return Unsupported("it has %zu bytes; the tensor has %zu", buffer.bytes, BytesOf(port));
+  }
+  return Unsupported("the tensor is no input and no output of a partition");
+}
+
+// i: inputs, then outputs. Of `memory`, on the host, and `object` one is set at the end.
+Status Partition::FindBuffer(TfLiteContext* context, size_t i, void** memory, void** object) const {
+  const bool is_output = i >= input_tensors.size();
+  const size_t at = is_output ? i - input_tensors.size() : i;
+  const TfLiteTensor& tensor = context->tensors[(is_output ? output_tensors : input_tensors)[at]];
+  const Port& port = (is_output ? session->outputs() : session->inputs())[at];
+  const char* name = tensor.name ? tensor.name : "";
+  QuadraBuffer found{};
+  *memory = tensor.data;
+  if (buffers &&
+      buffers->Find(context, static_cast<int>(&tensor - context->tensors), is_output, &found)) {
+    if (found.bytes < BytesOf(port)) {
+      return Unsupported("the buffer for '%s' has %zu bytes; the tensor has %zu", name, found.bytes,
+                         BytesOf(port));
+    }
+    *(found.kind == QUADRA_BUFFER_HOST ? memory : object) = found.handle;
+  }
+  return *memory || *object ? Status() : Internal("tensor '%s' has no memory", name);
 }
 
 Status Partition::Prepare(TfLiteContext* context) {
@@ -171,14 +223,26 @@ Status Partition::Prepare(TfLiteContext* context) {
   return Status();
 }
 
+Status Partition::InvokeSession(TfLiteContext* context) {
+  const size_t count = input_tensors.size();
+  std::vector<const void*> inputs(count);
+  std::vector<void*> outputs(output_tensors.size());
+  std::vector<void*> objects(count + outputs.size());
+  for (size_t i = 0; i < objects.size(); ++i) {
+    void* memory = nullptr;
+    QUADRA_RETURN_IF_ERROR(FindBuffer(context, i, &memory, &objects[i]));
+    if (i < count) inputs[i] = memory;
+    else outputs[i - count] = memory;
+  }
+  QUADRA_RETURN_IF_ERROR(ImportIfNeeded(nullptr));
+  return session->Invoke(inputs, outputs, objects);
+}
+
 Status Partition::Invoke(TfLiteContext* context) {
   if (HasUnknownSizes(context)) QUADRA_RETURN_IF_ERROR(PrepareSession(context));
-  std::vector<const void*> inputs(input_tensors.size());
-  std::vector<void*> outputs(output_tensors.size());
-  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = context->tensors[input_tensors[i]].data;
-  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = context->tensors[output_tensors[i]].data;
-  QUADRA_RETURN_IF_ERROR(ImportIfNeeded(nullptr));
-  return session->Invoke(inputs, outputs);
+  Status status = InvokeSession(context);
+  if (buffers) buffers->Finish();
+  return status;
 }
 
 }  // namespace quadra

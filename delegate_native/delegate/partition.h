@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "delegate_native/delegate/buffers.h"
 #include "delegate_native/delegate/verdicts.h"
 #include "delegate_native/session/session.h"
 #include "delegate_native/tflite/abi.h"
@@ -23,12 +24,22 @@ struct Partition {
   std::shared_ptr<ModelNodes> model;
   bool allows_quantized = true;
 
+  // Of the main subgraph's partitions: where inputs and outputs may be.
+  std::shared_ptr<Buffers> buffers;
+  bool is_whole_model = false;
+
+  // Tells the buffers' source which tensors may be in OpenCL buffers.
+  void Offer(TfLiteContext* context) const;
+  // Whether a buffer could serve this tensor; else why not.
+  Status CheckBuffer(int tensor, const QuadraBuffer& buffer) const;
   // Prepares for the current sizes of the inputs; sets the sizes of the outputs.
   Status Prepare(TfLiteContext* context);
   Status Invoke(TfLiteContext* context);
 
  private:
   bool HasUnknownSizes(const TfLiteContext* context) const;
+  Status FindBuffer(TfLiteContext* context, size_t i, void** memory, void** object) const;
+  Status InvokeSession(TfLiteContext* context);
   Status PrepareSession(TfLiteContext* context);
   Status ImportIfNeeded(const std::vector<Shape>* shapes);
 };

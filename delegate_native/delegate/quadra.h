@@ -72,8 +72,75 @@ QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);
 QUADRA_EXPORT TfLiteDelegate* QuadraDelegateCreate(const QuadraDelegateOptions* options,
                                                    void (*report_error)(const char*));
 
+/* The same with key/value strings, by the name that loaders of external delegates look for. */
+QUADRA_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys,
+                                                            const char* const* values, size_t count,
+                                                            void (*report_error)(const char*));
+
 /* NULL is fine. The interpreter must be gone, or be about to go without another call. */
 QUADRA_EXPORT void QuadraDelegateDelete(TfLiteDelegate* delegate);
+
+/* Memory for an input or output of the model in the place of the interpreter's. Dense float32 or
+ * int32. */
+typedef enum QuadraBufferKind {
+  QUADRA_BUFFER_HOST = 0,   /* handle: its address */
+  QUADRA_BUFFER_OPENCL = 1, /* handle: a cl_mem of QuadraDelegateOpenClContext */
+} QuadraBufferKind;
+
+typedef struct QuadraBuffer {
+  QuadraBufferKind kind;
+  void* handle;
+  size_t bytes;
+} QuadraBuffer;
+
+/* From the next inference on, kernels read and write this buffer for a tensor of the main subgraph
+ * that is an input or output of a partition, by its index; NULL: the interpreter's memory again.
+ * The buffer must stay as long. Returns 1; or 0 and a sentence for `report_error` (may be NULL). To
+ * be called after the interpreter was made with the delegate, and not during an inference, which
+ * fails if the buffer turns out to be another context's, or too small. */
+QUADRA_EXPORT int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor,
+                                           const QuadraBuffer* buffer,
+                                           void (*report_error)(const char*));
+
+/* The cl_context that the delegate's model runs in, for QUADRA_BUFFER_OPENCL; NULL: it does not run
+ * on OpenCL. Delegates of a process share it. */
+QUADRA_EXPORT void* QuadraDelegateOpenClContext(TfLiteDelegate* delegate);
+
+/* Memory in that context, of the system's OpenCL library, with a view on the host. One thread at a
+ * time, and not during an inference with it. */
+typedef struct QuadraGpuBuffer QuadraGpuBuffer;
+
+/* handle: a cl_mem of the context, which stays its owner's; NULL: a new one. NULL, and a sentence
+ * for `report_error` (may be NULL), where it cannot be made. */
+QUADRA_EXPORT QuadraGpuBuffer* QuadraGpuBufferCreate(void* handle, size_t bytes,
+                                                     void (*report_error)(const char*));
+QUADRA_EXPORT void QuadraGpuBufferDelete(QuadraGpuBuffer* buffer);
+/* The cl_mem. */
+QUADRA_EXPORT void* QuadraGpuBufferHandle(QuadraGpuBuffer* buffer);
+/* The view on the host, until Unlock; NULL where the driver fails. reads: it has the buffer's
+ * numbers. */
+QUADRA_EXPORT void* QuadraGpuBufferLock(QuadraGpuBuffer* buffer, int reads);
+/* 0 where the driver fails. writes: the buffer has the view's numbers. */
+QUADRA_EXPORT int QuadraGpuBufferUnlock(QuadraGpuBuffer* buffer, int writes);
+
+/* Who says where memory is, in the place of QuadraDelegateBindBuffer. */
+typedef struct QuadraBufferSource {
+  void* data;
+  /* Told of each input and output (of the TfLiteContext, by its index) that can be in an OpenCL
+   * buffer, when a model that runs wholly in one partition has been given to the delegate, and
+   * again when sizes change. */
+  void (*offer)(void* data, void* context, int tensor, size_t bytes);
+  /* Asked for each input and output before each inference: 1 and where it is, or 0: in the
+   * interpreter's memory. */
+  int (*find)(void* data, void* context, int tensor, int is_output, QuadraBuffer* found);
+  /* After each inference, and each that ended before it began. */
+  void (*finish)(void* data);
+  void (*release)(void* data); /* when nobody will ask any more */
+} QuadraBufferSource;
+
+/* Before the delegate gets a model; the struct is copied. */
+QUADRA_EXPORT void QuadraDelegateSetBufferSource(TfLiteDelegate* delegate,
+                                                 const QuadraBufferSource* source);
 
 /* Verdicts, plans and times of the interpreter that this delegate was last applied to, as JSON.
  * Writes at most `size` bytes with the final NUL; returns the bytes needed. */

@@ -27,6 +27,17 @@ class Executable {
   // plan's order. With `dispatch_us`: also measures each dispatch, microseconds, in plan order.
   virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                      std::vector<float>* dispatch_us) = 0;
+  // From the next inference on its kernels work on these objects of the GPU API (cl_mem), inputs
+  // first, then outputs, in the plan's order; where one is null, on the host's memory as ever. They
+  // must stay until others take their place. An error leaves none.
+  virtual Status Bind(const std::vector<void*>& objects) {
+    for (const void* object : objects) {
+      if (object) return Unsupported("this backend takes no buffers of its callers");
+    }
+    return Status();
+  }
+  // How much of the last inference's inputs and outputs was copied from and to the host.
+  virtual int64_t copied_bytes() const { return 0; }
   // From now on each inference that is not measured hands over the plan's copies, each right after
   // its dispatch, in a thread of the backend. `take` gets `who`.
   void HandOver(TakeTensor take, void* who) {
@@ -70,6 +81,18 @@ inline const fb::ProgramBinary* KeptBinary(const fb::Plan& plan, unsigned i,
   return is_its && binary->bytes() && binary->bytes()->size() > 0 ? binary : nullptr;
 }
 
+// Memory of a device, for callers who give it to Executable::Bind. One thread at a time, and not
+// while kernels work on it.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  virtual void* object() const = 0;
+  // The host's view of it, until Unlock. `reads`: with the numbers that it holds.
+  virtual Status Lock(bool reads, void** host) = 0;
+  // `writes`: it has the numbers of the view from now on.
+  virtual Status Unlock(bool writes) = 0;
+};
+
 struct LoadTimes {
   int64_t compile_us = 0;
   BinaryCount binaries;
@@ -82,6 +105,12 @@ class Backend {
   virtual const char* name() const = 0;
   // The device that this backend found.
   virtual const GpuInfo& info() const = 0;
+  // What callers make buffers in that Bind takes (cl_context); null: there is none.
+  virtual void* context() const { return nullptr; }
+  // `object`: one of the context that there is already, and stays its owner's; null: a new one.
+  virtual Status MakeMemory(size_t, void* /*object*/, std::unique_ptr<DeviceMemory>*) {
+    return Unsupported("%s has no memory for callers", name());
+  }
   // Whether its plans can be run, or only made.
   virtual bool runs() const { return true; }
   // `plan` must outlive the executable. `kept`: its programs as a driver compiled them, or null.

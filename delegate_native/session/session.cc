@@ -300,12 +300,30 @@ Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs,
   return Status();
 }
 
-Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
+Status Session::Bind(const std::vector<void*>& objects) {
+  const bool any = std::any_of(objects.begin(), objects.end(), [](void* one) { return one; });
+  if (!any && !has_bound_) return Status();
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const bool is_input = i < inputs_.size();
+    const Element element = is_input ? inputs_[i].element : outputs_[i - inputs_.size()].element;
+    if (objects[i] && !IsPlain(element)) {
+      return Unsupported("the buffer for %s %zu: only float32 and int32 can be in one",
+                         is_input ? "input" : "output", is_input ? i : i - inputs_.size());
+    }
+  }
+  has_bound_ = any;
+  const std::vector<void*> none(inputs_.size() + outputs_.size());
+  return executable_->Bind(objects.empty() ? none : objects);
+}
+
+Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+                       const std::vector<void*>& objects) {
   if (!ready_) return Internal("invoked before it was prepared");
   if (!executable_ || !executable_->is_intact()) {
     executable_.reset();  // first: it may fill the device
     QUADRA_RETURN_IF_ERROR(Build());
   }
+  QUADRA_RETURN_IF_ERROR(Bind(objects));
   const bool measures = options_.profile && !options_.dump_tensors;
   std::vector<float> dispatch_us;
   QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &dispatch_us : nullptr));

@@ -60,8 +60,13 @@ class Session {
   const std::string& graph_hash() const { return graph_hash_; }
 
   // Dense numbers in and out, as the model has them, in the order of the graph's inputs and
-  // outputs.
-  Status Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
+  // outputs. `objects`: of the GPU API, for inputs and then outputs, in whose place the host's
+  // memory may be null (see Executable::Bind); empty: none.
+  Status Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+                const std::vector<void*>& objects = {});
+  // Of the last inference; see Executable.
+  int64_t copied_bytes() const { return executable_ ? executable_->copied_bytes() : 0; }
+  const Backend& backend() const { return *backend_; }
 
   const fb::Plan* plan() const { return fb::GetPlan(plan_.data()); }
   size_t plan_bytes() const { return plan_.size(); }
@@ -73,6 +78,7 @@ class Session {
 
  private:
   Status Build();
+  Status Bind(const std::vector<void*>& objects);
   Status Run(std::vector<const void*> inputs, std::vector<void*> outputs,
              std::vector<float>* dispatch_us);
   bool UsesCache() const;
@@ -93,6 +99,7 @@ class Session {
   std::vector<Port> inputs_, outputs_;
   std::string graph_hash_;
   bool ready_ = false;
+  bool has_bound_ = false;
   PlanBytes plan_;
   std::unique_ptr<Executable> executable_;
   SessionTimes times_;

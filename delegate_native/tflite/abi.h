@@ -169,7 +169,7 @@ struct TfLiteContext {
                                                         const TfLiteIntArray* nodes_to_replace,
                                                         TfLiteDelegate*);
   int recommended_num_threads;
-  void* GetExternalContext;
+  void* (*GetExternalContext)(TfLiteContext*, int type);
   void* SetExternalContext;
   bool allow_fp32_relax_to_fp16;
   void* profiler;

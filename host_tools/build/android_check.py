@@ -1,7 +1,7 @@
-"""Judges what was built for Android, the library and the runner: ELF shape, what is asked of the system, size."""
+"""Judges what was built for Android, the libraries and the runner: ELF shape, what is asked of the system, size."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +18,13 @@ from host_tools.build.bazel import AndroidLibrary
 API_LEVEL = 26
 NAME = "libquadra.so"
 NEEDED = {f"{name}.so" for name in c_library.LIBRARIES}
+ACCELERATOR = "libLiteRtGpuAccelerator.so"
+ACCELERATOR_EXPORTS = ("LiteRtAcceleratorImpl", "LiteRtRegisterGpuAccelerator", "QuadraAcceleratorReport")
 EXPORTS = (
     "tflite_plugin_create_delegate",
     "tflite_plugin_destroy_delegate",
     "QuadraDelegate",
+    "QuadraGpuBuffer",
     "TfLiteGpuDelegate",
     "JNI_OnLoad",
 )
@@ -55,6 +58,17 @@ def check(made: AndroidLibrary) -> Checked:
         wrong = [*_shape(elf, made.abi), *_name(elf), *_surroundings(elf, measured), *asked, *_weight(measured, budget)]
     by_layer = size.layers(made.path, made.unstripped, made.objects) if made.objects else []
     return Checked(made.abi, measured, by_layer, level, budget, shipped, wrong)
+
+
+def check_accelerator(abi: str, library: Path) -> Checked:
+    """The same of the accelerator for LiteRT, which needs the delegate."""
+    measured = size.measure(library)
+    budget = _figure("accelerator_budget_bytes", abi)
+    with size.opened(library) as elf:
+        level, asked = _asked(elf, abi, EXPORTS)
+        around = _surroundings(elf, measured, {*NEEDED, NAME}, ACCELERATOR_EXPORTS)
+        wrong = [*_shape(elf, abi), *_name(elf, ACCELERATOR), *around, *asked, *_weight(measured, budget)]
+    return Checked(abi, measured, [], level, budget, 0, wrong)
 
 
 def check_runner(abi: str, runner: Path) -> Checked:
@@ -108,19 +122,21 @@ def _shape(elf: ELFFile, abi: str) -> list[str]:
     return found
 
 
-def _surroundings(elf: ELFFile, measured: size.Size) -> list[str]:
+def _surroundings(
+    elf: ELFFile, measured: size.Size, needed: Collection[str] = NEEDED, exports: tuple[str, ...] = EXPORTS
+) -> list[str]:
     relocated = list(size.section(elf, ".dynamic", DynamicSection).iter_tags("DT_TEXTREL"))
     found = ["its code is relocated (TEXTREL)"] if relocated else []
-    found += [f"it needs {name}" for name in measured.needed if name not in NEEDED]
-    found += [f"it shows {name}" for name in measured.exports if not name.startswith(EXPORTS)]
+    found += [f"it needs {name}" for name in measured.needed if name not in needed]
+    found += [f"it shows {name}" for name in measured.exports if not name.startswith(exports)]
     found += [] if measured.stripped else ["it is not stripped"]
     found += [] if measured.made_by else ["it does not say who made it"]
     return found
 
 
-def _name(elf: ELFFile) -> list[str]:
+def _name(elf: ELFFile, name: str = NAME) -> list[str]:
     names = size.tags(size.section(elf, ".dynamic", DynamicSection), "DT_SONAME")
-    return [] if names == [NAME] else [f"its name is {names or 'not there'}, not {NAME}"]
+    return [] if names == [name] else [f"its name is {names or 'not there'}, not {name}"]
 
 
 def _start(elf: ELFFile) -> list[str]:
@@ -141,11 +157,13 @@ def _figure(key: str, abi: str) -> int:
     return figures[key].get(abi, 0)
 
 
-def _asked(elf: ELFFile, abi: str) -> tuple[int, list[str]]:
-    """The highest API level among the symbols asked for, and which of them are not in the list."""
+def _asked(elf: ELFFile, abi: str, others: tuple[str, ...] = ()) -> tuple[int, list[str]]:
+    """The highest API level among the symbols asked for, and which of them are not in the list. others: how names begin
+    that another library of ours has."""
     listed = {symbol.name: symbol for symbol in c_library.symbols(abi)}
     table = size.section(elf, ".dynsym", SymbolTableSection)
     names = [s.name for s in table.iter_symbols() if s["st_shndx"] == "SHN_UNDEF" and s.name]
+    names = [name for name in names if not others or not name.startswith(others)]
     unknown = [f"it asks for {name}, which is not in {c_library.LIST.name}" for name in names if name not in listed]
     level = max((listed[name].api_level for name in names if name in listed), default=1)
     return level, unknown + ([f"it asks for API level {level}"] if level > API_LEVEL else [])

@@ -27,6 +27,7 @@ BUILT = settings.ROOT / ".cache" / "android"
 LIBRARIES = BUILT / "libs"  # Gradle takes libquadra.so from here, too
 DEBUG_LIBRARIES = BUILT / "debug"
 NAME = "libquadra.so"
+ACCELERATOR = "libLiteRtGpuAccelerator.so"  # beside it, where it was built
 PAGE_BYTES = 16384
 CLASS_LIST = "assets/classes.sha256"
 
@@ -113,12 +114,14 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
 
 
 def keep(abi: str, library: Path, folder: Path | None = None) -> Path:
-    """Puts a library where the packager and Gradle look for that ABI's; returns the place. Another folder: beside it."""
+    """Puts a library, and the accelerator beside it, where the packager and Gradle look for that ABI's; returns the place.
+    Another folder: beside it."""
     place = (folder or LIBRARIES) / abi / NAME
-    if not place.exists() or not place.samefile(library):
-        settings.make_folder(place.parent, "the checkout")
-        place.unlink(missing_ok=True)
-        shutil.copyfile(library, place)
+    for source, target in ((library, place), (library.with_name(ACCELERATOR), place.with_name(ACCELERATOR))):
+        if source.is_file() and not (target.exists() and target.samefile(source)):
+            settings.make_folder(target.parent, "the checkout")
+            target.unlink(missing_ok=True)
+            shutil.copyfile(source, target)
     return place
 
 
@@ -212,6 +215,8 @@ def _native(libraries: Mapping[str, Path], peers: bool) -> dict[str, Path]:
     files = {}
     for abi, path in libraries.items():
         files[f"lib/{abi}/{NAME}"] = path
+        if path.with_name(ACCELERATOR).is_file():
+            files[f"lib/{abi}/{ACCELERATOR}"] = path.with_name(ACCELERATOR)
         for alias in ["tensorflow-lite", *(["tensorflow-lite-gpu"] if peers else [])]:
             for member in maven.members(alias):
                 if member.startswith(f"jni/{abi}/"):

@@ -18,6 +18,9 @@ from host_tools.build import ndk
 LIBRARY = "//delegate_native:libquadra.so"
 ANDROID = "//delegate_native:{abi}"
 RUNNER = "//delegate_native/runner:{abi}"
+ACCELERATOR = "//delegate_native/accelerator:libLiteRtGpuAccelerator.so"
+BESIDE = "//delegate_native/accelerator:libquadra.so"
+ANDROID_ACCELERATOR = "//delegate_native:accelerator-{abi}"
 EVERYTHING = "//..."
 
 _DEADLINE_S = 3600.0
@@ -43,6 +46,12 @@ def library(debug: bool = False, sanitizers: Sequence[str] = ()) -> Path:
     return build([LIBRARY], debug, sanitizers)[LIBRARY][0]
 
 
+def accelerator() -> Path:
+    """Builds the accelerator for LiteRT's CompiledModel for this machine, in a folder with the delegate; returns
+    libLiteRtGpuAccelerator.so."""
+    return build([ACCELERATOR, BESIDE])[ACCELERATOR][0]
+
+
 def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str] = ()) -> dict[str, list[Path]]:
     """Builds targets; returns the files of each, by label."""
     done, events = _bazel("build", targets, _flags(debug, sanitizers))
@@ -52,9 +61,11 @@ def build(targets: Sequence[str], debug: bool = False, sanitizers: Sequence[str]
 
 
 def android(abis: Sequence[str], debug: bool = False) -> dict[str, AndroidLibrary]:
-    """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI. debug: it is not stripped."""
+    """Builds the delegate for Android ABIs, with the NDK or what stands in for it; by ABI. debug: it is not stripped. Beside
+    it, unless debug, lies the accelerator."""
     targets = {abi: ANDROID.format(abi=abi) for abi in abis}
-    events = _for_android(list(targets.values()), debug)
+    beside = [] if debug else [ANDROID_ACCELERATOR.format(abi=abi) for abi in abis]
+    events = _for_android([*targets.values(), *beside], debug)
     made = {group: _outputs(events, group) for group in ("default", "unstripped", "objects")}
     library = made["unstripped" if debug else "default"]
     return {
@@ -70,9 +81,17 @@ def runners(abis: Sequence[str]) -> dict[str, Path]:
     return {abi: made[label][0] for abi, label in targets.items()}
 
 
+def accelerators(abis: Sequence[str]) -> dict[str, Path]:
+    """Builds the accelerator for LiteRT's CompiledModel for Android; by ABI."""
+    targets = {abi: ANDROID_ACCELERATOR.format(abi=abi) for abi in abis}
+    made = _outputs(_for_android(list(targets.values())))
+    return {abi: made[label][0] for abi, label in targets.items()}
+
+
 def prepare_android(abis: Sequence[str], runner_abis: Sequence[str]) -> None:
     """Builds what android() and runners() build, in one go: they then only look."""
-    _for_android([ANDROID.format(abi=abi) for abi in abis] + [RUNNER.format(abi=abi) for abi in runner_abis])
+    libraries = [label.format(abi=abi) for label in (ANDROID, ANDROID_ACCELERATOR) for abi in abis]
+    _for_android(libraries + [RUNNER.format(abi=abi) for abi in runner_abis])
 
 
 def test(targets: Sequence[str] = (EVERYTHING,)) -> list[str]:

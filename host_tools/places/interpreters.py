@@ -38,12 +38,16 @@ def report_of(delegate: Delegate) -> dict[str, Any]:
     needed = call(pointer, None, 0)
     buffer = ctypes.create_string_buffer(needed)
     call(pointer, buffer, needed)
-    tried = "read the delegate's report"
+    return read_report(buffer.value)
+
+
+def read_report(text: bytes) -> dict[str, Any]:
+    """A report as the delegate wrote it."""
     try:
-        reading.json_bytes(buffer.value, schema.Verdicts, "the delegate's report")
-        return reading.json_bytes(buffer.value, dict[str, Any], "the delegate's report")
+        reading.json_bytes(text, schema.Verdicts, "the delegate's report")
+        return reading.json_bytes(text, dict[str, Any], "the delegate's report")
     except Misuse as error:
-        raise RunFailed(tried, error.came_back, "report this as a bug") from error
+        raise RunFailed("read the delegate's report", error.came_back, "report this as a bug") from error
 
 
 def make(

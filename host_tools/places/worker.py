@@ -37,11 +37,9 @@ class Worker:
     """Holds what the stages share. Each stage writes its results before the next begins."""
 
     def __init__(self, folder: Path, library: Path, cache: Path) -> None:
-        from host_tools.places import interpreters  # after the baseline of memory was taken
-
-        self.interpreters = interpreters
         self.folder, self.library, self.cache = folder, library, cache
         self.spec = run_folder.RunFolder(folder).spec()
+        self.interpreters = _runtime(self.spec.api)
         self.model = self.spec.model.name
         self.content = Path(self.spec.model.path).read_bytes()
         self.facts = model_facts.read(self.content, self.model)  # a damaged model ends here
@@ -92,7 +90,7 @@ class Worker:
         clock.end()
 
     def keep(self, group: str, interpreter: "Interpreter") -> list[np.ndarray]:
-        arrays = self.interpreters.outputs_of(interpreter)
+        arrays: list[np.ndarray] = self.interpreters.outputs_of(interpreter)
         run_folder.write_arrays(self.folder / group, arrays)
         self.tensors[group] = inputs.tensor_json(interpreter.get_output_details())
         run_folder.write_json(self.folder / "tensors.json", self.tensors)
@@ -104,6 +102,17 @@ class Worker:
 
     def keep_timings(self) -> None:
         run_folder.write_json(self.folder / "timings.json", self.timings)
+
+
+def _runtime(api: str) -> Any:
+    """What makes interpreters of this API; imported after the baseline of memory was taken."""
+    if api == "compiled":
+        from host_tools.places import compiled_models
+
+        return compiled_models
+    from host_tools.places import interpreters
+
+    return interpreters
 
 
 class Clock:

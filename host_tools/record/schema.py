@@ -120,6 +120,7 @@ class Partition(Part, kw_only=True):
     cache: Annotated[Text, Is("of compiled models: `off`, `hit`, or `miss: ` and why; then whether it was saved")] = (
         "off"
     )
+    copied_bytes: Annotated[Count, Is("between the host and the GPU in each inference, for inputs and outputs")] = 0
     timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`")]
     dispatches: Annotated[list[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
 

@@ -15,6 +15,7 @@ PRECISIONS = ("f32", "f32_f16", "f16")
 KINDS = ("random", "picture", "arrays")
 PLACES = ("host", "app", "device")
 ROUTES = ("", "app", "shell")
+APIS = ("interpreter", "compiled")
 PEERS = ("xnnpack", "shipped-opencl", "shipped-gles")
 _MOST = 10**9  # what a C int holds
 _MOST_SEED = 2**53
@@ -66,6 +67,9 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
             "`shell` if a device runs it with the [native runner](android.md#from-the-shell), else `app` or empty: figures of the two are never pooled"
         ),
     ] = ""
+    api: Annotated[Text, Is("`interpreter`, or `compiled`: [LiteRT's CompiledModel](compiled_model.md)")] = (
+        "interpreter"
+    )
     repetitions: Annotated[Count, Is("timed inferences of each runner")] = 20
     threads: Annotated[Count, Is("of XNNPACK, and of a driver that runs on the CPU")] = 1
     peers: Annotated[
@@ -94,6 +98,10 @@ def checked(spec: RunSpec) -> RunSpec:
     _one_of("the route of a run", spec.route, ROUTES)
     if spec.route and spec.place != "device":
         raise Misuse("read the route of a run", "only a device has one", "run the model again")
+    _one_of("--api", spec.api, APIS)
+    if spec.api == "compiled" and spec.place != "host":
+        came_back = "its runtime has no CompiledModel: that comes with this machine's ai-edge-litert only"
+        raise Misuse(f"run with --api compiled in the place {spec.place}", came_back, "run it with --on host")
     for peer in spec.peers:
         _one_of("--peer", peer, PEERS)
         if peer != "xnnpack" and spec.route == "shell":

@@ -35,7 +35,8 @@ def account(judged: Judged, console: Console) -> None:
     spec, summary = folder.spec(), verdicts.read(folder.read(schema.Verdicts))
     console.print(f"[bold]{escape(spec.model.name)}[/], {escape(inputs.describe(spec.inputs))}")
     asked = spec.options.get("backend", "auto")
-    console.print(f"  {escape(summary.sentence())}")
+    through = "through LiteRT's CompiledModel: " if spec.api == "compiled" else ""
+    console.print(f"  {through}{escape(summary.sentence())}")
     console.print(f"  {escape(summary.backend_sentence(asked))}  [dim]({escape(verdicts.words(summary))})[/]")
     device_condition.show(folder, console)
     for api, sentence in summary.failures:

@@ -20,7 +20,7 @@ _LIFETIMES = ["test_lifetime.py", "test_sanitizers.py"]
 _DELEGATE = ["test_vectors.py", "test_random_graphs.py", "test_models.py", "test_limits.py", "test_subgraphs.py",
              "test_bad_input.py", "test_backends.py", "test_partitions.py", "test_dead_lanes.py", "test_fuzz_corpus.py",
              "test_cache.py", "test_driver_faults.py", "test_quantized.py", "test_sizes.py", "test_composites.py", "test_state.py",
-             *_LIFETIMES]  # fmt: skip
+             "test_bound_buffers.py", *_LIFETIMES]  # fmt: skip
 
 
 def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "") -> None:

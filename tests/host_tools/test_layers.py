@@ -25,6 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "session": {"base", "cache", "graph", "device", "kernel", "passes", "ops", "plan", "runtime/backend.h"},
     "delegate": {"base", "cache", "graph", "device", "kernel", "tflite", "passes", "ops", "plan", "runtime", "session"},
     "jni": {"base", "delegate"},
+    "accelerator": {"base", "delegate/quadra.h", "tflite/abi.h"},
     "runner": {"base", "tflite/abi.h"},
 }
 INCLUDE = re.compile(r'#include "delegate_native/([^"]+)"')
@@ -81,6 +82,8 @@ def test_includes_never_look_upward():
         ("session/x.cc", "runtime/opencl/cl_api.h", False),
         ("delegate/x.cc", "runtime/opencl/opencl_backend.h", True),
         ("runner/x.cc", "delegate/delegate.h", False),
+        ("accelerator/x.cc", "delegate/quadra.h", True),
+        ("accelerator/x.cc", "delegate/delegate.h", False),
     ],
 )
 def test_the_rule_itself(path: str, included: str, allowed: bool):

@@ -33,6 +33,17 @@ def test_android_will_load_it_and_the_budget_is_met(made, abi):
     }
 
 
+@pytest.mark.parametrize("abi", android.QUICK_ABIS)
+def test_android_will_load_the_accelerator_beside_it(made, abi):
+    beside = made[abi].path.with_name(android_check.ACCELERATOR)
+    checked = android_check.check_accelerator(abi, beside)
+    assert not checked.wrong
+    assert checked.size.exports == sorted(android_check.ACCELERATOR_EXPORTS)
+    as_delegate = "\n".join(android_check.check(bazel.AndroidLibrary(abi, beside, beside, [])).wrong)
+    assert "not libquadra.so" in as_delegate and "it needs libquadra.so" in as_delegate
+    assert "it asks for QuadraDelegateReport" in as_delegate
+
+
 @pytest.mark.parametrize("abi", android.ABIS)
 def test_android_will_start_the_runner(runners, abi):
     checked = android_check.check_runner(abi, runners[abi])

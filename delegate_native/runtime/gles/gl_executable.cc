@@ -372,6 +372,14 @@ Status GlExecutable::Run(const std::vector<const void*>& inputs, const std::vect
   return Do([&] { return RunHere(inputs, outputs, dispatch_us); });
 }
 
+int64_t GlExecutable::copied_bytes() const {
+  int64_t copied = 0;
+  for (const std::vector<Port>* ports : {&inputs_, &outputs_}) {
+    for (const Port& port : *ports) copied += port.bytes;
+  }
+  return copied;
+}
+
 std::vector<ProgramBinary> GlExecutable::Binaries() {
   std::vector<ProgramBinary> binaries;
   const Status status = device_->thread.Do([&] {

@@ -19,6 +19,7 @@ class GlExecutable : public Executable {
   Status Load(const fb::Binaries* kept, LoadTimes* times);
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
+  int64_t copied_bytes() const override;
   bool is_intact() const override { return device_->failures == failures_before_; }
   std::vector<ProgramBinary> Binaries() override;
 

@@ -31,6 +31,7 @@ namespace quadra {
   F(GetDeviceInfo)             \
   F(GetEventProfilingInfo)     \
   F(GetKernelWorkGroupInfo)    \
+  F(GetMemObjectInfo)          \
   F(GetPlatformIDs)            \
   F(GetProgramBuildInfo)       \
   F(GetProgramInfo)            \

@@ -33,12 +33,11 @@ ClExecutable::Port ClExecutable::MakePort(const fb::Io& io) const {
   port.offset = tensor.offset();
   port.bytes = tensor.bytes();
   const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(port.buffer));
-  port.in_place = context_->info.shares_host_memory && buffer.kind() == fb::BufferKind_Io &&
-                  port.bytes == buffer.bytes();
+  port.is_own = buffer.kind() == fb::BufferKind_Io && port.bytes == buffer.bytes();
   return port;
 }
 
-// Memory that is used in place belongs to one port only.
+// Memory that another can take the place of belongs to one port only.
 void ClExecutable::MakePorts() {
   std::vector<int> ports_of(Count(plan_.buffers()), 0);
   for (unsigned i = 0; i < Count(plan_.inputs()); ++i) {
@@ -51,17 +50,21 @@ void ClExecutable::MakePorts() {
     for (Port& port : *ports) ++ports_of[static_cast<size_t>(port.buffer)];
   }
   for (std::vector<Port>* ports : {&inputs_, &outputs_}) {
-    for (Port& port : *ports) port.in_place &= ports_of[static_cast<size_t>(port.buffer)] == 1;
+    for (Port& port : *ports) {
+      port.is_own &= ports_of[static_cast<size_t>(port.buffer)] == 1;
+      port.in_place = port.is_own && context_->info.shares_host_memory;
+    }
   }
 }
 
-bool ClExecutable::IsInPlace(int buffer) const {
+// The port that this buffer is for; null where it is none's own.
+const ClExecutable::Port* ClExecutable::OwnerOf(int buffer) const {
   for (const std::vector<Port>* ports : {&inputs_, &outputs_}) {
     for (const Port& port : *ports) {
-      if (port.in_place && port.buffer == buffer) return true;
+      if (port.is_own && port.buffer == buffer) return &port;
     }
   }
-  return false;
+  return nullptr;
 }
 
 Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
@@ -135,7 +138,10 @@ Status ClExecutable::MakeMemory() {
     buffers_.emplace_back();
     if (buffer.kind() == fb::BufferKind_Image) {
       QUADRA_RETURN_IF_ERROR(MakeImage(buffer, &buffers_.back()));
-    } else if (buffer.bytes() > 0 && !IsInPlace(static_cast<int>(i))) {
+      continue;
+    }
+    const Port* owner = OwnerOf(static_cast<int>(i));
+    if (buffer.bytes() > 0 && !(owner && owner->in_place)) {
       QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, &buffers_.back()));
     }
   }
@@ -162,9 +168,9 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
   cl_int code = CL_SUCCESS;
   if (arg.kind() == fb::ArgKind_Buffer) {
     const int buffer = plan_.regions()->Get(static_cast<unsigned>(arg.index()))->buffer();
-    if (IsInPlace(buffer)) {
+    if (const Port* owner = OwnerOf(buffer)) {
       uses_.push_back({buffer, kernel, index});
-      return Status();
+      if (owner->in_place) return Status();
     }
     const ClHandle<cl_mem>& part = parts_[static_cast<size_t>(arg.index())];
     cl_mem memory = part ? part.get() : buffers_[static_cast<size_t>(buffer)].get();
@@ -265,18 +271,79 @@ Status ClExecutable::WorkOn(Port* port, void* caller) {
     return context_->Failed("make a buffer over the caller's memory", code);
   port->in_caller = ClHandle<cl_mem>(raw, cl_.ReleaseMemObject);
   port->caller = caller;
+  return Point(*port, raw);
+}
+
+// The kernels that work on the port's buffer work on `memory`.
+Status ClExecutable::Point(const Port& port, cl_mem memory) {
   for (const Use& use : uses_) {
-    if (use.buffer != port->buffer) continue;
-    code = cl_.SetKernelArg(use.kernel, use.arg, sizeof(cl_mem), static_cast<void*>(&raw));
+    if (use.buffer != port.buffer) continue;
+    const cl_int code =
+        cl_.SetKernelArg(use.kernel, use.arg, sizeof(cl_mem), static_cast<void*>(&memory));
     if (code != CL_SUCCESS) return context_->Failed("set an argument to the caller's memory", code);
   }
   return Status();
+}
+
+Status ClExecutable::CheckBound(const Port& port, cl_mem memory) const {
+  if (!port.is_own) return Unsupported("its memory serves another tensor, too");
+  cl_context context = nullptr;
+  size_t bytes = 0;
+  cl_int code = cl_.GetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof(cl_context),
+                                     static_cast<void*>(&context), nullptr);
+  if (code == CL_SUCCESS) {
+    code = cl_.GetMemObjectInfo(memory, CL_MEM_SIZE, sizeof(bytes), &bytes, nullptr);
+  }
+  if (code != CL_SUCCESS) return ClFailed("read what buffer it is", code);
+  if (context != context_->context.get()) {
+    return Unsupported("it is in another OpenCL context than the delegate's");
+  }
+  if (bytes >= port.bytes) return Status();
+  return Unsupported("it has %zu bytes; the tensor has %zu", bytes, port.bytes);
+}
+
+Status ClExecutable::Bind(const std::vector<void*>& objects) {
+  QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
+  Status first;
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const bool is_input = i < inputs_.size();
+    Port& port = is_input ? inputs_[i] : outputs_[i - inputs_.size()];
+    cl_mem memory = static_cast<cl_mem>(objects[i]);
+    Status status = memory ? CheckBound(port, memory) : Status();
+    if (!status.ok()) {
+      status = Status(status.code(),
+                      Format("the buffer for %s %zu: %s", is_input ? "input" : "output",
+                             is_input ? i : i - inputs_.size(), status.message().c_str()));
+      memory = nullptr;
+    }
+    const bool was_bound = port.bound != nullptr;
+    port.bound = memory;
+    if (status.ok() && memory) {
+      status = Point(port, memory);
+    } else if (was_bound && port.in_place) {
+      port.caller = nullptr;  // the next inference points to the host's memory
+    } else if (was_bound) {
+      const Status back = Point(port, buffers_[static_cast<size_t>(port.buffer)].get());
+      if (status.ok()) status = back;
+    }
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
+}
+
+int64_t ClExecutable::copied_bytes() const {
+  size_t copied = 0;
+  for (const std::vector<Port>* ports : {&inputs_, &outputs_}) {
+    for (const Port& port : *ports) copied += port.in_place || port.bound ? 0 : port.bytes;
+  }
+  return static_cast<int64_t>(copied);
 }
 
 Status ClExecutable::Begin(const std::vector<const void*>& inputs,
                            const std::vector<void*>& outputs) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     Port& port = inputs_[i];
+    if (port.bound) continue;
     if (port.in_place) {
       QUADRA_RETURN_IF_ERROR(WorkOn(&port, const_cast<void*>(inputs[i])));
       continue;
@@ -287,7 +354,8 @@ Status ClExecutable::Begin(const std::vector<const void*>& inputs,
     if (code != CL_SUCCESS) return context_->Failed(Format("write input %zu", i).c_str(), code);
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i].in_place) QUADRA_RETURN_IF_ERROR(WorkOn(&outputs_[i], outputs[i]));
+    if (outputs_[i].in_place && !outputs_[i].bound)
+      QUADRA_RETURN_IF_ERROR(WorkOn(&outputs_[i], outputs[i]));
   }
   return Status();
 }
@@ -347,7 +415,7 @@ Status ClExecutable::ReadCopy(const fb::Tensor& from, void* to) {
 Status ClExecutable::End(const std::vector<void*>& outputs) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Port& port = outputs_[i];
-    if (port.in_place) continue;
+    if (port.in_place || port.bound) continue;
     QUADRA_RETURN_IF_ERROR(Read(port.buffer, port.offset, port.bytes, CL_FALSE, outputs[i]));
   }
   return Status();

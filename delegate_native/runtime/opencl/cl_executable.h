@@ -23,6 +23,8 @@ class ClExecutable : public Executable {
 
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
+  Status Bind(const std::vector<void*>& objects) override;
+  int64_t copied_bytes() const override;
   bool shares_constants() const override { return shares_constants_; }
   std::vector<ProgramBinary> Binaries() override;
 
@@ -31,7 +33,9 @@ class ClExecutable : public Executable {
   struct Port {
     int buffer = 0;
     size_t offset = 0, bytes = 0;
+    bool is_own = false;         // its buffer serves no other tensor
     bool in_place = false;       // kernels work on the caller's memory
+    cl_mem bound = nullptr;      // the caller's buffer, which they work on instead
     void* caller = nullptr;      // that memory,
     ClHandle<cl_mem> in_caller;  // and the buffer over it
   };
@@ -39,7 +43,7 @@ class ClExecutable : public Executable {
     ClHandle<cl_kernel> kernel;
     size_t global[3], local[3];
   };
-  // A kernel's argument that is the memory of a port in place.
+  // A kernel's argument that is the buffer of a port of its own.
   struct Use {
     int buffer;
     cl_kernel kernel;
@@ -56,7 +60,9 @@ class ClExecutable : public Executable {
   Status SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common, cl_kernel kernel);
   Status CheckGroup(const fb::Dispatch& dispatch, const Launch& launch) const;
   Status SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index, const fb::Arg& arg);
-  bool IsInPlace(int buffer) const;
+  const Port* OwnerOf(int buffer) const;
+  Status Point(const Port& port, cl_mem memory);
+  Status CheckBound(const Port& port, cl_mem memory) const;
   Status WorkOn(Port* port, void* caller);
   Status Begin(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
   Status Launches(cl_command_queue queue, std::vector<ClHandle<cl_event>>* events);

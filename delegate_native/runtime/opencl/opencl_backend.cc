@@ -8,6 +8,7 @@
 #include "delegate_native/base/mutex.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_executable.h"
+#include "delegate_native/runtime/opencl/cl_memory.h"
 #include "delegate_native/runtime/opencl/cl_programs.h"
 
 namespace quadra {
@@ -20,6 +21,11 @@ class OpenClBackend : public Backend {
 
   const char* name() const override { return "opencl"; }
   const GpuInfo& info() const override { return context_->info; }
+  void* context() const override { return context_->context.get(); }
+  Status MakeMemory(size_t bytes, void* object, std::unique_ptr<DeviceMemory>* memory) override {
+    QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
+    return MakeClMemory(context_, bytes, static_cast<cl_mem>(object), memory);
+  }
   bool is_lost() const { return context_->lost; }
 
   Status Load(const fb::Plan* plan, const fb::Binaries* kept,

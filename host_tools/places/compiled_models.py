@@ -1,0 +1,138 @@
+"""What `interpreters` does, with Quadra behind LiteRT's CompiledModel: a compiled model looks like an interpreter.
+
+Only worker processes import this. LiteRT's Python API has few options for a GPU: the delegate's come as environment variables.
+"""
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.environment import Environment
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from ai_edge_litert.options import CpuOptions, Options
+from ai_edge_litert.tensor_buffer import TensorBuffer
+
+from host_tools.base.errors import RunFailed
+from host_tools.places import interpreters
+from host_tools.places.interpreters import BUILTIN, XNNPACK, allocate, invoke, outputs_of, set_inputs
+
+__all__ = ["BUILTIN", "XNNPACK", "allocate", "invoke", "load_quadra", "make", "outputs_of", "report_of", "set_inputs"]
+
+ACCELERATOR = "libLiteRtGpuAccelerator.so"
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """libLiteRtGpuAccelerator.so, and the options of the delegates that it makes."""
+
+    path: Path
+    options: Mapping[str, str]
+
+
+def load_quadra(library: Path, options: Mapping[str, str]) -> Accelerator:
+    """The accelerator beside libquadra.so; RunFailed where it is not there, Misuse where the delegate refuses an option."""
+    path = library.with_name(ACCELERATOR)
+    if not path.is_file():
+        raise RunFailed(f"find {path}", "it is not there", "build both libraries into one folder: `./inv build`")
+    interpreters.load_quadra(library, options)  # it says what is wrong; LiteRT would go on without it
+    return Accelerator(path, dict(options))
+
+
+def report_of(accelerator: Accelerator) -> dict[str, Any]:
+    """The report of the compiled model that was made last."""
+    call = ctypes.CDLL(str(accelerator.path)).QuadraAcceleratorReport
+    call.restype, call.argtypes = ctypes.c_size_t, [ctypes.c_char_p, ctypes.c_size_t]
+    buffer = ctypes.create_string_buffer(max(1, call(None, 0)))
+    call(buffer, len(buffer))
+    return interpreters.read_report(buffer.value)
+
+
+def make(
+    content: bytes,
+    model: str,
+    *,
+    threads: int,
+    kernels: OpResolverType = XNNPACK,
+    delegate: Accelerator | None = None,
+    keeps: bool = False,
+) -> Any:
+    """A compiled model with the interpreter's methods; without an accelerator an interpreter."""
+    if not delegate:
+        return interpreters.make(content, model, threads=threads, kernels=kernels, keeps=keeps)
+    described = interpreters.make(content, model, threads=threads, kernels=BUILTIN)
+    options = Options(HardwareAccelerator.GPU | HardwareAccelerator.CPU, CpuOptions(num_threads=threads))
+    try:
+        environment = Environment.create(runtime_path=str(delegate.path.parent))
+        with _variables(delegate.options):
+            compiled = CompiledModel.from_buffer(content, environment=environment, options=options)
+        return Compiled(compiled, described)
+    except (ValueError, RuntimeError) as error:
+        sentence = " ".join(str(error).split())
+        raise RunFailed(f"compile {model}", sentence, "see the log; `--api interpreter` may take the model") from error
+
+
+@contextlib.contextmanager
+def _variables(options: Mapping[str, str]) -> Iterator[None]:
+    """The delegate reads them when it is made."""
+    named = {f"QUADRA_{name.upper()}": value for name, value in options.items()}
+    before = {name: os.environ.get(name) for name in named}
+    os.environ.update(named)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
+
+
+class Compiled:
+    """A compiled model as an interpreter. described: an interpreter that knows the model's tensors and runs nothing."""
+
+    def __init__(self, model: CompiledModel, described: Interpreter) -> None:
+        self._model, self._described = model, described
+        self._inputs: dict[int, TensorBuffer] = {}
+        self._outputs: dict[int, TensorBuffer] = {}
+
+    def allocate_tensors(self) -> None:
+        key, names = next(iter(self._model.get_signature_list().items()))
+        inputs, outputs = self._model.get_input_tensor_details(key), self._model.get_output_tensor_details(key)
+        self._inputs = dict(
+            zip((inputs[name]["index"] for name in names["inputs"]), self._model.create_input_buffers(0), strict=True)
+        )
+        self._outputs = dict(
+            zip(
+                (outputs[name]["index"] for name in names["outputs"]), self._model.create_output_buffers(0), strict=True
+            )
+        )
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        details: list[dict[str, Any]] = self._described.get_input_details()
+        return details
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        details: list[dict[str, Any]] = self._described.get_output_details()
+        return details
+
+    def set_tensor(self, index: int, array: np.ndarray) -> None:
+        self._inputs[index].write(array)
+
+    def invoke(self) -> None:
+        self._model.run_by_index(0, list(self._inputs.values()), list(self._outputs.values()))
+
+    def get_tensor(self, index: int) -> np.ndarray:
+        (detail,) = (one for one in self.get_output_details() if one["index"] == index)
+        shape, dtype = tuple(detail["shape"]), np.dtype(detail["dtype"])
+        try:
+            numbers: np.ndarray = self._outputs[index].read(int(np.prod(shape)), dtype)
+        except (ValueError, RuntimeError) as error:  # int64 is one that it does not know
+            tried = f"read the output {detail['name']} of {dtype}"
+            raise RunFailed(tried, " ".join(str(error).split()), "run it with `--api interpreter`") from error
+        return numbers.reshape(shape)

@@ -1,0 +1,77 @@
+"""`--api compiled`: a run through LiteRT's CompiledModel is a run like any other, says so, and fails with a sentence."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from host_tools.base.errors import Misuse, RunFailed
+from host_tools.build import bazel
+from host_tools.judge import judged
+from host_tools.places import on_host
+from host_tools.request import from_arguments
+from host_tools.show import report, run_account
+from tests.model_builder import Model
+
+
+@pytest.fixture(scope="module")
+def both():
+    """libquadra.so with the accelerator beside it."""
+    return bazel.accelerator().with_name("libquadra.so")
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    m = Model()
+    x, y = m.input((1, 8, 8, 4)), m.input((1, 8, 8, 4))
+    m.output(m.softmax(m.add(x, y)), m.add(x, np.ones((1, 8, 8, 4), np.float32)))
+    path = tmp_path / "two.tflite"
+    path.write_bytes(m.bytes())
+    return str(path)
+
+
+@pytest.mark.parametrize("backend", ["opencl", "gles"])
+def test_a_run_is_right_and_says_which_api_ran(both, model, backend):
+    spec = from_arguments.make_spec(model, backend=backend, repetitions=3, profile=True, api="compiled")
+    folder = on_host.Host(both).run(spec)
+    assert folder.json("spec.json")["api"] == "compiled"
+    nodes = folder.json("verdicts.json")["nodes"]
+    assert [node["on"] for node in nodes] == ["gpu"] * 3 and folder.json("verdicts.json")["backend"] == backend
+    x = folder.arrays("inputs")[0]
+    np.testing.assert_allclose(folder.arrays("outputs")[1], x + 1, rtol=1e-6)
+    assert [len(one) for one in folder.json("timings.json")["samples_us"].values()] == [3, 3]
+    assert len(folder.json("profile.json")["invokes"]) > 0 and list(folder.path.glob("partition_0/plan.quadra"))
+    found = judged.judge(folder)
+    assert found.ok
+    console = Console(record=True, width=150)
+    run_account.account(found, console)
+    assert "through LiteRT's CompiledModel: all 3 nodes on the GPU" in console.export_text()
+    assert "CompiledModel" in report.write(found).read_text()
+
+
+def test_without_the_accelerator_it_says_what_to_build(both, model, tmp_path):
+    alone = tmp_path / "libquadra.so"
+    shutil.copy(both, alone)
+    with pytest.raises(RunFailed, match=r"libLiteRtGpuAccelerator.so.*it is not there"):
+        on_host.Host(alone).run(from_arguments.make_spec(model, api="compiled"))
+
+
+def test_a_wrong_option_does_not_go_on_on_the_cpu(both, model):
+    spec = from_arguments.make_spec(model, api="compiled", float32_nodes="x")
+    with pytest.raises(Misuse, match="float32_nodes=x"):
+        on_host.Host(both).run(spec)
+
+
+@pytest.mark.parametrize("place", ["app", "some-serial"])
+def test_other_places_have_no_such_runtime(model, place):
+    with pytest.raises(Misuse, match="its runtime has no CompiledModel"):
+        from_arguments.make_spec(model, api="compiled", **from_arguments.destination(place))
+
+
+def test_an_api_has_one_of_two_names(model):
+    with pytest.raises(Misuse, match="interpreter, compiled"):
+        from_arguments.make_spec(model, api="vulkan")
