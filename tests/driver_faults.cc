@@ -6,10 +6,11 @@
 // call) since QuadraFaultsBegin fails in that way; "FUNCTION=missing", the library lacks it. It is
 // read at every call. The ways of each function: see WaysOf. DRIVER_FAULTS_EGL: the EGL library
 // behind this one, if that is not the system's. DRIVER_FAULTS_GPU: the OpenCL device calls itself a
-// GPU.
+// GPU. DRIVER_FAULTS_FEW: kernels whose name begins so take 16 work-items in a group, no more.
 #include <dlfcn.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -257,6 +258,18 @@ cl_int CallItselfGpu(Real real, cl_device_id device, cl_device_info what, size_t
   return code;
 }
 
+// ---- kernels that take few work-items ----
+
+constexpr size_t kFew = 16;
+std::map<cl_kernel, std::string> kernel_names;
+
+bool TakesFew(cl_kernel kernel) {
+  const char* few = getenv("DRIVER_FAULTS_FEW");
+  if (!few) return false;
+  std::lock_guard<std::mutex> lock(mutex);
+  return Begins(kernel_names[kernel].c_str(), few);
+}
+
 // ---- the wrappers ----
 
 void* Before(const char* name, void* real);
@@ -381,6 +394,17 @@ struct Wrapper<kId, R (*)(A...)> {
       const EGLint real = Real(args...), own = std::exchange(egl_error, EGL_SUCCESS);
       return own == EGL_SUCCESS ? real : own;
     }
+    if constexpr (kId == kClGetKernelWorkGroupInfo) {
+      const cl_int code = Real(args...);
+      size_t* most = static_cast<size_t*>(std::get<4>(Args(args...)));
+      if (most && TakesFew(std::get<0>(Args(args...)))) *most = std::min(*most, kFew);
+      return code;
+    }
+    if constexpr (kId == kClEnqueueNDRangeKernel) {
+      const size_t* local = std::get<5>(Args(args...));
+      const bool many = local && local[0] * local[1] * local[2] > kFew;
+      if (many && TakesFew(std::get<1>(Args(args...)))) return CL_INVALID_WORK_GROUP_SIZE;
+    }
     return Real(args...);
   }
 
@@ -411,6 +435,10 @@ struct Wrapper<kId, R (*)(A...)> {
       const char* name = functions[kId].name;
       const bool makes = !KindOf(name).empty() && !Ends(name) && kId != kClEnqueueNDRangeKernel;
       if (makes) Live(name, Count(result));
+      if constexpr (kId == kClCreateKernel) {
+        std::lock_guard<std::mutex> lock(mutex);
+        kernel_names[result] = std::get<1>(Args(args...));
+      }
       if constexpr (kId == kClCreateContext) {
         if (result) cl_lost = false;
       }

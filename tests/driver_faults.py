@@ -60,8 +60,8 @@ LIVES = [
     Life("opencl refuses", "opencl", always="clBuildProgram@1=-11", nodes_on_gpu=7),
     Life("gles", "gles"),
     Life("gles images", "gles", _PHONE, egl_faults=_PLAIN_EGL),
-    Life("gles refuses to compile", "gles", always="glGetShaderiv@1=false", nodes_on_gpu=7),
-    Life("gles refuses to link", "gles", always="glGetProgramiv@1=false", nodes_on_gpu=7),
+    Life("gles refuses to compile", "gles", always="glGetShaderiv@1=false"),
+    Life("gles refuses to link", "gles", always="glGetProgramiv@1=false"),
 ]
 # Called for plans that have binaries, which only native tests make (tests/native/backend_test.cc).
 NOT_CALLED = {"clCreateProgramWithBinary", "glProgramBinary"}

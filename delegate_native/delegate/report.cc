@@ -60,6 +60,9 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->Key("constant_bytes").Number(static_cast<int64_t>(plan.constant_bytes()));
   json->Key("plan_bytes").Number(static_cast<int64_t>(session.plan_bytes()));
   json->Key("cache").Text(session.cached());
+  json->Key("notes").BeginArray();
+  for (const std::string& note : session.notes()) json->Text(note);
+  json->EndArray();
   const SessionTimes& times = session.times();
   json->Key("timings_us").BeginObject();
   json->Key("import").Number(times.import_us);

@@ -70,10 +70,18 @@ inline const fb::ProgramBinary* KeptBinary(const fb::Plan& plan, unsigned i,
   return is_its && binary->bytes() && binary->bytes()->size() > 0 ? binary : nullptr;
 }
 
+// A dispatch whose group the driver refuses, as it says only once it has compiled the kernel.
+struct RefusedGroup {
+  unsigned dispatch;
+  size_t most;  // work-items that it takes
+};
+
 struct LoadTimes {
   int64_t compile_us = 0;
   BinaryCount binaries;
   int64_t upload_us = 0;
+  // Of a plan that could not be loaded: where a smaller group may help.
+  std::vector<RefusedGroup> refused;
 };
 
 class Backend {

@@ -11,6 +11,7 @@
 #include "delegate_native/ops/op.h"
 #include "delegate_native/passes/pipeline.h"
 #include "delegate_native/plan/binaries.h"
+#include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/session/dump.h"
 #include "delegate_native/session/hold_float32.h"
 #include "delegate_native/session/io_numbers.h"
@@ -111,6 +112,7 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
     if (shape == input_shapes[i]) continue;
     shape = input_shapes[i];
     ready_ = false;
+    groups_.clear();
   }
   if (ready_) return Status();
   QUADRA_RETURN_IF_ERROR(Build());
@@ -144,10 +146,7 @@ Status Session::Build() {
     Graph optimized = imported;
     QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
     times_.passes_us += lap();
-    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, &plan));
-    times_.plan_us = lap();
-    if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, &optimized, plan));
-    QUADRA_RETURN_IF_ERROR(LoadPlan(plan, nullptr, &executable));
+    QUADRA_RETURN_IF_ERROR(MakeAndLoad(imported, optimized, &plan, &executable));
   }
   if (!dump_dir.empty()) {
     const std::vector<ProgramBinary> binaries = executable->Binaries();
@@ -187,10 +186,53 @@ Status Session::Optimize(Graph* graph) const {
   return Status();
 }
 
+// With smaller groups where the driver refuses those that the kernels ask for.
+Status Session::MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
+                            std::unique_ptr<Executable>* executable) {
+  times_.plan_us = 0;
+  notes_.clear();
+  for (;;) {
+    const int64_t start = NowUs();
+    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, plan, groups_));
+    times_.plan_us += NowUs() - start;
+    const std::string& dump_dir = options_.dump_dir;
+    if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, &optimized, *plan));
+    std::vector<RefusedGroup> refused;
+    Status status = LoadPlan(*plan, nullptr, executable, &refused);
+    if (status.ok() || !ShrinkGroups(*fb::GetPlan(plan->data()), refused)) return status;
+  }
+}
+
+// False: nothing can be smaller.
+bool Session::ShrinkGroups(const fb::Plan& plan, const std::vector<RefusedGroup>& refused) {
+  groups_.resize(plan.dispatches()->size());
+  for (const RefusedGroup& one : refused) {
+    const fb::Dispatch& dispatch = *plan.dispatches()->Get(one.dispatch);
+    const Group group = GroupOf(dispatch), less = Shrunk(group, one.most);
+    if (less == group) return false;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      // More groups than a dispatch may have: it would have to become several.
+      if (CeilDiv(dispatch.grid()->Get(axis), less[axis]) > options_.target.max_groups[axis]) {
+        return false;
+      }
+    }
+    notes_.push_back(
+        Format("%s: the driver refuses groups of %d x %d x %d work-items: it runs in "
+               "groups of %d x %d x %d",
+               dispatch.name()->c_str(), group[0], group[1], group[2], less[0], less[1], less[2]));
+    Log(0, "%s", notes_.back().c_str());
+    groups_[one.dispatch] = less;
+  }
+  return !refused.empty();
+}
+
 Status Session::LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
-                         std::unique_ptr<Executable>* executable) {
+                         std::unique_ptr<Executable>* executable,
+                         std::vector<RefusedGroup>* refused) {
   LoadTimes load;
-  QUADRA_RETURN_IF_ERROR(backend_->Load(fb::GetPlan(plan.data()), kept, executable, &load));
+  const Status status = backend_->Load(fb::GetPlan(plan.data()), kept, executable, &load);
+  refused->swap(load.refused);
+  QUADRA_RETURN_IF_ERROR(status);
   times_.compile_us = load.compile_us;
   times_.upload_us = load.upload_us;
   programs_ = load.binaries;
@@ -210,7 +252,8 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
   if (status.ok()) {
     const fb::Plan& found = *fb::GetPlan(plan->data());
     const bool fits = Fit(*found.inputs(), inputs_) && Fit(*found.outputs(), outputs_);
-    status = fits ? LoadPlan(*plan, kept, executable)
+    std::vector<RefusedGroup> refused;
+    status = fits ? LoadPlan(*plan, kept, executable, &refused)
                   : Unsupported("its plan takes or gives other tensors than the model");
   }
   if (!status.ok()) {

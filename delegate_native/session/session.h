@@ -67,6 +67,8 @@ class Session {
   size_t plan_bytes() const { return plan_.size(); }
   // Whether the plan came from the cache, why not, and whether it is kept for the next start.
   const std::string& cached() const { return cached_; }
+  // What the driver made it do otherwise than planned: sentences.
+  const std::vector<std::string>& notes() const { return notes_; }
   SessionTimes& times() { return times_; }
   // Microseconds per dispatch of the last invocations (at most 100), newest last.
   const std::vector<std::vector<float>>& profile() const { return profile_; }
@@ -79,7 +81,10 @@ class Session {
   Fits FitsTarget() const;
   Status Optimize(Graph* graph) const;
   Status LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
-                  std::unique_ptr<Executable>* executable);
+                  std::unique_ptr<Executable>* executable, std::vector<RefusedGroup>* refused);
+  Status MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
+                     std::unique_ptr<Executable>* executable);
+  bool ShrinkGroups(const fb::Plan& plan, const std::vector<RefusedGroup>& refused);
   bool LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* plan);
   void Keep(PlanBytes plan, std::unique_ptr<Executable> executable);
   void SaveInCache();
@@ -92,6 +97,8 @@ class Session {
   bool has_graph_ = true;
   std::vector<Port> inputs_, outputs_;
   std::string graph_hash_;
+  std::vector<std::string> notes_;
+  std::vector<Group> groups_;  // of dispatches, where others than the kernels' own are taken
   bool ready_ = false;
   PlanBytes plan_;
   std::unique_ptr<Executable> executable_;

@@ -120,6 +120,7 @@ class Partition(Part, kw_only=True):
     cache: Annotated[Text, Is("of compiled models: `off`, `hit`, or `miss: ` and why; then whether it was saved")] = (
         "off"
     )
+    notes: Annotated[Texts, Is("what a driver made the delegate do otherwise than planned: a sentence each")] = []
     timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`")]
     dispatches: Annotated[list[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
 

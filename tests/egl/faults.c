@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ struct State {
   GLenum error;            /* what glGetError answers next */
   int lost, lost_silently; /* every call is for nothing; silently: no error tells so */
   long long dispatches, allocations, compiled;
+  unsigned refused_by_number;                /* a hash of that text */
   char refused[kObjects], matched[kObjects]; /* by shader or program */
 };
 static __thread struct State* state;
@@ -169,13 +171,41 @@ static char* WithWrongSum(const char* text) {
   return copy;
 }
 
+/* Behind the line that says how large groups are. */
+static unsigned HashOf(const char* text) {
+  const char* end = strstr(text, ") in;");
+  unsigned hash = 5381;
+  for (const char* c = end ? end : text; *c; ++c) hash = hash * 33 + (unsigned char)*c;
+  return hash;
+}
+
+/* A shader that is refused by its number is refused with groups of any size. */
+static int Refused(const char* fault, const char* text) {
+  const unsigned hash = HashOf(text);
+  if (!Matches(fault, text, state->compiled))
+    return Fault(fault) && state->refused_by_number == hash;
+  if (!Matches(fault, text, -1)) state->refused_by_number = hash;
+  return 1;
+}
+
+/* few_items=TEXT: shaders whose source has the text compile with at most 16 work-items in a group.
+ */
+static int HasTooMany(const char* text) {
+  int x = 1, y = 1, z = 1;
+  const char* at = strstr(text, "local_size_x");
+  if (!at || !Matches("few_items", text, -1)) return 0;
+  sscanf(at, "local_size_x = %d, local_size_y = %d, local_size_z = %d", &x, &y, &z);
+  return x * y * z > 16;
+}
+
 /* refuse_compile, refuse_link=TEXT or NUMBER: of the shaders whose source has the text, or of the
  * one with that number (they are counted from 1). */
 WRAP(void, ShaderSource,
      (GLuint shader, GLsizei count, const char* const* text, const GLint* sizes)) {
   ++state->compiled;
-  state->refused[shader % kObjects] = (char)Matches("refuse_compile", text[0], state->compiled);
-  state->matched[shader % kObjects] = (char)Matches("refuse_link", text[0], state->compiled);
+  state->refused[shader % kObjects] =
+      (char)(Refused("refuse_compile", text[0]) || HasTooMany(text[0]));
+  state->matched[shader % kObjects] = (char)Refused("refuse_link", text[0]);
   if (!Matches("wrong_sum", text[0], -1)) {
     next_ShaderSource(shader, count, text, sizes);
     return;

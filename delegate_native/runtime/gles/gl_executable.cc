@@ -65,16 +65,57 @@ void GlExecutable::Free() {
 }
 
 Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
-  return Do([&] {
+  Status refused;  // by the compiler, which spoils nothing that is loaded
+  QUADRA_RETURN_IF_ERROR(Do([&] {
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(MakeMemory());
     const int64_t uploaded = NowUs();
-    QUADRA_RETURN_IF_ERROR(device_->programs->Build(plan_, kept, &programs_, &times->binaries));
+    std::vector<unsigned> failed;
+    Status built = device_->programs->Build(plan_, kept, &programs_, &failed, &times->binaries);
+    if (!built.ok() && FindRefused(failed, &times->refused)) {
+      refused = std::move(built);
+      return Status();
+    }
+    QUADRA_RETURN_IF_ERROR(std::move(built));
     QUADRA_RETURN_IF_ERROR(MakeLaunches());
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;
     return Status();
-  });
+  }));
+  return refused;
+}
+
+// The largest group that compiles; none where not even one work-item does: it is not for the group.
+size_t GlExecutable::MostItems(const fb::Dispatch& dispatch) const {
+  if (!HasFreeGroup(dispatch) || gl_.lost) return 0;
+  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
+  const Group group = GroupOf(dispatch);
+  const auto compiles = [&](size_t most) {
+    return device_->programs->WithGroup(program, group, Shrunk(group, most)) != nullptr;
+  };
+  size_t most = static_cast<size_t>(ItemsOf(group)) / 2;
+  if (most < 1 || !compiles(1)) return 0;
+  while (most > 1 && !compiles(most)) most /= 2;
+  return most;
+}
+
+// False: at least one of the programs has another fault.
+bool GlExecutable::FindRefused(const std::vector<unsigned>& failed,
+                               std::vector<RefusedGroup>* refused) const {
+  for (unsigned program : failed) {
+    size_t most = 0;
+    for (unsigned i = 0; i < Count(plan_.dispatches()); ++i) {
+      const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
+      if (static_cast<unsigned>(dispatch.program()) != program) continue;
+      if (most == 0) most = MostItems(dispatch);
+      if (most == 0) {
+        refused->clear();
+        return false;
+      }
+      refused->push_back({i, most});
+    }
+  }
+  return !refused->empty();
 }
 
 Status GlExecutable::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {

@@ -58,6 +58,8 @@ class GlExecutable : public Executable {
     return status;
   }
   // All of these on the device's thread.
+  size_t MostItems(const fb::Dispatch& dispatch) const;
+  bool FindRefused(const std::vector<unsigned>& failed, std::vector<RefusedGroup>* refused) const;
   Status MakeMemory();
   Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);

@@ -59,11 +59,36 @@ Status GlPrograms::Finish(const fb::Program& program, GLuint shader, const GlPro
       compiled ? "link" : "compile", NameOf(program), log.c_str());
 }
 
+GLuint GlPrograms::Shader(const std::string& source) const {
+  const GLuint shader = gl_.CreateShader(GL_COMPUTE_SHADER);
+  const char* text = source.c_str();
+  gl_.ShaderSource(shader, 1, &text, nullptr);
+  gl_.CompileShader(shader);
+  return shader;
+}
+
+GlProgramPtr GlPrograms::WithGroup(const fb::Program& program, const Group& from,
+                                   const Group& to) const {
+  const GLuint shader =
+      Shader(Replaced(SourceOf(program), GroupText(true, from), GroupText(true, to)));
+  auto made = std::make_shared<const GlProgram>(gl_, gl_.CreateProgram());
+  gl_.AttachShader(made->id(), shader);
+  gl_.LinkProgram(made->id());
+  GLint compiled = GL_FALSE, linked = GL_FALSE;
+  gl_.GetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
+  gl_.GetProgramiv(made->id(), GL_LINK_STATUS, &linked);
+  gl_.DeleteShader(shader);
+  const bool takes = compiled && linked;
+  return CheckGl(gl_, "compile a kernel with another group").ok() && takes ? made : nullptr;
+}
+
 // First everything is handed to the driver, then it is asked for results: it may use several
 // threads.
 Status GlPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept,
-                         std::vector<GlProgramPtr>* programs, BinaryCount* count) {
+                         std::vector<GlProgramPtr>* programs, std::vector<unsigned>* failed,
+                         BinaryCount* count) {
   struct Pending {
+    unsigned index;
     const fb::Program* program;
     std::string source;
     GLuint shader;
@@ -85,13 +110,10 @@ Status GlPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept,
       if (binary && !made) ++count->refused;
     }
     if (!made) {
-      const GLuint shader = gl_.CreateShader(GL_COMPUTE_SHADER);
       quadra::Log(4, "compile %s\n%s", NameOf(*program), source.c_str());
-      const char* text = source.c_str();
-      gl_.ShaderSource(shader, 1, &text, nullptr);
-      gl_.CompileShader(shader);
+      const GLuint shader = Shader(source);
       made = std::make_shared<const GlProgram>(gl_, gl_.CreateProgram());
-      pending.push_back({program, source, shader, made});
+      pending.push_back({i, program, source, shader, made});
     }
     programs->push_back(made);
   }
@@ -108,6 +130,7 @@ Status GlPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept,
     gl_.DeleteShader(p.shader);
     if (one.ok()) continue;
     built_.erase(p.source);
+    failed->push_back(p.index);
     if (status.ok()) status = std::move(one);
   }
   QUADRA_RETURN_IF_ERROR(std::move(status));

@@ -1,7 +1,10 @@
 #include "delegate_native/runtime/opencl/cl_executable.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
+
+#include "delegate_native/plan/dispatch_group.h"
 
 namespace quadra {
 namespace {
@@ -146,15 +149,43 @@ Status ClExecutable::MakeMemory() {
   return Status();
 }
 
-Status ClExecutable::CheckGroup(const fb::Dispatch& dispatch, const Launch& launch) const {
+// How many work-items of a group the driver takes for this kernel; 0: it does not say.
+size_t ClExecutable::MostItems(cl_kernel kernel) const {
   size_t most = 0;
-  const cl_int code =
-      cl_.GetKernelWorkGroupInfo(launch.kernel.get(), context_->device, CL_KERNEL_WORK_GROUP_SIZE,
-                                 sizeof(most), &most, nullptr);
-  const size_t* local = launch.local;
-  if (code != CL_SUCCESS || local[0] * local[1] * local[2] <= most) return Status();
-  return DeviceFailed("%s: groups of %zu x %zu x %zu work-items; the driver allows %zu for it",
-                      dispatch.name()->c_str(), local[0], local[1], local[2], most);
+  const cl_int code = cl_.GetKernelWorkGroupInfo(
+      kernel, context_->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(most), &most, nullptr);
+  return code == CL_SUCCESS ? most : 0;
+}
+
+Status ClExecutable::MakeFree(const fb::Dispatch& dispatch, FreeKernel* made) const {
+  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
+  std::string source = program.prelude()->str();
+  for (const fb::Kernel* kernel : *program.kernels()) {
+    if (kernel->entry()->str() != dispatch.entry()->str()) continue;
+    source += Replaced(kernel->source()->str(), GroupText(false, GroupOf(dispatch)), "");
+  }
+  QUADRA_RETURN_IF_ERROR(
+      made_by_->Compile(source, program.options()->str(), dispatch.entry()->str(), &made->program));
+  cl_int code = CL_SUCCESS;
+  cl_kernel raw = cl_.CreateKernel(made->program.get(), dispatch.entry()->c_str(), &code);
+  if (!raw || code != CL_SUCCESS) return context_->Failed("find a kernel", code);
+  made->kernel = ClHandle<cl_kernel>(raw, cl_.ReleaseKernel);
+  return Status();
+}
+
+// Of a dispatch whose kernel did not compile, with how many work-items it may; 0: it is not for the
+// group.
+size_t ClExecutable::MostInstead(const fb::Dispatch& dispatch) const {
+  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
+  FreeKernel free;
+  if (!HasFreeGroup(dispatch) || context_->lost || program.kernels()->size() > 1 ||
+      !MakeFree(dispatch, &free).ok()) {
+    return 0;
+  }
+  // Whatever the driver says, it did not take this many.
+  const size_t half = static_cast<size_t>(ItemsOf(GroupOf(dispatch))) / 2;
+  const size_t most = MostItems(free.kernel.get());
+  return most > 0 ? std::min(most, half) : half;
 }
 
 Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index,
@@ -207,7 +238,9 @@ Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonE
   return Status();
 }
 
-Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built) {
+// Where the driver refuses the group, and it is free: also how many work-items it takes.
+Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built,
+                                size_t* most) {
   cl_int code = CL_SUCCESS;
   const bool common = !built.common.empty();
   const char* entry = common ? ClCommonEntry::name() : dispatch.entry()->c_str();
@@ -223,7 +256,13 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
     launch.global[i] = static_cast<size_t>(dispatch.global()->Get(i));
     launch.local[i] = static_cast<size_t>(dispatch.local()->Get(i));
   }
-  QUADRA_RETURN_IF_ERROR(CheckGroup(dispatch, launch));
+  const size_t takes = MostItems(raw);
+  const Group group = GroupOf(dispatch);
+  if (takes > 0 && takes < static_cast<size_t>(ItemsOf(group))) {
+    if (HasFreeGroup(dispatch)) *most = takes;
+    return DeviceFailed("%s: groups of %d x %d x %d work-items; the driver allows %zu for it",
+                        dispatch.name()->c_str(), group[0], group[1], group[2], takes);
+  }
   if (common) return SetCommonArgs(dispatch, built.common, raw);
   for (unsigned i = 0; i < Count(dispatch.args()); ++i) {
     QUADRA_RETURN_IF_ERROR(SetArg(dispatch, raw, i, *dispatch.args()->Get(i)));
@@ -239,20 +278,38 @@ std::vector<ProgramBinary> ClExecutable::Binaries() {
   return binaries;
 }
 
-Status ClExecutable::MakeKernels(ClKernelPrograms programs,
-                                 std::shared_ptr<const ClPrograms> made_by) {
+Status ClExecutable::MakeKernels(const Status& compiled, ClKernelPrograms programs,
+                                 std::shared_ptr<const ClPrograms> made_by,
+                                 std::vector<RefusedGroup>* refused) {
   programs_ = std::move(programs);
   made_by_ = std::move(made_by);
   launches_.reserve(Count(plan_.dispatches()));
+  Status first;
   for (unsigned i = 0; i < Count(plan_.dispatches()); ++i) {
     const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
-    const auto program = programs_.find(dispatch.entry()->str());
-    if (program == programs_.end()) {
-      return Internal("the plan has no kernel %s", dispatch.entry()->c_str());
+    const std::string entry = dispatch.entry()->str();
+    const auto program = programs_.find(entry);
+    size_t most = 0;
+    Status status = compiled;
+    if (program != programs_.end()) {
+      status = MakeLaunch(dispatch, *program->second, &most);
+    } else if (compiled.ok()) {
+      status = Internal("the plan has no kernel %s", entry.c_str());
+    } else {
+      for (const RefusedGroup& known : *refused) {
+        if (plan_.dispatches()->Get(known.dispatch)->entry()->str() == entry) most = known.most;
+      }
+      if (most == 0) most = MostInstead(dispatch);
     }
-    QUADRA_RETURN_IF_ERROR(MakeLaunch(dispatch, *program->second));
+    if (status.ok()) continue;
+    if (most == 0) {
+      refused->clear();  // smaller groups do not help
+      return status;
+    }
+    refused->push_back({i, most});
+    if (first.ok()) first = std::move(status);
   }
-  return Status();
+  return first;
 }
 
 // TFLite's tensors stay where they are, so this does something in the first inference only.

@@ -19,7 +19,10 @@ class ClExecutable : public Executable {
 
   // In this order.
   Status MakeMemory();
-  Status MakeKernels(ClKernelPrograms programs, std::shared_ptr<const ClPrograms> made_by);
+  // `compiled`: what the driver made of the plan's programs, some of which may be missing. Where it
+  // refuses groups, they are told.
+  Status MakeKernels(const Status& compiled, ClKernelPrograms programs,
+                     std::shared_ptr<const ClPrograms> made_by, std::vector<RefusedGroup>* refused);
 
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
@@ -39,6 +42,11 @@ class ClExecutable : public Executable {
     ClHandle<cl_kernel> kernel;
     size_t global[3], local[3];
   };
+  // A dispatch's kernel without a word of its group: the driver takes any that it can.
+  struct FreeKernel {
+    ClHandle<cl_program> program;
+    ClHandle<cl_kernel> kernel;
+  };
   // A kernel's argument that is the memory of a port in place.
   struct Use {
     int buffer;
@@ -52,9 +60,11 @@ class ClExecutable : public Executable {
   Status MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
-  Status MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built);
+  Status MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built, size_t* most);
+  Status MakeFree(const fb::Dispatch& dispatch, FreeKernel* made) const;
+  size_t MostItems(cl_kernel kernel) const;
+  size_t MostInstead(const fb::Dispatch& dispatch) const;
   Status SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common, cl_kernel kernel);
-  Status CheckGroup(const fb::Dispatch& dispatch, const Launch& launch) const;
   Status SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index, const fb::Arg& arg);
   bool IsInPlace(int buffer) const;
   Status WorkOn(Port* port, void* caller);
