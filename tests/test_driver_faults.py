@@ -9,7 +9,7 @@ import pytest
 
 from tests import driver_faults
 from tests.delegate import Outcome
-from tests.driver_faults import FEEDS, LIVES, NOT_CALLED, Baseline, Driver, Fault, Life, expected
+from tests.driver_faults import FEEDS, LIVES, NOT_CALLED, TUNED, Baseline, Driver, Fault, Life, expected
 from tests.faults import egl, opencl  # noqa: F401 (fixtures, which skip where there is no driver)
 
 APIS = ["opencl", "gles"]
@@ -63,6 +63,24 @@ def test_calls_that_fail_after_a_start_from_the_cache(driver, tmp_path, api):
         assert bool(outcome.error) or len(outcome.outputs) == len(FEEDS), fault
         after = driver.live(life, library=found)
         assert not after.error and not driver_faults.wrong(after), fault
+
+
+TRIALS = {
+    "opencl": ["clBuildProgram", "clCreateKernel", "clEnqueueNDRangeKernel", "clFinish", "clGetEventProfilingInfo"],
+    "gles": ["glLinkProgram", "glDispatchCompute", "glClientWaitSync", "glGetQueryObjectuiv"],
+}
+
+
+@pytest.mark.parametrize("life", TUNED, ids=lambda life: life.name)
+def test_calls_that_fail_while_groups_are_tried(driver, life):
+    """A start is not worse for them: what fails leaves the plan's own groups."""
+    base = driver_faults.baseline(driver, life)
+    ways = {name: base.ways[name].split() for name in TRIALS[life.api]}
+    # Most calls are the trials'.
+    wanted = [Fault(name, base.calls[name] // 3, way) for name in ways for way in {ways[name][0], ways[name][-1]}]
+    results = list(driver_faults.results(driver, life, base, wanted))
+    assert not driver_faults.bad(results), "\n".join(map(str, driver_faults.bad(results)))
+    assert "right" in {result.verdict for result in results}
 
 
 @pytest.mark.parametrize("life", _lives("gles")[:2], ids=lambda life: life.name)

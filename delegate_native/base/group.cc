@@ -18,8 +18,8 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-Group Shrunk(Group group, size_t most) {
-  while (ItemsOf(group) > static_cast<int64_t>(most)) {
+Group Shrunk(Group group, int most) {
+  while (ItemsOf(group) > most) {
     int32_t* longest = std::max_element(group.begin(), group.end());
     *longest = (*longest + 1) / 2;
   }

@@ -20,7 +20,7 @@ std::string GroupText(bool gles, const Group& group);
 std::string Replaced(std::string text, const std::string& from, const std::string& to);
 
 // The group with at most so many work-items (1 or more): its longest sides are halved.
-Group Shrunk(Group group, size_t most);
+Group Shrunk(Group group, int most);
 
 }  // namespace quadra
 

@@ -70,6 +70,7 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->Key("plan").Number(times.plan_us);
   json->Key("compile").Number(times.compile_us);
   json->Key("upload").Number(times.upload_us);
+  json->Key("tune").Number(times.tune_us);
   json->EndObject();
   WriteDispatches(plan, json);
   json->EndObject();

@@ -1,5 +1,7 @@
 #include "delegate_native/plan/check_plan.h"
 
+#include <cstring>
+
 #include "delegate_native/plan/dispatch_group.h"
 
 namespace quadra {
@@ -97,14 +99,15 @@ class Checker {
     for (unsigned axis = 0; axis < 3; ++axis) {
       const int32_t all = dispatch.global()->Get(axis), own = dispatch.local()->Get(axis);
       if (all % own != 0) return false;
-      const int64_t idle = HasFreeGroup(dispatch) ? int64_t{all} - grid->Get(axis) : 0;
+      const int32_t idle = HasFreeGroup(dispatch) ? all - grid->Get(axis) : 0;
       if (idle < 0 || idle >= own) return false;
     }
-    const std::string text = GroupText(plan_.api()->str() == "gles", GroupOf(dispatch));
+    const std::string text =
+        GroupText(strcmp(plan_.api()->c_str(), "gles") == 0, GroupOf(dispatch));
     for (const fb::Kernel* kernel :
          *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()))->kernels()) {
-      if (kernel->entry()->str() != dispatch.entry()->str()) continue;
-      return kernel->source()->str().find(text) != std::string::npos;
+      if (strcmp(kernel->entry()->c_str(), dispatch.entry()->c_str()) != 0) continue;
+      return strstr(kernel->source()->c_str(), text.c_str()) != nullptr;
     }
     return false;
   }

@@ -12,6 +12,7 @@
 #include "delegate_native/base/program_binary.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
+#include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/plan/plan_generated.h"
 
 namespace quadra {
@@ -27,6 +28,9 @@ class Executable {
   // plan's order. With `dispatch_us`: also measures each dispatch, microseconds, in plan order.
   virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                      std::vector<float>* dispatch_us) = 0;
+  // Microseconds that a dispatch whose group is free takes with another group, on whatever its
+  // memory holds after a Run; 0: the driver does not take the group; below: it failed.
+  virtual float Time(unsigned, const Group&) { return 0.0f; }
   // From now on each inference that is not measured hands over the plan's copies, each right after
   // its dispatch, in a thread of the backend. `take` gets `who`.
   void HandOver(TakeTensor take, void* who) {
@@ -70,18 +74,13 @@ inline const fb::ProgramBinary* KeptBinary(const fb::Plan& plan, unsigned i,
   return is_its && binary->bytes() && binary->bytes()->size() > 0 ? binary : nullptr;
 }
 
-// A dispatch whose group the driver refuses, as it says only once it has compiled the kernel.
-struct RefusedGroup {
-  unsigned dispatch;
-  size_t most;  // work-items that it takes
-};
-
 struct LoadTimes {
   int64_t compile_us = 0;
   BinaryCount binaries;
   int64_t upload_us = 0;
-  // Of a plan that could not be loaded: where a smaller group may help.
-  std::vector<RefusedGroup> refused;
+  // Of a plan that could not be loaded, where the driver refuses free groups, as it does only once
+  // it has compiled a kernel: how many work-items it takes, by dispatch; 0: the group is right.
+  std::vector<int> refused;
 };
 
 class Backend {

@@ -158,6 +158,13 @@ TEST_F(PlanCacheTest, WordsTellGraphsNumbersDevicesAndPrecisionsApart) {
   device.driver += "1";
   EXPECT_NE(first, words(graph, target_, device, "f32"));
   EXPECT_NE(first, words(graph, device, target_, "f32"));
+  device.api_version += "1";
+  const auto for_any_driver = [&](const GpuInfo& info) {
+    return PlanCache::WordsFor(PlanCache::HashOf(graph), info, info, "f32", true);
+  };
+  EXPECT_EQ(for_any_driver(target_), for_any_driver(device));
+  device.device_name += "1";
+  EXPECT_NE(for_any_driver(target_), for_any_driver(device));
   EXPECT_NE(first, words(graph, target_, target_, "f16"));
   Graph vector = graph;
   vector.values[0].rank = 3;

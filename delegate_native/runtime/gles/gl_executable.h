@@ -19,6 +19,7 @@ class GlExecutable : public Executable {
   Status Load(const fb::Binaries* kept, LoadTimes* times);
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
+  float Time(unsigned dispatch, const Group& group) override;
   bool is_intact() const override { return device_->failures == failures_before_; }
   std::vector<ProgramBinary> Binaries() override;
 
@@ -58,8 +59,8 @@ class GlExecutable : public Executable {
     return status;
   }
   // All of these on the device's thread.
-  size_t MostItems(const fb::Dispatch& dispatch) const;
-  bool FindRefused(const std::vector<unsigned>& failed, std::vector<RefusedGroup>* refused) const;
+  int MostItems(const fb::Dispatch& dispatch) const;
+  std::vector<int> FindRefused() const;
   Status MakeMemory();
   Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);
@@ -77,8 +78,10 @@ class GlExecutable : public Executable {
   Status DispatchAll();
   Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status WriteAll(const std::vector<const void*>& inputs);
-  Status Profile(const std::vector<const void*>& inputs, std::vector<float>* dispatch_us);
-  Status ProfileByTimers(std::vector<float>* dispatch_us);
+  Status Profile(const std::vector<const void*>& inputs, size_t first, size_t count,
+                 std::vector<float>* dispatch_us);
+  Status ProfileByTimers(size_t first, size_t count, std::vector<float>* dispatch_us);
+  Status TimeHere(unsigned dispatch, const Group& group, float* us);
   Status WaitForGpu();
   void Free();
 
@@ -92,6 +95,9 @@ class GlExecutable : public Executable {
   std::vector<GlProgramPtr> programs_;  // parallel to plan.programs
   std::vector<Port> inputs_, outputs_;
   std::vector<Launch> launches_;  // parallel to plan.dispatches
+  unsigned timed_dispatch_ = 0;   // of the last Time
+  Group timed_group_ = {0, 0, 0};
+  GlProgramPtr timed_program_;
 };
 
 }  // namespace quadra

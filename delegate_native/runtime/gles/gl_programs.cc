@@ -74,19 +74,15 @@ GlProgramPtr GlPrograms::WithGroup(const fb::Program& program, const Group& from
   auto made = std::make_shared<const GlProgram>(gl_, gl_.CreateProgram());
   gl_.AttachShader(made->id(), shader);
   gl_.LinkProgram(made->id());
-  GLint compiled = GL_FALSE, linked = GL_FALSE;
-  gl_.GetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
-  gl_.GetProgramiv(made->id(), GL_LINK_STATUS, &linked);
+  const Status status = Finish(program, shader, *made);
   gl_.DeleteShader(shader);
-  const bool takes = compiled && linked;
-  return CheckGl(gl_, "compile a kernel with another group").ok() && takes ? made : nullptr;
+  return status.ok() ? made : nullptr;
 }
 
 // First everything is handed to the driver, then it is asked for results: it may use several
 // threads.
 Status GlPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept,
-                         std::vector<GlProgramPtr>* programs, std::vector<unsigned>* failed,
-                         BinaryCount* count) {
+                         std::vector<GlProgramPtr>* programs, BinaryCount* count) {
   struct Pending {
     unsigned index;
     const fb::Program* program;
@@ -130,7 +126,7 @@ Status GlPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept,
     gl_.DeleteShader(p.shader);
     if (one.ok()) continue;
     built_.erase(p.source);
-    failed->push_back(p.index);
+    (*programs)[p.index].reset();
     if (status.ok()) status = std::move(one);
   }
   QUADRA_RETURN_IF_ERROR(std::move(status));

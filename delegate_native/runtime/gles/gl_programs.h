@@ -37,9 +37,9 @@ class GlPrograms {
   explicit GlPrograms(const GlContext& context) : context_(context), gl_(context.gl) {}
 
   // The plan's programs, in its order, from what a driver once made of them (or null) where it
-  // takes that. `failed`: those that did not compile.
+  // takes that. After an error those are null that did not compile.
   Status Build(const fb::Plan& plan, const fb::Binaries* kept, std::vector<GlProgramPtr>* programs,
-               std::vector<unsigned>* failed, BinaryCount* count);
+               BinaryCount* count);
   // The program with groups of another size, kept by nobody; null: the driver refuses it.
   GlProgramPtr WithGroup(const fb::Program& program, const Group& from, const Group& to) const;
   ProgramBinary BinaryOf(const GlProgram& program) const;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
-#include "delegate_native/plan/dispatch_group.h"
+#include "delegate_native/base/shape.h"
 
 namespace quadra {
 namespace {
@@ -58,13 +59,13 @@ void ClExecutable::MakePorts() {
   }
 }
 
-bool ClExecutable::IsInPlace(int buffer) const {
+const ClExecutable::Port* ClExecutable::InPlace(int buffer) const {
   for (const std::vector<Port>* ports : {&inputs_, &outputs_}) {
     for (const Port& port : *ports) {
-      if (port.in_place && port.buffer == buffer) return true;
+      if (port.in_place && port.buffer == buffer) return &port;
     }
   }
-  return false;
+  return nullptr;
 }
 
 Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
@@ -138,7 +139,7 @@ Status ClExecutable::MakeMemory() {
     buffers_.emplace_back();
     if (buffer.kind() == fb::BufferKind_Image) {
       QUADRA_RETURN_IF_ERROR(MakeImage(buffer, &buffers_.back()));
-    } else if (buffer.bytes() > 0 && !IsInPlace(static_cast<int>(i))) {
+    } else if (buffer.bytes() > 0 && !InPlace(static_cast<int>(i))) {
       QUADRA_RETURN_IF_ERROR(MakeBuffer(buffer, &buffers_.back()));
     }
   }
@@ -157,48 +158,20 @@ size_t ClExecutable::MostItems(cl_kernel kernel) const {
   return code == CL_SUCCESS ? most : 0;
 }
 
-Status ClExecutable::MakeFree(const fb::Dispatch& dispatch, FreeKernel* made) const {
-  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
-  std::string source = program.prelude()->str();
-  for (const fb::Kernel* kernel : *program.kernels()) {
-    if (kernel->entry()->str() != dispatch.entry()->str()) continue;
-    source += Replaced(kernel->source()->str(), GroupText(false, GroupOf(dispatch)), "");
-  }
-  QUADRA_RETURN_IF_ERROR(
-      made_by_->Compile(source, program.options()->str(), dispatch.entry()->str(), &made->program));
-  cl_int code = CL_SUCCESS;
-  cl_kernel raw = cl_.CreateKernel(made->program.get(), dispatch.entry()->c_str(), &code);
-  if (!raw || code != CL_SUCCESS) return context_->Failed("find a kernel", code);
-  made->kernel = ClHandle<cl_kernel>(raw, cl_.ReleaseKernel);
-  return Status();
-}
-
-// Of a dispatch whose kernel did not compile, with how many work-items it may; 0: it is not for the
-// group.
-size_t ClExecutable::MostInstead(const fb::Dispatch& dispatch) const {
-  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
-  FreeKernel free;
-  if (!HasFreeGroup(dispatch) || context_->lost || program.kernels()->size() > 1 ||
-      !MakeFree(dispatch, &free).ok()) {
-    return 0;
-  }
-  // Whatever the driver says, it did not take this many.
-  const size_t half = static_cast<size_t>(ItemsOf(GroupOf(dispatch))) / 2;
-  const size_t most = MostItems(free.kernel.get());
-  return most > 0 ? std::min(most, half) : half;
-}
-
 Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index,
                             const fb::Arg& arg) {
   cl_int code = CL_SUCCESS;
   if (arg.kind() == fb::ArgKind_Buffer) {
     const int buffer = plan_.regions()->Get(static_cast<unsigned>(arg.index()))->buffer();
-    if (IsInPlace(buffer)) {
+    const Port* port = InPlace(buffer);
+    if (port && !port->in_caller) {
       uses_.push_back({buffer, kernel, index});
       return Status();
     }
     const ClHandle<cl_mem>& part = parts_[static_cast<size_t>(arg.index())];
-    cl_mem memory = part ? part.get() : buffers_[static_cast<size_t>(buffer)].get();
+    cl_mem memory = port   ? port->in_caller.get()
+                    : part ? part.get()
+                           : buffers_[static_cast<size_t>(buffer)].get();
     code = cl_.SetKernelArg(kernel, index, sizeof(cl_mem), static_cast<void*>(&memory));
   } else if (arg.kind() == fb::ArgKind_Int) {
     const cl_int value = arg.int_value();
@@ -240,7 +213,7 @@ Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonE
 
 // Where the driver refuses the group, and it is free: also how many work-items it takes.
 Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built,
-                                size_t* most) {
+                                int* most) {
   cl_int code = CL_SUCCESS;
   const bool common = !built.common.empty();
   const char* entry = common ? ClCommonEntry::name() : dispatch.entry()->c_str();
@@ -259,7 +232,7 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
   const size_t takes = MostItems(raw);
   const Group group = GroupOf(dispatch);
   if (takes > 0 && takes < static_cast<size_t>(ItemsOf(group))) {
-    if (HasFreeGroup(dispatch)) *most = takes;
+    if (HasFreeGroup(dispatch)) *most = static_cast<int>(takes);
     return DeviceFailed("%s: groups of %d x %d x %d work-items; the driver allows %zu for it",
                         dispatch.name()->c_str(), group[0], group[1], group[2], takes);
   }
@@ -278,35 +251,27 @@ std::vector<ProgramBinary> ClExecutable::Binaries() {
   return binaries;
 }
 
-Status ClExecutable::MakeKernels(const Status& compiled, ClKernelPrograms programs,
+Status ClExecutable::MakeKernels(ClKernelPrograms programs,
                                  std::shared_ptr<const ClPrograms> made_by,
-                                 std::vector<RefusedGroup>* refused) {
+                                 std::vector<int>* refused) {
   programs_ = std::move(programs);
   made_by_ = std::move(made_by);
   launches_.reserve(Count(plan_.dispatches()));
+  refused->resize(Count(plan_.dispatches()));
   Status first;
   for (unsigned i = 0; i < Count(plan_.dispatches()); ++i) {
     const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
-    const std::string entry = dispatch.entry()->str();
-    const auto program = programs_.find(entry);
-    size_t most = 0;
-    Status status = compiled;
-    if (program != programs_.end()) {
-      status = MakeLaunch(dispatch, *program->second, &most);
-    } else if (compiled.ok()) {
-      status = Internal("the plan has no kernel %s", entry.c_str());
-    } else {
-      for (const RefusedGroup& known : *refused) {
-        if (plan_.dispatches()->Get(known.dispatch)->entry()->str() == entry) most = known.most;
-      }
-      if (most == 0) most = MostInstead(dispatch);
+    const auto program = programs_.find(dispatch.entry()->str());
+    if (program == programs_.end()) {
+      return Internal("the plan has no kernel %s", dispatch.entry()->c_str());
     }
+    int* most = &(*refused)[i];
+    Status status = MakeLaunch(dispatch, *program->second, most);
     if (status.ok()) continue;
-    if (most == 0) {
+    if (*most == 0) {
       refused->clear();  // smaller groups do not help
       return status;
     }
-    refused->push_back({i, most});
     if (first.ok()) first = std::move(status);
   }
   return first;
@@ -349,8 +314,9 @@ Status ClExecutable::Begin(const std::vector<const void*>& inputs,
   return Status();
 }
 
-Status ClExecutable::Launches(cl_command_queue queue, std::vector<ClHandle<cl_event>>* events) {
-  for (size_t i = 0; i < launches_.size(); ++i) {
+Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue,
+                              std::vector<ClHandle<cl_event>>* events) {
+  for (size_t i = first; i < first + count; ++i) {
     const Launch& launch = launches_[i];
     cl_event event = nullptr;
     const cl_int code =
@@ -368,14 +334,14 @@ Status ClExecutable::Launches(cl_command_queue queue, std::vector<ClHandle<cl_ev
   return code == CL_SUCCESS ? Status() : context_->Failed("hand the kernels to the device", code);
 }
 
-Status ClExecutable::Profile(std::vector<float>* dispatch_us) {
+Status ClExecutable::Profile(size_t first, size_t count, std::vector<float>* dispatch_us) {
   if (!profiling_queue_) {
     QUADRA_RETURN_IF_ERROR(MakeQueue(CL_QUEUE_PROFILING_ENABLE, &profiling_queue_));
   }
   cl_int code = cl_.Finish(queue_.get());
   if (code != CL_SUCCESS) return context_->Failed("wait for the inputs", code);
   std::vector<ClHandle<cl_event>> events;
-  const Status launched = Launches(profiling_queue_.get(), &events);
+  const Status launched = Launches(first, count, profiling_queue_.get(), &events);
   code = cl_.Finish(profiling_queue_.get());
   QUADRA_RETURN_IF_ERROR(launched);
   if (code != CL_SUCCESS) return context_->Failed("wait for the kernels", code);
@@ -388,6 +354,50 @@ Status ClExecutable::Profile(std::vector<float>* dispatch_us) {
     dispatch_us->push_back(static_cast<float>(end - start) * 1e-3f);
   }
   return Status();
+}
+
+// A launch of the dispatch's kernel without a word of its group: one program for all of them.
+Status ClExecutable::MakeTimed(unsigned index) {
+  const fb::Dispatch& dispatch = *plan_.dispatches()->Get(index);
+  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
+  std::string source = program.prelude()->str();
+  for (const fb::Kernel* kernel : *program.kernels()) {
+    if (strcmp(kernel->entry()->c_str(), dispatch.entry()->c_str()) != 0) continue;
+    source += Replaced(kernel->source()->str(), GroupText(false, GroupOf(dispatch)), "");
+  }
+  ClBuiltProgram built;
+  QUADRA_RETURN_IF_ERROR(
+      made_by_->Compile(source, program.options()->str(), dispatch.entry()->str(), &built.program));
+  int most = 0;
+  const size_t all = launches_.size();
+  const Status status = MakeLaunch(dispatch, built, &most);
+  if (launches_.size() == all) return status;
+  std::swap(timed_, launches_.back().kernel);
+  launches_.pop_back();
+  timed_dispatch_ = index;
+  return status;
+}
+
+// Each launch is waited for: some drivers keep memory for every one that nobody has waited for.
+float ClExecutable::Time(unsigned index, const Group& group) {
+  if ((!timed_ || timed_dispatch_ != index) && !MakeTimed(index).ok()) return -1.0f;
+  const size_t most = MostItems(timed_.get());
+  if (most > 0 && most < static_cast<size_t>(ItemsOf(group))) return 0.0f;
+  const fb::Dispatch& dispatch = *plan_.dispatches()->Get(index);
+  Launch& launch = launches_[index];
+  const auto exchange = [&](const Group& size) {
+    std::swap(launch.kernel, timed_);
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      launch.local[axis] = static_cast<size_t>(size[axis]);
+      const int groups = CeilDiv(dispatch.grid()->Get(axis), size[axis]);
+      launch.global[axis] = static_cast<size_t>(groups) * launch.local[axis];
+    }
+  };
+  std::vector<float> times;
+  exchange(group);
+  const bool measured = Profile(index, 1, &times).ok();
+  exchange(GroupOf(dispatch));
+  return measured ? times[0] : context_->lost ? -1.0f : 0.0f;
 }
 
 Status ClExecutable::Read(int buffer, size_t offset, size_t bytes, cl_bool waits, void* to) {
@@ -418,7 +428,10 @@ Status ClExecutable::Run(const std::vector<const void*>& inputs, const std::vect
   }
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
   Status status = Begin(inputs, outputs);
-  if (status.ok()) status = dispatch_us ? Profile(dispatch_us) : Launches(queue_.get(), nullptr);
+  const size_t all = launches_.size();
+  if (status.ok()) {
+    status = dispatch_us ? Profile(0, all, dispatch_us) : Launches(0, all, queue_.get(), nullptr);
+  }
   if (status.ok()) status = End(outputs);
   // Also after an error: what was queued works on the caller's memory.
   const cl_int code = cl_.Finish(queue_.get());

@@ -19,13 +19,13 @@ class ClExecutable : public Executable {
 
   // In this order.
   Status MakeMemory();
-  // `compiled`: what the driver made of the plan's programs, some of which may be missing. Where it
-  // refuses groups, they are told.
-  Status MakeKernels(const Status& compiled, ClKernelPrograms programs,
-                     std::shared_ptr<const ClPrograms> made_by, std::vector<RefusedGroup>* refused);
+  // Where the driver refuses groups: also how many work-items it takes, by dispatch.
+  Status MakeKernels(ClKernelPrograms programs, std::shared_ptr<const ClPrograms> made_by,
+                     std::vector<int>* refused);
 
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
+  float Time(unsigned dispatch, const Group& group) override;
   bool shares_constants() const override { return shares_constants_; }
   std::vector<ProgramBinary> Binaries() override;
 
@@ -42,11 +42,6 @@ class ClExecutable : public Executable {
     ClHandle<cl_kernel> kernel;
     size_t global[3], local[3];
   };
-  // A dispatch's kernel without a word of its group: the driver takes any that it can.
-  struct FreeKernel {
-    ClHandle<cl_program> program;
-    ClHandle<cl_kernel> kernel;
-  };
   // A kernel's argument that is the memory of a port in place.
   struct Use {
     int buffer;
@@ -60,19 +55,19 @@ class ClExecutable : public Executable {
   Status MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
-  Status MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built, size_t* most);
-  Status MakeFree(const fb::Dispatch& dispatch, FreeKernel* made) const;
+  Status MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built, int* most);
+  Status MakeTimed(unsigned dispatch);
   size_t MostItems(cl_kernel kernel) const;
-  size_t MostInstead(const fb::Dispatch& dispatch) const;
   Status SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common, cl_kernel kernel);
   Status SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index, const fb::Arg& arg);
-  bool IsInPlace(int buffer) const;
+  const Port* InPlace(int buffer) const;
   Status WorkOn(Port* port, void* caller);
   Status Begin(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
-  Status Launches(cl_command_queue queue, std::vector<ClHandle<cl_event>>* events);
+  Status Launches(size_t first, size_t count, cl_command_queue queue,
+                  std::vector<ClHandle<cl_event>>* events);
   Status Read(int buffer, size_t offset, size_t bytes, cl_bool waits, void* to);
   Status ReadCopy(const fb::Tensor& from, void* to) override;
-  Status Profile(std::vector<float>* dispatch_us);
+  Status Profile(size_t first, size_t count, std::vector<float>* dispatch_us);
   Status End(const std::vector<void*>& outputs);
 
   const HomeProcess home_;
@@ -88,6 +83,8 @@ class ClExecutable : public Executable {
   std::vector<Use> uses_;
   bool shares_constants_ = false;
   ClHandle<cl_command_queue> queue_, profiling_queue_;
+  ClHandle<cl_kernel> timed_;  // of the last Time
+  unsigned timed_dispatch_ = 0;
 };
 
 }  // namespace quadra

@@ -190,8 +190,8 @@ Status ClPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept, ClKerne
     sum->refused += part.refused;
     sum->compiled += part.compiled;
   }
-  for (ClKernelPrograms& part : parts) programs->insert(part.begin(), part.end());
   for (Status& result : results) QUADRA_RETURN_IF_ERROR(std::move(result));
+  for (ClKernelPrograms& part : parts) programs->insert(part.begin(), part.end());
   return Status();
 }
 

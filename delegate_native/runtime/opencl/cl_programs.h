@@ -30,7 +30,7 @@ class ClPrograms {
   explicit ClPrograms(std::shared_ptr<ClContext> context) : context_(std::move(context)) {}
 
   // Programs for all kernels of the plan, from what a driver once made of them (or null) where it
-  // takes that; also after an error, those that it did compile. Any thread.
+  // takes that. Any thread.
   Status Build(const fb::Plan& plan, const fb::Binaries* kept, ClKernelPrograms* programs,
                BinaryCount* count);
   // Of one kernel alone, for a look at it: kept by nobody.

@@ -30,9 +30,8 @@ class OpenClBackend : public Backend {
     QUADRA_RETURN_IF_ERROR(made->MakeMemory());
     const int64_t uploaded = NowUs();
     ClKernelPrograms programs;
-    const Status compiled = programs_->Build(*plan, kept, &programs, &times->binaries);
-    QUADRA_RETURN_IF_ERROR(
-        made->MakeKernels(compiled, std::move(programs), programs_, &times->refused));
+    QUADRA_RETURN_IF_ERROR(programs_->Build(*plan, kept, &programs, &times->binaries));
+    QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs), programs_, &times->refused));
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;
     *executable = std::move(made);
