@@ -3,6 +3,7 @@ right numbers or an error, no crash, no hang, nothing left behind."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -113,6 +114,24 @@ def test_after_a_lost_device_the_next_interpreter_has_a_context_of_its_own(drive
     library = driver.library()
     lost = driver.live(life, Fault(call, 3, "lost"), library)
     assert "make the delegate and its interpreter anew" in lost.error + str(lost.report), lost
+    after = driver.live(life, library=library)
+    assert not after.error and len(after.nodes) - len(after.on_cpu()) == life.nodes_on_gpu, after
+    assert not driver_faults.wrong(after)
+
+
+@pytest.mark.parametrize(
+    "fault", ["clFinish@{}=-5", "clFinish@{}=-36", "clFinish@{}=-9999", "clEnqueueNDRangeKernel@{}=-34"]
+)
+def test_a_device_that_is_lost_after_it_worked(driver, baselines, fault):
+    """The error says so, the rounds before and after are right or errors, and the next interpreter is."""
+    life = _lives("opencl")[0]
+    function = fault.split("@")[0]
+    per_round = baselines[life].calls[function] // len(FEEDS)
+    library = driver.library()
+    name, n, way = re.fullmatch(r"(\w+)@(\d+)=(.+)", fault.format(per_round + 1)).groups()
+    outcome = driver.live(life, Fault(name, int(n), way), library)
+    assert not driver_faults.wrong(outcome) and len(outcome.outputs[0]) == len(expected()[0]), outcome
+    assert "the device may be lost: make the delegate and its interpreter anew" in outcome.error, outcome.error
     after = driver.live(life, library=library)
     assert not after.error and len(after.nodes) - len(after.on_cpu()) == life.nodes_on_gpu, after
     assert not driver_faults.wrong(after)
