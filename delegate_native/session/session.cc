@@ -227,7 +227,7 @@ bool Session::TuneGroups(const fb::Plan& plan, Executable* executable) {
   const bool all = options_.tuning == "exhaustive";
   const Tuned tuned = Tune(plan, options_.target, all, executable, &groups);
   times_.tune_us = NowUs() - start;
-  if (tuned == Tuned::kFailed) Note("the driver failed while groups of work-items were tried");
+  if (tuned == Tuned::kFailed) Note("the driver failed as groups were tried");
   if (tuned == Tuned::kBetter) groups_.swap(groups);
   return tuned != Tuned::kSame;  // what was loaded may be spoilt
 }
@@ -246,7 +246,7 @@ bool Session::ShrinkGroups(const fb::Plan& plan, const std::vector<int>& refused
     }
     if (!fits) return false;
     groups_[i] = less;
-    Note(Format("%s: the driver refuses groups of %d x %d x %d work-items and gets %d x %d x %d",
+    Note(Format("%s: the driver refuses groups of %d x %d x %d and gets %d x %d x %d",
                 dispatch.name()->c_str(), group[0], group[1], group[2], less[0], less[1], less[2]));
   }
   return !refused.empty();

@@ -71,20 +71,19 @@ bool GroupToTry(int number, const Group& own, const Group& grid, const GpuInfo& 
                 Group* group) {
   *group = own;
   if (number == 0) return true;
-  int64_t most = 1;
+  int most = 1;
   bool fits = true;
   for (unsigned i = 0; i < 3; ++i, number >>= 4) {
     // No more than the grid has, rounded up.
     const int covers = std::min(2 * std::min(grid[i], 1 << 20) - 1, gpu.max_work_group[i]);
     (*group)[i] = 1 << (number & 15);
-    most *= PowerOfTwoTo(covers);
+    most = std::min(kUsualItems, most * PowerOfTwoTo(std::min(covers, kUsualItems)));
     fits &= (*group)[i] <= covers && CeilDiv(grid[i], (*group)[i]) <= gpu.max_groups[i];
   }
   const int64_t items = ItemsOf(*group);
   if (!fits || *group == own || items > gpu.max_work_group_size) return false;
-  if (all) return items >= std::min<int64_t>(kLeastItems, most);
-  return items == std::min<int64_t>(kUsualItems, most) &&
-         ((*group)[2] <= 4 || (*group)[2] == items);
+  if (all) return items >= std::min(kLeastItems, most);
+  return items == most && ((*group)[2] <= 4 || (*group)[2] == items);
 }
 
 Tuned Tune(const fb::Plan& plan, const GpuInfo& gpu, bool all, Executable* executable,

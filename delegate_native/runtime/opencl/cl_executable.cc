@@ -15,6 +15,8 @@ size_t Count(const Vector* vector) {
   return vector ? vector->size() : 0;
 }
 
+constexpr size_t kFlushEvery = 32;
+
 // Memory that kernels address with vectors of any width.
 bool IsAligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
 
@@ -328,6 +330,9 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
     }
     if (events) events->emplace_back(event, cl_.ReleaseEvent);
     else QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
+    // A driver that keeps commands until it is told so would begin when all of a long plan is
+    // there.
+    if (i % kFlushEvery == kFlushEvery - 1) cl_.Flush(queue);
   }
   // The device begins while the host still asks for the outputs.
   const cl_int code = cl_.Flush(queue);
