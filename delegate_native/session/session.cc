@@ -227,7 +227,7 @@ bool Session::TuneGroups(const fb::Plan& plan, Executable* executable) {
   const bool all = options_.tuning == "exhaustive";
   const Tuned tuned = Tune(plan, options_.target, all, executable, &groups);
   times_.tune_us = NowUs() - start;
-  if (tuned == Tuned::kFailed) Note("the driver failed as groups were tried");
+  if (tuned == Tuned::kFailed) Note("tuning: the driver failed");
   if (tuned == Tuned::kBetter) groups_.swap(groups);
   return tuned != Tuned::kSame;  // what was loaded may be spoilt
 }

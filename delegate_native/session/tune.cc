@@ -103,14 +103,16 @@ Tuned Tune(const fb::Plan& plan, const GpuInfo& gpu, bool all, Executable* execu
     if (first < i) continue;
     const Group own = best;
     float best_us = 0.0f;
-    for (int number = 0; number < kGroupsToTry; ++number) {
+    // The own one last: it is taken for its equals.
+    for (int number = kGroupsToTry; number-- > 0;) {
       Group group;
       if (!GroupToTry(number, own, GridOf(dispatch), gpu, all, &group)) continue;
+      if (number == 0 && best_us <= 0.0f) break;  // there is no other one
       const float us = Measure(executable, i, group);
       Log(2, "%s by %d x %d x %d: %.1f us", dispatch.name()->c_str(), group[0], group[1], group[2],
           static_cast<double>(us));
       if (us < 0.0f) return Tuned::kFailed;
-      if (us <= 0.0f || (best_us > 0.0f && us >= best_us)) continue;
+      if (us <= 0.0f || (best_us > 0.0f && us > best_us)) continue;
       best_us = us;
       best = group;
     }
