@@ -3,11 +3,13 @@ a verdict."""
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from tests import cpu
-from tests.delegate import options
+from tests.delegate import TARGETS, options
 from tests.faults import egl, opencl  # noqa: F401 (fixtures, which skip where there is no driver)
 from tests.model_builder import Model
 
@@ -70,3 +72,11 @@ def test_a_group_that_shares_memory_is_not_made_smaller(drivers, backend):
     outcome = drivers(backend, SOFTMAX[backend])
     outcome.check(cpu.run(model(), [FEED]), TOLERANCE, everything_on_gpu=False)
     assert outcome.on_cpu() and all("softmax" in reason for reason in outcome.on_cpu()), outcome.on_cpu()
+
+
+def test_a_target_with_a_flat_grid_has_none_in_opencl(quadra, tmp_path):
+    """Only texts of OpenGL ES find their place in one."""
+    target = json.loads((TARGETS / "mali-g76.json").read_text())
+    (tmp_path / "flat.json").write_text(json.dumps({**target, "flat_group": 2}))
+    given = options(target=str(tmp_path / "flat.json").removesuffix(".json"))
+    quadra.run(model(), [FEED], **given).check(cpu.run(model(), [FEED]), TOLERANCE)
