@@ -6,16 +6,21 @@
 // call) since QuadraFaultsBegin fails in that way; "FUNCTION=missing", the library lacks it. It is
 // read at every call. The ways of each function: see WaysOf. DRIVER_FAULTS_EGL: the EGL library
 // behind this one, if that is not the system's. DRIVER_FAULTS_GPU: the OpenCL device calls itself a
-// GPU.
+// GPU. DRIVER_FAULTS_FEW: kernels whose name begins so take 16 work-items in a group, no more.
+// DRIVER_FAULTS_VERSION: a letter that the driver's version begins with.
+// DRIVER_FAULTS_TIMES: what a kernel takes follows from its group alone (NsOf).
 #include <dlfcn.h>
 #include <string.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -80,10 +85,10 @@ constexpr Ways kWays[] = {
     {kClCreateProgramWithBinary, "-42 lost nothing"},
     {kClCreateProgramWithSource, "-6 lost nothing"},
     {kClCreateSubBuffer, "-13 -4 lost nothing"},
-    {kClEnqueueNDRangeKernel, "-54 -4 -5 lost"},
+    {kClEnqueueNDRangeKernel, "-54 -4 -5 -34 lost"},
     {kClEnqueueReadBuffer, "-4 -14 lost"},
     {kClEnqueueWriteBuffer, "-4 -14 lost"},
-    {kClFinish, "-14 -5 lost"},
+    {kClFinish, "-14 -5 -36 -9999 lost"},
     {kClFlush, "-6 lost"},
     {kClGetDeviceIDs, "-1 none"},
     {kClGetDeviceInfo, "-6"},
@@ -258,6 +263,46 @@ cl_int CallItselfGpu(Real real, cl_device_id device, cl_device_info what, size_t
   return code;
 }
 
+// ---- kernels that take few work-items ----
+
+constexpr size_t kFew = 16;
+std::map<cl_kernel, std::string> kernel_names;
+
+bool TakesFew(cl_kernel kernel) {
+  const char* few = getenv("DRIVER_FAULTS_FEW");
+  if (!few) return false;
+  std::lock_guard<std::mutex> lock(mutex);
+  return Begins(kernel_names[kernel].c_str(), few);
+}
+
+// ---- times by group ----
+
+struct Timed {
+  std::string kernel;
+  std::array<size_t, 3> group;
+};
+std::map<cl_event, Timed> timed;
+std::set<std::string> tried;  // "KERNEL x y z"
+
+cl_ulong NsOf(const std::array<size_t, 3>& group) {
+  return 1000 * (1 + (7 * group[0] + 13 * group[1] + 29 * group[2]) % 101);
+}
+
+void NoteGroup(cl_event event, cl_kernel kernel, const size_t* local) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Timed& one = timed[event] = {kernel_names[kernel], {local[0], local[1], local[2]}};
+  std::string text = one.kernel;
+  for (size_t side : one.group) text += " " + std::to_string(side);
+  tried.insert(text);
+}
+
+cl_int TimeByGroup(cl_event event, cl_profiling_info what, void* value) {
+  std::lock_guard<std::mutex> lock(mutex);
+  const bool end = what == CL_PROFILING_COMMAND_END;
+  *static_cast<cl_ulong*>(value) = end ? NsOf(timed[event].group) : 0;
+  return CL_SUCCESS;
+}
+
 // ---- the wrappers ----
 
 void* Before(const char* name, void* real);
@@ -365,7 +410,12 @@ struct Wrapper<kId, R (*)(A...)> {
       if (build_refused) return BuildLog(args...);
     }
     if constexpr (kId == kClGetDeviceInfo) {
-      if (getenv("DRIVER_FAULTS_GPU")) return CallItselfGpu(&Real, args...);
+      const cl_int code =
+          getenv("DRIVER_FAULTS_GPU") ? CallItselfGpu(&Real, args...) : Real(args...);
+      char* text = static_cast<char*>(std::get<3>(Args(args...)));
+      const char* version = getenv("DRIVER_FAULTS_VERSION");
+      if (text && version && std::get<1>(Args(args...)) == CL_DRIVER_VERSION) *text = *version;
+      return code;
     }
     if constexpr (kIsCl) {
       if (cl_lost && LostCode(kId) != 0) return Refuse(LostCode(kId), Args(args...));
@@ -381,6 +431,22 @@ struct Wrapper<kId, R (*)(A...)> {
     } else if constexpr (kId == kEglGetError) {
       const EGLint real = Real(args...), own = std::exchange(egl_error, EGL_SUCCESS);
       return own == EGL_SUCCESS ? real : own;
+    }
+    if constexpr (kId == kClGetKernelWorkGroupInfo) {
+      const cl_int code = Real(args...);
+      size_t* most = static_cast<size_t*>(std::get<4>(Args(args...)));
+      if (most && TakesFew(std::get<0>(Args(args...)))) *most = std::min(*most, kFew);
+      return code;
+    }
+    if constexpr (kId == kClEnqueueNDRangeKernel) {
+      const size_t* local = std::get<5>(Args(args...));
+      const bool many = local && local[0] * local[1] * local[2] > kFew;
+      if (many && TakesFew(std::get<1>(Args(args...)))) return CL_INVALID_WORK_GROUP_SIZE;
+    }
+    if constexpr (kId == kClGetEventProfilingInfo) {
+      const Args all(args...);
+      if (getenv("DRIVER_FAULTS_TIMES"))
+        return TimeByGroup(std::get<0>(all), std::get<1>(all), std::get<3>(all));
     }
     return Real(args...);
   }
@@ -398,7 +464,10 @@ struct Wrapper<kId, R (*)(A...)> {
       if (Ends(name)) Live(name, -Count(Last<1>(args)));
     }
     if constexpr (kId == kClEnqueueNDRangeKernel) {
-      if (Last<1>(args) && *Last<1>(args)) Live(name, 1);
+      if (Last<1>(args) && *Last<1>(args)) {
+        Live(name, 1);
+        NoteGroup(*Last<1>(args), std::get<1>(args), std::get<5>(args));
+      }
     }
   }
 
@@ -412,6 +481,10 @@ struct Wrapper<kId, R (*)(A...)> {
       const char* name = functions[kId].name;
       const bool makes = !KindOf(name).empty() && !Ends(name) && kId != kClEnqueueNDRangeKernel;
       if (makes) Live(name, Count(result));
+      if constexpr (kId == kClCreateKernel) {
+        std::lock_guard<std::mutex> lock(mutex);
+        kernel_names[result] = std::get<1>(Args(args...));
+      }
       if constexpr (kId == kClCreateContext) {
         if (result) cl_lost = false;
       }
@@ -486,11 +559,12 @@ QUADRA_EXPORT void QuadraFaultsBegin() {
   for (int id = kEglBindAPI; id < kEglGetPlatformDisplayEXT; ++id) functions[id].next = nullptr;
   std::lock_guard<std::mutex> lock(mutex);
   live.clear();
+  tried.clear();
   happened = false;
 }
 
 // JSON: {"happened": whether the fault came, "calls": by function, "ways": by function, "live": by
-// kind}.
+// kind, "groups": "KERNEL x y z" of all that were timed}.
 QUADRA_EXPORT const char* QuadraFaultsReport() {
   static std::string text;
   std::lock_guard<std::mutex> lock(mutex);
@@ -504,8 +578,10 @@ QUADRA_EXPORT const char* QuadraFaultsReport() {
   for (const auto& kind : live) {
     alive += (alive.empty() ? "\"" : ", \"") + kind.first + "\": " + std::to_string(kind.second);
   }
+  std::string groups;
+  for (const std::string& one : tried) groups += (groups.empty() ? "\"" : ", \"") + one + "\"";
   text = std::string("{\"happened\": ") + (happened ? "true" : "false") + ", \"calls\": {" + calls +
-         "}, \"ways\": {" + ways + "}, \"live\": {" + alive + "}}";
+         "}, \"ways\": {" + ways + "}, \"live\": {" + alive + "}, \"groups\": [" + groups + "]}";
   return text.c_str();
 }
 

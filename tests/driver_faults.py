@@ -60,8 +60,18 @@ LIVES = [
     Life("opencl refuses", "opencl", always="clBuildProgram@1=-11", nodes_on_gpu=7),
     Life("gles", "gles"),
     Life("gles images", "gles", _PHONE, egl_faults=_PLAIN_EGL),
-    Life("gles refuses to compile", "gles", always="glGetShaderiv@1=false", nodes_on_gpu=7),
-    Life("gles refuses to link", "gles", always="glGetProgramiv@1=false", nodes_on_gpu=7),
+    Life("gles refuses to compile", "gles", always="glGetShaderiv@1=false"),
+    Life("gles refuses to link", "gles", always="glGetProgramiv@1=false"),
+]
+# Groups of work-items are tried at the start, with times that are the same in every life.
+TUNED = [
+    Life(
+        "opencl tuned",
+        "opencl",
+        {**_PHONE, "tuning": "fast"},
+        {"DRIVER_FAULTS_GPU": "1", "DRIVER_FAULTS_TIMES": "1"},
+    ),
+    Life("gles tuned", "gles", {**_PHONE, "tuning": "fast"}, egl_faults=_PLAIN_EGL),
 ]
 # Called for plans that have binaries, which only native tests make (tests/native/backend_test.cc), and for buffers of the
 # caller (tests/test_bound_buffers.py).

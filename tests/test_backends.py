@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests import cpu
-from tests.delegate import TARGETS, Outcome, Quadra
+from tests.delegate import TARGETS, Outcome, Quadra, options
 from tests.faults import NOWHERE, egl, old_egl, opencl  # noqa: F401 (fixtures)
 from tests.model_builder import Model
 from tests.vectors import all_cases
@@ -217,6 +217,20 @@ def test_what_breaks_while_it_runs_on_opencl(gles, opencl):
     outcome = gles(small_model(), *FEEDS, env={"DRIVER_FAULTS": "clEnqueueNDRangeKernel@*=-5"}, **given)
     assert re.search("DeviceFailed: launch .*: CL_OUT_OF_RESOURCES; next: ", outcome.error), outcome.error
     gles(small_model(), *FEEDS, **given).check(cpu.run(small_model(), FEEDS[-1]))
+
+
+def test_a_long_plan_is_handed_to_the_device_as_it_is_queued(quadra, opencl):
+    """Else a driver may begin only when all of it is there."""
+    long = Model()
+    y = long.input(IMAGE)
+    for _ in range(70):
+        y = long.softmax(y)
+    long.output(y)
+    given = options(backend="opencl", opencl_library=str(opencl))
+    outcome = quadra.run(long.bytes(), FEEDS[0], counter=opencl, **given)
+    outcome.check(cpu.run(long.bytes(), FEEDS[0]), 1e-4)
+    calls = outcome.driver["calls"]
+    assert calls["clFlush"] == 1 + calls["clEnqueueNDRangeKernel"] // 32 == 3, calls
 
 
 @pytest.mark.parametrize(

@@ -191,12 +191,18 @@ def test_a_hit_whose_binaries_are_not_taken_compiles_and_mends_the_file(library,
         pytest.skip("this driver gives no binaries")
     assert cache_files.binaries(*programs) and binaries_of(cache_files.binaries(*programs)) == programs
     n = len(programs)
+    driver = "{version}; {driver}".format_map(first.report["device"])
+
+    def of(*programs: tuple[int, int, bytes], by: str = driver) -> bytes:
+        return cache_files.binaries(*programs, driver=by)
+
     for bad, what in {
         b"": "",
-        cache_files.binaries(): "",
-        cache_files.binaries(*[(f, form, b"") for f, form, _ in programs]): "",
-        cache_files.binaries(*[(f + 1, form, code) for f, form, code in programs]): "",
-        cache_files.binaries(*[(f, form, b"\1" * 40) for f, form, _ in programs]): f": the driver refused {n}",
+        of(): "",
+        of(*[(f, form, b"") for f, form, _ in programs]): "",
+        of(*[(f + 1, form, code) for f, form, code in programs]): "",
+        of(*[(f, form, b"\1" * 40) for f, form, _ in programs]): f": the driver refused {n}",
+        of(*programs, by=driver + "1"): ": the driver is another one",
     }.items():
         path.write_bytes(replace(whole, binaries=bad).pack())
         outcome, said = start(library, tmp_path, backend=backend)

@@ -3,13 +3,14 @@ right numbers or an error, no crash, no hang, nothing left behind."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from tests import driver_faults
 from tests.delegate import Outcome
-from tests.driver_faults import FEEDS, LIVES, NOT_CALLED, Baseline, Driver, Fault, Life, expected
+from tests.driver_faults import FEEDS, LIVES, NOT_CALLED, TUNED, Baseline, Driver, Fault, Life, expected
 from tests.faults import egl, opencl  # noqa: F401 (fixtures, which skip where there is no driver)
 
 APIS = ["opencl", "gles"]
@@ -65,6 +66,24 @@ def test_calls_that_fail_after_a_start_from_the_cache(driver, tmp_path, api):
         assert not after.error and not driver_faults.wrong(after), fault
 
 
+TRIALS = {
+    "opencl": ["clBuildProgram", "clCreateKernel", "clEnqueueNDRangeKernel", "clFinish", "clGetEventProfilingInfo"],
+    "gles": ["glLinkProgram", "glDispatchCompute", "glClientWaitSync", "glGetQueryObjectuiv"],
+}
+
+
+@pytest.mark.parametrize("life", TUNED, ids=lambda life: life.name)
+def test_calls_that_fail_while_groups_are_tried(driver, life):
+    """A start is not worse for them: what fails leaves the plan's own groups."""
+    base = driver_faults.baseline(driver, life)
+    ways = {name: base.ways[name].split() for name in TRIALS[life.api]}
+    # Most calls are the trials'.
+    wanted = [Fault(name, base.calls[name] // 3, way) for name in ways for way in {ways[name][0], ways[name][-1]}]
+    results = list(driver_faults.results(driver, life, base, wanted))
+    assert not driver_faults.bad(results), "\n".join(map(str, driver_faults.bad(results)))
+    assert "right" in {result.verdict for result in results}
+
+
 @pytest.mark.parametrize("life", _lives("gles")[:2], ids=lambda life: life.name)
 def test_a_binding_that_is_refused_spoils_nothing_for_the_next_run(driver, baselines, life):
     """What a kernel writes then may land in a constant."""
@@ -95,6 +114,24 @@ def test_after_a_lost_device_the_next_interpreter_has_a_context_of_its_own(drive
     library = driver.library()
     lost = driver.live(life, Fault(call, 3, "lost"), library)
     assert "make the delegate and its interpreter anew" in lost.error + str(lost.report), lost
+    after = driver.live(life, library=library)
+    assert not after.error and len(after.nodes) - len(after.on_cpu()) == life.nodes_on_gpu, after
+    assert not driver_faults.wrong(after)
+
+
+@pytest.mark.parametrize(
+    "fault", ["clFinish@{}=-5", "clFinish@{}=-36", "clFinish@{}=-9999", "clEnqueueNDRangeKernel@{}=-34"]
+)
+def test_a_device_that_is_lost_after_it_worked(driver, baselines, fault):
+    """The error says so, the rounds before and after are right or errors, and the next interpreter is."""
+    life = _lives("opencl")[0]
+    function = fault.split("@")[0]
+    per_round = baselines[life].calls[function] // len(FEEDS)
+    library = driver.library()
+    name, n, way = re.fullmatch(r"(\w+)@(\d+)=(.+)", fault.format(per_round + 1)).groups()
+    outcome = driver.live(life, Fault(name, int(n), way), library)
+    assert not driver_faults.wrong(outcome) and len(outcome.outputs[0]) == len(expected()[0]), outcome
+    assert "the device may be lost: make the delegate and its interpreter anew" in outcome.error, outcome.error
     after = driver.live(life, library=library)
     assert not after.error and len(after.nodes) - len(after.on_cpu()) == life.nodes_on_gpu, after
     assert not driver_faults.wrong(after)

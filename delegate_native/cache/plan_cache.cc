@@ -51,10 +51,15 @@ std::string PlanCache::HashOf(const Graph& graph) {
 }
 
 std::string PlanCache::WordsFor(const std::string& content, const GpuInfo& target,
-                                const GpuInfo& device, const std::string& precision) {
+                                const GpuInfo& device, const std::string& precision,
+                                bool any_driver) {
+  const auto text = [any_driver](GpuInfo info) {
+    if (any_driver) info.driver = info.api_version = "";
+    return ToJson(info);
+  };
   return Format("library %s, build %s, %d bits\nprecision %s\n", kVersion, BuildId().c_str(),
                 static_cast<int>(sizeof(void*)) * 8, precision.c_str()) +
-         content + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
+         content + "\ntarget " + text(target) + "\ndevice " + text(device) + "\n";
 }
 
 std::string PlanCache::PathOf(const std::string& words, const char* ending) const {

@@ -28,8 +28,10 @@ class PlanCache {
   static std::string HashOf(const Graph& graph);
   // All that a plan follows from, for a person to read: this library, `content` ("graph" and its
   // hash), the target, the device and its driver.
+  // `any_driver`: an update of the driver changes nothing of it.
   static std::string WordsFor(const std::string& content, const GpuInfo& target,
-                              const GpuInfo& device, const std::string& precision);
+                              const GpuInfo& device, const std::string& precision,
+                              bool any_driver = false);
 
   // Not ok: why there is none. `binaries` live as long as the plan.
   Status Load(const std::string& words, PlanBytes* plan, const fb::Binaries** binaries) const;

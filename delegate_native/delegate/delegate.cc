@@ -331,6 +331,7 @@ SessionOptions Delegate::OptionsFor(size_t partition) const {
   options.target = now_.gpu.target;
   options.precision = precision_;
   options.float32_nodes = options_.float32_nodes;
+  options.tuning = options_.tuning;
   options.profile = options_.profile != 0;
   options.cache = CacheOf(options_);
   if (!options_.dump_dir.empty()) {

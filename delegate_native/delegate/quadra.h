@@ -63,6 +63,7 @@ typedef struct QuadraDelegateOptions {
   void (*on_verdict)(void* on_verdict_data, const QuadraVerdict* verdict);
   void* on_verdict_data;
   const char* float32_nodes;
+  const char* tuning;
 } QuadraDelegateOptions;
 
 QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);

@@ -61,6 +61,9 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->Key("plan_bytes").Number(static_cast<int64_t>(session.plan_bytes()));
   json->Key("cache").Text(session.cached());
   json->Key("copied_bytes").Number(session.copied_bytes());
+  json->Key("notes").BeginArray();
+  for (const std::string& note : session.notes()) json->Text(note);
+  json->EndArray();
   const SessionTimes& times = session.times();
   json->Key("timings_us").BeginObject();
   json->Key("import").Number(times.import_us);
@@ -68,6 +71,7 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->Key("plan").Number(times.plan_us);
   json->Key("compile").Number(times.compile_us);
   json->Key("upload").Number(times.upload_us);
+  json->Key("tune").Number(times.tune_us);
   json->EndObject();
   WriteDispatches(plan, json);
   json->EndObject();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "delegate_native/base/element.h"
+#include "delegate_native/base/group.h"
 #include "delegate_native/base/shape.h"
 #include "delegate_native/kernel/kernel.h"
 
@@ -61,7 +62,8 @@ struct RenderedKernel {
   std::string entry;   // name of the entry point
   std::string source;  // without the prelude
   std::vector<RenderedArg> args;
-  int grid[3] = {1, 1, 1}, group[3] = {1, 1, 1};
+  int grid[3] = {1, 1, 1};
+  Group group = {1, 1, 1};
   // The number that says where along an axis a dispatch begins; -1: at 0, one dispatch is enough.
   int base_arg[3] = {-1, -1, -1};
   std::vector<std::string> types;  // of the args, in OpenCL

@@ -97,15 +97,12 @@ class GlesRenderer : public Renderer {
     for (const SharedArg& s : desc_.shared) {
       shared += "shared " + s.type + " " + s.name + Format("[%d];\n", s.count);
     }
-    const std::string group =
-        Format("layout(local_size_x = %d, local_size_y = %d, local_size_z = %d) in;\n",
-               out_.group[0], out_.group[1], out_.group[2]);
     // One block, four bytes each: a dispatch binds its part of a buffer instead of setting each.
     const std::string numbers =
         numbers_.empty() ? ""
                          : "layout(std140, binding = 0) uniform numbers { " + numbers_ + "};\n";
-    return group + declarations_ + numbers + shared + macros_ + "void main() {\n" + locals_ +
-           Place() + desc_.body + "}\n";
+    return GroupText(true, out_.group) + declarations_ + numbers + shared + macros_ +
+           "void main() {\n" + locals_ + Place() + desc_.body + "}\n";
   }
 
  private:

@@ -90,10 +90,8 @@ class OpenClRenderer : public Renderer {
     for (const SharedArg& s : desc_.shared) {
       shared += "__local " + s.type + " " + s.name + Format("[%d];\n", s.count);
     }
-    const std::string kernel =
-        Format("__kernel __attribute__((reqd_work_group_size(%d, %d, %d)))\nvoid ", desc_.group[0],
-               desc_.group[1], desc_.group[2]) +
-        entry + "(" + parameters_ + ") {\n";
+    const std::string kernel = "__kernel " + GroupText(false, out_.group) + "\nvoid " + entry +
+                               "(" + parameters_ + ") {\n";
     if (desc_.outlined) {
       return macros_ + "OUTLINED void " + entry + "_body(" + parameters_ +
              ", int global_x, int global_y, int global_z) {\n" + desc_.body + "}\n" + kernel +

@@ -199,8 +199,7 @@ void Renderer::Flatten() {
   DeclareInt("flat_h", desc_.grid[1]);
   out_.grid[0] = desc_.grid[0] * desc_.grid[1] * desc_.grid[2];
   out_.grid[1] = out_.grid[2] = 1;
-  out_.group[0] = dialect_.flat_group;
-  out_.group[1] = out_.group[2] = 1;
+  out_.group = {dialect_.flat_group, 1, 1};
 }
 
 }  // namespace quadra

@@ -159,7 +159,7 @@ Dialect KernelContext::DialectOf() const {
     dialect.image_units = gpu->max_image_units;
     dialect.max_row_texels = gpu->max_image_buffer_width;
   }
-  dialect.flat_group = gpu->flat_group;
+  if (gpu->api == Api::kGles) dialect.flat_group = gpu->flat_group;
   for (int axis = 0; axis < 3; ++axis) dialect.max_groups[axis] = gpu->max_groups[axis];
   return dialect;
 }

@@ -3,6 +3,7 @@
 #define QUADRA_PLAN_BINARIES_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "delegate_native/base/program_binary.h"
@@ -11,7 +12,8 @@
 namespace quadra {
 
 // The bytes of fb::Binaries. `binaries`: one for each program of the plan, or none at all.
-std::vector<uint8_t> PackBinaries(const fb::Plan& plan, const std::vector<ProgramBinary>& binaries);
+std::vector<uint8_t> PackBinaries(const fb::Plan& plan, const std::vector<ProgramBinary>& binaries,
+                                  const std::string& driver = "");
 
 }  // namespace quadra
 

@@ -1,6 +1,8 @@
 #include "delegate_native/plan/check_plan.h"
 
-#include "delegate_native/plan/plan_generated.h"
+#include <cstring>
+
+#include "delegate_native/plan/dispatch_group.h"
 
 namespace quadra {
 namespace {
@@ -90,11 +92,31 @@ class Checker {
            fb::BufferKind_Image;
   }
 
+  // Whole groups of the size that the kernel's text says; a free one's cover the grid, and no more.
+  bool IsGrouped(const fb::Dispatch& dispatch) const {
+    const flatbuffers::Vector<int32_t>* grid = dispatch.grid();
+    if (grid && grid->size() > 0 && !ArePositive(grid, 3)) return false;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      const int32_t all = dispatch.global()->Get(axis), own = dispatch.local()->Get(axis);
+      if (all % own != 0) return false;
+      const int32_t idle = HasFreeGroup(dispatch) ? all - grid->Get(axis) : 0;
+      if (idle < 0 || idle >= own) return false;
+    }
+    const std::string text =
+        GroupText(strcmp(plan_.api()->c_str(), "gles") == 0, GroupOf(dispatch));
+    for (const fb::Kernel* kernel :
+         *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()))->kernels()) {
+      if (strcmp(kernel->entry()->c_str(), dispatch.entry()->c_str()) != 0) continue;
+      return strstr(kernel->source()->c_str(), text.c_str()) != nullptr;
+    }
+    return false;
+  }
+
   bool IsDispatch(const fb::Dispatch& dispatch) const {
     if (!dispatch.name() || !dispatch.kernel() || !dispatch.entry() || !dispatch.args() ||
         !dispatch.nodes() || !ArePositive(dispatch.global(), 3) ||
         !ArePositive(dispatch.local(), 3) ||
-        !Within(dispatch.program(), plan_.programs()->size())) {
+        !Within(dispatch.program(), plan_.programs()->size()) || !IsGrouped(dispatch)) {
       return false;
     }
     for (const fb::Arg* arg : *dispatch.args()) {

@@ -64,8 +64,13 @@ struct DistinctKernel {
 // Makes one plan; each function is a step, in the order in which Run calls them.
 class Planner {
  public:
-  Planner(const Graph& graph, const GpuInfo& gpu, Precision precision)
-      : graph_(graph), gpu_(gpu), precision_(precision), layout_(graph, gpu, precision) {
+  Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
+          const std::vector<Group>& groups)
+      : graph_(graph),
+        gpu_(gpu),
+        precision_(precision),
+        groups_(groups),
+        layout_(graph, gpu, precision) {
     context_.gpu = &gpu;
     context_.precision = precision;
     dialect_ = context_.DialectOf();
@@ -146,14 +151,16 @@ class Planner {
   // the same in every plan: what was compiled for one partition serves another.
   void RenderAll() {
     for (size_t i = 0; i < kernels_.size(); ++i) {
-      const KernelDesc& desc = kernels_[i];
+      KernelDesc& desc = kernels_[i];
+      Dialect dialect = DialectFor(desc.float32);
+      Regroup(dispatches_.size(), &desc, &dialect);
       std::vector<TensorLayout> layouts(desc.tensors.size());
       for (size_t k = 0; k < layouts.size(); ++k)
         layouts[k] = layout_.LayoutOf(desc.tensors[k].tensor);
       PlannedDispatch dispatch;
       dispatch.desc = &desc;
       dispatch.nodes = nodes_of_kernel_[i];
-      dispatch.rendered = Render(desc, layouts, DialectFor(desc.float32), kEntry);
+      dispatch.rendered = Render(desc, layouts, dialect, kEntry);
       dispatch.kernel = FindOrAdd(desc, dispatch.rendered);
       dispatch_of_kernel_.push_back(static_cast<int>(dispatches_.size()));
       AddDispatches(std::move(dispatch), 0);
@@ -165,6 +172,19 @@ class Planner {
         text.replace(at, sizeof(kEntry) - 1, kernel.entry);
       }
     }
+  }
+
+  // Work-items that know nothing of each other.
+  static bool HasFreeGroup(const KernelDesc& desc) { return desc.shared.empty() && !desc.outlined; }
+  static bool IsInParts(const RenderedKernel& rendered) {
+    return rendered.base_arg[0] >= 0 || rendered.base_arg[1] >= 0 || rendered.base_arg[2] >= 0;
+  }
+
+  void Regroup(size_t dispatch, KernelDesc* desc, Dialect* dialect) const {
+    if (dispatch >= groups_.size() || groups_[dispatch][0] < 1 || !HasFreeGroup(*desc)) return;
+    const Group& group = groups_[dispatch];
+    desc->Group(group[0], group[1], group[2]);
+    if (dialect->flat_group > 0) dialect->flat_group = group[0];
   }
 
   // One dispatch, or several with a part each of a grid that is too large along `axis` or later
@@ -203,9 +223,8 @@ class Planner {
       kernel.entry = desc.name + Format("_%08x", number++);
     } while (std::any_of(distinct_.begin(), distinct_.end(), taken));
     // A common entry point knows no numbers of its own.
-    const bool in_parts =
-        rendered.base_arg[0] >= 0 || rendered.base_arg[1] >= 0 || rendered.base_arg[2] >= 0;
-    if (desc.outlined && !in_parts && desc.group[0] * desc.group[1] * desc.group[2] == 1) {
+    if (desc.outlined && !IsInParts(rendered) &&
+        desc.group[0] * desc.group[1] * desc.group[2] == 1) {
       kernel.parameters = rendered.types;
     }
     distinct_.push_back(std::move(kernel));
@@ -276,13 +295,15 @@ class Planner {
           break;
       }
     }
-    std::vector<int> global, local;
+    std::vector<int> global, local, grid;
     for (int a = 0; a < 3; ++a) {
       local.push_back(rendered.group[a]);
       global.push_back(CeilDiv(rendered.grid[a], rendered.group[a]) * rendered.group[a]);
+      if (HasFreeGroup(desc) && !IsInParts(rendered)) grid.push_back(rendered.grid[a]);
     }
     const DistinctKernel& distinct = distinct_[static_cast<size_t>(dispatch.kernel)];
     const auto args_at = builder_.CreateVectorOfStructs(args);
+    const auto grid_at = builder_.CreateVector(grid);
     const auto nodes_at = builder_.CreateVector(dispatch.nodes);
     const auto local_at = builder_.CreateVector(local);
     const auto global_at = builder_.CreateVector(global);
@@ -290,7 +311,7 @@ class Planner {
     const auto kernel = builder_.CreateString(desc.name);
     const auto name = builder_.CreateString(Format("%03zu_", i) + desc.name);
     return fb::CreateDispatch(builder_, name, kernel, static_cast<int>(distinct.program), entry,
-                              args_at, global_at, local_at, nodes_at);
+                              args_at, global_at, local_at, nodes_at, grid_at);
   }
 
   std::vector<Offset<fb::Io>> WriteIo(const std::vector<int>& tensors) {
@@ -335,6 +356,7 @@ class Planner {
   const Graph& graph_;
   const GpuInfo& gpu_;
   const Precision precision_;
+  const std::vector<Group>& groups_;
   Dialect dialect_;
   KernelContext context_;
   Layout layout_;
@@ -353,8 +375,9 @@ class Planner {
 
 }  // namespace
 
-Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan) {
-  return Planner(graph, gpu, precision).Run(plan);
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan,
+                const std::vector<Group>& groups) {
+  return Planner(graph, gpu, precision, groups).Run(plan);
 }
 
 }  // namespace quadra

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "delegate_native/base/group.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/graph/graph.h"
@@ -43,8 +45,11 @@ class PlanBytes {
 };
 
 // The kernels are in the language of gpu.api. Each of the graph's `tensors` that a kernel stores is
-// also copied (fb::Tensor.copy_of); the kernels and their memory are the same.
-Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan);
+// also copied (fb::Tensor.copy_of); the kernels and their memory are the same. `groups`: of
+// dispatches, in the place of the kernels' own where these are free (fb::Dispatch.grid); the
+// others, and those that are all 0, stay.
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan,
+                const std::vector<Group>& groups = {});
 
 }  // namespace quadra
 

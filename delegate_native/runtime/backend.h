@@ -12,6 +12,7 @@
 #include "delegate_native/base/program_binary.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
+#include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/plan/plan_generated.h"
 
 namespace quadra {
@@ -38,6 +39,9 @@ class Executable {
   }
   // How much of the last inference's inputs and outputs was copied from and to the host.
   virtual int64_t copied_bytes() const { return 0; }
+  // Microseconds that a dispatch whose group is free takes with another group, on whatever its
+  // memory holds after a Run; 0: the driver does not take the group; below: it failed.
+  virtual float Time(unsigned, const Group&) { return 0.0f; }
   // From now on each inference that is not measured hands over the plan's copies, each right after
   // its dispatch, in a thread of the backend. `take` gets `who`.
   void HandOver(TakeTensor take, void* who) {
@@ -97,6 +101,9 @@ struct LoadTimes {
   int64_t compile_us = 0;
   BinaryCount binaries;
   int64_t upload_us = 0;
+  // Of a plan that could not be loaded, where the driver refuses free groups, as it does only once
+  // it has compiled a kernel: how many work-items it takes, by dispatch; 0: the group is right.
+  std::vector<int> refused;
 };
 
 class Backend {

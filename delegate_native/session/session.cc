@@ -11,9 +11,11 @@
 #include "delegate_native/ops/op.h"
 #include "delegate_native/passes/pipeline.h"
 #include "delegate_native/plan/binaries.h"
+#include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/session/dump.h"
 #include "delegate_native/session/hold_float32.h"
 #include "delegate_native/session/io_numbers.h"
+#include "delegate_native/session/tune.h"
 
 namespace quadra {
 namespace {
@@ -40,6 +42,9 @@ bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& planned,
   }
   return true;
 }
+
+// Whose programs' binaries are: its version stands in either, as the maker likes.
+std::string DriverOf(const GpuInfo& device) { return device.api_version + "; " + device.driver; }
 
 // Gives the memory of a plan's constants back. They read as zeros then, or as the file has them.
 void LetConstantsGo(const fb::Plan& plan) {
@@ -111,6 +116,8 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
     if (shape == input_shapes[i]) continue;
     shape = input_shapes[i];
     ready_ = false;
+    groups_.clear();
+    is_tuned_ = false;
   }
   if (ready_) return Status();
   QUADRA_RETURN_IF_ERROR(Build());
@@ -119,6 +126,7 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
 }
 
 Status Session::Build() {
+  times_.compile_us = times_.upload_us = times_.tune_us = 0;
   int64_t mark = NowUs();
   const auto lap = [&mark] {
     const int64_t start = std::exchange(mark, NowUs());
@@ -144,16 +152,13 @@ Status Session::Build() {
     Graph optimized = imported;
     QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
     times_.passes_us += lap();
-    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, &plan));
-    times_.plan_us = lap();
-    if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, &optimized, plan));
-    QUADRA_RETURN_IF_ERROR(LoadPlan(plan, nullptr, &executable));
+    QUADRA_RETURN_IF_ERROR(MakeAndLoad(imported, optimized, &plan, &executable));
   }
   if (!dump_dir.empty()) {
     const std::vector<ProgramBinary> binaries = executable->Binaries();
     if (!binaries.empty()) {
-      QUADRA_RETURN_IF_ERROR(
-          DumpBinaries(dump_dir, PackBinaries(*fb::GetPlan(plan.data()), binaries)));
+      QUADRA_RETURN_IF_ERROR(DumpBinaries(
+          dump_dir, PackBinaries(*fb::GetPlan(plan.data()), binaries, DriverOf(backend_->info()))));
     }
   }
   if (options_.dump_tensors) {
@@ -174,7 +179,8 @@ Status Session::Build() {
 void Session::Keep(PlanBytes plan, std::unique_ptr<Executable> executable) {
   executable_ = std::move(executable);  // before its plan goes
   plan_ = std::move(plan);
-  if (!unsaved_.empty() && !backend_->runs()) SaveInCache();  // for a device that will
+  // For a device that will. What is to be tuned is tuned there.
+  if (!unsaved_.empty() && !backend_->runs() && options_.tuning == "none") SaveInCache();
   if (unsaved_.empty()) Settle();
 }
 
@@ -187,12 +193,73 @@ Status Session::Optimize(Graph* graph) const {
   return Status();
 }
 
+// With smaller groups where the driver refuses those that the kernels ask for.
+Status Session::MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
+                            std::unique_ptr<Executable>* executable) {
+  times_.plan_us = 0;
+  notes_.clear();
+  for (;;) {
+    const int64_t start = NowUs();
+    QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, plan, groups_));
+    times_.plan_us += NowUs() - start;
+    const std::string& dump_dir = options_.dump_dir;
+    if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, &optimized, *plan));
+    std::vector<int> refused;
+    Status status = LoadPlan(*plan, nullptr, executable, &refused);
+    const fb::Plan& made = *fb::GetPlan(plan->data());
+    if (!status.ok() && !ShrinkGroups(made, refused)) return status;
+    if (status.ok() && !TuneGroups(made, executable->get())) return status;
+    executable->reset();  // first: it may fill the device
+  }
+}
+
+void Session::Note(std::string note) {
+  Log(0, "%s", note.c_str());
+  notes_.push_back(std::move(note));
+}
+
+// Once. True: the plan is to be made again, with the groups that were found.
+bool Session::TuneGroups(const fb::Plan& plan, Executable* executable) {
+  if (is_tuned_ || options_.tuning == "none" || !backend_->runs()) return false;
+  is_tuned_ = true;
+  const int64_t start = NowUs();
+  std::vector<Group> groups;
+  const bool all = options_.tuning == "exhaustive";
+  const Tuned tuned = Tune(plan, options_.target, all, executable, &groups);
+  times_.tune_us = NowUs() - start;
+  if (tuned == Tuned::kFailed) Note("tuning: the driver failed");
+  if (tuned == Tuned::kBetter) groups_.swap(groups);
+  return tuned != Tuned::kSame;  // what was loaded may be spoilt
+}
+
+// False: nothing can be smaller.
+bool Session::ShrinkGroups(const fb::Plan& plan, const std::vector<int>& refused) {
+  if (groups_.empty()) groups_ = std::vector<Group>(plan.dispatches()->size());
+  for (unsigned i = 0; i < refused.size(); ++i) {
+    if (refused[i] == 0) continue;
+    const fb::Dispatch& dispatch = *plan.dispatches()->Get(i);
+    const Group group = GroupOf(dispatch), less = Shrunk(group, refused[i]);
+    bool fits = less != group;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      // With more groups than a dispatch may have it would have to become several.
+      fits &= CeilDiv(dispatch.grid()->Get(axis), less[axis]) <= options_.target.max_groups[axis];
+    }
+    if (!fits) return false;
+    groups_[i] = less;
+    Note(Format("%s: the driver refuses groups of %d x %d x %d and gets %d x %d x %d",
+                dispatch.name()->c_str(), group[0], group[1], group[2], less[0], less[1], less[2]));
+  }
+  return !refused.empty();
+}
+
 Status Session::LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
-                         std::unique_ptr<Executable>* executable) {
+                         std::unique_ptr<Executable>* executable, std::vector<int>* refused) {
   LoadTimes load;
-  QUADRA_RETURN_IF_ERROR(backend_->Load(fb::GetPlan(plan.data()), kept, executable, &load));
-  times_.compile_us = load.compile_us;
-  times_.upload_us = load.upload_us;
+  const Status status = backend_->Load(fb::GetPlan(plan.data()), kept, executable, &load);
+  refused->swap(load.refused);
+  QUADRA_RETURN_IF_ERROR(status);
+  times_.compile_us += load.compile_us;
+  times_.upload_us += load.upload_us;
   programs_ = load.binaries;
   return Status();
 }
@@ -202,15 +269,20 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
   unsaved_.clear();
   is_hit_ = false;
   if (!UsesCache()) return false;
-  const std::string words =
-      PlanCache::WordsFor("graph " + graph_hash_, options_.target, backend_->info(),
-                          NameOf(options_.precision) + (", in float32 " + options_.float32_nodes));
+  const std::string precision =
+      NameOf(options_.precision) +
+      (", in float32 " + options_.float32_nodes + ", tuning " + options_.tuning);
+  const std::string words = PlanCache::WordsFor("graph " + graph_hash_, options_.target,
+                                                backend_->info(), precision, true);
   const fb::Binaries* kept = nullptr;
   Status status = options_.cache.Load(words, plan, &kept);
   if (status.ok()) {
+    const flatbuffers::String* driver = kept->driver();
+    if (!driver || DriverOf(backend_->info()) != driver->c_str()) kept = nullptr;
     const fb::Plan& found = *fb::GetPlan(plan->data());
     const bool fits = Fit(*found.inputs(), inputs_) && Fit(*found.outputs(), outputs_);
-    status = fits ? LoadPlan(*plan, kept, executable)
+    std::vector<int> refused;
+    status = fits ? LoadPlan(*plan, kept, executable, &refused)
                   : Unsupported("its plan takes or gives other tensors than the model");
   }
   if (!status.ok()) {
@@ -223,6 +295,7 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
   if (programs_.compiled > 0) {
     cached_ += Format(", but %d of %u programs were compiled", programs_.compiled,
                       fb::GetPlan(plan->data())->programs()->size());
+    if (!kept) cached_ += ": the driver is another one";
     if (programs_.refused > 0) cached_ += Format(": the driver refused %d", programs_.refused);
     unsaved_ = words;
   }
@@ -238,7 +311,8 @@ void Session::SaveInCache() {
                                    [](const ProgramBinary& one) { return !one.bytes.empty(); });
   // A file that has the plan, and as many binaries as the driver gives, would be the same again.
   if (is_hit_ && given <= programs_.loaded) return;
-  const Status status = options_.cache.Save(words, plan_, PackBinaries(*plan(), binaries));
+  const Status status = options_.cache.Save(
+      words, plan_, PackBinaries(*plan(), binaries, DriverOf(backend_->info())));
   cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
   Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
 }

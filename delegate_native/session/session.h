@@ -21,7 +21,8 @@ namespace quadra {
 struct SessionOptions {
   GpuInfo target;  // the backend's own, or the one that the user named
   Precision precision = Precision::kF32;
-  std::string float32_nodes;  // of the model, kept out of half precision: "3,7-9"
+  std::string float32_nodes;    // of the model, kept out of half precision: "3,7-9"
+  std::string tuning = "none";  // or "fast", "exhaustive"
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
@@ -29,7 +30,7 @@ struct SessionOptions {
 };
 
 struct SessionTimes {
-  int64_t import_us = 0, passes_us = 0, plan_us = 0, compile_us = 0, upload_us = 0;
+  int64_t import_us = 0, passes_us = 0, plan_us = 0, compile_us = 0, upload_us = 0, tune_us = 0;
 };
 
 class Session {
@@ -72,6 +73,8 @@ class Session {
   size_t plan_bytes() const { return plan_.size(); }
   // Whether the plan came from the cache, why not, and whether it is kept for the next start.
   const std::string& cached() const { return cached_; }
+  // What the driver made it do otherwise than planned: sentences.
+  const std::vector<std::string>& notes() const { return notes_; }
   SessionTimes& times() { return times_; }
   // Microseconds per dispatch of the last invocations (at most 100), newest last.
   const std::vector<std::vector<float>>& profile() const { return profile_; }
@@ -85,7 +88,12 @@ class Session {
   Fits FitsTarget() const;
   Status Optimize(Graph* graph) const;
   Status LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
-                  std::unique_ptr<Executable>* executable);
+                  std::unique_ptr<Executable>* executable, std::vector<int>* refused);
+  Status MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
+                     std::unique_ptr<Executable>* executable);
+  bool TuneGroups(const fb::Plan& plan, Executable* executable);
+  bool ShrinkGroups(const fb::Plan& plan, const std::vector<int>& refused);
+  void Note(std::string note);
   bool LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* plan);
   void Keep(PlanBytes plan, std::unique_ptr<Executable> executable);
   void SaveInCache();
@@ -98,6 +106,9 @@ class Session {
   bool has_graph_ = true;
   std::vector<Port> inputs_, outputs_;
   std::string graph_hash_;
+  std::vector<std::string> notes_;
+  std::vector<Group> groups_;  // of dispatches, where others than the kernels' own are taken
+  bool is_tuned_ = false;      // groups_ are for these shapes
   bool ready_ = false;
   bool has_bound_ = false;
   PlanBytes plan_;

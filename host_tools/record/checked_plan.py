@@ -115,6 +115,7 @@ class Dispatch(msgspec.Struct):
     global_: Sides = msgspec.field(name="global")
     local: Sides
     nodes: list[int]
+    grid: list[Side] = []  # empty: the group is the kernel's own
 
 
 class Io(msgspec.Struct):
@@ -283,7 +284,10 @@ class _Checker:
             return False
         if dispatch.entry not in self.plan.kernels[dispatch.program]:
             return False
-        if any(items % group for items, group in zip(dispatch.global_, dispatch.local)):
+        if len(dispatch.grid) not in (0, 3):
+            return False
+        sides = zip(dispatch.global_, dispatch.local, dispatch.grid or dispatch.global_)
+        if any(items % group or not 0 <= items - needed < group for items, group, needed in sides):
             return False
         buffers = [arg.index for arg in dispatch.args if arg.kind == "Buffer"]
         return all(0 <= index < len(self.plan.regions) for index in buffers)

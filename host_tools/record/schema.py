@@ -121,7 +121,8 @@ class Partition(Part, kw_only=True):
         "off"
     )
     copied_bytes: Annotated[Count, Is("between the host and the GPU in each inference, for inputs and outputs")] = 0
-    timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`")]
+    notes: Annotated[Texts, Is("what a driver made the delegate do otherwise than planned: a sentence each")] = []
+    timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`, `tune`")]
     dispatches: Annotated[list[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
 
 

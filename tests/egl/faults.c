@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,12 @@ struct State {
   GLenum error;            /* what glGetError answers next */
   int lost, lost_silently; /* every call is for nothing; silently: no error tells so */
   long long dispatches, allocations, compiled;
+  unsigned refused_by_number;                /* a hash of that text */
   char refused[kObjects], matched[kObjects]; /* by shader or program */
+  unsigned hash[kObjects];                   /* likewise, of the text behind its group's size */
+  int group[kObjects][3], query_ns[kObjects];
+  unsigned used;  /* the program */
+  unsigned query; /* begun last */
 };
 static __thread struct State* state;
 static __thread int egl_error;
@@ -169,13 +175,48 @@ static char* WithWrongSum(const char* text) {
   return copy;
 }
 
+/* Behind the line that says how large groups are. */
+static unsigned HashOf(const char* text) {
+  const char* end = strstr(text, ") in;");
+  unsigned hash = 5381;
+  for (const char* c = end ? end : text; *c; ++c) hash = hash * 33 + (unsigned char)*c;
+  return hash;
+}
+
+/* A shader that is refused by its number is refused with groups of any size. */
+static int Refused(const char* fault, const char* text) {
+  const unsigned hash = HashOf(text);
+  if (!Matches(fault, text, state->compiled))
+    return Fault(fault) && state->refused_by_number == hash;
+  if (!Matches(fault, text, -1)) state->refused_by_number = hash;
+  return 1;
+}
+
+static void ReadGroup(const char* text, int* group) {
+  const char* at = strstr(text, "local_size_x");
+  group[0] = group[1] = group[2] = 1;
+  if (!at) return;
+  sscanf(at, "local_size_x = %d, local_size_y = %d, local_size_z = %d", &group[0], &group[1],
+         &group[2]);
+}
+
+/* few_items=TEXT: shaders whose source has the text compile with at most 16 work-items in a group.
+ */
+static int HasTooMany(const char* text, const int* group) {
+  return Matches("few_items", text, -1) && group[0] * group[1] * group[2] > 16;
+}
+
 /* refuse_compile, refuse_link=TEXT or NUMBER: of the shaders whose source has the text, or of the
  * one with that number (they are counted from 1). */
 WRAP(void, ShaderSource,
      (GLuint shader, GLsizei count, const char* const* text, const GLint* sizes)) {
+  int* group = state->group[shader % kObjects];
   ++state->compiled;
-  state->refused[shader % kObjects] = (char)Matches("refuse_compile", text[0], state->compiled);
-  state->matched[shader % kObjects] = (char)Matches("refuse_link", text[0], state->compiled);
+  state->hash[shader % kObjects] = HashOf(text[0]);
+  ReadGroup(text[0], group);
+  state->refused[shader % kObjects] =
+      (char)(Refused("refuse_compile", text[0]) || HasTooMany(text[0], group));
+  state->matched[shader % kObjects] = (char)Refused("refuse_link", text[0]);
   if (!Matches("wrong_sum", text[0], -1)) {
     next_ShaderSource(shader, count, text, sizes);
     return;
@@ -187,6 +228,8 @@ WRAP(void, ShaderSource,
 
 WRAP(void, AttachShader, (GLuint program, GLuint shader)) {
   state->refused[program % kObjects] = state->matched[shader % kObjects];
+  state->hash[program % kObjects] = state->hash[shader % kObjects];
+  memcpy(state->group[program % kObjects], state->group[shader % kObjects], 3 * sizeof(int));
   next_AttachShader(program, shader);
 }
 
@@ -274,19 +317,39 @@ WRAP(GLenum, ClientWaitSync, (GLsync sync, GLbitfield flags, GLuint64 timeout)) 
   return Fault("wait_fails") ? 0x911D : Fault("never_done") ? 0x911B : answer;
 }
 
+WRAP(void, UseProgram, (GLuint program)) {
+  state->used = program % kObjects;
+  next_UseProgram(program);
+}
+
+/* times_by_group=FILE: what a query measures follows from the group of the program that was used
+ * last; the file gets a line for each: a hash of the program's text, and its group. */
+static void NoteGroup(unsigned query) {
+  const char* path = Fault("times_by_group");
+  const int* group = state->group[state->used];
+  FILE* file = path && group[0] ? fopen(path, "a") : NULL;
+  if (!file) return;
+  fprintf(file, "%u %d %d %d\n", state->hash[state->used], group[0], group[1], group[2]);
+  fclose(file);
+  state->query_ns[query] = 1000 * (1 + (7 * group[0] + 13 * group[1] + 29 * group[2]) % 101);
+}
+
 /* no_timers: the queries are refused. timer_ns=N: each measures N. */
 WRAP(void, BeginQuery, (GLenum target, GLuint query)) {
+  state->query = query % kObjects;
   if (Fault("no_timers")) state->error = 0x0500;
   else next_BeginQuery(target, query);
 }
 
 WRAP(void, EndQuery, (GLenum target)) {
+  NoteGroup(state->query);
   if (!Fault("no_timers")) next_EndQuery(target);
 }
 
 WRAP(void, GetQueryObjectuiv, (GLuint query, GLenum what, GLuint* value)) {
   if (!Fault("no_timers")) next_GetQueryObjectuiv(query, what, value);
   *value = (GLuint)FaultNumber("timer_ns", *value);
+  if (Fault("times_by_group")) *value = (GLuint)state->query_ns[query % kObjects];
 }
 
 const struct Hook kFaultHooks[] = {HOOK(GetString),
@@ -305,6 +368,7 @@ const struct Hook kFaultHooks[] = {HOOK(GetString),
                                    HOOK(DispatchCompute),
                                    HOOK(MapBufferRange),
                                    HOOK(UnmapBuffer),
+                                   HOOK(UseProgram),
                                    HOOK(FenceSync),
                                    HOOK(ClientWaitSync),
                                    HOOK(BeginQuery),

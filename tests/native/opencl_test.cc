@@ -45,7 +45,8 @@ class OpenCl : public testing::Test {
     ClKernelPrograms programs;
     auto made_by = std::make_shared<ClPrograms>(context_);
     QUADRA_RETURN_IF_ERROR(made_by->Build(*plan, kept, &programs, &binaries_));
-    return (*executable)->MakeKernels(std::move(programs), std::move(made_by));
+    std::vector<int> refused;
+    return (*executable)->MakeKernels(std::move(programs), std::move(made_by), &refused);
   }
 
   std::shared_ptr<ClContext> context_;

@@ -25,6 +25,7 @@
 #include "delegate_native/cache/build_id.h"
 #include "delegate_native/plan/binaries.h"
 #include "delegate_native/plan/check_plan.h"
+#include "delegate_native/plan/dispatch_group.h"
 #include "gtest/gtest.h"
 
 namespace quadra {
@@ -157,6 +158,13 @@ TEST_F(PlanCacheTest, WordsTellGraphsNumbersDevicesAndPrecisionsApart) {
   device.driver += "1";
   EXPECT_NE(first, words(graph, target_, device, "f32"));
   EXPECT_NE(first, words(graph, device, target_, "f32"));
+  device.api_version += "1";
+  const auto for_any_driver = [&](const GpuInfo& info) {
+    return PlanCache::WordsFor(PlanCache::HashOf(graph), info, info, "f32", true);
+  };
+  EXPECT_EQ(for_any_driver(target_), for_any_driver(device));
+  device.device_name += "1";
+  EXPECT_NE(for_any_driver(target_), for_any_driver(device));
   EXPECT_NE(first, words(graph, target_, target_, "f16"));
   Graph vector = graph;
   vector.values[0].rank = 3;
@@ -212,6 +220,31 @@ TEST_F(PlanCacheTest, DamagedPlansAreChecked) {
   std::sort(reasons.begin(), reasons.end());
   reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
   EXPECT_GT(reasons.size(), 5u);
+}
+
+// What a kernel's text says is how its groups run: others would leave work-items out.
+TEST_F(PlanCacheTest, GroupsAreThoseOfTheTextAndCoverTheGrid) {
+  uint8_t* copy = static_cast<uint8_t*>(aligned_alloc(64, (plan_.size() + 63) / 64 * 64));
+  const auto numbers = [](const flatbuffers::Vector<int32_t>* list) {
+    EXPECT_EQ(list->size(), 3u);
+    return reinterpret_cast<int32_t*>(const_cast<uint8_t*>(list->Data()));
+  };
+  const auto said = [&](void (*damage)(int32_t* global, int32_t* local, int32_t* grid)) {
+    memcpy(copy, plan_.data(), plan_.size());
+    const fb::Dispatch& dispatch = *fb::GetPlan(copy)->dispatches()->Get(1);
+    EXPECT_TRUE(HasFreeGroup(dispatch));
+    damage(numbers(dispatch.global()), numbers(dispatch.local()), numbers(dispatch.grid()));
+    return CheckPlan(copy, plan_.size()).message();
+  };
+  const std::string wrong = "dispatch 1 of its plan is wrong";
+  EXPECT_EQ(said([](int32_t*, int32_t*, int32_t*) {}), "");
+  EXPECT_EQ(said([](int32_t* g, int32_t* l, int32_t*) { g[0] *= 2, l[0] *= 2; }), wrong);
+  EXPECT_EQ(said([](int32_t*, int32_t* l, int32_t*) { l[0] *= 2; }), wrong);
+  EXPECT_EQ(said([](int32_t*, int32_t* l, int32_t*) { l[0] = 1 << 30; }), wrong);
+  EXPECT_EQ(said([](int32_t* g, int32_t* l, int32_t*) { g[0] += l[0]; }), wrong);
+  EXPECT_EQ(said([](int32_t*, int32_t*, int32_t* n) { n[0] = 0; }), wrong);
+  EXPECT_EQ(said([](int32_t* g, int32_t*, int32_t* n) { n[0] = g[0] + 1; }), wrong);
+  free(copy);
 }
 
 // Which leaves their content to the driver.

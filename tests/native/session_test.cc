@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "delegate_native/runtime/null/null_backend.h"
+#include "delegate_native/session/tune.h"
 #include "tests/native/backends.h"
 
 namespace quadra {
@@ -201,6 +202,47 @@ TEST(Session, TheNullBackendPlansAndRunsNothing) {
   std::vector<float> in(12), out(12);
   const Status status = session.Invoke({in.data()}, {out.data()});
   EXPECT_NE(status.message().find("choose another backend"), std::string::npos);
+}
+
+std::vector<Group> GroupsToTry(const Group& own, const Group& grid, const GpuInfo& gpu, bool all) {
+  std::vector<Group> found;
+  Group group;
+  for (int i = 0; i < kGroupsToTry; ++i) {
+    if (GroupToTry(i, own, grid, gpu, all, &group)) found.push_back(group);
+  }
+  return found;
+}
+
+// The kernel's own first, each once, within the device's limits and no larger than the grid needs.
+TEST(Groups, ThoseToTry) {
+  GpuInfo gpu;
+  gpu.max_work_group_size = 128;
+  gpu.max_work_group[0] = gpu.max_work_group[1] = 100;
+  gpu.max_work_group[2] = 4;
+  Decide(&gpu);
+  const Group own = {7, 1, 1};
+  for (bool all : {false, true}) {
+    for (const Group& grid : std::vector<Group>{{9, 7, 2}, {1, 1, 3000}, {4000, 1, 1}, {3, 1, 1}}) {
+      const std::vector<Group> tried = GroupsToTry(own, grid, gpu, all);
+      EXPECT_EQ(tried[0], own);
+      EXPECT_LE(tried.size(), all ? 60u : 13u);
+      for (size_t i = 1; i < tried.size(); ++i) {
+        EXPECT_EQ(std::count(tried.begin(), tried.end(), tried[i]), 1);
+        EXPECT_LE(ItemsOf(tried[i]), 128);
+        for (size_t axis = 0; axis < 3; ++axis) {
+          EXPECT_GE(tried[i][axis], 1);
+          EXPECT_LE(tried[i][axis], std::min(2 * grid[axis], gpu.max_work_group[axis]));
+        }
+      }
+    }
+  }
+  EXPECT_EQ(GroupsToTry(own, {4000, 1, 1}, gpu, true),
+            (std::vector<Group>{own, {16, 1, 1}, {32, 1, 1}, {64, 1, 1}}));
+  EXPECT_EQ(GroupsToTry(own, {3, 1, 1}, gpu, true), (std::vector<Group>{own, {4, 1, 1}}));
+  gpu.max_groups[0] = 100;  // larger groups, or it would take several dispatches
+  EXPECT_EQ(GroupsToTry(own, {4000, 1, 1}, gpu, false), (std::vector<Group>{own, {64, 1, 1}}));
+  EXPECT_EQ(GroupsToTry(own, {7, 9, 2}, gpu, false),
+            (std::vector<Group>{own, {8, 8, 1}, {4, 16, 1}, {8, 4, 2}, {4, 8, 2}, {2, 16, 2}}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "delegate_native/base/clock.h"
 #include "delegate_native/base/log.h"
+#include "delegate_native/base/shape.h"
 
 namespace quadra {
 namespace {
@@ -62,19 +63,54 @@ void GlExecutable::Free() {
   for (const Texels& texels : texels_) gl_.DeleteTextures(1, &texels.texture);
   gl_.DeleteBuffers(1, &numbers_);
   programs_.clear();
+  timed_program_.reset();
 }
 
 Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
-  return Do([&] {
+  Status refused;  // by the compiler, which spoils nothing that is loaded
+  QUADRA_RETURN_IF_ERROR(Do([&] {
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(MakeMemory());
     const int64_t uploaded = NowUs();
-    QUADRA_RETURN_IF_ERROR(device_->programs->Build(plan_, kept, &programs_, &times->binaries));
+    Status built = device_->programs->Build(plan_, kept, &programs_, &times->binaries);
+    if (!built.ok()) {
+      times->refused = FindRefused();
+      if (times->refused.empty()) return built;
+      refused = std::move(built);
+      return Status();
+    }
     QUADRA_RETURN_IF_ERROR(MakeLaunches());
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;
     return Status();
-  });
+  }));
+  return refused;
+}
+
+// The largest group that compiles; 0 where not even one work-item does: it is not for the group.
+int GlExecutable::MostItems(const fb::Dispatch& dispatch) const {
+  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
+  const Group group = GroupOf(dispatch);
+  int most = HasFreeGroup(dispatch) && !gl_.lost ? static_cast<int>(ItemsOf(group)) : 0;
+  do most /= 2;
+  while (most > 0 && !device_->programs->WithGroup(program, group, Shrunk(group, most)));
+  return most;
+}
+
+// Nothing where one of the programs that are not there has another fault. (A program has one
+// kernel.)
+std::vector<int> GlExecutable::FindRefused() const {
+  std::vector<int> refused(Count(plan_.dispatches()));
+  for (unsigned i = 0; i < refused.size(); ++i) {
+    const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
+    if (programs_[static_cast<size_t>(dispatch.program())]) continue;
+    for (unsigned j = 0; j < i && refused[i] == 0; ++j) {
+      if (plan_.dispatches()->Get(j)->program() == dispatch.program()) refused[i] = refused[j];
+    }
+    if (refused[i] == 0) refused[i] = MostItems(dispatch);
+    if (refused[i] == 0) return {};
+  }
+  return refused;
 }
 
 Status GlExecutable::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {
@@ -285,16 +321,17 @@ Status GlExecutable::WaitForGpu() {
 
 // By the driver's timers where it has them; else each dispatch is waited for, which costs it the
 // time of a round trip.
-Status GlExecutable::Profile(const std::vector<const void*>& inputs,
+Status GlExecutable::Profile(const std::vector<const void*>& inputs, size_t first, size_t count,
                              std::vector<float>* dispatch_us) {
   if (device_->context->info.has_timer_queries) {
-    QUADRA_RETURN_IF_ERROR(ProfileByTimers(dispatch_us));
+    QUADRA_RETURN_IF_ERROR(ProfileByTimers(first, count, dispatch_us));
     if (!dispatch_us->empty()) return Status();
-    QUADRA_RETURN_IF_ERROR(WriteAll(inputs));  // their memory has served for other tensors since
+    // Their memory has served for other tensors since.
+    if (!inputs.empty()) QUADRA_RETURN_IF_ERROR(WriteAll(inputs));
   }
-  for (const Launch& launch : launches_) {
+  for (size_t i = first; i < first + count; ++i) {
     const int64_t start = NowUs();
-    Dispatch(launch);
+    Dispatch(launches_[i]);
     QUADRA_RETURN_IF_ERROR(WaitForGpu());
     dispatch_us->push_back(static_cast<float>(NowUs() - start));
   }
@@ -302,19 +339,19 @@ Status GlExecutable::Profile(const std::vector<const void*>& inputs,
 }
 
 // Leaves `dispatch_us` empty where the timers did not measure.
-Status GlExecutable::ProfileByTimers(std::vector<float>* dispatch_us) {
+Status GlExecutable::ProfileByTimers(size_t first, size_t count, std::vector<float>* dispatch_us) {
   QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "write the inputs"));
   GLint disjoint = 0;
   gl_.GetIntegerv(GL_GPU_DISJOINT_EXT, &disjoint);  // asking forgets what was before
-  std::vector<GLuint> queries(launches_.size());
+  std::vector<GLuint> queries(count);
   gl_.GenQueries(static_cast<GLsizei>(queries.size()), queries.data());
   // An error from here to the first dispatch is the timers'.
   gl_.BeginQuery(GL_TIME_ELAPSED_EXT, queries[0]);
   gl_.EndQuery(GL_TIME_ELAPSED_EXT);
   const Status timers = CheckGl(gl_, "measure by the driver's timers");
-  for (size_t i = 0; i < launches_.size() && timers.ok(); ++i) {
+  for (size_t i = 0; i < count && timers.ok(); ++i) {
     gl_.BeginQuery(GL_TIME_ELAPSED_EXT, queries[i]);
-    Dispatch(launches_[i]);
+    Dispatch(launches_[first + i]);
     gl_.EndQuery(GL_TIME_ELAPSED_EXT);
   }
   const Status status = gl_.lost ? timers : WaitForGpu();
@@ -342,6 +379,37 @@ Status GlExecutable::ProfileByTimers(std::vector<float>* dispatch_us) {
   return Status();
 }
 
+float GlExecutable::Time(unsigned dispatch, const Group& group) {
+  float us = 0.0f;
+  return Do([&] { return TimeHere(dispatch, group, &us); }).ok() ? us : -1.0f;
+}
+
+Status GlExecutable::TimeHere(unsigned index, const Group& group, float* us) {
+  const fb::Dispatch& dispatch = *plan_.dispatches()->Get(index);
+  const unsigned program = static_cast<unsigned>(dispatch.program());
+  if (timed_dispatch_ != index || timed_group_ != group) {
+    timed_program_ =
+        device_->programs->WithGroup(*plan_.programs()->Get(program), GroupOf(dispatch), group);
+    timed_dispatch_ = index;
+    timed_group_ = group;
+  }
+  if (!timed_program_) return gl_.lost ? GlFailed(gl_, "try a group of work-items") : Status();
+  Launch& launch = launches_[index];
+  launch.program = timed_program_->id();
+  const auto set = [&](const Group& size) {
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      launch.groups[axis] = static_cast<GLuint>(CeilDiv(dispatch.grid()->Get(axis), size[axis]));
+    }
+  };
+  set(group);
+  std::vector<float> times;
+  Status status = Profile({}, index, 1, &times);
+  if (status.ok()) *us = times[0];
+  launch.program = programs_[program]->id();
+  set(GroupOf(dispatch));
+  return status.ok() ? CheckGl(gl_, "try a group of work-items") : status;
+}
+
 Status GlExecutable::WriteAll(const std::vector<const void*>& inputs) {
   for (size_t i = 0; i < inputs_.size(); ++i) QUADRA_RETURN_IF_ERROR(Write(inputs_[i], inputs[i]));
   return Status();
@@ -352,7 +420,7 @@ Status GlExecutable::RunHere(const std::vector<const void*>& inputs,
   QUADRA_RETURN_IF_ERROR(WriteAll(inputs));
   if (dispatch_us) {
     dispatch_us->clear();
-    QUADRA_RETURN_IF_ERROR(Profile(inputs, dispatch_us));
+    QUADRA_RETURN_IF_ERROR(Profile(inputs, 0, launches_.size(), dispatch_us));
   } else {
     QUADRA_RETURN_IF_ERROR(DispatchAll());
   }

@@ -20,6 +20,7 @@ class GlExecutable : public Executable {
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
   int64_t copied_bytes() const override;
+  float Time(unsigned dispatch, const Group& group) override;
   bool is_intact() const override { return device_->failures == failures_before_; }
   std::vector<ProgramBinary> Binaries() override;
 
@@ -59,6 +60,8 @@ class GlExecutable : public Executable {
     return status;
   }
   // All of these on the device's thread.
+  int MostItems(const fb::Dispatch& dispatch) const;
+  std::vector<int> FindRefused() const;
   Status MakeMemory();
   Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);
@@ -76,8 +79,10 @@ class GlExecutable : public Executable {
   Status DispatchAll();
   Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status WriteAll(const std::vector<const void*>& inputs);
-  Status Profile(const std::vector<const void*>& inputs, std::vector<float>* dispatch_us);
-  Status ProfileByTimers(std::vector<float>* dispatch_us);
+  Status Profile(const std::vector<const void*>& inputs, size_t first, size_t count,
+                 std::vector<float>* dispatch_us);
+  Status ProfileByTimers(size_t first, size_t count, std::vector<float>* dispatch_us);
+  Status TimeHere(unsigned dispatch, const Group& group, float* us);
   Status WaitForGpu();
   void Free();
 
@@ -91,6 +96,9 @@ class GlExecutable : public Executable {
   std::vector<GlProgramPtr> programs_;  // parallel to plan.programs
   std::vector<Port> inputs_, outputs_;
   std::vector<Launch> launches_;  // parallel to plan.dispatches
+  unsigned timed_dispatch_ = 0;   // of the last Time
+  Group timed_group_ = {0, 0, 0};
+  GlProgramPtr timed_program_;
 };
 
 }  // namespace quadra

@@ -59,11 +59,32 @@ Status GlPrograms::Finish(const fb::Program& program, GLuint shader, const GlPro
       compiled ? "link" : "compile", NameOf(program), log.c_str());
 }
 
+GLuint GlPrograms::Shader(const std::string& source) const {
+  const GLuint shader = gl_.CreateShader(GL_COMPUTE_SHADER);
+  const char* text = source.c_str();
+  gl_.ShaderSource(shader, 1, &text, nullptr);
+  gl_.CompileShader(shader);
+  return shader;
+}
+
+GlProgramPtr GlPrograms::WithGroup(const fb::Program& program, const Group& from,
+                                   const Group& to) const {
+  const GLuint shader =
+      Shader(Replaced(SourceOf(program), GroupText(true, from), GroupText(true, to)));
+  auto made = std::make_shared<const GlProgram>(gl_, gl_.CreateProgram());
+  gl_.AttachShader(made->id(), shader);
+  gl_.LinkProgram(made->id());
+  const Status status = Finish(program, shader, *made);
+  gl_.DeleteShader(shader);
+  return status.ok() ? made : nullptr;
+}
+
 // First everything is handed to the driver, then it is asked for results: it may use several
 // threads.
 Status GlPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept,
                          std::vector<GlProgramPtr>* programs, BinaryCount* count) {
   struct Pending {
+    unsigned index;
     const fb::Program* program;
     std::string source;
     GLuint shader;
@@ -85,13 +106,10 @@ Status GlPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept,
       if (binary && !made) ++count->refused;
     }
     if (!made) {
-      const GLuint shader = gl_.CreateShader(GL_COMPUTE_SHADER);
       quadra::Log(4, "compile %s\n%s", NameOf(*program), source.c_str());
-      const char* text = source.c_str();
-      gl_.ShaderSource(shader, 1, &text, nullptr);
-      gl_.CompileShader(shader);
+      const GLuint shader = Shader(source);
       made = std::make_shared<const GlProgram>(gl_, gl_.CreateProgram());
-      pending.push_back({program, source, shader, made});
+      pending.push_back({i, program, source, shader, made});
     }
     programs->push_back(made);
   }
@@ -108,6 +126,7 @@ Status GlPrograms::Build(const fb::Plan& plan, const fb::Binaries* kept,
     gl_.DeleteShader(p.shader);
     if (one.ok()) continue;
     built_.erase(p.source);
+    (*programs)[p.index].reset();
     if (status.ok()) status = std::move(one);
   }
   QUADRA_RETURN_IF_ERROR(std::move(status));

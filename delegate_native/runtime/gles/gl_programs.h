@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "delegate_native/base/program_binary.h"
+#include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/plan/plan_generated.h"
 #include "delegate_native/runtime/gles/gl_context.h"
 
@@ -36,13 +37,16 @@ class GlPrograms {
   explicit GlPrograms(const GlContext& context) : context_(context), gl_(context.gl) {}
 
   // The plan's programs, in its order, from what a driver once made of them (or null) where it
-  // takes that.
+  // takes that. After an error those are null that did not compile.
   Status Build(const fb::Plan& plan, const fb::Binaries* kept, std::vector<GlProgramPtr>* programs,
                BinaryCount* count);
+  // The program with groups of another size, kept by nobody; null: the driver refuses it.
+  GlProgramPtr WithGroup(const fb::Program& program, const Group& from, const Group& to) const;
   ProgramBinary BinaryOf(const GlProgram& program) const;
 
  private:
   GlProgramPtr FromBinary(const fb::Program& program, const fb::ProgramBinary& binary) const;
+  GLuint Shader(const std::string& source) const;
   Status Finish(const fb::Program& program, GLuint shader, const GlProgram& built) const;
   std::string Log(GLuint object, bool is_shader) const;
 

@@ -56,6 +56,9 @@ constexpr ErrorName kErrors[] = {
 };
 #undef QUADRA_CL_ERROR
 
+// Errors that OpenCL does not know: a kernel that was ended, most often.
+constexpr cl_int kOfDrivers = -9999;
+
 }  // namespace
 
 std::string ClErrorName(cl_int code) {
@@ -68,16 +71,16 @@ std::string ClErrorName(cl_int code) {
 bool MayBeLost(cl_int code) {
   return code == CL_DEVICE_NOT_AVAILABLE || code == CL_INVALID_CONTEXT ||
          code == CL_INVALID_COMMAND_QUEUE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST ||
-         code == CL_OUT_OF_RESOURCES;
+         code == CL_OUT_OF_RESOURCES || code <= kOfDrivers;
 }
 
 Status ClFailed(const char* tried, cl_int code, const char* next) {
-  const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
-                      code == CL_OUT_OF_HOST_MEMORY;
+  const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
   if (!next) {
-    next = memory            ? "precision=f32_f16 halves what is needed"
-           : MayBeLost(code) ? "make the delegate and its interpreter anew"
-                             : "try backend=gles, and report this with what debug=1 prints";
+    next = MayBeLost(code) ? "the device may be lost: make the delegate and its interpreter anew, "
+                             "short of memory with precision=f32_f16"
+           : memory        ? "precision=f32_f16 halves what is needed"
+                           : "try backend=gles, and report this with what debug=1 prints";
   }
   const std::string came =
       code == CL_SUCCESS ? "the driver gave nothing and left no error" : ClErrorName(code);

@@ -1,7 +1,11 @@
 #include "delegate_native/runtime/opencl/cl_executable.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
+
+#include "delegate_native/base/shape.h"
 
 namespace quadra {
 namespace {
@@ -10,6 +14,8 @@ template <typename Vector>
 size_t Count(const Vector* vector) {
   return vector ? vector->size() : 0;
 }
+
+constexpr size_t kFlushEvery = 32;
 
 // Memory that kernels address with vectors of any width.
 bool IsAligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
@@ -152,15 +158,12 @@ Status ClExecutable::MakeMemory() {
   return Status();
 }
 
-Status ClExecutable::CheckGroup(const fb::Dispatch& dispatch, const Launch& launch) const {
+// How many work-items of a group the driver takes for this kernel; 0: it does not say.
+size_t ClExecutable::MostItems(cl_kernel kernel) const {
   size_t most = 0;
-  const cl_int code =
-      cl_.GetKernelWorkGroupInfo(launch.kernel.get(), context_->device, CL_KERNEL_WORK_GROUP_SIZE,
-                                 sizeof(most), &most, nullptr);
-  const size_t* local = launch.local;
-  if (code != CL_SUCCESS || local[0] * local[1] * local[2] <= most) return Status();
-  return DeviceFailed("%s: groups of %zu x %zu x %zu work-items; the driver allows %zu for it",
-                      dispatch.name()->c_str(), local[0], local[1], local[2], most);
+  const cl_int code = cl_.GetKernelWorkGroupInfo(
+      kernel, context_->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(most), &most, nullptr);
+  return code == CL_SUCCESS ? most : 0;
 }
 
 Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index,
@@ -168,12 +171,14 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
   cl_int code = CL_SUCCESS;
   if (arg.kind() == fb::ArgKind_Buffer) {
     const int buffer = plan_.regions()->Get(static_cast<unsigned>(arg.index()))->buffer();
-    if (const Port* owner = OwnerOf(buffer)) {
-      uses_.push_back({buffer, kernel, index});
-      if (owner->in_place) return Status();
-    }
+    const Port* owner = OwnerOf(buffer);
+    if (owner) uses_.push_back({buffer, kernel, index});
+    if (owner && owner->in_place && !owner->in_caller) return Status();
     const ClHandle<cl_mem>& part = parts_[static_cast<size_t>(arg.index())];
-    cl_mem memory = part ? part.get() : buffers_[static_cast<size_t>(buffer)].get();
+    const bool in_caller = owner && owner->in_caller;
+    cl_mem memory = in_caller ? owner->in_caller.get()
+                    : part    ? part.get()
+                              : buffers_[static_cast<size_t>(buffer)].get();
     code = cl_.SetKernelArg(kernel, index, sizeof(cl_mem), static_cast<void*>(&memory));
   } else if (arg.kind() == fb::ArgKind_Int) {
     const cl_int value = arg.int_value();
@@ -213,7 +218,9 @@ Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonE
   return Status();
 }
 
-Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built) {
+// Where the driver refuses the group, and it is free: also how many work-items it takes.
+Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built,
+                                int* most) {
   cl_int code = CL_SUCCESS;
   const bool common = !built.common.empty();
   const char* entry = common ? ClCommonEntry::name() : dispatch.entry()->c_str();
@@ -229,7 +236,13 @@ Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgr
     launch.global[i] = static_cast<size_t>(dispatch.global()->Get(i));
     launch.local[i] = static_cast<size_t>(dispatch.local()->Get(i));
   }
-  QUADRA_RETURN_IF_ERROR(CheckGroup(dispatch, launch));
+  const size_t takes = MostItems(raw);
+  const Group group = GroupOf(dispatch);
+  if (takes > 0 && takes < static_cast<size_t>(ItemsOf(group))) {
+    if (HasFreeGroup(dispatch)) *most = static_cast<int>(takes);
+    return DeviceFailed("%s: groups of %d x %d x %d work-items; the driver allows %zu for it",
+                        dispatch.name()->c_str(), group[0], group[1], group[2], takes);
+  }
   if (common) return SetCommonArgs(dispatch, built.common, raw);
   for (unsigned i = 0; i < Count(dispatch.args()); ++i) {
     QUADRA_RETURN_IF_ERROR(SetArg(dispatch, raw, i, *dispatch.args()->Get(i)));
@@ -246,19 +259,29 @@ std::vector<ProgramBinary> ClExecutable::Binaries() {
 }
 
 Status ClExecutable::MakeKernels(ClKernelPrograms programs,
-                                 std::shared_ptr<const ClPrograms> made_by) {
+                                 std::shared_ptr<const ClPrograms> made_by,
+                                 std::vector<int>* refused) {
   programs_ = std::move(programs);
   made_by_ = std::move(made_by);
   launches_.reserve(Count(plan_.dispatches()));
+  refused->resize(Count(plan_.dispatches()));
+  Status first;
   for (unsigned i = 0; i < Count(plan_.dispatches()); ++i) {
     const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
     const auto program = programs_.find(dispatch.entry()->str());
     if (program == programs_.end()) {
       return Internal("the plan has no kernel %s", dispatch.entry()->c_str());
     }
-    QUADRA_RETURN_IF_ERROR(MakeLaunch(dispatch, *program->second));
+    int* most = &(*refused)[i];
+    Status status = MakeLaunch(dispatch, *program->second, most);
+    if (status.ok()) continue;
+    if (*most == 0) {
+      refused->clear();  // smaller groups do not help
+      return status;
+    }
+    if (first.ok()) first = std::move(status);
   }
-  return Status();
+  return first;
 }
 
 // TFLite's tensors stay where they are, so this does something in the first inference only.
@@ -360,8 +383,9 @@ Status ClExecutable::Begin(const std::vector<const void*>& inputs,
   return Status();
 }
 
-Status ClExecutable::Launches(cl_command_queue queue, std::vector<ClHandle<cl_event>>* events) {
-  for (size_t i = 0; i < launches_.size(); ++i) {
+Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue,
+                              std::vector<ClHandle<cl_event>>* events) {
+  for (size_t i = first; i < first + count; ++i) {
     const Launch& launch = launches_[i];
     cl_event event = nullptr;
     const cl_int code =
@@ -373,20 +397,23 @@ Status ClExecutable::Launches(cl_command_queue queue, std::vector<ClHandle<cl_ev
     }
     if (events) events->emplace_back(event, cl_.ReleaseEvent);
     else QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
+    // A driver that keeps commands until it is told so would begin when all of a long plan is
+    // there.
+    if (i % kFlushEvery == kFlushEvery - 1) cl_.Flush(queue);
   }
   // The device begins while the host still asks for the outputs.
   const cl_int code = cl_.Flush(queue);
   return code == CL_SUCCESS ? Status() : context_->Failed("hand the kernels to the device", code);
 }
 
-Status ClExecutable::Profile(std::vector<float>* dispatch_us) {
+Status ClExecutable::Profile(size_t first, size_t count, std::vector<float>* dispatch_us) {
   if (!profiling_queue_) {
     QUADRA_RETURN_IF_ERROR(MakeQueue(CL_QUEUE_PROFILING_ENABLE, &profiling_queue_));
   }
   cl_int code = cl_.Finish(queue_.get());
   if (code != CL_SUCCESS) return context_->Failed("wait for the inputs", code);
   std::vector<ClHandle<cl_event>> events;
-  const Status launched = Launches(profiling_queue_.get(), &events);
+  const Status launched = Launches(first, count, profiling_queue_.get(), &events);
   code = cl_.Finish(profiling_queue_.get());
   QUADRA_RETURN_IF_ERROR(launched);
   if (code != CL_SUCCESS) return context_->Failed("wait for the kernels", code);
@@ -399,6 +426,51 @@ Status ClExecutable::Profile(std::vector<float>* dispatch_us) {
     dispatch_us->push_back(static_cast<float>(end - start) * 1e-3f);
   }
   return Status();
+}
+
+// A launch of the dispatch's kernel without a word of its group: one program for all of them.
+Status ClExecutable::MakeTimed(unsigned index) {
+  const fb::Dispatch& dispatch = *plan_.dispatches()->Get(index);
+  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
+  std::string source = program.prelude()->str();
+  for (const fb::Kernel* kernel : *program.kernels()) {
+    if (strcmp(kernel->entry()->c_str(), dispatch.entry()->c_str()) != 0) continue;
+    source += Replaced(kernel->source()->str(), GroupText(false, GroupOf(dispatch)), "");
+  }
+  ClBuiltProgram built;
+  QUADRA_RETURN_IF_ERROR(
+      made_by_->Compile(source, program.options()->str(), dispatch.entry()->str(), &built.program));
+  int most = 0;
+  const size_t all = launches_.size(), uses = uses_.size();
+  const Status status = MakeLaunch(dispatch, built, &most);
+  uses_.resize(uses);  // it is gone before any port changes
+  if (launches_.size() == all) return status;
+  std::swap(timed_, launches_.back().kernel);
+  launches_.pop_back();
+  timed_dispatch_ = index;
+  return status;
+}
+
+// Each launch is waited for: some drivers keep memory for every one that nobody has waited for.
+float ClExecutable::Time(unsigned index, const Group& group) {
+  if ((!timed_ || timed_dispatch_ != index) && !MakeTimed(index).ok()) return -1.0f;
+  const size_t most = MostItems(timed_.get());
+  if (most > 0 && most < static_cast<size_t>(ItemsOf(group))) return 0.0f;
+  const fb::Dispatch& dispatch = *plan_.dispatches()->Get(index);
+  Launch& launch = launches_[index];
+  const auto exchange = [&](const Group& size) {
+    std::swap(launch.kernel, timed_);
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      launch.local[axis] = static_cast<size_t>(size[axis]);
+      const int groups = CeilDiv(dispatch.grid()->Get(axis), size[axis]);
+      launch.global[axis] = static_cast<size_t>(groups) * launch.local[axis];
+    }
+  };
+  std::vector<float> times;
+  exchange(group);
+  const bool measured = Profile(index, 1, &times).ok();
+  exchange(GroupOf(dispatch));
+  return measured ? times[0] : context_->lost ? -1.0f : 0.0f;
 }
 
 Status ClExecutable::Read(int buffer, size_t offset, size_t bytes, cl_bool waits, void* to) {
@@ -429,7 +501,10 @@ Status ClExecutable::Run(const std::vector<const void*>& inputs, const std::vect
   }
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
   Status status = Begin(inputs, outputs);
-  if (status.ok()) status = dispatch_us ? Profile(dispatch_us) : Launches(queue_.get(), nullptr);
+  const size_t all = launches_.size();
+  if (status.ok()) {
+    status = dispatch_us ? Profile(0, all, dispatch_us) : Launches(0, all, queue_.get(), nullptr);
+  }
   if (status.ok()) status = End(outputs);
   // Also after an error: what was queued works on the caller's memory.
   const cl_int code = cl_.Finish(queue_.get());

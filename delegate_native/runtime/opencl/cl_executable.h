@@ -19,12 +19,15 @@ class ClExecutable : public Executable {
 
   // In this order.
   Status MakeMemory();
-  Status MakeKernels(ClKernelPrograms programs, std::shared_ptr<const ClPrograms> made_by);
+  // Where the driver refuses groups: also how many work-items it takes, by dispatch.
+  Status MakeKernels(ClKernelPrograms programs, std::shared_ptr<const ClPrograms> made_by,
+                     std::vector<int>* refused);
 
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              std::vector<float>* dispatch_us) override;
   Status Bind(const std::vector<void*>& objects) override;
   int64_t copied_bytes() const override;
+  float Time(unsigned dispatch, const Group& group) override;
   bool shares_constants() const override { return shares_constants_; }
   std::vector<ProgramBinary> Binaries() override;
 
@@ -56,19 +59,21 @@ class ClExecutable : public Executable {
   Status MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
-  Status MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built);
+  Status MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built, int* most);
+  Status MakeTimed(unsigned dispatch);
+  size_t MostItems(cl_kernel kernel) const;
   Status SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common, cl_kernel kernel);
-  Status CheckGroup(const fb::Dispatch& dispatch, const Launch& launch) const;
   Status SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index, const fb::Arg& arg);
   const Port* OwnerOf(int buffer) const;
   Status Point(const Port& port, cl_mem memory);
   Status CheckBound(const Port& port, cl_mem memory) const;
   Status WorkOn(Port* port, void* caller);
   Status Begin(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
-  Status Launches(cl_command_queue queue, std::vector<ClHandle<cl_event>>* events);
+  Status Launches(size_t first, size_t count, cl_command_queue queue,
+                  std::vector<ClHandle<cl_event>>* events);
   Status Read(int buffer, size_t offset, size_t bytes, cl_bool waits, void* to);
   Status ReadCopy(const fb::Tensor& from, void* to) override;
-  Status Profile(std::vector<float>* dispatch_us);
+  Status Profile(size_t first, size_t count, std::vector<float>* dispatch_us);
   Status End(const std::vector<void*>& outputs);
 
   const HomeProcess home_;
@@ -84,6 +89,8 @@ class ClExecutable : public Executable {
   std::vector<Use> uses_;
   bool shares_constants_ = false;
   ClHandle<cl_command_queue> queue_, profiling_queue_;
+  ClHandle<cl_kernel> timed_;  // of the last Time
+  unsigned timed_dispatch_ = 0;
 };
 
 }  // namespace quadra

@@ -33,6 +33,9 @@ class ClPrograms {
   // takes that. Any thread.
   Status Build(const fb::Plan& plan, const fb::Binaries* kept, ClKernelPrograms* programs,
                BinaryCount* count);
+  // Of one kernel alone, for a look at it: kept by nobody.
+  Status Compile(const std::string& source, const std::string& options, const std::string& entries,
+                 ClHandle<cl_program>* program) const;
   // The program as the driver compiled it, where one built program is all of it.
   ProgramBinary BinaryOf(const fb::Program& program, const ClKernelPrograms& programs) const;
 
@@ -43,8 +46,6 @@ class ClPrograms {
                       ClKernelPrograms* programs, BinaryCount* count);
   ClHandle<cl_program> FromBinary(const fb::ProgramBinary& binary,
                                   const std::string& options) const;
-  Status Compile(const std::string& source, const std::string& options, const std::string& entries,
-                 ClHandle<cl_program>* program) const;
 
   std::shared_ptr<ClContext> context_;
   Mutex mutex_;

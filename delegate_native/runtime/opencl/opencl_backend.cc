@@ -37,7 +37,7 @@ class OpenClBackend : public Backend {
     const int64_t uploaded = NowUs();
     ClKernelPrograms programs;
     QUADRA_RETURN_IF_ERROR(programs_->Build(*plan, kept, &programs, &times->binaries));
-    QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs), programs_));
+    QUADRA_RETURN_IF_ERROR(made->MakeKernels(std::move(programs), programs_, &times->refused));
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;
     *executable = std::move(made);

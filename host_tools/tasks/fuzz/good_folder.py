@@ -27,7 +27,7 @@ _PARTITIONS = [
         "activation_bytes_lower_bound": 2048,
         "constant_bytes": 100,
         "plan_bytes": 5000,
-        "timings_us": {"import": 10, "passes": 20, "plan": 30, "compile": 40, "upload": 50},
+        "timings_us": {"import": 10, "passes": 20, "plan": 30, "compile": 40, "upload": 50, "tune": 0},
         "dispatches": [
             {"name": "000_conv2d", "kernel": "conv2d", "nodes": [0], "global": [8, 8, 1], "local": [8, 1, 1]},
             {"name": "001_relu", "kernel": "relu", "nodes": [1], "global": [64, 1, 1], "local": [64, 1, 1]},

@@ -44,6 +44,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "serialization_dir": ("", "dump", "dump/a/b", "/proc/quadra", "/dev/null"),
     "model_token": ("", "a", "../a", "t" * 200),
     "float32_nodes": ("", "0", "1-3,7", "0-99999", "3-1", "1,", "x"),
+    "tuning": ("none", "fast", "exhaustive", "1", "3", ""),
     "opencl_library": ("", "/nowhere/libOpenCL.so", "/dev/null", "/", "libc.so.6", "libEGL.so.1"),
     "egl_library": ("", "/nowhere/libEGL.so", "/dev/null", "/", "libc.so.6", "libOpenCL.so.1"),
     "debug": ("0", "1", "5", "6", "-1"),

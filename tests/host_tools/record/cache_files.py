@@ -12,8 +12,8 @@ WORDS = (
 )
 
 
-def binaries(*programs):
-    """The FlatBuffer of (fingerprint, format, bytes)."""
+def binaries(*programs, driver=""):
+    """The FlatBuffer of (fingerprint, format, bytes), and whose they are."""
     builder = flatbuffers.Builder(64)
     made = []
     for fingerprint, number, data in programs:
@@ -27,8 +27,10 @@ def binaries(*programs):
     for one in reversed(made):
         builder.PrependUOffsetTRelative(one)
     listed = builder.EndVector()
-    builder.StartObject(1)
+    made_by = builder.CreateString(driver)
+    builder.StartObject(2)
     builder.PrependUOffsetTRelativeSlot(0, listed, 0)
+    builder.PrependUOffsetTRelativeSlot(1, made_by, 0)
     builder.Finish(builder.EndObject())
     return bytes(builder.Output())
 
