@@ -24,9 +24,10 @@ class Host(ThisMachine):
     kind = "host"
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
-        if spec.api == "compiled" and self.library is None:
-            self.library = bazel.accelerator().with_name("libquadra.so")
-        return _run(spec, self.delegate(), show, runs_dir)
+        library = self.delegate()
+        if spec.api == "compiled" and not self.library:
+            library = bazel.accelerator().with_name("libquadra.so")
+        return _run(spec, library, show, runs_dir)
 
     def _built(self) -> Path:
         return bazel.library()

@@ -3,7 +3,7 @@
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ class ThisMachine(ABC):
     """A place on this machine, named as its kind. library: the delegate to run with (default: built)."""
 
     library: Path | None = None
+    _made: Path | None = field(default=None, init=False, repr=False)
     kind: ClassVar[str]
 
     @property
@@ -39,8 +40,10 @@ class ThisMachine(ABC):
 
     def delegate(self) -> Path:
         """The delegate for this place; built if that is needed."""
-        self.library = self.library or self._built()
-        return self.library
+        if self.library:
+            return self.library
+        self._made = self._made or self._built()
+        return self._made
 
     @abstractmethod
     def _built(self) -> Path: ...

@@ -53,6 +53,14 @@ def test_a_run_is_right_and_says_which_api_ran(both, model, backend):
     assert "CompiledModel" in report.write(found).read_text()
 
 
+def test_what_is_needed_is_built(both, model):
+    """Seen red: after `prepare`, as the task does it, the delegate alone was taken for a given one."""
+    place = on_host.Host()
+    place.prepare()
+    folder = place.run(from_arguments.make_spec(model, backend="gles", repetitions=1, api="compiled"))
+    assert folder.json("spec.json")["api"] == "compiled" and place.library is None
+
+
 def test_without_the_accelerator_it_says_what_to_build(both, model, tmp_path):
     alone = tmp_path / "libquadra.so"
     shutil.copy(both, alone)
