@@ -234,13 +234,14 @@ for got, want in zip(invoke(model, feed), cpu.run(MODEL, feed), strict=True):
     )
 
 
-def test_an_output_without_a_size_gets_a_buffer_of_the_size_that_it_will_have(accelerator, model_path):
+@on_both
+def test_an_output_without_a_size_gets_a_buffer_of_the_size_that_it_will_have(accelerator, model_path, backend):
     """LiteRT alone makes one of four bytes for it, and writes beyond. Its Python API reads no more than these."""
     raw = model_path("style_transfer_quantized_dynamic").read_bytes()
     feeds = random_feeds(Interpreter(model_content=raw))
     worker = Compiled(accelerator)
     try:
-        outcome = worker.run(raw, feeds, env=variables("opencl"), timeout_s=300)
+        outcome = worker.run(raw, feeds, env=variables(backend), timeout_s=300)
     finally:
         worker.close()
     assert "destination buffer is larger than the tensor buffer" in outcome.error and not outcome.on_cpu()

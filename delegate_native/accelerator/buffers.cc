@@ -9,8 +9,8 @@
 namespace quadra {
 namespace {
 
-// In order of liking. All but the first are locked: the host sees them. Without those that it names
-// an accelerator gets no other.
+// In order of liking. All but the first are locked: the host sees them. An accelerator gets none
+// that it does not name. Without OpenCL it is the host's memory alone.
 constexpr LiteRtTensorBufferType kTypes[] = {
     kLiteRtTensorBufferTypeOpenClBuffer, kLiteRtTensorBufferTypeHostMemory,
     kLiteRtTensorBufferTypeAhwb, kLiteRtTensorBufferTypeDmaBuf, kLiteRtTensorBufferTypeFastRpc};
@@ -36,14 +36,15 @@ LiteRtExternalLiteRtBufferContext BuffersOf(TfLiteContext* context) {
              : nullptr;
 }
 
-void Offer(void* data, void* tflite, int tensor, size_t bytes) {
+void Offer(void* data, void* tflite, int tensor, size_t bytes, int takes_opencl) {
   const LiteRtRuntimeContext& litert = *static_cast<Source*>(data)->litert;
   TfLiteContext* context = static_cast<TfLiteContext*>(tflite);
   const LiteRtExternalLiteRtBufferContext buffers = BuffersOf(context);
   LiteRtTensorBufferRequirements requirements = nullptr;
-  if (!buffers ||
-      litert.create_tensor_buffer_requirements(sizeof(kTypes) / sizeof(*kTypes), kTypes, bytes, 0,
-                                               nullptr, &requirements) != kLiteRtStatusOk) {
+  const int count = takes_opencl ? sizeof(kTypes) / sizeof(*kTypes) : 1;
+  const LiteRtTensorBufferType* types = takes_opencl ? kTypes : kTypes + 1;
+  if (!buffers || litert.create_tensor_buffer_requirements(count, types, bytes, 0, nullptr,
+                                                           &requirements) != kLiteRtStatusOk) {
     return;
   }
   litert.external_litert_buffer_context_register_buffer_requirements(

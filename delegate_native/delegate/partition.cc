@@ -164,11 +164,15 @@ Status Partition::PrepareSession(TfLiteContext* context) {
 }
 
 void Partition::Offer(TfLiteContext* context) const {
-  if (!is_whole_model || !buffers->source.offer || !session->backend().context()) return;
+  if (!is_whole_model || !buffers->source.offer) return;
+  const bool takes_opencl = session->backend().context() != nullptr;
   const auto offer = [&](const std::vector<int>& tensors, const std::vector<Port>& ports) {
     for (size_t i = 0; i < tensors.size(); ++i) {
-      if (!IsPlain(ports[i].element)) continue;
-      buffers->source.offer(buffers->source.data, context, tensors[i], BytesOf(ports[i]));
+      // A runtime makes the host's buffers as large as the model says, which may not know.
+      const size_t said = context->tensors[tensors[i]].bytes;
+      if (!IsPlain(ports[i].element) || (!takes_opencl && said >= BytesOf(ports[i]))) continue;
+      buffers->source.offer(buffers->source.data, context, tensors[i], BytesOf(ports[i]),
+                            takes_opencl);
     }
   };
   offer(input_tensors, session->inputs());

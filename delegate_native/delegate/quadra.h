@@ -128,9 +128,10 @@ QUADRA_EXPORT int QuadraGpuBufferUnlock(QuadraGpuBuffer* buffer, int writes);
 typedef struct QuadraBufferSource {
   void* data;
   /* Told of each input and output (of the TfLiteContext, by its index) that can be in an OpenCL
-   * buffer, when a model that runs wholly in one partition has been given to the delegate, and
-   * again when sizes change. */
-  void (*offer)(void* data, void* context, int tensor, size_t bytes);
+   * buffer, or else (takes_opencl is 0) is larger than the model says, how many bytes a buffer for
+   * it must have: when a model that runs wholly in one partition has been given to the delegate,
+   * and again when sizes change. */
+  void (*offer)(void* data, void* context, int tensor, size_t bytes, int takes_opencl);
   /* Asked for each input and output before each inference: 1 and where it is, or 0: in the
    * interpreter's memory. */
   int (*find)(void* data, void* context, int tensor, int is_output, QuadraBuffer* found);
