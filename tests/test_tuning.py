@@ -118,8 +118,15 @@ def gles_tried(folder: Path, log: Path) -> dict[str, set[Group]]:
     return tried
 
 
-@pytest.mark.parametrize("tuning", ["fast", "exhaustive"])
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("backend", "tuning"),
+    [
+        ("opencl", "fast"),
+        pytest.param("opencl", "exhaustive", marks=pytest.mark.slow),  # a driver that compiles each group anew
+        ("gles", "fast"),
+        ("gles", "exhaustive"),
+    ],
+)
 def test_the_plan_has_the_fastest_of_the_groups_that_were_tried(start, backend, tuning):
     plain, tuned = start(backend), start(backend, tuning=tuning)
     tuned.outcome.check(cpu.run(model(), [FEED]), TOLERANCE)

@@ -337,8 +337,7 @@ class Planner {
     const auto inputs = builder_.CreateVector(WriteIo(inputs_));
     const auto outputs = builder_.CreateVector(WriteIo(outputs_));
     const auto precision = builder_.CreateString(NameOf(precision_));
-    const auto device =
-        builder_.CreateString(gpu_.device_name + "; " + gpu_.api_version + "; " + gpu_.driver);
+    const auto device = builder_.CreateString(gpu_.device_name);
     const auto target = builder_.CreateString(gpu_.name);
     const auto api =
         builder_.CreateString(dialect_.language == Language::kGles ? "gles" : "opencl");

@@ -45,6 +45,7 @@ bool Fit(const flatbuffers::Vector<flatbuffers::Offset<fb::Io>>& planned,
 
 // Whose programs' binaries are: its version stands in either, as the maker likes.
 std::string DriverOf(const GpuInfo& device) { return device.api_version + "; " + device.driver; }
+constexpr size_t kNoDriver = 2;  // characters, of a plan that was made where there is none
 
 // Gives the memory of a plan's constants back. They read as zeros then, or as the file has them.
 void LetConstantsGo(const fb::Plan& plan) {
@@ -275,10 +276,12 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
   const std::string words = PlanCache::WordsFor("graph " + graph_hash_, options_.target,
                                                 backend_->info(), precision, true);
   const fb::Binaries* kept = nullptr;
+  bool of_another_driver = false;
   Status status = options_.cache.Load(words, plan, &kept);
   if (status.ok()) {
     const flatbuffers::String* driver = kept->driver();
     if (!driver || DriverOf(backend_->info()) != driver->c_str()) kept = nullptr;
+    of_another_driver = !kept && driver && driver->size() > kNoDriver;
     const fb::Plan& found = *fb::GetPlan(plan->data());
     const bool fits = Fit(*found.inputs(), inputs_) && Fit(*found.outputs(), outputs_);
     std::vector<int> refused;
@@ -295,7 +298,7 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
   if (programs_.compiled > 0) {
     cached_ += Format(", but %d of %u programs were compiled", programs_.compiled,
                       fb::GetPlan(plan->data())->programs()->size());
-    if (!kept) cached_ += ": the driver is another one";
+    if (of_another_driver) cached_ += ": the driver is another one";
     if (programs_.refused > 0) cached_ += Format(": the driver refused %d", programs_.refused);
     unsaved_ = words;
   }

@@ -230,6 +230,14 @@ public class GpuDelegateFactory implements DelegateFactory {
       return set("float32_nodes", nodes);
     }
 
+    /**
+     * "fast" or "exhaustive": tries groups of work-items at the start and keeps the fastest; "none"
+     * does not.
+     */
+    public Options setTuning(String how) {
+      return set("tuning", how);
+    }
+
     /** Is told each verdict; null: nobody. */
     public Options setVerdictListener(VerdictListener listener) {
       verdictListener = listener;
