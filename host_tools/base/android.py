@@ -1,5 +1,7 @@
-"""What every part knows of Android: the ABIs that Quadra is built for."""
+"""What every part knows of what is built: for which ABIs of Android, and the names that others look for."""
 
 ABIS = ("arm64-v8a", "armeabi-v7a", "x86_64")
 # Of 32 and of 64 bits: the delegate that quick tests build.
 QUICK_ABIS = ("armeabi-v7a", "x86_64")
+# Beside libquadra.so, on hosts too: LiteRT looks for it by this name.
+ACCELERATOR = "libLiteRtGpuAccelerator.so"

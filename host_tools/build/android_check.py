@@ -11,6 +11,7 @@ from elftools.elf.sections import SymbolTableSection
 from elftools.elf.segments import InterpSegment
 
 from host_tools.base import settings
+from host_tools.base.android import ACCELERATOR
 from host_tools.base.errors import JudgementFailed
 from host_tools.build import c_library, size
 from host_tools.build.bazel import AndroidLibrary
@@ -18,7 +19,6 @@ from host_tools.build.bazel import AndroidLibrary
 API_LEVEL = 26
 NAME = "libquadra.so"
 NEEDED = {f"{name}.so" for name in c_library.LIBRARIES}
-ACCELERATOR = "libLiteRtGpuAccelerator.so"
 ACCELERATOR_EXPORTS = ("LiteRtAcceleratorImpl", "LiteRtRegisterGpuAccelerator", "QuadraAcceleratorReport")
 EXPORTS = (
     "tflite_plugin_create_delegate",

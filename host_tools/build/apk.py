@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from rich.console import Console
 
 from host_tools.base import child_process, settings
-from host_tools.base.android import ABIS
+from host_tools.base.android import ABIS, ACCELERATOR
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.progress import progress
 from host_tools.build import apk_check, bazel, java, maven
@@ -27,7 +27,6 @@ BUILT = settings.ROOT / ".cache" / "android"
 LIBRARIES = BUILT / "libs"  # Gradle takes libquadra.so from here, too
 DEBUG_LIBRARIES = BUILT / "debug"
 NAME = "libquadra.so"
-ACCELERATOR = "libLiteRtGpuAccelerator.so"  # beside it, where it was built
 PAGE_BYTES = 16384
 CLASS_LIST = "assets/classes.sha256"
 

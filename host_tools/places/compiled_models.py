@@ -19,13 +19,12 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from ai_edge_litert.options import CpuOptions, Options
 from ai_edge_litert.tensor_buffer import TensorBuffer
 
+from host_tools.base.android import ACCELERATOR
 from host_tools.base.errors import RunFailed
 from host_tools.places import interpreters
 from host_tools.places.interpreters import BUILTIN, XNNPACK, allocate, invoke, outputs_of, set_inputs
 
 __all__ = ["BUILTIN", "XNNPACK", "allocate", "invoke", "load_quadra", "make", "outputs_of", "report_of", "set_inputs"]
-
-ACCELERATOR = "libLiteRtGpuAccelerator.so"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def test_android_will_load_it_and_the_budget_is_met(made, abi):
 
 @pytest.mark.parametrize("abi", android.QUICK_ABIS)
 def test_android_will_load_the_accelerator_beside_it(made, abi):
-    beside = made[abi].path.with_name(android_check.ACCELERATOR)
+    beside = made[abi].path.with_name(android.ACCELERATOR)
     checked = android_check.check_accelerator(abi, beside)
     assert not checked.wrong
     assert checked.size.exports == sorted(android_check.ACCELERATOR_EXPORTS)

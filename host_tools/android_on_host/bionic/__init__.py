@@ -109,14 +109,15 @@ def _checked(libraries: Sequence[symbols.Library], machine: Machine) -> dict[str
     """Names to be given, by the library that is asked for them."""
     asked: dict[str, set[str]] = {name: set() for name in _VERSIONS}
     known = own_functions(machine) | same_functions() | _data(machine)
-    is_arm = _AEABI.fullmatch if _is_arm(machine) else set[str]().__contains__
+    if _is_arm(machine):
+        known |= {symbol.name for library in libraries for symbol in library.wanted if _AEABI.fullmatch(symbol.name)}
     others = {name for library in libraries for name in library.exported}
     forwarded = {name: _exports_of(name) for library in libraries for name in library.needed if name in _FORWARDED}
     for library in libraries:
         _check_needed(library, {known.name for known in libraries})
         for symbol in library.wanted:
             source = symbol.source or ("liblog.so" if symbol.name.startswith("__android_log_") else "libc.so")
-            if symbol.version in ("", _version(symbol.name, source)) and (symbol.name in known or is_arm(symbol.name)):
+            if symbol.version in ("", _version(symbol.name, source)) and symbol.name in known:
                 asked[source].add(symbol.name)
             elif symbol.name not in others and not any(symbol.name in names for names in forwarded.values()):
                 raise _unknown(symbol)

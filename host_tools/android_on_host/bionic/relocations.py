@@ -24,7 +24,7 @@ _DT_SONAME, _DT_DEBUG, _PT_LOAD, _PT_NOTE, _READ = 14, 21, 1, 4, 4
 def unpack(path: Path, to: Path) -> None:
     """Writes `path` with plain relocations, in a segment of their own after the others. A file without packed ones is
     copied. Misuse: it is no library, or damaged."""
-    symbols.read(path)
+    symbols.read(path)  # says what is wrong with a file that is no library
     data = bytearray(path.read_bytes())
     with open(path, "rb") as stream:
         elf = ELFFile(stream)
