@@ -18,7 +18,8 @@ SEQUENCE = next(layer for layer in LAYERS if layer.op == "UNIDIRECTIONAL_SEQUENC
 
 
 def rounds_of(layer: Layer, count: int = 3) -> list[list[np.ndarray]]:
-    return [[constant(f"state/{layer.name}/{i}", layer.shape, -2, 2)] for i in range(count)]
+    shapes = layer.case().inputs
+    return [[constant(f"state/{layer.name}/{i}", shape, -2, 2) for shape in shapes] for i in range(count)]
 
 
 def check_rounds(outcome, expected, tolerance=1e-5, **how) -> None:
@@ -32,8 +33,8 @@ def check_rounds(outcome, expected, tolerance=1e-5, **how) -> None:
 @pytest.mark.parametrize("layer", [*LAYERS, *BOTH, *SVDFS], ids=lambda layer: f"{layer.op.lower()}-{layer.name}")
 def test_state_is_carried_from_run_to_run(quadra: Quadra, layer, backend):
     rounds, state, expected = rounds_of(layer), layer.zeros(), []
-    for (x,) in rounds:
-        results, state = layer.run(x, state)
+    for inputs in rounds:
+        results, state = layer.run(state, *inputs)
         expected.append(results)
     model = layer.case().model()
     check_rounds(quadra.run(model, *rounds, **options(backend=backend)), expected)

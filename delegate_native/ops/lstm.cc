@@ -22,7 +22,10 @@ constexpr int kInput = 0, kForget = 1, kCell = 2, kOutput = 3;
 // How a node says which layer it is.
 struct Settings {
   int rank = 2;   // of the input
+  int input = 0;  // its number among the node's
   int first = 0;  // the layer's inputs come after so many others
+  // Of a second input with weights of its own, and of those; -1: there is none.
+  int auxiliary = -1, auxiliary_weights = -1;
   int output_state = kOutputState, cell_state = kCellState;
   bool has_norms = true;
   TfLiteFusedActivation activation = kTfLiteActTanh;
@@ -35,6 +38,7 @@ struct Settings {
 
 struct Layer {
   int depth = 0, units = 0, outputs = 0;  // of the input, the cells, a step's result
+  int auxiliary_depth = 0;                // which is a part of `depth`
   int gates = 0;                          // cell, forget, output, input: as many as there are
   std::vector<float> weights, bias;       // of the input's part, each gate in slices of its own
   std::vector<float> table;               // all others, in the order of the kernel's text
@@ -86,6 +90,38 @@ Status AddColumns(const Importer& importer, int input, int rows, int columns,
   return Status();
 }
 
+// A gate's weights for the input, and in the same rows those for the auxiliary one.
+Status AddInputWeights(const Importer& importer, int input, int gate, Layer* layer) {
+  const Settings& settings = layer->settings;
+  if (settings.auxiliary < 0) {
+    return AddRows(importer, input, layer->units, layer->depth, &layer->weights);
+  }
+  const int more = settings.auxiliary_weights + gate;
+  const int units = layer->units, own = layer->depth - layer->auxiliary_depth;
+  SharedFloats weights, auxiliary;
+  QUADRA_RETURN_IF_ERROR(ReadFloats(importer, input, units, own, &weights));
+  QUADRA_RETURN_IF_ERROR(ReadFloats(importer, more, units, layer->auxiliary_depth, &auxiliary));
+  std::vector<float> joined;
+  const float *left = weights->data(), *right = auxiliary->data();
+  for (int i = 0; i < units; ++i, left += own, right += layer->auxiliary_depth) {
+    joined.insert(joined.end(), left, left + own);
+    joined.insert(joined.end(), right, right + layer->auxiliary_depth);
+  }
+  AppendRows(joined.data(), units, layer->depth, layer->depth, &layer->weights);
+  return Status();
+}
+
+// The rows of the input, and of the auxiliary one.
+Status ReadDepth(const Importer& importer, int gate, Layer* layer) {
+  const Settings& settings = layer->settings;
+  QUADRA_RETURN_IF_ERROR(importer.CheckRows(settings.rank, layer->depth, settings.input));
+  if (settings.auxiliary < 0) return Status();
+  int units, *depth = &layer->auxiliary_depth;
+  QUADRA_RETURN_IF_ERROR(importer.MatrixSize(settings.auxiliary_weights + gate, &units, depth));
+  layer->depth += *depth;
+  return importer.CheckRows(settings.rank, *depth, settings.auxiliary);
+}
+
 Attributes ReshapeTo(int columns) {
   Attributes attributes;
   attributes.SetInts("shape", {-1, columns});
@@ -101,7 +137,12 @@ Attributes AlongChannels() {
 // The gates before the state has its part in them.
 Status AddInputPart(Importer* importer, Layer* layer, ValueId* gates) {
   ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src));
+  QUADRA_RETURN_IF_ERROR(importer->Operand(layer->settings.input, &src));
+  if (layer->settings.auxiliary >= 0) {
+    ValueId auxiliary;
+    QUADRA_RETURN_IF_ERROR(importer->Operand(layer->settings.auxiliary, &auxiliary));
+    src = importer->AddInnerNode("concat", {src, auxiliary}, AlongChannels());
+  }
   const int rows = layer->gates * Padded(layer->units);
   std::vector<ValueId> inputs = {
       src, importer->AddConstant({rows, 1, 1, layer->depth}, std::move(layer->weights))};
@@ -110,7 +151,7 @@ Status AddInputPart(Importer* importer, Layer* layer, ValueId* gates) {
   }
   Attributes attributes;
   QUADRA_RETURN_IF_ERROR(SetWindow(kTfLitePaddingValid, 1, 1, 1, 1, &attributes));
-  attributes.SetInt("rank", importer->InputRank(0));
+  attributes.SetInt("rank", importer->InputRank(layer->settings.input));
   *gates = importer->AddInnerNode("conv2d", std::move(inputs), std::move(attributes));
   return Status();
 }
@@ -199,6 +240,7 @@ Status ReadFull(const Importer& importer, Layer* layer) {
   QUADRA_RETURN_IF_ERROR(
       importer.MatrixSize(input_weights + kOutput, &layer->units, &layer->depth));
   QUADRA_RETURN_IF_ERROR(importer.MatrixSize(recurrent_weights + kOutput, &rows, &layer->outputs));
+  QUADRA_RETURN_IF_ERROR(ReadDepth(importer, kOutput, layer));
   const int units = layer->units, outputs = layer->outputs;
   const bool has_input = importer.HasInput(input_weights);
   const bool has_peepholes = importer.HasInput(peepholes + kForget);
@@ -212,8 +254,7 @@ Status ReadFull(const Importer& importer, Layer* layer) {
   layer->gates = has_input ? 4 : 3;
   std::vector<float>* table = &layer->table;
   for (int i = 0; i < layer->gates; ++i) {
-    QUADRA_RETURN_IF_ERROR(
-        AddRows(importer, input_weights + kGates[i], units, layer->depth, &layer->weights));
+    QUADRA_RETURN_IF_ERROR(AddInputWeights(importer, input_weights + kGates[i], kGates[i], layer));
     QUADRA_RETURN_IF_ERROR(
         AddColumns(importer, recurrent_weights + kGates[i], units, outputs, table));
   }
@@ -299,7 +340,6 @@ Status AddFull(Importer* importer, const Settings& settings, ValueId* result) {
   Layer layer;
   layer.settings = settings;
   QUADRA_RETURN_IF_ERROR(ReadFull(*importer, &layer));
-  QUADRA_RETURN_IF_ERROR(importer->CheckRows(settings.rank, layer.depth));
   // There the CPU shows the gate of the cell in place of its state.
   if (settings.activation == kTfLiteActNone) {
     return Unsupported("it has no activation; one is needed");
@@ -315,11 +355,11 @@ Status AddRnn(Importer* importer, const Settings& settings, ValueId* result) {
   layer.settings = settings;
   const int weights = settings.first + 1;
   QUADRA_RETURN_IF_ERROR(importer->MatrixSize(weights, &layer.units, &layer.depth));
-  QUADRA_RETURN_IF_ERROR(importer->CheckRows(settings.rank, layer.depth));
+  QUADRA_RETURN_IF_ERROR(ReadDepth(*importer, 0, &layer));
   const int units = layer.outputs = layer.units;
   layer.variant = "rs";
   layer.gates = 1;
-  QUADRA_RETURN_IF_ERROR(AddRows(*importer, weights, units, layer.depth, &layer.weights));
+  QUADRA_RETURN_IF_ERROR(AddInputWeights(*importer, weights, 0, &layer));
   QUADRA_RETURN_IF_ERROR(AddColumns(*importer, weights + 1, units, units, &layer.table));
   QUADRA_RETURN_IF_ERROR(AddRows(*importer, weights + 2, units, 1, &layer.bias));
   QUADRA_RETURN_IF_ERROR(AddLayer(importer, &layer));
@@ -331,22 +371,30 @@ Status AddRnn(Importer* importer, const Settings& settings, ValueId* result) {
 using AddOne = Status (*)(Importer* importer, const Settings& settings, ValueId* result);
 
 // The second layer's inputs and states come so much later than the first one's. `auxiliary`: an
-// input that the layers may have besides, which nobody converts to.
+// input that the layers may have besides; behind it are its weights, for each layer so many.
 struct Second {
-  int first, states, auxiliary;
+  int first, states, auxiliary, gates;
 };
 
 Status AddBoth(Importer* importer, AddOne add, const Second& second, bool merges,
                Settings* settings) {
-  const int auxiliary = second.auxiliary;
-  QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, importer->num_inputs(), merges ? 1 : 2));
-  for (int i = auxiliary; i < importer->num_inputs(); ++i) {
-    if (importer->HasInput(i)) return Unsupported("it has an auxiliary input");
+  const int auxiliary = second.auxiliary, auxiliary_weights = auxiliary + 1;
+  QUADRA_RETURN_IF_ERROR(
+      importer->ExpectInputs(1, auxiliary_weights + 2 * second.gates, merges ? 1 : 2));
+  // Both layers read it beside the first input; without weights of its own the second one reads it
+  // in place of that.
+  const bool has_auxiliary = importer->HasInput(auxiliary);
+  const bool beside = importer->HasInput(auxiliary_weights + (second.gates > 1 ? kForget : 0));
+  if (has_auxiliary && beside) {
+    settings->auxiliary = auxiliary;
+    settings->auxiliary_weights = auxiliary_weights;
   }
   ValueId results[2];
   settings->output = merges ? -1 : 0;
   QUADRA_RETURN_IF_ERROR(add(importer, *settings, &results[0]));
   settings->first = second.first;
+  settings->auxiliary_weights += second.gates;
+  if (has_auxiliary && !beside) settings->input = auxiliary;
   settings->output_state += second.states;
   settings->cell_state += second.states;
   settings->backwards = true;
@@ -399,7 +447,7 @@ Status ImportLstmBoth(Importer* importer) {
   settings.has_norms = false;
   settings.output_state = 35;
   settings.cell_state = 36;
-  return AddBoth(importer, AddFull, {17, 2, 39}, params->merge_outputs, &settings);
+  return AddBoth(importer, AddFull, {17, 2, 39, 4}, params->merge_outputs, &settings);
 }
 
 Status ImportLstmSequence(Importer* importer) {
@@ -431,7 +479,7 @@ Status ImportRnnBoth(Importer* importer) {
   const TfLiteBidirectionalSequenceRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   Settings settings = InSequence(OfRnn(*params), *params);
-  return AddBoth(importer, AddRnn, {4, 4, 9}, params->merge_outputs, &settings);
+  return AddBoth(importer, AddRnn, {4, 4, 9, 1}, params->merge_outputs, &settings);
 }
 
 Status ImportRnnSequence(Importer* importer) {

@@ -530,14 +530,14 @@ Status Importer::ConstantInt(int input, int* number) const {
   return Status();
 }
 
-Status Importer::CheckRows(int rank, int depth) const {
-  const TfLiteIntArray* dims = InputTensor(0).dims;
-  if (depth > 0 && InputRank(0) == rank && dims && dims->size == rank &&
+Status Importer::CheckRows(int rank, int depth, int input) const {
+  const TfLiteIntArray* dims = InputTensor(input).dims;
+  if (depth > 0 && InputRank(input) == rank && dims && dims->size == rank &&
       dims->data[rank - 1] == depth) {
     return Status();
   }
-  return Unsupported("its input has rank %d; rank %d with rows of %d numbers is supported",
-                     InputRank(0), rank, depth);
+  return Unsupported("its input %d has rank %d; rank %d with rows of %d numbers is supported",
+                     input, InputRank(input), rank, depth);
 }
 
 Status Importer::MatrixSize(int input, int* rows, int* columns) const {

@@ -128,7 +128,7 @@ class Importer {
   // after a resize.
   Status Sizes(int input, const char* name, Attributes* attributes) const;
   // Fails unless input 0 has the rank, and so many numbers along its last axis.
-  Status CheckRows(int rank, int depth) const;
+  Status CheckRows(int rank, int depth, int input = 0) const;
   // Rows and columns of a matrix of weights.
   Status MatrixSize(int input, int* rows, int* columns) const;
   // Of a float32 or float16 constant.

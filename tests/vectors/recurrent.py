@@ -105,7 +105,7 @@ class Layer:
             z = z * self.table("n" + gate, self.units)
         return z + self.bias(gate)
 
-    def run(self, x: np.ndarray, state: State) -> tuple[tuple[np.ndarray, ...], State]:
+    def run(self, state: State, x: np.ndarray) -> tuple[tuple[np.ndarray, ...], State]:
         """The node's results, and the state that it leaves."""
         x = x.astype(np.float64)
         if not self.steps:
@@ -127,7 +127,10 @@ class Layer:
         return {"FusedActivationFunction": getattr(tflite.ActivationFunctionType, self.activation)}
 
     def operands(self, m: Model) -> dict:
-        return {name: m.const_f16(v) if self.float16 else v for name, v in self.tables().items()}
+        return {name: self.operand(m, table) for name, table in self.tables().items()}
+
+    def operand(self, m: Model, table: np.ndarray) -> Value | np.ndarray:
+        return m.const_f16(table) if self.float16 else table
 
     def weights(self, tables: dict) -> list:
         """In the order of the node's inputs."""
@@ -190,62 +193,81 @@ class Layer:
 
     def case(self) -> Case:
         return Case(
-            self.op, self.name, [self.shape], self.build, lambda x: self.run(x, self.zeros())[0], **self.fields
+            self.op, self.name, [self.shape], self.build, lambda x: self.run(self.zeros(), x)[0], **self.fields
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Both:
-    """A layer in each direction over the same steps; `merges`: their results are one tensor."""
+    """A layer in each direction over the same steps; `merges`: their results are one tensor. `auxiliary`: features of a
+    second input, which both layers read behind those of the first one, or with `crosses` the second layer alone."""
 
     name: str
     forward: Layer
     backward: Layer
     merges: bool = False
-    auxiliary: bool = False
+    auxiliary: int = 0
+    crosses: bool = False
 
     @property
     def op(self) -> str:
         return self.forward.op.replace("UNIDIRECTIONAL", "BIDIRECTIONAL")
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.forward.shape
+    def shapes(self) -> list[tuple[int, ...]]:
+        shape = self.forward.shape
+        own = self.forward.depth - (0 if self.crosses else self.auxiliary)
+        return [(*shape[:-1], n) for n in (own, self.auxiliary) if n]
 
     def zeros(self) -> State:
         return [*self.forward.zeros(), *self.backward.zeros()]
 
-    def run(self, x: np.ndarray, state: State) -> tuple[tuple[np.ndarray, ...], State]:
+    def run(self, state: State, *xs: np.ndarray) -> tuple[tuple[np.ndarray, ...], State]:
         time, count = (0 if self.forward.time_major else 1), len(state) // 2
-        (there,), first = self.forward.run(x, state[:count])
-        (back,), second = self.backward.run(np.flip(x, time), state[count:])
+        read = [xs[0], xs[1]] if self.crosses else [np.concatenate(xs, -1)] * 2
+        (there,), first = self.forward.run(state[:count], read[0])
+        (back,), second = self.backward.run(state[count:], np.flip(read[1], time))
         results = (there, np.flip(back, time))
         return (np.concatenate(results, -1),) if self.merges else results, [*first, *second]
 
-    def build(self, m: Model, x: Value) -> Value | tuple[Value, ...]:
+    def operands(self, m: Model, layer: Layer) -> tuple[list, list]:
+        """A layer's operands in the order of the node's inputs; and the weights of the auxiliary input, for each gate."""
+        tables, gates = layer.tables(), "ifco" if "LSTM" in self.op else "c"
+        more = {}
+        if self.auxiliary and not self.crosses:
+            both = {g: tables["w" + g] for g in gates if "w" + g in tables}
+            tables |= {"w" + g: w[:, : -self.auxiliary] for g, w in both.items()}
+            more = {g: layer.operand(m, w[:, -self.auxiliary :]) for g, w in both.items()}
+        return layer.weights({name: layer.operand(m, t) for name, t in tables.items()}), [more.get(g) for g in gates]
+
+    def build(self, m: Model, *xs: Value) -> Value | tuple[Value, ...]:
         layers, lstm = (self.forward, self.backward), "LSTM" in self.op
         states = [layer.states(m) for layer in layers]
-        weights = [layer.weights(layer.operands(m)) for layer in layers]
+        weights, more = zip(*(self.operands(m, layer) for layer in layers))
         inputs = [*weights[0], *weights[1], *states[0], *states[1]]
         if not lstm:
             inputs = [*weights[0], *states[0], *weights[1], *states[1]]
-        inputs += [x] if self.auxiliary else [None]
-        inputs += [None] * (8 if lstm else 2)
+        inputs += [xs[1] if self.auxiliary else None, *more[0], *more[1]]
         widths = [sum(layer.width for layer in layers)] if self.merges else [layer.width for layer in layers]
         options = self.forward.options() | {"TimeMajor": self.forward.time_major, "MergeOutputs": self.merges}
         if lstm:
             options |= {"CellClip": self.forward.cell_clip, "ProjClip": self.forward.projection_clip}
         kind = f"BidirectionalSequence{'LSTM' if lstm else 'RNN'}Options"
-        return tuple(m.op(self.op, [x, *inputs], [(*self.shape[:-1], w) for w in widths], kind, **options))
+        shape = self.forward.shape[:-1]
+        return tuple(m.op(self.op, [xs[0], *inputs], [(*shape, w) for w in widths], kind, **options))
 
     def case(self, **fields) -> Case:
-        return Case(self.op, self.name, [self.shape], self.build, lambda x: self.run(x, self.zeros())[0], **fields)
+        return Case(self.op, self.name, self.shapes, self.build, lambda *xs: self.run(self.zeros(), *xs)[0], **fields)
 
 
-def _both(name: str, op: str = "LSTM", merges: bool = False, units: tuple[int, int] = (6, 6), **how) -> Both:
+def _both(
+    name: str, op: str = "LSTM", merges: bool = False, units: tuple[int, int] = (6, 6), auxiliary: int = 0,
+    crosses: bool = False, **how,
+) -> Both:  # fmt: skip
     op, how = f"UNIDIRECTIONAL_SEQUENCE_{op}", {"steps": 4, **how}
-    layers = [Layer(op, f"both/{name}/{i}", units=n, **how) for i, n in enumerate(units)]
-    return Both(name, *layers, merges=merges)
+    depths = (5, auxiliary) if crosses else (5 + auxiliary,) * 2
+    layers = [Layer(op, f"both/{name}/{i}", units=n, depth=depths[i], **how) for i, n in enumerate(units)]
+    return Both(name, *layers, merges, auxiliary, crosses)
 
 
 @dataclass(frozen=True)
@@ -278,7 +300,7 @@ class Svdf:
         made = constant(f"svdf/{self.name}/{name}", shape)
         return made.astype(np.float16).astype(np.float32) if self.float16 else made
 
-    def run(self, x: np.ndarray, state: State) -> tuple[tuple[np.ndarray, ...], State]:
+    def run(self, state: State, x: np.ndarray) -> tuple[tuple[np.ndarray, ...], State]:
         features = x.astype(np.float64) @ self.table("w", self.filters, self.depth).T
         memory = state[0].reshape(self.batch, self.filters, self.memory)
         memory = np.concatenate([memory[:, :, 1:], features[:, :, None]], 2)
@@ -297,7 +319,7 @@ class Svdf:
         return m.op("SVDF", [*inputs, state], (self.batch, self.units), "SVDFOptions", **options)
 
     def case(self) -> Case:
-        return Case("SVDF", self.name, [self.shape], self.build, lambda x: self.run(x, self.zeros())[0])
+        return Case("SVDF", self.name, [self.shape], self.build, lambda x: self.run(self.zeros(), x)[0])
 
 
 def _lstm(name: str, **how) -> Layer:
@@ -331,6 +353,8 @@ BOTH = [
     _both("batch_major", time_major=False, cifg=True, peephole=True), _both("cifg_merged", merges=True, cifg=True, units=(7, 7)),
     _both("projection", outputs=3, projection_bias=True, projection_clip=0.3, cell_clip=0.4), _both("long", steps=90, batch=1, units=(17, 17)), _both("float16", float16=True, merges=True),
     _both("plain", "RNN"), _both("merged", "RNN", merges=True, units=(9, 3)), _both("batch_major", "RNN", time_major=False, batch=3, units=(6, 4)), _both("relu_batch_major_merged", "RNN", merges=True, time_major=False, activation="RELU"),
+    _both("auxiliary", auxiliary=3), _both("auxiliary_cifg_merged", auxiliary=6, cifg=True, merges=True, peephole=True), _both("auxiliary_float16", auxiliary=4, float16=True),
+    _both("auxiliary_crosses", auxiliary=5, crosses=True), _both("auxiliary", "RNN", auxiliary=5, merges=True), _both("auxiliary_crosses", "RNN", auxiliary=5, crosses=True),
 ]  # fmt: skip
 SVDFS = [
     Svdf("plain"), Svdf("rank_2", rank=2, units=5), Svdf("rank_3_no_bias", rank=3, bias=False, memory=3, batch=3), Svdf("memory_1", memory=1, rank=2),
@@ -359,14 +383,6 @@ CASES = [
     *(layer.case() for layer in [*LAYERS, *BOTH, *SVDFS]),
     # Now and then the CPU's numbers are of memory that nobody has written.
     _both("batch_major_merged", merges=True, time_major=False, batch=3).case(on_cpu=False),
-    *(
-        Both(
-            "rejected_auxiliary_input",
-            *(Layer(f"UNIDIRECTIONAL_SEQUENCE_{op}", f"aux/{i}", steps=2) for i in "fb"),
-            auxiliary=True,
-        ).case(place="cpu", reason="it has an auxiliary input", on_cpu=False)
-        for op in ("LSTM", "RNN")
-    ),
     _lstm("rejected_no_activation", activation="NONE", fields=_REJECTED).case(),
     _rejected_rnn("plain_int8_weights", "is int8; float32 is supported", _int8),
     _rejected_rnn("computed_weights", "is computed while the model runs", _int8, (4, 5)),
