@@ -19,6 +19,9 @@ constexpr int kInputWeights = 1, kRecurrentWeights = 5, kPeepholes = 9, kBiases 
 constexpr int kProjection = 16, kOutputState = 18, kCellState = 19;
 constexpr int kInput = 0, kForget = 1, kCell = 2, kOutput = 3;
 
+// Of gates of integers to 1.
+constexpr float kGateSteps = 4096.0f;
+
 // How a node says which layer it is.
 struct Settings {
   int rank = 2;   // of the input
@@ -232,6 +235,22 @@ Status AddLayer(Importer* importer, Layer* layer) {
   return Status();
 }
 
+// A norm takes gates of any scale. Of integers each gate has one, and is brought to that of gates
+// without norms, so that kernels have one grid for all.
+Status GateFactor(const Importer& importer, int gate, float* factor) {
+  *factor = 1.0f;
+  const TfLiteTensor* inner = importer.Intermediate(gate);
+  if (!IsQuantized(importer.InputTensor(0)) || !inner) return Status();
+  std::vector<float> grid;
+  QUADRA_RETURN_IF_ERROR(importer.Grid(*inner, kTfLiteInt16, &grid));
+  *factor = grid[0] / kGateSteps;
+  return Status();
+}
+
+void Multiply(float factor, size_t first, std::vector<float>* numbers) {
+  for (size_t i = first; i < numbers->size() && factor != 1.0f; ++i) (*numbers)[i] *= factor;
+}
+
 Status ReadFull(const Importer& importer, Layer* layer) {
   const int first = layer->settings.first;
   const int input_weights = first + kInputWeights, recurrent_weights = first + kRecurrentWeights;
@@ -253,14 +272,21 @@ Status ReadFull(const Importer& importer, Layer* layer) {
   constexpr int kGates[] = {kCell, kForget, kOutput, kInput};
   layer->gates = has_input ? 4 : 3;
   std::vector<float>* table = &layer->table;
+  float factors[4] = {1.0f, 1.0f, 1.0f, 1.0f};
   for (int i = 0; i < layer->gates; ++i) {
+    if (has_norms) QUADRA_RETURN_IF_ERROR(GateFactor(importer, kGates[i], &factors[i]));
+    const size_t weights_begin = layer->weights.size(), table_begin = table->size();
     QUADRA_RETURN_IF_ERROR(AddInputWeights(importer, input_weights + kGates[i], kGates[i], layer));
     QUADRA_RETURN_IF_ERROR(
         AddColumns(importer, recurrent_weights + kGates[i], units, outputs, table));
+    Multiply(factors[i], weights_begin, &layer->weights);
+    Multiply(factors[i], table_begin, table);
   }
   for (int i = 1; i < layer->gates && has_peepholes; ++i) {
     const int input = peepholes + std::min(kGates[i], 2);  // the cell has none
+    const size_t begin = table->size();
     QUADRA_RETURN_IF_ERROR(AddRows(importer, input, units, 1, table));
+    Multiply(factors[i], begin, table);
   }
   for (int i = 0; i < layer->gates; ++i) {
     if (has_norms) QUADRA_RETURN_IF_ERROR(AddRows(importer, kNorms + kGates[i], units, 1, table));
@@ -283,12 +309,13 @@ Status ReadGrids(const Importer& importer, Layer* layer) {
   const Settings& settings = layer->settings;
   if (!IsQuantized(importer.InputTensor(0))) return Status();
   const TfLiteTensor* inner = importer.Intermediate(kHidden);
-  const bool projects = layer->variant.back() == 'j', is_plain = layer->variant.size() == 3;
-  if (!settings.may_be_integers || !inner || !is_plain || settings.activation != kTfLiteActTanh) {
+  if (!settings.may_be_integers || !inner || settings.activation != kTfLiteActTanh) {
     return Unsupported(
-        "it is quantized and not in the form that is supported: one direction, tanh, no peepholes, "
-        "no norms");
+        "it is quantized and not in the form that is supported: one direction, tanh");
   }
+  std::string* variant = &layer->variant;
+  const auto has = [&](char letter) { return variant->find(letter) != std::string::npos; };
+  const bool projects = has('j');
   std::vector<float> cell, hidden, state, output;
   const TfLiteTensor& cells = importer.InputTensor(settings.cell_state);
   const TfLiteTensor& outputs = importer.InputTensor(settings.output_state);
@@ -300,7 +327,10 @@ Status ReadGrids(const Importer& importer, Layer* layer) {
   if (output != state || (!projects && hidden != state)) {
     return Unsupported("its results have another scale than its state");
   }
-  layer->variant += projects ? "gk" : "g";
+  const std::pair<char, char> both[] = {{'c', 'g'}, {'j', 'k'}, {'p', 'b'}, {'q', 'd'}, {'n', 'm'}};
+  for (const auto& [letter, with_grids] : both) {
+    if (has(letter)) *variant += with_grids;
+  }
   layer->grids.SetFloats("cell", std::move(cell));
   layer->grids.SetFloats("hidden", std::move(hidden));
   if (projects) layer->grids.SetFloats("output", std::move(output));

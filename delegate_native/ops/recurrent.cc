@@ -49,7 +49,7 @@ Status InferShape(Graph* graph, const Node& node) {
 
 // Each line is in the text of the variants that have its first letter: c has cells (an LSTM), r has
 // none, i an input gate, u none, p peepholes, q both, n norms, j a projection, s none, g the grids
-// of integers, k these and a projection. Gates are 0
+// of integers, and with them k a projection, b peepholes, d both, m norms. Gates are 0
 // cell, 1 forget, 2 output, 3 input; a line with `$` is there for each. `~` is the activation of v.
 //
 // Lanes beyond the last output or unit of the state may hold anything; in shared memory they are 0,
@@ -87,7 +87,9 @@ g     z$ = onto_grid(z$, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 r     made[q] = ~;
 c     sum4_t c = cell[q];
 p     z1 += c * read_weights(vectors + q);
+b     z1 = onto_grid(z1, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 q     z3 += c * read_weights(vectors + 2 * cells + q);
+d     z3 = onto_grid(z3, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 n     sums[$ * cells + q] = z$;
 n#
 n     v = z0;
@@ -99,6 +101,7 @@ c     c = min(max(c, vec4(-cell_clip)), vec4(cell_clip));
 c     cell[q] = c;
 n     z2 = sums[2 * cells + q];
 p     z2 += c * read_weights(vectors + cells + q);
+b     z2 = onto_grid(z2, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 n     sums[2 * cells + q] = z2;
 n#
 c     v = c;
@@ -151,6 +154,7 @@ n     sum4_t v = c;
 n     int at = vectors + peepholes * cells + q;
 n     sum4_t z$ = (sums[$ * cells + q] - vec4(stats[$].x)) * vec4(stats[$].y);
 n     z$ = z$ * read_weights(at + 2 * $ * cells) + read_weights(at + (2 * $ + 1) * cells);
+m     z$ = onto_grid(z$, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
 )";
 
 std::string LinesOf(const char* text, const Layer& layer) {
