@@ -85,6 +85,24 @@ def apk(
 
 @task(
     help={
+        "abi": "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three).",
+        "out": "The folder of a Maven repository (default: .cache/android/maven).",
+        "release": "Refuse libraries that were not built with an NDK.",
+    }
+)
+def aar(c: Context, abi: str = "", out: str = "", release: bool = False) -> None:
+    """Make the AAR that puts the delegate into an app; inspect it and publish it in a local Maven repository.
+
+    Prints what a Gradle script says to take it. See docs/use_in_an_app.md.
+    """
+    from host_tools.base import terminal
+    from host_tools.build import aar
+
+    aar.show(aar.from_arguments(abi, out, release), terminal.console(width=150))
+
+
+@task(
+    help={
         "library": "A shared library to measure (default: the delegate, built for this machine).",
         "abi": f"{_ABI_HELP} Builds and checks it.",
     }

@@ -22,5 +22,6 @@ android {
 }
 
 dependencies {
-    api(libs.tensorflow.lite.api)
+    // The app brings the interpreter, TFLite's or LiteRT's: an app may have their classes only once.
+    compileOnly(libs.tensorflow.lite.api)
 }
