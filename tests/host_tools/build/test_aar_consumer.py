@@ -1,5 +1,6 @@
-"""An app that takes the AAR, made from the lines of docs/use_in_an_app.md alone: Maven resolves it, the Java lines are compiled
-against it and run a model on the GPU, inside Android's runtime on this machine. Outside the repository."""
+"""An app that takes the AAR, made from the lines of docs/use_in_an_app.md: Maven resolves it, the Java lines are compiled
+against it and run a model on the GPU, inside Android's runtime on this machine. Outside the repository. Then the same once
+more after ProGuard, which reads R8's rules, shrank and renamed all classes as the AAR's rules allow."""
 
 import json
 import os
@@ -21,7 +22,8 @@ PAGE = (settings.ROOT / "docs" / "use_in_an_app.md").read_text()
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>com.example</groupId><artifactId>app</artifactId><version>1</version><packaging>pom</packaging>
 <repositories><repository><id>quadra</id><url>{repository}</url></repository></repositories>
-<dependencies>{dependencies}</dependencies></project>"""
+<dependencies>{dependencies}<dependency><groupId>com.guardsquare</groupId><artifactId>proguard-base</artifactId>
+<version>7.6.1</version></dependency></dependencies></project>"""
 # Without what is behind it: the POM of TensorFlow Lite asks for a jar where there is an AAR. Gradle sees to that.
 DEPENDENCY = """<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version><type>aar</type>
 <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
@@ -33,6 +35,11 @@ public class App {{
     float[][][][] output = new float[1][8][8][8];
     for (int i = 0; i < 256; i++) input[0][i / 32][i / 4 % 8][i % 4] = i / 256f;
 {body}
+    GpuDelegate.Options options = new GpuDelegate.Options();
+    options.setVerdictListener(node -> System.out.println("told: " + node));
+    try (GpuDelegate second = new GpuDelegate(options)) {{
+      new Interpreter(model, new Interpreter.Options().addDelegate(second)).close();
+    }}
     System.out.println(java.util.Arrays.deepToString(output));
   }}
 }}
@@ -52,7 +59,7 @@ def coordinates() -> list[tuple[str, ...]]:
 
 
 def resolved(repository: Path, project: Path) -> dict[str, Path]:
-    """Maven takes the AARs of the page from the folder and from Maven Central; by name, unpacked."""
+    """Maven takes the AARs of the page from the folder and from Maven Central; by name, unpacked. ProGuard's jars lie beside."""
     dependencies = "".join(DEPENDENCY.format(*one) for one in coordinates())
     (project / "pom.xml").write_text(POM.format(repository=repository.as_uri(), dependencies=dependencies))
     plugin = f"org.apache.maven.plugins:maven-dependency-plugin:{maven.version('maven-dependency-plugin')}"
@@ -77,25 +84,44 @@ def compiled(project: Path, class_path: list[Path]) -> Path:
     return project / "classes"
 
 
+def shrunken(project: Path, classes: list[Path], rules: Path) -> Path:
+    """The app's classes and the AAR's in one jar, without what nobody uses, and with other names."""
+    there = maven.class_path("tflite", "android-all")
+    (project / "app.pro").write_text(
+        f"-injars {os.pathsep.join(map(str, classes))}\n-outjars {project / 'app.jar'}\n"
+        f"-libraryjars <java.home>/jmods/java.base.jmod(!**.jar;!module-info.class)\n"
+        f"-libraryjars {os.pathsep.join(map(str, there))}\n-include {rules}\n-dontwarn\n-dontnote\n"
+        "-keep class App { public static void main(java.lang.String[]); }\n"
+    )
+    tool = sorted((project / "target" / "dependency").glob("*.jar"))
+    java.run_java("proguard.ProGuard", [f"@{project / 'app.pro'}"], tool, timeout_s=_DEADLINE_S)
+    with zipfile.ZipFile(project / "app.jar") as archive:
+        names = archive.namelist()
+    assert "org/quadra/gpu/QuadraNative.class" in names and "org/quadra/gpu/GpuDelegate.class" not in names
+    return project / "app.jar"
+
+
 @pytest.mark.slow
 def test_a_project_made_from_the_pages_lines_runs_a_model_on_the_gpu(tmp_path):
-    library = app_library()
+    library, app, model = app_library(), tmp_path / "app", tmp_path / "model.tflite"
     repository = aar.make({jvm.ABI: library}, tmp_path / "maven").repository
-    (tmp_path / "app").mkdir()
-    parts = resolved(repository, tmp_path / "app")
+    app.mkdir()
+    parts = resolved(repository, app)
     assert set(parts) == {"quadra-gpu-delegate", "tensorflow-lite", "tensorflow-lite-api"}
-    jars = [part / "classes.jar" for part in parts.values()]
-    classes = compiled(tmp_path / "app", jars)
-    (tmp_path / "model.tflite").write_bytes(one_convolution())
+    ours, *others = [part / "classes.jar" for part in (parts.pop("quadra-gpu-delegate"), *parts.values())]
+    classes = compiled(app, [ours, *others])
+    model.write_bytes(one_convolution())
     machine = jvm.Machine(library)  # for what stands around it; classes and libraries are the app's own
-    machine.class_path = [classes, *jars, *maven.class_path("android-all", "robolectric")]
-    names = {"quadra-gpu-delegate": "libquadra.so", "tensorflow-lite": "libtensorflowlite_jni.so"}
-    machine.libraries = [parts[part] / "jni" / jvm.ABI / name for part, name in names.items()]
+    native = {ours.parent: "libquadra.so", parts["tensorflow-lite"]: "libtensorflowlite_jni.so"}
+    machine.libraries = [part / "jni" / jvm.ABI / name for part, name in native.items()]
     machine.named, machine.compat = machine.libraries[0], bionic.folder_for(machine.libraries)
-    argv = machine.command("App", {}, [tmp_path / "model.tflite"])
-    done = child_process.run(argv, timeout_s=_DEADLINE_S, env=machine.environment(1, settings.read().driver_cache_dir))
-    report, output = done.stdout.strip().splitlines()[-2:]
-    assert report.startswith("1 of 1 nodes on opencl"), done.stdout
     given = np.arange(256, dtype=np.float32).reshape(1, 8, 8, 4) / 256
-    (expected,) = cpu.run((tmp_path / "model.tflite").read_bytes(), [given])
-    np.testing.assert_allclose(json.loads(output), expected, rtol=0, atol=1e-4)
+    (expected,) = cpu.run(model.read_bytes(), [given])
+    for own in ([classes, ours], [shrunken(app, [classes, ours], ours.with_name("proguard.txt"))]):
+        machine.class_path = [*own, *others, *maven.class_path("android-all", "robolectric")]
+        env = machine.environment(1, settings.read().driver_cache_dir)
+        done = child_process.run(machine.command("App", {}, [model]), timeout_s=_DEADLINE_S, env=env)
+        report, told, output = done.stdout.strip().splitlines()[-3:]
+        assert report.startswith("1 of 1 nodes on opencl"), done.stdout
+        assert told == "told: 0 CONV_2D on the GPU"
+        np.testing.assert_allclose(json.loads(output), expected, rtol=0, atol=1e-4)
