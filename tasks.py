@@ -101,6 +101,18 @@ def aar(c: Context, abi: str = "", out: str = "", release: bool = False) -> None
     aar.show(aar.from_arguments(abi, out, release), terminal.console(width=150))
 
 
+@task(help={"out": "The folder for the wheel (default: .cache/wheel)."})
+def wheel(c: Context, out: str = "") -> None:
+    """Make the Python wheel of the delegate, for this machine; print where it is and what it needs.
+
+    `pip install` it, then `quadra.load_delegate()`. See docs/use_in_an_app.md.
+    """
+    from host_tools.base import terminal
+    from host_tools.build import wheel
+
+    wheel.show(wheel.from_arguments(out), terminal.console())
+
+
 @task(
     help={
         "library": "A shared library to measure (default: the delegate, built for this machine).",
