@@ -124,14 +124,16 @@ def inspect(aar: Path, abis: Sequence[str]) -> list[Finding]:
         names = set(archive.namelist())
         native = {f"jni/{abi}/{name}" for abi in abis for name in _LIBRARIES}
         expected = {"AndroidManifest.xml", "classes.jar", "R.txt", "proguard.txt", _METADATA, *native}
-        strange = [f"no {name}" for name in sorted(expected - names)] + [f"also {name}" for name in names - expected]
+        strange = [f"no {name}" for name in sorted(expected - names)] + [
+            f"also {name}" for name in sorted(names - expected)
+        ]
         found = [Finding("entries", ", ".join(strange) or f"{len(names)}", not strange)]
         if strange:
             return found
         found += [_manifest(archive.read("AndroidManifest.xml")), _classes(archive.read("classes.jar"))]
-        for abi in abis:
-            found += [_library(Path(archive.extract(f"jni/{abi}/{name}", folder)), abi) for name in _LIBRARIES]
-    return found
+        paths = {name: Path(archive.extract(name, folder)) for name in sorted(native)}
+        found += [_library(path, name.split("/")[1]) for name, path in paths.items()]
+        return [*found, _makers(set(map(apk_check.made_by, paths.values())))]
 
 
 def show(published: Published, console: Console) -> None:
@@ -166,5 +168,11 @@ def _library(path: Path, abi: str) -> Finding:
     else:
         checked = android_check.check(bazel.AndroidLibrary(abi, path, path, []))
     facts = f"{checked.size.file_bytes:,} bytes, pages of {android_check.page_bytes(path) // 1024} KB"
-    said = "; ".join([facts, f"made by {checked.size.made_by}", *checked.wrong])
-    return Finding(f"jni/{abi}/{path.name}", said, not checked.wrong)
+    return Finding(f"jni/{abi}/{path.name}", "; ".join([facts, *checked.wrong]), not checked.wrong)
+
+
+def _makers(makers: set[str]) -> Finding:
+    """Which toolchains built the libraries."""
+    ships = all(maker.startswith("NDK ") for maker in makers)
+    found = ", ".join(sorted(makers))
+    return Finding("made by", found if ships else f"{found}: for tests, refused by --release")

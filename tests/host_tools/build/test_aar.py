@@ -122,6 +122,18 @@ def test_what_android_would_not_load_is_not_published(libraries, tmp_path, monke
     assert not (tmp_path / "maven").exists()
 
 
+def test_the_page_names_what_is_published(published):
+    page = (settings.ROOT / "docs" / "use_in_an_app.md").read_text()
+    assert f'implementation("{published.library.coordinates}")' in page
+    assert f'implementation("org.tensorflow:tensorflow-lite:{maven.version("tensorflow-lite")}")' in page
+    assert str(aar.REPOSITORY.relative_to(settings.ROOT)) in page
+    assert f"both {maven.version('litert')})" in page and f"LiteRT {maven.version('litert')}" in (
+        (settings.ROOT / "docs" / "android.md").read_text()
+    )
+    (maker,) = [one.found for one in published.findings if one.what == "made by"]
+    assert maker.startswith("NDK ") != ("for tests" in maker)
+
+
 def test_release_needs_an_ndk(libraries, tmp_path, monkeypatch):
     with pytest.raises(JudgementFailed, match="for tests only"):
         monkeypatch.setattr(apk_check, "made_by", lambda path: "stand-in NDK (clang 22)")
