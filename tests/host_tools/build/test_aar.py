@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from host_tools.base import settings
-from host_tools.base.android import ACCELERATOR, QUICK_ABIS
+from host_tools.base.android import ABIS, ACCELERATOR, QUICK_ABIS
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.build import aar, android_check, apk, apk_check, bazel, java, maven, size
 from tests import android_parts
@@ -20,9 +20,10 @@ ANDROID = "{http://schemas.android.com/apk/res/android}"
 
 
 @pytest.fixture(scope="module")
-def libraries():
+def libraries(request):
     android_parts.need_classes()
-    return {abi: one.path for abi, one in bazel.android(QUICK_ABIS).items()}
+    abis = ABIS if request.config.getoption("--slow") else QUICK_ABIS
+    return {abi: one.path for abi, one in bazel.android(abis).items()}
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +39,10 @@ def test_the_aar_has_what_gradle_would_put_there(published, libraries):
         assert archive.testzip() is None
         content = {name: archive.read(name) for name in archive.namelist()}
     metadata = "META-INF/com/android/build/gradle/aar-metadata.properties"
-    native = {f"jni/{abi}/{name}" for abi in QUICK_ABIS for name in ("libquadra.so", ACCELERATOR)}
+    native = {f"jni/{abi}/{name}" for abi in libraries for name in ("libquadra.so", ACCELERATOR)}
     assert set(content) == {"AndroidManifest.xml", "classes.jar", "R.txt", "proguard.txt", metadata, *native}
     assert "minAndroidGradlePluginVersion=1.0.0\n" in content[metadata].decode() and content["R.txt"] == b""
-    for abi in QUICK_ABIS:
+    for abi in libraries:
         assert content[f"jni/{abi}/libquadra.so"] == libraries[abi].read_bytes()
     root = ElementTree.fromstring(content["AndroidManifest.xml"])
     assert root.get("package") == "org.quadra.gpu"

@@ -23,7 +23,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0<
 <groupId>com.example</groupId><artifactId>app</artifactId><version>1</version><packaging>pom</packaging>
 <repositories><repository><id>quadra</id><url>{repository}</url></repository></repositories>
 <dependencies>{dependencies}<dependency><groupId>com.guardsquare</groupId><artifactId>proguard-base</artifactId>
-<version>7.6.1</version></dependency></dependencies></project>"""
+<version>7.6.1</version></dependency><dependency><groupId>org.jetbrains.kotlin</groupId>
+<artifactId>kotlin-compiler-embeddable</artifactId><version>2.1.0</version></dependency></dependencies></project>"""
 # Without what is behind it: the POM of TensorFlow Lite asks for a jar where there is an AAR. Gradle sees to that.
 DEPENDENCY = """<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version><type>aar</type>
 <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
@@ -59,7 +60,7 @@ def coordinates() -> list[tuple[str, ...]]:
 
 
 def resolved(repository: Path, project: Path) -> dict[str, Path]:
-    """Maven takes the AARs of the page from the folder and from Maven Central; by name, unpacked. ProGuard's jars lie beside."""
+    """Maven takes the AARs of the page from the folder and from Maven Central; by name, unpacked. The tools' jars lie beside."""
     dependencies = "".join(DEPENDENCY.format(*one) for one in coordinates())
     (project / "pom.xml").write_text(POM.format(repository=repository.as_uri(), dependencies=dependencies))
     plugin = f"org.apache.maven.plugins:maven-dependency-plugin:{maven.version('maven-dependency-plugin')}"
@@ -84,6 +85,25 @@ def compiled(project: Path, class_path: list[Path]) -> Path:
     return project / "classes"
 
 
+def compile_kotlin(project: Path, class_path: list[Path]) -> None:
+    """The page's Kotlin lines, as the body of a function."""
+    words = lines("kotlin", "GpuDelegate").splitlines()
+    imports = [line for line in words if line.startswith("import ")]
+    body = [line for line in words if not line.startswith("import ")]
+    function = ["fun run(model: java.io.File, input: Any, output: Any) {", *body, "}"]
+    (project / "App.kt").write_text("\n".join([*imports, *function, ""]))
+    tool = tools(project)
+    own = [jar for jar in tool if jar.name.startswith("kotlin-stdlib-")]
+    joined = os.pathsep.join(map(str, [*class_path, *own]))
+    argv = ["-no-stdlib", "-no-reflect", "-Werror", "-cp", joined, "-d", project / "kotlin", project / "App.kt"]
+    java.run_java("org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", argv, tool, timeout_s=_DEADLINE_S)
+    assert (project / "kotlin" / "AppKt.class").is_file()
+
+
+def tools(project: Path) -> list[Path]:
+    return sorted((project / "target" / "dependency").glob("*.jar"))
+
+
 def shrunken(project: Path, classes: list[Path], rules: Path) -> Path:
     """The app's classes and the AAR's in one jar, without what nobody uses, and with other names."""
     there = maven.class_path("tflite", "android-all")
@@ -93,8 +113,7 @@ def shrunken(project: Path, classes: list[Path], rules: Path) -> Path:
         f"-libraryjars {os.pathsep.join(map(str, there))}\n-include {rules}\n-dontwarn\n-dontnote\n"
         "-keep class App { public static void main(java.lang.String[]); }\n"
     )
-    tool = sorted((project / "target" / "dependency").glob("*.jar"))
-    java.run_java("proguard.ProGuard", [f"@{project / 'app.pro'}"], tool, timeout_s=_DEADLINE_S)
+    java.run_java("proguard.ProGuard", [f"@{project / 'app.pro'}"], tools(project), timeout_s=_DEADLINE_S)
     with zipfile.ZipFile(project / "app.jar") as archive:
         names = archive.namelist()
     assert "org/quadra/gpu/QuadraNative.class" in names and "org/quadra/gpu/GpuDelegate.class" not in names
@@ -110,6 +129,7 @@ def test_a_project_made_from_the_pages_lines_runs_a_model_on_the_gpu(tmp_path):
     assert set(parts) == {"quadra-gpu-delegate", "tensorflow-lite", "tensorflow-lite-api"}
     ours, *others = [part / "classes.jar" for part in (parts.pop("quadra-gpu-delegate"), *parts.values())]
     classes = compiled(app, [ours, *others])
+    compile_kotlin(app, [ours, *others])
     model.write_bytes(one_convolution())
     machine = jvm.Machine(library)  # for what stands around it; classes and libraries are the app's own
     native = {ours.parent: "libquadra.so", parts["tensorflow-lite"]: "libtensorflowlite_jni.so"}
