@@ -43,6 +43,7 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
 
 
 _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
+_ABIS_HELP = "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three)."
 
 
 @task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
@@ -66,7 +67,7 @@ def build(c: Context, debug: bool = False, abi: str = "") -> None:
 
 @task(
     help={
-        "abi": "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three).",
+        "abi": _ABIS_HELP,
         "libraries": "A folder with ABI/libquadra.so, already built (default: build them).",
         "out": "The APK's path (default: .cache/android/quadra-runner.apk).",
         "release": "Not debuggable, and signed with the key of QUADRA_KEYSTORE.",
@@ -85,7 +86,7 @@ def apk(
 
 @task(
     help={
-        "abi": "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three).",
+        "abi": _ABIS_HELP,
         "out": "The folder of a Maven repository (default: .cache/android/maven).",
         "release": "Refuse libraries that were not built with an NDK.",
     }
