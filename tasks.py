@@ -43,6 +43,7 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
 
 
 _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
+_ABIS_HELP = "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three)."
 
 
 @task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
@@ -66,7 +67,7 @@ def build(c: Context, debug: bool = False, abi: str = "") -> None:
 
 @task(
     help={
-        "abi": "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three).",
+        "abi": _ABIS_HELP,
         "libraries": "A folder with ABI/libquadra.so, already built (default: build them).",
         "out": "The APK's path (default: .cache/android/quadra-runner.apk).",
         "release": "Not debuggable, and signed with the key of QUADRA_KEYSTORE.",
@@ -81,6 +82,36 @@ def apk(
     from host_tools.build import apk
 
     apk.show(apk.from_arguments(abi, libraries, out, release=release, peers=peers), terminal.console(width=150))
+
+
+@task(
+    help={
+        "abi": _ABIS_HELP,
+        "out": "The folder of a Maven repository (default: .cache/android/maven).",
+        "release": "Refuse libraries that were not built with an NDK.",
+    }
+)
+def aar(c: Context, abi: str = "", out: str = "", release: bool = False) -> None:
+    """Make the AAR that puts the delegate into an app; inspect it and publish it in a local Maven repository.
+
+    Prints what a Gradle script says to take it. See docs/use_in_an_app.md.
+    """
+    from host_tools.base import terminal
+    from host_tools.build import aar
+
+    aar.show(aar.from_arguments(abi, out, release), terminal.console(width=150))
+
+
+@task(help={"out": "The folder for the wheel (default: .cache/wheel)."})
+def wheel(c: Context, out: str = "") -> None:
+    """Make the Python wheel of the delegate, for this machine; print where it is and what it needs.
+
+    `pip install` it, then `quadra.load_delegate()`. See docs/use_in_an_app.md.
+    """
+    from host_tools.base import terminal
+    from host_tools.build import wheel
+
+    wheel.show(wheel.from_arguments(out), terminal.console())
 
 
 @task(

@@ -26,7 +26,10 @@ android {
 
 dependencies {
     implementation(project(":delegate"))
-    implementation(libs.bundles.tflite)
+    // LiteRT's libraries are for pages of 16 KB; TFLite's are what the tests run: gradle -Pquadra.litert assembleDebug
+    implementation(
+        if (providers.gradleProperty("quadra.litert").isPresent) libs.bundles.litert else libs.bundles.tflite,
+    )
     // The GPU delegate that TFLite ships, to measure beside ours: gradle -Pquadra.peers assembleDebug
     if (providers.gradleProperty("quadra.peers").isPresent) {
         runtimeOnly(libs.bundles.shipped)

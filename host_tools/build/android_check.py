@@ -105,13 +105,23 @@ def judge(all_checked: Sequence[Checked]) -> None:
         raise JudgementFailed("check what was built for Android", "; ".join(wrong), "see the table above")
 
 
+def page_bytes(library: Path) -> int:
+    """The smallest alignment of its segments: the largest pages that it can be loaded in."""
+    with size.opened(library) as elf:
+        return _page_bytes(elf)
+
+
+def _page_bytes(elf: ELFFile) -> int:
+    return min((int(s["p_align"]) for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"), default=0)
+
+
 def _shape(elf: ELFFile, abi: str) -> list[str]:
     machine, bits, page = _SHAPES[abi]
     found = []
     if (elf["e_machine"], elf.elfclass) != (machine, bits):
         found.append(f"it is for {elf['e_machine']}, {elf.elfclass} bits")
     segments = list(elf.iter_segments())
-    if any(s["p_type"] == "PT_LOAD" and s["p_align"] < page for s in segments):
+    if _page_bytes(elf) < page:
         found.append(f"a segment is not aligned to pages of {page} bytes")
     if any(s["p_type"] == "PT_GNU_STACK" and s["p_flags"] & 1 for s in segments):
         found.append("it wants a stack that can be executed")

@@ -20,7 +20,7 @@ from host_tools.base import child_process, settings
 from host_tools.base.android import ABIS, ACCELERATOR
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.progress import progress
-from host_tools.build import apk_check, bazel, java, maven
+from host_tools.build import apk_check, archives, bazel, java, maven, ndk
 
 MANIFEST = java.APP / "runner" / "src" / "main" / "AndroidManifest.xml"
 BUILT = settings.ROOT / ".cache" / "android"
@@ -33,7 +33,6 @@ CLASS_LIST = "assets/classes.sha256"
 _ANDROID = "{http://schemas.android.com/apk/res/android}"
 _DEADLINE_S = 300.0
 _DEX_MAIN = "com.android.dx.command.Main"
-_WHEN = (1980, 1, 1, 0, 0, 0)  # in every entry: the same input makes the same bytes
 _PACKAGES = "apt-get install aapt zipalign apksigner dexdump"
 _DEBUG_PASSWORD = "android"  # as everybody's debug key has
 
@@ -60,19 +59,24 @@ class Made:
 
 def from_arguments(abi: str, libraries: str, out: str, *, release: bool = False, peers: bool = False) -> Made:
     """make(), with the words of the command line: ABIs with commas, a folder, a path. No folder: builds the libraries."""
-    abis = [word for word in abi.split(",") if word and word != "all"]
-    unknown = [word for word in abis if word not in ABIS]
-    if unknown:
-        raise Misuse("read --abi", f"there is no ABI {unknown[0]}", f"choose from {', '.join(ABIS)}")
+    abis = parse_abis(abi)
     name = "quadra-runner-release.apk" if release else "quadra-runner.apk"
     path = Path(out).expanduser().resolve() if out else BUILT / name
     if libraries:
         return make(found_in(Path(libraries).expanduser().resolve(), abis), path, release=release, peers=peers)
-    if release and not settings.read().android_ndk_home:
-        found = "ANDROID_NDK_HOME is not set, and the stand-in is for tests only"
-        raise Misuse("make an APK for release", found, "set it to an NDK (r27 or later)")
+    if release:
+        ndk.require("make an APK for release")
     built = bazel.android(abis or ABIS)
     return make({abi: one.path for abi, one in built.items()}, path, release=release, peers=peers)
+
+
+def parse_abis(words: str) -> list[str]:
+    """ABIs with commas between them; none for all."""
+    abis = [word for word in words.split(",") if word and word != "all"]
+    unknown = [word for word in abis if word not in ABIS]
+    if unknown:
+        raise Misuse("read --abi", f"there is no ABI {unknown[0]}", f"choose from {', '.join(ABIS)}")
+    return abis
 
 
 def show(made: Made, console: Console) -> None:
@@ -87,7 +91,7 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
     """
     _check_abis(libraries)
     if release:
-        _refuse_stand_in(libraries)
+        apk_check.refuse_stand_in("make an APK for release", libraries)
         _release_key()
     maven.artifacts([*java.COMPILE_LIBRARIES, *maven.bundle("shipped"), "dalvik-dx"])  # in one go
     classes = java.app_classes()
@@ -167,17 +171,6 @@ def _check_abis(libraries: Mapping[str, Path]) -> None:
             )
 
 
-def _refuse_stand_in(libraries: Mapping[str, Path]) -> None:
-    for abi, path in libraries.items():
-        maker = apk_check.made_by(path)
-        if not maker.startswith("NDK "):
-            raise JudgementFailed(
-                "make an APK for release",
-                f"the library for {abi} was made by {maker or 'nobody who says so'}, which is for tests only",
-                "set ANDROID_NDK_HOME to an NDK (r27 or later) and build it again",
-            )
-
-
 def _dex(classes: Path, peers: bool, scratch: Path) -> Path:
     dex = scratch / "classes.dex"
     jars = [classes, *maven.class_path("tflite", *(["shipped"] if peers else []))]
@@ -196,7 +189,7 @@ def framework() -> Path:
             partial = Path(folder) / made.name
             with zipfile.ZipFile(jar) as source, zipfile.ZipFile(partial, "w") as target:
                 for name in ("AndroidManifest.xml", "resources.arsc"):
-                    target.writestr(zipfile.ZipInfo(name, _WHEN), source.read(name))
+                    target.writestr(zipfile.ZipInfo(name, archives.WHEN), source.read(name))
             partial.replace(made)
     return made
 
@@ -226,16 +219,10 @@ def _native(libraries: Mapping[str, Path], peers: bool) -> dict[str, Path]:
 def _add(apk: Path, dex: Path, classes: str, native: Mapping[str, Path]) -> None:
     """Libraries are stored as they are: Android maps them from the APK."""
     with zipfile.ZipFile(apk, "a") as archive:
-        archive.writestr(_entry("classes.dex", zipfile.ZIP_DEFLATED), dex.read_bytes())
-        archive.writestr(_entry(CLASS_LIST, zipfile.ZIP_DEFLATED), classes)
+        archive.writestr(archives.entry("classes.dex"), dex.read_bytes())
+        archive.writestr(archives.entry(CLASS_LIST), classes)
         for name, path in sorted(native.items()):
-            archive.writestr(_entry(name, zipfile.ZIP_STORED), path.read_bytes())
-
-
-def _entry(name: str, how: int) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, _WHEN)
-    entry.compress_type, entry.external_attr = how, 0o644 << 16
-    return entry
+            archive.writestr(archives.entry(name, zipfile.ZIP_STORED), path.read_bytes())
 
 
 def _align(apk: Path, scratch: Path) -> Path:

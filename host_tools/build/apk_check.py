@@ -4,7 +4,7 @@ import re
 import struct
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from host_tools.base import child_process
-from host_tools.build import maven, size
+from host_tools.base.errors import JudgementFailed
+from host_tools.build import android_check, maven, size
 
 _DEADLINE_S = 120.0
 _PACKAGES = "apt-get install aapt zipalign apksigner dexdump"
@@ -73,6 +74,15 @@ def made_by(library: Path) -> str:
     """The toolchain, as the library's own note tells it; empty where it tells none."""
     with size.opened(library) as elf:
         return size.made_by(elf)
+
+
+def refuse_stand_in(tried: str, libraries: Mapping[str, Path]) -> None:
+    """JudgementFailed where a library, by ABI, was not built with an NDK."""
+    for abi, path in libraries.items():
+        maker = made_by(path)
+        if not maker.startswith("NDK "):
+            found = f"the library for {abi} was made by {maker or 'nobody who says so'}, which is for tests only"
+            raise JudgementFailed(tried, found, "set ANDROID_NDK_HOME to an NDK (r27 or later) and build it again")
 
 
 def _identity(apk: Path, release: bool) -> list[Finding]:
@@ -154,8 +164,8 @@ def _libraries(apk: Path, abis: Sequence[str]) -> list[Finding]:
 def _library(path: Path, abi: str) -> Finding:
     """Others' libraries are what they are; of ours, the pages are judged."""
     with size.opened(path) as elf:
-        pages = min(segment["p_align"] for segment in elf.iter_segments() if segment["p_type"] == "PT_LOAD")
         wide = elf.elfclass == 64
+    pages = android_check.page_bytes(path)
     facts = f"{path.stat().st_size:,} bytes, pages of {pages // 1024} KB"
     ok = abi_of(path) == abi
     if path.name == _OURS:

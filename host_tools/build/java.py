@@ -9,10 +9,11 @@ from pathlib import Path
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import BuildFailed, ToolMissing
-from host_tools.build import maven
+from host_tools.build import archives, maven
 
 APP = settings.ROOT / "android_app"
-MODULES = ("delegate", "runner")  # what goes into the APK
+DELEGATE = "delegate"  # what goes into the AAR
+MODULES = (DELEGATE, "runner")  # what goes into the APK
 TEST_MODULE = "host_test"
 BUILT = settings.ROOT / ".cache" / "java"
 _COMPILE_DEADLINE_S = 300.0
@@ -40,15 +41,30 @@ def app_class_path() -> list[Path]:
     return maven.class_path(*COMPILE_LIBRARIES)
 
 
+def delegate_jar() -> Path:
+    """The AAR's classes.jar: the public Java API alone. Made when it is not there."""
+    classes = compile_java(sources(DELEGATE), app_class_path(), "the Java of the delegate")
+    made = classes.with_name("classes.jar")
+    if not made.is_file():
+        with tempfile.TemporaryDirectory(dir=made.parent) as scratch:
+            archives.pack(Path(scratch) / made.name, archives.tree(classes, "*.class")).replace(made)
+    return made
+
+
 def app_classes() -> Path:
     """Folder of the compiled delegate and runner: the classes that go into the APK. Compiled when they are not there."""
     files = [file for module in MODULES for file in sources(module)]
     return compile_java(files, app_class_path(), f"the Java of {' and '.join(MODULES)}")
 
 
+def host_libraries() -> list[Path]:
+    """What the app's classes run with on this machine, Android's classes last: Robolectric's own come first."""
+    return maven.class_path("tflite", "junit", "robolectric", "android-all")
+
+
 def test_class_path() -> list[Path]:
-    """What the Java tests run with, Android's classes last: Robolectric's own come first."""
-    return [app_classes(), *maven.class_path("tflite", "junit", "robolectric", "android-all")]
+    """What the Java tests run with. The delegate's classes are those of the AAR: what is tested is what is shipped."""
+    return [delegate_jar(), app_classes(), *host_libraries()]
 
 
 def test_classes() -> Path:

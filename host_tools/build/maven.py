@@ -1,5 +1,5 @@
 """What the Android half takes from Maven Central: every coordinate in gradle/libs.versions.toml, every SHA-256 in
-gradle/verification-metadata.xml. `mvn` brings the files into a repository of our own; each is checked at each use.
+android_app/gradle/verification-metadata.xml, where Gradle looks, too. `mvn` brings the files into a repository of our own; each is checked at each use.
 """
 
 import hashlib
@@ -20,7 +20,8 @@ from host_tools.base.errors import CommandFailed, FetchFailed, Misuse, QuadraErr
 from host_tools.base.progress import progress
 
 CATALOGUE = settings.ROOT / "gradle" / "libs.versions.toml"
-CHECKSUMS = settings.ROOT / "gradle" / "verification-metadata.xml"
+CHECKSUMS = settings.ROOT / "android_app" / "gradle" / "verification-metadata.xml"
+_GOOGLE = "com.google.ai.edge.litert:"  # of Google's repository: Gradle alone takes it
 _XML = "{https://schema.gradle.org/dependency-verification}"
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin"
 _DEADLINE_S = 1200.0
@@ -69,9 +70,9 @@ def bundle(name: str) -> list[str]:
 
 @cache
 def known() -> dict[str, Artifact]:
-    """Every library of the catalogue, by alias."""
-    files = _files()
-    return {alias: _artifact(alias, row, files) for alias, row in _catalogue()["libraries"].items()}
+    """Every library of the catalogue that Maven Central has, by alias."""
+    files, rows = _files(), _catalogue()["libraries"]
+    return {alias: _artifact(alias, row, files) for alias, row in rows.items() if not row["module"].startswith(_GOOGLE)}
 
 
 def artifact(alias: str) -> Path:

@@ -45,6 +45,13 @@ def find() -> Ndk:
     return Ndk(assemble.stand_in(), f"stand-in NDK ({assemble.versions()})", True)
 
 
+def require(tried: str) -> None:
+    """Misuse where no NDK is set: what the stand-in builds is for tests."""
+    if not settings.read().android_ndk_home:
+        found = "ANDROID_NDK_HOME is not set, and the stand-in is for tests only"
+        raise Misuse(tried, found, f"set it to an NDK (r{OLDEST} or later)")
+
+
 def real(home: Path) -> Ndk:
     """The NDK in `home`; Misuse when it is none, or too old."""
     tried = f"use the NDK of ANDROID_NDK_HOME ({home})"

@@ -68,7 +68,7 @@ class Machine(jvm.Machine):
         self.libraries = sorted(libraries.glob("*.so"))
         self.folder = libraries
         host = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of the app place")
-        self.class_path = [host, classes, *java.test_class_path()[1:]]
+        self.class_path = [host, classes, *java.host_libraries()]
         if any(path.name == _SHIPPED for path in self.libraries):
             self.class_path += maven.class_path(*shipped_delegate.ALIASES)
         self.compat = bionic.folder_for(self.libraries)

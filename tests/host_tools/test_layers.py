@@ -1,6 +1,7 @@
 """The native code's layers, read from its #includes: who may see whom; upward never. Bazel's visibility says the same."""
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "jni": {"base", "delegate"},
     "accelerator": {"base", "delegate/quadra.h", "tflite/abi.h"},
     "runner": {"base", "tflite/abi.h"},
+    "python": set(),  # no C++
 }
 INCLUDE = re.compile(r'#include "delegate_native/([^"]+)"')
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")|(R"\(.*?\)")', re.DOTALL)
@@ -88,6 +90,13 @@ def test_includes_never_look_upward():
 )
 def test_the_rule_itself(path: str, included: str, allowed: bool):
     assert may_include(Path(path), included) is allowed
+
+
+def test_the_python_module_imports_only_pythons_own_library():
+    """It is installed alone; the interpreter that it loads is named in a text."""
+    source = (NATIVE / "python" / "quadra" / "__init__.py").read_text()
+    found = re.findall(r"^ *(?:import|from) ([\w.]+)", re.sub(r'""".*?"""', "", source, flags=re.DOTALL), re.MULTILINE)
+    assert found and {name.partition(".")[0] for name in found} <= {*sys.stdlib_module_names}
 
 
 def test_only_the_options_read_the_environment():

@@ -1,11 +1,14 @@
 """Gradle's project, which is not run here, and the packager take the same sources, manifest, versions and names."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
-from host_tools.build import apk, java, maven
+import tasks
+from host_tools.base.android import ABIS
+from host_tools.build import apk, java, maven, ndk
 
 MODULES = (*java.MODULES, java.TEST_MODULE)
 NAMESPACES = {"delegate": "org.quadra.gpu", "runner": "org.quadra.runner", "host_test": "org.quadra.host"}
@@ -37,7 +40,7 @@ def test_every_version_comes_from_the_catalogue():
 def test_every_name_of_the_catalogue_exists():
     known = {f"versions.{name}" for name in maven._catalogue()["versions"]}
     known |= {f"plugins.{name}" for name in maven._catalogue()["plugins"]}
-    known |= {f"bundles.{name}" for name in maven._catalogue()["bundles"]} | set(maven.known())
+    known |= {f"bundles.{name}" for name in maven._catalogue()["bundles"]} | set(maven._catalogue()["libraries"])
     known = {re.sub(r"[-_]", ".", name) for name in known}
     for file in files():
         for name in re.findall(r"\blibs\.([\w.]+?)(?=\.get\(\)|\))", file.read_text()):
@@ -82,15 +85,56 @@ def test_only_the_tests_take_sources_from_elsewhere():
 
 
 def test_dependencies_are_the_packagers():
-    assert "api(libs.tensorflow.lite.api)" in script("delegate")
+    assert "compileOnly(libs.tensorflow.lite.api)" in script("delegate")  # `provided` in the AAR's POM
     assert 'implementation(project(":delegate"))' in script("runner")
-    assert "implementation(libs.bundles.tflite)" in script("runner")
+    assert "else libs.bundles.tflite" in script("runner")
+    assert "implementation(libs.bundles.tflite)" in script(java.TEST_MODULE)
     assert "runtimeOnly(libs.bundles.shipped)" in script("runner")
 
 
 def test_gradle_takes_the_native_library_from_where_the_packager_leaves_it():
-    folder = re.search(r'jniLibs\.srcDir\("([^"]+)"\)', script("delegate")).group(1)
+    assert 'sourceSets["main"].jniLibs.srcDir(libraries)' in script("delegate")
+    folder = re.search(r'^val libraries = .* else file\("([^"]+)"\)$', script("delegate"), re.MULTILINE).group(1)
     assert (java.APP / "delegate" / folder).resolve() == apk.LIBRARIES
+
+
+def test_gradle_has_the_native_libraries_built_before_it_needs_them():
+    """The command is one that `./inv` has, run where `inv` is; without libraries there is no build."""
+    text = script("delegate")
+    program, task, *words = re.findall(r'"([^"]+)"', re.search(r"commandLine\(([^)]*)\)", text).group(1))
+    assert (java.settings.ROOT / program).resolve() == java.settings.ROOT / "inv"
+    assert task in vars(tasks) and words == ["--abi"]
+    assert "abi" in inspect.signature(vars(tasks)[task].body).parameters and ndk.abis("all") == ABIS
+    assert java.APP.parent == java.settings.ROOT and "workingDir = repository" in text
+    assert "val repository = rootDir.parentFile" in text
+    assert 'tasks.named("preBuild") { dependsOn(checkNative) }' in text and "dependsOn(buildNative)" in text
+    sentences = re.findall(r"throw GradleException\((.*?)\n {12}\)", text, re.DOTALL)
+    assert len(sentences) == 2 and all("Quadra: " in one and "; next: " in one for one in sentences)
+
+
+def test_the_wrapper_and_the_plugin_fit_each_other():
+    """Gradle's root project is the folder of the settings: the wrapper's properties and the checksums lie in its gradle/."""
+    lines = (java.APP / "gradle" / "wrapper" / "gradle-wrapper.properties").read_text().splitlines()
+    told = dict(line.split("=", 1) for line in lines)
+    assert told["distributionUrl"].endswith(f"/distributions/gradle-{maven.version('gradle')}-bin.zip")
+    assert re.fullmatch("[0-9a-f]{64}", told["distributionSha256Sum"])
+    needs = {(8, 5): (8, 7), (8, 6): (8, 7), (8, 7): (8, 9)}  # from the plugin's release notes
+    plugin = tuple(map(int, maven.version("agp").split(".")))
+    assert plugin >= (8, 5, 1), "earlier ones align libraries to 4 KB"
+    assert tuple(map(int, maven.version("gradle").split("."))) >= needs[plugin[:2]]
+    assert "gradleVersion = libs.versions.gradle.get()" in (java.APP / "build.gradle.kts").read_text()
+    assert maven.CHECKSUMS == java.APP / "gradle" / "verification-metadata.xml" and maven.CHECKSUMS.is_file()
+    properties = (java.APP / "gradle.properties").read_text().splitlines()
+    assert "org.gradle.dependency.verification=lenient" in properties  # until the plugin's files are listed
+    ignored = (java.settings.ROOT / ".gitignore").read_text().splitlines()
+    assert {"/android_app/gradlew", "/android_app/gradle/wrapper/gradle-wrapper.jar"} <= set(ignored)
+
+
+def test_what_only_gradle_takes_is_not_asked_of_maven_central():
+    rows = maven._catalogue()["libraries"]
+    left_out = {alias: row["module"] for alias, row in rows.items() if alias not in maven.known()}
+    assert left_out == {name: f"com.google.ai.edge.litert:{name}" for name in maven.bundle("litert")}
+    assert "libs.bundles.litert" in script("runner")
 
 
 def test_manifests_leave_to_gradle_what_gradle_adds():

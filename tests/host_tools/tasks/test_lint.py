@@ -26,12 +26,13 @@ def checkout(tmp_path, monkeypatch):
         "host_tools/__init__.py": "",
         "host_tools/clean.py": "X = 1\n",
         "tasks.py": "",
+        "delegate_native/python/quadra/__init__.py": "",
         "delegate_native/clean.cc": "int f(int x) { return x; }\n",
         "android_app/Clean.java": "class Clean {\n  int x;\n}\n",
     }
     for name, text in clean.items():
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.setattr(settings, "ROOT", tmp_path)
     return tmp_path

@@ -1,0 +1,184 @@
+"""The Python wheel: what is in it, its tag, its module from the unpacked wheel, and (slow) a fresh environment that has it."""
+
+import base64
+import csv
+import email
+import hashlib
+import importlib.util
+import io
+import json
+import re
+import sys
+import venv
+import zipfile
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
+
+from host_tools.base import child_process, cpu_drivers, settings
+from host_tools.base.android import ACCELERATOR
+from host_tools.base.errors import JudgementFailed
+from host_tools.build import bazel, maven, wheel
+from tests.model_builder import one_convolution
+
+PACKAGE = f"quadra_delegate-{maven.version('quadra-name')}"
+# After the lines of README: they leave `interpreter` and `delegate`. Prints the largest difference to the CPU.
+JUDGE = """
+import json, numpy as np
+interpreter.allocate_tensors()
+cpu = Interpreter("model.tflite")
+cpu.allocate_tensors()
+(given,), (output,) = interpreter.get_input_details(), interpreter.get_output_details()
+value = np.random.default_rng(1).random(given["shape"], np.float32)
+for one in (interpreter, cpu):
+    one.set_tensor(given["index"], value)
+    one.invoke()
+got, expected = (one.get_tensor(one.get_output_details()[0]["index"]) for one in (interpreter, cpu))
+found = quadra.report(delegate)
+nodes = [node["on"] for node in found["nodes"]]
+error = float(abs(got - expected).max())
+print(json.dumps([quadra.__file__, found["backend"], len(nodes), nodes.count("gpu"), error, float(np.ptp(expected))]))
+"""
+_DEADLINE_S = 600.0
+
+
+@pytest.fixture(scope="module")
+def libraries():
+    return bazel.accelerator().parent
+
+
+@pytest.fixture(scope="module")
+def made(libraries, tmp_path_factory):
+    return wheel.make(libraries, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def unpacked(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(made.path) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def module_of(folder):
+    spec = importlib.util.spec_from_file_location("quadra", folder / "quadra" / "__init__.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def lines_of_readme() -> str:
+    """README's Python; the last line makes the interpreter."""
+    text = (settings.ROOT / "README.md").read_text()
+    return next(block for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S) if "import quadra" in block)
+
+
+def judged(python, script, folder, **env) -> list:
+    done = child_process.run(
+        [python, "-c", script],
+        cwd=folder,
+        timeout_s=_DEADLINE_S,
+        env={**cpu_drivers.settings(1), **cpu_drivers.caches(folder), **env},
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_wheel_has_the_module_its_types_and_both_libraries(made, unpacked, libraries):
+    with zipfile.ZipFile(made.path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    folder = f"{PACKAGE}.dist-info"
+    assert set(content) == {
+        *("quadra/__init__.py", "quadra/py.typed", "quadra/lib/libquadra.so", f"quadra/lib/{ACCELERATOR}"),
+        *(f"{folder}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE")),
+    }
+    assert content["quadra/lib/libquadra.so"] == (libraries / "libquadra.so").read_bytes()
+    told = email.message_from_bytes(content[f"{folder}/METADATA"])
+    assert (told["Name"], told["Version"]) == ("quadra-delegate", maven.version("quadra-name"))
+    assert told.get_all("Requires-Dist") == ["ai-edge-litert>=2.1"] and told["License-Expression"] == "Apache-2.0"
+    how = email.message_from_bytes(content[f"{folder}/WHEEL"])
+    assert how["Root-Is-Purelib"] == "false" and made.path.name == f"{PACKAGE}-{how['Tag']}.whl"
+    rows = list(csv.reader(io.StringIO(content[f"{folder}/RECORD"].decode())))
+    assert {row[0] for row in rows} == set(content)
+    for name, digest, _ in rows[:-1]:
+        expected = base64.urlsafe_b64encode(hashlib.sha256(content[name]).digest()).rstrip(b"=").decode()
+        assert digest == f"sha256={expected}"
+    assert module_of(unpacked).__version__ == maven.version("quadra-name")
+
+
+def test_the_tag_names_the_oldest_glibc_that_has_every_symbol(made):
+    """By our own reading of the libraries."""
+    asked = {(2, 0)}
+    with zipfile.ZipFile(made.path) as archive:
+        for name in ("libquadra.so", ACCELERATOR):
+            elf = ELFFile(io.BytesIO(archive.read(f"quadra/lib/{name}")))
+            for section in (one for one in elf.iter_sections() if isinstance(one, GNUVerNeedSection)):
+                names = [aux.name for _, auxiliaries in section.iter_versions() for aux in auxiliaries]
+                versions = [re.fullmatch(r"GLIBC_(\d+)\.(\d+)(\.\d+)?", one) for one in names]
+                asked |= {(int(one[1]), int(one[2])) for one in versions if one}
+    tag = re.search(r"-py3-none-manylinux_(\d+)_(\d+)_(\w+)\.whl$", made.path.name)
+    assert (int(tag[1]), int(tag[2])) >= max(asked) and tag[3] == wheel._this_platform().removeprefix("linux_")
+    assert f"GLIBC_{'.'.join(map(str, max(asked)))}" in made.symbols
+    assert wheel._newest(["GLIBC_2.2.5", "GLIBC_2.34", "CXXABI_1.3", "GLIBC_2.4"]) == ["CXXABI_1.3", "GLIBC_2.34"]
+
+
+def test_the_same_libraries_make_the_same_wheel_and_others_are_refused(made, libraries, tmp_path):
+    assert wheel.make(libraries, tmp_path).path.read_bytes() == made.path.read_bytes()
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd.c").write_text("extern void* eglGetDisplay(void*); void* asks(void) { return eglGetDisplay(0); }")
+    argv = ["cc", "-shared", "-fPIC", "-o", tmp_path / "odd" / "libquadra.so", tmp_path / "odd.c", "-l:libEGL.so.1"]
+    child_process.run(argv, timeout_s=60)
+    (tmp_path / "odd" / ACCELERATOR).write_bytes((libraries / ACCELERATOR).read_bytes())
+    with pytest.raises(JudgementFailed, match="libEGL"):
+        wheel.make(tmp_path / "odd", tmp_path)
+
+
+def test_the_module_runs_a_model_from_the_unpacked_wheel(unpacked, tmp_path):
+    (tmp_path / "model.tflite").write_bytes(one_convolution())
+    where, backend, count, on_gpu, error, scale = judged(
+        sys.executable, lines_of_readme() + JUDGE, tmp_path, PYTHONPATH=str(unpacked)
+    )
+    assert where == str(unpacked / "quadra" / "__init__.py")
+    assert (backend, count, on_gpu) == ("opencl", 1, 1) and error <= 1e-5 * scale
+
+
+def test_what_is_missing_or_wrong_is_a_sentence(unpacked, tmp_path, monkeypatch):
+    quadra = module_of(unpacked)
+    assert quadra.accelerator() == quadra.library().parent == unpacked / "quadra" / "lib"
+    assert quadra._word(True) == "1" and quadra._word(0.5) == "0.5"
+    with pytest.raises(ValueError, match="backend"):
+        quadra.load_delegate({"backend": "cuda"})
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
+    with pytest.raises(
+        ImportError, match="neither ai_edge_litert nor tflite_runtime.*next: `pip install ai-edge-litert`"
+    ):
+        quadra.load_delegate()
+    monkeypatch.setattr(quadra, "_LIBRARIES", tmp_path)
+    with pytest.raises(ImportError, match="find libquadra.so: .* is not there; next: install the wheel"):
+        quadra.load_delegate()
+    (tmp_path / "libquadra.so").write_bytes(b"for another machine")
+    with pytest.raises(OSError, match="Quadra: load .*next: this is Linux on"):
+        quadra.load_delegate()
+
+
+@pytest.mark.slow
+def test_a_fresh_environment_runs_a_real_model_in_three_lines(made, model_path, tmp_path):
+    """pip takes the wheel and what it needs; all nodes are on the GPU, and as right as the CPU. CompiledModel, too."""
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    child_process.run([python, "-m", "pip", "install", "--no-input", made.path], timeout_s=_DEADLINE_S)
+    (tmp_path / "model.tflite").write_bytes(model_path("selfie_segmentation").read_bytes())
+    where, backend, count, on_gpu, error, scale = judged(python, lines_of_readme() + JUDGE, tmp_path)
+    assert where.startswith(str(tmp_path / "venv"))
+    assert backend == "opencl" and count == on_gpu == 246 and error <= 1e-4 * scale
+    script = """
+import json, quadra
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.environment import Environment
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+environment = Environment.create(runtime_path=str(quadra.accelerator()))
+made = CompiledModel.from_file("model.tflite", hardware_accel=HardwareAccelerator.GPU, environment=environment)
+print(json.dumps([made.is_fully_accelerated()]))
+"""
+    assert judged(python, script, tmp_path) == [True]
