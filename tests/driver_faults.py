@@ -134,6 +134,7 @@ class Driver:
         self._names = count()
         self._worker: Quadra | None = None
         self._lives = 0
+        self.baselines: dict[Life, Baseline] = {}
 
     def close(self) -> None:
         if self._worker:
@@ -188,7 +189,13 @@ class Baseline:
 
 
 def baseline(driver: Driver, life: Life) -> Baseline:
-    """Asserts that the life is right, on the GPU, and always the same."""
+    """Asserts that the life is right, on the GPU, and always the same; once for each driver."""
+    if life not in driver.baselines:
+        driver.baselines[life] = _baseline(driver, life)
+    return driver.baselines[life]
+
+
+def _baseline(driver: Driver, life: Life) -> Baseline:
     outcomes = [driver.live(life) for _ in range(2)]
     for outcome in outcomes:
         assert not outcome.error, outcome.error

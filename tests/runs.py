@@ -23,19 +23,20 @@ _SAMPLED = frozenset()
 @dataclass(frozen=True)
 class Run:
     """A target by its name; "" is the device's own. Of the ops in `whole` every case is quick (None: of all). Of the others
-    `others` are with floats, and one with half in every third op: the runs with half take turns. `quarters`: every fourth
-    one of the others is quick, too."""
+    `others` are with floats, and one with half in every third op: the runs with half take turns."""
 
     backend: str
     target: str
     precision: str = "f32"
     whole: frozenset[str] | None = _SAMPLED
-    quarters: bool = False
     others: int = 2
 
     @property
     def id(self) -> str:
         return "-".join([self.backend, self.target or "own"] + [self.precision] * (self.precision != "f32"))
+
+    def __str__(self) -> str:
+        return self.id
 
     def takes(self, case: Case) -> bool:
         return case.place != "cpu" and (self.precision == "f32" or case.half)
@@ -46,17 +47,18 @@ class Run:
             return True
         if self.precision != "f32":
             return number == 0 and is_its_turn
-        return number < self.others or (self.quarters and number % 4 == 0)
+        return number < self.others
 
 
 # The device's own target: with OpenCL on a CPU these are CPU-shaped kernels. Phones' targets: one with images, one
 # with buffers. Every case is quick on both backends, and its GPU-shaped kernels run under Oclgrind (test_oclgrind.py);
-# every fourth one runs with images, too, and with buffers those of ops whose kernels depend on the target. On targets
+# the first one of each op runs with images (whose reads are what PoCL compiles slowest), and with buffers those of ops
+# whose kernels depend on the target. On targets
 # that are content with a single work-item the small cases have the tiles of large images; these, and vectors of AVX2,
 # are for the ops whose kernels they change. `inv parity` runs all of them everywhere.
 RUNS = (
     Run("opencl", "", "f32", _ALL),
-    Run("opencl", "adreno-640", "f32", quarters=True),
+    Run("opencl", "adreno-640", "f32", others=1),
     Run("opencl", "mali-g76", "f32", _PHONES),
     Run("opencl", "generic", "f32"),
     Run("opencl", "large-tiles", "f32", _SHAPED, others=0),

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,17 @@ _BUILT_IN = {
 FUNCTIONS = _BUILT_IN | set(_DEFINED.findall((settings.ROOT / "delegate_native/kernel/prelude.cc").read_text()))
 
 
-def combinations(api: str) -> list[tuple[str, str]]:
-    """(target, precision): the phones' in every precision, the others in one."""
-    phones = [(target, precision) for target in ("adreno-640", "mali-g76") for precision in PRECISIONS]
-    return phones + [(target, "f32") for target in TARGETS_OF[api] if target not in ("adreno-640", "mali-g76")]
+# Images and buffers, each with floats and in one of the precisions with half; with --slow in every one.
+PHONES = {"adreno-640": ("f32", "f16"), "mali-g76": ("f32", "f32_f16")}
+
+
+def combinations(api: str, slow: bool) -> list[tuple[str, str]]:
+    """(target, precision)"""
+    return [
+        (target, precision)
+        for target in TARGETS_OF[api]
+        for precision in (PRECISIONS if slow and target in PHONES else PHONES.get(target, ("f32",)))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +71,11 @@ def target_file(tmp_path_factory):
 class Texts:
     """The kernels of an op's cases in one language."""
 
-    def __init__(self, quadra: Quadra, op: str, api: str, folder: Path, target_file) -> None:
+    def __init__(self, quadra: Quadra, op: str, api: str, slow: bool, folder: Path, target_file) -> None:
         self.api, self._quadra, self._folder, self._target_file = api, quadra, folder, target_file
         self.names: dict[tuple[str, str, str], list[str]] = {}  # by case, target and precision
         self._distinct: dict[bytes, Path] = {}
-        for target, precision in combinations(api):
+        for target, precision in combinations(api, slow):
             for case in batches(c for c in CASES if c.op == op):
                 self.names[case.id, target, precision] = self._dump(case, target, precision)
 
@@ -100,9 +108,23 @@ class Texts:
         return [path.stem for path in kernels]
 
 
+@cache
+def opencl_compiler() -> list[str]:
+    """The compiler proper, which takes many files in one process and is ten times faster so; [] if there is none."""
+    clang = shutil.which("clang") or shutil.which("clang-15")  # PoCL comes with it
+    if not clang:
+        return []
+    own = child_process.run([clang, "-print-resource-dir"], timeout_s=10).stdout.strip()
+    flags = (
+        "-x cl -cl-std=CL1.2 -triple spir64 -finclude-default-header -fdeclare-opencl-builtins -fsyntax-only -Werror"
+    )
+    return [clang, "-cc1", *flags.split(), "-resource-dir", own, "-internal-isystem", f"{own}/include"]
+
+
 @pytest.mark.parametrize("op", OPS)
-def test_every_kernel_has_a_twin_and_both_compile(quadra, tmp_path, target_file, op):
-    gles, opencl = (Texts(quadra, op, api, tmp_path / api, target_file) for api in ("gles", "opencl"))
+def test_every_kernel_has_a_twin_and_both_compile(quadra, tmp_path, target_file, op, request):
+    slow = request.config.getoption("--slow")
+    gles, opencl = (Texts(quadra, op, api, slow, tmp_path / api, target_file) for api in ("gles", "opencl"))
     for made, names in gles.names.items():
         if made[1] not in PROMISED:
             assert names == opencl.names[made], made
@@ -110,33 +132,10 @@ def test_every_kernel_has_a_twin_and_both_compile(quadra, tmp_path, target_file,
     assert not hidden
     done = child_process.run(["glslangValidator", "-S", "comp", *gles.paths], timeout_s=120, check=False)
     assert done.returncode == 0, done.stdout
-    clang = shutil.which("clang") or shutil.which("clang-15")  # PoCL comes with it
-    if not clang:
+    compiler = opencl_compiler()
+    if not compiler:
         pytest.skip("the OpenCL form was not tried: there is no clang or clang-15 in PATH")
-    # The compiler proper takes many files in one process, which is ten times faster.
-    own = child_process.run([clang, "-print-resource-dir"], timeout_s=10).stdout.strip()
-    done = child_process.run(
-        [
-            clang,
-            "-cc1",
-            "-x",
-            "cl",
-            "-cl-std=CL1.2",
-            "-triple",
-            "spir64",
-            "-resource-dir",
-            own,
-            "-internal-isystem",
-            f"{own}/include",
-            "-finclude-default-header",
-            "-fdeclare-opencl-builtins",
-            "-fsyntax-only",
-            "-Werror",
-            *opencl.paths,
-        ],
-        timeout_s=120,
-        check=False,
-    )
+    done = child_process.run([*compiler, *opencl.paths], timeout_s=120, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -9,7 +9,7 @@ from tests import cpu, parity
 from tests.delegate import options
 from tests.random_graphs import graphs, single_ops
 from tests.random_ops import FAMILIES
-from tests.runs import Run
+from tests.runs import Run, in_turn
 
 RUNS = [
     Run("opencl", ""),
@@ -75,8 +75,9 @@ def test_every_op_is_in_the_random_models_or_left_out_for_a_reason():
     assert ops - made == set(LEFT_OUT), "ops without an entry, or listed though they have one"
 
 
-@everywhere
-@pytest.mark.parametrize("family", sorted(FAMILIES))
+@pytest.mark.parametrize(
+    ("family", "run"), in_turn(sorted(FAMILIES), [(run,) for run in [*RUNS, *SLOW_RUNS]], 3, name=str)
+)
 def test_random_op_is_right(quadra_for, family, run):
     @OF_FAMILY
     @given(single_ops(family))
