@@ -59,7 +59,7 @@ class Run:
 RUNS = (
     Run("opencl", "", "f32", _ALL),
     Run("opencl", "adreno-640", "f32", others=1),
-    Run("opencl", "mali-g76", "f32", _PHONES),
+    Run("opencl", "mali-g76", "f32", _PHONES, others=1),
     Run("opencl", "generic", "f32"),
     Run("opencl", "large-tiles", "f32", _SHAPED, others=0),
     Run("opencl", "cpu-avx512", "f32"),
@@ -70,7 +70,7 @@ RUNS = (
     Run("opencl", "adreno-640", "f16"),
     Run("opencl", "mali-g76", "f16"),
     Run("gles", "", "f32", _ALL),
-    Run("gles", "adreno-640", "f32", _SHAPED),
+    Run("gles", "adreno-640", "f32", _SHAPED, others=1),
     Run("gles", "mali-g76", "f32"),
     Run("gles", "large-tiles-gles", "f32", _SHAPED, others=0),
     Run("gles", "generic-gles", "f32", _GRAPHS, others=0),

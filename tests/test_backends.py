@@ -305,11 +305,13 @@ def _limited(case, name, faults, target, *marks):
 
 
 def _limit_params() -> list:
-    """Three cases of each op, one of them quick: with buffers, and with images. Merged kernels are poor in all ways:
-    all of these."""
+    """Three cases of each op, one of them quick: with buffers or with images, in turn. Merged kernels are poor in all
+    ways: all of these, with both."""
+    quick_places = [("few groups", ""), ("poor", "adreno-640")]
     params = []
     for name, faults in LIMITS.items():
         for target in ("", "adreno-640"):
+            place = (name, target)
             seen: dict[str, int] = {}
             quick = []
             for case in filter(lambda case: case.place == "gpu", all_cases()):
@@ -317,7 +319,8 @@ def _limit_params() -> list:
                 merged = case.op in ("graph", "rewrite")
                 if seen[case.op] > 3 and not merged:
                     continue
-                if (merged or seen[case.op] == 1) and (name, target) in (("few groups", ""), ("poor", "adreno-640")):
+                is_its_turn = seen[case.op] == 1 and place == quick_places[len(seen) % 2]
+                if is_its_turn or (merged and place in quick_places):
                     quick.append(case)
                 else:
                     params.append(_limited(case, name, faults, target, pytest.mark.slow))

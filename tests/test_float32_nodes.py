@@ -66,7 +66,7 @@ def test_only_the_named_nodes_are_in_float32(quadra, tmp_path):
 SAMPLE = {case.op: case for case in reversed(all_cases()) if case.place == "gpu" and case.half}
 TOGETHER = batches(SAMPLE.values(), key=lambda case: None)
 _EVERY_OP = pytest.mark.parametrize(
-    ("case", "backend", "target", "precision"), in_turn(TOGETHER, PLACES, 2, name=lambda case: case.id[:60])
+    ("case", "backend", "target", "precision"), in_turn(TOGETHER, PLACES, 1, name=lambda case: case.id[:60])
 )
 
 
