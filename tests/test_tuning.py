@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests import cpu
-from tests.delegate import Outcome, Quadra, options
+from tests.delegate import UNOPTIMISED, Outcome, Quadra, options
 from tests.faults import egl, opencl  # noqa: F401 (fixtures, which skip where there is no driver)
 from tests.model_builder import Model
 
@@ -87,7 +87,7 @@ def start(library, egl, opencl, tmp_path):
             faults = f"renderer=Timed times_by_group={log}" + (f" few_items={few}" if few else "")
             env = {"EGL_FAULTS": faults, **(env or {})}
             given["egl_library"] = str(egl)
-        worker = Quadra(library)
+        worker = Quadra(library, **UNOPTIMISED)
         try:
             counter = opencl if backend == "opencl" else None
             outcome = worker.run(raw, [FEED], env=env, counter=counter, **options("mali-g76", backend, **given))
@@ -188,9 +188,10 @@ def test_groups_outlive_an_update_of_the_driver(start, tmp_path):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_real_times_change_no_bit(quadra, backend):
+def test_real_times_change_no_bit(quadra_for, backend):
+    worker = quadra_for("mali-g76")
     plain, *tuned = (
-        quadra.run(model(), [FEED], **options("mali-g76", backend, tuning=tuning))
+        worker.run(model(), [FEED], **options("mali-g76", backend, tuning=tuning))
         for tuning in ("none", "fast", "exhaustive")
     )
     for outcome in tuned:
