@@ -159,8 +159,16 @@ def _both(b, x, op: str):
     name, op = f"random {b.draw(st.integers(0, 99))}", f"UNIDIRECTIONAL_SEQUENCE_{op}"
     # The CPU's LSTM does not merge what is not time-major without reading memory that nobody has written.
     merges = (how["time_major"] or "LSTM" not in op) and b.draw(st.booleans())
-    made = Both(name, Layer(op, name + "/f", **how), Layer(op, name + "/b", **how), merges=merges)
-    return b.made(made.build(b.model, x), made.op, [x], {"name": name, "merges": merges, **how})
+    # The same tensor as the auxiliary input.
+    reads = b.draw(st.sampled_from(["one", "one", "auxiliary", "crosses"]))
+    if reads == "auxiliary":
+        how["depth"] *= 2
+    layers = (Layer(op, name + direction, **how) for direction in ("/f", "/b"))
+    made = Both(name, *layers, merges, 0 if reads == "one" else x.shape[-1], reads == "crosses")
+    inputs = [x] if reads == "one" else [x, x]
+    return b.made(
+        made.build(b.model, *inputs), made.op, inputs, {"name": name, "merges": merges, "reads": reads, **how}
+    )
 
 
 for _name in ("LSTM", "RNN"):
