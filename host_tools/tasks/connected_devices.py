@@ -24,7 +24,7 @@ _STATES = {
 NONE = (
     "No device is connected.\n"
     "  A phone: Settings, About phone, tap the build number seven times; then Developer options, USB debugging;\n"
-    "  plug it in and say yes to its question. Another adb server may hold it: `adb kill-server` ends that one.\n"
+    "  plug it in and say yes to its question. Or an emulator: start it in Android Studio.\n"
     "  Without a phone: `./inv device start` starts a virtual device."
 )
 
@@ -44,7 +44,7 @@ def table(there: Sequence[choice.Found]) -> Table:
     made = Table("serial", "kind", "model", "state", box=None, pad_edge=False)
     for one in there:
         state = one.busy or _STATES.get(one.state, one.state)
-        kind = f"virtual: {one.name}" if one.virtual else "phone"
+        kind = f"virtual: {one.name}" if one.virtual else "emulator" if one.serial.startswith("emulator-") else "phone"
         made.add_row(*map(escape, (one.serial, kind, one.model, state)))
     return made
 

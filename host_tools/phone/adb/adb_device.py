@@ -23,7 +23,7 @@ from host_tools.base.errors import (
     TransferFailed,
     not_written,
 )
-from host_tools.phone.adb import adb_errors, shell_packets, sync_client, tool_texts
+from host_tools.phone.adb import adb_errors, server, shell_packets, sync_client, tool_texts
 from host_tools.phone.adb.link import Link
 from host_tools.phone.adb.retry import Event, tried
 from host_tools.phone.adb.server_connection import Connection, Deadline
@@ -52,13 +52,14 @@ class Reply:
 
 
 class Device:
-    """A device by its serial. Nothing is asked before the first request; threads may share it."""
+    """A device by its serial; a virtual one has another adb server. Nothing is asked before the first request; threads
+    may share it."""
 
     def __init__(self, serial: str, *, virtual: bool = False) -> None:
         self.serial, self.virtual = serial, virtual
         self.events: list[Event] = []  # every retry, reconnection and restart of the server
         self.idle_s = _IDLE_S
-        self._link = Link(serial, self.events)
+        self._link = Link(serial, self.events, server.of(virtual=virtual))
         self._properties: dict[str, str] | None = None
 
     @property
@@ -70,7 +71,7 @@ class Device:
         """Another handle on the same device, which stop() of this one does not reach: for cleaning up."""
         made = Device(self.serial, virtual=self.virtual)
         made.events, made.idle_s = self.events, self.idle_s
-        made._link = Link(self.serial, self.events)
+        made._link = Link(self.serial, self.events, server.of(virtual=self.virtual))
         return made
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The way to one device: our server is started, the device chosen or connected anew, and what breaks gets its class."""
+"""The way to one device: its adb server is started, the device chosen or connected anew, and what breaks gets its class."""
 
 import re
 import struct
@@ -11,8 +11,9 @@ from typing import TypeVar
 from adbutils.errors import AdbError, AdbTimeout
 
 from host_tools.base.errors import DeviceError, DeviceLost, DeviceTimedOut, ReplyNotUnderstood, TransferFailed
-from host_tools.phone.adb import adb_errors, server, sync_client
+from host_tools.phone.adb import adb_errors, sync_client
 from host_tools.phone.adb.retry import Event
+from host_tools.phone.adb.server import Server
 from host_tools.phone.adb.server_connection import Connection, Deadline
 
 READY = "device"
@@ -31,9 +32,9 @@ class _Begun(EOFError):
 class Link:
     """Opens streams to the device with this serial. Threads may share it."""
 
-    def __init__(self, serial: str, events: list[Event]) -> None:
+    def __init__(self, serial: str, events: list[Event], server: Server) -> None:
         self.serial, self.events = serial, events
-        self._port = server.port()
+        self._server = server
         self._features: set[str] | None = None
         self._connections: set[Connection] = set()
         self._lock = threading.Lock()
@@ -82,7 +83,7 @@ class Link:
             except (ConnectionError, EOFError) as error:
                 if last or self.stopped or isinstance(error, _Begun):
                     raise
-                if server.up(deadline):
+                if self._server.up(deadline):
                     self._event("restart", "the adb server was not running")
             except AdbError as error:
                 if last or isinstance(error, AdbTimeout) or not self._mend(str(error), deadline):
@@ -111,7 +112,7 @@ class Link:
             raise
 
     def _open(self, deadline: Deadline) -> Connection:
-        connection = Connection(self._port, deadline)
+        connection = Connection(self._server.host, self._server.port, deadline)
         with self._lock:
             self._connections.add(connection)
             if self.stopped:
