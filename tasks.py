@@ -188,9 +188,7 @@ def lock(c: Context) -> None:
     repository.lock()
 
 
-_ON_WORDS = (
-    "a serial or a name from `inv devices`; any, the first that is free; all, in parallel; virtual (started if needed)."
-)
+_ON_WORDS = "a serial or name of `inv device list`; any, the one of ANDROID_SERIAL or the first that is free; all, in parallel; virtual (started if needed)."
 _ON_HELP = _ON_WORDS[0].upper() + _ON_WORDS[1:]
 _RUN_HELP = {
     "model": "A name from `inv models`, or a path to a .tflite file.",
@@ -210,10 +208,12 @@ _RUN_HELP = {
     " of which the run folder gets a copy.",
     "timeout": "Deadline of one process, in seconds.",
     "library": "An existing libquadra.so (default: build it).",
-    "on": "Where: host, this machine (default); app, Android's runtime and the APK's own code on this machine; or devices:"
-    f" {_ON_WORDS}",
+    "on": "Where: host, this machine (default); jvm, Android's TFLite runtime and the APK's Java code on this machine's JVM; or"
+    f" devices: {_ON_WORDS}",
+    "via": "On devices: app, the test app (default), or shell, a small native program in the device's shell, without the app."
+    " Times of the two differ and are never pooled.",
     "api": "Through what the model runs: interpreter, or compiled, LiteRT's CompiledModel (on this machine only).",
-    "peer": "Other runtimes, alternating: xnnpack; with --on app or devices also shipped-opencl, shipped-gles; separated by commas.",
+    "peer": "Other runtimes, alternating: xnnpack; with --on jvm or devices also shipped-opencl, shipped-gles; separated by commas.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
 }
 
@@ -223,7 +223,7 @@ def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
-    float32_nodes: str = "", cache: str = "", api: str = "interpreter",
+    float32_nodes: str = "", cache: str = "", api: str = "interpreter", via: str = "",
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
@@ -239,52 +239,10 @@ def run(
     spec = from_arguments.make_spec(
         model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
         repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-        cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, api=api,
+        cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, api=api, route=via,
         **from_arguments.destination(on),
     )  # fmt: skip
-    judged_runs.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
-
-
-@task(
-    help={
-        **{
-            k: _RUN_HELP[k]
-            for k in (
-                "model",
-                "backend",
-                "precision",
-                "image",
-                "range",
-                "seed",
-                "runs",
-                "threads",
-                "profile",
-                "timeout",
-                "library",
-            )
-        },
-        "on": _ON_HELP,
-    }
-)
-def shell_run(
-    c: Context, model: str, on: str = "any", backend: str = "auto", precision: str = "f32", image: str = "",
-    range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, timeout: int = 300,
-    library: str = "",
-) -> None:  # fmt: skip
-    """Run a model from a device's shell, without the app, with a small native runner; judge it like `inv run`.
-
-    Its times differ from an app's, and are never pooled with them.
-    """
-    from host_tools.base import terminal
-    from host_tools.places import where
-    from host_tools.request import from_arguments
-    from host_tools.tasks import judged_runs
-
-    spec = from_arguments.make_spec(
-        model, backend=backend, precision=precision, image=image, value_range=range, seed=seed, repetitions=runs,
-        threads=threads, deadline_s=float(timeout), place="device", device=on, route="shell", profile=profile,
-    )  # fmt: skip
-    judged_runs.run(spec, where.parse(on, _file(library), route="shell"), terminal.console())
+    judged_runs.run(spec, where.parse(on, _file(library), _file(apk), via), terminal.console())
 
 
 @task(
@@ -295,7 +253,7 @@ def shell_run(
         "json": "Print JSON instead of a table.",
     }
 )
-def coverage(
+def support(
     c: Context,
     model: str,
     backend: str = "",
@@ -308,14 +266,14 @@ def coverage(
     from json import dumps
 
     from host_tools.base import terminal
-    from host_tools.tasks import coverage
+    from host_tools.tasks import support
 
-    spec = coverage.make_spec(model, target, precision, backend)
-    report, found = coverage.ask(spec, _library(library))
+    spec = support.make_spec(model, target, precision, backend)
+    report, found = support.ask(spec, _library(library))
     if json:
-        print(dumps(coverage.to_json(spec, report, found), indent=1))
+        print(dumps(support.to_json(spec, report, found), indent=1))
     else:
-        coverage.show(spec, found, terminal.console())
+        support.show(spec, found, terminal.console())
 
 
 @task(
@@ -341,9 +299,9 @@ def advise(
 
     from host_tools.base import terminal
     from host_tools.request import from_arguments
-    from host_tools.tasks import advise, coverage
+    from host_tools.tasks import advise, support
 
-    plan = coverage.make_spec(model, target, "f32", backend)
+    plan = support.make_spec(model, target, "f32", backend)
     given = from_arguments.make_spec(model, image=image, value_range=range, seed=seed, arrays=inputs)
     spec = structs.replace(plan, inputs=given.inputs)
     found, note = advise.find(spec, _library(library))
@@ -644,22 +602,26 @@ def demo(c: Context, loop: bool = False) -> None:
 @task(
     iterable=["models"],
     help={
-        "models": "Models to measure, by name or path (default: those that run wholly on the delegate; with --peer all).",
-        "backend": "opencl, gles, or both (default: opencl; with --peer those of the given runtimes).",
-        "runs": "Timed inferences of each runtime (default: 50; with --peer 10).",
+        "models": "Models to measure, by name or path: `inv bench A B` (default: on the host those that run wholly on the delegate,"
+        " on the JVM all).",
+        "on": "host (default): beside XNNPACK at 1 and 2 threads. jvm: in Android's TFLite runtime, beside XNNPACK and TFLite's"
+        " stock GPU delegate, at 1 thread.",
+        "backend": "opencl, gles, or both (default: opencl; with --on jvm those of the peers).",
+        "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10).",
         "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this; 0: no limit."
         " With both backends, OpenCL's counts.",
-        "limit_shipped": "Fail if the same mean relative to the shipped GPU delegate exceeds this; 0: no limit.",
+        "limit_shipped": "Fail if the same mean relative to TFLite's stock GPU delegate exceeds this; 0: no limit.",
         "json": "Print the figures as JSON instead of a table.",
         "library": _RUN_HELP["library"],
-        "peer": "In Android's runtime instead, beside xnnpack, shipped-opencl, shipped-gles (TFLite's own GPU delegate);"
-        " separated by commas. One thread.",
+        "peer": "With --on jvm: only these of xnnpack, shipped-opencl, shipped-gles (TFLite's stock GPU delegate); separated by"
+        " commas.",
         "resume": "Continue the bench of this folder; its figures are not measured again.",
     },
 )
 def bench(
     c: Context,
     models: list[str],
+    on: str = "",
     backend: str = "",
     runs: int = 0,
     limit: float = 0.0,
@@ -669,10 +631,10 @@ def bench(
     peer: str = "",
     resume: str = "",
 ) -> None:
-    """Measure models beside XNNPACK at 1 and 2 threads: speed, memory, start-up, programs; as table, JSON and page.
+    """Measure models beside XNNPACK and TFLite's stock GPU delegate: speed, memory, start-up; as table, JSON and page.
 
     Every model runs in its own processes; on the CPU, the GPU driver gets as many threads as XNNPACK.
-    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --peer, another runtime's failure is a finding.
+    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --on jvm, another runtime's failure is a finding.
     """
     import sys
     from json import dumps
@@ -684,7 +646,7 @@ def bench(
     from host_tools.show import bench_page, bench_table
     from host_tools.tasks import bench
 
-    asked, absent = bench.asked(models, backend, peer, runs, resume)
+    asked, absent = bench.asked(models, backend, peer, runs, resume, on)
     for name in absent:
         print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
     (place,) = where.parse(asked.place, _file(library))
@@ -700,7 +662,7 @@ def bench(
 @task(
     help={
         "suite": "A suite file (TOML), or a name: nightly, quick.",
-        "on": "Where: host, app, or devices, separated by commas (default: the suite's). Devices: " + _ON_WORDS,
+        "on": "Where: host, jvm, or devices, separated by commas (default: the suite's). Devices: " + _ON_WORDS,
         "baseline": "Compare with the result saved under this name.",
         "save": "Save the result under this name, if it is complete and right.",
         "library": _RUN_HELP["library"],
@@ -753,15 +715,6 @@ def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, l
     parity.judge(found)
 
 
-@task(help={"json": "Print JSON instead of a table."})
-def devices(c: Context, json: bool = False) -> None:
-    """List phones and virtual devices, their states, and who is using them."""
-    from host_tools.base import terminal
-    from host_tools.tasks import connected_devices
-
-    connected_devices.devices(terminal.console(), json)
-
-
 @task(
     iterable=["models"],
     help={
@@ -772,28 +725,34 @@ def devices(c: Context, json: bool = False) -> None:
 )
 def push(c: Context, models: list[str], on: str = "any", clean: bool = False) -> None:
     """Copy models onto devices, each once, by its content: `inv push MODEL... --on all`."""
-    from host_tools.tasks import connected_devices
+    from host_tools.tasks import push
 
-    connected_devices.push(models, on, clean)
+    push.push(models, on, clean)
 
 
 @task(
     help={
         "on": _ON_HELP,
         "apk": "This APK (default: one made for the device).",
-        "peers": "An APK that includes the GPU delegate that TFLite ships.",
-        "fresh": "First remove the installed app and its files.",
-        "remove": "Only remove it.",
+        "peers": "An APK that includes TFLite's stock GPU delegate.",
+        "fresh": "First uninstall the app, with its files.",
     }
 )
-def install(
-    c: Context, on: str = "any", apk: str = "", peers: bool = False, fresh: bool = False, remove: bool = False
-) -> None:
+def install(c: Context, on: str = "any", apk: str = "", peers: bool = False, fresh: bool = False) -> None:
     """Install the test app on devices, unless that very APK is there. `inv run` does it by itself."""
     from host_tools.base import terminal
     from host_tools.tasks import install
 
-    install.install(on, _file(apk), terminal.console(), fresh=fresh, shipped=peers, remove=remove)
+    install.install(on, _file(apk), terminal.console(), fresh=fresh, shipped=peers)
+
+
+@task(help={"on": _ON_HELP})
+def uninstall(c: Context, on: str = "any") -> None:
+    """Uninstall the test app from devices, with its files."""
+    from host_tools.base import terminal
+    from host_tools.tasks import install
+
+    install.uninstall(on, terminal.console())
 
 
 @task(
@@ -812,22 +771,27 @@ def pull(c: Context, run: str = "", on: str = "any", cache: bool = False) -> Non
 
 
 @task(
-    iterable=["fault"],
+    iterable=["words", "fault"],
     help={
-        "what": "start; stop; list (default); fault: injects --fault, or shows the injected ones; faults: lists all that there are.",
-        "name": "Which virtual device (default: virtual; stop also accepts `all`).",
-        "fault": "The fault: STEP:KIND[=VALUE][@N][xTIMES], or none to clear all; may be repeated.",
+        "words": "list; start; stop; fault FAULT...; faults.",
+        "name": "start, stop, fault: which virtual device (default: virtual; stop also takes `all`).",
+        "fault": "start: inject this fault; may be repeated.",
+        "json": "list: print JSON instead of a table.",
     },
 )
-def device(c: Context, what: str = "list", name: str = "virtual", fault: list[str] | None = None) -> None:
-    """Start, stop or list virtual devices, which need no hardware; inject faults: start, stop, list, fault, faults.
+def device(
+    c: Context, words: list[str], name: str = "virtual", fault: list[str] | None = None, json: bool = False
+) -> None:
+    """List devices; start and stop virtual ones, which need no hardware, and inject faults into them.
 
-    `inv device start`, then `inv run MODEL --on virtual`; `inv device stop`. See docs/virtual_device.md.
+    list: phones, emulators and virtual devices, their states, and who is using them. start, stop: a virtual device. fault: injects
+    faults, STEP:KIND[=VALUE][@N][xTIMES], or `none` to clear all; alone it shows those injected. faults: which there are.
+    `inv device start`, then `inv run MODEL --on virtual`. See docs/devices.md and docs/virtual_device.md.
     """
     from host_tools.base import terminal
-    from host_tools.tasks import virtual_devices
+    from host_tools.tasks import devices
 
-    virtual_devices.device(what, name, fault or [], terminal.console())
+    devices.do(words, devices.Options(name, tuple(fault or ()), json), terminal.console())
 
 
 def _library(given: str) -> Path:
@@ -844,7 +808,7 @@ def _file(given: str) -> Path | None:
 
     path = Path(given).expanduser().resolve()
     if given and not path.is_file():
-        raise Misuse(f"load {given}", "there is no such file", "leave it away to have one made")
+        raise Misuse(f"load {given}", "there is no such file", "omit it to have one made")
     return path if given else None
 
 

@@ -27,10 +27,10 @@ KINDS = {STEADY: ("median", "minimum", "processor"), **dict.fromkeys((COLD, WARM
 GOALS = {
     ("host", "opencl", XNNPACK, STEADY): 1.5,
     ("host", "gles", "shipped_gles", STEADY): 0.5,
-    ("app", "opencl", "shipped_opencl", STEADY): 0.25,
-    ("app", "gles", "shipped_gles", STEADY): 0.5,
-    ("app", "opencl", "shipped_opencl", COLD): 0.5,
-    ("app", "gles", "shipped_gles", COLD): 0.5,
+    ("jvm", "opencl", "shipped_opencl", STEADY): 0.25,
+    ("jvm", "gles", "shipped_gles", STEADY): 0.5,
+    ("jvm", "opencl", "shipped_opencl", COLD): 0.5,
+    ("jvm", "gles", "shipped_gles", COLD): 0.5,
 }
 _WORDS = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}  # JSON has no such numbers
 
@@ -125,7 +125,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a bench is to measure. place: host or app."""
+    """What a bench is to measure. place: host or jvm."""
 
     models: tuple[str, ...]
     backends: tuple[str, ...]

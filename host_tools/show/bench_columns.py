@@ -154,7 +154,7 @@ def xnnpack_note(bench: Bench) -> str:
     """Which XNNPACK it is, where that is not clear."""
     if bench.recorded or XNNPACK not in bench.asked.peers:
         return ""
-    return "XNNPACK is the one in Android's TFLite runtime; without --peer `inv bench` takes that of this machine's interpreter"
+    return "XNNPACK is the one in Android's TFLite runtime; without --on jvm `inv bench` takes that of this machine's interpreter"
 
 
 def shipped_note(bench: Bench, backend: str) -> str:

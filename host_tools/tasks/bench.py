@@ -1,7 +1,7 @@
-"""`inv bench`: Quadra beside XNNPACK on this machine, with one and two threads; or, with --peer, beside XNNPACK and the GPU
-delegate that TFLite ships, all in one process inside Android's runtime, with one thread.
+"""`inv bench`: Quadra beside XNNPACK on this machine, with one and two threads; or, with --on jvm, beside XNNPACK and TFLite's
+stock GPU delegate, all in one process inside Android's runtime, with one thread.
 
-Every model and backend leaves a run folder, from which all figures are taken: a bench that was broken off goes on with
+Every model and backend leaves a run folder, from which all figures are taken: an interrupted bench is resumed with
 those that it has.
 """
 
@@ -43,36 +43,36 @@ MODELS = (
     "selfie_segmentation",
     "selfie_segmentation_landscape",
 )
-_THREADS = {"host": (1, 2), "app": (1,)}
+_THREADS = {"host": (1, 2), "jvm": (1,)}
 _REPETITIONS = {
     "host": 50,
-    "app": 10,
-}  # in the app each row starts three Java processes: many runs of each would tell little more
-_DEADLINE_S = {"host": 300.0, "app": 600.0}
+    "jvm": 10,
+}  # a row starts three Java processes there: many runs of each would tell little more
+_DEADLINE_S = {"host": 300.0, "jvm": 600.0}
 _FILE = "bench.json"
 
 
 def asked(
-    names: Sequence[str], backend: str, beside: str, repetitions: int, resume: str = ""
+    names: Sequence[str], backend: str, beside: str, repetitions: int, resume: str = "", on: str = ""
 ) -> tuple[Asked, list[str]]:
     """What the words of the command line ask for, and models that are not here; all is checked before anything runs.
 
-    beside: names of peers with a comma between them; none, and no bench in the app to go on with, means the host and
-    XNNPACK. names: none means MODELS on the host, all of the catalogue in the app, as far as they are here. A quantised
-    model brings its float twin, if that is here. backend: none
-    means OpenCL on the host, those of the peers in the app.
+    on: host or jvm; none means that of the bench to resume, else host. beside: names of peers with a comma between them,
+    on the JVM; none means all. names: none means MODELS on the host, all of the catalogue on the JVM, as far as they are
+    here. A quantised model brings its float twin, if that is here. backend: none means OpenCL on the host, those of the
+    peers on the JVM.
     """
     for name in names:
         models.find(name)
-    place = "app" if beside or (resume and _place_of(resume) == "app") else "host"
+    place = _place(on, beside, resume)
     peers, backends = (
-        _in_app(beside, backend) if place == "app" else ((peer_names.XNNPACK,), backends_of(backend or "opencl"))
+        _on_jvm(beside, backend) if place == "jvm" else ((peer_names.XNNPACK,), backends_of(backend or "opencl"))
     )
-    known = _here() if place == "app" else _usual()
+    known = _here() if place == "jvm" else _usual()
     found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
     if not found:
         raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
-    absent = [] if names or place == "app" else [name for name, is_here in known if not is_here]
+    absent = [] if names or place == "jvm" else [name for name, is_here in known if not is_here]
     found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
     return Asked(found, backends, peers, repetitions or _REPETITIONS[place], place, _THREADS[place]), absent
 
@@ -83,7 +83,20 @@ def backends_of(word: str) -> tuple[str, ...]:
     return BACKENDS[word]
 
 
-def _in_app(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _place(on: str, beside: str, resume: str) -> str:
+    place = on or (_place_of(resume) if resume else "host")
+    if place not in _THREADS:
+        raise Misuse(
+            f"bench with --on {place}", "a bench runs on host or jvm", "`./inv regress --on` measures on devices"
+        )
+    if beside and place != "jvm":
+        raise Misuse(
+            "bench with --peer", "other runtimes run beside Quadra on the JVM only", "add --on jvm, or omit --peer"
+        )
+    return place
+
+
+def _on_jvm(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(peers, backends); no peer means all, no backend those of the peers."""
     wanted = peer_names.parse(beside) or (peer_names.XNNPACK, *peer_names.SHIPPED)
     strange = [name for name in wanted if name != peer_names.XNNPACK and name not in peer_names.SHIPPED]
@@ -109,7 +122,7 @@ def _here() -> list[tuple[str, bool]]:
 
 def measure(asked: Asked, place: Place, show: Show, keep: Callable[[Bench], Any], resume: str = "") -> Bench:
     """Runs every model on each backend; a model that fails is a row with its reason. `keep` gets the bench after each:
-    one that is broken off is not lost. resume: the folder of such a bench, by name or path: its complete runs with this
+    an interrupted one is not lost. resume: the folder of such a bench, by name or path: its complete runs with this
     library are taken."""
     place.prepare(asked.peers)
     folder, facts = _folder(resume), machine.library_facts(place.delegate())
@@ -147,11 +160,11 @@ def _folder(resume: str) -> Path:
 
 
 def _place_of(resume: str) -> str:
-    """Where the bench to go on with was; the app where nothing was written down yet: its runs take long."""
+    """Where the bench to resume ran; the JVM where nothing was written yet: its runs take long."""
     try:
         return str(json.loads((_folder(resume) / _FILE).read_text(encoding="utf-8"))["place"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "app"
+        return "jvm"
 
 
 def _finished(folder: Path, library_sha256: str) -> list[RunFolder]:

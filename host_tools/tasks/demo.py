@@ -44,7 +44,7 @@ def show() -> Judged:
     loop(picture, first_step=5)
     print(f"\nOpen {first.folder.path / report.FILE} in a browser: picture, mask, time per op, where each node ran.")
     print(
-        "Next: `./inv models`, `./inv run MODEL`, `./inv run MODEL --on virtual`, `./inv coverage MODEL`, `./inv bench`."
+        "Next: `./inv models`, `./inv run MODEL`, `./inv run MODEL --on virtual`, `./inv support MODEL`, `./inv bench`."
     )
     return first
 

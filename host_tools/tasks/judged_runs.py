@@ -1,4 +1,4 @@
-"""`inv run` and `inv shell-run`: a spec at one place or at several, judged, with a report of each run."""
+"""`inv run`: a spec at one place or at several, judged, with a report of each run."""
 
 import contextlib
 from collections.abc import Sequence

@@ -188,7 +188,7 @@ class Link:
             self._go_on(what, place)
             if "authoriz" in self._state(Deadline(_LOOK_S)):
                 raise adb_errors.of_server("device unauthorized", what, self.serial, step) from error
-            do_next = "see whether the device answers: `./inv devices`"
+            do_next = "see whether the device answers: `./inv device list`"
             raise DeviceTimedOut(what, deadline.text(), do_next, **place) from error
         except AdbError as error:
             if str(error) == "closed" and self._state(Deadline(_LOOK_S)) != READY:
@@ -215,7 +215,7 @@ class Link:
         """The stream ended: because the device is gone, or though it is there."""
         state = self._state(Deadline(_LOOK_S))
         if state != READY:
-            do_next = "see to its cable or network; `./inv devices` shows its state"
+            do_next = "see to its cable or network; `./inv device list` shows its state"
             return DeviceLost(what, f"the connection broke ({state})", do_next, **place)
         if transfer:
             return TransferFailed(what, f"the device ended the transfer early: {text}", "try again", **place)

@@ -38,7 +38,7 @@ def listed(one: server.Server) -> set[str]:
 
 
 def test_both_servers_devices_are_listed_and_neither_has_the_others(capsys, users, phones):
-    assert command_line.main(["devices", "--json"]) == 0
+    assert command_line.main(["device", "list", "--json"]) == 0
     said = capsys.readouterr()
     kinds = [(one["serial"], one["virtual"], one["state"]) for one in json.loads(said.out)]
     assert kinds == [(phones[0], False, "device"), (phones[1], True, "device")] and said.err == ""

@@ -97,7 +97,7 @@ def measured(tmp_path, monkeypatch):
         paths = [tmp_path / f"{name}.tflite" for name in names]
         for path in paths:
             path.write_bytes(b"\x1c\0\0\0TFL3" + path.name.encode())
-        asked, _ = bench.asked(list(map(str, paths)), backend, beside, 0, resume)
+        asked, _ = bench.asked(list(map(str, paths)), backend, beside, 0, resume, "jvm" if beside else "")
         return bench.measure(asked, place, lambda text: None, keep, resume)
 
     return one
@@ -333,7 +333,7 @@ def test_figures_are_those_of_the_run_folders(measured):
         ("a", "opencl", ("xnnpack", "shipped-opencl")),
         ("a", "gles", ("xnnpack", "shipped-gles")),
     ]
-    assert all(s.cold and s.place == "app" and s.threads == 1 for s in where.specs)
+    assert all(s.cold and s.place == "jvm" and s.threads == 1 for s in where.specs)
     row = result.of("gles")[0]
     assert row.over("xnnpack") == 2 and row.over("shipped_gles") == 0.4 and row.over("shipped_gles", COLD) == 0.4
     assert row.over("xnnpack", COLD) == 6  # XNNPACK's only start is a cold one
@@ -430,7 +430,7 @@ def test_a_folder_that_cannot_be_written_ends_the_bench(measured):
 
 def test_words_are_checked_before_anything_runs(monkeypatch):
     def asked(names, backend="", beside="", repetitions=0):
-        return bench.asked(names, backend, beside, repetitions)[0]
+        return bench.asked(names, backend, beside, repetitions, on="jvm" if beside else "")[0]
 
     one = ["selfie_segmentation"]
     assert (asked(one).place, asked(one).threads, asked(one).backends, asked(one).repetitions) == (
@@ -440,7 +440,7 @@ def test_words_are_checked_before_anything_runs(monkeypatch):
         50,
     )
     in_app = asked(one, beside=ALL, repetitions=3)
-    assert (in_app.place, in_app.threads, in_app.backends, in_app.repetitions) == ("app", (1,), ("opencl", "gles"), 3)
+    assert (in_app.place, in_app.threads, in_app.backends, in_app.repetitions) == ("jvm", (1,), ("opencl", "gles"), 3)
     assert asked(one, beside="shipped-gles").backends == ("gles",)
     assert asked(one, "gles", "xnnpack,shipped-opencl").peers == ("xnnpack",)
     assert asked(one, beside="xnnpack").backends == ("opencl",)
@@ -457,7 +457,7 @@ def test_words_are_checked_before_anything_runs(monkeypatch):
 def test_of_all_models_those_that_run_wholly_on_the_gpu_come_first(monkeypatch):
     entries = [SimpleNamespace(name=name, member="") for name in ("split_concat", "face_landmark", "hand_recrop")]
     monkeypatch.setattr(models, "status", lambda: [(entry, entry.name != "hand_recrop" or None) for entry in entries])
-    assert bench.asked([], "", ALL, 0)[0].models == ("face_landmark", "split_concat")
+    assert bench.asked([], "", "", 0, on="jvm")[0].models == ("face_landmark", "split_concat")
     found, absent = bench.asked([], "", "", 0)
     assert found.models == ("face_landmark",) and "hand_recrop" in absent and "face_landmark" not in absent
 

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from invoke.parser import Argument
+from invoke.parser.context import ParserContext
 
 from host_tools.record import run_folder
 from host_tools.tasks import command_line
@@ -59,7 +61,7 @@ def test_a_wrong_run_fails_the_comparison(capsys, model, tmp_path):
 
 
 def test_json_is_all_that_goes_to_stdout(capsys, model, fake):
-    status, out, _ = inv(capsys, "coverage", model, "--json", fake)
+    status, out, _ = inv(capsys, "support", model, "--json", fake)
     assert status == 0 and json.loads(out)["cpu"] == 1
 
 
@@ -88,6 +90,25 @@ def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake,
 
 
 @pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("bench --runs 3 a b -l x", "bench --runs 3 --models=a --models=b -l x"),
+        ("plan diff diff models", "plan --words=diff --words=diff --words=models"),
+        ("device fault --name two none", "device --words=fault --name two --words=none"),
+        ("run --on any diff", "run --on any diff"),
+        ("compare latest --unknown x", "compare --run=latest --unknown --run=x"),
+    ],
+)
+def test_words_may_stand_before_and_behind_options(words, named):
+    valued = [Argument(names=names, kind=str) for names in (("runs", "r"), ("l",), ("name",), ("on",))]
+    contexts = {
+        name: ParserContext(name, args=valued)
+        for name in ("bench", "plan", "device", "run", "compare", "diff", "models")
+    }
+    assert command_line.name_words(words.split(), contexts) == named.split()
+
+
+@pytest.mark.parametrize(
     ("words", "status", "reason"),
     [
         (["run"], 2, "no MODEL is named"),
@@ -101,12 +122,23 @@ def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake,
         (["run", "MODEL", "--library=/no/such.so"], 2, "there is no such file"),
         (["run", "MODEL", "--backend=gles"], 2, "gles is not in this fake"),
         (["compare", "no-such-run"], 2, "holds no runs"),
-        (["coverage", "no-such-model"], 2, "no model of the catalogue has that name"),
+        (["support", "no-such-model"], 2, "no model of the catalogue has that name"),
         (["bench", "no-such-model"], 2, "no model of the catalogue has that name"),
+        (["bench", "MODEL", "--peer=xnnpack"], 2, "add --on jvm"),
+        (["bench", "MODEL", "--on=any"], 2, "`./inv regress --on` measures on devices"),
+        (["run", "MODEL", "--via=shell"], 2, "--via shell is for devices"),
+        (["run", "MODEL", "--via=air", "--on=any"], 2, "'air' is not one of"),
+        (["run", "MODEL", "--via=shell", "--on=any", "--cold"], 2, "only the app has a cache"),
+        (["coverage", "MODEL"], 2, "`./inv support MODEL`"),
+        (["devices", "--json"], 2, "`./inv device list`"),
+        (["shell-run", "MODEL"], 2, "`./inv run MODEL --on any --via shell`"),
+        (["install", "--remove"], 2, "`./inv uninstall`"),
+        (["run", "MODEL", "--on=app"], 2, "give --on jvm"),
+        (["regress", "quick", "--on=app"], 2, "give --on jvm"),
     ],
 )
 def test_misuse_is_a_sentence(capsys, model, fake, words, status, reason):
     given = [model if word == "MODEL" else word for word in words]
-    takes_library = words[0] in ("run", "coverage", "bench") and not any("--library" in word for word in words)
+    takes_library = words[0] in ("run", "support", "bench") and not any("--library" in word for word in words)
     ended, out, err = inv(capsys, *given, *([fake] if takes_library else []))
     assert ended == status and reason in err and "Traceback" not in err + out

@@ -272,7 +272,7 @@ final class Contender implements Closeable {
         "TensorFlow Lite's runtime has no kernel for the custom op "
             + custom.group(1)
             + ", which was left to the CPU",
-        "`./inv coverage MODEL` says why; `--on host` has kernels for MediaPipe's custom ops");
+        "`./inv support MODEL` says why; `--on host` has kernels for MediaPipe's custom ops");
   }
 
   private static Delegate quadra(Map<String, String> options) throws RunError {

@@ -1,4 +1,4 @@
-"""inv shell-run: the native runner on a device, by adb; judged like every run, and never taken for the app's."""
+"""inv run --via shell: the native runner on a device, by adb; judged like every run, and never mistaken for the app's."""
 
 import contextlib
 import os
@@ -188,7 +188,7 @@ def end_runner(phone, number):
     ("fields", "words"),
     [
         ({"peers": ("shipped-opencl",)}, "the runner in a shell knows xnnpack only"),
-        ({"place": "host", "device": ""}, "only a device has one"),
+        ({"place": "host", "device": ""}, "--via shell is for devices"),
         ({"route": "air"}, "not one of"),
     ],
 )
