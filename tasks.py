@@ -215,6 +215,7 @@ _RUN_HELP = {
     "api": "Through what the model runs: interpreter, or compiled, LiteRT's CompiledModel (on this machine only).",
     "peer": "Other runtimes, alternating: xnnpack; with --on jvm or devices also shipped-opencl, shipped-gles; separated by commas.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
+    "json": "Print one JSON document instead of the account, also when the run fails: docs/run_folder.md.",
 }
 
 
@@ -223,7 +224,7 @@ def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
-    float32_nodes: str = "", cache: str = "", api: str = "interpreter", via: str = "",
+    float32_nodes: str = "", cache: str = "", api: str = "interpreter", via: str = "", json: bool = False,
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
@@ -232,17 +233,24 @@ def run(
     """
     from host_tools.base import terminal
     from host_tools.places import where
+    from host_tools.places.place import Place
     from host_tools.record import peer_names
+    from host_tools.record.spec import RunSpec
     from host_tools.request import from_arguments
     from host_tools.tasks import judged_runs
 
-    spec = from_arguments.make_spec(
-        model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
-        repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-        cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, api=api, route=via,
-        **from_arguments.destination(on),
-    )  # fmt: skip
-    judged_runs.run(spec, where.parse(on, _file(library), _file(apk), via), terminal.console())
+    def asked() -> tuple[RunSpec, list[Place]]:
+        spec = from_arguments.make_spec(
+            model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+            repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
+            cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, api=api, route=via,
+            **from_arguments.destination(on),
+        )  # fmt: skip
+        return spec, where.parse(on, _file(library), _file(apk), via)
+
+    if json:
+        raise Exit(code=judged_runs.run_as_json(asked))
+    judged_runs.run(asked, terminal.console())
 
 
 @task(
@@ -611,7 +619,7 @@ def demo(c: Context, loop: bool = False) -> None:
         "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this; 0: no limit."
         " With both backends, OpenCL's counts.",
         "limit_shipped": "Fail if the same mean relative to TFLite's stock GPU delegate exceeds this; 0: no limit.",
-        "json": "Print the figures as JSON instead of a table.",
+        "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
         "peer": "With --on jvm: only these of xnnpack, shipped-opencl, shipped-gles (TFLite's stock GPU delegate); separated by"
         " commas.",
@@ -636,27 +644,13 @@ def bench(
     Every model runs in its own processes; on the CPU, the GPU driver gets as many threads as XNNPACK.
     Status 1: an output is wrong, a model failed, or a limit was exceeded. With --on jvm, another runtime's failure is a finding.
     """
-    import sys
-    from json import dumps
-
     from host_tools.base import terminal
-    from host_tools.base.progress import progress
-    from host_tools.judge import bench_figures
-    from host_tools.places import where
-    from host_tools.show import bench_page, bench_table
     from host_tools.tasks import bench
 
-    asked, absent = bench.asked(models, backend, peer, runs, resume, on)
-    for name in absent:
-        print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
-    (place,) = where.parse(asked.place, _file(library))
-    with progress("bench") as show:
-        result = bench.measure(asked, place, show, bench_page.write, resume)
+    words = bench.Words(tuple(models), on, backend, peer, runs, resume, limit, limit_shipped)
     if json:
-        print(dumps(bench_figures.to_json(result), indent=1))
-    else:
-        bench_table.show(result, terminal.console())
-    bench_figures.judge(result, limit, limit_shipped)
+        raise Exit(code=bench.run_as_json(words, _file(library)))
+    bench.run(words, _file(library), terminal.console())
 
 
 @task(

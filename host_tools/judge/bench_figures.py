@@ -17,6 +17,7 @@ from host_tools.base.errors import JudgementFailed
 from host_tools.judge.judged import Judged
 from host_tools.record import peer_names, schema, times, verdicts
 from host_tools.record.peer_names import XNNPACK
+from host_tools.record.printed import BenchDocument
 
 RECORDED = Path(__file__).with_name("shipped_delegate.json")
 QUADRA = "quadra"
@@ -294,13 +295,13 @@ def add_recorded(row: Row, model: str) -> None:
         )
 
 
-def to_json(result: Bench) -> dict[str, Any]:
+def document(result: Bench) -> BenchDocument:
+    """The bench as bench.json and --json have it."""
     rows = []
     for row in result.rows:
         over = {p: {w: row.over(p, w) for w in KINDS} for p in result.peers_of(row.backend)}
         rows.append({**asdict(row), "whole": row.whole, "over": over, "over_twin": result.over_twin(row)})
     value = {
-        "schema_version": 3,
         **asdict(result.asked),
         "finished": result.finished,
         "cpu": result.cpu,
@@ -312,8 +313,7 @@ def to_json(result: Bench) -> dict[str, Any]:
         "geometric_means": [{**asdict(mean), "met": mean.met} for mean in result.means()],
         "rows": rows,
     }
-    plain: dict[str, Any] = json.loads(json.dumps(value), parse_constant=_WORDS.get)
-    return plain
+    return schema.of(BenchDocument, json.loads(json.dumps(value), parse_constant=_WORDS.get))
 
 
 def judge(result: Bench, limit: float, limit_shipped: float) -> None:

@@ -14,7 +14,7 @@ FILE, FIGURES = "bench.html", "bench.json"
 
 def write(result: Bench) -> Path:
     """Writes bench.json and bench.html; returns the latter."""
-    run_folder.write_json(result.folder / FIGURES, bench_figures.to_json(result))
+    run_folder.write_json(result.folder / FIGURES, bench_figures.document(result))
     measured = not result.recorded
     page = (
         report.environment()

@@ -8,21 +8,27 @@ those that it has.
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from host_tools.base import settings
 from host_tools.base.errors import FolderNotWritable, Misuse, QuadraError
-from host_tools.judge import judged
+from host_tools.base.progress import progress
+from host_tools.judge import bench_figures, judged
 from host_tools.judge.bench_figures import Asked, Bench, Row, add_recorded, peers_beside, take
+from host_tools.places import where
 from host_tools.places.place import Place, Show
-from host_tools.record import machine, peer_names, run_folder, schema, verdicts
+from host_tools.record import machine, peer_names, printed, run_folder, schema, verdicts
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.request import from_arguments, models
+from host_tools.show import bench_page, bench_table
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
 # Those that run wholly on the delegate.
@@ -50,6 +56,49 @@ _REPETITIONS = {
 }  # a row starts three Java processes there: many runs of each would tell little more
 _DEADLINE_S = {"host": 300.0, "jvm": 600.0}
 _FILE = "bench.json"
+
+
+@dataclass(frozen=True)
+class Words:
+    """Those of the command line. Limits: of geometric means, 0: none."""
+
+    models: tuple[str, ...] = ()
+    on: str = ""
+    backend: str = ""
+    peer: str = ""
+    repetitions: int = 0
+    resume: str = ""
+    limit: float = 0.0
+    limit_shipped: float = 0.0
+
+
+def run(words: Words, library: Path | None, console: Console) -> None:
+    """Measures, prints tables, judges."""
+    result = _measured(words, library)
+    bench_table.show(result, console)
+    bench_figures.judge(result, words.limit, words.limit_shipped)
+
+
+def run_as_json(words: Words, library: Path | None) -> int:
+    """The same, printed as one JSON document, also where it fails; the exit status."""
+    document = printed.BenchDocument()
+    try:
+        result = _measured(words, library)
+        document = bench_figures.document(result)
+        bench_figures.judge(result, words.limit, words.limit_shipped)
+    except QuadraError as error:
+        document.error, document.exit_status = printed.failure(error), error.exit_code
+    print(printed.text(document))
+    return document.exit_status
+
+
+def _measured(words: Words, library: Path | None) -> Bench:
+    wanted, absent = asked(words.models, words.backend, words.peer, words.repetitions, words.resume, words.on)
+    for name in absent:
+        print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
+    (place,) = where.parse(wanted.place, library)
+    with progress("bench") as show:
+        return measure(wanted, place, show, bench_page.write, words.resume)
 
 
 def asked(

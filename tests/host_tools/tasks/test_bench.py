@@ -167,7 +167,7 @@ def test_a_quantised_model_stands_beside_its_float_twin_and_its_weights_beside_t
     assert result.over_twin(rows[2]) is None
     text = table(result)
     assert "× float" in text and " 1.5" in text and "3.00/1.00" in text
-    assert bench_figures.to_json(result)["rows"][0]["over_twin"] == 1.5
+    assert bench_figures.document(result).rows[0].over_twin == 1.5
     assert "× float" not in table(of(tmp_path, row("b", 1.0)))
 
 

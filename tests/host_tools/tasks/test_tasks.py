@@ -1,13 +1,18 @@
 """The tasks from the command line, with a delegate that takes no node: what they print, and how they end."""
 
 import json
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from invoke.parser import Argument
 from invoke.parser.context import ParserContext
 
-from host_tools.record import run_folder
+from host_tools.judge import judged
+from host_tools.record import printed, run_folder, schema
+from host_tools.show import run_document
+from host_tools.show.run_account import Ended
 from host_tools.tasks import command_line
 from tests.host_tools import run_folders
 from tests.model_builder import Model
@@ -31,7 +36,10 @@ def model(tmp_path, monkeypatch):
 
 
 def inv(capsys, *words):
-    status = command_line.main(list(words))
+    try:
+        status = command_line.main(list(words))
+    except SystemExit as ended:  # a task's own exit status
+        status = ended.code
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 
@@ -63,6 +71,53 @@ def test_a_wrong_run_fails_the_comparison(capsys, model, tmp_path):
 def test_json_is_all_that_goes_to_stdout(capsys, model, fake):
     status, out, _ = inv(capsys, "support", model, "--json", fake)
     assert status == 0 and json.loads(out)["cpu"] == 1
+
+
+def document(out, kind):
+    """What stdout has: one document, with no field that its type does not know."""
+    assert schema.unknown(kind, json.loads(out)) == []
+    return msgspec.json.decode(out, type=kind)
+
+
+def test_a_run_as_json_is_one_document_also_where_it_fails(capsys, model, fake, tmp_path):
+    status, out, _ = inv(capsys, "run", model, "--runs=3", "--json", fake)
+    found = document(out, printed.RunDocument)
+    (run,) = found.runs
+    assert (status, found.exit_status, found.error) == (0, 0, None)
+    assert (run.place, run.result, run.nodes, run.nodes_on_gpu, run.times["quadra"].samples) == (
+        "host",
+        "right",
+        1,
+        0,
+        3,
+    )
+    assert run.compared.ok and run.times["xnnpack"].median > 0 and (tmp_path / "runs").samefile(Path(run.folder).parent)
+    for words, kind in ((["--backend=cuda"], "Misuse"), (["--backend=gles"], "Misuse"), (["--on=nowhere;"], "Misuse")):
+        status, out, err = inv(capsys, "run", model, *words, "--json", fake)
+        found = document(out, printed.RunDocument)
+        assert status == found.exit_status == found.error.exit_status == 2 and found.error.kind == kind, words
+        assert "error:" not in err and found.error.came_back
+    status, out, _ = inv(capsys, "run", model, "--runs=3", "--on=host,host", "--json", "--library=/no/such.so")
+    assert status == 2 and "no such file" in document(out, printed.RunDocument).error.came_back
+
+
+def test_a_run_that_crashes_or_is_wrong_says_so_in_its_document(capsys, model, fake, monkeypatch, tmp_path):
+    right = np.linspace(0, 1, 12, dtype=np.float32)
+    wrong = judged.judge(run_folders.make(tmp_path / "runs", [right + np.float32(0.1)], [right]))
+    assert run_document.of([Ended("host", wrong)], None).runs[0].result == "wrong"
+    monkeypatch.setenv("FAKE_DELEGATE", "crash")
+    status, out, _ = inv(capsys, "run", model, "--runs=3", "--json", fake)
+    (run,) = document(out, printed.RunDocument).runs
+    assert (status, run.result, run.error.kind) == (77, "failed", "RunFailed") and Path(run.folder, "log.txt").exists()
+
+
+def test_a_bench_as_json_is_one_document_also_where_it_fails(capsys, model, fake):
+    status, out, _ = inv(capsys, "bench", model, "--runs=3", "--limit=0.000001", "--json", fake)
+    found = document(out, printed.BenchDocument)
+    assert status == found.exit_status == 1 and "over 1e-06" in found.error.came_back and found.finished
+    assert found.rows[0].runners["quadra"].steady["2"]["median"] > 0
+    status, out, _ = inv(capsys, "bench", "no-such-model", "--json", fake)
+    assert status == document(out, printed.BenchDocument).error.exit_status == 2
 
 
 def test_a_bench_of_a_model_and_its_limit(capsys, model, fake, tmp_path):
