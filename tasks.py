@@ -334,6 +334,26 @@ def compare(c: Context, run: str = "latest") -> None:
     judged.Judged(folder, found).check()
 
 
+@task(
+    iterable=["runs"],
+    help={
+        "runs": "Two runs of one model: each as `latest`, an id or its beginning, or the path of a run folder.",
+        "top": "How many rows of each table of plans to show (0: all).",
+        "json": "Print one JSON document instead of tables: docs/run_folder.md.",
+    },
+)
+def diff(c: Context, runs: list[str], top: int = 20, json: bool = False) -> None:
+    """Compare two runs: verdicts that changed, plans, outputs, times with effect size and confidence.
+
+    Exit status 1: a verdict, a plan or an output differs. Times do not count: `inv regress` judges these.
+    """
+    from host_tools.base import terminal
+    from host_tools.tasks import run_diffs
+
+    if run_diffs.show(runs, top, json, terminal.console(), _find_run):
+        raise Exit(code=1)
+
+
 @task(help={**_ONE_RUN, "top": "How many dispatches to show."})
 def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     """Show where the time of a run went, per dispatch and kernel; writes trace.json for ui.perfetto.dev.
@@ -367,6 +387,17 @@ def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
         print(*overlays.write(folder, Path(model_explorer).expanduser()), sep="\n")
         return
     print(report.write(judged.judge(folder)))
+
+
+@task(
+    name="open",
+    help={"run": f"{_ONE_RUN['run']} Also the folder of a bench or a regression run."},
+)
+def open_(c: Context, run: str = "latest") -> None:
+    """Open the report of a run in a browser; print its path. Also the page of a bench or a regression run."""
+    from host_tools.tasks import open_page
+
+    open_page.show(run)
 
 
 @task(

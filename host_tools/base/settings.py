@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ class Settings:
     android_ndk_home: Path | None  # ANDROID_NDK_HOME: an NDK, r27 or later
     bazel: str  # QUADRA_BAZEL: the bazel to use
     bazel_output_base: Path | None  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
+    display: bool  # DISPLAY, WAYLAND_DISPLAY: whether a browser has a window to open
     debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback
 
 
@@ -77,6 +79,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         android_ndk_home=_absolute(env["ANDROID_NDK_HOME"]) if env.get("ANDROID_NDK_HOME") else None,
         bazel=env.get("QUADRA_BAZEL") or "bazel",
         bazel_output_base=_absolute(base) if base else None,
+        display=sys.platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY")),
         debug=_debug(env.get("QUADRA_DEBUG") or "0"),
     )
 

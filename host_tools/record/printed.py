@@ -155,6 +155,81 @@ class BenchDocument(File, kw_only=True):
     rows: Annotated[list[BenchRow], Rows] = []
 
 
+# --- diff --json
+
+
+class Change(Part, kw_only=True):
+    """One thing that differs. Empty: that side does not have it."""
+
+    what: Text
+    a: Text
+    b: Text
+
+
+class NodeChange(Part, kw_only=True):
+    """A node whose verdict changed."""
+
+    node: Annotated[Text, Is("SUBGRAPH:INDEX")]
+    op: Text
+    a: Annotated[Text, Is("`GPU`, or `CPU: ` and the reason")]
+    b: Text
+
+
+class OutputPair(Part, kw_only=True):
+    """An output of both runs. Errors are relative to the output's range; null: not compared."""
+
+    name: Text
+    a: Real | None
+    b: Real | None
+    a_right: bool | None
+    b_right: bool | None
+    same_bits: bool
+
+
+class TimeChange(Part, kw_only=True):
+    """A time of both runs: B relative to A. Null: too few samples."""
+
+    what: Text
+    unit: Annotated[Text, Is("`us`, `us of processor time`, or what it is a multiple of")]
+    a: Annotated[float, Is("the median")]
+    b: float
+    a_samples: Count
+    b_samples: Count
+    percent: Annotated[float | None, Is("the shift from A to B (Hodges and Lehmann)")] = None
+    low_percent: Annotated[float | None, Is("its interval: below it one time in twenty")] = None
+    high_percent: Annotated[float | None, Is("above it one time in twenty")] = None
+    p: Annotated[float | None, Is("that chance alone makes such a difference (Mann and Whitney, exact)")] = None
+
+
+class PlanChange(Part, kw_only=True):
+    """The plans of one partition."""
+
+    partition: Count
+    same_kernels: Count
+    words: Annotated[list[Change], Rows] = []
+    memory: Annotated[list[Change], Rows] = []
+    kernels: Annotated[list[Change], Rows, Is("entry points; `what` is the kernel")] = []
+    dispatches: Annotated[list[Change], Rows] = []
+    tensors: Annotated[list[Change], Rows] = []
+
+
+class DiffDocument(File, kw_only=True):
+    """`inv diff --json`."""
+
+    FILE = "diff --json"
+    a: Annotated[Text, Is("the run folder")]
+    b: Text
+    conditions: Annotated[Text, Is("what was not alike: then times say little; empty: all was")]
+    differ: Annotated[bool, Is("a verdict, a plan or an output does: then the exit status is 1")]
+    same_delegate: Annotated[bool, Is("both ran with one libquadra.so")] = False
+    verdicts: Annotated[Texts, Is("of A and of B, a sentence")] = []
+    nodes: Annotated[list[NodeChange], Rows, Is("whose verdict changed")] = []
+    outputs: Annotated[list[OutputPair], Rows] = []
+    plans: Annotated[list[PlanChange], Rows, Is("partitions whose plans differ")] = []
+    plan_note: Annotated[Text, Is("why plans were not compared")] = ""
+    times: Annotated[list[TimeChange], Rows] = []
+
+
 def failure(error: QuadraError) -> Failure:
     """An error as a document has it."""
     parts = [shown(part)[: 1 << 16] for part in (error.tried, error.came_back, error.do_next)]
@@ -174,4 +249,4 @@ def text(document: File) -> str:
     return json.format(json.encode(plain(document)), indent=1).decode()
 
 
-DOCUMENTS: tuple[type[File], ...] = (RunDocument, BenchDocument)
+DOCUMENTS: tuple[type[File], ...] = (RunDocument, BenchDocument, DiffDocument)

@@ -24,6 +24,8 @@ _WORDS = {
     "cache": ("words", "list|show|verify|diff|prune PATH..."),
     "compare": ("run", "[RUN]"),
     "device": ("words", "[list|start|stop|fault|faults]"),
+    "diff": ("runs", "RUN RUN"),
+    "open": ("run", "[RUN]"),
     "plan": ("words", "show|diff|make RUN|FILE|MODEL..."),
     "profile": ("run", "[RUN]"),
     "pull": ("run", "[RUN]"),

@@ -11,7 +11,7 @@ from host_tools.base import errors, settings
 
 _TOP = [settings.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES = [*_TOP, *sorted((settings.ROOT / "docs").glob("*.md"))]
-TASKS = {name.replace("_", "-"): task for name, task in vars(tasks).items() if isinstance(task, Task)}
+TASKS = {task.name.replace("_", "-"): task for task in vars(tasks).values() if isinstance(task, Task)}
 
 
 def test_the_readme_has_a_row_for_each_task():

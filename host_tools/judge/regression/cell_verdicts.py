@@ -98,10 +98,16 @@ def examine(case: Case, suite: Suite) -> list[Finding]:
 
 def unlike(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Why times under these conditions must not be compared; empty where they may."""
-    names = [name for name in dict.fromkeys([*then, *now]) if then.get(name) != now.get(name)]
-    if "model" in names:
+    found = differences(then, now)
+    if "model" in found:
         return "the model's file is another than the baseline's"
-    return "; ".join(f"{name}: {_word(then.get(name))} then, {_word(now.get(name))} now" for name in names)
+    return "; ".join(f"{name}: {said[0]} then, {said[1]} now" for name, said in found.items())
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """The conditions that are not the same, in words."""
+    names = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
+    return {name: (_word(one.get(name)), _word(other.get(name))) for name in names}
 
 
 def suspicious(findings: Sequence[Finding]) -> bool:

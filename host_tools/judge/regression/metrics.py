@@ -91,6 +91,11 @@ _UNITS = {
 Giver = Callable[[Launch], float | None]
 
 
+def unit_of(measure: str) -> str:
+    """What a measure's numbers are of."""
+    return _UNITS[measure]
+
+
 def measure_with(unit: str) -> str:
     """The measure that has this unit."""
     return next(measure for measure, its in _UNITS.items() if its == unit)

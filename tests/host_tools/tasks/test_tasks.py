@@ -1,6 +1,7 @@
 """The tasks from the command line, with a delegate that takes no node: what they print, and how they end."""
 
 import json
+import webbrowser
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from invoke.parser import Argument
 from invoke.parser.context import ParserContext
 
+from host_tools.base import settings
 from host_tools.judge import judged
 from host_tools.record import printed, run_folder, schema
 from host_tools.show import run_document
@@ -73,6 +75,40 @@ def test_json_is_all_that_goes_to_stdout(capsys, model, fake):
     assert status == 0 and json.loads(out)["cpu"] == 1
 
 
+def test_two_runs_are_compared_by_the_task(capsys, model, fake):
+    for seed in (1, 2):
+        assert inv(capsys, "run", model, "--runs=5", f"--seed={seed}", fake)[0] == 0
+    ids = run_folder.list_ids(settings.read().runs_dir)
+    status, out, _ = inv(capsys, "diff", ids[0], "latest")
+    assert status == 1 and "different conditions: inputs" in out and "verdicts: the same" in out
+    status, out, _ = inv(capsys, "diff", ids[0], ids[1], "--json")
+    assert status == 1 and document(out, printed.DiffDocument).differ
+    status, out, _ = inv(capsys, "diff", "latest", "--json", "latest")
+    assert status == 0 and not document(out, printed.DiffDocument).differ
+    status, out, err = inv(capsys, "diff", "latest")
+    assert status == 2 and "it takes two runs, not 1" in err
+
+
+def test_a_report_is_opened_where_there_is_a_display(capsys, model, tmp_path, monkeypatch):
+    opened, works = [], [True, False]
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or works.pop(0))
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    run = run_folders.make(tmp_path / "runs")
+    page = run.path / "report.html"
+    status, out, err = inv(capsys, "open")
+    assert (status, out.strip(), opened) == (0, str(page), []) and "no display" in err and page.is_file()
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert inv(capsys, "open", run.path.name) == (0, f"{page}\n", "") and opened == [page.as_uri()]
+    assert "no browser" in inv(capsys, "open", "latest")[2]
+    bench = tmp_path / "runs" / "bench-1" / "bench.html"
+    bench.parent.mkdir()
+    bench.write_text("a page")
+    works.append(True)
+    assert inv(capsys, "open", "bench-1")[1].strip() == str(bench) == opened[-1].removeprefix("file://")
+    assert inv(capsys, "open", "nothing")[0] == 2
+
+
 def document(out, kind):
     """What stdout has: one document, with no field that its type does not know."""
     assert schema.unknown(kind, json.loads(out)) == []
@@ -111,15 +147,6 @@ def test_a_run_that_crashes_or_is_wrong_says_so_in_its_document(capsys, model, f
     assert (status, run.result, run.error.kind) == (77, "failed", "RunFailed") and Path(run.folder, "log.txt").exists()
 
 
-def test_a_bench_as_json_is_one_document_also_where_it_fails(capsys, model, fake):
-    status, out, _ = inv(capsys, "bench", model, "--runs=3", "--limit=0.000001", "--json", fake)
-    found = document(out, printed.BenchDocument)
-    assert status == found.exit_status == 1 and "over 1e-06" in found.error.came_back and found.finished
-    assert found.rows[0].runners["quadra"].steady["2"]["median"] > 0
-    status, out, _ = inv(capsys, "bench", "no-such-model", "--json", fake)
-    assert status == document(out, printed.BenchDocument).error.exit_status == 2
-
-
 def test_a_bench_of_a_model_and_its_limit(capsys, model, fake, tmp_path):
     status, out, err = inv(capsys, "bench", model, "--runs=3", "--limit=0.000001", fake)
     assert status == 1 and "relative to XNNPACK, 1 thread" in out and "over 1e-06" in err
@@ -133,6 +160,12 @@ def test_a_bench_of_a_model_and_its_limit(capsys, model, fake, tmp_path):
     )
     assert len(run_folder.list_ids(folder)) == 2
     assert not run_folder.list_ids(tmp_path / "runs"), "runs of a bench are not in the way of others"
+    status, out, _ = inv(capsys, "bench", model, f"--resume={folder}", "--limit=0.000001", "--json", fake)
+    found = document(out, printed.BenchDocument)
+    assert status == found.exit_status == 1 and "over 1e-06" in found.error.came_back and found.finished
+    assert found.rows[0].runners["quadra"].steady["2"]["median"] > 0
+    status, out, _ = inv(capsys, "bench", "no-such-model", "--json", fake)
+    assert status == document(out, printed.BenchDocument).error.exit_status == 2
 
 
 def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake, tmp_path):
