@@ -55,7 +55,9 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
     try:
         debug = settings.read().debug
-        _Program(name="Quadra", binary="inv", version="0.1.0").run(["inv", f"--search-root={settings.ROOT}", *words])
+        _Program(name="Quadra", binary="inv", binary_names=["inv", "./inv"], version="0.1.0").run(
+            ["inv", f"--search-root={settings.ROOT}", *words]
+        )
     except QuadraError as error:
         if debug:
             traceback.print_exc()

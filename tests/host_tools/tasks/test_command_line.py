@@ -37,6 +37,16 @@ def test_help_of_a_task_may_stand_before_or_behind_it(words):
     assert "writes a run folder" in done.stdout and "Also measure every dispatch." in done.stdout
 
 
+def test_a_shell_can_complete_tasks_and_options(capsys):
+    for words, candidates in (("./inv ", {"run", "device", "open"}), ("inv run --", {"--via", "--json"})):
+        with pytest.raises(SystemExit):
+            command_line.main(["--complete", "--", words])
+        assert candidates <= set(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit):
+        command_line.main(["--print-completion-script", "bash"])
+    assert "complete -F _complete_inv -o default inv ./inv" in capsys.readouterr().out
+
+
 def test_it_works_through_a_link(tmp_path):
     (tmp_path / "quadra").symlink_to(INV)
     done = subprocess.run([tmp_path / "quadra"], capture_output=True, text=True, timeout=120)
