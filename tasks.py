@@ -28,7 +28,7 @@ def doctor(c: Context) -> None:
     }
 )
 def models(c: Context, fetch: bool = False, path: str = "") -> None:
-    """List the models that have a name, and where they are; --fetch fetches them.
+    """List the models of the catalogue, and where they are; --fetch fetches them.
 
     Your own models: set QUADRA_MODELS_DIR to their folder. It is searched first.
     """
@@ -47,8 +47,7 @@ _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
 
 @task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
 def build(c: Context, debug: bool = False, abi: str = "") -> None:
-    """Build the delegate for this machine, or for Android; print where libquadra.so is, and where the accelerator for LiteRT's
-    CompiledModel, in a folder with both.
+    """Build the delegate and the accelerator for LiteRT's CompiledModel, for this machine or for Android; print their paths.
 
     Android builds use the NDK of ANDROID_NDK_HOME (r27 or later), or one assembled from packages, for tests.
     """
@@ -70,7 +69,7 @@ def build(c: Context, debug: bool = False, abi: str = "") -> None:
         "libraries": "A folder with ABI/libquadra.so, already built (default: build them).",
         "out": "The APK's path (default: .cache/android/quadra-runner.apk).",
         "release": "Not debuggable, and signed with the key of QUADRA_KEYSTORE.",
-        "peers": "Include the GPU delegate that TFLite ships, to measure beside ours.",
+        "peers": "Include TFLite's stock GPU delegate, to measure beside ours.",
     }
 )
 def apk(
@@ -204,16 +203,16 @@ _RUN_HELP = {
     "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
     "profile": "Also measure every dispatch.",
     "cold": "Also time a start with an empty driver cache.",
-    "cache": "A folder with compiled models of earlier starts, which this one takes and fills; on devices the app's own,"
-    " of which the run folder gets a copy.",
+    "cache": "A folder for compiled models, read and written; on devices the app's own is used, and copied into the run"
+    " folder.",
     "timeout": "Deadline of one process, in seconds.",
     "library": "An existing libquadra.so (default: build it).",
     "on": "Where: host, this machine (default); jvm, Android's TFLite runtime and the APK's Java code on this machine's JVM; or"
     f" devices: {_ON_WORDS}",
     "via": "On devices: app, the test app (default), or shell, a small native program in the device's shell, without the app."
     " Times of the two differ and are never pooled.",
-    "api": "Through what the model runs: interpreter, or compiled, LiteRT's CompiledModel (on this machine only).",
-    "peer": "Other runtimes, alternating: xnnpack; with --on jvm or devices also shipped-opencl, shipped-gles; separated by commas.",
+    "api": "Runtime API: interpreter (default), or compiled, LiteRT's CompiledModel (on this machine only).",
+    "peer": "Other runtimes to measure, interleaved: xnnpack; with --on jvm or devices also shipped-opencl, shipped-gles; separated by commas.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
     "json": "Print one JSON document instead of the account, also when the run fails: docs/run_folder.md.",
 }
@@ -296,7 +295,7 @@ def advise(
     c: Context, model: str, backend: str = "", target: str = "", image: str = "", range: str = "", seed: int = 1,
     inputs: str = "", json: bool = False, library: str = "",
 ) -> None:  # fmt: skip
-    """Say what in a model costs time or exactness on a GPU, node by node, and how to write it instead.
+    """Say what in a model costs time or accuracy on a GPU, node by node, and how to write it instead.
 
     Splits between GPU and CPU with the bytes that cross, kernels that only move numbers, channel counts that waste
     lanes, ops with a cheaper equivalent, numbers beyond half. Runs the model once, on the CPU; nothing on a GPU.
@@ -324,7 +323,7 @@ _ONE_RUN = {"run": "`latest` (default), the id of a run or its beginning, or the
 
 @task(help=_ONE_RUN)
 def compare(c: Context, run: str = "latest") -> None:
-    """Judge the outputs of a run against the CPU's: largest error, where, NaN and infinity. Status 1: wrong."""
+    """Judge a run's outputs against the CPU's again: largest error and where, NaN, infinity. Status 1: wrong."""
     from host_tools.base import terminal
     from host_tools.judge import compare, judged
 
@@ -378,7 +377,7 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     }
 )
 def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
-    """Write the HTML report of a run again; print its path. Or write what it says of each node, for Model Explorer."""
+    """Write a run's HTML report again and print its path; or overlays per node for Model Explorer."""
     from host_tools.judge import judged
     from host_tools.show import model_explorer as overlays, report
 
@@ -452,7 +451,7 @@ def overflow(
     json: bool = False, error: float = 0.0, precision: str = "f16", backend: str = "auto", target: str = "",
     library: str = "",
 ) -> None:  # fmt: skip
-    """Show how large a model's numbers get, which of them half precision cannot hold, and which ops that concerns.
+    """Show how large a model's values get, which of them overflow float16, and which ops that concerns.
 
     Runs the model once on the CPU, with floats; with --error also on the GPU, some dozen times, to find the option
     float32_nodes. Give real inputs (--image, --inputs): random ones say little.
@@ -502,7 +501,7 @@ def plan(
     c: Context, words: list[str], top: int = 0, map: str = "", texts: bool = False, target: str = "",
     precision: str = "f32", backend: str = "", out: str = "", cache: str = "", reader: str = "", library: str = "",
 ) -> None:  # fmt: skip
-    """Read, compare and make plans: `show` lists one, `diff` tells two apart, `make` plans for another GPU.
+    """Read, compare and make plans: `show` one, `diff` two, `make` one for another GPU.
 
     show: dispatches with their arguments, buffers, tensors with their lifetimes. diff: exit status 1 if the plans
     differ. make: on this machine, for a phone's target; nothing is run. `inv replay` runs a plan. See docs/replay.md.
@@ -629,7 +628,7 @@ def cache(c: Context, words: list[str], to: str = "", top: int = 0) -> None:
     help={"loop": "Only the last part, a phone's loop: APK, virtual device, install, push, run, pull, compare, report."}
 )
 def demo(c: Context, loop: bool = False) -> None:
-    """See it work: a person's mask from a photograph, here, and then as on a phone, on a virtual device.
+    """Run a demonstration: a person's mask from a photograph, on this machine and on a virtual device.
 
     On OpenCL and OpenGL ES; every output is judged against the CPU.
     """
@@ -694,7 +693,7 @@ def bench(
     }
 )
 def regress(c: Context, suite: str, on: str = "", baseline: str = "", save: str = "", library: str = "") -> None:
-    """Run a suite of models, launch after launch, and report regressions from a baseline, with size and confidence.
+    """Run a suite of models, launch after launch, and report regressions from a baseline, with effect size and confidence.
 
     Writes a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
     something could not run.
@@ -798,7 +797,7 @@ def pull(c: Context, run: str = "", on: str = "any", cache: bool = False) -> Non
 @task(
     iterable=["words", "fault"],
     help={
-        "words": "list; start; stop; fault FAULT...; faults.",
+        "words": "list (default); start; stop; fault FAULT...: inject faults; faults: show which there are.",
         "name": "start, stop, fault: which virtual device (default: virtual; stop also takes `all`).",
         "fault": "start: inject this fault; may be repeated.",
         "json": "list: print JSON instead of a table.",

@@ -27,7 +27,7 @@ android {
 dependencies {
     implementation(project(":delegate"))
     implementation(libs.bundles.tflite)
-    // The GPU delegate that TFLite ships, to measure beside ours: gradle -Pquadra.peers assembleDebug
+    // TFLite's stock GPU delegate, to measure beside ours: gradle -Pquadra.peers assembleDebug
     if (providers.gradleProperty("quadra.peers").isPresent) {
         runtimeOnly(libs.bundles.shipped)
     }

@@ -36,7 +36,7 @@ Status ReadTarget(const Options& options, std::unique_ptr<GpuInfo>* target) {
     return Status(
         status.code(),
         "read the target file " + options.target + ": " + status.message() +
-            "; next: mend the file, or leave the option target out to plan for this device");
+            "; next: fix the file, or omit the option target to plan for this device");
   }
   *target = std::move(read);
   return Status();

@@ -56,7 +56,7 @@ class Machine:
 def _named(library: Path) -> Path:
     """The library under the name that Java loads it by."""
     if not library.is_file():
-        raise Misuse(f"load {library}", "there is no such file", "leave --library away to build one")
+        raise Misuse(f"load {library}", "there is no such file", "omit --library to build one")
     if library.name == _NEEDED:
         return library
     folder = settings.make_folder(

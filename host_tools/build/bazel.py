@@ -201,7 +201,7 @@ def _outputs(events: list[dict[str, Any]], output_group: str = "default") -> dic
 
 
 def _build_failed(targets: Sequence[str], done: child_process.Completed) -> BuildFailed:
-    do_next = "mend what is named above, then build again"
+    do_next = "fix the errors above, then build again"
     if done.returncode != _BUILD_FAILED:
         do_next = "see that Bazel can work: `./inv doctor`; HOME and QUADRA_BAZEL_OUTPUT_BASE say where it writes"
     return BuildFailed(f"build {' '.join(targets)}", _report(done), do_next)

@@ -22,7 +22,7 @@ def parse(on: str, library: Path | None = None, apk: Path | None = None, route: 
         for place in _places(word, library, apk, route):
             found.setdefault(place.name, place)
     if not found:
-        raise Misuse(f"read --on {on!r}", "it names no place", "give host, jvm, virtual, a serial, any or all")
+        raise Misuse(f"read --on {on!r}", "no place is given", "give host, jvm, virtual, a serial, any or all")
     return list(found.values())
 
 

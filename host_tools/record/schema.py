@@ -219,7 +219,7 @@ class Memory(Part, kw_only=True):
     rss_bytes: Annotated[Count | None, Is("resident then, on this machine")] = None
     private_bytes: Annotated[
         Count | None,
-        Is("of it nobody else's: anonymous or changed; the rest are pages of files, which the system can take back"),
+        Is("of it private: anonymous or changed; the rest are pages of files, which the system can take back"),
     ] = None
 
 

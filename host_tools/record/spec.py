@@ -119,7 +119,7 @@ def checked(spec: RunSpec) -> RunSpec:
             raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
         if peer != "xnnpack" and spec.place == "host":
             came_back, do_next = (
-                "it is a library for Android, which --on host has not",
+                "it is a library for Android, which does not run with --on host",
                 "run it in Android's runtime: --on jvm",
             )
             raise Misuse(f"run {peer} beside Quadra", came_back, do_next)

@@ -1,4 +1,4 @@
-"""`inv advise`: what in a model costs time or exactness on a GPU, node by node, and how to write it instead."""
+"""`inv advise`: what in a model costs time or accuracy on a GPU, node by node, and how to write it instead."""
 
 import math
 from collections.abc import Iterator

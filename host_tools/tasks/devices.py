@@ -43,7 +43,7 @@ def do(words: Sequence[str], options: Options, console: Console) -> None:
     """Does one word of `inv device`."""
     what, *given = words or ["list"]
     if what not in _WORDS:
-        raise Misuse(f"inv device {what}", "there is no such word", f"one of: {', '.join(_WORDS)}")
+        raise Misuse(f"inv device {what}", "there is no such subcommand", f"one of: {', '.join(_WORDS)}")
     if given and what != "fault":
         hint = f"`./inv device {what} --name {given[0]}`" if what in ("start", "stop") else f"`./inv device {what}`"
         raise Misuse(f"inv device {what} {given[0]}", "it takes no further words", hint)

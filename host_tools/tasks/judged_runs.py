@@ -53,7 +53,7 @@ def _outcome(ended: Sequence[Ended]) -> list[Judged]:
 
 
 def _at_each(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
-    """What became of it at each place."""
+    """The result at each place."""
     for place in places:
         place.prepare(spec.peers)
     if len(places) > 1:

@@ -53,7 +53,7 @@ def do(words: list[str], options: Options, library: Path | None, console: Consol
         return 0
     raise Misuse(
         f"inv plan {what}",
-        f"there is no such word: one of {', '.join(WORDS)}",
+        f"there is no such subcommand: one of {', '.join(WORDS)}",
         f"to see a plan: `./inv plan show {what}`",
     )
 

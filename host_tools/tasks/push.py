@@ -31,7 +31,7 @@ def push(names: Sequence[str], on: str, clean: bool) -> None:
 
 
 def lines(pushed: transfer.Pushed) -> list[str]:
-    size = f"{pushed.sent_bytes / 1e6:.1f} MB sent, {pushed.kept_bytes / 1e6:.1f} MB lay there"
+    size = f"{pushed.sent_bytes / 1e6:.1f} MB sent, {pushed.kept_bytes / 1e6:.1f} MB were there already"
     again = f", {pushed.retries} retries" if pushed.retries else ""
     first = f"{pushed.serial}: {size}{again}, {pushed.wall_s:.1f} s"
     return [first, *(f"  {Path(path).name}  {remote}" for path, remote in pushed.remote.items())]

@@ -1,4 +1,4 @@
-"""Runs a suite: every device in a thread of its own, cells in turns, launch after launch; keeps each as it ends.
+"""Runs a suite: every device in a thread of its own, cells interleaved, launch after launch; keeps each as it ends.
 
 Cells take turns, so that what happens to a machine during a session happens to all of them. A cell that looks
 suspicious is launched more often. What fails is neither good nor bad: it is retried where its error says that this may

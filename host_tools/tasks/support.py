@@ -27,7 +27,7 @@ def make_spec(model: str, target: str = "", precision: str = "f32", backend: str
         raise Misuse(
             f"make a plan for {verdicts.APIS[backend]}",
             f"the target {target or 'generic'} is of {_api_name(spec)}",
-            "give another target, or leave --backend away",
+            "give another target, or omit --backend",
         )
     return spec
 

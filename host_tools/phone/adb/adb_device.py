@@ -188,7 +188,7 @@ class Device:
         try:
             return self._sync("send", f"send {local.name} to {remote}", timeout_s, once, attempts)
         except OSError as error:  # what the device does is a DeviceError
-            raise Misuse(f"send {local}", error.strerror or str(error), "see to that file") from error
+            raise Misuse(f"send {local}", error.strerror or str(error), "check that file") from error
 
     def receive(
         self,
@@ -214,7 +214,7 @@ class Device:
                     digest = hashlib.file_digest(to, "sha256").hexdigest()
                 there = self.digests([remote], max(0.1, deadline.left())).get(remote)
                 if there != digest:
-                    came_back = f"the {got} bytes that came have another SHA-256 than the file there"
+                    came_back = f"the {got} bytes received have another SHA-256 than the file on the device"
                     raise TransferFailed(what, came_back, "try again", serial=self.serial, step="receive")
                 os.replace(temporary, local)
             except BaseException:
@@ -243,7 +243,7 @@ class Device:
         if reply.status == 127:
             raise self._failed(reply, "digest")
         if reply.status == 0 and len(found) < len(set(paths)):
-            what, came_back = f"compare files on {self.serial}", "sha256sum left some out, and said no word about it"
+            what, came_back = f"compare files on {self.serial}", "sha256sum left some out without an error"
             error = ReplyNotUnderstood(what, came_back, "try again", serial=self.serial, step="digest")
             error.retry = True
             raise error
@@ -284,7 +284,7 @@ class Device:
         came_back = f"status {reply.status}: {adb_errors.shown(said)}"
         if adb_errors.says_full(said):
             return adb_errors.of_files(came_back, what, self.serial, step)
-        return DeviceRefused(what, came_back, "see to it on the device", serial=self.serial, step=step)
+        return DeviceRefused(what, came_back, "check the device", serial=self.serial, step=step)
 
     def _sync(self, step: str, what: str, timeout_s: float, work: Callable[[Connection], T], attempts: int = 3) -> T:
         deadline = Deadline(timeout_s, self.idle_s)

@@ -17,7 +17,7 @@ _LOOK_S = 20.0
 _SERIAL = re.compile(r"[A-Za-z0-9._:%\[\]-]{1,128}")
 _LINE = re.compile(r"(\S+)\s+(no permissions|\S+)(?:\s(.*))?")
 _HOW = (
-    "allow USB debugging on a phone (Settings, Developer options), plug it in and say yes to its question;"
+    "allow USB debugging on a phone (Settings, Developer options), plug it in and accept its prompt;"
     " or start a virtual device: `./inv device start`"
 )
 
@@ -123,7 +123,7 @@ def _named(word: str, tried: str, do_next: str) -> Device:
     from host_tools.virtual_device import registry
 
     if not _SERIAL.fullmatch(word):
-        raise Misuse(tried, "no serial looks so", "`./inv device list` lists what is connected")
+        raise Misuse(tried, "this is not a serial", "`./inv device list` lists what is connected")
     running = registry.running()
     serial = running.get(word, word)
     deadline = Deadline(_LOOK_S)

@@ -155,6 +155,6 @@ def left(device: Device) -> list[RemoteFolder]:
 
 
 def spec_of(remote: RemoteFolder) -> RunSpec:
-    """The spec.json of a run that was broken off there; Misuse where there is none that can be read."""
+    """The spec.json of an interrupted run there; Misuse where there is none that can be read."""
     said = remote.ask(["cat", f"{remote.inside}/spec.json"], "read a run's spec")
     return checked(reading.json_bytes(said.encode("utf-8"), RunSpec, f"spec.json of {remote.run_id}"))

@@ -15,7 +15,7 @@ _CANNOT_START = (126, 127)
 
 @dataclass
 class Ended:
-    """One start. error: what became of it where it does not say so itself; known: it left error.json."""
+    """One start. error: why it failed, where it does not say so itself; known: it left error.json."""
 
     lines: list[str] = field(default_factory=list)
     error: QuadraError | None = None

@@ -70,14 +70,14 @@ def test_times_beside_each_peer(tmp_path):
     console = terminal.console(width=120)
     with console.capture() as shown:
         times.summary(timings, console)
-    assert "Quadra's time is 0.26 × shipped, OpenCL's (medians;" in shown.get()
-    assert "shipped, OpenGL ES did not run: No shader implementation for split" in shown.get()
+    assert "Quadra's time is 0.26 × stock delegate, OpenCL's (medians;" in shown.get()
+    assert "stock delegate, OpenGL ES did not run: No shader implementation for split" in shown.get()
 
 
 def test_the_report_has_every_peer(tmp_path):
     folder = folder_with_peers(tmp_path)
     page = report.write(judged.judge(folder)).read_text()
-    assert "shipped, OpenCL" in page and "No shader implementation for split" in page
+    assert "stock delegate, OpenCL" in page and "No shader implementation for split" in page
 
 
 def test_the_shipped_delegate_is_not_for_the_host():

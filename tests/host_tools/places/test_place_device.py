@@ -373,4 +373,4 @@ def test_a_target_is_not_for_devices(start):
 def test_the_tasks_word_for_devices_is_read_by_the_command_line():
     done = subprocess.run([sys.executable, "-m", "host_tools.tasks.command_line", "run", "selfie_segmentation", "--on", "no such device"],
                           cwd=settings.ROOT, capture_output=True, text=True, check=False)  # fmt: skip
-    assert done.returncode == 2 and "no serial looks so" in done.stderr
+    assert done.returncode == 2 and "this is not a serial" in done.stderr

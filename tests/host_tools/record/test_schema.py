@@ -101,20 +101,20 @@ def test_what_is_no_ordinary_file_is_not_waited_for(tmp_path):
     file = folder.path / "timings.json"
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(Misuse, match="no ordinary file"):
+    with pytest.raises(Misuse, match="not a regular file"):
         folder.read(schema.Timings)
     file.unlink()
     for target, reason in (
-        ("/dev/zero", "no ordinary file"),
+        ("/dev/zero", "not a regular file"),
         (file.name, "levels of symbolic links"),
-        ("..", "no ordinary file"),
+        ("..", "not a regular file"),
     ):
         file.symlink_to(target)
         with pytest.raises(Misuse, match=reason):
             reading.json_file(file, schema.Timings)
         file.unlink()
     file.mkdir()
-    with pytest.raises(Misuse, match="no ordinary file"):
+    with pytest.raises(Misuse, match="not a regular file"):
         folder.read(schema.Timings)
 
 

@@ -204,9 +204,11 @@ def test_recorded_figures_are_compared_over_the_models_that_both_ran(tmp_path):
     assert mean.values["minimum"] == pytest.approx(0.5 / math.sqrt(2))
     assert value(result, "opencl", "shipped_opencl") == pytest.approx(0.2)
     text = table(result)
-    assert "30.0 of XNNPACK's time, the shipped 60.0" in text and "2.0 times as fast; goal: 2: met" in text
+    assert "30.0 of XNNPACK's time, the stock delegate 60.0" in text and "2.0 times as fast; goal: 2: met" in text
     bench_figures.judge(of(tmp_path, *rows[1:-1]), 0, 0.51)
-    with pytest.raises(JudgementFailed, match="OpenGL ES takes 0.50 of the time of shipped, OpenGL ES, over 0.4"):
+    with pytest.raises(
+        JudgementFailed, match="OpenGL ES takes 0.50 of the time of the stock delegate, OpenGL ES, over 0.4"
+    ):
         bench_figures.judge(of(tmp_path, *rows[1:-1]), 0, 0.4)
 
 
@@ -256,7 +258,7 @@ def test_of_both_backends_the_limit_is_for_opencl(tmp_path):
 
 
 def test_a_limit_without_figures_of_the_shipped_delegate_is_missed(tmp_path):
-    with pytest.raises(JudgementFailed, match="an unknown share of the time of shipped"):
+    with pytest.raises(JudgementFailed, match="an unknown share of the time of the stock delegate"):
         bench_figures.judge(of(tmp_path, row("a", 1.0)), 0, 0.5)
 
 
@@ -352,7 +354,7 @@ def test_a_goal_that_is_missed_is_said_and_a_limit_is_a_judgement(measured):
     assert "1.5 times as fast; goal: 4: missed" in table(result)
     bench_figures.judge(result, 0, 0)
     bench_figures.judge(result, 2.0, 0.7)
-    with pytest.raises(JudgementFailed, match="OpenCL takes 0.67 of the time of shipped, OpenCL, over 0.5"):
+    with pytest.raises(JudgementFailed, match="OpenCL takes 0.67 of the time of the stock delegate, OpenCL, over 0.5"):
         bench_figures.judge(result, 0, 0.5)
     with pytest.raises(JudgementFailed, match="OpenCL takes 2.00 of the time of XNNPACK, over 1.5"):
         bench_figures.judge(result, 1.5, 0)
@@ -368,7 +370,7 @@ def test_a_model_or_a_peer_that_fails_is_a_row_with_its_reason(measured, tmp_pat
     text, page = table(result), (result.folder / "bench.html").read_text()
     for line in (
         "a on OpenGL ES: run a: the process ended | <script>",
-        "b on OpenCL: shipped, OpenCL did not run: No shader implementation for split",
+        "b on OpenCL: stock delegate, OpenCL did not run: No shader implementation for split",
     ):
         assert line in text and line.replace("<", "&lt;").replace(">", "&gt;") in page
     with pytest.raises(JudgementFailed, match="wrong or failed: a on OpenGL ES"):
@@ -385,7 +387,7 @@ def test_models_that_are_partly_on_the_cpu_have_a_mean_of_their_own(measured):
     result = measured(Place(cpu_nodes=("b",)), backend="opencl")
     found = [(m.whole, m.models, m.goal) for m in result.means() if m.peer == "shipped_opencl" and m.what == STEADY]
     assert found == [(True, 1, 0.25), (False, 2, None)]
-    assert "the shipped GPU delegate, all models" in table(result)
+    assert "TFLite's stock GPU delegate, all models" in table(result)
 
 
 def test_the_figures_are_written_after_each_model_and_are_json(measured):

@@ -216,7 +216,7 @@ def test_ctrl_c_keeps_what_there_was(suite, fake, tmp_path):
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)  # as Ctrl-C, which the other test sends
     out, _ = process.communicate(timeout=60)
-    assert process.returncode == 130 and "interrupted: only what there was" in out and "not saved as x" in out, out
+    assert process.returncode == 130 and "interrupted: partial results" in out and "not saved as x" in out, out
     (folder,) = runs.glob("regress-*")
     assert (folder / "regress.html").exists() and not list(folder.glob(".partial*"))
     with History(settings.read().history) as history:

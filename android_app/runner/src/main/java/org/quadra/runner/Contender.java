@@ -291,7 +291,7 @@ final class Contender implements Closeable {
     }
   }
 
-  /** The delegate that TensorFlow Lite ships, by reflection: an app may be built without it. */
+  /** TensorFlow Lite's stock GPU delegate, by reflection: an app may be built without it. */
   private static Delegate shipped(String backend, RunSpec spec) throws RunError {
     String options = "org.tensorflow.lite.gpu.GpuDelegateFactory$Options";
     try {
@@ -309,17 +309,17 @@ final class Contender implements Closeable {
               .newInstance(made);
     } catch (ClassNotFoundException | NoClassDefFoundError error) {
       throw RunError.failed(
-          "start the delegate that TensorFlow Lite ships",
+          "start TensorFlow Lite's stock GPU delegate",
           "this app was built without it",
           "./inv apk --peers");
     } catch (InvocationTargetException error) {
       throw RunError.failed(
-          "start the delegate that TensorFlow Lite ships",
+          "start TensorFlow Lite's stock GPU delegate",
           error.getCause(),
           "see the log of the device");
     } catch (ReflectiveOperationException | LinkageError error) {
       throw RunError.failed(
-          "start the delegate that TensorFlow Lite ships",
+          "start TensorFlow Lite's stock GPU delegate",
           error,
           "build the app with the version of gradle/libs.versions.toml");
     }
