@@ -183,7 +183,7 @@ class DeviceRefused(DeviceError):
 
 
 class ReplyNotUnderstood(DeviceError):
-    """The answer has not the form that it must have; nothing of it was used."""
+    """The reply is malformed; nothing of it was used."""
 
     exit_code = 89
 

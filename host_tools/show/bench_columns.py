@@ -45,13 +45,13 @@ def starts(bench: Bench) -> list[Column]:
     shipped = bench.recorded or peer_names.needs_shipped(bench.asked.peers)
     found = [_start("cold ms", QUADRA, COLD), Column("cpu", lambda row: _ms(row.runner(QUADRA), COLD, "processor"))]
     found += (
-        [_start("shipped", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")]
+        [_start("stock", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")]
         if shipped
         else []
     )
     if not bench.recorded:  # with what the peers' starts take there is no room for more
         found += [_start("warm ms", QUADRA, WARM)]
-        found += [_start("shipped", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
+        found += [_start("stock", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
         found += [_start("XNNPACK", XNNPACK, WARM)] if XNNPACK in bench.asked.peers else []
         return found
     found += [_start("second", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]

@@ -207,7 +207,7 @@ class _Lane:
             found, conditions = launches.of_run(number, at, judgement)
             perfetto_trace.write(folder)
         except Misuse as error:  # of who reads a folder; here it is the run's own failure
-            reason = f"what it left has not the form that it must have: {error.tried}: {error.came_back}"
+            reason = f"what it left is malformed: {error.tried}: {error.came_back}"
             failed = RunFailed(f"read the run {folder.path.name}", reason, "run it again")
             failed.kept = folder.path
             raise failed from error

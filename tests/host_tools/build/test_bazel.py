@@ -32,7 +32,7 @@ def test_a_built_target_tells_its_files():
 
 
 def test_a_target_that_is_not_there_is_told():
-    with pytest.raises(BuildFailed, match="(?s)no such target '//bazel:nothing'.*mend what is named"):
+    with pytest.raises(BuildFailed, match="(?s)no such target '//bazel:nothing'.*fix the errors above"):
         bazel.build(["//bazel:nothing"])
 
 
