@@ -151,7 +151,7 @@ def _misuse() -> Iterator[None]:
             raise Misuse(f"inv {task}", f"no {word} is named", do_next) from None
         unknown = _UNKNOWN.fullmatch(str(error))
         if unknown and unknown[1] in _NOW:
-            raise Misuse(f"inv {unknown[1]}", "it has another name now", _NOW[unknown[1]]) from None
+            raise Misuse("read the command line", f"{unknown[1]} has another name now", _NOW[unknown[1]]) from None
         raise Misuse(
             "read the command line", str(error), "`./inv` lists the tasks, `./inv --help TASK` its options"
         ) from error

@@ -10,12 +10,14 @@ from host_tools.base.errors import DeviceBusy, DeviceError, DeviceNotFound, Devi
 from host_tools.phone.adb import adb_errors, lock, server
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.server_connection import Deadline
+from host_tools.virtual_device import registry
 
 WORDS = ("any", "all", "virtual")
 READY = "device"
 _LOOK_S = 20.0
-_SERIAL = re.compile(r"[A-Za-z0-9._:%\[\]-]{1,128}")
-_LINE = re.compile(r"(\S+)\s+(no permissions|\S+)(?:\s(.*))?")
+_PAIRED = r"adb-[A-Za-z0-9-]{1,64} \([0-9]{1,3}\)\._adb-tls-connect\._tcp"  # a wireless device that is announced twice
+_SERIAL = re.compile(rf"[A-Za-z0-9._:%\[\]-]{{1,128}}|{_PAIRED}")
+_LINE = re.compile(rf"({_PAIRED}|\S+)\s+(no permissions|\S+)(?:\s(.*))?")
 _HOW = (
     "allow USB debugging on a phone (Settings, Developer options), plug it in and accept its prompt;"
     " or start a virtual device: `./inv device start`"
@@ -48,8 +50,6 @@ def choose(on: str) -> list[Device]:
     """The devices that `on` means: a serial, a virtual device's name, any (that of ANDROID_SERIAL; else the first that is
     free), all, or virtual (the one of that name, started if need be)."""
     if on == "virtual":
-        from host_tools.virtual_device import registry
-
         return [Device(registry.running().get("virtual") or registry.start("virtual"), virtual=True)]
     if on not in WORDS:
         return [_named(on, f"find the device {on!a}", _HOW)]
@@ -81,16 +81,12 @@ def parse(text: str) -> list[Found]:
 
 def _users(deadline: Deadline) -> list[Found]:
     """What the user's server has, without virtual devices that somebody connected with it, too."""
-    from host_tools.virtual_device import registry
-
     virtual = set(registry.running().values())
     listed = [one for one in _listed(server.of(virtual=False), deadline) if one.serial not in virtual]
     return sorted((replace(one, busy=lock.holder(one.serial)) for one in listed), key=lambda one: one.serial)
 
 
 def _virtual(deadline: Deadline) -> list[Found]:
-    from host_tools.virtual_device import registry
-
     running = registry.running()
     if not running:
         return []
@@ -115,13 +111,11 @@ def _listed(one: server.Server, deadline: Deadline) -> list[Found]:
     try:
         return parse(one.ask("host:devices-l", deadline))
     except (AdbError, EOFError, OSError, ValueError) as error:
-        raise DeviceError("list the devices", adb_errors.shown(str(error)), "ask again", step="devices") from error
+        raise DeviceError("list the devices", adb_errors.shown(str(error)), "try again", step="devices") from error
 
 
 def _named(word: str, tried: str, do_next: str) -> Device:
     """The device of this serial, or virtual device's name. Other devices' servers are not asked for it."""
-    from host_tools.virtual_device import registry
-
     if not _SERIAL.fullmatch(word):
         raise Misuse(tried, "this is not a serial", "`./inv device list` lists what is connected")
     running = registry.running()
