@@ -119,9 +119,9 @@ def _check(device: Device, said: str, path: Path) -> None:
     tried, where = f"install {path.name} on {device.serial}", {"serial": device.serial, "step": "install"}
     if failure:
         code, text = failure.group(1) or "", " ".join((failure.group(2) or "").split())[:300]
-        kind, do_next = _HELP.get(code, (InstallRefused, "see what it says; `./inv apk` makes a new APK"))
+        kind, do_next = _HELP.get(code, (InstallRefused, "read that message; `./inv apk` makes a new APK"))
         found = ": ".join(filter(None, (code, text))) or "Failure, without a reason"
         raise kind(tried, found, do_next.format(serial=device.serial, abi=abi_of(device)), **where)
     if not lines:
         raise ReplyNotUnderstood(tried, "the package manager said nothing", "try again", **where)
-    raise InstallRefused(tried, "; ".join(lines)[-400:], "see what it says", **where)
+    raise InstallRefused(tried, "; ".join(lines)[-400:], "read that message", **where)

@@ -64,7 +64,7 @@ class RemoteFolder:
             if digests.get(name) != transfer.sha256(file):
                 tried, found = f"copy {name} into the run's folder", "what lies there is not what was copied"
                 raise TransferFailed(
-                    tried, found, "see whether the device is full", serial=self.device.serial, step="copy"
+                    tried, found, "check whether the device is full", serial=self.device.serial, step="copy"
                 )
         return pushed.remote[model]
 

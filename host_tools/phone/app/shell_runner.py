@@ -61,7 +61,7 @@ class ShellRunner:
         if status == 0:
             return
         if status in _CANNOT_START and at == "start":
-            do_next = "see that /data/local/tmp may hold programs, and that the runner is for this device's ABI"
+            do_next = "check that /data/local/tmp may hold programs, and that the runner is for this device's ABI"
             found = f"the shell does not start it{last}"
             ended.error = DeviceRefused(tried, found, do_next, serial=self.device.serial, step="start the runner")
         elif status > _SIGNALLED:

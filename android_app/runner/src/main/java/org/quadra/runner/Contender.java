@@ -220,8 +220,8 @@ final class Contender implements Closeable {
     if (arrays.size() != count) {
       throw RunError.misuse(
           "set the inputs",
-          "the run folder has " + arrays.size() + ", the model wants " + count,
-          "make the folder anew");
+          "the run folder has " + arrays.size() + ", the model expects " + count,
+          "make the folder again");
     }
     inputs = new Object[count];
     for (int i = 0; i < count; i++) {
@@ -238,7 +238,7 @@ final class Contender implements Closeable {
                 + array.data.limit()
                 + " of "
                 + array.type,
-            "make the folder anew");
+            "make the folder again");
       }
       ByteBuffer values = array.data.duplicate().order(ByteOrder.nativeOrder());
       values.rewind();
@@ -287,7 +287,7 @@ final class Contender implements Closeable {
           "make the delegate with " + options, error.getMessage(), "see docs/options.md");
     } catch (IllegalStateException error) {
       throw RunError.failed(
-          "load the delegate", error, "see that the APK has the library for this ABI");
+          "load the delegate", error, "check that the APK has the library for this ABI");
     }
   }
 
