@@ -65,7 +65,7 @@ def build(c: Context, debug: bool = False, abi: str = "") -> None:
 
 @task(
     help={
-        "abi": "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three).",
+        "abi": "ABIs, separated by commas: arm64-v8a, armeabi-v7a, x86_64 (default: all three).",
         "libraries": "A folder with ABI/libquadra.so, already built (default: build them).",
         "out": "The APK's path (default: .cache/android/quadra-runner.apk).",
         "release": "Not debuggable, and signed with the key of QUADRA_KEYSTORE.",
@@ -91,7 +91,8 @@ def apk(
 def size(c: Context, library: str = "", abi: str = "") -> None:
     """Show the delegate's size: bytes by part, exports, needed libraries, compiler.
 
-    With --abi also the accelerator for LiteRT, the shell's runner, Android's requirements for them, and the budgets. Exit status 1: one was missed.
+    With --abi also the accelerator for LiteRT and the native runner, checked against Android's requirements and the budgets.
+    Exit status 1: one is missed.
     """
     from host_tools.build import android_check, bazel, ndk, size
 
@@ -147,7 +148,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
     help={
         "what": "What to mutate: models, options, folders or cache. Or the folder of a finding, to run it again.",
         "seconds": "How long (default: 60).",
-        "seed": "Which cases: the same seed gives the same cases.",
+        "seed": "Seed of the cases: the same seed gives the same cases.",
         "library": "An existing libquadra.so (default: build it); sanitizers in it are detected.",
         "sanitize": "Build it with these: address,undefined finds more, but is several times slower.",
     }
@@ -197,7 +198,7 @@ _RUN_HELP = {
     "target": "Make kernels for this device: a JSON file, or a name from host_tools/request/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
     "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
-    "seed": "Which random values: the same seed gives the same values.",
+    "seed": "Seed of the random values.",
     "inputs": "A folder with an array for each of the model's inputs: 000.npy, 001.npy, …",
     "runs": "Timed inferences of each runtime.",
     "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
@@ -405,7 +406,7 @@ def open_(c: Context, run: str = "latest") -> None:
         **{key: _RUN_HELP[key] for key in ("inputs", "timeout", "library", "on", "apk")},
         "against": "What to compare with instead of the CPU: another backend, precision, target, on or library, e.g."
         " backend=gles,precision=f32.",
-        "tolerance": "Allowed error, of a tensor's range (default: 1e-4 with floats, 1e-2 with halves).",
+        "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
         "all": "Show every tensor, not only those around the first wrong one.",
     }
 )
@@ -414,10 +415,10 @@ def bisect(
     range: str = "", seed: int = 1, inputs: str = "", timeout: int = 300, library: str = "", on: str = "host",
     apk: str = "", against: str = "cpu", tolerance: float = 0.0, all: bool = False,
 ) -> None:  # fmt: skip
-    """Find the first op that computes wrong numbers, and cut it out as a model of its own.
+    """Find the first op that computes wrong results, and extract it as a model of its own.
 
     Runs the model once with every tensor kept that a kernel stores, and compares each with the CPU's. An op is blamed
-    only if it is wrong on the GPU's own inputs; with halves, floats tell a wrong kernel from too small a precision.
+    only if it is wrong on the GPU's own inputs; with float16, a run in float32 tells a wrong kernel from insufficient precision.
     Exit status 1: an op is wrong. See docs/find_the_fault.md.
     """
     from host_tools.base import terminal
@@ -440,7 +441,7 @@ def bisect(
         **{
             key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs", "backend", "target", "library")
         },
-        "error": "Find the fewest nodes to leave in float32 for this largest error, of an output's range, e.g. 0.01.",
+        "error": "Find the fewest nodes to leave in float32 for this error relative to an output's range, e.g. 0.01.",
         "precision": "For --error: f16 (default) or f32_f16.",
         "top": "How many tensors to show (0: all).",
         "json": "Print JSON instead of a table.",
@@ -492,8 +493,8 @@ def overflow(
         "precision": "make: f32, f32_f16 or f16.",
         "backend": "make: the GPU API to plan for, opencl or gles (default: the target's).",
         "out": "make: the plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number.",
-        "cache": "make: instead put it into this folder of the option serialization_dir: that start on the target only compiles.",
-        "reader": "make: the libquadra.so that will read it there, for Android perhaps (default: this machine's).",
+        "cache": "make: write it into this cache folder (serialization_dir) instead: a start on the target then only compiles kernels.",
+        "reader": "with --cache: the libquadra.so that will read it, e.g. the one for Android (default: this machine's).",
         "library": _RUN_HELP["library"],
     },
 )
@@ -518,12 +519,12 @@ def plan(
 @task(
     help={
         "what": "A model (a name from `inv models`, or a .tflite file), a run, or a plan's file, as it is.",
-        "gpu": "GPUs with commas between: adreno-630, adreno-740, mali-g76, mali-g610 (default: all that can be asked).",
+        "gpu": "adreno-630, adreno-740, mali-g76, mali-g610, separated by commas (default: all whose compiler is there).",
         "precision": "Of a model: f32, f32_f16 or f16.",
         "top": "How many kernels to show (0: all).",
         "json": "Also write all figures into this file.",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
-        "keep": "With --check: write that table anew.",
+        "keep": "With --check: regenerate that table.",
         "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system.",
         "library": _RUN_HELP["library"],
     },
@@ -535,7 +536,7 @@ def analyse(
     """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
 
     Mesa's compilers for Adreno and Mali, on this machine, without a phone: counts, never milliseconds. Nothing is run.
-    Once before: `inv analyse --install`. See docs/analyse.md.
+    Run `inv analyse --install` once before. See docs/analyse.md.
     """
     from host_tools.base import terminal
     from host_tools.base.errors import Misuse
@@ -563,12 +564,12 @@ def analyse(
         "step": "Show each dispatch's tensors as numbers; on a terminal, wait for Enter after each.",
         "time": "Measure each dispatch.",
         "oclgrind": "On Oclgrind's simulator, which reports bad memory accesses and races, by dispatch.",
-        "model": "Of which model a plan's file is: its inputs are made as `inv run` makes them, and the CPU can be asked.",
+        "model": "The model of a plan's file: for its inputs, and for --against cpu.",
         **{key: _RUN_HELP[key] for key in ("image", "range")},
         "inputs": "A folder with an array for each input: 000.npy, 001.npy, … (default: those of the run).",
         "seed": "Random inputs from this seed instead of the run's (default, of a plan alone: 1).",
         "runs": "How often to measure (default: 10).",
-        "tolerance": "Allowed error, of a tensor's range (default: 1e-4 with floats, 1e-2 with halves).",
+        "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
         "timeout": "Deadline in seconds.",
         "top": "How many dispatches of --time to show (0: all).",
         "all": "With --against: show every tensor, not only those around the first that differs.",
@@ -625,7 +626,9 @@ def cache(c: Context, words: list[str], to: str = "", top: int = 0) -> None:
 
 
 @task(
-    help={"loop": "Only the last part, a phone's loop: APK, virtual device, install, push, run, pull, compare, report."}
+    help={
+        "loop": "Only the last part, the device workflow: APK, virtual device, install, push, run, pull, compare, report."
+    }
 )
 def demo(c: Context, loop: bool = False) -> None:
     """Run a demonstration: a person's mask from a photograph, on this machine and on a virtual device.

@@ -42,6 +42,7 @@ _NOW = {
 }
 _UNKNOWN = re.compile(r"No idea what '(\S+)' is!?")
 _FLAG = re.compile(r"--[\w-]+")
+_VALUES = {float: "=NUMBER", list: "=STRING"}  # invoke shows those of texts and integers
 _LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: '(\w+)'.*")
 
 
@@ -88,7 +89,8 @@ class _Program(Program):
         options = [
             row for row in context.help_tuples() if not {f"--{word}" for word in words} & set(_FLAG.findall(row[0]))
         ]
-        rows = [(shown, context.args[word].help) for word, shown in words.items()] + options
+        rows = [(shown, context.args[word].help) for word, shown in words.items()]
+        rows += [(spec + _VALUES.get(context.flags[_FLAG.findall(spec)[0]].kind, ""), text) for spec, text in options]
         if rows:
             self.print_columns(rows)
 

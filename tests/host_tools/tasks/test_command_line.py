@@ -37,6 +37,16 @@ def test_help_of_a_task_may_stand_before_or_behind_it(words):
     assert "writes a run folder" in done.stdout and "Also measure every dispatch." in done.stdout
 
 
+def test_help_shows_words_and_the_values_of_options(capsys):
+    with pytest.raises(SystemExit):
+        command_line.main(["--help", "bench"])
+    said = capsys.readouterr().out
+    assert said.startswith("Usage: ./inv bench [MODEL...] [options]") and "--models" not in said
+    assert (
+        "--limit-shipped=NUMBER" in said and "--runs=INT" in said and "only these of xnnpack" in " ".join(said.split())
+    )
+
+
 def test_a_shell_can_complete_tasks_and_options(capsys):
     for words, candidates in (("./inv ", {"run", "device", "open"}), ("inv run --", {"--via", "--json"})):
         with pytest.raises(SystemExit):
