@@ -28,7 +28,7 @@ def doctor(c: Context) -> None:
     }
 )
 def models(c: Context, fetch: bool = False, path: str = "") -> None:
-    """List the models that have a name, and where they are; --fetch fetches them.
+    """List the models of the catalogue, and where they are; --fetch fetches them.
 
     Your own models: set QUADRA_MODELS_DIR to their folder. It is searched first.
     """
@@ -43,13 +43,12 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
 
 
 _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
-_ABIS_HELP = "An ABI, or several with a comma between them: arm64-v8a, armeabi-v7a, x86_64 (default: all three)."
+_ABIS_HELP = "ABIs, separated by commas: arm64-v8a, armeabi-v7a, x86_64 (default: all three)."
 
 
 @task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
 def build(c: Context, debug: bool = False, abi: str = "") -> None:
-    """Build the delegate for this machine, or for Android; print where libquadra.so is, and where the accelerator for LiteRT's
-    CompiledModel, in a folder with both.
+    """Build the delegate and the accelerator for LiteRT's CompiledModel, for this machine or for Android; print their paths.
 
     Android builds use the NDK of ANDROID_NDK_HOME (r27 or later), or one assembled from packages, for tests.
     """
@@ -71,7 +70,7 @@ def build(c: Context, debug: bool = False, abi: str = "") -> None:
         "libraries": "A folder with ABI/libquadra.so, already built (default: build them).",
         "out": "The APK's path (default: .cache/android/quadra-runner.apk).",
         "release": "Not debuggable, and signed with the key of QUADRA_KEYSTORE.",
-        "peers": "Include the GPU delegate that TFLite ships, to measure beside ours.",
+        "peers": "Include TFLite's stock GPU delegate, to measure beside ours.",
     }
 )
 def apk(
@@ -123,7 +122,8 @@ def wheel(c: Context, out: str = "") -> None:
 def size(c: Context, library: str = "", abi: str = "") -> None:
     """Show the delegate's size: bytes by part, exports, needed libraries, compiler.
 
-    With --abi also the accelerator for LiteRT, the shell's runner, Android's requirements for them, and the budgets. Exit status 1: one was missed.
+    With --abi also the accelerator for LiteRT and the native runner, checked against Android's requirements and the budgets.
+    Exit status 1: one is missed.
     """
     from host_tools.build import android_check, bazel, ndk, size
 
@@ -179,7 +179,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
     help={
         "what": "What to mutate: models, options, folders or cache. Or the folder of a finding, to run it again.",
         "seconds": "How long (default: 60).",
-        "seed": "Which cases: the same seed gives the same cases.",
+        "seed": "Seed of the cases: the same seed gives the same cases.",
         "library": "An existing libquadra.so (default: build it); sanitizers in it are detected.",
         "sanitize": "Build it with these: address,undefined finds more, but is several times slower.",
     }
@@ -219,9 +219,7 @@ def lock(c: Context) -> None:
     repository.lock()
 
 
-_ON_WORDS = (
-    "a serial or a name from `inv devices`; any, the first that is free; all, in parallel; virtual (started if needed)."
-)
+_ON_WORDS = "a serial or name of `inv device list`; any, the one of ANDROID_SERIAL or the first that is free; all, in parallel; virtual (started if needed)."
 _ON_HELP = _ON_WORDS[0].upper() + _ON_WORDS[1:]
 _RUN_HELP = {
     "model": "A name from `inv models`, or a path to a .tflite file.",
@@ -231,21 +229,24 @@ _RUN_HELP = {
     "target": "Make kernels for this device: a JSON file, or a name from host_tools/request/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
     "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
-    "seed": "Which random values: the same seed gives the same values.",
+    "seed": "Seed of the random values.",
     "inputs": "A folder with an array for each of the model's inputs: 000.npy, 001.npy, …",
     "runs": "Timed inferences of each runtime.",
     "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
     "profile": "Also measure every dispatch.",
     "cold": "Also time a start with an empty driver cache.",
-    "cache": "A folder with compiled models of earlier starts, which this one takes and fills; on devices the app's own,"
-    " of which the run folder gets a copy.",
+    "cache": "A folder for compiled models, read and written; on devices the app's own is used, and copied into the run"
+    " folder.",
     "timeout": "Deadline of one process, in seconds.",
     "library": "An existing libquadra.so (default: build it).",
-    "on": "Where: host, this machine (default); app, Android's runtime and the APK's own code on this machine; or devices:"
-    f" {_ON_WORDS}",
-    "api": "Through what the model runs: interpreter, or compiled, LiteRT's CompiledModel (on this machine only).",
-    "peer": "Other runtimes, alternating: xnnpack; with --on app or devices also shipped-opencl, shipped-gles; separated by commas.",
+    "on": "Where: host, this machine (default); jvm, Android's TFLite runtime and the APK's Java code on this machine's JVM; or"
+    f" devices: {_ON_WORDS}",
+    "via": "On devices: app, the test app (default), or shell, a small native program in the device's shell, without the app."
+    " Times of the two differ and are never pooled.",
+    "api": "Runtime API: interpreter (default), or compiled, LiteRT's CompiledModel (on this machine only).",
+    "peer": "Other runtimes to measure, interleaved: xnnpack; with --on jvm or devices also shipped-opencl, shipped-gles; separated by commas.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
+    "json": "Print one JSON document instead of the account, also when the run fails: docs/run_folder.md.",
 }
 
 
@@ -254,7 +255,7 @@ def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
-    float32_nodes: str = "", cache: str = "", api: str = "interpreter",
+    float32_nodes: str = "", cache: str = "", api: str = "interpreter", via: str = "", json: bool = False,
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
@@ -263,59 +264,24 @@ def run(
     """
     from host_tools.base import terminal
     from host_tools.places import where
+    from host_tools.places.place import Place
     from host_tools.record import peer_names
+    from host_tools.record.spec import RunSpec
     from host_tools.request import from_arguments
     from host_tools.tasks import judged_runs
 
-    spec = from_arguments.make_spec(
-        model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
-        repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-        cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, api=api,
-        **from_arguments.destination(on),
-    )  # fmt: skip
-    judged_runs.run(spec, where.parse(on, _file(library), _file(apk)), terminal.console())
+    def asked() -> tuple[RunSpec, list[Place]]:
+        spec = from_arguments.make_spec(
+            model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+            repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
+            cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, api=api, route=via,
+            **from_arguments.destination(on),
+        )  # fmt: skip
+        return spec, where.parse(on, _file(library), _file(apk), via)
 
-
-@task(
-    help={
-        **{
-            k: _RUN_HELP[k]
-            for k in (
-                "model",
-                "backend",
-                "precision",
-                "image",
-                "range",
-                "seed",
-                "runs",
-                "threads",
-                "profile",
-                "timeout",
-                "library",
-            )
-        },
-        "on": _ON_HELP,
-    }
-)
-def shell_run(
-    c: Context, model: str, on: str = "any", backend: str = "auto", precision: str = "f32", image: str = "",
-    range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, timeout: int = 300,
-    library: str = "",
-) -> None:  # fmt: skip
-    """Run a model from a device's shell, without the app, with a small native runner; judge it like `inv run`.
-
-    Its times differ from an app's, and are never pooled with them.
-    """
-    from host_tools.base import terminal
-    from host_tools.places import where
-    from host_tools.request import from_arguments
-    from host_tools.tasks import judged_runs
-
-    spec = from_arguments.make_spec(
-        model, backend=backend, precision=precision, image=image, value_range=range, seed=seed, repetitions=runs,
-        threads=threads, deadline_s=float(timeout), place="device", device=on, route="shell", profile=profile,
-    )  # fmt: skip
-    judged_runs.run(spec, where.parse(on, _file(library), route="shell"), terminal.console())
+    if json:
+        raise Exit(code=judged_runs.run_as_json(asked))
+    judged_runs.run(asked, terminal.console())
 
 
 @task(
@@ -326,7 +292,7 @@ def shell_run(
         "json": "Print JSON instead of a table.",
     }
 )
-def coverage(
+def support(
     c: Context,
     model: str,
     backend: str = "",
@@ -339,14 +305,14 @@ def coverage(
     from json import dumps
 
     from host_tools.base import terminal
-    from host_tools.tasks import coverage
+    from host_tools.tasks import support
 
-    spec = coverage.make_spec(model, target, precision, backend)
-    report, found = coverage.ask(spec, _library(library))
+    spec = support.make_spec(model, target, precision, backend)
+    report, found = support.ask(spec, _library(library))
     if json:
-        print(dumps(coverage.to_json(spec, report, found), indent=1))
+        print(dumps(support.to_json(spec, report, found), indent=1))
     else:
-        coverage.show(spec, found, terminal.console())
+        support.show(spec, found, terminal.console())
 
 
 @task(
@@ -361,7 +327,7 @@ def advise(
     c: Context, model: str, backend: str = "", target: str = "", image: str = "", range: str = "", seed: int = 1,
     inputs: str = "", json: bool = False, library: str = "",
 ) -> None:  # fmt: skip
-    """Say what in a model costs time or exactness on a GPU, node by node, and how to write it instead.
+    """Say what in a model costs time or accuracy on a GPU, node by node, and how to write it instead.
 
     Splits between GPU and CPU with the bytes that cross, kernels that only move numbers, channel counts that waste
     lanes, ops with a cheaper equivalent, numbers beyond half. Runs the model once, on the CPU; nothing on a GPU.
@@ -372,9 +338,9 @@ def advise(
 
     from host_tools.base import terminal
     from host_tools.request import from_arguments
-    from host_tools.tasks import advise, coverage
+    from host_tools.tasks import advise, support
 
-    plan = coverage.make_spec(model, target, "f32", backend)
+    plan = support.make_spec(model, target, "f32", backend)
     given = from_arguments.make_spec(model, image=image, value_range=range, seed=seed, arrays=inputs)
     spec = structs.replace(plan, inputs=given.inputs)
     found, note = advise.find(spec, _library(library))
@@ -389,7 +355,7 @@ _ONE_RUN = {"run": "`latest` (default), the id of a run or its beginning, or the
 
 @task(help=_ONE_RUN)
 def compare(c: Context, run: str = "latest") -> None:
-    """Judge the outputs of a run against the CPU's: largest error, where, NaN and infinity. Status 1: wrong."""
+    """Judge a run's outputs against the CPU's again: largest error and where, NaN, infinity. Status 1: wrong."""
     from host_tools.base import terminal
     from host_tools.judge import compare, judged
 
@@ -397,6 +363,26 @@ def compare(c: Context, run: str = "latest") -> None:
     found = compare.compare(folder)
     compare.show(found, terminal.console())
     judged.Judged(folder, found).check()
+
+
+@task(
+    iterable=["runs"],
+    help={
+        "runs": "Two runs of one model: each as `latest`, an id or its beginning, or the path of a run folder.",
+        "top": "How many rows of each table of plans to show (0: all).",
+        "json": "Print one JSON document instead of tables: docs/run_folder.md.",
+    },
+)
+def diff(c: Context, runs: list[str], top: int = 20, json: bool = False) -> None:
+    """Compare two runs: verdicts that changed, plans, outputs, times with effect size and confidence.
+
+    Exit status 1: a verdict, a plan or an output differs. Times do not count: `inv regress` judges these.
+    """
+    from host_tools.base import terminal
+    from host_tools.tasks import run_diffs
+
+    if run_diffs.show(runs, top, json, terminal.console(), _find_run):
+        raise Exit(code=1)
 
 
 @task(help={**_ONE_RUN, "top": "How many dispatches to show."})
@@ -423,7 +409,7 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     }
 )
 def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
-    """Write the HTML report of a run again; print its path. Or write what it says of each node, for Model Explorer."""
+    """Write a run's HTML report again and print its path; or overlays per node for Model Explorer."""
     from host_tools.judge import judged
     from host_tools.show import model_explorer as overlays, report
 
@@ -435,12 +421,23 @@ def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
 
 
 @task(
+    name="open",
+    help={"run": f"{_ONE_RUN['run']} Also the folder of a bench or a regression run."},
+)
+def open_(c: Context, run: str = "latest") -> None:
+    """Open the report of a run in a browser; print its path. Also the page of a bench or a regression run."""
+    from host_tools.tasks import open_page
+
+    open_page.show(run)
+
+
+@task(
     help={
         **{key: _RUN_HELP[key] for key in ("model", "backend", "precision", "target", "image", "range", "seed")},
         **{key: _RUN_HELP[key] for key in ("inputs", "timeout", "library", "on", "apk")},
         "against": "What to compare with instead of the CPU: another backend, precision, target, on or library, e.g."
         " backend=gles,precision=f32.",
-        "tolerance": "Allowed error, of a tensor's range (default: 1e-4 with floats, 1e-2 with halves).",
+        "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
         "all": "Show every tensor, not only those around the first wrong one.",
     }
 )
@@ -449,10 +446,10 @@ def bisect(
     range: str = "", seed: int = 1, inputs: str = "", timeout: int = 300, library: str = "", on: str = "host",
     apk: str = "", against: str = "cpu", tolerance: float = 0.0, all: bool = False,
 ) -> None:  # fmt: skip
-    """Find the first op that computes wrong numbers, and cut it out as a model of its own.
+    """Find the first op that computes wrong results, and extract it as a model of its own.
 
     Runs the model once with every tensor kept that a kernel stores, and compares each with the CPU's. An op is blamed
-    only if it is wrong on the GPU's own inputs; with halves, floats tell a wrong kernel from too small a precision.
+    only if it is wrong on the GPU's own inputs; with float16, a run in float32 tells a wrong kernel from insufficient precision.
     Exit status 1: an op is wrong. See docs/find_the_fault.md.
     """
     from host_tools.base import terminal
@@ -475,7 +472,7 @@ def bisect(
         **{
             key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs", "backend", "target", "library")
         },
-        "error": "Find the fewest nodes to leave in float32 for this largest error, of an output's range, e.g. 0.01.",
+        "error": "Find the fewest nodes to leave in float32 for this error relative to an output's range, e.g. 0.01.",
         "precision": "For --error: f16 (default) or f32_f16.",
         "top": "How many tensors to show (0: all).",
         "json": "Print JSON instead of a table.",
@@ -486,7 +483,7 @@ def overflow(
     json: bool = False, error: float = 0.0, precision: str = "f16", backend: str = "auto", target: str = "",
     library: str = "",
 ) -> None:  # fmt: skip
-    """Show how large a model's numbers get, which of them half precision cannot hold, and which ops that concerns.
+    """Show how large a model's values get, which of them overflow float16, and which ops that concerns.
 
     Runs the model once on the CPU, with floats; with --error also on the GPU, some dozen times, to find the option
     float32_nodes. Give real inputs (--image, --inputs): random ones say little.
@@ -527,8 +524,8 @@ def overflow(
         "precision": "make: f32, f32_f16 or f16.",
         "backend": "make: the GPU API to plan for, opencl or gles (default: the target's).",
         "out": "make: the plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number.",
-        "cache": "make: instead put it into this folder of the option serialization_dir: that start on the target only compiles.",
-        "reader": "make: the libquadra.so that will read it there, for Android perhaps (default: this machine's).",
+        "cache": "make: write it into this cache folder (serialization_dir) instead: a start on the target then only compiles kernels.",
+        "reader": "with --cache: the libquadra.so that will read it, e.g. the one for Android (default: this machine's).",
         "library": _RUN_HELP["library"],
     },
 )
@@ -536,7 +533,7 @@ def plan(
     c: Context, words: list[str], top: int = 0, map: str = "", texts: bool = False, target: str = "",
     precision: str = "f32", backend: str = "", out: str = "", cache: str = "", reader: str = "", library: str = "",
 ) -> None:  # fmt: skip
-    """Read, compare and make plans: `show` lists one, `diff` tells two apart, `make` plans for another GPU.
+    """Read, compare and make plans: `show` one, `diff` two, `make` one for another GPU.
 
     show: dispatches with their arguments, buffers, tensors with their lifetimes. diff: exit status 1 if the plans
     differ. make: on this machine, for a phone's target; nothing is run. `inv replay` runs a plan. See docs/replay.md.
@@ -553,12 +550,12 @@ def plan(
 @task(
     help={
         "what": "A model (a name from `inv models`, or a .tflite file), a run, or a plan's file, as it is.",
-        "gpu": "GPUs with commas between: adreno-630, adreno-740, mali-g76, mali-g610 (default: all that can be asked).",
+        "gpu": "adreno-630, adreno-740, mali-g76, mali-g610, separated by commas (default: all whose compiler is there).",
         "precision": "Of a model: f32, f32_f16 or f16.",
         "top": "How many kernels to show (0: all).",
         "json": "Also write all figures into this file.",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
-        "keep": "With --check: write that table anew.",
+        "keep": "With --check: regenerate that table.",
         "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system.",
         "library": _RUN_HELP["library"],
     },
@@ -570,7 +567,7 @@ def analyse(
     """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
 
     Mesa's compilers for Adreno and Mali, on this machine, without a phone: counts, never milliseconds. Nothing is run.
-    Once before: `inv analyse --install`. See docs/analyse.md.
+    Run `inv analyse --install` once before. See docs/analyse.md.
     """
     from host_tools.base import terminal
     from host_tools.base.errors import Misuse
@@ -598,12 +595,12 @@ def analyse(
         "step": "Show each dispatch's tensors as numbers; on a terminal, wait for Enter after each.",
         "time": "Measure each dispatch.",
         "oclgrind": "On Oclgrind's simulator, which reports bad memory accesses and races, by dispatch.",
-        "model": "Of which model a plan's file is: its inputs are made as `inv run` makes them, and the CPU can be asked.",
+        "model": "The model of a plan's file: for its inputs, and for --against cpu.",
         **{key: _RUN_HELP[key] for key in ("image", "range")},
         "inputs": "A folder with an array for each input: 000.npy, 001.npy, … (default: those of the run).",
         "seed": "Random inputs from this seed instead of the run's (default, of a plan alone: 1).",
         "runs": "How often to measure (default: 10).",
-        "tolerance": "Allowed error, of a tensor's range (default: 1e-4 with floats, 1e-2 with halves).",
+        "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
         "timeout": "Deadline in seconds.",
         "top": "How many dispatches of --time to show (0: all).",
         "all": "With --against: show every tensor, not only those around the first that differs.",
@@ -660,10 +657,12 @@ def cache(c: Context, words: list[str], to: str = "", top: int = 0) -> None:
 
 
 @task(
-    help={"loop": "Only the last part, a phone's loop: APK, virtual device, install, push, run, pull, compare, report."}
+    help={
+        "loop": "Only the last part, the device workflow: APK, virtual device, install, push, run, pull, compare, report."
+    }
 )
 def demo(c: Context, loop: bool = False) -> None:
-    """See it work: a person's mask from a photograph, here, and then as on a phone, on a virtual device.
+    """Run a demonstration: a person's mask from a photograph, on this machine and on a virtual device.
 
     On OpenCL and OpenGL ES; every output is judged against the CPU.
     """
@@ -675,22 +674,26 @@ def demo(c: Context, loop: bool = False) -> None:
 @task(
     iterable=["models"],
     help={
-        "models": "Models to measure, by name or path (default: those that run wholly on the delegate; with --peer all).",
-        "backend": "opencl, gles, or both (default: opencl; with --peer those of the given runtimes).",
-        "runs": "Timed inferences of each runtime (default: 50; with --peer 10).",
+        "models": "Models to measure, by name or path: `inv bench A B` (default: on the host those that run wholly on the delegate,"
+        " on the JVM all).",
+        "on": "host (default): beside XNNPACK at 1 and 2 threads. jvm: in Android's TFLite runtime, beside XNNPACK and TFLite's"
+        " stock GPU delegate, at 1 thread.",
+        "backend": "opencl, gles, or both (default: opencl; with --on jvm those of the peers).",
+        "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10).",
         "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this; 0: no limit."
         " With both backends, OpenCL's counts.",
-        "limit_shipped": "Fail if the same mean relative to the shipped GPU delegate exceeds this; 0: no limit.",
-        "json": "Print the figures as JSON instead of a table.",
+        "limit_shipped": "Fail if the same mean relative to TFLite's stock GPU delegate exceeds this; 0: no limit.",
+        "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
-        "peer": "In Android's runtime instead, beside xnnpack, shipped-opencl, shipped-gles (TFLite's own GPU delegate);"
-        " separated by commas. One thread.",
+        "peer": "With --on jvm: only these of xnnpack, shipped-opencl, shipped-gles (TFLite's stock GPU delegate); separated by"
+        " commas.",
         "resume": "Continue the bench of this folder; its figures are not measured again.",
     },
 )
 def bench(
     c: Context,
     models: list[str],
+    on: str = "",
     backend: str = "",
     runs: int = 0,
     limit: float = 0.0,
@@ -700,45 +703,31 @@ def bench(
     peer: str = "",
     resume: str = "",
 ) -> None:
-    """Measure models beside XNNPACK at 1 and 2 threads: speed, memory, start-up, programs; as table, JSON and page.
+    """Measure models beside XNNPACK and TFLite's stock GPU delegate: speed, memory, start-up; as table, JSON and page.
 
     Every model runs in its own processes; on the CPU, the GPU driver gets as many threads as XNNPACK.
-    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --peer, another runtime's failure is a finding.
+    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --on jvm, another runtime's failure is a finding.
     """
-    import sys
-    from json import dumps
-
     from host_tools.base import terminal
-    from host_tools.base.progress import progress
-    from host_tools.judge import bench_figures
-    from host_tools.places import where
-    from host_tools.show import bench_page, bench_table
     from host_tools.tasks import bench
 
-    asked, absent = bench.asked(models, backend, peer, runs, resume)
-    for name in absent:
-        print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
-    (place,) = where.parse(asked.place, _file(library))
-    with progress("bench") as show:
-        result = bench.measure(asked, place, show, bench_page.write, resume)
+    words = bench.Words(tuple(models), on, backend, peer, runs, resume, limit, limit_shipped)
     if json:
-        print(dumps(bench_figures.to_json(result), indent=1))
-    else:
-        bench_table.show(result, terminal.console())
-    bench_figures.judge(result, limit, limit_shipped)
+        raise Exit(code=bench.run_as_json(words, _file(library)))
+    bench.run(words, _file(library), terminal.console())
 
 
 @task(
     help={
         "suite": "A suite file (TOML), or a name: nightly, quick.",
-        "on": "Where: host, app, or devices, separated by commas (default: the suite's). Devices: " + _ON_WORDS,
+        "on": "Where: host, jvm, or devices, separated by commas (default: the suite's). Devices: " + _ON_WORDS,
         "baseline": "Compare with the result saved under this name.",
         "save": "Save the result under this name, if it is complete and right.",
         "library": _RUN_HELP["library"],
     }
 )
 def regress(c: Context, suite: str, on: str = "", baseline: str = "", save: str = "", library: str = "") -> None:
-    """Run a suite of models, launch after launch, and report regressions from a baseline, with size and confidence.
+    """Run a suite of models, launch after launch, and report regressions from a baseline, with effect size and confidence.
 
     Writes a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
     something could not run.
@@ -784,15 +773,6 @@ def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, l
     parity.judge(found)
 
 
-@task(help={"json": "Print JSON instead of a table."})
-def devices(c: Context, json: bool = False) -> None:
-    """List phones and virtual devices, their states, and who is using them."""
-    from host_tools.base import terminal
-    from host_tools.tasks import connected_devices
-
-    connected_devices.devices(terminal.console(), json)
-
-
 @task(
     iterable=["models"],
     help={
@@ -803,28 +783,34 @@ def devices(c: Context, json: bool = False) -> None:
 )
 def push(c: Context, models: list[str], on: str = "any", clean: bool = False) -> None:
     """Copy models onto devices, each once, by its content: `inv push MODEL... --on all`."""
-    from host_tools.tasks import connected_devices
+    from host_tools.tasks import push
 
-    connected_devices.push(models, on, clean)
+    push.push(models, on, clean)
 
 
 @task(
     help={
         "on": _ON_HELP,
         "apk": "This APK (default: one made for the device).",
-        "peers": "An APK that includes the GPU delegate that TFLite ships.",
-        "fresh": "First remove the installed app and its files.",
-        "remove": "Only remove it.",
+        "peers": "An APK that includes TFLite's stock GPU delegate.",
+        "fresh": "First uninstall the app, with its files.",
     }
 )
-def install(
-    c: Context, on: str = "any", apk: str = "", peers: bool = False, fresh: bool = False, remove: bool = False
-) -> None:
+def install(c: Context, on: str = "any", apk: str = "", peers: bool = False, fresh: bool = False) -> None:
     """Install the test app on devices, unless that very APK is there. `inv run` does it by itself."""
     from host_tools.base import terminal
     from host_tools.tasks import install
 
-    install.install(on, _file(apk), terminal.console(), fresh=fresh, shipped=peers, remove=remove)
+    install.install(on, _file(apk), terminal.console(), fresh=fresh, shipped=peers)
+
+
+@task(help={"on": _ON_HELP})
+def uninstall(c: Context, on: str = "any") -> None:
+    """Uninstall the test app from devices, with its files."""
+    from host_tools.base import terminal
+    from host_tools.tasks import install
+
+    install.uninstall(on, terminal.console())
 
 
 @task(
@@ -843,22 +829,27 @@ def pull(c: Context, run: str = "", on: str = "any", cache: bool = False) -> Non
 
 
 @task(
-    iterable=["fault"],
+    iterable=["words", "fault"],
     help={
-        "what": "start; stop; list (default); fault: injects --fault, or shows the injected ones; faults: lists all that there are.",
-        "name": "Which virtual device (default: virtual; stop also accepts `all`).",
-        "fault": "The fault: STEP:KIND[=VALUE][@N][xTIMES], or none to clear all; may be repeated.",
+        "words": "list (default); start; stop; fault FAULT...: inject faults; faults: show which there are.",
+        "name": "start, stop, fault: which virtual device (default: virtual; stop also takes `all`).",
+        "fault": "start: inject this fault; may be repeated.",
+        "json": "list: print JSON instead of a table.",
     },
 )
-def device(c: Context, what: str = "list", name: str = "virtual", fault: list[str] | None = None) -> None:
-    """Start, stop or list virtual devices, which need no hardware; inject faults: start, stop, list, fault, faults.
+def device(
+    c: Context, words: list[str], name: str = "virtual", fault: list[str] | None = None, json: bool = False
+) -> None:
+    """List devices; start and stop virtual ones, which need no hardware, and inject faults into them.
 
-    `inv device start`, then `inv run MODEL --on virtual`; `inv device stop`. See docs/virtual_device.md.
+    list: phones, emulators and virtual devices, their states, and who is using them. start, stop: a virtual device. fault: injects
+    faults, STEP:KIND[=VALUE][@N][xTIMES], or `none` to clear all; alone it shows those injected. faults: which there are.
+    `inv device start`, then `inv run MODEL --on virtual`. See docs/devices.md and docs/virtual_device.md.
     """
     from host_tools.base import terminal
-    from host_tools.tasks import virtual_devices
+    from host_tools.tasks import devices
 
-    virtual_devices.device(what, name, fault or [], terminal.console())
+    devices.do(words, devices.Options(name, tuple(fault or ()), json), terminal.console())
 
 
 def _library(given: str) -> Path:
@@ -875,7 +866,7 @@ def _file(given: str) -> Path | None:
 
     path = Path(given).expanduser().resolve()
     if given and not path.is_file():
-        raise Misuse(f"load {given}", "there is no such file", "leave it away to have one made")
+        raise Misuse(f"load {given}", "there is no such file", "omit it to have one made")
     return path if given else None
 
 

@@ -267,7 +267,7 @@ def results(driver: Driver, life: Life, base: Baseline, wanted: Iterable[Fault])
 
 def show(found: list[Result], console: Console) -> None:
     """The table: functions and what came of their faults; then what is bad."""
-    table = Table(title="Calls that failed, and what came of it", title_justify="left")
+    table = Table(title="Calls that failed, and the result", title_justify="left")
     for column in ("life", "function", "faults", *GOOD, "bad"):
         table.add_column(column, justify="left" if column in ("life", "function") else "right")
     rows: dict[tuple[str, str], Counter[str]] = {}

@@ -46,7 +46,7 @@ class Row:
         return f"{self.model:34} {self.backend:7} {self.nodes[0]:>8} {self.nodes[1]:>8} {errors}  {verdict}"
 
 
-HEAD = f"{'model':34} {'backend':7} {'host GPU':>8} {'app GPU':>8} {'host':>9} {'app':>9} {'between':>9}"
+HEAD = f"{'model':34} {'backend':7} {'host GPU':>8} {'JVM GPU':>8} {'host':>9} {'JVM':>9} {'between':>9}"
 
 
 def row(host: RunFolder, app: RunFolder) -> Row:
@@ -70,7 +70,7 @@ def rows(folders: Iterable[Path]) -> list[Row]:
             if one.is_complete() and one.has("cpu_outputs"):
                 spec = one.spec()
                 found.setdefault((spec.model.name, spec.options["backend"]), {})[spec.place] = one
-    return [row(places["host"], places["app"]) for places in found.values() if {"host", "app"} <= places.keys()]
+    return [row(places["host"], places["jvm"]) for places in found.values() if {"host", "jvm"} <= places.keys()]
 
 
 def _on_gpu(folder: RunFolder) -> str:

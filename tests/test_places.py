@@ -13,7 +13,7 @@ from tests import places
 from tests.android_parts import app_library
 from tests.host_tools import run_folders
 
-MODELS = bench.asked([], "", peer_names.XNNPACK, 0)[0].models
+MODELS = bench.asked([], "", peer_names.XNNPACK, 0, on="jvm")[0].models
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_a_model_has_the_same_errors_in_both_places(model, backend, android, lib
     words = {"backend": backend, "repetitions": 1, "deadline_s": 600.0}
     here = on_host.Host(library).run(from_arguments.make_spec(model, peers=(), **words), runs_dir=tmp_path / "host")
     # XNNPACK is there to be the reference of quantised models that are partly on the CPU.
-    there = on_jvm.Jvm(android).run(from_arguments.make_spec(model, place="app", **words), runs_dir=tmp_path / "app")
+    there = on_jvm.Jvm(android).run(from_arguments.make_spec(model, place="jvm", **words), runs_dir=tmp_path / "jvm")
     found = places.row(here, there)
     print(f"{places.HEAD}\n{found}")
     assert found.ok, found

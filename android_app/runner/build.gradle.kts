@@ -30,7 +30,7 @@ dependencies {
     implementation(
         if (providers.gradleProperty("quadra.litert").isPresent) libs.bundles.litert else libs.bundles.tflite,
     )
-    // The GPU delegate that TFLite ships, to measure beside ours: gradle -Pquadra.peers assembleDebug
+    // TFLite's stock GPU delegate, to measure beside ours: gradle -Pquadra.peers assembleDebug
     if (providers.gradleProperty("quadra.peers").isPresent) {
         runtimeOnly(libs.bundles.shipped)
     }

@@ -33,10 +33,9 @@ Status ReadTarget(const Options& options, std::unique_ptr<GpuInfo>* target) {
   Status status = ReadFile(options.target, &text);
   if (status.ok()) status = ParseGpuInfo(text, read.get());
   if (!status.ok()) {
-    return Status(
-        status.code(),
-        "read the target file " + options.target + ": " + status.message() +
-            "; next: mend the file, or leave the option target out to plan for this device");
+    return Status(status.code(),
+                  "read the target file " + options.target + ": " + status.message() +
+                      "; next: fix the file, or omit the option target to plan for this device");
   }
   *target = std::move(read);
   return Status();

@@ -33,7 +33,7 @@ const Type* Find(TfLiteType type) {
 }
 
 Outcome Damaged(const std::string& path, const char* cause) {
-  return Outcome::Misuse("read " + path, cause, "make the run folder anew");
+  return Outcome::Misuse("read " + path, cause, "make the run folder again");
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ Outcome ReadArray(const std::string& path, const Tensor& tensor, std::string* va
                            Format("it takes %zu bytes of %s, %s has %zu bytes: %s", tensor.bytes,
                                   type ? type->name : "no numeric type", path.c_str(),
                                   file.size() - begin, header.c_str()),
-                           "make the run folder anew");
+                           "make the run folder again");
   }
   *values = file.substr(begin);
   return Outcome();

@@ -94,7 +94,7 @@ Outcome Worker::Work() {
   if (arguments_.mode == "run") return Run();
   if (arguments_.mode == "verdicts") return Verdicts();
   return Outcome::Misuse("read the argument --mode",
-                         arguments_.mode + " is not one of run, verdicts", "leave it out to run");
+                         arguments_.mode + " is not one of run, verdicts", "omit it to run");
 }
 
 Outcome Worker::Verdicts() {

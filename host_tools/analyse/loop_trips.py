@@ -65,7 +65,7 @@ def of(text: str, dispatch: Dispatch) -> Trips:
         raise Misuse(
             f"count the loops of {dispatch.name}",
             f"it has {math.prod(dispatch.global_)} work-items, more than {_MOST_ITEMS}",
-            "make the plan anew",
+            "make the plan again",
         )
     try:
         first, last = (_Scan(text, dispatch, at_end).run() for at_end in (False, True))

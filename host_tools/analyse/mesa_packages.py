@@ -99,7 +99,7 @@ class _Apt:
             raise FetchFailed(
                 "fetch Mesa's compilers from Debian's packages",
                 error.came_back,
-                "connect to the network, and see that apt's sources name a mirror of all of Debian",
+                "connect to the network, and check that apt's sources name a mirror of all of Debian",
             ) from error
 
     def newest(self) -> str:

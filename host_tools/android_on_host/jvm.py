@@ -27,7 +27,7 @@ class Machine:
         self.named = _named(library)
         runtime = maven.aar_file("tensorflow-lite", f"jni/{ABI}/libtensorflowlite_jni.so")
         self.libraries = [library, runtime]
-        classes = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of the app place")
+        classes = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of --on jvm")
         self.class_path = [classes, *java.test_class_path()]
         if shipped:
             self.libraries.append(shipped_delegate.library(ABI))
@@ -56,7 +56,7 @@ class Machine:
 def _named(library: Path) -> Path:
     """The library under the name that Java loads it by."""
     if not library.is_file():
-        raise Misuse(f"load {library}", "there is no such file", "leave --library away to build one")
+        raise Misuse(f"load {library}", "there is no such file", "omit --library to build one")
     if library.name == _NEEDED:
         return library
     folder = settings.make_folder(

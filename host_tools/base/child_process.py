@@ -80,7 +80,7 @@ def run(
         raise CommandTimedOut(
             f"run `{done.command()}`",
             f"it did not end within {timeout_s:g} s and was stopped{_tail(done)}",
-            hint or "see what it waited for, or give it more time",
+            hint or "check what it waited for, or give it more time",
         )
     if check and done.returncode != 0:
         raise CommandFailed(f"run `{done.command()}`", f"{_status(done.returncode)}{_tail(done)}", hint)

@@ -87,7 +87,7 @@ _NOT_WRITTEN = {
     errno.EROFS: ("the file system is read-only", "set {} to a folder on another one, or mount it for writing"),
     errno.ENOSPC: ("the disk is full", "free space there, or set {} to a folder on another disk"),
     errno.EDQUOT: (
-        "your share of the disk is used up",
+        "the disk quota is used up",
         "delete files of yours there, or set {} to a folder on another disk",
     ),
     errno.EACCES: ("permission denied", "set {} to a folder that you may write, or ask its owner for the right to"),
@@ -183,7 +183,7 @@ class DeviceRefused(DeviceError):
 
 
 class ReplyNotUnderstood(DeviceError):
-    """The answer has not the form that it must have; nothing of it was used."""
+    """The reply is malformed; nothing of it was used."""
 
     exit_code = 89
 

@@ -4,6 +4,8 @@ in the toolkit. (The options of the delegate itself are read by the delegate.)""
 from __future__ import annotations
 
 import os
+import re
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +14,15 @@ from pathlib import Path
 from host_tools.base.errors import Misuse, not_written
 
 ROOT = Path(__file__).resolve().parents[2]
+_SOCKET = re.compile(r"tcp:(?:([^:]+|\[[^]]+\]):)?([0-9]{1,5})")
+
+
+@dataclass(frozen=True)
+class AdbServer:
+    """Where the user's adb server listens."""
+
+    host: str
+    port: int
 
 
 @dataclass(frozen=True)
@@ -24,7 +35,11 @@ class Settings:
     driver_cache_dir: Path  # QUADRA_DRIVER_CACHE_DIR: what OpenCL drivers compiled in earlier runs
     tools_dir: Path  # QUADRA_TOOLS_DIR: what was fetched or made to build and run Android code
     devices_dir: Path  # QUADRA_DEVICES_DIR: virtual devices, and who works with which device
-    adb_port: int  # QUADRA_ADB_PORT: where Quadra's own adb server listens
+    adb_port: int  # QUADRA_ADB_PORT: where the adb server of virtual devices listens
+    adb_server: (
+        AdbServer  # ADB_SERVER_SOCKET, ANDROID_ADB_SERVER_ADDRESS, ANDROID_ADB_SERVER_PORT: the user's adb server
+    )
+    android_serial: str  # ANDROID_SERIAL: the device of `--on any`
     history: Path  # QUADRA_HISTORY: the samples of all regression runs
     java_home: Path | None  # JAVA_HOME: the JDK to use; without it, the one of PATH
     keystore: Path | None  # QUADRA_KEYSTORE: who signs an APK for release
@@ -32,6 +47,7 @@ class Settings:
     android_ndk_home: Path | None  # ANDROID_NDK_HOME: an NDK, r27 or later
     bazel: str  # QUADRA_BAZEL: the bazel to use
     bazel_output_base: Path | None  # QUADRA_BAZEL_OUTPUT_BASE: a build folder of its own
+    display: bool  # DISPLAY, WAYLAND_DISPLAY: whether a browser has a window to open
     debug: int  # QUADRA_DEBUG: 0..5; from 1 on errors come with their traceback
 
 
@@ -53,7 +69,9 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         driver_cache_dir=path("QUADRA_DRIVER_CACHE_DIR", cache / "quadra" / "driver"),
         tools_dir=path("QUADRA_TOOLS_DIR", cache / "quadra" / "tools"),
         devices_dir=path("QUADRA_DEVICES_DIR", cache / "quadra" / "devices"),
-        adb_port=_port(env.get("QUADRA_ADB_PORT") or "5137"),
+        adb_port=_port(env.get("QUADRA_ADB_PORT") or "5137", "QUADRA_ADB_PORT", 1024),
+        adb_server=_adb_server(env),
+        android_serial=env.get("ANDROID_SERIAL", ""),
         history=path("QUADRA_HISTORY", cache / "quadra" / "history.sqlite"),
         java_home=_absolute(env["JAVA_HOME"]) if env.get("JAVA_HOME") else None,
         keystore=_absolute(env["QUADRA_KEYSTORE"]) if env.get("QUADRA_KEYSTORE") else None,
@@ -61,6 +79,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         android_ndk_home=_absolute(env["ANDROID_NDK_HOME"]) if env.get("ANDROID_NDK_HOME") else None,
         bazel=env.get("QUADRA_BAZEL") or "bazel",
         bazel_output_base=_absolute(base) if base else None,
+        display=sys.platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY")),
         debug=_debug(env.get("QUADRA_DEBUG") or "0"),
     )
 
@@ -97,8 +116,21 @@ def _debug(text: str) -> int:
     return int(text)
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 1024 <= int(text) <= 65535:
-        do_next = "set it to a free port, or unset it"
-        raise Misuse("read QUADRA_ADB_PORT", f"{text!r} is not a port from 1024 to 65535", do_next)
+def _adb_server(env: Mapping[str, str]) -> AdbServer:
+    """As adb reads its own variables (AOSP client/commandline.cpp): the socket goes before address and port."""
+    given = env.get("ADB_SERVER_SOCKET")
+    if not given:
+        host = env.get("ANDROID_ADB_SERVER_ADDRESS") or "localhost"
+        return AdbServer(host, _port(env.get("ANDROID_ADB_SERVER_PORT") or "5037", "ANDROID_ADB_SERVER_PORT"))
+    match = _SOCKET.fullmatch(given)
+    if not match:
+        do_next = "set it to tcp:PORT or tcp:HOST:PORT, or unset it"
+        raise Misuse("read ADB_SERVER_SOCKET", f"{given!r} is not a TCP address of an adb server", do_next)
+    return AdbServer((match[1] or "localhost").strip("[]"), _port(match[2], "ADB_SERVER_SOCKET"))
+
+
+def _port(text: str, variable: str, least: int = 1) -> int:
+    if not (text.isdecimal() and len(text) < 6) or not least <= int(text) <= 65535:
+        do_next = "set it to a port of this machine, or unset it"
+        raise Misuse(f"read {variable}", f"{text!r} is not a port from {least} to 65535", do_next)
     return int(text)

@@ -85,7 +85,7 @@ def show(checked: Checked) -> Checked:
     """Prints it; returns it."""
     measured = checked.size
     beside = [f"budget {checked.budget:,}"] if checked.budget else []
-    beside += [f"the delegate that TFLite ships: {checked.shipped:,}"] if checked.shipped else []
+    beside += [f"TFLite's stock GPU delegate: {checked.shipped:,}"] if checked.shipped else []
     print(f"{checked.abi}: {measured.path}")
     print(f"  {measured.file_bytes:,} bytes ({'; '.join(beside)})")
     for name, count in checked.layers:

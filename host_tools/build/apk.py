@@ -87,7 +87,7 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
     """The APK with these libraries, by ABI, inspected; `out` is only replaced by one that passed.
 
     release: not debuggable, signed with the key of QUADRA_KEYSTORE, no library by the stand-in toolchain.
-    peers: with the GPU delegate that TFLite ships.
+    peers: with TFLite's stock GPU delegate.
     """
     _check_abis(libraries)
     if release:
@@ -110,7 +110,7 @@ def make(libraries: Mapping[str, Path], out: Path, *, release: bool = False, pee
         wrong = [finding for finding in findings if not finding.ok]
         if wrong:
             text = "; ".join(f"{one.what}: {one.found}" for one in wrong)
-            raise JudgementFailed(f"make {out.name}", text, "mend what is named; no APK was left")
+            raise JudgementFailed(f"make {out.name}", text, "fix the errors above; no APK was kept")
         os.replace(made, out)
     _keep_for_gradle(libraries)
     return Made(out, findings)
@@ -152,7 +152,7 @@ def manifest(release: bool) -> str:
     root.insert(0, ElementTree.Element("uses-sdk", levels))
     application = root.find("application")
     if application is None:
-        raise Misuse(f"read {MANIFEST}", "it has no application", "mend the file, or take it anew from the repository")
+        raise Misuse(f"read {MANIFEST}", "it has no application", "fix the file, or restore it from the repository")
     application.set(f"{_ANDROID}extractNativeLibs", "false")
     if not release:
         application.set(f"{_ANDROID}debuggable", "true")

@@ -164,7 +164,9 @@ def _bazel(
 
 def _ask(verb: str, *words: str) -> str:
     argv = [*_start(), verb, *(["--config=debian"] if _is_debian() else []), *words]
-    return child_process.run(argv, cwd=settings.ROOT, timeout_s=_DEADLINE_S, hint="see that `./inv build` works").stdout
+    return child_process.run(
+        argv, cwd=settings.ROOT, timeout_s=_DEADLINE_S, hint="check that `./inv build` works"
+    ).stdout
 
 
 def _start() -> list[str]:
@@ -201,9 +203,9 @@ def _outputs(events: list[dict[str, Any]], output_group: str = "default") -> dic
 
 
 def _build_failed(targets: Sequence[str], done: child_process.Completed) -> BuildFailed:
-    do_next = "mend what is named above, then build again"
+    do_next = "fix the errors above, then build again"
     if done.returncode != _BUILD_FAILED:
-        do_next = "see that Bazel can work: `./inv doctor`; HOME and QUADRA_BAZEL_OUTPUT_BASE say where it writes"
+        do_next = "check that Bazel works: `./inv doctor`; HOME and QUADRA_BAZEL_OUTPUT_BASE say where it writes"
     return BuildFailed(f"build {' '.join(targets)}", _report(done), do_next)
 
 

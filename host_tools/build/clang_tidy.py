@@ -43,7 +43,7 @@ def run(
     """Checks the sources at `paths` (files or folders; none: all) and the headers that they include.
 
     A header among the paths is checked through the first source that includes it. With fix, what clang-tidy can mend
-    is mended; the findings are those that there were. `show` is told what is being checked.
+    is fixed; the findings are those that there were. `show` is told what is being checked.
     """
     tool = _tool()
     sources = _chosen(compile_commands.write(_COMMANDS), [Path(path).resolve() for path in paths])
@@ -52,7 +52,7 @@ def run(
         show(str(source.relative_to(settings.ROOT)))
         return _check(tool, source, fix)
 
-    # Two that mend at once would mend a header twice.
+    # Two that fix at once would fix a header twice.
     with ThreadPoolExecutor(1 if fix else os.cpu_count()) as pool:
         return sorted({finding for findings in pool.map(check, sources) for finding in findings})
 

@@ -90,7 +90,7 @@ def compile_java(files: Sequence[Path], class_path: Sequence[Path], what: str) -
             lines = (finished.stderr or finished.stdout).strip().splitlines()[:40]
             report = "".join(f"\n  | {line}" for line in lines)
             raise BuildFailed(
-                f"compile {what}", f"javac ended with {finished.returncode}{report}", "mend what is named above"
+                f"compile {what}", f"javac ended with {finished.returncode}{report}", "fix the errors above"
             )
         try:
             made.rename(done)

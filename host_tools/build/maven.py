@@ -132,7 +132,7 @@ def _catalogue() -> dict[str, dict[str, Any]]:
     try:
         return tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise Misuse(f"read {CATALOGUE}", str(error), "mend the file, or take it anew from the repository") from error
+        raise Misuse(f"read {CATALOGUE}", str(error), "fix the file, or restore it from the repository") from error
 
 
 def _files() -> dict[str, Artifact]:
@@ -147,7 +147,7 @@ def _files() -> dict[str, Artifact]:
                     found.setdefault(str(one), one)
     except (OSError, ElementTree.ParseError, KeyError) as error:
         came_back = f"an element has no {error}" if isinstance(error, KeyError) else str(error)
-        raise Misuse(f"read {CHECKSUMS}", came_back, "mend the file, or take it anew from the repository") from error
+        raise Misuse(f"read {CHECKSUMS}", came_back, "fix the file, or restore it from the repository") from error
     return found
 
 
@@ -175,13 +175,13 @@ def _digest(path: Path) -> str:
 def _require_good(one: Artifact, repository: Path) -> None:
     path = one.path(repository)
     if not path.is_file():
-        raise FetchFailed(f"fetch {one}", f"Maven ended well, but {path} is not there", "see to Maven's settings.xml")
+        raise FetchFailed(f"fetch {one}", f"Maven ended well, but {path} is not there", "check Maven's settings.xml")
     found = _digest(path)
     if found != one.sha256:
         path.unlink()
         raise FetchFailed(
             f"fetch {one}",
-            f"the file that came has the SHA-256 {found}, not {one.sha256} of {CHECKSUMS.name}; it was removed",
+            f"the fetched file has the SHA-256 {found}, not {one.sha256} of {CHECKSUMS.name}; it was removed",
             "see where Maven's settings.xml takes files from; a changed artifact is not to be trusted",
         )
 
@@ -225,7 +225,7 @@ def _explained(error: QuadraError, missing: list[Artifact]) -> QuadraError:
         )
     if any(word in error.came_back for word in _NO_NETWORK):
         return FetchFailed(tried, cause, "connect to the network, or name a mirror in Maven's settings.xml")
-    return FetchFailed(tried, cause, "see to gradle/libs.versions.toml, and to Maven's settings.xml")
+    return FetchFailed(tried, cause, "check gradle/libs.versions.toml, and Maven's settings.xml")
 
 
 def _pom(artifacts_: list[Artifact]) -> str:

@@ -1,7 +1,7 @@
-"""The figures of a bench: Quadra beside XNNPACK and the GPU delegate that TFLite ships, model by model.
+"""The figures of a bench: Quadra beside XNNPACK and TFLite's stock GPU delegate, model by model.
 
-All are taken from run folders. Who runs in one process runs in turns, on the same inputs; what is compared are ratios of
-such times, because the machine may be busy. Where the shipped delegate does not run (on the host), figures that were
+All are taken from run folders. Runtimes in one process are interleaved, on the same inputs; what is compared are ratios of
+such times, because the machine may be busy. Where the stock delegate does not run (on the host), figures that were
 recorded in Android's runtime stand for it, as ratios to XNNPACK's of then.
 """
 
@@ -17,20 +17,21 @@ from host_tools.base.errors import JudgementFailed
 from host_tools.judge.judged import Judged
 from host_tools.record import peer_names, schema, times, verdicts
 from host_tools.record.peer_names import XNNPACK
+from host_tools.record.printed import BenchDocument
 
 RECORDED = Path(__file__).with_name("shipped_delegate.json")
 QUADRA = "quadra"
 STEADY, COLD, WARM, SECOND = "steady", "cold", "warm", "second"
 KINDS = {STEADY: ("median", "minimum", "processor"), **dict.fromkeys((COLD, WARM, SECOND), ("median", "processor"))}
 # What Quadra's time may be of a peer's, one thread, by place, backend, peer and what is timed. In Android's runtime: on OpenCL a
-# quarter of the shipped delegate's, on OpenGL ES half; half of a cold start.
+# quarter of the stock delegate's, on OpenGL ES half; half of a cold start.
 GOALS = {
     ("host", "opencl", XNNPACK, STEADY): 1.5,
     ("host", "gles", "shipped_gles", STEADY): 0.5,
-    ("app", "opencl", "shipped_opencl", STEADY): 0.25,
-    ("app", "gles", "shipped_gles", STEADY): 0.5,
-    ("app", "opencl", "shipped_opencl", COLD): 0.5,
-    ("app", "gles", "shipped_gles", COLD): 0.5,
+    ("jvm", "opencl", "shipped_opencl", STEADY): 0.25,
+    ("jvm", "gles", "shipped_gles", STEADY): 0.5,
+    ("jvm", "opencl", "shipped_opencl", COLD): 0.5,
+    ("jvm", "gles", "shipped_gles", COLD): 0.5,
 }
 _WORDS = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}  # JSON has no such numbers
 
@@ -73,7 +74,7 @@ class Row:
 
     @property
     def shipped(self) -> str:
-        """The key of the shipped delegate on this backend."""
+        """The key of the stock delegate on this backend."""
         return peer_names.key(f"shipped-{self.backend}")
 
     @property
@@ -125,7 +126,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a bench is to measure. place: host or app."""
+    """What a bench is to measure. place: host or jvm."""
 
     models: tuple[str, ...]
     backends: tuple[str, ...]
@@ -166,7 +167,7 @@ class Bench:
 
     @property
     def recorded(self) -> bool:
-        """Whether the shipped delegate's figures are recorded ones: it does not run on the host."""
+        """Whether the stock delegate's figures are recorded ones: it does not run on the host."""
         return self.asked.place == "host"
 
     @property
@@ -215,7 +216,7 @@ class Bench:
 
 
 def peers_beside(names: Sequence[str], backend: str) -> tuple[str, ...]:
-    """Who runs in the process with Quadra on that backend: the shipped delegate on the same one."""
+    """Who runs in the process with Quadra on that backend: the stock delegate on the same one."""
     return tuple(n for n in names if n == XNNPACK or n == f"shipped-{backend}")
 
 
@@ -278,13 +279,13 @@ def _take_starts(runner: Runner, key: str, timings: schema.Timings) -> None:
 
 
 def recorded() -> dict[str, Any]:
-    """Figures of the shipped GPU delegate, by model, and where they are from."""
+    """Figures of TFLite's stock GPU delegate, by model, and where they are from."""
     figures: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
     return figures
 
 
 def add_recorded(row: Row, model: str) -> None:
-    """Gives the row the recorded figures of the shipped delegate, where there are some of the model."""
+    """Gives the row the recorded figures of the stock delegate, where there are some of the model."""
     found = recorded()["models"].get(model, {})
     steady, xnnpack, cold = (found.get(key) for key in (f"{row.backend}_ms", "xnnpack_ms", f"{row.backend}_cold_ms"))
     if steady and xnnpack:
@@ -294,13 +295,13 @@ def add_recorded(row: Row, model: str) -> None:
         )
 
 
-def to_json(result: Bench) -> dict[str, Any]:
+def document(result: Bench) -> BenchDocument:
+    """The bench as bench.json and --json have it."""
     rows = []
     for row in result.rows:
         over = {p: {w: row.over(p, w) for w in KINDS} for p in result.peers_of(row.backend)}
         rows.append({**asdict(row), "whole": row.whole, "over": over, "over_twin": result.over_twin(row)})
     value = {
-        "schema_version": 3,
         **asdict(result.asked),
         "finished": result.finished,
         "cpu": result.cpu,
@@ -312,15 +313,14 @@ def to_json(result: Bench) -> dict[str, Any]:
         "geometric_means": [{**asdict(mean), "met": mean.met} for mean in result.means()],
         "rows": rows,
     }
-    plain: dict[str, Any] = json.loads(json.dumps(value), parse_constant=_WORDS.get)
-    return plain
+    return schema.of(BenchDocument, json.loads(json.dumps(value), parse_constant=_WORDS.get))
 
 
 def judge(result: Bench, limit: float, limit_shipped: float) -> None:
     """JudgementFailed when a model failed or Quadra is wrong, or a mean of one thread is over its limit (0: no limit). A
     peer that fails, or a goal that is missed, is a finding.
 
-    limit: of the first backend, over XNNPACK. limit_shipped: of each, over the shipped delegate.
+    limit: of the first backend, over XNNPACK. limit_shipped: of each, over the stock delegate.
     """
     if result.wrong:
         where = "" if result.asked.place == "host" else f" --on {result.asked.place}"
@@ -332,5 +332,6 @@ def judge(result: Bench, limit: float, limit_shipped: float) -> None:
         mean = (result.mean(backend, peer) or result.mean(backend, peer, whole=False)) if most else None
         if most and not (mean and mean.values["median"] <= most):
             value = f"{mean.values['median']:.2f}" if mean else "an unknown share"
-            words = f"{verdicts.APIS[backend]} takes {value} of the time of {peer_names.label(peer)}, over {most:g}"
+            who = peer_names.label(peer) if peer == XNNPACK else f"the {peer_names.label(peer)}"
+            words = f"{verdicts.APIS[backend]} takes {value} of the time of {who}, over {most:g}"
             raise JudgementFailed("bench", words, "`./inv profile` shows where time goes")

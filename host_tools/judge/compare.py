@@ -192,9 +192,9 @@ def _problem(found: OutputError) -> str:
     if strange:
         return "has " + " and ".join(strange) + " where the CPU has numbers"
     if not found.relative <= found.allowed and found.labels:
-        return f"differs in {found.relative:.2g} of its integers, allowed is {found.allowed:.2g}"
+        return f"differs in {found.relative:.2g} of its integers, the tolerance is {found.allowed:.2g}"
     if not found.relative <= found.allowed:
-        return f"is off by {found.relative:.2g} of its range, allowed is {found.allowed:.2g}"
+        return f"is off by {found.relative:.2g} of its range, the tolerance is {found.allowed:.2g}"
     return ""
 
 
@@ -224,7 +224,7 @@ def show(result: Comparison, console: Console) -> None:
     """A row per output, and the judgement."""
     table = plain_table()
     table.add_column("output", overflow="fold")
-    for column in ("shape", "range", "largest error", "of range", "allowed", "XNNPACK's", "worst at", ""):
+    for column in ("shape", "range", "largest error", "relative", "tolerance", "XNNPACK error", "worst at", ""):
         table.add_column(column, justify="left" if column in ("worst at", "") else "right")
     for output in result.outputs:
         peer = f"{result.xnnpack_relative[output.index]:.1e}" if result.xnnpack_relative else "–"

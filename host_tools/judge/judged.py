@@ -1,4 +1,4 @@
-"""A run and what came of judging it: done once, and passed to all who print, count or fail on it."""
+"""A run and its judgement: done once, and passed to all who print, count or fail on it."""
 
 from dataclasses import dataclass
 

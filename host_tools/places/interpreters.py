@@ -112,9 +112,9 @@ def _refused(tried: str, error: Exception, content: bytes) -> RunFailed:
         return RunFailed(
             tried,
             f"the interpreter has no kernel for a custom op that the delegate left to it (custom ops here: {names})",
-            "`./inv coverage MODEL` says why the delegate left it",
+            "`./inv support MODEL` says why the delegate left it",
         )
-    return RunFailed(tried, sentence, "see the log; `./inv coverage MODEL` shows what the delegate takes")
+    return RunFailed(tried, sentence, "see the log; `./inv support MODEL` shows what the delegate takes")
 
 
 def _sentence(error: Exception) -> str:

@@ -26,7 +26,7 @@ _MAIN = "org.quadra.host.RunnerOnHost"
 class Jvm(ThisMachine):
     """Android's runtime on this machine's Java. library: for Android x86_64."""
 
-    kind = "app"
+    kind = "jvm"
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         return _run(spec, self.delegate(), show, runs_dir)

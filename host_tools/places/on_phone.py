@@ -101,7 +101,7 @@ class Phone(DevicePlace):
 def no_target(spec: RunSpec) -> None:
     """Misuse where the spec wants a plan for another device."""
     if spec.options.get("target"):
-        do_next = "plan for another device on this machine: leave --on away"
+        do_next = "plan for another device on this machine: omit --on"
         raise Misuse("run with --target on a device", "a device makes the plan for itself", do_next)
 
 
@@ -190,7 +190,7 @@ class PhoneAttempt(Attempt):
         raise DeviceTooHot(
             f"measure {self.spec.model.name} on {self.device.serial}",
             f"it throttled in each of {_ATTEMPTS} tries: its thermal status was '{status}'",
-            "let it rest, away from sun and charger; the times in the folder are those of a hot device",
+            "let it cool down, away from sun and charger; the times in the folder are those of a hot device",
             serial=self.device.serial,
             step="measure",
         )
@@ -236,7 +236,7 @@ class PhoneAttempt(Attempt):
                 self._stop()
                 self.remote.pull(self.folder, self.show)
         for name in check_pulled.damaged(self.folder):
-            self._event("pull", "damaged", f"{name} of the run that was broken off cannot be read: left out")
+            self._event("pull", "damaged", f"{name} of the interrupted run cannot be read: left out")
         if not isinstance(error, QuadraError):
             self._event(self.stage, "interrupted", "Ctrl-C")
 

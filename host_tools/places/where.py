@@ -13,7 +13,7 @@ from host_tools.virtual_device import registry
 
 
 def parse(on: str, library: Path | None = None, apk: Path | None = None, route: str = "") -> list[Place]:
-    """host, app, virtual, a serial or name, any, all; or several of these with a comma between them.
+    """host, jvm, virtual, a serial or name, any, all; or several of these with a comma between them.
 
     library, apk: these instead of those that a place has made. route: "shell" goes past the app of a device.
     """
@@ -22,16 +22,20 @@ def parse(on: str, library: Path | None = None, apk: Path | None = None, route: 
         for place in _places(word, library, apk, route):
             found.setdefault(place.name, place)
     if not found:
-        raise Misuse(f"read --on {on!r}", "it names no place", "give host, app, virtual, a serial, any or all")
+        raise Misuse(f"read --on {on!r}", "no place is given", "give host, jvm, virtual, a serial, any or all")
     return list(found.values())
 
 
 def _places(word: str, library: Path | None, apk: Path | None, route: str) -> list[Place]:
-    here: dict[str, Place] = {"host": Host(library), "app": Jvm(library)}
+    here: dict[str, Place] = {"host": Host(library), "jvm": Jvm(library)}
     if word in here and route != SHELL:
         return [here[word]]
+    if word == "app":
+        raise Misuse("read --on app", "it is now called jvm", "give --on jvm")
     devices = choice.choose(word)
     names = {serial: f"virtual {name}" for name, serial in registry.running().items()}
+    if route == SHELL and apk:
+        raise Misuse("run with --via shell and --apk", "the shell's runner is no app", "omit one of them")
     if route == SHELL:
         return [PhoneShell(one, library, names.get(one.serial, "")) for one in devices]
     return [Phone(one, library, names.get(one.serial, ""), apk) for one in devices]

@@ -18,7 +18,7 @@ def key(name: str) -> str:
 def label(name: str) -> str:
     """The name of a peer for people; `name` may be its key."""
     name = name.replace("_", "-")
-    return "XNNPACK" if name == XNNPACK else f"shipped, {SHIPPED[name]}" if name in SHIPPED else name
+    return "XNNPACK" if name == XNNPACK else f"stock delegate, {SHIPPED[name]}" if name in SHIPPED else name
 
 
 def needs_shipped(names: Sequence[str]) -> bool:

@@ -134,7 +134,7 @@ def _opened(path: Path, limit_bytes: int | None) -> Iterator[BinaryIO]:
     facts = os.fstat(handle)
     if not stat.S_ISREG(facts.st_mode):
         os.close(handle)
-        raise _damaged(str(path), "it is no ordinary file", _AGAIN)
+        raise _damaged(str(path), "it is not a regular file", _AGAIN)
     with os.fdopen(handle, "rb") as stream:
         if limit_bytes is not None and facts.st_size > limit_bytes:
             raise _damaged(str(path), f"it has {facts.st_size} bytes, at most {limit_bytes} are read", _AGAIN)

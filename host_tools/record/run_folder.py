@@ -60,7 +60,7 @@ class RunFolder:
             return reading.kept(self.path, kind)
 
     def optional(self, kind: type[K]) -> K | None:
-        """The same; None where the run did not leave it."""
+        """The same; None where the run did not write it."""
         return self.read(kind) if self.has(kind.FILE) else None
 
     def json(self, name: str) -> Any:
@@ -74,7 +74,7 @@ class RunFolder:
         """The arrays of `inputs`, `outputs` or `cpu_outputs`, in the model's order."""
         files = sorted((self.path / group).glob("*.npy"))
         if not files:
-            raise Misuse(f"read {self.path / group}", "the run left no arrays there", self._ended())
+            raise Misuse(f"read {self.path / group}", "the run wrote no arrays there", self._ended())
         return [reading.array(file) for file in files]
 
     def tensors(self, group: str) -> list[schema.Tensor]:
@@ -97,11 +97,11 @@ class RunFolder:
         try:
             yield
         except reading.Missing as error:
-            raise Misuse(error.tried, "the run did not leave it", self._ended()) from error
+            raise Misuse(error.tried, "the run did not write it", self._ended()) from error
 
     def _ended(self) -> str:
         if not self.has("status.json"):
-            return f"{self.path} is not a run folder, or its run was cut off: run the model again"
+            return f"{self.path} is not a run folder, or its run was killed: run the model again"
         try:
             status = reading.kept(self.path, schema.Status)
         except Misuse:
@@ -220,7 +220,7 @@ def find(name: str, runs_dir: Path) -> RunFolder:
         return RunFolder(runs_dir / fits[0])
     if not known:
         raise Misuse(f"find the run '{name}'", f"{runs_dir} holds no runs", "make one: `./inv run selfie_segmentation`")
-    came_back = f"{len(fits)} runs begin so" if fits else f"no folder of {runs_dir} has that name"
+    came_back = f"{len(fits)} runs match" if fits else f"no folder of {runs_dir} has that name"
     raise Misuse(
         f"find the run '{name}'", came_back, "use `latest`, a path, or one of: " + ", ".join((fits or known)[-5:])
     )

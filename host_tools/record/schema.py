@@ -219,7 +219,7 @@ class Memory(Part, kw_only=True):
     rss_bytes: Annotated[Count | None, Is("resident then, on this machine")] = None
     private_bytes: Annotated[
         Count | None,
-        Is("of it nobody else's: anonymous or changed; the rest are pages of files, which the system can take back"),
+        Is("of it private: anonymous or changed; the rest are pages of files, which the system can take back"),
     ] = None
 
 
@@ -640,12 +640,12 @@ class Environment(File, kw_only=True):
     gles_devices: Annotated[
         list[Api], Meta(max_length=1 << 10), Is("with one `error` if OpenGL ES cannot be queried")
     ] = []
-    device: Annotated[Device, Is("places `app` and `device`")] = field(default_factory=Device)
-    thermal: Annotated[Thermal, Is("places `app` and `device`")] = field(default_factory=Thermal)
+    device: Annotated[Device, Is("places `jvm` and `device`")] = field(default_factory=Device)
+    thermal: Annotated[Thermal, Is("places `jvm` and `device`")] = field(default_factory=Thermal)
     host: Annotated[Host, Is("place `device`")] = field(default_factory=Host)
     runner_classes_sha256: Annotated[
         Text,
-        Is("of the APK's `assets/classes.sha256`: the dexed classes are those that ran (place `app`)"),
+        Is("of the APK's `assets/classes.sha256`: the dexed classes are those that ran (place `jvm`)"),
     ] = ""
     route: Annotated[
         Text, Is("`app`, or `shell` for the native runner: figures of the two are never pooled (place `device`)")

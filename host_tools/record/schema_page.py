@@ -1,4 +1,4 @@
-"""The tables of docs/run_folder.md, from schema.py: `python -m host_tools.record.schema_page` writes them anew."""
+"""The tables of docs/run_folder.md, from schema.py and printed.py: `python -m host_tools.record.schema_page` writes them anew."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,11 +9,11 @@ from typing import Any
 from msgspec import inspect
 
 from host_tools.base import settings
-from host_tools.record import schema
+from host_tools.record import printed, schema
 
 PAGE = settings.ROOT / "docs" / "run_folder.md"
 _TABLE = re.compile(
-    r"(<!-- fields of ([\w.]+), by host_tools/record/schema_page.py -->\n).*?(<!-- end of fields -->\n)", re.DOTALL
+    r"(<!-- fields of ([\w. -]+), by host_tools/record/schema_page.py -->\n).*?(<!-- end of fields -->\n)", re.DOTALL
 )
 _WORDS = {
     inspect.StrType: "text",
@@ -24,6 +24,11 @@ _WORDS = {
     inspect.NoneType: "null",
 }
 Row = tuple[str, str, str]  # field, type, meaning
+
+
+def types() -> dict[str, type[Any]]:
+    """The types that the page has a table of: files of a run folder, and what tasks print with --json."""
+    return {**schema.files(), **{kind.FILE: kind for kind in printed.DOCUMENTS}}
 
 
 def written(page: str) -> str:
@@ -38,8 +43,8 @@ def named(page: str) -> tuple[str, ...]:
 
 def table(file: str) -> str:
     """Rows for the fields of a file; those of what stands inside are named by their way."""
-    struct = inspect.type_info(schema.files()[file])
-    assert isinstance(struct, inspect.StructType), "files() has structs"
+    struct = inspect.type_info(types()[file])
+    assert isinstance(struct, inspect.StructType), "types() has structs"
     rows = _merged(_rows(struct, "", set()))
     lines = [
         "| field | type | meaning |",

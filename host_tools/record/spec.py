@@ -13,7 +13,7 @@ from host_tools.record.schema import VERSION, Count, Is, Text, Words, plain
 BACKENDS = ("auto", "opencl", "gles", "null")
 PRECISIONS = ("f32", "f32_f16", "f16")
 KINDS = ("random", "picture", "arrays")
-PLACES = ("host", "app", "device")
+PLACES = ("host", "jvm", "device")
 ROUTES = ("", "app", "shell")
 APIS = ("interpreter", "compiled")
 PEERS = ("xnnpack", "shipped-opencl", "shipped-gles")
@@ -59,7 +59,7 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     options: Annotated[
         Words, Is("the delegate's own: `backend`, `precision`, `target` (omitted: from the driver)")
     ] = {}
-    place: Annotated[Text, Is("`host`, `app`, `device`")] = "host"
+    place: Annotated[Text, Is("`host`, `jvm`, `device`")] = "host"
     device: Annotated[Text, Is("its serial (place `device`)")] = ""
     route: Annotated[
         Text,
@@ -95,9 +95,19 @@ def checked(spec: RunSpec) -> RunSpec:
     _one_of("--on", spec.place, PLACES)
     if bool(spec.device) != (spec.place == "device"):
         raise Misuse("read the place of a run", "a device has a serial, other places have none", "run the model again")
-    _one_of("the route of a run", spec.route, ROUTES)
+    _one_of("--via", spec.route, ROUTES)
     if spec.route and spec.place != "device":
-        raise Misuse("read the route of a run", "only a device has one", "run the model again")
+        came_back, do_next = (
+            f"--via {spec.route} is for devices",
+            "omit --via, or give a device: --on SERIAL, any, virtual",
+        )
+        raise Misuse(f"run with --on {spec.place}", came_back, do_next)
+    if spec.route == "shell" and (spec.cold or spec.options.get("serialization_dir")):
+        came_back, do_next = (
+            "only the app has a cache folder on a device",
+            "omit --cold and --cache, or run it in the app",
+        )
+        raise Misuse("run with --via shell", came_back, do_next)
     _one_of("--api", spec.api, APIS)
     if spec.api == "compiled" and spec.place != "host":
         came_back = "its runtime has no CompiledModel: that comes with this machine's ai-edge-litert only"
@@ -105,12 +115,12 @@ def checked(spec: RunSpec) -> RunSpec:
     for peer in spec.peers:
         _one_of("--peer", peer, PEERS)
         if peer != "xnnpack" and spec.route == "shell":
-            came_back, do_next = "the runner in a shell knows xnnpack only", "run it in the app: `./inv run --on`"
+            came_back, do_next = "the runner in a shell knows xnnpack only", "run it in the app: omit --via"
             raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
         if peer != "xnnpack" and spec.place == "host":
             came_back, do_next = (
-                "it is a library for Android, which --on host has not",
-                "run in the app place: --on app",
+                "it is a library for Android, which does not run with --on host",
+                "run it in Android's runtime: --on jvm",
             )
             raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
     _one_of("the kind of inputs", spec.inputs.kind, KINDS)

@@ -52,7 +52,7 @@ def check_extensions(plan: Plan, pattern: str, known: str) -> None:
     asked = {word for text in texts for word in re.findall(pattern, text)}
     missing = sorted(asked - set(known.split()))
     if missing:
-        raise lacks("compile its kernels", f"they need {', '.join(missing)}, which this machine's driver has not")
+        raise lacks("compile its kernels", f"they need {', '.join(missing)}, which this machine's driver does not have")
 
 
 def lacks(tried: str, came_back: str) -> RunFailed:

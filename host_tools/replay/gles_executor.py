@@ -125,7 +125,7 @@ class GlesExecutor:
                 raise RunFailed(
                     "replay the plan",
                     f"program {number} has {len(program.kernels)} kernels, of OpenGL ES one",
-                    "make it anew",
+                    "make it again",
                 )
 
     def _groups(self, dispatch: Dispatch) -> tuple[int, ...]:

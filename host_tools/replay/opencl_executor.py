@@ -238,7 +238,7 @@ def _build(context: cl.Context, device: cl.Device, program: Program) -> tuple[cl
         log = re.sub(r"^(?:clBuildProgram failed: \w+(?: - )?)+", "", str(error)).strip()[:_LOG_LETTERS]
         if "half" in log and "cl_khr_fp16" not in device.extensions.split():
             raise executor.lacks(
-                f"compile {names}", f"it may need cl_khr_fp16, which this driver has not: {log}"
+                f"compile {names}", f"it may need cl_khr_fp16, which this driver does not have: {log}"
             ) from error
         raise RunFailed(f"compile {names}", log, "compare its text with that of a run: `./inv plan diff`") from error
 

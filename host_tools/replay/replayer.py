@@ -122,9 +122,7 @@ def _executor(plan: Plan, simulated: bool) -> Executor:
     from host_tools.replay.gles_executor import GlesExecutor
 
     if simulated:
-        raise Misuse(
-            "replay the plan on Oclgrind", "it is of OpenGL ES, Oclgrind knows OpenCL", "leave --oclgrind away"
-        )
+        raise Misuse("replay the plan on Oclgrind", "it is of OpenGL ES, Oclgrind knows OpenCL", "omit --oclgrind")
     return GlesExecutor(plan)
 
 

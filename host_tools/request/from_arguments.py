@@ -61,7 +61,7 @@ def folder_of_inputs(given: str) -> Path:
 
 def destination(on: str) -> dict[str, Any]:
     """The fields of a RunSpec that say where, for a word of `--on`; which device it means is known when it is run."""
-    return {"place": on} if on in ("host", "app") else {"place": "device", "device": on}
+    return {"place": on} if on in ("host", "jvm") else {"place": "device", "device": on}
 
 
 def target_file(target: str) -> Path:

@@ -67,7 +67,7 @@ def picture_input(tensors: Sequence[InputTensor]) -> int:
         raise Misuse(
             "give the model a picture",
             f"{len(fits)} of its inputs have the shape [batch, height, width, 1 or 3 or 4]: {inputs}",
-            "run it on random inputs: leave --image away",
+            "run it on random inputs: omit --image",
         )
     return fits[0]
 
@@ -110,7 +110,7 @@ def _picture(path: Path, tensor: InputTensor, value_range: tuple[float, float]) 
         raise Misuse(
             "give the model a picture",
             f"its input {tensor.name} has the type {tensor.dtype}",
-            "run it on random inputs: leave --image away",
+            "run it on random inputs: omit --image",
         )
     return np.ascontiguousarray(np.broadcast_to(values.astype(tensor.dtype), tensor.shape))
 

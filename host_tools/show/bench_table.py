@@ -35,7 +35,7 @@ def show(result: Bench, console: Console) -> None:
         console.print(f"{verdicts.APIS[backend]:10}{escape(device)}")
     if result.busy:
         load = f"load {result.load:.1f} on {result.cpus} CPUs"
-        console.print(f"[yellow]the machine was busy[/] ({load}): believe processor time, then minima")
+        console.print(f"[yellow]the machine was busy[/] ({load}): trust processor time, then minima")
     console.print(f"library   {units.size_text(result.library['bytes'])}  {escape(result.library['path'])}")
     console.print(f"page      {escape(str(result.folder / bench_page.FILE))}")
     console.print(f"figures   {escape(str(result.folder / bench_page.FIGURES))}")

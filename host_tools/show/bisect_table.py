@@ -18,7 +18,7 @@ def show(folder: RunFolder, found: schema.Bisect, console: Console, everything: 
     words = ", ".join(f"{key} {value}" for key, value in spec.options.items() if value)
     console.print(f"[bold]{escape(spec.model.name)}[/], {escape(words)}, against {escape(found.against)}")
     console.print(
-        f"  {found.compared} of {found.ops} ops on the GPU compared; allowed is {found.tolerance:g} of a range"
+        f"  {found.compared} of {found.ops} ops on the GPU compared; the tolerance is {found.tolerance:g} of a range"
     )
     console.print("  [dim]ops that run as one kernel are compared by their last result[/]\n")
     console.print(_table(found, everything))
@@ -45,7 +45,7 @@ def _table(found: schema.Bisect, everything: bool) -> Table:
     table = plain_table()
     for name in ("dispatch", "nodes", "ops", "tensor"):
         table.add_column(name, overflow="fold")
-    for name in ("largest error", "mean", "of range", "cosine", "alone", ""):
+    for name in ("largest error", "mean", "relative", "cosine", "alone", ""):
         table.add_column(name, justify="left" if not name else "right")
     centre = found.row if found.row >= 0 else next((i for i, row in enumerate(found.rows) if row.problem), 0)
     first, last = (0, len(found.rows)) if everything else (max(0, centre - _BEFORE), centre + _AFTER)

@@ -125,7 +125,7 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
 
 
 def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> list[str]:
-    """One row: each API's marks joined by a line; the number above Quadra's, below the shipped delegate's and where there
+    """One row: each API's marks joined by a line; the number above Quadra's, below the stock delegate's and where there
     is no room above."""
     parts: list[str] = []
     above: list[float] = []  # where numbers are

@@ -44,7 +44,7 @@ def _starts(events: list[dict[str, Any]], timings: schema.Timings) -> float:
 
 
 def _inferences(events: list[dict[str, Any]], timings: schema.Timings, now: float) -> float:
-    """In the order in which they ran: in turns, the order turned round each time. Returns when Quadra's first began."""
+    """In the order in which they ran: interleaved, in reversed order each time. Returns when Quadra's first began."""
     samples, cpu = timings.samples_us, timings.cpu_us
     first, names = now, list(samples)
     for number in range(max(map(len, samples.values()), default=0)):

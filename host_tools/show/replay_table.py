@@ -26,7 +26,7 @@ def tensors(result: Replayed, against: str, console: Console, everything: bool =
         ("tensor", "left"),
         ("shape", "right"),
         ("largest error", "right"),
-        ("of range", "right"),
+        ("relative", "right"),
         ("", "left"),
     )
     for index, (dispatch, tensor) in list(enumerate(rows))[begin:end]:
@@ -110,7 +110,7 @@ def outputs(rows: Sequence[tuple[str, str, OutputError | None]], console: Consol
         "output",
         ("shape", "right"),
         ("largest error", "right"),
-        ("of range", "right"),
+        ("relative", "right"),
         ("against", "left"),
         ("", "left"),
     )

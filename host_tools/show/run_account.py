@@ -22,7 +22,7 @@ _COLUMNS = ("result", "largest error", "median ms", "× XNNPACK", "temperature",
 
 @dataclass(frozen=True)
 class Ended:
-    """What came of a run at one of several places: its judgement, or why there is none."""
+    """The result of a run at one of several places: its judgement, or why there is none."""
 
     place: str
     judged: Judged | None = None

@@ -1,4 +1,4 @@
-"""`inv advise`: what in a model costs time or exactness on a GPU, node by node, and how to write it instead."""
+"""`inv advise`: what in a model costs time or accuracy on a GPU, node by node, and how to write it instead."""
 
 import math
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from host_tools.record import schema
 from host_tools.record.spec import RunSpec
 from host_tools.request import model_facts
 from host_tools.request.submodel import Cutter
-from host_tools.tasks import coverage, overflow
+from host_tools.tasks import overflow, support
 
 _CONSTANTS = ("DEQUANTIZE", "DENSIFY")
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED")
@@ -83,7 +83,7 @@ def find(spec: RunSpec, library: Path) -> tuple[list[Advice], str]:
     """Everything, in the order of the nodes of each kind; and why halves were not looked at, if so."""
     # What a split costs is said here, so that small partitions are kept for it.
     every = structs.replace(spec, options={**spec.options, "small_partitions_allowed": "1"})
-    report, _ = coverage.ask(every, library)
+    report, _ = support.ask(every, library)
     model = Model(Path(spec.model.path).read_bytes(), spec.model.name)
     found = [*_splits(model, report), *_moves(model, report), *_lanes(model, report), *_cheaper(model)]
     try:

@@ -73,7 +73,7 @@ def check(gpus: str, library: Path | None, keep: bool, console: Console) -> None
     JudgementFailed: some figure is worse. ToolMissing: the compilers are not those of the table.
     """
     if gpus and keep:
-        raise Misuse("inv analyse --check --keep", "the table is of all its GPUs", "leave --gpu away")
+        raise Misuse("inv analyse --check --keep", "the table is of all its GPUs", "omit --gpu")
     chosen = phone_gpus.named(gpus or guard.GPUS)
     versions = {phone_compilers.require(gpu.vendor).version for gpu in chosen}
     table = guard.read()

@@ -1,28 +1,34 @@
-"""`inv bench`: Quadra beside XNNPACK on this machine, with one and two threads; or, with --peer, beside XNNPACK and the GPU
-delegate that TFLite ships, all in one process inside Android's runtime, with one thread.
+"""`inv bench`: Quadra beside XNNPACK on this machine, with one and two threads; or, with --on jvm, beside XNNPACK and TFLite's
+stock GPU delegate, all in one process inside Android's runtime, with one thread.
 
-Every model and backend leaves a run folder, from which all figures are taken: a bench that was broken off goes on with
+Every model and backend leaves a run folder, from which all figures are taken: an interrupted bench is resumed with
 those that it has.
 """
 
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from host_tools.base import settings
 from host_tools.base.errors import FolderNotWritable, Misuse, QuadraError
-from host_tools.judge import judged
+from host_tools.base.progress import progress
+from host_tools.judge import bench_figures, judged
 from host_tools.judge.bench_figures import Asked, Bench, Row, add_recorded, peers_beside, take
+from host_tools.places import where
 from host_tools.places.place import Place, Show
-from host_tools.record import machine, peer_names, run_folder, schema, verdicts
+from host_tools.record import machine, peer_names, printed, run_folder, schema, verdicts
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.request import from_arguments, models
+from host_tools.show import bench_page, bench_table
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
 # Those that run wholly on the delegate.
@@ -43,36 +49,79 @@ MODELS = (
     "selfie_segmentation",
     "selfie_segmentation_landscape",
 )
-_THREADS = {"host": (1, 2), "app": (1,)}
+_THREADS = {"host": (1, 2), "jvm": (1,)}
 _REPETITIONS = {
     "host": 50,
-    "app": 10,
-}  # in the app each row starts three Java processes: many runs of each would tell little more
-_DEADLINE_S = {"host": 300.0, "app": 600.0}
+    "jvm": 10,
+}  # a row starts three Java processes there: many runs of each would tell little more
+_DEADLINE_S = {"host": 300.0, "jvm": 600.0}
 _FILE = "bench.json"
 
 
+@dataclass(frozen=True)
+class Words:
+    """Those of the command line. Limits: of geometric means, 0: none."""
+
+    models: tuple[str, ...] = ()
+    on: str = ""
+    backend: str = ""
+    peer: str = ""
+    repetitions: int = 0
+    resume: str = ""
+    limit: float = 0.0
+    limit_shipped: float = 0.0
+
+
+def run(words: Words, library: Path | None, console: Console) -> None:
+    """Measures, prints tables, judges."""
+    result = _measured(words, library)
+    bench_table.show(result, console)
+    bench_figures.judge(result, words.limit, words.limit_shipped)
+
+
+def run_as_json(words: Words, library: Path | None) -> int:
+    """The same, printed as one JSON document, also where it fails; the exit status."""
+    document = printed.BenchDocument()
+    try:
+        result = _measured(words, library)
+        document = bench_figures.document(result)
+        bench_figures.judge(result, words.limit, words.limit_shipped)
+    except QuadraError as error:
+        document.error, document.exit_status = printed.failure(error), error.exit_code
+    print(printed.text(document))
+    return document.exit_status
+
+
+def _measured(words: Words, library: Path | None) -> Bench:
+    wanted, absent = asked(words.models, words.backend, words.peer, words.repetitions, words.resume, words.on)
+    for name in absent:
+        print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
+    (place,) = where.parse(wanted.place, library)
+    with progress("bench") as show:
+        return measure(wanted, place, show, bench_page.write, words.resume)
+
+
 def asked(
-    names: Sequence[str], backend: str, beside: str, repetitions: int, resume: str = ""
+    names: Sequence[str], backend: str, beside: str, repetitions: int, resume: str = "", on: str = ""
 ) -> tuple[Asked, list[str]]:
     """What the words of the command line ask for, and models that are not here; all is checked before anything runs.
 
-    beside: names of peers with a comma between them; none, and no bench in the app to go on with, means the host and
-    XNNPACK. names: none means MODELS on the host, all of the catalogue in the app, as far as they are here. A quantised
-    model brings its float twin, if that is here. backend: none
-    means OpenCL on the host, those of the peers in the app.
+    on: host or jvm; none means that of the bench to resume, else host. beside: names of peers with a comma between them,
+    on the JVM; none means all. names: none means MODELS on the host, all of the catalogue on the JVM, as far as they are
+    here. A quantised model brings its float twin, if that is here. backend: none means OpenCL on the host, those of the
+    peers on the JVM.
     """
     for name in names:
         models.find(name)
-    place = "app" if beside or (resume and _place_of(resume) == "app") else "host"
+    place = _place(on, beside, resume)
     peers, backends = (
-        _in_app(beside, backend) if place == "app" else ((peer_names.XNNPACK,), backends_of(backend or "opencl"))
+        _on_jvm(beside, backend) if place == "jvm" else ((peer_names.XNNPACK,), backends_of(backend or "opencl"))
     )
-    known = _here() if place == "app" else _usual()
+    known = _here() if place == "jvm" else _usual()
     found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
     if not found:
         raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
-    absent = [] if names or place == "app" else [name for name, is_here in known if not is_here]
+    absent = [] if names or place == "jvm" else [name for name, is_here in known if not is_here]
     found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
     return Asked(found, backends, peers, repetitions or _REPETITIONS[place], place, _THREADS[place]), absent
 
@@ -83,7 +132,20 @@ def backends_of(word: str) -> tuple[str, ...]:
     return BACKENDS[word]
 
 
-def _in_app(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _place(on: str, beside: str, resume: str) -> str:
+    place = on or (_place_of(resume) if resume else "host")
+    if place not in _THREADS:
+        raise Misuse(
+            f"bench with --on {place}", "a bench runs on host or jvm", "`./inv regress --on` measures on devices"
+        )
+    if beside and place != "jvm":
+        raise Misuse(
+            "bench with --peer", "other runtimes run beside Quadra on the JVM only", "add --on jvm, or omit --peer"
+        )
+    return place
+
+
+def _on_jvm(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(peers, backends); no peer means all, no backend those of the peers."""
     wanted = peer_names.parse(beside) or (peer_names.XNNPACK, *peer_names.SHIPPED)
     strange = [name for name in wanted if name != peer_names.XNNPACK and name not in peer_names.SHIPPED]
@@ -109,7 +171,7 @@ def _here() -> list[tuple[str, bool]]:
 
 def measure(asked: Asked, place: Place, show: Show, keep: Callable[[Bench], Any], resume: str = "") -> Bench:
     """Runs every model on each backend; a model that fails is a row with its reason. `keep` gets the bench after each:
-    one that is broken off is not lost. resume: the folder of such a bench, by name or path: its complete runs with this
+    an interrupted one is not lost. resume: the folder of such a bench, by name or path: its complete runs with this
     library are taken."""
     place.prepare(asked.peers)
     folder, facts = _folder(resume), machine.library_facts(place.delegate())
@@ -147,11 +209,11 @@ def _folder(resume: str) -> Path:
 
 
 def _place_of(resume: str) -> str:
-    """Where the bench to go on with was; the app where nothing was written down yet: its runs take long."""
+    """Where the bench to resume ran; the JVM where nothing was written yet: its runs take long."""
     try:
         return str(json.loads((_folder(resume) / _FILE).read_text(encoding="utf-8"))["place"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "app"
+        return "jvm"
 
 
 def _finished(folder: Path, library_sha256: str) -> list[RunFolder]:

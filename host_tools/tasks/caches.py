@@ -40,7 +40,7 @@ def do(words: Sequence[str], to: str, top: int, console: Console) -> int:
     what, *given = words or [""]
     if what not in _WORDS:
         known = ", ".join(f"{word} {takes}" for word, (takes, _) in _WORDS.items())
-        raise Misuse(f"inv cache {what}".rstrip(), "there is no such word", f"one of: {known}")
+        raise Misuse(f"inv cache {what}".rstrip(), "there is no such subcommand", f"one of: {known}")
     takes, action = _WORDS[what]
     if len(given) != len(takes.split()):
         raise Misuse(f"inv cache {what}", f"it takes {takes}, not {len(given)} words", f"`./inv cache {what} {takes}`")

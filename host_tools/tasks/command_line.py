@@ -1,22 +1,48 @@
 """The command line: invoke with our tasks, and errors as sentences. Started by ./inv."""
 
+import inspect
 import io
 import os
 import re
 import sys
 import traceback
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from invoke.exceptions import Exit, ParseError
+from invoke.parser import Parser
+from invoke.parser.context import ParserContext
 from invoke.program import Program
 
 from host_tools.base import settings
 from host_tools.base.errors import Misuse, QuadraError
 
-# Tasks that may be followed by words, and the option that these words mean.
-_WORD_OF = {"analyse": "what", "bench": "models", "cache": "words", "compare": "run", "device": "what", "plan": "words", "profile": "run", "pull": "run", "push": "models",
-            "replay": "plan",             "report": "run"}  # fmt: skip
+# Tasks that may be followed by words: the option that these words mean, and how they are shown.
+_WORDS = {
+    "analyse": ("what", "[MODEL|RUN|PLAN]"),
+    "bench": ("models", "[MODEL...]"),
+    "cache": ("words", "list|show|verify|diff|prune PATH..."),
+    "compare": ("run", "[RUN]"),
+    "device": ("words", "[list|start|stop|fault|faults]"),
+    "diff": ("runs", "RUN RUN"),
+    "open": ("run", "[RUN]"),
+    "plan": ("words", "show|diff|make RUN|FILE|MODEL..."),
+    "profile": ("run", "[RUN]"),
+    "pull": ("run", "[RUN]"),
+    "push": ("models", "MODEL..."),
+    "replay": ("plan", "[RUN|PLAN]"),
+    "report": ("run", "[RUN]"),
+}
+# Former names of tasks and options, and what to type now.
+_NOW = {
+    "coverage": "`./inv support MODEL`",
+    "devices": "`./inv device list`",
+    "shell-run": "`./inv run MODEL --on any --via shell`",
+    "--remove": "`./inv uninstall`",
+}
+_UNKNOWN = re.compile(r"No idea what '(\S+)' is!?")
+_FLAG = re.compile(r"--[\w-]+")
+_VALUES = {float: "=NUMBER", list: "=STRING"}  # invoke shows those of texts and integers
 _LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: '(\w+)'.*")
 
 
@@ -30,7 +56,9 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
     try:
         debug = settings.read().debug
-        _Program(name="Quadra", binary="inv", version="0.1.0").run(["inv", f"--search-root={settings.ROOT}", *words])
+        _Program(name="Quadra", binary="inv", binary_names=["inv", "./inv"], version="0.1.0").run(
+            ["inv", f"--search-root={settings.ROOT}", *words]
+        )
     except QuadraError as error:
         if debug:
             traceback.print_exc()
@@ -50,6 +78,22 @@ class _Program(Program):
         print("`./inv --help TASK` says what a task takes.")
         raise Exit
 
+    def print_task_help(self, name: str) -> None:
+        """What a task takes: its words, then its options without those that stand for the words."""
+        context = self.parser.contexts[name]
+        words = {one.name: str(one.name).upper() for one in context.positional_args}
+        if name in _WORDS:
+            words = dict([_WORDS[name]])
+        print(" ".join(["Usage: ./inv", name, *words.values(), *(["[options]"] if context.flags else [])]), end="\n\n")
+        print(inspect.getdoc(self.collection[name]), end="\n\n")
+        options = [
+            row for row in context.help_tuples() if not {f"--{word}" for word in words} & set(_FLAG.findall(row[0]))
+        ]
+        rows = [(shown, context.args[word].help) for word, shown in words.items()]
+        rows += [(spec + _VALUES.get(context.flags[_FLAG.findall(spec)[0]].kind, ""), text) for spec, text in options]
+        if rows:
+            self.print_columns(rows)
+
     def execute(self) -> None:
         try:
             super().execute()
@@ -60,8 +104,13 @@ class _Program(Program):
         with _misuse():
             super().parse_core(argv)
 
+    def _make_parser(self) -> Parser:
+        """The parser of the tasks' arguments, which the words are then read with."""
+        parser: Parser = super()._make_parser()
+        self.core.unparsed = name_words(self.core.unparsed, parser.contexts)
+        return parser
+
     def parse_tasks(self) -> None:
-        self.core.unparsed = name_words(self.core.unparsed, self.collection.task_names)
         with _misuse():
             super().parse_tasks()
 
@@ -70,19 +119,24 @@ class _Program(Program):
             super().parse_cleanup()
 
 
-def name_words(words: list[str], tasks: Collection[str]) -> list[str]:
-    """Lets words follow a task whose word has a default: `compare 2026` becomes `compare --run=2026`.
+def name_words(words: Sequence[str], tasks: Mapping[str, ParserContext]) -> list[str]:
+    """Lets words follow a task whose words have a default: `compare 2026` becomes `compare --run=2026`. Such a task takes
+    all words up to the end, though one of them is a task's name: `plan diff A B`.
 
     (invoke takes words without a flag only for what has no default.)
     """
-    named, flag = [], ""
+    task: ParserContext | None = None
+    named, is_value = [], False
     for word in words:
-        if word in tasks:
-            flag = _WORD_OF.get(word, "")
-        elif flag and not word.startswith("-"):
+        flag = _WORDS.get(task.name or "", ("", ""))[0] if task else ""
+        if is_value:
+            is_value = False
+        elif word.startswith("-"):
+            is_value = task is not None and word in task.flags and bool(task.flags[word].takes_value)
+        elif flag:
             word = f"--{flag}={word}"
         else:
-            flag = ""
+            task = tasks.get(word, task)
         named.append(word)
     return named
 
@@ -97,6 +151,9 @@ def _misuse() -> Iterator[None]:
             task, word = lacks[1], lacks[2].upper()
             do_next = f"`./inv {task} {word}`; `./inv --help {task}` says what it takes"
             raise Misuse(f"inv {task}", f"no {word} is named", do_next) from None
+        unknown = _UNKNOWN.fullmatch(str(error))
+        if unknown and unknown[1] in _NOW:
+            raise Misuse("read the command line", f"{unknown[1]} has another name now", _NOW[unknown[1]]) from None
         raise Misuse(
             "read the command line", str(error), "`./inv` lists the tasks, `./inv --help TASK` its options"
         ) from error

@@ -44,7 +44,7 @@ def show() -> Judged:
     loop(picture, first_step=5)
     print(f"\nOpen {first.folder.path / report.FILE} in a browser: picture, mask, time per op, where each node ran.")
     print(
-        "Next: `./inv models`, `./inv run MODEL`, `./inv run MODEL --on virtual`, `./inv coverage MODEL`, `./inv bench`."
+        "Next: `./inv models`, `./inv run MODEL`, `./inv run MODEL --on virtual`, `./inv support MODEL`, `./inv bench`."
     )
     return first
 
@@ -56,7 +56,7 @@ def loop(picture: Path | None = None, library: Path | None = None, first_step: i
     """
     picture = picture or models.picture()
     wanted = [name for name in ON_DEVICE if _is_here(name)]
-    _step(first_step, "the whole loop of a phone, without one: a virtual device, which adb takes for a phone")
+    _step(first_step, "the workflow of a phone, without one: a virtual device, which adb treats as a phone")
     serial = registry.start(_DEVICE)
     try:
         phone = Phone(Device(serial, virtual=True), library)

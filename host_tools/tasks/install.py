@@ -1,5 +1,6 @@
-"""`inv install`: the test app onto devices, at the same time."""
+"""`inv install` and `inv uninstall`: the test app, on several devices at the same time."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -11,24 +12,36 @@ from host_tools.phone.adb.choice import choose
 from host_tools.phone.app import app
 from host_tools.places import phone_app
 
+_Tell = Callable[[str], None]
 
-def install(
-    on: str, apk: Path | None, console: Console, *, fresh: bool = False, shipped: bool = False, remove: bool = False
-) -> None:
-    """Installs the test app, where that very APK is not there already; remove: takes it away."""
+
+def install(on: str, apk: Path | None, console: Console, *, fresh: bool = False, shipped: bool = False) -> None:
+    """Installs the test app where that very APK is not there. fresh: uninstalls what is there first. shipped: with TFLite's
+    stock GPU delegate."""
     devices = choose(on)
-    made = {}
-    for device in devices if not remove else ():
-        made[device.serial] = apk or phone_app.apk_for(device, phone_app.library(device), shipped)
+    made = {one.serial: apk or phone_app.apk_for(one, phone_app.library(one), shipped) for one in devices}
 
-    def work(device: Device, show: parallel.Show) -> str:
-        tell = lambda text: show(text, 0, 0)  # noqa: E731
-        with lock.lease(device.serial, "install the test app"):
-            if remove:
-                return "removed" if app.uninstall(device, tell) else "was not there"
-            return "installed" if app.install(device, made[device.serial], tell, fresh) else "was there already"
+    def work(device: Device, tell: _Tell) -> str:
+        return "installed" if app.install(device, made[device.serial], tell, fresh) else "was there already"
 
-    outcomes = parallel.each(devices, work, "install")
+    _each(devices, work, "install", console)
+
+
+def uninstall(on: str, console: Console) -> None:
+    """Uninstalls the test app where it is there."""
+
+    def work(device: Device, tell: _Tell) -> str:
+        return "uninstalled" if app.uninstall(device, tell) else "was not there"
+
+    _each(choose(on), work, "uninstall", console)
+
+
+def _each(devices: Sequence[Device], work: Callable[[Device, _Tell], str], title: str, console: Console) -> None:
+    def leased(device: Device, show: parallel.Show) -> str:
+        with lock.lease(device.serial, f"{title} the test app"):
+            return work(device, lambda text: show(text, 0, 0))
+
+    outcomes = parallel.each(devices, leased, title)
     for outcome in outcomes:
         if outcome.value:
             console.print(f"{escape(outcome.device.serial)}  {app.PACKAGE} {outcome.value}")

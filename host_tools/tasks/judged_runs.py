@@ -1,7 +1,7 @@
-"""`inv run` and `inv shell-run`: a spec at one place or at several, judged, with a report of each run."""
+"""`inv run`: a spec at one place or at several, judged, with a report of each run."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
@@ -13,27 +13,59 @@ from host_tools.phone.adb import parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.places.on_phone import DevicePlace
 from host_tools.places.place import Place, Show
+from host_tools.record import printed
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.show import report, run_account
+from host_tools.show import report, run_account, run_document
 from host_tools.show.run_account import Ended
 
+Asked = Callable[[], tuple[RunSpec, Sequence[Place]]]  # what the command line asks for; it may be Misuse
 
-def run(spec: RunSpec, places: Sequence[Place], console: Console) -> list[Judged]:
-    """Runs at each place and prints what came of it; raises the first error, or a failed judgement."""
+
+def run(asked: Asked, console: Console) -> list[Judged]:
+    """Runs at each place and prints the result; raises the first error, or a failed judgement."""
+    ended = _at_each(*asked())
+    if len(ended) > 1:
+        run_account.several(ended, console)
+    elif ended[0].judged:
+        run_account.account(ended[0].judged, console)
+    return _outcome(ended)
+
+
+def run_as_json(asked: Asked) -> int:
+    """The same, printed as one JSON document, also where it fails; the exit status."""
+    ended: list[Ended] = []
+    error: QuadraError | None = None
+    try:
+        ended = _at_each(*asked())
+        _outcome(ended)
+    except QuadraError as found:
+        error = found
+    print(printed.text(run_document.of(ended, error)))
+    return error.exit_code if error else 0
+
+
+def _outcome(ended: Sequence[Ended]) -> list[Judged]:
+    for one in ended:
+        if one.error:
+            raise one.error
+    return checked([one.judged for one in ended if one.judged])
+
+
+def _at_each(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
+    """The result at each place."""
     for place in places:
         place.prepare(spec.peers)
-    if len(places) == 1:
-        done = [run_and_judge(spec, places[0])]
-        run_account.account(done[0], console)
-    else:
-        ended = _at_all(spec, places)
-        run_account.several(ended, console)
-        for one in ended:
-            if one.error:
-                raise one.error
-        done = [one.judged for one in ended if one.judged]
-    return checked(done)
+    if len(places) > 1:
+        return _at_all(spec, places)
+    return [_at_one(spec, places[0])]
+
+
+def _at_one(spec: RunSpec, place: Place) -> Ended:
+    try:
+        return Ended(place.name, run_and_judge(spec, place))
+    except QuadraError as error:
+        return Ended(place.name, None, error)
 
 
 def run_and_judge(spec: RunSpec, place: Place) -> Judged:
@@ -80,10 +112,5 @@ def _at_all(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
 
     outcomes = parallel.each([one.device for one in phones.values()], work, f"run {spec.model.name}")
     ended = [Ended(outcome.device.serial, outcome.value, outcome.error) for outcome in outcomes]
-    for place in places:
-        if not isinstance(place, DevicePlace):
-            try:
-                ended.append(Ended(place.name, run_and_judge(spec, place)))
-            except QuadraError as error:
-                ended.append(Ended(place.name, None, error))
+    ended += [_at_one(spec, place) for place in places if not isinstance(place, DevicePlace)]
     return ended

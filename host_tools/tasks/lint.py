@@ -84,7 +84,7 @@ def judge(outcomes: Sequence[Outcome]) -> None:
     red = [one.check for one in outcomes if one.said]
     if red:
         mends = any(check.mends for check in red)
-        next_ = "`./inv lint --fix` mends what a tool can mend; see above for the rest" if mends else "see above"
+        next_ = "`./inv lint --fix` fixes what a tool can; see above for the rest" if mends else "see above"
         raise JudgementFailed("check the sources", f"{', '.join(check.name for check in red)} found something", next_)
 
 
@@ -102,7 +102,7 @@ def _said(command: Sequence[object]) -> str:
     done = child_process.run(command, cwd=settings.ROOT, timeout_s=_DEADLINE_S, check=False)
     if done.returncode == 0:
         return ""
-    return f"{done.stdout}{done.stderr}".strip() or f"{done.argv[0]} ended with {done.returncode} and no word"
+    return f"{done.stdout}{done.stderr}".strip() or f"{done.argv[0]} ended with {done.returncode} and no output"
 
 
 def _script(name: str) -> Path:

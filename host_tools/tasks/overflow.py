@@ -98,7 +98,7 @@ def show_search(spec: RunSpec, found: float32_nodes.Found, wanted: float, consol
         console.print(f"[green]{precision} is enough as it is[/]")
     else:
         option = float32_nodes.words(found.nodes)
-        few = "none of them can go" if found.smallest else "the runs ran out: fewer may do"
+        few = "each of them is needed" if found.smallest else "the limit of runs was reached: fewer may suffice"
         console.print(
             f"[green]{len(found.nodes)} nodes in float32 bring it to {found.error:.2g}[/] ({found.runs} runs; {few}):"
         )

@@ -17,7 +17,7 @@ from host_tools.record import cache_file, named_plans, plan_view
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.show import memory_map, plan_diff_table
-from host_tools.tasks import coverage
+from host_tools.tasks import support
 
 WORDS = ("show", "diff", "make")
 _BUILD = re.compile(r"(?<=, )build [0-9a-f]+, [0-9]+ bits")
@@ -53,7 +53,7 @@ def do(words: list[str], options: Options, library: Path | None, console: Consol
         return 0
     raise Misuse(
         f"inv plan {what}",
-        f"there is no such word: one of {', '.join(WORDS)}",
+        f"there is no such subcommand: one of {', '.join(WORDS)}",
         f"to see a plan: `./inv plan show {what}`",
     )
 
@@ -92,7 +92,7 @@ def _diff(first: str, second: str, options: Options, console: Console) -> int:
 
 def make(model: str, options: Options, library: Path | None = None) -> list[Path]:
     """Plans for a target's GPU, made here; nothing is run. One file per partition: NAME.quadra, NAME-1.quadra, …"""
-    spec = coverage.make_spec(model, options.target, options.precision, options.backend)
+    spec = support.make_spec(model, options.target, options.precision, options.backend)
     if options.cache:
         return _make_for_cache(spec, options, library or bazel.library())
     with tempfile.TemporaryDirectory(prefix="quadra-plan-") as name:

@@ -1,4 +1,4 @@
-"""`inv pull`: runs that were broken off on devices, each into its run folder."""
+"""`inv pull`: interrupted runs on devices, each into its run folder."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from host_tools.show import report
 
 
 def pull(on: str, run_id: str, cache: bool, console: Console) -> list[RunFolder]:
-    """Brings runs that were broken off on devices, each into a run folder of its own, and removes them there."""
+    """Brings interrupted runs on devices, each into a run folder of its own, and removes them there."""
     folders: list[RunFolder] = []
     for device in choose(on):
         with progress(f"pull from {device.serial}") as show, interrupt.once(), lock.lease(device.serial, "pull"):
@@ -34,7 +34,7 @@ def pull(on: str, run_id: str, cache: bool, console: Console) -> list[RunFolder]
             app.stop(device)  # who started it is gone
             if run_id and not found:
                 raise Misuse(
-                    f"pull the run {run_id}", "none of that name lies there", "`./inv pull` without a name brings all"
+                    f"pull the run {run_id}", "no run of that name is there", "`./inv pull` without a name fetches all"
                 )
             folders += [_pull_one(one, show) for one in found]
             if cache:
@@ -42,7 +42,7 @@ def pull(on: str, run_id: str, cache: bool, console: Console) -> list[RunFolder]
     for folder in folders:
         console.print(f"{escape(folder.path.name)}  {folder.status().state}  {escape(str(folder.path))}")
     if not folders and not cache:
-        console.print("no broken-off run lies there")
+        console.print("no interrupted run is there")
     return folders
 
 

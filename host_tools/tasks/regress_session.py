@@ -1,4 +1,4 @@
-"""Runs a suite: every device in a thread of its own, cells in turns, launch after launch; keeps each as it ends.
+"""Runs a suite: every device in a thread of its own, cells interleaved, launch after launch; keeps each as it ends.
 
 Cells take turns, so that what happens to a machine during a session happens to all of them. A cell that looks
 suspicious is launched more often. What fails is neither good nor bad: it is retried where its error says that this may
@@ -207,7 +207,7 @@ class _Lane:
             found, conditions = launches.of_run(number, at, judgement)
             perfetto_trace.write(folder)
         except Misuse as error:  # of who reads a folder; here it is the run's own failure
-            reason = f"what it left has not the form that it must have: {error.tried}: {error.came_back}"
+            reason = f"what it left is malformed: {error.tried}: {error.came_back}"
             failed = RunFailed(f"read the run {folder.path.name}", reason, "run it again")
             failed.kept = folder.path
             raise failed from error

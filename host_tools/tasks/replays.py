@@ -26,7 +26,7 @@ def asked(
     reference: ModelRef | None = None
     usual = InputSpec()
     if time and oclgrind:
-        raise Misuse("replay with --time and --oclgrind", "a simulator's times say nothing", "leave one of them away")
+        raise Misuse("replay with --time and --oclgrind", "a simulator's times say nothing", "omit one of them")
     if model:
         spec = from_arguments.make_spec(model, image=image, value_range=value_range, seed=max(seed, 1), arrays=inputs)
         reference, usual = spec.model, spec.inputs

@@ -42,7 +42,7 @@ class Note:
 class VirtualDevice:
     """A phone for adb at 127.0.0.1:`port`, with its files under `root`.
 
-    Starts with start() or as a context manager. `faults` plants what goes wrong; `log` says what was asked.
+    Starts with start() or as a context manager. `faults` injects faults; `log` says what was asked.
     """
 
     def __init__(

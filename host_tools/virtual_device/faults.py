@@ -118,7 +118,7 @@ def parse(text: str) -> Fault:
     match = _FORM.fullmatch(text)
     if not match:
         form = "STEP:KIND[=VALUE][@N][xTIMES]"
-        raise Misuse(tried, f"it has not the form {form}", "`./inv device faults` lists steps and kinds")
+        raise Misuse(tried, f"it is not of the form {form}", "`./inv device faults` lists steps and kinds")
     step, kind, value, nth, times = match.groups()
     steps = fnmatch.filter(STEPS, step)
     if not steps:

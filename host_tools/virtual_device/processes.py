@@ -67,7 +67,7 @@ class Machine(jvm.Machine):
     def __init__(self, libraries: Path, classes: Path) -> None:  # pylint: disable=super-init-not-called
         self.libraries = sorted(libraries.glob("*.so"))
         self.folder = libraries
-        host = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of the app place")
+        host = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of --on jvm")
         self.class_path = [host, classes, *java.host_libraries()]
         if any(path.name == _SHIPPED for path in self.libraries):
             self.class_path += maven.class_path(*shipped_delegate.ALIASES)

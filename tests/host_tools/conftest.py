@@ -1,11 +1,14 @@
 """Fixtures that the toolkit's tests share."""
 
+import contextlib
 import socket
+from pathlib import Path
 
 import pytest
 
 from host_tools.base import child_process, settings
-from host_tools.phone.adb import link, server
+from host_tools.phone.adb import link, server, virtual_server
+from host_tools.phone.adb.server_connection import Deadline
 from tests.host_tools.virtual_device import sent
 
 FAKE_DELEGATE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
@@ -21,11 +24,15 @@ def fake(tmp_path_factory):
 
 @pytest.fixture
 def adb(tmp_path, monkeypatch):
-    """The port of an adb server of this test alone, which has ended afterwards. Run folders and what is written down of
-    devices lie in tmp_path. Every command that the toolkit sent must be one of sent.py."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    """The port of virtual devices' adb server, of this test alone, which has ended afterwards; so has the user's, on
+    another port. Run folders and what is written down of devices lie in tmp_path. Every command that the toolkit sent
+    must be one of sent.py."""
+    with socket.create_server(("127.0.0.1", 0)) as free, socket.create_server(("127.0.0.1", 0)) as users:
+        port, users_port = free.getsockname()[1], users.getsockname()[1]
     monkeypatch.setenv("QUADRA_ADB_PORT", str(port))
+    monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", str(users_port))
+    for name in ("ADB_SERVER_SOCKET", "ANDROID_ADB_SERVER_ADDRESS", "ANDROID_SERIAL"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("ADB_USB", "0")
@@ -34,10 +41,19 @@ def adb(tmp_path, monkeypatch):
         link.Link, "service", lambda self, name, deadline: asked.append(name) or service(self, name, deadline)
     )
     yield port
-    server.leave()
-    assert not server.answers(port), "the last one stops the server"
+    virtual_server.leave()
+    assert not virtual_server.answers(port), "the last one stops the server"
+    end_users_server(users_port)
     lines = [name.partition(":")[2] for name in asked if name.startswith("shell,")]
     strange = {sent.shape(line) for line in lines} - {sent.shape(line) for line, _, _ in sent.SENT} - {*sent.BY_TESTS}
     assert not strange, (
         "what the toolkit sends stands in tests/host_tools/virtual_device/sent.py, with the answer of the virtual device"
     )
+
+
+def end_users_server(port: int) -> None:
+    """Ends the server that stands for the user's, where the test has started it: the toolkit leaves it running."""
+    users = server.Server("localhost", port, virtual=False)
+    with contextlib.suppress(OSError, EOFError):  # no answer follows
+        users.ask("host:kill", Deadline(5))
+    (Path.home() / ".android" / f"adb.{port}").unlink(missing_ok=True)  # adb writes its path there and leaves it

@@ -34,12 +34,21 @@ MODEL = _GOOD["model.json"]
 
 
 def make(
-    runs: Path, outputs=None, cpu_outputs=None, *, name="a_model", precision="f32", scale=0.0, report=REPORT, **files
+    runs: Path,
+    outputs=None,
+    cpu_outputs=None,
+    *,
+    name="a_model",
+    precision="f32",
+    scale=0.0,
+    report=REPORT,
+    sha256="0" * 64,
+    **files,
 ) -> RunFolder:
     """A complete run folder. files: JSON files to add or replace, by their name without .json."""
     spec = specs.RunSpec(
         specs.new_run_id(name),
-        specs.ModelRef(name, f"/models/{name}.tflite", "0" * 64),
+        specs.ModelRef(name, f"/models/{name}.tflite", sha256),
         options={"backend": "opencl", "precision": precision},
     )
     folder = run_folder.start(spec, runs)

@@ -38,7 +38,7 @@ def stand_in() -> Path:
     base = folder / f"base-{_key(_base_inputs())}"
     whole = folder / f"stand-in-{_key([base.name.encode(), c_library.LIST.read_bytes()])}"
     if not (whole / "source.properties").exists():
-        with file_lock.held(folder / "lock"), progress("put the stand-in NDK together") as show:
+        with file_lock.held(folder / "lock"), progress("assemble the stand-in NDK") as show:
             if not base.exists():
                 _appear(base, lambda new: _make_base(new, show))
             if not whole.exists():
@@ -56,7 +56,7 @@ def _check_tools() -> None:
     if absent:
         packages = " ".join(sorted({_PACKAGES[name] for name in absent}))
         raise ToolMissing(
-            "put the stand-in NDK together",
+            "assemble the stand-in NDK",
             f"{LLVM}/bin has no {', '.join(absent)}",
             f"apt-get install {packages}, or set ANDROID_NDK_HOME to an NDK (r27 or later)",
         )

@@ -79,7 +79,7 @@ def examine(case: Case, suite: Suite) -> list[Finding]:
     """A finding for each metric; those with a p get their verdict from `decide`."""
     now, before = case.good, _comparable(case)
     if not now:
-        reason = case.error or "no launch came to its end"
+        reason = case.error or "no launch completed"
         return [Finding(metric, INCONCLUSIVE, reason) for metric in metrics.METRICS if metric != "cold" or suite.cold]
     refused = unlike(case.baseline.conditions, case.conditions) if case.baseline else case.missing
     measure = metrics.measure_of(suite.measure, now, *([before] if before and not refused else []))
@@ -98,10 +98,16 @@ def examine(case: Case, suite: Suite) -> list[Finding]:
 
 def unlike(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Why times under these conditions must not be compared; empty where they may."""
-    names = [name for name in dict.fromkeys([*then, *now]) if then.get(name) != now.get(name)]
-    if "model" in names:
+    found = differences(then, now)
+    if "model" in found:
         return "the model's file is another than the baseline's"
-    return "; ".join(f"{name}: {_word(then.get(name))} then, {_word(now.get(name))} now" for name in names)
+    return "; ".join(f"{name}: {said[0]} then, {said[1]} now" for name, said in found.items())
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """The conditions that are not the same, in words."""
+    names = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
+    return {name: (_word(one.get(name)), _word(other.get(name))) for name in names}
 
 
 def suspicious(findings: Sequence[Finding]) -> bool:
@@ -142,9 +148,7 @@ def decided(finding: Finding, suite: Suite) -> Finding:
         return replace(finding, verdict=PASS, text=words)
     hidden = f"up to {100 * math.expm1(shift.high):+.1f} %" if math.isfinite(shift.high) else "anything"
     few = statistic.least_p(len(finding.before), len(finding.now)) > suite.false_alarms
-    reason = (
-        "too few launches to be sure of anything" if few else f"the noise may hide {hidden} (spread {_spread(finding)})"
-    )
+    reason = "too few launches for any statement" if few else f"the noise may hide {hidden} (spread {_spread(finding)})"
     return replace(finding, verdict=INCONCLUSIVE, text=f"{words}; {reason}", unit=unit)
 
 
@@ -184,14 +188,14 @@ def _doubt(
     """What else than the delegate would explain the difference."""
     drift = statistic.trend(now)
     if abs(drift) > _SURE and drift * shift.effect > 0 and metric != "memory":
-        return f"the figures {'rise' if drift > 0 else 'fall'} from launch to launch: the machine was not settled"
+        return f"the figures {'rise' if drift > 0 else 'fall'} from launch to launch: the machine had not settled"
     if metric not in ("steady", "first", "init") or measure != "wall":
         return ""
     theirs, ours = metrics.peer(before), metrics.peer(case.good)
     if theirs and ours:
         moved = statistic.shift(theirs, ours)
         if moved.p <= 0.01 and moved.effect * shift.effect > 0 and abs(moved.effect) >= abs(shift.effect) / 2:
-            return f"XNNPACK moved by {moved.percent:+.1f} %, too: the machine is not as it was"
+            return f"XNNPACK moved by {moved.percent:+.1f} %, too: the machine itself changed"
     return ""
 
 

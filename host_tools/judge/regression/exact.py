@@ -22,7 +22,7 @@ def judge(metric: str, before: Facts | None, now: Sequence[Facts]) -> Exact:
     order = (REGRESSED, INCONCLUSIVE, IMPROVED, PASS)
     found = [_JUDGES[metric](before, facts) for facts in now]
     if not found:
-        return Exact(INCONCLUSIVE, "no launch came to its end")
+        return Exact(INCONCLUSIVE, "no launch completed")
     worst = min(found, key=lambda exact: order.index(exact.verdict))
     kinds = {exact.verdict for exact in found}
     if len(kinds) == 1:

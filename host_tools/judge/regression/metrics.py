@@ -3,7 +3,7 @@
 How steady inference is measured (`measure`):
   wall             the median time of an inference, as a user waits for it
   processor        the same of processor time
-  ratio            Quadra's median over XNNPACK's of the same process, in turns: what slows the machine slows both
+  ratio            Quadra's median over XNNPACK's of the same process, interleaved: what slows the machine slows both
   processor_ratio  the same of processor time
 `auto` takes processor_ratio where the driver computes on the CPU, wall elsewhere: docs/regress.md has the figures
 behind it. Starts are measured in the same way; as a ratio, they are over one inference of XNNPACK.
@@ -89,6 +89,11 @@ _UNITS = {
     "processor_ratio": "× XNNPACK's processor time",
 }
 Giver = Callable[[Launch], float | None]
+
+
+def unit_of(measure: str) -> str:
+    """What a measure's numbers are of."""
+    return _UNITS[measure]
 
 
 def measure_with(unit: str) -> str:

@@ -23,7 +23,7 @@ from host_tools.base.errors import (
     TransferFailed,
     not_written,
 )
-from host_tools.phone.adb import adb_errors, shell_packets, sync_client, tool_texts
+from host_tools.phone.adb import adb_errors, server, shell_packets, sync_client, tool_texts
 from host_tools.phone.adb.link import Link
 from host_tools.phone.adb.retry import Event, tried
 from host_tools.phone.adb.server_connection import Connection, Deadline
@@ -52,13 +52,14 @@ class Reply:
 
 
 class Device:
-    """A device by its serial. Nothing is asked before the first request; threads may share it."""
+    """A device by its serial; a virtual one has another adb server. Nothing is asked before the first request; threads
+    may share it."""
 
     def __init__(self, serial: str, *, virtual: bool = False) -> None:
         self.serial, self.virtual = serial, virtual
         self.events: list[Event] = []  # every retry, reconnection and restart of the server
         self.idle_s = _IDLE_S
-        self._link = Link(serial, self.events)
+        self._link = Link(serial, self.events, server.of(virtual=virtual))
         self._properties: dict[str, str] | None = None
 
     @property
@@ -70,7 +71,7 @@ class Device:
         """Another handle on the same device, which stop() of this one does not reach: for cleaning up."""
         made = Device(self.serial, virtual=self.virtual)
         made.events, made.idle_s = self.events, self.idle_s
-        made._link = Link(self.serial, self.events)
+        made._link = Link(self.serial, self.events, server.of(virtual=self.virtual))
         return made
 
     def __repr__(self) -> str:
@@ -187,7 +188,7 @@ class Device:
         try:
             return self._sync("send", f"send {local.name} to {remote}", timeout_s, once, attempts)
         except OSError as error:  # what the device does is a DeviceError
-            raise Misuse(f"send {local}", error.strerror or str(error), "see to that file") from error
+            raise Misuse(f"send {local}", error.strerror or str(error), "check that file") from error
 
     def receive(
         self,
@@ -213,7 +214,7 @@ class Device:
                     digest = hashlib.file_digest(to, "sha256").hexdigest()
                 there = self.digests([remote], max(0.1, deadline.left())).get(remote)
                 if there != digest:
-                    came_back = f"the {got} bytes that came have another SHA-256 than the file there"
+                    came_back = f"the {got} bytes received have another SHA-256 than the file on the device"
                     raise TransferFailed(what, came_back, "try again", serial=self.serial, step="receive")
                 os.replace(temporary, local)
             except BaseException:
@@ -242,7 +243,7 @@ class Device:
         if reply.status == 127:
             raise self._failed(reply, "digest")
         if reply.status == 0 and len(found) < len(set(paths)):
-            what, came_back = f"compare files on {self.serial}", "sha256sum left some out, and said no word about it"
+            what, came_back = f"compare files on {self.serial}", "sha256sum left some out without an error"
             error = ReplyNotUnderstood(what, came_back, "try again", serial=self.serial, step="digest")
             error.retry = True
             raise error
@@ -283,7 +284,7 @@ class Device:
         came_back = f"status {reply.status}: {adb_errors.shown(said)}"
         if adb_errors.says_full(said):
             return adb_errors.of_files(came_back, what, self.serial, step)
-        return DeviceRefused(what, came_back, "see to it on the device", serial=self.serial, step=step)
+        return DeviceRefused(what, came_back, "check the device", serial=self.serial, step=step)
 
     def _sync(self, step: str, what: str, timeout_s: float, work: Callable[[Connection], T], attempts: int = 3) -> T:
         deadline = Deadline(timeout_s, self.idle_s)

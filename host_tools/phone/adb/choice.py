@@ -5,26 +5,28 @@ from dataclasses import asdict, dataclass, replace
 
 from adbutils.errors import AdbError
 
+from host_tools.base import settings
 from host_tools.base.errors import DeviceBusy, DeviceError, DeviceNotFound, DeviceUnusable, Misuse
 from host_tools.phone.adb import adb_errors, lock, server
 from host_tools.phone.adb.adb_device import Device
-from host_tools.phone.adb.server_connection import Connection, Deadline
+from host_tools.phone.adb.server_connection import Deadline
+from host_tools.virtual_device import registry
 
 WORDS = ("any", "all", "virtual")
 READY = "device"
 _LOOK_S = 20.0
-_USUAL_PORT = 5037
-_SERIAL = re.compile(r"[A-Za-z0-9._:%\[\]-]{1,128}")
-_LINE = re.compile(r"(\S+)\s+(no permissions|\S+)(?:\s(.*))?")
+_PAIRED = r"adb-[A-Za-z0-9-]{1,64} \([0-9]{1,3}\)\._adb-tls-connect\._tcp"  # a wireless device that is announced twice
+_SERIAL = re.compile(rf"[A-Za-z0-9._:%\[\]-]{{1,128}}|{_PAIRED}")
+_LINE = re.compile(rf"({_PAIRED}|\S+)\s+(no permissions|\S+)(?:\s(.*))?")
 _HOW = (
-    "allow USB debugging on a phone (Settings, Developer options), plug it in and say yes to its question;"
+    "allow USB debugging on a phone (Settings, Developer options), plug it in and accept its prompt;"
     " or start a virtual device: `./inv device start`"
 )
 
 
 @dataclass(frozen=True)
 class Found:
-    """A device that adb's server sees. state: device (ready), offline, unauthorized, recovery, …"""
+    """A device that an adb server sees. state: device (ready), offline, unauthorized, recovery, …"""
 
     serial: str
     state: str
@@ -39,38 +41,23 @@ class Found:
 
 
 def found() -> list[Found]:
-    """All devices, whatever their state; phones come before virtual ones."""
-    from host_tools.virtual_device import registry
-
+    """All devices of both adb servers, whatever their state; phones come before virtual ones."""
     deadline = Deadline(_LOOK_S)
-    virtual = registry.running()
-    listed = parse(_listing(deadline))
-    for serial in virtual.values():
-        if serial not in {one.serial for one in listed}:
-            try:
-                Device(serial, virtual=True).connect(min(5.0, deadline.left()))
-            except DeviceError:
-                pass  # it is listed with the state that it has
-    names = {serial: name for name, serial in virtual.items()}
-    made = [
-        replace(one, virtual=one.serial in names, busy=lock.holder(one.serial), name=names.get(one.serial, ""))
-        for one in parse(_listing(deadline))
-    ]
-    return sorted(made, key=lambda one: (one.virtual, one.name, one.serial))
+    return _users(deadline) + _virtual(deadline)
 
 
 def choose(on: str) -> list[Device]:
-    """The devices that `on` means: a serial, a virtual device's name, any (the first that is free), all, or virtual
-    (the one of that name, started if need be)."""
+    """The devices that `on` means: a serial, a virtual device's name, any (that of ANDROID_SERIAL; else the first that is
+    free), all, or virtual (the one of that name, started if need be)."""
     if on == "virtual":
-        from host_tools.virtual_device import registry
-
         return [Device(registry.running().get("virtual") or registry.start("virtual"), virtual=True)]
-    if on not in WORDS and not _SERIAL.fullmatch(on):
-        raise Misuse(f"find the device {on!a}", "no serial looks so", "`./inv devices` lists what is connected")
-    there = found()
     if on not in WORDS:
-        return [_named(next((one.serial for one in there if one.name == on), on), there)]
+        return [_named(on, f"find the device {on!a}", _HOW)]
+    serial = settings.read().android_serial
+    if on == "any" and serial:
+        do_next = "connect it, or unset ANDROID_SERIAL; `./inv device list` lists what is connected"
+        return [_named(serial, f"find the device {serial!a}, which ANDROID_SERIAL names", do_next)]
+    there = found()
     ready = [one for one in there if one.state == READY]
     if not ready:
         raise _none(there)
@@ -92,28 +79,60 @@ def parse(text: str) -> list[Found]:
     return devices
 
 
-def _listing(deadline: Deadline) -> str:
-    server.up(deadline)
+def _users(deadline: Deadline) -> list[Found]:
+    """What the user's server has, without virtual devices that somebody connected with it, too."""
+    virtual = set(registry.running().values())
+    listed = [one for one in _listed(server.of(virtual=False), deadline) if one.serial not in virtual]
+    return sorted((replace(one, busy=lock.holder(one.serial)) for one in listed), key=lambda one: one.serial)
+
+
+def _virtual(deadline: Deadline) -> list[Found]:
+    running = registry.running()
+    if not running:
+        return []
+    ours = server.of(virtual=True)
+    connected = {one.serial for one in _listed(ours, deadline)}
+    for serial in running.values():
+        if serial not in connected:
+            try:
+                Device(serial, virtual=True).connect(min(5.0, deadline.left()))
+            except DeviceError:
+                pass  # it is listed with the state that it has
+    states = {one.serial: one for one in _listed(ours, deadline)}
+    return [
+        replace(states[serial], virtual=True, busy=lock.holder(serial), name=name)
+        for name, serial in sorted(running.items())
+        if serial in states
+    ]
+
+
+def _listed(one: server.Server, deadline: Deadline) -> list[Found]:
+    one.up(deadline)
     try:
-        with Connection(server.port(), deadline) as connection:
-            connection.request("host:devices-l")
-            return connection.block()
+        return parse(one.ask("host:devices-l", deadline))
     except (AdbError, EOFError, OSError, ValueError) as error:
-        raise DeviceError("list the devices", adb_errors.shown(str(error)), "ask again", step="devices") from error
+        raise DeviceError("list the devices", adb_errors.shown(str(error)), "try again", step="devices") from error
 
 
-def _named(serial: str, there: list[Found]) -> Device:
-    device = Device(serial, virtual=any(one.virtual for one in there if one.serial == serial))
+def _named(word: str, tried: str, do_next: str) -> Device:
+    """The device of this serial, or virtual device's name. Other devices' servers are not asked for it."""
+    if not _SERIAL.fullmatch(word):
+        raise Misuse(tried, "this is not a serial", "`./inv device list` lists what is connected")
+    running = registry.running()
+    serial = running.get(word, word)
+    deadline = Deadline(_LOOK_S)
+    there = _virtual(deadline) if serial in running.values() else _users(deadline)
+    device = Device(serial, virtual=serial in running.values())
     state = next((one.state for one in there if one.serial == serial), "")
     if state in ("", "offline"):  # a device of the network may be reached, though it is not connected yet
         try:
             device.features()
         except DeviceNotFound as error:
-            known = ", ".join(one.serial for one in there) or "none"
-            came_back = f"{error.came_back}; connected: {known}{_other_server()}"
-            raise DeviceNotFound(f"find the device {serial}", came_back, _HOW, serial=serial, step="choose") from error
+            known = ", ".join(one.serial for one in [*there, *([] if device.virtual else _virtual(deadline))]) or "none"
+            came_back = f"{error.came_back}; connected: {known}"
+            raise DeviceNotFound(tried, came_back, do_next, serial=serial, step="choose") from error
     elif state != READY:
-        raise adb_errors.of_server(f"device {state}", f"use the device {serial}", serial, "choose")
+        raise adb_errors.of_server(f"device {state}", tried.replace("find", "use", 1), serial, "choose")
     return device
 
 
@@ -121,11 +140,4 @@ def _none(there: list[Found]) -> DeviceError:
     if there:
         states = ", ".join(f"{one.serial} is {one.state}" for one in there)
         return DeviceUnusable("find a device", states, _HOW, serial=there[0].serial, step="choose")
-    return DeviceNotFound("find a device", f"none is connected{_other_server()}", _HOW, step="choose")
-
-
-def _other_server() -> str:
-    """A phone on USB belongs to one server: who has Android's tools open often has another one."""
-    if server.port() == _USUAL_PORT or not server.answers(_USUAL_PORT):
-        return ""
-    return f"; an adb server on port {_USUAL_PORT} may hold the phones on USB: `adb kill-server`, or QUADRA_ADB_PORT={_USUAL_PORT}"
+    return DeviceNotFound("find a device", "none is connected", _HOW, step="choose")

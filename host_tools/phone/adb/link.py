@@ -1,4 +1,4 @@
-"""The way to one device: our server is started, the device chosen or connected anew, and what breaks gets its class."""
+"""The way to one device: its adb server is started, the device chosen or connected anew, and what breaks gets its class."""
 
 import re
 import struct
@@ -11,8 +11,9 @@ from typing import TypeVar
 from adbutils.errors import AdbError, AdbTimeout
 
 from host_tools.base.errors import DeviceError, DeviceLost, DeviceTimedOut, ReplyNotUnderstood, TransferFailed
-from host_tools.phone.adb import adb_errors, server, sync_client
+from host_tools.phone.adb import adb_errors, sync_client
 from host_tools.phone.adb.retry import Event
+from host_tools.phone.adb.server import Server
 from host_tools.phone.adb.server_connection import Connection, Deadline
 
 READY = "device"
@@ -31,9 +32,9 @@ class _Begun(EOFError):
 class Link:
     """Opens streams to the device with this serial. Threads may share it."""
 
-    def __init__(self, serial: str, events: list[Event]) -> None:
+    def __init__(self, serial: str, events: list[Event], server: Server) -> None:
         self.serial, self.events = serial, events
-        self._port = server.port()
+        self._server = server
         self._features: set[str] | None = None
         self._connections: set[Connection] = set()
         self._lock = threading.Lock()
@@ -44,7 +45,7 @@ class Link:
         if self._features is None:
             deadline = Deadline(timeout_s)
             with self.doing("features", f"ask {self.serial} what its adb daemon can do", deadline):
-                self._features = self._mended(lambda: self._ask_features(deadline), deadline)
+                self._features = self._with_server(lambda: self._ask_features(deadline), deadline)
         return self._features
 
     def _ask_features(self, deadline: Deadline) -> set[str]:
@@ -68,13 +69,13 @@ class Link:
     @contextmanager
     def service(self, service: str, deadline: Deadline) -> Iterator[Connection]:
         """An open stream to a service of the device's daemon."""
-        connection = self._mended(lambda: self._start(service, deadline), deadline)
+        connection = self._with_server(lambda: self._start(service, deadline), deadline)
         try:
             yield connection
         finally:
             self._close(connection)
 
-    def _mended(self, work: Callable[[], T], deadline: Deadline) -> T:
+    def _with_server(self, work: Callable[[], T], deadline: Deadline) -> T:
         """What `work` returns. It asks the server for the device; the server is started and the device connected."""
         for last in (False, False, True):
             try:
@@ -82,7 +83,7 @@ class Link:
             except (ConnectionError, EOFError) as error:
                 if last or self.stopped or isinstance(error, _Begun):
                     raise
-                if server.up(deadline):
+                if self._server.up(deadline):
                     self._event("restart", "the adb server was not running")
             except AdbError as error:
                 if last or isinstance(error, AdbTimeout) or not self._mend(str(error), deadline):
@@ -111,7 +112,7 @@ class Link:
             raise
 
     def _open(self, deadline: Deadline) -> Connection:
-        connection = Connection(self._port, deadline)
+        connection = Connection(self._server.host, self._server.port, deadline)
         with self._lock:
             self._connections.add(connection)
             if self.stopped:
@@ -187,7 +188,7 @@ class Link:
             self._go_on(what, place)
             if "authoriz" in self._state(Deadline(_LOOK_S)):
                 raise adb_errors.of_server("device unauthorized", what, self.serial, step) from error
-            do_next = "see whether the device answers: `./inv devices`"
+            do_next = "check whether the device responds: `./inv device list`"
             raise DeviceTimedOut(what, deadline.text(), do_next, **place) from error
         except AdbError as error:
             if str(error) == "closed" and self._state(Deadline(_LOOK_S)) != READY:
@@ -196,8 +197,8 @@ class Link:
         except sync_client.SyncFailed as error:
             raise adb_errors.of_files(str(error), what, self.serial, step) from error
         except (ValueError, struct.error) as error:
-            came_back = f"the answer is damaged: {adb_errors.shown(str(error))}"
-            do_next = "try again; if it stays so, this device does not keep to adb's protocol"
+            came_back = f"the reply is malformed: {adb_errors.shown(str(error))}"
+            do_next = "try again; if it persists, this device does not follow adb's protocol"
             raise ReplyNotUnderstood(what, came_back, do_next, **place) from error
         except (EOFError, ConnectionError) as error:
             self._go_on(what, place)
@@ -214,7 +215,7 @@ class Link:
         """The stream ended: because the device is gone, or though it is there."""
         state = self._state(Deadline(_LOOK_S))
         if state != READY:
-            do_next = "see to its cable or network; `./inv devices` shows its state"
+            do_next = "check its cable or network; `./inv device list` shows its state"
             return DeviceLost(what, f"the connection broke ({state})", do_next, **place)
         if transfer:
             return TransferFailed(what, f"the device ended the transfer early: {text}", "try again", **place)

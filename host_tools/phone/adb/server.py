@@ -1,182 +1,91 @@
-"""Our own adb server: adbutils' bundled adb on a port of its own, so that no other adb stops it and it stops no other.
+"""The two adb servers: the user's, with phones and emulators, and one of our own, with virtual devices.
 
-All processes of the toolkit share it. Each holds a shared lock while it uses it; the last one stops it when it ends.
-One that was killed leaves the server to the next, which stops it in its turn. A server that we did not start (the
-port of settings is somebody else's) is used and never stopped.
+The user's is where adb itself looks for it (settings.AdbServer). Where none answers, `adb start-server` starts it; it
+keeps running, as after any adb command. Nothing here stops it: other programs use it.
 """
 
-import atexit
-import json
-import math
-import os
-import signal
-import subprocess
+import shutil
 import sys
-import threading
-import time
+from dataclasses import dataclass
 from pathlib import Path
 
-import adbutils
-from adbutils.errors import AdbError
-
 from host_tools.base import child_process, file_lock, settings
-from host_tools.base.errors import DeviceError, DeviceTimedOut, ToolMissing
-from host_tools.phone.adb.server_connection import Connection, Deadline
+from host_tools.base.errors import CommandFailed, CommandTimedOut, DeviceError
+from host_tools.phone.adb import virtual_server
+from host_tools.phone.adb.server_connection import Connection, Deadline, listens, version
 
-_POLL_S = 0.01
-_START_S = 15.0  # looking at all USB ports takes seconds on some machines
-_USES: dict[int, int] = {}  # port: the file whose shared lock says that this process uses the server
-_USING = threading.Lock()
-_CHILDREN: list[subprocess.Popen[bytes]] = []
-
-
-def adb() -> Path:
-    """The adb that came with adbutils; where that has none for this machine, the one of PATH."""
-    bundled = Path(adbutils.__file__).parent / "binaries" / "adb"
-    if bundled.is_file():
-        return bundled
-    try:
-        return Path(adbutils.adb_path())
-    except Exception as error:  # adbutils raises its plain base class here
-        raise ToolMissing("find adb", str(error), "install Android's platform tools and put adb on PATH") from error
+VERSION = 41  # of the protocol between adb and its server that we speak; adb 1.0.41 has had it since 2018
+_START_S = 20.0  # a scan of all USB ports takes seconds on some machines
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_noted: set[tuple[str, int]] = set()  # servers of another version, each told once
 
 
-def port() -> int:
-    return settings.read().adb_port
+@dataclass(frozen=True)
+class Server:
+    """Where an adb server listens. virtual: ours, with virtual devices."""
+
+    host: str
+    port: int
+    virtual: bool
+
+    def up(self, deadline: Deadline) -> bool:
+        """Makes sure that the server answers. Returns whether it had to be started."""
+        return virtual_server.up(deadline) if self.virtual else _users_up(self, deadline)
+
+    def ask(self, request: str, deadline: Deadline) -> str:
+        """The server's answer to a request that it answers itself, with a text."""
+        with Connection(self.host, self.port, deadline) as connection:
+            connection.request(request)
+            return connection.block()
 
 
-def up(deadline: Deadline) -> bool:
-    """Makes sure that the server answers. Returns whether it had to be started."""
-    number = port()
-    _use(number)
-    if answers(number):
-        return False
-    with file_lock.held(_file(number, "start"), deadline.left()):
-        if answers(number):
-            return False
-        _start(number, deadline)
-    return True
+def of(*, virtual: bool) -> Server:
+    """The server that has virtual devices, or the one that has all others."""
+    config = settings.read()
+    if virtual:
+        return Server("127.0.0.1", config.adb_port, True)
+    return Server(config.adb_server.host, config.adb_server.port, False)
 
 
-def answers(number: int) -> bool:
-    """Whether an adb server listens on the port."""
-    try:
-        with Connection(number, Deadline(1.0)) as connection:
-            connection.request("host:version")
-            connection.block()
+def _users_up(server: Server, deadline: Deadline) -> bool:
+    found = version(server.host, server.port)
+    if found is None:
+        _start(server, deadline)
         return True
-    except (OSError, EOFError, ValueError, AdbError):
-        return False
+    if found != VERSION and (server.host, server.port) not in _noted:
+        _noted.add((server.host, server.port))
+        print(_other_version(server, found), file=sys.stderr)
+    return False
 
 
-def stop(number: int | None = None) -> bool:
-    """Stops the server, if it is ours, whoever uses it. Returns whether it was there."""
-    number = port() if number is None else number
-    record = _file(number, "json")
-    pid = _recorded(record)
-    record.unlink(missing_ok=True)
-    if pid is None or not _is_adb(pid, number):
-        return False
-    _end(pid, number)
-    (Path.home() / ".android" / f"adb.{number}").unlink(missing_ok=True)  # adb writes its path there and leaves it
-    return True
+def _other_version(server: Server, found: int) -> str:
+    return (
+        f"note: the adb server at {server.host}:{server.port} has version {found}, Quadra's adb {VERSION}: it is used as it"
+        " is, and not stopped\n  next: if devices are missing or refuse commands, update the adb that started it"
+        " (`adb version`), then `adb kill-server`"
+    )
 
 
-def _end(pid: int, number: int) -> None:
-    for name in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.kill(pid, name)
-        except ProcessLookupError:
+def _start(server: Server, deadline: Deadline) -> None:
+    tried = f"reach the adb server at {server.host}:{server.port}"
+    if server.host not in _LOCAL:
+        do_next = "start it on that machine (`adb -a nodaemon server start`), or unset ANDROID_ADB_SERVER_ADDRESS"
+        raise DeviceError(tried, "no adb server answers there", do_next, step="adb server")
+    folder = settings.make_folder(settings.read().devices_dir, "QUADRA_DEVICES_DIR")
+    do_next = f"end the program that listens on port {server.port}, or set ANDROID_ADB_SERVER_PORT to another port"
+    with file_lock.held(folder / f".adb-user-{server.port}.start", deadline.left()):
+        if version(server.host, server.port) is not None:
             return
-        end = time.monotonic() + 1.0
-        while time.monotonic() < end:
-            _reap()
-            if not _is_adb(pid, number):
-                return
-            time.sleep(_POLL_S)
-
-
-def leave() -> None:
-    """This process needs the server no more; stops it where no other process does."""
-    for number, handle in list(_USES.items()):
-        del _USES[number]
+        if listens(server.host, server.port):  # adb would wait for its answer
+            raise DeviceError(tried, "what listens there does not answer as an adb server", do_next, step="adb server")
+        # The user's own adb first: a client of another version would stop the server.
+        argv = [shutil.which("adb") or virtual_server.adb(), "-P", server.port, "start-server"]
         try:
-            if file_lock.alone(handle):
-                stop(number)
-        finally:
-            os.close(handle)
-
-
-def _use(number: int) -> None:
-    with _USING:
-        if number in _USES:
-            return
-        # Held against us only while a last user stops the server.
-        handle = file_lock.acquire(_file(number, "users"), shared=True, wait_s=math.inf)
-        assert handle is not None, "it waits as long as it takes"
-        if not _USES:
-            atexit.register(leave)
-        _USES[number] = handle
-
-
-def _start(number: int, deadline: Deadline) -> None:
-    stop(number)  # one that hangs: it holds the port
-    log = _file(number, "log")
-    process = child_process.start_detached([adb(), "-P", number, "nodaemon", "server"], log=log, env=_environment())
-    _CHILDREN.append(process)
-    try:
-        _file(number, "json").write_text(json.dumps({"pid": process.pid, "port": number}), encoding="utf-8")
-        end = time.monotonic() + min(_START_S, deadline.left())
-        while not answers(number):
-            if process.poll() is not None:
-                raise _not_started(number, log, f"it ended with status {process.returncode}")
-            if time.monotonic() > end:
-                raise DeviceTimedOut(*_not_started(number, log, "it does not answer").args, step="start the adb server")
-            time.sleep(_POLL_S)
-    except BaseException:
-        stop(number)
-        raise
-
-
-def _not_started(number: int, log: Path, reason: str) -> DeviceError:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-3:] if log.exists() else []
-    came_back = reason + "".join(f"\n  | {line}" for line in lines)
-    do_next = f"set QUADRA_ADB_PORT to a port that is free, if another program holds {number}"
-    return DeviceError(f"start adb's server on port {number}", came_back, do_next, step="start the adb server")
+            child_process.run(argv, timeout_s=min(_START_S, deadline.left()), env=_environment())
+        except (CommandFailed, CommandTimedOut) as error:
+            raise DeviceError(tried, error.came_back, do_next, step="adb server") from error
 
 
 def _environment() -> dict[str, str]:
-    """No discovery by network, no guesses at emulators' ports, and no kill by an adb of another version."""
-    words = {"ADB_MDNS": "0", "ADB_EMU": "0", "ADB_REJECT_KILL_SERVER": "1"}
-    if sys.platform == "linux" and not Path("/dev/bus/usb").exists():
-        words["ADB_USB"] = "0"  # nothing to find, and looking takes three seconds
-    return words
-
-
-def _file(number: int, kind: str) -> Path:
-    return settings.make_folder(settings.read().devices_dir, "QUADRA_DEVICES_DIR") / f".adb-{number}.{kind}"
-
-
-def _recorded(record: Path) -> int | None:
-    try:
-        pid = json.loads(record.read_text(encoding="utf-8"))["pid"]
-        return pid if isinstance(pid, int) and pid > 1 else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _is_adb(pid: int, number: int) -> bool:
-    """Whether the process lives and is that server: a number is given to another process, in time."""
-    if Path("/proc/self").exists():
-        try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return False
-    else:
-        listed = child_process.run(["ps", "-p", pid, "-o", "args="], timeout_s=10, check=False)
-        words = listed.stdout.encode().split()
-    return b"nodaemon" in words and str(number).encode() in words
-
-
-def _reap() -> None:
-    _CHILDREN[:] = [child for child in _CHILDREN if child.poll() is None]
+    """Without USB there is nothing to find, and the search takes three seconds."""
+    return {"ADB_USB": "0"} if sys.platform == "linux" and not Path("/dev/bus/usb").exists() else {}

@@ -1,4 +1,4 @@
-"""A connection to our adb server whose every wait ends: adbutils' transport with a deadline under all its reads.
+"""A connection to an adb server whose every wait ends: adbutils' transport with a deadline under all its reads.
 
 A server that is not there, or goes, shows as ConnectionError or EOFError; time that ran out as TimeoutError;
 a refusal as adbutils' AdbError with the server's words; an answer of another form as ValueError.
@@ -13,6 +13,7 @@ from adbutils import AdbConnection
 from adbutils.errors import AdbError
 
 _CONNECT_S = 3.0
+_VERSION_S = 2.0
 _TEXT_LIMIT_BYTES = 1 << 16  # what four hexadecimal digits can count
 STREAM_PIECE_BYTES = 1 << 18
 
@@ -45,18 +46,18 @@ class Deadline:
 
 
 class Connection(AdbConnection):
-    """One conversation with the server at 127.0.0.1:port, to be over by the deadline."""
+    """One conversation with the server at host:port, to be over by the deadline."""
 
-    def __init__(self, port: int, deadline: Deadline) -> None:
-        self._port, self._deadline = port, deadline
-        super().__init__("127.0.0.1", port)
+    def __init__(self, host: str, port: int, deadline: Deadline) -> None:
+        self._address, self._deadline = (host, port), deadline
+        super().__init__(host, port)
 
     def __enter__(self) -> Self:
         return self
 
     def _safe_connect(self) -> socket.socket:
         """adbutils would start a server of its own here, on a port of its own choice."""
-        made = socket.create_connection(("127.0.0.1", self._port), timeout=min(_CONNECT_S, self._deadline.wait()))
+        made = socket.create_connection(self._address, timeout=min(_CONNECT_S, self._deadline.wait()))
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return made
 
@@ -122,3 +123,22 @@ class Connection(AdbConnection):
     def has_answer(self) -> bool:
         """Whether the other side says something already, or has closed the stream."""
         return bool(select.select([self.conn], [], [], 0)[0])
+
+
+def version(host: str, port: int) -> int | None:
+    """The version of the adb server that listens there; None: nothing there answers as an adb server does."""
+    try:
+        with Connection(host, port, Deadline(_VERSION_S)) as connection:
+            connection.request("host:version")
+            return int(connection.block(), 16)
+    except (OSError, EOFError, ValueError, AdbError):
+        return None
+
+
+def listens(host: str, port: int) -> bool:
+    """Whether any program takes connections there."""
+    try:
+        socket.create_connection((host, port), timeout=_VERSION_S).close()
+        return True
+    except OSError:
+        return False

@@ -65,7 +65,7 @@ def installed_digest(device: Device) -> str:
 def install(device: Device, path: Path, show: Show, fresh: bool = False) -> bool:
     """Installs the APK unless that very one is there; true when it was installed. fresh: removes what is there first."""
     if not path.is_file():
-        raise Misuse(f"install {path}", "there is no such file", "leave --apk away to make one")
+        raise Misuse(f"install {path}", "there is no such file", "omit --apk to make one")
     wanted = digests.sha256_of(path)
     if fresh:
         uninstall(device, show)
@@ -119,9 +119,9 @@ def _check(device: Device, said: str, path: Path) -> None:
     tried, where = f"install {path.name} on {device.serial}", {"serial": device.serial, "step": "install"}
     if failure:
         code, text = failure.group(1) or "", " ".join((failure.group(2) or "").split())[:300]
-        kind, do_next = _HELP.get(code, (InstallRefused, "see what it says; `./inv apk` makes the APK anew"))
+        kind, do_next = _HELP.get(code, (InstallRefused, "read that message; `./inv apk` makes a new APK"))
         found = ": ".join(filter(None, (code, text))) or "Failure, without a reason"
         raise kind(tried, found, do_next.format(serial=device.serial, abi=abi_of(device)), **where)
     if not lines:
         raise ReplyNotUnderstood(tried, "the package manager said nothing", "try again", **where)
-    raise InstallRefused(tried, "; ".join(lines)[-400:], "see what it says", **where)
+    raise InstallRefused(tried, "; ".join(lines)[-400:], "read that message", **where)

@@ -150,7 +150,7 @@ def error_of(evidence: Evidence, serial: str, package: str, stage: str, before: 
             tried, f"Android itself went down: {said}", "run again; `adb bugreport` tells more", **where
         )
     if kind == am_instrument.REFUSED:
-        return DeviceRefused(tried, said, "see what it says; `adb shell am instrument` shows more", **where)
+        return DeviceRefused(tried, said, "read that message; `adb shell am instrument` shows more", **where)
     ended = evidence.exit if evidence.exit != before else None
     how = _how(kind, ended, evidence.lines)
     at = f"at the stage '{stage}'" if stage else "before its first stage"

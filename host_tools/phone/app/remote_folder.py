@@ -64,7 +64,7 @@ class RemoteFolder:
             if digests.get(name) != transfer.sha256(file):
                 tried, found = f"copy {name} into the run's folder", "what lies there is not what was copied"
                 raise TransferFailed(
-                    tried, found, "see whether the device is full", serial=self.device.serial, step="copy"
+                    tried, found, "check whether the device is full", serial=self.device.serial, step="copy"
                 )
         return pushed.remote[model]
 
@@ -155,6 +155,6 @@ def left(device: Device) -> list[RemoteFolder]:
 
 
 def spec_of(remote: RemoteFolder) -> RunSpec:
-    """The spec.json of a run that was broken off there; Misuse where there is none that can be read."""
+    """The spec.json of an interrupted run there; Misuse where there is none that can be read."""
     said = remote.ask(["cat", f"{remote.inside}/spec.json"], "read a run's spec")
     return checked(reading.json_bytes(said.encode("utf-8"), RunSpec, f"spec.json of {remote.run_id}"))

@@ -15,7 +15,7 @@ _CANNOT_START = (126, 127)
 
 @dataclass
 class Ended:
-    """One start. error: what became of it where it does not say so itself; known: it left error.json."""
+    """One start. error: why it failed, where it does not say so itself; known: it left error.json."""
 
     lines: list[str] = field(default_factory=list)
     error: QuadraError | None = None
@@ -61,7 +61,7 @@ class ShellRunner:
         if status == 0:
             return
         if status in _CANNOT_START and at == "start":
-            do_next = "see that /data/local/tmp may hold programs, and that the runner is for this device's ABI"
+            do_next = "check that /data/local/tmp may hold programs, and that the runner is for this device's ABI"
             found = f"the shell does not start it{last}"
             ended.error = DeviceRefused(tried, found, do_next, serial=self.device.serial, step="start the runner")
         elif status > _SIGNALLED:

@@ -36,12 +36,12 @@ def check(folder: Path, serial: str) -> None:
 
 def missing(name: str, serial: str) -> None:
     """Raises: the run says that it is complete, and has not left this."""
-    tried, found = f"read what the run left on {serial}", f"the run says that it is complete, and left no {name}"
+    tried, found = f"read what the run left on {serial}", f"the run reports success but left no {name}"
     raise ReplyNotUnderstood(tried, found, "run again; logcat.txt has the app's log", serial=serial, step="pull")
 
 
 def damaged(folder: Path) -> list[str]:
-    """Removes what cannot be read of a run that was broken off, so that the rest can be looked at; returns the names."""
+    """Removes what cannot be read of an interrupted run, so that the rest can be looked at; returns the names."""
     wrong = [str(file.relative_to(folder)) for file in _files(folder) if not _is_sound(folder, file)]
     for name in wrong:
         (folder / name).unlink(missing_ok=True)
@@ -93,6 +93,6 @@ def _tensors(folder: Path, tensors: schema.Tensors) -> None:
 
 
 def _lie(how: str, serial: str) -> ReplyNotUnderstood:
-    tried, found = f"read what the run left on {serial}", f"the run says that it is complete; but {how}"
+    tried, found = f"read what the run left on {serial}", f"the run reports success, but {how}"
     do_next = "install the app that belongs to this toolkit (`./inv install --fresh`), then run again"
     return ReplyNotUnderstood(tried, found, do_next, serial=serial, step="read what was pulled")

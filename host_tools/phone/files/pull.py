@@ -42,7 +42,7 @@ def pull_app(
 ) -> Pulled:
     """Brings a folder of the app (as `run-as` sees it; package "": as the shell does) into local_folder.
 
-    A file of local_folder with the right digest is not brought again: what was broken off goes on there. only: these
+    A file of local_folder with the right digest is not brought again: what was interrupted goes on there. only: these
     files of it. Raises AppMissing, DeviceRefused (no such folder), TransferFailed and ReplyNotUnderstood; what came
     whole until then stays.
     """
@@ -115,7 +115,7 @@ def manifest(
     unread = [name for name, path in relative.items() if path not in found]
     if unread:
         came_back = f"the device gave no digest of {safe_names.shown(unread[0])}"
-        raise DeviceRefused(what, came_back, "see to that file on the device", serial=device.serial, step="pull")
+        raise DeviceRefused(what, came_back, "check that file on the device", serial=device.serial, step="pull")
     return {name: found[path] for name, path in relative.items()}
 
 

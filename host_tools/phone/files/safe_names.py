@@ -47,7 +47,7 @@ def _checked(part: str, given: str) -> str:
     if any(c in "/\\\ufffd" or not c.isprintable() for c in part):
         raise _refused(given, "it holds a separator, a control character, or is not UTF-8")
     if part[0] in "-~" or part[0].isspace() or part[-1].isspace():
-        raise _refused(given, "it begins or ends with what tools take for something else")
+        raise _refused(given, "it begins or ends with a character that tools interpret")
     try:
         length = len(part.encode("utf-8"))
     except UnicodeEncodeError:

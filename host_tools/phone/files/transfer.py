@@ -99,7 +99,7 @@ def sha256(path: Path) -> str:
         with open(path, "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise Misuse(f"read {path}", error.strerror or str(error), "see to that file") from error
+        raise Misuse(f"read {path}", error.strerror or str(error), "check that file") from error
 
 
 def _size(path: Path) -> int:

@@ -79,7 +79,7 @@ def merged(
 def write_target(folder: Path, report: Verdicts) -> Path | None:
     """target.json, from what the driver told the delegate; None where no GPU API worked.
 
-    `inv coverage --target` and `inv run --target` read it: see docs/targets.md.
+    `inv support --target` and `inv run --target` read it: see docs/targets.md.
     """
     facts = report.device.target
     if facts is None:

@@ -105,7 +105,7 @@ def wait_until_cool(device: Device, show: Show, wait_s: float = _WAIT_S, every_s
             raise DeviceTooHot(
                 f"wait until {device.serial} is cool",
                 f"after {waited:.0f} s its thermal status is still '{now.status}'{_degrees(now)}",
-                "let it rest, away from sun and charger, then run again",
+                "let it cool down, away from sun and charger, then run again",
                 serial=device.serial,
                 step="cool down",
             )

@@ -15,7 +15,7 @@ _SIGNS = {PASS: "pass", REGRESSED: "REGRESSED", IMPROVED: "improved", INCONCLUSI
 
 def show(session: Session, console: Console) -> None:
     beside = f", beside the baseline {session.baseline}" if session.baseline else ", without a baseline"
-    state = "" if session.state == "complete" else f"  [yellow]{session.state}: only what there was[/]"
+    state = "" if session.state == "complete" else f"  [yellow]{session.state}: partial results[/]"
     console.print(f"[bold]{escape(session.suite.name)}[/]{escape(beside)}{state}")
     names = [m for m in metrics.METRICS if any(f.metric == m for case in session.cases for f in case.findings)]
     table = plain_table()
@@ -51,7 +51,7 @@ def _details(case: Case, console: Console) -> None:
         console.print(f"[yellow]{escape(case.name)}[/] could not run: {escape(case.error)}")
         return
     if not case.good:
-        console.print(f"[yellow]{escape(case.name)}[/]: no launch came to its end")
+        console.print(f"[yellow]{escape(case.name)}[/]: no launch completed")
         return
     rows: list[Finding] = [finding for finding in case.findings if finding.verdict != PASS]
     if rows and all(f.verdict == INCONCLUSIVE and f.text.endswith(rows[0].text[-40:]) for f in rows) and case.missing:

@@ -110,7 +110,7 @@ def _watched(case: Case, folder: Path) -> Finding | None:
 
 
 def _child(reader: str, folder: Path, pipe: int) -> None:
-    """Reads, says what came of it, and ends without giving anything back to what the parent had begun."""
+    """Reads, says the result, and ends without giving anything back to what the parent had begun."""
     said = ""
     try:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))

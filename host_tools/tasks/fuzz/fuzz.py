@@ -120,7 +120,7 @@ def _open(kind: str, given: Path | None, sanitizers: str) -> Fuzzer:
     if kind == "folders":
         return _Folders()
     if given and sanitizers:
-        do_next = "a library that is given has been built, with sanitizers or without: leave one of the two away"
+        do_next = "a library that is given has been built, with sanitizers or without: omit one of the two"
         raise Misuse("fuzz", "both --library and --sanitize are given", do_next)
     built = sanitize.library(sanitize.parse(sanitizers)) if sanitizers else None
     fuzzer: Fuzzer = getattr(_module(kind), kind.capitalize())(given or built or bazel.library())

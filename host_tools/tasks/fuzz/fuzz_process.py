@@ -49,7 +49,7 @@ class Request:
 
 @dataclass
 class Answer:
-    """What came of it. error: the exception of whoever refused."""
+    """The result. error: the exception of whoever refused."""
 
     error: str = ""
     outputs: list[np.ndarray] = field(default_factory=list)

@@ -12,7 +12,7 @@ from tests.model_builder import Model
 REASONS = {
     errno.EROFS: ("the file system is read-only", "mount it for writing"),
     errno.ENOSPC: ("the disk is full", "free space there"),
-    errno.EDQUOT: ("your share of the disk is used up", "delete files of yours"),
+    errno.EDQUOT: ("the disk quota is used up", "delete files of yours"),
     errno.EACCES: ("permission denied", "that you may write"),
     errno.EPERM: ("permission denied", "that you may write"),
     errno.EIO: ("Input/output error", "that can be written"),

@@ -27,6 +27,24 @@ def test_a_wrong_debug_level_is_misuse():
         settings.read({"QUADRA_DEBUG": "6"})
 
 
+def test_the_users_adb_server_is_found_as_adb_finds_it():
+    def at(**env):
+        found = settings.read(env).adb_server
+        return found.host, found.port
+
+    assert at() == at(ANDROID_ADB_SERVER_PORT="") == ("localhost", 5037)
+    assert at(ANDROID_ADB_SERVER_ADDRESS="lab", ANDROID_ADB_SERVER_PORT="5038") == ("lab", 5038)
+    assert at(ADB_SERVER_SOCKET="tcp:7", ANDROID_ADB_SERVER_PORT="5038") == ("localhost", 7)
+    assert at(ADB_SERVER_SOCKET="tcp:lab:7") == ("lab", 7) and at(ADB_SERVER_SOCKET="tcp:[::1]:7") == ("::1", 7)
+    for name, text in {
+        "ANDROID_ADB_SERVER_PORT": "9" * 5000,
+        "ADB_SERVER_SOCKET": "localabstract:x",
+        "QUADRA_ADB_PORT": "80",
+    }.items():
+        with pytest.raises(Misuse, match=name):
+            settings.read({name: text})
+
+
 def test_a_folder_in_the_way_of_a_file_is_told(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(FolderNotWritable, match="(?s)Not a directory.*set QUADRA_RUNS_DIR"):

@@ -32,7 +32,7 @@ def test_a_built_target_tells_its_files():
 
 
 def test_a_target_that_is_not_there_is_told():
-    with pytest.raises(BuildFailed, match="(?s)no such target '//bazel:nothing'.*mend what is named"):
+    with pytest.raises(BuildFailed, match="(?s)no such target '//bazel:nothing'.*fix the errors above"):
         bazel.build(["//bazel:nothing"])
 
 
@@ -51,7 +51,7 @@ def test_tests_that_passed_are_named(fake_bazel):
 
 def test_a_bazel_that_cannot_work_is_told_apart_from_code_that_does_not_compile(fake_bazel):
     fake_bazel(36, output="FATAL: mkdir: Permission denied\n")
-    with pytest.raises(BuildFailed, match="(?s)Permission denied.*see that Bazel can work"):
+    with pytest.raises(BuildFailed, match="(?s)Permission denied.*check that Bazel works"):
         bazel.build(["//x"])
 
 

@@ -136,7 +136,7 @@ def test_labels_of_a_quantised_model_may_differ_half_as_often_again_as_xnnpacks(
 
     assert result("a", 6, quantised=True).ok
     far = result("b", 7, quantised=True)
-    assert not far.ok and far.outputs[0].problem == "differs in 0.07 of its integers, allowed is 0.06"
+    assert not far.ok and far.outputs[0].problem == "differs in 0.07 of its integers, the tolerance is 0.06"
     assert not result("c", 1, quantised=False).ok
 
 

@@ -28,7 +28,7 @@ stage: first inference of shipped-opencl
 def folder_with_peers(path) -> RunFolder:
     reference = specs.ModelRef("small", "/nowhere/small.tflite", "0" * 64)
     names = ("xnnpack", "shipped-opencl", "shipped-gles")
-    spec = specs.RunSpec("20260101-000000-000-small", reference, place="app", peers=names)
+    spec = specs.RunSpec("20260101-000000-000-small", reference, place="jvm", peers=names)
     run_folder.write_json(path / "spec.json", spec.to_json())
     right, wrong = np.arange(4, dtype=np.float32), np.float32([0, 1, 2, 4])
     for group in ("outputs", "cpu_outputs", "xnnpack_outputs"):
@@ -70,14 +70,14 @@ def test_times_beside_each_peer(tmp_path):
     console = terminal.console(width=120)
     with console.capture() as shown:
         times.summary(timings, console)
-    assert "Quadra's time is 0.26 × shipped, OpenCL's (medians;" in shown.get()
-    assert "shipped, OpenGL ES did not run: No shader implementation for split" in shown.get()
+    assert "Quadra's time is 0.26 × stock delegate, OpenCL's (medians;" in shown.get()
+    assert "stock delegate, OpenGL ES did not run: No shader implementation for split" in shown.get()
 
 
 def test_the_report_has_every_peer(tmp_path):
     folder = folder_with_peers(tmp_path)
     page = report.write(judged.judge(folder)).read_text()
-    assert "shipped, OpenCL" in page and "No shader implementation for split" in page
+    assert "stock delegate, OpenCL" in page and "No shader implementation for split" in page
 
 
 def test_the_shipped_delegate_is_not_for_the_host():
@@ -87,7 +87,7 @@ def test_the_shipped_delegate_is_not_for_the_host():
         specs.checked(specs.RunSpec("id", reference, peers=("shipped-gles",)))
     with pytest.raises(Misuse, match="'tensorrt' is not one of xnnpack, shipped-opencl"):
         specs.checked(specs.RunSpec("id", reference, peers=("tensorrt",)))
-    with pytest.raises(Misuse, match="'moon' is not one of host, app"):
+    with pytest.raises(Misuse, match="'moon' is not one of host, jvm"):
         specs.checked(specs.RunSpec("id", reference, place="moon"))
 
 
@@ -102,7 +102,7 @@ def test_inputs_are_read_from_the_file_as_the_interpreter_sees_them(tmp_path):
 def test_a_damaged_model_leaves_no_inputs(tmp_path):
     path = tmp_path / "damaged.tflite"
     path.write_bytes(b"\x1c\0\0\0TFL3" + b"\xff" * 40)
-    spec = specs.RunSpec("id", specs.ModelRef("damaged", str(path), ""), place="app")
+    spec = specs.RunSpec("id", specs.ModelRef("damaged", str(path), ""), place="jvm")
     with pytest.raises(Misuse, match="read the model damaged: it is damaged"):
         prepare.prepare(spec, tmp_path)
     assert not (tmp_path / "inputs").exists()
@@ -177,7 +177,7 @@ def test_a_run_that_fails_in_the_app_place_leaves_the_plan_too(tmp_path, monkeyp
             raise RunFailed("run small", "the process was ended by signal 11", "")
 
     monkeypatch.setattr(on_jvm.JvmAttempt, "work", work)
-    spec = from_arguments.make_spec(str(tmp_path / "small.tflite"), place="app")
+    spec = from_arguments.make_spec(str(tmp_path / "small.tflite"), place="jvm")
     with pytest.raises(RunFailed, match="signal 11"):
         on_jvm.Jvm(tmp_path / "libquadra.so").run(spec, runs_dir=tmp_path / "runs")
     status = run_folder.find("latest", tmp_path / "runs").status()

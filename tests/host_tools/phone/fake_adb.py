@@ -13,9 +13,12 @@ class FakeAdb:
     """Listens on 127.0.0.1. `answer(service)` gives the bytes that follow a service's OKAY; with `hold` the stream
     stays open after them, as with a device that stalls."""
 
-    def __init__(self, answer: Answer = lambda service: b"", features: str = "shell_v2,stat_v2,ls_v2") -> None:
-        self.answer, self.features, self.hold = answer, features, False
-        self.asked: list[str] = []
+    def __init__(
+        self, answer: Answer = lambda service: b"", features: str = "shell_v2,stat_v2,ls_v2", version: str = "0029"
+    ) -> None:
+        self.answer, self.features, self.version, self.hold = answer, features, version, False
+        self.asked: list[str] = []  # services of the device
+        self.host_asked: list[str] = []  # requests to the server
         self.wrong: list[AssertionError] = []  # what `answer` did not expect
         listener = Listener(self._serve)
         self.port, self.close = listener.port, listener.close
@@ -37,7 +40,8 @@ class FakeAdb:
             peer.sendall(b"OKAY" + bytes(8))
             return True
         if service.startswith("host"):
-            known = {"features": self.features, "get-state": "device", "version": "0029"}
+            self.host_asked.append(service)
+            known = {"features": self.features, "get-state": "device", "version": self.version}
             said = known.get(service.rsplit(":", 1)[-1], "")
             peer.sendall(b"OKAY" + f"{len(said):04x}{said}".encode())
             return False

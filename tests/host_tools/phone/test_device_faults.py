@@ -24,7 +24,7 @@ from host_tools.base.errors import (
     ReplyNotUnderstood,
     TransferFailed,
 )
-from host_tools.phone.adb import lock, server
+from host_tools.phone.adb import lock, virtual_server
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.files import pull, transfer
 from host_tools.virtual_device import faults
@@ -138,7 +138,7 @@ class Bench:
         shaken = any(fault.step in ("message", "connect") for fault in self.phone.faults.all())
         self.phone.faults.clear()
         if shaken:
-            Device(self.phone.serial).connect()  # adb's server keeps what a damaged handshake told it
+            Device(self.phone.serial, virtual=True).connect()  # adb's server keeps what a damaged handshake told it
         for path in [*self.local.iterdir(), *(self.store.iterdir() if self.store.exists() else ())]:
             if self.chance.random() < 0.7:
                 path.unlink()
@@ -148,7 +148,7 @@ def inject(bench: Bench, step: str, kind: str) -> str:
     """Plants the fault, with random numbers; what it was."""
     chance = bench.chance
     if kind == "kill":
-        pid = server._recorded(server._file(server.port(), "json"))
+        pid = virtual_server._recorded(virtual_server._file(virtual_server.port(), "json"))
         if pid:
             os.kill(pid, signal.SIGKILL)
         return KILL

@@ -83,6 +83,7 @@ LISTED = """\
 127.0.0.1:41234        device product:virtual model:Virtual_device device:virtual transport_id:1
 emulator-5554          offline transport_id:4
 R58M123ABC             unauthorized usb:1-2 transport_id:7
+adb-R3CN-aBc (2)._adb-tls-connect._tcp device product:x model:Wireless transport_id:9
 XYZ                    no permissions (missing udev rules? user is in the plugdev group) usb:1-1 transport_id:2
 """
 
@@ -93,6 +94,7 @@ def test_the_list_of_devices_is_read_as_adb_prints_it():
         ("127.0.0.1:41234", "device", "Virtual_device"),
         ("emulator-5554", "offline", ""),
         ("R58M123ABC", "unauthorized", ""),
+        ("adb-R3CN-aBc (2)._adb-tls-connect._tcp", "device", "Wireless"),
         ("XYZ", "no permissions", ""),
     ]
 

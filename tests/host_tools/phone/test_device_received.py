@@ -46,7 +46,7 @@ def test_a_run_in_its_form_is_believed(tmp_path):
 def test_a_run_that_calls_itself_complete_and_lacks_a_file_is_a_lie(name, tmp_path):
     folder = complete(tmp_path)
     (folder.path / name).unlink()
-    with pytest.raises(ReplyNotUnderstood, match="says that it is complete; but") as caught:
+    with pytest.raises(ReplyNotUnderstood, match="the run reports success, but") as caught:
         check_pulled.check(folder.path, "fake:1")
     assert caught.value.exit_code == 89 and caught.value.serial == "fake:1"
 
@@ -122,7 +122,7 @@ def test_whatever_a_device_writes_is_refused_or_shown(tmp_path_factory, data):
     try:
         check_pulled.check(folder.path, "fake:1")
     except ReplyNotUnderstood:
-        check_pulled.damaged(folder.path)  # as of a run that was broken off: what is left can be shown
+        check_pulled.damaged(folder.path)  # as of an interrupted run: what is left can be shown
         with contextlib.suppress(QuadraError):
             assert report.render(judged.judge(folder))
         return

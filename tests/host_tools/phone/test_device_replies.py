@@ -52,7 +52,7 @@ HOSTILE_NAMES = st.sampled_from(
 @pytest.fixture
 def server(tmp_path, monkeypatch):
     made = FakeAdb()
-    monkeypatch.setenv("QUADRA_ADB_PORT", str(made.port))
+    monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", str(made.port))
     monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path / "devices"))
 
     def started(*words, **_):

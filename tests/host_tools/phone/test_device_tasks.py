@@ -1,4 +1,4 @@
-"""`inv devices` and `inv push` from the command line, with virtual devices as the phones."""
+"""`inv device list` and `inv push` from the command line, with virtual devices as the phones."""
 
 import json
 
@@ -35,7 +35,7 @@ def inv(capsys, *words):
 
 def test_devices_are_listed_with_their_names_and_states(capsys, phones):
     phones[1].faults.add("auth:unauthorized")
-    status, out, _ = inv(capsys, "devices")
+    status, out, _ = inv(capsys, "device", "list")
     assert status == 0 and "virtual: one" in out and "ready" in out and "allow USB debugging" in " ".join(out.split())
 
 
@@ -45,7 +45,7 @@ def test_a_virtual_device_is_found_by_its_name(phones):
 
 
 def test_json_is_all_that_is_printed(capsys, phones):
-    status, out, err = inv(capsys, "devices", "--json")
+    status, out, err = inv(capsys, "device", "list", "--json")
     assert status == 0 and err == ""
     assert {(one["serial"], one["state"], one["name"]) for one in json.loads(out)} == {
         (phones[0].serial, READY, "one"),
@@ -55,7 +55,7 @@ def test_json_is_all_that_is_printed(capsys, phones):
 
 def test_without_a_device_it_says_what_to_do(capsys, phones, monkeypatch):
     monkeypatch.setattr(registry, "running", dict)
-    status, out, _ = inv(capsys, "devices")
+    status, out, _ = inv(capsys, "device", "list")
     assert status == 0 and "USB debugging" in out and "inv device start" in out
     status, _, err = inv(capsys, "push", "x.tflite", "--on=R58M0000")
     assert status == 2 and "x.tflite" in err

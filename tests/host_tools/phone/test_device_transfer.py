@@ -28,7 +28,7 @@ from host_tools.base.errors import (
     Misuse,
     TransferFailed,
 )
-from host_tools.phone.adb import choice, lock, parallel, server
+from host_tools.phone.adb import choice, lock, parallel, virtual_server
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.server_connection import Deadline
 from host_tools.phone.files import pull, transfer
@@ -222,15 +222,15 @@ def test_an_app_that_is_not_installed_and_a_folder_that_is_not_there_are_told_ap
 
 def test_a_server_that_dies_is_started_again_and_the_device_connected(phone, device, adb):
     assert device.shell(["echo", "1"], timeout_s=10).stdout == "1\n"
-    assert server.stop(adb)
+    assert virtual_server.stop(adb)
     assert device.shell(["echo", "2"], timeout_s=10).stdout == "2\n"
     assert [event.error for event in device.events] == ["restart", "reconnect"] * 2
 
 
 def test_a_server_of_a_process_that_was_killed_is_used_and_stopped_by_the_next(adb):
     code = (
-        "import time\nfrom host_tools.phone.adb import server\nfrom host_tools.phone.adb.server_connection import Deadline\n"
-        "server.up(Deadline(10))\nprint('up', flush=True)\ntime.sleep(60)\n"
+        "import time\nfrom host_tools.phone.adb import virtual_server\nfrom host_tools.phone.adb.server_connection import Deadline\n"
+        "virtual_server.up(Deadline(10))\nprint('up', flush=True)\ntime.sleep(60)\n"
     )
     first, second = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=settings.ROOT) for _ in range(2)
@@ -240,14 +240,14 @@ def test_a_server_of_a_process_that_was_killed_is_used_and_stopped_by_the_next(a
         child.stdout.close()
     first.kill()
     first.wait()
-    assert server.up(Deadline(5)) is False, "it is still there, for the second"
-    server.leave()
-    assert server.answers(adb), "somebody uses it"
+    assert virtual_server.up(Deadline(5)) is False, "it is still there, for the second"
+    virtual_server.leave()
+    assert virtual_server.answers(adb), "somebody uses it"
     second.kill()
     second.wait()
-    assert server.up(Deadline(5)) is False
-    server.leave()
-    assert not server.answers(adb)
+    assert virtual_server.up(Deadline(5)) is False
+    virtual_server.leave()
+    assert not virtual_server.answers(adb)
 
 
 def test_a_port_that_another_program_holds_is_told(tmp_path, monkeypatch):
@@ -255,8 +255,8 @@ def test_a_port_that_another_program_holds_is_told(tmp_path, monkeypatch):
         monkeypatch.setenv("QUADRA_ADB_PORT", str(other.getsockname()[1]))
         monkeypatch.setenv("QUADRA_DEVICES_DIR", str(tmp_path))
         with pytest.raises(DeviceError, match="QUADRA_ADB_PORT"):
-            server.up(Deadline(5))
-        server.leave()
+            virtual_server.up(Deadline(5))
+        virtual_server.leave()
 
 
 def test_a_device_that_is_not_there_is_told_with_what_to_do(device, phone):
@@ -276,8 +276,8 @@ def test_unauthorized_is_not_absent(phone, device):
 
 
 def test_nothing_of_a_server_stays_in_adbs_own_folder(adb):
-    server.up(Deadline(10))
-    server.leave()
+    virtual_server.up(Deadline(10))
+    virtual_server.leave()
     assert not (Path.home() / ".android" / f"adb.{adb}").exists()
 
 
@@ -312,7 +312,7 @@ def test_ctrl_c_in_a_push_leaves_no_half_file_no_lock_and_no_server(phone, adb, 
         "from host_tools.phone.adb.adb_device import Device\n"
         "def work(device, show):\n with lock.lease(device.serial, 'push'):\n"
         "  return transfer.push(device, [Path(sys.argv[2])])\n"
-        "parallel.each([Device(sys.argv[1])], work, 'push')\n"
+        "parallel.each([Device(sys.argv[1], virtual=True)], work, 'push')\n"
     )
     argv = [sys.executable, "-c", code, phone.serial, str(data)]
     child = subprocess.Popen(argv, cwd=settings.ROOT, stderr=subprocess.PIPE)
@@ -325,7 +325,7 @@ def test_ctrl_c_in_a_push_leaves_no_half_file_no_lock_and_no_server(phone, adb, 
     _, said = child.communicate(timeout=20)
     assert time.monotonic() - started < 4 and b"KeyboardInterrupt" in said
     assert stored(phone) == {} and lock.holder(phone.serial) == ""
-    assert not server.answers(adb)
+    assert not virtual_server.answers(adb)
 
 
 def interrupt_at_random_moments(phone, app, tmp_path, count: int) -> int:
@@ -348,17 +348,17 @@ def interrupt_at_random_moments(phone, app, tmp_path, count: int) -> int:
     before = signal.signal(signal.SIGALRM, ctrl_c)
     try:
         for _ in range(count):
-            transfer.clear(Device(phone.serial))
+            transfer.clear(Device(phone.serial, virtual=True))
             shutil.rmtree(into, ignore_errors=True)
             try:
                 signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.001, 0.12))
-                parallel.each([Device(phone.serial)], work, "work")
+                parallel.each([Device(phone.serial, virtual=True)], work, "work")
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
                 came += 1
             assert lock.holder(phone.serial) == ""
             if any(name.startswith(transfer.PART) for name in stored(phone)):
-                transfer.push(Device(phone.serial), paths)  # it became a file after it was removed
+                transfer.push(Device(phone.serial, virtual=True), paths)  # it became a file after it was removed
             assert all(hashlib.sha256(data).hexdigest() == name[:64] for name, data in stored(phone).items())
             found = {p.relative_to(into).as_posix(): p.read_bytes() for p in into.rglob("*") if p.is_file()}
             assert all(FILES[name] == data for name, data in found.items())
@@ -387,7 +387,7 @@ def test_several_devices_work_at_the_same_time_and_one_error_stays_its_own(tmp_p
             meet.wait()
             return transfer.push(device, [path], show)
 
-        outcomes = parallel.each([Device(one.serial), Device(two.serial)], work, "push")
+        outcomes = parallel.each([Device(one.serial, virtual=True), Device(two.serial, virtual=True)], work, "push")
         assert outcomes[0].value.sent_bytes == 1000 and outcomes[0].error is None
         assert isinstance(outcomes[1].error, DeviceFull)
         with pytest.raises(DeviceFull):
@@ -402,5 +402,5 @@ def test_an_error_that_nobody_expected_stops_all(phone):
 
     started = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        parallel.each([SimpleNamespace(serial="a", stop=lambda: None), Device(phone.serial)], work, "x")
+        parallel.each([SimpleNamespace(serial="a", stop=lambda: None), Device(phone.serial, virtual=True)], work, "x")
     assert time.monotonic() - started < 5

@@ -74,7 +74,7 @@ def test_a_wrong_option_does_not_go_on_on_the_cpu(both, model):
         on_host.Host(both).run(spec)
 
 
-@pytest.mark.parametrize("place", ["app", "some-serial"])
+@pytest.mark.parametrize("place", ["jvm", "some-serial"])
 def test_other_places_have_no_such_runtime(model, place):
     with pytest.raises(Misuse, match="its runtime has no CompiledModel"):
         from_arguments.make_spec(model, api="compiled", **from_arguments.destination(place))

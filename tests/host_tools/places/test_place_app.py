@@ -55,7 +55,7 @@ def finished(model, android, tmp_path_factory):
 
 
 def spec_of(model, **fields):
-    return from_arguments.make_spec(str(model), place="app", **{"repetitions": 4, **fields})
+    return from_arguments.make_spec(str(model), place="jvm", **{"repetitions": 4, **fields})
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -353,14 +353,14 @@ def test_all_devices_run_at_the_same_time_and_one_that_fails_stops_no_other(
         devices = [Device(one.serial, virtual=True) for one in (phone, second)]
         places = [Phone(device, library) for device in devices]
         spec = from_arguments.make_spec(str(model), repetitions=3, **from_arguments.destination("all"))
-        folders = [one.folder for one in judged_runs.run(spec, places, Console(file=text, width=200))]
+        folders = [one.folder for one in judged_runs.run(lambda: (spec, places), Console(file=text, width=200))]
         assert [folder.spec().device for folder in folders] == [device.serial for device in devices]
         assert len({folder.path for folder in folders}) == 2 and text.getvalue().count(" right ") == 2
         assert left(phone) == left(second) == []
         prepared(measures_s=5)
         second.faults.add("app.run:crash")
         with pytest.raises(AppCrashedNatively):
-            judged_runs.run(spec, places, Console(file=text, width=200))
+            judged_runs.run(lambda: (spec, places), Console(file=text, width=200))
         assert text.getvalue().count(" right ") == 3 and "AppCrashedNatively" in text.getvalue()
         assert left(phone) == left(second) == []
 
@@ -373,4 +373,4 @@ def test_a_target_is_not_for_devices(start):
 def test_the_tasks_word_for_devices_is_read_by_the_command_line():
     done = subprocess.run([sys.executable, "-m", "host_tools.tasks.command_line", "run", "selfie_segmentation", "--on", "no such device"],
                           cwd=settings.ROOT, capture_output=True, text=True, check=False)  # fmt: skip
-    assert done.returncode == 2 and "no serial looks so" in done.stderr
+    assert done.returncode == 2 and "this is not a serial" in done.stderr

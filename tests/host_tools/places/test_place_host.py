@@ -14,7 +14,7 @@ from host_tools.places import environment, gpus, interpreters, on_host, worker a
 from host_tools.record import run_folder, schema
 from host_tools.request import from_arguments
 from host_tools.show import report, run_account
-from host_tools.tasks import coverage
+from host_tools.tasks import support
 from tests.host_tools import run_folders
 from tests.model_builder import Model
 
@@ -119,14 +119,14 @@ def test_a_model_that_was_cut_off_is_a_sentence(model, fake, tmp_path):
     with pytest.raises(Misuse, match="read the model cut: it is damaged"):
         on_host.Host(fake).run(from_arguments.make_spec(str(tmp_path / "cut.tflite")))
     with pytest.raises(Misuse, match="read the model cut: it is damaged"):
-        coverage.ask(coverage.make_spec(str(tmp_path / "cut.tflite")), fake)
+        support.ask(support.make_spec(str(tmp_path / "cut.tflite")), fake)
 
 
 def test_coverage_asks_and_leaves_no_run(model, fake):
-    spec = coverage.make_spec(model)
-    report, found = coverage.ask(spec, fake)
+    spec = support.make_spec(model)
+    report, found = support.ask(spec, fake)
     assert (found.gpu, found.cpu) == (0, 1) and found.rows[0].reason == "the fake takes nothing"
-    assert json.loads(json.dumps(coverage.to_json(spec, report, found)))["cpu"] == 1
+    assert json.loads(json.dumps(support.to_json(spec, report, found)))["cpu"] == 1
     assert not settings.read().runs_dir.exists()
 
 
@@ -141,7 +141,7 @@ def test_coverage_takes_a_target_of_the_api_that_is_asked_for(model, tmp_path, m
     monkeypatch.setattr(from_arguments, "TARGETS", tmp_path)
 
     def target(*words):
-        return coverage.make_spec(model, *words).options.get("target", "").rsplit("/", 1)[-1]
+        return support.make_spec(model, *words).options.get("target", "").rsplit("/", 1)[-1]
 
     assert target() == "" and target("a") == "a.json" and target("a-gles") == "a-gles.json"
     assert target("", "f32", "gles") == "generic-gles.json"

@@ -17,12 +17,12 @@ PAGE = schema_page.PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_has_the_table_of_every_file_as_the_schema_has_it():
-    assert sorted(schema_page.named(PAGE)) == sorted(schema.files())
+    assert sorted(schema_page.named(PAGE)) == sorted(schema_page.types())
     assert schema_page.written(PAGE) == PAGE, "run: python -m host_tools.record.schema_page"
 
 
 def test_a_table_tells_every_field():
-    for file, kind in schema.files().items():
+    for file, kind in schema_page.types().items():
         table = schema_page.table(file)
         fields = [field.encode_name for field in msgspec.structs.fields(kind) if field.name != "schema_version"]
         assert all(f"`{field}`" in table for field in fields), file
@@ -101,20 +101,20 @@ def test_what_is_no_ordinary_file_is_not_waited_for(tmp_path):
     file = folder.path / "timings.json"
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(Misuse, match="no ordinary file"):
+    with pytest.raises(Misuse, match="not a regular file"):
         folder.read(schema.Timings)
     file.unlink()
     for target, reason in (
-        ("/dev/zero", "no ordinary file"),
+        ("/dev/zero", "not a regular file"),
         (file.name, "levels of symbolic links"),
-        ("..", "no ordinary file"),
+        ("..", "not a regular file"),
     ):
         file.symlink_to(target)
         with pytest.raises(Misuse, match=reason):
             reading.json_file(file, schema.Timings)
         file.unlink()
     file.mkdir()
-    with pytest.raises(Misuse, match="no ordinary file"):
+    with pytest.raises(Misuse, match="not a regular file"):
         folder.read(schema.Timings)
 
 

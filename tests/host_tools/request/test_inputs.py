@@ -90,7 +90,7 @@ def test_a_file_that_is_no_picture_is_a_sentence(tmp_path, content):
 
 @pytest.mark.parametrize("shape", [(1, 10), (1, 4, 6, 2), (4, 6, 3)])
 def test_a_model_without_a_picture_input_says_its_inputs(tmp_path, shape):
-    with pytest.raises(Misuse, match="leave --image away") as caught:
+    with pytest.raises(Misuse, match="omit --image") as caught:
         of_picture(picture(tmp_path, (0, 0, 0)), InputTensor("odd", np.dtype("float32"), shape))
     assert f"odd {list(shape)}" in str(caught.value)
 

@@ -97,7 +97,7 @@ def measured(tmp_path, monkeypatch):
         paths = [tmp_path / f"{name}.tflite" for name in names]
         for path in paths:
             path.write_bytes(b"\x1c\0\0\0TFL3" + path.name.encode())
-        asked, _ = bench.asked(list(map(str, paths)), backend, beside, 0, resume)
+        asked, _ = bench.asked(list(map(str, paths)), backend, beside, 0, resume, "jvm" if beside else "")
         return bench.measure(asked, place, lambda text: None, keep, resume)
 
     return one
@@ -167,7 +167,7 @@ def test_a_quantised_model_stands_beside_its_float_twin_and_its_weights_beside_t
     assert result.over_twin(rows[2]) is None
     text = table(result)
     assert "× float" in text and " 1.5" in text and "3.00/1.00" in text
-    assert bench_figures.to_json(result)["rows"][0]["over_twin"] == 1.5
+    assert bench_figures.document(result).rows[0].over_twin == 1.5
     assert "× float" not in table(of(tmp_path, row("b", 1.0)))
 
 
@@ -204,9 +204,11 @@ def test_recorded_figures_are_compared_over_the_models_that_both_ran(tmp_path):
     assert mean.values["minimum"] == pytest.approx(0.5 / math.sqrt(2))
     assert value(result, "opencl", "shipped_opencl") == pytest.approx(0.2)
     text = table(result)
-    assert "30.0 of XNNPACK's time, the shipped 60.0" in text and "2.0 times as fast; goal: 2: met" in text
+    assert "30.0 of XNNPACK's time, the stock delegate 60.0" in text and "2.0 times as fast; goal: 2: met" in text
     bench_figures.judge(of(tmp_path, *rows[1:-1]), 0, 0.51)
-    with pytest.raises(JudgementFailed, match="OpenGL ES takes 0.50 of the time of shipped, OpenGL ES, over 0.4"):
+    with pytest.raises(
+        JudgementFailed, match="OpenGL ES takes 0.50 of the time of the stock delegate, OpenGL ES, over 0.4"
+    ):
         bench_figures.judge(of(tmp_path, *rows[1:-1]), 0, 0.4)
 
 
@@ -256,7 +258,7 @@ def test_of_both_backends_the_limit_is_for_opencl(tmp_path):
 
 
 def test_a_limit_without_figures_of_the_shipped_delegate_is_missed(tmp_path):
-    with pytest.raises(JudgementFailed, match="an unknown share of the time of shipped"):
+    with pytest.raises(JudgementFailed, match="an unknown share of the time of the stock delegate"):
         bench_figures.judge(of(tmp_path, row("a", 1.0)), 0, 0.5)
 
 
@@ -333,7 +335,7 @@ def test_figures_are_those_of_the_run_folders(measured):
         ("a", "opencl", ("xnnpack", "shipped-opencl")),
         ("a", "gles", ("xnnpack", "shipped-gles")),
     ]
-    assert all(s.cold and s.place == "app" and s.threads == 1 for s in where.specs)
+    assert all(s.cold and s.place == "jvm" and s.threads == 1 for s in where.specs)
     row = result.of("gles")[0]
     assert row.over("xnnpack") == 2 and row.over("shipped_gles") == 0.4 and row.over("shipped_gles", COLD) == 0.4
     assert row.over("xnnpack", COLD) == 6  # XNNPACK's only start is a cold one
@@ -352,7 +354,7 @@ def test_a_goal_that_is_missed_is_said_and_a_limit_is_a_judgement(measured):
     assert "1.5 times as fast; goal: 4: missed" in table(result)
     bench_figures.judge(result, 0, 0)
     bench_figures.judge(result, 2.0, 0.7)
-    with pytest.raises(JudgementFailed, match="OpenCL takes 0.67 of the time of shipped, OpenCL, over 0.5"):
+    with pytest.raises(JudgementFailed, match="OpenCL takes 0.67 of the time of the stock delegate, OpenCL, over 0.5"):
         bench_figures.judge(result, 0, 0.5)
     with pytest.raises(JudgementFailed, match="OpenCL takes 2.00 of the time of XNNPACK, over 1.5"):
         bench_figures.judge(result, 1.5, 0)
@@ -368,7 +370,7 @@ def test_a_model_or_a_peer_that_fails_is_a_row_with_its_reason(measured, tmp_pat
     text, page = table(result), (result.folder / "bench.html").read_text()
     for line in (
         "a on OpenGL ES: run a: the process ended | <script>",
-        "b on OpenCL: shipped, OpenCL did not run: No shader implementation for split",
+        "b on OpenCL: stock delegate, OpenCL did not run: No shader implementation for split",
     ):
         assert line in text and line.replace("<", "&lt;").replace(">", "&gt;") in page
     with pytest.raises(JudgementFailed, match="wrong or failed: a on OpenGL ES"):
@@ -385,7 +387,7 @@ def test_models_that_are_partly_on_the_cpu_have_a_mean_of_their_own(measured):
     result = measured(Place(cpu_nodes=("b",)), backend="opencl")
     found = [(m.whole, m.models, m.goal) for m in result.means() if m.peer == "shipped_opencl" and m.what == STEADY]
     assert found == [(True, 1, 0.25), (False, 2, None)]
-    assert "the shipped GPU delegate, all models" in table(result)
+    assert "TFLite's stock GPU delegate, all models" in table(result)
 
 
 def test_the_figures_are_written_after_each_model_and_are_json(measured):
@@ -430,7 +432,7 @@ def test_a_folder_that_cannot_be_written_ends_the_bench(measured):
 
 def test_words_are_checked_before_anything_runs(monkeypatch):
     def asked(names, backend="", beside="", repetitions=0):
-        return bench.asked(names, backend, beside, repetitions)[0]
+        return bench.asked(names, backend, beside, repetitions, on="jvm" if beside else "")[0]
 
     one = ["selfie_segmentation"]
     assert (asked(one).place, asked(one).threads, asked(one).backends, asked(one).repetitions) == (
@@ -440,7 +442,7 @@ def test_words_are_checked_before_anything_runs(monkeypatch):
         50,
     )
     in_app = asked(one, beside=ALL, repetitions=3)
-    assert (in_app.place, in_app.threads, in_app.backends, in_app.repetitions) == ("app", (1,), ("opencl", "gles"), 3)
+    assert (in_app.place, in_app.threads, in_app.backends, in_app.repetitions) == ("jvm", (1,), ("opencl", "gles"), 3)
     assert asked(one, beside="shipped-gles").backends == ("gles",)
     assert asked(one, "gles", "xnnpack,shipped-opencl").peers == ("xnnpack",)
     assert asked(one, beside="xnnpack").backends == ("opencl",)
@@ -457,7 +459,7 @@ def test_words_are_checked_before_anything_runs(monkeypatch):
 def test_of_all_models_those_that_run_wholly_on_the_gpu_come_first(monkeypatch):
     entries = [SimpleNamespace(name=name, member="") for name in ("split_concat", "face_landmark", "hand_recrop")]
     monkeypatch.setattr(models, "status", lambda: [(entry, entry.name != "hand_recrop" or None) for entry in entries])
-    assert bench.asked([], "", ALL, 0)[0].models == ("face_landmark", "split_concat")
+    assert bench.asked([], "", "", 0, on="jvm")[0].models == ("face_landmark", "split_concat")
     found, absent = bench.asked([], "", "", 0)
     assert found.models == ("face_landmark",) and "hand_recrop" in absent and "face_landmark" not in absent
 

@@ -120,13 +120,13 @@ def test_a_pipe_is_no_file(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     for word in ("show", "verify"):
         assert inv("cache", word, str(tmp_path / "pipe")) == 2
-    assert "it is no ordinary file" in capsys.readouterr().err
+    assert "it is not a regular file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "there is no such word"),
+        ([], "there is no such subcommand"),
         (["look", "x"], "one of: list FOLDER, show FILE"),
         (["list"], "`./inv cache list FOLDER`"),
         (["list", "/no/such/folder"], "there is no such folder"),

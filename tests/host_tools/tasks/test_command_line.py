@@ -33,8 +33,28 @@ def test_alone_it_lists_the_tasks_from_any_folder(tmp_path):
 def test_help_of_a_task_may_stand_before_or_behind_it(words):
     done = inv(*words)
     assert done.returncode == 0, done.stderr
-    assert "run [--options]" in done.stdout
-    assert "writes a run folder" in done.stdout
+    assert done.stdout.startswith("Usage: ./inv run MODEL [options]")
+    assert "writes a run folder" in done.stdout and "Also measure every dispatch." in done.stdout
+
+
+def test_help_shows_words_and_the_values_of_options(capsys):
+    with pytest.raises(SystemExit):
+        command_line.main(["--help", "bench"])
+    said = capsys.readouterr().out
+    assert said.startswith("Usage: ./inv bench [MODEL...] [options]") and "--models" not in said
+    assert (
+        "--limit-shipped=NUMBER" in said and "--runs=INT" in said and "only these of xnnpack" in " ".join(said.split())
+    )
+
+
+def test_a_shell_can_complete_tasks_and_options(capsys):
+    for words, candidates in (("./inv ", {"run", "device", "open"}), ("inv run --", {"--via", "--json"})):
+        with pytest.raises(SystemExit):
+            command_line.main(["--complete", "--", words])
+        assert candidates <= set(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit):
+        command_line.main(["--print-completion-script", "bash"])
+    assert "complete -F _complete_inv -o default inv ./inv" in capsys.readouterr().out
 
 
 def test_it_works_through_a_link(tmp_path):
@@ -95,4 +115,4 @@ def test_a_pipe_that_is_closed_early_is_no_error():
 def test_what_it_prints_can_be_caught_by_a_program():
     with contextlib.redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit) as ended:
         command_line.main(["--list"])
-    assert not ended.value.code and "coverage" in said.getvalue()
+    assert not ended.value.code and "support" in said.getvalue()

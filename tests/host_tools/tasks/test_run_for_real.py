@@ -11,7 +11,7 @@ from host_tools.places import on_host
 from host_tools.record import plan_view, profile, schema, verdicts
 from host_tools.request import from_arguments, models, views
 from host_tools.show import report
-from host_tools.tasks import bench, coverage
+from host_tools.tasks import bench, support
 from tests.host_tools.record import schema_check
 
 MODEL = "selfie_segmentation"
@@ -139,7 +139,7 @@ def test_a_target_that_the_delegate_cannot_read_is_misuse_with_its_words(library
     model_path(MODEL)
     (tmp_path / "odd.json").write_text('{"storage": "paper"}')
     with pytest.raises(Misuse, match='plan selfie_segmentation for .*odd.json: .*"storage"'):
-        coverage.ask(coverage.make_spec(MODEL, str(tmp_path / "odd.json")), library)
+        support.ask(support.make_spec(MODEL, str(tmp_path / "odd.json")), library)
 
 
 @pytest.mark.slow
@@ -163,7 +163,7 @@ def test_a_bench_of_both_backends(library, model_path, monkeypatch, tmp_path):
 def test_coverage_needs_no_driver(library, model_path, monkeypatch):
     model_path(MODEL)
     monkeypatch.setenv("OCL_ICD_VENDORS", "/nonexistent")
-    _, found = coverage.ask(coverage.make_spec(MODEL, target="adreno-640"), library)
+    _, found = support.ask(support.make_spec(MODEL, target="adreno-640"), library)
     assert found.whole and found.target == "adreno-640"
 
 
@@ -171,9 +171,9 @@ def test_coverage_asks_for_opengl_es_too(library, model_path, monkeypatch, tmp_p
     model_path(MODEL)
     monkeypatch.setenv("__EGL_VENDOR_LIBRARY_DIRS", "/nonexistent")
     (tmp_path / "small-gles.json").write_text('{"name": "small-gles", "api": "gles", "max_storage_blocks": 4}')
-    spec = coverage.make_spec(MODEL, str(tmp_path / "small-gles.json"), "f32", "gles")
-    report_value, found = coverage.ask(spec, library)
-    assert found.whole and coverage.to_json(spec, report_value, found)["api"] == "gles"
+    spec = support.make_spec(MODEL, str(tmp_path / "small-gles.json"), "f32", "gles")
+    report_value, found = support.ask(spec, library)
+    assert found.whole and support.to_json(spec, report_value, found)["api"] == "gles"
 
 
 def test_the_same_seed_gives_the_same_run_and_other_targets_agree(library, model_path, tmp_path):

@@ -1,11 +1,20 @@
 """The tasks from the command line, with a delegate that takes no node: what they print, and how they end."""
 
 import json
+import webbrowser
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
+from invoke.parser import Argument
+from invoke.parser.context import ParserContext
 
-from host_tools.record import run_folder
+from host_tools.base import settings
+from host_tools.judge import judged
+from host_tools.record import printed, run_folder, schema
+from host_tools.show import run_document
+from host_tools.show.run_account import Ended
 from host_tools.tasks import command_line
 from tests.host_tools import run_folders
 from tests.model_builder import Model
@@ -29,7 +38,10 @@ def model(tmp_path, monkeypatch):
 
 
 def inv(capsys, *words):
-    status = command_line.main(list(words))
+    try:
+        status = command_line.main(list(words))
+    except SystemExit as ended:  # a task's own exit status
+        status = ended.code
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 
@@ -59,8 +71,80 @@ def test_a_wrong_run_fails_the_comparison(capsys, model, tmp_path):
 
 
 def test_json_is_all_that_goes_to_stdout(capsys, model, fake):
-    status, out, _ = inv(capsys, "coverage", model, "--json", fake)
+    status, out, _ = inv(capsys, "support", model, "--json", fake)
     assert status == 0 and json.loads(out)["cpu"] == 1
+
+
+def test_two_runs_are_compared_by_the_task(capsys, model, fake):
+    for seed in (1, 2):
+        assert inv(capsys, "run", model, "--runs=5", f"--seed={seed}", fake)[0] == 0
+    ids = run_folder.list_ids(settings.read().runs_dir)
+    status, out, _ = inv(capsys, "diff", ids[0], "latest")
+    assert status == 1 and "different conditions: inputs" in out and "verdicts: the same" in out
+    status, out, _ = inv(capsys, "diff", ids[0], ids[1], "--json")
+    assert status == 1 and document(out, printed.DiffDocument).differ
+    status, out, _ = inv(capsys, "diff", "latest", "--json", "latest")
+    assert status == 0 and not document(out, printed.DiffDocument).differ
+    status, out, err = inv(capsys, "diff", "latest")
+    assert status == 2 and "it takes two runs, not 1" in err
+
+
+def test_a_report_is_opened_where_there_is_a_display(capsys, model, tmp_path, monkeypatch):
+    opened, works = [], [True, False]
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or works.pop(0))
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    run = run_folders.make(tmp_path / "runs")
+    page = run.path / "report.html"
+    status, out, err = inv(capsys, "open")
+    assert (status, out.strip(), opened) == (0, str(page), []) and "no display" in err and page.is_file()
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert inv(capsys, "open", run.path.name) == (0, f"{page}\n", "") and opened == [page.as_uri()]
+    assert "no browser" in inv(capsys, "open", "latest")[2]
+    bench = tmp_path / "runs" / "bench-1" / "bench.html"
+    bench.parent.mkdir()
+    bench.write_text("a page")
+    works.append(True)
+    assert inv(capsys, "open", "bench-1")[1].strip() == str(bench) == opened[-1].removeprefix("file://")
+    assert inv(capsys, "open", "nothing")[0] == 2
+
+
+def document(out, kind):
+    """What stdout has: one document, with no field that its type does not know."""
+    assert schema.unknown(kind, json.loads(out)) == []
+    return msgspec.json.decode(out, type=kind)
+
+
+def test_a_run_as_json_is_one_document_also_where_it_fails(capsys, model, fake, tmp_path):
+    status, out, _ = inv(capsys, "run", model, "--runs=3", "--json", fake)
+    found = document(out, printed.RunDocument)
+    (run,) = found.runs
+    assert (status, found.exit_status, found.error) == (0, 0, None)
+    assert (run.place, run.result, run.nodes, run.nodes_on_gpu, run.times["quadra"].samples) == (
+        "host",
+        "right",
+        1,
+        0,
+        3,
+    )
+    assert run.compared.ok and run.times["xnnpack"].median > 0 and (tmp_path / "runs").samefile(Path(run.folder).parent)
+    for words, kind in ((["--backend=cuda"], "Misuse"), (["--backend=gles"], "Misuse"), (["--on=nowhere;"], "Misuse")):
+        status, out, err = inv(capsys, "run", model, *words, "--json", fake)
+        found = document(out, printed.RunDocument)
+        assert status == found.exit_status == found.error.exit_status == 2 and found.error.kind == kind, words
+        assert "error:" not in err and found.error.came_back
+    status, out, _ = inv(capsys, "run", model, "--runs=3", "--on=host,host", "--json", "--library=/no/such.so")
+    assert status == 2 and "no such file" in document(out, printed.RunDocument).error.came_back
+
+
+def test_a_run_that_crashes_or_is_wrong_says_so_in_its_document(capsys, model, fake, monkeypatch, tmp_path):
+    right = np.linspace(0, 1, 12, dtype=np.float32)
+    wrong = judged.judge(run_folders.make(tmp_path / "runs", [right + np.float32(0.1)], [right]))
+    assert run_document.of([Ended("host", wrong)], None).runs[0].result == "wrong"
+    monkeypatch.setenv("FAKE_DELEGATE", "crash")
+    status, out, _ = inv(capsys, "run", model, "--runs=3", "--json", fake)
+    (run,) = document(out, printed.RunDocument).runs
+    assert (status, run.result, run.error.kind) == (77, "failed", "RunFailed") and Path(run.folder, "log.txt").exists()
 
 
 def test_a_bench_of_a_model_and_its_limit(capsys, model, fake, tmp_path):
@@ -76,6 +160,12 @@ def test_a_bench_of_a_model_and_its_limit(capsys, model, fake, tmp_path):
     )
     assert len(run_folder.list_ids(folder)) == 2
     assert not run_folder.list_ids(tmp_path / "runs"), "runs of a bench are not in the way of others"
+    status, out, _ = inv(capsys, "bench", model, f"--resume={folder}", "--limit=0.000001", "--json", fake)
+    found = document(out, printed.BenchDocument)
+    assert status == found.exit_status == 1 and "over 1e-06" in found.error.came_back and found.finished
+    assert found.rows[0].runners["quadra"].steady["2"]["median"] > 0
+    status, out, _ = inv(capsys, "bench", "no-such-model", "--json", fake)
+    assert status == document(out, printed.BenchDocument).error.exit_status == 2
 
 
 def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake, tmp_path):
@@ -85,6 +175,25 @@ def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake,
     opencl, gles = json.loads((folder / "bench.json").read_text())["rows"]
     assert opencl["over"]["xnnpack"]["steady"] > 0 and not opencl["error"]
     assert gles["error"] and "quadra" not in gles["runners"] and gles["backend"] == "gles"
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("bench --runs 3 a b -l x", "bench --runs 3 --models=a --models=b -l x"),
+        ("plan diff diff models", "plan --words=diff --words=diff --words=models"),
+        ("device fault --name two none", "device --words=fault --name two --words=none"),
+        ("run --on any diff", "run --on any diff"),
+        ("compare latest --unknown x", "compare --run=latest --unknown --run=x"),
+    ],
+)
+def test_words_may_stand_before_and_behind_options(words, named):
+    valued = [Argument(names=names, kind=str) for names in (("runs", "r"), ("l",), ("name",), ("on",))]
+    contexts = {
+        name: ParserContext(name, args=valued)
+        for name in ("bench", "plan", "device", "run", "compare", "diff", "models")
+    }
+    assert command_line.name_words(words.split(), contexts) == named.split()
 
 
 @pytest.mark.parametrize(
@@ -101,12 +210,23 @@ def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake,
         (["run", "MODEL", "--library=/no/such.so"], 2, "there is no such file"),
         (["run", "MODEL", "--backend=gles"], 2, "gles is not in this fake"),
         (["compare", "no-such-run"], 2, "holds no runs"),
-        (["coverage", "no-such-model"], 2, "no model of the catalogue has that name"),
+        (["support", "no-such-model"], 2, "no model of the catalogue has that name"),
         (["bench", "no-such-model"], 2, "no model of the catalogue has that name"),
+        (["bench", "MODEL", "--peer=xnnpack"], 2, "add --on jvm"),
+        (["bench", "MODEL", "--on=any"], 2, "`./inv regress --on` measures on devices"),
+        (["run", "MODEL", "--via=shell"], 2, "--via shell is for devices"),
+        (["run", "MODEL", "--via=air", "--on=any"], 2, "'air' is not one of"),
+        (["run", "MODEL", "--via=shell", "--on=any", "--cold"], 2, "only the app has a cache"),
+        (["coverage", "MODEL"], 2, "`./inv support MODEL`"),
+        (["devices", "--json"], 2, "`./inv device list`"),
+        (["shell-run", "MODEL"], 2, "`./inv run MODEL --on any --via shell`"),
+        (["install", "--remove"], 2, "`./inv uninstall`"),
+        (["run", "MODEL", "--on=app"], 2, "give --on jvm"),
+        (["regress", "quick", "--on=app"], 2, "give --on jvm"),
     ],
 )
 def test_misuse_is_a_sentence(capsys, model, fake, words, status, reason):
     given = [model if word == "MODEL" else word for word in words]
-    takes_library = words[0] in ("run", "coverage", "bench") and not any("--library" in word for word in words)
+    takes_library = words[0] in ("run", "support", "bench") and not any("--library" in word for word in words)
     ended, out, err = inv(capsys, *given, *([fake] if takes_library else []))
     assert ended == status and reason in err and "Traceback" not in err + out

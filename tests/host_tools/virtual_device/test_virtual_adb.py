@@ -1,4 +1,4 @@
-"""The real adb and adbutils take the virtual device for a phone."""
+"""The real adb and adbutils treat the virtual device as a phone."""
 
 import concurrent.futures
 import hashlib

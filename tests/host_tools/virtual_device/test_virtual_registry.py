@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from host_tools.base.errors import DeviceNotFound, Misuse
-from host_tools.tasks import virtual_devices
+from host_tools.tasks import devices
 from host_tools.virtual_device import daemon, faults, registry
 from tests.host_tools.wire_client import Host
 
@@ -122,31 +122,33 @@ def test_faults_that_there_are_not_are_refused_before_anything_starts(devices_di
     assert not devices_dir.exists()
 
 
-def _shown(what, name="shown", planted=()):
+def _shown(*words, name="shown", planted=()):
     console = Console(width=200, file=io.StringIO())
-    virtual_devices.device(what, name, planted, console)
+    devices.do(words, devices.Options(name, tuple(planted)), console)
     return console.file.getvalue()
 
 
-def test_the_task_says_what_it_did(devices_dir, capsys):
-    _shown("list")
-    assert "no virtual device" in capsys.readouterr().out
+def test_the_task_says_what_it_did(devices_dir, capsys, adb):
     _shown("start")
     serial = registry.find("shown").serial
     assert capsys.readouterr().out == f"{serial}\n"
     assert serial in _shown("list")
     _shown("fault")
-    _shown("fault", planted=["open.exec:refuse", "sync.recv:drop@2"])
-    _shown("fault", planted=["none"])
+    _shown("fault", "open.exec:refuse", "sync.recv:drop@2")
+    _shown("fault", "none")
     refused, dropped = "open.exec:refuse@1x1 (met 0, done 0)", "sync.recv:drop@2x1 (met 0, done 0)"
     assert capsys.readouterr().out == f"no faults\n{refused}\n{dropped}\nno faults\n"
     os.kill(registry.find("shown").pid, signal.SIGKILL)
     assert _ended(registry.find("shown").pid) and "its process has died" in _shown("list")
-    _shown("stop", "all")
+    _shown("stop", name="all")
     _shown("stop")
-    assert capsys.readouterr().out == "shown stopped\nshown did not run\n"
+    assert capsys.readouterr().out == "shown stopped\nshown was not running\n"
     said = _shown("faults")
     assert all(step in said for step in faults.STEPS) and all(kind in said for kind in faults.KINDS)
-    for what, planted in (("restart", ()), ("stop", ["open.exec:refuse"])):
-        with pytest.raises(Misuse):
-            _shown(what, planted=planted)
+    for words, planted, hint in (
+        (["restart"], (), "one of: list, start"),
+        (["stop", "two"], (), "device stop --name two"),
+        (["fault"], ["open.exec:refuse"], "device fault open.exec:refuse --name shown"),
+    ):
+        with pytest.raises(Misuse, match=hint):
+            _shown(*words, planted=planted)

@@ -220,8 +220,8 @@ final class Contender implements Closeable {
     if (arrays.size() != count) {
       throw RunError.misuse(
           "set the inputs",
-          "the run folder has " + arrays.size() + ", the model wants " + count,
-          "make the folder anew");
+          "the run folder has " + arrays.size() + ", the model expects " + count,
+          "make the folder again");
     }
     inputs = new Object[count];
     for (int i = 0; i < count; i++) {
@@ -238,7 +238,7 @@ final class Contender implements Closeable {
                 + array.data.limit()
                 + " of "
                 + array.type,
-            "make the folder anew");
+            "make the folder again");
       }
       ByteBuffer values = array.data.duplicate().order(ByteOrder.nativeOrder());
       values.rewind();
@@ -272,7 +272,7 @@ final class Contender implements Closeable {
         "TensorFlow Lite's runtime has no kernel for the custom op "
             + custom.group(1)
             + ", which was left to the CPU",
-        "`./inv coverage MODEL` says why; `--on host` has kernels for MediaPipe's custom ops");
+        "`./inv support MODEL` says why; `--on host` has kernels for MediaPipe's custom ops");
   }
 
   private static Delegate quadra(Map<String, String> options) throws RunError {
@@ -287,11 +287,11 @@ final class Contender implements Closeable {
           "make the delegate with " + options, error.getMessage(), "see docs/options.md");
     } catch (IllegalStateException error) {
       throw RunError.failed(
-          "load the delegate", error, "see that the APK has the library for this ABI");
+          "load the delegate", error, "check that the APK has the library for this ABI");
     }
   }
 
-  /** The delegate that TensorFlow Lite ships, by reflection: an app may be built without it. */
+  /** TensorFlow Lite's stock GPU delegate, by reflection: an app may be built without it. */
   private static Delegate shipped(String backend, RunSpec spec) throws RunError {
     String options = "org.tensorflow.lite.gpu.GpuDelegateFactory$Options";
     try {
@@ -309,17 +309,17 @@ final class Contender implements Closeable {
               .newInstance(made);
     } catch (ClassNotFoundException | NoClassDefFoundError error) {
       throw RunError.failed(
-          "start the delegate that TensorFlow Lite ships",
+          "start TensorFlow Lite's stock GPU delegate",
           "this app was built without it",
           "./inv apk --peers");
     } catch (InvocationTargetException error) {
       throw RunError.failed(
-          "start the delegate that TensorFlow Lite ships",
+          "start TensorFlow Lite's stock GPU delegate",
           error.getCause(),
           "see the log of the device");
     } catch (ReflectiveOperationException | LinkageError error) {
       throw RunError.failed(
-          "start the delegate that TensorFlow Lite ships",
+          "start TensorFlow Lite's stock GPU delegate",
           error,
           "build the app with the version of gradle/libs.versions.toml");
     }

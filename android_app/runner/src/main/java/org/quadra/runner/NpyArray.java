@@ -152,6 +152,6 @@ final class NpyArray {
 
   private static RunError damaged(String where, String cause) {
     return RunError.misuse(
-        "read the array " + where, cause, "let the toolkit make the run folder anew");
+        "read the array " + where, cause, "let the toolkit make the run folder again");
   }
 }

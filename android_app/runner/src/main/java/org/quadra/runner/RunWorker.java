@@ -78,7 +78,7 @@ final class RunWorker {
           throw RunError.misuse(
               "read the argument mode",
               "'" + mode + "' is not one of run, cold, verdicts, dump",
-              "leave it out to run");
+              "omit it to run");
       }
     } catch (JSONException error) {
       throw RunError.failed("write down the run", error, "report this as a bug");

@@ -27,7 +27,7 @@ def make_spec(model: str, target: str = "", precision: str = "f32", backend: str
         raise Misuse(
             f"make a plan for {verdicts.APIS[backend]}",
             f"the target {target or 'generic'} is of {_api_name(spec)}",
-            "give another target, or leave --backend away",
+            "give another target, or omit --backend",
         )
     return spec
 
@@ -46,7 +46,7 @@ def api_of(spec: RunSpec) -> str:
 
 def ask(spec: RunSpec, library: Path) -> tuple[schema.Verdicts, verdicts.Verdicts]:
     """The delegate's report by the null backend, and what it says. Misuse where it cannot read the target."""
-    with tempfile.TemporaryDirectory(prefix="quadra-coverage-") as folder:
+    with tempfile.TemporaryDirectory(prefix="quadra-support-") as folder:
         report = on_host.verdicts(spec, library, Path(folder))
     found = verdicts.read(report)
     if found.backend == "none":

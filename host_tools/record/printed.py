@@ -1,0 +1,252 @@
+"""What tasks print with --json, as types: one document on stdout. docs/run_folder.md has their tables, as those of the files.
+
+The same types are read by whoever calls a task: `msgspec.json.decode(stdout, type=RunDocument)`.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, json
+
+from host_tools.base.errors import QuadraError, shown
+from host_tools.record.schema import Compared, Count, File, Is, Part, PeerRow, Real, Text, Texts, Words, plain
+
+Rows = Meta(max_length=1 << 20)
+
+
+class Failure(Part, kw_only=True):
+    """Why a task, or a run of it, failed."""
+
+    kind: Annotated[Text, Is("`Misuse`, `RunFailed`, `DeviceLost`, …: `host_tools/base/errors.py`")]
+    exit_status: Annotated[Count, Is("that a task with this error alone has")]
+    tried: Text
+    came_back: Text
+    do_next: Text
+    folder: Annotated[Text, Is("the run folder that it left; empty: none")] = ""
+
+
+# --- run --json
+
+
+class Times(Part, kw_only=True):
+    """Of one runtime, in microseconds; null: not measured."""
+
+    start: Annotated[Count | None, Is("up to the end of the first inference")] = None
+    first: Annotated[Count | None, Is("the first inference")] = None
+    median: Annotated[float | None, Is("of the inferences after the warm-up, as the next two")] = None
+    minimum: float | None = None
+    processor: Annotated[float | None, Is("median of the processor time")] = None
+    samples: Annotated[Count, Is("how many inferences")] = 0
+
+
+class RunAt(Part, kw_only=True):
+    """One run: at one place."""
+
+    place: Annotated[Text, Is("`host`, `jvm`, a serial, or `virtual NAME`")]
+    result: Annotated[
+        Literal["right", "wrong", "not judged", "failed"],
+        Is("`not judged`: the CPU has no result; `failed`: see `error`"),
+    ]
+    folder: Annotated[Text, Is("the run folder; empty: there is none")] = ""
+    report: Annotated[Text, Is("its page")] = ""
+    model: Text = ""
+    backend: Annotated[Text, Is("that ran: as in `verdicts.json`")] = ""
+    gpu: Annotated[Text, Is("the device's name")] = ""
+    nodes: Annotated[Count, Is("of the model")] = 0
+    nodes_on_gpu: Count = 0
+    partitions: Count = 0
+    compared: Annotated[Compared | None, Is("as `compare.json`; null: nothing was compared")] = None
+    peers: Annotated[list[PeerRow], Rows, Is("as in `peers.json`")] = []
+    times: Annotated[dict[Text, Times], Is("by the keys of `timings.json`: `quadra`, `xnnpack`, …")] = {}
+    cold_start_us: Annotated[Count | None, Is("Quadra's with `--cold`")] = None
+    error: Annotated[Failure | None, Is("why it failed")] = None
+
+
+class RunDocument(File, kw_only=True):
+    """`inv run --json`."""
+
+    FILE = "run --json"
+    exit_status: Annotated[Count, Is("of the task")]
+    error: Annotated[Failure | None, Is("what gave it; null: all is right")] = None
+    runs: Annotated[list[RunAt], Rows, Is("in the order of `--on`; empty: none began")] = []
+
+
+# --- bench --json, bench.json
+
+Kinds = dict[Text, float]  # median, minimum, processor
+
+
+class BenchRunner(Part, kw_only=True):
+    """One runtime with one model. Times in microseconds, as `median`, `minimum` and `processor`."""
+
+    error: Annotated[Text, Is("why it did not run")] = ""
+    nodes_taken: Annotated[Count | None, Is("null: not known")] = None
+    nodes: Count | None = None
+    right: bool | None = None
+    relative_error: Real = 0.0
+    steady: Annotated[dict[Text, Kinds], Is("by number of threads")] = {}
+    cold: Annotated[Kinds, Is("a start with an empty driver cache; `median` is its time")] = {}
+    warm: Kinds = {}
+    second: Annotated[Kinds, Is("a start with what the cold one kept")] = {}
+    recorded_ratio: Annotated[Real | None, Is("it did not run: its recorded time relative to XNNPACK's")] = None
+
+
+class BenchRow(Part, kw_only=True):
+    """A model on one backend."""
+
+    model: Text
+    backend: Text
+    twin: Annotated[Text, Is("the same model with floats (X of X_quant, X_int8, X_ptq), measured too")] = ""
+    error: Annotated[Text, Is("why there are no figures")] = ""
+    device: Text = ""
+    on_cpu: Annotated[bool, Is("the GPU is a CPU")] = False
+    unsure: Annotated[bool, Is("the error is above the usual limit, and as large as rounding makes it")] = False
+    runs: Annotated[Texts, Is("names of its run folders")] = []
+    runners: Annotated[dict[Text, BenchRunner], Is("by their keys in `timings.json`")] = {}
+    sizes: Annotated[
+        dict[Text, Count],
+        Is("programs, dispatches, bytes; `constant_bytes`: weights on the GPU, `file_constant_bytes`: in the file"),
+    ] = {}
+    whole: Annotated[bool, Is("Quadra took every node")]
+    over: Annotated[
+        dict[Text, dict[Text, Real | None]],
+        Is("Quadra's median relative to the other's with one thread; null: one did not run or is wrong"),
+    ]
+    over_twin: Annotated[Real | None, Is("Quadra's time relative to its own for `twin`")] = None
+
+
+class BenchMean(Part, kw_only=True):
+    """Geometric means of Quadra's time relative to another's."""
+
+    backend: Text
+    peer: Text
+    what: Annotated[Text, Is("`steady`, `cold`, `warm`, `second`")]
+    threads: Count
+    models: Annotated[Count, Is("how many")]
+    whole: Annotated[bool, Is("only models that Quadra took wholly")]
+    values: dict[Text, Real]
+    goal: float | None
+    met: bool
+
+
+class BenchDocument(File, kw_only=True):
+    """`inv bench --json`; the same is kept as `bench.json`."""
+
+    FILE = "bench.json"
+    schema_version: Annotated[int, Is("3")] = 3
+    exit_status: Annotated[Count, Is("of the task; in the file always 0")] = 0
+    error: Annotated[Failure | None, Is("what gave it")] = None
+    place: Annotated[Text, Is("`host` or `jvm`")] = ""
+    models: Texts = []
+    backends: Texts = []
+    peers: Texts = []
+    threads: list[Count] = []
+    repetitions: Count = 0
+    finished: Annotated[bool, Is("false during the bench, and of an interrupted one")] = False
+    cpu: Text = ""
+    cpus: Count = 0
+    load_average: float = 0.0
+    library: Annotated[dict[Text, Any], Is("the delegate: path, digest")] = {}
+    devices: Annotated[Words, Is("GPU by backend")] = {}
+    shipped_delegate: Annotated[
+        Text, Is("`recorded`: TFLite's stock delegate does not run on the host; or `measured`")
+    ] = ""
+    geometric_means: Annotated[list[BenchMean], Rows] = []
+    rows: Annotated[list[BenchRow], Rows] = []
+
+
+# --- diff --json
+
+
+class Change(Part, kw_only=True):
+    """One thing that differs. Empty: that side does not have it."""
+
+    what: Text
+    a: Text
+    b: Text
+
+
+class NodeChange(Part, kw_only=True):
+    """A node whose verdict changed."""
+
+    node: Annotated[Text, Is("SUBGRAPH:INDEX")]
+    op: Text
+    a: Annotated[Text, Is("`GPU`, or `CPU: ` and the reason")]
+    b: Text
+
+
+class OutputPair(Part, kw_only=True):
+    """An output of both runs. Errors are relative to the output's range; null: not compared."""
+
+    name: Text
+    a: Real | None
+    b: Real | None
+    a_right: bool | None
+    b_right: bool | None
+    same_bits: bool
+
+
+class TimeChange(Part, kw_only=True):
+    """A time of both runs: B relative to A. Null: too few samples."""
+
+    what: Text
+    unit: Annotated[Text, Is("`us`, `us of processor time`, or what it is a multiple of")]
+    a: Annotated[float, Is("the median")]
+    b: float
+    a_samples: Count
+    b_samples: Count
+    percent: Annotated[float | None, Is("the shift from A to B (Hodges and Lehmann)")] = None
+    low_percent: Annotated[float | None, Is("its interval: below it one time in twenty")] = None
+    high_percent: Annotated[float | None, Is("above it one time in twenty")] = None
+    p: Annotated[float | None, Is("that chance alone makes such a difference (Mann and Whitney, exact)")] = None
+
+
+class PlanChange(Part, kw_only=True):
+    """The plans of one partition."""
+
+    partition: Count
+    same_kernels: Count
+    words: Annotated[list[Change], Rows] = []
+    memory: Annotated[list[Change], Rows] = []
+    kernels: Annotated[list[Change], Rows, Is("entry points; `what` is the kernel")] = []
+    dispatches: Annotated[list[Change], Rows] = []
+    tensors: Annotated[list[Change], Rows] = []
+
+
+class DiffDocument(File, kw_only=True):
+    """`inv diff --json`."""
+
+    FILE = "diff --json"
+    a: Annotated[Text, Is("the run folder")]
+    b: Text
+    conditions: Annotated[Text, Is("what was not alike: then times say little; empty: all was")]
+    differ: Annotated[bool, Is("a verdict, a plan or an output does: then the exit status is 1")]
+    same_delegate: Annotated[bool, Is("both ran with one libquadra.so")] = False
+    verdicts: Annotated[Texts, Is("of A and of B, a sentence")] = []
+    nodes: Annotated[list[NodeChange], Rows, Is("whose verdict changed")] = []
+    outputs: Annotated[list[OutputPair], Rows] = []
+    plans: Annotated[list[PlanChange], Rows, Is("partitions whose plans differ")] = []
+    plan_note: Annotated[Text, Is("why plans were not compared")] = ""
+    times: Annotated[list[TimeChange], Rows] = []
+
+
+def failure(error: QuadraError) -> Failure:
+    """An error as a document has it."""
+    parts = [shown(part)[: 1 << 16] for part in (error.tried, error.came_back, error.do_next)]
+    folder = shown(str(error.kept)) if isinstance(error.kept, Path) else ""
+    return Failure(
+        kind=type(error).__name__,
+        exit_status=error.exit_code,
+        tried=parts[0],
+        came_back=parts[1],
+        do_next=parts[2],
+        folder=folder,
+    )
+
+
+def text(document: File) -> str:
+    """A document as it is printed."""
+    return json.format(json.encode(plain(document)), indent=1).decode()
+
+
+DOCUMENTS: tuple[type[File], ...] = (RunDocument, BenchDocument, DiffDocument)

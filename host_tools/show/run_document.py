@@ -1,0 +1,63 @@
+"""What `inv run --json` prints, from runs and their judgements."""
+
+import statistics
+from collections.abc import Sequence
+
+from host_tools.base.errors import QuadraError
+from host_tools.judge.judged import Judged
+from host_tools.record import printed, schema, times, verdicts
+from host_tools.record.printed import RunAt, RunDocument, Times
+from host_tools.show import report
+from host_tools.show.run_account import Ended
+
+_RESULTS = {None: "not judged", True: "right", False: "wrong"}
+
+
+def of(ended: Sequence[Ended], error: QuadraError | None) -> RunDocument:
+    """error: what gave the exit status."""
+    return RunDocument(
+        exit_status=error.exit_code if error else 0,
+        error=printed.failure(error) if error else None,
+        runs=[_run(one.place, one.judged) if one.judged else _failed(one.place, one.error) for one in ended],
+    )
+
+
+def _failed(place: str, error: QuadraError | None) -> RunAt:
+    found = printed.failure(error) if error else None
+    return RunAt(place=place, result="failed", folder=found.folder if found else "", error=found)
+
+
+def _run(place: str, judged: Judged) -> RunAt:
+    folder = judged.folder
+    found, timings = verdicts.read(folder.read(schema.Verdicts)), folder.read(schema.Timings)
+    cold = timings.init_us.get("quadra_cold")
+    peers = folder.optional(schema.Peers)
+    return RunAt(
+        place=place,
+        result=_RESULTS[judged.ok],  # type: ignore[arg-type]  # its words are those of the type
+        folder=str(folder.path),
+        report=str(folder.path / report.FILE),
+        model=folder.spec().model.name,
+        backend=found.backend,
+        gpu=found.device,
+        nodes=found.gpu + found.cpu,
+        nodes_on_gpu=found.gpu,
+        partitions=found.partitions,
+        compared=folder.optional(schema.Compared),
+        peers=peers.peers if peers else [],
+        times={who: _times(who, timings) for who in times.NAMES if who in timings.samples_us or who in timings.init_us},
+        cold_start_us=cold.total_us if cold else None,
+    )
+
+
+def _times(who: str, timings: schema.Timings) -> Times:
+    start = timings.init_us.get(f"{who}_warm", timings.init_us.get(who))
+    steady, cpu = times.steady(timings).get(who), timings.cpu_us.get(who)
+    return Times(
+        start=start.total_us if start else None,
+        first=start.first_invoke_us if start else None,
+        median=steady.median if steady else None,
+        minimum=steady.minimum if steady else None,
+        processor=statistics.median(cpu) if cpu else None,
+        samples=steady.runs if steady else 0,
+    )

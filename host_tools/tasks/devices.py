@@ -1,0 +1,113 @@
+"""The words of `inv device`: list, start, stop, fault, faults."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from host_tools.base.errors import Misuse
+from host_tools.phone.adb import choice
+from host_tools.phone.adb.choice import Found
+from host_tools.virtual_device import faults, registry
+
+_DIED = "died"
+_STATES = {
+    "device": "ready",
+    "offline": "offline: plug it in again, or restart it",
+    "unauthorized": "unauthorized: unlock it and allow USB debugging for this computer",
+    "authorizing": "waiting: unlock it and allow USB debugging for this computer",
+    "no permissions": "no permissions: this user may not open its USB port; see docs/devices.md",
+    _DIED: "its process has died: `./inv device start --name NAME` restarts it",
+}
+NONE = (
+    "No device is connected.\n"
+    "  A phone: Settings, About phone, tap the build number seven times; then Developer options, USB debugging;\n"
+    "  plug it in and accept its prompt. An emulator: start it in Android Studio.\n"
+    "  Without a phone: `./inv device start` starts a virtual device."
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Those of the command line."""
+
+    name: str = registry.DEFAULT
+    faults: tuple[str, ...] = ()  # of start
+    json: bool = False
+
+
+def do(words: Sequence[str], options: Options, console: Console) -> None:
+    """Does one word of `inv device`."""
+    what, *given = words or ["list"]
+    if what not in _WORDS:
+        raise Misuse(f"inv device {what}", "there is no such subcommand", f"one of: {', '.join(_WORDS)}")
+    if given and what != "fault":
+        hint = f"`./inv device {what} --name {given[0]}`" if what in ("start", "stop") else f"`./inv device {what}`"
+        raise Misuse(f"inv device {what} {given[0]}", "it takes no further words", hint)
+    if options.faults and what != "start":
+        hint = f"`./inv device fault {options.faults[0]} --name {options.name}`"
+        raise Misuse(f"inv device {what} --fault", "--fault is an option of start", hint)
+    _WORDS[what](given, options, console)
+
+
+def _list(given: Sequence[str], options: Options, console: Console) -> None:
+    there = choice.found()
+    there += [Found(one.serial, _DIED, virtual=True, name=one.name) for one in registry.records() if not one.alive]
+    if options.json:
+        print(json.dumps([one.to_json() for one in there], indent=1))
+    elif not there:
+        print(NONE)
+    else:
+        console.print(table(there))
+
+
+def table(there: Sequence[Found]) -> Table:
+    """A row per device."""
+    made = Table("serial", "kind", "model", "state", box=None, pad_edge=False)
+    for one in there:
+        state = one.busy or _STATES.get(one.state, one.state).replace("NAME", one.name)
+        kind = f"virtual: {one.name}" if one.virtual else "emulator" if one.serial.startswith("emulator-") else "phone"
+        made.add_row(*map(escape, (one.serial, kind, one.model, state)))
+    return made
+
+
+def _start(given: Sequence[str], options: Options, console: Console) -> None:
+    print(registry.start(options.name, planted=options.faults))
+
+
+def _stop(given: Sequence[str], options: Options, console: Console) -> None:
+    names = [record.name for record in registry.records()] if options.name == "all" else [options.name]
+    for one in names:
+        was = registry.stop(one)
+        print(f"{one} stopped" if was else f"{one} was not running")
+
+
+def _fault(given: Sequence[str], options: Options, console: Console) -> None:
+    for text in given:
+        registry.plant(options.name, text)
+    for line in registry.planted(options.name) or ["no faults"]:
+        print(line)
+
+
+def _faults(given: Sequence[str], options: Options, console: Console) -> None:
+    steps = Table("step", "met when", "kinds", title="Steps")
+    steps.add_row("(any)", "", ", ".join(faults.ANYWHERE))
+    for row in faults.table():
+        steps.add_row(*map(escape, row))
+    kinds = Table("kind", "what happens", "VALUE", "duration", title="Kinds")
+    for kind, about in faults.KINDS.items():
+        kinds.add_row(kind, about.text, about.value, "until cleared" if about.lasting else "once")
+    console.print(steps)
+    console.print(kinds)
+
+
+_WORDS: dict[str, Callable[[Sequence[str], Options, Console], None]] = {
+    "list": _list,
+    "start": _start,
+    "stop": _stop,
+    "fault": _fault,
+    "faults": _faults,
+}
