@@ -33,10 +33,10 @@ def show(folder: RunFolder, found: schema.Bisect, console: Console, everything: 
 _WORDS = {
     "none": "nothing is wrong",
     "kernel": "a kernel is wrong",
-    "precision": "the precision does not suffice",
+    "precision": "the precision is insufficient",
     "model": "the model is at fault",
     "input": "an input arrives wrong",
-    "accumulated": "errors come together",
+    "accumulated": "errors accumulate",
     "unknown": "not found",
 }
 

@@ -111,6 +111,7 @@ def _at_all(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
         return run_shown(spec, phones[device.serial], lambda text: show(text, 0, 0))
 
     outcomes = parallel.each([one.device for one in phones.values()], work, f"run {spec.model.name}")
-    ended = [Ended(outcome.device.serial, outcome.value, outcome.error) for outcome in outcomes]
+    ended = [Ended(phones[one.device.serial].name, one.value, one.error) for one in outcomes]
     ended += [_at_one(spec, place) for place in places if not isinstance(place, DevicePlace)]
-    return ended
+    order = [place.name for place in places]
+    return sorted(ended, key=lambda one: order.index(one.place))

@@ -15,7 +15,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegat
 
 from host_tools.tasks.fuzz.fuzz_process import Answer, Request
 
-_MOST_BYTES = 1 << 28  # of all tensors together
+_MOST_BYTES = 1 << 28  # total of all tensors
 _NUDGE = 1e-6  # of an input: what it moves tells how far rounding may move an output
 
 
