@@ -18,6 +18,7 @@ _USAGE = "usage: am [subcommand] [options]\n\n    am instrument | force-stop\n"
 _POLL_S = 0.05
 _ANR_S = 2.0  # a phone waits for 10 or 20
 _AT = "measure"  # the stage at which faults of app.run happen
+_FIRST = "start"  # the stage behind which no fault of app.start may fall
 
 
 @command("am")
@@ -109,13 +110,16 @@ class _Run:
             self.trouble = None if planted else fault
         at_start = self.call.meet("app.start")
         arguments = {key: self._real(value) for key, value in self.arguments.items()}
-        process = self.device.processes.start(one, arguments, planted, _AT if self.trouble else "")
+        pause = _AT if self.trouble else _FIRST if at_start else ""
+        process = self.device.processes.start(one, arguments, planted, pause)
         process.runner = self.runner
         self.device.evidence.system(
             "I", f"Start proc {process.pid}:{one.package}/u0a{one.uid - 10000} for added application {one.package}"
         )
         if at_start:
             self._happen(at_start, process)
+        if pause == _FIRST:
+            process.go_on()
         return process
 
     def _real(self, value: str) -> str:

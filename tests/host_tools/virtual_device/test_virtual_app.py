@@ -278,6 +278,7 @@ def test_classes_are_those_of_a_dex_whose_sums_are_right(phone, tmp_path):
 
 def test_an_apk_of_other_classes_does_not_run(phone):
     one = phone.apps[PACKAGE]
+    phone.processes.machine(one)  # it is being made since the APK was installed
     kept, one.class_list = one.class_list, one.class_list.replace("a", "b")
     phone.processes._machines.clear()
     answer = ask(phone, RUN.format(""))
