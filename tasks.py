@@ -401,7 +401,7 @@ def compare(c: Context, run: str = "latest") -> None:
 
 @task(help={**_ONE_RUN, "top": "How many dispatches to show."})
 def profile(c: Context, run: str = "latest", top: int = 20) -> None:
-    """Show where the time of a run went, per dispatch and kernel; writes trace.json for ui.perfetto.dev.
+    """Show where the time of a run went, per dispatch and kernel; writes a trace for ui.perfetto.dev.
 
     The run must have been made with --profile.
     """
