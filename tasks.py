@@ -114,6 +114,17 @@ def wheel(c: Context, out: str = "") -> None:
     wheel.show(wheel.from_arguments(out), terminal.console())
 
 
+@task(help={"out": "A folder for the site (default: .cache/docs/site).", "open": "Show it in the browser."})
+def docs(c: Context, out: str = "", open: bool = False) -> None:
+    """Build README.md and docs/ as a site that needs no network; print its first page. Checks every link.
+
+    Exit status 1: a link leads nowhere, or a page is in no menu (mkdocs.yml).
+    """
+    from host_tools.build import site
+
+    print(site.from_arguments(out, open))
+
+
 @task(
     help={
         "library": "A shared library to measure (default: the delegate, built for this machine).",
