@@ -113,6 +113,17 @@ def wheel(c: Context, out: str = "") -> None:
     wheel.show(wheel.from_arguments(out), terminal.console())
 
 
+@task(help={"out": "A folder for the site (default: .cache/docs/site).", "open": "Show it in the browser."})
+def docs(c: Context, out: str = "", open: bool = False) -> None:
+    """Build README.md and docs/ as a site that needs no network; print its first page. Checks every link.
+
+    Exit status 1: a link leads nowhere, or a page is in no menu (mkdocs.yml).
+    """
+    from host_tools.build import site
+
+    print(site.from_arguments(out, open))
+
+
 @task(
     help={
         "library": "A shared library to measure (default: the delegate, built for this machine).",
@@ -387,7 +398,7 @@ def diff(c: Context, runs: list[str], top: int = 20, json: bool = False) -> None
 
 @task(help={**_ONE_RUN, "top": "How many dispatches to show."})
 def profile(c: Context, run: str = "latest", top: int = 20) -> None:
-    """Show where the time of a run went, per dispatch and kernel; writes trace.json for ui.perfetto.dev.
+    """Show where the time of a run went, per dispatch and kernel; writes a trace for ui.perfetto.dev.
 
     The run must have been made with --profile.
     """

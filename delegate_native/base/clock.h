@@ -15,6 +15,12 @@ inline int64_t ClockUs(clockid_t clock) {
 }
 
 inline int64_t NowUs() { return ClockUs(CLOCK_MONOTONIC); }  // never goes back
+// Of the same clock, which is also Java's System.nanoTime and Python's time.perf_counter_ns.
+inline int64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
+}
 inline int64_t ProcessCpuUs() { return ClockUs(CLOCK_PROCESS_CPUTIME_ID); }
 
 }  // namespace quadra

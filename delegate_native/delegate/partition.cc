@@ -102,7 +102,9 @@ Status MakePartition(TfLiteContext* context, const ModelNodes& model,
   const int64_t imported = NowUs();
   partition->session = std::make_unique<Session>(std::move(graph), std::move(backend), options);
   partition->session->times().import_us = imported - start;
-  return partition->session->Prepare(shapes);
+  const Status prepared = partition->session->Prepare(shapes);
+  partition->session->times().Add("import", start, imported);
+  return prepared;
 }
 
 // By the model as it was when the partition was made: so it is the same graph.

@@ -13,6 +13,13 @@ void WriteInts(const flatbuffers::Vector<int32_t>* values, JsonWriter* json) {
   json->EndArray();
 }
 
+void WriteNumbers(const char* key, const int64_t* values, unsigned count, JsonWriter* json) {
+  if (key) json->Key(key);
+  json->BeginArray();
+  for (unsigned i = 0; i < count; ++i) json->Number(values[i]);
+  json->EndArray();
+}
+
 void WriteNode(const QuadraVerdict& verdict, JsonWriter* json) {
   json->BeginObject();
   json->Key("subgraph").Number(verdict.subgraph);
@@ -73,16 +80,32 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->Key("upload").Number(times.upload_us);
   json->Key("tune").Number(times.tune_us);
   json->EndObject();
+  json->Key("spans").BeginArray();
+  for (unsigned i = 0; i < times.span_count; ++i) {
+    const SessionTimes::Span& span = times.spans[i];
+    json->BeginObject();
+    json->Key("name").Text(span.name);
+    json->Key("start_ns").Number(span.start_us * 1000);
+    json->Key("end_ns").Number(span.end_us * 1000);
+    json->EndObject();
+  }
+  json->EndArray();
   WriteDispatches(plan, json);
   json->EndObject();
 }
 
 void WriteProfile(int id, const Partition& partition, JsonWriter* json) {
-  for (const std::vector<float>& run : partition.session->profile()) {
+  for (const RunTimes& run : partition.session->profile()) {
     json->BeginObject();
     json->Key("partition").Number(id);
     json->Key("dispatch_us").BeginArray();
-    for (float us : run) json->Real(us);
+    for (const RunTimes::Dispatch& dispatch : run.dispatches) json->Real(dispatch.us);
+    json->EndArray();
+    WriteNumbers("at_ns", run.at_ns, RunTimes::kMarks, json);
+    json->Key("dispatch_ns").BeginArray();
+    for (const RunTimes::Dispatch& dispatch : run.dispatches) {
+      if (dispatch.at_ns[3] != 0) WriteNumbers(nullptr, dispatch.at_ns, 4, json);
+    }
     json->EndArray();
     json->EndObject();
   }

@@ -44,7 +44,7 @@ Outcome Contender::Start(const Spec& spec, const std::string& model, const Optio
   Stage("first inference of " + name);
   const int64_t before_cpu_us = ProcessCpuUs();
   QUADRA_RETURN_IF_FAILED(SetInputs(inputs_folder));
-  last_us_ = NowUs();  // reading files is not part of a start
+  last_ns_ = NowNs();  // reading files is not part of a start
   const int64_t inputs_cpu_us = ProcessCpuUs() - before_cpu_us;
   QUADRA_RETURN_IF_FAILED(Run());
   Lap("first_invoke_us");
@@ -59,7 +59,7 @@ Outcome Contender::Start(const Spec& spec, const std::string& model, const Optio
 
 Outcome Contender::Prepare(const Spec& spec, const std::string& model, const Options& options,
                            QuadraApi* quadra, const std::string& library) {
-  last_us_ = NowUs();
+  last_ns_ = NowNs();
   if (quadra) {
     QUADRA_RETURN_IF_FAILED(MakeDelegate(options, quadra, library));
     Lap("load_delegate_us");
@@ -177,9 +177,10 @@ Outcome Contender::Failed(const std::string& tried) const {
 }
 
 void Contender::Lap(const char* step) {
-  const int64_t now_us = NowUs();
-  laps_.emplace_back(step, now_us - last_us_);
-  last_us_ = now_us;
+  const int64_t now_ns = NowNs();
+  laps_.emplace_back(step, (now_ns - last_ns_) / 1000);
+  starts_.emplace_back(step, last_ns_);
+  last_ns_ = now_ns;
 }
 
 }  // namespace quadra

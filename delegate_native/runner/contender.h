@@ -40,6 +40,8 @@ class Contender {
 
   const char* name() const { return name_; }
   const Laps& laps() const { return laps_; }
+  // When each step began, ns of the monotonic clock.
+  const Laps& starts() const { return starts_; }
 
  private:
   Outcome MakeDelegate(const Options& options, QuadraApi* quadra, const std::string& library);
@@ -57,8 +59,8 @@ class Contender {
   TfLiteModel* model_ = nullptr;
   TfLiteInterpreter* interpreter_ = nullptr;
   std::string heard_;  // what TFLite said last
-  int64_t last_us_ = 0;
-  Laps laps_;
+  int64_t last_ns_ = 0;
+  Laps laps_, starts_;
 };
 
 }  // namespace quadra

@@ -65,6 +65,14 @@ void PutNumbers(const std::vector<int64_t>& numbers, JsonWriter* json) {
   json->EndArray();
 }
 
+void PutLaps(const Laps& laps, const Laps& starts, JsonWriter* json) {
+  json->BeginObject();
+  for (const auto& lap : laps) json->Key(lap.first).Number(lap.second);
+  json->Key("starts_ns").BeginObject();
+  for (const auto& start : starts) json->Key(start.first).Number(start.second);
+  json->EndObject().EndObject();
+}
+
 void PutTensor(const Tensor& tensor, JsonWriter* json) {
   const char* type = TypeName(tensor.type);
   json->BeginObject().Key("name").Text(tensor.name).Key("dtype").Text(type ? type : "?");
@@ -112,7 +120,7 @@ Outcome Worker::Run() {
   QUADRA_RETURN_IF_FAILED(quadra->Start(spec_, spec_.model_path, spec_.options, &quadra_,
                                         arguments_.quadra, arguments_.folder + "/inputs"));
   peak_bytes_ = PeakBytes();
-  times_.push_back({kQuadra, quadra->laps(), {}, {}});
+  times_.push_back({kQuadra, quadra->laps(), quadra->starts(), {}, {}, {}});
   tensors_.emplace_back("inputs", quadra->Inputs());
   QUADRA_RETURN_IF_FAILED(Keep("outputs", *quadra));
   QUADRA_RETURN_IF_FAILED(Write("verdicts.json", quadra->Report()));
@@ -138,7 +146,7 @@ Outcome Worker::StartPeer(std::vector<std::unique_ptr<Contender>>* contenders) {
     xnnpack_error_ = started.Sentence();
     return KeepTimings();
   }
-  times_.push_back({kXnnpack, peer->laps(), {}, {}});
+  times_.push_back({kXnnpack, peer->laps(), peer->starts(), {}, {}, {}});
   QUADRA_RETURN_IF_FAILED(Keep("xnnpack_outputs", *peer));
   contenders->push_back(std::move(peer));
   return Outcome();
@@ -155,10 +163,11 @@ Outcome Worker::Measure(const std::vector<std::unique_ptr<Contender>>& contender
   for (int round = 0; round < spec_.repetitions; ++round) {
     for (size_t i = 0; i < count; ++i) {
       const size_t turn = round % 2 ? count - 1 - i : i;
-      const int64_t started_us = NowUs(), cpu_us = ProcessCpuUs();
+      const int64_t started_ns = NowNs(), cpu_us = ProcessCpuUs();
       QUADRA_RETURN_IF_FAILED(contenders[turn]->Run());
-      times_[turn].samples_us.push_back(NowUs() - started_us);
+      times_[turn].samples_us.push_back((NowNs() - started_ns) / 1000);
       times_[turn].cpu_us.push_back(ProcessCpuUs() - cpu_us);
+      times_[turn].starts_ns.push_back(started_ns);
     }
     if (NowUs() > end_us && round + 1 >= kLeastRounds) break;
   }
@@ -182,11 +191,11 @@ Outcome Worker::Profile() {
   QUADRA_RETURN_IF_FAILED(quadra.Start(spec_, spec_.model_path, options, &quadra_,
                                        arguments_.quadra, arguments_.folder + "/inputs"));
   Stage("profile each dispatch");
-  std::vector<int64_t> walls_us;
+  std::vector<int64_t> walls_us, starts_ns;
   for (int i = 0; i < kProfiledRuns; ++i) {
-    const int64_t started_us = NowUs();
+    starts_ns.push_back(NowNs());
     QUADRA_RETURN_IF_FAILED(quadra.Run());
-    walls_us.push_back(NowUs() - started_us);
+    walls_us.push_back((NowNs() - starts_ns.back()) / 1000);
   }
   Json report;
   const Status status = ParseJson(quadra.Report(), &report);
@@ -196,6 +205,8 @@ Outcome Worker::Profile() {
   JsonWriter json;
   json.BeginObject().Key("schema_version").Number(kSchemaVersion);
   PutNumbers(walls_us, &json.Key("invoke_us"));
+  PutNumbers(starts_ns, &json.Key("invoke_starts_ns"));
+  PutLaps(quadra.laps(), quadra.starts(), &json.Key("start"));
   const std::pair<const char*, const char*> parts[] = {
       {"dispatch_times_by", "dispatch_times_by"},
       {"partitions", "partitions"},
@@ -235,14 +246,15 @@ Outcome Worker::KeepTimings() {
   json.BeginObject().Key("schema_version").Number(kSchemaVersion);
   json.Key("threads").Number(spec_.threads).Key("init_us").BeginObject();
   for (const Times& one : times_) {
-    json.Key(one.name == kQuadra ? "quadra_warm" : one.name.c_str()).BeginObject();
-    for (const auto& lap : one.laps) json.Key(lap.first).Number(lap.second);
-    json.EndObject();
+    PutLaps(one.laps, one.starts,
+            &json.Key(one.name == kQuadra ? "quadra_warm" : one.name.c_str()));
   }
   json.EndObject().Key("samples_us").BeginObject();
   for (const Times& one : times_) PutNumbers(one.samples_us, &json.Key(one.name.c_str()));
   json.EndObject().Key("cpu_us").BeginObject();
   for (const Times& one : times_) PutNumbers(one.cpu_us, &json.Key(one.name.c_str()));
+  json.EndObject().Key("starts_ns").BeginObject();
+  for (const Times& one : times_) PutNumbers(one.starts_ns, &json.Key(one.name.c_str()));
   json.EndObject().Key("memory").BeginObject();
   json.Key("peak_rss_bytes").Number(peak_bytes_);
   json.Key("baseline_rss_bytes").Number(baseline_bytes_).EndObject();

@@ -24,8 +24,8 @@ class Worker {
  private:
   struct Times {
     std::string name;
-    Laps laps;
-    std::vector<int64_t> samples_us, cpu_us;
+    Laps laps, starts;
+    std::vector<int64_t> samples_us, cpu_us, starts_ns;
   };
 
   Outcome Run();

@@ -20,14 +20,28 @@ namespace quadra {
 // Gets the numbers of plan.tensors[tensor]; floats as their bits.
 using TakeTensor = Status (*)(void* who, unsigned tensor, const std::vector<int32_t>& numbers);
 
+// What a measured inference did, and when: ns of the host's monotonic clock.
+struct RunTimes {
+  // Begun; inputs written; all dispatches enqueued; all done; outputs read.
+  enum { kBegun, kWritten, kEnqueued, kDone, kRead, kMarks };
+  int64_t at_ns[kMarks] = {};
+  struct Dispatch {
+    float us;
+    // When it was queued, submitted, started and done, after the first was queued. 0 where the
+    // driver measures durations alone.
+    int64_t at_ns[4];
+  };
+  std::vector<Dispatch> dispatches;  // in plan order
+};
+
 // A plan that was loaded onto a device. One thread at a time.
 class Executable {
  public:
   virtual ~Executable() = default;
   // One inference: dense floats in and out, as many bytes each as the plan's tensor says, in the
-  // plan's order. With `dispatch_us`: also measures each dispatch, microseconds, in plan order.
+  // plan's order. With `times`: also measures each dispatch.
   virtual Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                     std::vector<float>* dispatch_us) = 0;
+                     RunTimes* times) = 0;
   // From the next inference on its kernels work on these objects of the GPU API (cl_mem), inputs
   // first, then outputs, in the plan's order; where one is null, on the host's memory as ever. They
   // must stay until others take their place. An error leaves none.
@@ -98,7 +112,7 @@ class DeviceMemory {
 };
 
 struct LoadTimes {
-  int64_t compile_us = 0;
+  int64_t compile_us = 0;  // after upload_us
   BinaryCount binaries;
   int64_t upload_us = 0;
   // Of a plan that could not be loaded, where the driver refuses free groups, as it does only once

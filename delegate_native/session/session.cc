@@ -102,7 +102,9 @@ Status Session::Recall(const std::string& graph_hash) {
   PlanBytes plan;
   std::unique_ptr<Executable> executable;
   if (!LoadCached(&executable, &plan)) return Unsupported("%s", cached_.c_str());
-  times_.passes_us = NowUs() - start - times_.compile_us - times_.upload_us;
+  const int64_t end = NowUs();
+  times_.Add("passes", start, end);
+  times_.passes_us = end - start - times_.compile_us - times_.upload_us;
   Keep(std::move(plan), std::move(executable));
   ready_ = true;
   return Status();
@@ -128,9 +130,11 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
 
 Status Session::Build() {
   times_.compile_us = times_.upload_us = times_.tune_us = 0;
+  times_.span_count = 0;
   int64_t mark = NowUs();
-  const auto lap = [&mark] {
+  const auto lap = [&] {
     const int64_t start = std::exchange(mark, NowUs());
+    times_.Add("passes", start, mark);
     return mark - start;
   };
   Graph imported = graph_;
@@ -202,7 +206,9 @@ Status Session::MakeAndLoad(const Graph& imported, const Graph& optimized, PlanB
   for (;;) {
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, plan, groups_));
-    times_.plan_us += NowUs() - start;
+    const int64_t end = NowUs();
+    times_.Add("plan", start, end);
+    times_.plan_us += end - start;
     const std::string& dump_dir = options_.dump_dir;
     if (!dump_dir.empty()) QUADRA_RETURN_IF_ERROR(Dump(dump_dir, imported, &optimized, *plan));
     std::vector<int> refused;
@@ -227,7 +233,9 @@ bool Session::TuneGroups(const fb::Plan& plan, Executable* executable) {
   std::vector<Group> groups;
   const bool all = options_.tuning == "exhaustive";
   const Tuned tuned = Tune(plan, options_.target, all, executable, &groups);
-  times_.tune_us = NowUs() - start;
+  const int64_t end = NowUs();
+  times_.Add("tune", start, end);
+  times_.tune_us = end - start;
   if (tuned == Tuned::kFailed) Note("tuning: the driver failed");
   if (tuned == Tuned::kBetter) groups_.swap(groups);
   return tuned != Tuned::kSame;  // what was loaded may be spoilt
@@ -256,9 +264,13 @@ bool Session::ShrinkGroups(const fb::Plan& plan, const std::vector<int>& refused
 Status Session::LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,
                          std::unique_ptr<Executable>* executable, std::vector<int>* refused) {
   LoadTimes load;
+  const int64_t start = NowUs();
   const Status status = backend_->Load(fb::GetPlan(plan.data()), kept, executable, &load);
   refused->swap(load.refused);
   QUADRA_RETURN_IF_ERROR(status);
+  const int64_t uploaded = start + load.upload_us;
+  times_.Add("upload", start, uploaded);
+  times_.Add("compile", uploaded, uploaded + load.compile_us);
   times_.compile_us += load.compile_us;
   times_.upload_us += load.upload_us;
   programs_ = load.binaries;
@@ -352,8 +364,7 @@ void Session::SetOutputs(const Graph& imported) {
 }
 
 // Plans take and give floats and int32: other elements are brought from and to these here.
-Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs,
-                    std::vector<float>* dispatch_us) {
+Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times) {
   staged_.resize(inputs.size() + outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (IsPlain(inputs_[i].element)) continue;
@@ -369,7 +380,7 @@ Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs,
     staged.resize(static_cast<size_t>(outputs_[i].shape.elements()));
     results[i] = staged.data();
   }
-  QUADRA_RETURN_IF_ERROR(executable_->Run(inputs, results, dispatch_us));
+  QUADRA_RETURN_IF_ERROR(executable_->Run(inputs, results, times));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (results[i] == outputs[i]) continue;
     Narrow(staged_[inputs.size() + i], outputs_[i].element, outputs[i]);
@@ -402,15 +413,15 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
   }
   QUADRA_RETURN_IF_ERROR(Bind(objects));
   const bool measures = options_.profile && !options_.dump_tensors;
-  std::vector<float> dispatch_us;
-  QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &dispatch_us : nullptr));
+  RunTimes times;
+  QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &times : nullptr));
   if (!unsaved_.empty()) {
     SaveInCache();
     Settle();
   }
   if (!measures) return Status();
   if (profile_.size() == kMostProfiles) profile_.erase(profile_.begin());
-  profile_.push_back(std::move(dispatch_us));
+  profile_.push_back(std::move(times));
   return Status();
 }
 

@@ -3,6 +3,7 @@
 #ifndef QUADRA_SESSION_SESSION_H_
 #define QUADRA_SESSION_SESSION_H_
 
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,16 @@ struct SessionOptions {
 };
 
 struct SessionTimes {
+  // One step of the last build, on the host's monotonic clock; it may be there several times.
+  struct Span {
+    const char* name;
+    int64_t start_us, end_us;
+  };
+  Span spans[16];  // what a build does beyond that is not kept
+  unsigned span_count = 0;
+  void Add(const char* name, int64_t start_us, int64_t end_us) {
+    if (span_count < std::size(spans)) spans[span_count++] = {name, start_us, end_us};
+  }
   int64_t import_us = 0, passes_us = 0, plan_us = 0, compile_us = 0, upload_us = 0, tune_us = 0;
 };
 
@@ -76,14 +87,13 @@ class Session {
   // What the driver made it do otherwise than planned: sentences.
   const std::vector<std::string>& notes() const { return notes_; }
   SessionTimes& times() { return times_; }
-  // Microseconds per dispatch of the last invocations (at most 100), newest last.
-  const std::vector<std::vector<float>>& profile() const { return profile_; }
+  // Of the last invocations (at most 100), newest last.
+  const std::vector<RunTimes>& profile() const { return profile_; }
 
  private:
   Status Build();
   Status Bind(const std::vector<void*>& objects);
-  Status Run(std::vector<const void*> inputs, std::vector<void*> outputs,
-             std::vector<float>* dispatch_us);
+  Status Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times);
   bool UsesCache() const;
   Fits FitsTarget() const;
   Status Optimize(Graph* graph) const;
@@ -119,7 +129,7 @@ class Session {
   std::string cached_ = "off";
   std::string unsaved_;  // words of a plan that the cache is to have after the first inference
   std::vector<std::vector<int32_t>> staged_;  // inputs, then outputs, that a plan has as ints
-  std::vector<std::vector<float>> profile_;
+  std::vector<RunTimes> profile_;
 };
 
 }  // namespace quadra

@@ -51,8 +51,8 @@ bool RunOnZeros(const fb::Plan& plan, Executable* executable, std::vector<int32_
   for (unsigned i = 0; i < outputs.size(); next += size_of(plan.outputs()->Get(i++))) {
     outputs[i] = next;
   }
-  std::vector<float> us;  // also shows whether the driver's timers work
-  return executable->Run(inputs, outputs, &us).ok();
+  RunTimes times;  // also shows whether the driver's timers work
+  return executable->Run(inputs, outputs, &times).ok();
 }
 
 Group GridOf(const fb::Dispatch& dispatch) {

@@ -57,7 +57,7 @@ class Worker:
     def options(self, **more: str) -> dict[str, str]:
         return {k: v for k, v in {**self.spec.options, **more}.items() if v}
 
-    def start_quadra(self, **more: str) -> "tuple[Delegate, Interpreter, dict[str, int]]":
+    def start_quadra(self, **more: str) -> "tuple[Delegate, Interpreter, dict[str, Any]]":
         """Delegate, ready interpreter with inputs set and run once, and the time of each step in us."""
         clock = Clock()
         stage("load the delegate")
@@ -69,7 +69,7 @@ class Worker:
         self._first_run(interpreter, clock, "Quadra")
         return delegate, interpreter, clock.laps
 
-    def start_xnnpack(self) -> "tuple[Interpreter, dict[str, int]]":
+    def start_xnnpack(self) -> "tuple[Interpreter, dict[str, Any]]":
         clock = Clock()
         stage("start XNNPACK")
         interpreter = self.interpreters.make(self.cpu_content, self.model, threads=self.spec.threads)
@@ -116,10 +116,11 @@ def _runtime(api: str) -> Any:
 
 
 class Clock:
-    """Laps in whole microseconds; the processor time of the whole, and of the last lap."""
+    """Laps in whole microseconds, and when each began (ns of the monotonic clock); the processor time of the whole, and of the last lap."""
 
     def __init__(self) -> None:
-        self.laps: dict[str, int] = {}
+        self.laps: dict[str, Any] = {}
+        self._starts: dict[str, int] = {}
         self._cpu: dict[str, int] = {}
         self._last, self._last_cpu = time.perf_counter_ns(), time.process_time_ns()
 
@@ -129,12 +130,14 @@ class Clock:
         if name:
             self.laps[name] = (now - self._last) // 1000
             self._cpu[name] = (cpu - self._last_cpu) // 1000
+            self._starts[name] = self._last
         self._last, self._last_cpu = now, cpu
 
     def end(self) -> None:
         self.laps["total_us"] = sum(self.laps.values())
         self.laps["cpu_us"] = sum(self._cpu.values())
         self.laps["first_invoke_cpu_us"] = self._cpu["first_invoke_us"]
+        self.laps["starts_ns"] = self._starts
 
 
 def cold(worker: Worker, baseline_bytes: int) -> None:
@@ -288,6 +291,7 @@ def pairs(worker: Worker, quadra: "Interpreter", xnnpack: "Interpreter | None") 
             interpreter.invoke()
     samples: dict[str, list[int]] = {name: [] for name, _ in runners}
     cpu: dict[str, list[int]] = {name: [] for name, _ in runners}
+    starts: dict[str, list[int]] = {name: [] for name, _ in runners}
     end = time.monotonic() + _PAIRS_BUDGET_S
     for run in range(worker.spec.repetitions):
         for name, interpreter in runners if run % 2 == 0 else reversed(runners):
@@ -295,9 +299,11 @@ def pairs(worker: Worker, quadra: "Interpreter", xnnpack: "Interpreter | None") 
             interpreter.invoke()
             samples[name].append((time.perf_counter_ns() - started) // 1000)
             cpu[name].append((time.process_time_ns() - cpu_started) // 1000)
+            starts[name].append(started)
         if time.monotonic() > end and run >= 2:
             break
     worker.timings["samples_us"], worker.timings["cpu_us"] = samples, cpu
+    worker.timings["starts_ns"] = starts
     worker.keep_timings()
 
 
@@ -306,17 +312,19 @@ def profile(worker: Worker) -> None:
     It also does what `dump` does."""
     stage("profile each dispatch")
     dump_dir = "" if worker.spec.keep_tensors else str(worker.folder)  # the plan with copies is another one
-    delegate, interpreter, _ = worker.start_quadra(profile="1", dump_dir=dump_dir)
-    walls = []
+    delegate, interpreter, laps = worker.start_quadra(profile="1", dump_dir=dump_dir)
+    walls, starts = [], []
     for _ in range(_PROFILED_RUNS):
-        started = time.perf_counter_ns()
+        starts.append(time.perf_counter_ns())
         worker.interpreters.invoke(interpreter, f"{worker.model} with profile=1")
-        walls.append((time.perf_counter_ns() - started) // 1000)
+        walls.append((time.perf_counter_ns() - starts[-1]) // 1000)
     report = worker.interpreters.report_of(delegate)
     value = {
         "schema_version": 1,
         "dispatch_times_by": report.get("dispatch_times_by", ""),
         "invoke_us": walls,
+        "invoke_starts_ns": starts,
+        "start": laps,
         "partitions": report["partitions"],
         "invokes": report.get("profile", []),
     }

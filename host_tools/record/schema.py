@@ -18,6 +18,7 @@ Text = Annotated[str, Meta(max_length=1 << 16)]  # names of tensors may be those
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]  # what a double holds exactly: JSON's numbers are doubles to many
 Index = Annotated[int, Meta(ge=-1, le=1 << 31)]  # -1: none
 Whole = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
+DriverNs = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]  # whatever a driver says
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
 Real = float | Literal["inf", "-inf", "nan"]  # JSON has no infinity: it is a word
 Counts = Annotated[list[Count], Meta(max_length=1 << 20)]
@@ -106,6 +107,14 @@ class Dispatch(Part, kw_only=True):
     local_size: Annotated[Counts, Is("work-items in a group")] = field(name="local")
 
 
+class Span(Part, kw_only=True):
+    """A step of the delegate, on the [clock](#times) of the run."""
+
+    name: Annotated[Text, Is("as in `timings_us`")]
+    start_ns: Count
+    end_ns: Count
+
+
 class Partition(Part, kw_only=True):
     """Nodes that run as one plan."""
 
@@ -123,6 +132,11 @@ class Partition(Part, kw_only=True):
     copied_bytes: Annotated[Count, Is("between the host and the GPU in each inference, for inputs and outputs")] = 0
     notes: Annotated[Texts, Is("what a driver made the delegate do otherwise than planned: a sentence each")] = []
     timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`, `tune`")]
+    spans: Annotated[
+        list[Span],
+        Meta(max_length=1 << 10),
+        Is("the same steps, each time that it was done; a recalled plan is compiled and uploaded within `passes`"),
+    ] = []
     dispatches: Annotated[list[Dispatch], Meta(max_length=1 << 20), Is("in the order of execution")]
 
 
@@ -143,6 +157,19 @@ class DispatchTimes(Part, kw_only=True):
 
     partition: Annotated[Count, Is("its `id`")]
     dispatch_us: Annotated[list[Amount], Meta(max_length=1 << 20), Is("in the order of the dispatches")]
+    at_ns: Annotated[
+        list[Count],
+        Meta(max_length=5),
+        Is("when it began, had written the inputs, had enqueued all dispatches, saw them done, had read the outputs"),
+    ] = []
+    dispatch_ns: Annotated[
+        list[Annotated[list[DriverNs], Meta(min_length=4, max_length=4)]],
+        Meta(max_length=1 << 20),
+        Is(
+            "of each dispatch, by the driver: queued, submitted, started, done, after the first was queued;"
+            " empty where the driver measures durations alone"
+        ),
+    ] = []
 
 
 class Verdicts(File, kw_only=True):
@@ -170,12 +197,34 @@ class Verdicts(File, kw_only=True):
     ] = []
 
 
+class Laps(Part, kw_only=True):
+    """A start, from nothing to the end of the first inference, in microseconds. Steps that it has not are left out."""
+
+    load_delegate_us: Count | None = None
+    interpreter_us: Count | None = None
+    allocate_us: Count | None = None
+    first_invoke_us: Count
+    total_us: Annotated[Count, Is("the sum of the steps")]
+    cpu_us: Annotated[Count | None, Is("processor time of the whole")] = None
+    first_invoke_cpu_us: Annotated[Count | None, Is("processor time of the first inference")] = None
+    starts_ns: Annotated[
+        dict[Text, Count], Is("when each step began, by its name, on the [clock](#times) of the run")
+    ] = {}
+
+    def known(self) -> dict[str, int]:
+        """The amounts that it has, by name."""
+        amounts = [name for name in self.__struct_fields__ if name != "starts_ns"]
+        return {name: value for name in amounts if (value := getattr(self, name)) is not None}
+
+
 class Profile(File, kw_only=True):
     """Time per dispatch, by a delegate that is another one than the timed one: asking a driver for times costs time."""
 
     FILE = "profile.json"
     dispatch_times_by: Annotated[Text, Is("as in `verdicts.json`")] = ""
     invoke_us: Annotated[Counts, Is("wall-clock time of each inference")]
+    invoke_starts_ns: Annotated[Counts, Is("when each began, on the [clock](#times) of the run")] = []
+    start: Annotated[Laps | None, Is("of this delegate")] = None
     partitions: Annotated[list[Partition], Meta(max_length=1 << 16), Is("as in `verdicts.json`")]
     invokes: Annotated[
         list[DispatchTimes],
@@ -193,22 +242,6 @@ class Profile(File, kw_only=True):
 
 
 # --- timings.json, cold.json
-
-
-class Laps(Part, kw_only=True):
-    """A start, from nothing to the end of the first inference, in microseconds. Steps that it has not are left out."""
-
-    load_delegate_us: Count | None = None
-    interpreter_us: Count | None = None
-    allocate_us: Count | None = None
-    first_invoke_us: Count
-    total_us: Annotated[Count, Is("the sum of the steps")]
-    cpu_us: Annotated[Count | None, Is("processor time of the whole")] = None
-    first_invoke_cpu_us: Annotated[Count | None, Is("processor time of the first inference")] = None
-
-    def known(self) -> dict[str, int]:
-        """Those that it has, by name."""
-        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
 
 
 class Memory(Part, kw_only=True):
@@ -264,6 +297,9 @@ class Timings(File, kw_only=True):
     ]
     cpu_us: Annotated[
         dict[Text, Counts], Is("processor time of the same inferences: more reliable on a busy machine")
+    ] = {}
+    starts_ns: Annotated[
+        dict[Text, Counts], Is("when each of the same inferences began, on the [clock](#times) of the run")
     ] = {}
     driver_compiled: Annotated[Whole | None, Is("cache misses of the driver (PoCL: kernels, Mesa: entries)")] = None
     memory: Annotated[Memory | None, Is("of the process that ran")] = None
@@ -665,14 +701,6 @@ class Target(File, kw_only=True):
     name: Text = ""
 
 
-class Trace(File, kw_only=True):
-    """Starts, inferences and, with a profile, dispatches, for ui.perfetto.dev."""
-
-    FILE = "trace.json"
-    traceEvents: Annotated[list[dict[Text, Any]], Is("in the Trace Event Format")]
-    displayTimeUnit: Text = "ms"
-
-
 def files() -> dict[str, type[Any]]:
     """The type of each file by its name, in the order of the page."""
     from host_tools.record import spec  # which needs the types above
@@ -695,7 +723,6 @@ def files() -> dict[str, type[Any]]:
         Ranges,
         Model,
         Target,
-        Trace,
         ErrorFile,
     )
     return {kind.FILE: kind for kind in (spec.RunSpec, *kinds)}

@@ -1,80 +1,86 @@
-"""A trace of one run for ui.perfetto.dev and chrome://tracing: starts step by step, every inference of every runner in
-its turn, and, where the run has a profile, the dispatches of one inference by their median times."""
+"""A trace of one run for ui.perfetto.dev, in Perfetto's own format: the tracks of its timeline."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from host_tools.record import profile, run_folder, schema, times
-from host_tools.record.run_folder import RunFolder
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor, TrackEvent
+from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
-FILE = "trace.json"
-_STEPS = ("load_delegate_us", "interpreter_us", "allocate_us", "first_invoke_us")
-_STARTS, _INFERENCES, _DISPATCHES = 1, 2, 3
-_GAP_US = 1000.0
+from host_tools.record import run_folder
+from host_tools.record.run_folder import RunFolder
+from host_tools.show import timeline
+
+FILE = "trace.pftrace"
+_LAST_NS = (1 << 64) - 1  # what the format holds, and a damaged file may not
+_RUN = 1  # uuid of the track that holds the others; also what Perfetto calls a sequence, and the process
 
 
 def write(folder: RunFolder) -> Path:
-    """Writes trace.json into the run folder; returns its path."""
-    timings = folder.optional(schema.Timings)
-    events: list[dict[str, Any]] = [
-        {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"Quadra: {folder.spec().model.name}"}},
-        *(
-            {"ph": "M", "pid": 1, "tid": thread, "name": "thread_name", "args": {"name": name}}
-            for thread, name in ((_STARTS, "starts"), (_INFERENCES, "inferences"), (_DISPATCHES, "dispatches of one"))
-        ),
-    ]
-    first = _inferences(events, timings, _starts(events, timings)) if timings else 0.0
-    if folder.has("profile.json"):
-        _dispatches(events, profile.read(folder), first)
-    run_folder.write_json(folder.path / FILE, {"traceEvents": events, "displayTimeUnit": "ms"})
-    return folder.path / FILE
+    """Writes the trace into the run folder; returns its path."""
+    trace = TraceProtoBuilder()
+    run = trace.add_packet().track_descriptor
+    run.uuid, run.process.pid = _RUN, _RUN
+    run.process.process_name = f"Quadra: {folder.spec().model.name}"
+    run.child_ordering = TrackDescriptor.EXPLICIT
+    uuid = _RUN
+    for track in timeline.read(folder):
+        for lane in lanes(track.slices):
+            uuid += 1
+            descriptor = trace.add_packet().track_descriptor
+            descriptor.uuid, descriptor.parent_uuid, descriptor.sibling_order_rank = uuid, _RUN, uuid
+            descriptor.name, descriptor.description = track.name, track.about
+            for event in _events(lane):
+                _add(trace, uuid, *event)
+    path = folder.path / FILE
+    run_folder.write_bytes(path, trace.serialize())
+    return path
 
 
-def _starts(events: list[dict[str, Any]], timings: schema.Timings) -> float:
-    now = 0.0
-    for who, laps in timings.init_us.items():
-        steps = [(step, us) for step in _STEPS if (us := getattr(laps, step))]
-        whole = sum(us for _, us in steps)
-        events.append(_slice(_STARTS, f"start of {who}", now, whole, {"cpu_us": laps.cpu_us}))
-        for step, us in steps:
-            events.append(_slice(_STARTS, step[:-3].replace("_", " "), now, us, {}))
-            now += us
-        now += _GAP_US
-    return now
+def lanes(slices: Sequence[timeline.Slice]) -> list[list[timeline.Slice]]:
+    """Slices, sorted by start, shared out so that two of a lane lie one after the other or one within the other, as a
+    track must have them. One lane is enough unless a GPU runs dispatches at the same time."""
+    found: list[list[timeline.Slice]] = []
+    open_ends: list[list[int]] = []  # of each lane, outermost first
+    for one in slices:
+        for ends in open_ends:
+            while ends and ends[-1] <= one.start_ns:
+                ends.pop()
+        number = next((i for i, ends in enumerate(open_ends) if not ends or one.end_ns <= ends[-1]), len(found))
+        if number == len(found):
+            found.append([])
+            open_ends.append([])
+        found[number].append(one)
+        open_ends[number].append(one.end_ns)
+    return found
 
 
-def _inferences(events: list[dict[str, Any]], timings: schema.Timings, now: float) -> float:
-    """In the order in which they ran: interleaved, in reversed order each time. Returns when Quadra's first began."""
-    samples, cpu = timings.samples_us, timings.cpu_us
-    first, names = now, list(samples)
-    for number in range(max(map(len, samples.values()), default=0)):
-        for who in names if number % 2 == 0 else reversed(names):
-            if number >= len(samples[who]):
-                continue
-            if who == "quadra" and not number:
-                first = now
-            spent = {"run": number + 1, "processor_us": cpu[who][number] if number < len(cpu.get(who, ())) else None}
-            events.append(_slice(_INFERENCES, times.NAMES.get(who, who), now, samples[who][number], spent))
-            now += samples[who][number]
-    return first
+def _events(lane: Sequence[timeline.Slice]) -> Iterator[tuple[int, timeline.Slice | None]]:
+    """(ns, the slice that begins or None for an end), in the order in which they happen."""
+    ends: list[int] = []
+    for one in lane:
+        while ends and ends[-1] <= one.start_ns:
+            yield ends.pop(), None
+        yield one.start_ns, one
+        ends.append(one.end_ns)
+    yield from ((end, None) for end in reversed(ends))
 
 
-def _dispatches(events: list[dict[str, Any]], found: profile.Profile, now: float) -> None:
-    for d in found.dispatches:
-        details = {
-            "kernel": d.kernel,
-            "ops": d.ops,
-            "nodes": list(d.nodes),
-            "global": list(d.global_size),
-            "local": list(d.local_size),
-            "gflops_per_s": round(d.gflops_per_s, 2),
-            "partition": d.partition,
-        }
-        events.append(_slice(_DISPATCHES, d.name, now, d.time_us, details))
-        now += d.time_us
+def _add(trace: TraceProtoBuilder, uuid: int, ns: int, begins: timeline.Slice | None) -> None:
+    packet = trace.add_packet()
+    packet.timestamp, packet.trusted_packet_sequence_id = min(ns, _LAST_NS), _RUN
+    packet.track_event.track_uuid = uuid
+    packet.track_event.type = TrackEvent.TYPE_SLICE_BEGIN if begins else TrackEvent.TYPE_SLICE_END
+    if not begins:
+        return
+    packet.track_event.name = begins.name
+    for name, value in begins.details.items():
+        if value is not None:
+            _annotate(packet.track_event, name, value)
 
 
-def _slice(thread: int, name: str, start_us: float, length_us: float, details: dict[str, Any]) -> dict[str, Any]:
-    told = {key: value for key, value in details.items() if value is not None}
-    where = {"pid": 1, "tid": thread, "cat": "run"}
-    return {"ph": "X", **where, "name": name, "ts": start_us, "dur": length_us, "args": told}
+def _annotate(event: Any, name: str, value: int | float | str) -> None:
+    annotation = event.debug_annotations.add()
+    annotation.name = name
+    kind = {int: "int_value", float: "double_value", str: "string_value"}[type(value)]
+    setattr(annotation, kind, value)

@@ -1,6 +1,8 @@
 // What every backend does, with plans made by hand.
+#include <algorithm>
 #include <thread>
 
+#include "delegate_native/base/clock.h"
 #include "tests/native/backends.h"
 #include "tests/native/hand_made_plan.h"
 
@@ -72,10 +74,28 @@ TEST_P(BackendTest, MeasuresEachDispatchWhenAsked) {
   const HandMadePlan plan(Text());
   std::unique_ptr<Executable> executable;
   ASSERT_TRUE(Load(plan, &executable).ok());
-  std::vector<float> us = {1, 2, 3};
-  RunAndCheck(executable.get(), 5, &us);
-  ASSERT_EQ(us.size(), 2u);
-  EXPECT_GT(us[0] + us[1], 0.0f);
+  RunTimes times;
+  times.dispatches.resize(3);
+  const int64_t before = NowNs();
+  RunAndCheck(executable.get(), 5, &times);
+  const int64_t after = NowNs();
+  ASSERT_EQ(times.dispatches.size(), 2u);
+  EXPECT_GT(times.dispatches[0].us + times.dispatches[1].us, 0.0f);
+  const int64_t* at = times.at_ns;
+  EXPECT_LE(before, at[RunTimes::kBegun]);
+  EXPECT_TRUE(std::is_sorted(at, at + RunTimes::kMarks));
+  EXPECT_LT(at[RunTimes::kWritten], at[RunTimes::kDone]);
+  EXPECT_LE(at[RunTimes::kRead], after);
+  // The drivers of this machine tell when. One dispatch after the other, before all are done.
+  const int64_t slack = 1000000;  // the driver's clock is set by the first enqueuing, which lasts
+  int64_t end = 0;
+  for (const RunTimes::Dispatch& dispatch : times.dispatches) {
+    EXPECT_TRUE(std::is_sorted(dispatch.at_ns, dispatch.at_ns + 4));
+    EXPECT_LE(end, dispatch.at_ns[2]);
+    end = dispatch.at_ns[3];
+    EXPECT_NEAR(static_cast<float>(end - dispatch.at_ns[2]) * 1e-3f, dispatch.us, 0.01f);
+  }
+  EXPECT_LE(end, at[RunTimes::kDone] - at[RunTimes::kWritten] + slack);
   RunAndCheck(executable.get(), 6);
 }
 

@@ -151,10 +151,10 @@ inline void ExpectRight(const std::vector<float>& in, const std::vector<float>& 
   for (size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], in[i] * 2 + table[i % 4]) << i;
 }
 
-inline void RunAndCheck(Executable* executable, float from, std::vector<float>* us = nullptr) {
+inline void RunAndCheck(Executable* executable, float from, RunTimes* times = nullptr) {
   const std::vector<float> in = Ramp(from);
   std::vector<float> out(kCount, -1.0f);
-  const Status status = executable->Run({in.data()}, {out.data()}, us);
+  const Status status = executable->Run({in.data()}, {out.data()}, times);
   ASSERT_TRUE(status.ok()) << status.message();
   ExpectRight(in, out);
 }

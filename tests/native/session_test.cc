@@ -123,7 +123,7 @@ TEST_P(GpuSession, KeepsTheLastHundredProfiles) {
   ASSERT_TRUE(session.Prepare({SizeOf(1, 2, 2, 3)}).ok());
   for (int run = 0; run < 103; ++run) ExpectRight(&session, SizeOf(1, 2, 2, 3));
   ASSERT_EQ(session.profile().size(), 100u);
-  EXPECT_EQ(session.profile()[0].size(), session.plan()->dispatches()->size());
+  EXPECT_EQ(session.profile()[0].dispatches.size(), session.plan()->dispatches()->size());
 }
 
 TEST_P(GpuSession, WhatItWroteLoadsWithoutBeingCompiled) {

@@ -322,24 +322,28 @@ Status GlExecutable::WaitForGpu() {
 // By the driver's timers where it has them; else each dispatch is waited for, which costs it the
 // time of a round trip.
 Status GlExecutable::Profile(const std::vector<const void*>& inputs, size_t first, size_t count,
-                             std::vector<float>* dispatch_us) {
+                             RunTimes* times) {
   if (device_->context->info.has_timer_queries) {
-    QUADRA_RETURN_IF_ERROR(ProfileByTimers(first, count, dispatch_us));
-    if (!dispatch_us->empty()) return Status();
+    QUADRA_RETURN_IF_ERROR(ProfileByTimers(first, count, times));
+    if (!times->dispatches.empty()) return Status();
     // Their memory has served for other tensors since.
     if (!inputs.empty()) QUADRA_RETURN_IF_ERROR(WriteAll(inputs));
   }
+  const int64_t begun = times->at_ns[RunTimes::kWritten] = NowNs();
   for (size_t i = first; i < first + count; ++i) {
-    const int64_t start = NowUs();
+    const int64_t start = NowNs() - begun;
     Dispatch(launches_[i]);
     QUADRA_RETURN_IF_ERROR(WaitForGpu());
-    dispatch_us->push_back(static_cast<float>(NowUs() - start));
+    const int64_t end = NowNs() - begun;
+    times->dispatches.push_back(
+        {static_cast<float>(end - start) * 1e-3f, {start, start, start, end}});
   }
+  times->at_ns[RunTimes::kEnqueued] = times->at_ns[RunTimes::kDone] = NowNs();
   return Status();
 }
 
-// Leaves `dispatch_us` empty where the timers did not measure.
-Status GlExecutable::ProfileByTimers(size_t first, size_t count, std::vector<float>* dispatch_us) {
+// Leaves the times of dispatches empty where the timers did not measure.
+Status GlExecutable::ProfileByTimers(size_t first, size_t count, RunTimes* times) {
   QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "write the inputs"));
   GLint disjoint = 0;
   gl_.GetIntegerv(GL_GPU_DISJOINT_EXT, &disjoint);  // asking forgets what was before
@@ -349,18 +353,21 @@ Status GlExecutable::ProfileByTimers(size_t first, size_t count, std::vector<flo
   gl_.BeginQuery(GL_TIME_ELAPSED_EXT, queries[0]);
   gl_.EndQuery(GL_TIME_ELAPSED_EXT);
   const Status timers = CheckGl(gl_, "measure by the driver's timers");
+  times->at_ns[RunTimes::kWritten] = NowNs();
   for (size_t i = 0; i < count && timers.ok(); ++i) {
     gl_.BeginQuery(GL_TIME_ELAPSED_EXT, queries[i]);
     Dispatch(launches_[first + i]);
     gl_.EndQuery(GL_TIME_ELAPSED_EXT);
   }
+  times->at_ns[RunTimes::kEnqueued] = NowNs();
   const Status status = gl_.lost ? timers : WaitForGpu();
+  times->at_ns[RunTimes::kDone] = NowNs();
   GLuint64 all_ns = 0;
   for (size_t i = 0; i < queries.size() && status.ok() && timers.ok(); ++i) {
     GLuint ns = 0;
     gl_.GetQueryObjectuiv(queries[i], GL_QUERY_RESULT, &ns);
     all_ns += ns;
-    dispatch_us->push_back(static_cast<float>(ns) * 1e-3f);
+    times->dispatches.push_back({static_cast<float>(ns) * 1e-3f, {}});
   }
   gl_.DeleteQueries(static_cast<GLsizei>(queries.size()), queries.data());
   QUADRA_RETURN_IF_ERROR(status);
@@ -374,7 +381,7 @@ Status GlExecutable::ProfileByTimers(size_t first, size_t count, std::vector<flo
         !timers.ok() ? "fail"
         : still      ? "stand still"
                      : "were disturbed");
-    dispatch_us->clear();
+    times->dispatches.clear();
   }
   return Status();
 }
@@ -402,9 +409,9 @@ Status GlExecutable::TimeHere(unsigned index, const Group& group, float* us) {
     }
   };
   set(group);
-  std::vector<float> times;
+  RunTimes times;
   Status status = Profile({}, index, 1, &times);
-  if (status.ok()) *us = times[0];
+  if (status.ok()) *us = times.dispatches[0].us;
   launch.program = programs_[program]->id();
   set(GroupOf(dispatch));
   return status.ok() ? CheckGl(gl_, "try a group of work-items") : status;
@@ -416,11 +423,12 @@ Status GlExecutable::WriteAll(const std::vector<const void*>& inputs) {
 }
 
 Status GlExecutable::RunHere(const std::vector<const void*>& inputs,
-                             const std::vector<void*>& outputs, std::vector<float>* dispatch_us) {
+                             const std::vector<void*>& outputs, RunTimes* times) {
+  if (times) times->at_ns[RunTimes::kBegun] = NowNs();
   QUADRA_RETURN_IF_ERROR(WriteAll(inputs));
-  if (dispatch_us) {
-    dispatch_us->clear();
-    QUADRA_RETURN_IF_ERROR(Profile(inputs, 0, launches_.size(), dispatch_us));
+  if (times) {
+    times->dispatches.clear();
+    QUADRA_RETURN_IF_ERROR(Profile(inputs, 0, launches_.size(), times));
   } else {
     QUADRA_RETURN_IF_ERROR(DispatchAll());
   }
@@ -428,16 +436,17 @@ Status GlExecutable::RunHere(const std::vector<const void*>& inputs,
   QUADRA_RETURN_IF_ERROR(WaitForGpu());
   for (size_t i = 0; i < outputs_.size(); ++i)
     QUADRA_RETURN_IF_ERROR(Read(outputs_[i], outputs[i]));
+  if (times) times->at_ns[RunTimes::kRead] = NowNs();
   return CheckGl(gl_, "run the kernels");
 }
 
 Status GlExecutable::Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                         std::vector<float>* dispatch_us) {
+                         RunTimes* times) {
   if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
     return Internal("%zu inputs and %zu outputs for a plan that has %zu and %zu", inputs.size(),
                     outputs.size(), inputs_.size(), outputs_.size());
   }
-  return Do([&] { return RunHere(inputs, outputs, dispatch_us); });
+  return Do([&] { return RunHere(inputs, outputs, times); });
 }
 
 int64_t GlExecutable::copied_bytes() const {

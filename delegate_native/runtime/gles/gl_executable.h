@@ -18,7 +18,7 @@ class GlExecutable : public Executable {
 
   Status Load(const fb::Binaries* kept, LoadTimes* times);
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-             std::vector<float>* dispatch_us) override;
+             RunTimes* times) override;
   int64_t copied_bytes() const override;
   float Time(unsigned dispatch, const Group& group) override;
   bool is_intact() const override { return device_->failures == failures_before_; }
@@ -72,7 +72,7 @@ class GlExecutable : public Executable {
   void Bind(const fb::Arg& arg, Launch* launch);
   GLuint TexelsOf(const fb::Arg& arg, GLenum format);
   Status RunHere(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                 std::vector<float>* dispatch_us);
+                 RunTimes* times);
   Status Write(const Port& port, const void* from);
   Status Read(const Port& port, void* to);
   void Dispatch(const Launch& launch);
@@ -80,8 +80,8 @@ class GlExecutable : public Executable {
   Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status WriteAll(const std::vector<const void*>& inputs);
   Status Profile(const std::vector<const void*>& inputs, size_t first, size_t count,
-                 std::vector<float>* dispatch_us);
-  Status ProfileByTimers(size_t first, size_t count, std::vector<float>* dispatch_us);
+                 RunTimes* times);
+  Status ProfileByTimers(size_t first, size_t count, RunTimes* times);
   Status TimeHere(unsigned dispatch, const Group& group, float* us);
   Status WaitForGpu();
   void Free();

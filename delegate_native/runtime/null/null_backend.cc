@@ -5,8 +5,7 @@ namespace {
 
 class NullExecutable : public Executable {
  public:
-  Status Run(const std::vector<const void*>&, const std::vector<void*>&,
-             std::vector<float>*) override {
+  Status Run(const std::vector<const void*>&, const std::vector<void*>&, RunTimes*) override {
     return quadra::Unsupported(
         "run a plan: the null backend makes plans and runs none; next: "
         "choose another backend");

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "delegate_native/base/clock.h"
 #include "delegate_native/base/shape.h"
 
 namespace quadra {
@@ -406,24 +407,33 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
   return code == CL_SUCCESS ? Status() : context_->Failed("hand the kernels to the device", code);
 }
 
-Status ClExecutable::Profile(size_t first, size_t count, std::vector<float>* dispatch_us) {
+Status ClExecutable::Profile(size_t first, size_t count, RunTimes* times) {
   if (!profiling_queue_) {
     QUADRA_RETURN_IF_ERROR(MakeQueue(CL_QUEUE_PROFILING_ENABLE, &profiling_queue_));
   }
   cl_int code = cl_.Finish(queue_.get());
   if (code != CL_SUCCESS) return context_->Failed("wait for the inputs", code);
+  times->at_ns[RunTimes::kWritten] = NowNs();
   std::vector<ClHandle<cl_event>> events;
   const Status launched = Launches(first, count, profiling_queue_.get(), &events);
+  times->at_ns[RunTimes::kEnqueued] = NowNs();
   code = cl_.Finish(profiling_queue_.get());
+  times->at_ns[RunTimes::kDone] = NowNs();
   QUADRA_RETURN_IF_ERROR(launched);
   if (code != CL_SUCCESS) return context_->Failed("wait for the kernels", code);
-  dispatch_us->clear();
+  times->dispatches.clear();
+  int64_t first_queued = 0;
   for (const ClHandle<cl_event>& event : events) {
-    cl_ulong start = 0, end = 0;
-    cl_.GetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_START, sizeof(start), &start,
-                              nullptr);
-    cl_.GetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr);
-    dispatch_us->push_back(static_cast<float>(end - start) * 1e-3f);
+    RunTimes::Dispatch dispatch{};
+    int64_t* at = dispatch.at_ns;
+    for (cl_profiling_info i = 0; i < 4; ++i) {
+      cl_.GetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_QUEUED + i, sizeof(*at), &at[i],
+                                nullptr);
+      if (i == 0 && times->dispatches.empty()) first_queued = at[0];
+      at[i] -= first_queued;
+    }
+    dispatch.us = static_cast<float>(at[3] - at[2]) * 1e-3f;
+    times->dispatches.push_back(dispatch);
   }
   return Status();
 }
@@ -466,11 +476,11 @@ float ClExecutable::Time(unsigned index, const Group& group) {
       launch.global[axis] = static_cast<size_t>(groups) * launch.local[axis];
     }
   };
-  std::vector<float> times;
+  RunTimes times;
   exchange(group);
   const bool measured = Profile(index, 1, &times).ok();
   exchange(GroupOf(dispatch));
-  return measured ? times[0] : context_->lost ? -1.0f : 0.0f;
+  return measured ? times.dispatches[0].us : context_->lost ? -1.0f : 0.0f;
 }
 
 Status ClExecutable::Read(int buffer, size_t offset, size_t bytes, cl_bool waits, void* to) {
@@ -494,20 +504,22 @@ Status ClExecutable::End(const std::vector<void*>& outputs) {
 }
 
 Status ClExecutable::Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                         std::vector<float>* dispatch_us) {
+                         RunTimes* times) {
   if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
     return Internal("%zu inputs and %zu outputs for a plan that has %zu and %zu", inputs.size(),
                     outputs.size(), inputs_.size(), outputs_.size());
   }
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
+  if (times) times->at_ns[RunTimes::kBegun] = NowNs();
   Status status = Begin(inputs, outputs);
   const size_t all = launches_.size();
   if (status.ok()) {
-    status = dispatch_us ? Profile(0, all, dispatch_us) : Launches(0, all, queue_.get(), nullptr);
+    status = times ? Profile(0, all, times) : Launches(0, all, queue_.get(), nullptr);
   }
   if (status.ok()) status = End(outputs);
   // Also after an error: what was queued works on the caller's memory.
   const cl_int code = cl_.Finish(queue_.get());
+  if (times) times->at_ns[RunTimes::kRead] = NowNs();
   QUADRA_RETURN_IF_ERROR(std::move(status));
   return code == CL_SUCCESS ? Status() : context_->Failed("wait for the kernels", code);
 }

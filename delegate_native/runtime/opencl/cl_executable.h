@@ -24,7 +24,7 @@ class ClExecutable : public Executable {
                      std::vector<int>* refused);
 
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-             std::vector<float>* dispatch_us) override;
+             RunTimes* times) override;
   Status Bind(const std::vector<void*>& objects) override;
   int64_t copied_bytes() const override;
   float Time(unsigned dispatch, const Group& group) override;
@@ -73,7 +73,7 @@ class ClExecutable : public Executable {
                   std::vector<ClHandle<cl_event>>* events);
   Status Read(int buffer, size_t offset, size_t bytes, cl_bool waits, void* to);
   Status ReadCopy(const fb::Tensor& from, void* to) override;
-  Status Profile(size_t first, size_t count, std::vector<float>* dispatch_us);
+  Status Profile(size_t first, size_t count, RunTimes* times);
   Status End(const std::vector<void*>& outputs);
 
   const HomeProcess home_;

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ RUN_ID = "20260101-000000-000-a_model"
 _RESERVED = ".good"
 _DIGEST = "0" * 64
 _LAPS = {"load_delegate_us": 100, "interpreter_us": 200, "allocate_us": 300, "first_invoke_us": 400, "total_us": 1000, "cpu_us": 900,
-         "first_invoke_cpu_us": 300}  # fmt: skip
+         "first_invoke_cpu_us": 300,
+         "starts_ns": {"load_delegate_us": 1000, "interpreter_us": 101000, "allocate_us": 301000, "first_invoke_us": 601000}}  # fmt: skip
 _MEMORY = {"peak_rss_bytes": 1 << 26, "baseline_rss_bytes": 1 << 25}
 _PARTITIONS = [
     {
@@ -28,6 +30,10 @@ _PARTITIONS = [
         "constant_bytes": 100,
         "plan_bytes": 5000,
         "timings_us": {"import": 10, "passes": 20, "plan": 30, "compile": 40, "upload": 50, "tune": 0},
+        "spans": [
+            {"name": "import", "start_ns": 301000, "end_ns": 311000},
+            {"name": "compile", "start_ns": 350000, "end_ns": 390000},
+        ],
         "dispatches": [
             {"name": "000_conv2d", "kernel": "conv2d", "nodes": [0], "global": [8, 8, 1], "local": [8, 1, 1]},
             {"name": "001_relu", "kernel": "relu", "nodes": [1], "global": [64, 1, 1], "local": [64, 1, 1]},
@@ -36,6 +42,15 @@ _PARTITIONS = [
 ]
 _ROW = {"name": "out", "dtype": "float32", "shape": [1, 8, 8, 2], "scale": 0.0, "zero_point": 0}
 _GROUPS = ("outputs", "cpu_outputs", "xnnpack_outputs", "shipped_opencl_outputs")
+
+
+def _profiled(at_ns: int, times_us: Sequence[float]) -> dict[str, Any]:
+    """An inference of two dispatches that begins then; the second begins 3 us after the first's end."""
+    first, second = (round(us * 1000) for us in times_us)
+    rows = [[0, 1000, 2000, 2000 + first], [500, 2000, 5000 + first, 5000 + first + second]]
+    marks = [at_ns + us * 1000 for us in (10, 20, 25, 370, 380)]
+    return {"partition": 0, "dispatch_us": times_us, "at_ns": marks, "dispatch_ns": rows}
+
 
 FILES: dict[str, Any] = {
     "spec.json": {
@@ -91,6 +106,7 @@ FILES: dict[str, Any] = {
         "init_us": {"quadra_warm": _LAPS, "quadra_cold": _LAPS, "xnnpack": _LAPS, "shipped_opencl": _LAPS, "shipped_opencl_cold": _LAPS},
         "samples_us": {"quadra": [3000, 2000, 9000], "xnnpack": [1000, 2000, 3000], "shipped_opencl": [4, 5, 6]},
         "cpu_us": {"quadra": [3000, 2000, 9000], "xnnpack": [1000, 2000, 3000], "shipped_opencl": [4, 5, 6]},
+        "starts_ns": {"quadra": [2000000, 6000000, 10000000], "xnnpack": [5000000, 8000000, 19000000]},
         "driver_compiled": 2,
         "memory": _MEMORY,
         "cold_memory": _MEMORY,
@@ -100,8 +116,10 @@ FILES: dict[str, Any] = {
         "schema_version": 1,
         "dispatch_times_by": "timers",
         "invoke_us": [500, 400, 900],
+        "invoke_starts_ns": [30000000, 31000000, 32000000],
+        "start": _LAPS,
         "partitions": _PARTITIONS,
-        "invokes": [{"partition": 0, "dispatch_us": times} for times in ([100.5, 10], [300, 30], [200, 20])],
+        "invokes": [_profiled(at, times) for at, times in ((30000000, [100.5, 10]), (31000000, [300, 30]), (32000000, [200, 20]))],
     },
     "environment.json": {
         "schema_version": 1,

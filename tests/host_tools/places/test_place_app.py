@@ -18,6 +18,7 @@ from host_tools.record import run_folder
 from host_tools.request import from_arguments
 from tests.android_parts import app_library
 from tests.host_tools.record import schema_check
+from tests.host_tools.show import timelines
 from tests.model_builder import Model, one_convolution
 
 BACKENDS = ("opencl", "gles")
@@ -76,6 +77,7 @@ def test_a_model_runs_as_on_a_phone_and_is_as_right_as_on_the_host(backend, mode
     assert left <= {p.name for p in folder.path.iterdir()}
     for name in ("timings.json", "profile.json", "environment.json", "tensors.json", "verdicts.json"):
         assert set(there.json(name)) <= set(folder.json(name)), name
+    timelines.check(folder)
     assert schema_check.wrong(folder.path) == schema_check.wrong(there.path) == []
     assert not (folder.path / "driver_cache").exists()
 

@@ -10,7 +10,7 @@ from PIL import Image
 from host_tools.base.errors import Misuse, RunFailed
 from host_tools.judge import judged
 from host_tools.record import profile, run_folder, spec as specs
-from host_tools.show import perfetto_trace, report
+from host_tools.show import report
 from tests.host_tools import run_folders
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{7*7}}'
@@ -119,15 +119,6 @@ def test_dispatch_times_are_medians_and_the_rest_is_overhead(tmp_path):
         390,
     )  # 390: of 500-110, 400-330, 900-220
     assert found.by_kernel() == [("conv2d", 200, 1), ("relu", 20, 1)]
-
-
-def test_the_trace_holds_every_dispatch_one_after_the_other(tmp_path):
-    folder = run_folders.make(tmp_path, profile=run_folders.PROFILE)
-    perfetto_trace.write(folder)
-    slices = [e for e in folder.json("trace.json")["traceEvents"] if e["ph"] == "X"]
-    first = next(e["ts"] for e in slices if e["name"] == "Quadra")
-    found = [(e["name"], e["ts"] - first, e["dur"]) for e in slices if "kernel" in e["args"]]
-    assert found == [("000_conv2d", 0, 200), ("001_relu", 200, 20)]
 
 
 def test_a_run_without_profile_says_how_to_get_one(tmp_path):

@@ -13,6 +13,7 @@ from host_tools.request import from_arguments, models, views
 from host_tools.show import report
 from host_tools.tasks import bench, support
 from tests.host_tools.record import schema_check
+from tests.host_tools.show import timelines
 
 MODEL = "selfie_segmentation"
 
@@ -53,7 +54,7 @@ def test_times_are_those_of_both(folder):
     timings = folder.json("timings.json")
     assert [len(timings["samples_us"][who]) for who in ("quadra", "xnnpack")] == [3, 3]
     for laps in timings["init_us"].values():
-        steps = [us for name, us in laps.items() if name != "total_us" and not name.endswith("cpu_us")]
+        steps = [laps[step] for step in laps["starts_ns"]]
         assert sum(steps) == laps["total_us"] and min(steps) >= 0
 
 
@@ -65,6 +66,7 @@ def test_every_dispatch_is_profiled(folder):
     assert 0 < found.dispatch_us < 1.2 * found.invoke_us
     flops = sum(n["flops"] for n in folder.json("model.json")["nodes"])
     assert sum(d.flops for d in found.dispatches) == pytest.approx(flops, rel=0.01)
+    timelines.check(folder)
 
 
 def test_the_plan_agrees_with_the_report(folder):
@@ -109,6 +111,7 @@ def test_opengl_es_runs_the_same_job(on_gles):
     result = compare.compare(on_gles)
     assert result.ok and all(output.allowed <= 1e-4 for output in result.outputs), "judged as OpenCL is"
     assert next(d.name for d in profile.read(on_gles).dispatches).endswith("to_slices")
+    timelines.check(on_gles)
     assert plan_view.read(plan_view.of_run(on_gles)[0])["api"] == "gles"
     assert next((on_gles.path / "partition_0" / "kernels").glob("*.comp")).read_text().startswith("#version 310 es")
 

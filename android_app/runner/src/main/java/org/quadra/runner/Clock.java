@@ -8,6 +8,7 @@ import org.quadra.gpu.ProcessClock;
 /** Laps in whole microseconds; the processor time of the whole, and of the last lap. */
 final class Clock {
   private final JSONObject laps = new JSONObject();
+  private final JSONObject starts = new JSONObject(); // when each began: ns of nanoTime
   private final long cpu = ProcessClock.cpuTimeNanos();
   private long last = System.nanoTime();
   private long lastCpu = cpu;
@@ -19,6 +20,7 @@ final class Clock {
     long nowCpu = ProcessClock.cpuTimeNanos();
     long us = micros(now - last);
     laps.put(name, us);
+    starts.put(name, last);
     total += us;
     last = now;
     lapCpu = nowCpu - lastCpu;
@@ -30,10 +32,10 @@ final class Clock {
     return laps;
   }
 
-  /** Adds the sum of the laps and the processor time; the last lap is the first inference. */
+  /** Adds the sum of the laps, when each began, and the processor time; the last lap is the first inference. */
   void end() throws JSONException {
     laps.put("total_us", total).put("cpu_us", micros(ProcessClock.cpuTimeNanos() - cpu));
-    laps.put("first_invoke_cpu_us", micros(lapCpu));
+    laps.put("first_invoke_cpu_us", micros(lapCpu)).put("starts_ns", starts);
   }
 
   static long micros(long nanos) {

@@ -163,9 +163,11 @@ final class RunWorker {
     stages.begin("measure");
     Map<String, JSONArray> samples = new LinkedHashMap<>();
     Map<String, JSONArray> cpu = new LinkedHashMap<>();
+    Map<String, JSONArray> starts = new LinkedHashMap<>();
     for (Contender contender : contenders) {
       samples.put(contender.name, new JSONArray());
       cpu.put(contender.name, new JSONArray());
+      starts.put(contender.name, new JSONArray());
       for (int i = 0; i < WARM_UP_RUNS; i++) {
         contender.run();
       }
@@ -175,6 +177,7 @@ final class RunWorker {
     for (int round = 0; round < spec.repetitions; round++) {
       for (Contender contender : order) {
         long started = ProcessClock.cpuTimeNanos();
+        starts.get(contender.name).put(System.nanoTime());
         samples.get(contender.name).put(Clock.micros(contender.run()));
         cpu.get(contender.name).put(Clock.micros(ProcessClock.cpuTimeNanos() - started));
       }
@@ -184,6 +187,7 @@ final class RunWorker {
       }
     }
     timings.put("samples_us", byKey(samples)).put("cpu_us", byKey(cpu));
+    timings.put("starts_ns", byKey(starts));
     keepTimings();
   }
 
@@ -216,14 +220,17 @@ final class RunWorker {
       more.put("dump_dir", folder.path.getPath());
     }
     JSONArray walls = new JSONArray();
+    JSONArray starts = new JSONArray();
     try (Contender quadra = Contender.startQuadra(spec, model, more, inputs, stages)) {
       stages.begin("profile each dispatch");
       for (int i = 0; i < PROFILED_RUNS; i++) {
+        starts.put(System.nanoTime());
         walls.put(Clock.micros(quadra.run()));
       }
       JSONObject report = new JSONObject(quadra.report());
       JSONObject value = new JSONObject().put("schema_version", RunSpec.SCHEMA_VERSION);
       value.put("dispatch_times_by", report.optString("dispatch_times_by")).put("invoke_us", walls);
+      value.put("invoke_starts_ns", starts).put("start", quadra.laps);
       value
           .put("partitions", report.getJSONArray("partitions"))
           .put("invokes", report.getJSONArray("profile"));

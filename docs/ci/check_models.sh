@@ -1,0 +1,66 @@
+#!/bin/bash
+# Checks models with Quadra on a machine without a phone: what a GPU would run, whether it is right, whether it became slower.
+#
+#   check_models.sh QUADRA MODELS OUT [PLACE]
+#
+# QUADRA: a clone of Quadra. MODELS: a folder of .tflite files. OUT: a folder for reports.
+# PLACE: host (the default), or virtual: the same from an APK on a virtual device, which takes minutes longer to build.
+#
+# QUADRA_CI_TARGET: the GPU that the models are for, a name from host_tools/request/targets (default: adreno-640).
+# QUADRA_CI_CPU_NODES: how many nodes of a model may stay on the CPU (default: 0).
+# QUADRA_HISTORY: earlier runs, kept from job to job (default: OUT/history.sqlite).
+#
+# Exit status: 0, or the first that a step ended with: 1 something is wrong, slower or on the CPU; others as Quadra's README has them.
+set -uo pipefail
+
+if [ $# -lt 3 ]; then
+  sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
+quadra=$(realpath "$1") models=$(realpath "$2") out=$(realpath -m "$3") place=${4:-host}
+target=${QUADRA_CI_TARGET:-adreno-640} most_on_cpu=${QUADRA_CI_CPU_NODES:-0}
+export QUADRA_RUNS_DIR=$out/runs QUADRA_HISTORY=${QUADRA_HISTORY:-$out/history.sqlite}
+mkdir -p "$out"
+shopt -s nullglob
+files=("$models"/*.tflite)
+if [ ${#files[@]} = 0 ]; then
+  echo "error: find models in $models: there is no .tflite file; next: name their folder" >&2
+  exit 2
+fi
+
+first=0
+failed() { # failed STATUS WHAT
+  echo "failed with status $1: $2" >&2
+  if [ "$first" = 0 ]; then first=$1; fi
+}
+
+on_cpu() { # on_cpu FILE: the number of nodes that stay on the CPU, of what `inv support --json` wrote
+  sed -n 's/^ "cpu": \([0-9]*\),$/\1/p' "$1"
+}
+
+for model in "${files[@]}"; do
+  name=$(basename "$model" .tflite)
+  support=$out/$name.support.json
+  if "$quadra/inv" support "$model" --target "$target" --json >"$support"; then
+    count=$(on_cpu "$support")
+    echo "$name: ${count:-?} nodes stay on the CPU of a phone with $target"
+    if [ "${count:-1}" -gt "$most_on_cpu" ]; then failed 1 "$name: $support says which nodes, and why"; fi
+  else
+    failed $? "support of $name"
+  fi
+  "$quadra/inv" run "$model" --on "$place" --runs 10 || failed $? "run of $name"
+done
+
+# One cell per model. The first job saves what the others compare with; a result that is worse is not saved.
+suite=$out/models.toml
+{
+  echo 'launches = 5'
+  echo '[[cells]]'
+  printf 'models = ['
+  printf "'%s', " "${files[@]}"
+  echo ']'
+} >"$suite"
+"$quadra/inv" regress "$suite" --on "$place" --baseline main --save main || failed $? "regression check"
+sessions=("$QUADRA_RUNS_DIR"/regress-*)
+if [ ${#sessions[@]} -gt 0 ]; then cp "${sessions[-1]}/junit.xml" "$out"; fi
+exit "$first"

@@ -1,0 +1,198 @@
+"""When everything in a run happened: the interpreters' starts and inferences, the delegate's steps on the CPU, the GPU's
+dispatches. All times are ns of CLOCK_MONOTONIC of the machine that ran. A run folder without start times, as older
+versions wrote them, is laid end to end, and its tracks say so."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from host_tools.record import profile, schema, times
+from host_tools.record.run_folder import RunFolder
+
+_STEPS = ("load_delegate_us", "interpreter_us", "allocate_us", "first_invoke_us")
+_PARTS_OF_A_RUN = ("write inputs", "enqueue", "wait", "read outputs")
+_GAP_NS = 1_000_000
+_NO_STARTS = (
+    "durations only: this run folder has no start times, so all is laid end to end, in the order in which it ran"
+)
+_BY_EVENTS = (
+    "OpenCL's events, by the GPU's clock; in each inference and partition the first QUEUED is set to the CPU's time"
+    " just before that dispatch was enqueued"
+)
+_BY_WAITS = "the CPU's clock: each dispatch was waited for, and its time holds one round trip to the driver"
+_BY_TIMERS = (
+    "durations only: the driver does not tell when dispatches start, so they are laid end to end from the first"
+)
+
+
+@dataclass(frozen=True)
+class Slice:
+    name: str
+    start_ns: int
+    end_ns: int
+    details: Mapping[str, Any] = field(default_factory=dict)  # those that are None are not known
+
+
+@dataclass(frozen=True)
+class Track:
+    name: str
+    about: str  # whose clock it is, and how exact
+    slices: list[Slice]  # by start; some contain others
+
+
+def read(folder: RunFolder) -> list[Track]:
+    """The tracks of a run, from outside to inside. Tracks without slices are left out."""
+    timings = folder.optional(schema.Timings) or schema.Timings(threads=1, init_us={}, samples_us={})
+    verdicts = folder.optional(schema.Verdicts)
+    profiled = folder.read(schema.Profile) if folder.has(schema.Profile.FILE) else None
+    about = "CLOCK_MONOTONIC of the machine that ran"
+    if not timings.starts_ns or (profiled and not profiled.invoke_starts_ns):
+        _lay_end_to_end(timings, profiled)
+        about = _NO_STARTS
+    outer = [*_starts(timings), *_inferences(timings)]
+    steps = [s for partition in (verdicts.partitions if verdicts else []) for s in _spans(partition)]
+    tracks = [Track("interpreter", about, outer), Track("Quadra on the CPU", about, steps)]
+    if profiled:
+        outer += _profiled(profiled)
+        steps += [s for partition in profiled.partitions for s in _spans(partition)]
+        steps += [s for row in profiled.invokes for s in _parts_of_a_run(row, profiled)]
+        said, slices = _dispatches(profiled, profile.read(folder))
+        tracks.append(Track("Quadra on the GPU", about if about == _NO_STARTS else said, slices))
+    for track in tracks:
+        track.slices.sort(key=lambda s: (s.start_ns, -s.end_ns))
+    return [track for track in tracks if track.slices]
+
+
+def _lay_end_to_end(timings: schema.Timings, profiled: schema.Profile | None) -> None:
+    """Gives starts to all that has none, in the order in which it ran: inferences in turns, the order reversed each time."""
+    now = _GAP_NS
+    for laps in timings.init_us.values():
+        for step in _STEPS:
+            laps.starts_ns[step] = now
+            now += (getattr(laps, step) or 0) * 1000
+        now += _GAP_NS
+    names = list(timings.samples_us)
+    timings.starts_ns = {who: [] for who in names}
+    for number in range(max(map(len, timings.samples_us.values()), default=0)):
+        for who in names if number % 2 == 0 else reversed(names):
+            if number < len(timings.samples_us[who]):
+                timings.starts_ns[who].append(now)
+                now += timings.samples_us[who][number] * 1000
+    if profiled:
+        now += _GAP_NS
+        profiled.start = None
+        profiled.invoke_starts_ns = []
+        for us in profiled.invoke_us:
+            profiled.invoke_starts_ns.append(now)
+            now += us * 1000
+
+
+def _starts(timings: schema.Timings) -> Iterator[Slice]:
+    for who, laps in timings.init_us.items():
+        yield from _start(f"start of {who}", laps)
+
+
+def _start(name: str, laps: schema.Laps) -> list[Slice]:
+    steps = [
+        Slice(step[:-3].replace("_", " "), laps.starts_ns[step], laps.starts_ns[step] + us * 1000)
+        for step in _STEPS
+        if (us := getattr(laps, step)) and step in laps.starts_ns
+    ]
+    if not steps:
+        return []
+    whole = (min(s.start_ns for s in steps), max(s.end_ns for s in steps))
+    return [Slice(name, *whole, {"processor_us": laps.cpu_us}), *steps]
+
+
+def _inferences(timings: schema.Timings) -> Iterator[Slice]:
+    for who, samples in timings.samples_us.items():
+        cpu = timings.cpu_us.get(who, [])
+        for number, (start, us) in enumerate(zip(timings.starts_ns.get(who, []), samples)):
+            details = {"run": number + 1, "processor_us": cpu[number] if number < len(cpu) else None}
+            yield Slice(times.NAMES.get(who, who), start, start + us * 1000, details)
+
+
+def _profiled(profiled: schema.Profile) -> Iterator[Slice]:
+    if profiled.start:
+        yield from _start("start of quadra, profiled", profiled.start)
+    for number, (start, us) in enumerate(zip(profiled.invoke_starts_ns, profiled.invoke_us)):
+        yield Slice("Quadra, profiled", start, start + us * 1000, {"run": number + 1})
+
+
+def _spans(partition: schema.Partition) -> Iterator[Slice]:
+    for span in partition.spans:
+        yield Slice(span.name, span.start_ns, max(span.start_ns, span.end_ns), {"partition": partition.id})
+
+
+def _parts_of_a_run(row: schema.DispatchTimes, profiled: schema.Profile) -> Iterator[Slice]:
+    if not _is_timed(row):
+        return
+    waits = profiled.dispatch_times_by == "waits"
+    for name, start, end in zip(_PARTS_OF_A_RUN, row.at_ns, row.at_ns[1:]):
+        if end > start:
+            said = "enqueue and wait" if waits and name == "enqueue" else name
+            yield Slice(said, start, end, {"partition": row.partition})
+
+
+def _is_timed(row: schema.DispatchTimes) -> bool:
+    return len(row.at_ns) == len(_PARTS_OF_A_RUN) + 1 and row.at_ns == sorted(row.at_ns)
+
+
+def _dispatches(profiled: schema.Profile, found: profile.Profile) -> tuple[str, list[Slice]]:
+    """What the track's times are, and the dispatches of every inference whose time is known."""
+    slices: list[Slice] = []
+    said = {"waits": _BY_WAITS}.get(profiled.dispatch_times_by, _BY_EVENTS)
+    next_free: dict[int, int] = dict(enumerate(profiled.invoke_starts_ns))
+    for partition in profiled.partitions:
+        known = [d for d in found.dispatches if d.partition == partition.id]
+        rows = [row for row in profiled.invokes if row.partition == partition.id]
+        first = len(profiled.invoke_us) - len(rows)  # below 0: the first inference of the start is there, too
+        for run, row in enumerate(rows, first):
+            start = row.at_ns[1] if _is_timed(row) else next_free.get(run)
+            if start is None or len(known) != len(row.dispatch_us):
+                continue
+            placed = _placed(start, row)
+            if not placed:
+                said = _BY_TIMERS
+                placed = _end_to_end(start, row.dispatch_us)
+            slices += [
+                Slice(d.name, begin, end, {**_facts(d), **waited, "run": run + 1 if run >= 0 else None})
+                for d, (begin, end, waited) in zip(known, placed)
+            ]
+            next_free[run] = max((end for _, end, _ in placed), default=start)
+    return said, slices
+
+
+def _placed(start_ns: int, row: schema.DispatchTimes) -> list[tuple[int, int, dict[str, float]]]:
+    """Begin and end of each dispatch, and how long it waited; nothing where the driver's times cannot be true."""
+    before = 0
+    placed = []
+    for queued, submitted, started, done in row.dispatch_ns:
+        if not queued <= submitted <= started <= done or started < before:
+            return []
+        before = started
+        waited = {"queued_us": (submitted - queued) / 1e3, "submitted_us": (started - submitted) / 1e3}
+        placed.append((start_ns + started, start_ns + done, waited))
+    return placed if len(placed) == len(row.dispatch_us) else []
+
+
+def _end_to_end(start_ns: int, durations_us: Sequence[float]) -> list[tuple[int, int, dict[str, float]]]:
+    placed: list[tuple[int, int, dict[str, float]]] = []
+    for us in durations_us:
+        end_ns = start_ns + round(us * 1000)
+        placed.append((start_ns, end_ns, {}))
+        start_ns = end_ns
+    return placed
+
+
+def _facts(dispatch: profile.Dispatch) -> dict[str, Any]:
+    return {
+        "kernel": dispatch.kernel,
+        "ops": dispatch.ops,
+        "nodes": " ".join(map(str, dispatch.nodes)),
+        "global": " × ".join(map(str, dispatch.global_size)),
+        "local": " × ".join(map(str, dispatch.local_size)),
+        "median_us": dispatch.time_us,
+        "gflops_per_s": round(dispatch.gflops_per_s, 2) or None,
+        "partition": dispatch.partition,
+    }
