@@ -62,6 +62,7 @@ def test_its_status_is_that_of_the_first_failure(tmp_path, models, regress, env,
 def test_the_suite_is_one_that_regress_reads(tmp_path):
     start(tmp_path, "ab")
     found = suite.read(str(tmp_path / "out" / "models.toml"))
+    assert found.limits["steady"].percent == 20
     assert [cell.model for cell in found.cells] == [str(tmp_path / "my models" / f"{name}.tflite") for name in "ab"]
 
 

@@ -8,6 +8,7 @@ from invoke import Task
 
 import tasks
 from host_tools.base import errors, settings
+from tests import parity, quantized
 
 _TOP = [settings.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES = [*_TOP, *sorted((settings.ROOT / "docs").glob("*.md"))]
@@ -18,6 +19,14 @@ def test_the_readme_has_a_row_for_each_task():
     table = PAGES[0].read_text().split("| task |")[1].split("\n\n")[0]
     named = re.findall(r"`([\w-]+)`", " ".join(re.findall(r"^\|((?: `[\w-]+`,?)+) \|", table, re.MULTILINE)))
     assert sorted(named) == sorted(TASKS)
+
+
+def test_the_readme_has_every_op_and_its_integer_form():
+    table = PAGES[0].read_text().split("| kind | ops |\n|---|---|\n")[1].split("\n\n")[0]
+    told = [op.strip() for row in table.splitlines() for op in row.split("|")[2].split(",")]
+    assert sorted(op.strip("*") for op in told) == sorted(parity.op_names())
+    integer = {name.split()[0] for name in quantized.BUILDERS} | {"UNIDIRECTIONAL_SEQUENCE_LSTM", "SVDF"}
+    assert {op.strip("*") for op in told if op.startswith("*")} == integer
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
