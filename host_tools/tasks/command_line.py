@@ -15,7 +15,7 @@ from host_tools.base import settings
 from host_tools.base.errors import Misuse, QuadraError
 
 # Tasks that may be followed by words, and the option that these words mean.
-_WORD_OF = {"analyse": "what", "bench": "models", "cache": "words", "compare": "run", "device": "what", "plan": "words", "profile": "run", "pull": "run", "push": "models",
+_WORD_OF = {"analyse": "what", "bench": "models", "cache": "words", "compare": "run", "device": "what", "lab": "words", "plan": "words", "profile": "run", "pull": "run", "push": "models",
             "replay": "plan",             "report": "run"}  # fmt: skip
 _LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: '(\w+)'.*")
 

@@ -19,7 +19,8 @@ def install(
     devices = choose(on)
     made = {}
     for device in devices if not remove else ():
-        made[device.serial] = apk or phone_app.apk_for(device, phone_app.library(device), shipped)
+        abi = app.abi_of(device)
+        made[device.serial] = apk or phone_app.apk_for(abi, phone_app.library(abi), shipped)
 
     def work(device: Device, show: parallel.Show) -> str:
         tell = lambda text: show(text, 0, 0)  # noqa: E731
