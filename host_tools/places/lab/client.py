@@ -93,7 +93,7 @@ class Lab:
                 self._wait_for(client, device, stopped)
                 self._bring(client, device, files, stopped)
                 return _reply(self._ask(client, device, stopped, device.resource, jobs.run, order), device)
-            except Stopped:
+            except (Stopped, KeyboardInterrupt):
                 self._stop(client, device, order.spec.run_id)
                 raise
             except (_Again, *_BROKEN):

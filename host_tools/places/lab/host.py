@@ -1,5 +1,6 @@
 """A host of the lab: its devices, the files that it was sent, and the runs that it does. A worker carries one."""
 
+import functools
 import hashlib
 import re
 import shutil
@@ -12,7 +13,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from msgspec import Struct, structs
 
 from host_tools.base import settings
-from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse, QuadraError
+from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse, QuadraError, RunFailed
 from host_tools.phone.adb import choice
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.app import app
@@ -58,11 +59,13 @@ def host_slot(host: str) -> str:
 
 
 class Order(Struct):
-    """One run. spec: as the caller aimed it; files: names of contents (model, apk, library)."""
+    """One run. spec: as the caller aimed it; files: names of contents (model, apk,
+    library)."""
 
     device: str
     spec: RunSpec
     files: dict[str, str]
+    source: str  # digest of the caller's Quadra
 
 
 class Reply(Struct):
@@ -77,6 +80,7 @@ class Reply(Struct):
     was_there: bool = False  # an earlier order of this run had done it
 
 
+@functools.cache  # what runs is what was loaded
 def source_digest() -> str:
     """Of this toolkit's Python files: both ends of a lab must be the same Quadra."""
     folder, digest = settings.ROOT / "host_tools", hashlib.sha256()
@@ -131,6 +135,8 @@ class Host(WorkerPlugin):  # type: ignore[misc]
             return self._run(order)
         except QuadraError as error:
             return self._failed(error)
+        except KeyboardInterrupt:  # a stopped device says so; it would end the worker
+            return self._failed(RunFailed(f"run on {order.device}", "it was stopped", "run it again"))
 
     def stop(self, run_id: str = "") -> None:
         """Ends a run, or all of them."""
@@ -146,6 +152,9 @@ class Host(WorkerPlugin):  # type: ignore[misc]
         spec = specs.checked(order.spec)
         if not _RUN_ID.fullmatch(spec.run_id):
             raise Misuse("take an order", f"{spec.run_id!a} is no name of a run", "send it again")
+        if order.source != self.source:
+            came_back = f"{self.host} runs another version of Quadra than the caller"
+            raise Misuse("take an order", came_back, "check out the same commit on both")
         with self._change:
             turn = self._turns.setdefault(order.device, threading.Lock())
         with turn:  # an order that lost its caller may still be at work here

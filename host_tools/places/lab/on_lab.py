@@ -11,7 +11,7 @@ from host_tools.base.errors import DeviceError, QuadraError, RunFailed
 from host_tools.places import phone_app
 from host_tools.places.lab import contents, packing
 from host_tools.places.lab.client import Lab, Stopped
-from host_tools.places.lab.host import Offered, Order, Reply
+from host_tools.places.lab.host import Offered, Order, Reply, source_digest
 from host_tools.places.place import Show, aimed, quiet
 from host_tools.record import peer_names, run_folder
 from host_tools.record.run_folder import RunFolder
@@ -50,7 +50,7 @@ class LabDevice:
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         files = self._files(spec)
-        order = Order(self.offered.name, spec, {})
+        order = Order(self.offered.name, spec, {}, source_digest())
         order.files = {kind: contents.name_of(path) for kind, path in files.items()}
         partial = run_folder.start(spec, runs_dir or settings.read().runs_dir)
         try:

@@ -19,6 +19,7 @@ class FakeHost(Host):
     def __init__(self, name, folder, devices, behave):
         super().__init__(name, folder)
         self.devices, self.behave, self.ran = devices, behave, []
+        self.stopped = threading.Event()
 
     def look(self):
         found = [Offered(self.host, name, f"serial-{name}", "x86_64") for name in self.devices]
@@ -42,6 +43,7 @@ class FakePlace:
         return type(made)(runs_dir / spec.run_id)
 
     def stop(self):
+        self.host.stopped.set()
         return True
 
 

@@ -25,7 +25,7 @@ from host_tools.places.lab import address, client, contents, packing
 from host_tools.places.lab.client import Lab
 from host_tools.places.lab.contents import Contents
 from host_tools.places.lab.packing import Packed
-from host_tools.tasks import regress_session as sessions
+from host_tools.tasks import regress_cells, regress_session as sessions
 from tests.host_tools import run_folders
 from tests.host_tools.places.lab.lab_in_process import FakeHost, InProcess, places
 from tests.model_builder import Model
@@ -139,6 +139,31 @@ def test_a_cell_that_two_devices_fail_is_at_fault_itself(cluster, suite, tmp_pat
     assert "is set aside: it failed m0/auto/f32 twice: run: no" in found.notes[0] and "goes on" in found.notes[1]
     kept = found.folder / found.broken[0].launches[-1].folder / "status.json"
     assert '"failed"' in kept.read_text()
+
+
+def test_a_run_that_is_stopped_ends_on_its_host_and_the_worker_lives_on(cluster, suite, tmp_path):
+    began, hosts_of_lab = threading.Event(), {}
+
+    def behave(device, spec):
+        if not began.is_set():
+            began.set()
+            assert hosts_of_lab["rack1"].stopped.wait(20)
+            raise KeyboardInterrupt  # as a stopped device does
+
+    hosts_of_lab |= hosts(cluster, tmp_path, behave, ("rack1",))
+    with Lab(cluster.address) as lab:
+        first, second = places(lab, tmp_path)
+        spec = regress_cells.spec_of(suite.cells[0], suite, first)
+        threading.Timer(0.1, lambda: began.wait(20) and first.stop()).start()
+        with pytest.raises(RunFailed, match="it was stopped") as stopped:
+            first.run(spec, runs_dir=tmp_path / "runs")
+        assert stopped.value.kept.name == spec.run_id and hosts_of_lab["rack1"].stopped.is_set()
+        other = regress_cells.spec_of(suite.cells[0], suite, second)
+        assert second.run(other, runs_dir=tmp_path / "runs").is_complete()
+        assert sum("; scheduler" in line for line in cluster.said) == 1, "the worker did not start again"
+        hosts_of_lab["rack1"].source = "another commit"  # since it was asked for its devices
+        with pytest.raises(Misuse, match="another version of Quadra"):
+            second.run(regress_cells.spec_of(suite.cells[0], suite, second), runs_dir=tmp_path / "runs")
 
 
 def test_a_lab_that_is_not_there_is_a_sentence(cluster, tmp_path):
