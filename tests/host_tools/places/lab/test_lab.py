@@ -5,6 +5,7 @@ import io
 import tarfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from host_tools.places.lab import address, client, contents, packing
 from host_tools.places.lab.client import Lab
 from host_tools.places.lab.contents import Contents
 from host_tools.places.lab.packing import Packed
+from host_tools.record import run_folder, spec as specs
 from host_tools.tasks import regress_cells, regress_session as sessions
 from tests.host_tools import run_folders
 from tests.host_tools.places.lab.lab_in_process import FakeHost, InProcess, places
@@ -230,3 +232,14 @@ def test_a_run_arrives_as_it_was_and_nothing_else_does(tmp_path):
         with pytest.raises((ReplyNotUnderstood, TransferFailed, DeviceError)):
             packing.unpack(one, folder)
     assert not (tmp_path / "up").exists() and not (tmp_path.parent / "up").exists()
+
+
+def test_devices_of_a_host_end_their_runs_at_the_same_time(tmp_path):
+    def ends(number):
+        for index in range(40):
+            spec = specs.RunSpec(f"20260101-000000-000-m{number}_{index}", specs.ModelRef("m", "m.tflite", "0" * 64))
+            run_folder.finish(run_folder.start(spec, tmp_path), run_folder.COMPLETE)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(ends, range(8)))  # raises what one of them raised
+    assert (tmp_path / "latest").resolve().is_dir() and not list(tmp_path.glob(".*"))
