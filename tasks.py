@@ -735,9 +735,12 @@ def bench(
         "baseline": "Compare with the result saved under this name.",
         "save": "Save the result under this name, if it is complete and right.",
         "library": _RUN_HELP["library"],
+        "lab": "Run each cell on one of the devices of a lab, instead of --on: its scheduler's address, or localhost.",
     }
 )
-def regress(c: Context, suite: str, on: str = "", baseline: str = "", save: str = "", library: str = "") -> None:
+def regress(
+    c: Context, suite: str, on: str = "", baseline: str = "", save: str = "", library: str = "", lab: str = ""
+) -> None:
     """Run a suite of models, launch after launch, and report regressions from a baseline, with effect size and confidence.
 
     Writes a page, JUnit XML, JSON and a trace of each run. Exit status 1: something is worse or wrong; 70 and up:
@@ -747,7 +750,7 @@ def regress(c: Context, suite: str, on: str = "", baseline: str = "", save: str 
     from host_tools.show.regression import page, table
     from host_tools.tasks import regress as regression
 
-    found = regression.run(suite, on, baseline, save, _file(library))
+    found = regression.run(suite, on, baseline, save, _file(library), lab)
     table.show(found, terminal.console())
     print(f"report      {found.folder / page.FILE}")
     if found.state != "complete":
@@ -861,6 +864,25 @@ def device(
     from host_tools.tasks import devices
 
     devices.do(words, devices.Options(name, tuple(fault or ()), json), terminal.console())
+
+
+@task(
+    iterable=["words"],
+    help={
+        "words": "scheduler: one for the lab; worker [HOST:PORT]: on each host, offers its devices to the scheduler there (default: localhost). Both serve until Ctrl-C.",
+        "host": "worker: the name of this host (default: the machine's).",
+        "listen": "scheduler: the address of this machine to listen on (default: localhost, which others cannot reach).",
+        "port": "scheduler: the port to listen on.",
+    },
+)
+def lab(c: Context, words: list[str], host: str = "", listen: str = "localhost", port: int = 8786) -> None:
+    """Serve a lab, devices on several hosts, for `inv regress --lab`: scheduler, worker.
+
+    Only on a network you trust: who reaches the scheduler can run code on every host. See docs/lab.md.
+    """
+    from host_tools.tasks import lab_servers
+
+    lab_servers.lab(words, host, listen, port)
 
 
 def _library(given: str) -> Path:

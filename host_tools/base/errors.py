@@ -120,6 +120,12 @@ class HistoryUnusable(QuadraError):
     exit_code = 78
 
 
+class LabUnreachable(QuadraError):
+    """The scheduler of a lab does not answer, or the lab has no device."""
+
+    exit_code = 79
+
+
 class DeviceError(QuadraError):
     """Base of what went wrong with one device: `serial` is its name for adb, `step` what was being done."""
 

@@ -61,7 +61,7 @@ class DevicePlace:
 
     def delegate(self) -> Path:
         """The delegate for this device; built when it is asked for."""
-        self.library = self.library or phone_app.library(self.device)
+        self.library = self.library or phone_app.library(app.abi_of(self.device))
         return self.library
 
 
@@ -94,7 +94,7 @@ class Phone(DevicePlace):
     def _apk(self, peers: Sequence[str]) -> Path:
         library, shipped = self.delegate(), peer_names.needs_shipped(peers)
         if not self.apk and shipped not in self._made:
-            self._made[shipped] = phone_app.apk_for(self.device, library, shipped)
+            self._made[shipped] = phone_app.apk_for(app.abi_of(self.device), library, shipped)
         return self.apk or self._made[shipped]
 
 

@@ -6,21 +6,17 @@ from pathlib import Path
 
 from host_tools.base import digests
 from host_tools.build import apk, bazel, java, maven
-from host_tools.phone.adb.adb_device import Device
-from host_tools.phone.app.app import abi_of
 
 _MAKING = threading.Lock()
 
 
-def library(device: Device) -> Path:
-    """The delegate for this device; built if that is needed."""
-    abi = abi_of(device)
+def library(abi: str) -> Path:
+    """The delegate for devices of this ABI; built if that is needed."""
     return bazel.android([abi])[abi].path
 
 
-def apk_for(device: Device, library_path: Path, shipped: bool = False) -> Path:
-    """An APK for this device with this delegate, and with the one that TFLite ships where `shipped`; made once."""
-    abi = abi_of(device)
+def apk_for(abi: str, library_path: Path, shipped: bool = False) -> Path:
+    """An APK for devices of this ABI with this delegate, and with the one that TFLite ships where `shipped`; made once."""
     digest = hashlib.sha256(digests.sha256_of(library_path).encode())
     digest.update(apk.class_list(java.app_classes()).encode() + apk.manifest(False).encode())
     digest.update(f"{maven.version('tensorflow-lite')} {maven.version('dalvik-dx')}".encode())

@@ -11,6 +11,7 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -281,7 +282,7 @@ def write_arrays(folder: Path, arrays: list[np.ndarray]) -> None:
 
 
 def _point_latest(final: Path) -> None:
-    link = final.parent / f".{LATEST}-{os.getpid()}"
+    link = final.parent / f".{LATEST}-{os.getpid()}-{threading.get_ident()}"  # runs of one process end side by side
     link.unlink(missing_ok=True)
     link.symlink_to(final.name)
     os.replace(link, final.parent / LATEST)

@@ -25,6 +25,7 @@ _WORDS = {
     "compare": ("run", "[RUN]"),
     "device": ("words", "[list|start|stop|fault|faults]"),
     "diff": ("runs", "RUN RUN"),
+    "lab": ("words", "scheduler|worker [HOST:PORT]"),
     "open": ("run", "[RUN]"),
     "plan": ("words", "show|diff|make RUN|FILE|MODEL..."),
     "profile": ("run", "[RUN]"),

@@ -19,7 +19,10 @@ def install(on: str, apk: Path | None, console: Console, *, fresh: bool = False,
     """Installs the test app where that very APK is not there. fresh: uninstalls what is there first. shipped: with TFLite's
     stock GPU delegate."""
     devices = choose(on)
-    made = {one.serial: apk or phone_app.apk_for(one, phone_app.library(one), shipped) for one in devices}
+    made = {}
+    for device in devices:
+        abi = app.abi_of(device)
+        made[device.serial] = apk or phone_app.apk_for(abi, phone_app.library(abi), shipped)
 
     def work(device: Device, tell: _Tell) -> str:
         return "installed" if app.install(device, made[device.serial], tell, fresh) else "was there already"

@@ -1,4 +1,5 @@
 """Runs a suite: every device in a thread of its own, cells interleaved, launch after launch; keeps each as it ends.
+regress_deal.py says which device gets which cells.
 
 Cells take turns, so that what happens to a machine during a session happens to all of them. A cell that looks
 suspicious is launched more often. What fails is neither good nor bad: it is retried where its error says that this may
@@ -9,7 +10,7 @@ import ctypes
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from host_tools.base import interrupt, settings
@@ -23,8 +24,8 @@ from host_tools.judge.regression.suite import Cell, Suite
 from host_tools.places.place import Place, Show
 from host_tools.show import perfetto_trace, report
 from host_tools.tasks import regress_cells
+from host_tools.tasks.regress_deal import All, Deal, Shared
 
-_TRIES = 3  # of a launch whose error says that the same may succeed a moment later
 _STOPPING_S = 20.0
 
 
@@ -39,10 +40,12 @@ def run(
     baseline: str,
     full: bool,
     show: Show,
+    there: Callable[[str], bool] | None = None,
 ) -> Session:
     """Runs all cells on all devices. Ctrl-C ends it early: then its state says so, and it holds what there was.
 
-    full: all launches that a suspicious cell gets, at once, for a baseline.
+    full: all launches that a suspicious cell gets, at once, for a baseline. there: these are devices of a
+    lab, of which each cell gets one; it says whether one is there.
     """
     for place in places:
         place.prepare(suite.peers)
@@ -61,8 +64,8 @@ def run(
     folders = [
         folder if alone else settings.make_folder(folder / _file_name(place), "QUADRA_RUNS_DIR") for place in places
     ]
-    lanes = [_Lane(session, place, f, history, full, shower(place.name)) for place, f in zip(places, folders)]
-    session.cases = [case for lane in lanes for case in lane.cases.values()]
+    deal: Deal = _shared(suite, places, history, baseline, there) if there else All(suite.cells)
+    lanes = [_Lane(session, place, f, history, full, shower(place.name), deal) for place, f in zip(places, folders)]
     try:
         with interrupt.once():  # SIGTERM, too
             _run_all(lanes)
@@ -71,12 +74,33 @@ def run(
     except BaseException:
         history.end(session.number, BROKEN)
         raise
+    session.cases = [case for lane in lanes for case in lane.cases.values()]
+    if isinstance(deal, Shared):
+        _tell(session, deal, history)
     for case in session.cases:
         case.findings = cell_verdicts.examine(case, suite)
     cell_verdicts.decide(session.cases, suite)
     session.ended = time.time()
     history.end(session.number, session.state)
     return session
+
+
+def _shared(
+    suite: Suite, places: Sequence[Place], history: History, baseline: str, there: Callable[[str], bool]
+) -> Shared:
+    names = [place.name for place in places]
+    return Shared(suite.cells, names, there, lambda cell: history.devices(baseline, cell.key) if baseline else ())
+
+
+def _tell(session: Session, deal: Shared, history: History) -> None:
+    """The cells in the suite's order; one that no device ran says so."""
+    session.notes = deal.notes
+    for cell in deal.left():
+        case = Case(cell.key, "no device", history.cell(session.number, cell.key, "no device"))
+        case.error, case.exit_code = "; ".join(deal.notes) or "the session ended before", DeviceError.exit_code
+        session.cases.append(case)
+    order = [cell.key for cell in session.suite.cells]
+    session.cases.sort(key=lambda case: order.index(case.key))
 
 
 def _new_folder() -> Path:
@@ -140,44 +164,54 @@ def _interrupt(thread: threading.Thread) -> None:
 
 
 class _Lane:
-    """All cells on one device."""
+    """The cells of one device."""
 
-    def __init__(self, session: Session, place: Place, folder: Path, history: History, full: bool, show: Show) -> None:
+    def __init__(
+        self, session: Session, place: Place, folder: Path, history: History, full: bool, show: Show, deal: Deal
+    ) -> None:
         self.session, self.place, self.folder, self.history, self.show = session, place, folder, history, show
-        self.suite, self.full, self.stopped = session.suite, full, threading.Event()
+        self.suite, self.full, self.deal, self.stopped = session.suite, full, deal, threading.Event()
         self.ended = threading.Event()
-        self.cases: dict[Cell, Case] = {cell: Case(cell.key, place.name) for cell in self.suite.cells}
-        self.done, self.all = 0, len(self.cases) * (self.suite.launches + (self.suite.more if full else 0))
+        self.cases: dict[Cell, Case] = {}
+        self.done = self.all = 0
 
     def stop(self) -> bool:
         self.stopped.set()
         return self.place.stop()
 
     def work(self) -> None:
-        for case in self.cases.values():
+        while cells := self.deal.take(self.place.name, self.stopped):
+            self._run(cells)
+
+    def _run(self, cells: Sequence[Cell]) -> None:
+        """All launches of these cells, as far as they stay with this device."""
+        cases = {cell: Case(cell.key, self.place.name) for cell in cells}
+        self.cases |= cases
+        for case in cases.values():
             case.row = self.history.cell(self.session.number, case.key, case.device)
         first = self.suite.launches + (self.suite.more if self.full else 0)
-        self._rounds(list(self.cases), range(first))
+        self.all += len(cells) * first
+        self._rounds(cells, range(first))
         if self.full or not self.suite.more:
             return
-        for case in self.cases.values():
+        kept = {cell: case for cell, case in cases.items() if cell in self.cases}
+        for case in kept.values():
             case.findings = cell_verdicts.examine(case, self.suite)
-        again = [
-            cell for cell, case in self.cases.items() if not case.error and cell_verdicts.suspicious(case.findings)
-        ]
+        again = [cell for cell, case in kept.items() if not case.error and cell_verdicts.suspicious(case.findings)]
         self.all += len(again) * self.suite.more
         self._rounds(again, range(first, first + self.suite.more))
 
     def _rounds(self, cells: Sequence[Cell], numbers: Sequence[int]) -> None:
         for number in numbers:
             for cell in cells:
-                if not self.cases[cell].error:
-                    self._launch(cell, self.cases[cell], number)
+                case = self.cases.get(cell)
+                if case and not case.error:
+                    self._launch(cell, case, number, cells)
                 self.done += 1
 
-    def _launch(self, cell: Cell, case: Case, number: int) -> None:
-        """One launch, and its retries."""
-        for attempt in range(1, _TRIES + 1):
+    def _launch(self, cell: Cell, case: Case, number: int, cells: Sequence[Cell]) -> None:
+        """One launch, and its retries. cells: those that are not finished yet."""
+        for attempt in range(1, self.deal.tries + 1):
             if self.stopped.is_set():
                 raise _Stopped
             at = time.time()
@@ -189,9 +223,10 @@ class _Lane:
                     self._keep(case, launches.failed(number, at, error, launches.INTERRUPTED))
                     raise _Stopped from error
                 self._keep(case, launches.failed(number, at, error))
-                if not getattr(error, "retry", False) or attempt == _TRIES:
+                again = self.deal.any_error or getattr(error, "retry", False)
+                if not again or attempt == self.deal.tries:
                     case.error, case.exit_code = case.launches[-1].error, error.exit_code
-                    self._give_up(error, case)
+                    self._give_up(error, cell, case, cells)
                     return
                 time.sleep(attempt)
             except KeyboardInterrupt as error:
@@ -246,9 +281,13 @@ class _Lane:
         case.launches.append(launch)
         self.history.add(case.row, launch)
 
-    def _give_up(self, error: QuadraError, case: Case) -> None:
-        """A device that is gone takes the rest of its cells with it."""
-        if isinstance(error, DeviceError) and 81 <= error.exit_code <= 85:
-            for other in self.cases.values():
-                if not other.error:
-                    other.error, other.exit_code = case.error, case.exit_code
+    def _give_up(self, error: QuadraError, cell: Cell, case: Case, cells: Sequence[Cell]) -> None:
+        """A device that is gone takes the rest of its cells with it, unless others run them."""
+        lost = isinstance(error, DeviceError) and 81 <= error.exit_code <= 85
+        unfinished = [one for one in cells if one == cell or (one in self.cases and not self.cases[one].error)]
+        if self.deal.failed(self.place.name, cell, case.error, unfinished, lost):
+            for one in unfinished:
+                del self.cases[one]
+        elif lost:
+            for one in unfinished:
+                self.cases[one].error, self.cases[one].exit_code = case.error, case.exit_code

@@ -137,6 +137,7 @@ def whole(session: Session) -> dict[str, Any]:
         "session": session.number,
         "state": session.state,
         "baseline": session.baseline,
+        "notes": session.notes,
         "started": session.started,
         "ended": session.ended,
         "cells": [

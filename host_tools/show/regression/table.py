@@ -32,6 +32,8 @@ def show(session: Session, console: Console) -> None:
     console.print(table)
     for case in session.cases:
         _details(case, console)
+    for note in session.notes:
+        console.print(f"[yellow]{escape(note)}[/]")
     console.print(f"\n{sentence(session)}")
     if session.saved:
         console.print(escape(session.saved))

@@ -1,0 +1,22 @@
+"""`inv lab`: the processes of a lab that keep running."""
+
+from collections.abc import Sequence
+
+from host_tools.base.errors import Misuse
+from host_tools.places.lab import servers
+
+
+def lab(words: Sequence[str], host: str, listen: str, port: int) -> None:
+    """Serves until Ctrl-C."""
+    match list(words):
+        case ["scheduler"]:
+            servers.scheduler("127.0.0.1" if listen == "localhost" else listen, port, _say)
+        case ["worker", *address] if len(address) < 2:
+            servers.worker("".join(address), host, _say)
+        case _:
+            do_next = "`./inv lab scheduler`, or `./inv lab worker HOST:PORT`"
+            raise Misuse(f"inv lab {' '.join(words)}", "it takes scheduler, or worker with an address", do_next)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
