@@ -567,8 +567,8 @@ def analyse(
 ) -> None:  # fmt: skip
     """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
 
-    Mesa's compilers for Adreno and Mali, on this machine, without a phone: counts, never milliseconds. Nothing is run.
-    Run `inv analyse --install` once before. See docs/analyse.md.
+    Mesa's compilers for Adreno and Mali, on this machine, without a phone: counts, never milliseconds. Nothing is run, but
+    with --peer the stock delegate, once. Run `inv analyse --install` once before. See docs/analyse.md.
     """
     from host_tools.base import terminal
     from host_tools.base.errors import Misuse

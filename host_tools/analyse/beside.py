@@ -48,7 +48,9 @@ class Pair:
 
     @property
     def ratios(self) -> "Ratios":
-        if self.ours.is_complete:
+        if self.nodes < self.all_nodes:
+            bound = UNKNOWN
+        elif self.ours.is_complete:
             bound = EXACT if self.peer.is_complete else AT_MOST
         else:
             bound = AT_LEAST if self.peer.is_complete else UNKNOWN
@@ -69,7 +71,7 @@ class Ratios:
 
 
 def mean(pairs: Sequence[Pair]) -> Ratios:
-    """Geometric, of those models that the peer runs all of. None: one of them has no ratio, or it is 0."""
+    """Geometric, without models of which the peer runs a part. None: one of the others has no ratio, or it is 0."""
     whole = [pair.ratios for pair in pairs if pair.nodes == pair.all_nodes]
     bounds = {ratios.bound for ratios in whole} - {EXACT}
     bound = UNKNOWN if len(bounds) > 1 else bounds.pop() if bounds else EXACT
@@ -87,9 +89,13 @@ def show(pairs: Sequence[Pair], console: Console) -> None:
     for gpu in dict.fromkeys(pair.ours.gpu for pair in pairs):
         _show([pair for pair in pairs if pair.ours.gpu == gpu], console)
     if any(pair.nodes < pair.all_nodes for pair in pairs):
-        console.print("The stock delegate leaves nodes to the CPU: these are in none of its figures, nor in the means.")
+        console.print(
+            "The stock delegate leaves nodes to the CPU: these are in none of its figures, so there is no ratio."
+        )
     if not all(pair.ours.is_complete and pair.peer.is_complete for pair in pairs):
         console.print("≥, ≤: a loop's trips are not known, and count as one; or a kernel has no machine code.")
+    if any(pair.ours.gpu.kind == "adreno" and pair.ours.precision != "f32" for pair in pairs):
+        console.print(f"[dim]{figures_table.HALVES}[/]")
     console.print(f"[dim]{figures_table.WHAT_THEY_ARE}[/]")
 
 

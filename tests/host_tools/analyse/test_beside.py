@@ -72,3 +72,4 @@ def test_the_table_and_the_file(capsys):
     )
     assert first["ratios"]["slots"] == 0.5 and last["mean_ratios_of_gpu"]["slots"] == pytest.approx(0.75**0.5)
     assert (last["peer"]["nodes"], last["peer"]["all_nodes"]) == (3, 7)
+    assert (last["ratios"]["are"], last["ratios"]["slots"]) == ("unknown", None)
