@@ -560,11 +560,12 @@ def plan(
 
 @task(
     help={
-        "what": "A model (a name from `inv models`, or a .tflite file), a run, or a plan's file, as it is.",
+        "what": "A model (a name from `inv models`, or a .tflite file), a run, or a plan's file, as it is. With --peer: models, separated by commas.",
         "gpu": "adreno-630, adreno-740, mali-g76, mali-g610, separated by commas (default: all whose compiler is there).",
         "precision": "Of a model: f32, f32_f16 or f16.",
         "top": "How many kernels to show (0: all).",
         "json": "Also write all figures into this file.",
+        "peer": "shipped-gles: instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers.",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
         "keep": "With --check: regenerate that table.",
         "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system.",
@@ -573,12 +574,12 @@ def plan(
 )
 def analyse(
     c: Context, what: str = "", gpu: str = "", precision: str = "f32", top: int = 20, json: str = "",
-    check: bool = False, keep: bool = False, install: bool = False, library: str = "",
+    peer: str = "", check: bool = False, keep: bool = False, install: bool = False, library: str = "",
 ) -> None:  # fmt: skip
     """Show what phones' GPU compilers make of a model's kernels: registers, spills, and the instructions executed.
 
-    Mesa's compilers for Adreno and Mali, on this machine, without a phone: counts, never milliseconds. Nothing is run.
-    Run `inv analyse --install` once before. See docs/analyse.md.
+    Mesa's compilers for Adreno and Mali, on this machine, without a phone: counts, never milliseconds. Nothing is run, but
+    with --peer the stock delegate, once. Run `inv analyse --install` once before. See docs/analyse.md.
     """
     from host_tools.base import terminal
     from host_tools.base.errors import Misuse
@@ -593,6 +594,9 @@ def analyse(
         return
     if not what:
         raise Misuse("inv analyse", "no model, run or plan is given", "`./inv --help analyse`")
+    if peer:
+        analyse.show_beside(analyse.ask_beside(what, peer, gpu, precision, _file(library)), console, json)
+        return
     found = analyse.ask(what, gpu, precision, _file(library))
     if json:
         analyse.write_json(found, Path(json).expanduser())

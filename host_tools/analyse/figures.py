@@ -1,7 +1,7 @@
 """A plan's kernels on a phone's GPU, in figures: those of the machine code, times loop trips and work-items."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,15 @@ from host_tools.base.errors import Misuse
 from host_tools.record.checked_plan import Dispatch, Plan
 
 NOT_READ = "what the compiler said could not be read"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A dispatch with the text that it runs. numbers: of the text's uniforms, by name; None: they are the dispatch's."""
+
+    text: str
+    dispatch: Dispatch
+    numbers: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ class Figures:
     gpu: Gpu
     mesa: str  # version of its packages
     precision: str
-    target: str
+    target: str  # empty: they were not made for one
     kernels: list[KernelFigures]  # the most slots first
     own_multiply_adds: int = 0
 
@@ -65,7 +74,7 @@ class Figures:
 
 def of(gpu: Gpu, plans: Sequence[Plan], own_multiply_adds: int, show: Callable[[str], None]) -> Figures:
     """Of all partitions of a model. Misuse: a plan is not for OpenGL ES."""
-    texts: dict[str, list[tuple[Plan, Dispatch]]] = {}
+    launches = []
     for plan in plans:
         if plan.api != "gles":
             raise Misuse(
@@ -73,12 +82,21 @@ def of(gpu: Gpu, plans: Sequence[Plan], own_multiply_adds: int, show: Callable[[
                 "the plan's kernels are in OpenCL's language",
                 "`./inv plan make MODEL --backend gles` makes one, or give the model",
             )
-        for dispatch in plan.dispatches:
-            texts.setdefault(_text(plan, dispatch), []).append((plan, dispatch))
+        launches += [Launch(_text(plan, dispatch), dispatch) for dispatch in plan.dispatches]
+    found = of_launches(gpu, launches, plans[0].precision, show)
+    found.target, found.own_multiply_adds = plans[0].target, own_multiply_adds
+    return found
+
+
+def of_launches(gpu: Gpu, launches: Sequence[Launch], precision: str, show: Callable[[str], None]) -> Figures:
+    """Of an inference, whoever made its texts: they are in OpenGL ES's language."""
+    texts: dict[str, list[Launch]] = {}
+    for launch in launches:
+        texts.setdefault(launch.text, []).append(launch)
     version, said = compilers.ask(gpu, list(texts), show)
-    kernels = [_kernel(gpu, text, runs, one) for (text, runs), one in zip(texts.items(), said)]
+    kernels = [_kernel(gpu, runs, one) for runs, one in zip(texts.values(), said)]
     kernels.sort(key=lambda kernel: (not kernel.failure, -kernel.work("slots")))
-    return Figures(gpu, version, plans[0].precision, plans[0].target, kernels, own_multiply_adds)
+    return Figures(gpu, version, precision, "", kernels)
 
 
 def _text(plan: Plan, dispatch: Dispatch) -> str:
@@ -88,12 +106,12 @@ def _text(plan: Plan, dispatch: Dispatch) -> str:
     return program.prelude + kernel.source
 
 
-def _kernel(gpu: Gpu, text: str, runs: Sequence[tuple[Plan, Dispatch]], said: Said) -> KernelFigures:
+def _kernel(gpu: Gpu, runs: Sequence[Launch], said: Said) -> KernelFigures:
     compiled = machine_code.read(gpu.kind, said.words) if said.end == "ok" else None
     failure = "" if compiled else NOT_READ if said.end == "ok" else _reason(said)
-    found = KernelFigures(runs[0][1].entry, failure, compiled)
+    found = KernelFigures(runs[0].dispatch.entry, failure, compiled)
     if compiled:
-        found.dispatches = [_dispatch(compiled, text, dispatch) for _, dispatch in runs]
+        found.dispatches = [_dispatch(compiled, launch) for launch in runs]
     return found
 
 
@@ -104,8 +122,9 @@ def _reason(said: Said) -> str:
     return f"it does not {said.end}: {logs[-1] if logs else 'no reason is given'}"
 
 
-def _dispatch(compiled: Compiled, text: str, dispatch: Dispatch) -> DispatchFigures:
-    trips = loop_trips.of(text, dispatch)
+def _dispatch(compiled: Compiled, launch: Launch) -> DispatchFigures:
+    dispatch = launch.dispatch
+    trips = loop_trips.of(launch.text, dispatch, launch.numbers)
     counts = loop_trips.executions(trips, [loop.parent for loop in compiled.loops])
     work: Counter[str] = Counter()
     runs: list[int] = []

@@ -7,7 +7,7 @@ first and last value, which is exact for bounds without steps. Where it depends 
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ _NUMBERS = re.compile(r"uniform numbers \{(.*?)\}")
 _DECLARED = re.compile(
     r"(?:const\s+)?(?:(?:highp|mediump|lowp)\s+)?(?:int|bool|float|place_t)\s+(\w+\s*=.*)", re.DOTALL
 )
+_VECTOR = re.compile(r"ivec([234])\s+(\w+)\s*=\s*ivec\1\((\w+)(?:\.[xyzw]+)?\)$")  # of another's first parts
 _CHANGED = re.compile(r"(?:(?:\+\+|--)\s*(\w+)|(\w+)\s*(?:\+\+|--|[-+*/]=|(=)(?!=)(.*)))", re.DOTALL)
 _FOR = re.compile(r"(?:int\s+)?(\w+)\s*=\s*(.+?);\s*(\w+)\s*<\s*(.+?);\s*(.+)$", re.DOTALL)
 _RETURN = re.compile(r"\{?\s*return\s*;")
@@ -59,8 +60,11 @@ class Trips:
         return round(float(np.sum(np.broadcast_to(self.items * each, self.shape), dtype=np.float64)))
 
 
-def of(text: str, dispatch: Dispatch) -> Trips:
-    """text: prelude and kernel, in OpenGL ES's language. Misuse: the dispatch has more work-items than a GPU takes."""
+def of(text: str, dispatch: Dispatch, numbers: Mapping[str, Any] | None = None) -> Trips:
+    """text: prelude and kernel, in OpenGL ES's language. numbers: of its uniforms, by name; None: the dispatch has them.
+
+    Misuse: the dispatch has more work-items than a GPU takes.
+    """
     if math.prod(dispatch.global_) > _MOST_ITEMS:
         raise Misuse(
             f"count the loops of {dispatch.name}",
@@ -68,7 +72,7 @@ def of(text: str, dispatch: Dispatch) -> Trips:
             "make the plan again",
         )
     try:
-        first, last = (_Scan(text, dispatch, at_end).run() for at_end in (False, True))
+        first, last = (_Scan(text, dispatch, numbers, at_end).run() for at_end in (False, True))
     except RecursionError:  # a text that no kernel has
         x, y, z = dispatch.global_
         return Trips(np.asarray(True), [], (z, y, x))
@@ -90,14 +94,18 @@ def _means(first: Sequence[TextLoop], last: Sequence[TextLoop]) -> list[TextLoop
 class _Scan:
     """One pass over main(): what is declared is computed, what is changed later is forgotten."""
 
-    def __init__(self, text: str, dispatch: Dispatch, at_end: bool) -> None:
+    def __init__(self, text: str, dispatch: Dispatch, numbers: Mapping[str, Any] | None, at_end: bool) -> None:
         """at_end: variables of loops have their last values, else their first."""
         self._at_end = at_end
         text = _COMMENT.sub("", text)
         self._macros: list[tuple[str, str]] = _MACRO.findall(text)
         _, _, main = _DIRECTIVE.sub("", text).rpartition("void main()")
         self._text, self._at = self._expanded(main), 0
-        self._names: dict[str, Any] = {**_places(dispatch), **_numbers(text, dispatch)}
+        self._names: dict[str, Any] = {
+            **_places(dispatch),
+            **(_numbers(text, dispatch) if numbers is None else numbers),
+        }
+        self._fixed = {f"gl_WorkGroupSize.{letter}" for letter in "xyz"}  # names that the text gives one value
         x, y, z = dispatch.global_
         self._trips = Trips(np.asarray(True), [], (z, y, x))
         self._depth = 0  # loops around
@@ -144,6 +152,9 @@ class _Scan:
     def _counted(self, name: str, first: str, end: str, step: str) -> TextLoop:
         """Also gives the loop's variable a value."""
         self._names.pop(name, None)
+        *others, step = sorted(_split(step), key=lambda one: bool(re.search(rf"\b{name}\b", one.partition("+=")[0])))
+        for other in others:
+            self._simple(other)
         stepped = _STEP.match(step.strip())
         if not stepped:
             return TextLoop(None, False)
@@ -157,8 +168,11 @@ class _Scan:
                 trips = np.where(self._known(condition), trips, 0)
         except NotKnown:
             return TextLoop(None, False)
-        words = re.sub(r"\b(?:min|max|int)\b", "", f"{first} {end} {stepped[1] or ''}")
-        return TextLoop(trips, bool(_BOUNDED.search(end)) or not re.search(r"[A-Za-z_]", words))
+        return TextLoop(trips, bool(_BOUNDED.search(end)) or self._is_fixed(f"{first} {end} {stepped[1] or ''}"))
+
+    def _is_fixed(self, text: str) -> bool:
+        """Whether all that it names is what the text gives one value."""
+        return set(re.findall(r"[A-Za-z_][\w.]*", text)) <= self._fixed | {"min", "max", "int"}
 
     def _body(self, loop: TextLoop, loops: list[TextLoop]) -> None:
         loops.append(loop)
@@ -173,7 +187,10 @@ class _Scan:
             condition = None
         self._space()
         if not self._depth and not self._choices and _RETURN.match(self._text, self._at) and condition is not None:
-            self._trips.items = np.logical_and(self._trips.items, np.logical_not(condition))
+            if self._trips.loops:  # it did something before: only what follows is not for it
+                self._choices.append(np.logical_not(condition))
+            else:
+                self._trips.items = np.logical_and(self._trips.items, np.logical_not(condition))
         self._choose(condition, loops)
         self._space()
         if self._word("else"):
@@ -191,11 +208,18 @@ class _Scan:
         return condition
 
     def _simple(self, text: str) -> None:
+        vector = _VECTOR.match(text.strip())
+        if vector:
+            for letter in "xyzw"[: int(vector[1])]:
+                self._set(f"{vector[2]}.{letter}", f"{vector[3]}.{letter}")
+            return
         declared = _DECLARED.match(text.strip())
         if declared:
             for one in _split(declared[1]):
                 name, _, expression = one.partition("=")
                 self._set(name.strip(), expression)
+                if text.strip().startswith("const ") and self._is_fixed(expression):
+                    self._fixed.add(name.strip())
             return
         changed = _CHANGED.match(text.strip())
         if changed:

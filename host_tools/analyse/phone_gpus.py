@@ -26,6 +26,11 @@ class Gpu:
         return "adreno" if self.kind == "adreno" else "mali"
 
     @property
+    def shown(self) -> tuple[str, str]:
+        """GL_VENDOR and GL_RENDERER of the phone's own driver, by which others choose their kernels."""
+        return ("Qualcomm", f"Adreno (TM) {self.id}") if self.kind == "adreno" else ("ARM", self.renderer)
+
+    @property
     def most_threads(self) -> int:
         """Of the word that its compiler uses: waves at once of a processor, or threads per register file's half."""
         return 16 if self.kind == "adreno" else 2

@@ -5,7 +5,7 @@ What stands around them is in host_tools/android_on_host/jvm.py. OpenCL and Open
 
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,12 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
 class JvmAttempt(LocalAttempt):
     """Starts the runner, and what makes the reference."""
 
-    def __init__(self, folder: Path, spec: RunSpec, show: Show, machine: Machine) -> None:
+    def __init__(
+        self, folder: Path, spec: RunSpec, show: Show, machine: Machine, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """environment: of the runner, beside the machine's own."""
         super().__init__(folder, spec, show)
-        self.machine = machine
+        self.machine, self.environment = machine, environment or {}
 
     def work(self, mode: str, cache: Path, names: Sequence[str] | None = None) -> None:
         """names: who runs beside Quadra, or starts in its place; None: whom the RunSpec names."""
@@ -79,7 +82,8 @@ class JvmAttempt(LocalAttempt):
         if names is not None:
             told["quadra.argument.peers"] = ",".join(names)
         title = f"{mode} {','.join(names or ())}".strip()
-        self.start(title, self.machine.command(_MAIN, told), self.machine.environment(self.spec.threads, cache))
+        env = {**self.machine.environment(self.spec.threads, cache), **self.environment}
+        self.start(title, self.machine.command(_MAIN, told), env)
 
     def reference(self) -> None:
         argv, env = on_host.python_command("host_tools.places.cpu_reference", self.folder)

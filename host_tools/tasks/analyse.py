@@ -4,18 +4,30 @@ import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from host_tools.analyse import figures, figures_table, guard, mesa_packages, phone_compilers, phone_gpus
+from host_tools.analyse import (
+    beside,
+    figures,
+    figures_table,
+    guard,
+    mesa_packages,
+    phone_compilers,
+    phone_gpus,
+    recorded_calls,
+)
+from host_tools.analyse.beside import Pair
 from host_tools.analyse.figures import Figures
 from host_tools.analyse.phone_gpus import GPUS, Gpu
 from host_tools.base import settings
 from host_tools.base.errors import JudgementFailed, Misuse, ToolMissing, not_written
 from host_tools.base.progress import progress
+from host_tools.places import stock_delegate
 from host_tools.record import named_plans, schema
 from host_tools.record.checked_plan import Plan
-from host_tools.request import model_facts, models
+from host_tools.request import from_arguments, model_facts, models
 from host_tools.tasks import plans
 
 # Ops that multiply and add: where a model's file does not say how often, its sum is not known.
@@ -53,11 +65,7 @@ def install(gpus: str, console: Console) -> None:
 
 def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figures]:
     """Of a model, a run or a plan's file. gpus: empty means all whose compilers are installed."""
-    chosen = phone_gpus.named(gpus) if gpus else [gpu for gpu in GPUS if phone_compilers.installed(gpu.vendor)]
-    if not chosen:
-        raise ToolMissing("ask phones' GPU compilers", "none is installed", phone_compilers.INSTALL)
-    for gpu in chosen:
-        phone_compilers.require(gpu.vendor)
+    chosen = _chosen(gpus)
     given = None if _is_model(word) else _given(word)
     found = []
     with progress(f"analyse {word}") as show:
@@ -65,6 +73,41 @@ def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figu
             question = given or _made(word, gpu, precision, library)
             found.append(figures.of(gpu, question.plans, _multiply_adds(question), show))
     return found
+
+
+def ask_beside(words: str, peer: str, gpus: str, precision: str, library: Path | None) -> list[Pair]:
+    """words: models with commas between. peer: who else runs them; one is known. The models of a GPU follow each other."""
+    if peer != stock_delegate.NAME:
+        problem = f"{peer!r} is not {stock_delegate.NAME}: only OpenGL ES's kernels can be asked about"
+        raise Misuse("read --peer", problem, f"--peer {stock_delegate.NAME}")
+    names = [word.strip() for word in words.split(",") if word.strip()]
+    strange = [name for name in names if not _is_model(name)]
+    if strange or not names:
+        problem = f"{strange[0] if strange else words!r} is not a model: the stock delegate runs models only"
+        raise Misuse("inv analyse --peer", problem, "give models, with commas between: `inv models` lists them")
+    return [_pair(name, gpu, precision, library) for gpu in _chosen(gpus) for name in names]
+
+
+def _pair(name: str, gpu: Gpu, precision: str, library: Path | None) -> Pair:
+    spec = from_arguments.make_spec(
+        name, backend="gles", precision=precision, place="jvm", repetitions=1, peers=(stock_delegate.NAME,)
+    )
+    with progress(f"analyse {name} on the stock delegate") as show:
+        recorded = stock_delegate.record(spec, *gpu.shown, show)
+        launches = recorded_calls.launches(recorded.calls)
+        peer = figures.of_launches(gpu, launches, precision, show)
+    (ours,) = ask(name, gpu.name, precision, library)
+    return Pair(spec.model.name, ours, peer, recorded.nodes, recorded.all_nodes)
+
+
+def _chosen(gpus: str) -> list[Gpu]:
+    """Those named; empty: all whose compilers are installed. ToolMissing: one's is not, or none is."""
+    chosen = phone_gpus.named(gpus) if gpus else [gpu for gpu in GPUS if phone_compilers.installed(gpu.vendor)]
+    if not chosen:
+        raise ToolMissing("ask phones' GPU compilers", "none is installed", phone_compilers.INSTALL)
+    for gpu in chosen:
+        phone_compilers.require(gpu.vendor)
+    return chosen
 
 
 def check(gpus: str, library: Path | None, keep: bool, console: Console) -> None:
@@ -102,7 +145,18 @@ def show(found: list[Figures], console: Console, top: int) -> None:
 
 
 def write_json(found: list[Figures], path: Path) -> None:
-    text = json.dumps([figures.to_json(one) for one in found], indent=1)
+    _write([figures.to_json(one) for one in found], path)
+
+
+def show_beside(pairs: list[Pair], console: Console, json_file: str) -> None:
+    """json_file: also written; empty: none."""
+    if json_file:
+        _write(beside.to_json(pairs), Path(json_file).expanduser())
+    beside.show(pairs, console)
+
+
+def _write(rows: list[dict[str, Any]], path: Path) -> None:
+    text = json.dumps(rows, indent=1)
     try:
         path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:

@@ -21,10 +21,11 @@ from host_tools.base import child_process, settings
 from host_tools.base.errors import Misuse, ToolMissing
 
 _HERE = Path(__file__).parent
+GLES_CALLS = "BIONIC_GLES_CALLS"  # names the file for the calls that gles.c records
 _VERSIONS = {"libc.so": "LIBC", "libm.so": "LIBC", "libdl.so": "LIBC", "liblog.so": "LIBLOG"}  # of their symbols
 _FORWARDED = {  # Android's name: this machine's, our own part, the Debian package
     "libEGL.so": ("libEGL.so.1", "egl.c", "libegl1"),
-    "libGLESv3.so": ("libGLESv2.so.2", "", "libgles2"),
+    "libGLESv3.so": ("libGLESv2.so.2", "gles.c", "libgles2"),
     "libGLESv2.so": ("libGLESv2.so.2", "", "libgles2"),
     "libOpenCL.so": ("libOpenCL.so.1", "opencl.c", "ocl-icd-libopencl1"),
 }
@@ -74,6 +75,11 @@ def command(executable: Path, libraries: Sequence[Path], words: Sequence[object]
         raise ToolMissing(f"run Android's {machine.abi} code here", f"there is no {machine.compiler}", advice)
     folders = ":".join(filter(None, [str(folder_for(all_of_them, machine)), machine.libraries]))
     return [*machine.start, "--library-path", folders, executable, *words]
+
+
+def gles_digest() -> str:
+    """Of what records calls: another one may write another form."""
+    return hashlib.sha256((_HERE / "gles.c").read_bytes()).hexdigest()
 
 
 def same_functions() -> set[str]:

@@ -122,6 +122,25 @@ def test_what_cannot_be_told_is_not_guessed(body):
     assert counts(body, [-1, 0], (4, 1, 1), n=5) == [4, None]
 
 
+def test_texts_of_others_give_names_to_places_and_step_several_variables():
+    body = """ivec3 gid = ivec3(gl_GlobalInvocationID.xyz);
+ivec3 tid = ivec3(gl_LocalInvocationID);
+const int threads = int(gl_WorkGroupSize.x);
+if (gid.x >= w || gid.y >= sizes.w) { return; }
+for (int d = tid.x, from = 0; d < n; d += threads, from += 4) { }
+if (tid.x > 0) { return; }
+for (int t = 1; t < threads; t++) { }
+for (int i = 0; i < 3; ++i, ++at) { }
+"""
+    source = "uniform ivec4 sizes;\nvoid main() {\n" + body.replace(", from = 0", "") + "}\n"
+    numbers = {"w": 6, "sizes.w": 1, "n": 9}
+    trips = loop_trips.of(source, dispatch((8, 4, 1), (4, 1, 1)), numbers)
+    assert [loop.is_fixed for loop in trips.loops] == [False, True, True]
+    # 6 compute; of threads 0 to 3 the first has 3 trips, others 2; behind the second return two go on
+    assert loop_trips.executions(trips, [-1, 0, 0, 0]) == [6, 3 + 2 + 2 + 2 + 3 + 2, 2 * 3, 2 * 3]
+    assert loop_trips.executions(trips, [-1, 0]) == [6, 14]
+
+
 def test_loops_that_do_not_pair_are_not_known():
     assert counts(NEST, [-1, 0, 0], m=3, n=6) == [32, None, None]
 

@@ -116,6 +116,9 @@ def test_a_models_arithmetic_is_not_known_where_its_file_lacks_a_shape():
         (["analyse", "latest", "--gpu", "adreno-1"], "there is no 'adreno-1'"),
         (["analyse", "latest", "--gpu", "adreno-630"], "analyse --install"),
         (["analyse", "latest"], "analyse --install"),
+        (["analyse", "m.tflite", "--peer", "shipped-gles"], "analyse --install"),
+        (["analyse", "latest", "--peer", "shipped-gles"], "'latest' is not a model"),
+        (["analyse", "m.tflite", "--peer", "xnnpack"], "'xnnpack' is not shipped-gles"),
     ],
 )
 def test_what_cannot_be_done_is_told(words, sentence, tmp_path, monkeypatch, capsys):
