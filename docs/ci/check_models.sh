@@ -4,7 +4,7 @@
 #   check_models.sh QUADRA MODELS OUT [PLACE]
 #
 # QUADRA: a clone of Quadra. MODELS: a folder of .tflite files. OUT: a folder for reports.
-# PLACE: host (the default), or virtual: the same from an APK on a virtual device, which takes minutes longer to build.
+# PLACE: as for --on: host (the default); virtual, from an APK on a virtual device, which takes longer to build; or all, on phones.
 #
 # QUADRA_CI_TARGET: the GPU that the models are for, a name from host_tools/request/targets (default: adreno-640).
 # QUADRA_CI_CPU_NODES: how many nodes of a model may stay on the CPU (default: 0).

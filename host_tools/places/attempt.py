@@ -117,7 +117,9 @@ def merge_cold(folder: Path, starts: Mapping[str, schema.Cold]) -> None:
     """Puts cold starts, by the key of who started, into timings.json; `quadra` is one of them."""
     timings = RunFolder(folder).json("timings.json")
     for who, cold in starts.items():
-        laps = {**cold.known(), "starts_ns": cold.starts_ns}
+        laps: dict[str, Any] = dict(cold.known())
+        if cold.starts_ns:
+            laps["starts_ns"] = cold.starts_ns
         memory = {name: laps.pop(name) for name in schema.Memory.__struct_fields__ if name in laps}
         timings["cold_memory" if who == "quadra" else f"{who}_cold_memory"] = memory
         timings["init_us"][f"{who}_cold"] = laps

@@ -156,7 +156,12 @@ def _dispatches(profiled: schema.Profile, found: profile.Profile) -> tuple[str, 
                 said = _BY_TIMERS
                 placed = _end_to_end(start, row.dispatch_us)
             slices += [
-                Slice(d.name, begin, end, {**_facts(d), **waited, "run": run + 1 if run >= 0 else None})
+                Slice(
+                    d.name,
+                    begin,
+                    end,
+                    {**_facts(d), **(waited if said == _BY_EVENTS else {}), "run": run + 1 if run >= 0 else None},
+                )
                 for d, (begin, end, waited) in zip(known, placed)
             ]
             next_free[run] = max((end for _, end, _ in placed), default=start)

@@ -32,7 +32,10 @@ final class Clock {
     return laps;
   }
 
-  /** Adds the sum of the laps, when each began, and the processor time; the last lap is the first inference. */
+  /**
+   * Adds the sum of the laps, when each began, and the processor time; the last lap is the first
+   * inference.
+   */
   void end() throws JSONException {
     laps.put("total_us", total).put("cpu_us", micros(ProcessClock.cpuTimeNanos() - cpu));
     laps.put("first_invoke_cpu_us", micros(lapCpu)).put("starts_ns", starts);
