@@ -1,6 +1,7 @@
 """The two processes of a lab that keep running: the scheduler, and a worker on each host."""
 
 import asyncio
+import signal
 import socket
 import tempfile
 from collections.abc import Callable, Coroutine
@@ -11,7 +12,7 @@ import dask
 from distributed import Scheduler, Worker
 from distributed.utils import get_ip
 
-from host_tools.base import interrupt, settings
+from host_tools.base import settings
 from host_tools.base.errors import LabUnreachable, Misuse
 from host_tools.places.lab import address as addresses, dask_logs
 from host_tools.places.lab.host import Host, Offered, host_slot
@@ -131,9 +132,16 @@ def _listed(offered: list[Offered]) -> str:
 
 
 def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:
+    """Each Ctrl-C or SIGTERM cancels `work`: an exception in the middle of dask's code may be lost there."""
     dask_logs.silence()
+    asyncio.run(_cancelled_by_signals(work))
+
+
+async def _cancelled_by_signals(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     try:
-        with interrupt.once():
-            asyncio.run(work)
-    except KeyboardInterrupt:
+        await task
+    except asyncio.CancelledError:
         pass
