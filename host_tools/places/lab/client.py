@@ -69,8 +69,9 @@ class Lab:
                 raise Misuse(f"use the host {host} of the lab", came_back, "check out the same commit on both")
             found += offered
         if not found:
-            came_back = f"{len(answers)} hosts are connected, none has a device"
-            raise LabUnreachable(f"find devices in the lab {self.address}", came_back, _HOW)
+            came_back = f"workers connected: {len(answers)}, devices: none"
+            do_next = "`./inv lab worker ADDRESS` on each host; `./inv devices` there says what it has"
+            raise LabUnreachable(f"find devices in the lab {self.address}", came_back, do_next)
         return sorted(found, key=lambda one: (one.host, one.name))
 
     def there(self, full_name: str) -> bool:

@@ -74,7 +74,7 @@ async def _worker(address: str, host: Host, say: Say) -> None:
                 await _serve(address, host, say, threads, scratch)
                 found = "the scheduler is gone"
             except (OSError, TimeoutError, ValueError, RuntimeError) as error:
-                found = dask_logs.first_line(error)
+                found = dask_logs.first_line(error.__cause__ or error)
             if found != reason:
                 say(f"{host.host}: {found}; trying {address} again until Ctrl-C")
             reason = found
