@@ -32,8 +32,8 @@ _COUNTS: dict[str, Callable[[Figures], int]] = {
 _IN_MILLIONS = ("work_items", *_EXECUTED)
 _TITLES = {"spills": "spills+fills", **{what: f"{what.replace('_', '-')} M" for what in _IN_MILLIONS}}
 
-EXACT, AT_LEAST, AT_MOST, UNKNOWN = "", "≥", "≤", "?"  # what a ratio of two counts is, where one may be too low
-_IN_WORDS = {EXACT: "exact", AT_LEAST: "at_least", AT_MOST: "at_most", UNKNOWN: "unknown"}
+COMPLETE, AT_LEAST, AT_MOST, UNKNOWN = "", "≥", "≤", "?"  # what a ratio of two counts is, where one may be too low
+_IN_WORDS = {COMPLETE: "complete", AT_LEAST: "at_least", AT_MOST: "at_most", UNKNOWN: "unknown"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Pair:
         if self.nodes < self.all_nodes:
             bound = UNKNOWN
         elif self.ours.is_complete:
-            bound = EXACT if self.peer.is_complete else AT_MOST
+            bound = COMPLETE if self.peer.is_complete else AT_MOST
         else:
             bound = AT_LEAST if self.peer.is_complete else UNKNOWN
         both = {what: (count(self.ours), count(self.peer)) for what, count in _COUNTS.items()}
@@ -73,8 +73,8 @@ class Ratios:
 def mean(pairs: Sequence[Pair]) -> Ratios:
     """Geometric, without models of which the peer runs a part. None: one of the others has no ratio, or it is 0."""
     whole = [pair.ratios for pair in pairs if pair.nodes == pair.all_nodes]
-    bounds = {ratios.bound for ratios in whole} - {EXACT}
-    bound = UNKNOWN if len(bounds) > 1 else bounds.pop() if bounds else EXACT
+    bounds = {ratios.bound for ratios in whole} - {COMPLETE}
+    bound = UNKNOWN if len(bounds) > 1 else bounds.pop() if bounds else COMPLETE
     known = {what: _mean([ratios.of[what] for ratios in whole]) for what in _COUNTS}
     return Ratios(bound, known if bound != UNKNOWN else dict.fromkeys(_COUNTS))
 
@@ -124,14 +124,14 @@ def _show(pairs: Sequence[Pair], console: Console) -> None:
 def _cells(found: Figures) -> list[str]:
     cells = []
     for what, count in _COUNTS.items():
-        least = AT_LEAST if what in _EXECUTED and not found.is_complete else EXACT
+        least = AT_LEAST if what in _EXECUTED and not found.is_complete else COMPLETE
         value = count(found)
         cells.append(f"{least}{value / _MILLION:.2f}" if what in _IN_MILLIONS else str(value))
     return cells
 
 
 def _ratio_cells(ratios: Ratios) -> list[str]:
-    bounds = {what: ratios.bound if what in _EXECUTED else EXACT for what in _COUNTS}
+    bounds = {what: ratios.bound if what in _EXECUTED else COMPLETE for what in _COUNTS}
     return ["" if (ratio := ratios.of[what]) is None else f"{bounds[what]}{ratio:.2f}" for what in _COUNTS]
 
 

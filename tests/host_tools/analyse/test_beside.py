@@ -1,4 +1,4 @@
-"""Ratios of Quadra's kernels to another's: exact, a bound, or none; the same in the table and in the file."""
+"""Ratios of Quadra's kernels to another's: complete, a bound, or none; the same in the table and in the file."""
 
 from collections import Counter
 from dataclasses import replace
@@ -27,7 +27,7 @@ def pair(ours, peer, nodes=7, model="m"):
 @pytest.mark.parametrize(
     ("ours", "peer", "words", "slots"),
     [
-        (True, True, "exact", 0.5),
+        (True, True, "complete", 0.5),
         (False, True, "at_least", 0.5),
         (True, False, "at_most", 0.5),
         (False, False, "unknown", None),
