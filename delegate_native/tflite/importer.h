@@ -127,7 +127,7 @@ class Importer {
   // Integers as an attribute: of a constant, or of a value that is known when shapes are, and again
   // after a resize.
   Status Sizes(int input, const char* name, Attributes* attributes) const;
-  // Fails unless input 0 has the rank, and so many numbers along its last axis.
+  // Fails unless `input` has the rank, and so many numbers along its last axis.
   Status CheckRows(int rank, int depth, int input = 0) const;
   // Rows and columns of a matrix of weights.
   Status MatrixSize(int input, int* rows, int* columns) const;

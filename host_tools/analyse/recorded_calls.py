@@ -26,8 +26,9 @@ def launches(calls: bytes) -> list[Launch]:
     at = 0
     while at < len(calls):
         end = calls.find(b"\n", at)
-        line = calls[at : end if end >= 0 else len(calls)].decode("utf-8", "replace")
-        at += len(line.encode()) + 1
+        end = end if end >= 0 else len(calls)
+        line = calls[at:end].decode("utf-8", "replace")
+        at = end + 1
         match line.split():
             case ["source", shader, size] if size.isdecimal():
                 texts[shader] = calls[at : at + int(size)].decode("utf-8", "replace")

@@ -7,13 +7,13 @@ links stay as they are. MkDocs checks them, anchors too.
 import re
 import shutil
 import sys
-import webbrowser
 from pathlib import Path
 
-from host_tools.base import child_process, settings
+from host_tools.base import browser, child_process, settings
 from host_tools.base.errors import CommandFailed, JudgementFailed, Misuse
 
 _PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+_OURS = ".quadra-site"  # such a folder may be emptied
 _QUIET = {"NO_MKDOCS_2_WARNING": "1"}
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 
@@ -24,14 +24,14 @@ def from_arguments(out: str, opens: bool) -> Path:
     site = Path(out).expanduser().absolute() if out else work / "site"
     first = build(work, site)
     if opens:
-        webbrowser.open(first.as_uri())
+        browser.show(first)
     return first
 
 
 def build(work: Path, site: Path) -> Path:
     """Builds the site; returns its first page. work: a folder for copies. JudgementFailed: a link leads nowhere, or a page is
     in no menu. Misuse: `site` holds something else."""
-    if site.exists() and any(site.iterdir()) and not (site / "sitemap.xml").exists():
+    if site.exists() and (not site.is_dir() or (any(site.iterdir()) and not (site / _OURS).exists())):
         raise Misuse(f"write the documentation into {site}", "it holds other files", "name a new folder with --out")
     copy_pages(work / "source")
     shutil.copyfile(settings.ROOT / "mkdocs.yml", work / "mkdocs.yml")
@@ -41,6 +41,7 @@ def build(work: Path, site: Path) -> Path:
     except CommandFailed as error:
         do_next = "correct the link; a new page needs a line in mkdocs.yml"
         raise JudgementFailed("build the documentation", error.came_back, do_next) from error
+    (site / _OURS).touch()
     return site / "index.html"
 
 

@@ -56,7 +56,7 @@ def make(libraries: Path, out: Path) -> Made:
     settings.make_folder(out, "--out")
     with tempfile.TemporaryDirectory(prefix="quadra-wheel-") as folder, progress("make the wheel") as show:
         staged = _stage(libraries, Path(folder) / "source")
-        show("look which systems it runs on")
+        show("check which systems it runs on")
         found = _audit(_build(staged, _this_platform(), Path(folder)))
         symbols = _newest(chain(*found["versioned_symbols"].values()))
         if found["overall_tag"].startswith("linux_"):  # of no manylinux policy

@@ -23,7 +23,7 @@ class Place(Protocol):
 
     @property
     def kind(self) -> str:
-        """As a RunSpec has it: host, app or device."""
+        """As a RunSpec has it: host, jvm or device."""
 
     def delegate(self) -> Path:
         """The delegate that runs there; built if that is needed."""

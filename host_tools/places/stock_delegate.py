@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import tempfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ def record(spec: RunSpec, vendor: str, renderer: str, show: Show, library: Path 
     file = _file(spec, vendor, renderer)
     try:
         return _read(gzip.decompress(file.read_bytes()))
-    except (OSError, EOFError, ValueError):  # whatever is wrong with it: it is made again
+    except (OSError, EOFError, ValueError, zlib.error):  # whatever is wrong with it: it is made again
         pass
     content = _made(spec, vendor, renderer, show, Jvm(library).delegate())
     settings.make_folder(file.parent, "QUADRA_TOOLS_DIR")

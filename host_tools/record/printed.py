@@ -196,8 +196,8 @@ class TimeChange(Part, kw_only=True):
     a_samples: Count
     b_samples: Count
     percent: Annotated[float | None, Is("the shift from A to B (Hodges and Lehmann)")] = None
-    low_percent: Annotated[float | None, Is("its interval: below it one time in twenty")] = None
-    high_percent: Annotated[float | None, Is("above it one time in twenty")] = None
+    low_percent: Annotated[float | None, Is("lower end of its 90 % confidence interval")] = None
+    high_percent: Annotated[float | None, Is("upper end")] = None
     p: Annotated[float | None, Is("that chance alone makes such a difference (Mann and Whitney, exact)")] = None
 
 

@@ -48,7 +48,7 @@ def read(folder: RunFolder) -> list[Track]:
     about = "CLOCK_MONOTONIC of the machine that ran"
     if not timings.starts_ns or (profiled and not profiled.invoke_starts_ns):
         _lay_end_to_end(timings, profiled)
-        about = _NO_STARTS
+        about, verdicts = _NO_STARTS, None  # what the library alone timed has another clock
     outer = [*_starts(timings), *_inferences(timings)]
     steps = [s for partition in (verdicts.partitions if verdicts else []) for s in _spans(partition)]
     tracks = [Track("interpreter", about, outer), Track("Quadra on the CPU", about, steps)]
@@ -81,6 +81,10 @@ def _lay_end_to_end(timings: schema.Timings, profiled: schema.Profile | None) ->
     if profiled:
         now += _GAP_NS
         profiled.start = None
+        for partition in profiled.partitions:
+            partition.spans = []
+        for row in profiled.invokes:
+            row.at_ns = []
         profiled.invoke_starts_ns = []
         for us in profiled.invoke_us:
             profiled.invoke_starts_ns.append(now)

@@ -8,6 +8,8 @@ from host_tools.places.lab import servers
 
 def lab(words: Sequence[str], host: str, listen: str, port: int) -> None:
     """Serves until Ctrl-C."""
+    if not 0 < port < 65536:
+        raise Misuse(f"inv lab --port {port}", "a port is from 1 to 65535", "give another --port")
     match list(words):
         case ["scheduler"]:
             servers.scheduler("127.0.0.1" if listen == "localhost" else listen, port, _say)

@@ -1,10 +1,8 @@
 """`inv open`: the page of a run, a bench or a regression run, in a browser."""
 
-import sys
-import webbrowser
 from pathlib import Path
 
-from host_tools.base import settings
+from host_tools.base import browser, settings
 from host_tools.judge import judged
 from host_tools.record import run_folder
 from host_tools.show import bench_page, report
@@ -17,10 +15,7 @@ def show(name: str) -> None:
     """Prints the page's path, and opens it where there is a display."""
     path = page_of(name)
     print(path)
-    if not settings.read().display:
-        print("no display here: open that file in a browser elsewhere", file=sys.stderr)
-    elif not webbrowser.open(path.as_uri()):
-        print("no browser was found: set BROWSER to one, or open that file by hand", file=sys.stderr)
+    browser.show(path)
 
 
 def page_of(name: str) -> Path:

@@ -61,7 +61,7 @@ def _places(
     from host_tools.places.lab.on_lab import LabDevice
 
     if on:
-        raise Misuse("run with --lab and --on", "the lab says which devices there are", "leave one of them out")
+        raise Misuse("run with --lab and --on", "the lab says which devices there are", "omit one")
     with Lab(lab) as connected:
         offered = connected.devices()
         print(f"lab         {connected.address}: {listed(offered)}: {', '.join(one.full_name for one in offered)}")

@@ -97,21 +97,23 @@ class Shared:
             if not lost:
                 self._failed.setdefault(cell, []).append(device)
             failed_on = self._failed.get(cell, [])
-            others = [one for one in self._hands if one != device and one not in self._aside and one not in failed_on]
+            others = [
+                one for one in self._hands if one != device and one not in self._aside and self._may(one, unfinished)
+            ]
             if not lost and len(failed_on) > 1:
                 self._acquit(cell)
                 return False
             if not others:
                 return False
             self._aside[device] = None if lost else cell
-            self._gave_back[device].update(unfinished)
+            self._gave_back[device].add(cell)
             self._waiting += unfinished
             self._hands[device] = []
             reason = reason.removeprefix(f"use {device}: ")
             kinds = "cell" if len(unfinished) == 1 else "cells"
             what = "is lost" if lost else f"is set aside: it failed {cell.key} twice"
             self.notes.append(
-                f"{device} {what}: {reason}; its {len(unfinished)} unfinished {kinds} went to other devices"
+                f"{device} {what}: {reason}; its {len(unfinished)} unfinished {kinds} may go to other devices"
             )
             self._change.notify_all()
             return True
@@ -119,6 +121,10 @@ class Shared:
     def left(self) -> list[Cell]:
         """Cells that no device took."""
         return list(self._waiting)
+
+    def _may(self, device: str, cells: Sequence[Cell]) -> bool:
+        """Whether the device may run one of them."""
+        return any(cell not in self._gave_back[device] for cell in cells)
 
     def _acquit(self, cell: Cell) -> None:
         """A second device failed the cell: the first one gets cells again."""

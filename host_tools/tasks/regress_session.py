@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from host_tools.base import interrupt, settings
-from host_tools.base.errors import DeviceError, Misuse, QuadraError, RunFailed
+from host_tools.base.errors import DeviceError, LabUnreachable, Misuse, QuadraError, RunFailed
 from host_tools.judge import judged
 from host_tools.judge.regression import cell_verdicts, launch as launches
 from host_tools.judge.regression.cell_verdicts import Case
@@ -223,7 +223,9 @@ class _Lane:
                     self._keep(case, launches.failed(number, at, error, launches.INTERRUPTED))
                     raise _Stopped from error
                 self._keep(case, launches.failed(number, at, error))
-                again = self.deal.any_error or getattr(error, "retry", False)
+                again = (self.deal.any_error or getattr(error, "retry", False)) and not isinstance(
+                    error, LabUnreachable
+                )
                 if not again or attempt == self.deal.tries:
                     case.error, case.exit_code = case.launches[-1].error, error.exit_code
                     self._give_up(error, cell, case, cells)
@@ -283,7 +285,7 @@ class _Lane:
 
     def _give_up(self, error: QuadraError, cell: Cell, case: Case, cells: Sequence[Cell]) -> None:
         """A device that is gone takes the rest of its cells with it, unless others run them."""
-        lost = isinstance(error, DeviceError) and 81 <= error.exit_code <= 85
+        lost = isinstance(error, LabUnreachable) or (isinstance(error, DeviceError) and 81 <= error.exit_code <= 85)
         unfinished = [one for one in cells if one == cell or (one in self.cases and not self.cases[one].error)]
         if self.deal.failed(self.place.name, cell, case.error, unfinished, lost):
             for one in unfinished:

@@ -44,12 +44,17 @@ void glShaderSource(GLuint shader, GLsizei count, const GLchar* const* texts, co
   size_t size = 0;
   for (GLsizei i = 0; i < count; ++i)
     size += sizes && sizes[i] >= 0 ? (size_t)sizes[i] : strlen(texts[i]);
-  TELL("source %u %zu\n", shader, size);
-  for (GLsizei i = 0; i < count; ++i) {
-    const size_t part = sizes && sizes[i] >= 0 ? (size_t)sizes[i] : strlen(texts[i]);
-    TELL("%.*s", (int)part, texts[i]);
+  if (calls()) {
+    flockfile(calls());
+    fprintf(calls(), "source %u %zu\n", shader, size);
+    for (GLsizei i = 0; i < count; ++i) {
+      const size_t part = sizes && sizes[i] >= 0 ? (size_t)sizes[i] : strlen(texts[i]);
+      fwrite(texts[i], 1, part, calls());
+    }
+    fputc('\n', calls());
+    fflush(calls());
+    funlockfile(calls());
   }
-  TELL("\n");
   next(shader, count, texts, sizes);
 }
 

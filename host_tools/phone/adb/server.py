@@ -7,7 +7,6 @@ keeps running, as after any adb command. Nothing here stops it: other programs u
 import shutil
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from host_tools.base import child_process, file_lock, settings
 from host_tools.base.errors import CommandFailed, CommandTimedOut, DeviceError
@@ -81,11 +80,6 @@ def _start(server: Server, deadline: Deadline) -> None:
         # The user's own adb first: a client of another version would stop the server.
         argv = [shutil.which("adb") or virtual_server.adb(), "-P", server.port, "start-server"]
         try:
-            child_process.run(argv, timeout_s=min(_START_S, deadline.left()), env=_environment())
+            child_process.run(argv, timeout_s=min(_START_S, deadline.left()))
         except (CommandFailed, CommandTimedOut) as error:
             raise DeviceError(tried, error.came_back, do_next, step="adb server") from error
-
-
-def _environment() -> dict[str, str]:
-    """Without USB there is nothing to find, and the search takes three seconds."""
-    return {"ADB_USB": "0"} if sys.platform == "linux" and not Path("/dev/bus/usb").exists() else {}

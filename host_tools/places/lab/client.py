@@ -5,10 +5,12 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
 from distributed import Client
+from distributed.client import ClosedClientError
 from distributed.comm import CommClosedError
 
 from host_tools.base.errors import DeviceLost, LabUnreachable, Misuse, QuadraError, RunFailed, TransferFailed
@@ -19,7 +21,8 @@ _CONNECT_S = 10.0
 _POLL_S = 0.5
 _LOOK_S = 2.0
 _CALL_S = 60.0
-_BROKEN = (OSError, TimeoutError, CommClosedError)  # of dask: the scheduler or the worker is away
+# Of dask: the scheduler or the worker is away, or another lane closed the connection that broke.
+_BROKEN = (OSError, TimeoutError, CommClosedError, ClosedClientError, CancelledError)
 _HOW = "start it: `./inv lab scheduler`; then `./inv lab worker ADDRESS` on each host"
 
 
@@ -42,6 +45,7 @@ class Lab:
         self.sent_bytes: dict[str, int] = defaultdict(int)  # by host
         self.reconnected = 0
         self._client: Any = None
+        self._given_up: LabUnreachable | None = None  # the scheduler was away for too long
         self._change = threading.RLock()
         self._sending: dict[str, threading.Lock] = defaultdict(threading.Lock)
         self._there: set[str] = set()
@@ -70,7 +74,7 @@ class Lab:
             found += offered
         if not found:
             came_back = f"workers connected: {len(answers)}, devices: none"
-            do_next = "`./inv lab worker ADDRESS` on each host; `./inv devices` there says what it has"
+            do_next = "`./inv lab worker ADDRESS` on each host; `./inv device list` there shows its devices"
             raise LabUnreachable(f"find devices in the lab {self.address}", came_back, do_next)
         return sorted(found, key=lambda one: (one.host, one.name))
 
@@ -185,6 +189,8 @@ class Lab:
         end = time.monotonic() + self.back_s
         while True:
             with self._change:
+                if self._given_up:
+                    raise self._given_up
                 if self._client is not None and self._client.status == "running":
                     return self._client
                 try:
@@ -193,8 +199,9 @@ class Lab:
                     self.reconnected += 1
                     self._connected_at = time.monotonic()
                     return self._client
-                except LabUnreachable:
+                except LabUnreachable as error:
                     if time.monotonic() > end:
+                        self._given_up = error
                         raise
             if stopped.wait(_POLL_S):
                 raise Stopped

@@ -1,5 +1,6 @@
 """Files of a host of the lab, each under its SHA-256: APKs, delegates and models come once, whoever sends them."""
 
+import contextlib
 import functools
 import os
 import re
@@ -92,5 +93,6 @@ class Contents:
         """Removes what was cut off a day ago, and what nobody used for a month."""
         for path in self.folder.iterdir():
             limit = _PART_S if path.name.startswith(_PART) else _UNUSED_S
-            if path.is_file() and time.time() - path.stat().st_mtime > limit:
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another worker of this host tidies, too
+                if path.is_file() and time.time() - path.stat().st_mtime > limit:
+                    path.unlink()

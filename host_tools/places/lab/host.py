@@ -1,5 +1,6 @@
 """A host of the lab: its devices, the files that it was sent, and the runs that it does. A worker carries one."""
 
+import contextlib
 import functools
 import hashlib
 import re
@@ -59,8 +60,7 @@ def host_slot(host: str) -> str:
 
 
 class Order(Struct):
-    """One run. spec: as the caller aimed it; files: names of contents (model, apk,
-    library)."""
+    """One run. spec: as the caller aimed it; files: names of contents, by model, apk and library."""
 
     device: str
     spec: RunSpec
@@ -107,17 +107,26 @@ class Host(WorkerPlugin):  # type: ignore[misc]
         """The devices that are ready now. A device that cannot be asked is none."""
         found = []
         for one in choice.found():
-            if one.state != choice.READY:
-                continue
             name = f"virtual {one.name}" if one.virtual else one.serial
+            if one.state != choice.READY or (one.busy and not self._is_ours(name)):
+                continue
             known = self._offered.get(name)
             try:
-                abi = known.abi if known and known.serial == one.serial else app.abi_of(Device(one.serial))
+                abi = (
+                    known.abi
+                    if known and known.serial == one.serial
+                    else app.abi_of(Device(one.serial, virtual=one.virtual))
+                )
             except DeviceError:
                 continue
             found.append(Offered(self.host, name, one.serial, abi))
         self._offered = {one.name: one for one in found}
         return found
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether who works with the device is this host."""
+        with self._change:
+            return any(place.name == name for place in self._running.values())
 
     def offered(self) -> list[Offered]:
         """The devices of the last look."""
@@ -196,8 +205,15 @@ class Host(WorkerPlugin):  # type: ignore[misc]
         return Reply(packed, type(error).__name__, error.exit_code, parts, state, stage)
 
     def _tidy(self) -> None:
-        finished = sorted(path for path in self.runs.iterdir() if _RUN_ID.fullmatch(path.name))
-        for path in finished[:-_KEPT_RUNS]:
+        """By this host's clock; run ids have their callers'."""
+        with self._change:
+            running = set(self._running)
+        aged = []
+        for path in self.runs.iterdir():
+            if _RUN_ID.fullmatch(path.name) and path.name not in running:
+                with contextlib.suppress(FileNotFoundError):
+                    aged.append((path.stat().st_mtime, path))
+        for _, path in sorted(aged)[:-_KEPT_RUNS]:
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -13,7 +13,7 @@ from distributed import Scheduler, Worker
 from distributed.utils import get_ip
 
 from host_tools.base import settings
-from host_tools.base.errors import LabUnreachable, Misuse
+from host_tools.base.errors import LabUnreachable, Misuse, QuadraError
 from host_tools.places.lab import address as addresses, dask_logs
 from host_tools.places.lab.host import Host, Offered, host_slot
 
@@ -68,12 +68,13 @@ def worker(address: str, host_name: str, say: Say, host: Host | None = None) -> 
 
 async def _worker(address: str, host: Host, say: Say) -> None:
     threads, reason = LastingThreadPoolExecutor(_THREADS), ""
+    await asyncio.to_thread(host.look)  # what keeps it from looking is said at once; later it may pass
     with tempfile.TemporaryDirectory(prefix="quadra-lab-") as scratch:
         while True:
             try:
                 await _serve(address, host, say, threads, scratch)
                 found = "the scheduler is gone"
-            except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+            except (OSError, TimeoutError, ValueError, RuntimeError, QuadraError) as error:
                 found = dask_logs.first_line(error.__cause__ or error)
             if found != reason:
                 say(f"{host.host}: {found}; trying {address} again until Ctrl-C")

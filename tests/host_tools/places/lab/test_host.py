@@ -1,0 +1,36 @@
+"""What a host of a lab offers, and keeps."""
+
+import os
+
+from host_tools.phone.adb import choice
+from host_tools.phone.app import app
+from host_tools.places.lab.host import Host
+
+
+def test_it_asks_each_device_on_its_own_server_and_leaves_out_what_others_use(tmp_path, monkeypatch):
+    listed = [
+        choice.Found("127.0.0.1:5555", choice.READY, virtual=True, name="a"),
+        choice.Found("PHONE", choice.READY),
+        choice.Found("TAKEN", choice.READY, busy="someone's run"),
+        choice.Found("LOCKED", "unauthorized"),
+    ]
+    asked = []
+    monkeypatch.setattr(choice, "found", lambda: listed)
+    monkeypatch.setattr(app, "abi_of", lambda device: asked.append((device.serial, device.virtual)) or "x86_64")
+    host = Host("rack", tmp_path)
+    assert [one.name for one in host.look()] == ["virtual a", "PHONE"]
+    assert asked == [("127.0.0.1:5555", True), ("PHONE", False)]
+    assert host.look() == host.offered() and len(asked) == 2  # an ABI stays
+
+
+def test_runs_that_nobody_fetches_go_the_oldest_first(tmp_path, monkeypatch):
+    """By this host's clock: names have the time of the caller's."""
+    monkeypatch.setattr("host_tools.places.lab.host._KEPT_RUNS", 1)
+    host = Host("rack", tmp_path)
+    old, new = (host.runs / name for name in ("20991231-000000-000-of_another_clock", "20200101-000000-000-here"))
+    for folder in (old, new):
+        folder.mkdir()
+
+    os.utime(old, (1, 1))
+    host._tidy()
+    assert not old.exists() and new.exists()
