@@ -22,11 +22,14 @@ _VARIABLE = "QUADRA_DEVICES_DIR"
 
 
 def name_of(path: Path) -> str:
-    """SHA256.suffix of a file here; Misuse where it cannot be read."""
+    """SHA256.suffix of a file here; Misuse where it cannot be read, or is larger than a host takes."""
     try:
         facts = path.stat()
     except OSError as error:
         raise Misuse(f"read {path}", error.strerror or str(error), "give a file that is there") from error
+    if facts.st_size > MOST_BYTES:
+        came_back = f"it has {facts.st_size >> 20} MiB; a lab takes at most {MOST_BYTES >> 20} MiB"
+        raise Misuse(f"send {path}", came_back, "run it without --lab")
     suffix = path.suffix.lower()
     return _digest(path, facts.st_mtime_ns, facts.st_size) + (suffix if _SUFFIX.fullmatch(suffix) else ".bin")
 

@@ -49,6 +49,12 @@ def test_each_launch_has_the_numbers_of_its_time():
     assert loop_trips.executions(trips, [-1, 0]) == [10, 30]
 
 
+def test_names_that_are_no_utf8_move_nothing():
+    odd = b"location 2 7 \xff\xfe\n"
+    found = recorded_calls.launches(calls("uniform 2 0 3") + odd + calls("dispatch 2 1 1 1", text="void main() { }"))
+    assert [one.text for one in found] == ["void main() { }"]
+
+
 @pytest.mark.parametrize(
     "line", ["dispatch 2 1 1", "dispatch 2 1 1 -1", "uniform 2 0 x", "draw 2", "source 1 many", ""]
 )

@@ -94,6 +94,14 @@ def test_many_samples_are_thinned_and_not_waited_for(tmp_path):
     assert row.a_samples == 5000 and row.p > 0.9
 
 
+def test_thinned_samples_have_both_orders_of_turns(tmp_path):
+    """Who runs first changes each time, and may cost time: the same order alone would be another time."""
+    in_turns = [1000, 1200] * 50
+    found = run_diff.diff(side(tmp_path, samples=in_turns[:20]), side(tmp_path, samples=in_turns))
+    (row,) = (one for one in found.times if one.what == "inference")
+    assert row.percent == pytest.approx(0, abs=0.01) and row.a_samples == 20 and row.b_samples == 100
+
+
 def test_runs_of_different_models_are_refused(tmp_path):
     with pytest.raises(Misuse, match="A ran a_model, B another"):
         run_diff.diff(side(tmp_path), side(tmp_path, name="another", sha256="1" * 64))

@@ -2,8 +2,12 @@
 
 import os
 
+import pytest
+
+from host_tools.base.errors import Misuse
 from host_tools.phone.adb import choice
 from host_tools.phone.app import app
+from host_tools.places.lab import contents
 from host_tools.places.lab.host import Host
 
 
@@ -34,3 +38,10 @@ def test_runs_that_nobody_fetches_go_the_oldest_first(tmp_path, monkeypatch):
     os.utime(old, (1, 1))
     host._tidy()
     assert not old.exists() and new.exists()
+
+
+def test_a_file_that_no_host_takes_is_not_sent(tmp_path):
+    with open(tmp_path / "large.tflite", "wb") as file:
+        file.truncate(contents.MOST_BYTES + 1)  # no bytes on the disk
+    with pytest.raises(Misuse, match="at most 2048 MiB"):
+        contents.name_of(tmp_path / "large.tflite")
