@@ -644,8 +644,7 @@ def replay(
     )  # fmt: skip
     with nullcontext(quiet) if step else progress(f"replay {plan}") as show:
         outcomes = replays.run(plan, wanted, show)
-    for outcome in outcomes:
-        replays.show(outcome, wanted, terminal.console(), top, all)
+    replays.show(outcomes, wanted, terminal.console(), top, all)
     replays.judge(outcomes)
 
 
