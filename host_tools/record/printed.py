@@ -87,7 +87,8 @@ class BenchRunner(Part, kw_only=True):
     steady: Annotated[dict[Text, Kinds], Is("by number of threads")] = {}
     cold: Annotated[Kinds, Is("a start with an empty driver cache; `median` is its time")] = {}
     warm: Kinds = {}
-    second: Annotated[Kinds, Is("a start with what the cold one kept")] = {}
+    second: Annotated[Kinds, Is("a start with what an earlier one kept")] = {}
+    kept_bytes: Annotated[Count | None, Is("what that kept (on the JVM); 0: nothing, so there is no such start")] = None
     recorded_ratio: Annotated[Real | None, Is("it did not run: its recorded time relative to XNNPACK's")] = None
 
 

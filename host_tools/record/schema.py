@@ -287,10 +287,13 @@ class Timings(File, kw_only=True):
     second_us: Annotated[
         dict[Text, Counts],
         Is(
-            "whole starts with what the cold one left (with `--cold --cache`), each in a process of its own; `xnnpack`'s in the same"
+            "whole starts with what the cold one left (with `--cold --cache`, or in a bench), each in a process of its own; on this machine `xnnpack`'s in the same"
         ),
     ] = {}
     second_cpu_us: Annotated[dict[Text, Counts], Is("processor time of the same starts")] = {}
+    kept_bytes: Annotated[
+        dict[Text, Count], Is("what each GPU runtime kept for its second start (place `jvm`); 0: it keeps nothing")
+    ] = {}
     samples_us: Annotated[
         dict[Text, Counts],
         Is("wall-clock time of each inference, in order; the runtimes alternate in one process"),

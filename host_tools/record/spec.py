@@ -80,6 +80,9 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Is("also run once with the delegate's option `dump_tensors`: `partition_N/tensor_NNNN.bin`")
     ] = False
     cold: Annotated[bool, Is("also time a start with an empty driver cache")] = False
+    second_starts: Annotated[
+        Count, Is("also time so many starts of each runtime from what an earlier one kept (place `jvm`, with `cold`)")
+    ] = 0
     deadline_s: Annotated[float, Is("of one process")] = 300.0
     schema_version: Annotated[int, Is("1")] = VERSION
 
@@ -126,6 +129,7 @@ def checked(spec: RunSpec) -> RunSpec:
     _one_of("the kind of inputs", spec.inputs.kind, KINDS)
     _between("--runs", spec.repetitions, 1, _MOST)
     _between("--threads", spec.threads, 1, _MOST)
+    _between("second_starts", spec.second_starts, 0, 1000)
     _between("--seed", spec.inputs.seed, 0, _MOST_SEED)
     _between("--timeout", spec.deadline_s, 1, _MOST)
     low, high = spec.inputs.value_range

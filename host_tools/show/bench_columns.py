@@ -52,7 +52,14 @@ def starts(bench: Bench) -> list[Column]:
     if not bench.recorded:  # with what the peers' starts take there is no room for more
         found += [_start("warm ms", QUADRA, WARM)]
         found += [_start("stock", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
-        found += [_start("XNNPACK", XNNPACK, WARM)] if XNNPACK in bench.asked.peers else []
+        found += [_start("second", QUADRA, SECOND)]
+        found += (
+            [Column("stock", lambda row: _second(row.runner(row.shipped))), _ratio("ratio", "", SECOND)]
+            if shipped
+            else []
+        )
+        if XNNPACK in bench.asked.peers:
+            found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
         return found
     found += [_start("second", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]
     found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
@@ -65,6 +72,11 @@ def starts(bench: Bench) -> list[Column]:
     ]
     found += [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
     return [*found, Column("weights", _weights)]
+
+
+def _second(runner: Runner) -> Cell:
+    """A start from what an earlier one kept, where that kept anything."""
+    return Cell("keeps nothing") if runner.kept_bytes == 0 else _ms(runner, SECOND)
 
 
 def _of_cold(row: Row) -> float | None:

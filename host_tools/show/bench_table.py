@@ -20,7 +20,7 @@ def show(result: Bench, console: Console) -> None:
     if any(row.unsure for row in result.rows):
         console.print(f"[dim]* {compare.UNSURE}[/]")
     console.print(
-        "\n[bold]Starts and size[/]  [dim]ms to the end of the first inference, 1 thread; cold: caches empty; second: from what that kept; MiB, own: private, weights on GPU/in file[/]"
+        "\n[bold]Starts and size[/]  [dim]ms to the end of the first inference, 1 thread; cold: caches empty; second: from what one kept; MiB, own: private, weights on GPU/in file[/]"
     )
     console.print(_table(result, bench_columns.starts(result)))
     for line in bench_columns.failures(result):

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from host_tools.base.errors import FolderNotWritable, JudgementFailed, Misuse, RunFailed
 from host_tools.judge import bench_figures
-from host_tools.judge.bench_figures import COLD, STEADY, WARM, XNNPACK, Asked, Bench, Row, Runner
+from host_tools.judge.bench_figures import COLD, SECOND, STEADY, WARM, XNNPACK, Asked, Bench, Row, Runner
 from host_tools.record import run_folder, schema, times
 from host_tools.request import models
 from host_tools.show import bench_page, bench_table, charts
@@ -83,6 +83,8 @@ class Place:
             "init_us": init,
             "samples_us": samples,
             "cpu_us": samples,
+            "second_us": {key: [20 * self.us[key]] for key in keys},
+            "kept_bytes": {"quadra": 9, "shipped_opencl": 9, "shipped_gles": 0},
             **errors,
         }
 
@@ -344,6 +346,11 @@ def test_figures_are_those_of_the_run_folders(measured):
     assert result.mean("opencl", "shipped_opencl", WARM).goal is None and result.finished
     text = table(result)
     assert "5.0 times as fast; goal: 4: met" in text and "2.5 times as fast; goal: 2: met" in text
+    assert (
+        row.over("shipped_gles", SECOND) is None and text.count("keeps nothing") == 2
+    )  # its time would be a warm start's
+    assert result.mean("opencl", "shipped_opencl", SECOND).values["median"] == pytest.approx(0.2)
+    assert row.over("xnnpack", SECOND) == 2 and "second start, relative to TFLite's stock GPU delegate" in text
     assert "the one in Android's TFLite runtime" in text and max(map(len, text.splitlines())) <= 170
 
 
