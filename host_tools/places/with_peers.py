@@ -1,6 +1,6 @@
-"""Quadra and its peers in the runner of Android: who starts cold, and what happens when a peer takes the app down.
+"""Quadra and its peers: who starts cold, and what happens when a peer takes the process down.
 
-The same in Android's runtime on a JVM and on devices; `start(mode, names)` is what differs: it runs the runner once, to its end,
+The same on this machine, in Android's runtime on a JVM and on devices; `start(mode, names)` is what differs: it runs the runner once, to its end,
 with these peers (None: those of the RunSpec), and leaves what it wrote in the run folder.
 """
 

@@ -98,6 +98,7 @@ class BenchRow(Part, kw_only=True):
     model: Text
     backend: Text
     twin: Annotated[Text, Is("the same model with floats (X of X_quant, X_int8, X_ptq), measured too")] = ""
+    api: Annotated[Text, Is("`interpreter`, or `compiled`: LiteRT's CompiledModel")] = "interpreter"
     error: Annotated[Text, Is("why there are no figures")] = ""
     device: Text = ""
     on_cpu: Annotated[bool, Is("the GPU is a CPU")] = False
@@ -128,6 +129,7 @@ class BenchMean(Part, kw_only=True):
     values: dict[Text, Real]
     goal: float | None
     met: bool
+    api: Annotated[Text, Is("`interpreter` or `compiled`")] = "interpreter"
 
 
 class BenchDocument(File, kw_only=True):
@@ -140,6 +142,7 @@ class BenchDocument(File, kw_only=True):
     place: Annotated[Text, Is("`host` or `jvm`")] = ""
     models: Texts = []
     backends: Texts = []
+    apis: Texts = []
     peers: Texts = []
     threads: list[Count] = []
     repetitions: Count = 0

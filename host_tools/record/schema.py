@@ -274,7 +274,7 @@ class Second(File, kw_only=True):
 
 
 class Timings(File, kw_only=True):
-    """Starts, and raw samples. Keys are who ran: `quadra`, `xnnpack`, `shipped_opencl`, `shipped_gles`."""
+    """Starts, and raw samples. Keys are who ran: `quadra`, `xnnpack`, `shipped_opencl`, `shipped_gles`, `litert_gpu`."""
 
     FILE = "timings.json"
     threads: Annotated[Count, Is("for XNNPACK, and for a driver that runs on the CPU")]
@@ -312,6 +312,7 @@ class Timings(File, kw_only=True):
     xnnpack_error: Annotated[Text, Is("why it did not run")] = ""
     shipped_opencl_error: Annotated[Text, Is("why it did not run")] = ""
     shipped_gles_error: Annotated[Text, Is("why it did not run")] = ""
+    litert_gpu_error: Annotated[Text, Is("why it did not run")] = ""
 
     def error_of(self, key: str) -> str:
         """Why a runner, by its key, did not run; empty where it did."""
@@ -344,6 +345,7 @@ class Tensors(File, kw_only=True):
     xnnpack_outputs: Tensors_ = []
     shipped_opencl_outputs: Tensors_ = []
     shipped_gles_outputs: Tensors_ = []
+    litert_gpu_outputs: Tensors_ = []
 
     def group(self, name: str) -> list[Tensor]:
         """Those of the folder `name`."""

@@ -16,7 +16,7 @@ KINDS = ("random", "picture", "arrays")
 PLACES = ("host", "jvm", "device")
 ROUTES = ("", "app", "shell")
 APIS = ("interpreter", "compiled")
-PEERS = ("xnnpack", "shipped-opencl", "shipped-gles")
+PEERS = ("xnnpack", "shipped-opencl", "shipped-gles", "litert-gpu")
 _MOST = 10**9  # what a C int holds
 _MOST_SEED = 2**53
 
@@ -73,7 +73,7 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     repetitions: Annotated[Count, Is("timed inferences of each runner")] = 20
     threads: Annotated[Count, Is("of XNNPACK, and of a driver that runs on the CPU")] = 1
     peers: Annotated[
-        tuple[Text, ...], Meta(max_length=len(PEERS)), Is("`xnnpack`, `shipped-opencl`, `shipped-gles`")
+        tuple[Text, ...], Meta(max_length=len(PEERS)), Is("`xnnpack`, `shipped-opencl`, `shipped-gles`, `litert-gpu`")
     ] = ("xnnpack",)
     profile: Annotated[bool, Is("also measure every dispatch")] = False
     keep_tensors: Annotated[
@@ -120,7 +120,10 @@ def checked(spec: RunSpec) -> RunSpec:
         if peer != "xnnpack" and spec.route == "shell":
             came_back, do_next = "the runner in a shell knows xnnpack only", "run it in the app: omit --via"
             raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
-        if peer != "xnnpack" and spec.place == "host":
+        if peer == "litert-gpu" and spec.place != "host":
+            came_back = "it comes with this machine's ai-edge-litert"
+            raise Misuse(f"run {peer} in the place {spec.place}", came_back, "run it with --on host")
+        if peer.startswith("shipped") and spec.place == "host":
             came_back, do_next = (
                 "it is a library for Android, which does not run with --on host",
                 "run it in Android's runtime: --on jvm",

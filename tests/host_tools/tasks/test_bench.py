@@ -490,6 +490,40 @@ def test_on_the_host_two_threads_are_measured_too_and_the_bench_goes_on_there(me
     ]
 
 
+def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_once(measured, tmp_path, monkeypatch):
+    place, here = Place(), {"path": "/wheel/accelerator.so", "bytes": 19 << 20}
+    place.us["litert_gpu"] = 40000
+    monkeypatch.setattr(bench.machine, "litert_accelerator", lambda: here)
+    path = tmp_path / "a.tflite"
+    path.write_bytes(b"\x1c\0\0\0TFL3")
+    asked, _ = bench.asked([str(path)], "opencl", "xnnpack,litert-gpu", 0, api="both")
+    result = bench.measure(asked, place, lambda text: None, bench_page.write)
+    assert [(s.api, s.threads, s.peers[1:]) for s in place.specs] == [
+        ("interpreter", 1, ()),
+        ("interpreter", 2, ()),
+        ("compiled", 1, ("litert-gpu",)),
+        ("compiled", 2, ()),
+    ]
+    assert [row.api for row in result.rows] == ["interpreter", "compiled"] and result.finished
+    mean = result.mean("opencl", "litert_gpu", api="compiled")
+    assert mean.values["median"] == pytest.approx(1 / 400) and result.mean("opencl", "litert_gpu") is None
+    text, page = table(result), (result.folder / "bench.html").read_text()
+    assert "OpenCL, compiled  relative to XNNPACK" in text and "relative to LiteRT's GPU accelerator" in text
+    assert "0.0025" in text and "19.0 MiB  /wheel/accelerator.so" in text and "OpenCL, compiled" in page
+    assert max(map(len, text.splitlines())) <= 170
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "others"))
+    place.peer_errors["litert-gpu"] = "compile a: No adapters found; next: give it a GPU"
+    result = bench.measure(asked, place, lambda text: None, bench_page.write)
+    assert "a on OpenCL, compiled: LiteRT's GPU accelerator did not run: compile a: No adapters found" in table(result)
+    for words, said in (
+        ({"api": "compiled", "on": "jvm"}, "Android's runtime has no CompiledModel"),
+        ({"api": "c"}, "'c' is not one of interpreter, compiled, both"),
+        ({"beside": "shipped-gles"}, "'shipped-gles' is not one of xnnpack, litert-gpu"),
+    ):
+        with pytest.raises(Misuse, match=said):
+            bench.asked([str(path)], "", **{"beside": "", "repetitions": 0, **words})
+
+
 def test_no_rows_have_no_means(tmp_path):
     asked = bench_figures.Asked(("a",), ("opencl",), ("xnnpack",), 1)
     result = bench.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
