@@ -27,7 +27,7 @@ from host_tools.places.place import Place, Show
 from host_tools.record import machine, peer_names, printed, run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.request import from_arguments, models
+from host_tools.request import float_twins, from_arguments, models
 from host_tools.show import bench_page, bench_table
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
@@ -70,6 +70,7 @@ class Words:
     backend: str = ""
     peer: str = ""
     api: str = ""
+    twins: bool = False
     repetitions: int = 0
     resume: str = ""
     limit: float = 0.0
@@ -98,7 +99,7 @@ def run_as_json(words: Words, library: Path | None) -> int:
 
 def _measured(words: Words, library: Path | None) -> Bench:
     wanted, absent = asked(
-        words.models, words.backend, words.peer, words.repetitions, words.resume, words.on, words.api
+        words.models, words.backend, words.peer, words.repetitions, words.resume, words.on, words.api, words.twins
     )
     for name in absent:
         print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
@@ -108,14 +109,22 @@ def _measured(words: Words, library: Path | None) -> Bench:
 
 
 def asked(
-    names: Sequence[str], backend: str, beside: str, repetitions: int, resume: str = "", on: str = "", api: str = ""
+    names: Sequence[str],
+    backend: str,
+    beside: str,
+    repetitions: int,
+    resume: str = "",
+    on: str = "",
+    api: str = "",
+    twins: bool = False,
 ) -> tuple[Asked, list[str]]:
     """What the words of the command line ask for, and models that are not here; all is checked before anything runs.
 
     on: host or jvm; none means that of the bench to resume, else host. beside: names of peers with a comma between them;
-    none means XNNPACK on the host, all on the JVM. api: a word of APIS, on the host; none means the interpreter. names: none means MODELS on the host, all of the catalogue on the JVM, as far as they are
-    here. A quantised model brings its float twin, if that is here. backend: none means OpenCL on the host, those of the
-    peers on the JVM.
+    none means XNNPACK on the host, all on the JVM. api: a word of APIS, on the host; none means the interpreter. names:
+    none means MODELS on the host, all of the catalogue on the JVM, as far as they are here. A quantised model brings its
+    float twin, if that is here; twins: where it is not, one is made. backend: none means OpenCL on the host, those of
+    the peers on the JVM.
     """
     for name in names:
         models.find(name)
@@ -130,6 +139,10 @@ def asked(
     found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
     if not found:
         raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
+    if twins:
+        for name in found:
+            if not models.float_twin(name):
+                float_twins.make(name)
     absent = [] if names or place == "jvm" else [name for name, is_here in known if not is_here]
     found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
     return Asked(found, backends, peers, repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent

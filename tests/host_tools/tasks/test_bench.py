@@ -15,6 +15,7 @@ from host_tools.record import run_folder, schema, times
 from host_tools.request import models
 from host_tools.show import bench_page, bench_table, charts
 from host_tools.tasks import bench
+from tests import quantized
 from tests.host_tools import run_folders
 
 ALL = "xnnpack,shipped-opencl,shipped-gles"
@@ -178,6 +179,16 @@ def test_a_bench_brings_the_float_twin_of_a_quantised_model(measured, tmp_path):
     result = measured(Place(), names=("a_quant", "b_int8"), backend="opencl")
     assert [(r.model, r.twin) for r in result.rows] == [("a_quant", "a"), ("a", ""), ("b_int8", "")]
     assert result.over_twin(result.rows[0]) == 1.0
+
+
+def test_a_twin_that_is_not_here_is_made_where_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_DOWNLOADS_DIR", str(tmp_path / "downloads"))
+    path = tmp_path / "small.tflite"
+    path.write_bytes(quantized.model("ADD", quantized.KINDS[0]))
+    assert bench.asked([str(path)], "", "", 0)[0].models == (str(path),)
+    found = bench.asked([str(path)], "", "", 0, twins=True)[0].models
+    assert found == (str(path), models.float_twin(str(path))) and found[1].endswith("_float.tflite")
+    assert bench.asked(list(found), "", "", 0, twins=True)[0].models == found  # the twin itself has none
 
 
 def test_no_model_has_no_mean(tmp_path):
