@@ -102,7 +102,7 @@ class GlesRenderer : public Renderer {
         numbers_.empty() ? ""
                          : "layout(std140, binding = 0) uniform numbers { " + numbers_ + "};\n";
     return GroupText(true, out_.group) + declarations_ + numbers + shared + macros_ +
-           "void main() {\n" + locals_ + Place() + desc_.body + "}\n";
+           "void main() {\n" + locals_ + Place() + body_ + "}\n";
   }
 
  private:

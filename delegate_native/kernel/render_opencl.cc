@@ -94,13 +94,13 @@ class OpenClRenderer : public Renderer {
                                "(" + parameters_ + ") {\n";
     if (desc_.outlined) {
       return macros_ + "OUTLINED void " + entry + "_body(" + parameters_ +
-             ", int global_x, int global_y, int global_z) {\n" + desc_.body + "}\n" + kernel +
-             entry + "_body(" + names_ + ", get_global_id(0)" + Base(0) + ", get_global_id(1)" +
-             Base(1) + ", get_global_id(2)" + Base(2) + ");\n}\n" + undefs_;
+             ", int global_x, int global_y, int global_z) {\n" + body_ + "}\n" + kernel + entry +
+             "_body(" + names_ + ", get_global_id(0)" + Base(0) + ", get_global_id(1)" + Base(1) +
+             ", get_global_id(2)" + Base(2) + ");\n}\n" + undefs_;
     }
     return macros_ + kernel + "const int global_x = get_global_id(0)" + Base(0) +
            ", global_y = get_global_id(1)" + Base(1) + ", global_z = get_global_id(2)" + Base(2) +
-           ";\n" + shared + desc_.body + "}\n" + undefs_;
+           ";\n" + shared + body_ + "}\n" + undefs_;
   }
 
  private:

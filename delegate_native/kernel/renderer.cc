@@ -38,25 +38,25 @@ std::string OnOneLine(const std::string& text) {
 }
 
 // Words with $ for the tensor's name.
-constexpr char kWalkThroughImage[] = R"(#define $_at ivec2
+constexpr const char* kWalkThroughImage = QUADRA_TEXT(R"(#define $_at ivec2
 #define $_slice ivec2(0, $_h)
 #define at_$(X, Y, S) ivec2((X), (S) * $_h + (Y))
 #define along_$(X) ivec2((X), 0)
 #define down_$(Y) ivec2(0, (Y))
-#define fetch_$(P) )";
-constexpr char kWalkThroughBuffer[] = R"(#define $_at int
+#define fetch_$(P) )");
+constexpr const char* kWalkThroughBuffer = QUADRA_TEXT(R"(#define $_at int
 #define $_slice ($_h * $_w)
 #define at_$(X, Y, S) (((S) * $_h + (Y)) * $_w + (X))
 #define along_$(X) (X)
 #define down_$(Y) ((Y) * $_w)
-#define fetch_$(P) )";
-constexpr char kWalkEnds[] = R"(#undef $_at
+#define fetch_$(P) )");
+constexpr const char* kWalkEnds = QUADRA_TEXT(R"(#undef $_at
 #undef $_slice
 #undef at_$
 #undef along_$
 #undef down_$
 #undef fetch_$
-)";
+)");
 
 constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
 
@@ -104,11 +104,11 @@ void Renderer::Define(const std::string& name, const std::string& parameters,
 }
 
 void Renderer::DefineWalk(const std::string& name, bool is_image, const char* fetch) {
-  if (!Uses(desc_.body, "fetch_" + name)) return;
-  const auto add = [&](const char* text, std::string* to) {
-    for (; *text; ++text) {
-      if (*text == '$') *to += name;
-      else *to += *text;
+  if (!Uses(body_, "fetch_" + name)) return;
+  const auto add = [&](const char* packed, std::string* to) {
+    for (char c : Unpacked(packed)) {
+      if (c == '$') *to += name;
+      else *to += c;
     }
   };
   add(is_image ? kWalkThroughImage : kWalkThroughBuffer, &macros_);
@@ -148,7 +148,7 @@ std::string Renderer::SliceIndex(const std::string& name) {
 
 // The type-neutral words, which stand for floats or ints as the written tensor has them.
 void Renderer::NameNumbers() {
-  if (desc_.body.find("num") == std::string::npos) return;
+  if (body_.find("num") == std::string::npos) return;
   bool is_int = false;
   for (size_t i = 0; i < desc_.tensors.size(); ++i) {
     if (desc_.tensors[i].name == desc_.epilogue_tensor) is_int = layouts_[i].is_int();
@@ -166,7 +166,7 @@ void Renderer::NameNumbers() {
 
 // Sizes of tensors become arguments where the text speaks of them.
 void Renderer::AddDimensions() {
-  const std::string text = macros_ + desc_.body + desc_.epilogue;
+  const std::string text = macros_ + body_ + desc_.epilogue;
   for (size_t i = 0; i < desc_.tensors.size(); ++i) {
     for (char letter : {'w', 'h', 's', 'c', 'b'}) {
       const std::string name = desc_.tensors[i].name + "_" + letter;

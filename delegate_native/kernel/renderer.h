@@ -7,6 +7,7 @@
 
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/kernel/kernel.h"
+#include "delegate_native/kernel/packed_text.h"
 
 namespace quadra {
 
@@ -19,6 +20,7 @@ class Renderer {
       : desc_(desc),
         layouts_(layouts),
         dialect_(dialect),
+        body_(Unpacked(desc.body)),
         half_constants_(dialect.precision != Precision::kF32) {}
   virtual ~Renderer() = default;
 
@@ -49,6 +51,7 @@ class Renderer {
   const KernelDesc& desc_;
   const std::vector<TensorLayout>& layouts_;
   const Dialect& dialect_;
+  const std::string body_;
   const bool half_constants_;
   RenderedKernel out_;
   std::string macros_, undefs_;

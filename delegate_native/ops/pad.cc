@@ -2,6 +2,7 @@
 // negative. The number is 0, or PADV2's third input.
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
@@ -110,7 +111,7 @@ void AddOuterPad(const KernelContext& context, const Graph& graph, const Node& n
 
 // The four channels from `first` on may lie across two slices, and begin before the first channel
 // or end after the last.
-constexpr char kRow[] = R"(
+constexpr const char* kRow = QUADRA_TEXT(R"(
   int from_b = s / dst_s - before_b;
   int from_y = y - before_y;
   int first = s % dst_s * 4 - before_c;
@@ -121,9 +122,9 @@ constexpr char kRow[] = R"(
   bool inside = from_b >= 0 && from_b < src_b && from_y >= 0 && from_y < src_h &&
                 first > -4 && rest > 0;
   bool whole = first >= 0 && rest >= min(4, dst_c - s % dst_s * 4) && (first & 3) == 0;
-)";
+)");
 
-constexpr char kPixel[] = R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"(
     int from_x = x - before_x;
     num4 v = num4(value);
     if (inside && from_x >= 0 && from_x < src_w) {
@@ -136,7 +137,7 @@ constexpr char kPixel[] = R"(
       }
     }
     write_dst(v, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
