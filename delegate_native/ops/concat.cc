@@ -191,10 +191,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 bool HasOneInput(const Node& node) { return node.inputs.size() == 1; }
 
-// Of vectors of ints alone, as sizes are.
+// Of ints alone, one behind the other in memory, as sizes and amounts of padding are.
 ConstantData Fold(const Graph& graph, const Node& node) {
-  const Value& out = graph.value(node.outputs[0]);
-  if (out.rank != 1 || IsFloat(graph.value(node.inputs[0]).element)) return nullptr;
+  const bool outermost = node.attributes.Int("axis") == 4 - graph.value(node.outputs[0]).rank;
+  if (!outermost || IsFloat(graph.value(node.inputs[0]).element)) return nullptr;
   std::vector<int32_t> made;
   for (ValueId id : node.inputs) {
     const std::vector<int32_t> part = graph.value(id).constant->ints();
