@@ -149,7 +149,7 @@ def left(phone):
     found += [process.command_line for process in phone.processes.all()]
     found += [path.name for path in config.devices_dir.glob("undo-*")]
     found += [path.name for path in config.runs_dir.glob(".partial-*")]
-    if phone.state.settings["global"].get("stay_on_while_plugged_in") != "0":
+    if phone.settings.get("stay_on_while_plugged_in") != "0":
         found.append("it stays awake")
     return found + [lock.holder(phone.serial)] * bool(lock.holder(phone.serial))
 
