@@ -36,7 +36,7 @@ class Host(ThisMachine):
 
 def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> RunFolder:
     config = settings.read()
-    folder = run_folder.start(spec, runs_dir or config.runs_dir)
+    folder = run_folder.partial(spec, runs_dir or config.runs_dir)
     attempt = HostAttempt(folder, library, spec, show)
     cache = folder / "driver_cache" if spec.cold else config.driver_cache_dir
 

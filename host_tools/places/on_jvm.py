@@ -40,7 +40,7 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
     config = settings.read()
     show("look for Java, Android's classes and TFLite's runtime")
     machine = Machine(library, peer_names.needs_shipped(spec.peers))
-    folder = run_folder.start(spec, runs_dir or config.runs_dir)
+    folder = run_folder.partial(spec, runs_dir or config.runs_dir)
     attempt = JvmAttempt(folder, spec, show, machine)
     cache = folder / "driver_cache" if spec.cold else config.driver_cache_dir
     kept = folder / "kept"
