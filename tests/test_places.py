@@ -13,7 +13,7 @@ from tests import places
 from tests.android_parts import app_library
 from tests.host_tools import run_folders
 
-MODELS = bench.asked([], "", peer_names.XNNPACK, 0, on="jvm")[0].models
+MODELS = bench.asked(bench.Words(peer=peer_names.XNNPACK, on="jvm"))[0].models
 
 
 @pytest.fixture(scope="module")

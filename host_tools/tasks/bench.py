@@ -63,17 +63,17 @@ _ASKED = ("options", "inputs", "place", "api", "peers", "threads", "cold", "seco
 
 @dataclass(frozen=True)
 class Words:
-    """Those of the command line. Limits: of geometric means, 0: none."""
+    """Those of the command line."""
 
-    models: tuple[str, ...] = ()
-    on: str = ""
-    backend: str = ""
-    peer: str = ""
-    api: str = ""
+    models: Sequence[str] = ()  # none: MODELS on the host, all of the catalogue on the JVM, as far as they are here
+    on: str = ""  # host or jvm; none: that of the bench to resume, else host
+    backend: str = ""  # none: OpenCL on the host, those of the peers on the JVM
+    peer: str = ""  # names with a comma between them; none: XNNPACK on the host, all on the JVM
+    api: str = ""  # a word of APIS, on the host; none: the interpreter
     twins: bool = False
     repetitions: int = 0
     resume: str = ""
-    limit: float = 0.0
+    limit: float = 0.0  # of geometric means; 0: none
     limit_shipped: float = 0.0
 
 
@@ -98,9 +98,7 @@ def run_as_json(words: Words, library: Path | None) -> int:
 
 
 def _measured(words: Words, library: Path | None) -> Bench:
-    wanted, absent = asked(
-        words.models, words.backend, words.peer, words.repetitions, words.resume, words.on, words.api, words.twins
-    )
+    wanted, absent = asked(words)
     for name in absent:
         print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
     (place,) = where.parse(wanted.place, library)
@@ -108,44 +106,30 @@ def _measured(words: Words, library: Path | None) -> Bench:
         return measure(wanted, place, show, bench_page.write, words.resume)
 
 
-def asked(
-    names: Sequence[str],
-    backend: str,
-    beside: str,
-    repetitions: int,
-    resume: str = "",
-    on: str = "",
-    api: str = "",
-    twins: bool = False,
-) -> tuple[Asked, list[str]]:
+def asked(words: Words) -> tuple[Asked, list[str]]:
     """What the words of the command line ask for, and models that are not here; all is checked before anything runs.
 
-    on: host or jvm; none means that of the bench to resume, else host. beside: names of peers with a comma between them;
-    none means XNNPACK on the host, all on the JVM. api: a word of APIS, on the host; none means the interpreter. names:
-    none means MODELS on the host, all of the catalogue on the JVM, as far as they are here. A quantised model brings its
-    float twin, if that is here; twins: where it is not, one is made. backend: none means OpenCL on the host, those of
-    the peers on the JVM.
+    A quantised model brings its float twin, if that is here; with `twins` one is made where it is not.
     """
-    for name in names:
+    for name in words.models:
         models.find(name)
-    place = _place(on, resume)
-    apis = _one_of("--api", api or "interpreter", APIS)
+    place = _place(words.on, words.resume)
+    apis = _one_of("--api", words.api or "interpreter", APIS)
     if place == "jvm" and apis != ("interpreter",):
-        raise Misuse(
-            f"bench with --on jvm --api {api}", "Android's runtime has no CompiledModel", "omit --on, or --api"
-        )
-    peers, backends = _on_jvm(beside, backend) if place == "jvm" else _on_host(beside, backend)
+        tried = f"bench with --on jvm --api {words.api}"
+        raise Misuse(tried, "Android's runtime has no CompiledModel", "omit --on, or --api")
+    peers, backends = (_on_jvm if place == "jvm" else _on_host)(words.peer, words.backend)
     known = _here() if place == "jvm" else _usual()
-    found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
+    found = tuple(dict.fromkeys(words.models)) or tuple(name for name, is_here in known if is_here)
     if not found:
         raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
-    if twins:
+    if words.twins:
         for name in found:
             if not models.float_twin(name):
                 float_twins.make(name)
-    absent = [] if names or place == "jvm" else [name for name, is_here in known if not is_here]
+    absent = [] if words.models or place == "jvm" else [name for name, is_here in known if not is_here]
     found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
-    return Asked(found, backends, peers, repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent
+    return Asked(found, backends, peers, words.repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent
 
 
 def backends_of(word: str) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ def test_a_bench_of_both_backends(library, model_path, monkeypatch, tmp_path):
     model_path("face_detection_front")
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path))
     shown, kept = [], []
-    asked, _ = bench.asked(["face_detection_front"], "both", "", 3)
+    asked, _ = bench.asked(bench.Words(["face_detection_front"], backend="both", repetitions=3))
     result = bench.measure(asked, on_host.Host(library), shown.append, kept.append)
     opencl, gles = result.rows
     assert not result.wrong and kept[-1].rows == result.rows and "llvmpipe" in gles.device != opencl.device
