@@ -19,11 +19,11 @@ if (y >= $0_h || s >= $0_s * $0_b || x >= $0_w) { return; }
 int b = s / $0_s; int c = (s - b * $0_s) * 4;
 int i = ((b * $0_h + y) * $0_w + x) * $0_c + c;
 $1)");
-constexpr const char* kReadPixel = QUADRA_TEXT(R"(num4 v = num4(read_src(i), 0, 0, 0);
+constexpr const char* kReadPixel = QUADRA_TEXT(R"($0 v = $0(read_src(i), 0, 0, 0);
 if (c + 1 < dst_c) { v.y = read_src(i + 1); }
 if (c + 2 < dst_c) { v.z = read_src(i + 2); }
 if (c + 3 < dst_c) { v.w = read_src(i + 3); }
-write_dst(v, x, y, s);
+write_dst($1, x, y, s);
 )");
 constexpr const char* kWritePixel = QUADRA_TEXT(R"(num4 v = read_src(x, y, s);
 write_dst(v.x, i);
@@ -64,11 +64,20 @@ void Shaped(const KernelContext& context, const Shape& shape, const char* tensor
 
 }  // namespace
 
-KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices) {
-  KernelDesc kernel("to_slices");
+KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices,
+                    const Node* dequantize) {
+  KernelDesc kernel(dequantize ? "dequantize" : "to_slices");
   kernel.Read("src", dense);
   kernel.Write("dst", slices);
-  Shaped(context, shape, "dst", kReadPixel, &kernel);
+  const char *type = "num4", *value = "v";
+  if (dequantize) {
+    type = "ivec4";
+    value = "(to_float(v) - vec4(zero)) * vec4(scale)";
+    for (const char* name : {"zero", "scale"}) {
+      kernel.Float(name, dequantize->attributes.Float(name));
+    }
+  }
+  Shaped(context, shape, "dst", Filled(kReadPixel, {type, value}).c_str(), &kernel);
   return kernel;
 }
 
