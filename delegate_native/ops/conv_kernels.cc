@@ -5,6 +5,7 @@
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
+#include "delegate_native/ops/split_sums.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {
@@ -30,13 +31,13 @@ struct Part {
   bool round = false;  // the results, as the bounds say
 };
 
-// Statements that finish the sum of pixel x + `pixel`.
-std::string WriteSum(const std::string& sum, const std::string& pixel, int slice, bool scattered,
-                     const Part& part) {
+// Statements that finish the sum of pixel x + `pixel` and slice o + `slice`.
+std::string WriteSum(const std::string& sum, const std::string& pixel, const std::string& slice,
+                     bool scattered, const Part& part) {
   const std::string x = "x + " + pixel;
   const std::string place =
       (scattered ? "(" + x + ") * step_x + first_x, y * step_y + first_y" : x + ", y") +
-      Format(", b * dst_s + o + %d", slice);
+      ", b * dst_s + o + " + slice;
   const std::string add = part.before >= 0 ? sum + " += read_before(" + place + "); " : "";
   return add + "write_dst(" + Bounded(part.round, sum) + ", " + place + ");";
 }
@@ -45,7 +46,8 @@ std::string WriteSum(const std::string& sum, const std::string& pixel, int slice
 std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
   std::string pixel;
   for (int k = 0; k < t.slices; ++k) {
-    const std::string write = WriteSum(Format("a0_%d", k), "j", k, scattered, part) + "\n";
+    const std::string write =
+        WriteSum(Format("a0_%d", k), "j", Format("%d", k), scattered, part) + "\n";
     pixel += k ? Block(Format("if (o + %d < dst_s)", k), write) : write;
   }
   for (int i = 1; i < t.pixels; ++i) {
@@ -57,12 +59,19 @@ std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part)
 
 std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool serial) {
   if (serial && t.pixels > 1) return WriteSumsInLoop(t, scattered, part);
+  if (t.split_bits > 0) {
+    const std::string i = Format("j %% %d", t.pixels), k = Format("j / %d", t.pixels);
+    const std::string exists = "if (inside && x + " + i + " < grid_w && o + " + k + " < dst_s)";
+    return FinishSplit(t.pixels, t.slices,
+                       Block(exists, WriteSum("sum", i, k, scattered, part) + "\n"));
+  }
   std::string text;
   for (int k = 0; k < t.slices; ++k) {
     std::string slice;
     for (int i = 0; i < t.pixels; ++i) {
       const std::string write =
-          WriteSum(Format("a%d_%d", i, k), Format("%d", i), k, scattered, part) + "\n";
+          WriteSum(Format("a%d_%d", i, k), Format("%d", i), Format("%d", k), scattered, part) +
+          "\n";
       slice += i ? Block(Format("if (x + %d < grid_w)", i), write) : write;
     }
     text += k ? Block(Format("if (o + %d < dst_s)", k), slice) : slice;
@@ -78,8 +87,12 @@ std::string AddSlices(const QuadTile& t, const char* read) {
     text += Format("w = read_weights(i + %d);\n", i) +
             Unroll(t.pixels, Format("a$_%d += v$.%s * w;\n", i % t.slices, lanes[i / t.slices]));
   }
-  return "int end = at + run;\n" +
-         Block(Format("for (int i = at; i < end; i += %d)", 4 * t.slices), text);
+  const int step = 4 * t.slices;
+  const std::string head =
+      t.split_bits > 0
+          ? Format("for (int i = at + split * %d; i < end; i += splits * %d)", step, step)
+          : Format("for (int i = at; i < end; i += %d)", step);
+  return "int end = at + run;\n" + Block(head, text);
 }
 
 // Where the window is the pixel itself.
@@ -117,11 +130,17 @@ int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
 
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
                      bool serial) {
-  std::string text = Format(R"(
-int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
+  const bool split = t.split_bits > 0;
+  std::string text = Format("\nint x = GLOBAL_X * %d; int y = GLOBAL_Y;", t.pixels);
+  // All work-items of a group that shares sums reach its barrier.
+  text += split ? std::string(kBeginSplit) + R"(
+bool inside = x < grid_w && z < blocks * dst_b;
+x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
+)"
+                : Format(R"( int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
 )",
-                            t.pixels, conv.deep() ? "planes" : "dst_b");
+                         conv.deep() ? "planes" : "dst_b");
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";
@@ -140,8 +159,10 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
 )"
                       : ";\nint first = b * src_s + first_s;\n";
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
-  text += "src_at slice = src_slice;\nsum4_t w;\n" +
-          Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
+  text += split ? "first += split;\nsrc_at slice = src_slice * splits;\n"
+                : "src_at slice = src_slice;\n";
+  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
+  if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
   text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
   return text + WriteSums(t, conv.scattered(), part, serial);
 }
@@ -188,7 +209,7 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const bool as_row = buffers && pixel && conv.plane_as_row;
   const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = as_row ? 1 : conv.grid_h();
-  const QuadTile tile = TileFor(*context.gpu, w, h, pixel, conv);
+  const QuadTile tile = TileFor(*context.gpu, w, h, pixel, conv, part.count);
   const int blocks = CeilDiv(conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
   if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
@@ -217,9 +238,10 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const int planes = conv.out.b / conv.out.axis(0) * conv.grid_d();
   if (conv.deep()) AddDepthNumbers(conv, planes, &kernel);
   kernel.body = QuadBody(tile, conv, part, pixel, context.gpu->runs_items_serially());
-  kernel.trips = TripsOf(conv, part.count);
+  kernel.trips = TripsOf(conv, CeilDiv(part.count, 1 << tile.split_bits));
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * (conv.deep() ? planes : conv.out.b));
-  if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
+  if (tile.split_bits > 0) AddSplit(tile.split_bits, tile.pixels * tile.slices, &kernel);
+  else if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
 }
 
 // How many input slices one kernel may take.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "delegate_native/ops/split_sums.h"
+
 namespace quadra {
 namespace {
 
@@ -16,7 +18,8 @@ struct Row {
 // numbers go to memory and back in every trip. Sums are floats in every precision: it does not
 // matter here.
 //
-// The first row wins that fits the GPU's registers and leaves it enough work-items.
+// The first row wins that fits the GPU's registers and leaves it enough work-items. Where none
+// does, work-items of a group share the input channels: the first row wins that leaves enough so.
 constexpr Row kRows[] = {
     {{4, 2}, 20, 28, 3},   // 32 sums, 16 numbers of pixels, 4 weights: for many registers
     {{3, 2}, 16, 18, 24},  // what 64 numbers hold without taps; small planes are no multiple of 3
@@ -33,25 +36,40 @@ QuadTile SerialTile(int w, int out_slices) {
   return {w >= 5 ? 8 : 4, std::min(2, out_slices)};
 }
 
-int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
-  return CeilDiv(w, tile.pixels) * h * CeilDiv(out.slices(), tile.slices) * out.b;
+int64_t ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
+  return int64_t{CeilDiv(w, tile.pixels)} * h * CeilDiv(out.slices(), tile.slices) * out.b;
+}
+
+// Slices of several groups would read what only one of them needs.
+QuadTile WithinGroups(const Conv& conv, QuadTile tile) {
+  while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
+    --tile.slices;
+  return tile;
 }
 
 }  // namespace
 
-QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv) {
+QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv, int in_slices) {
+  if (gpu.runs_items_serially()) return WithinGroups(conv, SerialTile(w, conv.out.slices()));
   const int slices = conv.out.slices();
-  const auto fits = [&](const Row& row) {
+  const auto most_splits = [&](const Row& row) {
+    return conv.groups > 1 || conv.deep() ? 1
+                                          : MostSplits(gpu, CeilDiv(w, row.tile.pixels), in_slices);
+  };
+  const auto fits = [&](const Row& row, int splits) {
     return (pixel ? row.registers : row.window_registers) <= gpu.vector_registers &&
            w >= row.least_w && (row.tile.slices == 1 || (slices != 1 && slices != 3)) &&
-           ItemsOf(row.tile, w, h, conv.out) >= gpu.enough_work_items;
+           ItemsOf(row.tile, w, h, conv.out) * splits >= gpu.enough_work_items;
   };
   const Row* found = kRows;
-  while (found->least_w > 0 && !fits(*found)) ++found;
-  QuadTile tile = gpu.runs_items_serially() ? SerialTile(w, slices) : found->tile;
-  // Slices of several groups would read what only one of them needs.
-  while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
-    --tile.slices;
+  while (found->least_w > 0 && !fits(*found, 1)) ++found;
+  // Rather several work-items for a larger tile.
+  if (found->least_w == 0) {
+    found = kRows;
+    while (found->least_w > 0 && !fits(*found, most_splits(*found))) ++found;
+  }
+  QuadTile tile = WithinGroups(conv, found->tile);
+  tile.split_bits = SplitBits(gpu, ItemsOf(tile, w, h, conv.out), most_splits(*found));
   return tile;
 }
 

@@ -66,6 +66,20 @@ def _tiles():
             yield _case(name, (1, 2, width, 6), (channels, size, size, 6), activation="RELU6")
 
 
+def _splits():
+    """Sums that work-items of a group share, by the tile, on targets that ask for SPLIT_BELOW work-items."""
+    for width, inputs, outputs in ((8, 256, 16), (24, 128, 8), (8, 250, 12), (2, 512, 12), (1, 67, 5)):
+        for size in (1, 3):
+            name = f"{size}x{size}_split_{width}_wide_{inputs}_to_{outputs}"
+            yield _case(name, (1, 1, width, inputs), (outputs, size, size, inputs), activation="RELU6")
+    yield _case("1x1_split_batch_2", (2, 1, 2, 64), (6, 1, 1, 64))
+    yield _case("3x3_split_stride", (1, 5, 5, 40), (8, 3, 3, 40), stride=(2, 2))
+
+
+# Apart from the others: tests/test_split_sums.py runs them.
+SPLITS = list(_splits())
+SPLIT_BELOW = 50
+
 CASES = [
     _case("1x1", (1, 5, 7, 8), (8, 1, 1, 8)),
     _case("1x1_odd_channels", (1, 4, 5, 3), (5, 1, 1, 3)),
