@@ -162,6 +162,27 @@ def test_grid_of_too_many_groups_is_dispatched_in_parts(unoptimised, tmp_path, c
     assert not run(unoptimised, case, backend, target).on_cpu()
 
 
+@pytest.mark.parametrize(("backend", "more"), [("opencl", {}), ("gles", {}), ("gles", {"flat_group": 4})])
+def test_a_dispatch_of_too_much_work_is_cut_into_parts(unoptimised, tmp_path, backend, more):
+    """By what the target's GPU does in a second; others keep their text. The bits are the same."""
+    w = constant("work", (16, 3, 3, 32))
+    case = Case(
+        "CONV_2D",
+        "work",
+        [(1, 65, 63, 32)],
+        lambda m, x: m.unary("TANH", m.conv2d(x, w)),
+        lambda x: np.tanh(conv2d(x, w)),
+    )
+    outcomes = [
+        run(unoptimised, case, backend, target_file(tmp_path, api=backend, **more, **rate))
+        for rate in ({}, {"trips_per_second": 65536})
+    ]
+    whole, cut = ([one["kernel"] for one in outcome.report["partitions"][0]["dispatches"]] for outcome in outcomes)
+    assert whole.count("conv2d") == 1 and cut.count("conv2d") >= 2, (whole, cut)
+    assert [name for name in cut if name != "conv2d"] == [name for name in whole if name != "conv2d"]
+    assert outcomes[0].outputs[0][0].tobytes() == outcomes[1].outputs[0][0].tobytes()
+
+
 @pytest.mark.parametrize(("case", "backend"), in_turn(ONE_PER_OP, [("opencl",), ("gles",)], 1))
 def test_small_buffers_and_groups_are_kept_to(unoptimised, tmp_path, case, backend):
     target = target_file(tmp_path, api=backend, max_buffer_bytes=8192, max_work_group_size=8, max_work_group=[4, 4, 2])

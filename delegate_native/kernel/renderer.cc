@@ -1,5 +1,6 @@
 #include "delegate_native/kernel/renderer.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "delegate_native/base/status.h"
@@ -176,8 +177,8 @@ void Renderer::AddDimensions() {
   }
 }
 
-// A grid of more groups than the device takes is dispatched in parts, each of which knows by
-// numbers where it begins.
+// A grid of more groups, or more work, than the device takes at once is dispatched in parts, each
+// of which knows by numbers where it begins. For its work a grid is cut along its longest axis.
 void Renderer::MakeGrid() {
   for (int axis = 0; axis < 3; ++axis) {
     out_.grid[axis] = desc_.grid[axis];
@@ -185,8 +186,21 @@ void Renderer::MakeGrid() {
   }
   const int64_t items = int64_t{desc_.grid[0]} * desc_.grid[1] * desc_.grid[2];
   if (dialect_.flat_group > 0 && desc_.shared.empty() && items <= INT32_MAX) Flatten();
+  double work = static_cast<double>(std::max<int64_t>(1, desc_.trips));
+  int groups[3], longest = 0;
   for (int axis = 0; axis < 3; ++axis) {
-    if (CeilDiv(out_.grid[axis], out_.group[axis]) <= dialect_.max_groups[axis]) continue;
+    work *= out_.grid[axis];
+    groups[axis] = CeilDiv(out_.grid[axis], out_.group[axis]);
+    if (groups[axis] > groups[longest]) longest = axis;
+    out_.max_groups[axis] = dialect_.max_groups[axis];
+  }
+  const double share = static_cast<double>(dialect_.max_trips) / work;
+  if (share < 1) {
+    const int most = static_cast<int>(share * groups[longest]);
+    out_.max_groups[longest] = std::max(1, std::min(most, out_.max_groups[longest]));
+  }
+  for (int axis = 0; axis < 3; ++axis) {
+    if (groups[axis] <= out_.max_groups[axis]) continue;
     out_.base_arg[axis] = static_cast<int>(out_.args.size());
     DeclareInt(kBaseNames[axis], 0);
   }
