@@ -16,7 +16,7 @@ from host_tools.request import models
 from tests.delegate import TARGETS, Quadra
 from tests.vectors import all_cases
 from tests.vectors.batch import batches
-from tests.vectors.conv_2d import SPLIT_BELOW, SPLITS
+from tests.vectors.conv_2d import CUT_ROW, CUT_SMALL, CUTS, SPLIT_BELOW, SPLITS
 
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 PHONES = ("adreno-630-gles", "adreno-740-gles", "mali-g76-gles", "mali-g610-gles")
@@ -42,7 +42,7 @@ def bodies(quadra: Quadra, model: bytes, target: Path, folder: Path) -> dict[str
 @pytest.fixture(scope="module")
 def of_vectors(quadra, tmp_path_factory):
     """of_vectors(registers): bodies of all vectors, on a target of so many registers that one work-item is enough for, and
-    those of vectors with sums that work-items share."""
+    those of vectors with sums that work-items share, and with weights that are cut."""
 
     @cache
     def made(registers: int) -> set[str]:
@@ -50,11 +50,17 @@ def of_vectors(quadra, tmp_path_factory):
         tiles = json.loads((TARGETS / "large-tiles-gles.json").read_text())
         usual = [case for case in all_cases() if case.op in OPS and case.place == "gpu"]
         found: set[str] = set()
-        for enough, cases in ((tiles["enough_work_items"], usual), (SPLIT_BELOW, SPLITS)):
-            target = folder / f"{enough}.json"
-            target.write_text(json.dumps({**tiles, "vector_registers": registers, "enough_work_items": enough}))
+        cut = {"max_image_buffer_width": CUT_ROW, "reads_buffers_as_images": True}
+        for name, cases, facts in (
+            ("usual", usual, {}),
+            ("split", SPLITS, {"enough_work_items": SPLIT_BELOW}),
+            ("cut", CUTS, cut),
+            ("cut-small", CUTS, {**cut, "enough_work_items": CUT_SMALL}),
+        ):
+            target = folder / f"{name}.json"
+            target.write_text(json.dumps({**tiles, "vector_registers": registers, **facts}))
             for i, case in enumerate(batches(cases)):
-                found.update(bodies(quadra, case.model(), target, folder / f"{enough}-{i}"))
+                found.update(bodies(quadra, case.model(), target, folder / f"{name}-{i}"))
         return found
 
     return made

@@ -15,7 +15,7 @@ from tests.runs import in_turn
 from tests.vectors import all_cases
 from tests.vectors.batch import batches
 from tests.vectors.case import Case, Feed, constant
-from tests.vectors.conv_2d import conv2d
+from tests.vectors.conv_2d import CUT_ROW, CUT_SMALL, CUTS, conv2d
 from tests.vectors.recurrent import Layer
 
 BACKENDS = ["opencl", "gles"]
@@ -201,6 +201,17 @@ def test_weights_too_large_for_a_buffer_are_cut_by_input_channels(quadra, tmp_pa
         lambda x: np.maximum(conv2d(x, w), 0),
     )
     assert not run(quadra, case, backend, target).on_cpu()
+
+
+def test_weights_longer_than_a_row_of_texels_are_cut_by_output_channels(unoptimised, tmp_path):
+    rows = {"max_image_buffer_width": CUT_ROW, "reads_buffers_as_images": True, "extensions": ["GL_EXT_texture_buffer"]}
+    [case] = batches(CUTS)
+    for precision, enough in (("f32", 1), ("f16", CUT_SMALL)):
+        target = target_file(tmp_path, api="gles", enough_work_items=enough, **rows)
+        outcome = run(unoptimised, case, "gles", target, precision)
+        assert not outcome.on_cpu()
+        kernels = [one["kernel"] for one in outcome.report["partitions"][0]["dispatches"]]
+        assert kernels.count("conv2d") == 2 * 2 + 2 * 3, kernels
 
 
 LIMITED = [

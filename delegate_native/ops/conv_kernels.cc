@@ -29,6 +29,8 @@ struct Part {
   int before = -1;  // tensor with the sums so far
   int to = -1;
   bool round = false;  // the results, as the bounds say
+  // Output slices that the kernel makes, of which the last tile may be beyond the end; none: all.
+  int first_out = 0, outs = 0;
 };
 
 // Statements that finish the sum of pixel x + `pixel` and slice o + `slice`.
@@ -144,7 +146,7 @@ if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";
-  text += Format("int o = block * %d;\n", t.slices);
+  text += Format("int o = block * %d%s;\n", t.slices, part.outs > 0 ? " + first_o" : "");
   if (part.slices == Slices::kOfGroups) text += FindFirstSlice("o * 4");
   if (part.slices == Slices::kAll) text += "int first_s = 0;\n";
   const char* const counts[] = {"src_s", "group_s", "part_s"};
@@ -161,7 +163,9 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
   text += split ? "first += split;\nsrc_at slice = src_slice * splits;\n"
                 : "src_at slice = src_slice;\n";
-  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
+  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices,
+                                 part.outs > 0 ? "sum4_t a$_@ = read_bias(o - first_o + @);\n"
+                                               : "sum4_t a$_@ = read_bias(o + @);\n");
   if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
   text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
   return text + WriteSums(t, conv.scattered(), part, serial);
@@ -199,6 +203,23 @@ Conv ChannelsOf(const Conv& conv, const Part& part) {
   return some;
 }
 
+// The convolution with the outputs of a part alone, as far as its weights tell.
+Conv OutputsOf(const Conv& conv, const Part& part) {
+  Conv some = conv;
+  const int first = part.first_out * 4;
+  some.out.c = std::min(conv.out.c - first, part.outs * 4);
+  const std::ptrdiff_t row = std::ptrdiff_t{conv.taps()} * conv.in.c, begin = first * row,
+                       end = begin + some.out.c * row;
+  some.weights = [begin, end, all = conv.weights] {
+    const SharedFloats weights = all();
+    return Share(std::vector<float>(weights->begin() + begin, weights->begin() + end));
+  };
+  if (!conv.bias.empty()) {
+    some.bias.assign(conv.bias.begin() + first, conv.bias.begin() + first + some.out.c);
+  }
+  return some;
+}
+
 void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {
   const Window& window = conv.window;
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
@@ -210,19 +231,18 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = as_row ? 1 : conv.grid_h();
   const QuadTile tile = TileFor(*context.gpu, w, h, pixel, conv, part.count);
-  const int blocks = CeilDiv(conv.out.slices(), tile.slices);
+  const int blocks = CeilDiv(part.outs > 0 ? part.outs : conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
   if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
   const bool is_some = part.slices == Slices::kSome;
-  const Conv some = is_some ? ChannelsOf(conv, part) : Conv();
-  const Conv& own = is_some ? some : conv;
+  const Conv own = is_some ? ChannelsOf(conv, part) : part.outs > 0 ? OutputsOf(conv, part) : conv;
   part.round = own.bounds.round();
   KernelDesc& kernel = list->Add(conv.name);
   kernel.Read("src", conv.src);
   if (part.before >= 0) kernel.Read("before", part.before);
   kernel.Write("dst", part.to);
   const int in_c = part.count * 4;
-  kernel.Constant("weights", 4, PackedFloats(conv, lanes, in_c),
+  kernel.Constant("weights", 4, PackedFloats(own, lanes, in_c),
                   [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
   kernel.Constant("bias", BiasOf(own, blocks * lanes));
   if (pixel) own.bounds.AddNumbers(&kernel);
@@ -232,6 +252,7 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
     kernel.Int("first_s", part.first);
     kernel.Int("part_s", part.count);
   }
+  if (part.outs > 0) kernel.Int("first_o", part.first_out);
   kernel.Int("grid_w", w);
   kernel.Int("grid_h", h);
   kernel.Int("blocks", blocks);
@@ -256,6 +277,22 @@ int SlicesAtOnce(const KernelContext& context, const Conv& conv) {
   return static_cast<int>(std::min<int64_t>(slices, std::min(by_bytes, by_trips)));
 }
 
+// How many output slices one kernel makes, where weights are read as an image of one row, which has
+// an end: 0 means all. A product of few pixels reads each weight so seldom that it does not matter.
+int OutputsAtOnce(const KernelContext& context, const Conv& conv) {
+  constexpr int kLeastPixels = 16, kMostParts = 8;
+  const Dialect dialect = context.DialectOf();
+  const int slices = conv.out.slices();
+  const int64_t texels = int64_t{4} * conv.taps() * conv.in.slices() + 1;  // of a slice, with bias
+  if (dialect.image_units == 0 || conv.groups > 1 || texels * slices <= dialect.max_row_texels ||
+      conv.grid_w() * conv.grid_h() < kLeastPixels) {
+    return 0;
+  }
+  const int most =
+      static_cast<int>(dialect.max_row_texels / texels) / 2 * 2;  // tiles have one or two
+  return most * kMostParts < slices ? 0 : most;
+}
+
 void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* list) {
   constexpr int kMostParts = 64;
   const int slices = conv.in.slices(), most = SlicesAtOnce(context, conv);
@@ -264,8 +301,15 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
   part.count = slices;
   part.to = conv.dst;
   if (conv.groups > 1) part.slices = Slices::kOfGroups;
-  if (conv.groups > 1 || parts == 1 || parts > kMostParts)
-    return AddQuadPart(context, conv, part, list);
+  if (conv.groups > 1 || parts == 1 || parts > kMostParts) {
+    const int all = conv.out.slices(), at_once = OutputsAtOnce(context, conv);
+    if (at_once == 0) return AddQuadPart(context, conv, part, list);
+    for (; part.first_out < all; part.first_out += at_once) {
+      part.outs = std::min(at_once, all - part.first_out);
+      AddQuadPart(context, conv, part, list);
+    }
+    return;
+  }
   part.slices = Slices::kSome;
   const int each = CeilDiv(slices, parts);
   for (part.first = 0; part.first < slices; part.first += each) {
@@ -300,16 +344,6 @@ Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* 
   return conv;
 }
 
-int SlicesOfBlock(const Conv& conv, int lanes) {
-  int most = 1;
-  for (int channel = 0; channel < conv.out.c; channel += lanes) {
-    const int last = std::min(channel + lanes, conv.out.c) - 1;
-    const int end = CeilDiv((last / conv.group_out() + 1) * conv.group_in(), 4);
-    most = std::max(most, end - channel / conv.group_out() * conv.group_in() / 4);
-  }
-  return most;
-}
-
 std::string FindFirstSlice(const char* channel) {
   return Format("int first_s = min(%s / group_out * group_in / 4, src_s - group_s);\n", channel);
 }
@@ -318,41 +352,6 @@ void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel) {
   kernel->Int("group_in", conv.group_in());
   kernel->Int("group_out", conv.group_out());
   kernel->Int("group_s", SlicesOfBlock(conv, lanes));
-}
-
-int64_t PackedFloats(const Conv& conv, int lanes, int in_c) {
-  const int64_t taps = std::max(1, conv.taps());
-  return CeilDiv(conv.out.c, lanes) * taps * in_c * lanes;
-}
-
-std::vector<float> BiasOf(const Conv& conv, int count) {
-  std::vector<float> bias = conv.bias;
-  bias.resize(static_cast<size_t>(count), 0.0f);
-  return bias;
-}
-
-std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
-  const int taps = conv.taps();
-  // A phase of a transposed convolution may have no tap; a constant has at least one row.
-  const size_t rows = static_cast<size_t>(std::max(1, taps)) * static_cast<size_t>(in_c);
-  std::vector<float> packed(static_cast<size_t>(PackedFloats(conv, lanes, in_c)), 0.0f);
-  const SharedFloats weights = conv.weights();
-  const float* from = weights->data();
-  const int last_s = conv.groups > 1 ? conv.in.slices() - SlicesOfBlock(conv, lanes) : 0;
-  for (int o = 0; o < conv.out.c; ++o) {
-    const int block = o / lanes;
-    const int first_s = block * lanes / conv.group_out() * conv.group_in() / 4;
-    // The group's first channel among those that the block reads.
-    const int first = o / conv.group_out() * conv.group_in() - 4 * std::min(first_s, last_s);
-    for (int t = 0; t < taps; ++t) {
-      float* to =
-          &packed[(static_cast<size_t>(block) * rows + static_cast<size_t>(t * in_c + first)) *
-                      static_cast<size_t>(lanes) +
-                  static_cast<size_t>(o % lanes)];
-      for (int i = 0; i < conv.group_in(); ++i) to[std::ptrdiff_t{i} * lanes] = *from++;
-    }
-  }
-  return packed;
 }
 
 void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {

@@ -80,6 +80,20 @@ def _splits():
 SPLITS = list(_splits())
 SPLIT_BELOW = 50
 
+
+def _cuts():
+    """Weights that are longer than a row of CUT_ROW texels, by the tile."""
+    for width in (8, 24):
+        for size, outputs in ((1, 100), (3, 22)):
+            shape = (1, 16 // width + 1, width, 8)
+            yield _case(f"{size}x{size}_cut_{width}_wide", shape, (outputs, size, size, 8), activation="RELU6")
+
+
+# tests/test_limits.py runs them.
+CUTS = list(_cuts())
+CUT_ROW = 200
+CUT_SMALL = 200  # work-items that a target asks for: tiles are small then
+
 CASES = [
     _case("1x1", (1, 5, 7, 8), (8, 1, 1, 8)),
     _case("1x1_odd_channels", (1, 4, 5, 3), (5, 1, 1, 3)),
