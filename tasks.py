@@ -188,7 +188,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
 
 @task(
     help={
-        "what": "What to mutate: models, options, folders or cache. Or the folder of a finding, to run it again.",
+        "what": "What to mutate: models, options, folders, cache or reader. Or the folder of a finding, to run it again.",
         "seconds": "How long (default: 60).",
         "seed": "Seed of the cases: the same seed gives the same cases.",
         "library": "An existing libquadra.so (default: build it); sanitizers in it are detected.",
@@ -201,7 +201,8 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
     models: with the delegate, on null, OpenCL and OpenGL ES, the interpreter survives what it survives alone, with the
     same numbers. options: options, environment and target files; the library works or reports an error. folders:
     readers of damaged run folders end in an error message. cache: damaged files of the cache of compiled models are
-    refused with a reason, and the numbers stay the same. Findings are minimised and kept among the run folders.
+    refused with a reason, and the numbers stay the same. reader: libFuzzer inside the native reader of such files, which
+    needs libclang-rt-22-dev; it ends with its first finding. Findings are minimised and kept among the run folders.
     Exit status 1: there is one.
     """
     from host_tools.base import terminal
