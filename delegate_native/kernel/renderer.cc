@@ -186,19 +186,17 @@ void Renderer::MakeGrid() {
   }
   const int64_t items = int64_t{desc_.grid[0]} * desc_.grid[1] * desc_.grid[2];
   if (dialect_.flat_group > 0 && desc_.shared.empty() && items <= INT32_MAX) Flatten();
-  double work = static_cast<double>(std::max<int64_t>(1, desc_.trips));
   int groups[3], longest = 0;
   for (int axis = 0; axis < 3; ++axis) {
-    work *= out_.grid[axis];
+    out_.max_groups[axis] = dialect_.max_groups[axis];
     groups[axis] = CeilDiv(out_.grid[axis], out_.group[axis]);
     if (groups[axis] > groups[longest]) longest = axis;
-    out_.max_groups[axis] = dialect_.max_groups[axis];
   }
-  const double share = static_cast<double>(dialect_.max_trips) / work;
-  if (share < 1) {
-    const int most = static_cast<int>(share * groups[longest]);
-    out_.max_groups[longest] = std::max(1, std::min(most, out_.max_groups[longest]));
-  }
+  const int64_t parts = std::max<int64_t>(1, desc_.trips) * items / dialect_.max_trips + 1;
+  int& most = out_.max_groups[longest];
+  if (parts < groups[longest])
+    most = std::min(most, CeilDiv(groups[longest], static_cast<int>(parts)));
+  else most = 1;
   for (int axis = 0; axis < 3; ++axis) {
     if (groups[axis] <= out_.max_groups[axis]) continue;
     out_.base_arg[axis] = static_cast<int>(out_.args.size());

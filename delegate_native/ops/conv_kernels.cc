@@ -135,7 +135,7 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   const bool split = t.split_bits > 0;
   std::string text = Format("\nint x = GLOBAL_X * %d; int y = GLOBAL_Y;", t.pixels);
   // All work-items of a group that shares sums reach its barrier.
-  text += split ? std::string(kBeginSplit) + R"(
+  text += split ? R"(
 bool inside = x < grid_w && z < blocks * dst_b;
 x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
 )"
@@ -184,40 +184,27 @@ void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
   kernel->Int("planes", planes);
 }
 
-// The convolution by the channels of a part alone, as far as its weights tell.
-Conv ChannelsOf(const Conv& conv, const Part& part) {
-  Conv some = conv;
-  const int first = part.first * 4;
-  some.in.c = std::min(conv.in.c - first, part.count * 4);
-  if (part.before >= 0) some.bias.clear();
-  if (part.to != conv.dst) some.bounds = Bounds();
-  const int all_c = conv.in.c, some_c = some.in.c;
-  some.weights = [first, all_c, some_c, all = conv.weights] {
+// The convolution by the inputs, or with the outputs, of a part alone, as far as its weights tell.
+Conv OnlyPart(Conv conv, const Part& part) {
+  const int all_c = conv.in.c;
+  const bool by_inputs = part.slices == Slices::kSome;
+  const int first = by_inputs ? part.first * 4 : 0, first_o = part.first_out * 4;
+  if (by_inputs) conv.in.c = std::min(conv.in.c - first, part.count * 4);
+  if (part.outs > 0) conv.out.c = std::min(conv.out.c - first_o, part.outs * 4);
+  const int some_c = conv.in.c, taps = conv.taps(), rows = taps * conv.out.c;
+  if (part.before >= 0) conv.bias.clear();
+  if (!conv.bias.empty()) conv.bias.erase(conv.bias.begin(), conv.bias.begin() + first_o);
+  if (part.to != conv.dst) conv.bounds = Bounds();
+  conv.weights = [first, first_row = taps * first_o, rows, all_c, some_c, all = conv.weights] {
     const SharedFloats weights = all();
     std::vector<float> taken;
-    for (auto row = weights->begin(); row != weights->end(); row += all_c) {
-      taken.insert(taken.end(), row + first, row + first + some_c);
+    const float* from = weights->data() + std::ptrdiff_t{first_row} * all_c + first;
+    for (int row = 0; row < rows; ++row, from += all_c) {
+      taken.insert(taken.end(), from, from + some_c);
     }
     return Share(std::move(taken));
   };
-  return some;
-}
-
-// The convolution with the outputs of a part alone, as far as its weights tell.
-Conv OutputsOf(const Conv& conv, const Part& part) {
-  Conv some = conv;
-  const int first = part.first_out * 4;
-  some.out.c = std::min(conv.out.c - first, part.outs * 4);
-  const std::ptrdiff_t row = std::ptrdiff_t{conv.taps()} * conv.in.c, begin = first * row,
-                       end = begin + some.out.c * row;
-  some.weights = [begin, end, all = conv.weights] {
-    const SharedFloats weights = all();
-    return Share(std::vector<float>(weights->begin() + begin, weights->begin() + end));
-  };
-  if (!conv.bias.empty()) {
-    some.bias.assign(conv.bias.begin() + first, conv.bias.begin() + first + some.out.c);
-  }
-  return some;
+  return conv;
 }
 
 void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {
@@ -235,7 +222,7 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const int lanes = tile.slices * 4;
   if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
   const bool is_some = part.slices == Slices::kSome;
-  const Conv own = is_some ? ChannelsOf(conv, part) : part.outs > 0 ? OutputsOf(conv, part) : conv;
+  const Conv own = is_some || part.outs > 0 ? OnlyPart(conv, part) : conv;
   part.round = own.bounds.round();
   KernelDesc& kernel = list->Add(conv.name);
   kernel.Read("src", conv.src);

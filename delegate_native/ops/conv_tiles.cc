@@ -36,40 +36,32 @@ QuadTile SerialTile(int w, int out_slices) {
   return {w >= 5 ? 8 : 4, std::min(2, out_slices)};
 }
 
-int64_t ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
-  return int64_t{CeilDiv(w, tile.pixels)} * h * CeilDiv(out.slices(), tile.slices) * out.b;
-}
-
-// Slices of several groups would read what only one of them needs.
-QuadTile WithinGroups(const Conv& conv, QuadTile tile) {
-  while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
-    --tile.slices;
-  return tile;
-}
-
 }  // namespace
 
 QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv, int in_slices) {
-  if (gpu.runs_items_serially()) return WithinGroups(conv, SerialTile(w, conv.out.slices()));
   const int slices = conv.out.slices();
-  const auto most_splits = [&](const Row& row) {
-    return conv.groups > 1 || conv.deep() ? 1
-                                          : MostSplits(gpu, CeilDiv(w, row.tile.pixels), in_slices);
-  };
-  const auto fits = [&](const Row& row, int splits) {
-    return (pixel ? row.registers : row.window_registers) <= gpu.vector_registers &&
-           w >= row.least_w && (row.tile.slices == 1 || (slices != 1 && slices != 3)) &&
-           ItemsOf(row.tile, w, h, conv.out) * splits >= gpu.enough_work_items;
-  };
-  const Row* found = kRows;
-  while (found->least_w > 0 && !fits(*found, 1)) ++found;
-  // Rather several work-items for a larger tile.
-  if (found->least_w == 0) {
-    found = kRows;
-    while (found->least_w > 0 && !fits(*found, most_splits(*found))) ++found;
+  QuadTile tile = SerialTile(w, slices);
+  bool may_split = false;
+  for (int i = 0; !gpu.runs_items_serially(); ++i) {
+    const Row& row = kRows[i];
+    tile = row.tile;
+    const int columns = CeilDiv(w, tile.pixels);
+    const int64_t items = int64_t{columns} * h * CeilDiv(slices, tile.slices) * conv.out.b;
+    tile.split_bits = may_split ? SplitBits(gpu, items, columns, in_slices) : 0;
+    const bool fits = (pixel ? row.registers : row.window_registers) <= gpu.vector_registers &&
+                      w >= row.least_w && (tile.slices == 1 || (slices != 1 && slices != 3)) &&
+                      items << tile.split_bits >= gpu.enough_work_items;
+    const bool is_last = row.least_w == 0;
+    if (is_last && !may_split && conv.groups == 1 && !conv.deep()) {
+      may_split = true;
+      i = -1;
+      continue;
+    }
+    if (fits || is_last) break;
   }
-  QuadTile tile = WithinGroups(conv, found->tile);
-  tile.split_bits = SplitBits(gpu, ItemsOf(tile, w, h, conv.out), most_splits(*found));
+  // Slices of several groups would read what only one of them needs.
+  while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
+    --tile.slices;
   return tile;
 }
 

@@ -144,7 +144,7 @@ void Add(const char* text, int pixels, bool wide, char lane, std::string* body) 
 std::string Body(int bits, int pixels, bool wide, bool split) {
   std::string body = wide ? "#define sum16_t vec16\n" : "";
   body += Format("const int bits = %d, up = %d;\n", bits, 32 - bits);
-  body += split ? std::string(kBeginSplit) + kSplitPlace : kPlace;
+  body += split ? kSplitPlace : kPlace;
   Add(kBody, pixels, wide, 0, &body);
   if (split) {
     return body + FinishSplit(pixels, 1, "if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n");
@@ -173,9 +173,9 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   const bool cpu = gpu.is_cpu();
   Matrix matrix(weights.constant, weights.shape.b, in.c, cpu ? 16 : 4);
   if (node.inputs.size() > 2) matrix.bias = graph.value(node.inputs[2]).constant;
-  const int most =
-      std::min(MostSplits(gpu, in.h, matrix.words), matrix.parts > 1 ? matrix.parts : matrix.words);
-  const int split_bits = SplitBits(gpu, int64_t{matrix.blocks} * in.h * in.b, most);
+  // Parts are shared as they are, whatever their words.
+  const int steps = std::min(matrix.words, matrix.parts > 1 ? 4 * matrix.parts : matrix.words);
+  const int split_bits = SplitBits(gpu, int64_t{matrix.blocks} * in.h * in.b, in.h, steps);
   // Neighbours read neighbours; who goes through a row alone, or its group, finds it in one piece.
   if (!cpu && !gpu.runs_items_serially() && split_bits == 0) matrix.step = 1;
   if (matrix.words > kMostTrips || matrix.numbers() * 4 > gpu.max_buffer_bytes) return false;

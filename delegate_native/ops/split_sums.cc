@@ -25,44 +25,42 @@ int ColumnsOf(int w) {
 
 }  // namespace
 
-const char kBeginSplit[] = R"(
-int splits = 1 << split_bits;
-int split = GLOBAL_Z & (splits - 1);
-int z = GLOBAL_Z >> split_bits;
-)";
-
-int MostSplits(const GpuInfo& gpu, int w, int steps) {
+int SplitBits(const GpuInfo& gpu, int64_t items, int w, int steps) {
   if (gpu.is_cpu() || gpu.runs_items_serially() || gpu.max_work_group_size < kItems ||
       gpu.max_work_group[0] < kMostColumns || gpu.max_work_group[2] < kItems ||
       gpu.local_memory_bytes < kMostBytes) {
-    return 1;
+    return 0;
   }
-  return std::min({kMostSplits, kItems / ColumnsOf(w), std::max(1, steps / kLeastSteps)});
-}
-
-int SplitBits(const GpuInfo& gpu, int64_t items, int most) {
+  const int most = std::min({kMostSplits, kItems / ColumnsOf(w), steps / kLeastSteps});
   int bits = 0;
   while ((2 << bits) <= most && (items << bits) < gpu.enough_work_items) ++bits;
   return bits;
 }
 
 std::string FinishSplit(int pixels, int slices, const std::string& use) {
-  const std::string keep = Format("sums[own + ($ + @ * %d) * %d] = a$_@;\n", pixels, kItems);
-  return "int own = LOCAL_Z * columns + LOCAL_X;\n" + Unroll(pixels, slices, keep) +
-         "GROUP_BARRIER();\nown -= split * columns;\n" +
-         Block(Format("for (int j = split; j < %d; j += splits)", pixels * slices),
-               Format("int from = own + j * %d;\n", kItems) +
-                   "sum4_t sum = sums[from];\n"
-                   "for (int n = 1; n < splits; ++n) { sum += sums[from + n * columns]; }\n" +
-                   use);
+  const std::string keep = Format("sums[own + ($ + @ * %d) * 64] = a$_@;\n", pixels);
+  return Format(R"(int own = LOCAL_Z * columns + LOCAL_X;
+%sGROUP_BARRIER();
+own -= split * columns;
+for (int j = split; j < %d; j += splits) {
+int from = own + j * 64;
+sum4_t sum = sums[from];
+for (int n = 1; n < splits; ++n) { sum += sums[from + n * columns]; }
+%s}
+)",
+                Unroll(pixels, slices, keep).c_str(), pixels * slices, use.c_str());
 }
 
 void AddSplit(int bits, int sums, KernelDesc* kernel) {
+  static_assert(kItems == 64, "FinishSplit says so");
   const int columns = ColumnsOf(kernel->grid[0]);
   kernel->name += "_split";
   kernel->Int("split_bits", bits);
   kernel->Int("columns", columns);
   kernel->shared.push_back({"sums", "sum4_t", sums * kItems});
+  kernel->body.insert(0, R"(
+int splits = 1 << split_bits, split = GLOBAL_Z & (splits - 1), z = GLOBAL_Z >> split_bits;
+)");
   kernel->grid[2] <<= bits;
   kernel->Group(columns, 1, kItems / columns);
 }

@@ -9,20 +9,17 @@
 
 namespace quadra {
 
-// How many work-items may share the `steps` of one, of which there are w in a row. 1 where the
-// device has no such groups, or would gain nothing.
-int MostSplits(const GpuInfo& gpu, int w, int steps);
-// How many do, as a power of two: as many as make `items` enough for the GPU, and at most `most`.
-int SplitBits(const GpuInfo& gpu, int64_t items, int most);
+// How many work-items share the `steps` of one, as a power of two: as many as make `items` enough
+// for the GPU, if that may be. There are `w` items in a row. 0 where the device has no such groups.
+int SplitBits(const GpuInfo& gpu, int64_t items, int w, int steps);
 
-// Text that declares `int z`, which GLOBAL_Z would be without shares, `int splits`, how many shares
-// there are, and `int split`, the work-item's own.
-extern const char kBeginSplit[];
 // Text that adds up the shares of the sums a$_@, of pixels $ and slices @, and runs `use` for each:
 // it finds `sum4_t sum` and `int j`, which is slice * pixels + pixel. All work-items of a group
 // have to come there.
 std::string FinishSplit(int pixels, int slices, const std::string& use);
-// What these texts want to know; the grid along z, and the group.
+
+// Puts before the body `int z`, which is GLOBAL_Z without shares, `int splits`, how many shares
+// there are, and `int split`, the work-item's own. Sets the group, and the grid along z.
 void AddSplit(int bits, int sums, KernelDesc* kernel);
 
 }  // namespace quadra
