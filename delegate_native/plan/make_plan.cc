@@ -222,7 +222,7 @@ class Planner {
     RenderedKernel& rendered = dispatch.rendered;
     const int base_arg = rendered.base_arg[axis];
     if (base_arg < 0) return AddDispatches(std::move(dispatch), axis + 1);
-    const int most = rendered.group[axis] * dialect_.max_groups[axis];
+    const int most = rendered.group[axis] * rendered.max_groups[axis];
     const int all = rendered.grid[axis];
     for (int first = 0; first < all; first += most) {
       rendered.args[static_cast<size_t>(base_arg)].i = first;
