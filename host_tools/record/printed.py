@@ -98,7 +98,8 @@ class BenchRow(Part, kw_only=True):
     backend: Text
     twin: Annotated[Text, Is("the same model with floats (X of X_quant, X_int8, X_ptq), measured too")] = ""
     error: Annotated[Text, Is("why there are no figures")] = ""
-    device: Text = ""
+    device: Annotated[Text, Is("the GPU")] = ""
+    ran_on: Annotated[Text, Is("the device of a lab")] = ""
     on_cpu: Annotated[bool, Is("the GPU is a CPU")] = False
     unsure: Annotated[bool, Is("the error is above the usual limit, and as large as rounding makes it")] = False
     runs: Annotated[Texts, Is("names of its run folders")] = []
@@ -136,7 +137,7 @@ class BenchDocument(File, kw_only=True):
     schema_version: Annotated[int, Is("3")] = 3
     exit_status: Annotated[Count, Is("of the task; in the file always 0")] = 0
     error: Annotated[Failure | None, Is("what gave it")] = None
-    place: Annotated[Text, Is("`host` or `jvm`")] = ""
+    place: Annotated[Text, Is("`host`, `jvm`, or `device`: those of a lab")] = ""
     models: Texts = []
     backends: Texts = []
     peers: Texts = []
@@ -147,7 +148,8 @@ class BenchDocument(File, kw_only=True):
     cpus: Count = 0
     load_average: float = 0.0
     library: Annotated[dict[Text, Any], Is("the delegate: path, digest")] = {}
-    devices: Annotated[Words, Is("GPU by backend")] = {}
+    devices: Annotated[Words, Is("GPU by backend; in a lab by device and API")] = {}
+    notes: Annotated[Texts, Is("what happened to the devices of a lab")] = []
     shipped_delegate: Annotated[
         Text, Is("`recorded`: TFLite's stock delegate does not run on the host; or `measured`")
     ] = ""

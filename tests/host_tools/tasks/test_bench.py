@@ -14,7 +14,8 @@ from host_tools.judge.bench_figures import COLD, STEADY, WARM, XNNPACK, Asked, B
 from host_tools.record import run_folder, schema, times
 from host_tools.request import models
 from host_tools.show import bench_page, bench_table, charts
-from host_tools.tasks import bench
+from host_tools.tasks import bench, bench_asked, bench_rows
+from host_tools.tasks.bench_asked import Words
 from tests.host_tools import run_folders
 
 ALL = "xnnpack,shipped-opencl,shipped-gles"
@@ -24,6 +25,8 @@ DIGEST = "ab" * 32
 
 class Place:
     """Instead of a place: leaves a run folder for each RunSpec, or raises what `fails` has for it."""
+
+    name = "here"
 
     def __init__(self, wrong=(), cpu_nodes=(), **fails):
         self.specs, self.fails, self.wrong, self.cpu_nodes = [], fails, wrong, cpu_nodes
@@ -97,8 +100,8 @@ def measured(tmp_path, monkeypatch):
         paths = [tmp_path / f"{name}.tflite" for name in names]
         for path in paths:
             path.write_bytes(b"\x1c\0\0\0TFL3" + path.name.encode())
-        asked, _ = bench.asked(list(map(str, paths)), backend, beside, 0, resume, "jvm" if beside else "")
-        return bench.measure(asked, place, lambda text: None, keep, resume)
+        words = Words(tuple(map(str, paths)), "jvm" if beside else "", backend, beside, resume=resume)
+        return bench.measure(bench_asked.asked(words)[0], [place], lambda text: None, keep, resume)
 
     return one
 
@@ -264,7 +267,7 @@ def test_a_limit_without_figures_of_the_shipped_delegate_is_missed(tmp_path):
 
 def test_an_unknown_backend_is_misuse():
     with pytest.raises(Misuse, match="'cuda' is not one of opencl, gles, both"):
-        bench.backends_of("cuda")
+        bench_asked.backends_of("cuda")
 
 
 def test_the_page_and_the_figures_are_written(tmp_path):
@@ -315,7 +318,7 @@ def test_two_backends_stand_below_each_other(tmp_path):
 
 def test_the_shipped_figures_are_of_known_models():
     assert set(bench_figures.recorded()["models"]) <= set(models.catalogue())
-    assert set(bench.MODELS) <= set(models.catalogue())
+    assert set(bench_asked.MODELS) <= set(models.catalogue())
 
 
 def test_marks_stay_inside_the_chart():
@@ -432,7 +435,8 @@ def test_a_folder_that_cannot_be_written_ends_the_bench(measured):
 
 def test_words_are_checked_before_anything_runs(monkeypatch):
     def asked(names, backend="", beside="", repetitions=0):
-        return bench.asked(names, backend, beside, repetitions, on="jvm" if beside else "")[0]
+        on = "jvm" if beside else ""
+        return bench_asked.asked(Words(tuple(names), on, backend, beside, repetitions))[0]
 
     one = ["selfie_segmentation"]
     assert (asked(one).place, asked(one).threads, asked(one).backends, asked(one).repetitions) == (
@@ -459,8 +463,8 @@ def test_words_are_checked_before_anything_runs(monkeypatch):
 def test_of_all_models_those_that_run_wholly_on_the_gpu_come_first(monkeypatch):
     entries = [SimpleNamespace(name=name, member="") for name in ("split_concat", "face_landmark", "hand_recrop")]
     monkeypatch.setattr(models, "status", lambda: [(entry, entry.name != "hand_recrop" or None) for entry in entries])
-    assert bench.asked([], "", "", 0, on="jvm")[0].models == ("face_landmark", "split_concat")
-    found, absent = bench.asked([], "", "", 0)
+    assert bench_asked.asked(Words(on="jvm"))[0].models == ("face_landmark", "split_concat")
+    found, absent = bench_asked.asked(Words())
     assert found.models == ("face_landmark",) and "hand_recrop" in absent and "face_landmark" not in absent
 
 
@@ -485,7 +489,7 @@ def test_on_the_host_two_threads_are_measured_too_and_the_bench_goes_on_there(me
 
 def test_no_rows_have_no_means(tmp_path):
     asked = bench_figures.Asked(("a",), ("opencl",), ("xnnpack",), 1)
-    result = bench.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
+    result = bench_rows.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
     assert result.means() == [] and "not finished: 0 of 1" in bench_page.write(result).read_text()
 
 
