@@ -21,7 +21,7 @@ from host_tools.judge import bench_figures
 from host_tools.judge.bench_figures import Asked, Bench
 from host_tools.places import where
 from host_tools.places.place import Place, Show
-from host_tools.record import machine, printed
+from host_tools.record import machine, peer_names, printed
 from host_tools.show import bench_page, bench_table
 from host_tools.tasks import bench_asked, lab_places, lanes
 from host_tools.tasks.bench_asked import Words
@@ -88,7 +88,10 @@ def measure(
     folder = bench_asked.folder_of(resume) if resume else _new_folder()
     facts = {place.name: machine.library_facts(place.delegate()) for place in places}
     finished = Finished.of(folder, {one["sha256"] for one in facts.values()})
-    figures = Figures(folder, asked, next(iter(facts.values())), keep)
+    library = next(iter(facts.values()))
+    if peer_names.LITERT in asked.peers:
+        library = {**library, "litert_gpu": machine.litert_accelerator()}
+    figures = Figures(folder, asked, library, keep)
     maker = RowMaker(asked, folder, finished)
     deal: Deal[Any] = All(families(asked.models))
     if there:

@@ -11,6 +11,7 @@ from host_tools.record import peer_names, printed
 from host_tools.request import models
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
+APIS = {"interpreter": ("interpreter",), "compiled": ("compiled",), "both": ("interpreter", "compiled")}
 # Those that run wholly on the delegate.
 MODELS = (
     "body-pix-float-050-8",
@@ -42,6 +43,7 @@ class Words:
     on: str = ""
     backend: str = ""
     peer: str = ""
+    api: str = ""
     repetitions: int = 0
     resume: str = ""
     limit: float = 0.0
@@ -52,60 +54,73 @@ class Words:
 def asked(words: Words) -> tuple[Asked, list[str]]:
     """What the words ask for, and models that are not here.
 
-    on: host or jvm; none means that of the bench to resume, else host. peer: names with a comma between them, on the JVM
-    and in a lab; none means all. models: none means MODELS on the host, elsewhere all of the catalogue, as far as they are
-    here. A quantised model brings its float twin, if that is here. backend: none means OpenCL on the host, elsewhere those
-    of the peers.
+    on: host or jvm; none means that of the bench to resume, else host. peer: names with a comma between them; none means
+    XNNPACK on the host, elsewhere all. api: a word of APIS, on the host; none means the interpreter. models: none means
+    MODELS on the host, elsewhere all of the catalogue, as far as they are here. A quantised model brings its float twin, if
+    that is here. backend: none means OpenCL on the host, elsewhere those of the peers.
     """
     names = words.models
     for name in names:
         models.find(name)
     place = _place(words)
     on_host = place == "host"
-    peers, backends = (
-        ((peer_names.XNNPACK,), backends_of(words.backend or "opencl"))
-        if on_host
-        else _in_app(words.peer, words.backend)
-    )
+    apis = _one_of("--api", words.api or "interpreter", APIS)
+    if not on_host and apis != ("interpreter",):
+        came_back = "Android's runtime has no CompiledModel"
+        raise Misuse(
+            f"bench with --api {words.api} on the JVM or a device", came_back, "omit --api, or measure on the host"
+        )
+    peers, backends = (_on_host if on_host else _in_app)(words.peer, words.backend)
     known = _usual() if on_host else _here()
     found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
     if not found:
         raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
     absent = [] if names or not on_host else [name for name, is_here in known if not is_here]
     found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
-    return Asked(found, backends, peers, words.repetitions or _REPETITIONS[place], place, _THREADS[place]), absent
+    return Asked(found, backends, peers, words.repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent
 
 
 def backends_of(word: str) -> tuple[str, ...]:
-    if word not in BACKENDS:
-        raise Misuse("read --backend", f"{word!r} is not one of {', '.join(BACKENDS)}", "choose one of these")
-    return BACKENDS[word]
+    return _one_of("--backend", word, BACKENDS)
+
+
+def _one_of(option: str, word: str, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    if word not in known:
+        raise Misuse(f"read {option}", f"{word!r} is not one of {', '.join(known)}", "choose one of these")
+    return known[word]
 
 
 def _place(words: Words) -> str:
     known = _place_of(words.resume) if words.resume else ""
-    place = words.on or ("device" if words.lab else known or "host")
-    if words.on and words.on not in ("host", "jvm"):
+    if words.on not in ("", "host", "jvm"):
         do_next = "add --lab for devices; or `./inv regress --on` measures on them"
         raise Misuse(f"bench with --on {words.on}", "a bench runs on host, on jvm, or in a lab", do_next)
     if known == "device" and not words.lab:
         raise Misuse(f"go on with the bench {words.resume}", "it ran in a lab", "add --lab and its address")
-    if words.peer and place == "host":
-        came_back = "other runtimes run beside Quadra on the JVM and in a lab only"
-        raise Misuse("bench with --peer", came_back, "add --on jvm or --lab, or omit --peer")
-    return place
+    return words.on or ("device" if words.lab else known or "host")
+
+
+def _on_host(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(peers, backends); no peer means XNNPACK, no backend OpenCL."""
+    known = (peer_names.XNNPACK, peer_names.LITERT)
+    return _peers(beside or peer_names.XNNPACK, known, "add --on jvm for the others"), backends_of(backend or "opencl")
 
 
 def _in_app(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(peers, backends); no peer means all, no backend those of the peers."""
-    wanted = peer_names.parse(beside) or (peer_names.XNNPACK, *peer_names.SHIPPED)
-    strange = [name for name in wanted if name != peer_names.XNNPACK and name not in peer_names.SHIPPED]
-    if strange:
-        known = ", ".join((peer_names.XNNPACK, *peer_names.SHIPPED))
-        raise Misuse("read --peer", f"{strange[0]!r} is not one of {known}", "choose from these")
+    known = (peer_names.XNNPACK, *peer_names.SHIPPED)
+    wanted = _peers(beside or ",".join(known), known, "choose from these")
     own = [b for b in BACKENDS["both"] if f"shipped-{b}" in wanted]
     backends = backends_of(backend) if backend else tuple(own) or ("opencl",)
     return tuple(dict.fromkeys(name for b in backends for name in peers_beside(wanted, b))), backends
+
+
+def _peers(beside: str, known: tuple[str, ...], do_next: str) -> tuple[str, ...]:
+    wanted = peer_names.parse(beside)
+    for name in wanted:
+        if name not in known:
+            raise Misuse("read --peer", f"{name!r} is not one of {', '.join(known)}", do_next)
+    return wanted
 
 
 def _usual() -> list[tuple[str, bool]]:

@@ -10,9 +10,9 @@ from typing import Any
 
 from host_tools.base.errors import FolderNotWritable, QuadraError
 from host_tools.judge import judged
-from host_tools.judge.bench_figures import Asked, Bench, Row, add_recorded, peers_beside, take
+from host_tools.judge.bench_figures import Asked, Bench, Row, add_recorded, peers_beside, take, way
 from host_tools.places.place import Place, Show, quiet
-from host_tools.record import machine, run_folder, schema, verdicts
+from host_tools.record import machine, peer_names, run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.request import from_arguments, models
@@ -20,6 +20,10 @@ from host_tools.tasks import lanes
 from host_tools.tasks.deal import Deal
 
 _DEADLINE_S = {"host": 300.0, "jvm": 600.0, "device": 600.0}
+_SECOND_STARTS = 3  # each of each runtime is a Java process
+# What a run must have been asked for; how often it was repeated does not matter.
+_ASKED = ("options", "inputs", "place", "device", "api", "peers", "threads", "cold", "second_starts")
+Kind = tuple[str, str]  # backend and API
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,9 @@ class Finished:
         return cls([(one.spec(), one) for one in ours])
 
     def run(self, spec: RunSpec) -> RunFolder | None:
-        """What answers this; how often it was repeated does not matter."""
-        keys = ("options", "inputs", "place", "device", "peers", "threads", "cold")
+        """What answers this."""
         for old, folder in self.runs:
-            if old.model.sha256 == spec.model.sha256 and all(getattr(old, k) == getattr(spec, k) for k in keys):
+            if old.model.sha256 == spec.model.sha256 and all(getattr(old, k) == getattr(spec, k) for k in _ASKED):
                 return folder
         return None
 
@@ -84,20 +87,21 @@ class RowMaker:
         """Where Quadra keeps what a second start finds. Empty before each run: its first start is a cold one."""
         return self.folder / "kept"
 
-    def empty(self, name: str, backend: str, device: str, error: str = "") -> Row:
+    def empty(self, name: str, kind: Kind, device: str, error: str = "") -> Row:
         """A row without figures yet. device: of a lab; empty: there is no other."""
+        backend, api = kind
         twin = models.float_twin(name)
-        row = Row(models.find(name).name, backend, _stem(twin), ran_on=device, error=error)
-        if self.asked.place == "host":
+        row = Row(models.find(name).name, backend, _stem(twin), api, ran_on=device, error=error)
+        if self.asked.place == "host" and api == "interpreter":
             add_recorded(row, name)
         return row
 
-    def row(self, name: str, backend: str, device: str, show: Show = quiet, place: Place | None = None) -> Row:
+    def row(self, name: str, kind: Kind, device: str, show: Show = quiet, place: Place | None = None) -> Row:
         """Without a place from finished runs alone: they must be there."""
-        row = self.empty(name, backend, device)
+        row = self.empty(name, kind, device)
         for threads in self.asked.threads:
             words = f"{threads} thread{'s' if threads > 1 else ''}, " if len(self.asked.threads) > 1 else ""
-            found = judged.judge(self._run(self._spec(name, backend, threads, device), _after(words, show), place))
+            found = judged.judge(self._run(self._spec(name, kind, threads, device), _after(words, show), place))
             found.check_backend()
             take(row, threads, found)
         return row
@@ -112,23 +116,28 @@ class RowMaker:
 
     def _had(self, family: Family, device: str) -> list[bool]:
         asked = self.asked
-        rows = [(name, backend, t) for name in family.models for backend in asked.backends for t in asked.threads]
+        rows = [(name, kind, t) for name in family.models for kind in asked.kinds for t in asked.threads]
         return [self.finished.run(self._spec(*one, device)) is not None for one in rows]
 
-    def _spec(self, name: str, backend: str, threads: int, device: str) -> RunSpec:
-        kind = self.asked.place
+    def _spec(self, name: str, kind: Kind, threads: int, device: str) -> RunSpec:
+        (backend, api), place = kind, self.asked.place
         cold = threads == 1
+        peers = peers_beside(self.asked.peers, backend)
+        if not cold or api != self.asked.apis[-1]:  # it has one API, and takes seconds: once for each model and backend
+            peers = tuple(peer for peer in peers if peer != peer_names.LITERT)
         return from_arguments.make_spec(
             name,
             backend=backend,
-            place=kind,
+            place=place,
             device=device,
-            peers=peers_beside(self.asked.peers, backend),
+            api=api,
+            peers=peers,
             repetitions=self.asked.repetitions,
             threads=threads,
             cold=cold,
-            cache=str(self.kept) if cold and kind == "host" else "",
-            deadline_s=_DEADLINE_S[kind],
+            cache=str(self.kept) if cold and place == "host" else "",
+            second_starts=_SECOND_STARTS if cold and place == "jvm" else 0,
+            deadline_s=_DEADLINE_S[place],
         )
 
     def _run(self, spec: RunSpec, show: Show, place: Place | None) -> RunFolder:
@@ -155,13 +164,13 @@ class Figures:
     asked: Asked
     library: dict[str, Any]
     keep: Callable[[Bench], Any]
-    rows: dict[tuple[str, str], Row] = field(default_factory=dict)  # by model, as asked for, and backend
+    rows: dict[tuple[str, Kind], Row] = field(default_factory=dict)  # by model, as asked for
     notes: list[str] = field(default_factory=list)
     _change: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, name: str, row: Row) -> None:
         with self._change:
-            self.rows[name, row.backend] = row
+            self.rows[name, (row.backend, row.api)] = row
             self.keep(self.bench())
 
     def kept(self, family: Family, maker: RowMaker) -> bool:
@@ -169,8 +178,8 @@ class Figures:
         device = maker.finished_on(family)
         if device is not None:
             for name in family.models:
-                for backend in self.asked.backends:
-                    self.add(name, maker.row(name, backend, device))
+                for kind in self.asked.kinds:
+                    self.add(name, maker.row(name, kind, device))
         return device is not None
 
     def drop(self, family: Family) -> None:
@@ -181,24 +190,24 @@ class Figures:
     def fail(self, cells: Sequence[Family], device: str, error: str) -> None:
         """What a device that is lost has not measured."""
         names = [name for family in cells for name in family.models]
-        for name, backend in [(name, backend) for name in names for backend in self.asked.backends]:
-            if (name, backend) not in self.rows:
-                self.add(name, Row(models.find(name).name, backend, ran_on=device, error=error))
+        for name, kind in [(name, kind) for name in names for kind in self.asked.kinds]:
+            if (name, kind) not in self.rows:
+                self.add(name, Row(models.find(name).name, kind[0], api=kind[1], ran_on=device, error=error))
 
     def close(self, notes: Sequence[str]) -> None:
         """notes: what happened to the devices of a lab. A model that none of them ran says so."""
         self.notes = list(notes)
         for name in self.asked.models:
-            for backend in self.asked.backends:
-                if (name, backend) not in self.rows:
+            for kind in self.asked.kinds:
+                if (name, kind) not in self.rows:
                     error = "; ".join(notes) or "no device ran it"
-                    self.rows[name, backend] = Row(models.find(name).name, backend, error=error)
+                    self.rows[name, kind] = Row(models.find(name).name, kind[0], api=kind[1], error=error)
         self.keep(self.bench())
 
     def bench(self) -> Bench:
         """With the rows in the order in which they were asked for."""
         asked = self.asked
-        keys = [(name, backend) for name in asked.models for backend in asked.backends]
+        keys = [(name, kind) for name in asked.models for kind in asked.kinds]
         return bench_of(self.folder, asked, [self.rows[k] for k in keys if k in self.rows], self.library, self.notes)
 
 
@@ -224,32 +233,30 @@ class Lane(lanes.Lane[Family]):
     def run(self, cells: Sequence[Family]) -> None:
         for index, family in enumerate(cells):
             for name in family.models:
-                for backend in self.maker.asked.backends:
-                    error = self._row(name, backend)
-                    if error and self._gave_up(error, name, backend, cells[index:]):
+                for kind in self.maker.asked.kinds:
+                    error = self._row(name, kind)
+                    if error and self._gave_up(error, name, kind, cells[index:]):
                         return
 
-    def _row(self, name: str, backend: str) -> QuadraError | None:
+    def _row(self, name: str, kind: Kind) -> QuadraError | None:
         asked = self.maker.asked
-        show = _after(
-            f"{asked.models.index(name) + 1}/{len(asked.models)} {name}: {verdicts.APIS[backend]}, ", self.show
-        )
+        show = _after(f"{asked.models.index(name) + 1}/{len(asked.models)} {name}: {way(*kind)}, ", self.show)
 
         def once(at: float) -> None:
-            self.figures.add(name, self.maker.row(name, backend, self.device, show, self.place))
+            self.figures.add(name, self.maker.row(name, kind, self.device, show, self.place))
 
         error = self.attempt(once, lambda at, error, stopped: None)
         if isinstance(error, FolderNotWritable):
             raise error  # no later model would fare better
         return error
 
-    def _gave_up(self, error: QuadraError, name: str, backend: str, unfinished: Sequence[Family]) -> bool:
+    def _gave_up(self, error: QuadraError, name: str, kind: Kind, unfinished: Sequence[Family]) -> bool:
         """Whether this device is done with these models: others measure them, or it is lost."""
         text = " ".join(f"{error.tried}: {error.came_back}".split())
         if self.hand_back(error, unfinished[0], text, unfinished):
             self.figures.drop(unfinished[0])
             return True
-        self.figures.add(name, self.maker.empty(name, backend, self.device, text))
+        self.figures.add(name, self.maker.empty(name, kind, self.device, text))
         if not lanes.is_lost(error):
             return False
         self.figures.fail(unfinished, self.device, text)

@@ -54,7 +54,7 @@ CONTEXTS = Collection.from_module(tasks).to_contexts()
 CHOICES = {
     "backend": spec.BACKENDS,
     "bench backend": bench_asked.BACKENDS,
-    "parity backend": spec.BACKENDS,
+    "bench api": bench_asked.APIS,
     "precision": spec.PRECISIONS,
     "via": spec.ROUTES,
     "api": spec.APIS,
