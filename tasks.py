@@ -188,7 +188,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
 
 @task(
     help={
-        "what": "What to mutate: models, options, folders or cache. Or the folder of a finding, to run it again.",
+        "what": "What to mutate: models, options, folders, cache or reader. Or the folder of a finding, to run it again.",
         "seconds": "How long (default: 60).",
         "seed": "Seed of the cases: the same seed gives the same cases.",
         "library": "An existing libquadra.so (default: build it); sanitizers in it are detected.",
@@ -201,7 +201,8 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
     models: with the delegate, on null, OpenCL and OpenGL ES, the interpreter survives what it survives alone, with the
     same numbers. options: options, environment and target files; the library works or reports an error. folders:
     readers of damaged run folders end in an error message. cache: damaged files of the cache of compiled models are
-    refused with a reason, and the numbers stay the same. Findings are minimised and kept among the run folders.
+    refused with a reason, and the numbers stay the same. reader: libFuzzer inside the native reader of such files, which
+    needs libclang-rt-22-dev; it ends with its first finding. Findings are minimised and kept among the run folders.
     Exit status 1: there is one.
     """
     from host_tools.base import terminal
@@ -255,7 +256,7 @@ _RUN_HELP = {
     "via": "On devices: app, the test app (default), or shell, a small native program in the device's shell, without the app."
     " Times of the two differ and are never pooled.",
     "api": "Runtime API: interpreter (default), or compiled, LiteRT's CompiledModel (on this machine only).",
-    "peer": "Other runtimes to measure, interleaved: xnnpack; with --on jvm or devices also shipped-opencl, shipped-gles; separated by commas.",
+    "peer": "Other runtimes to measure, interleaved: xnnpack; on this machine also litert-gpu, with --on jvm or devices shipped-opencl, shipped-gles; separated by commas.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
     "json": "Print one JSON document instead of the account, also when the run fails: docs/run_folder.md.",
 }
@@ -644,8 +645,7 @@ def replay(
     )  # fmt: skip
     with nullcontext(quiet) if step else progress(f"replay {plan}") as show:
         outcomes = replays.run(plan, wanted, show)
-    for outcome in outcomes:
-        replays.show(outcome, wanted, terminal.console(), top, all)
+    replays.show(outcomes, wanted, terminal.console(), top, all)
     replays.judge(outcomes)
 
 
@@ -700,8 +700,9 @@ def demo(c: Context, loop: bool = False) -> None:
         "limit_shipped": "Fail if the same mean relative to TFLite's stock GPU delegate exceeds this; 0: no limit.",
         "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
-        "peer": "With --on jvm: only these of xnnpack, shipped-opencl, shipped-gles (TFLite's stock GPU delegate); separated by"
-        " commas.",
+        "api": "On the host: interpreter (default), compiled (LiteRT's CompiledModel), or both side by side.",
+        "peer": "Only these, separated by commas: xnnpack; on the host also litert-gpu (LiteRT's own GPU accelerator), with --on jvm"
+        " shipped-opencl, shipped-gles (TFLite's stock GPU delegate).",
         "resume": "Continue the bench of this folder; its figures are not measured again.",
     },
 )
@@ -710,6 +711,7 @@ def bench(
     models: list[str],
     on: str = "",
     backend: str = "",
+    api: str = "",
     runs: int = 0,
     limit: float = 0.0,
     limit_shipped: float = 0.0,
@@ -726,7 +728,7 @@ def bench(
     from host_tools.base import terminal
     from host_tools.tasks import bench
 
-    words = bench.Words(tuple(models), on, backend, peer, runs, resume, limit, limit_shipped)
+    words = bench.Words(tuple(models), on, backend, peer, api, runs, resume, limit, limit_shipped)
     if json:
         raise Exit(code=bench.run_as_json(words, _file(library)))
     bench.run(words, _file(library), terminal.console())

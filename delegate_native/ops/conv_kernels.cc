@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
@@ -91,12 +92,13 @@ std::string Pixel(const QuadTile& t) {
 // The rows of the window, of which row ky has the number `row` among all. Pixels outside are read
 // inside and dropped: a branch costs more.
 std::string Rows(const QuadTile& t, const char* inside, const char* row) {
-  const std::string tap = Unroll(t.pixels, R"(int x$ = left + $ * stride_x + kx * dilation_x;
+  const std::string tap =
+      Unroll(t.pixels, QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
 bool in$ = x$ >= 0 && x$ < src_w;
 src_at p$ = row + along_src(clamp(x$, 0, src_w - 1));
-)") + AddSlices(t, R"(sum4_t v$ = fetch_src(p$); p$ += slice;
+)")) + AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p$); p$ += slice;
 if (!in$) { v$ = vec4(0.0f); }
-)") + "at = end;\n";
+)")) + "at = end;\n";
   const std::string taps =
       Format("src_at row = at_src(0, sy, first);\nint at = block_at + %s * kernel_x * run;\n",
              row) +
@@ -108,11 +110,11 @@ if (!in$) { v$ = vec4(0.0f); }
 
 // The planes of the window, where there are several.
 std::string Planes(const QuadTile& t) {
-  return Block("for (int kz = 0; kz < kernel_z; ++kz)", R"(
+  return Block("for (int kz = 0; kz < kernel_z; ++kz)", QUADRA_TEXT(R"(
 int sz = first_sz + kz * dilation_z;
 bool plane = sz >= 0 && sz < src_d;
 int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
-)" + Rows(t, "plane && ", "(kz * kernel_y + ky)"));
+)") + Rows(t, "plane && ", "(kz * kernel_y + ky)"));
 }
 
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
@@ -133,11 +135,11 @@ if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
                  4 * t.slices, pixel ? "at" : "block_at");
   if (!pixel) text += conv.deep() ? " * kernel_z * kernel_y * kernel_x" : " * kernel_y * kernel_x";
   // Of a convolution in three dimensions, `b` counts planes of results.
-  text += conv.deep() ? R"(;
+  text += conv.deep() ? QUADRA_TEXT(R"(;
 int item = b / grid_d;
 int first_sz = (b - item * grid_d) * stride_z - pad_z;
 b = item * dst_d + (b - item * grid_d) * step_z + first_z;
-)"
+)")
                       : ";\nint first = b * src_s + first_s;\n";
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
   text += "src_at slice = src_slice;\nsum4_t w;\n" +

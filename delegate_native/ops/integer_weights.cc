@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 
@@ -83,11 +84,11 @@ struct Matrix {
 
 // @ is the number of lanes, # stands for the lines of each lane of the source, which there is ^;
 // a line with $ is there for each pixel.
-constexpr char kLane[] = R"(
+constexpr const char* kLane = QUADRA_TEXT(R"(
 f = convert_float@((q << up >> up) - zero); q = q >> bits;
 p$ += f * v$.^;
-)";
-constexpr char kBody[] = R"(
+)");
+constexpr const char* kBody = QUADRA_TEXT(R"(
 int o = GLOBAL_X, y = GLOBAL_Y, b = GLOBAL_Z;
 if (o >= blocks || y >= dst_h || b >= dst_b) { return; }
 int w = o * step, s = b * src_s, at = blocks * parts * words + o;
@@ -107,7 +108,7 @@ vec4 v$ = read_src($, y, s);
 f = as_float@(read_m(at + k * blocks));
 a$ += p$ * f;
 }
-)";
+)");
 constexpr char kStore[] = "write_dst(a$, $, y, b * dst_s + o);\n";
 // On CPUs: four slices.
 constexpr char kStoreWide[] =
@@ -115,7 +116,9 @@ constexpr char kStoreWide[] =
     "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
     "{ write_dst(four$[j], $, y, b * dst_s + o * 4 + j); }\n";
 
-void Add(const char* text, int pixels, bool wide, char lane, std::string* body) {
+void Add(const char* packed, int pixels, bool wide, char lane, std::string* body) {
+  const std::string all = Unpacked(packed);
+  const char* text = all.c_str();
   for (const char* next; *text; text = next) {
     next = strchr(text, '\n') + 1;
     for (const char* l = "xyzw"; *text == '#' && *l; ++l) Add(kLane, pixels, wide, *l, body);
