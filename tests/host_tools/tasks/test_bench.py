@@ -14,7 +14,7 @@ from host_tools.judge.bench_figures import COLD, SECOND, STEADY, WARM, XNNPACK, 
 from host_tools.record import run_folder, schema, times
 from host_tools.request import models
 from host_tools.show import bench_page, bench_table, charts
-from host_tools.tasks import bench
+from host_tools.tasks import bench, bench_asked, bench_rows
 from tests import quantized
 from tests.host_tools import run_folders
 
@@ -24,11 +24,13 @@ DIGEST = "ab" * 32
 
 
 def asked(*models, **words):
-    return bench.asked(bench.Words(models, **words))
+    return bench_asked.asked(bench_asked.Words(models, **words))
 
 
 class Place:
     """Instead of a place: leaves a run folder for each RunSpec, or raises what `fails` has for it."""
+
+    name = "here"
 
     def __init__(self, wrong=(), cpu_nodes=(), **fails):
         self.specs, self.fails, self.wrong, self.cpu_nodes = [], fails, wrong, cpu_nodes
@@ -105,7 +107,7 @@ def measured(tmp_path, monkeypatch):
         for path in paths:
             path.write_bytes(b"\x1c\0\0\0TFL3" + path.name.encode())
         wanted, _ = asked(*map(str, paths), backend=backend, peer=beside, resume=resume, on="jvm" if beside else "")
-        return bench.measure(wanted, place, lambda text: None, keep, resume)
+        return bench.measure(wanted, [place], lambda text: None, keep, resume)
 
     return one
 
@@ -281,7 +283,7 @@ def test_a_limit_without_figures_of_the_shipped_delegate_is_missed(tmp_path):
 
 def test_an_unknown_backend_is_misuse():
     with pytest.raises(Misuse, match="'cuda' is not one of opencl, gles, both"):
-        bench.backends_of("cuda")
+        bench_asked.backends_of("cuda")
 
 
 def test_the_page_and_the_figures_are_written(tmp_path):
@@ -332,7 +334,7 @@ def test_two_backends_stand_below_each_other(tmp_path):
 
 def test_the_shipped_figures_are_of_known_models():
     assert set(bench_figures.recorded()["models"]) <= set(models.catalogue())
-    assert set(bench.MODELS) <= set(models.catalogue())
+    assert set(bench_asked.MODELS) <= set(models.catalogue())
 
 
 def test_marks_stay_inside_the_chart():
@@ -513,7 +515,7 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
     path = tmp_path / "a.tflite"
     path.write_bytes(b"\x1c\0\0\0TFL3")
     wanted, _ = asked(str(path), backend="opencl", peer="xnnpack,litert-gpu", api="both")
-    result = bench.measure(wanted, place, lambda text: None, bench_page.write)
+    result = bench.measure(wanted, [place], lambda text: None, bench_page.write)
     assert [(s.api, s.threads, s.peers[1:]) for s in place.specs] == [
         ("interpreter", 1, ()),
         ("interpreter", 2, ()),
@@ -529,7 +531,7 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
     assert max(map(len, text.splitlines())) <= 170
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "others"))
     place.peer_errors["litert-gpu"] = "compile a: No adapters found; next: give it a GPU"
-    result = bench.measure(wanted, place, lambda text: None, bench_page.write)
+    result = bench.measure(wanted, [place], lambda text: None, bench_page.write)
     assert "a on OpenCL, compiled: LiteRT's GPU accelerator did not run: compile a: No adapters found" in table(result)
     for words, said in (
         ({"api": "compiled", "on": "jvm"}, "Android's runtime has no CompiledModel"),
@@ -542,7 +544,7 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
 
 def test_no_rows_have_no_means(tmp_path):
     asked = bench_figures.Asked(("a",), ("opencl",), ("xnnpack",), 1)
-    result = bench.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
+    result = bench_rows.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
     assert result.means() == [] and "not finished: 0 of 1" in bench_page.write(result).read_text()
 
 
