@@ -34,19 +34,20 @@ struct Part {
 // Statements that finish the sum of pixel x + `pixel`.
 std::string WriteSum(const std::string& sum, const std::string& pixel, int slice, bool scattered,
                      const Part& part) {
-  const std::string x = "x + " + pixel;
   const std::string place =
-      (scattered ? "(" + x + ") * step_x + first_x, y * step_y + first_y" : x + ", y") +
-      Format(", b * dst_s + o + %d", slice);
-  const std::string add = part.before >= 0 ? sum + " += read_before(" + place + "); " : "";
-  return add + "write_dst(" + Bounded(part.round, sum) + ", " + place + ");";
+      Format(scattered ? "(x + %s) * step_x + first_x, y * step_y + first_y, b * dst_s + o + %d"
+                       : "x + %s, y, b * dst_s + o + %d",
+             pixel.c_str(), slice);
+  return Filled(
+      part.before >= 0 ? "$0 += read_before($2); write_dst($1, $2);\n" : "write_dst($1, $2);\n",
+      {sum.c_str(), Bounded(part.round, sum).c_str(), place.c_str()});
 }
 
 // One loop over the pixels, which moves the sums to where the first one's are.
 std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
   std::string pixel;
   for (int k = 0; k < t.slices; ++k) {
-    const std::string write = WriteSum(Format("a0_%d", k), "j", k, scattered, part) + "\n";
+    const std::string write = WriteSum(Format("a0_%d", k), "j", k, scattered, part);
     pixel += k ? Block(Format("if (o + %d < dst_s)", k), write) : write;
   }
   for (int i = 1; i < t.pixels; ++i) {
@@ -63,7 +64,7 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
     std::string slice;
     for (int i = 0; i < t.pixels; ++i) {
       const std::string write =
-          WriteSum(Format("a%d_%d", i, k), Format("%d", i), k, scattered, part) + "\n";
+          WriteSum(Format("a%d_%d", i, k), Format("%d", i), k, scattered, part);
       slice += i ? Block(Format("if (x + %d < grid_w)", i), write) : write;
     }
     text += k ? Block(Format("if (o + %d < dst_s)", k), slice) : slice;
@@ -117,13 +118,16 @@ int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
 )") + Rows(t, "plane && ", "(kz * kernel_y + ky)"));
 }
 
+// Of the tile of $0 pixels; $1 counts the results' batches or planes.
+constexpr const char* kFindPlace = QUADRA_TEXT(R"(
+int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
+if (x >= grid_w || y >= grid_h || z >= blocks * $1) { return; }
+)");
+
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
                      bool serial) {
-  std::string text = Format(R"(
-int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
-if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
-)",
-                            t.pixels, conv.deep() ? "planes" : "dst_b");
+  const std::string pixels = Format("%d", t.pixels);
+  std::string text = Filled(kFindPlace, {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";
