@@ -37,20 +37,20 @@ struct Part {
 // Statements that finish the sum of pixel x + `pixel` and slice o + `slice`.
 std::string WriteSum(const std::string& sum, const std::string& pixel, const std::string& slice,
                      bool scattered, const Part& part) {
-  const std::string x = "x + " + pixel;
   const std::string place =
-      (scattered ? "(" + x + ") * step_x + first_x, y * step_y + first_y" : x + ", y") +
-      ", b * dst_s + o + " + slice;
-  const std::string add = part.before >= 0 ? sum + " += read_before(" + place + "); " : "";
-  return add + "write_dst(" + Bounded(part.round, sum) + ", " + place + ");";
+      Filled(scattered ? "(x + $0) * step_x + first_x, y * step_y + first_y, b * dst_s + o + $1"
+                       : "x + $0, y, b * dst_s + o + $1",
+             {pixel.c_str(), slice.c_str()});
+  return Filled(
+      part.before >= 0 ? "$0 += read_before($2); write_dst($1, $2);\n" : "write_dst($1, $2);\n",
+      {sum.c_str(), Bounded(part.round, sum).c_str(), place.c_str()});
 }
 
 // One loop over the pixels, which moves the sums to where the first one's are.
 std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
   std::string pixel;
   for (int k = 0; k < t.slices; ++k) {
-    const std::string write =
-        WriteSum(Format("a0_%d", k), "j", Format("%d", k), scattered, part) + "\n";
+    const std::string write = WriteSum(Format("a0_%d", k), "j", Format("%d", k), scattered, part);
     pixel += k ? Block(Format("if (o + %d < dst_s)", k), write) : write;
   }
   for (int i = 1; i < t.pixels; ++i) {
@@ -65,16 +65,14 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
   if (t.split_bits > 0) {
     const std::string i = Format("j %% %d", t.pixels), k = Format("j / %d", t.pixels);
     const std::string exists = "if (inside && x + " + i + " < grid_w && o + " + k + " < dst_s)";
-    return FinishSplit(t.pixels, t.slices,
-                       Block(exists, WriteSum("sum", i, k, scattered, part) + "\n"));
+    return FinishSplit(t.pixels, t.slices, Block(exists, WriteSum("sum", i, k, scattered, part)));
   }
   std::string text;
   for (int k = 0; k < t.slices; ++k) {
     std::string slice;
     for (int i = 0; i < t.pixels; ++i) {
       const std::string write =
-          WriteSum(Format("a%d_%d", i, k), Format("%d", i), Format("%d", k), scattered, part) +
-          "\n";
+          WriteSum(Format("a%d_%d", i, k), Format("%d", i), Format("%d", k), scattered, part);
       slice += i ? Block(Format("if (x + %d < grid_w)", i), write) : write;
     }
     text += k ? Block(Format("if (o + %d < dst_s)", k), slice) : slice;
@@ -132,19 +130,24 @@ int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
 )") + Rows(t, "plane && ", "(kz * kernel_y + ky)"));
 }
 
+// Of the tile of $0 pixels; $1 counts the results' batches or planes.
+constexpr const char* kFindPlace = QUADRA_TEXT(R"(
+int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
+if (x >= grid_w || y >= grid_h || z >= blocks * $1) { return; }
+)");
+// All work-items of a group that shares sums reach its barrier.
+constexpr const char* kFindSharedPlace = QUADRA_TEXT(R"(
+int x = GLOBAL_X * $0; int y = GLOBAL_Y;
+bool inside = x < grid_w && z < blocks * dst_b;
+x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
+)");
+
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
                      bool serial) {
   const bool split = t.split_bits > 0;
-  std::string text = Format("\nint x = GLOBAL_X * %d; int y = GLOBAL_Y;", t.pixels);
-  // All work-items of a group that shares sums reach its barrier.
-  text += split ? R"(
-bool inside = x < grid_w && z < blocks * dst_b;
-x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
-)"
-                : Format(R"( int z = GLOBAL_Z;
-if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
-)",
-                         conv.deep() ? "planes" : "dst_b");
+  const std::string pixels = Format("%d", t.pixels);
+  std::string text = Filled(split ? kFindSharedPlace : kFindPlace,
+                            {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";
