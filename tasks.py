@@ -42,6 +42,7 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
     models.show()
 
 
+_LAB_HELP = "devices of a lab, instead of --on: its scheduler's address, or localhost."
 _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
 _ABIS_HELP = "ABIs, separated by commas: arm64-v8a, armeabi-v7a, x86_64 (default: all three)."
 
@@ -188,7 +189,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
 
 @task(
     help={
-        "what": "What to mutate: models, options, folders or cache. Or the folder of a finding, to run it again.",
+        "what": "What to mutate: models, options, folders, cache or reader. Or the folder of a finding, to run it again.",
         "seconds": "How long (default: 60).",
         "seed": "Seed of the cases: the same seed gives the same cases.",
         "library": "An existing libquadra.so (default: build it); sanitizers in it are detected.",
@@ -201,7 +202,8 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
     models: with the delegate, on null, OpenCL and OpenGL ES, the interpreter survives what it survives alone, with the
     same numbers. options: options, environment and target files; the library works or reports an error. folders:
     readers of damaged run folders end in an error message. cache: damaged files of the cache of compiled models are
-    refused with a reason, and the numbers stay the same. Findings are minimised and kept among the run folders.
+    refused with a reason, and the numbers stay the same. reader: libFuzzer inside the native reader of such files, which
+    needs libclang-rt-22-dev; it ends with its first finding. Findings are minimised and kept among the run folders.
     Exit status 1: there is one.
     """
     from host_tools.base import terminal
@@ -255,7 +257,7 @@ _RUN_HELP = {
     "via": "On devices: app, the test app (default), or shell, a small native program in the device's shell, without the app."
     " Times of the two differ and are never pooled.",
     "api": "Runtime API: interpreter (default), or compiled, LiteRT's CompiledModel (on this machine only).",
-    "peer": "Other runtimes to measure, interleaved: xnnpack; with --on jvm or devices also shipped-opencl, shipped-gles; separated by commas.",
+    "peer": "Other runtimes to measure, interleaved: xnnpack; on this machine also litert-gpu, with --on jvm or devices shipped-opencl, shipped-gles; separated by commas.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
     "json": "Print one JSON document instead of the account, also when the run fails: docs/run_folder.md.",
 }
@@ -644,8 +646,7 @@ def replay(
     )  # fmt: skip
     with nullcontext(quiet) if step else progress(f"replay {plan}") as show:
         outcomes = replays.run(plan, wanted, show)
-    for outcome in outcomes:
-        replays.show(outcome, wanted, terminal.console(), top, all)
+    replays.show(outcomes, wanted, terminal.console(), top, all)
     replays.judge(outcomes)
 
 
@@ -690,19 +691,21 @@ def demo(c: Context, loop: bool = False) -> None:
     iterable=["models"],
     help={
         "models": "Models to measure, by name or path: `inv bench A B` (default: on the host those that run wholly on the delegate,"
-        " on the JVM all).",
+        " elsewhere all).",
         "on": "host (default): beside XNNPACK at 1 and 2 threads. jvm: in Android's TFLite runtime, beside XNNPACK and TFLite's"
         " stock GPU delegate, at 1 thread.",
-        "backend": "opencl, gles, or both (default: opencl; with --on jvm those of the peers).",
-        "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10).",
+        "backend": "opencl, gles, or both (default: opencl; with --on jvm or --lab those of the peers).",
+        "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10, with --lab 20).",
         "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this; 0: no limit."
         " With both backends, OpenCL's counts.",
         "limit_shipped": "Fail if the same mean relative to TFLite's stock GPU delegate exceeds this; 0: no limit.",
         "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
-        "peer": "With --on jvm: only these of xnnpack, shipped-opencl, shipped-gles (TFLite's stock GPU delegate); separated by"
-        " commas.",
+        "api": "On the host: interpreter (default), compiled (LiteRT's CompiledModel), or both side by side.",
+        "peer": "Only these, separated by commas: xnnpack; on the host also litert-gpu (LiteRT's own GPU accelerator), with --on jvm or --lab"
+        " shipped-opencl, shipped-gles (TFLite's stock GPU delegate).",
         "resume": "Continue the bench of this folder; its figures are not measured again.",
+        "lab": f"Measure each model on one of the {_LAB_HELP}",
     },
 )
 def bench(
@@ -710,6 +713,7 @@ def bench(
     models: list[str],
     on: str = "",
     backend: str = "",
+    api: str = "",
     runs: int = 0,
     limit: float = 0.0,
     limit_shipped: float = 0.0,
@@ -717,16 +721,17 @@ def bench(
     library: str = "",
     peer: str = "",
     resume: str = "",
+    lab: str = "",
 ) -> None:
     """Measure models beside XNNPACK and TFLite's stock GPU delegate: speed, memory, start-up; as table, JSON and page.
 
     Every model runs in its own processes; on the CPU, the GPU driver gets as many threads as XNNPACK.
-    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --on jvm, another runtime's failure is a finding.
+    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --on jvm or --lab, another runtime's failure is a finding.
     """
     from host_tools.base import terminal
-    from host_tools.tasks import bench
+    from host_tools.tasks import bench, bench_asked
 
-    words = bench.Words(tuple(models), on, backend, peer, runs, resume, limit, limit_shipped)
+    words = bench_asked.Words(tuple(models), on, backend, peer, api, runs, resume, limit, limit_shipped, lab)
     if json:
         raise Exit(code=bench.run_as_json(words, _file(library)))
     bench.run(words, _file(library), terminal.console())
@@ -739,11 +744,19 @@ def bench(
         "baseline": "Compare with the result saved under this name.",
         "save": "Save the result under this name, if it is complete and right.",
         "library": _RUN_HELP["library"],
-        "lab": "Run each cell on one of the devices of a lab, instead of --on: its scheduler's address, or localhost.",
+        "lab": f"Run each cell on one of the {_LAB_HELP}",
+        "resume": "Continue the session of this folder; its finished launches are not run again.",
     }
 )
 def regress(
-    c: Context, suite: str, on: str = "", baseline: str = "", save: str = "", library: str = "", lab: str = ""
+    c: Context,
+    suite: str,
+    on: str = "",
+    baseline: str = "",
+    save: str = "",
+    library: str = "",
+    lab: str = "",
+    resume: str = "",
 ) -> None:
     """Run a suite of models, launch after launch, and report regressions from a baseline, with effect size and confidence.
 
@@ -754,7 +767,7 @@ def regress(
     from host_tools.show.regression import page, table
     from host_tools.tasks import regress as regression
 
-    found = regression.run(suite, on, baseline, save, _file(library), lab)
+    found = regression.run(suite, on, baseline, save, _file(library), lab, resume)
     table.show(found, terminal.console())
     print(f"report      {found.folder / page.FILE}")
     if found.state != "complete":

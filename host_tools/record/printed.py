@@ -87,7 +87,8 @@ class BenchRunner(Part, kw_only=True):
     steady: Annotated[dict[Text, Kinds], Is("by number of threads")] = {}
     cold: Annotated[Kinds, Is("a start with an empty driver cache; `median` is its time")] = {}
     warm: Kinds = {}
-    second: Annotated[Kinds, Is("a start with what the cold one kept")] = {}
+    second: Annotated[Kinds, Is("a start with what an earlier one kept")] = {}
+    kept_bytes: Annotated[Count | None, Is("what that kept (on the JVM); 0: nothing, so there is no such start")] = None
     recorded_ratio: Annotated[Real | None, Is("it did not run: its recorded time relative to XNNPACK's")] = None
 
 
@@ -97,8 +98,10 @@ class BenchRow(Part, kw_only=True):
     model: Text
     backend: Text
     twin: Annotated[Text, Is("the same model with floats (X of X_quant, X_int8, X_ptq), measured too")] = ""
+    api: Annotated[Text, Is("`interpreter`, or `compiled`: LiteRT's CompiledModel")] = "interpreter"
     error: Annotated[Text, Is("why there are no figures")] = ""
-    device: Text = ""
+    device: Annotated[Text, Is("the GPU")] = ""
+    ran_on: Annotated[Text, Is("the device of a lab")] = ""
     on_cpu: Annotated[bool, Is("the GPU is a CPU")] = False
     unsure: Annotated[bool, Is("the error is above the usual limit, and as large as rounding makes it")] = False
     runs: Annotated[Texts, Is("names of its run folders")] = []
@@ -127,6 +130,7 @@ class BenchMean(Part, kw_only=True):
     values: dict[Text, Real]
     goal: float | None
     met: bool
+    api: Annotated[Text, Is("`interpreter` or `compiled`")] = "interpreter"
 
 
 class BenchDocument(File, kw_only=True):
@@ -136,9 +140,10 @@ class BenchDocument(File, kw_only=True):
     schema_version: Annotated[int, Is("3")] = 3
     exit_status: Annotated[Count, Is("of the task; in the file always 0")] = 0
     error: Annotated[Failure | None, Is("what gave it")] = None
-    place: Annotated[Text, Is("`host` or `jvm`")] = ""
+    place: Annotated[Text, Is("`host`, `jvm`, or `device`: those of a lab")] = ""
     models: Texts = []
     backends: Texts = []
+    apis: Texts = []
     peers: Texts = []
     threads: list[Count] = []
     repetitions: Count = 0
@@ -147,7 +152,8 @@ class BenchDocument(File, kw_only=True):
     cpus: Count = 0
     load_average: float = 0.0
     library: Annotated[dict[Text, Any], Is("the delegate: path, digest")] = {}
-    devices: Annotated[Words, Is("GPU by backend")] = {}
+    devices: Annotated[Words, Is("GPU by backend; in a lab by device and API")] = {}
+    notes: Annotated[Texts, Is("what happened to the devices of a lab")] = []
     shipped_delegate: Annotated[
         Text, Is("`recorded`: TFLite's stock delegate does not run on the host; or `measured`")
     ] = ""

@@ -112,30 +112,68 @@ class RunFolder:
         return f"the run {status.state} at the stage '{status.stage}'; {self.path / 'log.txt'} has its output"
 
 
+def partial(spec: specs.RunSpec, runs_dir: Path) -> Path:
+    """Where start() makes the folder of this run."""
+    return runs_dir / (PARTIAL + spec.run_id)
+
+
 def start(spec: specs.RunSpec, runs_dir: Path) -> Path:
-    """Makes the partial folder of a run with its spec.json. What killed runs left there goes first."""
+    """Makes the partial folder of a run with its spec.json. What killed runs left there goes first.
+
+    Ctrl-C may come at any moment: who calls it inside `try` asks began() afterwards.
+    """
     settings.utf8_path(runs_dir, "make a run folder", "set QUADRA_RUNS_DIR to another folder")
     settings.make_folder(runs_dir, "QUADRA_RUNS_DIR")
-    path = runs_dir / (PARTIAL + spec.run_id)
+    path = partial(spec, runs_dir)
     with _alone(runs_dir):
         clear(runs_dir)
-        settings.make_folder(path, "QUADRA_RUNS_DIR")
         try:
+            settings.make_folder(path, "QUADRA_RUNS_DIR")
             hold(path)
             write_json(path / specs.RunSpec.FILE, spec.to_json())
-        except BaseException:  # Ctrl-C, too: nobody knows of the folder yet
-            shutil.rmtree(path, ignore_errors=True)
-            _let_go(path)
+        except BaseException:
+            began(path)
             raise
     return path
 
 
-def hold(partial: Path) -> None:
-    """Says that this process works in the folder, until finish() or its own end, however that comes."""
+def began(partial: Path) -> bool:
+    """Whether the folder has its spec.json, so that finish() can name it. One without is removed."""
+    if (partial / specs.RunSpec.FILE).exists():
+        return True
+    shutil.rmtree(partial, ignore_errors=True)
+    _let_go(partial)
+    return False
+
+
+def hold(partial: Path) -> bool:
+    """Says that this process works in the folder, until finish() or its own end, however that comes. False: another does."""
     if partial not in _held:
         _held[partial] = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with contextlib.suppress(OSError):  # a file system without locks: then nobody clears anything there
+        try:
             fcntl.flock(_held[partial], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _let_go(partial)
+            return False
+        except OSError:
+            pass  # a file system without locks: then nobody clears anything there
+    return True
+
+
+def take_over(spec: specs.RunSpec, runs_dir: Path) -> specs.RunSpec:
+    """`spec` under the id of a run that asked for the same and whose process was killed; its folder is removed. As it is
+    where there is none."""
+    for path in sorted(runs_dir.glob(f"{PARTIAL}*")):
+        try:
+            known = RunFolder(path).spec()
+        except QuadraError:
+            continue
+        same = msgspec.structs.replace(known, run_id=spec.run_id) == spec
+        if same and path.name == PARTIAL + known.run_id and _ABANDONED.fullmatch(path.name) and hold(path):
+            shutil.rmtree(path, ignore_errors=True)
+            _let_go(path)
+            return known
+    return spec
 
 
 def lock_of(partial: Path) -> list[int]:

@@ -46,14 +46,17 @@ class LabDevice:
         self._apk(peers)
 
     def aim(self, spec: RunSpec) -> RunSpec:
-        return aimed(spec, self.kind, self.offered.serial)
+        return aimed(spec, self.kind, self.name)  # two hosts may have the same serial
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
-        files = self._files(spec)
+        """As Place.run; a run whose caller was killed goes on: its host does what has one name once."""
+        runs_dir = runs_dir or settings.read().runs_dir
+        files, spec = self._files(spec), run_folder.take_over(spec, runs_dir)
         order = Order(self.offered.name, spec, {}, source_digest())
         order.files = {kind: contents.name_of(path) for kind, path in files.items()}
-        partial = run_folder.start(spec, runs_dir or settings.read().runs_dir)
+        partial = run_folder.partial(spec, runs_dir)
         try:
+            run_folder.start(spec, runs_dir)
             show(f"on {self.name}")
             reply = self.lab.run(self.offered, order, files, self._stopped)
             packing.unpack(reply.packed, partial)
@@ -63,10 +66,12 @@ class LabDevice:
             stopped.kept = kept.path
             raise stopped from error
         except QuadraError as error:
-            error.kept = run_folder.finish(partial, "failed", "lab", error).path
+            if run_folder.began(partial):
+                error.kept = run_folder.finish(partial, "failed", "lab", error).path
             raise
         except BaseException:
-            run_folder.finish(partial, "interrupted", "lab")
+            if run_folder.began(partial):
+                run_folder.finish(partial, "interrupted", "lab")
             raise
         return self._finish(partial, reply)
 

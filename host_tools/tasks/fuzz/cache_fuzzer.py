@@ -147,6 +147,15 @@ class Cache(Fuzzer):
         return self._kept[key]
 
 
+def first_files(library: Path, models: dict[str, bytes]) -> list[bytes]:
+    """The plans' files that this delegate leaves for the small models among `models`, on each backend."""
+    fuzzer = Cache(library)
+    try:
+        return [fuzzer._whole(models[name], backend).file for name in _MODELS for backend in _BACKENDS]
+    finally:
+        fuzzer.close()
+
+
 def from_folder(folder: Path, words: dict[str, Any]) -> Case:
     """The case of a finding that was kept. The words in its file are those of the library that made it: with another
     one it is a miss."""

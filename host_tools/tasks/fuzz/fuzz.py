@@ -18,7 +18,7 @@ from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.build import bazel, sanitize
 from host_tools.tasks.fuzz.finding import Finding, keep
 
-KINDS = ("models", "options", "folders", "cache")
+KINDS = ("models", "options", "folders", "cache", "reader")
 _KEPT_OF_A_PLACE = 3  # without a sanitizer, different defects may show in the same place
 
 
@@ -87,6 +87,8 @@ def run(
         raise Misuse(f"fuzz {what}", "there is neither such a kind nor such a folder", do_next)
     if seconds <= 0:
         raise Misuse(f"fuzz {what}", f"{seconds:g} seconds are none", "give --seconds a number above 0")
+    if words["kind"] == "reader":
+        return _read(Path(what) if kept.is_file() else None, Result(what, seed, seconds, Counter()), given, show)
     fuzzer = _open(words["kind"], given, sanitizers)
     try:
         if kept.is_file():
@@ -164,6 +166,23 @@ def _run_again(fuzzer: Fuzzer, folder: Path, words: dict[str, Any]) -> Result:
     return result
 
 
+def _read(folder: Path | None, result: Result, given: Path | None, show: Callable[[str], None]) -> Result:
+    """libFuzzer makes the cases itself, and stops at its first finding."""
+    from host_tools.tasks.fuzz import reader_fuzzer as reader
+
+    started = time.monotonic()
+    if folder:
+        finding = reader.repeat(folder / reader.FILE, show)
+    else:
+        finding = reader.search(result.seconds, result.seed, given or bazel.library(), result.counts, show)
+    result.seconds = time.monotonic() - started
+    if finding:
+        result.seen[finding.kind, finding.place] += 1
+        words = {"kind": "reader", "seed": result.seed, "name": "reader", "case": {}}
+        result.kept.append(folder or _keep("reader", f"{result.seed}", finding, {reader.FILE: finding.case}, words))
+    return result
+
+
 def _take(fuzzer: Fuzzer, finding: Finding, result: Result, show: Callable[[str], None]) -> None:
     """Counts a finding; keeps it, made small, unless there are enough of its place."""
     key = (finding.kind, finding.place)
@@ -172,8 +191,6 @@ def _take(fuzzer: Fuzzer, finding: Finding, result: Result, show: Callable[[str]
         return
     show(f"makes a finding small: {finding.kind}, {finding.place}")
     small = fuzzer.minimise(finding)
-    runs = settings.make_folder(settings.read().runs_dir, "QUADRA_RUNS_DIR")
-    folder = _free(runs / f"fuzz-{result.what}" / f"{small.case.name}-{small.kind}")
     own = hasattr(small.case, "files")
     words = {
         "kind": result.what,
@@ -181,8 +198,14 @@ def _take(fuzzer: Fuzzer, finding: Finding, result: Result, show: Callable[[str]
         "name": small.case.name,
         "case": small.case.words() if own else {},
     }
-    sentence = f"{small.kind}: {small.place}\n\n{small.text}"
-    result.kept.append(keep(folder, small.case.files() if own else {}, words, sentence, f"./inv fuzz {folder}"))
+    result.kept.append(_keep(result.what, small.case.name, small, small.case.files() if own else {}, words))
+
+
+def _keep(what: str, name: str, finding: Finding, files: dict[str, bytes], words: dict[str, Any]) -> Path:
+    """Among the run folders."""
+    runs = settings.make_folder(settings.read().runs_dir, "QUADRA_RUNS_DIR")
+    folder = _free(runs / f"fuzz-{what}" / f"{name}-{finding.kind}")
+    return keep(folder, files, words, f"{finding.kind}: {finding.place}\n\n{finding.text}", f"./inv fuzz {folder}")
 
 
 def _free(folder: Path) -> Path:

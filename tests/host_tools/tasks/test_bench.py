@@ -10,11 +10,12 @@ from rich.console import Console
 
 from host_tools.base.errors import FolderNotWritable, JudgementFailed, Misuse, RunFailed
 from host_tools.judge import bench_figures
-from host_tools.judge.bench_figures import COLD, STEADY, WARM, XNNPACK, Asked, Bench, Row, Runner
+from host_tools.judge.bench_figures import COLD, SECOND, STEADY, WARM, XNNPACK, Asked, Bench, Row, Runner
 from host_tools.record import run_folder, schema, times
 from host_tools.request import models
 from host_tools.show import bench_page, bench_table, charts
-from host_tools.tasks import bench
+from host_tools.tasks import bench, bench_asked, bench_rows
+from host_tools.tasks.bench_asked import Words
 from tests.host_tools import run_folders
 
 ALL = "xnnpack,shipped-opencl,shipped-gles"
@@ -24,6 +25,8 @@ DIGEST = "ab" * 32
 
 class Place:
     """Instead of a place: leaves a run folder for each RunSpec, or raises what `fails` has for it."""
+
+    name = "here"
 
     def __init__(self, wrong=(), cpu_nodes=(), **fails):
         self.specs, self.fails, self.wrong, self.cpu_nodes = [], fails, wrong, cpu_nodes
@@ -83,6 +86,8 @@ class Place:
             "init_us": init,
             "samples_us": samples,
             "cpu_us": samples,
+            "second_us": {key: [20 * self.us[key]] for key in keys},
+            "kept_bytes": {"quadra": 9, "shipped_opencl": 9, "shipped_gles": 0},
             **errors,
         }
 
@@ -97,8 +102,8 @@ def measured(tmp_path, monkeypatch):
         paths = [tmp_path / f"{name}.tflite" for name in names]
         for path in paths:
             path.write_bytes(b"\x1c\0\0\0TFL3" + path.name.encode())
-        asked, _ = bench.asked(list(map(str, paths)), backend, beside, 0, resume, "jvm" if beside else "")
-        return bench.measure(asked, place, lambda text: None, keep, resume)
+        words = Words(tuple(map(str, paths)), "jvm" if beside else "", backend, beside, resume=resume)
+        return bench.measure(bench_asked.asked(words)[0], [place], lambda text: None, keep, resume)
 
     return one
 
@@ -264,7 +269,7 @@ def test_a_limit_without_figures_of_the_shipped_delegate_is_missed(tmp_path):
 
 def test_an_unknown_backend_is_misuse():
     with pytest.raises(Misuse, match="'cuda' is not one of opencl, gles, both"):
-        bench.backends_of("cuda")
+        bench_asked.backends_of("cuda")
 
 
 def test_the_page_and_the_figures_are_written(tmp_path):
@@ -315,7 +320,7 @@ def test_two_backends_stand_below_each_other(tmp_path):
 
 def test_the_shipped_figures_are_of_known_models():
     assert set(bench_figures.recorded()["models"]) <= set(models.catalogue())
-    assert set(bench.MODELS) <= set(models.catalogue())
+    assert set(bench_asked.MODELS) <= set(models.catalogue())
 
 
 def test_marks_stay_inside_the_chart():
@@ -344,6 +349,11 @@ def test_figures_are_those_of_the_run_folders(measured):
     assert result.mean("opencl", "shipped_opencl", WARM).goal is None and result.finished
     text = table(result)
     assert "5.0 times as fast; goal: 4: met" in text and "2.5 times as fast; goal: 2: met" in text
+    assert (
+        row.over("shipped_gles", SECOND) is None and text.count("keeps nothing") == 2
+    )  # its time would be a warm start's
+    assert result.mean("opencl", "shipped_opencl", SECOND).values["median"] == pytest.approx(0.2)
+    assert row.over("xnnpack", SECOND) == 2 and "second start, relative to TFLite's stock GPU delegate" in text
     assert "the one in Android's TFLite runtime" in text and max(map(len, text.splitlines())) <= 170
 
 
@@ -432,7 +442,8 @@ def test_a_folder_that_cannot_be_written_ends_the_bench(measured):
 
 def test_words_are_checked_before_anything_runs(monkeypatch):
     def asked(names, backend="", beside="", repetitions=0):
-        return bench.asked(names, backend, beside, repetitions, on="jvm" if beside else "")[0]
+        on = "jvm" if beside else ""
+        return bench_asked.asked(Words(tuple(names), on, backend, beside, repetitions=repetitions))[0]
 
     one = ["selfie_segmentation"]
     assert (asked(one).place, asked(one).threads, asked(one).backends, asked(one).repetitions) == (
@@ -459,8 +470,8 @@ def test_words_are_checked_before_anything_runs(monkeypatch):
 def test_of_all_models_those_that_run_wholly_on_the_gpu_come_first(monkeypatch):
     entries = [SimpleNamespace(name=name, member="") for name in ("split_concat", "face_landmark", "hand_recrop")]
     monkeypatch.setattr(models, "status", lambda: [(entry, entry.name != "hand_recrop" or None) for entry in entries])
-    assert bench.asked([], "", "", 0, on="jvm")[0].models == ("face_landmark", "split_concat")
-    found, absent = bench.asked([], "", "", 0)
+    assert bench_asked.asked(Words(on="jvm"))[0].models == ("face_landmark", "split_concat")
+    found, absent = bench_asked.asked(Words())
     assert found.models == ("face_landmark",) and "hand_recrop" in absent and "face_landmark" not in absent
 
 
@@ -483,9 +494,43 @@ def test_on_the_host_two_threads_are_measured_too_and_the_bench_goes_on_there(me
     ]
 
 
+def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_once(measured, tmp_path, monkeypatch):
+    place, here = Place(), {"path": "/wheel/accelerator.so", "bytes": 19 << 20}
+    place.us["litert_gpu"] = 40000
+    monkeypatch.setattr(bench.machine, "litert_accelerator", lambda: here)
+    path = tmp_path / "a.tflite"
+    path.write_bytes(b"\x1c\0\0\0TFL3")
+    asked, _ = bench_asked.asked(Words((str(path),), backend="opencl", peer="xnnpack,litert-gpu", api="both"))
+    result = bench.measure(asked, [place], lambda text: None, bench_page.write)
+    assert [(s.api, s.threads, s.peers[1:]) for s in place.specs] == [
+        ("interpreter", 1, ()),
+        ("interpreter", 2, ()),
+        ("compiled", 1, ("litert-gpu",)),
+        ("compiled", 2, ()),
+    ]
+    assert [row.api for row in result.rows] == ["interpreter", "compiled"] and result.finished
+    mean = result.mean("opencl", "litert_gpu", api="compiled")
+    assert mean.values["median"] == pytest.approx(1 / 400) and result.mean("opencl", "litert_gpu") is None
+    text, page = table(result), (result.folder / "bench.html").read_text()
+    assert "OpenCL, compiled  relative to XNNPACK" in text and "relative to LiteRT's GPU accelerator" in text
+    assert "0.0025" in text and "19.0 MiB  /wheel/accelerator.so" in text and "OpenCL, compiled" in page
+    assert max(map(len, text.splitlines())) <= 170
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "others"))
+    place.peer_errors["litert-gpu"] = "compile a: No adapters found; next: give it a GPU"
+    result = bench.measure(asked, [place], lambda text: None, bench_page.write)
+    assert "a on OpenCL, compiled: LiteRT's GPU accelerator did not run: compile a: No adapters found" in table(result)
+    for words, said in (
+        ({"api": "compiled", "on": "jvm"}, "Android's runtime has no CompiledModel"),
+        ({"api": "c"}, "'c' is not one of interpreter, compiled, both"),
+        ({"peer": "shipped-gles"}, "'shipped-gles' is not one of xnnpack, litert-gpu"),
+    ):
+        with pytest.raises(Misuse, match=said):
+            bench_asked.asked(Words((str(path),), **words))
+
+
 def test_no_rows_have_no_means(tmp_path):
     asked = bench_figures.Asked(("a",), ("opencl",), ("xnnpack",), 1)
-    result = bench.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
+    result = bench_rows.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
     assert result.means() == [] and "not finished: 0 of 1" in bench_page.write(result).read_text()
 
 

@@ -2,6 +2,7 @@
 
 import random
 import re
+import shutil
 import struct
 import sys
 from collections import Counter
@@ -23,6 +24,7 @@ from host_tools.tasks.fuzz import (
     model_fuzzer,
     mutations,
     option_fuzzer,
+    reader_fuzzer,
     seeds,
 )
 from host_tools.tasks.fuzz.edits import Edit
@@ -382,3 +384,25 @@ def test_a_while_finds_nothing(library, kind, seconds):
     result = task.run(kind, seconds, 1, library, "", lambda text: None)
     assert not result.seen, (result.seen, result.kept)
     assert result.counts["cases"] > seconds / 3, result.counts
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not any(reader_fuzzer.LLVM.glob("lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a")), reason="libFuzzer is not here"
+)
+def test_libfuzzer_finds_a_check_of_the_reader_that_is_left_out(library, tmp_path):
+    """And nothing in the reader as it is; the file of the finding shows it again in what it was found in only."""
+    show, counts = [].append, Counter()
+    assert reader_fuzzer.search(20.0, 5, library, counts, show) is None
+    assert counts["cases"] > 1000 and counts["branches of the reader reached"] > 500
+    shutil.copytree(NATIVE, tmp_path / NATIVE.name)
+    (tmp_path / "tests" / "native").mkdir(parents=True)
+    shutil.copy(settings.ROOT / "tests/native/plan_file_fuzz.cc", tmp_path / "tests/native")
+    check = tmp_path / NATIVE.name / "plan" / "check_plan.cc"
+    text = check.read_text()
+    check.write_text(text.replace("return offset <= all && bytes <= all - offset;", "return all + 1 > 0;"))
+    assert check.read_text() != text
+    finding = reader_fuzzer.search(120.0, 5, library, counts, show, tmp_path)
+    assert finding is not None and "bytes beyond a buffer's end" in finding.text
+    (tmp_path / reader_fuzzer.FILE).write_bytes(finding.case)
+    assert reader_fuzzer.repeat(tmp_path / reader_fuzzer.FILE, show) is None
