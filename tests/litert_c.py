@@ -79,6 +79,12 @@ class LiteRt:
         self._call("UnlockTensorBuffer", buffer)
         return array
 
+    def has_gpu(self) -> bool:
+        """Whether the environment has contexts of the GPU's APIs."""
+        has = ctypes.c_bool()
+        self._library.LiteRtEnvironmentHasGpuEnvironment(self.environment, ctypes.byref(has))
+        return has.value
+
     def cl_mem(self, buffer: ctypes.c_void_p) -> int | None:
         return self._made("GetTensorBufferOpenClMemory", buffer).value
 

@@ -100,7 +100,7 @@ for context, handles in ((None, None), own()):
 
 
 def test_a_run_has_ended_when_litert_cannot_wait_for_events(accelerator, opencl):
-    """It has not found OpenCL; or a buffer is the host's."""
+    """It has not found OpenCL; or a buffer is the host's; or the model is on OpenGL ES, and LiteRT opens no OpenCL for it."""
     run(
         accelerator,
         _PRELUDE
@@ -113,6 +113,13 @@ for outputs in (results, [results[0], on_host]):
     assert not litert.run([source], outputs, is_async=True)
     correct(litert, outputs, EXPECTED)
 litert.free(source, on_host, *results)
+
+litert = LiteRt(library, MODEL, quadra_options="backend = gles")
+source, results = litert.buffer(HOST, FEED[0]), [litert.buffer(HOST, one) for one in EXPECTED]
+litert.write(source, FEED[0])
+assert not litert.run([source], results, is_async=True) and not litert.has_gpu()
+correct(litert, results, EXPECTED)
+litert.free(source, *results)
 """,
         "opencl",
     )

@@ -149,7 +149,7 @@ int GoesOn(void* data, void* tflite, const QuadraContexts* contexts) {
   const LiteRtRuntimeContext& litert = *source->litert;
   const auto buffers = BuffersOf(static_cast<TfLiteContext*>(tflite));
   bool is_async = false;
-  return buffers &&
+  return buffers && contexts->opencl_context &&
          litert.external_litert_buffer_context_is_async_execution_mode(buffers, &is_async) ==
              kLiteRtStatusOk &&
          is_async &&
