@@ -73,9 +73,23 @@ TUNED = [
     ),
     Life("gles tuned", "gles", {**_PHONE, "tuning": "fast"}, egl_faults=_PLAIN_EGL),
 ]
-# Called for plans that have binaries, which only native tests make (tests/native/backend_test.cc), and for buffers of the
-# caller (tests/test_bound_buffers.py).
-NOT_CALLED = {"clCreateProgramWithBinary", "glProgramBinary", "clGetMemObjectInfo"}
+# Called for plans that have binaries, which only native tests make (tests/native/backend_test.cc), and for buffers, events
+# and contexts of the caller (tests/test_bound_buffers.py, tests/test_buffer_events.py, tests/test_gl_buffers.py).
+NOT_CALLED = {
+    "clCreateProgramWithBinary",
+    "glProgramBinary",
+    "clEnqueueBarrierWithWaitList",
+    "clEnqueueMapBuffer",
+    "clEnqueueUnmapMemObject",
+    "clGetContextInfo",
+    "clGetEventInfo",
+    "clGetMemObjectInfo",
+    "clRetainContext",
+    "eglGetCurrentContext",
+    "glFinish",
+    "glGetBufferParameteri64v",
+    "glIsBuffer",
+}
 
 
 @dataclass(frozen=True)

@@ -10,23 +10,13 @@ from tests.test_lifetime import run
 
 _PRELUDE = """
 import pyopencl as cl
+from tests.buffers_c import GL, HOST, OPENCL, Native
 
-class Buffer(ctypes.Structure):
-    _fields_ = [("kind", ctypes.c_int), ("handle", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
-
-HOST, OPENCL = 0, 1
-said = []
-SAY = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(lambda text: said.append(text.decode()))
-native = ctypes.CDLL(library)
-native.QuadraDelegateOpenClContext.restype = ctypes.c_void_p
-
-def bind(delegate, tensor, kind=HOST, handle=None, size=0):
-    buffer = ctypes.byref(Buffer(kind, handle, size)) if handle else None
-    pointer = ctypes.c_void_p(delegate._get_native_delegate_pointer())
-    return native.QuadraDelegateBindBuffer(pointer, tensor, buffer, SAY)
+native = Native(library)
+said, bind = native.said, native.bind
 
 def context_of(delegate):
-    return native.QuadraDelegateOpenClContext(ctypes.c_void_p(delegate._get_native_delegate_pointer()))
+    return native.contexts(delegate).cl_context
 
 def copied(delegate):
     return [partition["copied_bytes"] for partition in report(library, delegate)["partitions"]]
@@ -215,7 +205,7 @@ def test_before_there_is_a_model_there_is_nothing_to_bind(library):
 from ai_edge_litert.interpreter import load_delegate
 empty = load_delegate(library, {"backend": "opencl"})
 assert not bind(empty, 0, HOST, 64, 64) and "no model has a partition on the GPU" in said.pop()
-assert context_of(empty) is None and native.QuadraDelegateBindBuffer(None, 0, None, SAY) == 0
+assert context_of(empty) is None and native.library.QuadraDelegateBindBuffer(None, 0, None, None) == 0
 """,
         "opencl",
     )
@@ -241,24 +231,20 @@ except RuntimeError as error:
 
 
 _BUFFERS = """
-native.QuadraGpuBufferCreate.restype = native.QuadraGpuBufferHandle.restype = native.QuadraGpuBufferLock.restype = ctypes.c_void_p
-P = ctypes.c_void_p
+P, gpu_buffer = ctypes.c_void_p, native.library
 
 def view(buffer, like, reads):
-    address = native.QuadraGpuBufferLock(P(buffer), reads)
+    address = gpu_buffer.QuadraGpuBufferLock(P(buffer), reads)
     return np.ctypeslib.as_array((ctypes.c_float * like.size).from_address(address)).reshape(like.shape)
 
 def create(like, handle=None):
-    made = native.QuadraGpuBufferCreate(P(handle), ctypes.c_size_t(like.nbytes), SAY)
-    assert made, said
-    return made
+    return native.create(like.nbytes, handle)
 """
 
 
 @pytest.mark.parametrize("gpu", [False, True])
 def test_memory_that_the_delegate_makes_serves_with_a_view_on_the_host(library, driver, gpu):
-    """And outlives the delegate. Where the system's OpenCL library tells of a GPU, whose memory is its own, the view is a
-    copy."""
+    """And outlives the delegate; also where the system's OpenCL library tells of a GPU, whose memory is its own."""
     env = {"LD_LIBRARY_PATH": str(driver.parent), "DRIVER_FAULTS_GPU": "1", "DRIVER_FAULTS": ""} if gpu else {}
     run(
         library,
@@ -269,21 +255,21 @@ before = right(interpreter)
 assert (copied(delegate) == [0]) is not ("DRIVER_FAULTS_GPU" in os.environ)
 source, result = create(FEED[0]), create(EXPECTED[0])
 view(source, FEED[0], 0)[:] = FEED[0]
-assert native.QuadraGpuBufferUnlock(P(source), 1)
-assert bind(delegate, inputs[0], OPENCL, native.QuadraGpuBufferHandle(P(source)), FEED[0].nbytes), said
-assert bind(delegate, outputs[0], OPENCL, native.QuadraGpuBufferHandle(P(result)), EXPECTED[0].nbytes), said
+assert gpu_buffer.QuadraGpuBufferUnlock(P(source), 1)
+assert bind(delegate, inputs[0], OPENCL, gpu_buffer.QuadraGpuBufferHandle(P(source)), FEED[0].nbytes), said
+assert bind(delegate, outputs[0], OPENCL, gpu_buffer.QuadraGpuBufferHandle(P(result)), EXPECTED[0].nbytes), said
 interpreter.set_tensor(inputs[0], np.zeros_like(FEED[0]))
 interpreter.invoke()
-imported = create(EXPECTED[0], native.QuadraGpuBufferHandle(P(result)))
+imported = create(EXPECTED[0], gpu_buffer.QuadraGpuBufferHandle(P(result)))
 for buffer in (result, imported):
     assert view(buffer, EXPECTED[0], 1).tobytes() == before[0]
-    assert native.QuadraGpuBufferUnlock(P(buffer), 0)
+    assert gpu_buffer.QuadraGpuBufferUnlock(P(buffer), 0)
 assert interpreter.get_tensor(outputs[1]).tobytes() == before[1]
 del interpreter, delegate
 gc.collect()
 assert view(result, EXPECTED[0], 1).tobytes() == before[0]
 for buffer in (imported, result, source, None):
-    native.QuadraGpuBufferDelete(P(buffer))
+    gpu_buffer.QuadraGpuBufferDelete(P(buffer))
 """,
         "opencl",
         env=env,

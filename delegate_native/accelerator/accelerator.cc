@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "delegate_native/accelerator/buffers.h"
+#include "delegate_native/accelerator/gpu_environment.h"
 #include "delegate_native/accelerator/gpu_options.h"
 #include "delegate_native/accelerator/litert_abi.h"
 #include "delegate_native/base/log.h"
@@ -80,10 +81,9 @@ TfLiteDelegate* MakeDelegate(LiteRtRuntimeContext* context, LiteRtOptions option
   return tflite_plugin_create_delegate(given.keys(), given.values(), given.count(), Say);
 }
 
-// prepare: what the delegate gets before LiteRT has it; may be null.
-LiteRtStatus Create(LiteRtRuntimeContext* context, LiteRtOptions options,
-                    LiteRtDelegateWrapper* wrapper,
-                    void (*prepare)(const LiteRtRuntimeContext*, TfLiteDelegate*) = nullptr) {
+// environment: null: its contexts and buffers are left alone.
+LiteRtStatus Create(LiteRtRuntimeContext* context, LiteRtEnvironment environment,
+                    LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
   *wrapper = nullptr;
   if (!context || !QUADRA_LITERT_HAS(context, wrap_delegate)) {
     Say("this LiteRT's table of functions has another layout than those of 2.2 and 2.3");
@@ -91,7 +91,10 @@ LiteRtStatus Create(LiteRtRuntimeContext* context, LiteRtOptions options,
   }
   TfLiteDelegate* delegate = MakeDelegate(context, options);
   if (!delegate) return kLiteRtStatusOk;
-  if (prepare) prepare(context, delegate);
+  if (environment) {
+    UseContextsOf(context, environment, delegate);
+    UseBuffersOf(context, delegate);
+  }
   if (context->wrap_delegate(delegate, DeleteDelegate, wrapper) != kLiteRtStatusOk) {
     *wrapper = nullptr;
     QuadraDelegateDelete(delegate);
@@ -102,9 +105,10 @@ LiteRtStatus Create(LiteRtRuntimeContext* context, LiteRtOptions options,
   return kLiteRtStatusOk;
 }
 
-LiteRtStatus CreateDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment, LiteRtAccelerator,
-                            LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
-  return Create(context, options, wrapper, UseBuffersOf);
+LiteRtStatus CreateDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment environment,
+                            LiteRtAccelerator, LiteRtOptions options,
+                            LiteRtDelegateWrapper* wrapper) {
+  return Create(context, environment, options, wrapper);
 }
 
 // ---- LiteRT 2.1.6: tables without headers, and a function that registers ----
@@ -115,7 +119,7 @@ LiteRtStatus CreateDelegateFor21(void* context, LiteRtEnvironment, LiteRtAcceler
   with_header.abi_header = {sizeof(with_header), 1, 0, 0};
   memcpy(reinterpret_cast<char*>(&with_header) + sizeof(with_header.abi_header), context,
          sizeof(with_header) - sizeof(with_header.abi_header));
-  return Create(&with_header, options, wrapper);
+  return Create(&with_header, nullptr, options, wrapper);
 }
 
 // The functions that register an accelerator, of the runtime at hand.
@@ -186,7 +190,7 @@ const LiteRtAcceleratorDef LiteRtAcceleratorImpl = {
      quadra::UnlockBuffer,
      quadra::ClearBuffer,
      quadra::ImportBuffer,
-     kLiteRtEnvOptionTagNull,
+     kLiteRtEnvOptionTagOpenClContext,  // what CreateBuffer and ImportBuffer get first
      kLiteRtEnvOptionTagNull,
      1,
      {kLiteRtTensorBufferTypeOpenClBuffer}},

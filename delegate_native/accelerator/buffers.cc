@@ -3,21 +3,27 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "delegate_native/accelerator/gpu_environment.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/tflite/abi.h"
 
 namespace quadra {
 namespace {
 
-// In order of liking. All but the first are locked: the host sees them. An accelerator gets none
-// that it does not name. Without OpenCL it is the host's memory alone.
+// In order of liking, from the first that fits on. From HostMemory on they are locked: the host
+// sees them. An accelerator gets none that it does not name. On neither API it is the host's alone.
 constexpr LiteRtTensorBufferType kTypes[] = {
     kLiteRtTensorBufferTypeOpenClBuffer, kLiteRtTensorBufferTypeHostMemory,
     kLiteRtTensorBufferTypeAhwb, kLiteRtTensorBufferTypeDmaBuf, kLiteRtTensorBufferTypeFastRpc};
+constexpr LiteRtTensorBufferType kGlTypes[] = {kLiteRtTensorBufferTypeGlBuffer,
+                                               kLiteRtTensorBufferTypeHostMemory};
+
+constexpr int kDeadlineMs = 10000;  // as the delegate's
 
 // A buffer of the inference that goes on.
 struct Held {
   LiteRtTensorBuffer buffer;
+  bool is_output;
   bool is_locked;
   Held* next;
 };
@@ -25,6 +31,7 @@ struct Held {
 // One model's, which one thread uses at a time.
 struct Source {
   const LiteRtRuntimeContext* litert;
+  LiteRtEnvironment environment;  // of an inference that may go on
   Held* held;
 };
 
@@ -36,13 +43,15 @@ LiteRtExternalLiteRtBufferContext BuffersOf(TfLiteContext* context) {
              : nullptr;
 }
 
-void Offer(void* data, void* tflite, int tensor, size_t bytes, int takes_opencl) {
+void Offer(void* data, void* tflite, int tensor, size_t bytes, QuadraBufferKind kind) {
   const LiteRtRuntimeContext& litert = *static_cast<Source*>(data)->litert;
   TfLiteContext* context = static_cast<TfLiteContext*>(tflite);
   const LiteRtExternalLiteRtBufferContext buffers = BuffersOf(context);
   LiteRtTensorBufferRequirements requirements = nullptr;
-  const int count = takes_opencl ? sizeof(kTypes) / sizeof(*kTypes) : 1;
-  const LiteRtTensorBufferType* types = takes_opencl ? kTypes : kTypes + 1;
+  const LiteRtTensorBufferType* types = kind == QUADRA_BUFFER_OPENCL ? kTypes
+                                        : kind == QUADRA_BUFFER_GL   ? kGlTypes
+                                                                     : kTypes + 1;
+  const int count = kind == QUADRA_BUFFER_OPENCL ? 5 : kind == QUADRA_BUFFER_GL ? 2 : 1;
   if (!buffers || litert.create_tensor_buffer_requirements(count, types, bytes, 0, nullptr,
                                                            &requirements) != kLiteRtStatusOk) {
     return;
@@ -51,39 +60,70 @@ void Offer(void* data, void* tflite, int tensor, size_t bytes, int takes_opencl)
       buffers, &context->tensors[tensor], requirements);
 }
 
-// Others may still be writing it.
-bool IsReady(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer) {
+// Others may still be writing it. OpenCL's event is left to the delegate, which has the device
+// wait.
+bool IsReady(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, void** opencl) {
   bool has_event = false;
   LiteRtEvent event = nullptr;
+  LiteRtEventType type;
   if (litert.has_tensor_buffer_event(buffer, &has_event) != kLiteRtStatusOk || !has_event) {
     return true;
   }
-  return litert.get_tensor_buffer_event(buffer, &event) == kLiteRtStatusOk &&
-         litert.wait_event(event, -1) == kLiteRtStatusOk;
+  if (litert.get_tensor_buffer_event(buffer, &event) != kLiteRtStatusOk ||
+      litert.get_event_event_type(event, &type) != kLiteRtStatusOk) {
+    return false;
+  }
+  if (type == kLiteRtEventTypeOpenCl) {
+    return litert.get_event_opencl_event(event, opencl) == kLiteRtStatusOk;
+  }
+  if (litert.wait_event(event, kDeadlineMs) == kLiteRtStatusOk) return true;
+  Log(0,
+      "wait for an input of LiteRT's: its event (type %d) did not come within %d ms, or cannot "
+      "be waited for; next: look at who is to complete it",
+      type, kDeadlineMs);
+  return false;
 }
 
-bool Open(const LiteRtRuntimeContext& litert, Held* held, bool is_output, QuadraBuffer* found) {
+bool OpenGl(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, QuadraBuffer* found) {
+  uint32_t target = 0, name = 0;
+  size_t offset = 0;
+  found->kind = QUADRA_BUFFER_GL;
+  if (!QUADRA_LITERT_HAS(&litert, get_tensor_buffer_gl_buffer) ||
+      litert.get_tensor_buffer_gl_buffer(buffer, &target, &name, &found->bytes, &offset) !=
+          kLiteRtStatusOk) {
+    return false;
+  }
+  found->handle = reinterpret_cast<void*>(static_cast<uintptr_t>(name));
+  if (offset == 0) return true;
+  Log(0, "use a buffer of OpenGL ES: it begins %zu bytes inside its object; next: give whole ones",
+      offset);
+  return false;
+}
+
+bool Open(const LiteRtRuntimeContext& litert, Held* held, QuadraBuffer* found) {
   LiteRtTensorBufferType type;
   size_t offset = 0, packed = 0;
   if (litert.get_tensor_buffer_type(held->buffer, &type) != kLiteRtStatusOk ||
       litert.get_tensor_buffer_size(held->buffer, &found->bytes) != kLiteRtStatusOk ||
-      litert.get_tensor_buffer_offset(held->buffer, &offset) != kLiteRtStatusOk) {
+      litert.get_tensor_buffer_offset(held->buffer, &offset) != kLiteRtStatusOk ||
+      !IsReady(litert, held->buffer, &found->event)) {
     return false;
   }
+  if (type == kLiteRtTensorBufferTypeGlBuffer) return OpenGl(litert, held->buffer, found);
   if (type == kLiteRtTensorBufferTypeOpenClBuffer) {
     // What LiteRT noted may be from before a resize. The driver is asked, too.
     if (litert.get_tensor_buffer_packed_size(held->buffer, &packed) == kLiteRtStatusOk) {
       found->bytes = packed > found->bytes ? packed : found->bytes;
     }
     found->kind = QUADRA_BUFFER_OPENCL;
-    return offset == 0 && IsReady(litert, held->buffer) &&
+    return offset == 0 &&
            litert.get_tensor_buffer_opencl_memory(held->buffer, &found->handle) == kLiteRtStatusOk;
   }
   found->kind = QUADRA_BUFFER_HOST;
-  held->is_locked =
-      litert.lock_tensor_buffer(held->buffer, &found->handle,
-                                is_output ? kLiteRtTensorBufferLockModeWrite
-                                          : kLiteRtTensorBufferLockModeRead) == kLiteRtStatusOk;
+  held->is_locked = litert.lock_tensor_buffer(held->buffer, &found->handle,
+                                              held->is_output ? kLiteRtTensorBufferLockModeWrite
+                                                              : kLiteRtTensorBufferLockModeRead) ==
+                    kLiteRtStatusOk;
   return held->is_locked;
 }
 
@@ -98,24 +138,49 @@ int Find(void* data, void* tflite, int tensor, int is_output, QuadraBuffer* foun
     return 0;
   }
   Held* held = static_cast<Held*>(malloc(sizeof(Held)));
-  if (!held) return litert.destroy_tensor_buffer(buffer), 0;
-  *held = {buffer, false, source->held};
+  if (!held) return litert.destroy_tensor_buffer(buffer), -1;
+  *held = {buffer, is_output != 0, false, source->held};
   source->held = held;
-  return Open(litert, held, is_output != 0, found);
+  return Open(litert, held, found) ? 1 : -1;
 }
 
-void Finish(void* data) {
+int GoesOn(void* data, void* tflite, const QuadraContexts* contexts) {
   Source* source = static_cast<Source*>(data);
+  const LiteRtRuntimeContext& litert = *source->litert;
+  const auto buffers = BuffersOf(static_cast<TfLiteContext*>(tflite));
+  bool is_async = false;
+  return buffers && contexts->opencl_context &&
+         litert.external_litert_buffer_context_is_async_execution_mode(buffers, &is_async) ==
+             kLiteRtStatusOk &&
+         is_async &&
+         litert.external_litert_buffer_context_get_environment(buffers, &source->environment) ==
+             kLiteRtStatusOk &&
+         KnowsOpenCl(litert, source->environment, *contexts);
+}
+
+// LiteRT's event has a reference of its own.
+bool GiveEvent(const Source& source, LiteRtTensorBuffer output, void* opencl) {
+  LiteRtEvent event = nullptr;
+  return source.litert->create_event_from_opencl_event(source.environment, opencl, &event) ==
+             kLiteRtStatusOk &&
+         source.litert->set_tensor_buffer_event(output, event) == kLiteRtStatusOk;
+}
+
+int Finish(void* data, void* event) {
+  Source* source = static_cast<Source*>(data);
+  bool done = true;
   while (Held* held = source->held) {
     source->held = held->next;
     if (held->is_locked) source->litert->unlock_tensor_buffer(held->buffer);
+    if (held->is_output && event) done &= GiveEvent(*source, held->buffer, event);
     source->litert->destroy_tensor_buffer(held->buffer);
     free(held);
   }
+  return done;
 }
 
 void Release(void* data) {
-  Finish(data);
+  static_cast<void>(Finish(data, nullptr));
   free(data);
 }
 
@@ -131,7 +196,20 @@ bool HasAll(const LiteRtRuntimeContext* c) {
          QUADRA_LITERT_HAS(c, lock_tensor_buffer) && QUADRA_LITERT_HAS(c, unlock_tensor_buffer) &&
          QUADRA_LITERT_HAS(c, get_tensor_buffer_opencl_memory) &&
          QUADRA_LITERT_HAS(c, has_tensor_buffer_event) &&
-         QUADRA_LITERT_HAS(c, get_tensor_buffer_event) && QUADRA_LITERT_HAS(c, wait_event);
+         QUADRA_LITERT_HAS(c, get_tensor_buffer_event) &&
+         QUADRA_LITERT_HAS(c, get_event_event_type) &&
+         QUADRA_LITERT_HAS(c, get_event_opencl_event) && QUADRA_LITERT_HAS(c, wait_event);
+}
+
+bool HasEvents(const LiteRtRuntimeContext* c) {
+  return QUADRA_LITERT_HAS(c, external_litert_buffer_context_get_environment) &&
+         QUADRA_LITERT_HAS(c, external_litert_buffer_context_is_async_execution_mode) &&
+         QUADRA_LITERT_HAS(c, get_environment_options) &&
+         QUADRA_LITERT_HAS(c, get_environment_options_value) &&
+         QUADRA_LITERT_HAS(c, environment_has_gpu_environment) &&
+         QUADRA_LITERT_HAS(c, gpu_environment_create) &&
+         QUADRA_LITERT_HAS(c, create_event_from_opencl_event) &&
+         QUADRA_LITERT_HAS(c, set_tensor_buffer_event);
 }
 
 // ---- OpenCL buffers ----
@@ -152,14 +230,15 @@ void Say(const char* sentence) { Log(0, "no buffer for LiteRT: %s", sentence); }
 void UseBuffersOf(const LiteRtRuntimeContext* context, TfLiteDelegate* delegate) {
   Source* source = static_cast<Source*>(HasAll(context) ? malloc(sizeof(Source)) : nullptr);
   if (!source) return;
-  *source = {context, nullptr};
-  const QuadraBufferSource given = {source, Offer, Find, Finish, Release};
+  *source = {context, nullptr, nullptr};
+  const QuadraBufferSource given = {
+      source, Offer, Find, HasEvents(context) ? GoesOn : nullptr, Finish, Release, kDeadlineMs};
   QuadraDelegateSetBufferSource(delegate, &given);
 }
 
-LiteRtStatus ImportBuffer(void*, void*, const void*, LiteRtTensorBufferType, void* handle,
+LiteRtStatus ImportBuffer(void* opencl, void*, const void*, LiteRtTensorBufferType, void* handle,
                           size_t bytes, size_t, HwMemoryInfo** made) {
-  QuadraGpuBuffer* buffer = QuadraGpuBufferCreate(handle, bytes, Say);
+  QuadraGpuBuffer* buffer = QuadraGpuBufferCreate(opencl, handle, bytes, Say);
   Memory* memory = static_cast<Memory*>(buffer ? malloc(sizeof(Memory)) : nullptr);
   if (!memory) {
     QuadraGpuBufferDelete(buffer);
@@ -171,12 +250,12 @@ LiteRtStatus ImportBuffer(void*, void*, const void*, LiteRtTensorBufferType, voi
   return kLiteRtStatusOk;
 }
 
-LiteRtStatus CreateBuffer(void* device, void* queue, const void* tensor_type,
+LiteRtStatus CreateBuffer(void* opencl, void* queue, const void* tensor_type,
                           LiteRtTensorBufferType type, size_t bytes, size_t packed_bytes,
                           HwMemoryInfo** made) {
   // After a resize the tensor is larger than the buffers that were asked for before.
   const size_t all = packed_bytes > bytes ? packed_bytes : bytes;
-  return ImportBuffer(device, queue, tensor_type, type, nullptr, all, packed_bytes, made);
+  return ImportBuffer(opencl, queue, tensor_type, type, nullptr, all, packed_bytes, made);
 }
 
 LiteRtStatus DestroyBuffer(HwMemoryInfo* info) {

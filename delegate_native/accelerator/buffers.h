@@ -6,15 +6,15 @@
 
 namespace quadra {
 
-// LiteRT learns which tensors may be in OpenCL buffers, and the delegate finds there what a run
+// LiteRT learns which tensors may be in buffers of the GPU, and the delegate finds there what a run
 // brings. The table must stay as long as the process. A runtime without what that needs is left
 // alone: its buffers are the interpreter's memory.
 void UseBuffersOf(const LiteRtRuntimeContext* context, TfLiteDelegate* delegate);
 
-// What makes OpenCL buffers, in the context of Quadra's models.
-LiteRtStatus CreateBuffer(void*, void*, const void*, LiteRtTensorBufferType, size_t bytes, size_t,
-                          HwMemoryInfo** made);
-LiteRtStatus ImportBuffer(void*, void*, const void*, LiteRtTensorBufferType, void* handle,
+// What makes OpenCL buffers, in the environment's OpenCL context, or else that of Quadra's models.
+LiteRtStatus CreateBuffer(void* opencl, void*, const void*, LiteRtTensorBufferType, size_t bytes,
+                          size_t, HwMemoryInfo** made);
+LiteRtStatus ImportBuffer(void* opencl, void*, const void*, LiteRtTensorBufferType, void* handle,
                           size_t bytes, size_t, HwMemoryInfo** made);
 LiteRtStatus DestroyBuffer(HwMemoryInfo* info);
 LiteRtStatus LockBuffer(HwMemoryInfo* info, LiteRtTensorBufferLockMode mode, void** host);

@@ -27,6 +27,7 @@ enum LiteRtTensorBufferType : int {
   kLiteRtTensorBufferTypeAhwb = 2,
   kLiteRtTensorBufferTypeDmaBuf = 4,
   kLiteRtTensorBufferTypeFastRpc = 5,
+  kLiteRtTensorBufferTypeGlBuffer = 6,
   kLiteRtTensorBufferTypeOpenClBuffer = 10,
 };
 
@@ -36,9 +37,23 @@ enum LiteRtTensorBufferLockMode : int {
   kLiteRtTensorBufferLockModeReadWrite = 2,
 };
 
-constexpr int kLiteRtEnvOptionTagNull = 255;
+enum LiteRtEventType : int {
+  kLiteRtEventTypeSyncFenceFd = 1,
+  kLiteRtEventTypeOpenCl = 2,
+};
+
+enum LiteRtEnvOptionTag : int {
+  kLiteRtEnvOptionTagOpenClDeviceId = 2,
+  kLiteRtEnvOptionTagOpenClPlatformId = 3,
+  kLiteRtEnvOptionTagOpenClContext = 4,
+  kLiteRtEnvOptionTagOpenClCommandQueue = 5,
+  kLiteRtEnvOptionTagEglDisplay = 6,
+  kLiteRtEnvOptionTagEglContext = 7,
+  kLiteRtEnvOptionTagNull = 255,
+};
 
 typedef struct LiteRtEnvironmentT* LiteRtEnvironment;
+typedef struct LiteRtEnvironmentOptionsT* LiteRtEnvironmentOptions;
 typedef struct LiteRtAcceleratorT* LiteRtAccelerator;
 typedef struct LiteRtOptionsT* LiteRtOptions;
 typedef struct LiteRtOpaqueOptionsT* LiteRtOpaqueOptions;
@@ -60,6 +75,18 @@ struct LiteRtAbiHeader {
   uint16_t reserved;
 };
 
+struct LiteRtAny {
+  int32_t type;
+  int32_t unused;
+  int64_t integer;  // handles, too
+};
+
+struct LiteRtEnvOption {
+  int32_t tag;
+  int32_t unused;
+  LiteRtAny value;
+};
+
 // What the runtime lets an accelerator call, up to the last member that Quadra uses.
 struct LiteRtRuntimeContext {
   LiteRtAbiHeader abi_header;
@@ -72,10 +99,19 @@ struct LiteRtRuntimeContext {
   // Takes the requirements.
   LiteRtStatus (*external_litert_buffer_context_register_buffer_requirements)(
       LiteRtExternalLiteRtBufferContext, const TfLiteTensor*, LiteRtTensorBufferRequirements);
-  void* more_of_buffer_contexts[3];
+  LiteRtStatus (*external_litert_buffer_context_get_environment)(LiteRtExternalLiteRtBufferContext,
+                                                                 LiteRtEnvironment*);
+  LiteRtStatus (*external_litert_buffer_context_is_async_execution_mode)(
+      LiteRtExternalLiteRtBufferContext, bool*);
+  void* more_of_buffer_contexts;
   LiteRtStatus (*get_opaque_options)(LiteRtOptions, LiteRtOpaqueOptions*);
   LiteRtStatus (*find_opaque_options_data)(LiteRtOpaqueOptions, const char* identifier, void**);
-  void* of_environments[6];
+  void* of_options;
+  LiteRtStatus (*get_environment_options)(LiteRtEnvironment, LiteRtEnvironmentOptions*);
+  LiteRtStatus (*get_environment_options_value)(LiteRtEnvironmentOptions, int tag, LiteRtAny*);
+  void (*environment_has_gpu_environment)(LiteRtEnvironment, bool*);
+  void* of_environments;
+  LiteRtStatus (*gpu_environment_create)(LiteRtEnvironment, int options, const LiteRtEnvOption*);
   LiteRtStatus (*wrap_delegate)(TfLiteDelegate*, void (*deleter)(TfLiteDelegate*),
                                 LiteRtDelegateWrapper*);
   void* of_new_buffers[3];
@@ -89,10 +125,19 @@ struct LiteRtRuntimeContext {
   LiteRtStatus (*unlock_tensor_buffer)(LiteRtTensorBuffer);
   void* of_host_memory;
   LiteRtStatus (*get_tensor_buffer_opencl_memory)(LiteRtTensorBuffer, void** cl_mem);
-  void* of_other_memory[5];
+  LiteRtStatus (*get_tensor_buffer_gl_buffer)(LiteRtTensorBuffer, uint32_t* target, uint32_t* name,
+                                              size_t* bytes, size_t* offset);
+  void* of_other_memory[4];
   LiteRtStatus (*has_tensor_buffer_event)(LiteRtTensorBuffer, bool*);
   LiteRtStatus (*get_tensor_buffer_event)(LiteRtTensorBuffer, LiteRtEvent*);
-  void* of_events[9];
+  // Takes the event.
+  LiteRtStatus (*set_tensor_buffer_event)(LiteRtTensorBuffer, LiteRtEvent);
+  void* of_new_events[2];
+  LiteRtStatus (*get_event_event_type)(LiteRtEvent, LiteRtEventType*);
+  void* of_sync_fences;
+  LiteRtStatus (*create_event_from_opencl_event)(LiteRtEnvironment, void* cl_event, LiteRtEvent*);
+  LiteRtStatus (*get_event_opencl_event)(LiteRtEvent, void** cl_event);
+  void* of_custom_events[2];
   LiteRtStatus (*wait_event)(LiteRtEvent, int64_t timeout_ms);  // -1: as long as it takes
 };
 
@@ -121,7 +166,7 @@ struct LiteRtCustomTensorBufferHandlersDef {
   LiteRtStatus (*clear)(HwMemoryInfo*);
   LiteRtStatus (*import)(void* device, void* queue, const void* tensor_type, LiteRtTensorBufferType,
                          void* handle, size_t bytes, size_t packed_bytes, HwMemoryInfo**);
-  int device_tag, queue_tag;
+  LiteRtEnvOptionTag device_tag, queue_tag;
   size_t num_supported_buffer_types;
   LiteRtTensorBufferType supported_buffer_types[16];
 };
@@ -149,8 +194,14 @@ static_assert(sizeof(LiteRtAbiHeader) == 8, "ABI");
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_external_litert_buffer_context_tensor_buffer, 1);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, external_litert_buffer_context_register_buffer_requirements,
                  5);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, external_litert_buffer_context_get_environment, 6);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, external_litert_buffer_context_is_async_execution_mode, 7);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_opaque_options, 9);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, find_opaque_options_data, 10);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, get_environment_options, 12);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, get_environment_options_value, 13);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, environment_has_gpu_environment, 14);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, gpu_environment_create, 16);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, wrap_delegate, 17);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, destroy_tensor_buffer, 21);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_type, 22);
@@ -160,9 +211,15 @@ QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_offset, 26);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, lock_tensor_buffer, 27);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, unlock_tensor_buffer, 28);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_opencl_memory, 30);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_gl_buffer, 31);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, has_tensor_buffer_event, 36);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_event, 37);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, set_tensor_buffer_event, 38);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, get_event_event_type, 41);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, create_event_from_opencl_event, 43);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, get_event_opencl_event, 44);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, wait_event, 47);
+static_assert(sizeof(LiteRtEnvOption) == 24 && offsetof(LiteRtEnvOption, value) == 8, "ABI");
 QUADRA_LITERT_AT(LiteRtAcceleratorDef, get_name, 0);
 QUADRA_LITERT_AT(LiteRtAcceleratorDef, create_delegate, 4);
 QUADRA_LITERT_AT(LiteRtAcceleratorDef, buffer_handlers, 7);

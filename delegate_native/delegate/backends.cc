@@ -46,8 +46,8 @@ std::vector<std::string> BackendsToTry(const Options& options) {
   return {options.backend};
 }
 
-Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo* target,
-               Gpu* gpu) {
+Status OpenGpu(const Options& options, const std::string& backend, const Contexts& shared,
+               const GpuInfo* target, Gpu* gpu) {
   if (target) gpu->target = *target;
   if (backend == "null") {
     if (!target) {
@@ -58,9 +58,9 @@ Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo
     return Status();
   }
   if (backend == "gles") {
-    QUADRA_RETURN_IF_ERROR(MakeGlesBackend(options.egl_library, &gpu->backend));
+    QUADRA_RETURN_IF_ERROR(MakeGlesBackend(options.egl_library, shared, &gpu->backend));
   } else {
-    QUADRA_RETURN_IF_ERROR(MakeOpenClBackend(options.opencl_library, &gpu->backend));
+    QUADRA_RETURN_IF_ERROR(MakeOpenClBackend(options.opencl_library, shared, &gpu->backend));
   }
   if (target) {
     RunOn(gpu->backend->info(), &gpu->target);
@@ -70,9 +70,11 @@ Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo
   return Status();
 }
 
-Status MakeOpenClMemory(void* object, size_t bytes, std::shared_ptr<Backend>* backend,
-                        std::unique_ptr<DeviceMemory>* memory) {
-  QUADRA_RETURN_IF_ERROR(MakeOpenClBackend("", backend));
+Status MakeOpenClMemory(void* context, void* object, size_t bytes,
+                        std::shared_ptr<Backend>* backend, std::unique_ptr<DeviceMemory>* memory) {
+  Contexts shared;
+  shared.cl_context = context;
+  QUADRA_RETURN_IF_ERROR(MakeOpenClBackend("", shared, backend));
   return (*backend)->MakeMemory(bytes, object, memory);
 }
 

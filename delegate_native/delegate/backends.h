@@ -24,12 +24,14 @@ std::vector<std::string> BackendsToTry(const Options& options);
 Status ReadTarget(const Options& options, std::unique_ptr<GpuInfo>* target);
 
 // `target`: what to make plans for; null for the backend's own device.
-Status OpenGpu(const Options& options, const std::string& backend, const GpuInfo* target, Gpu* gpu);
+// `shared`: contexts of the app that it runs in.
+Status OpenGpu(const Options& options, const std::string& backend, const Contexts& shared,
+               const GpuInfo* target, Gpu* gpu);
 
-// Memory in the OpenCL context that delegates of this process share; see Backend::MakeMemory.
-// `*backend` must live as long.
-Status MakeOpenClMemory(void* object, size_t bytes, std::shared_ptr<Backend>* backend,
-                        std::unique_ptr<DeviceMemory>* memory);
+// Memory in an OpenCL context; null: the one that delegates of this process share. See
+// Backend::MakeMemory. `*backend` must live as long.
+Status MakeOpenClMemory(void* context, void* object, size_t bytes,
+                        std::shared_ptr<Backend>* backend, std::unique_ptr<DeviceMemory>* memory);
 
 }  // namespace quadra
 

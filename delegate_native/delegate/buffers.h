@@ -5,9 +5,17 @@
 #include <map>
 
 #include "delegate_native/delegate/quadra.h"
+#include "delegate_native/runtime/backend.h"
 #include "delegate_native/tflite/abi.h"
 
 namespace quadra {
+
+inline QuadraContexts ForC(const Contexts& c) {
+  return {c.cl_platform, c.cl_device, c.cl_context, c.egl_display, c.egl_context};
+}
+inline Contexts FromC(const QuadraContexts& c) {
+  return {c.opencl_platform, c.opencl_device, c.opencl_context, c.egl_display, c.egl_context};
+}
 
 // Shared by a delegate and its partitions, which may outlive it.
 struct Buffers {
@@ -18,17 +26,22 @@ struct Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
-  // False: the tensor is in the interpreter's memory.
-  bool Find(TfLiteContext* context, int tensor, bool is_output, QuadraBuffer* found) const {
+  // 0: the tensor is in the interpreter's memory; below: its buffer cannot be had.
+  int Find(TfLiteContext* context, int tensor, bool is_output, QuadraBuffer* found) const {
     const auto known = bound.find(tensor);
     if (known != bound.end()) {
       *found = known->second;
-      return true;
+      return 1;
     }
-    return source.find && source.find(source.data, context, tensor, is_output, found);
+    return source.find ? source.find(source.data, context, tensor, is_output, found) : 0;
   }
-  void Finish() const {
-    if (source.finish) source.finish(source.data);
+  // Whether an inference on all of them may go on when the interpreter returns.
+  bool GoOn(TfLiteContext* context, const QuadraContexts& contexts) const {
+    return source.goes_on && source.goes_on(source.data, context, &contexts);
+  }
+  // False: nobody waits for the event.
+  bool Finish(void* event) const {
+    return !source.finish || source.finish(source.data, event) || !event;
   }
 
   QuadraBufferSource source{};

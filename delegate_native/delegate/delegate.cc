@@ -137,7 +137,7 @@ Delegate::Delegate(Options options, const VerdictListener& listener)
 Status Delegate::Open(Candidate* candidate) {
   if (!candidate->tried) {
     candidate->tried = true;
-    candidate->status = OpenGpu(options_, candidate->name, target_.get(), &candidate->gpu);
+    candidate->status = OpenGpu(options_, candidate->name, shared_, target_.get(), &candidate->gpu);
   }
   return candidate->status;
 }
@@ -285,9 +285,9 @@ Status Delegate::BindBuffer(int tensor, const QuadraBuffer* buffer) {
   return status;
 }
 
-void* Delegate::OpenClContext() const {
+Contexts Delegate::contexts() const {
   const Gpu& gpu = Main().gpu;
-  return gpu.backend ? gpu.backend->context() : nullptr;
+  return gpu.backend ? gpu.backend->contexts() : Contexts();
 }
 
 void Delegate::TellVerdicts() const {

@@ -52,8 +52,9 @@ class Delegate {
   // Null: the interpreter's memory again.
   Status BindBuffer(int tensor, const QuadraBuffer* buffer);
   void SetBufferSource(const QuadraBufferSource& source) { buffers_->source = source; }
+  void UseContexts(const Contexts& contexts) { shared_ = contexts; }
   // Of the main subgraph.
-  void* OpenClContext() const;
+  Contexts contexts() const;
   // Verdicts, plans, times of the last model, as JSON.
   std::string Report() const;
 
@@ -93,6 +94,7 @@ class Delegate {
   const VerdictListener listener_;
   Precision precision_ = Precision::kF32;
   std::unique_ptr<GpuInfo> target_;  // of the options' file, if they name one
+  Contexts shared_;                  // the app's
   std::vector<Candidate> candidates_;
   std::vector<std::string> backend_notes_;  // why a backend was passed over
   Applied now_;

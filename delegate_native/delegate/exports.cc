@@ -75,8 +75,12 @@ int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor, const QuadraB
   return status.ok();
 }
 
-void* QuadraDelegateOpenClContext(TfLiteDelegate* delegate) {
-  return delegate ? quadra::Delegate::From(delegate)->OpenClContext() : nullptr;
+void QuadraDelegateUseContexts(TfLiteDelegate* delegate, const QuadraContexts* contexts) {
+  if (delegate && contexts) quadra::Delegate::From(delegate)->UseContexts(quadra::FromC(*contexts));
+}
+
+QuadraContexts QuadraDelegateContexts(TfLiteDelegate* delegate) {
+  return quadra::ForC(delegate ? quadra::Delegate::From(delegate)->contexts() : quadra::Contexts());
 }
 
 struct QuadraGpuBuffer {
@@ -84,11 +88,11 @@ struct QuadraGpuBuffer {
   std::unique_ptr<quadra::DeviceMemory> memory;
 };
 
-QuadraGpuBuffer* QuadraGpuBufferCreate(void* handle, size_t bytes,
+QuadraGpuBuffer* QuadraGpuBufferCreate(void* context, void* handle, size_t bytes,
                                        void (*report_error)(const char*)) {
   auto made = std::make_unique<QuadraGpuBuffer>();
   const quadra::Status status =
-      quadra::MakeOpenClMemory(handle, bytes, &made->backend, &made->memory);
+      quadra::MakeOpenClMemory(context, handle, bytes, &made->backend, &made->memory);
   if (status.ok()) return made.release();
   if (report_error) report_error(("Quadra: " + status.message()).c_str());
   return nullptr;

@@ -77,6 +77,25 @@ Status Import(TfLiteContext* context, const ModelNodes& model, KnownTensors* kno
   return Status();
 }
 
+// Which buffers a backend takes beside memory of the host.
+QuadraBufferKind KindFor(const Backend& backend) {
+  switch (backend.takes()) {
+    case Backend::Takes::kClMem: return QUADRA_BUFFER_OPENCL;
+    case Backend::Takes::kGlBuffer: return QUADRA_BUFFER_GL;
+    default: return QUADRA_BUFFER_HOST;
+  }
+}
+
+// Why a buffer cannot serve this backend.
+Status CheckKind(const Backend& backend, QuadraBufferKind kind) {
+  if (kind == QUADRA_BUFFER_HOST || kind == KindFor(backend)) return Status();
+  if (kind == QUADRA_BUFFER_OPENCL) {
+    return Unsupported("the model runs on %s, not on OpenCL", backend.name());
+  }
+  return Unsupported("the model runs on %s, in a context that shares no buffers of OpenGL ES",
+                     backend.name());
+}
+
 void Assign(const TfLiteIntArray& from, std::vector<int>* to) {
   to->assign(from.data, from.data + from.size);
 }
@@ -167,14 +186,14 @@ Status Partition::PrepareSession(TfLiteContext* context) {
 
 void Partition::Offer(TfLiteContext* context) const {
   if (!is_whole_model || !buffers->source.offer) return;
-  const bool takes_opencl = session->backend().context() != nullptr;
+  const QuadraBufferKind kind = KindFor(session->backend());
   const auto offer = [&](const std::vector<int>& tensors, const std::vector<Port>& ports) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       // A runtime makes the host's buffers as large as the model says, which may not know.
       const size_t said = context->tensors[tensors[i]].bytes;
-      if (!IsPlain(ports[i].element) || (!takes_opencl && said >= BytesOf(ports[i]))) continue;
-      buffers->source.offer(buffers->source.data, context, tensors[i], BytesOf(ports[i]),
-                            takes_opencl);
+      const bool fits = kind == QUADRA_BUFFER_HOST && said >= BytesOf(ports[i]);
+      if (!IsPlain(ports[i].element) || fits) continue;
+      buffers->source.offer(buffers->source.data, context, tensors[i], BytesOf(ports[i]), kind);
     }
   };
   offer(input_tensors, session->inputs());
@@ -182,9 +201,7 @@ void Partition::Offer(TfLiteContext* context) const {
 }
 
 Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) const {
-  if (buffer.kind == QUADRA_BUFFER_OPENCL && !session->backend().context()) {
-    return Unsupported("the model runs on %s, not on OpenCL", session->backend().name());
-  }
+  QUADRA_RETURN_IF_ERROR(CheckKind(session->backend(), buffer.kind));
   for (size_t i = 0; i < input_tensors.size() + output_tensors.size(); ++i) {
     const bool is_input = i < input_tensors.size();
     const size_t at = is_input ? i : i - input_tensors.size();
@@ -196,24 +213,26 @@ Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) const {
   return Unsupported("the tensor is no input and no output of a partition");
 }
 
-// i: inputs, then outputs. Of `memory`, on the host, and `object` one is set at the end.
-Status Partition::FindBuffer(TfLiteContext* context, size_t i, void** memory, void** object) const {
+// i: inputs, then outputs.
+Status Partition::FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found) const {
   const bool is_output = i >= input_tensors.size();
   const size_t at = is_output ? i - input_tensors.size() : i;
   const TfLiteTensor& tensor = context->tensors[(is_output ? output_tensors : input_tensors)[at]];
-  const Port& port = (is_output ? session->outputs() : session->inputs())[at];
+  const size_t bytes = BytesOf((is_output ? session->outputs() : session->inputs())[at]);
   const char* name = tensor.name ? tensor.name : "";
-  QuadraBuffer found{};
-  *memory = tensor.data;
-  if (buffers &&
-      buffers->Find(context, static_cast<int>(&tensor - context->tensors), is_output, &found)) {
-    if (found.bytes < BytesOf(port)) {
-      return Unsupported("the buffer for '%s' has %zu bytes; the tensor has %zu", name, found.bytes,
-                         BytesOf(port));
-    }
-    *(found.kind == QUADRA_BUFFER_HOST ? memory : object) = found.handle;
+  const int index = static_cast<int>(&tensor - context->tensors);
+  const int known = buffers ? buffers->Find(context, index, is_output, found) : 0;
+  if (known < 0) return DeviceFailed("the buffer for '%s' cannot be had: see the log", name);
+  if (known == 0) *found = {QUADRA_BUFFER_HOST, tensor.data, bytes, nullptr};
+  if (found->bytes < bytes) {
+    return Unsupported("the buffer for '%s' has %zu bytes; the tensor has %zu", name, found->bytes,
+                       bytes);
   }
-  return *memory || *object ? Status() : Internal("tensor '%s' has no memory", name);
+  const Status status = CheckKind(session->backend(), found->kind);
+  if (!status.ok()) {
+    return Unsupported("the buffer for '%s': %s", name, status.message().c_str());
+  }
+  return found->handle ? Status() : Internal("tensor '%s' has no memory", name);
 }
 
 Status Partition::Prepare(TfLiteContext* context) {
@@ -229,26 +248,34 @@ Status Partition::Prepare(TfLiteContext* context) {
   return Status();
 }
 
-Status Partition::InvokeSession(TfLiteContext* context) {
+Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   const size_t count = input_tensors.size();
   std::vector<const void*> inputs(count);
   std::vector<void*> outputs(output_tensors.size());
   std::vector<void*> objects(count + outputs.size());
+  events->before = objects;
   for (size_t i = 0; i < objects.size(); ++i) {
-    void* memory = nullptr;
-    QUADRA_RETURN_IF_ERROR(FindBuffer(context, i, &memory, &objects[i]));
-    if (i < count) inputs[i] = memory;
-    else outputs[i - count] = memory;
+    QuadraBuffer found{};
+    QUADRA_RETURN_IF_ERROR(FindBuffer(context, i, &found));
+    events->before[i] = found.event;
+    if (found.kind != QUADRA_BUFFER_HOST) objects[i] = found.handle;
+    else if (i < count) inputs[i] = found.handle;
+    else outputs[i - count] = found.handle;
   }
   QUADRA_RETURN_IF_ERROR(ImportIfNeeded(nullptr));
-  return session->Invoke(inputs, outputs, objects);
+  return session->Invoke(inputs, outputs, objects, events);
 }
 
 Status Partition::Invoke(TfLiteContext* context) {
   if (HasUnknownSizes(context)) QUADRA_RETURN_IF_ERROR(PrepareSession(context));
-  Status status = InvokeSession(context);
-  if (buffers) buffers->Finish();
-  return status;
+  Events events;
+  if (buffers) {
+    if (buffers->source.deadline_ms > 0) events.deadline_ms = buffers->source.deadline_ms;
+    events.goes_on = buffers->GoOn(context, ForC(session->backend().contexts()));
+  }
+  Status status = InvokeSession(context, &events);
+  const bool taken = !buffers || buffers->Finish(status.ok() ? events.done : nullptr);
+  return status.ok() && !taken ? session->Wait(events) : status;
 }
 
 }  // namespace quadra

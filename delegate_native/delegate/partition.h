@@ -28,7 +28,7 @@ struct Partition {
   std::shared_ptr<Buffers> buffers;
   bool is_whole_model = false;
 
-  // Tells the buffers' source which tensors may be in OpenCL buffers.
+  // Tells the buffers' source which tensors may be in buffers of the GPU API.
   void Offer(TfLiteContext* context) const;
   // Whether a buffer could serve this tensor; else why not.
   Status CheckBuffer(int tensor, const QuadraBuffer& buffer) const;
@@ -38,8 +38,8 @@ struct Partition {
 
  private:
   bool HasUnknownSizes(const TfLiteContext* context) const;
-  Status FindBuffer(TfLiteContext* context, size_t i, void** memory, void** object) const;
-  Status InvokeSession(TfLiteContext* context);
+  Status FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found) const;
+  Status InvokeSession(TfLiteContext* context, Events* events);
   Status PrepareSession(TfLiteContext* context);
   Status ImportIfNeeded(const std::vector<Shape>* shapes);
 };

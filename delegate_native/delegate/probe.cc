@@ -11,7 +11,7 @@ std::string ProbeBackends(const Options& options) {
   json.Key("backends").BeginArray();
   for (const std::string& name : BackendsToTry(options)) {
     Gpu gpu;
-    const Status status = OpenGpu(options, name, nullptr, &gpu);
+    const Status status = OpenGpu(options, name, {}, nullptr, &gpu);
     json.BeginObject();
     json.Key("name").Text(name);
     json.Key("works").Flag(status.ok());

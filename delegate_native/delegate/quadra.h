@@ -81,17 +81,41 @@ QUADRA_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* k
 /* NULL is fine. The interpreter must be gone, or be about to go without another call. */
 QUADRA_EXPORT void QuadraDelegateDelete(TfLiteDelegate* delegate);
 
+/* What kernels run in, and what an app shares with them. NULL: none. */
+typedef struct QuadraContexts {
+  void* opencl_platform; /* cl_platform_id, cl_device_id, cl_context */
+  void* opencl_device;
+  void* opencl_context;
+  void* egl_display; /* EGLDisplay, EGLContext */
+  void* egl_context;
+} QuadraContexts;
+
+/* Before the delegate gets a model: it runs in this OpenCL context, on its best device (platform
+ * and device are not read), or in an OpenGL ES context that shares objects with this EGL context.
+ * Without, in contexts of its own. They are of the libraries that the delegate opens, and stay
+ * while a model does. */
+QUADRA_EXPORT void QuadraDelegateUseContexts(TfLiteDelegate* delegate,
+                                             const QuadraContexts* contexts);
+
+/* Those that the delegate's model runs in: OpenCL's, or the delegate's own of OpenGL ES. Delegates
+ * of a process share them. */
+QUADRA_EXPORT QuadraContexts QuadraDelegateContexts(TfLiteDelegate* delegate);
+
 /* Memory for an input or output of the model in the place of the interpreter's. Dense float32 or
  * int32. */
 typedef enum QuadraBufferKind {
   QUADRA_BUFFER_HOST = 0,   /* handle: its address */
-  QUADRA_BUFFER_OPENCL = 1, /* handle: a cl_mem of QuadraDelegateOpenClContext */
+  QUADRA_BUFFER_OPENCL = 1, /* handle: a cl_mem of the context of QuadraDelegateContexts */
+  QUADRA_BUFFER_GL = 2,     /* handle: the name of a buffer of OpenGL ES, of a shared context */
 } QuadraBufferKind;
 
 typedef struct QuadraBuffer {
   QuadraBufferKind kind;
   void* handle;
   size_t bytes;
+  /* Of a QuadraBufferSource: a cl_event that comes before the inference uses it; NULL: none. It
+   * stays until `finish`. */
+  void* event;
 } QuadraBuffer;
 
 /* From the next inference on, kernels read and write this buffer for a tensor of the main subgraph
@@ -103,17 +127,14 @@ QUADRA_EXPORT int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor,
                                            const QuadraBuffer* buffer,
                                            void (*report_error)(const char*));
 
-/* The cl_context that the delegate's model runs in, for QUADRA_BUFFER_OPENCL; NULL: it does not run
- * on OpenCL. Delegates of a process share it. */
-QUADRA_EXPORT void* QuadraDelegateOpenClContext(TfLiteDelegate* delegate);
-
-/* Memory in that context, of the system's OpenCL library, with a view on the host. One thread at a
- * time, and not during an inference with it. */
+/* Memory in an OpenCL context, of the system's OpenCL library, that the host can map. One thread at
+ * a time, and not during an inference with it. */
 typedef struct QuadraGpuBuffer QuadraGpuBuffer;
 
-/* handle: a cl_mem of the context, which stays its owner's; NULL: a new one. NULL, and a sentence
- * for `report_error` (may be NULL), where it cannot be made. */
-QUADRA_EXPORT QuadraGpuBuffer* QuadraGpuBufferCreate(void* handle, size_t bytes,
+/* context: NULL: the one that delegates share which were given none. handle: a cl_mem of the
+ * context, which stays its owner's; NULL: a new one. NULL, and a sentence for `report_error` (may
+ * be NULL), where it cannot be made. */
+QUADRA_EXPORT QuadraGpuBuffer* QuadraGpuBufferCreate(void* context, void* handle, size_t bytes,
                                                      void (*report_error)(const char*));
 QUADRA_EXPORT void QuadraGpuBufferDelete(QuadraGpuBuffer* buffer);
 /* The cl_mem. */
@@ -127,17 +148,23 @@ QUADRA_EXPORT int QuadraGpuBufferUnlock(QuadraGpuBuffer* buffer, int writes);
 /* Who says where memory is, in the place of QuadraDelegateBindBuffer. */
 typedef struct QuadraBufferSource {
   void* data;
-  /* Told of each input and output (of the TfLiteContext, by its index) that can be in an OpenCL
-   * buffer, or else (takes_opencl is 0) is larger than the model says, how many bytes a buffer for
-   * it must have: when a model that runs wholly in one partition has been given to the delegate,
-   * and again when sizes change. */
-  void (*offer)(void* data, void* context, int tensor, size_t bytes, int takes_opencl);
-  /* Asked for each input and output before each inference: 1 and where it is, or 0: in the
-   * interpreter's memory. */
+  /* Told of each input and output (of the TfLiteContext, by its index) that can be in a buffer of
+   * this kind, or else (QUADRA_BUFFER_HOST) is larger than the model says, how many bytes a buffer
+   * for it must have: when a model that runs wholly in one partition has been given to the
+   * delegate, and again when sizes change. */
+  void (*offer)(void* data, void* context, int tensor, size_t bytes, QuadraBufferKind kind);
+  /* Asked for each input and output before each inference: 1 and where it is; 0: in the
+   * interpreter's memory; -1: its buffer cannot be had, and the inference fails. */
   int (*find)(void* data, void* context, int tensor, int is_output, QuadraBuffer* found);
-  /* After each inference, and each that ended before it began. */
-  void (*finish)(void* data);
+  /* Asked before each inference: 1: it may go on when the interpreter returns, which it does where
+   * all inputs and outputs are OpenCL buffers. The device then waits for the inputs' events; else
+   * the host does. May be NULL: 0. */
+  int (*goes_on)(void* data, void* context, const QuadraContexts* contexts);
+  /* After each inference, and each that ended before it began. event: NULL; or it goes on: the
+   * cl_event of its end, to be retained. Returns 1; or 0: it is waited for after all. */
+  int (*finish)(void* data, void* event);
   void (*release)(void* data); /* when nobody will ask any more */
+  int deadline_ms;             /* how long the host waits for an event; 0: 10 s */
 } QuadraBufferSource;
 
 /* Before the delegate gets a model; the struct is copied. */

@@ -34,6 +34,16 @@ struct RunTimes {
   std::vector<Dispatch> dispatches;  // in plan order
 };
 
+// What an inference on objects of the GPU API must come after, and who may come after it. Events
+// are the API's (cl_event).
+struct Events {
+  std::vector<void*> before;  // some null
+  int deadline_ms = 10000;    // how long the host waits for an event
+  bool goes_on = false;       // it may go on when the call returns
+  void* done =
+      nullptr;  // of its end, as long as the executable begins no other one; null: it has ended
+};
+
 // A plan that was loaded onto a device. One thread at a time.
 class Executable {
  public:
@@ -51,6 +61,15 @@ class Executable {
       if (object) return Unsupported("this backend takes no buffers of its callers");
     }
     return Status();
+  }
+  // Whether inferences can be begun and left to the device, where all inputs and outputs are bound.
+  virtual bool can_start() const { return false; }
+  // What is begun next comes after the events. The device waits for them where it can
+  // (`on_device`); else the host does, and for what Start began before.
+  virtual Status Await(const Events&, bool /*on_device*/) { return Status(); }
+  // Begins an inference; see Events::done.
+  virtual Status Start(void** /*done*/) {
+    return Unsupported("this backend waits for its kernels");
   }
   // How much of the last inference's inputs and outputs was copied from and to the host.
   virtual int64_t copied_bytes() const { return 0; }
@@ -81,6 +100,18 @@ class Executable {
       QUADRA_RETURN_IF_ERROR(take_(who_, i, numbers));
     }
     return Status();
+  }
+
+  // Why a buffer of the caller cannot serve.
+  static Status TooSmall(size_t bytes, size_t needed) {
+    return Unsupported("it has %zu bytes; the tensor has %zu", bytes, needed);
+  }
+  // The same, with which one it is: `i` counts inputs, then outputs.
+  static Status OfBuffer(Status status, size_t i, size_t inputs) {
+    if (status.ok()) return status;
+    const bool is_input = i < inputs;
+    return Status(status.code(), Format("the buffer for %s %zu: %s", is_input ? "input" : "output",
+                                        is_input ? i : i - inputs, status.message().c_str()));
   }
 
  private:
@@ -121,14 +152,27 @@ struct LoadTimes {
   std::vector<int> refused;
 };
 
+// Handles of the GPU APIs' own types; null: none.
+struct Contexts {
+  void* cl_platform = nullptr;
+  void* cl_device = nullptr;
+  void* cl_context = nullptr;
+  void* egl_display = nullptr;
+  void* egl_context = nullptr;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual const char* name() const = 0;
   // The device that this backend found.
   virtual const GpuInfo& info() const = 0;
-  // What callers make buffers in that Bind takes (cl_context); null: there is none.
-  virtual void* context() const { return nullptr; }
+  // What its kernels run in; callers make buffers there.
+  virtual Contexts contexts() const { return {}; }
+  // What Bind takes: nothing, cl_mem of its context, or OpenGL ES's buffers of one that shares
+  // them.
+  enum class Takes { kNothing, kClMem, kGlBuffer };
+  virtual Takes takes() const { return Takes::kNothing; }
   // `object`: one of the context that there is already, and stays its owner's; null: a new one.
   virtual Status MakeMemory(size_t, void* /*object*/, std::unique_ptr<DeviceMemory>*) {
     return Unsupported("%s has no memory for callers", name());

@@ -77,6 +77,18 @@ Session::Session(std::vector<Port> inputs, std::vector<Port> outputs,
   outputs_ = std::move(outputs);
 }
 
+// What still runs works on the plan's constants: if it does not end, they stay for good.
+void Session::LetGo() {
+  Events none;
+  none.deadline_ms = deadline_ms_;
+  if (executable_ && !executable_->Await(none, false).ok()) {
+    Log(0, "an inference that goes on does not end: its memory is not given back");
+    static_cast<void>(executable_.release());
+    static_cast<void>(new PlanBytes(std::move(plan_)));
+  }
+  executable_.reset();
+}
+
 bool Session::NeedsGraph(const std::vector<Shape>* input_shapes) const {
   if (has_graph_) return false;
   if (!ready_ || !executable_ || !executable_->is_intact()) return true;
@@ -182,7 +194,8 @@ Status Session::Build() {
 }
 
 void Session::Keep(PlanBytes plan, std::unique_ptr<Executable> executable) {
-  executable_ = std::move(executable);  // before its plan goes
+  LetGo();  // before its plan goes
+  executable_ = std::move(executable);
   plan_ = std::move(plan);
   // For a device that will. What is to be tuned is tuned there.
   if (!unsaved_.empty() && !backend_->runs() && options_.tuning == "none") SaveInCache();
@@ -405,14 +418,23 @@ Status Session::Bind(const std::vector<void*>& objects) {
 }
 
 Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                       const std::vector<void*>& objects) {
+                       const std::vector<void*>& objects, Events* events) {
   if (!ready_) return Internal("invoked before it was prepared");
   if (!executable_ || !executable_->is_intact()) {
-    executable_.reset();  // first: it may fill the device
+    LetGo();  // first: it may fill the device
     QUADRA_RETURN_IF_ERROR(Build());
   }
   QUADRA_RETURN_IF_ERROR(Bind(objects));
   const bool measures = options_.profile && !options_.dump_tensors;
+  // Drivers give the binaries of a program that has run.
+  const bool goes_on = events && events->goes_on && executable_->can_start() && !options_.profile &&
+                       !options_.dump_tensors && unsaved_.empty() &&
+                       std::all_of(objects.begin(), objects.end(), [](void* one) { return one; });
+  QUADRA_RETURN_IF_ERROR(executable_->Await(events ? *events : Events(), goes_on));
+  if (goes_on) {
+    deadline_ms_ = events->deadline_ms;
+    return executable_->Start(&events->done);
+  }
   RunTimes times;
   QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &times : nullptr));
   if (!unsaved_.empty()) {

@@ -51,6 +51,9 @@ class Session {
   // Without the graph, which would have these inputs and outputs: to be recalled.
   Session(std::vector<Port> inputs, std::vector<Port> outputs,
           const std::shared_ptr<Backend>& backend, const SessionOptions& options);
+  ~Session() { LetGo(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   // Takes the place of Prepare where the cache has the plan of the graph with this hash. Not ok:
   // why it has not.
@@ -73,9 +76,11 @@ class Session {
 
   // Dense numbers in and out, as the model has them, in the order of the graph's inputs and
   // outputs. `objects`: of the GPU API, for inputs and then outputs, in whose place the host's
-  // memory may be null (see Executable::Bind); empty: none.
+  // memory may be null (see Executable::Bind); empty: none. `events`: null: none.
   Status Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
-                const std::vector<void*>& objects = {});
+                const std::vector<void*>& objects = {}, Events* events = nullptr);
+  // Until an inference that goes on has ended, or the deadline.
+  Status Wait(const Events& events) { return executable_->Await(events, false); }
   // Of the last inference; see Executable.
   int64_t copied_bytes() const { return executable_ ? executable_->copied_bytes() : 0; }
   const Backend& backend() const { return *backend_; }
@@ -91,6 +96,7 @@ class Session {
   const std::vector<RunTimes>& profile() const { return profile_; }
 
  private:
+  void LetGo();
   Status Build();
   Status Bind(const std::vector<void*>& objects);
   Status Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times);
@@ -121,6 +127,7 @@ class Session {
   bool is_tuned_ = false;      // groups_ are for these shapes
   bool ready_ = false;
   bool has_bound_ = false;
+  int deadline_ms_ = 0;  // of an inference that goes on
   PlanBytes plan_;
   std::unique_ptr<Executable> executable_;
   SessionTimes times_;

@@ -27,7 +27,7 @@ def test_the_page_lists_every_option_with_its_values_default_and_help():
 
 def test_the_c_struct_has_a_field_for_every_option_in_order():
     header = (ROOT / "delegate_native/delegate/quadra.h").read_text()
-    body = header[header.index("typedef struct QuadraDelegateOptions {") :]
+    body = header[header.index("typedef struct QuadraDelegateOptions {") : header.index("} QuadraDelegateOptions;")]
     fields = re.findall(r"^  (const char\*|int) (\w+);", body, re.M)
     expected = [("int" if kind in ("Int", "Flag") else "const char*", name) for name, kind, *_ in table()]
     assert fields == expected

@@ -154,7 +154,7 @@ TEST_P(BackendTest, TheWrongNumberOfInputsIsAnError) {
 
 TEST_P(BackendTest, OneServesThreadsAndOutlivesItsOwner) {
   std::shared_ptr<Backend> same;
-  ASSERT_TRUE(GetParam().make("", &same).ok());
+  ASSERT_TRUE(GetParam().make("", {}, &same).ok());
   EXPECT_EQ(backend_, same);
   const HandMadePlan plan(Text());
   std::unique_ptr<Executable> executables[2];
@@ -176,7 +176,8 @@ INSTANTIATE_TEST_SUITE_P(All, BackendTest, EveryBackend(), NameOfBackend);
 // Both drivers in one process, in turn.
 TEST(Backends, StandSideBySide) {
   std::shared_ptr<Backend> backends[2];
-  const Status opened[] = {MakeOpenClBackend("", &backends[0]), MakeGlesBackend("", &backends[1])};
+  const Status opened[] = {MakeOpenClBackend("", {}, &backends[0]),
+                           MakeGlesBackend("", {}, &backends[1])};
   for (const Status& status : opened) {
     if (!status.ok()) GTEST_SKIP() << status.message();
   }

@@ -14,7 +14,8 @@ namespace quadra {
 struct BackendMaker {
   const char* name;
   const char* library;
-  Status (*make)(const std::string& library, std::shared_ptr<Backend>* backend);
+  Status (*make)(const std::string& library, const Contexts& shared,
+                 std::shared_ptr<Backend>* backend);
 };
 
 inline void PrintTo(const BackendMaker& maker, std::ostream* out) { *out << maker.name; }
@@ -32,12 +33,12 @@ inline std::string NameOfBackend(const testing::TestParamInfo<BackendMaker>& inf
 class OnEveryBackend : public testing::TestWithParam<BackendMaker> {
  protected:
   void SetUp() override {
-    const Status status = GetParam().make("", &backend_);
+    const Status status = GetParam().make("", {}, &backend_);
     if (!status.ok()) GTEST_SKIP() << status.message();
   }
 
   // A backend that has seen no plan: the process has one for each name of a library.
-  Status OpenAnother() { return GetParam().make(GetParam().library, &backend_); }
+  Status OpenAnother() { return GetParam().make(GetParam().library, {}, &backend_); }
 
   std::shared_ptr<Backend> backend_;
 };

@@ -8,14 +8,14 @@ namespace {
 
 TEST(Gles, TheCallersContextStaysCurrent) {
   GlContext mine;
-  const Status status = mine.Open("");
+  const Status status = mine.Open("", {});
   if (!status.ok()) GTEST_SKIP() << status.message();
   const auto current =
       reinterpret_cast<EGLContext (*)()>(mine.egl.GetProcAddress("eglGetCurrentContext"));
   const EGLContext before = current();
   ASSERT_NE(before, EGL_NO_CONTEXT);
   std::shared_ptr<Backend> backend;
-  ASSERT_TRUE(MakeGlesBackend("", &backend).ok());
+  ASSERT_TRUE(MakeGlesBackend("", {}, &backend).ok());
   const HandMadePlan plan(PlanText("gles"));
   std::unique_ptr<Executable> executable;
   LoadTimes times;
@@ -31,7 +31,7 @@ TEST(Gles, TheCallersContextStaysCurrent) {
 TEST(Gles, AContextGoesWithItsThread) {
   for (int cycle = 0; cycle < 20; ++cycle) {
     std::shared_ptr<Backend> backend;
-    const Status status = MakeGlesBackend("", &backend);
+    const Status status = MakeGlesBackend("", {}, &backend);
     if (!status.ok()) GTEST_SKIP() << status.message();
     const HandMadePlan plan(PlanText("gles"));
     std::unique_ptr<Executable> executable;
@@ -43,7 +43,7 @@ TEST(Gles, AContextGoesWithItsThread) {
 
 TEST(GlesLibrary, AMissingOneIsAnErrorThatNamesIt) {
   std::shared_ptr<Backend> backend;
-  const Status status = MakeGlesBackend("/nowhere/libEGL.so", &backend);
+  const Status status = MakeGlesBackend("/nowhere/libEGL.so", {}, &backend);
   EXPECT_EQ(status.code(), Code::kDeviceFailed);
   EXPECT_NE(status.message().find("/nowhere/libEGL.so"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("egl_library"), std::string::npos) << status.message();
@@ -51,7 +51,7 @@ TEST(GlesLibrary, AMissingOneIsAnErrorThatNamesIt) {
 
 TEST(GlesLibrary, AnotherLibraryIsAnErrorThatNamesWhatItLacks) {
   std::shared_ptr<Backend> backend;
-  const Status status = MakeGlesBackend("libm.so.6", &backend);
+  const Status status = MakeGlesBackend("libm.so.6", {}, &backend);
   EXPECT_NE(status.message().find("libm.so.6 lacks eglBindAPI"), std::string::npos)
       << status.message();
 }

@@ -28,7 +28,8 @@ bool Unwraps(LiteRtRuntimeContext* context) {
   using Unwrap = LiteRtStatus (*)(LiteRtDelegateWrapper, TfLiteDelegate**);
   LiteRtDelegateWrapper wrapper = nullptr;
   TfLiteDelegate* delegate = nullptr;
-  void* const unwrap = (&context->of_environments[0])[7];  // the member after wrap_delegate
+  void* const unwrap =
+      reinterpret_cast<void* const*>(&context->wrap_delegate)[1];  // the member after wrap_delegate
   return context->wrap_delegate(
              kDelegate, [](TfLiteDelegate*) {}, &wrapper) == kLiteRtStatusOk &&
          reinterpret_cast<Unwrap>(unwrap)(wrapper, &delegate) == kLiteRtStatusOk &&

@@ -34,7 +34,7 @@ namespace {
 class OpenCl : public testing::Test {
  protected:
   void SetUp() override {
-    const Status status = MakeClContext("", &context_);
+    const Status status = MakeClContext("", nullptr, &context_);
     if (!status.ok()) GTEST_SKIP() << status.message();
   }
 
@@ -182,7 +182,7 @@ TEST_F(OpenCl, ABufferBeyondTheDevicesLimitIsAnError) {
 
 TEST(OpenClLibrary, AMissingOneIsAnErrorThatNamesIt) {
   std::shared_ptr<Backend> backend;
-  const Status status = MakeOpenClBackend("/nowhere/libOpenCL.so", &backend);
+  const Status status = MakeOpenClBackend("/nowhere/libOpenCL.so", {}, &backend);
   EXPECT_EQ(status.code(), Code::kDeviceFailed);
   EXPECT_NE(status.message().find("/nowhere/libOpenCL.so"), std::string::npos);
   EXPECT_NE(status.message().find("opencl_library"), std::string::npos);
@@ -190,7 +190,7 @@ TEST(OpenClLibrary, AMissingOneIsAnErrorThatNamesIt) {
 
 TEST(OpenClLibrary, AnotherLibraryIsAnErrorThatNamesWhatItLacks) {
   std::shared_ptr<Backend> backend;
-  const Status status = MakeOpenClBackend("libm.so.6", &backend);
+  const Status status = MakeOpenClBackend("libm.so.6", {}, &backend);
   EXPECT_NE(status.message().find("libm.so.6 lacks clBuildProgram, "), std::string::npos)
       << status.message();
 }

@@ -22,6 +22,7 @@ namespace quadra {
   F(CreatePbufferSurface)       \
   F(DestroyContext)             \
   F(DestroySurface)             \
+  F(GetCurrentContext)          \
   F(GetDisplay)                 \
   F(GetError)                   \
   F(GetProcAddress)             \
@@ -59,9 +60,11 @@ namespace quadra {
   F(DispatchCompute)           \
   F(EndQuery)                  \
   F(FenceSync)                 \
+  F(Finish)                    \
   F(GenBuffers)                \
   F(GenQueries)                \
   F(GenTextures)               \
+  F(GetBufferParameteri64v)    \
   F(GetError)                  \
   F(GetInteger64v)             \
   F(GetIntegeri_v)             \
@@ -74,6 +77,7 @@ namespace quadra {
   F(GetShaderiv)               \
   F(GetString)                 \
   F(GetStringi)                \
+  F(IsBuffer)                  \
   F(LinkProgram)               \
   F(MapBufferRange)            \
   F(MemoryBarrier)             \

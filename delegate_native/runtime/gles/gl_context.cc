@@ -70,11 +70,14 @@ void GlContext::Close() {
   tells_resets_ = false;
 }
 
-Status GlContext::Open(const std::string& library) {
+Status GlContext::Open(const std::string& library, const Contexts& shared) {
   const int64_t start = NowUs();
   QUADRA_RETURN_IF_ERROR(LoadEglApi(library, &egl));
+  shared_ = shared.egl_context;
+  std::vector<Display> displays = {{shared.egl_display, "app's"}};
+  if (!is_shared()) displays = Displays(egl);
   std::string tried;
-  for (const Display& display : Displays(egl)) {
+  for (const Display& display : displays) {
     const Status status = OpenOn(display.display);
     if (status.ok()) {
       ReadInfo();
@@ -87,10 +90,11 @@ Status GlContext::Open(const std::string& library) {
     tried +=
         (tried.empty() ? "" : "; ") + std::string(display.how) + " display: " + status.message();
   }
-  return DeviceFailed(
-      "open an OpenGL ES 3.1 context: %s; next: install an OpenGL ES driver "
-      "(Debian: libegl-mesa0 libgl1-mesa-dri)",
-      tried.empty() ? "the EGL library offers no display" : tried.c_str());
+  return DeviceFailed("open an OpenGL ES 3.1 context: %s; next: %s",
+                      tried.empty() ? "the EGL library offers no display" : tried.c_str(),
+                      is_shared()
+                          ? "give a context of OpenGL ES 3.1 with its display, or none"
+                          : "install an OpenGL ES driver (Debian: libegl-mesa0 libgl1-mesa-dri)");
 }
 
 Status GlContext::OpenOn(EGLDisplay display) {
@@ -122,12 +126,12 @@ Status GlContext::MakeContext(const char* extensions, bool has_minors) {
     std::vector<EGLint> telling = attributes;
     telling.insert(telling.end(), {EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_EXT,
                                    EGL_LOSE_CONTEXT_ON_RESET_EXT, EGL_NONE});
-    context_ = egl.CreateContext(display_, config, EGL_NO_CONTEXT, telling.data());
+    context_ = egl.CreateContext(display_, config, shared_, telling.data());
     tells_resets_ = context_ != EGL_NO_CONTEXT;
   }
   if (context_ == EGL_NO_CONTEXT) {
     attributes.push_back(EGL_NONE);
-    context_ = egl.CreateContext(display_, config, EGL_NO_CONTEXT, attributes.data());
+    context_ = egl.CreateContext(display_, config, shared_, attributes.data());
   }
   if (context_ == EGL_NO_CONTEXT) return EglFailed(egl, "eglCreateContext(OpenGL ES 3.1)");
   if (surfaceless) return Status();

@@ -8,6 +8,7 @@
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/device/gpu_info.h"
+#include "delegate_native/runtime/backend.h"
 #include "delegate_native/runtime/gles/gl_api.h"
 
 namespace quadra {
@@ -20,8 +21,11 @@ class GlContext {
   GlContext& operator=(const GlContext&) = delete;
 
   // Finds a display that gives an OpenGL ES 3.1 context and makes that current on this thread. It
-  // needs no window: surfaceless where the driver can, else with a surface of one pixel.
-  Status Open(const std::string& library);
+  // needs no window: surfaceless where the driver can, else with a surface of one pixel. Where
+  // `shared` has an EGL context, on its display, and with its objects.
+  Status Open(const std::string& library, const Contexts& shared);
+  bool is_shared() const { return shared_ != EGL_NO_CONTEXT; }
+  Contexts contexts() const { return {nullptr, nullptr, nullptr, display_, context_}; }
 
   EglApi egl;
   GlApi gl;
@@ -39,6 +43,7 @@ class GlContext {
 
   EGLDisplay display_ = EGL_NO_DISPLAY;
   EGLContext context_ = EGL_NO_CONTEXT;
+  EGLContext shared_ = EGL_NO_CONTEXT;
   EGLSurface surface_ = EGL_NO_SURFACE;
   bool tells_resets_ = false;
 };

@@ -28,10 +28,10 @@ struct GlDevice {
     static_cast<void>(closed);
   }
 
-  Status Open(const std::string& library) {
+  Status Open(const std::string& library, const Contexts& shared) {
     return thread.Do([&] {
       context = std::make_unique<GlContext>();
-      QUADRA_RETURN_IF_ERROR(context->Open(library));
+      QUADRA_RETURN_IF_ERROR(context->Open(library, shared));
       programs = std::make_unique<GlPrograms>(*context);
       return Status();
     });

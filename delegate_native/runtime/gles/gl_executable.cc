@@ -145,6 +145,8 @@ GlExecutable::Port GlExecutable::PortOf(const fb::Tensor& tensor) const {
   port.buffer = buffers_[static_cast<size_t>(tensor.buffer())];
   port.offset = static_cast<GLintptr>(tensor.offset());
   port.bytes = static_cast<GLsizeiptr>(tensor.bytes());
+  const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(tensor.buffer()));
+  port.is_own = buffer.kind() == fb::BufferKind_Io && tensor.bytes() == buffer.bytes();
   return port;
 }
 
@@ -159,22 +161,33 @@ Status GlExecutable::MakeMemory() {
   }
   for (const fb::Io* io : *plan_.inputs()) inputs_.push_back(PortOf(*io));
   for (const fb::Io* io : *plan_.outputs()) outputs_.push_back(PortOf(*io));
+  for (size_t i = 0; i < inputs_.size() + outputs_.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (PortAt(i)->buffer == PortAt(j)->buffer) PortAt(i)->is_own = PortAt(j)->is_own = false;
+    }
+  }
   return Status();
 }
 
-GLuint GlExecutable::TexelsOf(const fb::Arg& arg, GLenum format) {
+GLuint GlExecutable::TexelsOf(const fb::Arg& arg) {
   for (const Texels& known : texels_) {
     if (known.region == arg.index() && known.view == arg.view()) return known.texture;
   }
   const fb::Region& region = *plan_.regions()->Get(static_cast<unsigned>(arg.index()));
   Texels made = {arg.index(), arg.view(), 0};
   gl_.GenTextures(1, &made.texture);
-  gl_.BindTexture(GL_TEXTURE_BUFFER_EXT, made.texture);
-  gl_.TexBufferRange(GL_TEXTURE_BUFFER_EXT, format, buffers_[static_cast<size_t>(region.buffer())],
-                     static_cast<GLintptr>(region.offset()),
-                     static_cast<GLsizeiptr>(region.bytes()));
+  View(made, buffers_[static_cast<size_t>(region.buffer())]);
   texels_.push_back(made);
   return made.texture;
+}
+
+// The texture shows its region of this buffer.
+void GlExecutable::View(const Texels& texels, GLuint buffer) const {
+  const fb::Region& region = *plan_.regions()->Get(static_cast<unsigned>(texels.region));
+  gl_.BindTexture(GL_TEXTURE_BUFFER_EXT, texels.texture);
+  gl_.TexBufferRange(GL_TEXTURE_BUFFER_EXT, FormatOf(texels.view), buffer,
+                     static_cast<GLintptr>(region.offset()),
+                     static_cast<GLsizeiptr>(region.bytes()));
 }
 
 void GlExecutable::Bind(const fb::Arg& arg, Launch* launch) {
@@ -183,7 +196,7 @@ void GlExecutable::Bind(const fb::Arg& arg, Launch* launch) {
   Binding binding;
   if (arg.view() != fb::View_Memory) {
     binding.format = FormatOf(arg.view());
-    binding.object = TexelsOf(arg, binding.format);
+    binding.object = TexelsOf(arg);
     launch->images.push_back(binding);
     return;
   }
@@ -245,7 +258,7 @@ Status GlExecutable::MakeLaunches() {
 }
 
 Status GlExecutable::Write(const Port& port, const void* from) {
-  if (port.bytes == 0) return Status();
+  if (port.bytes == 0 || port.bound) return Status();
   gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, port.buffer);
   void* to = gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, port.offset, port.bytes,
                                 GL_MAP_WRITE_BIT | GL_MAP_INVALIDATE_RANGE_BIT);
@@ -257,7 +270,7 @@ Status GlExecutable::Write(const Port& port, const void* from) {
 }
 
 Status GlExecutable::Read(const Port& port, void* to) {
-  if (port.bytes == 0) return Status();
+  if (port.bytes == 0 || port.bound) return Status();
   gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, port.buffer);
   const void* from =
       gl_.MapBufferRange(GL_SHADER_STORAGE_BUFFER, port.offset, port.bytes, GL_MAP_READ_BIT);
@@ -275,7 +288,7 @@ void GlExecutable::Dispatch(const Launch& launch) {
   }
   for (GLuint i = 0; i < launch.buffers.size(); ++i) {
     const Binding& b = launch.buffers[i];
-    gl_.BindBufferRange(GL_SHADER_STORAGE_BUFFER, i, b.object, b.offset, b.bytes);
+    gl_.BindBufferRange(GL_SHADER_STORAGE_BUFFER, i, Resolve(b.object), b.offset, b.bytes);
   }
   for (GLuint i = 0; i < launch.textures.size(); ++i) {
     gl_.ActiveTexture(GL_TEXTURE0 + i);
@@ -432,7 +445,7 @@ Status GlExecutable::RunHere(const std::vector<const void*>& inputs,
   } else {
     QUADRA_RETURN_IF_ERROR(DispatchAll());
   }
-  gl_.MemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+  gl_.MemoryBarrier(has_bound_ ? GL_ALL_BARRIER_BITS : GL_BUFFER_UPDATE_BARRIER_BIT);
   QUADRA_RETURN_IF_ERROR(WaitForGpu());
   for (size_t i = 0; i < outputs_.size(); ++i)
     QUADRA_RETURN_IF_ERROR(Read(outputs_[i], outputs[i]));
@@ -446,13 +459,15 @@ Status GlExecutable::Run(const std::vector<const void*>& inputs, const std::vect
     return Internal("%zu inputs and %zu outputs for a plan that has %zu and %zu", inputs.size(),
                     outputs.size(), inputs_.size(), outputs_.size());
   }
+  // What the caller's own context still has to do may be with buffers that are ours now, too.
+  if (has_bound_ && device_->context->egl.GetCurrentContext() != EGL_NO_CONTEXT) gl_.Finish();
   return Do([&] { return RunHere(inputs, outputs, times); });
 }
 
 int64_t GlExecutable::copied_bytes() const {
   int64_t copied = 0;
   for (const std::vector<Port>* ports : {&inputs_, &outputs_}) {
-    for (const Port& port : *ports) copied += port.bytes;
+    for (const Port& port : *ports) copied += port.bound ? 0 : port.bytes;
   }
   return copied;
 }

@@ -19,6 +19,7 @@ class GlExecutable : public Executable {
   Status Load(const fb::Binaries* kept, LoadTimes* times);
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;
+  Status Bind(const std::vector<void*>& objects) override;
   int64_t copied_bytes() const override;
   float Time(unsigned dispatch, const Group& group) override;
   bool is_intact() const override { return device_->failures == failures_before_; }
@@ -30,6 +31,8 @@ class GlExecutable : public Executable {
     GLuint buffer = 0;
     GLintptr offset = 0;
     GLsizeiptr bytes = 0;
+    bool is_own = false;  // its buffer serves no other tensor
+    GLuint bound = 0;     // the caller's buffer, which kernels work on instead
   };
   // A part of a buffer at a binding, a texture at a texture unit or an image unit.
   struct Binding {
@@ -70,7 +73,7 @@ class GlExecutable : public Executable {
   Status MakeLaunches();
   Status MakeLaunch(const fb::Dispatch& dispatch, std::vector<int32_t>* numbers);
   void Bind(const fb::Arg& arg, Launch* launch);
-  GLuint TexelsOf(const fb::Arg& arg, GLenum format);
+  GLuint TexelsOf(const fb::Arg& arg);
   Status RunHere(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                  RunTimes* times);
   Status Write(const Port& port, const void* from);
@@ -84,6 +87,14 @@ class GlExecutable : public Executable {
   Status ProfileByTimers(size_t first, size_t count, RunTimes* times);
   Status TimeHere(unsigned dispatch, const Group& group, float* us);
   Status WaitForGpu();
+  // Inputs, then outputs.
+  Port* PortAt(size_t i) {
+    return i < inputs_.size() ? &inputs_[i] : &outputs_[i - inputs_.size()];
+  }
+  Status BindHere(const std::vector<void*>& objects);
+  Status CheckBound(const Port& port, GLuint buffer) const;
+  GLuint Resolve(GLuint own) const;
+  void View(const Texels& texels, GLuint buffer) const;
   void Free();
 
   std::shared_ptr<GlDevice> device_;
@@ -95,6 +106,7 @@ class GlExecutable : public Executable {
   GLuint numbers_ = 0;                  // the numbers of all dispatches
   std::vector<GlProgramPtr> programs_;  // parallel to plan.programs
   std::vector<Port> inputs_, outputs_;
+  bool has_bound_ = false;
   std::vector<Launch> launches_;  // parallel to plan.dispatches
   unsigned timed_dispatch_ = 0;   // of the last Time
   Group timed_group_ = {0, 0, 0};

@@ -16,6 +16,10 @@ class GlesBackend : public Backend {
 
   const char* name() const override { return "gles"; }
   const GpuInfo& info() const override { return info_; }
+  Contexts contexts() const override { return device_->context->contexts(); }
+  Takes takes() const override {
+    return device_->context->is_shared() ? Takes::kGlBuffer : Takes::kNothing;
+  }
   bool is_lost() const { return device_->context->gl.lost; }
 
   Status Load(const fb::Plan* plan, const fb::Binaries* kept,
@@ -33,19 +37,22 @@ class GlesBackend : public Backend {
 
 }  // namespace
 
-Status MakeGlesBackend(const std::string& library, std::shared_ptr<Backend>* backend) {
+Status MakeGlesBackend(const std::string& library, const Contexts& shared,
+                       std::shared_ptr<Backend>* backend) {
   // Never destroyed: a static of the process may be gone before the last interpreter is.
   static Mutex& mutex = *new Mutex;
   static auto& backends = *new std::map<std::string, std::weak_ptr<GlesBackend>>;
   static const HomeProcess home;
   QUADRA_RETURN_IF_ERROR(home.Check("OpenGL ES"));
   const MutexLock lock(&mutex);
-  std::shared_ptr<GlesBackend> known = backends[library].lock();
+  const std::string key =
+      shared.egl_context ? library + Format("@%p", shared.egl_context) : library;
+  std::shared_ptr<GlesBackend> known = backends[key].lock();
   if (!known || known->is_lost()) {
     std::shared_ptr<GlDevice> device = GlDevice::Make();
-    QUADRA_RETURN_IF_ERROR(device->Open(library));
+    QUADRA_RETURN_IF_ERROR(device->Open(library, shared));
     known = std::make_shared<GlesBackend>(std::move(device));
-    backends[library] = known;
+    backends[key] = known;
   }
   *backend = std::move(known);
   return Status();

@@ -10,8 +10,10 @@
 namespace quadra {
 
 // Opens the EGL library (`library`, or the usual names when empty) and a context of its own on a
-// thread of its own: whichever context the caller has current stays so.
-Status MakeGlesBackend(const std::string& library, std::shared_ptr<Backend>* backend);
+// thread of its own: whichever context the caller has current stays so. Where `shared` has an EGL
+// context, the new one shares objects with it.
+Status MakeGlesBackend(const std::string& library, const Contexts& shared,
+                       std::shared_ptr<Backend>* backend);
 
 }  // namespace quadra
 

@@ -89,7 +89,16 @@ int64_t Rank(const ClApi& cl, cl_device_id device) {
   return (kind << 40) + std::min(speed, int64_t{1} << 39) + 1;
 }
 
-Status ChooseDevice(const ClApi& cl, cl_platform_id* platform, cl_device_id* device) {
+// The best of those devices that are better than `*best`.
+void Choose(const ClApi& cl, const std::vector<cl_device_id>& devices, int64_t* best,
+            cl_device_id* device) {
+  for (cl_device_id d : devices) {
+    const int64_t rank = Rank(cl, d);
+    if (rank > *best) *best = rank, *device = d;
+  }
+}
+
+Status ChooseDevice(const ClApi& cl, cl_device_id* device) {
   const char* next = "install an OpenCL driver (Debian: pocl-opencl-icd)";
   cl_uint count = 0;
   cl_int code = cl.GetPlatformIDs(0, nullptr, &count);
@@ -105,36 +114,56 @@ Status ChooseDevice(const ClApi& cl, cl_platform_id* platform, cl_device_id* dev
     if (count == 0 || cl.GetDeviceIDs(p, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr)) {
       continue;
     }
-    for (cl_device_id d : devices) {
-      const int64_t rank = Rank(cl, d);
-      if (rank > best) best = rank, *platform = p, *device = d;
-    }
+    Choose(cl, devices, &best, device);
   }
   if (best > 0) return Status();
   return DeviceFailed("find an OpenCL device: %zu platforms, none has one that compiles; next: %s",
                       platforms.size(), next);
 }
 
+// The best device of a context that there is.
+Status ChooseDeviceOf(const ClApi& cl, cl_context context, cl_device_id* device) {
+  std::vector<cl_device_id> devices(16);
+  size_t bytes = 0;
+  cl_int code = cl.GetContextInfo(context, CL_CONTEXT_DEVICES,
+                                  devices.size() * sizeof(cl_device_id), devices.data(), &bytes);
+  if (code == CL_SUCCESS) code = cl.RetainContext(context);
+  if (code != CL_SUCCESS) return ClFailed("use the app's OpenCL context", code);
+  devices.resize(bytes / sizeof(cl_device_id));
+  int64_t best = 0;
+  Choose(cl, devices, &best, device);
+  if (best > 0) return Status();
+  cl.ReleaseContext(context);
+  return DeviceFailed(
+      "use the app's OpenCL context: none of its %zu devices compiles; next: make it for the GPU",
+      devices.size());
+}
+
 }  // namespace
 
-Status MakeClContext(const std::string& library, std::shared_ptr<ClContext>* context) {
+Status MakeClContext(const std::string& library, cl_context given,
+                     std::shared_ptr<ClContext>* context) {
   const int64_t start = NowUs();
   auto made = std::make_shared<ClContext>();
   const ClApi& cl = made->api;
   QUADRA_RETURN_IF_ERROR(LoadClApi(library, &made->api));
-  cl_platform_id platform = nullptr;
-  QUADRA_RETURN_IF_ERROR(ChooseDevice(cl, &platform, &made->device));
+  QUADRA_RETURN_IF_ERROR(given ? ChooseDeviceOf(cl, given, &made->device)
+                               : ChooseDevice(cl, &made->device));
   made->info = ReadInfo(cl, made->device);
-  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
-                                              reinterpret_cast<cl_context_properties>(platform), 0};
+  made->platform =
+      reinterpret_cast<cl_platform_id>(DeviceNumber<size_t>(cl, made->device, CL_DEVICE_PLATFORM));
+  const cl_context_properties properties[] = {
+      CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(made->platform), 0};
   cl_int code = CL_SUCCESS;
-  cl_context raw = cl.CreateContext(properties, 1, &made->device, nullptr, nullptr, &code);
+  cl_context raw =
+      given ? given : cl.CreateContext(properties, 1, &made->device, nullptr, nullptr, &code);
   if (!raw || code != CL_SUCCESS) {
     return ClFailed(Format("create a context on %s", made->info.device_name.c_str()).c_str(), code);
   }
   made->context = ClHandle<cl_context>(raw, cl.ReleaseContext);
-  Log(1, "OpenCL device: %s, %s, driver %s: target %s", made->info.device_name.c_str(),
-      made->info.api_version.c_str(), made->info.driver.c_str(), made->info.name.c_str());
+  Log(1, "OpenCL device: %s, %s, driver %s: target %s%s", made->info.device_name.c_str(),
+      made->info.api_version.c_str(), made->info.driver.c_str(), made->info.name.c_str(),
+      given ? "; the app's context" : "");
   Log(2, "OpenCL ready after %lld us", static_cast<long long>(NowUs() - start));
   *context = std::move(made);
   return Status();

@@ -39,6 +39,7 @@ class ClHandle {
 struct ClContext {
   ClApi api;
   GpuInfo info;
+  cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
   ClHandle<cl_context> context;
   // Once an error said that it may be: the next interpreter gets a context of its own.
@@ -52,7 +53,9 @@ struct ClContext {
 };
 
 // Opens the library and the best device: a GPU if there is one, else an accelerator, else a CPU.
-Status MakeClContext(const std::string& library, std::shared_ptr<ClContext>* context);
+// `given`: a context that there is, whose best device is taken; null: a new one.
+Status MakeClContext(const std::string& library, cl_context given,
+                     std::shared_ptr<ClContext>* context);
 
 }  // namespace quadra
 

@@ -26,6 +26,9 @@ class ClExecutable : public Executable {
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;
   Status Bind(const std::vector<void*>& objects) override;
+  bool can_start() const override { return true; }
+  Status Await(const Events& events, bool on_device) override;
+  Status Start(void** done) override;
   int64_t copied_bytes() const override;
   float Time(unsigned dispatch, const Group& group) override;
   bool shares_constants() const override { return shares_constants_; }
@@ -69,6 +72,9 @@ class ClExecutable : public Executable {
   Status Point(const Port& port, cl_mem memory);
   Status CheckBound(const Port& port, cl_mem memory) const;
   Status WorkOn(Port* port, void* caller);
+  cl_int StateOf(cl_event event, int deadline_ms);
+  Status Waited(const char* what, cl_int state, int deadline_ms);
+  bool IsOurs(cl_event event) const;
   Status Begin(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
   Status Launches(size_t first, size_t count, cl_command_queue queue,
                   std::vector<ClHandle<cl_event>>* events);
@@ -90,6 +96,7 @@ class ClExecutable : public Executable {
   std::vector<Use> uses_;
   bool shares_constants_ = false;
   ClHandle<cl_command_queue> queue_, profiling_queue_;
+  ClHandle<cl_event> going_;   // of the end of what Start began last; none once it was waited for
   ClHandle<cl_kernel> timed_;  // of the last Time
   unsigned timed_dispatch_ = 0;
 };

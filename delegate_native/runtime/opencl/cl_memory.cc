@@ -1,18 +1,19 @@
 #include "delegate_native/runtime/opencl/cl_memory.h"
 
-#include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace quadra {
 namespace {
 
-constexpr size_t kAlignment = 64;  // for vectors of any width
-
+// The driver's own memory, as the host sees it: no copy where host and device share theirs. It
+// stays as long as kernels work on it, whoever has let go of it.
 class ClMemory : public DeviceMemory {
  public:
   ClMemory(std::shared_ptr<ClContext> context, size_t bytes)
       : context_(std::move(context)), cl_(context_->api), bytes_(bytes) {}
+  ~ClMemory() override {
+    if (view_) static_cast<void>(Unlock(false));
+  }
 
   Status Make(cl_mem existing) {
     cl_int code = CL_SUCCESS;
@@ -22,10 +23,8 @@ class ClMemory : public DeviceMemory {
     queue_ = ClHandle<cl_command_queue>(queue, cl_.ReleaseCommandQueue);
     object_ = existing;
     if (existing) return Status();
-    in_place_ = context_->info.shares_host_memory;
-    const cl_mem_flags flags = CL_MEM_READ_WRITE | (in_place_ ? CL_MEM_USE_HOST_PTR : 0);
-    object_ = cl_.CreateBuffer(context_->context.get(), flags, bytes_, in_place_ ? View() : nullptr,
-                               &code);
+    object_ = cl_.CreateBuffer(context_->context.get(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                               bytes_, nullptr, &code);
     if (!object_ || code != CL_SUCCESS) {
       object_ = nullptr;
       return context_->Failed(Format("make a buffer of %zu bytes", bytes_).c_str(), code);
@@ -37,33 +36,26 @@ class ClMemory : public DeviceMemory {
   void* object() const override { return object_; }
 
   Status Lock(bool reads, void** host) override {
-    *host = View();
-    if (in_place_ || !reads) return Status();
-    const cl_int code = cl_.EnqueueReadBuffer(queue_.get(), object_, CL_TRUE, 0, bytes_, *host, 0,
-                                              nullptr, nullptr);
-    return code == CL_SUCCESS ? Status() : context_->Failed("read a buffer", code);
+    cl_int code = CL_SUCCESS;
+    const cl_map_flags how = reads ? CL_MAP_READ | CL_MAP_WRITE : CL_MAP_WRITE_INVALIDATE_REGION;
+    view_ = cl_.EnqueueMapBuffer(queue_.get(), object_, CL_TRUE, how, 0, bytes_, 0, nullptr,
+                                 nullptr, &code);
+    *host = view_;
+    return view_ && code == CL_SUCCESS ? Status() : context_->Failed("map a buffer", code);
   }
 
-  Status Unlock(bool writes) override {
-    if (in_place_ || !writes) return Status();
-    const cl_int code = cl_.EnqueueWriteBuffer(queue_.get(), object_, CL_TRUE, 0, bytes_, View(), 0,
-                                               nullptr, nullptr);
-    return code == CL_SUCCESS ? Status() : context_->Failed("write a buffer", code);
+  Status Unlock(bool) override {
+    cl_int code = cl_.EnqueueUnmapMemObject(queue_.get(), object_, view_, 0, nullptr, nullptr);
+    if (code == CL_SUCCESS) code = cl_.Finish(queue_.get());
+    view_ = nullptr;
+    return code == CL_SUCCESS ? Status() : context_->Failed("unmap a buffer", code);
   }
 
  private:
-  // On the host; made when it is first needed.
-  void* View() {
-    view_.resize(bytes_ + kAlignment);
-    const size_t before = -reinterpret_cast<uintptr_t>(view_.data()) & (kAlignment - 1);
-    return view_.data() + before;
-  }
-
   std::shared_ptr<ClContext> context_;
   const ClApi& cl_;
   const size_t bytes_;
-  bool in_place_ = false;  // the view is the buffer's memory
-  std::vector<uint8_t> view_;
+  void* view_ = nullptr;
   ClHandle<cl_command_queue> queue_;
   ClHandle<cl_mem> own_;
   cl_mem object_ = nullptr;

@@ -21,7 +21,10 @@ class OpenClBackend : public Backend {
 
   const char* name() const override { return "opencl"; }
   const GpuInfo& info() const override { return context_->info; }
-  void* context() const override { return context_->context.get(); }
+  Contexts contexts() const override {
+    return {context_->platform, context_->device, context_->context.get()};
+  }
+  Takes takes() const override { return Takes::kClMem; }
   Status MakeMemory(size_t bytes, void* object, std::unique_ptr<DeviceMemory>* memory) override {
     QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
     return MakeClMemory(context_, bytes, static_cast<cl_mem>(object), memory);
@@ -52,7 +55,8 @@ class OpenClBackend : public Backend {
 
 }  // namespace
 
-Status MakeOpenClBackend(const std::string& library, std::shared_ptr<Backend>* backend) {
+Status MakeOpenClBackend(const std::string& library, const Contexts& shared,
+                         std::shared_ptr<Backend>* backend) {
   // Never destroyed: a static of the process may be gone before the last interpreter is.
   static Mutex& mutex = *new Mutex;
   static auto& backends = *new std::map<std::string, std::weak_ptr<OpenClBackend>>;
@@ -60,15 +64,20 @@ Status MakeOpenClBackend(const std::string& library, std::shared_ptr<Backend>* b
   static const HomeProcess home;
   QUADRA_RETURN_IF_ERROR(home.Check("OpenCL"));
   const MutexLock lock(&mutex);
+  void* given = shared.cl_context;
   std::shared_ptr<OpenClBackend> known = backends[library].lock();
+  // Someone may hand the delegates' own context back.
+  if (known && known->contexts().cl_context == given) given = nullptr;
+  const std::string key = given ? library + Format("@%p", given) : library;
+  if (given) known = backends[key].lock();
   if (!known || known->is_lost()) {
-    kept.erase(library);
+    kept.erase(key);
     std::shared_ptr<ClContext> context;
-    QUADRA_RETURN_IF_ERROR(MakeClContext(library, &context));
+    QUADRA_RETURN_IF_ERROR(MakeClContext(library, static_cast<cl_context>(given), &context));
     known = std::make_shared<OpenClBackend>(std::move(context));
-    backends[library] = known;
+    backends[key] = known;
     // Half a second of such a compiler's start belongs to the context: the process keeps it.
-    if (known->info().one_program) kept[library] = known;
+    if (known->info().one_program && !given) kept[key] = known;
   }
   *backend = std::move(known);
   return Status();

@@ -10,8 +10,9 @@
 namespace quadra {
 
 // Opens the OpenCL library (`library`, or the usual names when empty) and its best device: a GPU
-// if there is one, else an accelerator or CPU.
-Status MakeOpenClBackend(const std::string& library, std::shared_ptr<Backend>* backend);
+// if there is one, else an accelerator or CPU. In an OpenCL context of `shared` where there is one.
+Status MakeOpenClBackend(const std::string& library, const Contexts& shared,
+                         std::shared_ptr<Backend>* backend);
 
 }  // namespace quadra
 

@@ -1,0 +1,64 @@
+#include "delegate_native/accelerator/gpu_environment.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+namespace quadra {
+namespace {
+
+constexpr int kInteger = 2;  // LiteRtAnyType
+
+// Models are made and run in several threads; LiteRT does not guard this.
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void* HandleOf(const LiteRtRuntimeContext& litert, LiteRtEnvironmentOptions options, int tag) {
+  LiteRtAny value = {};
+  const bool found =
+      litert.get_environment_options_value(options, tag, &value) == kLiteRtStatusOk &&
+      value.type == kInteger;
+  return found ? reinterpret_cast<void*>(static_cast<intptr_t>(value.integer)) : nullptr;
+}
+
+LiteRtEnvOption Option(int tag, void* handle) {
+  return {tag, 0, {kInteger, 0, reinterpret_cast<intptr_t>(handle)}};
+}
+
+}  // namespace
+
+void UseContextsOf(const LiteRtRuntimeContext* context, LiteRtEnvironment environment,
+                   TfLiteDelegate* delegate) {
+  LiteRtEnvironmentOptions options = nullptr;
+  if (!environment || !QUADRA_LITERT_HAS(context, get_environment_options) ||
+      !QUADRA_LITERT_HAS(context, get_environment_options_value) ||
+      context->get_environment_options(environment, &options) != kLiteRtStatusOk) {
+    return;
+  }
+  QuadraContexts contexts = {};
+  contexts.opencl_context = HandleOf(*context, options, kLiteRtEnvOptionTagOpenClContext);
+  contexts.egl_display = HandleOf(*context, options, kLiteRtEnvOptionTagEglDisplay);
+  contexts.egl_context = HandleOf(*context, options, kLiteRtEnvOptionTagEglContext);
+  QuadraDelegateUseContexts(delegate, &contexts);
+}
+
+bool KnowsOpenCl(const LiteRtRuntimeContext& litert, LiteRtEnvironment environment,
+                 const QuadraContexts& contexts) {
+  const LiteRtEnvOption given[] = {
+      Option(kLiteRtEnvOptionTagOpenClDeviceId, contexts.opencl_device),
+      Option(kLiteRtEnvOptionTagOpenClPlatformId, contexts.opencl_platform),
+      Option(kLiteRtEnvOptionTagOpenClContext, contexts.opencl_context)};
+  constexpr int kGiven = sizeof(given) / sizeof(*given);
+  LiteRtEnvironmentOptions options = nullptr;
+  bool is_there = false;
+  pthread_mutex_lock(&g_mutex);
+  litert.environment_has_gpu_environment(environment, &is_there);
+  // An app's queue says nothing of LiteRT. Its functions of OpenCL are null where it did not find
+  // the library, and it calls them all the same.
+  bool knows = !is_there || dlopen("libOpenCL.so", RTLD_NOW | RTLD_NOLOAD);
+  if (!is_there) litert.gpu_environment_create(environment, kGiven, given);
+  knows = knows && litert.get_environment_options(environment, &options) == kLiteRtStatusOk &&
+          HandleOf(litert, options, kLiteRtEnvOptionTagOpenClCommandQueue);
+  pthread_mutex_unlock(&g_mutex);
+  return knows;
+}
+
+}  // namespace quadra
