@@ -704,6 +704,8 @@ def demo(c: Context, loop: bool = False) -> None:
         "api": "On the host: interpreter (default), compiled (LiteRT's CompiledModel), or both side by side.",
         "peer": "Only these, separated by commas: xnnpack; on the host also litert-gpu (LiteRT's own GPU accelerator), with --on jvm or --lab"
         " shipped-opencl, shipped-gles (TFLite's stock GPU delegate).",
+        "twins": "Make the float twin of each quantised model that has none here, and measure it, too: the same nodes, with the floats"
+        " that its integers stand for.",
         "resume": "Continue the bench of this folder; its figures are not measured again.",
         "lab": f"Measure each model on one of the {_LAB_HELP}",
     },
@@ -714,6 +716,7 @@ def bench(
     on: str = "",
     backend: str = "",
     api: str = "",
+    twins: bool = False,
     runs: int = 0,
     limit: float = 0.0,
     limit_shipped: float = 0.0,
@@ -731,7 +734,7 @@ def bench(
     from host_tools.base import terminal
     from host_tools.tasks import bench, bench_asked
 
-    words = bench_asked.Words(tuple(models), on, backend, peer, api, runs, resume, limit, limit_shipped, lab)
+    words = bench_asked.Words(tuple(models), on, backend, peer, api, twins, runs, resume, limit, limit_shipped, lab)
     if json:
         raise Exit(code=bench.run_as_json(words, _file(library)))
     bench.run(words, _file(library), terminal.console())

@@ -1,5 +1,6 @@
 #include "delegate_native/kernel/renderer.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "delegate_native/base/status.h"
@@ -170,8 +171,8 @@ void Renderer::AddDimensions() {
   }
 }
 
-// A grid of more groups than the device takes is dispatched in parts, each of which knows by
-// numbers where it begins.
+// A grid of more groups, or more work, than the device takes at once is dispatched in parts, each
+// of which knows by numbers where it begins. For its work a grid is cut along its longest axis.
 void Renderer::MakeGrid() {
   for (int axis = 0; axis < 3; ++axis) {
     out_.grid[axis] = desc_.grid[axis];
@@ -179,8 +180,19 @@ void Renderer::MakeGrid() {
   }
   const int64_t items = int64_t{desc_.grid[0]} * desc_.grid[1] * desc_.grid[2];
   if (dialect_.flat_group > 0 && desc_.shared.empty() && items <= INT32_MAX) Flatten();
+  int groups[3], longest = 0;
   for (int axis = 0; axis < 3; ++axis) {
-    if (CeilDiv(out_.grid[axis], out_.group[axis]) <= dialect_.max_groups[axis]) continue;
+    out_.max_groups[axis] = dialect_.max_groups[axis];
+    groups[axis] = CeilDiv(out_.grid[axis], out_.group[axis]);
+    if (groups[axis] > groups[longest]) longest = axis;
+  }
+  const int64_t parts = std::max<int64_t>(1, desc_.trips) * items / dialect_.max_trips + 1;
+  int& most = out_.max_groups[longest];
+  if (parts < groups[longest])
+    most = std::min(most, CeilDiv(groups[longest], static_cast<int>(parts)));
+  else most = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (groups[axis] <= out_.max_groups[axis]) continue;
     out_.base_arg[axis] = static_cast<int>(out_.args.size());
     DeclareInt(kBaseNames[axis], 0);
   }

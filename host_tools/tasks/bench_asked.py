@@ -8,7 +8,7 @@ from host_tools.base import settings
 from host_tools.base.errors import Misuse
 from host_tools.judge.bench_figures import Asked, peers_beside
 from host_tools.record import peer_names, printed
-from host_tools.request import models
+from host_tools.request import float_twins, models
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
 APIS = {"interpreter": ("interpreter",), "compiled": ("compiled",), "both": ("interpreter", "compiled")}
@@ -44,6 +44,7 @@ class Words:
     backend: str = ""
     peer: str = ""
     api: str = ""
+    twins: bool = False
     repetitions: int = 0
     resume: str = ""
     limit: float = 0.0
@@ -57,7 +58,7 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
     on: host or jvm; none means that of the bench to resume, else host. peer: names with a comma between them; none means
     XNNPACK on the host, elsewhere all. api: a word of APIS, on the host; none means the interpreter. models: none means
     MODELS on the host, elsewhere all of the catalogue, as far as they are here. A quantised model brings its float twin, if
-    that is here. backend: none means OpenCL on the host, elsewhere those of the peers.
+    that is here; with `twins` one is made where it is not. backend: none means OpenCL on the host, elsewhere those of the peers.
     """
     names = words.models
     for name in names:
@@ -75,6 +76,10 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
     found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
     if not found:
         raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
+    if words.twins:
+        for name in found:
+            if not models.float_twin(name):
+                float_twins.make(name)
     absent = [] if names or not on_host else [name for name, is_here in known if not is_here]
     found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
     return Asked(found, backends, peers, words.repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent

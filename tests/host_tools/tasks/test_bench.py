@@ -15,12 +15,16 @@ from host_tools.record import run_folder, schema, times
 from host_tools.request import models
 from host_tools.show import bench_page, bench_table, charts
 from host_tools.tasks import bench, bench_asked, bench_rows
-from host_tools.tasks.bench_asked import Words
+from tests import quantized
 from tests.host_tools import run_folders
 
 ALL = "xnnpack,shipped-opencl,shipped-gles"
 LAPS = {"interpreter_us": 1, "allocate_us": 1, "first_invoke_us": 1}
 DIGEST = "ab" * 32
+
+
+def asked(*models, **words):
+    return bench_asked.asked(bench_asked.Words(models, **words))
 
 
 class Place:
@@ -102,8 +106,8 @@ def measured(tmp_path, monkeypatch):
         paths = [tmp_path / f"{name}.tflite" for name in names]
         for path in paths:
             path.write_bytes(b"\x1c\0\0\0TFL3" + path.name.encode())
-        words = Words(tuple(map(str, paths)), "jvm" if beside else "", backend, beside, resume=resume)
-        return bench.measure(bench_asked.asked(words)[0], [place], lambda text: None, keep, resume)
+        wanted, _ = asked(*map(str, paths), backend=backend, peer=beside, resume=resume, on="jvm" if beside else "")
+        return bench.measure(wanted, [place], lambda text: None, keep, resume)
 
     return one
 
@@ -181,6 +185,16 @@ def test_a_bench_brings_the_float_twin_of_a_quantised_model(measured, tmp_path):
     result = measured(Place(), names=("a_quant", "b_int8"), backend="opencl")
     assert [(r.model, r.twin) for r in result.rows] == [("a_quant", "a"), ("a", ""), ("b_int8", "")]
     assert result.over_twin(result.rows[0]) == 1.0
+
+
+def test_a_twin_that_is_not_here_is_made_where_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_DOWNLOADS_DIR", str(tmp_path / "downloads"))
+    path = tmp_path / "small.tflite"
+    path.write_bytes(quantized.model("ADD", quantized.KINDS[0]))
+    assert asked(str(path))[0].models == (str(path),)
+    found = asked(str(path), twins=True)[0].models
+    assert found == (str(path), models.float_twin(str(path))) and found[1].endswith("_float.tflite")
+    assert asked(*found, twins=True)[0].models == found  # the twin itself has none
 
 
 def test_no_model_has_no_mean(tmp_path):
@@ -441,37 +455,37 @@ def test_a_folder_that_cannot_be_written_ends_the_bench(measured):
 
 
 def test_words_are_checked_before_anything_runs(monkeypatch):
-    def asked(names, backend="", beside="", repetitions=0):
+    def what(names, backend="", beside="", repetitions=0):
         on = "jvm" if beside else ""
-        return bench_asked.asked(Words(tuple(names), on, backend, beside, repetitions=repetitions))[0]
+        return asked(*names, backend=backend, peer=beside, repetitions=repetitions, on=on)[0]
 
     one = ["selfie_segmentation"]
-    assert (asked(one).place, asked(one).threads, asked(one).backends, asked(one).repetitions) == (
+    assert (what(one).place, what(one).threads, what(one).backends, what(one).repetitions) == (
         "host",
         (1, 2),
         ("opencl",),
         50,
     )
-    in_app = asked(one, beside=ALL, repetitions=3)
+    in_app = what(one, beside=ALL, repetitions=3)
     assert (in_app.place, in_app.threads, in_app.backends, in_app.repetitions) == ("jvm", (1,), ("opencl", "gles"), 3)
-    assert asked(one, beside="shipped-gles").backends == ("gles",)
-    assert asked(one, "gles", "xnnpack,shipped-opencl").peers == ("xnnpack",)
-    assert asked(one, beside="xnnpack").backends == ("opencl",)
+    assert what(one, beside="shipped-gles").backends == ("gles",)
+    assert what(one, "gles", "xnnpack,shipped-opencl").peers == ("xnnpack",)
+    assert what(one, beside="xnnpack").backends == ("opencl",)
     with pytest.raises(Misuse, match="'nnapi' is not one of xnnpack, shipped-opencl, shipped-gles"):
-        asked([], beside="xnnpack,nnapi")
+        what([], beside="xnnpack,nnapi")
     with pytest.raises(Misuse):
-        asked(["no such model"], beside=ALL)
+        what(["no such model"], beside=ALL)
     monkeypatch.setattr(models, "status", list)
     for beside in ("", ALL):
         with pytest.raises(Misuse, match="no model is here"):
-            asked([], beside=beside)
+            what([], beside=beside)
 
 
 def test_of_all_models_those_that_run_wholly_on_the_gpu_come_first(monkeypatch):
     entries = [SimpleNamespace(name=name, member="") for name in ("split_concat", "face_landmark", "hand_recrop")]
     monkeypatch.setattr(models, "status", lambda: [(entry, entry.name != "hand_recrop" or None) for entry in entries])
-    assert bench_asked.asked(Words(on="jvm"))[0].models == ("face_landmark", "split_concat")
-    found, absent = bench_asked.asked(Words())
+    assert asked(on="jvm")[0].models == ("face_landmark", "split_concat")
+    found, absent = asked()
     assert found.models == ("face_landmark",) and "hand_recrop" in absent and "face_landmark" not in absent
 
 
@@ -500,8 +514,8 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
     monkeypatch.setattr(bench.machine, "litert_accelerator", lambda: here)
     path = tmp_path / "a.tflite"
     path.write_bytes(b"\x1c\0\0\0TFL3")
-    asked, _ = bench_asked.asked(Words((str(path),), backend="opencl", peer="xnnpack,litert-gpu", api="both"))
-    result = bench.measure(asked, [place], lambda text: None, bench_page.write)
+    wanted, _ = asked(str(path), backend="opencl", peer="xnnpack,litert-gpu", api="both")
+    result = bench.measure(wanted, [place], lambda text: None, bench_page.write)
     assert [(s.api, s.threads, s.peers[1:]) for s in place.specs] == [
         ("interpreter", 1, ()),
         ("interpreter", 2, ()),
@@ -517,7 +531,7 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
     assert max(map(len, text.splitlines())) <= 170
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "others"))
     place.peer_errors["litert-gpu"] = "compile a: No adapters found; next: give it a GPU"
-    result = bench.measure(asked, [place], lambda text: None, bench_page.write)
+    result = bench.measure(wanted, [place], lambda text: None, bench_page.write)
     assert "a on OpenCL, compiled: LiteRT's GPU accelerator did not run: compile a: No adapters found" in table(result)
     for words, said in (
         ({"api": "compiled", "on": "jvm"}, "Android's runtime has no CompiledModel"),
@@ -525,7 +539,7 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
         ({"peer": "shipped-gles"}, "'shipped-gles' is not one of xnnpack, litert-gpu"),
     ):
         with pytest.raises(Misuse, match=said):
-            bench_asked.asked(Words((str(path),), **words))
+            asked(str(path), **words)
 
 
 def test_no_rows_have_no_means(tmp_path):
