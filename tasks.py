@@ -256,7 +256,7 @@ _RUN_HELP = {
     "via": "On devices: app, the test app (default), or shell, a small native program in the device's shell, without the app."
     " Times of the two differ and are never pooled.",
     "api": "Runtime API: interpreter (default), or compiled, LiteRT's CompiledModel (on this machine only).",
-    "peer": "Other runtimes to measure, interleaved: xnnpack; with --on jvm or devices also shipped-opencl, shipped-gles; separated by commas.",
+    "peer": "Other runtimes to measure, interleaved: xnnpack; on this machine also litert-gpu, with --on jvm or devices shipped-opencl, shipped-gles; separated by commas.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
     "json": "Print one JSON document instead of the account, also when the run fails: docs/run_folder.md.",
 }
@@ -645,8 +645,7 @@ def replay(
     )  # fmt: skip
     with nullcontext(quiet) if step else progress(f"replay {plan}") as show:
         outcomes = replays.run(plan, wanted, show)
-    for outcome in outcomes:
-        replays.show(outcome, wanted, terminal.console(), top, all)
+    replays.show(outcomes, wanted, terminal.console(), top, all)
     replays.judge(outcomes)
 
 
@@ -701,8 +700,9 @@ def demo(c: Context, loop: bool = False) -> None:
         "limit_shipped": "Fail if the same mean relative to TFLite's stock GPU delegate exceeds this; 0: no limit.",
         "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
-        "peer": "With --on jvm: only these of xnnpack, shipped-opencl, shipped-gles (TFLite's stock GPU delegate); separated by"
-        " commas.",
+        "api": "On the host: interpreter (default), compiled (LiteRT's CompiledModel), or both side by side.",
+        "peer": "Only these, separated by commas: xnnpack; on the host also litert-gpu (LiteRT's own GPU accelerator), with --on jvm"
+        " shipped-opencl, shipped-gles (TFLite's stock GPU delegate).",
         "resume": "Continue the bench of this folder; its figures are not measured again.",
     },
 )
@@ -711,6 +711,7 @@ def bench(
     models: list[str],
     on: str = "",
     backend: str = "",
+    api: str = "",
     runs: int = 0,
     limit: float = 0.0,
     limit_shipped: float = 0.0,
@@ -727,7 +728,7 @@ def bench(
     from host_tools.base import terminal
     from host_tools.tasks import bench
 
-    words = bench.Words(tuple(models), on, backend, peer, runs, resume, limit, limit_shipped)
+    words = bench.Words(tuple(models), on, backend, peer, api, runs, resume, limit, limit_shipped)
     if json:
         raise Exit(code=bench.run_as_json(words, _file(library)))
     bench.run(words, _file(library), terminal.console())

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests import cpu
-from tests.delegate import TARGETS, Outcome, Quadra, WorkerDied, options
+from tests.delegate import TARGETS, UNOPTIMISED, Outcome, Quadra, WorkerDied, options
 from tests.faults import compile_driver_faults, compile_egl_faults, compile_empty, without_function
 from tests.judge import mismatch
 from tests.model_builder import Model
@@ -171,7 +171,8 @@ class Driver:
     def _worker_now(self) -> Quadra:
         if self._worker is None or self._lives == LIVES_OF_A_WORKER:
             self.close()
-            self._worker, self._lives = Quadra(self._library, LD_LIBRARY_PATH=str(self._folder / "empty")), 0
+            env = {**UNOPTIMISED, "LD_LIBRARY_PATH": str(self._folder / "empty")}
+            self._worker, self._lives = Quadra(self._library, **env), 0
         self._lives += 1
         return self._worker
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
 
-from host_tools.base import child_process, settings
+from host_tools.base import child_process, file_lock, settings
 from host_tools.places import gpus
 
 _EGL = [settings.ROOT / "tests" / "egl" / name for name in ("faults.c", "strict.c")]
@@ -14,44 +16,38 @@ _DRIVER_FAULTS = settings.ROOT / "tests" / "driver_faults.cc"
 NOWHERE = "/nowhere/libOpenCL.so"
 
 
-def _compiled(path: Path, sources: list[Path]) -> Path:
-    child_process.run(["cc", "-O1", "-shared", "-fPIC", "-o", path, *sources, "-ldl"], timeout_s=60)
+def _compiled(path: Path, argv: list[str], sources: list[Path]) -> Path:
+    """A copy at `path` of what is compiled once for its content, whichever of the tests' processes asks first."""
+    digest = hashlib.sha256(repr(argv).encode())
+    native = settings.ROOT / "delegate_native"
+    for file in [*sources, *sorted(native.rglob("*.h")), *sorted(native.rglob("*.def"))]:
+        digest.update(file.read_bytes())
+    built = settings.ROOT / ".cache" / "tests" / f"{digest.hexdigest()[:16]}.so"
+    built.parent.mkdir(parents=True, exist_ok=True)
+    with file_lock.held(built.with_name("lock")):
+        if not built.exists():
+            new = built.with_suffix(".new")
+            child_process.run([*argv, "-shared", "-fPIC", "-o", new, *sources, "-ldl"], timeout_s=120)
+            new.replace(built)
+    shutil.copyfile(built, path)  # no link: a process that loads two has two
     return path
 
 
 def compile_egl_faults(path: Path) -> Path:
     """The EGL library of tests/egl."""
-    return _compiled(path, _EGL)
+    return _compiled(path, ["cc", "-O1"], _EGL)
 
 
 def compile_driver_faults(path: Path) -> Path:
     """The OpenCL and EGL library of tests/driver_faults.cc."""
-    child_process.run(
-        [
-            "c++",
-            "-std=c++17",
-            "-O1",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-shared",
-            "-fPIC",
-            "-DCL_TARGET_OPENCL_VERSION=120",
-            f"-I{settings.ROOT}",
-            "-o",
-            path,
-            _DRIVER_FAULTS,
-            "-ldl",
-        ],
-        timeout_s=120,
-    )
-    return path
+    warnings = ["-Wall", "-Wextra", "-Werror", "-DCL_TARGET_OPENCL_VERSION=120"]
+    return _compiled(path, ["c++", "-std=c++17", "-O1", *warnings, f"-I{settings.ROOT}"], [_DRIVER_FAULTS])
 
 
 def compile_empty(path: Path) -> Path:
     """A library that has nothing."""
     path.with_suffix(".c").write_text("")
-    return _compiled(path, [path.with_suffix(".c")])
+    return _compiled(path, ["cc"], [path.with_suffix(".c")])
 
 
 def without_function(library: Path, function: str, path: Path) -> Path:

@@ -151,6 +151,23 @@ def test_every_op_with_an_integer_form(quadra, name, kind, backend):
 
 
 @on_both
+def test_an_inputs_integers_are_floats_where_they_arrive(quadra, backend):
+    """In one kernel, also where a converter turned uint8 into int8: the same numbers, around another zero."""
+    m = Model()
+    x = m.input((1, 6, 7, 3), dtype="uint8", scale=4 / 255, zero_point=127)
+    signed = {"dtype": "int8", "scale": 4 / 255, "zero_point": -1}
+    y = m.op("QUANTIZE", [x], x.shape, "QuantizeOptions", 1, output=signed)
+    output = {"dtype": "int8", "scale": 1 / 128, "zero_point": 0}
+    m.output(m.op("TANH", [y], x.shape, version=2, output=output))
+    feeds = [generator("arrive x").integers(0, 256, (1, 6, 7, 3)).astype(np.uint8)]
+    outcome = quadra.run(m.bytes(), feeds, **options(backend=backend))
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    assert quanta(m.bytes(), outcome.outputs[0], cpu.run(m.bytes(), feeds)) <= 1.001
+    kernels = [dispatch["kernel"] for dispatch in outcome.report["partitions"][0]["dispatches"]]
+    assert kernels[0] == "dequantize" and "to_slices" not in kernels and kernels.count("dequantize") == 1, kernels
+
+
+@on_both
 def test_weights_without_activations(quadra, backend):
     """Dynamic range: int8 weights, float everything else. The interpreter rounds the activations, Quadra does not."""
     m = Model()

@@ -118,7 +118,23 @@ def scattered(m: Model, x: Value) -> Value:
     return m.op("SCATTER_ND", [np.int32([[2]]), part, parts], (4, *x.shape))
 
 
+def padded(m: Model, x: Value) -> Value:
+    """To eight rows and columns, then mirrored by half of each, and by all channels but one."""
+    b, h, w, c = x.shape
+    rows, columns = (_entry(m, _shape_of(m, x), axis) for axis in (1, 2))
+    none = np.int32([0, 0])
+    ends = [_pack(m, np.int32(1), _ints(m, "SUB", [np.int32(7), n], (), "SubOptions")) for n in (rows, columns)]
+    to_eight = _ints(m, "PACK", [none, *ends, none], (4, 2), "PackOptions", ValuesCount=4, Axis=0)
+    square = m.op("PAD", [_relu(m, x), to_eight], (b, 8, 8, c), "PadOptions")
+    halves = [_ints(m, "FLOOR_DIV", [n, np.int32(2)], (), "FloorDivOptions") for n in (rows, columns)]
+    flat = _pack(m, *[np.int32(0)] * 2, halves[0], np.int32(0), np.int32(0), halves[1], *[np.int32(c - 1)] * 2)
+    mirrored = _ints(m, "RESHAPE", [flat, np.int32([4, 2])], (4, 2))
+    shape = (b, 8 + h // 2, 8 + w // 2, 3 * c - 2)
+    return _relu(m, m.op("MIRROR_PAD", [square, mirrored], shape, "MirrorPadOptions", Mode=0))
+
+
 BUILDERS = [flatten, upsample, dense_of_rank_4, several_readers, transposed_conv, transposed_conv_of_planes, scattered]
+BUILDERS += [padded]
 
 
 def model(build, shape=(1, 3, 4, 6)) -> bytes:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from tests import cpu
-from tests.delegate import UNOPTIMISED, Outcome, Quadra, options
+from tests.delegate import TARGETS, UNOPTIMISED, Outcome, Quadra, options
 from tests.faults import egl, opencl  # noqa: F401 (fixtures, which skip where there is no driver)
 from tests.model_builder import Model
+from tests.test_lifetime import run
 
 BACKENDS = ["opencl", "gles"]
 IMAGE = (1, 9, 7, 8)
@@ -197,3 +198,27 @@ def test_real_times_change_no_bit(quadra_for, backend):
     for outcome in tuned:
         outcome.check(plain.outputs[0], 0)
         assert outcome.report["partitions"][0]["timings_us"]["tune"] > 0
+
+
+def test_nothing_points_to_the_memory_of_tuning_any_more(library, opencl):
+    """Where kernels work on the caller's memory, they did on tuning's: no buffer is left over it, inferences are right."""
+    run(
+        library,
+        f"""
+TARGET = {str(TARGETS / "mali-g76.json")!r}
+faults = ctypes.CDLL({str(opencl)!r})
+faults.QuadraFaultsReport.restype = ctypes.c_char_p
+def buffers(tuning):
+    faults.QuadraFaultsBegin()
+    interpreter, delegate = opened("opencl", opencl_library={str(opencl)!r}, tuning=tuning, target=TARGET)
+    live = json.loads(faults.QuadraFaultsReport())["live"]["clMemObject"]
+    [partition] = report(library, delegate)["partitions"]
+    right(interpreter)
+    return live, partition["timings_us"]["tune"] > 0, partition["notes"]
+plain, tuned = buffers("none"), buffers("fast")
+assert (plain[1:], tuned[1:]) == ((False, []), (True, []))
+assert plain[0] == tuned[0], (plain, tuned)
+""",
+        "opencl",
+        env={"DRIVER_FAULTS": "clGetEventProfilingInfo@*=-7"},
+    )

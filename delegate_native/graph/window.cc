@@ -59,4 +59,12 @@ Status ResolveWindow(const Attributes& attributes, int kernel_y, int kernel_x, c
                      &window->pad_left, &window->pad_right, &window->out_w);
 }
 
+Padding PaddingOf(const Attributes& attributes, int axis) {
+  const std::vector<int>& amounts = attributes.Ints("amounts");
+  const int from_behind = 2 * (4 - axis), count = static_cast<int>(amounts.size());
+  if (from_behind > count) return {};
+  const int* both = amounts.data() + count - from_behind;
+  return {both[0], both[1]};
+}
+
 }  // namespace quadra

@@ -1,6 +1,7 @@
 #include "delegate_native/kernel/dialect.h"
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/kernel/prelude.h"
 #include "delegate_native/kernel/renderer.h"
 
@@ -9,9 +10,10 @@ namespace {
 
 // A text of all languages in one: $f is `inline` where the language has it, $4 and $1 the types of
 // four numbers and of one, $p the prefix of the names.
-std::string InLanguage(const char* text, Language language, bool ints) {
+std::string InLanguage(const char* packed, Language language, bool ints) {
+  const std::string text = Unpacked(packed);
   std::string made;
-  for (const char* c = text; *c; ++c) {
+  for (const char* c = text.c_str(); *c; ++c) {
     if (*c != '$') {
       made += *c;
       continue;
@@ -62,10 +64,10 @@ std::string Prelude(const Dialect& dialect, const std::string& sources) {
     return std::string("#version 310 es\n") +
            (dialect.image_units > 0 ? "#extension GL_EXT_texture_buffer : require\n" : "") +
            "precision " + (dialect.precision == Precision::kF16 ? "mediump" : "highp") +
-           " float;\n" + kGlesPrelude + functions;
+           " float;\n" + Unpacked(kGlesPrelude) + functions;
   }
   const bool half = dialect.precision != Precision::kF32;
-  return std::string(kOpenClPrelude) + functions + (half ? kOpenClHalfLanes : kOpenClLanes);
+  return Unpacked(kOpenClPrelude) + functions + Unpacked(half ? kOpenClHalfLanes : kOpenClLanes);
 }
 
 RenderedKernel Render(const KernelDesc& desc, const std::vector<TensorLayout>& layouts,

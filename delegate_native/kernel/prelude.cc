@@ -1,8 +1,9 @@
 #include "delegate_native/kernel/prelude.h"
 
+#include "delegate_native/kernel/packed_text.h"
 namespace quadra {
 
-const char kOpenClPrelude[] = R"(
+const char* const kOpenClPrelude = QUADRA_TEXT(R"(
 #pragma OPENCL FP_CONTRACT ON
 typedef float4 vec4;
 typedef float8 vec8;
@@ -57,11 +58,11 @@ typedef float place_t;
 // As max and min, but NaN stays NaN: it is a finding, not a number to be hidden.
 inline float4 above(float4 v, float4 low) { return v < low ? low : v; }
 inline float4 below(float4 v, float4 high) { return v > high ? high : v; }
-)";
+)");
 
 // Wide kernels (OpenCL only) read single channels, quads and four quads at once from any place, so
 // these take pointers; "LANES" is what NAME_lanes is.
-const char kOpenClLanes[] = R"(
+const char* const kOpenClLanes = QUADRA_TEXT(R"(
 #define LANES __global const float*
 #define lane_at(p) (*(p))
 typedef float4 __attribute__((aligned(4))) quad_anywhere;
@@ -70,18 +71,18 @@ typedef float16 __attribute__((aligned(4))) quads_anywhere;
 #define quads_at(p) (*(__global const quads_anywhere*)(p))
 #define OUT_LANES __global float*
 #define put_quads(v, p) (*(__global quads_anywhere*)(p) = (v))
-)";
+)");
 
-const char kOpenClHalfLanes[] = R"(
+const char* const kOpenClHalfLanes = QUADRA_TEXT(R"(
 #define LANES __global const half*
 #define lane_at(p) vload_half(0, p)
 #define quad_at(p) vload_half4(0, p)
 #define quads_at(p) vload_half16(0, p)
 #define OUT_LANES __global half*
 #define put_quads(v, p) vstore_half16(v, 0, p)
-)";
+)");
 
-const char kGlesPrelude[] = R"(precision highp int;
+const char* const kGlesPrelude = QUADRA_TEXT(R"(precision highp int;
 #define sum_t highp float
 #define sum4_t highp vec4
 #define place_t highp float
@@ -122,7 +123,7 @@ vec4 log_of(vec4 v) {
 }
 float log_of(float v) { return log_of(vec4(v)).x; }
 #define log log_of
-)";
+)");
 
 // Functions that few kernels call: a program has those that it uses. A null text is the other
 // language's.
@@ -130,7 +131,7 @@ const PreludePart kPreludeParts[] = {
     {"as_float4(", "", "#define as_float4 intBitsToFloat\n#define convert_float4 vec4\n"},
     {"power(", "#define power(a, b) pow(a, b)\n",
      // exp and log know no negative base.
-     R"(vec4 power(vec4 a, vec4 b) {
+     QUADRA_TEXT(R"(vec4 power(vec4 a, vec4 b) {
   vec4 m = exp(b * log(abs(a)));
   vec4 even = floor(b * vec4(0.5f)) * vec4(2.0f);
   ivec4 is_odd = is_equal(b, floor(b)) & (1 - is_equal(b, even));
@@ -138,9 +139,8 @@ const PreludePart kPreludeParts[] = {
   m = choose(is_less(a, vec4(0.0f)), of_negative, m);
   return choose(is_equal(b, vec4(0.0f)) | is_equal(a, vec4(1.0f)), vec4(1.0f), m);
 }
-)"},
-    {"int_power(",
-     R"($f ivec4 int_power(ivec4 a, ivec4 b) {
+)")},
+    {"int_power(", QUADRA_TEXT(R"($f ivec4 int_power(ivec4 a, ivec4 b) {
   ivec4 m = ivec4(1);
   for (int i = 0; i < 31; ++i) {
     m *= choose(b & ivec4(1), a, ivec4(1));
@@ -149,45 +149,42 @@ const PreludePart kPreludeParts[] = {
   }
   return m;
 }
-)",
+)"),
      nullptr},
     // Processors end a program that divides by 0, or the least int by -1.
-    {"int_quotient(",
-     R"($f ivec4 int_quotient(ivec4 a, ivec4 b) {
+    {"int_quotient(", QUADRA_TEXT(R"($f ivec4 int_quotient(ivec4 a, ivec4 b) {
   ivec4 flips = is_equal(b, ivec4(-1));
   ivec4 fails = is_equal(b, ivec4(0));
   ivec4 q = a / choose(flips | fails, ivec4(1), b);
   return choose(flips, -a, choose(fails, ivec4(0), q));
 }
-)",
+)"),
      nullptr},
-    {"int_floor_div(",
-     R"($f ivec4 int_floor_div(ivec4 a, ivec4 b) {
+    {"int_floor_div(", QUADRA_TEXT(R"($f ivec4 int_floor_div(ivec4 a, ivec4 b) {
   ivec4 q = int_quotient(a, b);
   ivec4 r = a - q * b;
   return q - ((1 - is_equal(r, ivec4(0))) & (is_less(r, ivec4(0)) ^ is_less(b, ivec4(0))));
 }
-)",
+)"),
      nullptr},
-    {"floor_mod(",
-     R"(inline vec4 floor_mod(vec4 a, vec4 b) {
+    {"floor_mod(", QUADRA_TEXT(R"(inline vec4 floor_mod(vec4 a, vec4 b) {
   vec4 r = fmod(a, b);
   return choose((1 - is_equal(r, vec4(0.0f))) & (is_less(r, vec4(0.0f)) ^ is_less(b, vec4(0.0f))),
                 r + b, r);
 }
-)",
-     R"(vec4 floor_mod(vec4 a, vec4 b) {
+)"),
+     QUADRA_TEXT(R"(vec4 floor_mod(vec4 a, vec4 b) {
   vec4 r = a - b * trunc(a / b);
   return choose((1 - is_equal(r, vec4(0.0f))) & (is_less(r, vec4(0.0f)) ^ is_less(b, vec4(0.0f))),
                 r + b, r);
 }
-)"},
+)")},
     {"arc_tangent(", "#define arc_tangent(y, x) atan2(y, x)\n",
      "#define arc_tangent(y, x) atan(y, x)\n"},
     // 1 + erf(v / sqrt(2)). The series is Chebyshev's of erfc as tables of numerical methods give
     // it: 1.2e-7 of each value.
     {"one_and_erf(", "#define one_and_erf(v) erfc((v) * vec4(-0.70710678f))\n",
-     R"(vec4 one_and_erf(vec4 v) {
+     QUADRA_TEXT(R"(vec4 one_and_erf(vec4 v) {
   vec4 z = abs(v) * vec4(0.70710678f);
   vec4 t = vec4(1.0f) / (vec4(1.0f) + vec4(0.5f) * z);
   vec4 p = vec4(0.17087277f);
@@ -203,37 +200,40 @@ const PreludePart kPreludeParts[] = {
   vec4 tail = t * exp(p - z * z);
   return choose(is_less(vec4(0.0f), v), vec4(2.0f) - tail, tail);
 }
-)"},
+)")},
     // exp(v) - 1, which loses all digits near 0.
     {"exp_less_one(", "#define exp_less_one(v) expm1(v)\n",
-     R"(vec4 exp_less_one(vec4 v) {
+     QUADRA_TEXT(R"(vec4 exp_less_one(vec4 v) {
   vec4 near = v * (vec4(1.0f) + v * (vec4(0.5f) + v * (vec4(0.16666667f) + v * (vec4(0.041666667f) +
               v * (vec4(0.0083333333f) + v * vec4(0.0013888889f))))));
   return choose(is_less(abs(v), vec4(0.35f)), near, exp(v) - vec4(1.0f));
 }
-)"},
+)")},
     // The nearest number that a quantised tensor holds; between two, the even one: one instruction.
     {"onto_grid(",
-     R"(inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high) {
+     QUADRA_TEXT(
+         R"(inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high) {
   return round_small(min(max(v * inverse, low), high)) * scale;
 }
-)",
-     R"(highp vec4 onto_grid(highp vec4 v, highp float inverse, highp float scale, highp float low, highp float high) {
+)"),
+     QUADRA_TEXT(
+         R"(highp vec4 onto_grid(highp vec4 v, highp float inverse, highp float scale, highp float low, highp float high) {
   return roundEven(min(max(v * inverse, vec4(low)), vec4(high))) * scale;
 }
-)"},
+)")},
     // below(above(v, low), high) with one test for NaN.
     {"bounded(",
-     R"(inline vec4 bounded(vec4 v, float low, float high) { return below(above(v, vec4(low)), vec4(high)); }
-)",
-     R"(vec4 bounded(vec4 v, float low, float high) {
+     QUADRA_TEXT(
+         R"(inline vec4 bounded(vec4 v, float low, float high) { return below(above(v, vec4(low)), vec4(high)); }
+)"),
+     QUADRA_TEXT(R"(vec4 bounded(vec4 v, float low, float high) {
   return mix(min(max(v, vec4(low)), vec4(high)), v, isnan(v));
 }
-)"},
+)")},
     {nullptr, nullptr, nullptr},
 };
 
-const char kLaneFunctions[] = R"(
+const char* const kLaneFunctions = QUADRA_TEXT(R"(
 $f $1 $plane($4 v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
@@ -247,6 +247,6 @@ $f $4 $planes_from($4 a, $4 b, int n) {
   return n == 0 ? a : n == 1 ? $4(a.yzw, b.x) : n == 2 ? $4(a.zw, b.xy) :
          n == 3 ? $4(a.w, b.xyz) : b;
 }
-)";
+)");
 
 }  // namespace quadra

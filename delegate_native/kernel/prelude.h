@@ -1,13 +1,13 @@
-// The texts that give a body's words their meaning in each language.
+// The texts that give a body's words their meaning in each language; all packed.
 #ifndef QUADRA_KERNEL_PRELUDE_H_
 #define QUADRA_KERNEL_PRELUDE_H_
 
 namespace quadra {
 
-extern const char kOpenClPrelude[];
-extern const char kOpenClLanes[];      // follows kOpenClPrelude where tensors are floats
-extern const char kOpenClHalfLanes[];  // where they are halfs
-extern const char kGlesPrelude[];
+extern const char* const kOpenClPrelude;
+extern const char* const kOpenClLanes;      // follows kOpenClPrelude where tensors are floats
+extern const char* const kOpenClHalfLanes;  // where they are halfs
+extern const char* const kGlesPrelude;
 // `word` is how a kernel that needs the part is known.
 struct PreludePart {
   const char* word;
@@ -16,7 +16,7 @@ struct PreludePart {
 };
 extern const PreludePart kPreludeParts[];  // ended by nulls
 
-extern const char kLaneFunctions[];  // of any language, for floats and for ints
+extern const char* const kLaneFunctions;  // of any language, for floats and for ints
 
 }  // namespace quadra
 

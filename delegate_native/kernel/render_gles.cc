@@ -19,43 +19,26 @@ class GlesRenderer : public Renderer {
     const TensorLayout& layout = layouts_[i];
     const std::string& name = tensor.name;
     const bool read = tensor.access == Access::kRead;
-    const std::string data = name + "_data";
     const View view = bindings_.tensors[i];
     AddArg(RenderedArg::Kind::kTensor, i, view);
-    if (layout.kind == Kind::kSlicesImage2d) {
-      DeclareImage(i);
-      return;
-    }
-    const bool dense = layout.kind == Kind::kDenseBuffer;
-    const char* type = dense           ? layout.is_int() ? "int" : "float"
-                       : layout.half() ? "uvec2"
-                                       : Renderer::TypeOf(layout);
-    if (view != View::kMemory) {
-      Row(name, view);
-      if (dense) {
-        Define("read_" + name, "I", "imageLoad(" + data + ", I).x");
-      } else {
-        Define("read_" + name, "X, Y, S", "imageLoad(" + data + ", " + SliceIndex(name) + ")");
-        DefineWalk(name, false, "imageLoad($_data, (P))\n");
-      }
-      return;
-    }
-    Block(name, type, read);
+    if (layout.kind == Kind::kSlicesImage2d) return DeclareImage(i);
+    const bool dense = layout.kind == Kind::kDenseBuffer, half = layout.half();
+    const char* type = dense  ? layout.is_int() ? "int" : "float"
+                       : half ? "uvec2"
+                              : Renderer::TypeOf(layout);
+    if (view != View::kMemory) Row(name, view);
+    else Block(name, type, read);
+    const char* at = dense ? "I" : "((S) * $_h + (Y)) * $_w + (X)";
+    const std::string element = Element(view, at, half, dense);
     if (dense) {
-      if (read) Define("read_" + name, "I", data + "[I]");
-      else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");
-      return;
-    }
-    const std::string index = SliceIndex(name);
-    if (read) {
-      Define("read_" + name, "X, Y, S", Load(data, index, layout.half()));
-      DefineWalk(name, false,
-                 layout.half() ? "vec4(unpackHalf2x16($_data[P].x), unpackHalf2x16($_data[P].y))\n"
-                               : "$_data[P]\n");
+      if (read) Define(name, "read_$(I)", element);
+      else Define(name, "write_$(VALUE, I)", element + " = (VALUE)");
+    } else if (read) {
+      Define(name, "read_$(X, Y, S)", element);
+      DefineWalk(name, false, Element(view, view == View::kMemory ? "P" : "(P)", half, false));
     } else {
-      const char* value =
-          layout.half() ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;";
-      Define("write_" + name, "VALUE, X, Y, S", WriteText(i, data + "[" + index + "] = " + value));
+      const char* value = half ? "uvec2(packHalf2x16(e_v.xy), packHalf2x16(e_v.zw));" : "e_v;";
+      Define(name, "write_$(VALUE, X, Y, S)", WriteText(i, Format("$_data[%s] = %s", at, value)));
     }
   }
 
@@ -65,14 +48,14 @@ class GlesRenderer : public Renderer {
     const View view = bindings_.constants[i];
     const Cell cell = constant.CellOf(half_constants_);
     const bool half = cell == Cell::kHalf;
-    std::string data = constant.name + "_data", index = "I";
+    std::string owner = constant.name, index = "I";
     const std::vector<int>& joined = bindings_.joined;
     const auto at = std::find(joined.begin(), joined.end(), static_cast<int>(i));
     if (at != joined.end() && at != joined.begin()) {
       int64_t before = 0;
       for (auto j = joined.begin(); j != at; ++j)
         before += desc_.constants[static_cast<size_t>(*j)].floats / 4;
-      data = desc_.constants[static_cast<size_t>(joined[0])].name + "_data";
+      owner = desc_.constants[static_cast<size_t>(joined[0])].name;
       index = "(I) + " + constant.name + "_first";
       DeclareInt(constant.name + "_first", static_cast<int>(before));
     } else {
@@ -80,42 +63,43 @@ class GlesRenderer : public Renderer {
       if (view != View::kMemory) Row(constant.name, view);
       else Block(constant.name, half ? "uvec2" : TypeOf(cell, constant.width), true);
     }
-    const char* lanes = constant.width == 1 ? ").x" : ")";
-    Define("read_" + constant.name, "I",
-           view != View::kMemory ? "imageLoad(" + data + ", " + index + lanes
-                                 : Load(data, index, half));
+    Define(constant.name, "read_$(I)",
+           Named(Element(view, index.c_str(), half, constant.width == 1), owner));
   }
 
   void DeclareNumber(const std::string& name, bool is_float) override {
-    const std::string type = is_float ? "highp float " : "highp int ";
-    numbers_ += type + "in_" + name + "; ";
-    locals_ += type + name + " = in_" + name + ";\n";
+    const char* type = is_float ? "float" : "int";
+    numbers_ += Format("highp %s in_%s; ", type, name.c_str());
+    locals_ += Format("highp %s %s = in_%s;\n", type, name.c_str(), name.c_str());
   }
 
   std::string Assemble(const std::string&) override {
     std::string shared;
     for (const SharedArg& s : desc_.shared) {
-      shared += "shared " + s.type + " " + s.name + Format("[%d];\n", s.count);
+      shared += Format("shared %s %s[%d];\n", s.type.c_str(), s.name.c_str(), s.count);
     }
     // One block, four bytes each: a dispatch binds its part of a buffer instead of setting each.
     const std::string numbers =
-        numbers_.empty() ? ""
-                         : "layout(std140, binding = 0) uniform numbers { " + numbers_ + "};\n";
+        numbers_.empty()
+            ? ""
+            : Format("layout(std140, binding = 0) uniform numbers { %s};\n", numbers_.c_str());
     return GroupText(true, out_.group) + declarations_ + numbers + shared + macros_ +
-           "void main() {\n" + locals_ + Place() + desc_.body + "}\n";
+           "void main() {\n" + locals_ + Place() + body_ + "}\n";
   }
 
  private:
   std::string Place() const {
-    const std::string x = "int(gl_GlobalInvocationID.x)" + Base(0);
     if (flat_) {
-      return "int flat_place = " + x +
-             ", flat_row = flat_place / flat_w, "
-             "global_x = flat_place - flat_row * flat_w, global_z = flat_row / flat_h, "
-             "global_y = flat_row - global_z * flat_h;\n";
+      return Format(
+          "int flat_place = int(gl_GlobalInvocationID.x)%s, flat_row = flat_place / flat_w, "
+          "global_x = flat_place - flat_row * flat_w, global_z = flat_row / flat_h, "
+          "global_y = flat_row - global_z * flat_h;\n",
+          Base(0));
     }
-    return "int global_x = " + x + ", global_y = int(gl_GlobalInvocationID.y)" + Base(1) +
-           ", global_z = int(gl_GlobalInvocationID.z)" + Base(2) + ";\n";
+    return Format(
+        "int global_x = int(gl_GlobalInvocationID.x)%s, global_y = int(gl_GlobalInvocationID.y)%s, "
+        "global_z = int(gl_GlobalInvocationID.z)%s;\n",
+        Base(0), Base(1), Base(2));
   }
 
   static const char* TypeOf(Cell cell, int width) {
@@ -130,48 +114,50 @@ class GlesRenderer : public Renderer {
                          : view == View::kTexelsInt4  ? "rgba32i"
                          : view == View::kTexelsHalf4 ? "rgba16f"
                                                       : "rgba32f";
-    declarations_ += Format("layout(%s, binding = %d) readonly uniform highp %simageBuffer ",
-                            format, image_++, ints ? "i" : "") +
-                     name + "_data;\n";
+    Declare(name, Format("layout(%s, binding = %d) readonly uniform highp %simageBuffer $_data;\n",
+                         format, image_++, ints ? "i" : ""));
   }
 
   void Block(const std::string& name, const char* type, bool read) {
-    declarations_ += Format("layout(std430, binding = %d) ", binding_++) +
-                     (read ? "readonly" : "writeonly") + " buffer " + name + "_block { " + type +
-                     " " + name + "_data[]; };\n";
+    Declare(name, Format("layout(std430, binding = %d) %s buffer $_block { %s $_data[]; };\n",
+                         binding_++, read ? "readonly" : "writeonly", type));
+  }
+
+  void Declare(const std::string& name, const std::string& text) {
+    declarations_ += Named(text, name);
   }
 
   void DeclareImage(size_t i) {
     const TensorArg& tensor = desc_.tensors[i];
     const bool half = layouts_[i].half();
     const char* ints = layouts_[i].is_int() ? "i" : "";
-    const std::string data = tensor.name + "_data";
-    const std::string at = "ivec2((X), (S) * " + tensor.name + "_h + (Y))";
     if (tensor.access == Access::kRead) {
-      declarations_ += Format("layout(binding = %d) uniform highp %ssampler2D ", sampler_++, ints) +
-                       data + ";\n";
-      Define("read_" + tensor.name, "X, Y, S", "texelFetch(" + data + ", " + at + ", 0)");
-      DefineWalk(tensor.name, true, "texelFetch($_data, (P), 0)\n");
-    } else {
-      const char* format = *ints ? "rgba32i" : half ? "rgba16f" : "rgba32f";
-      declarations_ += Format("layout(%s, binding = %d) writeonly uniform highp %simage2D ", format,
-                              image_++, ints) +
-                       data + ";\n";
-      // Drivers may cut digits off instead of rounding; errors of one sign add up from layer to
-      // layer.
-      const bool round = half && dialect_.precision != Precision::kF16;
-      const std::string value = round ? "vec4(unpackHalf2x16(packHalf2x16(e_v.xy)), "
-                                        "unpackHalf2x16(packHalf2x16(e_v.zw)))"
-                                      : "e_v";
-      Define("write_" + tensor.name, "VALUE, X, Y, S",
-             WriteText(i, "imageStore(" + data + ", " + at + ", " + value + ");"));
+      Declare(tensor.name,
+              Format("layout(binding = %d) uniform highp %ssampler2D $_data;\n", sampler_++, ints));
+      Define(tensor.name, "read_$(X, Y, S)", "texelFetch($_data, ivec2((X), (S) * $_h + (Y)), 0)");
+      DefineWalk(tensor.name, true, "texelFetch($_data, (P), 0)");
+      return;
     }
+    const char* format = *ints ? "rgba32i" : half ? "rgba16f" : "rgba32f";
+    Declare(tensor.name,
+            Format("layout(%s, binding = %d) writeonly uniform highp %simage2D $_data;\n", format,
+                   image_++, ints));
+    // Drivers may cut digits off instead of rounding; errors of one sign add up from layer to
+    // layer.
+    const bool round = half && dialect_.precision != Precision::kF16;
+    const char* value = round ? "vec4(unpackHalf2x16(packHalf2x16(e_v.xy)), "
+                                "unpackHalf2x16(packHalf2x16(e_v.zw)))"
+                              : "e_v";
+    Define(tensor.name, "write_$(VALUE, X, Y, S)",
+           WriteText(i, Format("imageStore($_data, ivec2((X), (S) * $_h + (Y)), %s);", value)));
   }
 
-  static std::string Load(const std::string& data, const std::string& i, bool half) {
-    if (!half) return data + "[" + i + "]";
-    return "vec4(unpackHalf2x16(" + data + "[" + i + "].x), unpackHalf2x16(" + data + "[" + i +
-           "].y))";
+  // The element at `i` of a buffer, as text. `one`: a single number.
+  static std::string Element(View view, const char* i, bool half, bool one) {
+    if (view != View::kMemory)
+      return Format(one ? "imageLoad($_data, %s).x" : "imageLoad($_data, %s)", i);
+    if (!half || one) return Format("$_data[%s]", i);
+    return Format("vec4(unpackHalf2x16($_data[%s].x), unpackHalf2x16($_data[%s].y))", i, i);
   }
 
   std::string declarations_, numbers_;

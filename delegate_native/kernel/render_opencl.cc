@@ -15,53 +15,42 @@ class OpenClRenderer : public Renderer {
     AddArg(RenderedArg::Kind::kTensor, i, View::kMemory);
     const std::string& name = tensor.name;
     const bool read = tensor.access == Access::kRead;
-    const std::string data = name + "_data";
-    if (layout.kind == Kind::kDenseBuffer) {
-      Parameter(std::string("__global ") + (read ? "const " : "") +
-                (layout.is_int() ? "int" : "float") + "* restrict " + data);
-      if (read) Define("read_" + name, "I", data + "[I]");
-      else Define("write_" + name, "VALUE, I", data + "[I] = (VALUE)");
-      return;
-    }
-    if (layout.kind == Kind::kSlicesImage2d) {
-      Parameter((read ? "__read_only image2d_t " : "__write_only image2d_t ") + data);
-      const std::string at = "(int2)((X), (S) * " + name + "_h + (Y))";
-      const std::string kind =
-          std::string(read ? "read_image" : "write_image") + (layout.is_int() ? "i" : "f");
-      if (read) {
-        Define("read_" + name, "X, Y, S", kind + "(" + data + ", PIXEL_SAMPLER, " + at + ")");
-        DefineWalk(name, true,
-                   layout.is_int() ? "read_imagei($_data, PIXEL_SAMPLER, (P))\n"
-                                   : "read_imagef($_data, PIXEL_SAMPLER, (P))\n");
-      } else {
-        Define("write_" + name, "VALUE, X, Y, S",
-               WriteText(i, kind + "(" + data + ", " + at + ", e_v);"));
-      }
-      return;
-    }
-    DeclareSlicesBuffer(i);
+    if (layout.kind == Kind::kSlicesImage2d) return DeclareImage(i, name, read);
+    if (layout.kind == Kind::kSlicesBuffer) return DeclareSlicesBuffer(i, name, read);
+    Pointer(name, read, layout.is_int() ? "int" : "float");
+    if (read) Define(name, "read_$(I)", "$_data[I]");
+    else Define(name, "write_$(VALUE, I)", "$_data[I] = (VALUE)");
   }
 
-  void DeclareSlicesBuffer(size_t i) {
-    const TensorArg& tensor = desc_.tensors[i];
-    const bool half = layouts_[i].half();
-    const std::string& name = tensor.name;
-    const std::string data = name + "_data";
-    const bool read = tensor.access == Access::kRead;
-    Parameter(std::string("__global ") + (read ? "const " : "") +
-              (half ? "half" : TypeOf(layouts_[i])) + "* restrict " + data);
-    // Row and column apart: what is known of either in a loop is found once by the compiler.
-    const std::string row =
-        "(" + data + " + ((S) * " + name + "_h + (Y)) * " + name + "_w" + (half ? " * 4)" : ")");
+  void DeclareImage(size_t i, const std::string& name, bool read) {
+    const char kind = layouts_[i].is_int() ? 'i' : 'f';
+    Parameter(Format("__%s_only image2d_t %s_data", read ? "read" : "write", name.c_str()));
     if (read) {
-      Define("read_" + name, "X, Y, S", half ? "vload_half4((X), " + row + ")" : row + "[(X)]");
-      DefineWalk(name, false, half ? "vload_half4((P), $_data)\n" : "$_data[P]\n");
-      DefineLanes(name, "LANES");
-      return;
+      Define(name, "read_$(X, Y, S)",
+             Format("read_image%c($_data, PIXEL_SAMPLER, (int2)((X), (S) * $_h + (Y)))", kind));
+      DefineWalk(name, true, Format("read_image%c($_data, PIXEL_SAMPLER, (P))", kind));
+    } else {
+      Define(
+          name, "write_$(VALUE, X, Y, S)",
+          WriteText(i, Format("write_image%c($_data, (int2)((X), (S) * $_h + (Y)), e_v);", kind)));
     }
-    Define("write_" + name, "VALUE, X, Y, S",
-           WriteText(i, half ? "vstore_half4(e_v, (X), " + row + ");" : row + "[(X)] = e_v;"));
-    DefineLanes(name, "OUT_LANES");
+  }
+
+  // Row and column apart: what is known of either in a loop is found once by the compiler.
+  void DeclareSlicesBuffer(size_t i, const std::string& name, bool read) {
+    const bool half = layouts_[i].half();
+    Pointer(name, read, half ? "half" : TypeOf(layouts_[i]));
+    if (read) {
+      Define(name, "read_$(X, Y, S)",
+             half ? "vload_half4((X), ($_data + ((S) * $_h + (Y)) * $_w * 4))"
+                  : "($_data + ((S) * $_h + (Y)) * $_w)[(X)]");
+      DefineWalk(name, false, half ? "vload_half4((P), $_data)" : "$_data[P]");
+    } else {
+      Define(name, "write_$(VALUE, X, Y, S)",
+             WriteText(i, half ? "vstore_half4(e_v, (X), ($_data + ((S) * $_h + (Y)) * $_w * 4));"
+                               : "($_data + ((S) * $_h + (Y)) * $_w)[(X)] = e_v;"));
+    }
+    DefineLanes(name, read ? "LANES" : "OUT_LANES");
   }
 
   void DeclareConstant(size_t i) override {
@@ -69,15 +58,10 @@ class OpenClRenderer : public Renderer {
     const Cell cell = constant.CellOf(half_constants_);
     const bool half = cell == Cell::kHalf;
     AddArg(RenderedArg::Kind::kConstant, i, View::kMemory);
-    const std::string data = constant.name + "_data";
     const std::string width = constant.width == 1 ? "" : Format("%d", constant.width);
-    Parameter("__global const " +
-              (half                 ? "half"
-               : cell == Cell::kInt ? "int" + width
-                                    : "float" + width) +
-              "* restrict " + data);
-    Define("read_" + constant.name, "I",
-           half ? "vload_half" + width + "(I, " + data + ")" : data + "[I]");
+    Pointer(constant.name, true,
+            half ? "half" : ((cell == Cell::kInt ? "int" : "float") + width).c_str());
+    Define(constant.name, "read_$(I)", half ? "vload_half" + width + "(I, $_data)" : "$_data[I]");
     if (constant.width > 1) DefineLanes(constant.name, "LANES");
   }
 
@@ -88,19 +72,26 @@ class OpenClRenderer : public Renderer {
   std::string Assemble(const std::string& entry) override {
     std::string shared;
     for (const SharedArg& s : desc_.shared) {
-      shared += "__local " + s.type + " " + s.name + Format("[%d];\n", s.count);
+      shared += Format("__local %s %s[%d];\n", s.type.c_str(), s.name.c_str(), s.count);
     }
-    const std::string kernel = "__kernel " + GroupText(false, out_.group) + "\nvoid " + entry +
-                               "(" + parameters_ + ") {\n";
+    const std::string kernel =
+        Format("__kernel %s\nvoid %s(%s) {\n", GroupText(false, out_.group).c_str(), entry.c_str(),
+               parameters_.c_str());
     if (desc_.outlined) {
-      return macros_ + "OUTLINED void " + entry + "_body(" + parameters_ +
-             ", int global_x, int global_y, int global_z) {\n" + desc_.body + "}\n" + kernel +
-             entry + "_body(" + names_ + ", get_global_id(0)" + Base(0) + ", get_global_id(1)" +
-             Base(1) + ", get_global_id(2)" + Base(2) + ");\n}\n" + undefs_;
+      return macros_ +
+             Format("OUTLINED void %s_body(%s, int global_x, int global_y, int global_z) {\n",
+                    entry.c_str(), parameters_.c_str()) +
+             body_ + "}\n" + kernel +
+             Format("%s_body(%s, get_global_id(0)%s, get_global_id(1)%s, get_global_id(2)%s);\n}\n",
+                    entry.c_str(), names_.c_str(), Base(0), Base(1), Base(2)) +
+             undefs_;
     }
-    return macros_ + kernel + "const int global_x = get_global_id(0)" + Base(0) +
-           ", global_y = get_global_id(1)" + Base(1) + ", global_z = get_global_id(2)" + Base(2) +
-           ";\n" + shared + desc_.body + "}\n" + undefs_;
+    return macros_ + kernel +
+           Format(
+               "const int global_x = get_global_id(0)%s, global_y = get_global_id(1)%s, "
+               "global_z = get_global_id(2)%s;\n",
+               Base(0), Base(1), Base(2)) +
+           shared + body_ + "}\n" + undefs_;
   }
 
  private:
@@ -114,9 +105,12 @@ class OpenClRenderer : public Renderer {
     out_.types.push_back(type.substr(0, type.find(" restrict")));
   }
 
+  void Pointer(const std::string& name, bool read, const char* type) {
+    Parameter(Format("__global %s%s* restrict %s_data", read ? "const " : "", type, name.c_str()));
+  }
+
   void DefineLanes(const std::string& name, const char* type) {
-    macros_ += "#define " + name + "_lanes ((" + type + ")" + name + "_data)\n";
-    undefs_ += "#undef " + name + "_lanes\n";
+    Define(name, "$_lanes", Format("((%s)$_data)", type));
   }
 
   std::string parameters_, names_;

@@ -38,26 +38,27 @@ std::string OnOneLine(const std::string& text) {
   return line;
 }
 
-// Words with $ for the tensor's name.
-constexpr char kWalkThroughImage[] = R"(#define $_at ivec2
+// Words with $ for the tensor's name. Parameters of macros are capitals, for a macro replaces a
+// letter wherever it stands alone, the x of v.x too.
+constexpr const char* kWalkThroughImage = QUADRA_TEXT(R"(#define $_at ivec2
 #define $_slice ivec2(0, $_h)
 #define at_$(X, Y, S) ivec2((X), (S) * $_h + (Y))
 #define along_$(X) ivec2((X), 0)
 #define down_$(Y) ivec2(0, (Y))
-#define fetch_$(P) )";
-constexpr char kWalkThroughBuffer[] = R"(#define $_at int
+#define fetch_$(P) )");
+constexpr const char* kWalkThroughBuffer = QUADRA_TEXT(R"(#define $_at int
 #define $_slice ($_h * $_w)
 #define at_$(X, Y, S) (((S) * $_h + (Y)) * $_w + (X))
 #define along_$(X) (X)
 #define down_$(Y) ((Y) * $_w)
-#define fetch_$(P) )";
-constexpr char kWalkEnds[] = R"(#undef $_at
+#define fetch_$(P) )");
+constexpr const char* kWalkEnds = QUADRA_TEXT(R"(#undef $_at
 #undef $_slice
 #undef at_$
 #undef along_$
 #undef down_$
 #undef fetch_$
-)";
+)");
 
 constexpr const char* kBaseNames[] = {"base_x", "base_y", "base_z"};
 
@@ -98,23 +99,26 @@ void Renderer::DeclareInt(const std::string& name, int value) {
   out_.args.push_back(arg);
 }
 
-void Renderer::Define(const std::string& name, const std::string& parameters,
-                      const std::string& text) {
-  macros_ += "#define " + name + "(" + parameters + ") " + text + "\n";
-  undefs_ += "#undef " + name + "\n";
+std::string Renderer::Named(const std::string& text, const std::string& name) {
+  std::string named;
+  for (char c : text) {
+    if (c == '$') named += name;
+    else named += c;
+  }
+  return named;
 }
 
-void Renderer::DefineWalk(const std::string& name, bool is_image, const char* fetch) {
-  if (!Uses(desc_.body, "fetch_" + name)) return;
-  const auto add = [&](const char* text, std::string* to) {
-    for (; *text; ++text) {
-      if (*text == '$') *to += name;
-      else *to += *text;
-    }
-  };
-  add(is_image ? kWalkThroughImage : kWalkThroughBuffer, &macros_);
-  add(fetch, &macros_);
-  add(kWalkEnds, &undefs_);
+void Renderer::Define(const std::string& name, const char* macro, const std::string& text) {
+  const std::string named = Named(macro, name);
+  macros_ += "#define " + named + " " + Named(text, name) + "\n";
+  undefs_ += "#undef " + named.substr(0, named.find('(')) + "\n";
+}
+
+void Renderer::DefineWalk(const std::string& name, bool is_image, const std::string& fetch) {
+  if (!Uses(body_, "fetch_" + name)) return;
+  macros_ +=
+      Named(Unpacked(is_image ? kWalkThroughImage : kWalkThroughBuffer) + fetch + "\n", name);
+  undefs_ += Named(Unpacked(kWalkEnds), name);
 }
 
 std::string Renderer::WriteText(size_t index, const std::string& store) const {
@@ -123,33 +127,26 @@ std::string Renderer::WriteText(size_t index, const std::string& store) const {
   const Shape& shape = layouts_[index].shape;
   const bool dead_lanes = shape.c % 4 != 0;
   const bool is_int = layouts_[index].is_int();
-  std::string text = std::string("{ ") + TypeOf(layouts_[index]) + " e_v = (VALUE); ";
-  if (steps) text += "int e_x = (X); int e_y = (Y); ";
-  if (steps || dead_lanes) text += "int e_s = (S); ";
+  std::string text = Format("{ %s e_v = (VALUE); %s%s", TypeOf(layouts_[index]),
+                            steps ? "int e_x = (X); int e_y = (Y); " : "",
+                            steps || dead_lanes ? "int e_s = (S); " : "");
   if (steps) text += OnOneLine(desc_.epilogue) + " ";
   if (dead_lanes) {
-    const std::string& name = tensor.name;
-    text += "int e_c = " + name + "_c - e_s" + (shape.b > 1 ? " % " + name + "_s" : "") +
-            " * 4; "
-            "if (e_c < 4) { e_v = " +
-            (is_int ? "int_" : "") + "with_zeros_from(e_v, e_c); } ";
+    text +=
+        Format("int e_c = $_c - e_s%s * 4; if (e_c < 4) { e_v = %swith_zeros_from(e_v, e_c); } ",
+               shape.b > 1 ? " % $_s" : "", is_int ? "int_" : "");
   }
   return text + store + " }";
 }
 
-std::string Renderer::Base(int axis) const {
-  return out_.base_arg[axis] < 0 ? "" : std::string(" + ") + kBaseNames[axis];
-}
-
-// "(S * NAME_h + Y) * NAME_w + X" of macro parameters: capitals, for a macro replaces a letter
-// wherever it stands alone, the x of v.x too.
-std::string Renderer::SliceIndex(const std::string& name) {
-  return "((S) * " + name + "_h + (Y)) * " + name + "_w + (X)";
+const char* Renderer::Base(int axis) const {
+  constexpr const char* kAdded[] = {" + base_x", " + base_y", " + base_z"};
+  return out_.base_arg[axis] < 0 ? "" : kAdded[axis];
 }
 
 // The type-neutral words, which stand for floats or ints as the written tensor has them.
 void Renderer::NameNumbers() {
-  if (desc_.body.find("num") == std::string::npos) return;
+  if (body_.find("num") == std::string::npos) return;
   bool is_int = false;
   for (size_t i = 0; i < desc_.tensors.size(); ++i) {
     if (desc_.tensors[i].name == desc_.epilogue_tensor) is_int = layouts_[i].is_int();
@@ -159,15 +156,12 @@ void Renderer::NameNumbers() {
                                   {"num_lane", is_int ? "int_lane" : "lane"},
                                   {"num_with_lane", is_int ? "int_with_lane" : "with_lane"},
                                   {"num_lanes_from", is_int ? "int_lanes_from" : "lanes_from"}};
-  for (const auto& word : words) {
-    macros_ += std::string("#define ") + word[0] + " " + word[1] + "\n";
-    undefs_ += std::string("#undef ") + word[0] + "\n";
-  }
+  for (const auto& word : words) Define("", word[0], word[1]);
 }
 
 // Sizes of tensors become arguments where the text speaks of them.
 void Renderer::AddDimensions() {
-  const std::string text = macros_ + desc_.body + desc_.epilogue;
+  const std::string text = macros_ + body_ + desc_.epilogue;
   for (size_t i = 0; i < desc_.tensors.size(); ++i) {
     for (char letter : {'w', 'h', 's', 'c', 'b'}) {
       const std::string name = desc_.tensors[i].name + "_" + letter;

@@ -7,6 +7,7 @@
 
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/kernel/kernel.h"
+#include "delegate_native/kernel/packed_text.h"
 
 namespace quadra {
 
@@ -19,6 +20,7 @@ class Renderer {
       : desc_(desc),
         layouts_(layouts),
         dialect_(dialect),
+        body_(Unpacked(desc.body)),
         half_constants_(dialect.precision != Precision::kF32) {}
   virtual ~Renderer() = default;
 
@@ -32,23 +34,26 @@ class Renderer {
 
   void AddArg(RenderedArg::Kind kind, size_t index, View view);
   void DeclareInt(const std::string& name, int value);
-  void Define(const std::string& name, const std::string& parameters, const std::string& text);
+  // The text with a tensor's, constant's or number's name in place of each `$`.
+  static std::string Named(const std::string& text, const std::string& name);
+  // A macro ("read_$(I)") and its text, both with `$` for the name.
+  void Define(const std::string& name, const char* macro, const std::string& text);
   // The words that walk through a tensor which is read in slices, where the body uses them. `fetch`
-  // is the text of a read at P and the line's end, with $ for the tensor's name.
-  void DefineWalk(const std::string& name, bool is_image, const char* fetch);
+  // is the text of a read at P, with $ for the tensor's name.
+  void DefineWalk(const std::string& name, bool is_image, const std::string& fetch);
   // Of four numbers of a tensor.
   static const char* TypeOf(const TensorLayout& layout) {
     return layout.is_int() ? "ivec4" : "vec4";
   }
-  // The statement behind write_NAME: the merged steps, zeros in the dead lanes, then the store.
+  // The statement behind write_$: the merged steps, zeros in the dead lanes, then the store.
   std::string WriteText(size_t tensor, const std::string& store) const;
   // " + base_x" where the grid is dispatched in parts.
-  std::string Base(int axis) const;
-  static std::string SliceIndex(const std::string& name);
+  const char* Base(int axis) const;
 
   const KernelDesc& desc_;
   const std::vector<TensorLayout>& layouts_;
   const Dialect& dialect_;
+  const std::string body_;
   const bool half_constants_;
   RenderedKernel out_;
   std::string macros_, undefs_;

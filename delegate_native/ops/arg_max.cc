@@ -1,5 +1,6 @@
 // ARG_MAX, ARG_MIN: the place of the largest or least number along an axis; of equal ones the
 // first.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
@@ -34,12 +35,12 @@ Status InferShape(Graph* graph, const Node& node) {
 std::string Body(int axis, bool is_float, bool least) {
   const std::string four = is_float ? "vec4" : "ivec4", one = is_float ? "float" : "int";
   const char* better = least ? "is_less(v, most)" : "is_less(most, v)";
-  const std::string begin = R"(
+  const std::string begin = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int slice = s - batch * dst_s;
 int at_b = batch % to_b;
 int outer = batch / to_b;
-)";
+)");
   if (axis == 3) {
     const std::string lane = is_float ? "lane" : "int_lane";
     return begin + one + " most = read_src(x, y, batch * src_s).x;\nint found = 0;\n" +

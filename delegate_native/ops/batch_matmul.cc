@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
@@ -71,13 +72,13 @@ std::string Body(bool columns_of_b) {
       "(outer / to_q * right_p + outer % to_q * right_q + at_b * right_o) * right_s";
   const std::string a_batch =
       "(outer / to_q * left_p + outer % to_q * left_q + at_b * left_o) * left_s";
-  std::string text = R"(
+  std::string text = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int slice = s - batch * dst_s;
 int outer = batch / to_b;
 int at_b = batch - outer * to_b;
 int first_row = x * 4;
-)";
+)");
   text += "int a_first = " + a_batch + ";\nint b_first = " + b_batch + ";\n";
   text += Unroll(kRows, "int row$ = min(first_row + $, dst_w - 1);\nsum4_t sum$ = vec4(0.0f);\n");
   std::string step = Unroll(kRows, "sum4_t a$ = read_left(row$, y * left_y, a_first + k);\n");
@@ -91,10 +92,10 @@ int first_row = x * 4;
       step += Format("sum4_t b%d = vec4(c0.%s, c1.%s, c2.%s, c3.%s);\n", i, lane, lane, lane, lane);
     }
   } else {
-    step += Unroll(4, R"(
+    step += Unroll(4, QUADRA_TEXT(R"(
 sum4_t b$ = vec4(0.0f);
 if (k * 4 + $ < right_w) { b$ = read_right(k * 4 + $, y * right_y, b_first + slice); }
-)");
+)"));
   }
   step += Unroll(
       kRows, "sum$ += vec4(a$.x) * b0 + vec4(a$.y) * b1 + vec4(a$.z) * b2 + vec4(a$.w) * b3;\n");

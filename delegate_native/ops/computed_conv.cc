@@ -3,6 +3,7 @@
 #include "delegate_native/ops/computed_conv.h"
 
 #include "delegate_native/graph/window.h"
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/transpose_conv.h"
 #include "delegate_native/ops/unroll.h"
@@ -28,7 +29,7 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // What dense products begin with: the weights of the slice's four channels; and a tap's product.
-constexpr char kChannels[] = R"(
+constexpr const char* kChannels = QUADRA_TEXT(R"(
     int batch = s / dst_s;
     int first = (s - batch * dst_s) * 4;
     int o0 = first * weights_s;
@@ -36,14 +37,14 @@ constexpr char kChannels[] = R"(
     int o2 = min(first + 2, weights_b - 1) * weights_s;
     int o3 = min(first + 3, weights_b - 1) * weights_s;
     sum4_t sum = vec4(0.0f);
-)";
-constexpr char kProduct[] = R"(
+)");
+constexpr const char* kProduct = QUADRA_TEXT(R"(
           for (int i = 0; i < src_s; ++i) {
             sum4_t v = read_src(from_x, from_y, batch * src_s + i);
             sum += vec4(dot(v, read_weights(k, j, o0 + i)), dot(v, read_weights(k, j, o1 + i)),
                         dot(v, read_weights(k, j, o2 + i)), dot(v, read_weights(k, j, o3 + i)));
           }
-)";
+)");
 
 // The loops over taps j, k, and the pixel of the source that meets one.
 struct Taps {
@@ -68,7 +69,7 @@ std::string Dense(const Taps& taps) {
 }
 
 // Channel c of the result is of the source's channel c / multiplier.
-constexpr char kDepthwise[] = R"(
+constexpr const char* kDepthwise = QUADRA_TEXT(R"(
     int batch = s / dst_s;
     int slice = s - batch * dst_s;
     sum4_t sum = vec4(0.0f);
@@ -87,7 +88,7 @@ constexpr char kDepthwise[] = R"(
       }
     }
     write_dst(sum, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

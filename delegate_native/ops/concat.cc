@@ -2,6 +2,7 @@
 // several times, are inputs like others.
 #include <utility>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -56,7 +57,7 @@ struct Part {
 
 // `a` and `b` into their place of the result: whole slices move. Along the batch or an axis before
 // it, all slices of all images that lie together are one long row of slices.
-constexpr char kRow[] = R"(
+constexpr const char* kRow = QUADRA_TEXT(R"(
   int image = s / part_s;
   int slice = s - image * part_s;
   int split = along_x;
@@ -73,7 +74,7 @@ constexpr char kRow[] = R"(
     num4 v = read_b(x - along_x, y - along_y, b_row);
     write_dst(v, x + to_x, y + to_y, to_row);
   }
-)";
+)");
 
 // Puts one or two parts into `out`, from position `at` of the axis on.
 void AddPlace(const KernelContext& context, const Part& a, const Part* b, const Part& out, int axis,
@@ -115,7 +116,7 @@ void AddPlace(const KernelContext& context, const Part& a, const Part* b, const 
 // Channels of `b` after those of `a` where they begin inside a slice: `shift` lanes of each slice
 // of the result are the end of one slice of b (the end of a, the first time), then come the first
 // lanes of the next.
-constexpr char kChannelsRow[] = R"(
+constexpr const char* kChannelsRow = QUADRA_TEXT(R"(
   int image = s / dst_s;
   int slice = s - image * dst_s;
   int shift = a_c % 4;
@@ -123,9 +124,9 @@ constexpr char kChannelsRow[] = R"(
   int a_row = image * a_s + min(slice, a_s - 1);
   int b_row = image * b_s + min(next, b_s - 1);
   int b_before = image * b_s + next - 1;
-)";
+)");
 
-constexpr char kChannelsPixel[] = R"(
+constexpr const char* kChannelsPixel = QUADRA_TEXT(R"(
     num4 v = num4(0);
     if (next > 0) {
       v = read_b(x, y, b_before);
@@ -135,7 +136,7 @@ constexpr char kChannelsPixel[] = R"(
     }
     if (next >= 0) { v = num_lanes_from(v, read_b(x, y, b_row), 4 - shift); }
     write_dst(v, x, y, s);
-)";
+)");
 
 void AddChannels(const KernelContext& context, const Part& a, const Part& b, const Part& out,
                  KernelList* list) {
@@ -190,10 +191,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 
 bool HasOneInput(const Node& node) { return node.inputs.size() == 1; }
 
-// Of vectors of ints alone, as sizes are.
+// Of ints alone, one behind the other in memory, as sizes and amounts of padding are.
 ConstantData Fold(const Graph& graph, const Node& node) {
-  const Value& out = graph.value(node.outputs[0]);
-  if (out.rank != 1 || IsFloat(graph.value(node.inputs[0]).element)) return nullptr;
+  const bool outermost = node.attributes.Int("axis") == 4 - graph.value(node.outputs[0]).rank;
+  if (!outermost || IsFloat(graph.value(node.inputs[0]).element)) return nullptr;
   std::vector<int32_t> made;
   for (ValueId id : node.inputs) {
     const std::vector<int32_t> part = graph.value(id).constant->ints();

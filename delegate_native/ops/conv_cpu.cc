@@ -8,6 +8,7 @@
 // edges every tap has its own pointers, and taps outside read the zeros in front of the weights.
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/unroll.h"
 
@@ -30,7 +31,7 @@ ivec8 i = ivec8(%s);
 i = i > n - 1 - first ? n - 1 - first : i;
 )",
                 t.pixels, t.pixels, t.pixels, t.pixels, lanes.c_str()) +
-         R"(
+         QUADRA_TEXT(R"(
 int row = first / grid_w;
 ivec8 gx = i + (first - row * grid_w);
 ivec8 gy = ivec8(row);
@@ -44,7 +45,7 @@ ivec2 in2 = in4.lo & in4.hi;
 int inside = in2.x & in2.y;
 int plane = src_w * src_h * 4;
 int b = GLOBAL_Z;
-)";
+)");
 }
 
 // One weight vector times the same input channel of all pixels; `at` reads that of pixel $.
@@ -90,13 +91,13 @@ std::string SumEdge(const WideTile& t) {
                : "int count = channels - c < 4 ? channels - c : 4;\n" +
                      Block("for (int k = 0; k < count; ++k)", MultiplyAdd(t, "p$ + k"));
   return ForEachTap(
-      R"(
+      QUADRA_TEXT(R"(
 ivec8 tx = x + kx * dilation_x;
 ivec8 ty = y + ky * dilation_y;
 ivec8 valid = (tx >= 0) & (tx < src_w) & (ty >= 0) & (ty < src_h);
 ivec8 start = ((ty * src_w + tx) * 4) & valid;
 ivec8 next = plane & valid;
-)" + Unroll(t.pixels, "LANES p$ = (valid.s$ != 0 ? from : weights_lanes) + start.s$;\n") +
+)") + Unroll(t.pixels, "LANES p$ = (valid.s$ != 0 ? from : weights_lanes) + start.s$;\n") +
       Block("for (int c = 0; c < channels; c += 4)", slice + Unroll(t.pixels, "p$ += next.s$;\n")));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
@@ -63,9 +64,10 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
   if (serial && t.pixels > 1) return WriteSumsInLoop(t, scattered, part);
   if (t.split_bits > 0) {
     const std::string i = Format("j %% %d", t.pixels), k = Format("j / %d", t.pixels);
-    const std::string exists = "if (inside && x + " + i + " < grid_w && o + " + k + " < dst_s)";
+    const std::string write = WriteSum("sum", i, k, scattered, part);
     return FinishSplit(t.pixels, t.slices,
-                       Block(exists, WriteSum("sum", i, k, scattered, part) + "\n"));
+                       Format("if (inside && x + %s < grid_w && o + %s < dst_s) { %s }\n",
+                              i.c_str(), k.c_str(), write.c_str()));
   }
   std::string text;
   for (int k = 0; k < t.slices; ++k) {
@@ -106,12 +108,13 @@ std::string Pixel(const QuadTile& t) {
 // The rows of the window, of which row ky has the number `row` among all. Pixels outside are read
 // inside and dropped: a branch costs more.
 std::string Rows(const QuadTile& t, const char* inside, const char* row) {
-  const std::string tap = Unroll(t.pixels, R"(int x$ = left + $ * stride_x + kx * dilation_x;
+  const std::string tap =
+      Unroll(t.pixels, QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
 bool in$ = x$ >= 0 && x$ < src_w;
 src_at p$ = row + along_src(clamp(x$, 0, src_w - 1));
-)") + AddSlices(t, R"(sum4_t v$ = fetch_src(p$); p$ += slice;
+)")) + AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p$); p$ += slice;
 if (!in$) { v$ = vec4(0.0f); }
-)") + "at = end;\n";
+)")) + "at = end;\n";
   const std::string taps =
       Format("src_at row = at_src(0, sy, first);\nint at = block_at + %s * kernel_x * run;\n",
              row) +
@@ -123,11 +126,11 @@ if (!in$) { v$ = vec4(0.0f); }
 
 // The planes of the window, where there are several.
 std::string Planes(const QuadTile& t) {
-  return Block("for (int kz = 0; kz < kernel_z; ++kz)", R"(
+  return Block("for (int kz = 0; kz < kernel_z; ++kz)", QUADRA_TEXT(R"(
 int sz = first_sz + kz * dilation_z;
 bool plane = sz >= 0 && sz < src_d;
 int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
-)" + Rows(t, "plane && ", "(kz * kernel_y + ky)"));
+)") + Rows(t, "plane && ", "(kz * kernel_y + ky)"));
 }
 
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
@@ -135,10 +138,10 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   const bool split = t.split_bits > 0;
   std::string text = Format("\nint x = GLOBAL_X * %d; int y = GLOBAL_Y;", t.pixels);
   // All work-items of a group that shares sums reach its barrier.
-  text += split ? R"(
+  text += split ? QUADRA_TEXT(R"(
 bool inside = x < grid_w && z < blocks * dst_b;
 x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
-)"
+)")
                 : Format(R"( int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
 )",
@@ -154,18 +157,16 @@ if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
                  4 * t.slices, pixel ? "at" : "block_at");
   if (!pixel) text += conv.deep() ? " * kernel_z * kernel_y * kernel_x" : " * kernel_y * kernel_x";
   // Of a convolution in three dimensions, `b` counts planes of results.
-  text += conv.deep() ? R"(;
+  text += conv.deep() ? QUADRA_TEXT(R"(;
 int item = b / grid_d;
 int first_sz = (b - item * grid_d) * stride_z - pad_z;
 b = item * dst_d + (b - item * grid_d) * step_z + first_z;
-)"
+)")
                       : ";\nint first = b * src_s + first_s;\n";
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
   text += split ? "first += split;\nsrc_at slice = src_slice * splits;\n"
                 : "src_at slice = src_slice;\n";
-  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices,
-                                 part.outs > 0 ? "sum4_t a$_@ = read_bias(o - first_o + @);\n"
-                                               : "sum4_t a$_@ = read_bias(o + @);\n");
+  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
   text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
   return text + WriteSums(t, conv.scattered(), part, serial);
@@ -193,7 +194,6 @@ Conv OnlyPart(Conv conv, const Part& part) {
   if (part.outs > 0) conv.out.c = std::min(conv.out.c - first_o, part.outs * 4);
   const int some_c = conv.in.c, taps = conv.taps(), rows = taps * conv.out.c;
   if (part.before >= 0) conv.bias.clear();
-  if (!conv.bias.empty()) conv.bias.erase(conv.bias.begin(), conv.bias.begin() + first_o);
   if (part.to != conv.dst) conv.bounds = Bounds();
   conv.weights = [first, first_row = taps * first_o, rows, all_c, some_c, all = conv.weights] {
     const SharedFloats weights = all();
@@ -231,7 +231,7 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const int in_c = part.count * 4;
   kernel.Constant("weights", 4, PackedFloats(own, lanes, in_c),
                   [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
-  kernel.Constant("bias", BiasOf(own, blocks * lanes));
+  kernel.Constant("bias", BiasOf(own, CeilDiv(conv.out.slices(), tile.slices) * lanes));
   if (pixel) own.bounds.AddNumbers(&kernel);
   else AddConvNumbers(own, &kernel);
   if (conv.groups > 1) AddGroupNumbers(conv, lanes, &kernel);
@@ -270,13 +270,14 @@ int OutputsAtOnce(const KernelContext& context, const Conv& conv) {
   constexpr int kLeastPixels = 16, kMostParts = 8;
   const Dialect dialect = context.DialectOf();
   const int slices = conv.out.slices();
-  const int64_t texels = int64_t{4} * conv.taps() * conv.in.slices() + 1;  // of a slice, with bias
-  if (dialect.image_units == 0 || conv.groups > 1 || texels * slices <= dialect.max_row_texels ||
+  const int64_t texels = int64_t{4} * std::max(1, conv.taps()) * conv.in.slices();  // of a slice
+  const int64_t row = dialect.max_row_texels - slices - 1;  // behind them lie the biases
+  if (dialect.image_units == 0 || conv.groups > 1 || texels * slices <= row ||
       conv.grid_w() * conv.grid_h() < kLeastPixels) {
     return 0;
   }
   const int most =
-      static_cast<int>(dialect.max_row_texels / texels) / 2 * 2;  // tiles have one or two
+      static_cast<int>(std::max<int64_t>(0, row) / texels) / 2 * 2;  // tiles have one or two
   return most * kMostParts < slices ? 0 : most;
 }
 

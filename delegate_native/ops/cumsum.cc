@@ -1,5 +1,6 @@
 // CUMSUM: sums up to each place of an axis; exclusive ones leave the place itself out, reverse ones
 // begin at the end.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"
@@ -26,15 +27,15 @@ Status Import(Importer* importer) {
 std::string Body(int axis, bool is_int, bool exclusive, bool reverse) {
   const std::string four = is_int ? "ivec4" : "sum4_t", one = is_int ? "int" : "sum_t";
   const std::string zero = is_int ? "ivec4(0)" : "vec4(0.0f)";
-  const std::string begin = axis == 3 ? R"(
+  const std::string begin = axis == 3 ? QUADRA_TEXT(R"(
 int first = s * dst_s;
-)"
-                                      : R"(
+)")
+                                      : QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int slice = s - batch * dst_s;
 int at_b = batch % step;
 int outer = batch / step * step * length + at_b;
-)";
+)");
   const std::string at = reverse ? "int at = length - 1 - i;\n" : "int at = i;\n";
   if (axis == 3) {
     const std::string lane = is_int ? "int_lane" : "lane";

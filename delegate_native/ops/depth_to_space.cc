@@ -1,6 +1,7 @@
 // DEPTH_TO_SPACE: channels become blocks of pixels:
 // out[h * block + i, w * block + j, c] = in[h, w, (i * block + j) * out_channels + c].
 // SPACE_TO_DEPTH: the reverse.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
@@ -37,7 +38,7 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Pixels of a row that come from the same channels, one such set after the other.
-constexpr char kRow[] = R"(
+constexpr const char* kRow = QUADRA_TEXT(R"(
   int from_s = s / dst_s * src_s;
   int from_y = y / block;
   for (int step = 0; step < block; ++step) {
@@ -52,7 +53,7 @@ constexpr char kRow[] = R"(
       from_x += 1;
     }
   }
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
@@ -82,12 +83,12 @@ Status InferDepth(Graph* graph, const Node& node) {
 Status DepthKernels(const KernelContext& context, const Graph& graph, const Node& node,
                     KernelList* list) {
   IndexMap map;
-  map.address = R"(
+  map.address = QUADRA_TEXT(R"(
 int in_block = at_c / src_c;
 at_c -= in_block * src_c;
 at_y = at_y * block + in_block / block;
 at_x = at_x * block + in_block % block;
-)";
+)");
   AddIndexMap(context, "space_to_depth", map, node.inputs[0], graph.shape(node.inputs[0]),
               node.outputs[0], graph.shape(node.outputs[0]), list)
       .Int("block", node.attributes.Int("block"));

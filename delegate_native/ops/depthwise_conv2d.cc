@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "delegate_native/base/sorted.h"
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/computed_conv.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/depthwise_cpu.h"
@@ -71,7 +72,7 @@ std::vector<float> PackWeights(const std::vector<float>& weights, const Shape& s
 
 // With a multiplier the four lanes of a slice may come from several input slices.
 const char kReadOne[] = "sum4_t v = read_src(sx, sy, b * src_s + o);\n";
-const char kReadMany[] = R"(
+constexpr const char* kReadMany = QUADRA_TEXT(R"(
 int c = o * 4;
 int c0 = min(c / multiplier, src_c - 1); int c1 = min((c + 1) / multiplier, src_c - 1);
 int c2 = min((c + 2) / multiplier, src_c - 1); int c3 = min((c + 3) / multiplier, src_c - 1);
@@ -79,7 +80,7 @@ sum4_t v = vec4(lane(read_src(sx, sy, b * src_s + c0 / 4), c0 % 4),
                 lane(read_src(sx, sy, b * src_s + c1 / 4), c1 % 4),
                 lane(read_src(sx, sy, b * src_s + c2 / 4), c2 % 4),
                 lane(read_src(sx, sy, b * src_s + c3 / 4), c3 % 4));
-)";
+)");
 
 // A result each, whatever its windows are.
 std::string Body(bool many, bool round) {
@@ -88,13 +89,13 @@ std::string Body(bool many, bool round) {
       Block("if (sy >= 0 && sy < src_h && sx >= 0 && sx < src_w)",
             std::string(many ? kReadMany : kReadOne) + "sum += v * read_weights(w);\n") +
       "++w;\n";
-  return R"(
+  return QUADRA_TEXT(R"(
 int x = GLOBAL_X; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
 int b = z / dst_s; int o = z - b * dst_s;
 sum4_t sum = read_bias(o);
 int w = o * kernel_y * kernel_x;
-)" +
+)") +
          Block("for (int ky = 0; ky < kernel_y; ++ky)",
                "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
                    Block("for (int kx = 0; kx < kernel_x; ++kx)", tap)) +

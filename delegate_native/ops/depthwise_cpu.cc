@@ -1,5 +1,6 @@
 #include "delegate_native/ops/depthwise_cpu.h"
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/unroll.h"
 
@@ -9,7 +10,7 @@ namespace {
 // Rows of the output that a work-item computes together: they share weights and masks.
 constexpr int kRows = 4;  // as many as an ivec4 has places
 
-const char kPlace[] = R"(
+constexpr const char* kPlace = QUADRA_TEXT(R"(
 int s = GLOBAL_Y;
 int plane = src_w * src_h;
 LANES from = src_lanes + s * plane * 4;
@@ -25,7 +26,7 @@ bool rows_inside = top >= 0 && top + 3 * stride_y + (kernel_y - 1) * dilation_y 
 int next_row = stride_y * src_w * 4;
 int reach = (kernel_x - 1) * dilation_x + 4 * stride_x;
 int last = ((top + 3 * stride_y + (kernel_y - 1) * dilation_y) * src_w) + reach;
-)";
+)");
 
 // How four pixels of row $ are read: as one vector, as every second pixel, or one by one from
 // inside the image where a vector would leave the tensor and for larger strides.
@@ -35,28 +36,27 @@ std::string Load() {
                Unroll(kRows,
                       "v$ = vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
                       "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24));\n")) +
-         Block("else",
-               R"(
+         Block("else", QUADRA_TEXT(R"(
 ivec4 xs = quad + column;
 xs = xs < 0 ? 0 : xs;
 xs = (xs >= src_w ? src_w - 1 : xs) * 4;
 ivec4 ys = y < 0 ? 0 : y;
 ys = (ys >= src_h ? src_h - 1 : ys) * (src_w * 4);
-)" + Unroll(kRows, R"({
+)") + Unroll(kRows, QUADRA_TEXT(R"({
 LANES q = from + ys.s$;
 v$ = vec16(quad_at(q + xs.s0), quad_at(q + xs.s1), quad_at(q + xs.s2), quad_at(q + xs.s3));
 }
-)"));
+)")));
 }
 
 // What a tap adds to the sums. What is read in place of a column or row outside the image is
 // multiplied by zero.
 std::string Tap() {
-  return R"(
+  return QUADRA_TEXT(R"(
 ivec4 y = tops + ky * dilation_y;
 vec4 k = read_weights(w); ++w;
 vec16 weight = inside != 0 ? vec16(k, k, k, k) : vec16(0.0f);
-)" + Unroll(kRows, "vec16 v$;\n") +
+)") + Unroll(kRows, "vec16 v$;\n") +
          Load() + Block("if (rows_inside)", Unroll(kRows, "a$ += v$ * weight;\n")) +
          Block("else",
                "ivec4 valid = (y >= 0) & (y < src_h);\n" +
@@ -66,11 +66,11 @@ vec16 weight = inside != 0 ? vec16(k, k, k, k) : vec16(0.0f);
 
 // Taps go column by column, as the CPU's kernels add them: results agree to the last bit.
 std::string Taps() {
-  return Block("for (int kx = 0; kx < kernel_x; ++kx)", R"(
+  return Block("for (int kx = 0; kx < kernel_x; ++kx)", QUADRA_TEXT(R"(
 int column = left + kx * dilation_x;
 ivec16 inside = as_uint16(pixel + column) < uvec16(src_w);
 LANES p = from + (top * src_w + column) * 4;
-)" + Block("for (int ky = 0; ky < kernel_y; ++ky)", Tap()));
+)") + Block("for (int ky = 0; ky < kernel_y; ++ky)", Tap()));
 }
 
 // Stores what lies inside the image, pixel by pixel.
@@ -104,12 +104,12 @@ std::string Store(bool plain, bool round) {
 
 void MakeWideDepthwise(const Shape& out, bool plain, bool round, KernelDesc* kernel) {
   kernel->opencl_only = true;
-  const std::string tile = R"(
+  const std::string tile = QUADRA_TEXT(R"(
 int x = tile > dst_w - 4 ? (dst_w > 4 ? dst_w - 4 : 0) : tile;
 int left = x * stride_x - pad_x;
 int w = first_weight;
 bool near = stride_x <= 2 && before + top * src_w + left >= 0 && last + left <= after;
-)" + Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
+)") + Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
                            Taps() + Store(plain, round);
   kernel->body =
       Format(

@@ -1,5 +1,6 @@
 // DYNAMIC_UPDATE_SLICE: a tensor with a part of it replaced, from a computed place on, which is
 // moved so far that the part lies inside.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 
@@ -34,7 +35,7 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // The starts are the lanes of one pixel, in the order of the model's axes: `rank` of them.
-constexpr char kPixel[] = R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"(
     int batch = s / dst_s;
     int first = (s - batch * dst_s) * 4;
     ivec4 at = read_start(0, 0, 0);
@@ -57,7 +58,7 @@ constexpr char kPixel[] = R"(
       }
     }
     write_dst(v, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

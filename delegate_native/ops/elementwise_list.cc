@@ -249,6 +249,10 @@ constexpr Op Makes(Result result, Op op) {
   op.result = result;
   return op;
 }
+constexpr Op Copying(Op op) {
+  op.copies = [](const Node&) { return true; };
+  return op;
+}
 constexpr int16_t kNone = -1;
 
 }  // namespace
@@ -263,7 +267,7 @@ const Op kElementwiseOps[] = {
     Known([](int64_t a, int64_t b) { return b ? a / b : INT64_MIN; },
           Activating(
               Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, "$a / $b", "int_quotient($a, $b)"))),
-    With(ImportAddN, "", Row("copy", kTfLiteBuiltinAddN, 1, 1, kAllElements, "$a")),
+    Copying(With(ImportAddN, "", Row("copy", kTfLiteBuiltinAddN, 1, 1, kAllElements, "$a"))),
     // As the CPU: where one is NaN, the second.
     Known([](int64_t a, int64_t b) { return std::max(a, b); },
           Row("maximum", kTfLiteBuiltinMaximum, 4, 2, kOrdered, "choose(is_less($b, $a), $a, $b)")),

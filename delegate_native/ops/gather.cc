@@ -1,6 +1,7 @@
 // GATHER: whole parts of a tensor by their index along an axis, for each place of the leading
 // batch_dims axes anew. EMBEDDING_LOOKUP: rows of a table. A computed index that is out of range
 // gives the part at the end; the CPU fails there.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/integer_weights.h"
@@ -100,16 +101,16 @@ Status InferShape(Graph* graph, const Node& node) {
   return SetDims(dims, &graph->value(node.outputs[0]));
 }
 
-constexpr char kPixel[] = R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"(
     int at = int_lane(read_indices(s / dst_s, 0, x / 4), x % 4);
     at = min(max(at, 0), src_w - 1);
     num4 v = read_src(at, y, s);
     write_dst(v, x, y, s);
-)";
+)");
 
 // The same from a table of integers (ops/integer_weights.h): only rows that are asked for become
 // floats.
-constexpr char kPixelOfIntegers[] = R"(
+constexpr const char* kPixelOfIntegers = QUADRA_TEXT(R"(
 int at = int_lane(read_indices(0, 0, x / 4), x % 4);
 at = min(max(at, 0), blocks - 1);
 int q = read_m(at * step + s * bits / 8) >> (s * bits * 4 % 32);
@@ -117,7 +118,7 @@ at += blocks * words * parts;
 ivec4 v = ivec4(q, q >> bits, q >> 2 * bits, q >> 3 * bits) << (32 - bits) >> (32 - bits);
 sum4_t scale = as_float4(ivec4(read_m(at + s * parts / dst_s * blocks)));
 write_dst(to_float(v - read_m(at + (parts + 1) * blocks)) * scale, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

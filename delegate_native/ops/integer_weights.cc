@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/split_sums.h"
@@ -84,21 +85,21 @@ struct Matrix {
 
 // @ is the number of lanes, # stands for the lines of each lane of the source, which there is ^;
 // a line with $ is there for each pixel.
-constexpr char kLane[] = R"(
+constexpr const char* kLane = QUADRA_TEXT(R"(
 f = convert_float@((q << up >> up) - zero); q = q >> bits;
 p$ += f * v$.^;
-)";
-constexpr char kPlace[] = R"(
+)");
+constexpr const char* kPlace = QUADRA_TEXT(R"(
 int o = GLOBAL_X, y = GLOBAL_Y, b = GLOBAL_Z;
 if (o >= blocks || y >= dst_h || b >= dst_b) { return; }
 const int split = 0, splits = 1;
-)";
-constexpr char kSplitPlace[] = R"(
+)");
+constexpr const char* kSplitPlace = QUADRA_TEXT(R"(
 int o = min(z, blocks - 1), y = min(GLOBAL_X, dst_h - 1), b = GLOBAL_Y;
 bool inside = z < blocks && GLOBAL_X < dst_h;
-)";
+)");
 // Work-items of a group share the parts of a row, or its words where these are one part.
-constexpr char kBody[] = R"(
+constexpr const char* kBody = QUADRA_TEXT(R"(
 int by_part = parts > 1 ? splits : 1, by_word = parts > 1 ? 1 : splits;
 int at = blocks * parts * words + o;
 sum@_t f;
@@ -118,7 +119,7 @@ vec4 v$ = read_src($, y, s);
 f = as_float@(read_m(at + k * blocks));
 a$_0 += p$ * f;
 }
-)";
+)");
 constexpr char kStore[] = "write_dst(a$_0, $, y, b * dst_s + o);\n";
 // On CPUs: four slices.
 constexpr char kStoreWide[] =
@@ -126,7 +127,9 @@ constexpr char kStoreWide[] =
     "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
     "{ write_dst(four$[j], $, y, b * dst_s + o * 4 + j); }\n";
 
-void Add(const char* text, int pixels, bool wide, char lane, std::string* body) {
+void Add(const char* packed, int pixels, bool wide, char lane, std::string* body) {
+  const std::string all = Unpacked(packed);
+  const char* text = all.c_str();
   for (const char* next; *text; text = next) {
     next = strchr(text, '\n') + 1;
     for (const char* l = "xyzw"; *text == '#' && *l; ++l) Add(kLane, pixels, wide, *l, body);

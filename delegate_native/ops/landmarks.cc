@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -113,7 +114,7 @@ Status InferMatrix(Graph* graph, const Node& node) {
 
 // The smallest upright rectangle around the turned landmarks, scaled; the matrix takes the pixels
 // of the part to it and turns it back.
-constexpr char kMatrix[] = R"(
+constexpr const char* kMatrix = QUADRA_TEXT(R"(
 if (GLOBAL_X > 0) { return; }
 sum4_t from = read_src(left, 0, 0);
 sum4_t to = read_src(right, 0, 0);
@@ -143,7 +144,7 @@ write_dst(vec4(c * wide, s * high, 0.0f, back_x), 0, 0, 0);
 write_dst(vec4(-s * wide, c * high, 0.0f, back_y), 1, 0, 0);
 write_dst(vec4(0.0f, 0.0f, 1.0f, 0.0f), 2, 0, 0);
 write_dst(vec4(0.0f, 0.0f, 0.0f, 1.0f), 3, 0, 0);
-)";
+)");
 
 Status MatrixKernels(const KernelContext&, const Graph&, const Node& node, KernelList* list) {
   const Attributes& a = node.attributes;
@@ -207,7 +208,7 @@ Status InferCut(Graph* graph, const Node& node) {
 }
 
 // The matrix moves the middles of pixels. What lies outside the image is 0.
-constexpr char kCut[] = R"(
+constexpr const char* kCut = QUADRA_TEXT(R"(
     place_t px = float(x) + 0.5f;
     place_t py = float(y) + 0.5f;
     sum4_t to_x = read_matrix(0, 0, 0);
@@ -227,7 +228,7 @@ constexpr char kCut[] = R"(
       v = (vec4(1.0f) - low) * upper + low * lower;
     }
     write_dst(v, x, y, s);
-)";
+)");
 
 Status ImportMoved(Importer* importer) {
   std::vector<ValueId> values;
@@ -250,13 +251,13 @@ Status InferMoved(Graph* graph, const Node& node) {
   return Status();
 }
 
-constexpr char kMoved[] = R"(
+constexpr const char* kMoved = QUADRA_TEXT(R"(
     sum4_t at = read_src(x, y, s);
     sum4_t to_x = read_matrix(0, 0, 0);
     sum4_t to_y = read_matrix(1, 0, 0);
     vec4 v = vec4(to_x.x * at.x + to_x.y * at.y + to_x.w, to_y.x * at.x + to_y.y * at.y + to_y.w, at.z, 0.0f);
     write_dst(v, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

@@ -3,6 +3,7 @@
 // float a little above it. Their options are TfLitePoolParams.
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/pool2d.h"
 #include "delegate_native/tflite/importer.h"
@@ -42,7 +43,7 @@ Status Import(Importer* importer) {
   return importer->AddNodeFor(1, "max_pool_place", {src}, std::move(attributes));
 }
 
-constexpr char kPlaces[] = R"(
+constexpr const char* kPlaces = QUADRA_TEXT(R"(
     int y0 = y * stride_y - before_y;
     int x0 = x * stride_x - before_x;
     int first_y = max(-y0, 0);
@@ -58,7 +59,7 @@ constexpr char kPlaces[] = R"(
       }
     }
     write_dst(to_float(place) + vec4(0.1f), x, y, s);
-)";
+)");
 
 Status PlaceKernels(const KernelContext& context, const Graph& graph, const Node& node,
                     KernelList* list) {
@@ -103,7 +104,7 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Every maximum whose window holds the pixel is asked whether it was here; the last one stays.
-constexpr char kUnpool[] = R"(
+constexpr const char* kUnpool = QUADRA_TEXT(R"(
     vec4 v = vec4(0.0f);
     int at_y = y + before_y;
     int at_x = x + before_x;
@@ -115,7 +116,7 @@ constexpr char kUnpool[] = R"(
       }
     }
     write_dst(v, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
@@ -54,7 +55,7 @@ std::string Pixel(int slices) {
 }
 
 // Where channels are summed too. Axes that are not reduced have one element to sum.
-constexpr char kChannels[] = R"(
+constexpr const char* kChannels = QUADRA_TEXT(R"(
     sum4_t sum = vec4(0.0f);
     for (int b = 0; b < count_b; ++b) {
       for (int i = 0; i < src_s; ++i) {
@@ -68,11 +69,11 @@ constexpr char kChannels[] = R"(
       }
     }
     write_dst(vec4((sum.x + sum.y + sum.z + sum.w) / count, 0.0f, 0.0f, 0.0f), x, y, s);
-)";
+)");
 
 // A part of a reduced axis, on the way to its mean: sums over `count_AXIS` pixels or slices,
 // divided by that number.
-constexpr char kPart[] = R"(
+constexpr const char* kPart = QUADRA_TEXT(R"(
     int b0 = s / dst_s;
     int i0 = (s - b0 * dst_s) * count_s;
     sum4_t sum = vec4(0.0f);
@@ -88,7 +89,7 @@ constexpr char kPart[] = R"(
       }
     }
     write_dst(sum / vec4(count), x, y, s);
-)";
+)");
 
 int64_t TripsOf(const Shape& from, const Shape& to) {
   const int64_t slices = from.c == to.c ? 1 : from.slices();

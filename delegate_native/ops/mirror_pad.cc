@@ -1,4 +1,7 @@
 // MIRROR_PAD: what lies at the border, mirrored around it; REFLECT leaves the border itself out.
+#include <algorithm>
+
+#include "delegate_native/graph/window.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 
@@ -13,14 +16,8 @@ Status Import(Importer* importer) {
     return InvalidModel("it has mode %d", params->mode);
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
-  std::vector<int> amounts;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &amounts));
-  if (amounts.size() != 2 * static_cast<size_t>(importer->InputRank(0))) {
-    return InvalidModel("it has %zu padding amounts for rank %d", amounts.size(),
-                        importer->InputRank(0));
-  }
   Attributes attributes;
-  attributes.SetInts("amounts", amounts);  // before and after each axis of the model
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "amounts", &attributes));
   attributes.SetInt("edge", params->mode == kTfLiteMirrorPaddingReflect ? 1 : 0);
   return importer->AddNode("mirror_pad", {src}, std::move(attributes));
 }
@@ -28,18 +25,21 @@ Status Import(Importer* importer) {
 Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value& out = graph->value(node.outputs[0]);
-  const std::vector<int>& amounts = node.attributes.Ints("amounts");
+  const size_t amounts = node.attributes.Ints("amounts").size();
+  if (amounts != 2 * static_cast<size_t>(in.rank)) {
+    return InvalidModel("it has %zu padding amounts for rank %d", amounts, in.rank);
+  }
   out.shape = in.shape;
   out.rank = in.rank;
-  for (int i = 0; i < in.rank; ++i) {
-    const size_t at = static_cast<size_t>(i);
-    const int before = amounts[2 * at], after = amounts[2 * at + 1];
-    const int axis = 4 - in.rank + i, n = in.shape.axis(axis);
-    const int most = n - node.attributes.Int("edge");
-    if (before < 0 || after < 0 || before > most || after > most) {
-      return InvalidModel("it mirrors %d and %d elements of an axis of %d", before, after, n);
+  for (int axis = 4 - in.rank; axis < 4; ++axis) {
+    const Padding padding = PaddingOf(node.attributes, axis);
+    const int n = in.shape.axis(axis), most = n - node.attributes.Int("edge");
+    if (std::min(padding.before, padding.after) < 0 ||
+        std::max(padding.before, padding.after) > most) {
+      return InvalidModel("it mirrors %d and %d elements of an axis of %d", padding.before,
+                          padding.after, n);
     }
-    const int64_t length = int64_t{n} + before + after;
+    const int64_t length = int64_t{n} + padding.before + padding.after;
     if (length > INT32_MAX) {
       return Unsupported("its result has %lld elements along one axis",
                          static_cast<long long>(length));
@@ -52,7 +52,6 @@ Status InferShape(Graph* graph, const Node& node) {
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Value& in = graph.value(node.inputs[0]);
-  const std::vector<int>& amounts = node.attributes.Ints("amounts");
   const int edge = node.attributes.Int("edge");
   const Shape& out = graph.shape(node.outputs[0]);
   IndexMap map;
@@ -70,7 +69,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   for (int axis = 4 - in.rank; axis < 4; ++axis) {
     const int n = in.shape.axis(axis), i = axis - kFirstAxis;
     if (n == out.axis(axis)) continue;
-    desc.Int(Format("before_%d", i), amounts[2 * static_cast<size_t>(axis - 4 + in.rank)]);
+    desc.Int(Format("before_%d", i), PaddingOf(node.attributes, axis).before);
     desc.Int(Format("first_%d", i), edge - 1);
     desc.Int(Format("length_%d", i), n);
     desc.Int(Format("last_%d", i), 2 * n - 1 - edge);

@@ -2,6 +2,7 @@
 // LOCAL_RESPONSE_NORMALIZATION (their power nearby).
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 
@@ -32,7 +33,7 @@ Status ImportResponse(Importer* importer) {
 }
 
 // The length is of numbers that are scaled by the largest, so that no square overflows.
-constexpr char kLength[] = R"(
+constexpr const char* kLength = QUADRA_TEXT(R"(
     int first = s * src_s;
     sum4_t top = vec4(0.0f);
     for (int i = 0; i < src_s; ++i) { top = max(top, max(read_src(x, y, first + i), -read_src(x, y, first + i))); }
@@ -48,10 +49,10 @@ constexpr char kLength[] = R"(
       sum4_t v = read_src(x, y, first + i) / vec4(scale);
       write_dst(v / vec4(length), x, y, first + i);
     }
-)";
+)");
 
 // The window of a channel reaches from `radius` before it to as many behind it.
-constexpr char kResponse[] = R"(
+constexpr const char* kResponse = QUADRA_TEXT(R"(
     int batch = s / dst_s;
     int from = (s - batch * dst_s) * 4;
     sum4_t power_near = vec4(0.0f);
@@ -67,7 +68,7 @@ constexpr char kResponse[] = R"(
     }
     vec4 v = read_src(x, y, s) * power(vec4(bias) + vec4(alpha) * power_near, vec4(-beta));
     write_dst(v, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

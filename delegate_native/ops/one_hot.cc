@@ -1,5 +1,6 @@
 // ONE_HOT: an axis put in, along which the place that an index names is `on` and all others are
 // `off`.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
@@ -46,7 +47,7 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-constexpr char kPixel[] = R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"(
     int batch = s / dst_s;
     int first = (s - batch * dst_s) * 4;
     num4 yes = num4(read_yes(0, 0, 0).x);
@@ -60,7 +61,7 @@ constexpr char kPixel[] = R"(
     }
     num4 v = choose(is_equal(index, place), yes, no);
     write_dst(v, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

@@ -1,7 +1,7 @@
-// PAD and PADV2: a number before and after every axis, by a constant [rank, 2] of amounts, never
-// negative. The number is 0, or PADV2's third input.
-#include <algorithm>
-
+// PAD and PADV2: a number before and after every axis, by [rank, 2] of amounts, never negative. The
+// number is 0, or PADV2's third input.
+#include "delegate_native/graph/window.h"
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
@@ -32,21 +32,9 @@ Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
   ValueId src;
   QUADRA_RETURN_IF_ERROR(importer->Operand(0, &src, kAllElements));
-  std::vector<int> amounts;
-  QUADRA_RETURN_IF_ERROR(importer->ConstantInts(1, &amounts));
-  const size_t rank = static_cast<size_t>(importer->InputRank(0));
-  if (amounts.size() != 2 * rank) {
-    return InvalidModel("it has %zu padding amounts for rank %zu", amounts.size(), rank);
-  }
-  const size_t axes = std::max(rank, size_t{4});
-  std::vector<int> before(axes, 0), after(axes, 0);
-  for (size_t i = 0; i < rank; ++i) {
-    before[axes - rank + i] = amounts[2 * i];
-    after[axes - rank + i] = amounts[2 * i + 1];
-  }
   Attributes attributes;
-  attributes.SetInts("before", before);
-  attributes.SetInts("after", after);
+  QUADRA_RETURN_IF_ERROR(importer->Sizes(1, "amounts", &attributes));
+  attributes.SetInt("axes", importer->InputRank(0));
   QUADRA_RETURN_IF_ERROR(
       ReadValue(importer, IsFloat(importer->graph()->value(src).element), &attributes));
   return importer->AddNode("pad", {src}, std::move(attributes));
@@ -55,15 +43,19 @@ Status Import(Importer* importer) {
 Status InferShape(Graph* graph, const Node& node) {
   const Value& in = graph->value(node.inputs[0]);
   Value& out = graph->value(node.outputs[0]);
-  const std::vector<int>& before = node.attributes.Ints("before");
-  const std::vector<int>& after = node.attributes.Ints("after");
-  const int first = 4 - static_cast<int>(before.size());
-  for (int a = first; a < 4; ++a) {
-    const size_t i = static_cast<size_t>(a - first);
-    if (before[i] < 0 || after[i] < 0) {
-      return Unsupported("it pads by a negative amount (%d before, %d after)", before[i], after[i]);
+  const int axes = node.attributes.Int("axes");
+  const size_t amounts = node.attributes.Ints("amounts").size();
+  if (amounts != 2 * static_cast<size_t>(axes)) {
+    return InvalidModel("it has %zu padding amounts for rank %d", amounts, axes);
+  }
+  out.shape = in.shape;
+  for (int a = 4 - axes; a < 4; ++a) {
+    const Padding padding = PaddingOf(node.attributes, a);
+    if (padding.before < 0 || padding.after < 0) {
+      return Unsupported("it pads by a negative amount (%d before, %d after)", padding.before,
+                         padding.after);
     }
-    const int64_t length = int64_t{before[i]} + in.shape.axis(a) + after[i];
+    const int64_t length = int64_t{padding.before} + in.shape.axis(a) + padding.after;
     if (length > INT32_MAX)
       return Unsupported("its result has %lld elements along one axis",
                          static_cast<long long>(length));
@@ -86,8 +78,7 @@ void AddOuterPad(const KernelContext& context, const Graph& graph, const Node& n
                  KernelList* list) {
   const Shape& in = graph.shape(node.inputs[0]);
   const Shape& out = graph.shape(node.outputs[0]);
-  const std::vector<int>& before = node.attributes.Ints("before");
-  const int first = 4 - static_cast<int>(before.size());
+  const int first = 4 - node.attributes.Int("axes");
   const auto pads = [&](int axis) { return in.axis(axis) != out.axis(axis); };
   IndexMap map;
   map.fill = "value";
@@ -103,14 +94,14 @@ void AddOuterPad(const KernelContext& context, const Graph& graph, const Node& n
   SetValue(graph, node, &desc);
   for (int axis = first; axis < 4; ++axis) {
     if (!pads(axis)) continue;
-    desc.Int(Format("before_%d", axis - first), before[static_cast<size_t>(axis - first)]);
+    desc.Int(Format("before_%d", axis - first), PaddingOf(node.attributes, axis).before);
     desc.Int(Format("length_%d", axis - first), in.axis(axis));
   }
 }
 
 // The four channels from `first` on may lie across two slices, and begin before the first channel
 // or end after the last.
-constexpr char kRow[] = R"(
+constexpr const char* kRow = QUADRA_TEXT(R"(
   int from_b = s / dst_s - before_b;
   int from_y = y - before_y;
   int first = s % dst_s * 4 - before_c;
@@ -121,9 +112,9 @@ constexpr char kRow[] = R"(
   bool inside = from_b >= 0 && from_b < src_b && from_y >= 0 && from_y < src_h &&
                 first > -4 && rest > 0;
   bool whole = first >= 0 && rest >= min(4, dst_c - s % dst_s * 4) && (first & 3) == 0;
-)";
+)");
 
-constexpr char kPixel[] = R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"(
     int from_x = x - before_x;
     num4 v = num4(value);
     if (inside && from_x >= 0 && from_x < src_w) {
@@ -136,23 +127,22 @@ constexpr char kPixel[] = R"(
       }
     }
     write_dst(v, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
   const Shape& out = graph.shape(node.outputs[0]);
-  const std::vector<int>& before = node.attributes.Ints("before");
-  if (before.size() > 4) {
+  if (node.attributes.Int("axes") > 4) {
     AddOuterPad(context, graph, node, list);
     return Status();
   }
   KernelDesc& desc = list->Add("pad");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
-  desc.Int("before_b", before[0]);
-  desc.Int("before_y", before[1]);
-  desc.Int("before_x", before[2]);
-  desc.Int("before_c", before[3]);
+  const char* const names[] = {"before_b", "before_y", "before_x", "before_c"};
+  for (int axis = 0; axis < 4; ++axis) {
+    desc.Int(names[axis], PaddingOf(node.attributes, axis).before);
+  }
   SetValue(graph, node, &desc);
   LoopOverResults(context, out, kRow, kPixel, &desc);
   return Status();
@@ -165,7 +155,7 @@ const Op kPadOp = {
     .name = "pad",
     .builtins = {kTfLiteBuiltinPad, kTfLiteBuiltinPadV2, -1},
     .max_version = 5,
-    .attributes = "before after",
+    .attributes = "amounts axes",
     .import = Import,
     .shape = InferShape,
     .kernels = Kernels,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/mean.h"
@@ -47,15 +48,15 @@ bool CoversImage(const Window& window, const Shape& in) {
 }
 
 // Two slices at once, for finding the window is half of the work.
-constexpr char kRow[] = R"(
+constexpr const char* kRow = QUADRA_TEXT(R"(
   int y0 = y * stride_y - before_y;
   int y1 = min(y0 + filter_y, src_h);
   y0 = max(y0, 0);
   int s0 = s * 2;
   int s1 = min(s0 + 1, dst_s * dst_b - 1);
-)";
+)");
 
-constexpr char kMaxPixel[] = R"(
+constexpr const char* kMaxPixel = QUADRA_TEXT(R"(
     int x0 = x * stride_x - before_x;
     int x1 = min(x0 + filter_x, src_w);
     x0 = max(x0, 0);
@@ -69,20 +70,20 @@ constexpr char kMaxPixel[] = R"(
     }
     write_dst(v0, x, y, s0);
     if (s1 > s0) { write_dst(v1, x, y, s1); }
-)";
+)");
 
 // In these texts `$` is one of the two slices.
 std::string AveragePixel(bool of_squares) {
   const char* const add = of_squares ? "sum4_t c$ = read_src(from_x, from_y, s$);\nv$ += c$ * c$;\n"
                                      : "v$ += read_src(from_x, from_y, s$);\n";
   const char* const result = of_squares ? "sqrt(v$ / count)" : "v$ / count";
-  return R"(
+  return QUADRA_TEXT(R"(
     int x0 = x * stride_x - before_x;
     int x1 = min(x0 + filter_x, src_w);
     x0 = max(x0, 0);
     sum4_t v0 = vec4(0.0f);
     sum4_t v1 = vec4(0.0f);
-)" +
+)") +
          Block("for (int from_y = y0; from_y < y1; ++from_y)",
                Block("for (int from_x = x0; from_x < x1; ++from_x)", Unroll(2, add))) +
          "sum4_t count = vec4(float((y1 - y0) * (x1 - x0)));\n" +

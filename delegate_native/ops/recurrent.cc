@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/slice.h"
 #include "delegate_native/ops/unroll.h"
@@ -54,7 +55,7 @@ Status InferShape(Graph* graph, const Node& node) {
 //
 // Lanes beyond the last output or unit of the state may hold anything; in shared memory they are 0,
 // or finite where their weights are 0.
-constexpr char kText[] = R"(
+constexpr const char* kText = QUADRA_TEXT(R"(
  int batch = GLOBAL_Z;
  int state_x = state_in_y != 0 ? 0 : batch;
  int state_y = batch - state_x;
@@ -126,12 +127,12 @@ j     h = min(max(h, vec4(-projection_clip)), vec4(projection_clip));
    }
    GROUP_BARRIER();
  }
-)";
+)");
 
 // In place of `#`: ends a loop over the cells whose gates are in sums, and begins one with the
 // gates by mean and variance. Lanes without a cell hold 0, so that each has the square of the mean
 // in the sum of squares.
-constexpr char kNorm[] = R"(
+constexpr const char* kNorm = QUADRA_TEXT(R"(
 n   }
 n   GROUP_BARRIER();
 n   for (int g = LOCAL_X; g < gates; g += items) {
@@ -155,11 +156,12 @@ n     int at = vectors + peepholes * cells + q;
 n     sum4_t z$ = (sums[$ * cells + q] - vec4(stats[$].x)) * vec4(stats[$].y);
 n     z$ = z$ * read_weights(at + 2 * $ * cells) + read_weights(at + (2 * $ + 1) * cells);
 m     z$ = onto_grid(z$, 4096.0f, 0.000244140625f, -32768.0f, 32767.0f);
-)";
+)");
 
-std::string LinesOf(const char* text, const Layer& layer) {
+std::string LinesOf(const char* packed, const Layer& layer) {
+  const std::string text = Unpacked(packed);
   std::string made;
-  for (const char* line = text; *line; line += strcspn(line, "\n") + 1) {
+  for (const char* line = text.c_str(); *line; line += strcspn(line, "\n") + 1) {
     if (*line != ' ' && !layer.Has(*line)) continue;
     const std::string rest(line + 1, strcspn(line, "\n"));
     if (rest[0] == '#') made += LinesOf(kNorm, layer);

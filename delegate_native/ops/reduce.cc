@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
@@ -80,22 +81,22 @@ std::string Body(const Kind& kind, const Shape& from, const Shape& to, bool is_i
                       " v = read_src(x + k, y + j, (((at_p + p) * from_q + at_q + q) * "
                       "from_b + at_b + b) * src_s + i);\n";
   if (channels) {
-    slice += R"(
+    slice += QUADRA_TEXT(R"(
 if (i == src_s - 1) {
   int rest = src_c - i * 4;
   if (rest < 2) { v.y = identity; }
   if (rest < 3) { v.z = identity; }
   if (rest < 4) { v.w = identity; }
 }
-)";
+)");
   }
   slice += combine;
-  std::string text = R"(
+  std::string text = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int at_b = batch % to_b;
 int at_q = batch / to_b % to_q;
 int at_p = batch / to_b / to_q;
-)" + four +
+)") + four +
                      " all = " + make + "(identity);\n";
   text += channels ? Block("for (int i = 0; i < src_s; ++i)", Loops(from, to, slice))
                    : "int i = s - batch * dst_s;\n" + Block("", Loops(from, to, slice));

@@ -1,5 +1,6 @@
 // The custom op Resampler: an image sampled at places x, y that the second input tells for each
 // result, between its four pixels. What lies outside the image is 0.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -32,7 +33,7 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-constexpr char kPixel[] = R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"(
     sum4_t at = read_places(x, y, s / dst_s * places_s);
     vec4 v = vec4(0.0f);
     if (at.x > -1.0f && at.x < float(src_w) && at.y > -1.0f && at.y < float(src_h)) {
@@ -50,7 +51,7 @@ constexpr char kPixel[] = R"(
       }
     }
     write_dst(v, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

@@ -2,6 +2,7 @@
 // may be -1. The shape is the second input if that is a constant vector, else the node's options.
 #include "delegate_native/ops/reshape.h"
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 
@@ -66,7 +67,7 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Where the first element lies in src; the next pixel's is dst_c elements on.
-constexpr char kRow[] = R"(
+constexpr const char* kRow = QUADRA_TEXT(R"(
   int from = ((s / dst_s * dst_h + y) * dst_w + x_begin) * dst_c + s % dst_s * 4;
   int p = from / src_c;
   int q = p / src_w;
@@ -75,11 +76,11 @@ constexpr char kRow[] = R"(
   int from_y = q % src_h;
   int from_s = q / src_h * src_s;
   int end_s = src_s * src_b;
-)";
+)");
 
 // Four elements are neighbours in one pixel of src, or are looked up one by one. The last slice's
 // unused lanes may run over the end: they stay at the last image.
-constexpr char kPixel[] = R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"(
     int low = from_s + from_c / 4;
     num4 v = read_src(from_x, from_y, low);
     if (neighbours != 0) {
@@ -108,7 +109,7 @@ constexpr char kPixel[] = R"(
       if (from_x == src_w) { from_x = 0; from_y += 1; }
       if (from_y == src_h) { from_y = 0; from_s += src_s; }
     }
-)";
+)");
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // RESIZE_BILINEAR: to a constant [height, width]. align_corners maps corner to corner,
 // half_pixel_centers maps middles of pixels; neither maps pixel i to i * in / out.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/resize.h"
 
@@ -18,7 +19,7 @@ Status Import(Importer* importer) {
 
 // Two slices at once, for finding the place is half of the work. Two columns, `left` and `right`,
 // each between two rows, serve all pixels between them.
-constexpr char kRow[] = R"(
+constexpr const char* kRow = QUADRA_TEXT(R"(
   place_t at_y = max((float(y) + shift) * scale_y - shift, 0.0f);
   int y0 = min(int(at_y), src_h - 1);
   int y1 = min(y0 + 1, src_h - 1);
@@ -30,9 +31,9 @@ constexpr char kRow[] = R"(
   vec4 left_1 = vec4(0.0f);
   vec4 right_0 = vec4(0.0f);
   vec4 right_1 = vec4(0.0f);
-)";
+)");
 
-constexpr char kPixel[] = R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"(
     place_t at_x = max((float(x) + shift) * scale_x - shift, 0.0f);
     int seen = x0;
     x0 = min(int(at_x), src_w - 1);
@@ -54,7 +55,7 @@ constexpr char kPixel[] = R"(
     float part_x = at_x - float(x0);
     write_dst(left_0 + (right_0 - left_0) * vec4(part_x), x, y, s0);
     if (s1 > s0) { write_dst(left_1 + (right_1 - left_1) * vec4(part_x), x, y, s1); }
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

@@ -1,5 +1,6 @@
 // RESIZE_NEAREST_NEIGHBOR: to a constant [height, width]. align_corners maps corner to corner,
 // half_pixel_centers maps middles of pixels; neither takes the pixel at i * in / out.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/ops/resize.h"
 
@@ -15,12 +16,12 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const bool corners = node.attributes.Int("align_corners");
   IndexMap map;
   map.keeps_channels = true;
-  map.address = R"(
+  map.address = QUADRA_TEXT(R"(
 place_t near_y = (float(at_y) + centre) * scale_y + round_up;
 place_t near_x = (float(at_x) + centre) * scale_x + round_up;
 at_y = min(int(near_y), src_h - 1);
 at_x = min(int(near_x), src_w - 1);
-)";
+)");
   KernelDesc& desc =
       AddIndexMap(context, "resize_nearest", map, node.inputs[0], in, node.outputs[0], out, list);
   desc.Float("centre", node.attributes.Int("half_pixel_centers") ? 0.5f : 0.0f);

@@ -1,5 +1,6 @@
 // SOFTMAX: exp(beta * x) over its sum along the last axis, for any shape; LOG_SOFTMAX: its
 // logarithm (beta is 1). The largest element is taken off first, so that nothing overflows.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
@@ -28,7 +29,7 @@ Status ImportLog(Importer* importer) {
 
 // Lanes that hold no channel are never above the maximum, so that nothing becomes infinite there.
 // The last slice, the only one with such lanes, is kept apart: often it is the only one.
-constexpr char kFindTop[] = R"(
+constexpr const char* kFindTop = QUADRA_TEXT(R"(
     int first = s * src_s;
     int last = first + src_s - 1;
     int rest = src_c - src_s * 4 + 4;
@@ -39,19 +40,19 @@ constexpr char kFindTop[] = R"(
     vec4 most = tail;
     for (int i = first; i < last; ++i) { most = max(most, read_src(x, y, i)); }
     vec4 top = vec4(max(max(most.x, most.y), max(most.z, most.w)));
-)";
-constexpr char kDropDeadLanes[] = R"(
+)");
+constexpr const char* kDropDeadLanes = QUADRA_TEXT(R"(
     if (rest < 2) { sum.y = 0.0f; }
     if (rest < 3) { sum.z = 0.0f; }
     if (rest < 4) { sum.w = 0.0f; }
-)";
+)");
 
 std::string Pixel() {
-  return std::string(kFindTop) + R"(
+  return std::string(kFindTop) + QUADRA_TEXT(R"(
     tail = exp((tail - top) * vec4(beta));
     sum4_t sum = tail;
-)" + kDropDeadLanes +
-         R"(
+)") + kDropDeadLanes +
+         QUADRA_TEXT(R"(
     for (int i = first; i < last; ++i) { sum += exp((read_src(x, y, i) - top) * vec4(beta)); }
     sum4_t scale = vec4(1.0f / (sum.x + sum.y + sum.z + sum.w));
     for (int i = first; i < last; ++i) {
@@ -59,56 +60,57 @@ std::string Pixel() {
       write_dst(v, x, y, i);
     }
     write_dst(tail * scale, x, y, last);
-)";
+)");
 }
 
 std::string LogPixel() {
-  return std::string(kFindTop) + "sum4_t sum = exp(tail - top);\n" + kDropDeadLanes + R"(
+  return std::string(kFindTop) + "sum4_t sum = exp(tail - top);\n" + kDropDeadLanes +
+         QUADRA_TEXT(R"(
     for (int i = first; i < last; ++i) { sum += exp(read_src(x, y, i) - top); }
     vec4 shift = top + vec4(log(sum.x + sum.y + sum.z + sum.w));
     for (int i = first; i < last; ++i) { write_dst(read_src(x, y, i) - shift, x, y, i); }
     write_dst(tail - shift, x, y, last);
-)";
+)");
 }
 
 // A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers).
 std::string GroupBody() {
   const auto for_each_slice = [](const std::string& body) {
-    return Block("for (int i = LOCAL_X; i < src_s; i += 32)", R"(
+    return Block("for (int i = LOCAL_X; i < src_s; i += 32)", QUADRA_TEXT(R"(
   vec4 v = read_src(x, y, first + i);
   int rest = src_c - i * 4;
   if (rest < 2) { v.y = v.x; }
   if (rest < 3) { v.z = v.x; }
   if (rest < 4) { v.w = v.x; }
-)" + body);
+)") + body);
   };
-  return R"(
+  return QUADRA_TEXT(R"(
 int x = GLOBAL_Y;
 int y = GLOBAL_Z % src_h;
 int first = GLOBAL_Z / src_h * src_s;
 float top = read_src(x, y, first).x;
-)" + for_each_slice("top = max(top, max(max(v.x, v.y), max(v.z, v.w)));\n") +
-         R"(
+)") + for_each_slice("top = max(top, max(max(v.x, v.y), max(v.z, v.w)));\n") +
+         QUADRA_TEXT(R"(
 part[LOCAL_X] = top;
 GROUP_BARRIER();
 for (int i = 0; i < 32; ++i) { top = max(top, part[i]); }
 GROUP_BARRIER();
 sum_t sum = 0.0f;
-)" + for_each_slice(R"(
+)") + for_each_slice(QUADRA_TEXT(R"(
   v = exp((v - vec4(top)) * vec4(beta));
   sum += v.x;
   if (rest > 1) { sum += v.y; }
   if (rest > 2) { sum += v.z; }
   if (rest > 3) { sum += v.w; }
-)") + R"(
+)")) + QUADRA_TEXT(R"(
 part[LOCAL_X] = sum;
 GROUP_BARRIER();
 sum = 0.0f;
 for (int i = 0; i < 32; ++i) { sum += part[i]; }
-)" + for_each_slice(R"(
+)") + for_each_slice(QUADRA_TEXT(R"(
   v = exp((v - vec4(top)) * vec4(beta)) / vec4(sum);
   write_dst(v, x, y, first + i);
-)");
+)"));
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/index_map.h"
@@ -131,16 +132,16 @@ Status InferShape(Graph* graph, const Node& node) {
   return SetDims(slicing.dims, &graph->value(node.outputs[0]));
 }
 
-constexpr char kRow[] = R"(
+constexpr const char* kRow = QUADRA_TEXT(R"(
   int slice = s % dst_s;
   int from_s = (s / dst_s * stride_b + start_b) * src_s;
   int from_y = y * stride_y + start_y;
   int first = slice * 4 * stride_c + start_c;
   int low = from_s + first / 4;
   int high = from_s + min(first / 4 + 1, src_s - 1);
-)";
+)");
 
-constexpr char kPixel[] = R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"(
     int from_x = x * stride_x + start_x;
     num4 v = read_src(from_x, from_y, low);
     if (stride_c == 1) {
@@ -152,7 +153,7 @@ constexpr char kPixel[] = R"(
       }
     }
     write_dst(v, x, y, s);
-)";
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {

@@ -1,5 +1,6 @@
 // TOPK_V2: the k largest numbers of the last axis, in order, and their places; of equal ones the
 // first comes first. Each of the two results is a node of its own.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/unroll.h"
 #include "delegate_native/tflite/importer.h"
@@ -35,12 +36,12 @@ Status InferShape(Graph* graph, const Node& node) {
 // Each round finds the largest of those behind the one that was found last.
 std::string Body(bool is_float, bool places) {
   const std::string one = is_float ? "float" : "int", zero = is_float ? "0.0f" : "0";
-  const std::string lanes = Block(
-      "for (int q = 0; q < min(4, src_c - i * 4); ++q)",
-      one + " n = " + (is_float ? "lane" : "int_lane") + "(four, q);\nint at = i * 4 + q;\n" + R"(
+  const std::string lanes = Block("for (int q = 0; q < min(4, src_c - i * 4); ++q)",
+                                  one + " n = " + (is_float ? "lane" : "int_lane") +
+                                      "(four, q);\nint at = i * 4 + q;\n" + QUADRA_TEXT(R"(
 bool is_next = last_at < 0 || n < last || (n == last && at > last_at);
 if (is_next && (best_at < 0 || n > best)) { best = n; best_at = at; }
-)");
+)"));
   const std::string round = one + " best = " + zero + ";\nint best_at = -1;\n" +
                             Block("for (int i = 0; i < src_s; ++i)",
                                   std::string(is_float ? "vec4" : "ivec4") +

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/computed_conv.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/elementwise.h"
@@ -159,18 +160,18 @@ void AddPointwise(const KernelContext& context, const Graph& graph, const Node& 
   place.Int("step_x", step_x);
   Loops loops;
   loops.limits[0] = "src_w";
-  loops.row = R"(
+  loops.row = QUADRA_TEXT(R"(
   int from_y = y / step_y;
   int b = s / dst_s;
   int from_s = b * src_s + (y - from_y * step_y) * step_x * dst_s + s - b * dst_s;
-)";
-  loops.pixel = R"(
+)");
+  loops.pixel = QUADRA_TEXT(R"(
     for (int k = 0; k < step_x; ++k) {
       if (x * step_x + k < dst_w) {
         write_dst(read_src(x, from_y, from_s + k * dst_s), x * step_x + k, y, s);
       }
     }
-)";
+)");
   LoopOver(context, conv.in.w, out.h, out.slices() * out.b, loops, &place);
 }
 

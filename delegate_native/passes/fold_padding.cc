@@ -10,11 +10,8 @@ namespace {
 
 bool PadsImageWithZeros(const Node& node) {
   if (node.op != "pad" || !node.fused.empty()) return false;
-  const std::vector<int>& before = node.attributes.Ints("before");
-  const std::vector<int>& after = node.attributes.Ints("after");
-  if (before.size() != 4 || after.size() != 4) return false;
-  if (!PadsWithZeros(node.attributes)) return false;
-  return before[0] == 0 && after[0] == 0 && before[3] == 0 && after[3] == 0;
+  if (node.attributes.Int("axes") > 4 || !PadsWithZeros(node.attributes)) return false;
+  return !PadsAxis(node, 0) && !PadsAxis(node, 3);
 }
 
 bool IsReadByConvolutionsOnly(const Graph& graph, ValueId id) {
@@ -35,14 +32,13 @@ int FoldPadding(Graph* graph) {
   for (size_t i = 0; i < graph->nodes.size(); ++i) {
     const Node pad = graph->nodes[i];
     if (!PadsImageWithZeros(pad) || !IsReadByConvolutionsOnly(*graph, pad.outputs[0])) continue;
-    const std::vector<int>& before = pad.attributes.Ints("before");
-    const std::vector<int>& after = pad.attributes.Ints("after");
+    const Padding y = PaddingOf(pad.attributes, 1), x = PaddingOf(pad.attributes, 2);
     for (int consumer : graph->Consumers(pad.outputs[0])) {
       Node& node = graph->nodes[static_cast<size_t>(consumer)];
       const Window own = WindowOf(*graph, node);
       node.attributes.SetWord("padding", "explicit");
-      node.attributes.SetInts("pad", {own.pad_top + before[1], own.pad_bottom + after[1],
-                                      own.pad_left + before[2], own.pad_right + after[2]});
+      node.attributes.SetInts("pad", {own.pad_top + y.before, own.pad_bottom + y.after,
+                                      own.pad_left + x.before, own.pad_right + x.after});
       node.inputs[0] = pad.inputs[0];
       AddSources(pad, &node);
     }

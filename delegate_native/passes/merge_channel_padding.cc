@@ -10,12 +10,10 @@ namespace {
 
 bool AppendsZeroChannels(const Graph& graph, const Node& node) {
   if (node.op != "pad" || !node.fused.empty()) return false;
-  const Attributes& a = node.attributes;
-  const std::vector<int> none = {0, 0, 0, 0};
-  const std::vector<int>& after = a.Ints("after");
-  if (a.Ints("before") != none || after.size() != 4 || !PadsWithZeros(a)) return false;
+  if (node.attributes.Int("axes") > 4 || !PadsWithZeros(node.attributes)) return false;
+  if (PadsAxis(node, 0) || PadsAxis(node, 1) || PadsAxis(node, 2)) return false;
   // A single channel would be broadcast.
-  return after[0] == 0 && after[1] == 0 && after[2] == 0 && graph.shape(node.inputs[0]).c > 1;
+  return PaddingOf(node.attributes, 3).before == 0 && graph.shape(node.inputs[0]).c > 1;
 }
 
 // The other operand of an addition of two equal shapes that reads `padded` once; -1 otherwise.

@@ -1,5 +1,8 @@
 // Quantised tensors hold whole steps of a scale between two ends, a grid. What only moves such
 // numbers need not round them again, and what they are clamped to beyond the ends is idle.
+#include <algorithm>
+#include <iterator>
+
 #include "delegate_native/passes/passes.h"
 #include "delegate_native/passes/rewrite.h"
 
@@ -8,18 +11,25 @@ namespace {
 
 bool Rounds(const Node& node) { return node.op == "requantize"; }
 
+// Whether they hold the same numbers: where the zero point stands says nothing of them.
+bool AreSame(const Attributes& a, const Attributes& b) {
+  const char* const numbers[] = {"scale", "low", "high"};
+  return std::all_of(std::begin(numbers), std::end(numbers),
+                     [&](const char* name) { return a.Float(name) == b.Float(name); });
+}
+
 // The grid that a node's results lie on, if that is known.
 using Grids = std::vector<const Attributes*>;  // by value
 const Attributes* GridAfter(const Graph& graph, const Node& node, const Grids& grids) {
   if (!node.fused.empty()) return nullptr;
   if (Rounds(node) || node.op == "dequantize") return &node.attributes;
   const bool pads = node.attributes.Has("value") && !PadsWithZeros(node.attributes);
-  if (!OpOf(node).moves || pads) return nullptr;
+  if ((!OpOf(node).moves && node.op != "copy") || pads) return nullptr;
   const Attributes* grid = nullptr;
   for (ValueId input : node.inputs) {
     if (!IsFloat(graph.value(input).element)) continue;  // places, not numbers
     const Attributes* own = grids[static_cast<size_t>(input)];
-    if (!own || (grid && !(*grid == *own))) return nullptr;
+    if (!own || (grid && !AreSame(*grid, *own))) return nullptr;
     grid = own;
   }
   return grid;
@@ -47,7 +57,8 @@ int RemoveIdleRounding(Graph* graph) {
     for (ValueId output : node.outputs) producer[static_cast<size_t>(output)] = static_cast<int>(i);
     if (Rounds(node)) {
       const size_t from = static_cast<size_t>(node.inputs[0]);
-      if (grids[from] && *grids[from] == node.attributes) idle.push_back(static_cast<int>(i));
+      if (grids[from] && AreSame(*grids[from], node.attributes))
+        idle.push_back(static_cast<int>(i));
       const int before = producer[from];
       if (before >= 0 && IsIdle(graph->nodes[static_cast<size_t>(before)], node.attributes)) {
         const Node& clamp = graph->nodes[static_cast<size_t>(before)];

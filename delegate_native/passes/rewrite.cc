@@ -72,6 +72,11 @@ bool PadsWithZeros(const Attributes& attributes) {
   return attributes.Has("value") && attributes.Float("value") == 0.0f;
 }
 
+bool PadsAxis(const Node& node, int axis) {
+  const Padding padding = PaddingOf(node.attributes, axis);
+  return padding.before != 0 || padding.after != 0;
+}
+
 Window WindowOf(const Graph& graph, const Node& node) {
   Window window;
   const Shape& weights = graph.shape(node.inputs[1]);

@@ -31,6 +31,9 @@ bool ChannelValues(const Graph& graph, ValueId id, const Shape& shape, std::vect
 // Whether a PAD with these attributes writes the float 0.
 bool PadsWithZeros(const Attributes& attributes);
 
+// Whether a PAD makes this axis of Shape longer.
+bool PadsAxis(const Node& node, int axis);
+
 // The window of a convolution that slides one and whose shapes were inferred.
 Window WindowOf(const Graph& graph, const Node& node);
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "delegate_native/plan/dispatch_group.h"
+#include "delegate_native/plan/make_plan.h"
 
 namespace quadra {
 namespace {
@@ -21,10 +22,15 @@ bool ArePositive(const flatbuffers::Vector<int32_t>* numbers, size_t count) {
   return true;
 }
 
+// FlatBuffers' verifier asks it of lengths, not of the elements behind them.
+bool IsAligned(const void* data, size_t to) { return reinterpret_cast<uintptr_t>(data) % to == 0; }
+
 bool IsBuffer(const fb::Buffer& buffer) {
   switch (buffer.kind()) {
     case fb::BufferKind_Image: return buffer.width() > 0 && buffer.height() > 0;
-    case fb::BufferKind_Constant: return buffer.data() && buffer.data()->size() == buffer.bytes();
+    case fb::BufferKind_Constant:
+      return buffer.data() && buffer.data()->size() == buffer.bytes() &&
+             IsAligned(buffer.data()->data(), PlanBytes::kAlignment);
     default: return buffer.bytes() > 0 && buffer.kind() <= fb::BufferKind_MAX;
   }
 }
@@ -46,6 +52,9 @@ class Checker {
                           plan_.programs() && plan_.dispatches() && plan_.inputs() &&
                           plan_.outputs();
     if (!complete) return Unsupported("its plan lacks a list");
+    if (!IsAligned(plan_.regions()->data(), alignof(fb::Region))) {
+      return Unsupported("the regions of its plan are not aligned");
+    }
     QUADRA_RETURN_IF_ERROR(Each("buffer", *plan_.buffers(), IsBuffer));
     QUADRA_RETURN_IF_ERROR(Each("program", *plan_.programs(), IsProgram));
     QUADRA_RETURN_IF_ERROR(Each("region", *plan_.regions(), [this](const fb::Region& region) {

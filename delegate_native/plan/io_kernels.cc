@@ -30,16 +30,27 @@ void Shaped(const KernelContext& context, const Shape& shape, const std::string&
 
 }  // namespace
 
-KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices) {
-  KernelDesc kernel("to_slices");
+KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices,
+                    const Node* dequantize) {
+  KernelDesc kernel(dequantize ? "dequantize" : "to_slices");
   kernel.Read("src", dense);
   kernel.Write("dst", slices);
+  const std::string type = dequantize ? "ivec4" : "num4";
+  std::string value = "v";
+  if (dequantize) {
+    value = "(to_float(v) - vec4(zero)) * vec4(scale)";
+    for (const char* name : {"zero", "scale"}) {
+      kernel.Float(name, dequantize->attributes.Float(name));
+    }
+  }
   Shaped(context, shape, "dst",
-         "num4 v = num4(read_src(i), 0, 0, 0);\n"
-         "if (c + 1 < dst_c) { v.y = read_src(i + 1); }\n"
-         "if (c + 2 < dst_c) { v.z = read_src(i + 2); }\n"
-         "if (c + 3 < dst_c) { v.w = read_src(i + 3); }\n"
-         "write_dst(v, x, y, s);\n",
+         type + " v = " + type +
+             "(read_src(i), 0, 0, 0);\n"
+             "if (c + 1 < dst_c) { v.y = read_src(i + 1); }\n"
+             "if (c + 2 < dst_c) { v.z = read_src(i + 2); }\n"
+             "if (c + 3 < dst_c) { v.w = read_src(i + 3); }\n"
+             "write_dst(" +
+             value + ", x, y, s);\n",
          &kernel);
   return kernel;
 }

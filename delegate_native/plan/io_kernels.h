@@ -6,7 +6,9 @@
 
 namespace quadra {
 
-KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices);
+// `dequantize`: the node that makes floats of the input's integers, which the same kernel does.
+KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices,
+                    const Node* dequantize = nullptr);
 KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int dense);
 
 }  // namespace quadra

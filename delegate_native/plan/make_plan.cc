@@ -6,6 +6,7 @@
 
 #include "delegate_native/base/hash.h"
 #include "delegate_native/base/version.h"
+#include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/plan/io_kernels.h"
@@ -97,11 +98,16 @@ class Planner {
       const Element element = graph_.value(graph_.inputs[i]).element;
       const int dense = layout_.AddDense(Format("input_%zu", i), shape, element);
       inputs_.push_back(dense);
-      AddKernel(ToSlices(context_, shape, dense, graph_.inputs[i]), {},
-                IsFloat32(graph_.inputs[i]));
-      AddCopy(graph_.inputs[i], {});
+      const Node* dequantize = OnlyDequantized(graph_.inputs[i]);
+      const ValueId made = dequantize ? dequantize->outputs[0] : graph_.inputs[i];
+      KernelDesc kernel = ToSlices(context_, shape, dense, made, dequantize);
+      if (dequantize) QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph_, *dequantize, 0, &kernel));
+      AddKernel(std::move(kernel), dequantize ? dequantize->sources : std::vector<int>(),
+                IsFloat32(made));
+      AddCopy(made, {});
     }
     for (const Node& node : graph_.nodes) {
+      if (!node.inputs.empty() && OnlyDequantized(node.inputs[0]) == &node) continue;
       KernelList list;
       list.first_scratch = layout_.size();
       QUADRA_RETURN_IF_ERROR(MakeKernels(context_.For(node.float32), graph_, node, &list));
@@ -122,6 +128,25 @@ class Planner {
                 IsFloat32(graph_.outputs[i]));
     }
     return Status();
+  }
+
+  // The one reader of an input that nobody wants as the integers that it is; or null.
+  const Node* OnlyDequantized(ValueId input) const {
+    const auto is = [input](ValueId other) { return other == input; };
+    if (std::none_of(graph_.inputs.begin(), graph_.inputs.end(), is) ||
+        std::any_of(graph_.outputs.begin(), graph_.outputs.end(), is)) {
+      return nullptr;
+    }
+    const std::vector<int> readers = graph_.Consumers(input);
+    if (readers.size() != 1) return nullptr;
+    const Node& node = graph_.nodes[static_cast<size_t>(readers[0])];
+    const auto is_ready = [this](const FusedStep& step) {
+      return std::all_of(step.inputs.begin(), step.inputs.end(),
+                         [this](ValueId id) { return graph_.IsConstant(id); });
+    };
+    return node.op == "dequantize" && std::all_of(node.fused.begin(), node.fused.end(), is_ready)
+               ? &node
+               : nullptr;
   }
 
   // Behind the kernels that make the value, where they store it: its memory is its own then.

@@ -44,7 +44,8 @@ class Executable {
                      RunTimes* times) = 0;
   // From the next inference on its kernels work on these objects of the GPU API (cl_mem), inputs
   // first, then outputs, in the plan's order; where one is null, on the host's memory as ever. They
-  // must stay until others take their place. An error leaves none.
+  // must stay until others take their place. An error leaves none. With nulls alone, the host's
+  // memory of the last inference may go, too.
   virtual Status Bind(const std::vector<void*>& objects) {
     for (const void* object : objects) {
       if (object) return Unsupported("this backend takes no buffers of its callers");

@@ -118,7 +118,10 @@ Tuned Tune(const fb::Plan& plan, const GpuInfo& gpu, bool all, Executable* execu
     }
     if (best != own) tuned = Tuned::kBetter;
   }
-  return tuned;
+  // No kernel points to `memory` when it goes.
+  const size_t ports = plan.inputs()->size() + plan.outputs()->size();
+  const bool left = memory.empty() || executable->Bind(std::vector<void*>(ports)).ok();
+  return left ? tuned : Tuned::kFailed;
 }
 
 }  // namespace quadra

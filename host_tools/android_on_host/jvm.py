@@ -16,8 +16,7 @@ from host_tools.build import java, maven, shipped_delegate
 
 ABI = "x86_64"
 _NEEDED = "libquadra.so"  # the name that the Java API loads
-# Little that runs beside what is measured: one thread collects garbage, the quick compiler alone compiles.
-_JVM = ("-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8")
+_JVM = (*java.BRIEF, "-Dfile.encoding=UTF-8")  # little runs beside what is measured
 
 
 class Machine:

@@ -21,9 +21,11 @@ def number_text(value: float) -> str:
 
 
 def ratio_text(value: float | None) -> str:
-    """Three digits that count; a dash for what is not known."""
+    """Three digits that count, two below a tenth; a dash for what is not known."""
     if value is None or math.isnan(value):
         return "–"
+    if 0 < value < 0.095:
+        return f"{value:.2g}"
     return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
 
 

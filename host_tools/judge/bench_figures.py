@@ -16,7 +16,7 @@ from host_tools.base import cpu_drivers
 from host_tools.base.errors import JudgementFailed
 from host_tools.judge.judged import Judged
 from host_tools.record import peer_names, schema, times, verdicts
-from host_tools.record.peer_names import XNNPACK
+from host_tools.record.peer_names import LITERT, XNNPACK
 from host_tools.record.printed import BenchDocument
 
 RECORDED = Path(__file__).with_name("shipped_delegate.json")
@@ -24,10 +24,12 @@ QUADRA = "quadra"
 STEADY, COLD, WARM, SECOND = "steady", "cold", "warm", "second"
 KINDS = {STEADY: ("median", "minimum", "processor"), **dict.fromkeys((COLD, WARM, SECOND), ("median", "processor"))}
 # What Quadra's time may be of a peer's, one thread, by place, backend, peer and what is timed. In Android's runtime: on OpenCL a
-# quarter of the stock delegate's, on OpenGL ES half; half of a cold start.
+# quarter of the stock delegate's, on OpenGL ES half; half of a cold start. A start from what an earlier one kept: three of XNNPACK's.
 GOALS = {
     ("host", "opencl", XNNPACK, STEADY): 1.5,
     ("host", "gles", "shipped_gles", STEADY): 0.5,
+    ("host", "opencl", XNNPACK, SECOND): 3.0,
+    ("host", "gles", XNNPACK, SECOND): 3.0,
     ("jvm", "opencl", "shipped_opencl", STEADY): 0.25,
     ("jvm", "gles", "shipped_gles", STEADY): 0.5,
     ("jvm", "opencl", "shipped_opencl", COLD): 0.5,
@@ -48,7 +50,8 @@ class Runner:
     steady: dict[int, dict[str, float]] = field(default_factory=dict)  # by threads: median, minimum, processor
     cold: dict[str, float] = field(default_factory=dict)  # median is the wall's: there is one start; one thread
     warm: dict[str, float] = field(default_factory=dict)
-    second: dict[str, float] = field(default_factory=dict)  # with the plans and verdicts that a first start kept
+    second: dict[str, float] = field(default_factory=dict)  # with what a first start kept; XNNPACK keeps nothing
+    kept_bytes: int | None = None  # what that kept; None: not asked. 0: a second start would be a warm one
     recorded_ratio: float | None = None  # its time over XNNPACK's of then: it did not run
 
     def us(self, what: str = STEADY, kind: str = "median", threads: int = 1) -> float | None:
@@ -64,6 +67,7 @@ class Row:
     model: str
     backend: str
     twin: str = ""  # the same model with floats, which is in the bench, too
+    api: str = "interpreter"
     error: str = ""  # why there are no figures
     device: str = ""
     on_cpu: bool = False  # the GPU is a CPU: its work is processor time
@@ -118,6 +122,7 @@ class Mean:
     whole: bool  # over the models alone that Quadra took wholly
     values: dict[str, float]
     goal: float | None
+    api: str = "interpreter"
 
     @property
     def met(self) -> bool:
@@ -134,6 +139,12 @@ class Asked:
     repetitions: int
     place: str = "host"
     threads: tuple[int, ...] = (1,)
+    apis: tuple[str, ...] = ("interpreter",)
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """Backend and API of each of a model's rows."""
+        return [(backend, api) for backend in self.backends for api in self.apis]
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,7 @@ class Bench:
 
     @property
     def finished(self) -> bool:
-        return len(self.rows) == len(self.asked.models) * len(self.backends)
+        return len(self.rows) == len(self.asked.models) * len(self.asked.kinds)
 
     @property
     def busy(self) -> bool:
@@ -173,51 +184,64 @@ class Bench:
     @property
     def wrong(self) -> list[str]:
         bad = (r for r in self.rows if r.error or r.runner(QUADRA).right is False)
-        return [f"{r.model} on {verdicts.APIS[r.backend]}" for r in bad]
+        return [self.words_of(row) for row in bad]
 
-    def of(self, backend: str) -> list[Row]:
-        return [row for row in self.rows if row.backend == backend]
+    def words_of(self, row: Row) -> str:
+        """The model and how it ran."""
+        return f"{row.model} on {way(row.backend, row.api)}"
+
+    def of(self, backend: str, api: str = "") -> list[Row]:
+        """No api: the first one."""
+        return [row for row in self.rows if (row.backend, row.api) == (backend, api or self.asked.apis[0])]
 
     def peers_of(self, backend: str) -> list[str]:
         """Keys of those whose figures stand beside Quadra's on that backend."""
         found = [peer_names.key(name) for name in peers_beside(self.asked.peers, backend)]
-        return found + ([peer_names.key(f"shipped-{backend}")] if self.recorded else [])
+        return found + ([peer_names.key(f"shipped-{backend}")] if self.recorded else [])  # of the interpreter
 
     def over_twin(self, row: Row) -> float | None:
         """Quadra's time over its own for the same model with floats; processor time where the GPU is a CPU. One thread."""
-        twin = next((r for r in self.of(row.backend) if r.model == row.twin), None)
+        twin = next((r for r in self.of(row.backend, row.api) if r.model == row.twin), None)
         if not twin or any(r.error or r.runner(QUADRA).right is False for r in (row, twin)):
             return None
         kind = "processor" if row.on_cpu else "median"
         ours, theirs = (r.runner(QUADRA).us(kind=kind) for r in (row, twin))
         return ours / theirs if ours and theirs else None
 
-    def mean(self, backend: str, peer: str, what: str = STEADY, whole: bool = True, threads: int = 1) -> Mean | None:
+    def mean(
+        self, backend: str, peer: str, what: str = STEADY, whole: bool = True, threads: int = 1, api: str = ""
+    ) -> Mean | None:
         """None where no model has figures of both."""
-        rows = [r for r in self.of(backend) if r.over(peer, what, threads=threads) and (r.whole or not whole)]
+        api = api or self.asked.apis[0]
+        rows = [r for r in self.of(backend, api) if r.over(peer, what, threads=threads) and (r.whole or not whole)]
         if not rows:
             return None
         values = {k: times.geometric_mean(r.over(peer, what, k, threads) or 0 for r in rows) for k in KINDS[what]}
         goal = GOALS.get((self.asked.place, backend, peer, what)) if whole and threads == 1 else None
-        return Mean(backend, peer, what, threads, len(rows), whole, values, goal)
+        return Mean(backend, peer, what, threads, len(rows), whole, values, goal, api)
 
     def means(self) -> list[Mean]:
         """Each backend over its peers; steady (with each number of threads), starts; whole models, then all."""
         found: list[Mean] = []
-        for backend in self.backends:
+        for backend, api in self.asked.kinds:
             for peer in self.peers_of(backend):
-                starts = [(SECOND, 1)] if self.recorded else [(COLD, 1), (WARM, 1)]
+                starts = [(SECOND, 1)] if self.recorded else [(COLD, 1), (WARM, 1), (SECOND, 1)]
                 for what, threads in [*((STEADY, t) for t in self.asked.threads), *starts]:
-                    whole = self.mean(backend, peer, what, True, threads)
-                    every = self.mean(backend, peer, what, False, threads)
+                    whole = self.mean(backend, peer, what, True, threads, api)
+                    every = self.mean(backend, peer, what, False, threads, api)
                     found += [whole] if whole else []
                     found += [every] if every and (not whole or every.models != whole.models) else []
         return found
 
 
+def way(backend: str, api: str) -> str:
+    """How a model ran: `OpenCL`, or `OpenCL, compiled` through LiteRT's CompiledModel."""
+    return f"{verdicts.APIS[backend]}{', compiled' if api == 'compiled' else ''}"
+
+
 def peers_beside(names: Sequence[str], backend: str) -> tuple[str, ...]:
     """Who runs in the process with Quadra on that backend: the stock delegate on the same one."""
-    return tuple(n for n in names if n == XNNPACK or n == f"shipped-{backend}")
+    return tuple(n for n in names if n in (XNNPACK, LITERT, f"shipped-{backend}"))
 
 
 def take(row: Row, threads: int, judged: Judged) -> None:
@@ -266,7 +290,8 @@ def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
 
 
 def _take_starts(runner: Runner, key: str, timings: schema.Timings) -> None:
-    if key in timings.second_us:
+    runner.kept_bytes = timings.kept_bytes.get(key)
+    if timings.second_us.get(key) and runner.kept_bytes != 0:
         wall, cpu = timings.second_us[key], timings.second_cpu_us.get(key, [])
         runner.second = {"median": statistics.median(wall), **({"processor": statistics.median(cpu)} if cpu else {})}
     init = timings.init_us

@@ -22,7 +22,8 @@ _KINDS = {
 
 
 class Attempt:
-    """One try to run a spec, and the folder that it leaves. Starts processes, one after another; knows the stage reached.
+    """One try to run a spec, and the folder that it leaves, which finish() makes. Starts processes, one after another;
+    knows the stage reached.
 
     A process says `stage: …` on its standard output, and leaves error.json where it can say why it failed.
     """
@@ -61,13 +62,16 @@ class Attempt:
             raise self._failed(done)
 
     def finish(self, work: Callable[[], None], after_failure: Callable[[], None]) -> RunFolder:
-        """Does `work` and gives the folder its name, good or bad; a QuadraError gets to know where it is kept.
+        """Makes the folder, does `work` and gives the folder its name, good or bad; a QuadraError gets to know where it is kept.
 
         after_failure is called where a model did not run to its end, before the folder gets its name.
         """
         try:
+            run_folder.start(self.spec, self.folder.parent)
             work()
         except QuadraError as error:
+            if not run_folder.began(self.folder):
+                raise
             late = isinstance(error, (CommandTimedOut, DeviceTimedOut))
             state, at = "timed_out" if late else self.state, self.stage
             if isinstance(error, RunFailed):
@@ -75,7 +79,8 @@ class Attempt:
             error.kept = run_folder.finish(self.folder, state, at, error).path
             raise
         except BaseException:
-            run_folder.finish(self.folder, "interrupted", self.stage)
+            if run_folder.began(self.folder):
+                run_folder.finish(self.folder, "interrupted", self.stage)
             raise
         try:
             return run_folder.finish(self.folder, run_folder.COMPLETE, "done")

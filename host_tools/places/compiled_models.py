@@ -93,10 +93,11 @@ def _variables(options: Mapping[str, str]) -> Iterator[None]:
 
 
 class Compiled:
-    """A compiled model as an interpreter. described: an interpreter that knows the model's tensors and runs nothing."""
+    """A compiled model as an interpreter. described: an interpreter that knows the model's tensors and runs nothing. waits:
+    its runs are still under way when LiteRT returns."""
 
-    def __init__(self, model: CompiledModel, described: Interpreter) -> None:
-        self._model, self._described = model, described
+    def __init__(self, model: CompiledModel, described: Interpreter, waits: bool = False) -> None:
+        self._model, self._described, self._waits = model, described, waits
         self._inputs: dict[int, TensorBuffer] = {}
         self._outputs: dict[int, TensorBuffer] = {}
 
@@ -125,13 +126,21 @@ class Compiled:
 
     def invoke(self) -> None:
         self._model.run_by_index(0, list(self._inputs.values()), list(self._outputs.values()))
+        for index in self._outputs if self._waits else ():  # to lock a buffer is to wait for its numbers
+            self._read(index, 1)
 
     def get_tensor(self, index: int) -> np.ndarray:
         (detail,) = (one for one in self.get_output_details() if one["index"] == index)
-        shape, dtype = tuple(detail["shape"]), np.dtype(detail["dtype"])
+        shape = tuple(detail["shape"])
+        return self._read(index, int(np.prod(shape))).reshape(shape)
+
+    def _read(self, index: int, count: int) -> np.ndarray:
+        """The first `count` numbers of an output."""
+        (detail,) = (one for one in self.get_output_details() if one["index"] == index)
+        dtype = np.dtype(detail["dtype"])
         try:
-            numbers: np.ndarray = self._outputs[index].read(int(np.prod(shape)), dtype)
+            numbers: np.ndarray = self._outputs[index].read(count, dtype)
         except (ValueError, RuntimeError) as error:  # int64 is one that it does not know
             tried = f"read the output {detail['name']} of {dtype}"
             raise RunFailed(tried, " ".join(str(error).split()), "run it with `--api interpreter`") from error
-        return numbers.reshape(shape)
+        return numbers

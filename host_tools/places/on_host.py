@@ -2,11 +2,12 @@
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from host_tools.base import cpu_drivers, settings
 from host_tools.build import bazel
-from host_tools.places import environment
+from host_tools.places import environment, with_peers
 from host_tools.places.attempt import add_timings, merge_cold, seconds, take_cold, take_second
 from host_tools.places.place import Show, quiet
 from host_tools.places.this_machine import LocalAttempt, ThisMachine
@@ -35,7 +36,7 @@ class Host(ThisMachine):
 
 def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> RunFolder:
     config = settings.read()
-    folder = run_folder.start(spec, runs_dir or config.runs_dir)
+    folder = run_folder.partial(spec, runs_dir or config.runs_dir)
     attempt = HostAttempt(folder, library, spec, show)
     cache = folder / "driver_cache" if spec.cold else config.driver_cache_dir
 
@@ -51,9 +52,10 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
             for _ in range(_SECOND_STARTS):
                 attempt.work("second", cache)
                 again.append(take_second(folder))
-        attempt.work("run", cache)
+        lost = with_peers.run_with_peers(attempt, lambda mode, names: attempt.work(mode, cache, names))
         show("gather facts of this machine")
         run_folder.write_json(folder / "environment.json", environment.facts(library, spec.threads))
+        add_timings(folder, lost)
         if spec.cold:
             merge_cold(folder, starts)
             add_timings(folder, seconds(again))
@@ -82,8 +84,10 @@ class HostAttempt(LocalAttempt):
         super().__init__(folder, spec, show)
         self.library = library
 
-    def work(self, mode: str, cache: Path) -> None:
-        argv, env = python_command("host_tools.places.worker", self.folder, self.library, mode, cache)
+    def work(self, mode: str, cache: Path, names: Sequence[str] | None = None) -> None:
+        """names: who runs beside Quadra; None: whom the RunSpec names."""
+        peers = ",".join(self.spec.peers if names is None else names)
+        argv, env = python_command("host_tools.places.worker", self.folder, self.library, mode, cache, peers)
         self.start(mode, argv, {**env, **cpu_drivers.settings(self.spec.threads), **cpu_drivers.caches(cache)})
 
 

@@ -40,9 +40,10 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
     config = settings.read()
     show("look for Java, Android's classes and TFLite's runtime")
     machine = Machine(library, peer_names.needs_shipped(spec.peers))
-    folder = run_folder.start(spec, runs_dir or config.runs_dir)
+    folder = run_folder.partial(spec, runs_dir or config.runs_dir)
     attempt = JvmAttempt(folder, spec, show, machine)
     cache = folder / "driver_cache" if spec.cold else config.driver_cache_dir
+    kept = folder / "kept"
 
     def start(mode: str, names: Sequence[str] | None) -> None:
         attempt.work(mode, cache, names)
@@ -53,9 +54,13 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
         prepare.prepare(spec, folder)
         # They have no kernels in common, so that one cache is empty to each, and has what all compiled afterwards.
         starts = with_peers.cold_starts(attempt, start) if spec.cold else {}
+        again: dict[str, Any] = {}
+        if spec.second_starts:
+            again = with_peers.second_starts(attempt, lambda name, to: attempt.work("cold", cache, [name], to), kept)
+            shutil.rmtree(kept, ignore_errors=True)
         compiled = cpu_drivers.compiled(cache)
         lost = with_peers.run_with_peers(attempt, start)
-        add_timings(folder, {"driver_compiled": cpu_drivers.compiled(cache) - compiled, **lost})
+        add_timings(folder, {"driver_compiled": cpu_drivers.compiled(cache) - compiled, **lost, **again})
         attempt.reference()
         show("gather facts of this machine")
         _merge_environment(folder, environment.facts(library, spec.threads), machine)
@@ -76,11 +81,14 @@ class JvmAttempt(LocalAttempt):
         super().__init__(folder, spec, show)
         self.machine, self.environment = machine, environment or {}
 
-    def work(self, mode: str, cache: Path, names: Sequence[str] | None = None) -> None:
-        """names: who runs beside Quadra, or starts in its place; None: whom the RunSpec names."""
+    def work(self, mode: str, cache: Path, names: Sequence[str] | None = None, kept: Path | None = None) -> None:
+        """names: who runs beside Quadra, or starts in its place; None: whom the RunSpec names. kept: where a start keeps
+        what it compiled."""
         told = {"quadra.argument.folder": str(self.folder), "quadra.argument.mode": mode}
         if names is not None:
             told["quadra.argument.peers"] = ",".join(names)
+        if kept:
+            told["quadra.argument.kept"] = str(kept)
         title = f"{mode} {','.join(names or ())}".strip()
         env = {**self.machine.environment(self.spec.threads, cache), **self.environment}
         self.start(title, self.machine.command(_MAIN, told), env)

@@ -86,9 +86,8 @@ class Phone(DevicePlace):
         no_target(spec)
         library, apk = self.delegate(), self._apk(spec.peers)
         with interrupt.once(), lock.lease(self.device.serial, f"run {spec.model.name}"):
-            attempt = PhoneAttempt(
-                run_folder.start(spec, runs_dir or settings.read().runs_dir), spec, show, self.device
-            )
+            folder = run_folder.partial(spec, runs_dir or settings.read().runs_dir)
+            attempt = PhoneAttempt(folder, spec, show, self.device)
             return attempt.finish(lambda: attempt.work(apk, library), lambda: None)
 
     def _apk(self, peers: Sequence[str]) -> Path:

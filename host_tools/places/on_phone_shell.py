@@ -43,9 +43,8 @@ class PhoneShell(DevicePlace):
         library, runner = self.delegate(), self._runner()
         runtime = maven.aar_file("tensorflow-lite", f"jni/{app.abi_of(self.device)}/{_RUNTIME}")
         with interrupt.once(), lock.lease(self.device.serial, f"run {spec.model.name} from its shell"):
-            attempt = ShellAttempt(
-                run_folder.start(spec, runs_dir or settings.read().runs_dir), spec, show, self.device
-            )
+            folder = run_folder.partial(spec, runs_dir or settings.read().runs_dir)
+            attempt = ShellAttempt(folder, spec, show, self.device)
             attempt.runtime, attempt.library = runtime, library
             return attempt.finish(lambda: attempt.work(runner, library), lambda: None)
 

@@ -1,8 +1,8 @@
-"""The process in which a model runs on this machine. Started by on_host.py: worker FOLDER LIBRARY MODE CACHE.
+"""The process in which a model runs on this machine. Started by on_host.py: worker FOLDER LIBRARY MODE CACHE PEERS.
 
 MODE `cold` times the first start only; `second` one with what that left, and XNNPACK's; `run` does everything else; `dump` only writes down what is made of the model,
 where `run` did not come that far; `verdicts` asks only who would run what.
-CACHE is the folder where the driver keeps what it compiled. Progress goes to stdout as `stage: …` lines; results and
+CACHE is the folder where the driver keeps what it compiled. PEERS: who runs beside Quadra, with a comma between them. Progress goes to stdout as `stage: …` lines; results and
 errors go into the run folder.
 """
 
@@ -20,7 +20,7 @@ from host_tools.base import cpu_drivers
 from host_tools.base.errors import QuadraError
 from host_tools.judge import compare
 from host_tools.places import reference_model
-from host_tools.record import run_folder, schema
+from host_tools.record import peer_names, run_folder, schema
 from host_tools.request import inputs, model_facts
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ _LAST_BIT_RUNS = 5
 class Worker:
     """Holds what the stages share. Each stage writes its results before the next begins."""
 
-    def __init__(self, folder: Path, library: Path, cache: Path) -> None:
-        self.folder, self.library, self.cache = folder, library, cache
+    def __init__(self, folder: Path, library: Path, cache: Path, peers: tuple[str, ...] = ()) -> None:
+        self.folder, self.library, self.cache, self.peers = folder, library, cache, peers
         self.spec = run_folder.RunFolder(folder).spec()
         self.interpreters = _runtime(self.spec.api)
         self.model = self.spec.model.name
@@ -76,6 +76,20 @@ class Worker:
         clock.lap("interpreter_us")
         self._first_run(interpreter, clock, "XNNPACK")
         return interpreter, clock.laps
+
+    def start_peer(self, name: str) -> "tuple[Interpreter, dict[str, Any]]":
+        """The same of a peer by its name."""
+        if name == peer_names.XNNPACK:
+            return self.start_xnnpack()
+        from host_tools.places import litert_gpu
+
+        clock = Clock()
+        stage(f"start {name}")
+        all_float32 = self.spec.options.get("precision", "f32") == "f32"
+        made = litert_gpu.make(self.content, self.model, threads=self.spec.threads, all_float32=all_float32)
+        clock.lap("interpreter_us")
+        self._first_run(made, clock, name)
+        return made, clock.laps
 
     def _first_run(self, interpreter: "Interpreter", clock: "Clock", who: str) -> None:
         self.interpreters.allocate(interpreter, self.model, self.content)
@@ -177,8 +191,7 @@ def full(worker: Worker, baseline_bytes: int) -> None:
     run_folder.write_arrays(worker.folder / "inputs", worker.arrays)
     worker.keep_report(delegate)
     reference(worker)
-    xnnpack = peer(worker)
-    pairs(worker, quadra, xnnpack)
+    pairs(worker, {"quadra": quadra, **peers(worker)})
     if worker.spec.profile:
         profile(worker)
     if worker.spec.keep_tensors or not worker.spec.profile:
@@ -263,29 +276,31 @@ def last_bit_moves(worker: Worker, interpreter: "Interpreter", expected: list[np
     return moves
 
 
-def peer(worker: Worker) -> "Interpreter | None":
-    """XNNPACK, started and ready for timing; None where it was not asked for or cannot run the model."""
-    if "xnnpack" not in worker.spec.peers:
-        return None
-    try:
-        interpreter, laps = worker.start_xnnpack()
-    except QuadraError as error:
-        worker.timings["xnnpack_error"] = str(error)
-        worker.keep_timings()
-        return None
-    worker.timings["init_us"]["xnnpack"] = laps
-    worker.keep("xnnpack_outputs", interpreter)
-    return interpreter
+def peers(worker: Worker) -> "dict[str, Interpreter]":
+    """By key, those who run beside Quadra, started and ready for timing; one that cannot run the model is left out."""
+    found = {}
+    for name in worker.peers:
+        key = peer_names.key(name)
+        try:
+            interpreter, laps = worker.start_peer(name)
+        except QuadraError as error:
+            worker.timings[f"{key}_error"] = str(error)
+            worker.keep_timings()
+            continue
+        worker.timings["init_us"][key] = laps
+        worker.keep(f"{key}_outputs", interpreter)
+        found[key] = interpreter
+    return found
 
 
-def pairs(worker: Worker, quadra: "Interpreter", xnnpack: "Interpreter | None") -> None:
-    """Alternated runs, the one that goes first changing too: what slows the machine slows both.
+def pairs(worker: Worker, started: "dict[str, Interpreter]") -> None:
+    """Alternated runs, the one that goes first changing too: what slows the machine slows all.
 
     samples_us is time on the wall, cpu_us the processor time of the whole process: on a busy machine the latter
     tells more.
     """
     stage("measure")
-    runners = [("quadra", quadra)] + ([("xnnpack", xnnpack)] if xnnpack else [])
+    runners = list(started.items())
     for _ in range(_WARM_UP_RUNS):
         for _, interpreter in runners:
             interpreter.invoke()
@@ -295,11 +310,11 @@ def pairs(worker: Worker, quadra: "Interpreter", xnnpack: "Interpreter | None") 
     end = time.monotonic() + _PAIRS_BUDGET_S
     for run in range(worker.spec.repetitions):
         for name, interpreter in runners if run % 2 == 0 else reversed(runners):
-            started, cpu_started = time.perf_counter_ns(), time.process_time_ns()
+            began, cpu_began = time.perf_counter_ns(), time.process_time_ns()
             interpreter.invoke()
-            samples[name].append((time.perf_counter_ns() - started) // 1000)
-            cpu[name].append((time.process_time_ns() - cpu_started) // 1000)
-            starts[name].append(started)
+            samples[name].append((time.perf_counter_ns() - began) // 1000)
+            cpu[name].append((time.process_time_ns() - cpu_began) // 1000)
+            starts[name].append(began)
         if time.monotonic() > end and run >= 2:
             break
     worker.timings["samples_us"], worker.timings["cpu_us"] = samples, cpu
@@ -369,8 +384,9 @@ def answer(folder: Path, work: Callable[[], None]) -> int:
 
 def main(argv: list[str]) -> int:
     folder, library, mode, cache = Path(argv[0]), Path(argv[1]), argv[2], Path(argv[3])
+    names = peer_names.parse(argv[4])
     stage("start")
-    return answer(folder, lambda: MODES[mode](Worker(folder, library, cache), peak_rss_bytes()))
+    return answer(folder, lambda: MODES[mode](Worker(folder, library, cache, names), peak_rss_bytes()))
 
 
 if __name__ == "__main__":

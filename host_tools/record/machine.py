@@ -3,13 +3,20 @@
 import os
 import platform
 import sys
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
 from host_tools.base import digests
 
 _PACKAGES = ("ai-edge-litert", "numpy", "pyopencl", "tflite", "flatbuffers", "pillow")
+
+
+def litert_accelerator() -> dict[str, Any]:
+    """LiteRT's own GPU accelerator: path and bytes; empty where the wheel has none."""
+    found = util.find_spec("ai_edge_litert")
+    path = Path(found.origin).with_name("libLiteRtWebGpuAccelerator.so") if found and found.origin else Path()
+    return {"path": str(path), "bytes": path.stat().st_size} if path.is_file() else {}
 
 
 def software(library: Path) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """Who may run a model beside Quadra, in the same process: names, and their keys in run folders.
 
-`xnnpack` is the interpreter's own way on the CPU. `shipped-opencl` and `shipped-gles` are the GPU delegate that
+`xnnpack` is the interpreter's own way on the CPU. `litert-gpu` is the GPU accelerator in the wheel ai-edge-litert, on this machine
+only, behind CompiledModel. `shipped-opencl` and `shipped-gles` are the GPU delegate that
 TFLite ships, unmodified, from Maven Central: it exists for Android only, so it runs where Android's runtime does.
 """
 
 from collections.abc import Sequence
 
 XNNPACK = "xnnpack"
+LITERT = "litert-gpu"
 SHIPPED = {"shipped-opencl": "OpenCL", "shipped-gles": "OpenGL ES"}
 
 
@@ -18,7 +20,8 @@ def key(name: str) -> str:
 def label(name: str) -> str:
     """The name of a peer for people; `name` may be its key."""
     name = name.replace("_", "-")
-    return "XNNPACK" if name == XNNPACK else f"stock delegate, {SHIPPED[name]}" if name in SHIPPED else name
+    words = {XNNPACK: "XNNPACK", LITERT: "LiteRT's GPU accelerator"}
+    return f"stock delegate, {SHIPPED[name]}" if name in SHIPPED else words.get(name, name)
 
 
 def needs_shipped(names: Sequence[str]) -> bool:

@@ -87,7 +87,8 @@ class BenchRunner(Part, kw_only=True):
     steady: Annotated[dict[Text, Kinds], Is("by number of threads")] = {}
     cold: Annotated[Kinds, Is("a start with an empty driver cache; `median` is its time")] = {}
     warm: Kinds = {}
-    second: Annotated[Kinds, Is("a start with what the cold one kept")] = {}
+    second: Annotated[Kinds, Is("a start with what an earlier one kept")] = {}
+    kept_bytes: Annotated[Count | None, Is("what that kept (on the JVM); 0: nothing, so there is no such start")] = None
     recorded_ratio: Annotated[Real | None, Is("it did not run: its recorded time relative to XNNPACK's")] = None
 
 
@@ -97,6 +98,7 @@ class BenchRow(Part, kw_only=True):
     model: Text
     backend: Text
     twin: Annotated[Text, Is("the same model with floats (X of X_quant, X_int8, X_ptq), measured too")] = ""
+    api: Annotated[Text, Is("`interpreter`, or `compiled`: LiteRT's CompiledModel")] = "interpreter"
     error: Annotated[Text, Is("why there are no figures")] = ""
     device: Text = ""
     on_cpu: Annotated[bool, Is("the GPU is a CPU")] = False
@@ -127,6 +129,7 @@ class BenchMean(Part, kw_only=True):
     values: dict[Text, Real]
     goal: float | None
     met: bool
+    api: Annotated[Text, Is("`interpreter` or `compiled`")] = "interpreter"
 
 
 class BenchDocument(File, kw_only=True):
@@ -139,6 +142,7 @@ class BenchDocument(File, kw_only=True):
     place: Annotated[Text, Is("`host` or `jvm`")] = ""
     models: Texts = []
     backends: Texts = []
+    apis: Texts = []
     peers: Texts = []
     threads: list[Count] = []
     repetitions: Count = 0

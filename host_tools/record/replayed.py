@@ -13,7 +13,7 @@ _MOST_BYTES = 1 << 28
 
 
 class Reference(msgspec.Struct):
-    """What a tensor should be: array NNN.npy of the folder `references`, as the model has it, or as kernels have it."""
+    """What a tensor should be: array NNN.npy of the references' folder, as the model has it, or as kernels have it."""
 
     name: str  # of the tensor
     array: int
@@ -22,7 +22,7 @@ class Reference(msgspec.Struct):
 
 
 class Job(msgspec.Struct):
-    """job.msgpack, beside plan.quadra, inputs/ (in the plan's order and form) and references/."""
+    """job.msgpack, beside plan.quadra and inputs/ (in the plan's order and form)."""
 
     plan: str
     steps: bool = False
@@ -31,6 +31,7 @@ class Job(msgspec.Struct):
     oclgrind_log: str = ""
     tolerance: float = 0.0  # of a tensor's range
     references: list[Reference] = []
+    references_in: str = "references"  # where their arrays are
 
 
 class TensorFacts(msgspec.Struct):

@@ -112,22 +112,38 @@ class RunFolder:
         return f"the run {status.state} at the stage '{status.stage}'; {self.path / 'log.txt'} has its output"
 
 
+def partial(spec: specs.RunSpec, runs_dir: Path) -> Path:
+    """Where start() makes the folder of this run."""
+    return runs_dir / (PARTIAL + spec.run_id)
+
+
 def start(spec: specs.RunSpec, runs_dir: Path) -> Path:
-    """Makes the partial folder of a run with its spec.json. What killed runs left there goes first."""
+    """Makes the partial folder of a run with its spec.json. What killed runs left there goes first.
+
+    Ctrl-C may come at any moment: who calls it inside `try` asks began() afterwards.
+    """
     settings.utf8_path(runs_dir, "make a run folder", "set QUADRA_RUNS_DIR to another folder")
     settings.make_folder(runs_dir, "QUADRA_RUNS_DIR")
-    path = runs_dir / (PARTIAL + spec.run_id)
+    path = partial(spec, runs_dir)
     with _alone(runs_dir):
         clear(runs_dir)
-        settings.make_folder(path, "QUADRA_RUNS_DIR")
         try:
+            settings.make_folder(path, "QUADRA_RUNS_DIR")
             hold(path)
             write_json(path / specs.RunSpec.FILE, spec.to_json())
-        except BaseException:  # Ctrl-C, too: nobody knows of the folder yet
-            shutil.rmtree(path, ignore_errors=True)
-            _let_go(path)
+        except BaseException:
+            began(path)
             raise
     return path
+
+
+def began(partial: Path) -> bool:
+    """Whether the folder has its spec.json, so that finish() can name it. One without is removed."""
+    if (partial / specs.RunSpec.FILE).exists():
+        return True
+    shutil.rmtree(partial, ignore_errors=True)
+    _let_go(partial)
+    return False
 
 
 def hold(partial: Path) -> None:

@@ -274,7 +274,7 @@ class Second(File, kw_only=True):
 
 
 class Timings(File, kw_only=True):
-    """Starts, and raw samples. Keys are who ran: `quadra`, `xnnpack`, `shipped_opencl`, `shipped_gles`."""
+    """Starts, and raw samples. Keys are who ran: `quadra`, `xnnpack`, `shipped_opencl`, `shipped_gles`, `litert_gpu`."""
 
     FILE = "timings.json"
     threads: Annotated[Count, Is("for XNNPACK, and for a driver that runs on the CPU")]
@@ -287,10 +287,13 @@ class Timings(File, kw_only=True):
     second_us: Annotated[
         dict[Text, Counts],
         Is(
-            "whole starts with what the cold one left (with `--cold --cache`), each in a process of its own; `xnnpack`'s in the same"
+            "whole starts with what the cold one left (with `--cold --cache`, or in a bench), each in a process of its own; on this machine `xnnpack`'s in the same"
         ),
     ] = {}
     second_cpu_us: Annotated[dict[Text, Counts], Is("processor time of the same starts")] = {}
+    kept_bytes: Annotated[
+        dict[Text, Count], Is("what each GPU runtime kept for its second start (place `jvm`); 0: it keeps nothing")
+    ] = {}
     samples_us: Annotated[
         dict[Text, Counts],
         Is("wall-clock time of each inference, in order; the runtimes alternate in one process"),
@@ -309,6 +312,7 @@ class Timings(File, kw_only=True):
     xnnpack_error: Annotated[Text, Is("why it did not run")] = ""
     shipped_opencl_error: Annotated[Text, Is("why it did not run")] = ""
     shipped_gles_error: Annotated[Text, Is("why it did not run")] = ""
+    litert_gpu_error: Annotated[Text, Is("why it did not run")] = ""
 
     def error_of(self, key: str) -> str:
         """Why a runner, by its key, did not run; empty where it did."""
@@ -341,6 +345,7 @@ class Tensors(File, kw_only=True):
     xnnpack_outputs: Tensors_ = []
     shipped_opencl_outputs: Tensors_ = []
     shipped_gles_outputs: Tensors_ = []
+    litert_gpu_outputs: Tensors_ = []
 
     def group(self, name: str) -> list[Tensor]:
         """Those of the folder `name`."""

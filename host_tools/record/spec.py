@@ -16,7 +16,7 @@ KINDS = ("random", "picture", "arrays")
 PLACES = ("host", "jvm", "device")
 ROUTES = ("", "app", "shell")
 APIS = ("interpreter", "compiled")
-PEERS = ("xnnpack", "shipped-opencl", "shipped-gles")
+PEERS = ("xnnpack", "shipped-opencl", "shipped-gles", "litert-gpu")
 _MOST = 10**9  # what a C int holds
 _MOST_SEED = 2**53
 
@@ -73,13 +73,16 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     repetitions: Annotated[Count, Is("timed inferences of each runner")] = 20
     threads: Annotated[Count, Is("of XNNPACK, and of a driver that runs on the CPU")] = 1
     peers: Annotated[
-        tuple[Text, ...], Meta(max_length=len(PEERS)), Is("`xnnpack`, `shipped-opencl`, `shipped-gles`")
+        tuple[Text, ...], Meta(max_length=len(PEERS)), Is("`xnnpack`, `shipped-opencl`, `shipped-gles`, `litert-gpu`")
     ] = ("xnnpack",)
     profile: Annotated[bool, Is("also measure every dispatch")] = False
     keep_tensors: Annotated[
         bool, Is("also run once with the delegate's option `dump_tensors`: `partition_N/tensor_NNNN.bin`")
     ] = False
     cold: Annotated[bool, Is("also time a start with an empty driver cache")] = False
+    second_starts: Annotated[
+        Count, Is("also time so many starts of each runtime from what an earlier one kept (place `jvm`, with `cold`)")
+    ] = 0
     deadline_s: Annotated[float, Is("of one process")] = 300.0
     schema_version: Annotated[int, Is("1")] = VERSION
 
@@ -117,7 +120,10 @@ def checked(spec: RunSpec) -> RunSpec:
         if peer != "xnnpack" and spec.route == "shell":
             came_back, do_next = "the runner in a shell knows xnnpack only", "run it in the app: omit --via"
             raise Misuse(f"run {peer} beside Quadra", came_back, do_next)
-        if peer != "xnnpack" and spec.place == "host":
+        if peer == "litert-gpu" and spec.place != "host":
+            came_back = "it comes with this machine's ai-edge-litert"
+            raise Misuse(f"run {peer} in the place {spec.place}", came_back, "run it with --on host")
+        if peer.startswith("shipped") and spec.place == "host":
             came_back, do_next = (
                 "it is a library for Android, which does not run with --on host",
                 "run it in Android's runtime: --on jvm",
@@ -126,6 +132,7 @@ def checked(spec: RunSpec) -> RunSpec:
     _one_of("the kind of inputs", spec.inputs.kind, KINDS)
     _between("--runs", spec.repetitions, 1, _MOST)
     _between("--threads", spec.threads, 1, _MOST)
+    _between("second_starts", spec.second_starts, 0, 1000)
     _between("--seed", spec.inputs.seed, 0, _MOST_SEED)
     _between("--timeout", spec.deadline_s, 1, _MOST)
     low, high = spec.inputs.value_range

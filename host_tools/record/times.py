@@ -16,7 +16,7 @@ from host_tools.record.schema import Timings
 NAMES = {
     "quadra": "Quadra",
     "xnnpack": "XNNPACK",
-    **{peer_names.key(name): peer_names.label(name) for name in peer_names.SHIPPED},
+    **{peer_names.key(name): peer_names.label(name) for name in (*peer_names.SHIPPED, peer_names.LITERT)},
 }
 
 

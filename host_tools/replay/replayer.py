@@ -96,7 +96,7 @@ class Replayer:
         return found
 
     def _compare(self, found: TensorFacts, tensor: Tensor, numbers: np.ndarray, reference: Reference) -> None:
-        expected = reading.array(self.folder / "references" / f"{reference.array:03d}.npy")
+        expected = reading.array(self.folder / self.job.references_in / f"{reference.array:03d}.npy")
         if expected.size != numbers.size:  # a pass gave it another shape
             return
         fact = schema.CpuTensor(

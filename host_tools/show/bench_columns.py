@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from host_tools.base import units
 from host_tools.judge.bench_figures import COLD, QUADRA, SECOND, STEADY, WARM, Bench, Mean, Row, Runner
 from host_tools.record import peer_names, times, verdicts
-from host_tools.record.peer_names import XNNPACK
+from host_tools.record.peer_names import LITERT, XNNPACK
 
 WHAT = {STEADY: "one inference", COLD: "cold start", WARM: "warm start", SECOND: "second start"}
 
@@ -32,17 +32,19 @@ def inference(bench: Bench) -> list[Column]:
         Column("error", lambda row: _error(row.runner(QUADRA), row.unsure)),
         Column("Quadra ms", lambda row: _ms(row.runner(QUADRA))),
     ]
-    shipped = _recorded() if bench.recorded else _measured() if peer_names.needs_shipped(bench.asked.peers) else []
+    shipped = _recorded() if _shows_recorded(bench) else []
+    shipped += _measured() if peer_names.needs_shipped(bench.asked.peers) else []
     twins = (
         [Column("× float", lambda row: _ratio_cell(bench.over_twin(row)))] if any(r.twin for r in bench.rows) else []
     )
-    return [*columns, *(_xnnpack(bench) if XNNPACK in bench.asked.peers else []), *twins, *shipped]
+    litert = _litert() if LITERT in bench.asked.peers else []
+    return [*columns, *(_xnnpack(bench) if XNNPACK in bench.asked.peers else []), *twins, *shipped, *litert]
 
 
 def starts(bench: Bench) -> list[Column]:
     """To the end of the first inference, at one thread; the second start has the plans that the cold one kept; sizes where the peers did not run: memory, of it tensors, their lower bound,
     and weights beside those of the file."""
-    shipped = bench.recorded or peer_names.needs_shipped(bench.asked.peers)
+    shipped = _shows_recorded(bench) or peer_names.needs_shipped(bench.asked.peers)
     found = [_start("cold ms", QUADRA, COLD), Column("cpu", lambda row: _ms(row.runner(QUADRA), COLD, "processor"))]
     found += (
         [_start("stock", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")]
@@ -52,19 +54,31 @@ def starts(bench: Bench) -> list[Column]:
     if not bench.recorded:  # with what the peers' starts take there is no room for more
         found += [_start("warm ms", QUADRA, WARM)]
         found += [_start("stock", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
-        found += [_start("XNNPACK", XNNPACK, WARM)] if XNNPACK in bench.asked.peers else []
+        found += [_start("second", QUADRA, SECOND)]
+        found += (
+            [Column("stock", lambda row: _second(row.runner(row.shipped))), _ratio("ratio", "", SECOND)]
+            if shipped
+            else []
+        )
+        if XNNPACK in bench.asked.peers:
+            found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
         return found
     found += [_start("second", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]
     found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
+    found += [_start("LiteRT GPU", peer_names.key(LITERT), WARM)] if LITERT in bench.asked.peers else []
+    found += [] if LITERT in bench.asked.peers else [_count("programs"), _count("dispatches")]
     found += [
-        _count("programs"),
-        _count("dispatches"),
         _mib("peak cold", "cold_peak_rss_bytes", 0),
         _mib("peak", "peak_rss_bytes", 0),
         _mib("own", "private_bytes", 0),
     ]
     found += [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
     return [*found, Column("weights", _weights)]
+
+
+def _second(runner: Runner) -> Cell:
+    """A start from what an earlier one kept, where that kept anything."""
+    return Cell("keeps nothing") if runner.kept_bytes == 0 else _ms(runner, SECOND)
 
 
 def _of_cold(row: Row) -> float | None:
@@ -77,12 +91,17 @@ def _xnnpack(bench: Bench) -> list[Column]:
     found = [] if bench.recorded else [Column("XNNPACK error", lambda row: _error(row.runner(XNNPACK)))]
     found.append(Column("XNNPACK ms", lambda row: _ms(row.runner(XNNPACK))))
     for threads in bench.asked.threads:
-        found.append(_ratio(f"× XNNPACK, {_threads(threads)}", XNNPACK, threads=threads))
+        found.append(_ratio(f"×, {_threads(threads)}", XNNPACK, threads=threads))
         if bench.recorded:  # in the app there is more beside it
             found.append(_ratio("min", XNNPACK, kind="minimum", threads=threads))
         if bench.recorded and threads == 1:
             found.append(_ratio("cpu", XNNPACK, kind="processor"))
     return found
+
+
+def _shows_recorded(bench: Bench) -> bool:
+    """Whether recorded figures of the stock delegate have columns: beside a peer that ran there is no room for them."""
+    return bench.recorded and LITERT not in bench.asked.peers
 
 
 def _recorded() -> list[Column]:
@@ -91,6 +110,16 @@ def _recorded() -> list[Column]:
         Column("stock × XNNPACK", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))),
         _ratio("× stock", ""),
     ]
+
+
+def _litert() -> list[Column]:
+    """LiteRT's own GPU accelerator: its driver takes as many threads as it likes, so processor time tells most."""
+    key = peer_names.key(LITERT)
+    ran = [
+        Column("LiteRT GPU", lambda row: Cell("failed", True) if row.runner(key).error else _error(row.runner(key))),
+        Column("ms", lambda row: _ms(row.runner(key))),
+    ]
+    return [*ran, _ratio("ratio", key), _ratio("cpu", key, kind="processor")]
 
 
 def _measured() -> list[Column]:
@@ -178,7 +207,7 @@ def failures(result: Bench) -> list[str]:
     """A sentence for each row without figures, and for each peer that did not run."""
     lines = []
     for row in result.rows:
-        head = f"{row.model} on {verdicts.APIS[row.backend]}"
+        head = result.words_of(row)
         if row.error:
             lines.append(f"{head}: {row.error}")
         lines += [
@@ -196,7 +225,9 @@ def over_words(mean: Mean, bench: Bench) -> str:
 
 def peer_words(key: str, bench: Bench) -> str:
     """A peer by its key; which XNNPACK it is, too."""
-    return ("XNNPACK" if bench.recorded else "Android's XNNPACK") if key == XNNPACK else "TFLite's stock GPU delegate"
+    if key == XNNPACK:
+        return "XNNPACK" if bench.recorded else "Android's XNNPACK"
+    return "LiteRT's GPU accelerator" if key == peer_names.key(LITERT) else "TFLite's stock GPU delegate"
 
 
 def goal_words(mean: Mean) -> str:

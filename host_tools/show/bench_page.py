@@ -23,6 +23,7 @@ def write(result: Bench) -> Path:
             bench=result,
             apis=verdicts.APIS,
             cards=[mean for mean in result.means() if mean.whole and (mean.goal or mean.what == STEADY)],
+            way=bench_figures.way,
             steady_chart=charts.ratios(_over_xnnpack(result), _goals(result, STEADY, XNNPACK)),
             shipped_chart=charts.ratios(_over_shipped(result, STEADY), _goals(result, STEADY)) if measured else "",
             cold_chart=charts.ratios(_over_shipped(result, COLD), _goals(result, COLD)) if measured else "",
@@ -48,7 +49,7 @@ def _over_xnnpack(result: Bench) -> list[charts.RatioRow]:
     for model in dict.fromkeys(r.model for r in result.rows):
         marks: list[charts.Mark] = []
         for row in (r for r in result.rows if r.model == model):
-            api = verdicts.APIS[row.backend]
+            api = bench_figures.way(row.backend, row.api)
             for threads in result.asked.threads:
                 value = row.over(XNNPACK, threads=threads)
                 words = f"Quadra, {api}, {threads} thread{'s' if threads > 1 else ''}"

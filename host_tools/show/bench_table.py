@@ -6,7 +6,7 @@ from rich.table import Table
 
 from host_tools.base import units
 from host_tools.base.terminal import plain_table
-from host_tools.judge import compare
+from host_tools.judge import bench_figures, compare
 from host_tools.judge.bench_figures import KINDS, STEADY, Bench, Mean
 from host_tools.record import verdicts
 from host_tools.show import bench_columns, bench_page
@@ -20,7 +20,7 @@ def show(result: Bench, console: Console) -> None:
     if any(row.unsure for row in result.rows):
         console.print(f"[dim]* {compare.UNSURE}[/]")
     console.print(
-        "\n[bold]Starts and size[/]  [dim]ms to the end of the first inference, 1 thread; cold: caches empty; second: from what that kept; MiB, own: private, weights on GPU/in file[/]"
+        "\n[bold]Starts and size[/]  [dim]ms to the end of the first inference, 1 thread; cold: caches empty; second: from what one kept; MiB, own: private, weights on GPU/in file[/]"
     )
     console.print(_table(result, bench_columns.starts(result)))
     for line in bench_columns.failures(result):
@@ -37,6 +37,9 @@ def show(result: Bench, console: Console) -> None:
         load = f"load {result.load:.1f} on {result.cpus} CPUs"
         console.print(f"[yellow]the machine was busy[/] ({load}): trust processor time, then minima")
     console.print(f"library   {units.size_text(result.library['bytes'])}  {escape(result.library['path'])}")
+    peer = result.library.get("litert_gpu")
+    if peer:
+        console.print(f"LiteRT's  {units.size_text(peer['bytes'])}  {escape(peer['path'])}")
     console.print(f"page      {escape(str(result.folder / bench_page.FILE))}")
     console.print(f"figures   {escape(str(result.folder / bench_page.FIGURES))}")
 
@@ -44,7 +47,7 @@ def show(result: Bench, console: Console) -> None:
 def _table(result: Bench, columns: list[Column]) -> Table:
     table = plain_table()
     table.add_column("model", no_wrap=True)
-    both = len(result.backends) > 1
+    both = len(result.asked.kinds) > 1 or "compiled" in result.asked.apis
     if both:
         table.add_column("on", no_wrap=True)
     for column in columns:
@@ -52,7 +55,7 @@ def _table(result: Bench, columns: list[Column]) -> Table:
     for index, row in enumerate(result.rows):
         head = [
             "" if bench_columns.repeats(result.rows, index) else escape(row.model),
-            *([verdicts.APIS[row.backend]] if both else []),
+            *([bench_figures.way(row.backend, row.api)] if both else []),
         ]
         cells = [column.cell(row) for column in columns]
         shown = [f"[red]{cell.text}[/]" if cell.bad else cell.text for cell in cells]
@@ -66,8 +69,8 @@ def _means(result: Bench) -> Table:
         table.add_column(column, justify="right" if column[:1] in ("m", "o") else "left", no_wrap=True)
     last = ""
     for mean in result.means():
-        api = "" if mean.backend == last else verdicts.APIS[mean.backend]
-        last = mean.backend
+        way = bench_figures.way(mean.backend, mean.api)
+        api, last = "" if way == last else way, way
         values = [units.ratio_text(mean.values.get(kind)) for kind in KINDS[STEADY]]
         table.add_row(api, bench_columns.over_words(mean, result), str(mean.models), *values, _verdict(mean))
     return table

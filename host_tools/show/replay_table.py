@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
@@ -50,6 +51,51 @@ def tensors(result: Replayed, against: str, console: Console, everything: bool =
     console.print(
         f"[dim]{len(rows)} of {total} tensors compared with {escape(against)}; {sum(1 for _, t in rows if t.problem)} differ[/]"
     )
+
+
+@dataclass(frozen=True)
+class PartitionRow:
+    """One of several partitions. wrong: what is, in words; empty: nothing."""
+
+    partition: int
+    nodes: Sequence[int]
+    result: Replayed
+    wrong: str
+    compared: bool = True
+
+
+def partitions(rows: Sequence[PartitionRow], console: Console) -> None:
+    """All partitions of a model, and what their dispatches take together."""
+    timed = any(dispatch.us for row in rows for dispatch in row.result.dispatches)
+    table = plain_table(
+        "partition",
+        ("nodes", "left"),
+        ("dispatches", "right"),
+        *((("median ms", "right"),) if timed else ()),
+        ("", "left"),
+    )
+    total = 0.0
+    for row in rows:
+        us = sum(statistics.median(dispatch.us) for dispatch in row.result.dispatches if dispatch.us)
+        total += us
+        right = "[green]nothing differs[/]" if row.compared else "[dim]not compared[/]"
+        word = f"[red]{escape(row.wrong)}[/]" if row.wrong else right
+        count = str(len(row.result.dispatches))
+        table.add_row(str(row.partition), _ranges(row.nodes), count, *([f"{us / 1000:.3f}"] if timed else []), word)
+    console.print(table)
+    if timed:
+        console.print(f"sum of the medians of all {len(rows)} partitions {total / 1000:.3f} ms")
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """1-3,7: ascending numbers, those in a row as first and last."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(f"{a}-{b}" if a != b else str(a) for a, b in found)
 
 
 def sentence(dispatch: DispatchFacts, tensor: TensorFacts) -> str:

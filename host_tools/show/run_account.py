@@ -51,7 +51,7 @@ def account(judged: Judged, console: Console) -> None:
     else:
         console.print(f"[yellow]no CPU result to compare with[/]: {escape(folder.read(schema.Reference).error)}")
     for peer in judged.peers:
-        if peer.name in peer_names.SHIPPED and not peer.error:
+        if peer.name != peer_names.XNNPACK and not peer.error:
             console.print(f"{escape(peer_names.label(peer.name))}: {escape(peers.sentence(peer))}")
     console.print()
     times.summary(folder.read(schema.Timings), console)

@@ -24,13 +24,14 @@ from host_tools.judge import bench_figures, judged
 from host_tools.judge.bench_figures import Asked, Bench, Row, add_recorded, peers_beside, take
 from host_tools.places import where
 from host_tools.places.place import Place, Show
-from host_tools.record import machine, peer_names, printed, run_folder, schema, verdicts
+from host_tools.record import machine, peer_names, printed, run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.request import from_arguments, models
 from host_tools.show import bench_page, bench_table
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
+APIS = {"interpreter": ("interpreter",), "compiled": ("compiled",), "both": ("interpreter", "compiled")}
 # Those that run wholly on the delegate.
 MODELS = (
     "body-pix-float-050-8",
@@ -54,8 +55,10 @@ _REPETITIONS = {
     "host": 50,
     "jvm": 10,
 }  # a row starts three Java processes there: many runs of each would tell little more
+_SECOND_STARTS = 3  # each of each runtime is a Java process
 _DEADLINE_S = {"host": 300.0, "jvm": 600.0}
 _FILE = "bench.json"
+_ASKED = ("options", "inputs", "place", "api", "peers", "threads", "cold", "second_starts")  # what a run must answer
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Words:
     on: str = ""
     backend: str = ""
     peer: str = ""
+    api: str = ""
     repetitions: int = 0
     resume: str = ""
     limit: float = 0.0
@@ -93,7 +97,9 @@ def run_as_json(words: Words, library: Path | None) -> int:
 
 
 def _measured(words: Words, library: Path | None) -> Bench:
-    wanted, absent = asked(words.models, words.backend, words.peer, words.repetitions, words.resume, words.on)
+    wanted, absent = asked(
+        words.models, words.backend, words.peer, words.repetitions, words.resume, words.on, words.api
+    )
     for name in absent:
         print(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR", file=sys.stderr)
     (place,) = where.parse(wanted.place, library)
@@ -102,56 +108,72 @@ def _measured(words: Words, library: Path | None) -> Bench:
 
 
 def asked(
-    names: Sequence[str], backend: str, beside: str, repetitions: int, resume: str = "", on: str = ""
+    names: Sequence[str], backend: str, beside: str, repetitions: int, resume: str = "", on: str = "", api: str = ""
 ) -> tuple[Asked, list[str]]:
     """What the words of the command line ask for, and models that are not here; all is checked before anything runs.
 
-    on: host or jvm; none means that of the bench to resume, else host. beside: names of peers with a comma between them,
-    on the JVM; none means all. names: none means MODELS on the host, all of the catalogue on the JVM, as far as they are
+    on: host or jvm; none means that of the bench to resume, else host. beside: names of peers with a comma between them;
+    none means XNNPACK on the host, all on the JVM. api: a word of APIS, on the host; none means the interpreter. names: none means MODELS on the host, all of the catalogue on the JVM, as far as they are
     here. A quantised model brings its float twin, if that is here. backend: none means OpenCL on the host, those of the
     peers on the JVM.
     """
     for name in names:
         models.find(name)
-    place = _place(on, beside, resume)
-    peers, backends = (
-        _on_jvm(beside, backend) if place == "jvm" else ((peer_names.XNNPACK,), backends_of(backend or "opencl"))
-    )
+    place = _place(on, resume)
+    apis = _one_of("--api", api or "interpreter", APIS)
+    if place == "jvm" and apis != ("interpreter",):
+        raise Misuse(
+            f"bench with --on jvm --api {api}", "Android's runtime has no CompiledModel", "omit --on, or --api"
+        )
+    peers, backends = _on_jvm(beside, backend) if place == "jvm" else _on_host(beside, backend)
     known = _here() if place == "jvm" else _usual()
     found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
     if not found:
         raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
     absent = [] if names or place == "jvm" else [name for name, is_here in known if not is_here]
     found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
-    return Asked(found, backends, peers, repetitions or _REPETITIONS[place], place, _THREADS[place]), absent
+    return Asked(found, backends, peers, repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent
 
 
 def backends_of(word: str) -> tuple[str, ...]:
-    if word not in BACKENDS:
-        raise Misuse("read --backend", f"{word!r} is not one of {', '.join(BACKENDS)}", "choose one of these")
-    return BACKENDS[word]
+    return _one_of("--backend", word, BACKENDS)
 
 
-def _place(on: str, beside: str, resume: str) -> str:
+def _one_of(option: str, word: str, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    if word not in known:
+        raise Misuse(f"read {option}", f"{word!r} is not one of {', '.join(known)}", "choose one of these")
+    return known[word]
+
+
+def _place(on: str, resume: str) -> str:
     place = on or (_place_of(resume) if resume else "host")
     if place not in _THREADS:
         raise Misuse(
             f"bench with --on {place}", "a bench runs on host or jvm", "`./inv regress --on` measures on devices"
         )
-    if beside and place != "jvm":
-        raise Misuse(
-            "bench with --peer", "other runtimes run beside Quadra on the JVM only", "add --on jvm, or omit --peer"
-        )
     return place
+
+
+def _on_host(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(peers, backends); no peer means XNNPACK, no backend OpenCL."""
+    wanted = _peers(
+        beside or peer_names.XNNPACK, (peer_names.XNNPACK, peer_names.LITERT), "add --on jvm for the others"
+    )
+    return wanted, backends_of(backend or "opencl")
+
+
+def _peers(beside: str, known: tuple[str, ...], do_next: str) -> tuple[str, ...]:
+    wanted = peer_names.parse(beside)
+    for name in wanted:
+        if name not in known:
+            raise Misuse("read --peer", f"{name!r} is not one of {', '.join(known)}", do_next)
+    return wanted
 
 
 def _on_jvm(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(peers, backends); no peer means all, no backend those of the peers."""
-    wanted = peer_names.parse(beside) or (peer_names.XNNPACK, *peer_names.SHIPPED)
-    strange = [name for name in wanted if name != peer_names.XNNPACK and name not in peer_names.SHIPPED]
-    if strange:
-        known = ", ".join((peer_names.XNNPACK, *peer_names.SHIPPED))
-        raise Misuse("read --peer", f"{strange[0]!r} is not one of {known}", "choose from these")
+    known = (peer_names.XNNPACK, *peer_names.SHIPPED)
+    wanted = _peers(beside or ",".join(known), known, "choose from these")
     own = [b for b in BACKENDS["both"] if f"shipped-{b}" in wanted]
     backends = backends_of(backend) if backend else tuple(own) or ("opencl",)
     return tuple(dict.fromkeys(name for b in backends for name in peers_beside(wanted, b))), backends
@@ -175,12 +197,14 @@ def measure(asked: Asked, place: Place, show: Show, keep: Callable[[Bench], Any]
     library are taken."""
     place.prepare(asked.peers)
     folder, facts = _folder(resume), machine.library_facts(place.delegate())
+    if peer_names.LITERT in asked.peers:
+        facts = {**facts, "litert_gpu": machine.litert_accelerator()}
     maker = _RowMaker(asked, place, folder, _finished(folder, facts["sha256"]))
     result = bench_of(folder, asked, (), facts)
     for number, name in enumerate(asked.models, 1):
-        for backend in asked.backends:
-            head = f"{number}/{len(asked.models)} {name}: {verdicts.APIS[backend]}"
-            row = maker.row(name, backend, _after(f"{head}, ", show))
+        for backend, api in asked.kinds:
+            head = f"{number}/{len(asked.models)} {name}: {bench_figures.way(backend, api)}"
+            row = maker.row(name, backend, api, _after(f"{head}, ", show))
             result = bench_of(folder, asked, (*result.rows, row), facts)
             keep(result)
     return result
@@ -237,15 +261,15 @@ class _RowMaker:
         """Where Quadra keeps what a second start finds. Empty before each run: its first start is a cold one."""
         return self.folder / "kept"
 
-    def row(self, name: str, backend: str, show: Show) -> Row:
+    def row(self, name: str, backend: str, api: str, show: Show) -> Row:
         twin = models.float_twin(name)
-        row = Row(name, backend, Path(twin).stem if twin.endswith(".tflite") else twin)
-        if self.asked.place == "host":
+        row = Row(name, backend, Path(twin).stem if twin.endswith(".tflite") else twin, api=api)
+        if self.asked.place == "host" and api == "interpreter":
             add_recorded(row, name)
         try:
             for threads in self.asked.threads:
                 words = f"{threads} thread{'s' if threads > 1 else ''}, " if len(self.asked.threads) > 1 else ""
-                spec = self._spec(name, backend, threads)
+                spec = self._spec(name, backend, api, threads)
                 row.model = spec.model.name
                 found = judged.judge(self._run(spec, _after(words, show)))
                 found.check_backend()
@@ -256,18 +280,23 @@ class _RowMaker:
             row.error = " ".join(f"{error.tried}: {error.came_back}".split())
         return row
 
-    def _spec(self, name: str, backend: str, threads: int) -> RunSpec:
+    def _spec(self, name: str, backend: str, api: str, threads: int) -> RunSpec:
         kind = self.asked.place
         cold = threads == 1
+        peers = peers_beside(self.asked.peers, backend)
+        if not cold or api != self.asked.apis[-1]:  # it has one API, and takes seconds: once for each model and backend
+            peers = tuple(peer for peer in peers if peer != peer_names.LITERT)
         return from_arguments.make_spec(
             name,
             backend=backend,
             place=kind,
-            peers=peers_beside(self.asked.peers, backend),
+            api=api,
+            peers=peers,
             repetitions=self.asked.repetitions,
             threads=threads,
             cold=cold,
             cache=str(self.kept) if cold and kind == "host" else "",
+            second_starts=_SECOND_STARTS if cold and kind == "jvm" else 0,
             deadline_s=_DEADLINE_S[kind],
         )
 
@@ -281,5 +310,5 @@ class _RowMaker:
 
 def _same(old: RunSpec, new: RunSpec) -> bool:
     """Whether a run answers what is asked; how often it was repeated does not matter."""
-    same = all(getattr(old, k) == getattr(new, k) for k in ("options", "inputs", "place", "peers", "threads", "cold"))
+    same = all(getattr(old, k) == getattr(new, k) for k in _ASKED)
     return same and old.model.sha256 == new.model.sha256

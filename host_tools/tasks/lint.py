@@ -4,6 +4,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,15 +56,18 @@ def checks() -> dict[str, Check]:
 
 
 def run(only: str, fix: bool) -> list[Outcome]:
-    """Runs the checks that `only` names (a comma between them; "": all). ToolMissing, FetchFailed: one cannot run."""
-    outcomes = []
-    with progress("lint") as show:
-        for check in _chosen(only):
+    """Runs the checks that `only` names (a comma between them; "": all), at once: some wait for Maven or Bazel. With fix one
+    after another: two may fix the same file. ToolMissing, FetchFailed: one cannot run."""
+    chosen = _chosen(only)
+    with progress("lint") as show, ThreadPoolExecutor(1 if fix else len(chosen)) as pool:
+
+        def outcome(check: Check) -> Outcome:
             show(check.name)
             started = time.monotonic()
             said = check.run(fix)
-            outcomes.append(Outcome(check, said, time.monotonic() - started))
-    return outcomes
+            return Outcome(check, said, time.monotonic() - started)
+
+        return list(pool.map(outcome, chosen))
 
 
 def show(outcomes: Sequence[Outcome], console: Console) -> None:
@@ -135,7 +139,7 @@ def _java_format(fix: bool) -> str:
     jars = ":".join(str(path) for path in maven.class_path("java-format"))
     how = ["--replace"] if fix else ["--dry-run", "--set-exit-if-changed"]
     main = "com.google.googlejavaformat.java.Main"
-    return _said([java.tool("java"), *_JAVAC, "-cp", jars, main, *how, *_files("*.java")])
+    return _said([java.tool("java"), *java.BRIEF, *_JAVAC, "-cp", jars, main, *how, *_files("*.java")])
 
 
 def _clang_tidy(fix: bool) -> str:

@@ -13,6 +13,7 @@ from host_tools.replay import replay_session as session
 from host_tools.replay.replay_session import Asked, Outcome
 from host_tools.request import from_arguments
 from host_tools.show import replay_table
+from host_tools.show.replay_table import PartitionRow
 
 _RUNS = 10  # of --time
 
@@ -42,20 +43,34 @@ def asked(
 
 def run(word: str, wanted: Asked, show: Show) -> list[Outcome]:
     """One outcome per plan that the word means."""
-    return [session.replay(named, wanted, show) for named in named_plans.find(word)]
+    return session.replay(named_plans.find(word), wanted, show)
 
 
-def show(outcome: Outcome, wanted: Asked, console: Console, top: int, everything: bool) -> None:
+def show(outcomes: list[Outcome], wanted: Asked, console: Console, top: int, everything: bool) -> None:
+    """What each plan did; then, where there are several, all in one table."""
+    for outcome in outcomes:
+        _show(outcome, wanted, console, top, everything)
+        if len(outcomes) > 1:
+            console.print()
+    if len(outcomes) > 1:
+        replay_table.partitions([_row(outcome) for outcome in outcomes], console)
+
+
+def _show(outcome: Outcome, wanted: Asked, console: Console, top: int, everything: bool) -> None:
     result = outcome.result
+    if outcome.title:
+        console.print(f"[bold]{outcome.title}[/]")
     console.print(str(outcome.named.path), markup=False, soft_wrap=True)
+    if outcome.failure:
+        console.print(f"[red]{escape(str(outcome.failure))}[/]", soft_wrap=True)
+        return
     console.print(f"{len(result.dispatches)} dispatches on {escape(result.device)}")
     for note in result.notes:
         console.print(f"[dim]{escape(note)}[/]")
     console.print()
     if wanted.against:
-        replay_table.tensors(
-            result, "the CPU" if wanted.against == session.CPU else wanted.against, console, everything
-        )
+        against = "the CPU" if wanted.against == session.CPU else wanted.against
+        replay_table.tensors(result, against, console, everything)
         console.print()
     if wanted.times:
         replay_table.times(result, console, top)
@@ -66,12 +81,29 @@ def show(outcome: Outcome, wanted: Asked, console: Console, top: int, everything
     replay_table.outputs([(row.name, row.against, row.error) for row in outcome.outputs], console)
 
 
+def _row(outcome: Outcome) -> PartitionRow:
+    wrong = "did not come to its end" if outcome.failure else _wrong(outcome)
+    return PartitionRow(outcome.named.partition, outcome.nodes, outcome.result, wrong, outcome.compared)
+
+
+def _wrong(outcome: Outcome) -> str:
+    """What is wrong with a replay that came to its end; empty: nothing."""
+    first = outcome.result.first_wrong()
+    if first:
+        return f"{first[0].name} differs first"
+    wrong = [f"output {row.name} {row.error.problem}" for row in outcome.outputs if row.error and row.error.problem]
+    found = [f"Oclgrind's report of {d.name}" for d in outcome.result.dispatches if d.findings][:3]
+    return "; ".join(wrong + found)
+
+
 def judge(outcomes: list[Outcome]) -> None:
-    """JudgementFailed where something differs."""
+    """JudgementFailed where something differs; the error of the first partition that did not come to its end."""
+    for outcome in outcomes:
+        if outcome.failure:
+            raise outcome.failure
     for outcome in outcomes:
         first = outcome.result.first_wrong()
-        wrong = [f"output {row.name} {row.error.problem}" for row in outcome.outputs if row.error and row.error.problem]
-        found = [f"Oclgrind's report of {d.name}" for d in outcome.result.dispatches if d.findings][:3]
-        told = [replay_table.sentence(*first)] if first else wrong + found
+        told = replay_table.sentence(*first) if first else _wrong(outcome)
         if told:
-            raise JudgementFailed(f"replay {Path(outcome.named.path).name}", "; ".join(told), "see the tables above")
+            where = f"{outcome.title}, " if outcome.title else ""
+            raise JudgementFailed(f"replay {where}{Path(outcome.named.path).name}", told, "see the tables above")

@@ -6,12 +6,13 @@ import shutil
 import sys
 import tempfile
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from host_tools.base import android, child_process, settings
 from host_tools.base.errors import CommandFailed, JudgementFailed
 from host_tools.base.progress import progress
-from host_tools.build import bazel, sanitize
+from host_tools.build import bazel, ndk, sanitize
 
 _LOCK_HEAD = "# Every Python package of .venv, at one version. To change: edit pyproject.toml, then `./inv lock`.\n"
 # What runs with a sanitized delegate: whatever runs models in processes of its own, and the instrument's own test.
@@ -33,7 +34,10 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
         env["QUADRA_LIBRARY"] = str(sanitize.library(names))
         chosen = [f"tests/{name}" for name in (_LIFETIMES if "thread" in names else _DELEGATE)]
     elif not only:
-        passed = bazel.test()
+        with ThreadPoolExecutor(1) as beside:
+            if not args:
+                beside.submit(ndk.find)  # fetches most of the time, while Bazel compiles; what fails is said below
+            passed = bazel.test()
         print(f"native: {len(passed)} test{'s' if len(passed) != 1 else ''} passed ({', '.join(passed)})", flush=True)
         if not args:
             bazel.prepare_android(android.ABIS if slow else android.QUICK_ABIS, android.ABIS)

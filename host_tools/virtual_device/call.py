@@ -1,11 +1,11 @@
 """One command that runs on the device, and the table of all commands.
 
-A command is a function of a Call that returns its exit status:
+A command is a function of a Call, of the options among its words (as `getopt` has them; without letters there are none)
+and of the other words, and returns its exit status:
 
-    @command("getprop")
-    def getprop(call: Call) -> int:
-        call.line(call.device.properties.get(call.argv[1], ""))
-        return 0
+    @command("mkdir", letters="pm:", least=1)
+    def mkdir(call: Call, given: Given, words: Words) -> int:
+        return each(call, words, lambda word: call.files.make_folder(call.path(word)))
 """
 
 import errno
@@ -56,13 +56,10 @@ class Call:
         """A device path from a word of the command line."""
         return normal(name, self.cwd) + ("/" if name.endswith("/") and name.strip("/") else "")
 
-    def options(self, letters: str, long: Sequence[str] = ()) -> tuple[dict[str, str], list[str]]:
-        """The options among the words, as `getopt` has them ("r:" takes a value), and the other words."""
-        given, words = getopt.gnu_getopt(self.argv[1:], letters, long)
-        return dict(given), words
-
-    def line(self, text: str) -> None:
+    def line(self, text: str) -> int:
+        """Writes a line; returns 0, the status of a command that has no more to say."""
         self.out(os.fsencode(text + "\n"))
+        return 0
 
     def fail(self, text: str, status: int = 1) -> int:
         """Writes `NAME: text` to the error stream and returns the status."""
@@ -79,15 +76,29 @@ class Call:
             raise Stopped
 
 
-Command = Callable[[Call], int]
-COMMANDS: dict[str, Command] = {}
+Given = dict[str, str]
+Words = list[str]
+Command = Callable[[Call, Given, Words], int]
 
 
-def command(*names: str) -> Callable[[Command], Command]:
-    """Enters a function into the table under these names."""
+@dataclass(frozen=True)
+class _Known:
+    function: Command
+    letters: str | None
+    long: Sequence[str]
+    least: int
+
+
+COMMANDS: dict[str, _Known] = {}
+
+
+def command(
+    *names: str, letters: str | None = None, long: Sequence[str] = (), least: int = 0
+) -> Callable[[Command], Command]:
+    """Enters a function into the table under these names; `least`: how many words it needs beside its options."""
 
     def enter(function: Command) -> Command:
-        COMMANDS.update(dict.fromkeys(names, function))
+        COMMANDS.update(dict.fromkeys(names, _Known(function, letters, long, least)))
         return function
 
     return enter
@@ -96,16 +107,33 @@ def command(*names: str) -> Callable[[Command], Command]:
 def run(call: Call) -> int:
     """Runs a command of the table; 127 when there is none of this name. What the file system refuses is said."""
     folder, slash, name = call.argv[0].rpartition("/")
-    function = COMMANDS.get(name) if not slash or folder in ("/system/bin", "/bin") else None
-    if function is None:
+    known = COMMANDS.get(name) if not slash or folder in ("/system/bin", "/bin") else None
+    if known is None:
         call.err(os.fsencode(f"/system/bin/sh: {call.argv[0]}: inaccessible or not found\n"))
         return 127
+    given, words = list[tuple[str, str]](), call.argv[1:]
     try:
-        return function(call)
+        if known.letters is not None:
+            given, words = getopt.gnu_getopt(words, known.letters, known.long)
+        if len(words) < known.least:
+            return call.fail(f"Needs {known.least} argument{'s' if known.least > 1 else ''}")
+        return known.function(call, dict(given), words)
     except getopt.GetoptError as bad:
         return call.fail(f"Unknown option '{bad.opt}' (see \"{name} --help\")")
     except OSError as error:
         return call.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror))
+
+
+def each(call: Call, words: Words, action: Callable[[str], None]) -> int:
+    """Does it for every word; what the file system refuses is said, and the others go on."""
+    status = 0
+    for word in words:
+        try:
+            action(word)
+        except OSError as error:
+            own = error.filename and error.filename.rstrip("/") != call.path(word).rstrip("/")
+            status = call.fail(f"{error.filename if own else word}: {error.strerror}")
+    return status
 
 
 def write(call: Call, file: BinaryIO, data: bytes) -> None:

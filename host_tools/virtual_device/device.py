@@ -7,11 +7,12 @@ import socket
 import threading
 import time
 import uuid
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.virtual_device import layout, listener, state
+from host_tools.virtual_device import layout, listener
 from host_tools.virtual_device.commands.logcat import LogBuffer
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
@@ -20,11 +21,12 @@ from host_tools.virtual_device.files import Files
 from host_tools.virtual_device.listener import Listener
 from host_tools.virtual_device.packages import Installed, Packages
 from host_tools.virtual_device.processes import Processes
-from host_tools.virtual_device.state import SEVERE, State
 
 _POLL_S = 0.02
 _BOOT_S = 0.5
 _KEPT_NOTES = 5000
+_SEVERE = 3
+_BUILD = "UQ1A.240205.002"
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,13 @@ class VirtualDevice:
         on_note: Callable[[Note], None] | None = None,
     ) -> None:
         self.name, self.root, self.port = name, Path(root).resolve(), port
-        self.properties = state.properties(name)
+        self.properties = _properties(name)
         self.faults = Faults()
         for text in faults:
             self.faults.add(text)
         self.log: list[Note] = []
-        self.state, self.logcat = State(), LogBuffer()
+        self.logcat, self.awake = LogBuffer(), True
+        self.settings = {"adb_enabled": "1", "airplane_mode_on": "0", "stay_on_while_plugged_in": "0"}
         self.apps: dict[str, Installed] = {}
         self.stopping = threading.Event()
         self.pids = itertools.count(2101)
@@ -112,7 +115,7 @@ class VirtualDevice:
         away_s = self.boot_s if away_s is None else away_s
         self._away_until = time.monotonic() + away_s
         self.boot_id = str(uuid.uuid4())
-        self.properties = state.properties(self.name)
+        self.properties = _properties(self.name)
         self.logcat.clear()
         self.processes.end_all("reboot")
         self.note("reboot", f"away for {away_s:g} s")
@@ -120,7 +123,7 @@ class VirtualDevice:
 
     def banner(self, features: str) -> bytes:
         """What a host is told at the handshake."""
-        words = [f"{k}={self.properties.get(k, '')}" for k in state.IN_BANNER]
+        words = [f"ro.product.{k}={self.properties[f'ro.product.{k}']}" for k in ("name", "model", "device")]
         return ("device::" + ";".join([*words, f"features={features}"])).encode("utf-8", "replace")
 
     def note(self, what: str, text: str) -> None:
@@ -173,7 +176,7 @@ class VirtualDevice:
 
     def thermal_status(self) -> int:
         """0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown."""
-        return SEVERE if self.faults.lasting("hot") else 0
+        return _SEVERE if self.faults.lasting("hot") else 0
 
     def files(self, user: str = "shell") -> Files:
         """The files as `user` sees them: "shell" or a package."""
@@ -224,3 +227,32 @@ class VirtualDevice:
             if time.monotonic() >= self._away_until and not self.faults.lasting("offline"):
                 return
             self.stopping.wait(_POLL_S)
+
+
+def _properties(name: str) -> dict[str, str]:
+    """Of a device that has just started; its processor is this machine's. `name` gives it a serial number of its own."""
+    return {
+        "persist.sys.timezone": "GMT",
+        "ro.board.platform": "virtual",
+        "ro.build.fingerprint": f"quadra/quadra_x86_64/virtual:14/{_BUILD}/11224170:userdebug/dev-keys",
+        "ro.build.id": _BUILD,
+        "ro.build.type": "userdebug",
+        "ro.build.version.release": "14",
+        "ro.build.version.sdk": "34",
+        "ro.build.version.security_patch": "2024-02-05",
+        "ro.debuggable": "0",
+        "ro.hardware": "virtual",
+        "ro.opengles.version": "196609",
+        "ro.product.brand": "quadra",
+        "ro.product.cpu.abi": "x86_64",
+        "ro.product.cpu.abilist": "x86_64",
+        "ro.product.device": "virtual",
+        "ro.product.first_api_level": "34",
+        "ro.product.manufacturer": "Quadra",
+        "ro.product.model": "Virtual device",
+        "ro.product.name": "quadra_x86_64",
+        "ro.serialno": f"QUADRA{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08X}",
+        "ro.soc.manufacturer": "Quadra",
+        "ro.soc.model": "Virtual",
+        "sys.boot_completed": "1",
+    }

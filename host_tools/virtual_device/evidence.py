@@ -4,7 +4,6 @@ import re
 import signal
 import time
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from host_tools.virtual_device.packages import SYSTEM_PID
@@ -14,40 +13,19 @@ if TYPE_CHECKING:
     from host_tools.virtual_device.processes import AppProcess
 
 _KEPT = 16
-SIGNALED, CRASH, NATIVE_CRASH, ANR, USER_REQUESTED = 2, 4, 5, 6, 10
-_REASONS = {
-    SIGNALED: "SIGNALED", CRASH: "APP CRASH(EXCEPTION)", NATIVE_CRASH: "APP CRASH(NATIVE)", ANR: "ANR",
-    USER_REQUESTED: "USER REQUESTED",
-}  # fmt: skip
+SIGNALED, CRASH, NATIVE_CRASH = "2 (SIGNALED)", "4 (APP CRASH(EXCEPTION))", "5 (APP CRASH(NATIVE))"
+ANR, USER_REQUESTED = "6 (ANR)", "10 (USER REQUESTED)"
 _NATIVE = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
 # Lines of the report that Java's runtime leaves when native code brought it down.
 _WHAT = re.compile(r"siginfo: si_signo: (\d+) \(\w+\), si_code: (-?\d+) \((\w+)\)(?:, si_addr: (0x[0-9a-f]+))?")
 _FRAME = re.compile(r"^C  \[([\w.+-]+\.so[\w.]*)\+(0x[0-9a-f]+)\](?:  (.*))?$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Exit:
-    """Why a process ended, as ApplicationExitInfo has it."""
-
-    time_s: float
-    package: str
-    pid: int
-    uid: int
-    reason: int
-    status: int
-    description: str
-
-    def lines(self, number: int) -> list[str]:
-        name = f"{self.reason} ({_REASONS[self.reason]})"
-        subreason = "21 (FORCE STOP)" if self.reason == USER_REQUESTED else "0 (UNKNOWN)"
-        uid = f"realUid={self.uid} packageUid={self.uid} definingUid={self.uid} user=0"
-        return [
-            f"        ApplicationExitInfo #{number}:",
-            f"          timestamp={moment(self.time_s)} pid={self.pid} {uid}",
-            f"          process={self.package} reason={name} subreason={subreason} status={self.status}",
-            f"          importance=100 pss=0.00 rss=0.00 description={self.description or 'null'} "
-            "state=empty trace=null",
-        ]
+_EXIT = """\
+        ApplicationExitInfo #{number}:
+          timestamp={timestamp} pid={pid} realUid={uid} packageUid={uid} definingUid={uid} user=0
+          process={package} reason={reason} subreason={subreason} status={status}
+          importance=100 pss=0.00 rss=0.00 description={description} state=empty trace=null"""
 
 
 def moment(time_s: float) -> str:
@@ -60,11 +38,16 @@ class Evidence:
 
     def __init__(self, device: "VirtualDevice") -> None:
         self.device = device
-        self._exits: dict[str, deque[Exit]] = {}
+        self._exits: dict[str, deque[dict[str, object]]] = {}  # by package, the newest first
 
-    def exits(self, package: str) -> list[Exit]:
-        """The newest first."""
-        return list(self._exits.get(package, ()))
+    def exit_info(self, package: str) -> str:
+        """Why the package's processes ended, as ActivityManager dumps it."""
+        known = list(self._exits.get(package, ()))
+        head = ["ACTIVITY MANAGER PROCESS EXIT INFO (dumpsys activity exit-info)"]
+        head += ["Last Timestamp of Persistence Into Persistent Storage: 1970-01-01 00:00:00.000"]
+        if known:
+            head += [f"  package: {package}", f"    Historical Process Exit for uid={known[0]['uid']}"]
+        return "\n".join([*head, *(_EXIT.format(number=number, **one) for number, one in enumerate(known))])
 
     def forget(self, package: str) -> None:
         self._exits.pop(package, None)
@@ -112,10 +95,11 @@ class Evidence:
             self._ended(process, SIGNALED, status=number)
         self._died(process)
 
-    def _ended(self, process: "AppProcess", reason: int, text: str = "", status: int = 0) -> None:
-        one = process.one
-        kept = self._exits.setdefault(one.package, deque(maxlen=_KEPT))
-        kept.appendleft(Exit(time.time(), one.package, process.pid, one.uid, reason, status, text))
+    def _ended(self, process: "AppProcess", reason: str, text: str = "", status: int = 0) -> None:
+        row = {"timestamp": moment(time.time()), "pid": process.pid, "uid": process.uid, "package": process.one.package}
+        row |= {"reason": reason, "status": status, "description": text or "null"}
+        row["subreason"] = "21 (FORCE STOP)" if reason == USER_REQUESTED else "0 (UNKNOWN)"
+        self._exits.setdefault(process.one.package, deque(maxlen=_KEPT)).appendleft(row)
 
     def _died(self, process: "AppProcess") -> None:
         self.system("I", f"Process {process.one.package} (pid {process.pid}) has died: fg  TOP")
@@ -127,21 +111,19 @@ class Evidence:
         what = _WHAT.search(report)
         code = f"code {what.group(2)} ({what.group(3)})" if what else "code 0 (SI_USER)"
         address = f"0x{int(what.group(4), 16):016x}" if what and what.group(4) else "--------"
+        frames = (_frame(i, row, one.native) for i, row in enumerate(_FRAME.findall(report)))
+        name = f"name: Instr: {process.runner}"[:38]
         return [
             "*** " * 15 + "***",
-            f"Build fingerprint: '{self.device.properties.get('ro.build.fingerprint', '')}'",
-            "Revision: '0'",
+            f"Build fingerprint: '{self.device.properties['ro.build.fingerprint']}'",
             f"ABI: '{one.abi}'",
             f"Timestamp: {moment(time.time())}+0000",
-            f"Process uptime: {time.time() - process.started_s:.0f}s",
             f"Cmdline: {one.package}",
-            f"pid: {process.pid}, tid: {process.pid + 1}, name: Instr: {process.runner}"[:60]
-            + f"  >>> {one.package} <<<",
+            f"pid: {process.pid}, tid: {process.pid + 1}, {name}  >>> {one.package} <<<",
             f"uid: {one.uid}",
             f"signal {number} ({signal.Signals(number).name}), {code}, fault addr {address}",
-            "",
             "backtrace:",
-            *(_frame(i, row, one.native) for i, row in enumerate(_FRAME.findall(report))),
+            *frames,
         ]
 
 

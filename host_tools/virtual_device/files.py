@@ -106,6 +106,15 @@ class Files:
         """Where it lies on the host; no part of it is a link."""
         return self.root + self.locate(path, need, follow).rstrip("/")
 
+    def for_process(self, word: str, cwd: str = "/") -> str:
+        """A word of a command line: the path where a process of the host finds what the device has there. Other words stay."""
+        if "/" not in word and word != "..":
+            return word
+        try:
+            return self.real(normal(word, cwd))
+        except OSError:
+            return os.devnull + "/" + os.path.basename(word)  # nothing is there, as on the device
+
     def stat(self, path: str, follow: bool = True) -> os.stat_result:
         """With the device's owners."""
         located = self.locate(path, "", follow)

@@ -84,13 +84,13 @@ def _end_with_host(one: Program, cancelled: threading.Event) -> None:
 
 
 def _run(call: Call, program: Path, one: Program) -> int:
-    words = [_real(call, word) for word in call.argv[1:]]
+    words = [call.files.for_process(word, call.cwd) for word in call.argv[1:]]
     libraries = [Path(word) for word in words if word.startswith("/") and _is_elf(Path(word))]
     try:
         done = child_process.run(
             bionic.command(program, libraries, words),
             timeout_s=_DEADLINE_S,
-            cwd=Path(_real(call, call.cwd)),
+            cwd=Path(call.files.for_process(call.cwd)),
             env=_environment(call, words),
             check=False,
             on_line=_telling(call, call.out),
@@ -127,16 +127,6 @@ def _is_elf(path: Path) -> bool:
             return file.read(4) == _ELF
     except (OSError, ValueError):
         return False
-
-
-def _real(call: Call, word: str) -> str:
-    """A word of the command line; a path of the device becomes one of this machine."""
-    if "/" not in word and word != "..":
-        return word
-    try:
-        return call.files.real(call.path(word))
-    except OSError:
-        return os.devnull + "/" + os.path.basename(word)  # nothing is there, as on the device
 
 
 def _telling(call: Call, write: Callable[[bytes], None]) -> Callable[[str], None]:

@@ -75,9 +75,8 @@ class Machine(jvm.Machine):
 
     def start_words(self, properties: dict[str, str], crash_report: Path) -> list[object]:
         """The command line of a process; when native code brings it down, it leaves a report."""
-        words = self.command("org.quadra.host.RunnerOnHost", properties)
-        words[1:1] = [f"-XX:ErrorFile={crash_report}", "-XX:-CreateCoredumpOnCrash"]
-        return words
+        java_, *words = self.command("org.quadra.host.RunnerOnHost", properties)
+        return [java_, f"-XX:ErrorFile={crash_report}", "-XX:-CreateCoredumpOnCrash", *words]
 
     def _library_path(self) -> str:
         return str(self.folder)

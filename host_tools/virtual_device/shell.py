@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from host_tools.virtual_device import native
-from host_tools.virtual_device.call import Call, Stopped, command, run, write
+from host_tools.virtual_device.call import Call, Given, Stopped, Words, command, run, write
 from host_tools.virtual_device.files import normal, write_all
 
 _TOKEN = re.compile(
@@ -209,8 +209,6 @@ def _cd(call: Call, inner: Call, name: str) -> int:
 
 
 @command("sh")
-def sh(call: Call) -> int:
+def sh(call: Call, given: Given, words: Words) -> int:
     """`sh -c TEXT`."""
-    if call.argv[1:2] != ["-c"] or len(call.argv) < 3:
-        return call.fail("only -c TEXT")
-    return run_text(call, call.argv[2])
+    return run_text(call, words[1]) if words[:1] == ["-c"] and words[1:] else call.fail("only -c TEXT")

@@ -183,11 +183,8 @@ class Sync:
 
     def _skip(self) -> None:
         """Reads on to DONE: the host only listens when it has sent all."""
-        while True:
-            word, length = self._header()
-            if word == b"DONE":
-                return
-            self._data(word, length)
+        while (header := self._header())[0] != b"DONE":
+            self._data(*header)
 
     def _data(self, word: bytes, length: int) -> bytes:
         if word != b"DATA" or length > MAX_DATA:
@@ -215,35 +212,25 @@ class Sync:
             self._give(file)
 
     def _give(self, file: BinaryIO) -> None:
-        out = bytearray()
-        while data := file.read(MAX_DATA):
+        out, ends = bytearray(), False
+        while not ends and (data := file.read(MAX_DATA)):
             fault = self.meet("sync.recv.data")
+            if fault or len(out) >= _BATCH:
+                self.stream.write(bytes(out))
+                out.clear()
             if fault:
-                self.stream.write(bytes(out))
-                out.clear()
-                if self._give_wrong(data, fault):
-                    break
-                continue
-            out += b"DATA" + struct.pack("<I", len(data)) + data
-            if len(out) >= _BATCH:
-                self.stream.write(bytes(out))
-                out.clear()
+                ends = self._give_wrong(data, fault)
+            else:
+                out += b"DATA" + struct.pack("<I", len(data)) + data
         self.stream.write(bytes(out) + b"DONE" + bytes(4))
 
     def _give_wrong(self, data: bytes, fault: Fault) -> bool:
         """One piece with a fault in it; whether it is the last."""
-        if fault.kind == "truncate":
-            data = data[: len(data) // 2]
-        elif fault.kind == "corrupt":
-            data = flipped(data)
-        size = len(data)
-        if fault.kind == "wrong_size":
-            size += 7
-        elif fault.kind == "hostile":
-            size = pick(hostile.SIZES, fault.value)
-        message = b"DATA" + struct.pack("<I", size) + data
-        pieces = spoiled(fault, message)[0] if fault.kind == "split" else [message]
-        for piece in pieces:
+        if fault.kind in ("truncate", "corrupt"):
+            data = spoiled(fault, data)[0][0]
+        sizes = {"wrong_size": len(data) + 7, "hostile": pick(hostile.SIZES, fault.value)}
+        message = b"DATA" + struct.pack("<I", sizes.get(fault.kind, len(data))) + data
+        for piece in spoiled(fault, message)[0] if fault.kind == "split" else [message]:
             self.stream.write(piece)
         return fault.kind in ("truncate", "wrong_size", "hostile")
 

@@ -76,7 +76,7 @@ TEST(Passes, DoWhatTheirCasesShow) {
 TEST(Passes, RunInOrderAndLeaveAWholeGraph) {
   Graph graph;
   ASSERT_TRUE(Parse("input %0 [1,4,4,8]\n"
-                    "%1 [1,6,6,8] = pad(%0) {before: 0 1 1 0, after: 0 1 1 0, value: 0.0} from 0\n"
+                    "%1 [1,6,6,8] = pad(%0) {amounts: 0 0 1 1 1 1 0 0, axes: 4, value: 0.0} from 0\n"
                     "const %2 [1,3,3,8] = splat(1)\n"
                     "%3 [1,4,4,8] = depthwise_conv2d(%1, %2) {stride: 1 1, padding: valid} from 1\n"
                     "const %4 [] = {2}\n"

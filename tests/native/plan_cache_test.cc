@@ -222,6 +222,36 @@ TEST_F(PlanCacheTest, DamagedPlansAreChecked) {
   EXPECT_GT(reasons.size(), 5u);
 }
 
+// Elements of eight bytes, and weights that a device uses where they lie: FlatBuffers' verifier
+// asks for no more than lengths of four.
+TEST_F(PlanCacheTest, WhatIsNotAlignedIsRefused) {
+  uint8_t* copy = static_cast<uint8_t*>(aligned_alloc(64, (plan_.size() + 63) / 64 * 64));
+  memcpy(copy, plan_.data(), plan_.size());
+  const auto later = [](const flatbuffers::Table& table, flatbuffers::voffset_t field) {
+    uint8_t* at = const_cast<uint8_t*>(table.GetAddressOf(field));
+    flatbuffers::WriteScalar(at, flatbuffers::ReadScalar<flatbuffers::uoffset_t>(at) + 4);
+  };
+  const auto& plan = reinterpret_cast<const flatbuffers::Table&>(*fb::GetPlan(copy));
+  later(plan, fb::Plan::VT_REGIONS);
+  EXPECT_EQ(CheckPlan(copy, plan_.size()).message(), "the regions of its plan are not aligned");
+  memcpy(copy, plan_.data(), plan_.size());
+  const auto& buffers = *fb::GetPlan(copy)->buffers();
+  unsigned weights = 0;
+  while (buffers[weights]->kind() != fb::BufferKind_Constant) ++weights;
+  const fb::Buffer& buffer = *buffers[weights];
+  // Its first four bytes are its length now.
+  uint8_t* data = const_cast<uint8_t*>(buffer.data()->data());
+  flatbuffers::WriteScalar<uint32_t>(data, static_cast<uint32_t>(buffer.bytes() - 4));
+  later(reinterpret_cast<const flatbuffers::Table&>(buffer), fb::Buffer::VT_DATA);
+  flatbuffers::WriteScalar<uint64_t>(
+      const_cast<uint8_t*>(
+          reinterpret_cast<const flatbuffers::Table&>(buffer).GetAddressOf(fb::Buffer::VT_BYTES)),
+      buffer.data()->size());
+  EXPECT_EQ(CheckPlan(copy, plan_.size()).message(),
+            "buffer " + std::to_string(weights) + " of its plan is wrong");
+  free(copy);
+}
+
 // What a kernel's text says is how its groups run: others would leave work-items out.
 TEST_F(PlanCacheTest, GroupsAreThoseOfTheTextAndCoverTheGrid) {
   uint8_t* copy = static_cast<uint8_t*>(aligned_alloc(64, (plan_.size() + 63) / 64 * 64));

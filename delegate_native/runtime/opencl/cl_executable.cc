@@ -298,6 +298,14 @@ Status ClExecutable::WorkOn(Port* port, void* caller) {
   return Point(*port, raw);
 }
 
+// The caller's memory may go; the next inference points to what it is given.
+Status ClExecutable::Leave(Port* port) {
+  port->caller = nullptr;
+  const Status status = Point(*port, nullptr);
+  port->in_caller = {};
+  return status;
+}
+
 // The kernels that work on the port's buffer work on `memory`.
 Status ClExecutable::Point(const Port& port, cl_mem memory) {
   for (const Use& use : uses_) {
@@ -328,6 +336,7 @@ Status ClExecutable::CheckBound(const Port& port, cl_mem memory) const {
 
 Status ClExecutable::Bind(const std::vector<void*>& objects) {
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
+  const bool any = std::any_of(objects.begin(), objects.end(), [](void* one) { return one; });
   Status first;
   for (size_t i = 0; i < objects.size(); ++i) {
     const bool is_input = i < inputs_.size();
@@ -344,8 +353,9 @@ Status ClExecutable::Bind(const std::vector<void*>& objects) {
     port.bound = memory;
     if (status.ok() && memory) {
       status = Point(port, memory);
-    } else if (was_bound && port.in_place) {
-      port.caller = nullptr;  // the next inference points to the host's memory
+    } else if (port.in_place && (was_bound || !any)) {
+      const Status left = Leave(&port);
+      if (status.ok()) status = left;
     } else if (was_bound) {
       const Status back = Point(port, buffers_[static_cast<size_t>(port.buffer)].get());
       if (status.ok()) status = back;

@@ -65,6 +65,7 @@ class ClExecutable : public Executable {
   Status SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common, cl_kernel kernel);
   Status SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_uint index, const fb::Arg& arg);
   const Port* OwnerOf(int buffer) const;
+  Status Leave(Port* port);
   Status Point(const Port& port, cl_mem memory);
   Status CheckBound(const Port& port, cl_mem memory) const;
   Status WorkOn(Port* port, void* caller);

@@ -44,6 +44,7 @@ class Runner:
         self.boot = crash.boot_id(device)
         self.user = app_log.user_of(device, app.PACKAGE)
         self._known_exit = crash.last_exit(device, app.PACKAGE)
+        self._earlier: set[str] = set()  # lines of the log that belong to an earlier start
 
     def start(self, arguments: Mapping[str, str], on_stage: Callable[[str], None]) -> Finished:
         """Runs it to its end, at most deadline_s. Only Ctrl-C raises."""
@@ -80,7 +81,10 @@ class Runner:
         elif isinstance(finished.error, BROKEN):
             finished.error = crash.broken(self.device, finished.error, self.boot)
         with contextlib.suppress(DeviceError):
-            finished.lines = app_log.fetch(self.device, since, self.user, app.PACKAGE)
+            lines = app_log.fetch(self.device, since, self.user, app.PACKAGE)
+            # `since` is a whole second, in which the start before may have ended.
+            finished.lines = [line for line in lines if line.raw not in self._earlier]
+            self._earlier = {line.raw for line in lines}
             finished.said = app_log.said_by_app(finished.lines, self.user)
         outcome = finished.outcome
         if finished.error is None and outcome.kind not in (am_instrument.COMPLETE, am_instrument.FAILED):

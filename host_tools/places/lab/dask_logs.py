@@ -4,9 +4,10 @@ import logging
 
 
 def silence() -> None:
-    """What matters is said in our words. dask gives each of its loggers a level: all of them have to be told."""
-    for name in ("distributed", *logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "distributed":
+    """What matters is said in our words. dask gives each of its loggers a level: all of them have to be told. asyncio
+    speaks of tasks that dask forgot, as late as at the end of the process."""
+    for name in ("distributed", "asyncio", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 

@@ -52,8 +52,10 @@ class LabDevice:
         files = self._files(spec)
         order = Order(self.offered.name, spec, {}, source_digest())
         order.files = {kind: contents.name_of(path) for kind, path in files.items()}
-        partial = run_folder.start(spec, runs_dir or settings.read().runs_dir)
+        runs_dir = runs_dir or settings.read().runs_dir
+        partial = run_folder.partial(spec, runs_dir)
         try:
+            run_folder.start(spec, runs_dir)
             show(f"on {self.name}")
             reply = self.lab.run(self.offered, order, files, self._stopped)
             packing.unpack(reply.packed, partial)
@@ -63,10 +65,12 @@ class LabDevice:
             stopped.kept = kept.path
             raise stopped from error
         except QuadraError as error:
-            error.kept = run_folder.finish(partial, "failed", "lab", error).path
+            if run_folder.began(partial):
+                error.kept = run_folder.finish(partial, "failed", "lab", error).path
             raise
         except BaseException:
-            run_folder.finish(partial, "interrupted", "lab")
+            if run_folder.began(partial):
+                run_folder.finish(partial, "interrupted", "lab")
             raise
         return self._finish(partial, reply)
 

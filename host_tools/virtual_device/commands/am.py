@@ -8,7 +8,7 @@ import queue
 import signal
 
 from host_tools.virtual_device import evidence, faults
-from host_tools.virtual_device.call import Call, Stopped, command
+from host_tools.virtual_device.call import Call, Given, Stopped, Words, command
 from host_tools.virtual_device.faults import Dropped, Fault
 from host_tools.virtual_device.hostile import INSTRUMENTATIONS, pick
 from host_tools.virtual_device.packages import Installed
@@ -22,19 +22,19 @@ _FIRST = "start"  # the stage behind which no fault of app.start may fall
 
 
 @command("am")
-def activity(call: Call) -> int:
-    verb, words = (call.argv[1:2] or [""])[0], call.argv[2:]
-    if verb == "instrument":
-        try:
-            run = _Run(call, words)
-        except ValueError as error:
-            call.err(os.fsencode(f"{_USAGE}\nError: {error}\n"))
-            return 1
-        return run.run()
-    if verb == "force-stop" and words:
-        call.device.processes.end(words[-1], f"from pid {next(call.device.pids)}")
-        call.device.evidence.system("I", f"Force stopping {words[-1]} appid=0 user=0: from shell")
-        return 0
+def activity(call: Call, given: Given, words: Words) -> int:
+    match words:
+        case ["instrument", *rest]:
+            try:
+                run = _Run(call, rest)
+            except ValueError as error:
+                call.err(os.fsencode(f"{_USAGE}\nError: {error}\n"))
+                return 1
+            return run.run()
+        case ["force-stop", *_, package]:
+            call.device.processes.end(package, f"from pid {next(call.device.pids)}")
+            call.device.evidence.system("I", f"Force stopping {package} appid=0 user=0: from shell")
+            return 0
     call.out(_USAGE.encode())
     return 255
 
@@ -50,26 +50,22 @@ class _Run:
         self.call, self.device = call, call.device
         self.component, self.raw, self.arguments = "", False, dict[str, str]()
         self.trouble: Fault | None = None  # what is to happen at _AT
-        left = list(words)
-
-        def value(option: str) -> str:
-            if not left:
-                raise ValueError(f'Argument expected after "{option}"')
-            return left.pop(0)
-
-        while left and not self.component:  # Android takes the first and looks no further
-            word = left.pop(0)
-            if word == "-r":
-                self.raw = True
-            elif word == "-e":
-                key = value("-e")
-                self.arguments[key] = value(key)
+        left = iter(words)
+        for word in left:
+            if word == "-e":
+                key = next(left, "-e")
+                if (value := next(left, None)) is None:
+                    raise ValueError(f'Argument expected after "{key}"')
+                self.arguments[key] = value
             elif word == "--user":
-                value(word)
-            elif word.startswith("-") and word != "-w":
+                next(left, None)
+            elif word in ("-r", "-w"):
+                self.raw |= word == "-r"
+            elif word.startswith("-"):
                 raise ValueError(f"Unknown option: {word}")
-            elif word != "-w":
+            else:  # Android takes the first and looks no further
                 self.component = word
+                break
         if "/" not in self.component:
             raise ValueError(f"No instrumentation found for: {self.component}")
         self.package, _, runner = self.component.partition("/")
@@ -109,7 +105,8 @@ class _Run:
             planted = faults.planted(fault)
             self.trouble = None if planted else fault
         at_start = self.call.meet("app.start")
-        arguments = {key: self._real(value) for key, value in self.arguments.items()}
+        files = self.device.files()
+        arguments = {k: files.for_process(v) if v[:1] == "/" else v for k, v in self.arguments.items()}
         pause = _AT if self.trouble else _FIRST if at_start else ""
         process = self.device.processes.start(one, arguments, planted, pause)
         process.runner = self.runner
@@ -121,15 +118,6 @@ class _Run:
         if pause == _FIRST:
             process.go_on()
         return process
-
-    def _real(self, value: str) -> str:
-        """A word that is a path of the device, as the process finds it."""
-        if not value.startswith("/"):
-            return value
-        try:
-            return self.device.files().real(value)
-        except OSError:
-            return str(self.device.root) + value
 
     def _follow(self, process: AppProcess) -> int:
         crash: Event | None = None

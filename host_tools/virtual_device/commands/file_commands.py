@@ -7,24 +7,12 @@ import re
 import stat as modes
 import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import IO, cast
 
 from host_tools.virtual_device import layout
-from host_tools.virtual_device.call import PIECE, Call, Input, command, lines, pieces, write
-
-
-def each(call: Call, words: list[str], action: Callable[[str], None]) -> int:
-    """Does it for every word; what the file system refuses is said, and the others go on."""
-    status = 0
-    for word in words:
-        try:
-            action(word)
-        except OSError as error:
-            own = error.filename and error.filename.rstrip("/") != call.path(word).rstrip("/")
-            status = call.fail(f"{error.filename if own else word}: {error.strerror}")
-    return status
+from host_tools.virtual_device.call import PIECE, Call, Given, Input, Words, command, each, lines, pieces, write
 
 
 def _inputs(call: Call, words: list[str]) -> Iterator[Input]:
@@ -36,10 +24,8 @@ def _inputs(call: Call, words: list[str]) -> Iterator[Input]:
             yield file
 
 
-@command("cat")
-def cat(call: Call) -> int:
-    _, words = call.options("")
-
+@command("cat", letters="")
+def cat(call: Call, given: Given, words: Words) -> int:
     def copy(names: list[str]) -> None:
         for source in _inputs(call, names):
             for piece in pieces(source):
@@ -50,12 +36,9 @@ def cat(call: Call) -> int:
     return each(call, words, lambda word: copy([word]))
 
 
-@command("grep")
-def grep(call: Call) -> int:
+@command("grep", letters="ivE", least=1)
+def grep(call: Call, given: Given, words: Words) -> int:
     """`grep [-i] [-v] [-E] PATTERN [FILE...]`; patterns are Python's."""
-    given, words = call.options("ivE")
-    if not words:
-        return call.fail("Needs a pattern", 2)
     try:
         form, hits = re.compile(os.fsencode(words[0]), re.IGNORECASE if "-i" in given else 0), 0
     except re.error:
@@ -68,10 +51,8 @@ def grep(call: Call) -> int:
     return int(hits == 0)
 
 
-@command("sha256sum")
-def sha256sum(call: Call) -> int:
-    _, words = call.options("b")
-
+@command("sha256sum", letters="b")
+def sha256sum(call: Call, given: Given, words: Words) -> int:
     def digest(word: str) -> None:
         found = hashlib.sha256()
         with call.files.open(call.path(word)) as file:
@@ -82,10 +63,9 @@ def sha256sum(call: Call) -> int:
     return each(call, words, digest)
 
 
-@command("ls")
-def ls(call: Call) -> int:
+@command("ls", letters="aAld1")
+def ls(call: Call, given: Given, words: Words) -> int:
     """`ls [-a] [-A] [-l] [-d] [-1] [PATH...]`; files first, then what folders hold."""
-    given, words = call.options("aAld1")
     files: list[str] = []
     folders: list[str] = []
 
@@ -118,12 +98,12 @@ def _show(call: Call, names: list[str], long: bool, folder: str) -> None:
         call.line(f"{mode} {found.st_nlink} {owner} {owner} {found.st_size:>6} {changed} {name}{target}")
 
 
-@command("find")
-def find(call: Call) -> int:
+@command("find", least=1)
+def find(call: Call, given: Given, words: Words) -> int:
     """`find FOLDER [-type f|d] [-name PATTERN]`"""
-    words = call.argv[2:]
-    wanted = dict(zip(words[::2], words[1::2], strict=False))
-    if not call.argv[1:] or len(words) % 2 or wanted.keys() - {"-type", "-name"}:
+    top, *tests = words
+    wanted = dict(zip(tests[::2], tests[1::2], strict=False))
+    if len(tests) % 2 or wanted.keys() - {"-type", "-name"}:
         return call.fail("only FOLDER [-type f|d] [-name PATTERN]")
 
     def walk(word: str) -> None:
@@ -135,12 +115,11 @@ def find(call: Call) -> int:
         for inner in call.files.names(call.path(word)) if kind == "d" else ():
             walk(f"{word.rstrip('/')}/{inner}")
 
-    return each(call, [call.argv[1]], walk)
+    return each(call, [top], walk)
 
 
-@command("mkdir")
-def mkdir(call: Call) -> int:
-    given, words = call.options("pm:")
+@command("mkdir", letters="pm:", least=1)
+def mkdir(call: Call, given: Given, words: Words) -> int:
     mode = int(given["-m"], 8) if given.get("-m", "").isdecimal() else 0o770
 
     def make(word: str) -> None:
@@ -150,13 +129,11 @@ def mkdir(call: Call) -> int:
         except OSError as error:
             raise OSError(error.errno, error.strerror, f"'{word}'") from None
 
-    return each(call, words, make) if words else call.fail("Needs 1 argument")
+    return each(call, words, make)
 
 
-@command("rm")
-def rm(call: Call) -> int:
-    given, words = call.options("rRf")
-
+@command("rm", letters="rRf")
+def rm(call: Call, given: Given, words: Words) -> int:
     def remove(word: str) -> None:
         try:
             _remove(call, call.path(word).rstrip("/"), bool({"-r", "-R"} & given.keys()))
@@ -176,12 +153,9 @@ def _remove(call: Call, path: str, recursive: bool) -> None:
     call.files.remove(path)
 
 
-@command("mv", "cp")
-def mv(call: Call) -> int:
+@command("mv", "cp", letters="f", least=2)
+def mv(call: Call, given: Given, words: Words) -> int:
     """`mv [-f] FILE... TARGET`, `cp FILE... TARGET`"""
-    _, words = call.options("f")
-    if len(words) < 2:
-        return call.fail("Needs 2 arguments")
     *sources, last = words
     target = call.path(last).rstrip("/")
     folder = call.files.is_folder(target)
@@ -208,19 +182,17 @@ def _copy(call: Call, source: str, target: str) -> None:
             os.fchmod(new.fileno(), modes.S_IMODE(call.files.stat(source).st_mode))
 
 
-@command("chmod")
-def chmod(call: Call) -> int:
+@command("chmod", letters="", least=2)
+def chmod(call: Call, given: Given, words: Words) -> int:
     """`chmod OCTAL PATH...`"""
-    _, words = call.options("")
-    if len(words) < 2 or not re.fullmatch(r"[0-7]+", words[0]):
-        return call.fail(f"bad mode '{words[0] if words else ''}'")
+    if not re.fullmatch(r"[0-7]+", words[0]):
+        return call.fail(f"bad mode '{words[0]}'")
     return each(call, words[1:], lambda word: call.files.change_mode(call.path(word), int(words[0], 8)))
 
 
-@command("tar")
-def tar(call: Call) -> int:
+@command("tar", letters="cC:f:")
+def tar(call: Call, given: Given, words: Words) -> int:
     """`tar -c [-C FOLDER] -f - NAME...`"""
-    given, words = call.options("cC:f:")
     folder = call.path(given.get("-C", "."))
     if "-c" not in given or given.get("-f") != "-" or not words:
         return call.fail("only -c [-C FOLDER] -f - NAME...")

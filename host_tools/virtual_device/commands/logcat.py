@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from host_tools.virtual_device import layout
-from host_tools.virtual_device.call import Call, command
+from host_tools.virtual_device.call import Call, Given, Words, command
 
 BUFFERS = ("main", "system", "crash")
 _KEPT = 20000
@@ -39,15 +39,7 @@ class LogBuffer:
         self._count = 0
 
     def add(
-        self,
-        priority: str,
-        tag: str,
-        text: str,
-        *,
-        pid: int = 1,
-        tid: int = 0,
-        uid: int = 1000,
-        buffer: str = "main",
+        self, priority: str, tag: str, text: str, pid: int = 1, uid: int = 1000, buffer: str = "main", tid: int = 0
     ) -> None:
         """One entry per line of `text`."""
         with self._lock:
@@ -88,39 +80,37 @@ class _Wanted:
 
 
 @command("logcat")
-def logcat(call: Call) -> int:
+def logcat(call: Call, given: Given, words: Words) -> int:
     """-d -c -b -v -t -T -s --pid and filters (`TAG:PRIORITY`); without -d it goes on until nobody reads."""
     try:
-        wanted = _wanted(call.argv[1:])
+        wanted = _wanted(words)
     except ValueError as error:
         return call.fail(str(error))
-    log = call.device.logcat
+    log, begun, number = call.device.logcat, set[str](), 0
     if wanted.clear:
         for buffer in wanted.buffers:
             log.clear(buffer)
         return 0
-    begun: set[str] = set()
-    entries = log.since()
-    number = entries[-1].number if entries else 0
-    chosen = [entry for entry in entries if wanted.takes(entry)]
-    _write(call, wanted, chosen if wanted.last is None else chosen[max(0, len(chosen) - wanted.last) :], begun)
-    while not (wanted.dump or call.device.stopping.is_set()):
-        call.wait(_FOLLOW_S)
+    while True:
         entries = log.since(number)
+        chosen = [entry for entry in entries if wanted.takes(entry)]
+        if number == 0 and wanted.last is not None:
+            chosen = chosen[max(0, len(chosen) - wanted.last) :]
+        _write(call, wanted, chosen, begun)
         number = entries[-1].number if entries else number
-        _write(call, wanted, [entry for entry in entries if wanted.takes(entry)], begun)
-    return 0
+        if wanted.dump or call.device.stopping.is_set():
+            return 0
+        call.wait(_FOLLOW_S)
 
 
 def _write(call: Call, wanted: _Wanted, entries: list[Entry], begun: set[str]) -> None:
-    lines = []
+    text = ""
     for entry in entries:
-        if entry.buffer not in begun:
-            begun.add(entry.buffer)
-            lines.append(f"--------- beginning of {entry.buffer}\n")
-        lines.append(_line(entry, wanted.user))
-    if lines:
-        call.out(os.fsencode("".join(lines)))
+        text += "" if entry.buffer in begun else f"--------- beginning of {entry.buffer}\n"
+        text += _line(entry, wanted.user)
+        begun.add(entry.buffer)
+    if text:
+        call.out(os.fsencode(text))
 
 
 def _line(entry: Entry, with_user: bool) -> str:
@@ -142,7 +132,7 @@ def _wanted(words: list[str]) -> _Wanted:
         elif name == "-v" and value not in ("threadtime", "uid"):
             raise ValueError(f'Invalid parameter "{value}" to -v')
         elif name == "-v":
-            wanted.user = wanted.user or value == "uid"
+            wanted.user |= value == "uid"
         elif name in ("-t", "-T"):
             _start(wanted, value)
         elif name == "-s":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from host_tools.base.errors import QuadraError
 from host_tools.virtual_device.apk_reader import Refused
-from host_tools.virtual_device.call import Call, Input, command
+from host_tools.virtual_device.call import Call, Given, Input, Words, command
 from host_tools.virtual_device.hostile import INSTALLS, pick
 from host_tools.virtual_device.packages import APK_NAME, no_room
 
@@ -14,18 +14,17 @@ _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
 
 
-@command("pm")
-def package(call: Call) -> int:
+@command("pm", letters="rtdgfUs3S:i:", long=["user="])
+def package(call: Call, given: Given, words: Words) -> int:
     """`pm install|uninstall|path|list|clear`, with the options that adb and people give."""
-    given, words = call.options("rtdgfUs3S:i:", ["user="])
     verb = words.pop(0) if words else ""
-    if verb not in _VERBS:
-        call.line("Package manager (package) commands:\n" + "\n".join(f"  {name}" for name in sorted(_VERBS)))
-        return 255
-    return _VERBS[verb](call, given, words)
+    if verb in _VERBS:
+        return _VERBS[verb](call, given, words)
+    call.line("\n  ".join(["Package manager (package) commands:", *sorted(_VERBS)]))
+    return 255
 
 
-def _install(call: Call, given: dict[str, str], names: list[str]) -> int:
+def _install(call: Call, given: Given, names: Words) -> int:
     """From a file of the device, or `-S SIZE` bytes of the input."""
     fault = call.meet("install")
     if fault and fault.kind == "crash":
@@ -57,7 +56,7 @@ def _install(call: Call, given: dict[str, str], names: list[str]) -> int:
     return 0
 
 
-def _fill(call: Call, place: Path, given: dict[str, str], names: list[str]) -> str:
+def _fill(call: Call, place: Path, given: Given, names: Words) -> str:
     """Brings the APK to its place; the sentence of what was wrong with how it was asked for."""
     if names and names[0] != "-":
         try:
@@ -87,7 +86,7 @@ def _copy(call: Call, source: Input, most: int, place: Path) -> int:
     return came
 
 
-def _uninstall(call: Call, given: dict[str, str], names: list[str]) -> int:
+def _uninstall(call: Call, given: Given, names: Words) -> int:
     if not names or not call.device.packages.uninstall(names[0]):
         call.line("Failure [not installed for 0]" if names else "Error: package name not specified")
         return 1
@@ -96,13 +95,13 @@ def _uninstall(call: Call, given: dict[str, str], names: list[str]) -> int:
     return 0
 
 
-def _clear(call: Call, given: dict[str, str], names: list[str]) -> int:
+def _clear(call: Call, given: Given, names: Words) -> int:
     done = bool(names) and call.device.packages.clear(names[0])
     call.line("Success" if done else "Failed")
     return int(not done)
 
 
-def _path(call: Call, given: dict[str, str], names: list[str]) -> int:
+def _path(call: Call, given: Given, names: Words) -> int:
     one = call.device.apps.get("".join(names[:1]))
     if one is None:
         return 1
@@ -110,7 +109,7 @@ def _path(call: Call, given: dict[str, str], names: list[str]) -> int:
     return 0
 
 
-def _list(call: Call, given: dict[str, str], words: list[str]) -> int:
+def _list(call: Call, given: Given, words: Words) -> int:
     kind, wanted = (*words, "", "")[:2]
     if kind not in ("package", "packages"):
         call.err(os.fsencode(f"Error: unknown list type '{kind}'\n"))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from host_tools.base import terminal
 from host_tools.base.errors import Misuse, RunFailed
@@ -114,12 +115,15 @@ class FakeAttempt(on_jvm.JvmAttempt):
     def __init__(self, folder, spec, crashes):
         super().__init__(folder, spec, lambda text: None, None)
         self.crashes, self.calls = crashes, []
+        self.keeps = {"": 7, "shipped-opencl": 5, "shipped-gles": 0}  # bytes
 
     def start_runner(self, mode, names):
         self.work(mode, self.folder, names)
 
-    def work(self, mode, cache, names=None):
+    def work(self, mode, cache, names=None, kept=None):
         self.calls.append((mode, list(names or ())))
+        if kept and names != ["xnnpack"]:
+            (kept / "state").write_bytes(b"x" * self.keeps[names[0]])
         for name in names or ():
             if name in self.crashes:
                 self.stage, self.state = f"first inference of {name}", "crashed"
@@ -160,6 +164,19 @@ def test_gpu_peers_start_cold_in_processes_of_their_own(tmp_path):
     timings = folder.json("timings.json")
     assert timings["init_us"]["shipped_opencl_cold"] == {"first_invoke_us": 4, "total_us": 5}
     assert timings["cold_memory"]["peak_rss_bytes"] == 2
+
+
+def test_second_starts_take_turns_each_from_what_it_kept_itself(tmp_path):
+    spec = structs.replace(folder_with_peers(tmp_path).spec(), second_starts=2)
+    child = FakeAttempt(tmp_path, spec, set())
+    found = with_peers.second_starts(child, lambda name, kept: child.work("cold", kept, [name], kept), tmp_path / "k")
+    assert [names[0] for _, names in child.calls] == ["", *spec.peers] * 3  # the first of three keeps
+    assert found["second_us"] == {key: [5, 5] for key in ("quadra", "xnnpack", "shipped_opencl", "shipped_gles")}
+    assert found["kept_bytes"] == {"quadra": 7, "shipped_opencl": 5, "shipped_gles": 0}
+    child = FakeAttempt(tmp_path, spec, {"shipped-gles"})
+    found = with_peers.second_starts(child, lambda name, kept: child.work("cold", kept, [name], kept), tmp_path / "l")
+    assert "shipped_gles" not in found["second_us"] and "shipped_gles" not in found["kept_bytes"]
+    assert [names[0] for _, names in child.calls].count("shipped-gles") == 1 and child.state == "failed"
 
 
 def test_a_run_that_fails_in_the_app_place_leaves_the_plan_too(tmp_path, monkeypatch):

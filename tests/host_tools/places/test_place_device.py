@@ -31,7 +31,7 @@ from host_tools.base.errors import (
 )  # fmt: skip
 from host_tools.phone.adb import lock, parallel
 from host_tools.phone.adb.adb_device import Device
-from host_tools.phone.app import app, remote_folder
+from host_tools.phone.app import app, app_log, remote_folder
 from host_tools.places import on_phone, phone_app, prepare
 from host_tools.places.on_phone import Phone
 from host_tools.record import run_folder, spec as specs
@@ -149,7 +149,7 @@ def left(phone):
     found += [process.command_line for process in phone.processes.all()]
     found += [path.name for path in config.devices_dir.glob("undo-*")]
     found += [path.name for path in config.runs_dir.glob(".partial-*")]
-    if phone.state.settings["global"].get("stay_on_while_plugged_in") != "0":
+    if phone.settings.get("stay_on_while_plugged_in") != "0":
         found.append("it stays awake")
     return found + [lock.holder(phone.serial)] * bool(lock.holder(phone.serial))
 
@@ -165,7 +165,8 @@ def last_run():
     return run_folder.find("latest", settings.read().runs_dir)
 
 
-def test_a_run_leaves_what_every_place_leaves_and_the_device_as_it_was(start, phone, tmp_path):
+def test_a_run_leaves_what_every_place_leaves_and_the_device_as_it_was(start, phone, tmp_path, monkeypatch):
+    monkeypatch.setattr(app_log, "now", lambda device: "01-01 00:00:00.000")  # as if all starts were within a second
     spec = start(cold=True)
     assert spec.is_complete() and left(phone) == []
     names = {path.name for path in spec.path.iterdir()}
@@ -181,6 +182,7 @@ def test_a_run_leaves_what_every_place_leaves_and_the_device_as_it_was(start, ph
     log = (spec.path / "log.txt").read_text()
     assert schema_check.wrong(spec.path) == []
     assert "== cold" in log and "== run xnnpack\nstage: start\n" in log and "== reference" in log
+    assert log.count("stage: start\n") == log.count("== cold") + log.count("== run"), "each start has its own lines"
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -86,7 +86,7 @@ def test_what_failed_is_written_down_in_a_process_of_its_own(model, fake, monkey
     modes = []
     work = on_host.HostAttempt.work
     monkeypatch.setattr(
-        on_host.HostAttempt, "work", lambda self, mode, cache: (modes.append(mode), work(self, mode, cache))
+        on_host.HostAttempt, "work", lambda self, mode, *rest: (modes.append(mode), work(self, mode, *rest))
     )
     monkeypatch.setenv("FAKE_DELEGATE", "crash")
     with pytest.raises(RunFailed):

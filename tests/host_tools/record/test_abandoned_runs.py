@@ -10,6 +10,7 @@ import pytest
 
 from host_tools.base import settings
 from host_tools.base.errors import FolderNotWritable
+from host_tools.places.on_host import Host
 from host_tools.record import run_folder, spec as specs
 from tests.host_tools import run_folders
 
@@ -128,3 +129,20 @@ def test_a_run_that_cannot_be_finished_is_cleared_by_the_next(tmp_path, monkeypa
             run_folder.finish(partial, "failed")
     next_run(tmp_path, 2)
     assert not partial.exists()
+
+
+def test_ctrl_c_while_a_run_begins_leaves_a_folder_with_its_name_or_none(tmp_path, monkeypatch):
+    """Right behind the making of the folder, and right behind its spec.json."""
+    for name, states in (("hold", []), ("start", ["interrupted"])):
+        runs = tmp_path / name
+
+        def stopped(*words, real=getattr(run_folder, name)):
+            real(*words)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(run_folder, name, stopped)
+            with pytest.raises(KeyboardInterrupt):
+                Host(tmp_path / "libquadra.so").run(specs.RunSpec(specs.new_run_id("m"), MODEL), runs_dir=runs)
+        assert not list(runs.glob(".partial*"))
+        assert [run_folder.find(run_id, runs).status().state for run_id in run_folder.list_ids(runs)] == states

@@ -8,6 +8,7 @@ from host_tools.record import named_plans, replayed, run_folder
 from host_tools.record.replayed import Reference
 from host_tools.record.spec import InputSpec
 from host_tools.replay import replay_session as session
+from host_tools.replay.own_process import OwnProcess
 from host_tools.replay.replay_session import Asked
 from tests.host_tools.record import plans
 from tests.host_tools.tasks.test_plans import inv
@@ -23,7 +24,7 @@ def replay(tmp_path):
         file = plans.write(plan, tmp_path / "plan.quadra")
         run_folder.write_arrays(tmp_path / "given", [X])
         wanted = Asked(InputSpec("arrays", arrays=str(tmp_path / "given")), **asked)
-        return session.replay(named_plans.find(str(file))[0], wanted, lambda stage: None)
+        return session.replay(named_plans.find(str(file)), wanted, lambda stage: None)[0]
 
     return run
 
@@ -82,11 +83,10 @@ def test_the_first_dispatch_that_differs_is_named(tmp_path):
     folder.mkdir()
     run_folder.write_arrays(folder / "inputs", [X])
     named = named_plans.find(str(file))[0]
-    asked = session._Session(named, Asked(), lambda stage: None, folder)
     (folder / "plan.quadra").write_bytes(named.plan_bytes())
     replayed.write(folder / replayed.JOB, replayed.Job("plan.quadra", reads_tensors=True, tolerance=1e-4, times=3,
                                                        references=kept(folder, references)))  # fmt: skip
-    asked._start("host_tools.replay.replayer", {}, folder)
+    OwnProcess(folder, "it", lambda stage: None, 300.0).run("host_tools.replay.replayer", {})
     result = replayed.read(folder / replayed.RESULT, replayed.Replayed)
     dispatch, tensor = result.first_wrong()
     assert (dispatch.name, dispatch.nodes, tensor.name, tensor.worst_at) == ("001_add", [0], "middle", [0, 1, 2, 0])
@@ -182,4 +182,4 @@ def test_inputs_of_another_size_are_refused(tmp_path):
     run_folder.write_arrays(tmp_path / "given", [X[:, :1]])
     asked = Asked(InputSpec("arrays", arrays=str(tmp_path / "given")))
     with pytest.raises(Misuse, match="the input input_0 float32"):
-        session.replay(named_plans.find(str(file))[0], asked, lambda stage: None)
+        session.replay(named_plans.find(str(file)), asked, lambda stage: None)

@@ -30,7 +30,7 @@ def ran(model_path, library, tmp_path, monkeypatch):
 
 
 def replay(named, **asked):
-    return replay_session.replay(named, Asked(**asked), lambda stage: None)
+    return replay_session.replay([named], Asked(**asked), lambda stage: None)[0]
 
 
 def same(outcome):
@@ -115,9 +115,14 @@ def test_partitions_get_what_the_cpu_has_between_them(ran, model_path, tmp_path,
     model = tmp_path / "fenced.tflite"
     model.write_bytes(fenced(model_path("selfie_segmentation").read_bytes(), 80))
     folder = ran(str(model), backend="opencl")
-    outcomes = [replay(named, against="cpu", tolerance=1e-3) for named in named_plans.find(str(folder.path))]
+    plans = named_plans.find(str(folder.path))
+    outcomes = replay_session.replay(plans, Asked(against="cpu", tolerance=1e-3), lambda stage: None)
     assert len(outcomes) > 1 and all(outcome.ok for outcome in outcomes)
     assert {row.against for outcome in outcomes for row in outcome.outputs} == {"the run", "the CPU"}
+    kept = ran(str(model), keep_tensors=True, backend="opencl")
+    for outcome in replay_session.replay(plans, Asked(against=str(kept.path)), lambda stage: None):
+        compared = [t for d in outcome.result.dispatches for t in d.tensors if t.compared]
+        assert len(compared) > 5 and not any(t.different for t in compared), outcome.title
 
 
 def test_checked_plans_of_a_run_are_whole(ran):

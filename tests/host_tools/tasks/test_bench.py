@@ -10,7 +10,7 @@ from rich.console import Console
 
 from host_tools.base.errors import FolderNotWritable, JudgementFailed, Misuse, RunFailed
 from host_tools.judge import bench_figures
-from host_tools.judge.bench_figures import COLD, STEADY, WARM, XNNPACK, Asked, Bench, Row, Runner
+from host_tools.judge.bench_figures import COLD, SECOND, STEADY, WARM, XNNPACK, Asked, Bench, Row, Runner
 from host_tools.record import run_folder, schema, times
 from host_tools.request import models
 from host_tools.show import bench_page, bench_table, charts
@@ -83,6 +83,8 @@ class Place:
             "init_us": init,
             "samples_us": samples,
             "cpu_us": samples,
+            "second_us": {key: [20 * self.us[key]] for key in keys},
+            "kept_bytes": {"quadra": 9, "shipped_opencl": 9, "shipped_gles": 0},
             **errors,
         }
 
@@ -344,6 +346,11 @@ def test_figures_are_those_of_the_run_folders(measured):
     assert result.mean("opencl", "shipped_opencl", WARM).goal is None and result.finished
     text = table(result)
     assert "5.0 times as fast; goal: 4: met" in text and "2.5 times as fast; goal: 2: met" in text
+    assert (
+        row.over("shipped_gles", SECOND) is None and text.count("keeps nothing") == 2
+    )  # its time would be a warm start's
+    assert result.mean("opencl", "shipped_opencl", SECOND).values["median"] == pytest.approx(0.2)
+    assert row.over("xnnpack", SECOND) == 2 and "second start, relative to TFLite's stock GPU delegate" in text
     assert "the one in Android's TFLite runtime" in text and max(map(len, text.splitlines())) <= 170
 
 
@@ -481,6 +488,40 @@ def test_on_the_host_two_threads_are_measured_too_and_the_bench_goes_on_there(me
         ("gles", "b", 1),
         ("gles", "b", 2),
     ]
+
+
+def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_once(measured, tmp_path, monkeypatch):
+    place, here = Place(), {"path": "/wheel/accelerator.so", "bytes": 19 << 20}
+    place.us["litert_gpu"] = 40000
+    monkeypatch.setattr(bench.machine, "litert_accelerator", lambda: here)
+    path = tmp_path / "a.tflite"
+    path.write_bytes(b"\x1c\0\0\0TFL3")
+    asked, _ = bench.asked([str(path)], "opencl", "xnnpack,litert-gpu", 0, api="both")
+    result = bench.measure(asked, place, lambda text: None, bench_page.write)
+    assert [(s.api, s.threads, s.peers[1:]) for s in place.specs] == [
+        ("interpreter", 1, ()),
+        ("interpreter", 2, ()),
+        ("compiled", 1, ("litert-gpu",)),
+        ("compiled", 2, ()),
+    ]
+    assert [row.api for row in result.rows] == ["interpreter", "compiled"] and result.finished
+    mean = result.mean("opencl", "litert_gpu", api="compiled")
+    assert mean.values["median"] == pytest.approx(1 / 400) and result.mean("opencl", "litert_gpu") is None
+    text, page = table(result), (result.folder / "bench.html").read_text()
+    assert "OpenCL, compiled  relative to XNNPACK" in text and "relative to LiteRT's GPU accelerator" in text
+    assert "0.0025" in text and "19.0 MiB  /wheel/accelerator.so" in text and "OpenCL, compiled" in page
+    assert max(map(len, text.splitlines())) <= 170
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "others"))
+    place.peer_errors["litert-gpu"] = "compile a: No adapters found; next: give it a GPU"
+    result = bench.measure(asked, place, lambda text: None, bench_page.write)
+    assert "a on OpenCL, compiled: LiteRT's GPU accelerator did not run: compile a: No adapters found" in table(result)
+    for words, said in (
+        ({"api": "compiled", "on": "jvm"}, "Android's runtime has no CompiledModel"),
+        ({"api": "c"}, "'c' is not one of interpreter, compiled, both"),
+        ({"beside": "shipped-gles"}, "'shipped-gles' is not one of xnnpack, litert-gpu"),
+    ):
+        with pytest.raises(Misuse, match=said):
+            bench.asked([str(path)], "", **{"beside": "", "repetitions": 0, **words})
 
 
 def test_no_rows_have_no_means(tmp_path):

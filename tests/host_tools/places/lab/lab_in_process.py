@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import threading
 
@@ -52,7 +53,8 @@ class InProcess:
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
         self.workers, self.port, self.said = {}, 0, []
         self.start_scheduler()
 
@@ -95,11 +97,23 @@ class InProcess:
         self.workers.pop(name).cancel()
 
     def close(self):
+        """Returns when all has ended: what dask says of a forgotten task must not come behind pytest's last line."""
         for name in list(self.workers):
             self.stop_worker(name)
         with contextlib.suppress(TimeoutError):
             self.do(self.scheduler.close())
+        with contextlib.suppress(TimeoutError):
+            self.do(self._cancel_all())
         self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(20)
+        self.loop.close()
+        gc.collect()
+
+    async def _cancel_all(self):
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 def places(lab, folder):

@@ -30,6 +30,8 @@ final class Contender implements Closeable {
   static final String SHIPPED_OPENCL = "shipped-opencl";
   static final String SHIPPED_GLES = "shipped-gles";
 
+  private static final String SHIPPED_TOKEN = "model"; // each model has a folder of its own
+
   private static final Pattern CUSTOM_OP = Pattern.compile("unresolved custom op: (\\w+)");
 
   final String name;
@@ -57,16 +59,22 @@ final class Contender implements Closeable {
     return start(QUADRA, new QuadraMaker(options), spec, model, inputs, stages);
   }
 
-  /** A peer, started the same way. */
+  /** A peer, started the same way. {@code kept}: a folder for what it compiled; empty: none. */
   static Contender startPeer(
-      String name, RunSpec spec, File model, List<NpyArray> inputs, Stages stages) throws RunError {
+      String name,
+      RunSpec spec,
+      File model,
+      String kept,
+      List<NpyArray> inputs,
+      Stages stages)
+      throws RunError {
     switch (name) {
       case XNNPACK:
         return start(name, null, spec, model, inputs, stages);
       case SHIPPED_OPENCL:
-        return start(name, new ShippedMaker("OPENCL", spec), spec, model, inputs, stages);
+        return start(name, new ShippedMaker("OPENCL", spec, kept), spec, model, inputs, stages);
       case SHIPPED_GLES:
-        return start(name, new ShippedMaker("OPENGL", spec), spec, model, inputs, stages);
+        return start(name, new ShippedMaker("OPENGL", spec, kept), spec, model, inputs, stages);
       default:
         throw RunError.misuse(
             "start the peer " + name,
@@ -161,15 +169,17 @@ final class Contender implements Closeable {
   private static final class ShippedMaker implements DelegateMaker {
     private final String backend;
     private final RunSpec spec;
+    private final String kept;
 
-    ShippedMaker(String backend, RunSpec spec) {
+    ShippedMaker(String backend, RunSpec spec, String kept) {
       this.backend = backend;
       this.spec = spec;
+      this.kept = kept;
     }
 
     @Override
     public Delegate make() throws RunError {
-      return shipped(backend, spec);
+      return shipped(backend, spec, kept);
     }
   }
 
@@ -292,7 +302,8 @@ final class Contender implements Closeable {
   }
 
   /** TensorFlow Lite's stock GPU delegate, by reflection: an app may be built without it. */
-  private static Delegate shipped(String backend, RunSpec spec) throws RunError {
+  private static Delegate shipped(String backend, RunSpec spec, String kept)
+      throws RunError {
     String options = "org.tensorflow.lite.gpu.GpuDelegateFactory$Options";
     try {
       Class<?> optionsClass = Class.forName(options);
@@ -303,6 +314,11 @@ final class Contender implements Closeable {
           spec.options.containsKey("precision") && !spec.options.get("precision").equals("f32");
       optionsClass.getMethod("setForceBackend", backendClass).invoke(made, word);
       optionsClass.getMethod("setPrecisionLossAllowed", boolean.class).invoke(made, lossAllowed);
+      if (!kept.isEmpty()) {
+        optionsClass
+            .getMethod("setSerializationParams", String.class, String.class)
+            .invoke(made, kept, SHIPPED_TOKEN);
+      }
       return (Delegate)
           Class.forName("org.tensorflow.lite.gpu.GpuDelegate")
               .getConstructor(optionsClass)

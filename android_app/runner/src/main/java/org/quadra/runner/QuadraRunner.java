@@ -14,14 +14,17 @@ import org.json.JSONException;
  * <p>Arguments: {@code folder}, which has spec.json and inputs/; {@code mode}: run (default), cold
  * (only the first start), verdicts (runs nothing); {@code peers}: who runs beside Quadra, with ","
  * between them, instead of those in spec.json; with mode cold, the one that starts in Quadra's
- * place; {@code model}: where the model is on this device, instead of the path in spec.json. Ends
- * with RESULT_OK, or with RESULT_CANCELED, a sentence as {@code error} and error.json.
+ * place; {@code model}: where the model is on this device, instead of the path in spec.json; {@code
+ * kept}: with mode cold, a folder that is there, where the one that starts keeps what it compiled,
+ * and finds it. Ends with RESULT_OK, or with RESULT_CANCELED, a sentence as {@code error} and
+ * error.json.
  */
 public class QuadraRunner extends Instrumentation implements Stages {
   public static final String ARGUMENT_FOLDER = "folder";
   public static final String ARGUMENT_MODE = "mode";
   public static final String ARGUMENT_PEERS = "peers";
   public static final String ARGUMENT_MODEL = "model";
+  public static final String ARGUMENT_KEPT = "kept";
 
   private Bundle arguments = new Bundle();
 
@@ -46,7 +49,9 @@ public class QuadraRunner extends Instrumentation implements Stages {
       String model = arguments.getString(ARGUMENT_MODEL, "");
       RunWorker worker = new RunWorker(folder, model, facts, this);
       worker.work(
-          arguments.getString(ARGUMENT_MODE, RunWorker.RUN), arguments.getString(ARGUMENT_PEERS));
+          arguments.getString(ARGUMENT_MODE, RunWorker.RUN),
+          arguments.getString(ARGUMENT_PEERS),
+          arguments.getString(ARGUMENT_KEPT, ""));
       result.putString("state", "complete");
       finish(Activity.RESULT_OK, result);
     } catch (RunError error) {

@@ -58,15 +58,15 @@ final class RunWorker {
     inputs = folder.readArrays("inputs");
   }
 
-  /** {@code peers}: instead of spec.json's; null: those. */
-  void work(String mode, String peers) throws RunError {
+  /** {@code peers}: instead of spec.json's; null: those. {@code kept}: of mode cold; may be empty. */
+  void work(String mode, String peers, String kept) throws RunError {
     try {
       switch (mode) {
         case RUN:
           full(peers == null ? spec.peers : names(peers));
           break;
         case COLD:
-          cold(peers == null ? "" : peers);
+          cold(peers == null ? "" : peers, kept);
           break;
         case VERDICTS:
           verdicts();
@@ -85,12 +85,19 @@ final class RunWorker {
     }
   }
 
-  /** The first start, where the driver's cache is empty: cold.json. */
-  private void cold(String peer) throws RunError, JSONException {
+  /**
+   * One start, with what is in the driver's cache and in {@code kept} (a folder; empty: nothing is
+   * kept): cold.json.
+   */
+  private void cold(String peer, String kept) throws RunError, JSONException {
+    Map<String, String> options = options();
+    if (!kept.isEmpty()) {
+      options.put("serialization_dir", kept);
+    }
     try (Contender first =
         peer.isEmpty()
-            ? Contender.startQuadra(spec, model, options(), inputs, stages)
-            : Contender.startPeer(peer, spec, cpuModel, inputs, stages)) {
+            ? Contender.startQuadra(spec, model, options, inputs, stages)
+            : Contender.startPeer(peer, spec, cpuModel, kept, inputs, stages)) {
       JSONObject value = new JSONObject(first.laps.toString());
       folder.writeJson("cold.json", addMemory(value));
     }
@@ -136,7 +143,7 @@ final class RunWorker {
     String key = Contender.key(name);
     Contender peer;
     try {
-      peer = Contender.startPeer(name, spec, cpuModel, inputs, stages);
+      peer = Contender.startPeer(name, spec, cpuModel, "", inputs, stages);
     } catch (RunError error) {
       timings.put(key + "_error", error.getMessage());
       keepTimings();

@@ -1,0 +1,86 @@
+"""LiteRT's own GPU accelerator, which comes with the wheel ai-edge-litert: WebGPU on Vulkan, behind CompiledModel.
+
+Only worker processes import this. Without a GPU it runs on SwiftShader, the Vulkan driver for CPUs that Debian's chromium
+brings: Mesa's (lavapipe 22.3) lacks what the accelerator asks for.
+"""
+
+import contextlib
+import ctypes
+import ctypes.util
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import ai_edge_litert
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.environment import Environment
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+from ai_edge_litert.options import CpuOptions, GpuOptions, Options
+
+from host_tools.base.errors import RunFailed
+from host_tools.places import interpreters
+from host_tools.places.compiled_models import Compiled
+
+_CHROMIUM = Path("/usr/lib/chromium")
+_ADVICE = "give it a GPU with a Vulkan driver, or SwiftShader: `apt-get install chromium`"
+_TOLD = re.compile(r"^(?:Warning|ERROR): *(?:\[[^\]]*\])? *(.+)")
+
+
+def make(content: bytes, model: str, *, threads: int, all_float32: bool) -> Compiled:
+    """A compiled model with an interpreter's methods. all_float32: no half precision. RunFailed with what the accelerator
+    printed, where it does not start."""
+    folder = Path(ai_edge_litert.__file__).parent
+    described = interpreters.make(content, model, threads=threads, kernels=interpreters.BUILTIN)
+    accelerators = HardwareAccelerator.GPU | HardwareAccelerator.CPU
+    options = Options(accelerators, CpuOptions(num_threads=threads), GpuOptions(enforce_f32=all_float32))
+    lines: list[str] = []
+    try:
+        with _heard(lines):
+            _load_vulkan()
+            environment = Environment.create(runtime_path=str(folder))
+            compiled = CompiledModel.from_buffer(content, environment=environment, options=options)
+    except (ValueError, RuntimeError) as error:
+        found = reason(lines) or " ".join(str(error).split())
+        raise RunFailed(f"compile {model} with LiteRT's own GPU accelerator", found, _ADVICE) from error
+    if not any("libLiteRtWebGpuAccelerator.so) registered" in line for line in lines):
+        found = f"{folder} has none that loads"
+        raise RunFailed("find LiteRT's own GPU accelerator", found, "install ai-edge-litert 2.3.0, which has one")
+    return Compiled(compiled, described, waits=True)
+
+
+def reason(lines: list[str]) -> str:
+    """What it printed of its failure, as one sentence; empty: nothing."""
+    told = [match[1].strip() for match in map(_TOLD.match, lines) if match]
+    return "; ".join(dict.fromkeys(line for line in told if "plugin" not in line))
+
+
+def _load_vulkan() -> None:
+    """Has the accelerator find SwiftShader where this machine has no Vulkan loader: it asks for a library of this name."""
+    if ctypes.util.find_library("vulkan"):
+        return
+    loader, driver = _CHROMIUM / "libvulkan.so.1", _CHROMIUM / "vk_swiftshader_icd.json"
+    if loader.is_file() and driver.is_file():
+        os.environ["VK_ICD_FILENAMES"] = str(driver)
+        ctypes.CDLL(str(loader), mode=ctypes.RTLD_GLOBAL)
+
+
+@contextlib.contextmanager
+def _heard(lines: list[str]) -> Iterator[None]:
+    """Also adds what native code writes to standard error to `lines`, when it is done."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as file:
+        before = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            file.seek(0)
+            data = file.read()
+            sys.stderr.buffer.write(data)
+            sys.stderr.flush()
+            lines += data.decode("utf-8", "replace").splitlines()
