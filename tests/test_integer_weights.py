@@ -95,6 +95,22 @@ def test_tables_stay_integers(quadra, backend, dtype, scales):
 
 
 @on_both
+def test_rows_that_stay_int4_are_the_cpus(quadra, backend):
+    """GATHER of int4 to int4: no tensor that is computed has two numbers in a byte on the GPU. The interpreter copies whole
+    bytes there, so only rows of an even length come out right."""
+    table = Integers("rows of int4", (40, 8), "int4", "tensor")
+    m = Model()
+    rows, grid = m.input((3,), "int32"), {"dtype": "int4", "scale": float(table.scales.ravel()[0]), "zero_point": 0}
+    picked = m.op("GATHER", [table.add(m), rows], (3, 8), "GatherOptions", 7, grid, Axis=0, BatchDims=0)
+    m.output(m.unary("RELU", m.op("DEQUANTIZE", [picked], (3, 8), version=7)))
+    outcome = quadra.run(m.bytes(), [np.int32([39, 0, 7])], **options(backend=backend))
+    assert [node["on"] for node in outcome.nodes] == ["cpu", "cpu", "gpu"], outcome.nodes
+    assert f"output '{picked.name}' is int4" in outcome.nodes[0]["reason"]
+    assert "its operand is int4" in outcome.nodes[1]["reason"]
+    outcome.check([np.maximum(table.floats[[39, 0, 7]], 0)], everything_on_gpu=False)
+
+
+@on_both
 def test_more_rows_after_a_resize(quadra, backend):
     """The same weights become floats, and the numbers stay right."""
     weights = Integers("resized", (64, _WIDE), "int4", 32)

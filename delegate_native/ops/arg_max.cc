@@ -31,39 +31,51 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// Along an axis of pixels four channels at once, along the channels one after the other.
-std::string Body(int axis, bool is_float, bool least) {
-  const std::string four = is_float ? "vec4" : "ivec4", one = is_float ? "float" : "int";
-  const char* better = least ? "is_less(v, most)" : "is_less(most, v)";
-  const std::string begin = QUADRA_TEXT(R"(
+constexpr const char* kFindBatch = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int slice = s - batch * dst_s;
 int at_b = batch % to_b;
 int outer = batch / to_b;
 )");
+constexpr const char* kAlongChannels = QUADRA_TEXT(R"($0 most = read_src(x, y, batch * src_s).x;
+int found = 0;
+for (int i = 0; i < src_s; ++i) {
+$1 v = read_src(x, y, batch * src_s + i);
+for (int k = 0; k < min(4, src_c - i * 4); ++k) {
+$0 n = $2(v, k);
+if (n $3 most) {
+most = n;
+found = i * 4 + k;
+}
+}
+}
+write_dst(ivec4(found), x, y, s);
+)");
+constexpr const char* kAlongPixels = QUADRA_TEXT(R"(int i = 0;
+$0 most = read_src($1);
+ivec4 found = ivec4(0);
+for (i = 1; i < count; ++i) {
+$0 v = read_src($1);
+ivec4 is_better = is_less($2);
+most = choose(is_better, v, most);
+found = choose(is_better, ivec4(i), found);
+}
+write_dst(found, x, y, s);
+)");
+
+// Along an axis of pixels four channels at once, along the channels one after the other.
+std::string Body(int axis, bool is_float, bool least) {
+  const char* four = is_float ? "vec4" : "ivec4";
   if (axis == 3) {
-    const std::string lane = is_float ? "lane" : "int_lane";
-    return begin + one + " most = read_src(x, y, batch * src_s).x;\nint found = 0;\n" +
-           Block("for (int i = 0; i < src_s; ++i)",
-                 four + " v = read_src(x, y, batch * src_s + i);\n" +
-                     Block("for (int k = 0; k < min(4, src_c - i * 4); ++k)",
-                           one + " n = " + lane + "(v, k);\n" +
-                               Block(least ? "if (n < most)" : "if (n > most)",
-                                     "most = n;\nfound = i * 4 + k;\n"))) +
-           "write_dst(ivec4(found), x, y, s);\n";
+    return kFindBatch + Filled(kAlongChannels, {is_float ? "float" : "int", four,
+                                                is_float ? "lane" : "int_lane", least ? "<" : ">"});
   }
   const char* place = axis == 2    ? "i, y, (outer * from_b + at_b) * src_s + slice"
                       : axis == 1  ? "x, i, (outer * from_b + at_b) * src_s + slice"
                       : axis == 0  ? "x, y, (outer * from_b + i) * src_s + slice"
                       : axis == -1 ? "x, y, ((outer * from_q + i) * from_b + at_b) * src_s + slice"
                                    : "x, y, ((i * from_q + outer) * from_b + at_b) * src_s + slice";
-  const std::string read = std::string("read_src(") + place + ")";
-  return begin + "int i = 0;\n" + four + " most = " + read + ";\nivec4 found = ivec4(0);\n" +
-         Block("for (i = 1; i < count; ++i)", four + " v = " + read +
-                                                  ";\nivec4 is_better = " + better + ";\n" +
-                                                  "most = choose(is_better, v, most);\n"
-                                                  "found = choose(is_better, ivec4(i), found);\n") +
-         "write_dst(found, x, y, s);\n";
+  return kFindBatch + Filled(kAlongPixels, {four, place, least ? "v, most" : "most, v"});
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,

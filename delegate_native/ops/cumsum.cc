@@ -24,45 +24,51 @@ Status Import(Importer* importer) {
 }
 
 // A work-item goes along the whole axis: `i` counts its places, `at` is the place.
-std::string Body(int axis, bool is_int, bool exclusive, bool reverse) {
-  const std::string four = is_int ? "ivec4" : "sum4_t", one = is_int ? "int" : "sum_t";
-  const std::string zero = is_int ? "ivec4(0)" : "vec4(0.0f)";
-  const std::string begin = axis == 3 ? QUADRA_TEXT(R"(
+constexpr const char* kAlongChannels = QUADRA_TEXT(R"(
 int first = s * dst_s;
-)")
-                                      : QUADRA_TEXT(R"(
+$0 all = $1;
+for (int i = 0; i < length; ++i) {
+int at = $2i;
+num4 v = read_src(x, y, first + at);
+int lanes = min(4, dst_c - at * 4);
+for (int j = 0; j < lanes; ++j) {
+int k = $3j;
+$4all += $5(v, k);
+v = num_with_lane(v, k, $6);
+}
+write_dst(v, x, y, first + at);
+}
+)");
+constexpr const char* kFindBatch = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int slice = s - batch * dst_s;
 int at_b = batch % step;
 int outer = batch / step * step * length + at_b;
 )");
-  const std::string at = reverse ? "int at = length - 1 - i;\n" : "int at = i;\n";
+constexpr const char* kAlongPixels = QUADRA_TEXT(R"($0 all = $1;
+for (int i = 0; i < length; ++i) {
+int at = $2i;
+$3all += read_src($4);
+write_dst($5, $4);
+}
+)");
+
+std::string Body(int axis, bool is_int, bool exclusive, bool reverse) {
+  const char* at = reverse ? "length - 1 - " : "";
   if (axis == 3) {
-    const std::string lane = is_int ? "int_lane" : "lane";
-    const std::string add = "all += " + lane + "(v, k);\n";
-    const std::string put =
-        "v = num_with_lane(v, k, " + std::string(is_int ? "all" : "float(all)") + ");\n";
-    const std::string step = exclusive ? one + " was = all;\n" + add + "v = num_with_lane(v, k, " +
-                                             (is_int ? "was" : "float(was)") + ");\n"
-                                       : add + put;
-    return begin + one + " all = " + (is_int ? "0" : "0.0f") + ";\n" +
-           Block(
-               "for (int i = 0; i < length; ++i)",
-               at + "num4 v = read_src(x, y, first + at);\nint lanes = min(4, dst_c - at * 4);\n" +
-                   Block(
-                       "for (int j = 0; j < lanes; ++j)",
-                       std::string(reverse ? "int k = lanes - 1 - j;\n" : "int k = j;\n") + step) +
-                   "write_dst(v, x, y, first + at);\n");
+    const char* one = is_int ? "int" : "sum_t";
+    const char* was = !exclusive ? "" : is_int ? "int was = all;\n" : "sum_t was = all;\n";
+    const char* made = is_int ? exclusive ? "was" : "all" : exclusive ? "float(was)" : "float(all)";
+    return Filled(kAlongChannels, {one, is_int ? "0" : "0.0f", at, reverse ? "lanes - 1 - " : "",
+                                   was, is_int ? "int_lane" : "lane", made});
   }
   const char* place = axis == 2   ? "at, y, s"
                       : axis == 1 ? "x, at, s"
                                   : "x, y, (outer + at * step) * dst_s + slice";
-  const std::string add = std::string("all += read_src(") + place + ");\n";
-  const std::string write = std::string("write_dst(all, ") + place + ");\n";
-  return (axis > 0 ? "" : begin) + four + " all = " + zero + ";\n" +
-         Block("for (int i = 0; i < length; ++i)",
-               at + (exclusive ? four + " was = all;\n" + add + "write_dst(was, " + place + ");\n"
-                               : add + write));
+  const char* was = !exclusive ? "" : is_int ? "ivec4 was = all;\n" : "sum4_t was = all;\n";
+  return (axis > 0 ? "" : kFindBatch) +
+         Filled(kAlongPixels, {is_int ? "ivec4" : "sum4_t", is_int ? "ivec4(0)" : "vec4(0.0f)", at,
+                               was, place, exclusive ? "was" : "all"});
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,

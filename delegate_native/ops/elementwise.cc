@@ -7,10 +7,26 @@
 #include <utility>
 #include <vector>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
+
+constexpr const char* kRow = QUADRA_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
+if (y >= dst_h || s >= dst_s * dst_b) { return; }
+for (int x = 0; x < dst_w; ++x) { write_dst(num4(0), x, y, s); }
+)");
+constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;
+if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }
+write_dst(num4(0), x, y, s);
+)");
+// Of the operand $0 and the written tensor $1.
+constexpr const char* kReadShort = R"(int $0_slice = e_s % $1_s; $2 $0_read = $2(0);
+if ($0_slice < $0_s) {
+$0_read = read_$0($3, $4, $5$0_slice);
+}
+)";
 
 const char* TypeOf(const Value& value) { return IsFloat(value.element) ? "vec4" : "ivec4"; }
 
@@ -113,13 +129,10 @@ class StepWriter {
 
   std::string ReadShort(const std::string& name, const Value& value, const char* x, const char* y,
                         const std::string& place) {
-    const std::string type = TypeOf(value), read = name + "_read", slice = name + "_slice";
-    const std::string slices = desc_->epilogue_tensor + "_s";
     const std::string batch = value.shape.b == 1 ? "" : place + " * " + name + "_s + ";
-    Line("int " + slice + " = e_s % " + slices + "; " + type + " " + read + " = " + type + "(0);");
-    Line(Block("if (" + slice + " < " + name + "_s)",
-               read + " = read_" + name + "(" + x + ", " + y + ", " + batch + slice + ");\n"));
-    return read;
+    Line(Filled(kReadShort, {name.c_str(), desc_->epilogue_tensor.c_str(), TypeOf(value), x, y,
+                             batch.c_str()}));
+    return name + "_read";
   }
 
   // A number as an argument of the kernel: nodes that differ only in it share one program.
@@ -199,16 +212,10 @@ Status ElementwiseKernels(const KernelContext& context, const Graph& graph, cons
   QUADRA_RETURN_IF_ERROR(writer.Write(*op, node.inputs, /*hole=*/-1, is_int, node.attributes));
   if (context.gpu->is_cpu()) {
     // One row per work-item.
-    kernel.body =
-        "int y = GLOBAL_X; int s = GLOBAL_Y;\n"
-        "if (y >= dst_h || s >= dst_s * dst_b) { return; }\n"
-        "for (int x = 0; x < dst_w; ++x) { write_dst(num4(0), x, y, s); }\n";
+    kernel.body = kRow;
     kernel.Grid(shape.h, shape.slices() * shape.b, 1);
   } else {
-    kernel.body =
-        "int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;\n"
-        "if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }\n"
-        "write_dst(num4(0), x, y, s);\n";
+    kernel.body = kPixel;
     kernel.Grid(shape.w, shape.h, shape.slices() * shape.b);
     kernel.Group(8, 4, 1);
   }

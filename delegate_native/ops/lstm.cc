@@ -4,236 +4,20 @@
 // layers, of which one goes through the steps from the last to the first.
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <utility>
 
-#include "delegate_native/ops/op.h"
-#include "delegate_native/ops/window.h"
-#include "delegate_native/tflite/importer.h"
+#include "delegate_native/ops/recurrent_layer.h"
 
 namespace quadra {
 namespace {
 
 // Inputs of the full LSTM: where groups with one for each gate begin, and their order of gates.
 constexpr int kInputWeights = 1, kRecurrentWeights = 5, kPeepholes = 9, kBiases = 12, kNorms = 20;
-constexpr int kProjection = 16, kOutputState = 18, kCellState = 19;
+constexpr int kProjection = 16;
 constexpr int kInput = 0, kForget = 1, kCell = 2, kOutput = 3;
 
 // Of gates of integers to 1.
 constexpr float kGateSteps = 4096.0f;
-
-// How a node says which layer it is.
-struct Settings {
-  int rank = 2;   // of the input
-  int input = 0;  // its number among the node's
-  int first = 0;  // the layer's inputs come after so many others
-  // Of a second input with weights of its own, and of those; -1: there is none.
-  int auxiliary = -1, auxiliary_weights = -1;
-  int output_state = kOutputState, cell_state = kCellState;
-  bool has_norms = true;
-  TfLiteFusedActivation activation = kTfLiteActTanh;
-  float cell_clip = 0.0f, projection_clip = 0.0f;  // 0: none
-  bool time_major = true;
-  bool backwards = false;
-  int output = 0;                // -1: the results are an inner value
-  bool may_be_integers = false;  // of 8 bits, the cells of 16
-};
-
-struct Layer {
-  int depth = 0, units = 0, outputs = 0;  // of the input, the cells, a step's result
-  int auxiliary_depth = 0;                // which is a part of `depth`
-  int gates = 0;                          // cell, forget, output, input: as many as there are
-  std::vector<float> weights, bias;       // of the input's part, each gate in slices of its own
-  std::vector<float> table;               // all others, in the order of the kernel's text
-  std::string variant;                    // letters of the kernel's lines
-  Attributes grids;                       // of integers, as the kernel has them
-  Settings settings;
-  ValueId result = -1, cells = -1;  // of all steps; behind the last one
-};
-
-int Padded(int n) { return CeilDiv(n, 4) * 4; }
-
-// A matrix with rows in whole slices; a vector is a matrix of one column.
-void AppendRows(const float* from, int rows, int columns, int stride, std::vector<float>* to) {
-  for (int i = 0; i < rows; ++i, from += stride) to->insert(to->end(), from, from + columns);
-  to->resize(to->size() + static_cast<size_t>(Padded(rows) - rows) * static_cast<size_t>(columns));
-}
-
-// The same column by column: work-items, which have neighbouring slices, read neighbours.
-void AppendColumns(const float* from, int rows, int columns, int stride, std::vector<float>* to) {
-  size_t at = to->size();
-  to->resize(at + static_cast<size_t>(Padded(rows)) * static_cast<size_t>(Padded(columns)));
-  for (int j = 0; j < columns; ++j, at += static_cast<size_t>(Padded(rows))) {
-    const float* number = from + j;
-    for (int i = 0; i < rows; ++i, number += stride) (*to)[at + static_cast<size_t>(i)] = *number;
-  }
-}
-
-Status ReadFloats(const Importer& importer, int input, int rows, int columns,
-                  SharedFloats* floats) {
-  QUADRA_RETURN_IF_ERROR(importer.ConstantFloats(input, floats));
-  if ((*floats)->size() == static_cast<size_t>(rows) * static_cast<size_t>(columns))
-    return Status();
-  return InvalidModel("its input %d has %zu numbers for %d x %d", input, (*floats)->size(), rows,
-                      columns);
-}
-
-Status AddRows(const Importer& importer, int input, int rows, int columns, std::vector<float>* to) {
-  SharedFloats floats;
-  QUADRA_RETURN_IF_ERROR(ReadFloats(importer, input, rows, columns, &floats));
-  AppendRows(floats->data(), rows, columns, columns, to);
-  return Status();
-}
-
-Status AddColumns(const Importer& importer, int input, int rows, int columns,
-                  std::vector<float>* to) {
-  SharedFloats floats;
-  QUADRA_RETURN_IF_ERROR(ReadFloats(importer, input, rows, columns, &floats));
-  AppendColumns(floats->data(), rows, columns, columns, to);
-  return Status();
-}
-
-// A gate's weights for the input, and in the same rows those for the auxiliary one.
-Status AddInputWeights(const Importer& importer, int input, int gate, Layer* layer) {
-  const Settings& settings = layer->settings;
-  if (settings.auxiliary < 0) {
-    return AddRows(importer, input, layer->units, layer->depth, &layer->weights);
-  }
-  const int more = settings.auxiliary_weights + gate;
-  const int units = layer->units, own = layer->depth - layer->auxiliary_depth;
-  SharedFloats weights, auxiliary;
-  QUADRA_RETURN_IF_ERROR(ReadFloats(importer, input, units, own, &weights));
-  QUADRA_RETURN_IF_ERROR(ReadFloats(importer, more, units, layer->auxiliary_depth, &auxiliary));
-  std::vector<float> joined;
-  const float *left = weights->data(), *right = auxiliary->data();
-  for (int i = 0; i < units; ++i, left += own, right += layer->auxiliary_depth) {
-    joined.insert(joined.end(), left, left + own);
-    joined.insert(joined.end(), right, right + layer->auxiliary_depth);
-  }
-  AppendRows(joined.data(), units, layer->depth, layer->depth, &layer->weights);
-  return Status();
-}
-
-// The rows of the input, and of the auxiliary one.
-Status ReadDepth(const Importer& importer, int gate, Layer* layer) {
-  const Settings& settings = layer->settings;
-  QUADRA_RETURN_IF_ERROR(importer.CheckRows(settings.rank, layer->depth, settings.input));
-  if (settings.auxiliary < 0) return Status();
-  int units, *depth = &layer->auxiliary_depth;
-  QUADRA_RETURN_IF_ERROR(importer.MatrixSize(settings.auxiliary_weights + gate, &units, depth));
-  layer->depth += *depth;
-  return importer.CheckRows(settings.rank, *depth, settings.auxiliary);
-}
-
-Attributes ReshapeTo(int columns) {
-  Attributes attributes;
-  attributes.SetInts("shape", {-1, columns});
-  return attributes;
-}
-
-Attributes AlongChannels() {
-  Attributes attributes;
-  attributes.SetInt("axis", 3);
-  return attributes;
-}
-
-// The gates before the state has its part in them.
-Status AddInputPart(Importer* importer, Layer* layer, ValueId* gates) {
-  ValueId src;
-  QUADRA_RETURN_IF_ERROR(importer->Operand(layer->settings.input, &src));
-  if (layer->settings.auxiliary >= 0) {
-    ValueId auxiliary;
-    QUADRA_RETURN_IF_ERROR(importer->Operand(layer->settings.auxiliary, &auxiliary));
-    src = importer->AddInnerNode("concat", {src, auxiliary}, AlongChannels());
-  }
-  const int rows = layer->gates * Padded(layer->units);
-  std::vector<ValueId> inputs = {
-      src, importer->AddConstant({rows, 1, 1, layer->depth}, std::move(layer->weights))};
-  if (!layer->bias.empty()) {
-    inputs.push_back(importer->AddConstant({1, 1, 1, rows}, std::move(layer->bias)));
-  }
-  Attributes attributes;
-  QUADRA_RETURN_IF_ERROR(SetWindow(kTfLitePaddingValid, 1, 1, 1, 1, &attributes));
-  attributes.SetInt("rank", importer->InputRank(layer->settings.input));
-  *gates = importer->AddInnerNode("conv2d", std::move(inputs), std::move(attributes));
-  return Status();
-}
-
-Status SetAttributes(const Layer& layer, Attributes* attributes) {
-  *attributes = layer.grids;
-  const char* activation;
-  QUADRA_RETURN_IF_ERROR(ReadActivation(layer.settings.activation, &activation, attributes));
-  if (activation) attributes->SetWord("activation", activation);
-  attributes->SetWord("variant", layer.variant);
-  attributes->SetInts("sizes", {layer.gates, layer.units, layer.outputs});
-  const float infinity = std::numeric_limits<float>::infinity();
-  const Settings& settings = layer.settings;
-  attributes->SetFloat("cell_clip", settings.cell_clip > 0 ? settings.cell_clip : infinity);
-  attributes->SetFloat("projection_clip",
-                       settings.projection_clip > 0 ? settings.projection_clip : infinity);
-  attributes->SetInt("time_axis", settings.time_major ? 1 : 2);
-  if (settings.backwards) attributes->SetInt("backwards", 1);
-  return Status();
-}
-
-// Some channels of all steps, or of the one that the layer makes last.
-Attributes Part(const Settings& settings, int first, int count, bool last) {
-  const int rank = settings.rank, time = settings.time_major ? 0 : 1;
-  int end_mask = (1 << (rank - 1)) - 1;
-  std::vector<int> begin(static_cast<size_t>(rank), 0), end = begin;
-  begin.back() = first;
-  end.back() = first + count;
-  if (last && rank > 2 && !settings.backwards) begin[static_cast<size_t>(time)] = -1;
-  if (last && rank > 2 && settings.backwards) {
-    end[static_cast<size_t>(time)] = 1;
-    end_mask -= 1 << time;
-  }
-  Attributes attributes;
-  attributes.SetInts("strides", std::vector<int>(begin.size(), 1));
-  attributes.SetInts("begin", std::move(begin));
-  attributes.SetInts("end", std::move(end));
-  attributes.SetInt("end_mask", end_mask);
-  return attributes;
-}
-
-// The layer with its state: the input with the outputs before and, of an LSTM, that with the cells.
-// Both are in one tensor on the way through the op: devices bind few.
-Status AddLayer(Importer* importer, Layer* layer) {
-  const Settings& settings = layer->settings;
-  const int outputs = layer->outputs;
-  const bool has_cells = layer->variant[0] == 'c';
-  ValueId gates, state;
-  QUADRA_RETURN_IF_ERROR(AddInputPart(importer, layer, &gates));
-  // The CPU takes states of any shape.
-  QUADRA_RETURN_IF_ERROR(importer->State(settings.output_state, &state, settings.may_be_integers));
-  state = importer->AddInnerNode("reshape", {state}, ReshapeTo(outputs));
-  if (has_cells) {
-    ValueId before;
-    QUADRA_RETURN_IF_ERROR(importer->State(settings.cell_state, &before, settings.may_be_integers));
-    before = importer->AddInnerNode("reshape", {before}, ReshapeTo(layer->units));
-    state = importer->AddInnerNode("concat", {state, before}, AlongChannels());
-  }
-  Attributes attributes;
-  QUADRA_RETURN_IF_ERROR(SetAttributes(*layer, &attributes));
-  const int size = static_cast<int>(layer->table.size());
-  const ValueId table = importer->AddConstant({1, 1, 1, size}, std::move(layer->table));
-  const ValueId steps =
-      importer->AddInnerNode("recurrent", {gates, table, state}, std::move(attributes));
-  const auto part = [&](int first, int count, bool last) {
-    return importer->AddInnerNode("strided_slice", {steps}, Part(settings, first, count, last));
-  };
-  if (settings.output < 0) {
-    layer->result = part(0, outputs, /*last=*/false);
-  } else {
-    QUADRA_RETURN_IF_ERROR(importer->AddNodeFor(settings.output, "strided_slice", {steps},
-                                                Part(settings, 0, outputs, /*last=*/false)));
-  }
-  importer->SetState(settings.output_state, part(0, outputs, /*last=*/true));
-  if (!has_cells) return Status();
-  layer->cells = part(Padded(outputs), layer->units, /*last=*/true);
-  importer->SetState(settings.cell_state, layer->cells);
-  return Status();
-}
 
 // A norm takes gates of any scale. Of integers each gate has one, and is brought to that of gates
 // without norms, so that kernels have one grid for all.
@@ -251,7 +35,7 @@ void Multiply(float factor, size_t first, std::vector<float>* numbers) {
   for (size_t i = first; i < numbers->size() && factor != 1.0f; ++i) (*numbers)[i] *= factor;
 }
 
-Status ReadFull(const Importer& importer, Layer* layer) {
+Status ReadFull(const Importer& importer, RecurrentLayer* layer) {
   const int first = layer->settings.first;
   const int input_weights = first + kInputWeights, recurrent_weights = first + kRecurrentWeights;
   const int peepholes = first + kPeepholes, projection = first + kProjection;
@@ -298,15 +82,15 @@ Status ReadFull(const Importer& importer, Layer* layer) {
   if (importer.HasInput(projection + 1)) {
     return AddRows(importer, projection + 1, outputs, 1, table);
   }
-  table->resize(table->size() + static_cast<size_t>(Padded(outputs)));
+  table->resize(table->size() + static_cast<size_t>(PaddedToSlices(outputs)));
   return Status();
 }
 
 // The integers of a layer of 8 bits: gates of 16, of which 12 are a fraction, cells of 16, and the
 // layer's results, which are brought to their grid at every step.
-Status ReadGrids(const Importer& importer, Layer* layer) {
+Status ReadGrids(const Importer& importer, RecurrentLayer* layer) {
   constexpr int kHidden = 4;  // intermediate
-  const Settings& settings = layer->settings;
+  const RecurrentSettings& settings = layer->settings;
   if (!IsQuantized(importer.InputTensor(0))) return Status();
   const TfLiteTensor* inner = importer.Intermediate(kHidden);
   if (!settings.may_be_integers || !inner || settings.activation != kTfLiteActTanh) {
@@ -344,15 +128,15 @@ Status ImportBasic(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5, 4));
   int rows, columns;
   QUADRA_RETURN_IF_ERROR(importer->MatrixSize(kWeights, &rows, &columns));
-  Layer layer;
+  RecurrentLayer layer;
   layer.variant = "cis";
   layer.gates = 4;
   layer.units = layer.outputs = rows / 4;
   layer.depth = columns - layer.units;
   QUADRA_RETURN_IF_ERROR(importer->CheckRows(2, layer.depth));
   SharedFloats weights, bias;
-  QUADRA_RETURN_IF_ERROR(ReadFloats(*importer, kWeights, 4 * layer.units, columns, &weights));
-  QUADRA_RETURN_IF_ERROR(ReadFloats(*importer, kBias, 4 * layer.units, 1, &bias));
+  QUADRA_RETURN_IF_ERROR(ReadMatrix(*importer, kWeights, 4 * layer.units, columns, &weights));
+  QUADRA_RETURN_IF_ERROR(ReadMatrix(*importer, kBias, 4 * layer.units, 1, &bias));
   for (int gate : {1, 2, 3, 0}) {
     const int units = layer.units, first = gate * units;
     const float* part = weights->data() + static_cast<std::ptrdiff_t>(first) * columns;
@@ -366,8 +150,8 @@ Status ImportBasic(Importer* importer) {
   return importer->AddNodeFor(1, "copy", {layer.cells}, {});
 }
 
-Status AddFull(Importer* importer, const Settings& settings, ValueId* result) {
-  Layer layer;
+Status AddFull(Importer* importer, const RecurrentSettings& settings, ValueId* result) {
+  RecurrentLayer layer;
   layer.settings = settings;
   QUADRA_RETURN_IF_ERROR(ReadFull(*importer, &layer));
   // There the CPU shows the gate of the cell in place of its state.
@@ -380,8 +164,8 @@ Status AddFull(Importer* importer, const Settings& settings, ValueId* result) {
   return Status();
 }
 
-Status AddRnn(Importer* importer, const Settings& settings, ValueId* result) {
-  Layer layer;
+Status AddRnn(Importer* importer, const RecurrentSettings& settings, ValueId* result) {
+  RecurrentLayer layer;
   layer.settings = settings;
   const int weights = settings.first + 1;
   QUADRA_RETURN_IF_ERROR(importer->MatrixSize(weights, &layer.units, &layer.depth));
@@ -398,7 +182,7 @@ Status AddRnn(Importer* importer, const Settings& settings, ValueId* result) {
 }
 
 // Adds a layer: AddFull or AddRnn.
-using AddOne = Status (*)(Importer* importer, const Settings& settings, ValueId* result);
+using AddOne = Status (*)(Importer* importer, const RecurrentSettings& settings, ValueId* result);
 
 // The second layer's inputs and states come so much later than the first one's. `auxiliary`: an
 // input that the layers may have besides; behind it are its weights, for each layer so many.
@@ -407,7 +191,7 @@ struct Second {
 };
 
 Status AddBoth(Importer* importer, AddOne add, const Second& second, bool merges,
-               Settings* settings) {
+               RecurrentSettings* settings) {
   const int auxiliary = second.auxiliary, auxiliary_weights = auxiliary + 1;
   QUADRA_RETURN_IF_ERROR(
       importer->ExpectInputs(1, auxiliary_weights + 2 * second.gates, merges ? 1 : 2));
@@ -436,8 +220,8 @@ Status AddBoth(Importer* importer, AddOne add, const Second& second, bool merges
 
 // What the parameters of all forms of a layer say. They are structs of their own.
 template <typename Params>
-Settings OfLstm(const Params& params) {
-  Settings settings;
+RecurrentSettings OfLstm(const Params& params) {
+  RecurrentSettings settings;
   settings.activation = params.activation;
   settings.cell_clip = params.cell_clip;
   settings.projection_clip = params.proj_clip;
@@ -445,15 +229,15 @@ Settings OfLstm(const Params& params) {
 }
 
 template <typename Params>
-Settings OfRnn(const Params& params) {
-  Settings settings;
+RecurrentSettings OfRnn(const Params& params) {
+  RecurrentSettings settings;
   settings.output_state = 4;
   settings.activation = params.activation;
   return settings;
 }
 
 template <typename Params>
-Settings InSequence(Settings settings, const Params& params) {
+RecurrentSettings InSequence(RecurrentSettings settings, const Params& params) {
   settings.rank = 3;
   settings.time_major = params.time_major;
   return settings;
@@ -464,7 +248,7 @@ Status ImportLstm(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   if (params->kernel_type == kTfLiteLSTMBasicKernel) return ImportBasic(importer);
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, kNorms + 4));
-  Settings settings = OfLstm(*params);
+  RecurrentSettings settings = OfLstm(*params);
   settings.may_be_integers = true;
   ValueId result;
   return AddFull(importer, settings, &result);
@@ -473,7 +257,7 @@ Status ImportLstm(Importer* importer) {
 Status ImportLstmBoth(Importer* importer) {
   const TfLiteBidirectionalSequenceLSTMParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  Settings settings = InSequence(OfLstm(*params), *params);
+  RecurrentSettings settings = InSequence(OfLstm(*params), *params);
   settings.has_norms = false;
   settings.output_state = 35;
   settings.cell_state = 36;
@@ -490,7 +274,7 @@ Status ImportLstmSequence(Importer* importer) {
     return Unsupported("its recurrent weights are diagonals");
   }
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(1, kNorms + 4));
-  Settings settings = InSequence(OfLstm(*params), *params);
+  RecurrentSettings settings = InSequence(OfLstm(*params), *params);
   settings.may_be_integers = true;
   ValueId result;
   return AddFull(importer, settings, &result);
@@ -500,7 +284,7 @@ Status ImportRnn(Importer* importer) {
   const TfLiteRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5));
-  const Settings settings = OfRnn(*params);
+  const RecurrentSettings settings = OfRnn(*params);
   ValueId result;
   return AddRnn(importer, settings, &result);
 }
@@ -508,7 +292,7 @@ Status ImportRnn(Importer* importer) {
 Status ImportRnnBoth(Importer* importer) {
   const TfLiteBidirectionalSequenceRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
-  Settings settings = InSequence(OfRnn(*params), *params);
+  RecurrentSettings settings = InSequence(OfRnn(*params), *params);
   return AddBoth(importer, AddRnn, {4, 4, 9, 1}, params->merge_outputs, &settings);
 }
 
@@ -517,7 +301,7 @@ Status ImportRnnSequence(Importer* importer) {
   const TfLiteSequenceRNNParams* params;
   QUADRA_RETURN_IF_ERROR(importer->GetParams(&params));
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(5, 5));
-  Settings settings = InSequence(OfRnn(*params), *params);
+  RecurrentSettings settings = InSequence(OfRnn(*params), *params);
   ValueId result;
   return AddRnn(importer, settings, &result);
 }

@@ -73,15 +73,10 @@ std::string Loops(const Shape& from, const Shape& to, const std::string& slice) 
   return text;
 }
 
-std::string Body(const Kind& kind, const Shape& from, const Shape& to, bool is_int) {
-  const bool channels = from.c != to.c;
-  const std::string four = is_int ? "ivec4" : "sum4_t", make = is_int ? "ivec4" : "vec4";
-  const std::string combine = std::string("all = ") + kind.combine + ";\n";
-  std::string slice = four +
-                      " v = read_src(x + k, y + j, (((at_p + p) * from_q + at_q + q) * "
-                      "from_b + at_b + b) * src_s + i);\n";
-  if (channels) {
-    slice += QUADRA_TEXT(R"(
+constexpr const char* kRead = QUADRA_TEXT(
+    "$0 v = read_src(x + k, y + j, (((at_p + p) * from_q + at_q + q) * from_b + at_b + b) * src_s + "
+    "i);\n");
+constexpr const char* kDropDeadLanes = QUADRA_TEXT(R"(
 if (i == src_s - 1) {
   int rest = src_c - i * 4;
   if (rest < 2) { v.y = identity; }
@@ -89,21 +84,32 @@ if (i == src_s - 1) {
   if (rest < 4) { v.w = identity; }
 }
 )");
-  }
-  slice += combine;
-  std::string text = QUADRA_TEXT(R"(
+constexpr const char* kFindBatch = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int at_b = batch % to_b;
 int at_q = batch / to_b % to_q;
 int at_p = batch / to_b / to_q;
-)") + four +
-                     " all = " + make + "(identity);\n";
-  text += channels ? Block("for (int i = 0; i < src_s; ++i)", Loops(from, to, slice))
-                   : "int i = s - batch * dst_s;\n" + Block("", Loops(from, to, slice));
+$0 all = $1(identity);
+)");
+constexpr const char* kJoinLanes = QUADRA_TEXT(R"($0 v = $1(all.y, all.x, all.w, all.z);
+all = $2;
+v = $1(all.z, all.z, all.x, all.x);
+all = $2;
+)");
+
+std::string Body(const Kind& kind, const Shape& from, const Shape& to, bool is_int) {
+  const bool channels = from.c != to.c;
+  const char *four = is_int ? "ivec4" : "sum4_t", *make = is_int ? "ivec4" : "vec4";
+  const std::string slice = Filled(kRead, {four}) + (channels ? kDropDeadLanes : "") +
+                            Filled("all = $0;\n", {kind.combine});
+  const std::string loops = Loops(from, to, slice);
+  std::string text = Filled(kFindBatch, {four, make});
   if (channels) {
     // The four lanes last.
-    text += four + " v = " + make + "(all.y, all.x, all.w, all.z);\n" + combine + "v = " + make +
-            "(all.z, all.z, all.x, all.x);\n" + combine;
+    text += Block("for (int i = 0; i < src_s; ++i)", loops) +
+            Filled(kJoinLanes, {four, make, kind.combine});
+  } else {
+    text += "int i = s - batch * dst_s;\n" + Block("", loops);
   }
   return text +
          (is_int ? "write_dst(all, x, y, s);\n" : "write_dst(all * vec4(scale), x, y, s);\n");

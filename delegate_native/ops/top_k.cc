@@ -34,25 +34,35 @@ Status InferShape(Graph* graph, const Node& node) {
 }
 
 // Each round finds the largest of those behind the one that was found last.
-std::string Body(bool is_float, bool places) {
-  const std::string one = is_float ? "float" : "int", zero = is_float ? "0.0f" : "0";
-  const std::string lanes = Block("for (int q = 0; q < min(4, src_c - i * 4); ++q)",
-                                  one + " n = " + (is_float ? "lane" : "int_lane") +
-                                      "(four, q);\nint at = i * 4 + q;\n" + QUADRA_TEXT(R"(
+constexpr const char* kPixel = QUADRA_TEXT(R"($0 last = $1;
+int last_at = -1;
+for (int j = 0; j < dst_s; ++j) {
+num4 v = num4(0);
+for (int k = 0; k < min(4, dst_c - j * 4); ++k) {
+$0 best = $1;
+int best_at = -1;
+for (int i = 0; i < src_s; ++i) {
+$2 four = read_src(x, y, s * src_s + i);
+for (int q = 0; q < min(4, src_c - i * 4); ++q) {
+$0 n = $3(four, q);
+int at = i * 4 + q;
+
 bool is_next = last_at < 0 || n < last || (n == last && at > last_at);
 if (is_next && (best_at < 0 || n > best)) { best = n; best_at = at; }
-)"));
-  const std::string round = one + " best = " + zero + ";\nint best_at = -1;\n" +
-                            Block("for (int i = 0; i < src_s; ++i)",
-                                  std::string(is_float ? "vec4" : "ivec4") +
-                                      " four = read_src(x, y, s * src_s + i);\n" + lanes) +
-                            "last = best;\nlast_at = best_at;\nv = num_with_lane(v, k, " +
-                            (places ? "best_at" : "best") + ");\n";
-  return one + " last = " + zero + ";\nint last_at = -1;\n" +
-         Block("for (int j = 0; j < dst_s; ++j)",
-               "num4 v = num4(0);\n" +
-                   Block("for (int k = 0; k < min(4, dst_c - j * 4); ++k)", round) +
-                   "write_dst(v, x, y, s * dst_s + j);\n");
+}
+}
+last = best;
+last_at = best_at;
+v = num_with_lane(v, k, $4);
+}
+write_dst(v, x, y, s * dst_s + j);
+}
+)");
+
+std::string Body(bool is_float, bool places) {
+  const char* result = places ? "best_at" : "best";
+  return is_float ? Filled(kPixel, {"float", "0.0f", "vec4", "lane", result})
+                  : Filled(kPixel, {"int", "0", "ivec4", "int_lane", result});
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,

@@ -19,6 +19,15 @@ std::string Unroll(int n, int m, const char* pattern) {
   return text;
 }
 
+std::string Filled(const char* text, std::initializer_list<const char*> words) {
+  std::string filled;
+  for (const char* c = text; *c; ++c) {
+    if (*c == '$') filled += words.begin()[*++c - '0'];
+    else filled += *c;
+  }
+  return filled;
+}
+
 std::string Block(const char* head, const std::string& body) {
   return head + (" {\n" + body) + "}\n";
 }

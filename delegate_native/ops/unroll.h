@@ -1,7 +1,8 @@
-// Generated kernels: text repeated per register, and text in braces.
+// Generated kernels: text repeated per register, filled in, and in braces.
 #ifndef QUADRA_OPS_UNROLL_H_
 #define QUADRA_OPS_UNROLL_H_
 
+#include <initializer_list>
 #include <string>
 
 namespace quadra {
@@ -10,6 +11,9 @@ namespace quadra {
 std::string Unroll(int n, const char* pattern);
 // The pattern for every i below n and j below m (j runs fastest), `$` for i and `@` for j.
 std::string Unroll(int n, int m, const char* pattern);
+
+// The text with words[n] in place of each `$n`.
+std::string Filled(const char* text, std::initializer_list<const char*> words);
 
 // `head { body }`: what writes the opening brace writes the closing one.
 std::string Block(const char* head, const std::string& body);

@@ -102,9 +102,9 @@ class Planner {
       const ValueId made = dequantize ? dequantize->outputs[0] : graph_.inputs[i];
       KernelDesc kernel = ToSlices(context_, shape, dense, made, dequantize);
       if (dequantize) QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph_, *dequantize, 0, &kernel));
-      AddKernel(std::move(kernel), dequantize ? dequantize->sources : std::vector<int>(),
-                IsFloat32(made));
-      AddCopy(made, {});
+      const std::vector<int> nodes = dequantize ? dequantize->sources : std::vector<int>();
+      AddKernel(std::move(kernel), nodes, IsFloat32(made));
+      AddCopy(made, nodes);
     }
     for (const Node& node : graph_.nodes) {
       if (!node.inputs.empty() && OnlyDequantized(node.inputs[0]) == &node) continue;
