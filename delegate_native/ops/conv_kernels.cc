@@ -168,9 +168,7 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
   text += split ? "first += split;\nsrc_at slice = src_slice * splits;\n"
                 : "src_at slice = src_slice;\n";
-  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices,
-                                 part.outs > 0 ? "sum4_t a$_@ = read_bias(o - first_o + @);\n"
-                                               : "sum4_t a$_@ = read_bias(o + @);\n");
+  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
   text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
   return text + WriteSums(t, conv.scattered(), part, serial);
@@ -198,7 +196,6 @@ Conv OnlyPart(Conv conv, const Part& part) {
   if (part.outs > 0) conv.out.c = std::min(conv.out.c - first_o, part.outs * 4);
   const int some_c = conv.in.c, taps = conv.taps(), rows = taps * conv.out.c;
   if (part.before >= 0) conv.bias.clear();
-  if (!conv.bias.empty()) conv.bias.erase(conv.bias.begin(), conv.bias.begin() + first_o);
   if (part.to != conv.dst) conv.bounds = Bounds();
   conv.weights = [first, first_row = taps * first_o, rows, all_c, some_c, all = conv.weights] {
     const SharedFloats weights = all();
@@ -236,7 +233,7 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const int in_c = part.count * 4;
   kernel.Constant("weights", 4, PackedFloats(own, lanes, in_c),
                   [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
-  kernel.Constant("bias", BiasOf(own, blocks * lanes));
+  kernel.Constant("bias", BiasOf(own, CeilDiv(conv.out.slices(), tile.slices) * lanes));
   if (pixel) own.bounds.AddNumbers(&kernel);
   else AddConvNumbers(own, &kernel);
   if (conv.groups > 1) AddGroupNumbers(conv, lanes, &kernel);
@@ -275,13 +272,14 @@ int OutputsAtOnce(const KernelContext& context, const Conv& conv) {
   constexpr int kLeastPixels = 16, kMostParts = 8;
   const Dialect dialect = context.DialectOf();
   const int slices = conv.out.slices();
-  const int64_t texels = int64_t{4} * conv.taps() * conv.in.slices() + 1;  // of a slice, with bias
-  if (dialect.image_units == 0 || conv.groups > 1 || texels * slices <= dialect.max_row_texels ||
+  const int64_t texels = int64_t{4} * std::max(1, conv.taps()) * conv.in.slices();  // of a slice
+  const int64_t row = dialect.max_row_texels - slices - 1;  // behind them lie the biases
+  if (dialect.image_units == 0 || conv.groups > 1 || texels * slices <= row ||
       conv.grid_w() * conv.grid_h() < kLeastPixels) {
     return 0;
   }
   const int most =
-      static_cast<int>(dialect.max_row_texels / texels) / 2 * 2;  // tiles have one or two
+      static_cast<int>(std::max<int64_t>(0, row) / texels) / 2 * 2;  // tiles have one or two
   return most * kMostParts < slices ? 0 : most;
 }
 
