@@ -24,9 +24,7 @@ write_dst(num4(0), x, y, s);
 // Of the operand $0 and the written tensor $1.
 constexpr const char* kReadShort =
     "int $0_slice = e_s % $1_s; $2 $0_read = $2(0);\n"
-    "if ($0_slice < $0_s) {\n"
-    "$0_read = read_$0($3, $4, $5$0_slice);\n"
-    "}\n";
+    "if ($0_slice < $0_s) {\n$0_read = read_$0($3, $4, $5$0_slice);\n}\n";
 
 const char* TypeOf(const Value& value) { return IsFloat(value.element) ? "vec4" : "ivec4"; }
 
