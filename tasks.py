@@ -42,6 +42,7 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
     models.show()
 
 
+_LAB_HELP = "devices of a lab, instead of --on: its scheduler's address, or localhost."
 _ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
 _ABIS_HELP = "ABIs, separated by commas: arm64-v8a, armeabi-v7a, x86_64 (default: all three)."
 
@@ -690,20 +691,23 @@ def demo(c: Context, loop: bool = False) -> None:
     iterable=["models"],
     help={
         "models": "Models to measure, by name or path: `inv bench A B` (default: on the host those that run wholly on the delegate,"
-        " on the JVM all).",
+        " elsewhere all).",
         "on": "host (default): beside XNNPACK at 1 and 2 threads. jvm: in Android's TFLite runtime, beside XNNPACK and TFLite's"
         " stock GPU delegate, at 1 thread.",
-        "backend": "opencl, gles, or both (default: opencl; with --on jvm those of the peers).",
-        "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10).",
+        "backend": "opencl, gles, or both (default: opencl; with --on jvm or --lab those of the peers).",
+        "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10, with --lab 20).",
         "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this; 0: no limit."
         " With both backends, OpenCL's counts.",
         "limit_shipped": "Fail if the same mean relative to TFLite's stock GPU delegate exceeds this; 0: no limit.",
         "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
         "api": "On the host: interpreter (default), compiled (LiteRT's CompiledModel), or both side by side.",
-        "peer": "Only these, separated by commas: xnnpack; on the host also litert-gpu (LiteRT's own GPU accelerator), with --on jvm"
+        "peer": "Only these, separated by commas: xnnpack; on the host also litert-gpu (LiteRT's own GPU accelerator), with --on jvm or --lab"
         " shipped-opencl, shipped-gles (TFLite's stock GPU delegate).",
+        "twins": "Make the float twin of each quantised model that has none here, and measure it, too: the same nodes, with the floats"
+        " that its integers stand for.",
         "resume": "Continue the bench of this folder; its figures are not measured again.",
+        "lab": f"Measure each model on one of the {_LAB_HELP}",
     },
 )
 def bench(
@@ -712,6 +716,7 @@ def bench(
     on: str = "",
     backend: str = "",
     api: str = "",
+    twins: bool = False,
     runs: int = 0,
     limit: float = 0.0,
     limit_shipped: float = 0.0,
@@ -719,16 +724,17 @@ def bench(
     library: str = "",
     peer: str = "",
     resume: str = "",
+    lab: str = "",
 ) -> None:
     """Measure models beside XNNPACK and TFLite's stock GPU delegate: speed, memory, start-up; as table, JSON and page.
 
     Every model runs in its own processes; on the CPU, the GPU driver gets as many threads as XNNPACK.
-    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --on jvm, another runtime's failure is a finding.
+    Status 1: an output is wrong, a model failed, or a limit was exceeded. With --on jvm or --lab, another runtime's failure is a finding.
     """
     from host_tools.base import terminal
-    from host_tools.tasks import bench
+    from host_tools.tasks import bench, bench_asked
 
-    words = bench.Words(tuple(models), on, backend, peer, api, runs, resume, limit, limit_shipped)
+    words = bench_asked.Words(tuple(models), on, backend, peer, api, twins, runs, resume, limit, limit_shipped, lab)
     if json:
         raise Exit(code=bench.run_as_json(words, _file(library)))
     bench.run(words, _file(library), terminal.console())
@@ -741,11 +747,19 @@ def bench(
         "baseline": "Compare with the result saved under this name.",
         "save": "Save the result under this name, if it is complete and right.",
         "library": _RUN_HELP["library"],
-        "lab": "Run each cell on one of the devices of a lab, instead of --on: its scheduler's address, or localhost.",
+        "lab": f"Run each cell on one of the {_LAB_HELP}",
+        "resume": "Continue the session of this folder; its finished launches are not run again.",
     }
 )
 def regress(
-    c: Context, suite: str, on: str = "", baseline: str = "", save: str = "", library: str = "", lab: str = ""
+    c: Context,
+    suite: str,
+    on: str = "",
+    baseline: str = "",
+    save: str = "",
+    library: str = "",
+    lab: str = "",
+    resume: str = "",
 ) -> None:
     """Run a suite of models, launch after launch, and report regressions from a baseline, with effect size and confidence.
 
@@ -756,7 +770,7 @@ def regress(
     from host_tools.show.regression import page, table
     from host_tools.tasks import regress as regression
 
-    found = regression.run(suite, on, baseline, save, _file(library), lab)
+    found = regression.run(suite, on, baseline, save, _file(library), lab, resume)
     table.show(found, terminal.console())
     print(f"report      {found.folder / page.FILE}")
     if found.state != "complete":

@@ -29,8 +29,26 @@ def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also the tests that take long")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc):
+    """Twenty thousand slow vectors are not made to be left out: that takes each of xdist's processes seconds."""
+    parametrize = metafunc.parametrize
+
+    def quick(names, values, *words, **more):
+        values = list(values)
+        kept = [one for one in values if not _is_slow(one)]
+        parametrize(names, kept if kept and not isinstance(more.get("ids"), (list, tuple)) else values, *words, **more)
+
+    if not metafunc.config.getoption("--slow"):
+        metafunc.parametrize = quick
+
+
+def _is_slow(value):
+    return any(mark.name == "slow" for mark in getattr(value, "marks", ()))
+
+
 def pytest_collection_modifyitems(config, items):
-    # Left out and not skipped: to skip twenty thousand takes half a minute.
+    # Left out and not skipped: to skip hundreds takes long.
     if not config.getoption("--slow"):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)

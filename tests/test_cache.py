@@ -15,7 +15,7 @@ import pytest
 from host_tools.record import cache_file
 from host_tools.record.cache_file import Parts
 from tests import cpu
-from tests.delegate import Quadra, options
+from tests.delegate import UNOPTIMISED, Quadra, options
 from tests.host_tools.record import cache_files
 from tests.model_builder import Model
 
@@ -37,7 +37,7 @@ FEED = np.random.default_rng(1).normal(size=(1, 6, 7, 4)).astype(np.float32)
 
 def start(library: Path, folder: Path, raw: bytes = model(), feed: np.ndarray = FEED, **more: str):
     """The outcome of a new process, and what its first partition says of the cache."""
-    worker = Quadra(library)
+    worker = Quadra(library, **UNOPTIMISED)
     try:
         given = options(**{"backend": "opencl", "serialization_dir": str(folder), **more})
         outcome = worker.run(raw, [feed], **given)

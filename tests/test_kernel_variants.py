@@ -16,10 +16,11 @@ from host_tools.request import models
 from tests.delegate import TARGETS, Quadra
 from tests.vectors import all_cases
 from tests.vectors.batch import batches
+from tests.vectors.conv_2d import CUT_ROW, CUT_SMALL, CUTS, SPLIT_BELOW, SPLITS
 
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 PHONES = ("adreno-630-gles", "adreno-740-gles", "mali-g76-gles", "mali-g610-gles")
-_KERNEL = re.compile(r"\d+_(?:conv2d|depthwise_conv2d)\.comp$")
+_KERNEL = re.compile(r"\d+_(?:conv2d|conv2d_split|depthwise_conv2d)\.comp$")
 # Results on a quantised tensor's grid differ by one call; test_quantized.py has them.
 _GRID = re.compile(r"onto_grid\((\w+), inverse, scale, low, high\)")
 _BODY = re.compile(r"^int global_x = .*?;\n(.*)\Z", re.MULTILINE | re.DOTALL)
@@ -40,16 +41,27 @@ def bodies(quadra: Quadra, model: bytes, target: Path, folder: Path) -> dict[str
 
 @pytest.fixture(scope="module")
 def of_vectors(quadra, tmp_path_factory):
-    """of_vectors(registers): bodies of all vectors, on a target of so many registers that one work-item is enough for."""
+    """of_vectors(registers): bodies of all vectors, on a target of so many registers that one work-item is enough for, and
+    those of vectors with sums that work-items share, and with weights that are cut."""
 
     @cache
     def made(registers: int) -> set[str]:
         folder = tmp_path_factory.mktemp("vectors")
-        target = folder / "target.json"
         tiles = json.loads((TARGETS / "large-tiles-gles.json").read_text())
-        target.write_text(json.dumps({**tiles, "vector_registers": registers}))
-        cases = batches(case for case in all_cases() if case.op in OPS and case.place == "gpu")
-        return {body for i, case in enumerate(cases) for body in bodies(quadra, case.model(), target, folder / str(i))}
+        usual = [case for case in all_cases() if case.op in OPS and case.place == "gpu"]
+        found: set[str] = set()
+        cut = {"max_image_buffer_width": CUT_ROW, "reads_buffers_as_images": True}
+        for name, cases, facts in (
+            ("usual", usual, {}),
+            ("split", SPLITS, {"enough_work_items": SPLIT_BELOW}),
+            ("cut", CUTS, cut),
+            ("cut-small", CUTS, {**cut, "enough_work_items": CUT_SMALL}),
+        ):
+            target = folder / f"{name}.json"
+            target.write_text(json.dumps({**tiles, "vector_registers": registers, **facts}))
+            for i, case in enumerate(batches(cases)):
+                found.update(bodies(quadra, case.model(), target, folder / f"{name}-{i}"))
+        return found
 
     return made
 

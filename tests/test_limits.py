@@ -15,7 +15,7 @@ from tests.runs import in_turn
 from tests.vectors import all_cases
 from tests.vectors.batch import batches
 from tests.vectors.case import Case, Feed, constant
-from tests.vectors.conv_2d import conv2d
+from tests.vectors.conv_2d import CUT_ROW, CUT_SMALL, CUTS, conv2d
 from tests.vectors.recurrent import Layer
 
 BACKENDS = ["opencl", "gles"]
@@ -162,6 +162,27 @@ def test_grid_of_too_many_groups_is_dispatched_in_parts(unoptimised, tmp_path, c
     assert not run(unoptimised, case, backend, target).on_cpu()
 
 
+@pytest.mark.parametrize(("backend", "more"), [("opencl", {}), ("gles", {}), ("gles", {"flat_group": 4})])
+def test_a_dispatch_of_too_much_work_is_cut_into_parts(unoptimised, tmp_path, backend, more):
+    """By what the target's GPU does in a second; others keep their text. The bits are the same."""
+    w = constant("work", (16, 3, 3, 32))
+    case = Case(
+        "CONV_2D",
+        "work",
+        [(1, 65, 63, 32)],
+        lambda m, x: m.unary("TANH", m.conv2d(x, w)),
+        lambda x: np.tanh(conv2d(x, w)),
+    )
+    outcomes = [
+        run(unoptimised, case, backend, target_file(tmp_path, api=backend, **more, **rate))
+        for rate in ({}, {"trips_per_second": 65536})
+    ]
+    whole, cut = ([one["kernel"] for one in outcome.report["partitions"][0]["dispatches"]] for outcome in outcomes)
+    assert whole.count("conv2d") == 1 and cut.count("conv2d") >= 2, (whole, cut)
+    assert [name for name in cut if name != "conv2d"] == [name for name in whole if name != "conv2d"]
+    assert outcomes[0].outputs[0][0].tobytes() == outcomes[1].outputs[0][0].tobytes()
+
+
 @pytest.mark.parametrize(("case", "backend"), in_turn(ONE_PER_OP, [("opencl",), ("gles",)], 1))
 def test_small_buffers_and_groups_are_kept_to(unoptimised, tmp_path, case, backend):
     target = target_file(tmp_path, api=backend, max_buffer_bytes=8192, max_work_group_size=8, max_work_group=[4, 4, 2])
@@ -180,6 +201,17 @@ def test_weights_too_large_for_a_buffer_are_cut_by_input_channels(quadra, tmp_pa
         lambda x: np.maximum(conv2d(x, w), 0),
     )
     assert not run(quadra, case, backend, target).on_cpu()
+
+
+def test_weights_longer_than_a_row_of_texels_are_cut_by_output_channels(unoptimised, tmp_path):
+    rows = {"max_image_buffer_width": CUT_ROW, "reads_buffers_as_images": True, "extensions": ["GL_EXT_texture_buffer"]}
+    [case] = batches(CUTS)
+    for precision, enough in (("f32", 1), ("f16", CUT_SMALL)):
+        target = target_file(tmp_path, api="gles", enough_work_items=enough, **rows)
+        outcome = run(unoptimised, case, "gles", target, precision)
+        assert not outcome.on_cpu()
+        kernels = [one["kernel"] for one in outcome.report["partitions"][0]["dispatches"]]
+        assert kernels.count("conv2d") == 2 * 2 + 2 * 3, kernels
 
 
 LIMITED = [

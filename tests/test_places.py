@@ -8,12 +8,12 @@ import pytest
 from host_tools.places import on_host, on_jvm
 from host_tools.record import peer_names
 from host_tools.request import from_arguments
-from host_tools.tasks import bench
+from host_tools.tasks import bench_asked
 from tests import places
 from tests.android_parts import app_library
 from tests.host_tools import run_folders
 
-MODELS = bench.asked([], "", peer_names.XNNPACK, 0, on="jvm")[0].models
+MODELS = bench_asked.asked(bench_asked.Words(on="jvm", peer=peer_names.XNNPACK))[0].models
 
 
 @pytest.fixture(scope="module")

@@ -17,18 +17,21 @@ struct Vendor {
   // memory: 64 numbers are all that Mali has; with 96 half of Adreno's 16 waves fit.
   int registers;
   int enough_work_items;  // Adreno: three waves of 64 for each of six processors
+  // Of the slowest that are still in use, in millions: a trip of the largest tile has 128
+  // multiply-adds, and a kernel reaches a quarter of what the GPU can do.
+  int trips_per_second;
 };
 
 constexpr Vendor kVendors[] = {
     // A CPU that a stand-in shows as a GPU still says whose it is.
-    {"cpu", "genuineintel authenticamd", Storage::kBuffer, 16, 4096},
-    {"qualcomm", "qualcomm adreno", Storage::kImage2d, 24, 1152},
-    {"imagination", "imagination powervr", Storage::kImage2d, 16, 4096},
-    {"nvidia", "nvidia", Storage::kBuffer, 24, 4096},
-    {"intel", "intel", Storage::kBuffer, 24, 4096},
-    {"samsung", "samsung xclipse", Storage::kBuffer, 24, 4096},
-    {"amd", "advanced-micro amd radeon", Storage::kBuffer, 24, 4096},
-    {"arm", "arm mali immortalis", Storage::kImage2d, 16, 2048},
+    {"cpu", "genuineintel authenticamd", Storage::kBuffer, 16, 4096, 30},
+    {"qualcomm", "qualcomm adreno", Storage::kImage2d, 24, 1152, 100},
+    {"imagination", "imagination powervr", Storage::kImage2d, 16, 4096, 30},
+    {"nvidia", "nvidia", Storage::kBuffer, 24, 4096, 1000},
+    {"intel", "intel", Storage::kBuffer, 24, 4096, 300},
+    {"samsung", "samsung xclipse", Storage::kBuffer, 24, 4096, 300},
+    {"amd", "advanced-micro amd radeon", Storage::kBuffer, 24, 4096, 1000},
+    {"arm", "arm mali immortalis", Storage::kImage2d, 16, 2048, 30},
 };
 
 struct Isa {
@@ -102,6 +105,7 @@ void DecideCpu(GpuInfo* info) {
   }
   if (!kHasCpuShapes) info->vector_width = 4;
   info->shares_host_memory = HoldsAny(target, "pocl");
+  info->trips_per_second = kNoLimit;
   if (info->name.empty()) info->name = "host-" + name;
 }
 
@@ -121,6 +125,7 @@ void Decide(GpuInfo* info) {
     info->vendor = vendor.name;
     info->vector_registers = vendor.registers;
     info->enough_work_items = vendor.enough_work_items;
+    info->trips_per_second = int64_t{vendor.trips_per_second} * 1'000'000;
     if (info->supports_images) info->storage = vendor.storage;
     break;
   }

@@ -26,6 +26,7 @@ constexpr Range kBufferBytes = {1, int64_t{1} << 46};
 constexpr Range kAlignment = {1, 1 << 16, true};
 constexpr Range kVectorWidth = {4, 16, true};
 constexpr Range kRegisters = {1, 1 << 10};
+constexpr Range kRate = {1 << 16, kNoLimit};
 
 int64_t Clamped(int64_t n, const Range& range) {
   n = std::min(std::max(n, range.least), range.most);
@@ -68,6 +69,7 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->Number("vector_width", &info->vector_width, kVectorWidth);
   v->Number("vector_registers", &info->vector_registers, kRegisters);
   v->Number("enough_work_items", &info->enough_work_items, kItems);
+  v->Number("trips_per_second", &info->trips_per_second, kRate);
   v->Flag("reads_buffers_as_images", &info->reads_buffers_as_images);
   v->Number("flat_group", &info->flat_group, kUnits);
   v->Flag("has_timer_queries", &info->has_timer_queries);

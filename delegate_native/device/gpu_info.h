@@ -25,6 +25,9 @@ constexpr bool kHasCpuShapes = false;
 constexpr bool kHasCpuShapes = true;
 #endif
 
+// As a number of trips: a CPU has no watchdog.
+constexpr int64_t kNoLimit = int64_t{1} << 40;
+
 struct GpuInfo {
   std::string name;    // short name of the target: "host-avx512", "adreno-640"
   std::string vendor;  // "qualcomm", "arm", "nvidia", "intel", "amd", "imagination", "cpu", …
@@ -51,9 +54,12 @@ struct GpuInfo {
   // Decisions that follow from the device; a JSON file may state them.
   bool supports_images = false;
   Storage storage = Storage::kBuffer;
-  int vector_width = 4;                  // floats in one register: 4 on GPUs, 8 or 16 on CPUs
-  int vector_registers = 16;             // how many such registers a kernel may count on
-  int enough_work_items = 4096;          // fewer leave processors of a GPU idle
+  int vector_width = 4;          // floats in one register: 4 on GPUs, 8 or 16 on CPUs
+  int vector_registers = 16;     // how many such registers a kernel may count on
+  int enough_work_items = 4096;  // fewer leave processors of a GPU idle
+  // Loop iterations, of all work-items together, that it surely does in a second: what one dispatch
+  // may have at most, for watchdogs end those that take long.
+  int64_t trips_per_second = 30'000'000;
   bool reads_buffers_as_images = false;  // OpenGL ES: through images of one row of texels
   int flat_group = 0;  // OpenGL ES: work-items in one row, in groups of so many; 0: in three axes
   bool has_timer_queries =

@@ -31,7 +31,9 @@ struct Dialect {
   // OpenGL ES: work-items lie in one row of groups of this many, and the text finds its x, y, z
   // from its place there; kernels with shared memory stay as they are. 0: grids are as described.
   int flat_group = 0;
-  int max_groups[3] = {INT32_MAX, INT32_MAX, INT32_MAX};  // of one dispatch
+  // Of one dispatch: groups, and loop iterations of all its work-items.
+  int max_groups[3] = {INT32_MAX, INT32_MAX, INT32_MAX};
+  int64_t max_trips = INT64_MAX;
 };
 
 // How one tensor of a kernel is stored.
@@ -66,6 +68,7 @@ struct RenderedKernel {
   Group group = {1, 1, 1};
   // The number that says where along an axis a dispatch begins; -1: at 0, one dispatch is enough.
   int base_arg[3] = {-1, -1, -1};
+  int max_groups[3] = {1, 1, 1};   // of one dispatch
   std::vector<std::string> types;  // of the args, in OpenCL
 };
 

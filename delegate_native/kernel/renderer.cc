@@ -1,5 +1,6 @@
 #include "delegate_native/kernel/renderer.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "delegate_native/base/status.h"
@@ -122,14 +123,14 @@ void Renderer::DefineWalk(const std::string& name, bool is_image, const std::str
 
 std::string Renderer::WriteText(size_t index, const std::string& store) const {
   const TensorArg& tensor = desc_.tensors[index];
-  const bool steps = tensor.name == desc_.epilogue_tensor && !desc_.epilogue.empty();
+  const bool steps = tensor.name == desc_.epilogue_tensor && !epilogue_.empty();
   const Shape& shape = layouts_[index].shape;
   const bool dead_lanes = shape.c % 4 != 0;
   const bool is_int = layouts_[index].is_int();
   std::string text = Format("{ %s e_v = (VALUE); %s%s", TypeOf(layouts_[index]),
                             steps ? "int e_x = (X); int e_y = (Y); " : "",
                             steps || dead_lanes ? "int e_s = (S); " : "");
-  if (steps) text += OnOneLine(desc_.epilogue) + " ";
+  if (steps) text += OnOneLine(epilogue_) + " ";
   if (dead_lanes) {
     text +=
         Format("int e_c = $_c - e_s%s * 4; if (e_c < 4) { e_v = %swith_zeros_from(e_v, e_c); } ",
@@ -160,7 +161,7 @@ void Renderer::NameNumbers() {
 
 // Sizes of tensors become arguments where the text speaks of them.
 void Renderer::AddDimensions() {
-  const std::string text = macros_ + body_ + desc_.epilogue;
+  const std::string text = macros_ + body_ + epilogue_;
   for (size_t i = 0; i < desc_.tensors.size(); ++i) {
     for (char letter : {'w', 'h', 's', 'c', 'b'}) {
       const std::string name = desc_.tensors[i].name + "_" + letter;
@@ -170,8 +171,8 @@ void Renderer::AddDimensions() {
   }
 }
 
-// A grid of more groups than the device takes is dispatched in parts, each of which knows by
-// numbers where it begins.
+// A grid of more groups, or more work, than the device takes at once is dispatched in parts, each
+// of which knows by numbers where it begins. For its work a grid is cut along its longest axis.
 void Renderer::MakeGrid() {
   for (int axis = 0; axis < 3; ++axis) {
     out_.grid[axis] = desc_.grid[axis];
@@ -179,8 +180,19 @@ void Renderer::MakeGrid() {
   }
   const int64_t items = int64_t{desc_.grid[0]} * desc_.grid[1] * desc_.grid[2];
   if (dialect_.flat_group > 0 && desc_.shared.empty() && items <= INT32_MAX) Flatten();
+  int groups[3], longest = 0;
   for (int axis = 0; axis < 3; ++axis) {
-    if (CeilDiv(out_.grid[axis], out_.group[axis]) <= dialect_.max_groups[axis]) continue;
+    out_.max_groups[axis] = dialect_.max_groups[axis];
+    groups[axis] = CeilDiv(out_.grid[axis], out_.group[axis]);
+    if (groups[axis] > groups[longest]) longest = axis;
+  }
+  const int64_t parts = std::max<int64_t>(1, desc_.trips) * items / dialect_.max_trips + 1;
+  int& most = out_.max_groups[longest];
+  if (parts < groups[longest])
+    most = std::min(most, CeilDiv(groups[longest], static_cast<int>(parts)));
+  else most = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (groups[axis] <= out_.max_groups[axis]) continue;
     out_.base_arg[axis] = static_cast<int>(out_.args.size());
     DeclareInt(kBaseNames[axis], 0);
   }

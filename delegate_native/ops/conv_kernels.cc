@@ -6,6 +6,7 @@
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
+#include "delegate_native/ops/split_sums.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {
@@ -29,15 +30,17 @@ struct Part {
   int before = -1;  // tensor with the sums so far
   int to = -1;
   bool round = false;  // the results, as the bounds say
+  // Output slices that the kernel makes, of which the last tile may be beyond the end; none: all.
+  int first_out = 0, outs = 0;
 };
 
-// Statements that finish the sum of pixel x + `pixel`.
-std::string WriteSum(const std::string& sum, const std::string& pixel, int slice, bool scattered,
-                     const Part& part) {
+// Statements that finish the sum of pixel x + `pixel` and slice o + `slice`.
+std::string WriteSum(const std::string& sum, const std::string& pixel, const std::string& slice,
+                     bool scattered, const Part& part) {
   const std::string place =
-      Format(scattered ? "(x + %s) * step_x + first_x, y * step_y + first_y, b * dst_s + o + %d"
-                       : "x + %s, y, b * dst_s + o + %d",
-             pixel.c_str(), slice);
+      Filled(scattered ? "(x + $0) * step_x + first_x, y * step_y + first_y, b * dst_s + o + $1"
+                       : "x + $0, y, b * dst_s + o + $1",
+             {pixel.c_str(), slice.c_str()});
   return Filled(
       part.before >= 0 ? "$0 += read_before($2); write_dst($1, $2);\n" : "write_dst($1, $2);\n",
       {sum.c_str(), Bounded(part.round, sum).c_str(), place.c_str()});
@@ -47,7 +50,7 @@ std::string WriteSum(const std::string& sum, const std::string& pixel, int slice
 std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
   std::string pixel;
   for (int k = 0; k < t.slices; ++k) {
-    const std::string write = WriteSum(Format("a0_%d", k), "j", k, scattered, part);
+    const std::string write = WriteSum(Format("a0_%d", k), "j", Format("%d", k), scattered, part);
     pixel += k ? Block(Format("if (o + %d < dst_s)", k), write) : write;
   }
   for (int i = 1; i < t.pixels; ++i) {
@@ -59,12 +62,17 @@ std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part)
 
 std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool serial) {
   if (serial && t.pixels > 1) return WriteSumsInLoop(t, scattered, part);
+  if (t.split_bits > 0) {
+    const std::string i = Format("j %% %d", t.pixels), k = Format("j / %d", t.pixels);
+    const std::string exists = "if (inside && x + " + i + " < grid_w && o + " + k + " < dst_s)";
+    return FinishSplit(t.pixels, t.slices, Block(exists, WriteSum("sum", i, k, scattered, part)));
+  }
   std::string text;
   for (int k = 0; k < t.slices; ++k) {
     std::string slice;
     for (int i = 0; i < t.pixels; ++i) {
       const std::string write =
-          WriteSum(Format("a%d_%d", i, k), Format("%d", i), k, scattered, part);
+          WriteSum(Format("a%d_%d", i, k), Format("%d", i), Format("%d", k), scattered, part);
       slice += i ? Block(Format("if (x + %d < grid_w)", i), write) : write;
     }
     text += k ? Block(Format("if (o + %d < dst_s)", k), slice) : slice;
@@ -80,8 +88,12 @@ std::string AddSlices(const QuadTile& t, const char* read) {
     text += Format("w = read_weights(i + %d);\n", i) +
             Unroll(t.pixels, Format("a$_%d += v$.%s * w;\n", i % t.slices, lanes[i / t.slices]));
   }
-  return "int end = at + run;\n" +
-         Block(Format("for (int i = at; i < end; i += %d)", 4 * t.slices), text);
+  const int step = 4 * t.slices;
+  const std::string head =
+      t.split_bits > 0
+          ? Format("for (int i = at + split * %d; i < end; i += splits * %d)", step, step)
+          : Format("for (int i = at; i < end; i += %d)", step);
+  return "int end = at + run;\n" + Block(head, text);
 }
 
 // Where the window is the pixel itself.
@@ -124,14 +136,23 @@ int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * $1) { return; }
 )");
 
+// The same where work-items share sums: all of a group reach its barrier.
+constexpr const char* kFindShare = QUADRA_TEXT(R"(
+int x = GLOBAL_X * $0; int y = GLOBAL_Y;
+bool inside = x < grid_w && z < blocks * dst_b;
+x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
+)");
+
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
                      bool serial) {
+  const bool split = t.split_bits > 0;
   const std::string pixels = Format("%d", t.pixels);
-  std::string text = Filled(kFindPlace, {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
+  std::string text =
+      Filled(split ? kFindShare : kFindPlace, {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";
-  text += Format("int o = block * %d;\n", t.slices);
+  text += Format("int o = block * %d%s;\n", t.slices, part.outs > 0 ? " + first_o" : "");
   if (part.slices == Slices::kOfGroups) text += FindFirstSlice("o * 4");
   if (part.slices == Slices::kAll) text += "int first_s = 0;\n";
   const char* const counts[] = {"src_s", "group_s", "part_s"};
@@ -146,8 +167,12 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
 )")
                       : ";\nint first = b * src_s + first_s;\n";
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
-  text += "src_at slice = src_slice;\nsum4_t w;\n" +
-          Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
+  text += split ? "first += split;\nsrc_at slice = src_slice * splits;\n"
+                : "src_at slice = src_slice;\n";
+  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices,
+                                 part.outs > 0 ? "sum4_t a$_@ = read_bias(o - first_o + @);\n"
+                                               : "sum4_t a$_@ = read_bias(o + @);\n");
+  if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
   text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
   return text + WriteSums(t, conv.scattered(), part, serial);
 }
@@ -165,23 +190,27 @@ void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
   kernel->Int("planes", planes);
 }
 
-// The convolution by the channels of a part alone, as far as its weights tell.
-Conv ChannelsOf(const Conv& conv, const Part& part) {
-  Conv some = conv;
-  const int first = part.first * 4;
-  some.in.c = std::min(conv.in.c - first, part.count * 4);
-  if (part.before >= 0) some.bias.clear();
-  if (part.to != conv.dst) some.bounds = Bounds();
-  const int all_c = conv.in.c, some_c = some.in.c;
-  some.weights = [first, all_c, some_c, all = conv.weights] {
+// The convolution by the inputs, or with the outputs, of a part alone, as far as its weights tell.
+Conv OnlyPart(Conv conv, const Part& part) {
+  const int all_c = conv.in.c;
+  const bool by_inputs = part.slices == Slices::kSome;
+  const int first = by_inputs ? part.first * 4 : 0, first_o = part.first_out * 4;
+  if (by_inputs) conv.in.c = std::min(conv.in.c - first, part.count * 4);
+  if (part.outs > 0) conv.out.c = std::min(conv.out.c - first_o, part.outs * 4);
+  const int some_c = conv.in.c, taps = conv.taps(), rows = taps * conv.out.c;
+  if (part.before >= 0) conv.bias.clear();
+  if (!conv.bias.empty()) conv.bias.erase(conv.bias.begin(), conv.bias.begin() + first_o);
+  if (part.to != conv.dst) conv.bounds = Bounds();
+  conv.weights = [first, first_row = taps * first_o, rows, all_c, some_c, all = conv.weights] {
     const SharedFloats weights = all();
     std::vector<float> taken;
-    for (auto row = weights->begin(); row != weights->end(); row += all_c) {
-      taken.insert(taken.end(), row + first, row + first + some_c);
+    const float* from = weights->data() + std::ptrdiff_t{first_row} * all_c + first;
+    for (int row = 0; row < rows; ++row, from += all_c) {
+      taken.insert(taken.end(), from, from + some_c);
     }
     return Share(std::move(taken));
   };
-  return some;
+  return conv;
 }
 
 void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {
@@ -194,20 +223,19 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const bool as_row = buffers && pixel && conv.plane_as_row;
   const int w = as_row ? conv.grid_w() * conv.grid_h() : conv.grid_w();
   const int h = as_row ? 1 : conv.grid_h();
-  const QuadTile tile = TileFor(*context.gpu, w, h, pixel, conv);
-  const int blocks = CeilDiv(conv.out.slices(), tile.slices);
+  const QuadTile tile = TileFor(*context.gpu, w, h, pixel, conv, part.count);
+  const int blocks = CeilDiv(part.outs > 0 ? part.outs : conv.out.slices(), tile.slices);
   const int lanes = tile.slices * 4;
   if (conv.groups > 1) part.count = SlicesOfBlock(conv, lanes);
   const bool is_some = part.slices == Slices::kSome;
-  const Conv some = is_some ? ChannelsOf(conv, part) : Conv();
-  const Conv& own = is_some ? some : conv;
+  const Conv own = is_some || part.outs > 0 ? OnlyPart(conv, part) : conv;
   part.round = own.bounds.round();
   KernelDesc& kernel = list->Add(conv.name);
   kernel.Read("src", conv.src);
   if (part.before >= 0) kernel.Read("before", part.before);
   kernel.Write("dst", part.to);
   const int in_c = part.count * 4;
-  kernel.Constant("weights", 4, PackedFloats(conv, lanes, in_c),
+  kernel.Constant("weights", 4, PackedFloats(own, lanes, in_c),
                   [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
   kernel.Constant("bias", BiasOf(own, blocks * lanes));
   if (pixel) own.bounds.AddNumbers(&kernel);
@@ -217,15 +245,17 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
     kernel.Int("first_s", part.first);
     kernel.Int("part_s", part.count);
   }
+  if (part.outs > 0) kernel.Int("first_o", part.first_out);
   kernel.Int("grid_w", w);
   kernel.Int("grid_h", h);
   kernel.Int("blocks", blocks);
   const int planes = conv.out.b / conv.out.axis(0) * conv.grid_d();
   if (conv.deep()) AddDepthNumbers(conv, planes, &kernel);
   kernel.body = QuadBody(tile, conv, part, pixel, context.gpu->runs_items_serially());
-  kernel.trips = TripsOf(conv, part.count);
+  kernel.trips = TripsOf(conv, CeilDiv(part.count, 1 << tile.split_bits));
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * (conv.deep() ? planes : conv.out.b));
-  if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
+  if (tile.split_bits > 0) AddSplit(tile.split_bits, tile.pixels * tile.slices, &kernel);
+  else if (!context.gpu->is_cpu()) SetGpuGroup(*context.gpu, &kernel);
 }
 
 // How many input slices one kernel may take.
@@ -240,6 +270,22 @@ int SlicesAtOnce(const KernelContext& context, const Conv& conv) {
   return static_cast<int>(std::min<int64_t>(slices, std::min(by_bytes, by_trips)));
 }
 
+// How many output slices one kernel makes, where weights are read as an image of one row, which has
+// an end: 0 means all. A product of few pixels reads each weight so seldom that it does not matter.
+int OutputsAtOnce(const KernelContext& context, const Conv& conv) {
+  constexpr int kLeastPixels = 16, kMostParts = 8;
+  const Dialect dialect = context.DialectOf();
+  const int slices = conv.out.slices();
+  const int64_t texels = int64_t{4} * conv.taps() * conv.in.slices() + 1;  // of a slice, with bias
+  if (dialect.image_units == 0 || conv.groups > 1 || texels * slices <= dialect.max_row_texels ||
+      conv.grid_w() * conv.grid_h() < kLeastPixels) {
+    return 0;
+  }
+  const int most =
+      static_cast<int>(dialect.max_row_texels / texels) / 2 * 2;  // tiles have one or two
+  return most * kMostParts < slices ? 0 : most;
+}
+
 void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* list) {
   constexpr int kMostParts = 64;
   const int slices = conv.in.slices(), most = SlicesAtOnce(context, conv);
@@ -248,8 +294,15 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
   part.count = slices;
   part.to = conv.dst;
   if (conv.groups > 1) part.slices = Slices::kOfGroups;
-  if (conv.groups > 1 || parts == 1 || parts > kMostParts)
-    return AddQuadPart(context, conv, part, list);
+  if (conv.groups > 1 || parts == 1 || parts > kMostParts) {
+    const int all = conv.out.slices(), at_once = OutputsAtOnce(context, conv);
+    if (at_once == 0) return AddQuadPart(context, conv, part, list);
+    for (; part.first_out < all; part.first_out += at_once) {
+      part.outs = std::min(at_once, all - part.first_out);
+      AddQuadPart(context, conv, part, list);
+    }
+    return;
+  }
   part.slices = Slices::kSome;
   const int each = CeilDiv(slices, parts);
   for (part.first = 0; part.first < slices; part.first += each) {
@@ -284,16 +337,6 @@ Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* 
   return conv;
 }
 
-int SlicesOfBlock(const Conv& conv, int lanes) {
-  int most = 1;
-  for (int channel = 0; channel < conv.out.c; channel += lanes) {
-    const int last = std::min(channel + lanes, conv.out.c) - 1;
-    const int end = CeilDiv((last / conv.group_out() + 1) * conv.group_in(), 4);
-    most = std::max(most, end - channel / conv.group_out() * conv.group_in() / 4);
-  }
-  return most;
-}
-
 std::string FindFirstSlice(const char* channel) {
   return Format("int first_s = min(%s / group_out * group_in / 4, src_s - group_s);\n", channel);
 }
@@ -302,41 +345,6 @@ void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel) {
   kernel->Int("group_in", conv.group_in());
   kernel->Int("group_out", conv.group_out());
   kernel->Int("group_s", SlicesOfBlock(conv, lanes));
-}
-
-int64_t PackedFloats(const Conv& conv, int lanes, int in_c) {
-  const int64_t taps = std::max(1, conv.taps());
-  return CeilDiv(conv.out.c, lanes) * taps * in_c * lanes;
-}
-
-std::vector<float> BiasOf(const Conv& conv, int count) {
-  std::vector<float> bias = conv.bias;
-  bias.resize(static_cast<size_t>(count), 0.0f);
-  return bias;
-}
-
-std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
-  const int taps = conv.taps();
-  // A phase of a transposed convolution may have no tap; a constant has at least one row.
-  const size_t rows = static_cast<size_t>(std::max(1, taps)) * static_cast<size_t>(in_c);
-  std::vector<float> packed(static_cast<size_t>(PackedFloats(conv, lanes, in_c)), 0.0f);
-  const SharedFloats weights = conv.weights();
-  const float* from = weights->data();
-  const int last_s = conv.groups > 1 ? conv.in.slices() - SlicesOfBlock(conv, lanes) : 0;
-  for (int o = 0; o < conv.out.c; ++o) {
-    const int block = o / lanes;
-    const int first_s = block * lanes / conv.group_out() * conv.group_in() / 4;
-    // The group's first channel among those that the block reads.
-    const int first = o / conv.group_out() * conv.group_in() - 4 * std::min(first_s, last_s);
-    for (int t = 0; t < taps; ++t) {
-      float* to =
-          &packed[(static_cast<size_t>(block) * rows + static_cast<size_t>(t * in_c + first)) *
-                      static_cast<size_t>(lanes) +
-                  static_cast<size_t>(o % lanes)];
-      for (int i = 0; i < conv.group_in(); ++i) to[std::ptrdiff_t{i} * lanes] = *from++;
-    }
-  }
-  return packed;
 }
 
 void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "delegate_native/ops/split_sums.h"
+
 namespace quadra {
 namespace {
 
@@ -16,7 +18,8 @@ struct Row {
 // numbers go to memory and back in every trip. Sums are floats in every precision: it does not
 // matter here.
 //
-// The first row wins that fits the GPU's registers and leaves it enough work-items.
+// The first row wins that fits the GPU's registers and leaves it enough work-items. Where none
+// does, work-items of a group share the input channels: the first row wins that leaves enough so.
 constexpr Row kRows[] = {
     {{4, 2}, 20, 28, 3},   // 32 sums, 16 numbers of pixels, 4 weights: for many registers
     {{3, 2}, 16, 18, 24},  // what 64 numbers hold without taps; small planes are no multiple of 3
@@ -33,22 +36,29 @@ QuadTile SerialTile(int w, int out_slices) {
   return {w >= 5 ? 8 : 4, std::min(2, out_slices)};
 }
 
-int ItemsOf(const QuadTile& tile, int w, int h, const Shape& out) {
-  return CeilDiv(w, tile.pixels) * h * CeilDiv(out.slices(), tile.slices) * out.b;
-}
-
 }  // namespace
 
-QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv) {
+QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv, int in_slices) {
   const int slices = conv.out.slices();
-  const auto fits = [&](const Row& row) {
-    return (pixel ? row.registers : row.window_registers) <= gpu.vector_registers &&
-           w >= row.least_w && (row.tile.slices == 1 || (slices != 1 && slices != 3)) &&
-           ItemsOf(row.tile, w, h, conv.out) >= gpu.enough_work_items;
-  };
-  const Row* found = kRows;
-  while (found->least_w > 0 && !fits(*found)) ++found;
-  QuadTile tile = gpu.runs_items_serially() ? SerialTile(w, slices) : found->tile;
+  QuadTile tile = SerialTile(w, slices);
+  bool may_split = false;
+  for (int i = 0; !gpu.runs_items_serially(); ++i) {
+    const Row& row = kRows[i];
+    tile = row.tile;
+    const int columns = CeilDiv(w, tile.pixels);
+    const int64_t items = int64_t{columns} * h * CeilDiv(slices, tile.slices) * conv.out.b;
+    tile.split_bits = may_split ? SplitBits(gpu, items, columns, in_slices) : 0;
+    const bool fits = (pixel ? row.registers : row.window_registers) <= gpu.vector_registers &&
+                      w >= row.least_w && (tile.slices == 1 || (slices != 1 && slices != 3)) &&
+                      items << tile.split_bits >= gpu.enough_work_items;
+    const bool is_last = row.least_w == 0;
+    if (is_last && !may_split && conv.groups == 1 && !conv.deep()) {
+      may_split = true;
+      i = -1;
+      continue;
+    }
+    if (fits || is_last) break;
+  }
   // Slices of several groups would read what only one of them needs.
   while (conv.groups > 1 && tile.slices > 1 && conv.group_out() % (4 * tile.slices) != 0)
     --tile.slices;

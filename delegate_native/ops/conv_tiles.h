@@ -7,13 +7,18 @@
 
 namespace quadra {
 
-// `pixels` neighbours of a row in `slices` slices.
+// `pixels` neighbours of a row in `slices` slices; 2^split_bits work-items share the input
+// channels.
 struct QuadTile {
   int pixels, slices;
+  int split_bits = 0;
+
+  constexpr QuadTile(int p, int s) : pixels(p), slices(s) {}
 };
 
-// For a grid of w x h results. `pixel`: each is made from one pixel of the source.
-QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv);
+// For a grid of w x h results from so many slices. `pixel`: each is made from one pixel of the
+// source.
+QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv, int in_slices);
 
 }  // namespace quadra
 

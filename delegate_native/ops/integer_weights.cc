@@ -9,6 +9,7 @@
 #include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
+#include "delegate_native/ops/split_sums.h"
 
 namespace quadra {
 namespace {
@@ -88,31 +89,41 @@ constexpr const char* kLane = QUADRA_TEXT(R"(
 f = convert_float@((q << up >> up) - zero); q = q >> bits;
 p$ += f * v$.^;
 )");
-constexpr const char* kBody = QUADRA_TEXT(R"(
+constexpr const char* kPlace = QUADRA_TEXT(R"(
 int o = GLOBAL_X, y = GLOBAL_Y, b = GLOBAL_Z;
 if (o >= blocks || y >= dst_h || b >= dst_b) { return; }
-int w = o * step, s = b * src_s, at = blocks * parts * words + o;
+const int split = 0, splits = 1;
+)");
+constexpr const char* kSplitPlace = QUADRA_TEXT(R"(
+int o = min(z, blocks - 1), y = min(GLOBAL_X, dst_h - 1), b = GLOBAL_Y;
+bool inside = z < blocks && GLOBAL_X < dst_h;
+)");
+// Work-items of a group share the parts of a row, or its words where these are one part.
+constexpr const char* kBody = QUADRA_TEXT(R"(
+int by_part = parts > 1 ? splits : 1, by_word = parts > 1 ? 1 : splits;
+int at = blocks * parts * words + o;
 sum@_t f;
 ivec@ zero = read_m(at + (parts + 1) * blocks);
-sum@_t p$, a$ = as_float@(read_m(at + parts * blocks));
-for (int k = 0; k < parts; ++k) {
+sum@_t p$, a$_0 = as_float@(read_m(at + parts * blocks));
+if (split > 0) { a$_0 = vec@(0.0f); }
+for (int k = split & (by_part - 1); k < parts; k += by_part) {
 p$ = vec@(0.0f);
-for (int i = 0; i < words; ++i) {
-ivec@ q = read_m(w);
-w += step > 1 ? 1 : blocks;
+for (int i = split & (by_word - 1); i < words; i += by_word) {
+int word = k * words + i, s = b * src_s + word * (8 / bits);
+ivec@ q = read_m(o * step + word * (step > 1 ? 1 : blocks));
 for (int n = 0; n < 32; n += bits * 4, ++s) {
 vec4 v$ = read_src($, y, s);
 #
 }
 }
 f = as_float@(read_m(at + k * blocks));
-a$ += p$ * f;
+a$_0 += p$ * f;
 }
 )");
-constexpr char kStore[] = "write_dst(a$, $, y, b * dst_s + o);\n";
+constexpr char kStore[] = "write_dst(a$_0, $, y, b * dst_s + o);\n";
 // On CPUs: four slices.
 constexpr char kStoreWide[] =
-    "vec4 four$[4]; *(vec16*)four$ = a$; "
+    "vec4 four$[4]; *(vec16*)four$ = a$_0; "
     "for (int j = 0; j < min(dst_s - o * 4, 4); ++j) "
     "{ write_dst(four$[j], $, y, b * dst_s + o * 4 + j); }\n";
 
@@ -133,10 +144,14 @@ void Add(const char* packed, int pixels, bool wide, char lane, std::string* body
   }
 }
 
-std::string Body(int bits, int pixels, bool wide) {
+std::string Body(int bits, int pixels, bool wide, bool split) {
   std::string body = wide ? "#define sum16_t vec16\n" : "";
   body += Format("const int bits = %d, up = %d;\n", bits, 32 - bits);
+  body += split ? kSplitPlace : kPlace;
   Add(kBody, pixels, wide, 0, &body);
+  if (split) {
+    return body + FinishSplit(pixels, 1, "if (inside) { write_dst(sum, j, y, b * dst_s + o); }\n");
+  }
   Add(kHasCpuShapes && wide ? kStoreWide : kStore, pixels, wide, 0, &body);
   return body;
 }
@@ -161,8 +176,11 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   const bool cpu = gpu.is_cpu();
   Matrix matrix(weights.constant, weights.shape.b, in.c, cpu ? 16 : 4);
   if (node.inputs.size() > 2) matrix.bias = graph.value(node.inputs[2]).constant;
-  // Neighbours read neighbours; who goes through a row alone finds it in one piece.
-  if (!cpu && !gpu.runs_items_serially()) matrix.step = 1;
+  // Parts are shared as they are, whatever their words.
+  const int steps = std::min(matrix.words, matrix.parts > 1 ? 4 * matrix.parts : matrix.words);
+  const int split_bits = SplitBits(gpu, int64_t{matrix.blocks} * in.h * in.b, in.h, steps);
+  // Neighbours read neighbours; who goes through a row alone, or its group, finds it in one piece.
+  if (!cpu && !gpu.runs_items_serially() && split_bits == 0) matrix.step = 1;
   if (matrix.words > kMostTrips || matrix.numbers() * 4 > gpu.max_buffer_bytes) return false;
   KernelDesc& kernel = list->Add("matvec");
   kernel.Read("src", node.inputs[0]);
@@ -170,7 +188,12 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   matrix.AddTo(&kernel);
   kernel.opencl_only = cpu;
   kernel.trips = matrix.words;
-  kernel.body = Body(matrix.stored->stored_bits(), in.w, cpu);
+  kernel.body = Body(matrix.stored->stored_bits(), in.w, cpu, split_bits > 0);
+  if (split_bits > 0) {
+    kernel.Grid(in.h, in.b, matrix.blocks);
+    AddSplit(split_bits, in.w, &kernel);
+    return true;
+  }
   kernel.Grid(matrix.blocks, in.h, in.b);
   if (!cpu) SetGpuGroup(gpu, &kernel);
   return true;

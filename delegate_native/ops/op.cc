@@ -161,6 +161,7 @@ Dialect KernelContext::DialectOf() const {
   }
   if (gpu->api == Api::kGles) dialect.flat_group = gpu->flat_group;
   for (int axis = 0; axis < 3; ++axis) dialect.max_groups[axis] = gpu->max_groups[axis];
+  dialect.max_trips = gpu->trips_per_second;
   return dialect;
 }
 

@@ -102,9 +102,9 @@ class Planner {
       const ValueId made = dequantize ? dequantize->outputs[0] : graph_.inputs[i];
       KernelDesc kernel = ToSlices(context_, shape, dense, made, dequantize);
       if (dequantize) QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph_, *dequantize, 0, &kernel));
-      AddKernel(std::move(kernel), dequantize ? dequantize->sources : std::vector<int>(),
-                IsFloat32(made));
-      AddCopy(made, {});
+      const std::vector<int> nodes = dequantize ? dequantize->sources : std::vector<int>();
+      AddKernel(std::move(kernel), nodes, IsFloat32(made));
+      AddCopy(made, nodes);
     }
     for (const Node& node : graph_.nodes) {
       if (!node.inputs.empty() && OnlyDequantized(node.inputs[0]) == &node) continue;
@@ -222,7 +222,7 @@ class Planner {
     RenderedKernel& rendered = dispatch.rendered;
     const int base_arg = rendered.base_arg[axis];
     if (base_arg < 0) return AddDispatches(std::move(dispatch), axis + 1);
-    const int most = rendered.group[axis] * dialect_.max_groups[axis];
+    const int most = rendered.group[axis] * rendered.max_groups[axis];
     const int all = rendered.grid[axis];
     for (int first = 0; first < all; first += most) {
       rendered.args[static_cast<size_t>(base_arg)].i = first;

@@ -19,7 +19,7 @@ MODELS = (
     "tf2_mobilenet_v2_1.0_224_ptq",
 )
 GPUS = "adreno-740,mali-g610"
-_OPS = ("conv2d", "depthwise_conv2d")
+_OPS = {"conv2d": ("conv2d", "conv2d_split"), "depthwise_conv2d": ("depthwise_conv2d",)}  # with their kernels' names
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def rows_of(model: str, found: Iterable[Figures]) -> list[Row]:
     """A kernel without machine code counts as no threads."""
     rows = []
     for one in found:
-        for op in _OPS:
-            kernels = [kernel for kernel in one.kernels if kernel.entry.rpartition("_")[0] == op]
+        for op, names in _OPS.items():
+            kernels = [kernel for kernel in one.kernels if kernel.entry.rpartition("_")[0] in names]
             codes = [kernel.compiled for kernel in kernels]
             spills = sum(code.spills + code.fills for code in codes if code)
             threads = min((code.threads if code else 0 for code in codes), default=0)

@@ -1,7 +1,7 @@
 """Makes the AAR that puts the delegate into an app, and publishes it in a local Maven repository, without Gradle.
 
-It has what Gradle's build of android_app/delegate would put there, and the libraries that Bazel built. It is inspected
-before it gets its name.
+It has what Gradle's build of android_app/delegate would put there, the libraries that Bazel built, and these once more with
+headers for native code (prefab.py). It is inspected before it gets its name.
 """
 
 import io
@@ -17,7 +17,7 @@ from rich.console import Console
 from host_tools.base.android import ABIS, ACCELERATOR
 from host_tools.base.errors import JudgementFailed
 from host_tools.base.progress import progress
-from host_tools.build import android_check, apk, apk_check, archives, bazel, java, maven, maven_repository, ndk
+from host_tools.build import android_check, apk, apk_check, archives, bazel, java, maven, maven_repository, ndk, prefab
 from host_tools.build.apk_check import Finding
 
 NAME = "quadra-gpu-delegate"
@@ -104,6 +104,7 @@ def contents(libraries: Mapping[str, Path]) -> dict[str, bytes | Path]:
         "proguard.txt": _MODULE / "consumer-rules.pro",
         _METADATA: _AAR_METADATA.encode(),
         **native,
+        **prefab.contents(libraries),
     }
 
 
@@ -123,7 +124,15 @@ def inspect(aar: Path, abis: Sequence[str]) -> list[Finding]:
     with zipfile.ZipFile(aar) as archive, tempfile.TemporaryDirectory(prefix="quadra-aar-") as folder:
         names = set(archive.namelist())
         native = {f"jni/{abi}/{name}" for abi in abis for name in _LIBRARIES}
-        expected = {"AndroidManifest.xml", "classes.jar", "R.txt", "proguard.txt", _METADATA, *native}
+        expected = {
+            "AndroidManifest.xml",
+            "classes.jar",
+            "R.txt",
+            "proguard.txt",
+            _METADATA,
+            *native,
+            *prefab.names(abis),
+        }
         strange = [f"no {name}" for name in sorted(expected - names)] + [
             f"also {name}" for name in sorted(names - expected)
         ]
@@ -133,6 +142,7 @@ def inspect(aar: Path, abis: Sequence[str]) -> list[Finding]:
         found += [_manifest(archive.read("AndroidManifest.xml")), _classes(archive.read("classes.jar"))]
         paths = {name: Path(archive.extract(name, folder)) for name in sorted(native)}
         found += [_library(path, name.split("/")[1]) for name, path in paths.items()]
+        found.append(prefab.inspect({name: archive.read(name) for name in names}, abis))
         return [*found, _makers(set(map(apk_check.made_by, paths.values())))]
 
 

@@ -69,7 +69,8 @@ class Row:
     twin: str = ""  # the same model with floats, which is in the bench, too
     api: str = "interpreter"
     error: str = ""  # why there are no figures
-    device: str = ""
+    device: str = ""  # the GPU
+    ran_on: str = ""  # the device of a lab
     on_cpu: bool = False  # the GPU is a CPU: its work is processor time
     unsure: bool = False  # the error is as far as rounding moves the output, and more than the usual limit
     runs: list[str] = field(default_factory=list)  # their folders
@@ -131,7 +132,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a bench is to measure. place: host or jvm."""
+    """What a bench is to measure. place: host, jvm, or device: those of a lab."""
 
     models: tuple[str, ...]
     backends: tuple[str, ...]
@@ -158,6 +159,7 @@ class Bench:
     cpu: str
     cpus: int
     load: float  # load average at the end: over the number of CPUs, times on the wall say little
+    notes: tuple[str, ...] = ()  # what happened to the devices of a lab, as sentences
 
     @property
     def backends(self) -> tuple[str, ...]:
@@ -165,7 +167,9 @@ class Bench:
 
     @property
     def devices(self) -> dict[str, str]:
-        """The device that ran with one thread, by backend."""
+        """The GPU that ran with one thread, by backend; in a lab by device and backend."""
+        if self.asked.place == "device":
+            return {f"{row.ran_on}, {verdicts.APIS[row.backend]}": row.device for row in self.rows if row.device}
         return {b: next((r.device for r in self.of(b) if r.device), "none") for b in self.backends}
 
     @property
@@ -334,6 +338,7 @@ def document(result: Bench) -> BenchDocument:
         "load_average": round(result.load, 2),
         "library": result.library,
         "devices": result.devices,
+        "notes": result.notes,
         "shipped_delegate": "recorded" if result.recorded else "measured",
         "geometric_means": [{**asdict(mean), "met": mean.met} for mean in result.means()],
         "rows": rows,
@@ -348,7 +353,7 @@ def judge(result: Bench, limit: float, limit_shipped: float) -> None:
     limit: of the first backend, over XNNPACK. limit_shipped: of each, over the stock delegate.
     """
     if result.wrong:
-        where = "" if result.asked.place == "host" else f" --on {result.asked.place}"
+        where = {"jvm": " --on jvm", "device": " --on SERIAL"}.get(result.asked.place, "")
         did = f"wrong or failed: {', '.join(result.wrong)}"
         raise JudgementFailed("bench", did, f"`./inv run MODEL{where}` shows one of them closely")
     limits = [(result.backends[0], XNNPACK, limit)]

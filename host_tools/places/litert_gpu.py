@@ -6,7 +6,6 @@ brings: Mesa's (lavapipe 22.3) lacks what the accelerator asks for.
 
 import contextlib
 import ctypes
-import ctypes.util
 import os
 import re
 import sys
@@ -59,12 +58,14 @@ def reason(lines: list[str]) -> str:
 
 def _load_vulkan() -> None:
     """Has the accelerator find SwiftShader where this machine has no Vulkan loader: it asks for a library of this name."""
-    if ctypes.util.find_library("vulkan"):
+    with contextlib.suppress(OSError):
+        ctypes.CDLL("libvulkan.so.1")
         return
     loader, driver = _CHROMIUM / "libvulkan.so.1", _CHROMIUM / "vk_swiftshader_icd.json"
     if loader.is_file() and driver.is_file():
-        os.environ["VK_ICD_FILENAMES"] = str(driver)
-        ctypes.CDLL(str(loader), mode=ctypes.RTLD_GLOBAL)
+        if "VK_DRIVER_FILES" not in os.environ:
+            os.environ.setdefault("VK_ICD_FILENAMES", str(driver))
+        ctypes.CDLL(str(loader))
 
 
 @contextlib.contextmanager

@@ -146,12 +146,34 @@ def began(partial: Path) -> bool:
     return False
 
 
-def hold(partial: Path) -> None:
-    """Says that this process works in the folder, until finish() or its own end, however that comes."""
+def hold(partial: Path) -> bool:
+    """Says that this process works in the folder, until finish() or its own end, however that comes. False: another does."""
     if partial not in _held:
         _held[partial] = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with contextlib.suppress(OSError):  # a file system without locks: then nobody clears anything there
+        try:
             fcntl.flock(_held[partial], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _let_go(partial)
+            return False
+        except OSError:
+            pass  # a file system without locks: then nobody clears anything there
+    return True
+
+
+def take_over(spec: specs.RunSpec, runs_dir: Path) -> specs.RunSpec:
+    """`spec` under the id of a run that asked for the same and whose process was killed; its folder is removed. As it is
+    where there is none."""
+    for path in sorted(runs_dir.glob(f"{PARTIAL}*")):
+        try:
+            known = RunFolder(path).spec()
+        except QuadraError:
+            continue
+        same = msgspec.structs.replace(known, run_id=spec.run_id) == spec
+        if same and path.name == PARTIAL + known.run_id and _ABANDONED.fullmatch(path.name) and hold(path):
+            shutil.rmtree(path, ignore_errors=True)
+            _let_go(path)
+            return known
+    return spec
 
 
 def lock_of(partial: Path) -> list[int]:

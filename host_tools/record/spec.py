@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from host_tools.base.errors import Misuse
-from host_tools.record.schema import VERSION, Count, Is, Text, Words, plain
+from host_tools.record.schema_fields import VERSION, Count, Is, Text, Words, plain
 
 BACKENDS = ("auto", "opencl", "gles", "null")
 PRECISIONS = ("f32", "f32_f16", "f16")

@@ -92,18 +92,28 @@ def find(model: str, fetch_missing: bool = True) -> Model:
 
 
 def float_twin(model: str) -> str:
-    """The same model with floats, by name: X of X_quant, X_int8 and X_ptq, where it is here. Empty: it is not."""
+    """The same model with floats: X of X_quant, X_int8 and X_ptq, where it is here, else one that was made of it
+    (`float_twins`). Empty: there is none."""
     stem = Path(model).stem if model.endswith(".tflite") else model
     name = _QUANTISED.sub("", stem)
-    if name == stem:
-        return ""
     beside = Path(model).expanduser().parent / f"{name}.tflite"
     twin = str(beside) if os.sep in model and beside.is_file() else name
     try:
-        find(twin, fetch_missing=False)
+        if name != stem:
+            find(twin, fetch_missing=False)
+            return twin
+    except Misuse:
+        pass
+    try:
+        made = made_twin(find(model, fetch_missing=False))
     except Misuse:
         return ""
-    return twin
+    return str(made) if made.is_file() else ""
+
+
+def made_twin(model: Model) -> Path:
+    """Where the float twin that `float_twins` makes of a model is, or would be."""
+    return settings.read().downloads_dir / "float_twins" / model.sha256[:8] / f"{Path(model.name).name}_float.tflite"
 
 
 def located(entry: Entry) -> Path | None:

@@ -28,6 +28,7 @@ class Column:
 def inference(bench: Bench) -> list[Column]:
     """One inference: Quadra, XNNPACK, the stock delegate. ms are medians at one thread, ratios Quadra's time relative to theirs."""
     columns = [
+        *([Column("device", lambda row: Cell(row.ran_on or "–"))] if any(row.ran_on for row in bench.rows) else []),
         Column("GPU nodes", lambda row: _nodes(row.runner(QUADRA))),
         Column("error", lambda row: _error(row.runner(QUADRA), row.unsure)),
         Column("Quadra ms", lambda row: _ms(row.runner(QUADRA))),
@@ -183,7 +184,7 @@ def xnnpack_note(bench: Bench) -> str:
     """Which XNNPACK it is, where that is not clear."""
     if bench.recorded or XNNPACK not in bench.asked.peers:
         return ""
-    return "XNNPACK is the one in Android's TFLite runtime; without --on jvm `inv bench` takes that of this machine's interpreter"
+    return "XNNPACK is the one in Android's TFLite runtime; `inv bench` on the host takes that of this machine's interpreter"
 
 
 def shipped_note(bench: Bench, backend: str) -> str:

@@ -31,8 +31,10 @@ def show(result: Bench, console: Console) -> None:
         if note:
             console.print(f"[dim]{note}[/]")
     console.print()
-    for backend, device in result.devices.items():
-        console.print(f"{verdicts.APIS[backend]:10}{escape(device)}")
+    for where, device in result.devices.items():
+        console.print(f"{verdicts.APIS.get(where, where):10}{escape(device)}", soft_wrap=True)
+    for note in result.notes:
+        console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
     if result.busy:
         load = f"load {result.load:.1f} on {result.cpus} CPUs"
         console.print(f"[yellow]the machine was busy[/] ({load}): trust processor time, then minima")

@@ -1,13 +1,12 @@
 """`inv regress`: reads, runs, judges, keeps, writes, and says how it ended."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from host_tools.base import settings
 from host_tools.base.errors import JudgementFailed, Misuse, QuadraError
 from host_tools.base.progress import progress
-from host_tools.base.units import size_text
 from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.exact import INCONCLUSIVE, REGRESSED
@@ -16,9 +15,8 @@ from host_tools.judge.regression.session import Session
 from host_tools.places import where
 from host_tools.places.place import Place
 from host_tools.show.regression import exports, page
-from host_tools.tasks import regress_cells, regress_session as sessions
-
-There = Callable[[str], bool]
+from host_tools.tasks import lab_places, regress_cells, regress_resume, regress_session as sessions
+from host_tools.tasks.lab_places import There
 
 
 class CellsBroken(QuadraError):
@@ -31,8 +29,9 @@ class CellsBroken(QuadraError):
         self.exit_code = cases[0].exit_code or 70
 
 
-def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab: str = "") -> Session:
-    """Runs a suite and writes all that it leaves. How it ended: `judge`. lab: the address of a lab's scheduler."""
+def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab: str = "", resume: str = "") -> Session:
+    """Runs a suite and writes all that it leaves. How it ended: `judge`. lab: the address of a lab's scheduler.
+    resume: the folder of a session that was cut off."""
     suite = suites.read(name)
     regress_cells.check_models(suite)
     with History(settings.read().history) as history:
@@ -40,8 +39,11 @@ def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab:
             known = ", ".join(history.names()) or "none yet: `--save NAME` makes one"
             raise Misuse(f"find the baseline {baseline!r}", "no result has that name", f"known: {known}")
         baseline = baseline if baseline in history.names() else ""  # its first night
+        earlier = regress_resume.find(resume, suite, history) if resume else None
+        if earlier:
+            print(f"resumed: {earlier.launches} launches were there")
         with _places(suite, on, library, lab) as (places, there), progress(f"regress {suite.name}") as show:
-            found = sessions.run(suite, places, history, baseline, bool(save) and not baseline, show, there)
+            found = sessions.run(suite, places, history, baseline, bool(save) and not baseline, show, there, earlier)
         if save:
             found.saved = _save(history, save, found)
         exports.write(found)
@@ -49,25 +51,13 @@ def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab:
     return found
 
 
-@contextlib.contextmanager
 def _places(
     suite: suites.Suite, on: str, library: Path | None, lab: str
-) -> Iterator[tuple[Sequence[Place], There | None]]:
+) -> AbstractContextManager[tuple[Sequence[Place], There | None]]:
     """The devices of a lab and whether one of them is there, or what --on and the suite say."""
-    if not lab:
-        yield where.parse(on or suite.on, library), None
-        return
-    from host_tools.places.lab.client import Lab, listed  # dask is slow to load
-    from host_tools.places.lab.on_lab import LabDevice
-
-    if on:
-        raise Misuse("run with --lab and --on", "the lab says which devices there are", "omit one")
-    with Lab(lab) as connected:
-        offered = connected.devices()
-        print(f"lab         {connected.address}: {listed(offered)}: {', '.join(one.full_name for one in offered)}")
-        yield [LabDevice(connected, one, library) for one in offered], connected.there
-        sent = ", ".join(f"{host} {size_text(count)}" for host, count in sorted(connected.sent_bytes.items()))
-        print(f"sent        {sent or 'nothing: the hosts had all files'}")
+    if lab:
+        return lab_places.of(lab, on, library, print)
+    return nullcontext((where.parse(on or suite.on, library), None))
 
 
 def _save(history: History, name: str, session: Session) -> str:

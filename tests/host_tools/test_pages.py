@@ -1,13 +1,25 @@
-"""The README and the pages of docs/ name the tasks, options and exit statuses that there are."""
+"""The README and the pages of docs/ name the tasks, options and exit statuses that there are, and their commands can be
+typed as they stand."""
 
 import inspect
 import re
+import shlex
 
 import pytest
-from invoke import Task
+from invoke import Collection, Task
+from invoke.exceptions import ParseError
+from invoke.parser import Parser
 
 import tasks
+from host_tools.analyse import phone_gpus
 from host_tools.base import errors, settings
+from host_tools.base.android import ABIS
+from host_tools.build import sanitize
+from host_tools.judge.regression import suite
+from host_tools.record import spec
+from host_tools.request import from_arguments, models
+from host_tools.tasks import bench_asked, command_line
+from host_tools.tasks.fuzz import fuzz
 from tests import parity, quantized
 
 _TOP = [settings.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -35,6 +47,87 @@ def test_every_option_that_a_page_names_is_its_tasks(page):
         assert name in TASKS, name
         known = {f"--{flag}".replace("_", "-") for flag in inspect.signature(TASKS[name].body).parameters}
         assert set(re.findall(r"(?<=\s)--[\w-]+", words)) <= known, f"inv {name}{words}"
+
+
+CONTEXTS = Collection.from_module(tasks).to_contexts()
+# What the words of an option may be, by its name, or task and name.
+CHOICES = {
+    "backend": spec.BACKENDS,
+    "bench backend": bench_asked.BACKENDS,
+    "bench api": bench_asked.APIS,
+    "precision": spec.PRECISIONS,
+    "via": spec.ROUTES,
+    "api": spec.APIS,
+    "peer": spec.PEERS,
+    "abi": (*ABIS, "all"),
+    "sanitize": sanitize.RUNTIMES,
+    "target": [path.stem for path in from_arguments.TARGETS.glob("*.json")],
+    "gpu": [gpu.name for gpu in phone_gpus.GPUS],
+    "suite": [path.stem for path in suite.FOLDER.glob("*.toml")],
+    "model": models.catalogue(),
+    "models": models.catalogue(),
+    "fuzz what": fuzz.KINDS,
+    **{
+        f"{task} words": re.findall(r"[a-z]+", shown)
+        for task, (word, shown) in command_line._WORDS.items()
+        if word == "words"
+    },
+}
+_ANYTHING = re.compile(
+    r"[^a-z]+|.*[A-Z/{$…].*|.*\.(tflite|toml|json|quadra)|my_model"
+)  # stands for a value, or is a file
+
+
+def commands(text):
+    """What a page tells to type: each `./inv …` of its blocks and of its sentences, as words."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL) + re.findall(
+        r"(?:^    .+\n)+", text, re.MULTILINE
+    )
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    for line in [*(re.sub(r"(^|\s)#.*", "", line) for line in lines), *spans]:
+        for found in re.findall(r"(?:^|\s)[\w~./]*/inv ([a-z][^|;&>\")]*)", line):
+            words = shlex.split(found)
+            yield [one for before, one in zip(["", *words], words) if one != "…" or before.startswith("-")]
+
+
+def wrong(words):
+    """Why a command cannot be typed; empty: it can."""
+    parser = Parser(contexts=CONTEXTS)
+    try:
+        (parsed,) = parser.parse_argv(command_line.name_words(words, parser.contexts))
+    except (ParseError, ValueError) as error:
+        return str(error)
+    for name, argument in parsed.args.items():
+        known = CHOICES.get(f"{parsed.name} {name}", CHOICES.get(name))
+        value = argument.value if isinstance(argument.value, list) else [argument.value]
+        given = [one for word in value if isinstance(word, str) for one in word.split(",") if one]
+        given = given[:1] if name == "words" else given
+        strange = [one for one in given if known is not None and one not in known and not _ANYTHING.fullmatch(one)]
+        if strange:
+            return f"{name} is none of {', '.join(known)}: {strange[0]}"
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_of_a_page_can_be_typed(page):
+    found = [words for words in commands(page.read_text()) if len(words) > 1]  # one word names a task
+    assert [f"{shlex.join(words)}: {why}" for words in found if (why := wrong(words))] == []
+
+
+def test_a_wrong_command_is_noticed():
+    text = "```\n./inv run m.tflite # ./inv no\ncd x && ./inv bench \\\n  --backend both | tail\n```\nSay `./inv diff A B`, not `inv run --on`.\n"
+    assert list(commands(text)) == [["run", "m.tflite"], ["bench", "--backend", "both"], ["diff", "A", "B"]]
+    for words, reason in (
+        ("run", "positional"),
+        ("run m.tflite --bakend gles", "bakend"),
+        ("run m.tflite --backend", "value"),
+        ("run m.tflite --backend both", "backend is none of auto, opencl"),
+        ("run selfie_segmentatoin", "model is none of"),
+        ("device begin", "words is none of list, start"),
+        ("lab worker localhost:1 --port x", ""),
+    ):
+        assert reason in wrong(words.split()) and wrong(words.split()), words
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

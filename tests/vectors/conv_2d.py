@@ -66,6 +66,34 @@ def _tiles():
             yield _case(name, (1, 2, width, 6), (channels, size, size, 6), activation="RELU6")
 
 
+def _splits():
+    """Sums that work-items of a group share, by the tile, on targets that ask for SPLIT_BELOW work-items."""
+    for width, inputs, outputs in ((8, 256, 16), (24, 128, 8), (8, 250, 12), (2, 512, 12), (1, 67, 5)):
+        for size in (1, 3):
+            name = f"{size}x{size}_split_{width}_wide_{inputs}_to_{outputs}"
+            yield _case(name, (1, 1, width, inputs), (outputs, size, size, inputs), activation="RELU6")
+    yield _case("1x1_split_batch_2", (2, 1, 2, 64), (6, 1, 1, 64))
+    yield _case("3x3_split_stride", (1, 5, 5, 40), (8, 3, 3, 40), stride=(2, 2))
+
+
+# Apart from the others: tests/test_split_sums.py runs them.
+SPLITS = list(_splits())
+SPLIT_BELOW = 50
+
+
+def _cuts():
+    """Weights that are longer than a row of CUT_ROW texels, by the tile."""
+    for width in (8, 24):
+        for size, outputs in ((1, 100), (3, 22)):
+            shape = (1, 16 // width + 1, width, 8)
+            yield _case(f"{size}x{size}_cut_{width}_wide", shape, (outputs, size, size, 8), activation="RELU6")
+
+
+# tests/test_limits.py runs them.
+CUTS = list(_cuts())
+CUT_ROW = 200
+CUT_SMALL = 200  # work-items that a target asks for: tiles are small then
+
 CASES = [
     _case("1x1", (1, 5, 7, 8), (8, 1, 1, 8)),
     _case("1x1_odd_channels", (1, 4, 5, 3), (5, 1, 1, 3)),

@@ -90,18 +90,36 @@ class History:
             )
             return int(row.fetchone()[0])
 
+    def begun(self, folder: Path) -> tuple[int, str, float] | None:
+        """The session that writes into a folder: its number, its suite and when it began."""
+        with self._errors(), self._lock:
+            rows = self._db.execute("SELECT id, suite, started, folder FROM sessions ORDER BY id DESC").fetchall()
+        return next((row[:3] for row in rows if Path(row[3]).resolve() == folder.resolve()), None)
+
+    def go_on(self, session: int) -> None:
+        """Says that a session runs again."""
+        with self._change() as db:
+            db.execute("UPDATE sessions SET state = ?, ended = NULL WHERE id = ?", (RUNNING, session))
+
     def end(self, session: int, state: str) -> None:
         with self._change() as db:
             db.execute("UPDATE sessions SET state = ?, ended = ? WHERE id = ?", (state, time.time(), session))
 
     def cell(self, session: int, key: str, device: str) -> int:
-        """A new cell, of which nothing is known yet; its number."""
+        """A cell of a session, of which nothing is known yet if it is new; its number."""
         with self._change() as db:
             row = db.execute(
-                "INSERT INTO cells (session, key, device, library, conditions) VALUES (?, ?, ?, '', '{}') RETURNING id",
+                "INSERT INTO cells (session, key, device, library, conditions) VALUES (?, ?, ?, '', '{}')"
+                " ON CONFLICT (session, key, device) DO UPDATE SET key = key RETURNING id",
                 (session, _text(key), _text(device)),
             )
             return int(row.fetchone()[0])
+
+    def cells(self, session: int) -> list[tuple[int, str, str]]:
+        """Number, key and device of each cell of a session."""
+        with self._errors(), self._lock:
+            rows = self._db.execute("SELECT id, key, device FROM cells WHERE session = ? ORDER BY id", (session,))
+            return rows.fetchall()
 
     def describe(self, cell: int, library: str, conditions: Mapping[str, Any]) -> None:
         with self._change() as db:

@@ -46,13 +46,14 @@ class LabDevice:
         self._apk(peers)
 
     def aim(self, spec: RunSpec) -> RunSpec:
-        return aimed(spec, self.kind, self.offered.serial)
+        return aimed(spec, self.kind, self.name)  # two hosts may have the same serial
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
-        files = self._files(spec)
+        """As Place.run; a run whose caller was killed goes on: its host does what has one name once."""
+        runs_dir = runs_dir or settings.read().runs_dir
+        files, spec = self._files(spec), run_folder.take_over(spec, runs_dir)
         order = Order(self.offered.name, spec, {}, source_digest())
         order.files = {kind: contents.name_of(path) for kind, path in files.items()}
-        runs_dir = runs_dir or settings.read().runs_dir
         partial = run_folder.partial(spec, runs_dir)
         try:
             run_folder.start(spec, runs_dir)

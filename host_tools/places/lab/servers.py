@@ -43,7 +43,7 @@ async def _scheduler(listen: str, port: int, say: Say) -> None:
             async with Scheduler(host=listen, port=port, dashboard=False, dashboard_address=f"{listen}:0") as served:
                 say(f"scheduler   {served.address}")
                 say(f"workers     ./inv lab worker {served.address}")
-                say(f"runs        ./inv regress SUITE --lab {served.address}")
+                say(f"runs        ./inv regress SUITE --lab {served.address}, or ./inv bench --lab {served.address}")
                 await served.finished()
         except (OSError, ValueError) as error:
             do_next = "give another --port, or --listen with an address of this machine"

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import re
 import shutil
 import zipfile
@@ -9,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from host_tools.base import settings
+from host_tools.base import child_process, settings
 from host_tools.base.android import ABIS, ACCELERATOR, QUICK_ABIS
 from host_tools.base.errors import JudgementFailed, Misuse
-from host_tools.build import aar, android_check, apk, apk_check, bazel, java, maven, size
+from host_tools.build import aar, android_check, apk, apk_check, bazel, java, maven, prefab, size
 from tests import android_parts
 
 POM = "{http://maven.apache.org/POM/4.0.0}"
@@ -40,7 +41,8 @@ def test_the_aar_has_what_gradle_would_put_there(published, libraries):
         content = {name: archive.read(name) for name in archive.namelist()}
     metadata = "META-INF/com/android/build/gradle/aar-metadata.properties"
     native = {f"jni/{abi}/{name}" for abi in libraries for name in ("libquadra.so", ACCELERATOR)}
-    assert set(content) == {"AndroidManifest.xml", "classes.jar", "R.txt", "proguard.txt", metadata, *native}
+    own = {name for name in content if not name.startswith("prefab/")}
+    assert own == {"AndroidManifest.xml", "classes.jar", "R.txt", "proguard.txt", metadata, *native}
     assert "minAndroidGradlePluginVersion=1.0.0\n" in content[metadata].decode() and content["R.txt"] == b""
     for abi in libraries:
         assert content[f"jni/{abi}/libquadra.so"] == libraries[abi].read_bytes()
@@ -53,6 +55,52 @@ def test_the_aar_has_what_gradle_would_put_there(published, libraries):
     with zipfile.ZipFile(io.BytesIO(content["classes.jar"])) as archive:
         classes = {re.sub(r"(\$.+)?\.class$", "", name) for name in archive.namelist()}
     assert classes == sources - {"org/quadra/gpu/package-info"} and "org/quadra/gpu/GpuDelegate" in classes
+
+
+def test_native_code_is_built_against_the_prefab_package_alone(published, libraries, tmp_path):
+    """The format's own rules, read here once more; then a C program with each module's headers, linked to its library."""
+    with zipfile.ZipFile(published.path) as archive:
+        archive.extractall(tmp_path)
+    package = tmp_path / "prefab"
+    about = json.loads((package / "prefab.json").read_text())
+    assert about == {"schema_version": 2, "name": "quadra", "version": maven.version("quadra-name"), "dependencies": []}
+    modules = {path.name: path for path in (package / "modules").iterdir()}
+    assert set(modules) == {"quadra", "drop_in"} and {path.name for path in package.iterdir()} == {
+        "prefab.json",
+        "modules",
+    }
+    exported = {name: json.loads((path / "module.json").read_text()) for name, path in modules.items()}
+    assert exported == {"quadra": {"export_libraries": []}, "drop_in": {"export_libraries": [":quadra"]}}
+    assert not (modules["drop_in"] / "libs").exists(), "headers alone"
+    for abi in libraries:
+        folder = modules["quadra"] / "libs" / f"android.{abi}"  # platform, dot, anything
+        level = int(maven.version("android-minSdk"))
+        found = json.loads((folder / "abi.json").read_text())
+        assert found.pop("ndk") >= 27 and found == {"abi": abi, "api": level, "stl": "none", "static": False}
+        assert (folder / "libquadra.so").read_bytes() == libraries[abi].read_bytes()
+    source = tmp_path / "app.c"
+    source.write_text(
+        '#include "quadra.h"\n#include "tensorflow/lite/delegates/gpu/delegate.h"\n'
+        "void* make(void) { QuadraDelegateOptions options = QuadraDelegateOptionsDefault();\n"
+        "  TfLiteGpuDelegateOptionsV2 other = TfLiteGpuDelegateOptionsV2Default();\n"
+        "  return options.size ? (void*)QuadraDelegateCreate(&options, 0) : (void*)TfLiteGpuDelegateV2Create(&other); }\n"
+    )
+    includes = [f"-I{path / 'include'}" for path in modules.values()]
+    words = ["-shared", "-fPIC", "-nostdlib", "-Wall", "-Werror", "-Wl,-z,defs,--allow-shlib-undefined", *includes]
+    library = modules["quadra"] / "libs" / "android.x86_64" / "libquadra.so"
+    done = child_process.run(["cc", *words, source, library, "-o", tmp_path / "libapp.so"], timeout_s=60)
+    assert done.returncode == 0, done
+    assert size.measure(tmp_path / "libapp.so").needed == ["libquadra.so"]
+    entries = {name: (tmp_path / name).read_bytes() for name in prefab.names(["x86_64"]) | {"jni/x86_64/libquadra.so"}}
+    assert prefab.inspect(entries, ["x86_64"]).ok
+    wrong = {
+        "another than in jni": {"jni/x86_64/libquadra.so": b""},
+        "names another ABI": {"prefab/modules/quadra/libs/android.x86_64/abi.json": b'{"abi": "x86"}'},
+        "no version 1.0-rc": {"prefab/prefab.json": b'{"name": "quadra", "version": "1.0-rc"}'},
+    }
+    for reason, changed in wrong.items():
+        finding = prefab.inspect({**entries, **changed}, ["x86_64"])
+        assert not finding.ok and reason in finding.found
 
 
 def test_the_java_tests_run_with_the_classes_of_the_aar(published):

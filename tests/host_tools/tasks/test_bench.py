@@ -14,7 +14,8 @@ from host_tools.judge.bench_figures import COLD, SECOND, STEADY, WARM, XNNPACK, 
 from host_tools.record import run_folder, schema, times
 from host_tools.request import models
 from host_tools.show import bench_page, bench_table, charts
-from host_tools.tasks import bench
+from host_tools.tasks import bench, bench_asked, bench_rows
+from tests import quantized
 from tests.host_tools import run_folders
 
 ALL = "xnnpack,shipped-opencl,shipped-gles"
@@ -22,8 +23,14 @@ LAPS = {"interpreter_us": 1, "allocate_us": 1, "first_invoke_us": 1}
 DIGEST = "ab" * 32
 
 
+def asked(*models, **words):
+    return bench_asked.asked(bench_asked.Words(models, **words))
+
+
 class Place:
     """Instead of a place: leaves a run folder for each RunSpec, or raises what `fails` has for it."""
+
+    name = "here"
 
     def __init__(self, wrong=(), cpu_nodes=(), **fails):
         self.specs, self.fails, self.wrong, self.cpu_nodes = [], fails, wrong, cpu_nodes
@@ -99,8 +106,8 @@ def measured(tmp_path, monkeypatch):
         paths = [tmp_path / f"{name}.tflite" for name in names]
         for path in paths:
             path.write_bytes(b"\x1c\0\0\0TFL3" + path.name.encode())
-        asked, _ = bench.asked(list(map(str, paths)), backend, beside, 0, resume, "jvm" if beside else "")
-        return bench.measure(asked, place, lambda text: None, keep, resume)
+        wanted, _ = asked(*map(str, paths), backend=backend, peer=beside, resume=resume, on="jvm" if beside else "")
+        return bench.measure(wanted, [place], lambda text: None, keep, resume)
 
     return one
 
@@ -178,6 +185,16 @@ def test_a_bench_brings_the_float_twin_of_a_quantised_model(measured, tmp_path):
     result = measured(Place(), names=("a_quant", "b_int8"), backend="opencl")
     assert [(r.model, r.twin) for r in result.rows] == [("a_quant", "a"), ("a", ""), ("b_int8", "")]
     assert result.over_twin(result.rows[0]) == 1.0
+
+
+def test_a_twin_that_is_not_here_is_made_where_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_DOWNLOADS_DIR", str(tmp_path / "downloads"))
+    path = tmp_path / "small.tflite"
+    path.write_bytes(quantized.model("ADD", quantized.KINDS[0]))
+    assert asked(str(path))[0].models == (str(path),)
+    found = asked(str(path), twins=True)[0].models
+    assert found == (str(path), models.float_twin(str(path))) and found[1].endswith("_float.tflite")
+    assert asked(*found, twins=True)[0].models == found  # the twin itself has none
 
 
 def test_no_model_has_no_mean(tmp_path):
@@ -266,7 +283,7 @@ def test_a_limit_without_figures_of_the_shipped_delegate_is_missed(tmp_path):
 
 def test_an_unknown_backend_is_misuse():
     with pytest.raises(Misuse, match="'cuda' is not one of opencl, gles, both"):
-        bench.backends_of("cuda")
+        bench_asked.backends_of("cuda")
 
 
 def test_the_page_and_the_figures_are_written(tmp_path):
@@ -317,7 +334,7 @@ def test_two_backends_stand_below_each_other(tmp_path):
 
 def test_the_shipped_figures_are_of_known_models():
     assert set(bench_figures.recorded()["models"]) <= set(models.catalogue())
-    assert set(bench.MODELS) <= set(models.catalogue())
+    assert set(bench_asked.MODELS) <= set(models.catalogue())
 
 
 def test_marks_stay_inside_the_chart():
@@ -438,36 +455,37 @@ def test_a_folder_that_cannot_be_written_ends_the_bench(measured):
 
 
 def test_words_are_checked_before_anything_runs(monkeypatch):
-    def asked(names, backend="", beside="", repetitions=0):
-        return bench.asked(names, backend, beside, repetitions, on="jvm" if beside else "")[0]
+    def what(names, backend="", beside="", repetitions=0):
+        on = "jvm" if beside else ""
+        return asked(*names, backend=backend, peer=beside, repetitions=repetitions, on=on)[0]
 
     one = ["selfie_segmentation"]
-    assert (asked(one).place, asked(one).threads, asked(one).backends, asked(one).repetitions) == (
+    assert (what(one).place, what(one).threads, what(one).backends, what(one).repetitions) == (
         "host",
         (1, 2),
         ("opencl",),
         50,
     )
-    in_app = asked(one, beside=ALL, repetitions=3)
+    in_app = what(one, beside=ALL, repetitions=3)
     assert (in_app.place, in_app.threads, in_app.backends, in_app.repetitions) == ("jvm", (1,), ("opencl", "gles"), 3)
-    assert asked(one, beside="shipped-gles").backends == ("gles",)
-    assert asked(one, "gles", "xnnpack,shipped-opencl").peers == ("xnnpack",)
-    assert asked(one, beside="xnnpack").backends == ("opencl",)
+    assert what(one, beside="shipped-gles").backends == ("gles",)
+    assert what(one, "gles", "xnnpack,shipped-opencl").peers == ("xnnpack",)
+    assert what(one, beside="xnnpack").backends == ("opencl",)
     with pytest.raises(Misuse, match="'nnapi' is not one of xnnpack, shipped-opencl, shipped-gles"):
-        asked([], beside="xnnpack,nnapi")
+        what([], beside="xnnpack,nnapi")
     with pytest.raises(Misuse):
-        asked(["no such model"], beside=ALL)
+        what(["no such model"], beside=ALL)
     monkeypatch.setattr(models, "status", list)
     for beside in ("", ALL):
         with pytest.raises(Misuse, match="no model is here"):
-            asked([], beside=beside)
+            what([], beside=beside)
 
 
 def test_of_all_models_those_that_run_wholly_on_the_gpu_come_first(monkeypatch):
     entries = [SimpleNamespace(name=name, member="") for name in ("split_concat", "face_landmark", "hand_recrop")]
     monkeypatch.setattr(models, "status", lambda: [(entry, entry.name != "hand_recrop" or None) for entry in entries])
-    assert bench.asked([], "", "", 0, on="jvm")[0].models == ("face_landmark", "split_concat")
-    found, absent = bench.asked([], "", "", 0)
+    assert asked(on="jvm")[0].models == ("face_landmark", "split_concat")
+    found, absent = asked()
     assert found.models == ("face_landmark",) and "hand_recrop" in absent and "face_landmark" not in absent
 
 
@@ -496,8 +514,8 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
     monkeypatch.setattr(bench.machine, "litert_accelerator", lambda: here)
     path = tmp_path / "a.tflite"
     path.write_bytes(b"\x1c\0\0\0TFL3")
-    asked, _ = bench.asked([str(path)], "opencl", "xnnpack,litert-gpu", 0, api="both")
-    result = bench.measure(asked, place, lambda text: None, bench_page.write)
+    wanted, _ = asked(str(path), backend="opencl", peer="xnnpack,litert-gpu", api="both")
+    result = bench.measure(wanted, [place], lambda text: None, bench_page.write)
     assert [(s.api, s.threads, s.peers[1:]) for s in place.specs] == [
         ("interpreter", 1, ()),
         ("interpreter", 2, ()),
@@ -513,20 +531,20 @@ def test_both_apis_of_litert_stand_side_by_side_and_its_own_accelerator_runs_onc
     assert max(map(len, text.splitlines())) <= 170
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "others"))
     place.peer_errors["litert-gpu"] = "compile a: No adapters found; next: give it a GPU"
-    result = bench.measure(asked, place, lambda text: None, bench_page.write)
+    result = bench.measure(wanted, [place], lambda text: None, bench_page.write)
     assert "a on OpenCL, compiled: LiteRT's GPU accelerator did not run: compile a: No adapters found" in table(result)
     for words, said in (
         ({"api": "compiled", "on": "jvm"}, "Android's runtime has no CompiledModel"),
         ({"api": "c"}, "'c' is not one of interpreter, compiled, both"),
-        ({"beside": "shipped-gles"}, "'shipped-gles' is not one of xnnpack, litert-gpu"),
+        ({"peer": "shipped-gles"}, "'shipped-gles' is not one of xnnpack, litert-gpu"),
     ):
         with pytest.raises(Misuse, match=said):
-            bench.asked([str(path)], "", **{"beside": "", "repetitions": 0, **words})
+            asked(str(path), **words)
 
 
 def test_no_rows_have_no_means(tmp_path):
     asked = bench_figures.Asked(("a",), ("opencl",), ("xnnpack",), 1)
-    result = bench.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
+    result = bench_rows.bench_of(tmp_path, asked, (), {"path": "", "bytes": 1, "sha256": DIGEST})
     assert result.means() == [] and "not finished: 0 of 1" in bench_page.write(result).read_text()
 
 

@@ -197,7 +197,7 @@ def test_what_a_run_left_that_makes_no_sense_is_its_own_error(monkeypatch, suite
     assert found.cases[0].exit_code == 77 and "is malformed" in found.cases[0].error
 
 
-def test_ctrl_c_keeps_what_there_was(suite, fake, tmp_path):
+def test_ctrl_c_keeps_what_there_was_and_resume_goes_on(capsys, suite, fake, tmp_path):
     suite.write_text(suite.read_text().replace("launches = 2", "launches = 400"))
     words = [
         sys.executable,
@@ -220,3 +220,10 @@ def test_ctrl_c_keeps_what_there_was(suite, fake, tmp_path):
     with History(settings.read().history) as history:
         stored = history.stored(1)
     assert stored.state == "interrupted" and sum(one.ok for one in stored.launches) >= 2
+    count = sum(one.ok for one in stored.launches)
+    suite.write_text(suite.read_text().replace("launches = 400", f"launches = {count + 1}"))
+    status, out, err = inv(capsys, "regress", suite, f"--library={fake}", f"--resume={folder.name}")
+    assert status == 0 and f"resumed: {count} launches were there" in out, out + err
+    with History(settings.read().history) as history:
+        again = history.stored(1)
+    assert again.state == "complete" and [one.number for one in again.launches if one.ok] == list(range(count + 1))

@@ -11,7 +11,7 @@ from host_tools.places import on_host
 from host_tools.record import plan_view, profile, schema, verdicts
 from host_tools.request import from_arguments, models, views
 from host_tools.show import report
-from host_tools.tasks import bench, support
+from host_tools.tasks import bench, bench_asked, support
 from tests.host_tools.record import schema_check
 from tests.host_tools.show import timelines
 
@@ -150,8 +150,8 @@ def test_a_bench_of_both_backends(library, model_path, monkeypatch, tmp_path):
     model_path("face_detection_front")
     monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path))
     shown, kept = [], []
-    asked, _ = bench.asked(["face_detection_front"], "both", "", 3)
-    result = bench.measure(asked, on_host.Host(library), shown.append, kept.append)
+    words = bench_asked.Words(("face_detection_front",), backend="both", repetitions=3)
+    result = bench.measure(bench_asked.asked(words)[0], [on_host.Host(library)], shown.append, kept.append)
     opencl, gles = result.rows
     assert not result.wrong and kept[-1].rows == result.rows and "llvmpipe" in gles.device != opencl.device
     for row in result.rows:

@@ -1,17 +1,29 @@
-"""A lab in one process: a scheduler and workers on a loop in a thread, with hosts whose devices run nothing."""
+"""A lab in one process: a scheduler and workers on a loop in a thread, with hosts whose devices run nothing; and, as a
+program, a caller: `python -m …lab_in_process ADDRESS SUITE FOLDER`."""
 
 import asyncio
 import contextlib
 import gc
+import hashlib
 import os
+import sys
 import threading
+from pathlib import Path
 
 from distributed import Scheduler
 
+from host_tools.base import settings
+from host_tools.judge.regression import suite as suites
+from host_tools.judge.regression.history import History
 from host_tools.places.lab import servers
+from host_tools.places.lab.client import Lab
 from host_tools.places.lab.host import Host, Offered
 from host_tools.places.lab.on_lab import LabDevice
+from host_tools.tasks import regress_resume, regress_session
 from tests.host_tools import run_folders
+
+DELEGATE = b"a delegate"
+LIBRARY = hashlib.sha256(DELEGATE).hexdigest()
 
 
 class FakeHost(Host):
@@ -39,7 +51,7 @@ class FakePlace:
         assert open(spec.model.path, "rb").read(), "the model came"
         self.host.ran.append((self.device.name, spec.run_id))
         self.host.behave(self.device, spec)
-        made = run_folders.make(runs_dir)
+        made = run_folders.make(runs_dir, environment={"library": {"sha256": LIBRARY}})
         os.rename(made.path, runs_dir / spec.run_id)
         return type(made)(runs_dir / spec.run_id)
 
@@ -119,6 +131,19 @@ class InProcess:
 def places(lab, folder):
     """The lab's devices, with files that stand for an APK and a delegate."""
     (folder / "app.apk").write_bytes(b"an APK")
-    (folder / "lib.so").write_bytes(b"a delegate")
+    (folder / "lib.so").write_bytes(DELEGATE)
     apks = {False: folder / "app.apk", True: folder / "app.apk"}
     return [LabDevice(lab, one, folder / "lib.so", apks) for one in lab.devices()]
+
+
+def regress(suite, lab, folder, resume=""):
+    """Runs a suite there, or goes on with a session."""
+    with History(settings.read().history) as history:
+        earlier = regress_resume.find(resume, suite, history) if resume else None
+        devices = places(lab, folder)
+        return regress_session.run(suite, devices, history, "", False, lambda text: None, lab.there, earlier)
+
+
+if __name__ == "__main__":
+    with Lab(sys.argv[1]) as connected:
+        regress(suites.read(sys.argv[2]), connected, Path(sys.argv[3]))

@@ -1,11 +1,16 @@
 """The lab with dask's own scheduler and workers in this process, and devices that run nothing: what fails goes elsewhere,
 what was done is not done again, files come once."""
 
+import dataclasses
 import io
+import subprocess
+import sys
 import tarfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,9 +32,9 @@ from host_tools.places.lab.client import Lab
 from host_tools.places.lab.contents import Contents
 from host_tools.places.lab.packing import Packed
 from host_tools.record import run_folder, spec as specs
-from host_tools.tasks import regress_cells, regress_session as sessions
+from host_tools.tasks import regress_cells, regress_resume
 from tests.host_tools import run_folders
-from tests.host_tools.places.lab.lab_in_process import FakeHost, InProcess, places
+from tests.host_tools.places.lab.lab_in_process import FakeHost, InProcess, places, regress
 from tests.model_builder import Model
 
 
@@ -53,11 +58,6 @@ def suite(tmp_path):
     models = ", ".join(f'"{tmp_path}/{name}.tflite"' for name in names)
     (tmp_path / "small.toml").write_text(f"launches = 2\nmore = 0\nprofile = false\n[[cells]]\nmodels = [{models}]\n")
     return suites.read(str(tmp_path / "small.toml"))
-
-
-def regress(suite, lab, folder):
-    with History(settings.read().history) as history:
-        return sessions.run(suite, places(lab, folder), history, "", False, lambda text: None, lab.there)
 
 
 def hosts(cluster, folder, behave, names=("rack1", "rack2", "rack3")):
@@ -126,6 +126,56 @@ def test_the_schedulers_restart_loses_nothing_and_repeats_nothing(cluster, suite
     with Lab(cluster.address) as lab:
         regress(suite, lab, tmp_path)
         assert not lab.sent_bytes, "the host has all files"
+
+
+def test_a_session_whose_caller_was_killed_goes_on(cluster, suite, tmp_path):
+    began, go_on = threading.Event(), threading.Event()
+
+    def behave(device, spec):
+        if sum(len(host.ran) for host in made.values()) > 6 and not go_on.is_set():
+            began.set()
+            go_on.wait(30)
+
+    made = {}
+    made |= hosts(cluster, tmp_path, behave, ("rack1", "rack2"))
+    words = ("-m", "tests.host_tools.places.lab.lab_in_process", cluster.address, tmp_path / "small.toml", tmp_path)
+    caller = subprocess.Popen([sys.executable, *map(str, words)], cwd=settings.ROOT)
+    try:
+        assert began.wait(60)
+        time.sleep(0.5)  # the other devices begin theirs
+    finally:
+        caller.kill()
+        caller.wait()
+    go_on.set()  # the runs end while nobody waits for them
+    (folder,) = settings.read().runs_dir.glob("regress-*")
+    before = [path.name for path in folder.glob("*/2*")]
+    with Lab(cluster.address) as lab:
+        found = regress(suite, lab, tmp_path, folder.name)
+    assert [case.key for case in found.cases] == [cell.key for cell in suite.cells] and not found.broken, found.notes
+    assert [sorted(launch.number for launch in case.good) for case in found.cases] == [[0, 1]] * 8
+    assert found.folder.samefile(folder) and found.state == "complete" and 0 < len(before) < 16
+    kept = {Path(launch.folder).name for case in found.cases for launch in case.good}
+    ran = [run_id for host in made.values() for _, run_id in host.ran]
+    assert kept >= set(before) and len(ran) == len(set(ran)) == 16, "nothing ran twice, not even what was at work then"
+    assert not list(found.folder.rglob(".partial*"))
+
+    with Lab(cluster.address) as lab:
+        regress(suite, lab, tmp_path, str(folder))
+        assert sum(len(host.ran) for host in made.values()) == 16, "there was nothing left"
+        with regress_resume.alone(folder), pytest.raises(Misuse, match="another process runs this session"):
+            regress(suite, lab, tmp_path, str(folder))
+    for wrong, reason in (("nowhere", "is no folder"), (str(tmp_path), "does not have it")):
+        with pytest.raises(Misuse, match=reason), History(settings.read().history) as history:
+            regress_resume.find(wrong, suite, history)
+    fewer = dataclasses.replace(suite, cells=suite.cells[1:])
+    with pytest.raises(Misuse, match="with m0/auto/f32, which is not in it now"), History(settings.read().history) as h:
+        regress_resume.find(folder.name, fewer, h)
+    with History(settings.read().history) as history:
+        earlier = regress_resume.find(folder.name, suite, history)
+    device = next(iter(earlier.cases.values())).device
+    (tmp_path / "other.so").write_bytes(b"another delegate")
+    with pytest.raises(Misuse, match="the delegate is another one than then"):
+        earlier.check([SimpleNamespace(name=device, delegate=lambda: tmp_path / "other.so")])
 
 
 def test_a_cell_that_two_devices_fail_is_at_fault_itself(cluster, suite, tmp_path):

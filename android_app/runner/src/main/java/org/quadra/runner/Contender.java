@@ -61,12 +61,7 @@ final class Contender implements Closeable {
 
   /** A peer, started the same way. {@code kept}: a folder for what it compiled; empty: none. */
   static Contender startPeer(
-      String name,
-      RunSpec spec,
-      File model,
-      String kept,
-      List<NpyArray> inputs,
-      Stages stages)
+      String name, RunSpec spec, File model, String kept, List<NpyArray> inputs, Stages stages)
       throws RunError {
     switch (name) {
       case XNNPACK:
@@ -302,8 +297,7 @@ final class Contender implements Closeable {
   }
 
   /** TensorFlow Lite's stock GPU delegate, by reflection: an app may be built without it. */
-  private static Delegate shipped(String backend, RunSpec spec, String kept)
-      throws RunError {
+  private static Delegate shipped(String backend, RunSpec spec, String kept) throws RunError {
     String options = "org.tensorflow.lite.gpu.GpuDelegateFactory$Options";
     try {
       Class<?> optionsClass = Class.forName(options);

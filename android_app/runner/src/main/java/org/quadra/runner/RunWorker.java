@@ -58,7 +58,9 @@ final class RunWorker {
     inputs = folder.readArrays("inputs");
   }
 
-  /** {@code peers}: instead of spec.json's; null: those. {@code kept}: of mode cold; may be empty. */
+  /**
+   * {@code peers}: instead of spec.json's; null: those. {@code kept}: of mode cold; may be empty.
+   */
   void work(String mode, String peers, String kept) throws RunError {
     try {
       switch (mode) {

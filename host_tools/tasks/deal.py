@@ -1,4 +1,4 @@
-"""Which device gets which cells of a suite: each of them all, or, in a lab, each cell one device.
+"""Which device gets which cells of a suite or a bench: each of them all, or, in a lab, each cell one device.
 
 Devices of a lab take a few cells at a time, fewer towards the end, so that all end together. All launches of a cell are
 those of one device: launches of two are never pooled. A device that is lost, or that fails a cell twice, is set aside
@@ -9,14 +9,23 @@ fault: then the first one goes on.
 import math
 import threading
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
-
-from host_tools.judge.regression.suite import Cell
+from typing import Generic, Protocol, TypeVar
 
 _WAKE_S = 0.5
 
 
-class Deal(Protocol):
+class Item(Protocol):
+    """What is dealt. It can be hashed."""
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+
+
+Cell = TypeVar("Cell", bound=Item)
+
+
+class Deal(Protocol[Cell]):
     """Where lanes take their cells from."""
 
     tries: int  # of a launch
@@ -29,7 +38,7 @@ class Deal(Protocol):
         """Whether others run the unfinished cells of the device, which has failed one of them."""
 
 
-class All:
+class All(Generic[Cell]):
     """Every device gets all cells, once."""
 
     tries, any_error = 3, False
@@ -47,7 +56,7 @@ class All:
         return False
 
 
-class Shared:
+class Shared(Generic[Cell]):
     """Every cell goes to one device. notes: what happened to devices, as sentences.
 
     there: whether a device that was lost is there again. wanted: the devices that should get a cell if they are there:

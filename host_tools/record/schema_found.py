@@ -1,0 +1,176 @@
+"""What tasks find out about a run afterwards: comparisons, peers, the first wrong op, ranges."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from host_tools.record.schema_fields import Count, File, Index, Indexes, Is, Part, Real, Text, Texts, Whole
+
+# --- compare.json, peers.json
+
+
+class OutputRow(Part, kw_only=True):
+    """The judgement of one output."""
+
+    index: Count
+    name: Text
+    dtype: Text
+    shape: Indexes
+    range: Annotated[Real, Is("largest minus smallest value on the CPU")]
+    max_error: Real
+    mean_error: Real
+    relative: Annotated[Real, Is("`max_error / range`; of labels, the share that differs")]
+    allowed: Annotated[Real, Is("limit of `relative`")]
+    worst_at: Annotated[Indexes, Is("where `max_error` is")]
+    worst_value: Real
+    worst_expected: Annotated[Real, Is("the CPU's")]
+    different: Annotated[Count, Is("elements that are not equal")]
+    nan: Count
+    inf: Count
+    cpu_nan: Count
+    cpu_inf: Count
+    labels: Annotated[bool, Is("integers without a scale")] = False
+    problem: Annotated[Text, Is("empty: right")]
+    ok: bool
+
+
+class Compared(File, kw_only=True):
+    """The judgement of Quadra's outputs."""
+
+    FILE = "compare.json"
+    ok: Annotated[bool, Is("of all outputs")]
+    reference: Annotated[Text, Is("`kernels` of `reference.json`")]
+    outputs: Annotated[list[OutputRow], Meta(max_length=1 << 16), Is("in the model's order")]
+    xnnpack_relative: Annotated[
+        list[Real], Meta(max_length=1 << 16), Is("XNNPACK's own error against the reference; empty: not known")
+    ] = []
+
+
+class PeerRow(Part, kw_only=True):
+    """One peer."""
+
+    name: Text
+    error: Annotated[Text, Is("why it did not run")] = ""
+    nodes: Annotated[Count | None, Is("of the model; null: not known")] = None
+    nodes_taken: Annotated[Count | None, Is("by the delegate, as the runtime logged it; null: not known")] = None
+    partitions: Annotated[Count | None, Is("null: not known")] = None
+    relative: Annotated[list[Real], Meta(max_length=1 << 16), Is("as in `compare.json`")] = []
+    ok: Annotated[bool | None, Is("with Quadra's tolerance; null: not known")] = None
+
+
+class Peers(File, kw_only=True):
+    """What each peer took and how right it was."""
+
+    FILE = "peers.json"
+    peers: Annotated[list[PeerRow], Meta(max_length=64), Is("those of `spec.json`")]
+
+
+# --- cpu_tensors.json, alone.json, bisect.json
+
+
+class CpuTensor(Part, kw_only=True):
+    """A tensor that the run kept, as the model has it."""
+
+    tensor: Annotated[Count, Is("its number in the main graph")]
+    name: Text
+    dtype: Annotated[Text, Is("numpy's name")]
+    shape: Indexes
+    scale: Annotated[float, Is("0: not quantised")] = 0.0
+    zero_point: Whole = 0
+
+
+class CpuTensors(File, kw_only=True):
+    """The CPU's reference for each kept tensor, in the order of the arrays of `cpu_tensors/`."""
+
+    FILE = "cpu_tensors.json"
+    complete: Annotated[bool, Is("the arrays are there: the CPU could run the whole model")] = False
+    error: Annotated[Text, Is("why they are not")] = ""
+    tensors: Annotated[list[CpuTensor], Meta(max_length=1 << 20), Is("by number")]
+
+
+class AloneRow(Part, kw_only=True):
+    """One kept tensor, made by the CPU from the tensors that the run had made before it."""
+
+    tensor: Count
+    array: Annotated[Index, Is("of `alone/`; -1: the CPU could not")] = -1
+    allowed: Annotated[
+        Real,
+        Is("of its range: the tolerance, or what XNNPACK's kernels differ from the plain ones, as `inv run` has it"),
+    ] = 0.0
+    error: Annotated[Text, Is("why")] = ""
+
+
+class Alone(File, kw_only=True):
+    """Ops judged by themselves, up to the first wrong one."""
+
+    FILE = "alone.json"
+    tried: Annotated[list[AloneRow], Meta(max_length=1 << 20), Is("in the order of execution")]
+
+
+class BisectRow(Part, kw_only=True):
+    """One kept tensor against the reference. Numbers that are not defined are `nan`."""
+
+    partition: Count
+    dispatch: Annotated[Text, Is("that made it")]
+    nodes: Annotated[Indexes, Is("that run as this dispatch; none: an input is brought to the GPU")]
+    ops: Annotated[Text, Is("TFLite's names of these")]
+    tensor: Annotated[Count, Is("its number in the main graph")]
+    name: Text
+    compared: Annotated[bool, Is("there was something to compare with")] = True
+    max_error: Real = 0.0
+    mean_error: Real = 0.0
+    relative: Annotated[Real, Is("`max_error / range`")] = 0.0
+    cosine: Annotated[Real, Is("similarity; `nan`: a side is zero or not finite")] = 0.0
+    largest: Annotated[Real, Is("magnitude on the GPU")] = 0.0
+    problem: Annotated[Text, Is("empty: within the tolerance")] = ""
+    alone: Annotated[Real | None, Is("as `relative`, against the CPU on the GPU's own inputs; null: not asked")] = None
+    alone_problem: Text = ""
+
+
+Fault = Literal["none", "kernel", "precision", "model", "input", "accumulated", "unknown"]
+
+
+class Bisect(File, kw_only=True):
+    """The first op that is wrong."""
+
+    FILE = "bisect.json"
+    against: Annotated[Text, Is("`cpu`, or what else was compared with")] = "cpu"
+    tolerance: Annotated[Real, Is("limit of `relative`")]
+    ops: Annotated[Count, Is("nodes on the GPU, without those that make constants")]
+    compared: Annotated[Count, Is("those of them whose result was compared, with the reference or alone")]
+    rows: Annotated[list[BisectRow], Meta(max_length=1 << 20), Is("in the order of execution")]
+    kind: Annotated[
+        Fault,
+        Is(
+            "`kernel`: wrong with floats too; `precision`: right with floats; `model`: the CPU's own result is not finite; `input`: an input arrives wrong on the GPU; `accumulated`: no op alone is wrong; `unknown`: outputs are wrong, kept tensors are not; or the op is right when it is cut out"
+        ),
+    ]
+    row: Annotated[Index, Is("the first wrong one; -1: none")] = -1
+    sentence: Annotated[Text, Is("for people")]
+    model: Annotated[Text, Is("the wrong op as a model, in this folder; empty: none was cut")] = ""
+    command: Annotated[Text, Is("that runs it")] = ""
+    reproduced: Annotated[bool | None, Is("whether that command was wrong, too")] = None
+
+
+# --- ranges.json
+
+
+class Range(Part, kw_only=True):
+    """One float tensor of the main graph."""
+
+    tensor: Annotated[Count, Is("its number there")]
+    name: Text
+    node: Annotated[Index, Is("that makes it; -1: an input or a constant")] = -1
+    readers: Annotated[Indexes, Is("nodes that read it")] = []
+    constant: bool = False
+    largest: Annotated[Real, Is("magnitude of its finite numbers")] = 0.0
+    nan: Count = 0
+    inf: Count = 0
+
+
+class Ranges(File, kw_only=True):
+    """How large a model's numbers get on the CPU."""
+
+    FILE = "ranges.json"
+    ops: Annotated[Texts, Is("TFLite's names of the nodes")]
+    tensors: Annotated[list[Range], Meta(max_length=1 << 20), Is("in the order of the nodes that make them")]

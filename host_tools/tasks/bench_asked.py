@@ -1,0 +1,159 @@
+"""What `inv bench` is asked for: the words of its command line, checked before anything runs."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from host_tools.base import settings
+from host_tools.base.errors import Misuse
+from host_tools.judge.bench_figures import Asked, peers_beside
+from host_tools.record import peer_names, printed
+from host_tools.request import float_twins, models
+
+BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
+APIS = {"interpreter": ("interpreter",), "compiled": ("compiled",), "both": ("interpreter", "compiled")}
+# Those that run wholly on the delegate.
+MODELS = (
+    "body-pix-float-050-8",
+    "deeplabv3_257_mv_gpu",
+    "face_detection_front",
+    "face_detection_full_range_sparse",
+    "face_detection_short_range",
+    "pose_detection",
+    "face_landmark",
+    "hand_landmark_full",
+    "hand_recrop",
+    "iris_landmark",
+    "palm_detection_full",
+    "palm_detection_lite",
+    "pose_landmark_full",
+    "selfie_segmentation",
+    "selfie_segmentation_landscape",
+)
+# A row starts three processes of an app, on the JVM or on a device: many runs of each would tell little more.
+_REPETITIONS = {"host": 50, "jvm": 10, "device": 20}
+_THREADS = {"host": (1, 2), "jvm": (1,), "device": (1,)}
+
+
+@dataclass(frozen=True)
+class Words:
+    """Those of the command line. Limits: of geometric means, 0: none. lab: the address of a lab's scheduler."""
+
+    models: tuple[str, ...] = ()
+    on: str = ""
+    backend: str = ""
+    peer: str = ""
+    api: str = ""
+    twins: bool = False
+    repetitions: int = 0
+    resume: str = ""
+    limit: float = 0.0
+    limit_shipped: float = 0.0
+    lab: str = ""
+
+
+def asked(words: Words) -> tuple[Asked, list[str]]:
+    """What the words ask for, and models that are not here.
+
+    on: host or jvm; none means that of the bench to resume, else host. peer: names with a comma between them; none means
+    XNNPACK on the host, elsewhere all. api: a word of APIS, on the host; none means the interpreter. models: none means
+    MODELS on the host, elsewhere all of the catalogue, as far as they are here. A quantised model brings its float twin, if
+    that is here; with `twins` one is made where it is not. backend: none means OpenCL on the host, elsewhere those of the peers.
+    """
+    names = words.models
+    for name in names:
+        models.find(name)
+    place = _place(words)
+    on_host = place == "host"
+    apis = _one_of("--api", words.api or "interpreter", APIS)
+    if not on_host and apis != ("interpreter",):
+        came_back = "Android's runtime has no CompiledModel"
+        raise Misuse(
+            f"bench with --api {words.api} on the JVM or a device", came_back, "omit --api, or measure on the host"
+        )
+    peers, backends = (_on_host if on_host else _in_app)(words.peer, words.backend)
+    known = _usual() if on_host else _here()
+    found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
+    if not found:
+        raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
+    if words.twins:
+        for name in found:
+            if not models.float_twin(name):
+                float_twins.make(name)
+    absent = [] if names or not on_host else [name for name, is_here in known if not is_here]
+    found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
+    return Asked(found, backends, peers, words.repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent
+
+
+def backends_of(word: str) -> tuple[str, ...]:
+    return _one_of("--backend", word, BACKENDS)
+
+
+def _one_of(option: str, word: str, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    if word not in known:
+        raise Misuse(f"read {option}", f"{word!r} is not one of {', '.join(known)}", "choose one of these")
+    return known[word]
+
+
+def _place(words: Words) -> str:
+    known = _place_of(words.resume) if words.resume else ""
+    if words.on not in ("", "host", "jvm"):
+        do_next = "add --lab for devices; or `./inv regress --on` measures on them"
+        raise Misuse(f"bench with --on {words.on}", "a bench runs on host, on jvm, or in a lab", do_next)
+    if known == "device" and not words.lab:
+        raise Misuse(f"go on with the bench {words.resume}", "it ran in a lab", "add --lab and its address")
+    return words.on or ("device" if words.lab else known or "host")
+
+
+def _on_host(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(peers, backends); no peer means XNNPACK, no backend OpenCL."""
+    known = (peer_names.XNNPACK, peer_names.LITERT)
+    return _peers(beside or peer_names.XNNPACK, known, "add --on jvm for the others"), backends_of(backend or "opencl")
+
+
+def _in_app(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(peers, backends); no peer means all, no backend those of the peers."""
+    known = (peer_names.XNNPACK, *peer_names.SHIPPED)
+    wanted = _peers(beside or ",".join(known), known, "choose from these")
+    own = [b for b in BACKENDS["both"] if f"shipped-{b}" in wanted]
+    backends = backends_of(backend) if backend else tuple(own) or ("opencl",)
+    return tuple(dict.fromkeys(name for b in backends for name in peers_beside(wanted, b))), backends
+
+
+def _peers(beside: str, known: tuple[str, ...], do_next: str) -> tuple[str, ...]:
+    wanted = peer_names.parse(beside)
+    for name in wanted:
+        if name not in known:
+            raise Misuse("read --peer", f"{name!r} is not one of {', '.join(known)}", do_next)
+    return wanted
+
+
+def _usual() -> list[tuple[str, bool]]:
+    """MODELS, and whether each is here or can be fetched."""
+    status = {entry.name: bool(entry.member or where) for entry, where in models.status()}
+    return [(name, status.get(name, False)) for name in MODELS]
+
+
+def _here() -> list[tuple[str, bool]]:
+    """All of the catalogue, those that run wholly on Quadra first, and whether each is here."""
+    found = [(entry.name, bool(where)) for entry, where in models.status()]
+    return sorted(found, key=lambda row: row[0] not in MODELS)
+
+
+def folder_of(name: str) -> Path:
+    """The bench of this name or path."""
+    runs_dir = settings.read().runs_dir
+    for folder in (runs_dir / name, Path(name).expanduser()):
+        if folder.is_dir():
+            return folder.resolve()
+    do_next = "give the name or path of a folder that `inv bench` has made"
+    raise Misuse(f"go on with the bench {name}", f"{runs_dir / name} is no folder", do_next)
+
+
+def _place_of(resume: str) -> str:
+    """Where the bench to resume ran; the JVM where nothing was written yet: its runs take long."""
+    try:
+        document = json.loads((folder_of(resume) / printed.BenchDocument.FILE).read_text(encoding="utf-8"))
+        return str(document["place"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "jvm"
