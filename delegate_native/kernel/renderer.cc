@@ -123,14 +123,14 @@ void Renderer::DefineWalk(const std::string& name, bool is_image, const std::str
 
 std::string Renderer::WriteText(size_t index, const std::string& store) const {
   const TensorArg& tensor = desc_.tensors[index];
-  const bool steps = tensor.name == desc_.epilogue_tensor && !desc_.epilogue.empty();
+  const bool steps = tensor.name == desc_.epilogue_tensor && !epilogue_.empty();
   const Shape& shape = layouts_[index].shape;
   const bool dead_lanes = shape.c % 4 != 0;
   const bool is_int = layouts_[index].is_int();
   std::string text = Format("{ %s e_v = (VALUE); %s%s", TypeOf(layouts_[index]),
                             steps ? "int e_x = (X); int e_y = (Y); " : "",
                             steps || dead_lanes ? "int e_s = (S); " : "");
-  if (steps) text += OnOneLine(desc_.epilogue) + " ";
+  if (steps) text += OnOneLine(epilogue_) + " ";
   if (dead_lanes) {
     text +=
         Format("int e_c = $_c - e_s%s * 4; if (e_c < 4) { e_v = %swith_zeros_from(e_v, e_c); } ",
@@ -161,7 +161,7 @@ void Renderer::NameNumbers() {
 
 // Sizes of tensors become arguments where the text speaks of them.
 void Renderer::AddDimensions() {
-  const std::string text = macros_ + body_ + desc_.epilogue;
+  const std::string text = macros_ + body_ + epilogue_;
   for (size_t i = 0; i < desc_.tensors.size(); ++i) {
     for (char letter : {'w', 'h', 's', 'c', 'b'}) {
       const std::string name = desc_.tensors[i].name + "_" + letter;

@@ -21,6 +21,7 @@ class Renderer {
         layouts_(layouts),
         dialect_(dialect),
         body_(Unpacked(desc.body)),
+        epilogue_(Unpacked(desc.epilogue)),
         half_constants_(dialect.precision != Precision::kF32) {}
   virtual ~Renderer() = default;
 
@@ -53,7 +54,7 @@ class Renderer {
   const KernelDesc& desc_;
   const std::vector<TensorLayout>& layouts_;
   const Dialect& dialect_;
-  const std::string body_;
+  const std::string body_, epilogue_;
   const bool half_constants_;
   RenderedKernel out_;
   std::string macros_, undefs_;

@@ -135,8 +135,8 @@ constexpr const char* kFindPlace = QUADRA_TEXT(R"(
 int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * $1) { return; }
 )");
-// All work-items of a group that shares sums reach its barrier.
-constexpr const char* kFindSharedPlace = QUADRA_TEXT(R"(
+// The same where work-items share sums: all of a group reach its barrier.
+constexpr const char* kFindShare = QUADRA_TEXT(R"(
 int x = GLOBAL_X * $0; int y = GLOBAL_Y;
 bool inside = x < grid_w && z < blocks * dst_b;
 x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
@@ -146,8 +146,8 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
                      bool serial) {
   const bool split = t.split_bits > 0;
   const std::string pixels = Format("%d", t.pixels);
-  std::string text = Filled(split ? kFindSharedPlace : kFindPlace,
-                            {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
+  std::string text =
+      Filled(split ? kFindShare : kFindPlace, {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";

@@ -69,8 +69,8 @@ $1
 )");
 
 // A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers). $0
-// begins a loop over the slices.
-constexpr const char* kSlice = QUADRA_TEXT(R"(
+// reads a slice.
+constexpr const char* kReadSlice = QUADRA_TEXT(R"(
   vec4 v = read_src(x, y, first + i);
   int rest = src_c - i * 4;
   if (rest < 2) { v.y = v.x; }
@@ -125,7 +125,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   if (group) {
     desc.trips = trips / 32 + 100;
     desc.shared.push_back({"part", "sum_t", 32});
-    desc.body = Filled(kGroupBody, {kSlice});
+    desc.body = Filled(kGroupBody, {kReadSlice});
     desc.Grid(32, shape.w, shape.h * shape.b);
     desc.Group(32, 1, 1);
     return Status();
