@@ -65,21 +65,20 @@ Status InferShape(Graph* graph, const Node& node) {
 
 constexpr int kRows = 4;  // of the result that a work-item makes
 
-// In these texts `$` is one of the rows. Rows of b beyond the last count as 0: a's numbers there
-// are 0, and 0 times infinity is none.
-std::string Body(bool columns_of_b) {
-  const std::string b_batch =
-      "(outer / to_q * right_p + outer % to_q * right_q + at_b * right_o) * right_s";
-  const std::string a_batch =
-      "(outer / to_q * left_p + outer % to_q * left_q + at_b * left_o) * left_s";
-  std::string text = QUADRA_TEXT(R"(
+constexpr const char* kBegin = QUADRA_TEXT(R"(
 int batch = s / dst_s;
 int slice = s - batch * dst_s;
 int outer = batch / to_b;
 int at_b = batch - outer * to_b;
 int first_row = x * 4;
+int a_first = (outer / to_q * left_p + outer % to_q * left_q + at_b * left_o) * left_s;
+int b_first = (outer / to_q * right_p + outer % to_q * right_q + at_b * right_o) * right_s;
 )");
-  text += "int a_first = " + a_batch + ";\nint b_first = " + b_batch + ";\n";
+
+// In these texts `$` is one of the rows. Rows of b beyond the last count as 0: a's numbers there
+// are 0, and 0 times infinity is none.
+std::string Body(bool columns_of_b) {
+  std::string text = kBegin;
   text += Unroll(kRows, "int row$ = min(first_row + $, dst_w - 1);\nsum4_t sum$ = vec4(0.0f);\n");
   std::string step = Unroll(kRows, "sum4_t a$ = read_left(row$, y * left_y, a_first + k);\n");
   if (columns_of_b) {

@@ -37,20 +37,20 @@ struct Part {
 // Statements that finish the sum of pixel x + `pixel` and slice o + `slice`.
 std::string WriteSum(const std::string& sum, const std::string& pixel, const std::string& slice,
                      bool scattered, const Part& part) {
-  const std::string x = "x + " + pixel;
   const std::string place =
-      (scattered ? "(" + x + ") * step_x + first_x, y * step_y + first_y" : x + ", y") +
-      ", b * dst_s + o + " + slice;
-  const std::string add = part.before >= 0 ? sum + " += read_before(" + place + "); " : "";
-  return add + "write_dst(" + Bounded(part.round, sum) + ", " + place + ");";
+      Filled(scattered ? "(x + $0) * step_x + first_x, y * step_y + first_y, b * dst_s + o + $1"
+                       : "x + $0, y, b * dst_s + o + $1",
+             {pixel.c_str(), slice.c_str()});
+  return Filled(
+      part.before >= 0 ? "$0 += read_before($2); write_dst($1, $2);\n" : "write_dst($1, $2);\n",
+      {sum.c_str(), Bounded(part.round, sum).c_str(), place.c_str()});
 }
 
 // One loop over the pixels, which moves the sums to where the first one's are.
 std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
   std::string pixel;
   for (int k = 0; k < t.slices; ++k) {
-    const std::string write =
-        WriteSum(Format("a0_%d", k), "j", Format("%d", k), scattered, part) + "\n";
+    const std::string write = WriteSum(Format("a0_%d", k), "j", Format("%d", k), scattered, part);
     pixel += k ? Block(Format("if (o + %d < dst_s)", k), write) : write;
   }
   for (int i = 1; i < t.pixels; ++i) {
@@ -65,16 +65,14 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
   if (t.split_bits > 0) {
     const std::string i = Format("j %% %d", t.pixels), k = Format("j / %d", t.pixels);
     const std::string exists = "if (inside && x + " + i + " < grid_w && o + " + k + " < dst_s)";
-    return FinishSplit(t.pixels, t.slices,
-                       Block(exists, WriteSum("sum", i, k, scattered, part) + "\n"));
+    return FinishSplit(t.pixels, t.slices, Block(exists, WriteSum("sum", i, k, scattered, part)));
   }
   std::string text;
   for (int k = 0; k < t.slices; ++k) {
     std::string slice;
     for (int i = 0; i < t.pixels; ++i) {
       const std::string write =
-          WriteSum(Format("a%d_%d", i, k), Format("%d", i), Format("%d", k), scattered, part) +
-          "\n";
+          WriteSum(Format("a%d_%d", i, k), Format("%d", i), Format("%d", k), scattered, part);
       slice += i ? Block(Format("if (x + %d < grid_w)", i), write) : write;
     }
     text += k ? Block(Format("if (o + %d < dst_s)", k), slice) : slice;
@@ -132,19 +130,24 @@ int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
 )") + Rows(t, "plane && ", "(kz * kernel_y + ky)"));
 }
 
+// Of the tile of $0 pixels; $1 counts the results' batches or planes.
+constexpr const char* kFindPlace = QUADRA_TEXT(R"(
+int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
+if (x >= grid_w || y >= grid_h || z >= blocks * $1) { return; }
+)");
+// All work-items of a group that shares sums reach its barrier.
+constexpr const char* kFindSharedPlace = QUADRA_TEXT(R"(
+int x = GLOBAL_X * $0; int y = GLOBAL_Y;
+bool inside = x < grid_w && z < blocks * dst_b;
+x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
+)");
+
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
                      bool serial) {
   const bool split = t.split_bits > 0;
-  std::string text = Format("\nint x = GLOBAL_X * %d; int y = GLOBAL_Y;", t.pixels);
-  // All work-items of a group that shares sums reach its barrier.
-  text += split ? R"(
-bool inside = x < grid_w && z < blocks * dst_b;
-x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
-)"
-                : Format(R"( int z = GLOBAL_Z;
-if (x >= grid_w || y >= grid_h || z >= blocks * %s) { return; }
-)",
-                         conv.deep() ? "planes" : "dst_b");
+  const std::string pixels = Format("%d", t.pixels);
+  std::string text = Filled(split ? kFindSharedPlace : kFindPlace,
+                            {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";
@@ -165,9 +168,7 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
   text += split ? "first += split;\nsrc_at slice = src_slice * splits;\n"
                 : "src_at slice = src_slice;\n";
-  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices,
-                                 part.outs > 0 ? "sum4_t a$_@ = read_bias(o - first_o + @);\n"
-                                               : "sum4_t a$_@ = read_bias(o + @);\n");
+  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
   text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
   return text + WriteSums(t, conv.scattered(), part, serial);
@@ -195,7 +196,6 @@ Conv OnlyPart(Conv conv, const Part& part) {
   if (part.outs > 0) conv.out.c = std::min(conv.out.c - first_o, part.outs * 4);
   const int some_c = conv.in.c, taps = conv.taps(), rows = taps * conv.out.c;
   if (part.before >= 0) conv.bias.clear();
-  if (!conv.bias.empty()) conv.bias.erase(conv.bias.begin(), conv.bias.begin() + first_o);
   if (part.to != conv.dst) conv.bounds = Bounds();
   conv.weights = [first, first_row = taps * first_o, rows, all_c, some_c, all = conv.weights] {
     const SharedFloats weights = all();
@@ -233,7 +233,7 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   const int in_c = part.count * 4;
   kernel.Constant("weights", 4, PackedFloats(own, lanes, in_c),
                   [own, lanes, in_c] { return PackConvWeights(own, lanes, in_c); });
-  kernel.Constant("bias", BiasOf(own, blocks * lanes));
+  kernel.Constant("bias", BiasOf(own, CeilDiv(conv.out.slices(), tile.slices) * lanes));
   if (pixel) own.bounds.AddNumbers(&kernel);
   else AddConvNumbers(own, &kernel);
   if (conv.groups > 1) AddGroupNumbers(conv, lanes, &kernel);
@@ -272,13 +272,14 @@ int OutputsAtOnce(const KernelContext& context, const Conv& conv) {
   constexpr int kLeastPixels = 16, kMostParts = 8;
   const Dialect dialect = context.DialectOf();
   const int slices = conv.out.slices();
-  const int64_t texels = int64_t{4} * conv.taps() * conv.in.slices() + 1;  // of a slice, with bias
-  if (dialect.image_units == 0 || conv.groups > 1 || texels * slices <= dialect.max_row_texels ||
+  const int64_t texels = int64_t{4} * std::max(1, conv.taps()) * conv.in.slices();  // of a slice
+  const int64_t row = dialect.max_row_texels - slices - 1;  // behind them lie the biases
+  if (dialect.image_units == 0 || conv.groups > 1 || texels * slices <= row ||
       conv.grid_w() * conv.grid_h() < kLeastPixels) {
     return 0;
   }
   const int most =
-      static_cast<int>(dialect.max_row_texels / texels) / 2 * 2;  // tiles have one or two
+      static_cast<int>(std::max<int64_t>(0, row) / texels) / 2 * 2;  // tiles have one or two
   return most * kMostParts < slices ? 0 : most;
 }
 

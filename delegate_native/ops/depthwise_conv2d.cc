@@ -133,23 +133,28 @@ std::string StripRow(const Strip& strip, const std::vector<int>& columns) {
   return text + Format("w += %d;\nrow += next_row;\n", strip.taps);
 }
 
+// Of $0 pixels, $2 from each other, with $5 taps in a row; $4 is the dilation along y, $3 one less.
+constexpr const char* kFindStrip = QUADRA_TEXT(R"(
+int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
+if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
+int o = $1;
+int sx = x * $2 - pad_x;
+int sy = y * stride_y - pad_y;
+int first = max(0, ($3 - sy) / $4);
+int last = min(kernel_y, (src_h - sy + $3) / $4);
+int w = (o * kernel_y + first) * $5;
+src_at row = at_src(0, sy + first * $4, z);
+src_at next_row = down_src($4);
+)");
+
 std::string StripBody(const Strip& strip, bool one_item, bool round) {
   const std::vector<int> columns = strip.Columns();
-  std::string text = Format(R"(
-int x = GLOBAL_X * %d; int y = GLOBAL_Y; int z = GLOBAL_Z;
-if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
-int o = %s;
-int sx = x * %d - pad_x;
-int sy = y * stride_y - pad_y;
-int first = max(0, (%d - sy) / %d);
-int last = min(kernel_y, (src_h - sy + %d) / %d);
-int w = (o * kernel_y + first) * %d;
-src_at row = at_src(0, sy + first * %d, z);
-src_at next_row = down_src(%d);
-)",
-                            strip.pixels, one_item ? "z" : "z - z / dst_s * dst_s", strip.stride,
-                            strip.dilation_y - 1, strip.dilation_y, strip.dilation_y - 1,
-                            strip.dilation_y, strip.taps, strip.dilation_y, strip.dilation_y);
+  const std::string pixels = Format("%d", strip.pixels), taps = Format("%d", strip.taps);
+  const std::string stride = Format("%d", strip.stride), rows = Format("%d", strip.dilation_y);
+  const std::string round_up = Format("%d", strip.dilation_y - 1);
+  std::string text =
+      Filled(kFindStrip, {pixels.c_str(), one_item ? "z" : "z - z / dst_s * dst_s", stride.c_str(),
+                          round_up.c_str(), rows.c_str(), taps.c_str()});
   text += Unroll(strip.pixels, "sum4_t a$ = read_bias(o);\n");
   for (int c : columns) {
     text += Format("int x%d = clamp(sx + %d, 0, src_w - 1); bool in%d = x%d == sx + %d;\n", c, c, c,

@@ -2,10 +2,21 @@
 
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
+
+// Of a work-item; $0, $1 and $2 are the limits of x, y and s.
+constexpr const char* kItem = QUADRA_TEXT(R"(
+int s = GLOBAL_Z;
+int x_begin = GLOBAL_X * tile_w;
+int y_begin = GLOBAL_Y * tile_h;
+if (x_begin >= $0 || y_begin >= $1 || s >= $2) { return; }
+int x_end = min(x_begin + tile_w, $0);
+int y_end = min(y_begin + tile_h, $1);
+)");
 
 // At most 2^30: there is no greater one among the ints.
 int PowerOfTwoFrom(int n) {
@@ -41,17 +52,8 @@ void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops
   desc->Int("tile_h", tile_h);
   const std::string pixels =
       *loops.pixel ? Block("for (int x = x_begin; x < x_end; ++x)", loops.pixel) : "";
-  desc->body =
-      Format(R"(
-int s = GLOBAL_Z;
-int x_begin = GLOBAL_X * tile_w;
-int y_begin = GLOBAL_Y * tile_h;
-if (x_begin >= %s || y_begin >= %s || s >= %s) { return; }
-int x_end = min(x_begin + tile_w, %s);
-int y_end = min(y_begin + tile_h, %s);
-)",
-             loops.limits[0], loops.limits[1], loops.limits[2], loops.limits[0], loops.limits[1]) +
-      Block("for (int y = y_begin; y < y_end; ++y)", loops.row + pixels);
+  desc->body = Filled(kItem, {loops.limits[0], loops.limits[1], loops.limits[2]}) +
+               Block("for (int y = y_begin; y < y_end; ++y)", loops.row + pixels);
   desc->Grid(CeilDiv(w, tile_w), CeilDiv(h, tile_h), depth);
   if (!rows) SetGpuGroup(*context.gpu, desc);
 }

@@ -47,12 +47,11 @@ constexpr const char* kDropDeadLanes = QUADRA_TEXT(R"(
     if (rest < 4) { sum.w = 0.0f; }
 )");
 
-std::string Pixel() {
-  return std::string(kFindTop) + QUADRA_TEXT(R"(
+// Of both: $0 finds the top, $1 drops dead lanes.
+constexpr const char* kPixel = QUADRA_TEXT(R"($0
     tail = exp((tail - top) * vec4(beta));
     sum4_t sum = tail;
-)") + kDropDeadLanes +
-         QUADRA_TEXT(R"(
+$1
     for (int i = first; i < last; ++i) { sum += exp((read_src(x, y, i) - top) * vec4(beta)); }
     sum4_t scale = vec4(1.0f / (sum.x + sum.y + sum.z + sum.w));
     for (int i = first; i < last; ++i) {
@@ -61,57 +60,54 @@ std::string Pixel() {
     }
     write_dst(tail * scale, x, y, last);
 )");
-}
-
-std::string LogPixel() {
-  return std::string(kFindTop) + "sum4_t sum = exp(tail - top);\n" + kDropDeadLanes +
-         QUADRA_TEXT(R"(
+constexpr const char* kLogPixel = QUADRA_TEXT(R"($0sum4_t sum = exp(tail - top);
+$1
     for (int i = first; i < last; ++i) { sum += exp(read_src(x, y, i) - top); }
     vec4 shift = top + vec4(log(sum.x + sum.y + sum.z + sum.w));
     for (int i = first; i < last; ++i) { write_dst(read_src(x, y, i) - shift, x, y, i); }
     write_dst(tail - shift, x, y, last);
 )");
-}
 
-// A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers).
-std::string GroupBody() {
-  const auto for_each_slice = [](const std::string& body) {
-    return Block("for (int i = LOCAL_X; i < src_s; i += 32)", QUADRA_TEXT(R"(
+// A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers). $0
+// begins a loop over the slices.
+constexpr const char* kEachSlice = QUADRA_TEXT(R"(for (int i = LOCAL_X; i < src_s; i += 32) {
+
   vec4 v = read_src(x, y, first + i);
   int rest = src_c - i * 4;
   if (rest < 2) { v.y = v.x; }
   if (rest < 3) { v.z = v.x; }
   if (rest < 4) { v.w = v.x; }
-)") + body);
-  };
-  return QUADRA_TEXT(R"(
+)");
+constexpr const char* kGroupBody = QUADRA_TEXT(R"(
 int x = GLOBAL_Y;
 int y = GLOBAL_Z % src_h;
 int first = GLOBAL_Z / src_h * src_s;
 float top = read_src(x, y, first).x;
-)") + for_each_slice("top = max(top, max(max(v.x, v.y), max(v.z, v.w)));\n") +
-         QUADRA_TEXT(R"(
+$0top = max(top, max(max(v.x, v.y), max(v.z, v.w)));
+}
+
 part[LOCAL_X] = top;
 GROUP_BARRIER();
 for (int i = 0; i < 32; ++i) { top = max(top, part[i]); }
 GROUP_BARRIER();
 sum_t sum = 0.0f;
-)") + for_each_slice(QUADRA_TEXT(R"(
+$0
   v = exp((v - vec4(top)) * vec4(beta));
   sum += v.x;
   if (rest > 1) { sum += v.y; }
   if (rest > 2) { sum += v.z; }
   if (rest > 3) { sum += v.w; }
-)")) + QUADRA_TEXT(R"(
+}
+
 part[LOCAL_X] = sum;
 GROUP_BARRIER();
 sum = 0.0f;
 for (int i = 0; i < 32; ++i) { sum += part[i]; }
-)") + for_each_slice(QUADRA_TEXT(R"(
+$0
   v = exp((v - vec4(top)) * vec4(beta)) / vec4(sum);
   write_dst(v, x, y, first + i);
-)"));
 }
+)");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
                KernelList* list) {
@@ -127,12 +123,12 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   if (group) {
     desc.trips = trips / 32 + 100;
     desc.shared.push_back({"part", "sum_t", 32});
-    desc.body = GroupBody();
+    desc.body = Filled(kGroupBody, {kEachSlice});
     desc.Grid(32, shape.w, shape.h * shape.b);
     desc.Group(32, 1, 1);
     return Status();
   }
-  LoopOverPixels(context, shape, Pixel().c_str(), 3, &desc);
+  LoopOverPixels(context, shape, Filled(kPixel, {kFindTop, kDropDeadLanes}).c_str(), 3, &desc);
   return Status();
 }
 
@@ -141,7 +137,8 @@ Status LogKernels(const KernelContext& context, const Graph& graph, const Node& 
   KernelDesc& desc = list->Add("log_softmax");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", node.outputs[0]);
-  LoopOverPixels(context, graph.shape(node.outputs[0]), LogPixel().c_str(), 3, &desc);
+  LoopOverPixels(context, graph.shape(node.outputs[0]),
+                 Filled(kLogPixel, {kFindTop, kDropDeadLanes}).c_str(), 3, &desc);
   return Status();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/unroll.h"
 
 namespace quadra {
@@ -58,9 +59,9 @@ void AddSplit(int bits, int sums, KernelDesc* kernel) {
   kernel->Int("split_bits", bits);
   kernel->Int("columns", columns);
   kernel->shared.push_back({"sums", "sum4_t", sums * kItems});
-  kernel->body.insert(0, R"(
+  kernel->body.insert(0, QUADRA_TEXT(R"(
 int splits = 1 << split_bits, split = GLOBAL_Z & (splits - 1), z = GLOBAL_Z >> split_bits;
-)");
+)"));
   kernel->grid[2] <<= bits;
   kernel->Group(columns, 1, kItems / columns);
 }

@@ -52,7 +52,7 @@ class Checker {
                           plan_.programs() && plan_.dispatches() && plan_.inputs() &&
                           plan_.outputs();
     if (!complete) return Unsupported("its plan lacks a list");
-    if (!IsAligned(plan_.regions()->data(), alignof(fb::Region))) {
+    if (!IsAligned(static_cast<const void*>(plan_.regions()->data()), alignof(fb::Region))) {
       return Unsupported("the regions of its plan are not aligned");
     }
     QUADRA_RETURN_IF_ERROR(Each("buffer", *plan_.buffers(), IsBuffer));

@@ -11,7 +11,7 @@ void Copy(const void* from, size_t count, void* to) {
   for (size_t i = 0; i < count; ++i) {
     From number;
     memcpy(&number, static_cast<const char*>(from) + i * sizeof(number), sizeof(number));
-    const To copy = static_cast<To>(number);
+    const To copy = static_cast<To>(number);  // NOLINT(bugprone-signed-char-misuse): signs stay
     memcpy(static_cast<char*>(to) + i * sizeof(copy), &copy, sizeof(copy));
   }
 }

@@ -55,14 +55,13 @@ def starts(bench: Bench) -> list[Column]:
     if not bench.recorded:  # with what the peers' starts take there is no room for more
         found += [_start("warm ms", QUADRA, WARM)]
         found += [_start("stock", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
-        found += [_start("second", QUADRA, SECOND)]
-        found += (
-            [Column("stock", lambda row: _second(row.runner(row.shipped))), _ratio("ratio", "", SECOND)]
-            if shipped
-            else []
-        )
+        on_jvm = bench.asked.place == "jvm"  # a device of a lab makes no second starts
+        found += [_start("second", QUADRA, SECOND)] if on_jvm else []
+        if on_jvm and shipped:
+            found += [Column("stock", lambda row: _second(row.runner(row.shipped))), _ratio("ratio", "", SECOND)]
         if XNNPACK in bench.asked.peers:
-            found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
+            what = SECOND if on_jvm else WARM
+            found += [_start("XNNPACK", XNNPACK, what), _ratio("× XNNPACK", XNNPACK, what)]
         return found
     found += [_start("second", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]
     found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]

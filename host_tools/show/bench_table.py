@@ -32,7 +32,7 @@ def show(result: Bench, console: Console) -> None:
             console.print(f"[dim]{note}[/]")
     console.print()
     for where, device in result.devices.items():
-        console.print(f"{verdicts.APIS.get(where, where):10}{escape(device)}", soft_wrap=True)
+        console.print(f"{verdicts.APIS.get(where, where + '  '):10}{escape(device)}", soft_wrap=True)
     for note in result.notes:
         console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
     if result.busy:

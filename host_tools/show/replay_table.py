@@ -81,21 +81,15 @@ def partitions(rows: Sequence[PartitionRow], console: Console) -> None:
         right = "[green]nothing differs[/]" if row.compared else "[dim]not compared[/]"
         word = f"[red]{escape(row.wrong)}[/]" if row.wrong else right
         count = str(len(row.result.dispatches))
-        table.add_row(str(row.partition), _ranges(row.nodes), count, *([f"{us / 1000:.3f}"] if timed else []), word)
+        table.add_row(str(row.partition), _span(row.nodes), count, *([f"{us / 1000:.3f}"] if timed else []), word)
     console.print(table)
     if timed:
         console.print(f"sum of the medians of all {len(rows)} partitions {total / 1000:.3f} ms")
 
 
-def _ranges(numbers: Sequence[int]) -> str:
-    """1-3,7: ascending numbers, those in a row as first and last."""
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return ",".join(f"{a}-{b}" if a != b else str(a) for a, b in found)
+def _span(nodes: Sequence[int]) -> str:
+    """The first and the last; between them there may be constants, and nodes of others."""
+    return "–".join(dict.fromkeys(str(node) for node in (*nodes[:1], *nodes[-1:])))
 
 
 def sentence(dispatch: DispatchFacts, tensor: TensorFacts) -> str:

@@ -75,17 +75,18 @@ TEST(Passes, DoWhatTheirCasesShow) {
 
 TEST(Passes, RunInOrderAndLeaveAWholeGraph) {
   Graph graph;
-  ASSERT_TRUE(Parse("input %0 [1,4,4,8]\n"
-                    "%1 [1,6,6,8] = pad(%0) {amounts: 0 0 1 1 1 1 0 0, axes: 4, value: 0.0} from 0\n"
-                    "const %2 [1,3,3,8] = splat(1)\n"
-                    "%3 [1,4,4,8] = depthwise_conv2d(%1, %2) {stride: 1 1, padding: valid} from 1\n"
-                    "const %4 [] = {2}\n"
-                    "%5 [1,4,4,8] = mul(%3, %4) from 2\n"
-                    "%6 [1,4,4,8] = clamp(%5) {low: 0.0, high: 6.0} from 3\n"
-                    "%7 [1,128] = reshape(%6) {shape: 1 128} from 4\n"
-                    "output %7\n",
-                    &graph)
-                  .ok());
+  ASSERT_TRUE(
+      Parse("input %0 [1,4,4,8]\n"
+            "%1 [1,6,6,8] = pad(%0) {amounts: 0 0 1 1 1 1 0 0, axes: 4, value: 0.0} from 0\n"
+            "const %2 [1,3,3,8] = splat(1)\n"
+            "%3 [1,4,4,8] = depthwise_conv2d(%1, %2) {stride: 1 1, padding: valid} from 1\n"
+            "const %4 [] = {2}\n"
+            "%5 [1,4,4,8] = mul(%3, %4) from 2\n"
+            "%6 [1,4,4,8] = clamp(%5) {low: 0.0, high: 6.0} from 3\n"
+            "%7 [1,128] = reshape(%6) {shape: 1 128} from 4\n"
+            "output %7\n",
+            &graph)
+          .ok());
   const Status status = RunPasses(&graph);
   ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_EQ(graph.nodes.size(), 1u) << Print(graph);

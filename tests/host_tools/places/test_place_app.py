@@ -14,7 +14,7 @@ from host_tools.base.errors import FolderNotWritable, Misuse, QuadraError, RunFa
 from host_tools.build import apk, java
 from host_tools.judge import compare, peers
 from host_tools.places import on_host, on_jvm
-from host_tools.record import run_folder
+from host_tools.record import run_folder, schema
 from host_tools.request import from_arguments
 from tests.android_parts import app_library
 from tests.host_tools.record import schema_check
@@ -92,6 +92,19 @@ def test_the_delegate_that_tflite_ships_runs_beside_quadra(model, android):
     assert {name: len(values) for name, values in samples.items()} == dict.fromkeys(
         ("quadra", "xnnpack", "shipped_opencl", "shipped_gles"), 4
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_second_starts_are_from_what_each_kept_and_the_stock_delegate_keeps_on_opencl_only(backend, model, android):
+    peers_of_it = ("xnnpack", f"shipped-{backend}")
+    spec = spec_of(model, backend=backend, peers=peers_of_it, cold=True, second_starts=2)
+    folder = on_jvm.Jvm(android).run(spec)
+    timings, shipped = folder.read(schema.Timings), f"shipped_{backend}"
+    assert {key: len(laps) for key, laps in timings.second_us.items()} == {"quadra": 2, "xnnpack": 2, shipped: 2}
+    assert timings.second_cpu_us.keys() == timings.second_us.keys()
+    assert timings.kept_bytes["quadra"] > 0 and (timings.kept_bytes[shipped] > 0) == (backend == "opencl")
+    assert not (folder.path / "kept").exists()
 
 
 # Two processes: Robolectric's class loader and Java's own cannot both load one library.

@@ -19,6 +19,7 @@ import org.robolectric.annotation.Config;
  */
 @RunWith(AndroidClasses.class)
 @Config(sdk = 34, manifest = Config.NONE)
+@SuppressWarnings("deprecation") // of Config.manifest: a later JDK says so here, too
 public class RunnerOnHost {
   private static final int BROKEN = 70;
   private static final String ARGUMENT = "quadra.argument.";

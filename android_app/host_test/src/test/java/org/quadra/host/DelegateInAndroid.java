@@ -37,6 +37,7 @@ import org.tensorflow.lite.InterpreterApi;
  */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 34, manifest = Config.NONE)
+@SuppressWarnings("deprecation") // of Config.manifest: a later JDK says so here, too
 public class DelegateInAndroid {
   private static final int CYCLES = 1000;
   private static final int CYCLES_BEFORE = 100; // until everything has been used once

@@ -22,6 +22,7 @@ import org.robolectric.annotation.Config;
 /** The classes that run here, inside Android's, are those that were dexed for the APK. */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 34, manifest = Config.NONE)
+@SuppressWarnings("deprecation") // of Config.manifest: a later JDK says so here, too
 public class DexedClassesTest {
   @Test
   public void everyClassOfTheApkIsTheOneThatRunsHere() throws Exception {

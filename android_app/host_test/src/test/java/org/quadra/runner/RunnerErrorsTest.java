@@ -23,6 +23,7 @@ import org.robolectric.annotation.Config;
 /** The runner itself, on Android's classes, where it ends before any native code is needed. */
 @RunWith(RobolectricTestRunner.class)
 @Config(sdk = 34, manifest = Config.NONE)
+@SuppressWarnings("deprecation") // of Config.manifest: a later JDK says so here, too
 public class RunnerErrorsTest {
   private static final String SPEC =
       "{\"schema_version\": %d, \"model\": {\"name\": \"m\", \"path\": \"%s\", \"sha256\": \"\"},"
