@@ -93,6 +93,7 @@ bool OpenGl(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, Quadr
           kLiteRtStatusOk) {
     return false;
   }
+  // The C API has one type for all handles. NOLINTNEXTLINE(performance-no-int-to-ptr)
   found->handle = reinterpret_cast<void*>(static_cast<uintptr_t>(name));
   if (offset == 0) return true;
   Log(0, "use a buffer of OpenGL ES: it begins %zu bytes inside its object; next: give whole ones",

@@ -16,6 +16,7 @@ void* HandleOf(const LiteRtRuntimeContext& litert, LiteRtEnvironmentOptions opti
   const bool found =
       litert.get_environment_options_value(options, tag, &value) == kLiteRtStatusOk &&
       value.type == kInteger;
+  // LiteRT has handles as integers. NOLINTNEXTLINE(performance-no-int-to-ptr)
   return found ? reinterpret_cast<void*>(static_cast<intptr_t>(value.integer)) : nullptr;
 }
 

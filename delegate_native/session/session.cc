@@ -83,8 +83,11 @@ void Session::LetGo() {
   none.deadline_ms = deadline_ms_;
   if (executable_ && !executable_->Await(none, false).ok()) {
     Log(0, "an inference that goes on does not end: its memory is not given back");
-    static_cast<void>(executable_.release());
-    static_cast<void>(new PlanBytes(std::move(plan_)));
+    struct Kept {
+      std::unique_ptr<Executable> executable;
+      PlanBytes plan;
+    };
+    static_cast<void>(new Kept{std::move(executable_), std::move(plan_)});
   }
   executable_.reset();
 }

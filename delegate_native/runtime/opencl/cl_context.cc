@@ -125,8 +125,9 @@ Status ChooseDevice(const ClApi& cl, cl_device_id* device) {
 Status ChooseDeviceOf(const ClApi& cl, cl_context context, cl_device_id* device) {
   std::vector<cl_device_id> devices(16);
   size_t bytes = 0;
-  cl_int code = cl.GetContextInfo(context, CL_CONTEXT_DEVICES,
-                                  devices.size() * sizeof(cl_device_id), devices.data(), &bytes);
+  cl_int code =
+      cl.GetContextInfo(context, CL_CONTEXT_DEVICES, devices.size() * sizeof(cl_device_id),
+                        static_cast<void*>(devices.data()), &bytes);
   if (code == CL_SUCCESS) code = cl.RetainContext(context);
   if (code != CL_SUCCESS) return ClFailed("use the app's OpenCL context", code);
   devices.resize(bytes / sizeof(cl_device_id));
@@ -150,8 +151,9 @@ Status MakeClContext(const std::string& library, cl_context given,
   QUADRA_RETURN_IF_ERROR(given ? ChooseDeviceOf(cl, given, &made->device)
                                : ChooseDevice(cl, &made->device));
   made->info = ReadInfo(cl, made->device);
-  made->platform =
-      reinterpret_cast<cl_platform_id>(DeviceNumber<size_t>(cl, made->device, CL_DEVICE_PLATFORM));
+  // Where it is not told, the context has the library's default.
+  cl.GetDeviceInfo(made->device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id),
+                   static_cast<void*>(&made->platform), nullptr);
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(made->platform), 0};
   cl_int code = CL_SUCCESS;
