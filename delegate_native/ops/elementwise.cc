@@ -22,11 +22,9 @@ if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }
 write_dst(num4(0), x, y, s);
 )");
 // Of the operand $0 and the written tensor $1.
-constexpr const char* kReadShort = R"(int $0_slice = e_s % $1_s; $2 $0_read = $2(0);
-if ($0_slice < $0_s) {
-$0_read = read_$0($3, $4, $5$0_slice);
-}
-)";
+constexpr const char* kReadShort =
+    "int $0_slice = e_s % $1_s; $2 $0_read = $2(0);\n"
+    "if ($0_slice < $0_s) { $0_read = read_$0($3, $4, $5$0_slice); }\n";
 
 const char* TypeOf(const Value& value) { return IsFloat(value.element) ? "vec4" : "ivec4"; }
 

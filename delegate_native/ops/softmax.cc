@@ -70,8 +70,7 @@ $1
 
 // A group of 32 for each pixel, for GPUs when pixels are few and channels many (classifiers). $0
 // begins a loop over the slices.
-constexpr const char* kEachSlice = QUADRA_TEXT(R"(for (int i = LOCAL_X; i < src_s; i += 32) {
-
+constexpr const char* kSlice = QUADRA_TEXT(R"(
   vec4 v = read_src(x, y, first + i);
   int rest = src_c - i * 4;
   if (rest < 2) { v.y = v.x; }
@@ -83,6 +82,7 @@ int x = GLOBAL_Y;
 int y = GLOBAL_Z % src_h;
 int first = GLOBAL_Z / src_h * src_s;
 float top = read_src(x, y, first).x;
+for (int i = LOCAL_X; i < src_s; i += 32) {
 $0top = max(top, max(max(v.x, v.y), max(v.z, v.w)));
 }
 
@@ -91,6 +91,7 @@ GROUP_BARRIER();
 for (int i = 0; i < 32; ++i) { top = max(top, part[i]); }
 GROUP_BARRIER();
 sum_t sum = 0.0f;
+for (int i = LOCAL_X; i < src_s; i += 32) {
 $0
   v = exp((v - vec4(top)) * vec4(beta));
   sum += v.x;
@@ -103,6 +104,7 @@ part[LOCAL_X] = sum;
 GROUP_BARRIER();
 sum = 0.0f;
 for (int i = 0; i < 32; ++i) { sum += part[i]; }
+for (int i = LOCAL_X; i < src_s; i += 32) {
 $0
   v = exp((v - vec4(top)) * vec4(beta)) / vec4(sum);
   write_dst(v, x, y, first + i);
@@ -123,7 +125,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   if (group) {
     desc.trips = trips / 32 + 100;
     desc.shared.push_back({"part", "sum_t", 32});
-    desc.body = Filled(kGroupBody, {kEachSlice});
+    desc.body = Filled(kGroupBody, {kSlice});
     desc.Grid(32, shape.w, shape.h * shape.b);
     desc.Group(32, 1, 1);
     return Status();
