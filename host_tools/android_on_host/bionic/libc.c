@@ -36,7 +36,8 @@ void bionic___libc_init(void* arguments, void (*at_exit)(void), int (*run)(int, 
 
 int* bionic___errno(void) { return &errno; }
 
-// glibc's strerror_r is GNU's, Android's is that of POSIX, which glibc has under another name and does not declare here.
+// glibc's strerror_r is GNU's, Android's is that of POSIX, which glibc has under another name and
+// does not declare here.
 int __xpg_strerror_r(int number, char* buffer, size_t size);
 
 int bionic_strerror_r(int number, char* buffer, size_t size) {
