@@ -74,6 +74,25 @@ def test_a_group_that_shares_memory_is_not_made_smaller(drivers, backend):
     assert outcome.on_cpu() and all("softmax" in reason for reason in outcome.on_cpu()), outcome.on_cpu()
 
 
+def test_sums_are_not_shared_where_the_driver_refuses_the_group(quadra, opencl):  # noqa: F811
+    """The group of a kernel whose work-items share sums cannot be smaller: the plan is made without such kernels."""
+    m = Model()
+    x = m.input((1, 64))
+    m.output(m.fully_connected(x, np.random.default_rng(4).normal(size=(8, 64)).astype(np.float32)))
+    feed = np.random.default_rng(5).normal(size=(1, 64)).astype(np.float32)
+    given = options("mali-g76", "opencl", opencl_library=str(opencl))
+    whole, without = (
+        quadra.run(m.bytes(), [feed], env={"DRIVER_FAULTS_GPU": "1", **few}, **given)
+        for few in ({}, {"DRIVER_FAULTS_FEW": "conv2d_split"})
+    )
+    for outcome in (whole, without):
+        outcome.check(cpu.run(m.bytes(), [feed]), TOLERANCE)
+    assert any(kernel.endswith("_split") for kernel in groups(whole)), groups(whole)
+    assert not any(kernel.endswith("_split") for kernel in groups(without)), groups(without)
+    [note] = without.report["partitions"][0]["notes"]
+    assert "each work-item adds up its own sum" in note
+
+
 def test_a_target_with_a_flat_grid_has_none_in_opencl(quadra, tmp_path):
     """Only texts of OpenGL ES find their place in one."""
     target = json.loads((TARGETS / "mali-g76.json").read_text())

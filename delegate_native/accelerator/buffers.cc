@@ -60,8 +60,8 @@ void Offer(void* data, void* tflite, int tensor, size_t bytes, QuadraBufferKind 
       buffers, &context->tensors[tensor], requirements);
 }
 
-// Others may still be writing it. OpenCL's event is left to the delegate, which has the device
-// wait.
+// Others may still be writing it. The event of an OpenCL buffer, `opencl`, is left to the delegate,
+// which has the device wait.
 bool IsReady(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, void** opencl) {
   bool has_event = false;
   LiteRtEvent event = nullptr;
@@ -73,7 +73,7 @@ bool IsReady(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, void
       litert.get_event_event_type(event, &type) != kLiteRtStatusOk) {
     return false;
   }
-  if (type == kLiteRtEventTypeOpenCl) {
+  if (type == kLiteRtEventTypeOpenCl && opencl) {
     return litert.get_event_opencl_event(event, opencl) == kLiteRtStatusOk;
   }
   if (litert.wait_event(event, kDeadlineMs) == kLiteRtStatusOk) return true;
@@ -107,7 +107,8 @@ bool Open(const LiteRtRuntimeContext& litert, Held* held, QuadraBuffer* found) {
   if (litert.get_tensor_buffer_type(held->buffer, &type) != kLiteRtStatusOk ||
       litert.get_tensor_buffer_size(held->buffer, &found->bytes) != kLiteRtStatusOk ||
       litert.get_tensor_buffer_offset(held->buffer, &offset) != kLiteRtStatusOk ||
-      !IsReady(litert, held->buffer, &found->event)) {
+      !IsReady(litert, held->buffer,
+               type == kLiteRtTensorBufferTypeOpenClBuffer ? &found->event : nullptr)) {
     return false;
   }
   if (type == kLiteRtTensorBufferTypeGlBuffer) return OpenGl(litert, held->buffer, found);

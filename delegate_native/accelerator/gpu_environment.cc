@@ -35,9 +35,11 @@ void UseContextsOf(const LiteRtRuntimeContext* context, LiteRtEnvironment enviro
     return;
   }
   QuadraContexts contexts = {};
+  pthread_mutex_lock(&g_mutex);
   contexts.opencl_context = HandleOf(*context, options, kLiteRtEnvOptionTagOpenClContext);
   contexts.egl_display = HandleOf(*context, options, kLiteRtEnvOptionTagEglDisplay);
   contexts.egl_context = HandleOf(*context, options, kLiteRtEnvOptionTagEglContext);
+  pthread_mutex_unlock(&g_mutex);
   QuadraDelegateUseContexts(delegate, &contexts);
 }
 

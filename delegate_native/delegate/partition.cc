@@ -275,6 +275,7 @@ Status Partition::Invoke(TfLiteContext* context) {
   }
   Status status = InvokeSession(context, &events);
   const bool taken = !buffers || buffers->Finish(status.ok() ? events.done : nullptr);
+  events.before.clear();  // whose they are has let them go
   return status.ok() && !taken ? session->Wait(events) : status;
 }
 

@@ -1,6 +1,7 @@
 #include "delegate_native/ops/split_sums.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/unroll.h"
@@ -8,6 +9,7 @@
 namespace quadra {
 namespace {
 
+constexpr char kEnding[] = "_split";  // of kernels' names
 // A wave of Adreno, some of Mali: all drivers take groups of so many.
 constexpr int kItems = 64;
 // Work-items beside each other along x read neighbours, and the same weights.
@@ -38,6 +40,11 @@ int SplitBits(const GpuInfo& gpu, int64_t items, int w, int steps) {
   return bits;
 }
 
+bool SharesSums(const char* kernel) {
+  const char* ending = strstr(kernel, kEnding);
+  return ending && strcmp(ending, kEnding) == 0;
+}
+
 std::string FinishSplit(int pixels, int slices, const std::string& use) {
   const std::string keep = Format("sums[own + ($ + @ * %d) * 64] = a$_@;\n", pixels);
   return Format(R"(int own = LOCAL_Z * columns + LOCAL_X;
@@ -55,7 +62,7 @@ for (int n = 1; n < splits; ++n) { sum += sums[from + n * columns]; }
 void AddSplit(int bits, int sums, KernelDesc* kernel) {
   static_assert(kItems == 64, "FinishSplit says so");
   const int columns = ColumnsOf(kernel->grid[0]);
-  kernel->name += "_split";
+  kernel->name += kEnding;
   kernel->Int("split_bits", bits);
   kernel->Int("columns", columns);
   kernel->shared.push_back({"sums", "sum4_t", sums * kItems});

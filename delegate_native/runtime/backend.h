@@ -66,7 +66,12 @@ class Executable {
   virtual bool can_start() const { return false; }
   // What is begun next comes after the events. The device waits for them where it can
   // (`on_device`); else the host does, and for what Start began before.
-  virtual Status Await(const Events&, bool /*on_device*/) { return Status(); }
+  virtual Status Await(const Events& events, bool /*on_device*/) {
+    for (const void* event : events.before) {
+      if (event) return Unsupported("this backend takes no events of its callers");
+    }
+    return Status();
+  }
   // Begins an inference; see Events::done.
   virtual Status Start(void** /*done*/) {
     return Unsupported("this backend waits for its kernels");

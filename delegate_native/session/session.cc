@@ -9,6 +9,7 @@
 #include "delegate_native/base/clock.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/ops/op.h"
+#include "delegate_native/ops/split_sums.h"
 #include "delegate_native/passes/pipeline.h"
 #include "delegate_native/plan/binaries.h"
 #include "delegate_native/plan/dispatch_group.h"
@@ -230,7 +231,7 @@ Status Session::MakeAndLoad(const Graph& imported, const Graph& optimized, PlanB
     std::vector<int> refused;
     Status status = LoadPlan(*plan, nullptr, executable, &refused);
     const fb::Plan& made = *fb::GetPlan(plan->data());
-    if (!status.ok() && !ShrinkGroups(made, refused)) return status;
+    if (!status.ok() && !ShrinkGroups(made, refused) && !StopSharing(made)) return status;
     if (status.ok() && !TuneGroups(made, executable->get())) return status;
     executable->reset();  // first: it may fill the device
   }
@@ -275,6 +276,19 @@ bool Session::ShrinkGroups(const fb::Plan& plan, const std::vector<int>& refused
                 dispatch.name()->c_str(), group[0], group[1], group[2], less[0], less[1], less[2]));
   }
   return !refused.empty();
+}
+
+// Groups that share sums cannot be smaller. False: the plan has none.
+bool Session::StopSharing(const fb::Plan& plan) {
+  for (const fb::Dispatch* dispatch : *plan.dispatches()) {
+    if (!SharesSums(dispatch->kernel()->c_str())) continue;
+    Note(Format("%s: the driver may refuse its group; each work-item adds up its own sum",
+                dispatch->name()->c_str()));
+    options_.target.enough_work_items = 0;
+    groups_.clear();
+    return true;
+  }
+  return false;
 }
 
 Status Session::LoadPlan(const PlanBytes& plan, const fb::Binaries* kept,

@@ -109,6 +109,7 @@ class Session {
                      std::unique_ptr<Executable>* executable);
   bool TuneGroups(const fb::Plan& plan, Executable* executable);
   bool ShrinkGroups(const fb::Plan& plan, const std::vector<int>& refused);
+  bool StopSharing(const fb::Plan& plan);
   void Note(std::string note);
   bool LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* plan);
   void Keep(PlanBytes plan, std::unique_ptr<Executable> executable);

@@ -398,6 +398,8 @@ int eglGetError(void) {
   return error ? error : real;
 }
 
+Handle eglGetCurrentContext(void) { return REAL(Handle, eglGetCurrentContext, void)(); }
+
 const char* eglQueryString(Handle display, int what) {
   const char* text = REAL(const char*, eglQueryString, Handle, int)(display, what);
   return what == kEglExtensions ? WithoutHidden(text) : text;

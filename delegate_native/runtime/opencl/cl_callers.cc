@@ -125,12 +125,22 @@ bool ClExecutable::IsOurs(cl_event event) const {
 }
 
 Status ClExecutable::Await(const Events& events, bool on_device) {
+  QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
+  before_.clear();
   for (void* one : events.before) {
     cl_event event = static_cast<cl_event>(one);
     if (!event) continue;
+    // Drivers may keep commands until they are told. An event of no command has no queue.
+    cl_command_queue queue = nullptr;
+    if (cl_.GetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(cl_command_queue),
+                         static_cast<void*>(&queue), nullptr) == CL_SUCCESS &&
+        queue) {
+      cl_.Flush(queue);
+    }
     if (on_device && IsOurs(event)) {
       const cl_int code = cl_.EnqueueBarrierWithWaitList(queue_.get(), 1, &event, nullptr);
       if (code != CL_SUCCESS) return context_->Failed("wait for an input", code);
+      before_.push_back(event);
     } else {
       QUADRA_RETURN_IF_ERROR(
           Waited("an input", StateOf(event, events.deadline_ms), events.deadline_ms));
@@ -142,12 +152,15 @@ Status ClExecutable::Await(const Events& events, bool on_device) {
   return Waited("the inference that goes on", state, events.deadline_ms);
 }
 
-// Whatever was launched is behind the event, also of a launch that failed.
+// Whatever was launched is behind the event, also of a launch that failed; and the inputs' events
+// are, so that where one fails this one does.
 Status ClExecutable::Start(void** done) {
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
   Status status = Launches(0, launches_.size(), queue_.get(), nullptr);
   cl_event event = nullptr;
-  cl_int code = cl_.EnqueueBarrierWithWaitList(queue_.get(), 0, nullptr, &event);
+  cl_int code = cl_.EnqueueBarrierWithWaitList(queue_.get(), static_cast<cl_uint>(before_.size()),
+                                               before_.empty() ? nullptr : before_.data(), &event);
+  before_.clear();
   if (code == CL_SUCCESS) {
     going_ = ClHandle<cl_event>(event, cl_.ReleaseEvent);
     code = cl_.Flush(queue_.get());

@@ -96,6 +96,7 @@ class ClExecutable : public Executable {
   std::vector<Use> uses_;
   bool shares_constants_ = false;
   ClHandle<cl_command_queue> queue_, profiling_queue_;
+  std::vector<cl_event> before_;  // the inputs' that the device waits for; their owners hold them
   ClHandle<cl_event> going_;   // of the end of what Start began last; none once it was waited for
   ClHandle<cl_kernel> timed_;  // of the last Time
   unsigned timed_dispatch_ = 0;
