@@ -74,7 +74,7 @@ def test_a_group_that_shares_memory_is_not_made_smaller(drivers, backend):
     assert outcome.on_cpu() and all("softmax" in reason for reason in outcome.on_cpu()), outcome.on_cpu()
 
 
-def test_sums_are_not_shared_where_the_driver_refuses_the_group(quadra, opencl):  # noqa: F811
+def test_sums_are_not_shared_where_the_driver_refuses_the_group(quadra, opencl):
     """The group of a kernel whose work-items share sums cannot be smaller: the plan is made without such kernels."""
     m = Model()
     x = m.input((1, 64))
