@@ -896,7 +896,7 @@ def device(
     },
 )
 def lab(c: Context, words: list[str], host: str = "", listen: str = "localhost", port: int = 8786) -> None:
-    """Serve a lab, devices on several hosts, for `inv regress --lab`: scheduler, worker.
+    """Serve a lab, devices on several hosts, for `inv regress --lab` and `inv bench --lab`: scheduler, worker.
 
     Only on a network you trust: who reaches the scheduler can run code on every host. See docs/lab.md.
     """

@@ -24,7 +24,10 @@ from host_tools.places import interpreters
 from host_tools.places.compiled_models import Compiled
 
 _CHROMIUM = Path("/usr/lib/chromium")
-_ADVICE = "give it a GPU with a Vulkan driver, or SwiftShader: `apt-get install chromium`"
+_ADVICE = (
+    "give it a GPU with a Vulkan driver, or SwiftShader: `apt-get install chromium`; "
+    "where a Vulkan loader finds no driver that serves, set VK_ICD_FILENAMES to a driver's file"
+)
 _TOLD = re.compile(r"^(?:Warning|ERROR): *(?:\[[^\]]*\])? *(.+)")
 
 

@@ -286,8 +286,8 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode("utf-8", errors="replace"))
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """As write_json, for bytes."""
+def write_bytes(path: Path, content: bytes, variable: str = "QUADRA_RUNS_DIR") -> None:
+    """As write_json, for bytes. variable: the setting that moves the folder, for the error FolderNotWritable."""
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
         try:
@@ -299,7 +299,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise not_written(f"write {path}", error) from error
+        raise not_written(f"write {path}", error, variable) from error
 
 
 def write_arrays(folder: Path, arrays: list[np.ndarray]) -> None:

@@ -60,7 +60,7 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
         Words, Is("the delegate's own: `backend`, `precision`, `target` (omitted: from the driver)")
     ] = {}
     place: Annotated[Text, Is("`host`, `jvm`, `device`")] = "host"
-    device: Annotated[Text, Is("its serial (place `device`)")] = ""
+    device: Annotated[Text, Is("its serial; in a lab HOST/DEVICE (place `device`)")] = ""
     route: Annotated[
         Text,
         Is(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from host_tools.base import digests
-from host_tools.base.errors import Misuse, QuadraError, RunFailed
+from host_tools.base.errors import CommandTimedOut, Misuse, QuadraError, RunFailed
 from host_tools.record import reading, replayed, run_folder, spec as specs
 from host_tools.record.checked_plan import Plan
 from host_tools.record.replayed import CpuNumbers, Reference
@@ -42,8 +42,21 @@ class Cpu:
         known.update(zip(answer.inputs, arrays_of(self._process.folder / "model_inputs", len(answer.inputs))))
         return known
 
-    @cached_property
+    @property
     def _answer(self) -> CpuNumbers:
+        if isinstance(self._asked, QuadraError):
+            raise self._asked
+        return self._asked
+
+    @cached_property
+    def _asked(self) -> CpuNumbers | QuadraError:
+        """An error, too, is of all partitions: a run that took its whole time is not repeated for the next one."""
+        try:
+            return self._ask()
+        except QuadraError as error:
+            return error
+
+    def _ask(self) -> CpuNumbers:
         model = self._model or _model_of(self._run)
         process = self._process
         process.folder.mkdir(exist_ok=True)
@@ -53,9 +66,11 @@ class Cpu:
         run_folder.write_text(process.folder / "names.txt", "\n".join(sorted(names)))
         try:
             process.run("host_tools.replay.cpu_by_name", {}, process.folder / "names.txt")
-        except RunFailed as error:
+        except (RunFailed, CommandTimedOut) as error:
             do_next = "compare with a run that kept its tensors: --against RUN (`inv bisect` makes one)"
-            raise RunFailed(f"ask the CPU for the tensors of {model.name}", error.came_back, do_next) from error
+            if isinstance(error, CommandTimedOut):
+                do_next = f"{error.do_next}, or {do_next}"
+            raise type(error)(f"ask the CPU for the tensors of {model.name}", error.came_back, do_next) from error
         return replayed.read(process.folder / replayed.CPU, CpuNumbers)
 
 

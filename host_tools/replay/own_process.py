@@ -27,6 +27,7 @@ class OwnProcess:
 
     def run(self, module: str, env: Mapping[str, str], *words: object) -> None:
         """One to its end; raises what it said, or where it ended."""
+        (self.folder / schema.ErrorFile.FILE).unlink(missing_ok=True)  # of an earlier process
         argv, path = on_host.python_command(module, self.folder, *words)
         cache = settings.make_folder(settings.read().driver_cache_dir, "QUADRA_DRIVER_CACHE_DIR")
         env = {**path, **cpu_drivers.settings(1), **cpu_drivers.caches(cache), **_DRIVERS, **env}

@@ -11,7 +11,8 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from host_tools.base import settings
-from host_tools.base.errors import Misuse, not_written
+from host_tools.base.errors import Misuse
+from host_tools.record import run_folder
 from host_tools.request import model_tree, models
 
 _FLOAT32 = schema.TensorType.FLOAT32
@@ -37,10 +38,7 @@ def make(name: str) -> Path | None:
     if content is None:
         return None
     settings.make_folder(path.parent, "QUADRA_DOWNLOADS_DIR")
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise not_written(f"write {path}", error, "QUADRA_DOWNLOADS_DIR") from error
+    run_folder.write_bytes(path, content, "QUADRA_DOWNLOADS_DIR")
     return path
 
 

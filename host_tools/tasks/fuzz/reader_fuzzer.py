@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from host_tools.base import child_process, settings
-from host_tools.base.errors import ToolMissing
+from host_tools.base.errors import RunFailed, ToolMissing
 from host_tools.build.stand_in.assemble import LLVM
 from host_tools.tasks.fuzz import cache_fuzzer, seeds
 from host_tools.tasks.fuzz.finding import Finding
@@ -37,7 +37,7 @@ def search(
     """Runs the target for so many seconds, or to its first finding, whose case is the file's bytes.
 
     counts: gets the files read and the branches reached. library: the libquadra.so that writes the first files; root:
-    the checkout whose reader is compiled.
+    the checkout whose reader is compiled. RunFailed: the target ended without a finding.
     """
     with _target(root, show) as target:
         corpus = target.parent / "corpus"
@@ -59,7 +59,7 @@ def search(
 def repeat(file: Path, show: Show) -> Finding | None:
     """Reads the file of a finding again."""
     with _target(settings.ROOT, show) as target:
-        return _run(target, (file,), _SLOW_S, lambda line: None)
+        return _run(target, (file,), _SLOW_S, lambda line: None, again=file)
 
 
 @contextmanager
@@ -80,14 +80,24 @@ def _target(root: Path, show: Show) -> Iterator[Path]:
         yield target
 
 
-def _run(target: Path, words: tuple[object, ...], seconds: float, pulse: Show) -> Finding | None:
+def _run(
+    target: Path, words: tuple[object, ...], seconds: float, pulse: Show, again: Path | None = None
+) -> Finding | None:
+    """again: the one file that is read; libFuzzer then keeps no copy of it."""
     folder, memory = target.parent, Path("/dev/shm")
-    own = (target, f"-timeout={_SLOW_S}", f"-artifact_prefix={folder}/finding-")
+    # A slow file ends the search at _SLOW_S; libFuzzer would keep those of 10 s, too, and go on.
+    own = (target, f"-timeout={_SLOW_S}", "-report_slow_units=1000", f"-artifact_prefix={folder}/finding-")
     env = {"QUADRA_FUZZ_FOLDER": str(memory if memory.is_dir() else folder)}
     done = child_process.run([*own, *words], env=env, timeout_s=seconds + 120, check=False, on_line=pulse)
     if done.returncode == 0:
         return None
     named = re.search(r"(?:SUMMARY: |a plan that was let pass: )(.*)", done.stderr)
-    place = named[1] if named else f"exit status {done.returncode}"
-    data = b"".join(path.read_bytes() for path in folder.glob("finding-*"))
-    return Finding(data, "report", place.replace(str(settings.ROOT) + "/", ""), done.stderr[-20_000:])
+    file = again or next(folder.glob("finding-*"), None)
+    if not named or not file:
+        status = done.returncode
+        ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        last = "".join(f"\n  | {line}" for line in done.stderr.strip().splitlines()[-12:])
+        do_next = "mend what it says; a signal may come from the system, where memory is short"
+        raise RunFailed("fuzz the reader with libFuzzer", f"the process {ended}, without a finding{last}", do_next)
+    place = named[1].replace(str(settings.ROOT) + "/", "")
+    return Finding(file.read_bytes(), "report", place, done.stderr[-20_000:])

@@ -1,13 +1,16 @@
 """`inv replay` runs a plan as it is written down, names the dispatch that is wrong, and outlives any plan."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
 from host_tools.base.errors import CommandTimedOut, Misuse, RunFailed
 from host_tools.record import named_plans, replayed, run_folder
 from host_tools.record.replayed import Reference
-from host_tools.record.spec import InputSpec
+from host_tools.record.spec import InputSpec, ModelRef
 from host_tools.replay import replay_session as session
+from host_tools.replay.cpu_numbers import Cpu
 from host_tools.replay.own_process import OwnProcess
 from host_tools.replay.replay_session import Asked
 from tests.host_tools.record import plans
@@ -96,6 +99,24 @@ def test_the_first_dispatch_that_differs_is_named(tmp_path):
     compared = {t.name: t.problem for d in result.dispatches for t in d.tensors if t.compared}
     assert set(compared) == {"x", "middle", "y"} and not compared["x"] and not compared["y"]
     assert [len(d.us) for d in result.dispatches] == [3] * 4 and min(result.dispatches[1].us) > 0
+
+
+@pytest.mark.parametrize(("error", "next_words"), [(RunFailed, "compare"), (CommandTimedOut, "wait, or compare")])
+def test_the_cpu_is_asked_once_and_its_failure_says_so(error, next_words, tmp_path, monkeypatch):
+    failed = Mock(side_effect=error("replay a plan", "it ended", "wait"))
+    monkeypatch.setattr(OwnProcess, "run", failed)
+    process = OwnProcess(tmp_path / "cpu", "a plan", lambda stage: None, 1.0)
+    cpu = Cpu(process, [], None, ModelRef("small", "small.tflite", "0" * 64), InputSpec())
+    for _ in range(2):  # partitions
+        with pytest.raises(error, match="^ask the CPU for the tensors of small: it ended\n  next: " + next_words):
+            cpu.numbers()
+    assert failed.call_count == 1
+
+
+def test_the_error_of_an_earlier_process_is_not_this_ones(tmp_path):
+    run_folder.write_json(tmp_path / "error.json", {"kind": "Misuse", "exit_code": 2, "parts": ["a", "earlier", "b"]})
+    with pytest.raises(RunFailed, match="ended with status 1"):
+        OwnProcess(tmp_path, "it", lambda stage: None, 60.0).run("host_tools.no_such_module", {})
 
 
 def test_oclgrind_tells_which_dispatch_touches_what_is_not_its_own(replay):

@@ -1,10 +1,14 @@
 """The float twin of a quantised model computes what that stands for, and is found by the bench."""
 
+import errno
+import os
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from host_tools.base.errors import Misuse
+from host_tools.base.errors import FolderNotWritable, Misuse
 from host_tools.request import float_twins, models
 from tests import quantized
 from tests.model_builder import Model
@@ -76,6 +80,14 @@ def test_there_is_a_twin_of_what_is_quantised_only(tmp_path, monkeypatch):
     with pytest.raises(Misuse, match="make a float twin of .*narrow.tflite: ValueError"):
         float_twins.make(str(odd))
     assert models.float_twin(str(small)) == ""
+    for ended in (KeyboardInterrupt(), OSError(errno.ENOSPC, "full")):  # in the middle of writing: no part stays
+        with monkeypatch.context() as patch, pytest.raises((KeyboardInterrupt, FolderNotWritable)) as raised:
+            patch.setattr(os, "replace", Mock(side_effect=ended))
+            float_twins.make(str(small))
+        assert models.float_twin(str(small)) == "" and not list(
+            models.made_twin(models.find(str(small))).parent.iterdir()
+        )
+    assert "QUADRA_DOWNLOADS_DIR" in raised.value.do_next
     path = float_twins.make(str(small))
     assert models.float_twin(str(small)) == str(path) and path.name == "small_float.tflite"
     small.write_bytes(quantized.model("CONV_2D", quantized.KINDS[1]))  # another model now

@@ -6,6 +6,7 @@ import shutil
 import struct
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from host_tools.base import settings
+from host_tools.base.errors import RunFailed
 from host_tools.record import cache_file
 from host_tools.request import model_tree
 from host_tools.tasks import command_line, fuzz
@@ -384,6 +386,31 @@ def test_a_while_finds_nothing(library, kind, seconds):
     result = task.run(kind, seconds, 1, library, "", lambda text: None)
     assert not result.seen, (result.seen, result.kept)
     assert result.counts["cases"] > seconds / 3, result.counts
+
+
+def test_only_what_libfuzzer_reports_and_keeps_is_a_finding(tmp_path):
+    """libFuzzer is a script here; as itself, it keeps slow files, too, unless it is told not to."""
+    target, pulse = tmp_path / "target", [].append
+
+    def ends(lines):
+        target.write_text(
+            f"#!/bin/sh\nf=${{3#*=}}\n[ $2 = -report_slow_units=1000 ] || echo slow >${{f}}slow-unit-0\n{lines}\n"
+        )
+        target.chmod(0o755)
+        return reader_fuzzer._run(target, (), 1.0, pulse)
+
+    assert ends("exit 0") is None
+    for lines, said in (
+        ("echo 'libz.so.1: cannot open shared object file' >&2; exit 127", "status 127, without a finding\n  | libz"),
+        ("kill -9 $$", "signal 9"),
+        ("echo 'SUMMARY: AddressSanitizer: SEGV at the start' >&2; exit 77", "SEGV"),
+    ):
+        with pytest.raises(RunFailed, match=re.escape(said)):
+            ends(lines)
+        with pytest.raises(RunFailed) if "SUMMARY" not in lines else nullcontext():
+            reader_fuzzer._run(target, (), 1.0, pulse, again=target)
+    found = ends("printf bytes >${f}crash-1; echo 'SUMMARY: libFuzzer: deadly signal' >&2; exit 77")
+    assert (found.case, found.kind, found.place) == (b"bytes", "report", "libFuzzer: deadly signal")
 
 
 @pytest.mark.slow

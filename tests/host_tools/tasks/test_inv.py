@@ -1,7 +1,10 @@
 """What ./inv does in a checkout that is not set up yet."""
 
+import os
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -40,3 +43,25 @@ def test_without_network_it_says_so_and_leaves_no_half_made_environment(checkout
     assert "error: install the Python packages of requirements.lock: pip failed" in done.stderr
     assert "next: connect to the network" in done.stderr
     assert not list(checkout.glob(".venv*"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it installs packages as root only")
+@pytest.mark.parametrize("package", ["python3-none", "none"])  # before .venv is made, and beside that
+def test_a_signal_waits_for_the_packages(checkout, package):
+    """apt-get is a script that a signal would end, as it ends dpkg."""
+    (checkout / "host_tools/tasks/debian_packages.txt").write_text(f"{package} /nothing/there\n")
+    apt = checkout / "bin" / "apt-get"
+    apt.parent.mkdir()
+    apt.write_text('#!/bin/sh\ncase $* in *install*) cd "$HOME"; touch began; sleep 1; touch installed ;; esac\n')
+    apt.chmod(0o755)
+    env = {"PATH": f"{apt.parent}:{PATH}", "HOME": str(checkout), "PIP_NO_INDEX": "1"}
+    started = subprocess.Popen(
+        [checkout / "inv"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    limit = time.monotonic() + 60
+    while not (checkout / "began").exists() and time.monotonic() < limit:
+        time.sleep(0.05)
+    started.send_signal(signal.SIGTERM)
+    _, said = started.communicate(timeout=60)
+    assert started.returncode == 130 and "once apt-get is done" in said
+    assert (checkout / "installed").exists() and not list(checkout.glob(".venv*"))
