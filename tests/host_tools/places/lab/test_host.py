@@ -5,11 +5,13 @@ import os
 import pytest
 from msgspec import structs
 
-from host_tools.base.errors import Misuse
+from host_tools.base.errors import Misuse, RunFailed
 from host_tools.phone.adb import choice
 from host_tools.phone.app import app
 from host_tools.places.lab import contents
-from host_tools.places.lab.host import Host, Order, source_digest
+from host_tools.places.lab.host import Host, Offered, Order, Reply, source_digest
+from host_tools.places.lab.on_lab import LabDevice
+from host_tools.places.lab.packing import Packed
 from host_tools.record import spec as specs
 from tests.host_tools.places.lab.lab_in_process import FakeHost
 
@@ -65,6 +67,12 @@ def test_a_run_is_that_of_an_earlier_order_only_where_all_is_equal(tmp_path):
     replies = [host.run(one) for one in (first, *changed)]
     assert [(one.state, one.was_there) for one in replies] == [("complete", False)] * 4, replies
     assert all(host.run(one).was_there for one in (first, *changed)) and len(host.ran) == 4
+
+
+def test_a_full_disk_of_a_host_is_no_failure_of_the_callers():
+    device = LabDevice(None, Offered("rack", "a", "serial", "x86_64"))
+    error = device._raised(Reply(Packed(), "FolderNotWritable", 74, ("write x", "No space left", "make room")))
+    assert type(error) is RunFailed and "rack/a" in error.tried and error.came_back == "write x: No space left"
 
 
 def test_a_file_that_no_host_takes_is_not_sent(tmp_path):
