@@ -478,6 +478,18 @@ def test_of_a_lab_only_runs_that_can_be_judged_and_rows_of_the_device_are_taken_
     assert not figures.kept(family, maker) and not figures.rows
 
 
+def test_a_bench_with_a_library_for_each_abi_names_none(measured, monkeypatch):
+    wanted = measured(Place(), names=("a",), backend="opencl").asked
+    facts = lambda path: {"path": path, "bytes": 7, "sha256": {"x": DIGEST, "y": "cd" * 32}[path]}  # noqa: E731
+    monkeypatch.setattr(bench.machine, "library_facts", facts)
+    places = [Place(), Place()]
+    for place, name in zip(places, "xy"):
+        place.name, place.delegate = name, lambda name=name: name
+    result = bench.measure(wanted, places, lambda text: None, bench_page.write, "", lambda device: True)
+    assert result.library == {} and "one for each ABI" in table(result)
+    assert "one for each ABI" in (result.folder / "bench.html").read_text()
+
+
 def test_runs_of_another_library_are_made_again(measured, monkeypatch):
     first = measured(Place())
     where = Place()
