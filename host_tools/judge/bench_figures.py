@@ -251,7 +251,6 @@ def peers_beside(names: Sequence[str], backend: str) -> tuple[str, ...]:
 def take(row: Row, threads: int, judged: Judged) -> None:
     """Fills a row from a run: with one thread everything, with more of them the times alone."""
     timings = judged.folder.read(schema.Timings)
-    row.runs.append(judged.folder.path.name)
     if threads == 1:
         _take_facts(row, judged, timings)
     for key in (QUADRA, *(peer_names.key(peer.name) for peer in judged.peers)):
@@ -259,6 +258,7 @@ def take(row: Row, threads: int, judged: Judged) -> None:
         if steady:
             found = {"median": steady.median, "minimum": steady.minimum}
             row.runners[key].steady[threads] = {**found, **({"processor": statistics.median(cpu)} if cpu else {})}
+    row.runs.append(judged.folder.path.name)
 
 
 def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:

@@ -151,7 +151,7 @@ class BenchDocument(File, kw_only=True):
     cpu: Text = ""
     cpus: Count = 0
     load_average: float = 0.0
-    library: Annotated[dict[Text, Any], Is("the delegate: path, digest")] = {}
+    library: Annotated[dict[Text, Any], Is("the delegate: path, digest; none where devices of a lab had several")] = {}
     devices: Annotated[Words, Is("GPU by backend; in a lab by device and API")] = {}
     notes: Annotated[Texts, Is("what happened to the devices of a lab")] = []
     shipped_delegate: Annotated[

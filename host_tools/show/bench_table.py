@@ -38,7 +38,10 @@ def show(result: Bench, console: Console) -> None:
     if result.busy:
         load = f"load {result.load:.1f} on {result.cpus} CPUs"
         console.print(f"[yellow]the machine was busy[/] ({load}): trust processor time, then minima")
-    console.print(f"library   {units.size_text(result.library['bytes'])}  {escape(result.library['path'])}")
+    if "path" in result.library:
+        console.print(f"library   {units.size_text(result.library['bytes'])}  {escape(result.library['path'])}")
+    else:
+        console.print("library   one for each ABI of the devices: the run folders name them")
     peer = result.library.get("litert_gpu")
     if peer:
         console.print(f"LiteRT's  {units.size_text(peer['bytes'])}  {escape(peer['path'])}")

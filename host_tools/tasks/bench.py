@@ -87,8 +87,9 @@ def measure(
         place.prepare(asked.peers)
     folder = bench_asked.folder_of(resume) if resume else _new_folder()
     facts = {place.name: machine.library_facts(place.delegate()) for place in places}
-    finished = Finished.of(folder, {one["sha256"] for one in facts.values()})
-    library = next(iter(facts.values()))
+    digests = {one["sha256"] for one in facts.values()}
+    finished = Finished.of(folder, digests)
+    library = next(iter(facts.values())) if len(digests) == 1 else {}  # one for each ABI: the run folders name them
     if peer_names.LITERT in asked.peers:
         library = {**library, "litert_gpu": machine.litert_accelerator()}
     figures = Figures(folder, asked, library, keep)

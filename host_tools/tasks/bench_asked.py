@@ -96,13 +96,18 @@ def _one_of(option: str, word: str, known: dict[str, tuple[str, ...]]) -> tuple[
 
 
 def _place(words: Words) -> str:
-    known = _place_of(words.resume) if words.resume else ""
     if words.on not in ("", "host", "jvm"):
         do_next = "add --lab for devices; or `./inv regress --on` measures on them"
         raise Misuse(f"bench with --on {words.on}", "a bench runs on host, on jvm, or in a lab", do_next)
+    known = _place_of(words.resume) if words.resume else ""
+    tried = f"go on with the bench {words.resume}"
     if known == "device" and not words.lab:
-        raise Misuse(f"go on with the bench {words.resume}", "it ran in a lab", "add --lab and its address")
-    return words.on or ("device" if words.lab else known or "host")
+        raise Misuse(tried, "it ran in a lab", "add --lab and its address")
+    usual = known or ("jvm" if words.resume else "host")  # nothing was written yet: on the JVM runs take long
+    place = words.on or ("device" if words.lab else usual)
+    if known and place != known:
+        raise Misuse(tried, f"it ran on {known}", f"omit {'--lab' if words.lab else '--on'}, or --resume")
+    return place
 
 
 def _on_host(beside: str, backend: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -151,9 +156,10 @@ def folder_of(name: str) -> Path:
 
 
 def _place_of(resume: str) -> str:
-    """Where the bench to resume ran; the JVM where nothing was written yet: its runs take long."""
+    """Where the bench to resume ran; empty where its folder does not say."""
     try:
         document = json.loads((folder_of(resume) / printed.BenchDocument.FILE).read_text(encoding="utf-8"))
-        return str(document["place"])
+        place = document["place"]
     except (OSError, ValueError, KeyError, TypeError):
-        return "jvm"
+        return ""
+    return str(place) if place in ("host", "jvm", "device") else ""

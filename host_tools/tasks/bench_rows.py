@@ -1,5 +1,6 @@
 """The rows of a bench: each from run folders that are there, or from runs on a device."""
 
+import contextlib
 import os
 import shutil
 import threading
@@ -57,11 +58,14 @@ class Finished:
 
     @classmethod
     def of(cls, folder: Path, libraries: Collection[str]) -> "Finished":
-        """Those with one of these libraries, by their SHA-256."""
-        found = [RunFolder(folder / run_id) for run_id in run_folder.list_ids(folder)]
-        whole = [one for one in found if one.is_complete()]
-        ours = [one for one in whole if one.read(schema.Environment).library.sha256 in libraries]
-        return cls([(one.spec(), one) for one in ours])
+        """Those with one of these libraries, by their SHA-256, the newest first. A damaged one is none."""
+        found = []
+        for run_id in reversed(run_folder.list_ids(folder)):
+            one = RunFolder(folder / run_id)
+            with contextlib.suppress(QuadraError):
+                if one.is_complete() and one.read(schema.Environment).library.sha256 in libraries:
+                    found.append((one.spec(), one))
+        return cls(found)
 
     def run(self, spec: RunSpec) -> RunFolder | None:
         """What answers this."""
@@ -101,14 +105,12 @@ class RowMaker:
         row = self.empty(name, kind, device)
         for threads in self.asked.threads:
             words = f"{threads} thread{'s' if threads > 1 else ''}, " if len(self.asked.threads) > 1 else ""
-            found = judged.judge(self._run(self._spec(name, kind, threads, device), _after(words, show), place))
-            found.check_backend()
-            take(row, threads, found)
+            self._measure(row, threads, self._spec(name, kind, threads, device), _after(words, show), place)
         return row
 
-    def finished_on(self, family: Family) -> str | None:
-        """The device of a lab that has all runs of these models."""
-        return next((one for one in self.finished.devices() if all(self._had(family, one))), None)
+    def finished_on(self, family: Family) -> list[str]:
+        """The devices of a lab that have all runs of these models."""
+        return [one for one in self.finished.devices() if all(self._had(family, one))]
 
     def begun_on(self, family: Family) -> list[str]:
         """The devices that have some of them."""
@@ -140,15 +142,26 @@ class RowMaker:
             deadline_s=_DEADLINE_S[place],
         )
 
-    def _run(self, spec: RunSpec, show: Show, place: Place | None) -> RunFolder:
+    def _measure(self, row: Row, threads: int, spec: RunSpec, show: Show, place: Place | None) -> None:
+        """Takes the figures of a finished run; where there is none, or it cannot be judged, those of a new one."""
         try:
             found = self.finished.run(spec)
-            if found or place is None:
-                assert found, "the caller looked for it"
-                return found
-            return place.run(place.aim(spec), show, self.folder)
+            if found:
+                try:
+                    return _take(row, threads, found)
+                except QuadraError:
+                    if place is None:
+                        raise
+            assert place, "the caller looked for it"
+            _take(row, threads, place.run(place.aim(spec), show, self.folder))
         finally:
             shutil.rmtree(self.kept, ignore_errors=True)
+
+
+def _take(row: Row, threads: int, folder: RunFolder) -> None:
+    found = judged.judge(folder)
+    found.check_backend()
+    take(row, threads, found)
 
 
 def _after(words: str, show: Show) -> Show:
@@ -174,18 +187,23 @@ class Figures:
             self.keep(self.bench())
 
     def kept(self, family: Family, maker: RowMaker) -> bool:
-        """Takes the rows of models that a device of a lab has finished; whether one has."""
-        device = maker.finished_on(family)
-        if device is not None:
-            for name in family.models:
-                for kind in self.asked.kinds:
-                    self.add(name, maker.row(name, kind, device))
-        return device is not None
+        """Takes the rows of models that a device of a lab has finished; whether one has. Runs that cannot be judged are
+        made again."""
+        pairs = [(name, kind) for name in family.models for kind in self.asked.kinds]
+        for device in maker.finished_on(family):
+            try:
+                rows = [(name, maker.row(name, kind, device)) for name, kind in pairs]
+            except QuadraError:
+                continue
+            for name, row in rows:
+                self.add(name, row)
+            return True
+        return False
 
-    def drop(self, family: Family) -> None:
-        """Another device measures these models: figures of two are not compared."""
+    def drop(self, family: Family, device: str) -> None:
+        """Another device measures these models, and may have begun: figures of two are not compared."""
         with self._change:
-            self.rows = {key: row for key, row in self.rows.items() if key[0] not in family.models}
+            self.rows = {k: row for k, row in self.rows.items() if k[0] not in family.models or row.ran_on != device}
 
     def fail(self, cells: Sequence[Family], device: str, error: str) -> None:
         """What a device that is lost has not measured."""
@@ -254,7 +272,7 @@ class Lane(lanes.Lane[Family]):
         """Whether this device is done with these models: others measure them, or it is lost."""
         text = " ".join(f"{error.tried}: {error.came_back}".split())
         if self.hand_back(error, unfinished[0], text, unfinished):
-            self.figures.drop(unfinished[0])
+            self.figures.drop(unfinished[0], self.device)
             return True
         self.figures.add(name, self.maker.empty(name, kind, self.device, text))
         if not lanes.is_lost(error):

@@ -52,14 +52,15 @@ class Earlier:
             if not own and case.library not in now.values():
                 del self.cases[case.key, case.device]
 
-    def keep_done(self, suite: Suite, devices: Sequence[str], full: bool) -> list[Cell]:
+    def keep_done(self, suite: Suite, devices: Sequence[str], full: bool, one_each: bool) -> list[Cell]:
         """Keeps the cells that a device has finished, also those that lack only the second look of a device that is away;
-        returns the others."""
+        returns the others. one_each: of several devices only the one with most launches, as in a lab."""
         left = []
         for cell in suite.cells:
             found = [case for case in self.cases.values() if case.key == cell.key]
             done = [case for case in found if _done(case, suite, full, case.device in devices)]
-            self.kept += done
+            done.sort(key=lambda case: len(case.good), reverse=True)
+            self.kept += done[:1] if one_each else done
             left += [] if done else [cell]
         return left
 

@@ -24,7 +24,7 @@ from host_tools.show import perfetto_trace, report
 from host_tools.tasks import lanes, regress_cells
 from host_tools.tasks.deal import All, Deal, Shared
 from host_tools.tasks.lab_places import There
-from host_tools.tasks.regress_resume import Earlier, alone
+from host_tools.tasks.regress_resume import Earlier, alone, find
 
 
 def run(
@@ -47,6 +47,7 @@ def run(
     folder = earlier.folder if earlier else _new_folder()
     with alone(folder):
         if earlier:
+            earlier = find(str(folder), suite, history)  # another process may have gone on with it until now
             earlier.check(places)
             history.go_on(earlier.number)
         earlier = earlier or Earlier(folder, history.begin(suite.name, folder), time.time())
@@ -92,7 +93,7 @@ def _deal(
     session: Session, places: Sequence[Place], history: History, there: There | None, earlier: Earlier, full: bool
 ) -> Deal[Cell]:
     names = [place.name for place in places]
-    left = earlier.keep_done(session.suite, names, full)
+    left = earlier.keep_done(session.suite, names, full, bool(there))
     if not there:
         return All(session.suite.cells)
 
@@ -209,8 +210,13 @@ class _Lane(lanes.Lane[Cell]):
             for cell in cells:
                 case = self.cases.get(cell)
                 if case and not case.error and all(launch.number != number for launch in case.good):
-                    self._launch(cell, case, number, cells)
+                    self._launch(cell, case, number, [one for one in cells if self._lacks(one, numbers)])
                 self.done += 1
+
+    def _lacks(self, cell: Cell, numbers: Sequence[int]) -> bool:
+        """Whether one of these launches is to come yet."""
+        case = self.cases.get(cell)
+        return case is not None and not case.error and not {launch.number for launch in case.good} >= set(numbers)
 
     def _launch(self, cell: Cell, case: Case, number: int, cells: Sequence[Cell]) -> None:
         """One launch, and its retries. cells: those that are not finished yet."""

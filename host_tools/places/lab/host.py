@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import json
 import re
 import shutil
 import threading
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from distributed.diagnostics.plugin import WorkerPlugin
 from msgspec import Struct, structs
 
@@ -28,6 +30,7 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
+_KEPT = re.compile(_RUN_ID.pattern + "-[0-9a-f]{32}")
 _KEPT_RUNS = 50  # finished run folders: who lost the connection asks for them again
 _STOPPING_S = 20.0
 
@@ -67,6 +70,12 @@ class Order(Struct):
     files: dict[str, str]
     source: str  # digest of the caller's Quadra
 
+    @property
+    def folder(self) -> str:
+        """The name of the folder for its run: an order for another device, spec, or files has another one."""
+        asked = json.dumps(msgspec.to_builtins(self), sort_keys=True)
+        return f"{self.spec.run_id}-{hashlib.sha256(asked.encode()).hexdigest()[:32]}"
+
 
 class Reply(Struct):
     """What came of an order. error: the class of a QuadraError and its parts; empty: none. stage: where it failed."""
@@ -77,7 +86,7 @@ class Reply(Struct):
     parts: tuple[str, ...] = ()
     state: str = ""
     stage: str = ""
-    was_there: bool = False  # an earlier order of this run had done it
+    was_there: bool = False  # an equal order had done it
 
 
 @functools.cache  # what runs is what was loaded
@@ -100,7 +109,7 @@ class Host(WorkerPlugin):  # type: ignore[misc]
         self.runs = settings.make_folder(folder / "runs", "QUADRA_DEVICES_DIR")
         self._offered: dict[str, Offered] = {}
         self._turns: dict[str, threading.Lock] = {}
-        self._running: dict[str, Place] = {}
+        self._running: dict[str, Place] = {}  # by the order's folder
         self._change = threading.Lock()
 
     def look(self) -> list[Offered]:
@@ -139,7 +148,7 @@ class Host(WorkerPlugin):  # type: ignore[misc]
         return Phone(Device(device.serial, virtual=virtual), files.get("library"), device.name, files.get("apk"))
 
     def run(self, order: Order) -> Reply:
-        """Does an order. A run that was done for an earlier order is not done again: its folder is sent again."""
+        """Does an order. A run that was done for an equal order is not done again: its folder is sent again."""
         try:
             return self._run(order)
         except QuadraError as error:
@@ -150,7 +159,7 @@ class Host(WorkerPlugin):  # type: ignore[misc]
     def stop(self, run_id: str = "") -> None:
         """Ends a run, or all of them."""
         with self._change:
-            places = [place for one, place in self._running.items() if run_id in ("", one)]
+            places = [place for one, place in self._running.items() if run_id in ("", one.rpartition("-")[0])]
         for place in places:
             place.stop()
         end = time.monotonic() + _STOPPING_S
@@ -167,30 +176,30 @@ class Host(WorkerPlugin):  # type: ignore[misc]
         with self._change:
             turn = self._turns.setdefault(order.device, threading.Lock())
         with turn:  # an order that lost its caller may still be at work here
-            folder = RunFolder(self.runs / spec.run_id)
+            folder = RunFolder(self.runs / order.folder / spec.run_id)
             was_there = folder.path.is_dir() and folder.is_complete()
             if not was_there:
-                folder = self._do(order, spec)
+                folder = self._do(order, spec, folder.path)
             packed = packing.pack(folder.path)
         self._tidy()
         return Reply(packed, state="complete", was_there=was_there)
 
-    def _do(self, order: Order, spec: RunSpec) -> RunFolder:
+    def _do(self, order: Order, spec: RunSpec, folder: Path) -> RunFolder:
         device = self._offered.get(order.device)
         if device is None:
             came_back = f"{self.host} has {', '.join(self._offered) or 'no device'} now"
             raise DeviceNotFound(f"run on {order.device}", came_back, "connect it again", serial=order.device)
-        shutil.rmtree(self.runs / spec.run_id, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         place = self.place(device, order)
         model = structs.replace(spec.model, path=str(self.contents.path(order.files["model"])))
         here = structs.replace(spec, model=model, device=device.serial)
         with self._change:
-            self._running[spec.run_id] = place
+            self._running[order.folder] = place
         try:
-            return place.run(here, quiet, self.runs)
+            return place.run(here, quiet, folder.parent)
         finally:
             with self._change:
-                self._running.pop(spec.run_id, None)
+                self._running.pop(order.folder, None)
 
     def _failed(self, error: QuadraError) -> Reply:
         packed, state, stage = Packed(), "failed", ""
@@ -210,7 +219,7 @@ class Host(WorkerPlugin):  # type: ignore[misc]
             running = set(self._running)
         aged = []
         for path in self.runs.iterdir():
-            if _RUN_ID.fullmatch(path.name) and path.name not in running:
+            if _KEPT.fullmatch(path.name) and path.name not in running:
                 with contextlib.suppress(FileNotFoundError):
                     aged.append((path.stat().st_mtime, path))
         for _, path in sorted(aged)[:-_KEPT_RUNS]:

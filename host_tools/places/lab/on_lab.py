@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from host_tools.base import errors, settings
-from host_tools.base.errors import DeviceError, QuadraError, RunFailed
+from host_tools.base.errors import DeviceError, FolderNotWritable, QuadraError, RunFailed
 from host_tools.places import phone_app
 from host_tools.places.lab import contents, packing
 from host_tools.places.lab.client import Lab, Stopped
@@ -89,6 +89,8 @@ class LabDevice:
     def _raised(self, reply: Reply) -> QuadraError:
         kind = _KINDS.get(reply.error, RunFailed)
         parts = (*reply.parts, "", "", "")[:3]
+        if issubclass(kind, FolderNotWritable):  # of the host: other devices go on
+            return RunFailed(f"run on {self.name}", f"{parts[0]}: {parts[1]}", f"on that host: {parts[2]}")
         if issubclass(kind, DeviceError):
             return kind(*parts, serial=self.offered.serial)
         return kind(*parts)

@@ -439,6 +439,57 @@ def test_a_bench_that_was_broken_off_goes_on(measured):
         measured(where, resume="nowhere")
 
 
+def test_a_run_that_is_damaged_or_cannot_be_judged_is_made_again(measured):
+    first = measured(Place())
+    by_model = {(row.model, row.backend): first.folder / row.runs[0] for row in first.rows}
+    (by_model["a", "gles"] / "environment.json").write_text("{")
+    (by_model["b", "opencl"] / "timings.json").write_text("{")
+    where = Place()
+    again = measured(where, resume=first.folder.name)
+    assert [(s.model.name, s.options["backend"]) for s in where.specs] == [("a", "gles"), ("b", "opencl")]
+    assert not again.wrong and [len(row.runs) for row in again.rows] == [1] * 4
+    last = Place()
+    measured(last, resume=first.folder.name)
+    assert not last.specs, "what was made again is there now"
+
+
+def test_a_bench_goes_on_only_where_it_ran(measured):
+    first = measured(Place())
+    for words in ({"lab": "127.0.0.1:1"}, {"on": "host"}):
+        with pytest.raises(Misuse, match="it ran on jvm"):
+            asked(resume=first.folder.name, **words)
+    (first.folder / "bench.json").write_text('{"place": "moon"}')
+    assert bench_asked._place(bench_asked.Words(resume=first.folder.name)) == "jvm", "as where nothing was written yet"
+
+
+def test_of_a_lab_only_runs_that_can_be_judged_and_rows_of_the_device_are_taken_back(measured):
+    first = measured(Place(), names=("a",), backend="opencl")
+    figures = bench_rows.Figures(first.folder, first.asked, {}, lambda bench: None)
+    (family,) = bench_rows.families(first.asked.models)
+    maker = bench_rows.RowMaker(first.asked, first.folder, bench_rows.Finished.of(first.folder, [DIGEST]))
+    assert figures.kept(family, maker) and len(figures.rows) == 1
+    (row,) = figures.rows.values()
+    row.ran_on = "rack2/a"
+    figures.drop(family, "rack1/a")
+    assert figures.rows, "the next device has begun"
+    figures.drop(family, "rack2/a")
+    assert not figures.rows
+    (first.folder / row.runs[0] / "timings.json").write_text("{")
+    assert not figures.kept(family, maker) and not figures.rows
+
+
+def test_a_bench_with_a_library_for_each_abi_names_none(measured, monkeypatch):
+    wanted = measured(Place(), names=("a",), backend="opencl").asked
+    facts = lambda path: {"path": path, "bytes": 7, "sha256": {"x": DIGEST, "y": "cd" * 32}[path]}  # noqa: E731
+    monkeypatch.setattr(bench.machine, "library_facts", facts)
+    places = [Place(), Place()]
+    for place, name in zip(places, "xy"):
+        place.name, place.delegate = name, lambda name=name: name
+    result = bench.measure(wanted, places, lambda text: None, bench_page.write, "", lambda device: True)
+    assert result.library == {} and "one for each ABI" in table(result)
+    assert "one for each ABI" in (result.folder / "bench.html").read_text()
+
+
 def test_runs_of_another_library_are_made_again(measured, monkeypatch):
     first = measured(Place())
     where = Place()

@@ -1,11 +1,13 @@
 """`inv regress` from the command line, with a delegate that takes no node: suites, baselines, errors, Ctrl-C."""
 
+import dataclasses
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from host_tools.base import child_process, settings
 from host_tools.base.errors import DeviceLost, Misuse
 from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.history import History
+from host_tools.judge.regression.launch import Launch
 from host_tools.tasks import command_line, regress_session as sessions
+from host_tools.tasks.regress_resume import Earlier
 from tests.host_tools import run_folders
 from tests.model_builder import Model
 
@@ -50,6 +54,33 @@ def test_a_suite_is_run_saved_and_compared(capsys, suite, fake, tmp_path):
     assert {"regress.html", "regress.json", "junit.xml", "benchmark.json"} <= names
     assert len(list(folder.glob("2*/trace.pftrace"))) == 2
     assert inv(capsys, "regress", suite, "--baseline=nobody", f"--library={fake}")[0] == 2
+
+
+def test_a_lost_device_keeps_cells_with_all_launches_and_a_resumed_lab_one_device_for_each(suite, tmp_path):
+    suite.write_text(suite.read_text() + 'backends = ["opencl", "gles"]\n')
+    read = suites.read(str(suite))
+    first, second = read.cells
+    handed = []
+    deal = SimpleNamespace(tries=1, any_error=False, failed=lambda *words: handed.extend(words[3]) or True)
+    history = SimpleNamespace(cell=lambda *words: 0, add=lambda *words: None)
+    earlier, place = Earlier(tmp_path, 1, 0.0), SimpleNamespace(name="a")
+    session = SimpleNamespace(suite=read, number=1)
+    lane = sessions._Lane(session, place, tmp_path, history, False, print, deal, earlier)
+
+    def take(cell, case, number, at):
+        if cell == second and number == 1:
+            raise DeviceLost("run it", "the cable is out", serial="a")
+        case.launches.append(Launch(number, at))
+
+    lane._take = take
+    lane.run(read.cells)
+    assert handed == [second] and list(lane.cases) == [first] and not lane.cases[first].error
+
+    done = lane.cases[first]
+    earlier.cases = {(first.key, name): dataclasses.replace(done, device=name) for name in ("a", "b")}
+    assert earlier.keep_done(read, ["a", "b"], False, one_each=True) == [second] and len(earlier.kept) == 1
+    earlier.kept = []
+    assert earlier.keep_done(read, ["a", "b"], False, one_each=False) == [second] and len(earlier.kept) == 2
 
 
 def test_a_model_that_cannot_run_is_inconclusive_and_infrastructure(capsys, suite, tmp_path, fake):
