@@ -1,6 +1,7 @@
 """The test app's runner on a device: started, listened to, and its end understood."""
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ from host_tools.phone.app import am_instrument, app, app_log, crash
 # What a connection that broke may look like at first: the device may be back by the time that one asks.
 BROKEN = (DeviceLost, DeviceNotFound, DeviceUnusable, ReplyNotUnderstood)
 _ALIVE_S = 5.0
+_OFFLINE_S = 1.0  # adb calls a device so after its connection broke, until the next one is made
 
 
 @dataclass
@@ -112,12 +114,14 @@ class Runner:
 
 
 def alive(device: Device) -> bool:
-    """Whether the device answers, soon."""
-    try:
-        device.shell(["true"], timeout_s=_ALIVE_S, check=False, step="see whether it is there")
-    except DeviceError:
-        return False
-    return True
+    """Whether the device answers, soon. It is asked twice: one that starts again is offline for a moment."""
+    for pause_s in (_OFFLINE_S, 0.0):
+        try:
+            device.shell(["true"], timeout_s=_ALIVE_S, check=False, step="see whether it is there")
+            return True
+        except DeviceError:
+            time.sleep(pause_s)
+    return False
 
 
 def _stage_lines(stages: list[str]) -> list[str]:
