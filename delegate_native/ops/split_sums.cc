@@ -10,7 +10,7 @@ namespace quadra {
 namespace {
 
 constexpr char kEnding[] = "_split";  // of kernels' names
-// A wave of Adreno, some of Mali: all drivers take groups of so many.
+// One wave or a few: all drivers take groups of so many.
 constexpr int kItems = 64;
 // Work-items beside each other along x read neighbours, and the same weights.
 constexpr int kMostColumns = 8;

@@ -4,11 +4,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.base import settings
 from host_tools.base.errors import Misuse
 from host_tools.judge.bench_figures import Asked, peers_beside
 from host_tools.record import peer_names, printed
 from host_tools.request import float_twins, models
+from host_tools.tasks import earlier_folder
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
 APIS = {"interpreter": ("interpreter",), "compiled": ("compiled",), "both": ("interpreter", "compiled")}
@@ -147,12 +147,7 @@ def _here() -> list[tuple[str, bool]]:
 
 def folder_of(name: str) -> Path:
     """The bench of this name or path."""
-    runs_dir = settings.read().runs_dir
-    for folder in (runs_dir / name, Path(name).expanduser()):
-        if folder.is_dir():
-            return folder.resolve()
-    do_next = "give the name or path of a folder that `inv bench` has made"
-    raise Misuse(f"go on with the bench {name}", f"{runs_dir / name} is no folder", do_next)
+    return earlier_folder.of(name, "the bench", "inv bench")
 
 
 def _place_of(resume: str) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from host_tools.base import digests, settings
+from host_tools.base import digests
 from host_tools.base.errors import Misuse
 from host_tools.judge.regression import cell_verdicts
 from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import History
 from host_tools.judge.regression.suite import Cell, Suite
 from host_tools.places.place import Place
+from host_tools.tasks import earlier_folder
 
 _LOCK = ".lock"
 
@@ -81,7 +82,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 def find(name: str, suite: Suite, history: History) -> Earlier:
     """The session that `name` means, a folder's name or path. Misuse where there is none, or its suite was another."""
-    folder = _folder(name)
+    folder = earlier_folder.of(name, "the session", "./inv regress")
     tried = f"go on with the session {folder.name}"
     begun = history.begun(folder)
     if begun is None:
@@ -97,15 +98,6 @@ def find(name: str, suite: Suite, history: History) -> Earlier:
         stored = history.stored(row)
         earlier.cases[key, device] = Case(key, device, row, list(stored.launches), stored.conditions, stored.library)
     return earlier
-
-
-def _folder(name: str) -> Path:
-    runs_dir = settings.read().runs_dir
-    for path in (runs_dir / name, Path(name).expanduser()):
-        if path.is_dir():
-            return path.resolve()
-    do_next = "give the name or path of a folder that `./inv regress` has made"
-    raise Misuse(f"go on with the session {name}", f"{runs_dir / name} is no folder", do_next)
 
 
 def _done(case: Case, suite: Suite, full: bool, there: bool) -> bool:
