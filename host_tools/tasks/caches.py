@@ -40,7 +40,8 @@ def do(words: Sequence[str], to: str, top: int, console: Console) -> int:
     what, *given = words or [""]
     if what not in _WORDS:
         known = ", ".join(f"{word} {takes}" for word, (takes, _) in _WORDS.items())
-        raise Misuse(f"inv cache {what}".rstrip(), "there is no such subcommand", f"one of: {known}")
+        came_back = "there is no such subcommand" if what else "no subcommand is named"
+        raise Misuse(f"inv cache {what}".rstrip(), came_back, f"one of: {known}")
     takes, action = _WORDS[what]
     if len(given) != len(takes.split()):
         raise Misuse(f"inv cache {what}", f"it takes {takes}, not {len(given)} words", f"`./inv cache {what} {takes}`")
@@ -106,7 +107,9 @@ def _hash(path: Path) -> str:
 
 
 def _precision(kept: CacheFile) -> str:
-    return str(kept.said().get("precision", "")).removesuffix(", in float32 ")
+    """The precision, with the nodes in float32 and the tuning where a start asked for them."""
+    said = str(kept.said().get("precision", ""))
+    return said.replace(", in float32 ,", ",").removesuffix(", in float32 ").removesuffix(", tuning none")
 
 
 def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:

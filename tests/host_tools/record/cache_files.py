@@ -7,7 +7,7 @@ import flatbuffers
 from host_tools.record.content_hash import content_hash
 
 KEY = (
-    "library 0.1.0, build 1234, 64 bits\nprecision f32, in float32 \ngraph 00ff\n"
+    "library 0.1.0, build 1234, 64 bits\nprecision f32, in float32 , tuning none\ngraph 00ff\n"
     'target {"name": "small", "storage": "buffer"}\ndevice {"name": "host", "device_name": "a [bold]CPU[/]", "driver": "1"}\n'
 )
 

@@ -40,7 +40,13 @@ def test_list_tells_what_each_file_is(folder, capsys):
     said = capsys.readouterr().out
     rows = {line.split()[1]: line for line in said.splitlines() if line.startswith("01234567")}
     assert set(rows) == {"a", "my_b", "c"}
-    assert "small" in rows["a"] and "a [bold]CPU[/]" in rows["a"] and " f32 " in rows["a"] and " 3 " in rows["a"]
+    assert (
+        "small" in rows["a"]
+        and "a [bold]CPU[/]" in rows["a"]
+        and " f32  " in rows["a"]
+        and "in float32" not in said
+        and " 3 " in rows["a"]
+    )
     assert "large" in rows["my_b"] and " f16 " in rows["my_b"] and "2001-09-0" in rows["my_b"]
     assert "it ends in its header" in said and "link" not in said
 
@@ -126,7 +132,7 @@ def test_a_pipe_is_no_file(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "there is no such subcommand"),
+        ([], "no subcommand is named"),
         (["look", "x"], "one of: list FOLDER, show FILE"),
         (["list"], "`./inv cache list FOLDER`"),
         (["list", "/no/such/folder"], "there is no such folder"),
