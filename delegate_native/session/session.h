@@ -48,7 +48,7 @@ class Session {
  public:
   // `graph` as imported (before passes), with its input shapes set.
   Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions options);
-  // Without the graph, which would have these inputs and outputs: to be recalled.
+  // Without the graph, which would have these inputs and outputs: for Recall.
   Session(std::vector<Port> inputs, std::vector<Port> outputs,
           const std::shared_ptr<Backend>& backend, const SessionOptions& options);
   ~Session() { LetGo(); }
