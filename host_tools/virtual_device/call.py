@@ -68,7 +68,7 @@ class Call:
 
     def meet(self, step: str) -> Fault | None:
         """A fault that is due at this step and that the command is to do (see VirtualDevice.meet)."""
-        return self.device.meet(step, closed=self.cancelled)
+        return self.device.meet(step, self.cancelled.is_set)
 
     def wait(self, seconds: float) -> None:
         """Sleeps, but not longer than somebody listens."""

@@ -47,7 +47,6 @@ class Connection:
             self.device.note("connection", str(error))
         finally:
             self.drop()
-            self._peer.close()
 
     def drop(self) -> None:
         """Ends the connection at once, as an unplugged cable does."""
@@ -73,6 +72,12 @@ class Connection:
         except (OSError, ValueError):
             return True
 
+    def _gone(self) -> bool:
+        """For a stall of the whole connection: what its host had sent before it went is not done any more."""
+        if self.lost():
+            raise Dropped("the host went while the device did nothing")
+        return False
+
     def send(self, message: wire.Message) -> None:
         """What cannot be sent any more is dropped: the reader sees the end of the connection."""
         try:
@@ -94,7 +99,7 @@ class Connection:
             self._streams.pop(stream.local, None)
 
     def _handle(self, message: wire.Message) -> None:
-        self._wrong = self.device.meet("message", connection=self) or self._wrong
+        self._wrong = self.device.meet("message", self._gone) or self._wrong
         if message.command == wire.CNXN:
             self._greeted(message)
         elif message.command == wire.AUTH:
@@ -124,7 +129,7 @@ class Connection:
 
     def _greeted(self, message: wire.Message) -> None:
         self.max_payload = max(1, min(message.arg1, wire.MAX_PAYLOAD))
-        fault = self.device.meet("connect", connection=self)
+        fault = self.device.meet("connect", self._gone)
         if fault and fault.kind == "hostile":
             self._banner = hostile.pick(hostile.BANNERS, fault.value)
         self._authorise()
@@ -133,7 +138,7 @@ class Connection:
         """Lets the host in, or asks it for a key, which is good when the fault is over."""
         if self._accepted:
             return
-        fault = self.device.meet("auth", connection=self)
+        fault = self.device.meet("auth", self._gone)
         if not fault:
             self._let_in()
             return
@@ -168,7 +173,7 @@ class Connection:
     def _serve(self, stream: Stream, handler: _Handler) -> None:
         try:
             self.device.note("open", stream.service)
-            fault = self.device.meet("open." + _kind(stream.service), closed=stream.closed)
+            fault = self.device.meet("open." + _kind(stream.service), stream.closed.is_set)
             if fault and fault.kind == "hostile":
                 self.send(hostile.unasked())
             elif fault:

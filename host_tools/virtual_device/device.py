@@ -2,6 +2,7 @@
 
 import errno
 import itertools
+import math
 import os
 import socket
 import threading
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.virtual_device import layout, listener
+from host_tools.virtual_device import layout
 from host_tools.virtual_device.commands.logcat import LogBuffer
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
@@ -26,6 +27,7 @@ _POLL_S = 0.02
 _BOOT_S = 0.5
 _KEPT_NOTES = 5000
 _SEVERE = 3
+_ENDS_CONNECTIONS = ("drop", "offline", "unauthorized", "reboot")
 _BUILD = "UQ1A.240205.002"
 
 
@@ -73,8 +75,7 @@ class VirtualDevice:
         self._started = time.monotonic()
         self.boot_s = _BOOT_S
         self._away_until = 0.0
-        self._lock = threading.Lock()
-        self._connections: list[Connection] = []
+        self._connections: set[Connection] = set()
         self._listener: Listener | None = None
         layout.make(self.root)
         self.processes, self.evidence = Processes(self), Evidence(self)
@@ -85,7 +86,7 @@ class VirtualDevice:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> "VirtualDevice":
-        self._listener = Listener(self._serve, self.port, f"device {self.name}")
+        self._listener = Listener(self._serve, self.port, lambda: self.note("refused", "a connection of another user"))
         self.port = self._listener.port
         self.note("start", f"{self.name} at {self.serial}")
         return self
@@ -105,9 +106,7 @@ class VirtualDevice:
 
     def drop_all(self) -> None:
         """Ends every connection."""
-        with self._lock:
-            connections, self._connections = self._connections, []
-        for connection in connections:
+        for connection in list(self._connections):
             connection.drop()
 
     def reboot(self, away_s: float | None = None) -> None:
@@ -130,20 +129,17 @@ class VirtualDevice:
         """Writes to the device's log."""
         note = Note(time.monotonic() - self._started, what, text)
         self.last_asked = time.monotonic()
-        with self._lock:
-            self.log.append(note)
-            del self.log[:-_KEPT_NOTES]
+        self.log.append(note)
+        del self.log[:-_KEPT_NOTES]
         if self._on_note:
             self._on_note(note)
 
-    def meet(
-        self, step: str, *, closed: threading.Event | None = None, connection: Connection | None = None
-    ) -> Fault | None:
+    def meet(self, step: str, gone: Callable[[], bool] = lambda: False) -> Fault | None:
         """Counts that `step` was met, and lets the fault happen that is due there.
 
         Faults that can happen anywhere are dealt with here (it may not return soon, or raise Dropped); others,
         and `unauthorized` at the step auth, are returned to the caller, who knows how to do it. A stall is over
-        when `closed` is set or the connection's host has gone.
+        when `gone` says that nobody waits any more.
         """
         fault = self.faults.due(step)
         if step == "auth" and fault is None:
@@ -152,7 +148,7 @@ class VirtualDevice:
             return None
         self.note("fault", f"{fault} at {step}")
         if fault.kind == "stall":
-            self.stall(fault, fault.value, closed, connection)
+            self.stall(fault, fault.value, gone)
             return None
         return self.happen(fault, step)
 
@@ -164,15 +160,13 @@ class VirtualDevice:
             timer.start()
         if fault.kind == "hot":
             return None
-        if fault.kind == "unauthorized" and step == "auth":
+        if fault.kind not in _ENDS_CONNECTIONS or (fault.kind == "unauthorized" and step == "auth"):
             return fault
         if fault.kind == "reboot":
             self.reboot(fault.value)
-        if fault.kind in ("offline", "unauthorized"):
+        elif fault.kind != "drop":
             self.drop_all()
-        if fault.kind in ("drop", "offline", "unauthorized", "reboot"):
-            raise Dropped(f"{fault.kind} at {step}", died=fault.kind == "reboot")
-        return fault
+        raise Dropped(f"{fault.kind} at {step}", died=fault.kind == "reboot")
 
     def thermal_status(self) -> int:
         """0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown."""
@@ -187,39 +181,20 @@ class VirtualDevice:
         if self.faults.lasting("full"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def stall(
-        self,
-        fault: Fault,
-        seconds: float | None,
-        closed: threading.Event | None = None,
-        connection: Connection | None = None,
-    ) -> None:
-        """Does nothing for so long, or until the fault is cleared."""
-        end = None if seconds is None else time.monotonic() + seconds
-        while not (self.stopping.is_set() or fault.cleared.is_set()):
-            if closed and closed.is_set():
-                return
-            if connection and connection.lost():
-                raise Dropped("the host went while the device did nothing")
-            if end is not None and time.monotonic() >= end:
-                return
-            fault.cleared.wait(_POLL_S)
+    def stall(self, fault: Fault, seconds: float | None, gone: Callable[[], bool]) -> None:
+        """Does nothing for so long, or until the fault is cleared, or nobody waits any more."""
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        while time.monotonic() < end and not (self.stopping.is_set() or gone() or fault.cleared.wait(_POLL_S)):
+            pass
 
     def _serve(self, peer: socket.socket) -> None:
-        if not listener.allowed(peer):
-            self.note("refused", "a connection of another user")
-            peer.close()
-            return
         connection = Connection(self, peer)
-        with self._lock:
-            self._connections.append(connection)
+        self._connections.add(connection)
         try:
             self._hold(connection)
             connection.run()
         finally:
-            with self._lock:
-                if connection in self._connections:
-                    self._connections.remove(connection)
+            self._connections.discard(connection)
 
     def _hold(self, connection: Connection) -> None:
         """A device that starts again, or is offline, does not answer."""

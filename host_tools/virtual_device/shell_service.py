@@ -48,7 +48,7 @@ class _Served:
             status = run_text(call, text) if text else call.fail("this device has no terminal: say what to run")
         except Stopped:
             status = _BROKEN_PIPE
-        fault = self.device.meet("shell.exit", closed=self.stream.closed)
+        fault = self.device.meet("shell.exit", self.stream.closed.is_set)
         if self._packets:
             self._exit(status, fault)
 
@@ -70,7 +70,7 @@ class _Served:
         return piece
 
     def _write(self, channel: int, data: bytes) -> None:
-        fault = self.device.meet("shell.output", closed=self.stream.closed)
+        fault = self.device.meet("shell.output", self.stream.closed.is_set)
         if self._cut:
             return
         pieces, self._cut = spoiled(fault, data, OUTPUTS)

@@ -56,7 +56,7 @@ class Sync:
 
     def meet(self, step: str) -> Fault | None:
         """A fault that is due here and not yet dealt with: those that fail the request are."""
-        fault = self.device.meet(step, closed=self.stream.closed)
+        fault = self.device.meet(step, self.stream.closed.is_set)
         kind = fault.kind if fault else ""
         if kind == "refuse":
             raise Failed("Permission denied")

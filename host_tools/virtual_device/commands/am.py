@@ -181,7 +181,7 @@ class _Run:
         elif fault.kind in ("anr", "stall"):
             process.send(signal.SIGSTOP)
             seconds = _ANR_S if fault.kind == "anr" and fault.value is None else fault.value
-            self.device.stall(fault, seconds, self.call.cancelled)
+            self.device.stall(fault, seconds, self.call.cancelled.is_set)
             if fault.kind == "anr":
                 self.device.evidence.not_responding(process, "executing service org.quadra.runner: it did not answer")
                 process.end("anr")
