@@ -128,17 +128,14 @@ class Files:
         return os.stat_result((*found[:4], uid, uid, *found[6:10]))
 
     def exists(self, path: str) -> bool:
-        try:
-            self.stat(path)
-        except OSError:
-            return False
-        return True
+        with contextlib.suppress(OSError):
+            return bool(self.stat(path))
+        return False
 
-    def is_folder(self, path: str) -> bool:
-        try:
-            return modes.S_ISDIR(self.stat(path).st_mode)
-        except OSError:
-            return False
+    def is_folder(self, path: str, follow: bool = True) -> bool:
+        with contextlib.suppress(OSError):
+            return modes.S_ISDIR(self.stat(path, follow).st_mode)
+        return False
 
     def names(self, path: str) -> list[str]:
         """Of a folder, sorted."""
