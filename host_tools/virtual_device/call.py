@@ -1,7 +1,7 @@
 """One command that runs on the device, and the table of all commands.
 
-A command is a function of a Call, of the options among its words (as `getopt` has them; without letters there are none)
-and of the other words, and returns its exit status:
+A command is a function of a Call, of the options among its words (as `getopt` has them, the values of a repeated one joined
+by commas; without letters there are none) and of the other words, and returns its exit status:
 
     @command("mkdir", letters="pm:", least=1)
     def mkdir(call: Call, given: Given, words: Words) -> int:
@@ -117,7 +117,8 @@ def run(call: Call) -> int:
             given, words = getopt.gnu_getopt(words, known.letters, known.long)
         if len(words) < known.least:
             return call.fail(f"Needs {known.least} argument{'s' if known.least > 1 else ''}")
-        return known.function(call, dict(given), words)
+        joined = {name: ",".join(value for other, value in given if other == name) for name, _ in given}
+        return known.function(call, joined, words)
     except getopt.GetoptError as bad:
         return call.fail(f"Unknown option '{bad.opt}' (see \"{name} --help\")")
     except OSError as error:

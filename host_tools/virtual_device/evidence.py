@@ -4,6 +4,7 @@ import re
 import signal
 import time
 from collections import deque
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from host_tools.virtual_device.packages import SYSTEM_PID
@@ -28,9 +29,9 @@ _EXIT = """\
           importance=100 pss=0.00 rss=0.00 description={description} state=empty trace=null"""
 
 
-def moment(time_s: float) -> str:
-    whole = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_s))
-    return f"{whole}.{int(time_s % 1 * 1000):03d}"
+def moment(time_s: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """A time since 1970 in the device's time zone, with milliseconds."""
+    return datetime.fromtimestamp(time_s, UTC).strftime(f"{form}.%f")[:-3]
 
 
 class Evidence:
