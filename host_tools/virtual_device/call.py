@@ -95,7 +95,10 @@ COMMANDS: dict[str, _Known] = {}
 def command(
     *names: str, letters: str | None = None, long: Sequence[str] = (), least: int = 0
 ) -> Callable[[Command], Command]:
-    """Enters a function into the table under these names; `least`: how many words it needs beside its options."""
+    """Enters a function into the table under these names; `least`: how many words it needs beside its options.
+
+    A name may be two words, a command and its verb.
+    """
 
     def enter(function: Command) -> Command:
         COMMANDS.update(dict.fromkeys(names, _Known(function, letters, long, least)))
@@ -107,11 +110,17 @@ def command(
 def run(call: Call) -> int:
     """Runs a command of the table; 127 when there is none of this name. What the file system refuses is said."""
     folder, slash, name = call.argv[0].rpartition("/")
+    words = call.argv[1:]
+    if words and f"{name} {words[0]}" in COMMANDS:
+        name = f"{name} {words.pop(0)}"
     known = COMMANDS.get(name) if not slash or folder in ("/system/bin", "/bin") else None
     if known is None:
+        verbs = [one.removeprefix(f"{name} ") for one in sorted(COMMANDS) if one.startswith(f"{name} ")]
+        if verbs:
+            return call.fail(f"only {', '.join(verbs)}", 255)
         call.err(os.fsencode(f"/system/bin/sh: {call.argv[0]}: inaccessible or not found\n"))
         return 127
-    given, words = list[tuple[str, str]](), call.argv[1:]
+    given = list[tuple[str, str]]()
     try:
         if known.letters is not None:
             given, words = getopt.gnu_getopt(words, known.letters, known.long)

@@ -92,6 +92,7 @@ class Packages:
             if one is None:
                 return False
             self.device.processes.end(package, "pkg removed")
+            self.device.evidence.forget(package)
             shutil.rmtree(self.real(one.folder).parent, ignore_errors=True)
             shutil.rmtree(self.real(one.data), ignore_errors=True)
         self.device.logcat.add("I", "PackageManager", f"Package {package} was removed", pid=SYSTEM_PID)
