@@ -14,13 +14,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 from host_tools.virtual_device.faults import Fault
 from host_tools.virtual_device.files import Files, failure, normal, write_all
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
+from host_tools.virtual_device.state import State
 
 PIECE = 1 << 20
 _LONGEST_LINE = 4 << 20
@@ -40,7 +38,7 @@ class Call:
     """What a command gets. Words are str; bytes that are not UTF-8 are surrogates (os.fsencode gives them back)."""
 
     argv: list[str]
-    device: "VirtualDevice"
+    device: State
     stdin: Input
     out: Callable[[bytes], None]  # raises Stopped when nobody listens any more
     err: Callable[[bytes], None]
@@ -50,7 +48,7 @@ class Call:
 
     @property
     def files(self) -> Files:
-        return self.device.files(self.user)
+        return Files(self.device, self.user)
 
     def path(self, name: str) -> str:
         """A device path from a word of the command line."""
@@ -67,7 +65,7 @@ class Call:
         return status
 
     def meet(self, step: str) -> Fault | None:
-        """A fault that is due at this step and that the command is to do (see VirtualDevice.meet)."""
+        """A fault that is due at this step and that the command is to do (see State.meet)."""
         return self.device.meet(step, self.cancelled.is_set)
 
     def wait(self, seconds: float) -> None:

@@ -7,25 +7,22 @@ import socket
 import threading
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import hostile, shell_service, wire
 from host_tools.virtual_device.faults import Dropped, Fault, split
+from host_tools.virtual_device.state import State
 from host_tools.virtual_device.stream import Stream, StreamClosed
 from host_tools.virtual_device.sync import Sync
 
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
-
 FEATURES = "shell_v2,cmd,stat_v2,ls_v2,fixed_push_mkdir"
 _LOOK_S = 0.05
-_Handler = Callable[["VirtualDevice", Stream], None]
+_Handler = Callable[[State, Stream], None]
 
 
 class Connection:
     """`run` reads messages until the host goes or `drop` is called. `gone` is set at the end."""
 
-    def __init__(self, device: "VirtualDevice", peer: socket.socket) -> None:
+    def __init__(self, device: State, peer: socket.socket) -> None:
         self.device, self.max_payload, self.gone = device, wire.MAX_HANDSHAKE, threading.Event()
         self._peer = peer
         self._sending = threading.Lock()
@@ -199,7 +196,7 @@ def _kind(service: str) -> str:
     return service.split(":", 1)[0].split(",", 1)[0]
 
 
-def _reboot(device: "VirtualDevice", stream: Stream) -> None:
+def _reboot(device: State, stream: Stream) -> None:
     stream.close()
     device.reboot()
 

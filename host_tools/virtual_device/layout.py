@@ -4,11 +4,9 @@ developer's phone has."""
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
-    from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.state import State
 
 ROOT_UID, SYSTEM_UID, SHELL_UID, MEDIA_UID = 0, 1000, 2000, 1023
 APP_DATA = "/data/data"
@@ -54,7 +52,7 @@ _LINKS = {
     "storage/self/primary": "/storage/emulated/0",
 }
 # Files whose content is made when somebody reads them; as under a phone's /proc, their size is 0.
-GENERATED: dict[str, Callable[["VirtualDevice"], bytes]] = {
+GENERATED: dict[str, Callable[[State], bytes]] = {
     "/proc/cpuinfo": lambda _: Path("/proc/cpuinfo").read_bytes(),
     "/proc/loadavg": lambda _: Path("/proc/loadavg").read_bytes(),
     "/proc/meminfo": lambda _: Path("/proc/meminfo").read_bytes(),
@@ -97,7 +95,7 @@ def read_only(path: str) -> bool:
     return not any(within(path, folder) for folder in _WRITABLE)
 
 
-def owner(path: str, apps: dict[str, "Installed"]) -> int:
+def owner(path: str, apps: dict[str, Installed]) -> int:
     """The number of the user that a file belongs to, from where it lies."""
     app = apps.get(path.split("/")[3]) if within(path, APP_DATA) and path.count("/") >= 3 else None
     return app.uid if app else _rule(path)[2]
@@ -108,5 +106,5 @@ def user_name(uid: int) -> str:
     return USERS.get(uid) or (f"u0_a{uid - 10000}" if uid >= 10000 else str(uid))
 
 
-def uid_of(user: str, apps: dict[str, "Installed"]) -> int:
+def uid_of(user: str, apps: dict[str, Installed]) -> int:
     return apps[user].uid if user in apps else SHELL_UID

@@ -2,17 +2,14 @@
 
 import struct
 import threading
-from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import commands  # noqa: F401  (fills the table)
 from host_tools.virtual_device.call import Call, Stopped
 from host_tools.virtual_device.faults import Fault
 from host_tools.virtual_device.hostile import OUTPUTS, spoiled
 from host_tools.virtual_device.shell import run_text
+from host_tools.virtual_device.state import State
 from host_tools.virtual_device.stream import Stream, StreamClosed
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
 
 STDIN, STDOUT, STDERR, EXIT, CLOSE_STDIN = range(5)
 _HEADER = struct.Struct("<BI")
@@ -20,7 +17,7 @@ _BROKEN_PIPE = 141
 _MAX_PACKET = 1 << 20
 
 
-def serve(device: "VirtualDevice", stream: Stream) -> None:
+def serve(device: State, stream: Stream) -> None:
     """`shell[,v2][,raw][,TERM=…]:COMMAND`, or `exec:COMMAND`: bytes as they are, both ways."""
     options, _, text = stream.service.partition(":")
     _Served(device, stream, "v2" in options.split(",")).run(text)
@@ -30,7 +27,7 @@ class _Served:
     """One command's stream. With `packets` each piece of output says where it belongs, and the exit status comes at the
     end; without them output and errors are one, and the input is the stream's bytes."""
 
-    def __init__(self, device: "VirtualDevice", stream: Stream, packets: bool) -> None:
+    def __init__(self, device: State, stream: Stream, packets: bool) -> None:
         self.device, self.stream, self._packets, self._lock = device, stream, packets, threading.Lock()
         self._cut = False  # a fault has taken the rest of the output
         self._left = 0  # bytes of the packet of input that is being read

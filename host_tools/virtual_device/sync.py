@@ -6,16 +6,14 @@ import os
 import stat as modes
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from host_tools.virtual_device import hostile
 from host_tools.virtual_device.faults import Dropped, Fault, flipped
 from host_tools.virtual_device.files import Files, write_all
 from host_tools.virtual_device.hostile import pick, spoiled
+from host_tools.virtual_device.state import State
 from host_tools.virtual_device.stream import Stream, StreamClosed
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
 
 MAX_DATA = 64 << 10
 _MAX_PATH = 1024
@@ -32,9 +30,9 @@ class Failed(Exception):
 class Sync:
     """One sync stream. Files are the shell user's."""
 
-    def __init__(self, device: "VirtualDevice", stream: Stream) -> None:
+    def __init__(self, device: State, stream: Stream) -> None:
         self.device, self.stream = device, stream
-        self.files: Files = device.files()
+        self.files = Files(device)
         self._out = bytearray()  # answers that go as one
 
     def run(self) -> None:

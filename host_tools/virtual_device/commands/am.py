@@ -102,7 +102,7 @@ class _Run:
             planted = faults.planted(fault)
             self.trouble = None if planted else fault
         at_start = self.call.meet("app.start")
-        files = self.device.files()
+        files = self.call.files
         arguments = {k: files.for_process(v) if v[:1] == "/" else v for k, v in self.arguments.items()}
         pause = _AT if self.trouble else _FIRST if at_start else ""
         process = self.device.processes.start(one, arguments, planted, pause)
