@@ -93,7 +93,6 @@ class AppProcess:
     def __init__(self, device: State, one: Installed) -> None:
         self.device, self.one, self.pid, self.uid = device, one, next(device.pids), one.uid
         self.name = self.command_line = one.package
-        self.started_s = time.time()
         self.events: queue.Queue[Event] = queue.Queue()
         self.output: list[str] = []  # its last lines
         self.runner = RUNNER

@@ -49,7 +49,6 @@ class Record(msgspec.Struct, frozen=True):
     port: int
     pid: int
     control: int  # the port where it is asked about its faults
-    started: str
 
     @property
     def serial(self) -> str:
@@ -209,8 +208,7 @@ def main(folder: Path) -> int:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    part, record = folder / f"{RECORD}.part", Record(folder.name, device.port, os.getpid(), control.port, now)
+    part, record = folder / f"{RECORD}.part", Record(folder.name, device.port, os.getpid(), control.port)
     part.write_bytes(msgspec.json.encode(record))
     part.replace(folder / RECORD)
     while not ended.wait(_LOOK_S):

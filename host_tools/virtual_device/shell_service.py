@@ -2,6 +2,7 @@
 
 import struct
 import threading
+from functools import partial
 
 from host_tools.virtual_device import commands  # noqa: F401  (fills the table)
 from host_tools.virtual_device.call import Call, Stopped
@@ -34,12 +35,7 @@ class _Served:
         self._input_ended = False
 
     def run(self, text: str) -> None:
-        def out(data: bytes) -> None:
-            self._write(STDOUT, data)
-
-        def err(data: bytes) -> None:
-            self._write(STDERR, data)
-
+        out, err = (partial(self._write, channel) for channel in (STDOUT, STDERR))
         call = Call(["sh"], self.device, self, out, err, cancelled=self.stream.closed)
         try:
             status = run_text(call, text) if text else call.fail("this device has no terminal: say what to run")
@@ -84,10 +80,5 @@ class _Served:
 
     def _exit(self, status: int, fault: Fault | None) -> None:
         packet = _HEADER.pack(EXIT, 1) + bytes([status & 255])
-        if fault and fault.kind == "truncate":
-            packet = packet[:3]
-        elif fault and fault.kind == "hostile":
-            packet = _HEADER.pack(EXIT, 0xFFFFFFFF) + b"\xff" * 300
-        elif fault and fault.kind == "crash":
-            packet = b""
-        self.stream.write(packet)
+        wrong = {"truncate": packet[:3], "hostile": _HEADER.pack(EXIT, 0xFFFFFFFF) + b"\xff" * 300, "crash": b""}
+        self.stream.write(wrong.get(fault.kind, packet) if fault else packet)

@@ -29,25 +29,22 @@ def install(call: Call, given: Given, names: Words) -> int:
     packages = call.device.packages
     place = packages.new_place()
     try:
-        if fault and fault.kind == "full":
-            raise no_room()
-        if fault and fault.kind == "refuse":
-            raise Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
+        if fault:
+            user = Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
+            raise no_room() if fault.kind == "full" else user
         problem = _fill(call, place, given, names)
         if problem:
             call.err(os.fsencode(f"Error: {problem}\n"))
             return 1
         packages.install(place, test_only="-t" in given, downgrade="-d" in given)
+        return call.line("Success")
     except Refused as refused:
         call.line(str(refused))
-        return 1
     except QuadraError as error:  # apksigner is not here, or did not end
         call.line(str(Refused("INSTALL_FAILED_INTERNAL_ERROR", " ".join(str(error).split()))))
-        return 1
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    call.line("Success")
-    return 0
+    return 1
 
 
 def _fill(call: Call, place: Path, given: Given, names: Words) -> str:
