@@ -15,6 +15,7 @@ from msgspec import structs
 
 from host_tools.base import digests, interrupt, settings
 from host_tools.base.errors import DeviceError, DeviceLost, DeviceNotFound, DeviceTooHot, Misuse, QuadraError, RunFailed
+from host_tools.build import device_apk
 from host_tools.phone.adb import lock
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.retry import Event
@@ -23,7 +24,7 @@ from host_tools.phone.app.remote_folder import KEPT, RemoteFolder
 from host_tools.phone.app.start_app import AppStarter, Finished
 from host_tools.phone.files import check_pulled
 from host_tools.phone.state import device_facts, readiness
-from host_tools.places import on_host, phone_app, prepare, with_peers
+from host_tools.places import on_host, prepare, with_peers
 from host_tools.places.attempt import Attempt, add_timings, merge_cold
 from host_tools.places.place import Show, aimed, quiet
 from host_tools.record import peer_names, run_folder, schema
@@ -61,7 +62,7 @@ class DevicePlace:
 
     def delegate(self) -> Path:
         """The delegate for this device; built when it is asked for."""
-        self.library = self.library or phone_app.library(install_app.abi_of(self.device))
+        self.library = self.library or device_apk.library(install_app.abi_of(self.device))
         return self.library
 
 
@@ -93,7 +94,7 @@ class Phone(DevicePlace):
     def _apk(self, peers: Sequence[str]) -> Path:
         library, shipped = self.delegate(), peer_names.needs_shipped(peers)
         if not self.apk and shipped not in self._made:
-            self._made[shipped] = phone_app.apk_for(install_app.abi_of(self.device), library, shipped)
+            self._made[shipped] = device_apk.apk_for(install_app.abi_of(self.device), library, shipped)
         return self.apk or self._made[shipped]
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from host_tools.build import device_apk
 from host_tools.phone.adb import lock, parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.choice import choose
 from host_tools.phone.app import install_app
-from host_tools.places import phone_app
 
 _Tell = Callable[[str], None]
 
@@ -22,7 +22,7 @@ def install(on: str, apk: Path | None, console: Console, *, fresh: bool = False,
     made = {}
     for device in devices:
         abi = install_app.abi_of(device)
-        made[device.serial] = apk or phone_app.apk_for(abi, phone_app.library(abi), shipped)
+        made[device.serial] = apk or device_apk.apk_for(abi, device_apk.library(abi), shipped)
 
     def work(device: Device, tell: _Tell) -> str:
         return "installed" if install_app.install(device, made[device.serial], tell, fresh) else "was there already"
