@@ -145,7 +145,7 @@ Shape PointsOf(int64_t tiles, int channels) {
 }
 
 bool Fits(const GpuInfo& gpu, int64_t tiles, int slices) {
-  const int64_t most = std::min<int64_t>(gpu.max_buffer_bytes, INT32_MAX) / (kMatrices * 16);
+  const int64_t most = std::min<int64_t>(gpu.max_buffer_bytes, INT32_MAX) / 16 / kMatrices;
   return tiles <= most / slices;
 }
 
