@@ -153,13 +153,16 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
     help={
         "only": "Run the Python tests whose names match this (pytest -k), and no native tests.",
         "slow": "Also run the slow tests.",
-        "args": "More arguments for pytest, e.g. --args='-x tests/host_tools'.",
+        "args": "Files, folders and options for pytest: --args='-x tests/host_tools/judge'. With a file or folder no native"
+        " tests are run, but those that it names: --args tests/native/json_test.cc.",
         "sanitize": "Build the delegate with sanitizers, address,undefined or thread, and run the tests that load it:"
         " vectors, random graphs, real models, bad input, lifetimes; with thread those of lifetimes.",
     }
 )
 def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "") -> None:
     """Build everything and run the tests: native ones with Bazel, then pytest.
+
+    One file: --args tests/test_cache.py, or --args tests/native/json_test.cc.
 
     With --sanitize, a sanitizer's report is printed, and the test that caused it fails.
     """

@@ -102,7 +102,7 @@ def _token(path: Path) -> str:
 
 
 def _hash(path: Path) -> str:
-    """The beginning of the words' hash: enough for `inv cache show FOLDER/*HASH*`."""
+    """The beginning of the key's hash: enough for `inv cache show FOLDER/*HASH*`."""
     return path.name.rpartition("_")[2][:8]
 
 
@@ -117,7 +117,7 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
         return _show_verdicts(cache_file.read(paths[0]), console)
     named = named_plans.of_file(paths[0])
     kept = _kept(named)
-    _show_words(kept, console)
+    _show_key(kept, console)
     try:
         compiled = kept.binaries()
     except ValueError as error:
@@ -130,7 +130,7 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
 
 
 def _show_verdicts(kept: CacheFile, console: Console) -> int:
-    _show_words(kept, console)
+    _show_key(kept, console)
     try:
         found = kept.verdicts()
     except ValueError as error:
@@ -144,7 +144,7 @@ def _show_verdicts(kept: CacheFile, console: Console) -> int:
     return 0
 
 
-def _show_words(kept: CacheFile, console: Console) -> None:
+def _show_key(kept: CacheFile, console: Console) -> None:
     _, version, _, pointer_bytes = kept.parts.fixed
     console.print(f"format {version}, pointers of {pointer_bytes} bytes")
     for name, value in kept.said().items():
@@ -200,7 +200,7 @@ def _diff(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
 
 
 def _flat(kept: CacheFile) -> dict[str, str]:
-    """The words, one by one: `target.storage`."""
+    """The key, one by one: `target.storage`."""
     found = {}
     for name, value in kept.said().items():
         pairs = value.items() if isinstance(value, dict) else [("", value)]

@@ -276,7 +276,7 @@ def test_of_both_backends_the_limit_is_for_opencl(tmp_path):
         bench_figures.judge(of(tmp_path, row("a", 30.0, "gles")), 1.5, 0)
 
 
-def test_a_limit_without_figures_of_the_shipped_delegate_is_missed(tmp_path):
+def test_a_limit_without_figures_of_the_stock_delegate_is_missed(tmp_path):
     with pytest.raises(JudgementFailed, match="an unknown share of the time of the stock delegate"):
         bench_figures.judge(of(tmp_path, row("a", 1.0)), 0, 0.5)
 

@@ -19,8 +19,8 @@ def folder(tmp_path):
     made.mkdir()
     whole = plans.write(plans.PLAN, tmp_path / "one").read_bytes()
     other = plans.write(plans.changed(precision="f16"), tmp_path / "two").read_bytes()
-    words = cache_files.WORDS.replace("f32,", "f16,").replace('"small"', '"large"')
-    for age, (name, plan, more) in enumerate([("a", whole, {}), ("my_b", other, {"words": words}), ("c", whole, {})]):
+    key = cache_files.KEY.replace("f32,", "f16,").replace('"small"', '"large"')
+    for age, (name, plan, more) in enumerate([("a", whole, {}), ("my_b", other, {"key": key}), ("c", whole, {})]):
         path = made / f"{name}_{HASH}.quadra"
         path.write_bytes(cache_files.content(plan, **more))
         os.utime(path, (1e9 + age, 1e9 + age))
@@ -51,7 +51,7 @@ def test_list_tells_what_each_file_is(folder, capsys):
     assert "it ends in its header" in said and "link" not in said
 
 
-def test_show_has_the_words_and_the_plan(folder, capsys):
+def test_show_has_the_key_and_the_plan(folder, capsys):
     assert inv("cache", "show", file(folder, "a")) == 0
     said = capsys.readouterr().out
     for word in ("format 2", "build 1234", "target: name small, storage buffer", "binaries of 1 programs", "001_add"):
@@ -93,7 +93,7 @@ def test_verify_reads_the_plan_too(folder, capsys):
     assert "region 1 makes no sense" in capsys.readouterr().out
 
 
-def test_diff_begins_with_the_words(folder, capsys):
+def test_diff_begins_with_the_key(folder, capsys):
     assert inv("cache", "diff", file(folder, "a"), file(folder, "c")) == 0
     capsys.readouterr()
     assert inv("cache", "diff", file(folder, "a"), file(folder, "my_b")) == 1
