@@ -76,7 +76,7 @@ std::string Sums(const Window& window) {
         add = "vec16 v = quads_at(" + at + ");\n" +
               Format("v = in%d != 0 ? v : vec16(0.0f);\n", kx) + AddRow(window, kx, row);
       } else {
-        add = "vec16 e = quads_at(" + at + "), f = quads_at(" + at + " + 16);\n" +
+        add = Format("vec16 e = quads_at(%s), f = quads_at(%s + 16);\n", at.c_str(), at.c_str()) +
               Format(
                   "vec16 v = vec16(e.s0123, e.s89ab, f.s0123, f.s89ab);\n"
                   "v = in%d != 0 ? v : vec16(0.0f);\n",
