@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-HOST, OPENCL, GL = 0, 1, 2  # kinds of buffers
+HOST, OPENCL, GL, DMA_BUF, AHARDWAREBUFFER = range(5)  # kinds of buffers
 _P, _INT, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
 Say = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 

@@ -40,8 +40,15 @@ def compile_egl_faults(path: Path) -> Path:
 
 def compile_driver_faults(path: Path) -> Path:
     """The OpenCL and EGL library of tests/driver_faults.cc."""
-    warnings = ["-Wall", "-Wextra", "-Werror", "-DCL_TARGET_OPENCL_VERSION=120"]
+    warnings = ["-Wall", "-Wextra", "-Werror", "-DCL_TARGET_OPENCL_VERSION=300"]
     return _compiled(path, ["c++", "-std=c++17", "-O1", *warnings, f"-I{settings.ROOT}"], [_DRIVER_FAULTS])
+
+
+def compile_opencl_imports(folder: Path) -> Path:
+    """The OpenCL library of tests/opencl_imports.c, with what stands for Android's libnativewindow.so beside it."""
+    _compiled(folder / "libnativewindow.so", ["cc", "-O1"], [settings.ROOT / "tests" / "nativewindow.c"])
+    warnings = ["-Wall", "-Wextra", "-Werror"]
+    return _compiled(folder / "libOpenCL.so", ["cc", "-O1", *warnings], [settings.ROOT / "tests" / "opencl_imports.c"])
 
 
 def compile_empty(path: Path) -> Path:

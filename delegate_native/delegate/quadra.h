@@ -107,6 +107,10 @@ typedef enum QuadraBufferKind {
   QUADRA_BUFFER_HOST = 0,   /* handle: its address */
   QUADRA_BUFFER_OPENCL = 1, /* handle: a cl_mem of the context of QuadraDelegateContexts */
   QUADRA_BUFFER_GL = 2,     /* handle: the name of a buffer of OpenGL ES, of a shared context */
+  /* Memory of the system, from its first byte, which the GPU's driver imports. What the host does
+   * with it must have ended before (for a dma-buf, DMA_BUF_IOCTL_SYNC), and begins after. */
+  QUADRA_BUFFER_DMA_BUF = 3,         /* handle: its file descriptor, not 0; it stays its owner's */
+  QUADRA_BUFFER_AHARDWAREBUFFER = 4, /* handle: an AHardwareBuffer* of the format BLOB */
 } QuadraBufferKind;
 
 typedef struct QuadraBuffer {
@@ -126,6 +130,11 @@ typedef struct QuadraBuffer {
 QUADRA_EXPORT int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor,
                                            const QuadraBuffer* buffer,
                                            void (*report_error)(const char*));
+
+/* Whether a buffer could serve so, 1 or 0 and a sentence. handle: NULL: any of this kind. */
+QUADRA_EXPORT int QuadraDelegateTakesBuffer(TfLiteDelegate* delegate, int tensor,
+                                            const QuadraBuffer* buffer,
+                                            void (*report_error)(const char*));
 
 /* Memory in an OpenCL context, of the system's OpenCL library, that the host can map. One thread at
  * a time, and not during an inference with it. */

@@ -14,6 +14,7 @@
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/plan/plan_generated.h"
+#include "delegate_native/runtime/system_memory.h"
 
 namespace quadra {
 
@@ -181,6 +182,11 @@ class Backend {
   // `object`: one of the context that there is already, and stays its owner's; null: a new one.
   virtual Status MakeMemory(size_t, void* /*object*/, std::unique_ptr<DeviceMemory>*) {
     return Unsupported("%s has no memory for callers", name());
+  }
+  // Its object is for Bind. handle: null: only says whether memory of this kind can be had.
+  virtual Status Import(SystemMemory::Kind, void* /*handle*/, size_t /*bytes*/,
+                        std::unique_ptr<SystemMemory>*) const {
+    return Unsupported("%s imports no memory", name());
   }
   // Whether its plans can be run, or only made.
   virtual bool runs() const { return true; }

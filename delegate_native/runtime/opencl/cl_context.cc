@@ -163,6 +163,10 @@ Status MakeClContext(const std::string& library, cl_context given,
     return ClFailed(Format("create a context on %s", made->info.device_name.c_str()).c_str(), code);
   }
   made->context = ClHandle<cl_context>(raw, cl.ReleaseContext);
+  if (made->info.Has("cl_khr_external_memory")) {
+    made->acquire = made->Extension<ClContext::Exchange>("clEnqueueAcquireExternalMemObjectsKHR");
+    made->release = made->Extension<ClContext::Exchange>("clEnqueueReleaseExternalMemObjectsKHR");
+  }
   Log(1, "OpenCL device: %s, %s, driver %s: target %s%s", made->info.device_name.c_str(),
       made->info.api_version.c_str(), made->info.driver.c_str(), made->info.name.c_str(),
       given ? "; the app's context" : "");
