@@ -194,9 +194,9 @@ refused(AHARDWAREBUFFER, small.handle(AHARDWAREBUFFER), size, f"it has {size - 4
 refused(AHARDWAREBUFFER, whole.handle(AHARDWAREBUFFER, 1), size, "has the format 1; next: give one of the format BLOB")
 for code, name in (("-30", "CL_INVALID_VALUE"), ("-6", "CL_OUT_OF_HOST_MEMORY")):
     os.environ["IMPORTS_REFUSE"] = code
-    refused(DMA_BUF, whole.fd, size, "import by cl_", name)
+    refused(DMA_BUF, whole.fd, size, f"cl_khr_external_memory_dma_buf: {name}")
     ours = whole.handle(AHARDWAREBUFFER)
-    refused(AHARDWAREBUFFER, ours, size, "import by cl_", name)
+    refused(AHARDWAREBUFFER, ours, size, f"cl_khr_external_memory_android_hardware_buffer: {name}")
     assert android.ReferencesTo(ctypes.c_void_p(ours)) == 1
 os.environ["IMPORTS_REFUSE"] = ""
 open_files = len(os.listdir("/proc/self/fd"))

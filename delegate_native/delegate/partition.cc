@@ -255,7 +255,7 @@ Status Partition::FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* fou
   const int index = static_cast<int>(&tensor - context->tensors);
   const int known = buffers ? buffers->Find(context, index, is_output, found) : 0;
   if (known < 0) return DeviceFailed("the buffer for '%s' cannot be had: see the log", name);
-  if (known == 0) *found = {QUADRA_BUFFER_HOST, tensor.data, bytes, nullptr};
+  if (known == 0) *found = {QUADRA_BUFFER_HOST, tensor.data, bytes, nullptr, 0};
   if (found->bytes < bytes) {
     return Unsupported("the buffer for '%s' has %zu bytes; the tensor has %zu", name, found->bytes,
                        bytes);
@@ -285,11 +285,11 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   std::vector<const void*> inputs(count);
   std::vector<void*> outputs(output_tensors.size());
   std::vector<void*> objects(count + outputs.size());
-  events->before = objects;
   for (size_t i = 0; i < objects.size(); ++i) {
     QuadraBuffer found{};
     QUADRA_RETURN_IF_ERROR(FindBuffer(context, i, &found));
-    events->before[i] = found.event;
+    const bool is_fence = found.event_kind == QUADRA_EVENT_FENCE_FD;
+    if (found.event) (is_fence ? events->fences : events->before).push_back(found.event);
     if (found.kind != QUADRA_BUFFER_HOST) objects[i] = found.handle;
     else if (i < count) inputs[i] = found.handle;
     else outputs[i - count] = found.handle;
@@ -303,11 +303,12 @@ Status Partition::Invoke(TfLiteContext* context) {
   Events events;
   if (buffers) {
     if (buffers->source.deadline_ms > 0) events.deadline_ms = buffers->source.deadline_ms;
-    events.goes_on = buffers->GoOn(context, ForC(session->backend().contexts()));
+    buffers->GoOn(context, ForC(session->backend().contexts()), &events);
   }
   Status status = InvokeSession(context, &events);
   const bool taken = !buffers || buffers->Finish(status.ok() ? events.done : nullptr);
   events.before.clear();  // whose they are has let them go
+  events.fences.clear();
   return status.ok() && !taken ? session->Wait(events) : status;
 }
 

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "delegate_native/base/functions.h"
+
 namespace quadra {
 namespace {
 
@@ -21,10 +23,8 @@ struct Description {  // AHardwareBuffer_Desc
   uint64_t reserved1;
 };
 
-template <typename Function>
-Function Find(void* library, const char* name) {
-  return reinterpret_cast<Function>(library ? dlsym(library, name) : nullptr);
-}
+constexpr char kNames[] =
+    "AHardwareBuffer_acquire\0AHardwareBuffer_release\0AHardwareBuffer_describe\0";
 
 int FdOf(void* handle) { return static_cast<int>(reinterpret_cast<intptr_t>(handle)); }
 
@@ -56,14 +56,20 @@ Status SystemMemory::OpenDmaBuf(int fd) {
 // Android has these functions since API 26, and the delegate loads on older ones.
 Status SystemMemory::OpenHardwareBuffer(void* buffer) {
   void* library = dlopen("libnativewindow.so", RTLD_NOW | RTLD_LOCAL);
-  const auto acquire = Find<void (*)(void*)>(library, "AHardwareBuffer_acquire");
-  const auto describe = Find<void (*)(void*, Description*)>(library, "AHardwareBuffer_describe");
-  release_ = Find<void (*)(void*)>(library, "AHardwareBuffer_release");
-  if (!acquire || !describe || !release_) return Unsupported("Android has none before API 26");
-  acquire(buffer);
+  struct {
+    void (*acquire)(void*);
+    void (*release)(void*);
+    void (*describe)(void*, Description*);
+  } android;
+  const auto find = [&](const char* name) { return library ? dlsym(library, name) : nullptr; };
+  if (!FindFunctions(find, kNames, &android).empty()) {
+    return Unsupported("Android has none before API 26");
+  }
+  android.acquire(buffer);
+  release_ = android.release;
   hardware_buffer_ = buffer;
   Description description = {};
-  describe(buffer, &description);
+  android.describe(buffer, &description);
   if (description.format == kBlob) return Check(description.width, bytes_);
   return Unsupported("it has the format %u; next: give one of the format BLOB", description.format);
 }

@@ -42,19 +42,13 @@ struct ClContext {
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
   ClHandle<cl_context> context;
-  // Of cl_khr_external_memory: memory that it imports is the device's only in between. Null where
-  // the driver lacks it.
+  // Of extensions; null where the driver lacks them. What cl_khr_external_memory imports is the
+  // device's only between the first two.
   using Exchange = decltype(&clEnqueueAcquireExternalMemObjectsKHR);
   Exchange acquire = nullptr, release = nullptr;
+  decltype(&clImportMemoryARM) import_arm = nullptr;
   // Once an error said that it may be: the next interpreter gets a context of its own.
   std::atomic<bool> lost{false};
-
-  // Null where the driver lacks it.
-  template <typename Function>
-  Function Extension(const char* name) const {
-    const auto find = api.GetExtensionFunctionAddressForPlatform;
-    return reinterpret_cast<Function>(find ? find(platform, name) : nullptr);
-  }
 
   // ClFailed, for what happened on this context.
   Status Failed(const char* tried, cl_int code) {

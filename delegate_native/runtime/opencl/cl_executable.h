@@ -26,9 +26,9 @@ class ClExecutable : public Executable {
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;
   Status Bind(const std::vector<void*>& objects) override;
-  bool can_start() const override { return true; }
+  bool can_start(const Events& events) const override { return !events.gives_fence; }
   Status Await(const Events& events, bool on_device) override;
-  Status Start(void** done) override;
+  Status Start(Events* events) override;
   int64_t copied_bytes() const override;
   float Time(unsigned dispatch, const Group& group) override;
   bool shares_constants() const override { return shares_constants_; }

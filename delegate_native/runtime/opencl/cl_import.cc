@@ -21,13 +21,13 @@ class ClImport : public SystemMemory {
 
 // The driver reads the file descriptor behind the pointer, and keeps a reference to the memory.
 cl_mem ByArm(const ClContext& context, const SystemMemory& memory, cl_uint type, cl_int* code) {
-  const auto import = context.Extension<decltype(&clImportMemoryARM)>("clImportMemoryARM");
-  if (!import) return nullptr;
+  if (!context.import_arm) return nullptr;
   const cl_import_properties_arm properties[] = {CL_IMPORT_TYPE_ARM,
                                                  static_cast<cl_import_properties_arm>(type), 0};
   int fd = memory.fd();
   void* handle = fd >= 0 ? &fd : memory.hardware_buffer();
-  return import(context.context.get(), CL_MEM_READ_WRITE, properties, handle, memory.bytes(), code);
+  return context.import_arm(context.context.get(), CL_MEM_READ_WRITE, properties, handle,
+                            memory.bytes(), code);
 }
 
 cl_mem ByQcom(const ClContext& context, const SystemMemory& memory, cl_uint type, cl_int* code) {
@@ -85,7 +85,7 @@ Status ImportClMemory(ClContext* context, Kind kind, void* handle, size_t bytes,
   made->memory = ClHandle<cl_mem>(way->import(*context, *made, way->type, &code),
                                   context->api.ReleaseMemObject);
   if (!made->memory || code != CL_SUCCESS) {
-    return context->Failed(Format("import by %s", way->extension).c_str(), code);
+    return context->Failed(way->extension, code);
   }
   *memory = std::move(made);
   return Status();
