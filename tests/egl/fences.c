@@ -1,5 +1,6 @@
-// An EGL library for tests: the system's, with EGL_ANDROID_native_fence_sync. An eventfd stands for a sync fence: one that
-// the context gives comes FENCES_DELAY_MS after it was asked for; a wait of the context for one is the host's here.
+// An EGL library for tests: the system's, with EGL_ANDROID_native_fence_sync. An eventfd stands for
+// a sync fence: one that the context gives comes FENCES_DELAY_MS after it was asked for; a wait of
+// the context for one is the host's here.
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
 #include <dlfcn.h>
@@ -44,7 +45,8 @@ static EGLSyncKHR create(EGLDisplay display, EGLenum type, const EGLint* attribu
 }
 
 static EGLBoolean destroy(EGLDisplay display, EGLSyncKHR sync) {
-  if (!is_ours(sync)) return ((PFNEGLDESTROYSYNCKHRPROC)real_extension("eglDestroySyncKHR"))(display, sync);
+  if (!is_ours(sync))
+    return ((PFNEGLDESTROYSYNCKHRPROC)real_extension("eglDestroySyncKHR"))(display, sync);
   struct Fence* fence = sync;
   close(fence->fd);
   fence->fd = 0;
@@ -53,7 +55,8 @@ static EGLBoolean destroy(EGLDisplay display, EGLSyncKHR sync) {
 }
 
 static EGLint wait(EGLDisplay display, EGLSyncKHR sync, EGLint flags) {
-  if (!is_ours(sync)) return ((PFNEGLWAITSYNCKHRPROC)real_extension("eglWaitSyncKHR"))(display, sync, flags);
+  if (!is_ours(sync))
+    return ((PFNEGLWAITSYNCKHRPROC)real_extension("eglWaitSyncKHR"))(display, sync, flags);
   struct pollfd fd = {((struct Fence*)sync)->fd, POLLIN, 0};
   ++waits;
   return poll(&fd, 1, 5000) == 1;
@@ -94,7 +97,8 @@ __eglMustCastToProperFunctionPointerType eglGetProcAddress(const char* name) {
                {"eglDupNativeFenceFDANDROID", duplicate},
                {"eglWaitSyncKHR", wait}};
   for (size_t i = 0; i < sizeof(named) / sizeof(*named); ++i) {
-    if (strcmp(name, named[i].name) == 0) return (__eglMustCastToProperFunctionPointerType)named[i].function;
+    if (strcmp(name, named[i].name) == 0)
+      return (__eglMustCastToProperFunctionPointerType)named[i].function;
   }
   return (__eglMustCastToProperFunctionPointerType)real_extension(name);
 }
