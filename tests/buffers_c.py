@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-HOST, OPENCL, GL = 0, 1, 2  # kinds of buffers
+HOST, OPENCL, GL, DMA_BUF, AHARDWAREBUFFER = range(5)  # kinds of buffers
+GPU_EVENT, FENCE_FD = 1, 2
 _P, _INT, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
 Say = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
@@ -15,7 +16,7 @@ class Contexts(ctypes.Structure):
 
 
 class Buffer(ctypes.Structure):
-    _fields_ = [("kind", _INT), ("handle", _P), ("bytes", _SIZE), ("event", _P)]
+    _fields_ = [("kind", _INT), ("handle", _P), ("bytes", _SIZE), ("event", _P), ("event_kind", _INT)]
 
 
 _Offer = ctypes.CFUNCTYPE(None, _P, _P, _INT, _SIZE, _INT)
@@ -65,14 +66,14 @@ class Native:
 
 class Source:
     """Where a delegate's buffers are: `buffers` by tensor. `events` are of inputs, `offers` what it was told, `done` the
-    events that inferences left, where `goes_on`; `takes`: whether someone waits for them."""
+    events that inferences left, where `goes_on` (the kind of these); `takes`: whether someone waits for them."""
 
     def __init__(self, native: Native, delegate: Any, deadline_ms: int = 0) -> None:
         self.buffers: dict[int, tuple[int, int, int]] = {}
         self.events: dict[int, int] = {}
         self.offers: dict[int, tuple[int, int]] = {}
         self.done: list[int | None] = []
-        self.goes_on, self.takes = False, True
+        self.goes_on, self.takes, self.event_kind = 0, True, 0
         self._struct = _Source(
             None,
             _Offer(lambda data, context, tensor, size, kind: self.offers.update({tensor: (size, kind)})),
@@ -87,7 +88,7 @@ class Source:
     def _find(self, data: None, context: int, tensor: int, is_output: int, found: Any) -> int:
         if tensor not in self.buffers:
             return 0
-        found[0] = Buffer(*self.buffers[tensor], self.events.get(tensor))
+        found[0] = Buffer(*self.buffers[tensor], self.events.get(tensor), self.event_kind)
         return 1
 
     def _finish(self, data: None, event: int | None) -> int:

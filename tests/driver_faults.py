@@ -74,7 +74,8 @@ TUNED = [
     Life("gles tuned", "gles", {**_PHONE, "tuning": "fast"}, egl_faults=_PLAIN_EGL),
 ]
 # Called for plans that have binaries, which only native tests make (tests/native/backend_test.cc), and for buffers, events
-# and contexts of the caller (tests/test_bound_buffers.py, tests/test_buffer_events.py, tests/test_gl_buffers.py).
+# and contexts of the caller (tests/test_bound_buffers.py, tests/test_buffer_events.py, tests/test_gl_buffers.py,
+# tests/test_gl_events.py).
 NOT_CALLED = {
     "clCreateProgramWithBinary",
     "glProgramBinary",
@@ -85,8 +86,14 @@ NOT_CALLED = {
     "clGetEventInfo",
     "clGetMemObjectInfo",
     "clRetainContext",
+    "eglClientWaitSyncKHR",
+    "eglCreateSyncKHR",
+    "eglDestroySyncKHR",
+    "eglDupNativeFenceFDANDROID",
     "eglGetCurrentContext",
+    "eglWaitSyncKHR",
     "glFinish",
+    "glFlush",
     "glGetBufferParameteri64v",
     "glIsBuffer",
 }

@@ -16,7 +16,7 @@ _DRIVER_FAULTS = settings.ROOT / "tests" / "driver_faults.cc"
 NOWHERE = "/nowhere/libOpenCL.so"
 
 
-def _compiled(path: Path, argv: list[str], sources: list[Path]) -> Path:
+def _compiled(path: Path, argv: list[str], sources: list[Path], *libraries: str) -> Path:
     """A copy at `path` of what is compiled once for its content, whichever of the tests' processes asks first."""
     digest = hashlib.sha256(repr(argv).encode())
     native = settings.ROOT / "delegate_native"
@@ -27,7 +27,7 @@ def _compiled(path: Path, argv: list[str], sources: list[Path]) -> Path:
     with file_lock.held(built.with_name("lock")):
         if not built.exists():
             new = built.with_suffix(".new")
-            child_process.run([*argv, "-shared", "-fPIC", "-o", new, *sources, "-ldl"], timeout_s=120)
+            child_process.run([*argv, "-shared", "-fPIC", "-o", new, *sources, *libraries, "-ldl"], timeout_s=120)
             new.replace(built)
     shutil.copyfile(built, path)  # no link: a process that loads two has two
     return path
@@ -40,8 +40,30 @@ def compile_egl_faults(path: Path) -> Path:
 
 def compile_driver_faults(path: Path) -> Path:
     """The OpenCL and EGL library of tests/driver_faults.cc."""
-    warnings = ["-Wall", "-Wextra", "-Werror", "-DCL_TARGET_OPENCL_VERSION=120"]
+    warnings = ["-Wall", "-Wextra", "-Werror", "-DCL_TARGET_OPENCL_VERSION=300"]
     return _compiled(path, ["c++", "-std=c++17", "-O1", *warnings, f"-I{settings.ROOT}"], [_DRIVER_FAULTS])
+
+
+def compile_opencl_imports(folder: Path) -> Path:
+    """The OpenCL library of tests/opencl_imports.c, with what stands for Android's libnativewindow.so beside it."""
+    _compiled(folder / "libnativewindow.so", ["cc", "-O1"], [settings.ROOT / "tests" / "nativewindow.c"])
+    warnings = ["-Wall", "-Wextra", "-Werror"]
+    return _compiled(folder / "libOpenCL.so", ["cc", "-O1", *warnings], [settings.ROOT / "tests" / "opencl_imports.c"])
+
+
+def compile_egl_fences(path: Path) -> Path:
+    """The EGL library of tests/egl/fences.c."""
+    source = settings.ROOT / "tests" / "egl" / "fences.c"
+    return _compiled(
+        path, ["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,--no-as-needed"], [source], "-l:libEGL.so.1"
+    )
+
+
+def compile_litert_android(folder: Path) -> Path:
+    """The accelerator of tests/litert_android.cc, in a folder of its own."""
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{settings.ROOT}"]
+    source = settings.ROOT / "tests" / "litert_android.cc"
+    return _compiled(folder / "libLiteRtGpuAccelerator.so", ["c++", *flags], [source])
 
 
 def compile_empty(path: Path) -> Path:

@@ -69,6 +69,17 @@ class LiteRt:
         memory = ctypes.c_void_p(cl_mem)
         return self._made("CreateTensorBufferFromOpenClMemory", self.environment, wanted, kind, memory, size, None)
 
+    def over(self, address: int, like: np.ndarray) -> ctypes.c_void_p:
+        """A buffer over the host's memory, for an array like this."""
+        wanted = ctypes.byref(_TensorType(_FLOAT32, like.ndim, (ctypes.c_int32 * 8)(*like.shape)))
+        size = ctypes.c_size_t(like.nbytes)
+        return self._made("CreateTensorBufferFromHostMemory", wanted, ctypes.c_void_p(address), size, None)
+
+    def set_fence(self, buffer: ctypes.c_void_p, fd: int) -> None:
+        """The sync fence that comes before a run that has the buffer as an input; the file descriptor stays its owner's."""
+        event = self._made("CreateEventFromSyncFenceFd", self.environment, fd, ctypes.c_bool(False))
+        self._call("SetTensorBufferEvent", buffer, event)
+
     def write(self, buffer: ctypes.c_void_p, array: np.ndarray) -> None:
         ctypes.memmove(self._locked(buffer, _WRITE), array.ctypes.data, array.nbytes)
         self._call("UnlockTensorBuffer", buffer)
@@ -123,9 +134,12 @@ class LiteRt:
         """Buffers, then all else."""
         for buffer in buffers:
             self.destroy(buffer)
-        for model in self._models:
-            self._library.LiteRtDestroyCompiledModel(model)
+        self.destroy_models()
         self._library.LiteRtDestroyEnvironment(self.environment)
+
+    def destroy_models(self) -> None:
+        while self._models:
+            self._library.LiteRtDestroyCompiledModel(self._models.pop())
 
     def destroy(self, buffer: ctypes.c_void_p) -> None:
         self._library.LiteRtDestroyTensorBuffer(buffer)

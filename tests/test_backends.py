@@ -38,7 +38,7 @@ BROKEN = [
     ("lost_silently_after=1", "GL_CONTEXT_LOST"),
     ("map_fails", "map an input"),
     ("unmap_fails", "the driver lost the memory"),
-    ("fence_fails", "make a fence"),
+    ("fence_fails", "wait for the kernels"),
     ("wait_fails", "wait for the kernels"),
     ("never_done", "not done after"),
 ]

@@ -155,6 +155,21 @@ right(wrong.interpreter)
     )
 
 
+def test_an_apps_context_is_not_known_by_its_address(library, egl):
+    """Another one may have it when the first has gone: each delegate makes a context that shares with what is there now."""
+    on_gl(
+        library,
+        """
+models = [Model(), Model()]
+for model in models:
+    right(model.interpreter)
+assert len({native.contexts(model.delegate).egl_context for model in models}) == 2
+alone = [Model(handles=None), Model(handles=None)]
+assert len({native.contexts(model.delegate).egl_context for model in alone}) == 1
+""",
+    )
+
+
 @pytest.mark.parametrize("fault", ["glDispatchCompute@2=lost", "glGetBufferParameteri64v@1=lost"])
 def test_a_lost_device_is_a_sentence(library, egl, tmp_path, fault):
     driver = compile_driver_faults(tmp_path / "libEGL_faults.so")

@@ -1,5 +1,8 @@
 #include "delegate_native/accelerator/buffers.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -10,13 +13,14 @@
 namespace quadra {
 namespace {
 
-// In order of liking, from the first that fits on. From HostMemory on they are locked: the host
-// sees them. An accelerator gets none that it does not name. On neither API it is the host's alone.
-constexpr LiteRtTensorBufferType kTypes[] = {
-    kLiteRtTensorBufferTypeOpenClBuffer, kLiteRtTensorBufferTypeHostMemory,
-    kLiteRtTensorBufferTypeAhwb, kLiteRtTensorBufferTypeDmaBuf, kLiteRtTensorBufferTypeFastRpc};
-constexpr LiteRtTensorBufferType kGlTypes[] = {kLiteRtTensorBufferTypeGlBuffer,
-                                               kLiteRtTensorBufferTypeHostMemory};
+// Beside OpenCL's buffers and the host's memory. What the driver does not import is locked: the
+// host sees it. An accelerator gets none that it does not name.
+struct SystemType {
+  LiteRtTensorBufferType type;
+  QuadraBufferKind kind;
+};
+constexpr SystemType kSystemTypes[] = {{kLiteRtTensorBufferTypeAhwb, QUADRA_BUFFER_AHARDWAREBUFFER},
+                                       {kLiteRtTensorBufferTypeDmaBuf, QUADRA_BUFFER_DMA_BUF}};
 
 constexpr int kDeadlineMs = 10000;  // as the delegate's
 
@@ -31,7 +35,9 @@ struct Held {
 // One model's, which one thread uses at a time.
 struct Source {
   const LiteRtRuntimeContext* litert;
+  TfLiteDelegate* delegate;
   LiteRtEnvironment environment;  // of an inference that may go on
+  bool gives_fences;              // of the end of such
   Held* held;
 };
 
@@ -43,15 +49,44 @@ LiteRtExternalLiteRtBufferContext BuffersOf(TfLiteContext* context) {
              : nullptr;
 }
 
+// The C API has one type for all handles.
+void* HandleOf(intptr_t number) {
+  return reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+
+bool Takes(const Source& source, int tensor, const QuadraBuffer& buffer) {
+  return QuadraDelegateTakesBuffer(source.delegate, tensor, &buffer, nullptr) != 0;
+}
+
+// In order of liking. Returns how many.
+int TypesFor(const Source& source, int tensor, size_t bytes, QuadraBufferKind kind,
+             LiteRtTensorBufferType* types) {
+  int count = 0;
+  if (kind == QUADRA_BUFFER_GL) types[count++] = kLiteRtTensorBufferTypeGlBuffer;
+  if (kind == QUADRA_BUFFER_OPENCL) types[count++] = kLiteRtTensorBufferTypeOpenClBuffer;
+  const auto add = [&](bool imported) {
+    for (const SystemType& one : kSystemTypes) {
+      if (Takes(source, tensor, {one.kind, nullptr, bytes, nullptr, 0}) == imported) {
+        types[count++] = one.type;
+      }
+    }
+  };
+  if (kind == QUADRA_BUFFER_OPENCL) add(true);
+  types[count++] = kLiteRtTensorBufferTypeHostMemory;
+  if (kind != QUADRA_BUFFER_OPENCL) return count;
+  add(false);
+  types[count++] = kLiteRtTensorBufferTypeFastRpc;
+  return count;
+}
+
 void Offer(void* data, void* tflite, int tensor, size_t bytes, QuadraBufferKind kind) {
-  const LiteRtRuntimeContext& litert = *static_cast<Source*>(data)->litert;
+  const Source& source = *static_cast<Source*>(data);
+  const LiteRtRuntimeContext& litert = *source.litert;
   TfLiteContext* context = static_cast<TfLiteContext*>(tflite);
   const LiteRtExternalLiteRtBufferContext buffers = BuffersOf(context);
   LiteRtTensorBufferRequirements requirements = nullptr;
-  const LiteRtTensorBufferType* types = kind == QUADRA_BUFFER_OPENCL ? kTypes
-                                        : kind == QUADRA_BUFFER_GL   ? kGlTypes
-                                                                     : kTypes + 1;
-  const int count = kind == QUADRA_BUFFER_OPENCL ? 5 : kind == QUADRA_BUFFER_GL ? 2 : 1;
+  LiteRtTensorBufferType types[5];
+  const int count = TypesFor(source, tensor, bytes, kind, types);
   if (!buffers || litert.create_tensor_buffer_requirements(count, types, bytes, 0, nullptr,
                                                            &requirements) != kLiteRtStatusOk) {
     return;
@@ -60,9 +95,9 @@ void Offer(void* data, void* tflite, int tensor, size_t bytes, QuadraBufferKind 
       buffers, &context->tensors[tensor], requirements);
 }
 
-// Others may still be writing it. The event of an OpenCL buffer, `opencl`, is left to the delegate,
-// which has the device wait.
-bool IsReady(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, void** opencl) {
+// Others may still be writing it. The event of a buffer of the GPU, `found`, is left to the
+// delegate where it is one of OpenCL's or a sync fence: the device waits.
+bool IsReady(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, QuadraBuffer* found) {
   bool has_event = false;
   LiteRtEvent event = nullptr;
   LiteRtEventType type;
@@ -73,8 +108,16 @@ bool IsReady(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, void
       litert.get_event_event_type(event, &type) != kLiteRtStatusOk) {
     return false;
   }
-  if (type == kLiteRtEventTypeOpenCl && opencl) {
-    return litert.get_event_opencl_event(event, opencl) == kLiteRtStatusOk;
+  if (type == kLiteRtEventTypeOpenCl && found && found->kind != QUADRA_BUFFER_GL) {
+    return litert.get_event_opencl_event(event, &found->event) == kLiteRtStatusOk;
+  }
+  int fd = 0;
+  if (type == kLiteRtEventTypeSyncFenceFd && found &&
+      QUADRA_LITERT_HAS(&litert, get_event_sync_fence_fd) &&
+      litert.get_event_sync_fence_fd(event, &fd) == kLiteRtStatusOk && fd > 0) {
+    found->event = HandleOf(fd);
+    found->event_kind = QUADRA_EVENT_FENCE_FD;
+    return true;
   }
   if (litert.wait_event(event, kDeadlineMs) == kLiteRtStatusOk) return true;
   Log(0,
@@ -87,37 +130,59 @@ bool IsReady(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, void
 bool OpenGl(const LiteRtRuntimeContext& litert, LiteRtTensorBuffer buffer, QuadraBuffer* found) {
   uint32_t target = 0, name = 0;
   size_t offset = 0;
-  found->kind = QUADRA_BUFFER_GL;
   if (!QUADRA_LITERT_HAS(&litert, get_tensor_buffer_gl_buffer) ||
       litert.get_tensor_buffer_gl_buffer(buffer, &target, &name, &found->bytes, &offset) !=
           kLiteRtStatusOk) {
     return false;
   }
-  // The C API has one type for all handles. NOLINTNEXTLINE(performance-no-int-to-ptr)
-  found->handle = reinterpret_cast<void*>(static_cast<uintptr_t>(name));
+  found->handle = HandleOf(static_cast<intptr_t>(name));
   if (offset == 0) return true;
   Log(0, "use a buffer of OpenGL ES: it begins %zu bytes inside its object; next: give whole ones",
       offset);
   return false;
 }
 
-bool Open(const LiteRtRuntimeContext& litert, Held* held, QuadraBuffer* found) {
+// Whether it is memory of the system that the driver imports.
+bool IsImported(const Source& source, LiteRtTensorBuffer buffer, LiteRtTensorBufferType type,
+                int tensor, QuadraBuffer* found) {
+  const LiteRtRuntimeContext& litert = *source.litert;
+  LiteRtStatus status = kLiteRtStatusErrorInvalidArgument;
+  if (type == kLiteRtTensorBufferTypeAhwb && QUADRA_LITERT_HAS(&litert, get_tensor_buffer_ahwb)) {
+    found->kind = QUADRA_BUFFER_AHARDWAREBUFFER;
+    status = litert.get_tensor_buffer_ahwb(buffer, &found->handle);
+  } else if (type == kLiteRtTensorBufferTypeDmaBuf &&
+             QUADRA_LITERT_HAS(&litert, get_tensor_buffer_dma_buf_buffer)) {
+    int fd = 0;
+    void* host = nullptr;
+    found->kind = QUADRA_BUFFER_DMA_BUF;
+    status = litert.get_tensor_buffer_dma_buf_buffer(buffer, &host, &fd);
+    found->handle = HandleOf(fd);
+  }
+  return status == kLiteRtStatusOk && found->handle && Takes(source, tensor, *found);
+}
+
+bool Open(const Source& source, Held* held, int tensor, QuadraBuffer* found) {
+  const LiteRtRuntimeContext& litert = *source.litert;
   LiteRtTensorBufferType type;
   size_t offset = 0, packed = 0;
   if (litert.get_tensor_buffer_type(held->buffer, &type) != kLiteRtStatusOk ||
       litert.get_tensor_buffer_size(held->buffer, &found->bytes) != kLiteRtStatusOk ||
-      litert.get_tensor_buffer_offset(held->buffer, &offset) != kLiteRtStatusOk ||
-      !IsReady(litert, held->buffer,
-               type == kLiteRtTensorBufferTypeOpenClBuffer ? &found->event : nullptr)) {
+      litert.get_tensor_buffer_offset(held->buffer, &offset) != kLiteRtStatusOk) {
     return false;
   }
+  const bool is_imported = offset == 0 && IsImported(source, held->buffer, type, tensor, found);
+  if (type == kLiteRtTensorBufferTypeOpenClBuffer) found->kind = QUADRA_BUFFER_OPENCL;
+  if (type == kLiteRtTensorBufferTypeGlBuffer) found->kind = QUADRA_BUFFER_GL;
+  const bool is_gpus = is_imported || type == kLiteRtTensorBufferTypeOpenClBuffer ||
+                       type == kLiteRtTensorBufferTypeGlBuffer;
+  if (!IsReady(litert, held->buffer, is_gpus ? found : nullptr)) return false;
+  if (is_imported) return true;
   if (type == kLiteRtTensorBufferTypeGlBuffer) return OpenGl(litert, held->buffer, found);
   if (type == kLiteRtTensorBufferTypeOpenClBuffer) {
     // What LiteRT noted may be from before a resize. The driver is asked, too.
     if (litert.get_tensor_buffer_packed_size(held->buffer, &packed) == kLiteRtStatusOk) {
       found->bytes = packed > found->bytes ? packed : found->bytes;
     }
-    found->kind = QUADRA_BUFFER_OPENCL;
     return offset == 0 &&
            litert.get_tensor_buffer_opencl_memory(held->buffer, &found->handle) == kLiteRtStatusOk;
   }
@@ -143,7 +208,7 @@ int Find(void* data, void* tflite, int tensor, int is_output, QuadraBuffer* foun
   if (!held) return litert.destroy_tensor_buffer(buffer), -1;
   *held = {buffer, is_output != 0, false, source->held};
   source->held = held;
-  return Open(litert, held, found) ? 1 : -1;
+  return Open(*source, held, tensor, found) ? 1 : -1;
 }
 
 int GoesOn(void* data, void* tflite, const QuadraContexts* contexts) {
@@ -151,21 +216,33 @@ int GoesOn(void* data, void* tflite, const QuadraContexts* contexts) {
   const LiteRtRuntimeContext& litert = *source->litert;
   const auto buffers = BuffersOf(static_cast<TfLiteContext*>(tflite));
   bool is_async = false;
-  return buffers && contexts->opencl_context &&
-         litert.external_litert_buffer_context_is_async_execution_mode(buffers, &is_async) ==
-             kLiteRtStatusOk &&
-         is_async &&
-         litert.external_litert_buffer_context_get_environment(buffers, &source->environment) ==
-             kLiteRtStatusOk &&
-         KnowsOpenCl(litert, source->environment, *contexts);
+  if (!buffers ||
+      litert.external_litert_buffer_context_is_async_execution_mode(buffers, &is_async) !=
+          kLiteRtStatusOk ||
+      !is_async ||
+      litert.external_litert_buffer_context_get_environment(buffers, &source->environment) !=
+          kLiteRtStatusOk) {
+    return 0;
+  }
+  source->gives_fences = !contexts->opencl_context;
+  if (source->gives_fences) return QUADRA_EVENT_FENCE_FD;
+  return KnowsOpenCl(litert, source->environment, *contexts) ? QUADRA_EVENT_GPU : 0;
 }
 
 // LiteRT's event has a reference of its own.
-bool GiveEvent(const Source& source, LiteRtTensorBuffer output, void* opencl) {
+bool GiveEvent(const Source& source, LiteRtTensorBuffer output, void* done) {
+  const LiteRtRuntimeContext& litert = *source.litert;
   LiteRtEvent event = nullptr;
-  return source.litert->create_event_from_opencl_event(source.environment, opencl, &event) ==
-             kLiteRtStatusOk &&
-         source.litert->set_tensor_buffer_event(output, event) == kLiteRtStatusOk;
+  LiteRtStatus status;
+  if (source.gives_fences) {
+    const int fd = fcntl(static_cast<int>(reinterpret_cast<intptr_t>(done)), F_DUPFD_CLOEXEC, 0);
+    status = litert.create_event_from_sync_fence_fd(source.environment, fd, true, &event);
+    if (status != kLiteRtStatusOk && fd >= 0) close(fd);
+  } else {
+    status = litert.create_event_from_opencl_event(source.environment, done, &event);
+  }
+  return status == kLiteRtStatusOk &&
+         litert.set_tensor_buffer_event(output, event) == kLiteRtStatusOk;
 }
 
 int Finish(void* data, void* event) {
@@ -211,6 +288,7 @@ bool HasEvents(const LiteRtRuntimeContext* c) {
          QUADRA_LITERT_HAS(c, environment_has_gpu_environment) &&
          QUADRA_LITERT_HAS(c, gpu_environment_create) &&
          QUADRA_LITERT_HAS(c, create_event_from_opencl_event) &&
+         QUADRA_LITERT_HAS(c, create_event_from_sync_fence_fd) &&
          QUADRA_LITERT_HAS(c, set_tensor_buffer_event);
 }
 
@@ -232,7 +310,7 @@ void Say(const char* sentence) { Log(0, "no buffer for LiteRT: %s", sentence); }
 void UseBuffersOf(const LiteRtRuntimeContext* context, TfLiteDelegate* delegate) {
   Source* source = static_cast<Source*>(HasAll(context) ? malloc(sizeof(Source)) : nullptr);
   if (!source) return;
-  *source = {context, nullptr, nullptr};
+  *source = {context, delegate, nullptr, false, nullptr};
   const QuadraBufferSource given = {
       source, Offer, Find, HasEvents(context) ? GoesOn : nullptr, Finish, Release, kDeadlineMs};
   QuadraDelegateSetBufferSource(delegate, &given);
@@ -240,7 +318,7 @@ void UseBuffersOf(const LiteRtRuntimeContext* context, TfLiteDelegate* delegate)
 
 LiteRtStatus ImportBuffer(void* opencl, void*, const void*, LiteRtTensorBufferType, void* handle,
                           size_t bytes, size_t, HwMemoryInfo** made) {
-  QuadraGpuBuffer* buffer = QuadraGpuBufferCreate(opencl, handle, bytes, Say);
+  QuadraGpuBuffer* buffer = QuadraGpuBufferCreate(AppsOnly(opencl), handle, bytes, Say);
   Memory* memory = static_cast<Memory*>(buffer ? malloc(sizeof(Memory)) : nullptr);
   if (!memory) {
     QuadraGpuBufferDelete(buffer);

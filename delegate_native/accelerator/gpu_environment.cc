@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <cstdlib>
+
 namespace quadra {
 namespace {
 
@@ -24,7 +26,38 @@ LiteRtEnvOption Option(int tag, void* handle) {
   return {tag, 0, {kInteger, 0, reinterpret_cast<intptr_t>(handle)}};
 }
 
+// A context that environments have from Quadra. They keep the handle, and may hold no reference: so
+// does this one, for good.
+struct Given {
+  void* context;
+  Given* next;
+};
+Given* g_given = nullptr;
+
+bool IsGiven(const void* context) {
+  const Given* given = g_given;
+  while (given && given->context != context) given = given->next;
+  return given != nullptr;
+}
+
+bool Hold(void* context) {
+  if (IsGiven(context)) return true;
+  if (!QuadraGpuBufferCreate(context, nullptr, sizeof(float), nullptr)) return false;
+  Given* given = static_cast<Given*>(malloc(sizeof(Given)));
+  if (!given) return false;
+  *given = {context, g_given};
+  g_given = given;
+  return true;
+}
+
 }  // namespace
+
+void* AppsOnly(void* context) {
+  pthread_mutex_lock(&g_mutex);
+  const bool is_given = IsGiven(context);
+  pthread_mutex_unlock(&g_mutex);
+  return is_given ? nullptr : context;
+}
 
 void UseContextsOf(const LiteRtRuntimeContext* context, LiteRtEnvironment environment,
                    TfLiteDelegate* delegate) {
@@ -37,6 +70,7 @@ void UseContextsOf(const LiteRtRuntimeContext* context, LiteRtEnvironment enviro
   QuadraContexts contexts = {};
   pthread_mutex_lock(&g_mutex);
   contexts.opencl_context = HandleOf(*context, options, kLiteRtEnvOptionTagOpenClContext);
+  if (IsGiven(contexts.opencl_context)) contexts.opencl_context = nullptr;
   contexts.egl_display = HandleOf(*context, options, kLiteRtEnvOptionTagEglDisplay);
   contexts.egl_context = HandleOf(*context, options, kLiteRtEnvOptionTagEglContext);
   pthread_mutex_unlock(&g_mutex);
@@ -57,7 +91,11 @@ bool KnowsOpenCl(const LiteRtRuntimeContext& litert, LiteRtEnvironment environme
   // An app's queue says nothing of LiteRT. Its functions of OpenCL are null where it did not find
   // the library, and it calls them all the same.
   bool knows = !is_there || dlopen("libOpenCL.so", RTLD_NOW | RTLD_NOLOAD);
-  if (!is_there) litert.gpu_environment_create(environment, kGiven, given);
+  if (!is_there && litert.get_environment_options(environment, &options) == kLiteRtStatusOk &&
+      !HandleOf(litert, options, kLiteRtEnvOptionTagOpenClContext)) {
+    knows = Hold(contexts.opencl_context);
+  }
+  if (!is_there && knows) litert.gpu_environment_create(environment, kGiven, given);
   knows = knows && litert.get_environment_options(environment, &options) == kLiteRtStatusOk &&
           HandleOf(litert, options, kLiteRtEnvOptionTagOpenClCommandQueue);
   pthread_mutex_unlock(&g_mutex);

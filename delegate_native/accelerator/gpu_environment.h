@@ -10,6 +10,10 @@ namespace quadra {
 void UseContextsOf(const LiteRtRuntimeContext* context, LiteRtEnvironment environment,
                    TfLiteDelegate* delegate);
 
+// An OpenCL context of an environment, if it is the app's; null: it is one that Quadra gave, which
+// may have lost its device since: Quadra has its own anyway.
+void* AppsOnly(void* context);
+
 // Whether LiteRT can wait for OpenCL events: it opens OpenCL, and makes a queue, with the contexts
 // that an environment gets. It gets these where it has none.
 bool KnowsOpenCl(const LiteRtRuntimeContext& litert, LiteRtEnvironment environment,

@@ -127,14 +127,19 @@ struct LiteRtRuntimeContext {
   LiteRtStatus (*get_tensor_buffer_opencl_memory)(LiteRtTensorBuffer, void** cl_mem);
   LiteRtStatus (*get_tensor_buffer_gl_buffer)(LiteRtTensorBuffer, uint32_t* target, uint32_t* name,
                                               size_t* bytes, size_t* offset);
-  void* of_other_memory[4];
+  void* of_custom_memory;
+  LiteRtStatus (*get_tensor_buffer_ahwb)(LiteRtTensorBuffer, void** hardware_buffer);
+  LiteRtStatus (*get_tensor_buffer_dma_buf_buffer)(LiteRtTensorBuffer, void** host, int* fd);
+  void* of_fast_rpc;
   LiteRtStatus (*has_tensor_buffer_event)(LiteRtTensorBuffer, bool*);
   LiteRtStatus (*get_tensor_buffer_event)(LiteRtTensorBuffer, LiteRtEvent*);
   // Takes the event.
   LiteRtStatus (*set_tensor_buffer_event)(LiteRtTensorBuffer, LiteRtEvent);
-  void* of_new_events[2];
+  void* of_new_events;
+  LiteRtStatus (*create_event_from_sync_fence_fd)(LiteRtEnvironment, int fd, bool owns_fd,
+                                                  LiteRtEvent*);
   LiteRtStatus (*get_event_event_type)(LiteRtEvent, LiteRtEventType*);
-  void* of_sync_fences;
+  LiteRtStatus (*get_event_sync_fence_fd)(LiteRtEvent, int* fd);
   LiteRtStatus (*create_event_from_opencl_event)(LiteRtEnvironment, void* cl_event, LiteRtEvent*);
   LiteRtStatus (*get_event_opencl_event)(LiteRtEvent, void** cl_event);
   void* of_custom_events[2];
@@ -212,10 +217,14 @@ QUADRA_LITERT_AT(LiteRtRuntimeContext, lock_tensor_buffer, 27);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, unlock_tensor_buffer, 28);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_opencl_memory, 30);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_gl_buffer, 31);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_ahwb, 33);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_dma_buf_buffer, 34);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, has_tensor_buffer_event, 36);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_tensor_buffer_event, 37);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, set_tensor_buffer_event, 38);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, create_event_from_sync_fence_fd, 40);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_event_event_type, 41);
+QUADRA_LITERT_AT(LiteRtRuntimeContext, get_event_sync_fence_fd, 42);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, create_event_from_opencl_event, 43);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, get_event_opencl_event, 44);
 QUADRA_LITERT_AT(LiteRtRuntimeContext, wait_event, 47);

@@ -36,8 +36,10 @@ struct Buffers {
     return source.find ? source.find(source.data, context, tensor, is_output, found) : 0;
   }
   // Whether an inference on all of them may go on when the interpreter returns.
-  bool GoOn(TfLiteContext* context, const QuadraContexts& contexts) const {
-    return source.goes_on && source.goes_on(source.data, context, &contexts);
+  void GoOn(TfLiteContext* context, const QuadraContexts& contexts, Events* events) const {
+    const int kind = source.goes_on ? source.goes_on(source.data, context, &contexts) : 0;
+    events->goes_on = kind != 0;
+    events->gives_fence = kind == QUADRA_EVENT_FENCE_FD;
   }
   // False: nobody waits for the event.
   bool Finish(void* event) const {

@@ -268,21 +268,23 @@ void Delegate::ShareBuffers(TfLiteContext* context) {
   }
 }
 
+Status Delegate::CheckBuffer(int tensor, const QuadraBuffer& buffer) const {
+  Status status = Unsupported("no model has a partition on the GPU");
+  for (const auto& partition : Main().partitions) {
+    status = partition->CheckBuffer(tensor, buffer);
+    if (status.ok()) return status;
+  }
+  return Status(status.code(), Format("bind a buffer to tensor %d: ", tensor) + status.message());
+}
+
 Status Delegate::BindBuffer(int tensor, const QuadraBuffer* buffer) {
   if (!buffer) {
     buffers_->bound.erase(tensor);
     return Status();
   }
-  Status status = Unsupported("no model has a partition on the GPU");
-  for (const auto& partition : Main().partitions) {
-    status = partition->CheckBuffer(tensor, *buffer);
-    if (status.ok()) break;
-  }
-  if (!status.ok()) {
-    return Status(status.code(), Format("bind a buffer to tensor %d: ", tensor) + status.message());
-  }
+  QUADRA_RETURN_IF_ERROR(CheckBuffer(tensor, *buffer));
   buffers_->bound[tensor] = *buffer;
-  return status;
+  return Status();
 }
 
 Contexts Delegate::contexts() const {

@@ -49,6 +49,8 @@ class Delegate {
   Status Apply(TfLiteContext* context);
   // The partition whose nodes these are; null if there is none.
   std::shared_ptr<Partition> FindPartition(const TfLiteIntArray* nodes) const;
+  // Whether a buffer could serve a tensor.
+  Status CheckBuffer(int tensor, const QuadraBuffer& buffer) const;
   // Null: the interpreter's memory again.
   Status BindBuffer(int tensor, const QuadraBuffer* buffer);
   void SetBufferSource(const QuadraBufferSource& source) { buffers_->source = source; }

@@ -11,13 +11,18 @@ namespace {
 
 using ReportError = void (*)(const char*);
 
+// False and a sentence where it is not ok.
+bool Answer(const Status& status, ReportError report_error) {
+  if (!status.ok() && report_error) report_error(("Quadra: " + status.message()).c_str());
+  return status.ok();
+}
+
 // A delegate, or null and a sentence.
 TfLiteDelegate* Create(Status status, Options options, const VerdictListener& listener,
                        ReportError report_error) {
   if (status.ok()) status = CheckOptions(options);
-  if (status.ok()) return (new Delegate(std::move(options), listener))->c_delegate();
-  if (report_error) report_error(("Quadra: " + status.message()).c_str());
-  return nullptr;
+  if (!Answer(status, report_error)) return nullptr;
+  return (new Delegate(std::move(options), listener))->c_delegate();
 }
 
 }  // namespace
@@ -70,9 +75,14 @@ void QuadraDelegateDelete(TfLiteDelegate* delegate) {
 int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor, const QuadraBuffer* buffer,
                              void (*report_error)(const char*)) {
   if (!delegate) return 0;
-  const quadra::Status status = quadra::Delegate::From(delegate)->BindBuffer(tensor, buffer);
-  if (!status.ok() && report_error) report_error(("Quadra: " + status.message()).c_str());
-  return status.ok();
+  return quadra::Answer(quadra::Delegate::From(delegate)->BindBuffer(tensor, buffer), report_error);
+}
+
+int QuadraDelegateTakesBuffer(TfLiteDelegate* delegate, int tensor, const QuadraBuffer* buffer,
+                              void (*report_error)(const char*)) {
+  if (!delegate || !buffer) return 0;
+  return quadra::Answer(quadra::Delegate::From(delegate)->CheckBuffer(tensor, *buffer),
+                        report_error);
 }
 
 void QuadraDelegateUseContexts(TfLiteDelegate* delegate, const QuadraContexts* contexts) {
@@ -93,9 +103,7 @@ QuadraGpuBuffer* QuadraGpuBufferCreate(void* context, void* handle, size_t bytes
   auto made = std::make_unique<QuadraGpuBuffer>();
   const quadra::Status status =
       quadra::MakeOpenClMemory(context, handle, bytes, &made->backend, &made->memory);
-  if (status.ok()) return made.release();
-  if (report_error) report_error(("Quadra: " + status.message()).c_str());
-  return nullptr;
+  return quadra::Answer(status, report_error) ? made.release() : nullptr;
 }
 
 void QuadraGpuBufferDelete(QuadraGpuBuffer* buffer) { delete buffer; }

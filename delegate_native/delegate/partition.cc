@@ -1,5 +1,6 @@
 #include "delegate_native/delegate/partition.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -86,9 +87,13 @@ QuadraBufferKind KindFor(const Backend& backend) {
   }
 }
 
+bool IsSystems(QuadraBufferKind kind) {
+  return kind == QUADRA_BUFFER_DMA_BUF || kind == QUADRA_BUFFER_AHARDWAREBUFFER;
+}
+
 // Why a buffer cannot serve this backend.
 Status CheckKind(const Backend& backend, QuadraBufferKind kind) {
-  if (kind == QUADRA_BUFFER_HOST || kind == KindFor(backend)) return Status();
+  if (kind == QUADRA_BUFFER_HOST || kind == KindFor(backend) || IsSystems(kind)) return Status();
   if (kind == QUADRA_BUFFER_OPENCL) {
     return Unsupported("the model runs on %s, not on OpenCL", backend.name());
   }
@@ -200,21 +205,48 @@ void Partition::Offer(TfLiteContext* context) const {
   offer(output_tensors, session->outputs());
 }
 
-Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) const {
+// In its place: what the backend makes of the system's memory.
+Status Partition::ImportBuffer(QuadraBuffer* buffer) {
+  if (!IsSystems(buffer->kind)) return Status();
+  const auto kind = buffer->kind == QUADRA_BUFFER_DMA_BUF ? SystemMemory::Kind::kDmaBuf
+                                                          : SystemMemory::Kind::kHardwareBuffer;
+  const Backend& backend = session->backend();
+  size_t free = 4 * (input_tensors.size() + output_tensors.size());
+  std::unique_ptr<SystemMemory>*at = &imported_, one;
+  for (; *at && !(*at)->Is(kind, buffer->handle, buffer->bytes); at = &(*at)->next) {
+    if (--free == 0) at->reset();
+    if (!*at) break;
+  }
+  one = std::move(*at);
+  if (one) {
+    *at = std::move(one->next);
+  } else {
+    QUADRA_RETURN_IF_ERROR(backend.Import(kind, buffer->handle, buffer->bytes, &one));
+    if (!one) return Status();
+  }
+  buffer->handle = one->object();
+  buffer->kind = KindFor(backend);
+  one->next = std::move(imported_);
+  imported_ = std::move(one);
+  return Status();
+}
+
+Status Partition::CheckBuffer(int tensor, const QuadraBuffer& buffer) {
   QUADRA_RETURN_IF_ERROR(CheckKind(session->backend(), buffer.kind));
   for (size_t i = 0; i < input_tensors.size() + output_tensors.size(); ++i) {
     const bool is_input = i < input_tensors.size();
     const size_t at = is_input ? i : i - input_tensors.size();
     if ((is_input ? input_tensors : output_tensors)[at] != tensor) continue;
     const Port& port = (is_input ? session->inputs() : session->outputs())[at];
-    if (buffer.bytes >= BytesOf(port)) return Status();
+    QuadraBuffer imported = buffer;
+    if (buffer.bytes >= BytesOf(port)) return ImportBuffer(&imported);
     return Unsupported("it has %zu bytes; the tensor has %zu", buffer.bytes, BytesOf(port));
   }
   return Unsupported("the tensor is no input and no output of a partition");
 }
 
 // i: inputs, then outputs.
-Status Partition::FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found) const {
+Status Partition::FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found) {
   const bool is_output = i >= input_tensors.size();
   const size_t at = is_output ? i - input_tensors.size() : i;
   const TfLiteTensor& tensor = context->tensors[(is_output ? output_tensors : input_tensors)[at]];
@@ -223,16 +255,16 @@ Status Partition::FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* fou
   const int index = static_cast<int>(&tensor - context->tensors);
   const int known = buffers ? buffers->Find(context, index, is_output, found) : 0;
   if (known < 0) return DeviceFailed("the buffer for '%s' cannot be had: see the log", name);
-  if (known == 0) *found = {QUADRA_BUFFER_HOST, tensor.data, bytes, nullptr};
+  if (known == 0) *found = {QUADRA_BUFFER_HOST, tensor.data, bytes, nullptr, 0};
   if (found->bytes < bytes) {
     return Unsupported("the buffer for '%s' has %zu bytes; the tensor has %zu", name, found->bytes,
                        bytes);
   }
-  const Status status = CheckKind(session->backend(), found->kind);
-  if (!status.ok()) {
-    return Unsupported("the buffer for '%s': %s", name, status.message().c_str());
-  }
-  return found->handle ? Status() : Internal("tensor '%s' has no memory", name);
+  Status status = CheckKind(session->backend(), found->kind);
+  if (status.ok() && !found->handle) return Internal("tensor '%s' has no memory", name);
+  if (status.ok()) status = ImportBuffer(found);
+  if (status.ok()) return status;
+  return Status(status.code(), Format("the buffer for '%s': %s", name, status.message().c_str()));
 }
 
 Status Partition::Prepare(TfLiteContext* context) {
@@ -253,11 +285,11 @@ Status Partition::InvokeSession(TfLiteContext* context, Events* events) {
   std::vector<const void*> inputs(count);
   std::vector<void*> outputs(output_tensors.size());
   std::vector<void*> objects(count + outputs.size());
-  events->before = objects;
   for (size_t i = 0; i < objects.size(); ++i) {
     QuadraBuffer found{};
     QUADRA_RETURN_IF_ERROR(FindBuffer(context, i, &found));
-    events->before[i] = found.event;
+    const bool is_fence = found.event_kind == QUADRA_EVENT_FENCE_FD;
+    if (found.event) (is_fence ? events->fences : events->before).push_back(found.event);
     if (found.kind != QUADRA_BUFFER_HOST) objects[i] = found.handle;
     else if (i < count) inputs[i] = found.handle;
     else outputs[i - count] = found.handle;
@@ -271,11 +303,12 @@ Status Partition::Invoke(TfLiteContext* context) {
   Events events;
   if (buffers) {
     if (buffers->source.deadline_ms > 0) events.deadline_ms = buffers->source.deadline_ms;
-    events.goes_on = buffers->GoOn(context, ForC(session->backend().contexts()));
+    buffers->GoOn(context, ForC(session->backend().contexts()), &events);
   }
   Status status = InvokeSession(context, &events);
   const bool taken = !buffers || buffers->Finish(status.ok() ? events.done : nullptr);
   events.before.clear();  // whose they are has let them go
+  events.fences.clear();
   return status.ok() && !taken ? session->Wait(events) : status;
 }
 

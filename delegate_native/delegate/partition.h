@@ -31,14 +31,18 @@ struct Partition {
   // Tells the buffers' source which tensors may be in buffers of the GPU API.
   void Offer(TfLiteContext* context) const;
   // Whether a buffer could serve this tensor; else why not.
-  Status CheckBuffer(int tensor, const QuadraBuffer& buffer) const;
+  Status CheckBuffer(int tensor, const QuadraBuffer& buffer);
   // Prepares for the current sizes of the inputs; sets the sizes of the outputs.
   Status Prepare(TfLiteContext* context);
   Status Invoke(TfLiteContext* context);
 
  private:
+  // Callers take turns with a few: cameras do. The last used is the first.
+  std::unique_ptr<SystemMemory> imported_;
+
   bool HasUnknownSizes(const TfLiteContext* context) const;
-  Status FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found) const;
+  Status FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found);
+  Status ImportBuffer(QuadraBuffer* buffer);
   Status InvokeSession(TfLiteContext* context, Events* events);
   Status PrepareSession(TfLiteContext* context);
   Status ImportIfNeeded(const std::vector<Shape>* shapes);

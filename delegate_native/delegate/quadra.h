@@ -98,7 +98,7 @@ QUADRA_EXPORT void QuadraDelegateUseContexts(TfLiteDelegate* delegate,
                                              const QuadraContexts* contexts);
 
 /* Those that the delegate's model runs in: OpenCL's, or the delegate's own of OpenGL ES. Delegates
- * of a process share them. */
+ * of a process share them, but for one that shares with an app's EGL context. */
 QUADRA_EXPORT QuadraContexts QuadraDelegateContexts(TfLiteDelegate* delegate);
 
 /* Memory for an input or output of the model in the place of the interpreter's. Dense float32 or
@@ -107,15 +107,25 @@ typedef enum QuadraBufferKind {
   QUADRA_BUFFER_HOST = 0,   /* handle: its address */
   QUADRA_BUFFER_OPENCL = 1, /* handle: a cl_mem of the context of QuadraDelegateContexts */
   QUADRA_BUFFER_GL = 2,     /* handle: the name of a buffer of OpenGL ES, of a shared context */
+  /* Memory of the system, from its first byte, which the GPU's driver imports. What the host does
+   * with it must have ended before (for a dma-buf, DMA_BUF_IOCTL_SYNC), and begins after. */
+  QUADRA_BUFFER_DMA_BUF = 3,         /* handle: its file descriptor, not 0; it stays its owner's */
+  QUADRA_BUFFER_AHARDWAREBUFFER = 4, /* handle: an AHardwareBuffer* of the format BLOB */
 } QuadraBufferKind;
+
+typedef enum QuadraEventKind {
+  QUADRA_EVENT_GPU = 1,      /* a cl_event; on OpenGL ES an EGLSyncKHR of the app's display */
+  QUADRA_EVENT_FENCE_FD = 2, /* the file descriptor of a sync fence */
+} QuadraEventKind;
 
 typedef struct QuadraBuffer {
   QuadraBufferKind kind;
   void* handle;
   size_t bytes;
-  /* Of a QuadraBufferSource: a cl_event that comes before the inference uses it; NULL: none. It
-   * stays until `finish`. */
+  /* Of a QuadraBufferSource: what comes before the inference uses it; NULL: nothing. It stays until
+   * `finish`. */
   void* event;
+  int event_kind; /* 0: QUADRA_EVENT_GPU */
 } QuadraBuffer;
 
 /* From the next inference on, kernels read and write this buffer for a tensor of the main subgraph
@@ -126,6 +136,11 @@ typedef struct QuadraBuffer {
 QUADRA_EXPORT int QuadraDelegateBindBuffer(TfLiteDelegate* delegate, int tensor,
                                            const QuadraBuffer* buffer,
                                            void (*report_error)(const char*));
+
+/* Whether a buffer could serve so, 1 or 0 and a sentence. handle: NULL: any of this kind. */
+QUADRA_EXPORT int QuadraDelegateTakesBuffer(TfLiteDelegate* delegate, int tensor,
+                                            const QuadraBuffer* buffer,
+                                            void (*report_error)(const char*));
 
 /* Memory in an OpenCL context, of the system's OpenCL library, that the host can map. One thread at
  * a time, and not during an inference with it. */
@@ -156,12 +171,14 @@ typedef struct QuadraBufferSource {
   /* Asked for each input and output before each inference: 1 and where it is; 0: in the
    * interpreter's memory; -1: its buffer cannot be had, and the inference fails. */
   int (*find)(void* data, void* context, int tensor, int is_output, QuadraBuffer* found);
-  /* Asked before each inference: 1: it may go on when the interpreter returns, which it does where
-   * all inputs and outputs are OpenCL buffers. The device then waits for the inputs' events; else
-   * the host does. May be NULL: 0. */
+  /* Asked before each inference: 0, or it may go on when the interpreter returns, and `finish` gets
+   * an event of this kind. It does where all inputs and outputs are buffers of the GPU and the
+   * driver has such events. The device then waits for the inputs' events as far as the driver lets
+   * it; else the host does. May be NULL: 0. */
   int (*goes_on)(void* data, void* context, const QuadraContexts* contexts);
-  /* After each inference, and each that ended before it began. event: NULL; or it goes on: the
-   * cl_event of its end, to be retained. Returns 1; or 0: it is waited for after all. */
+  /* After each inference, and each that ended before it began. event: NULL; or it goes on: that of
+   * its end, which is to be retained or duplicated: it stays until the next inference. Returns 1;
+   * or 0: it is waited for after all. */
   int (*finish)(void* data, void* event);
   void (*release)(void* data); /* when nobody will ask any more */
   int deadline_ms;             /* how long the host waits for an event; 0: 10 s */

@@ -14,6 +14,7 @@
 #include "delegate_native/device/gpu_info.h"
 #include "delegate_native/plan/dispatch_group.h"
 #include "delegate_native/plan/plan_generated.h"
+#include "delegate_native/runtime/system_memory.h"
 
 namespace quadra {
 
@@ -35,14 +36,21 @@ struct RunTimes {
 };
 
 // What an inference on objects of the GPU API must come after, and who may come after it. Events
-// are the API's (cl_event).
+// are the API's (cl_event, EGLSyncKHR); sync fences are file descriptors, as pointers.
 struct Events {
-  std::vector<void*> before;  // some null
+  std::vector<void*> before;
+  std::vector<void*> fences;  // likewise
   int deadline_ms = 10000;    // how long the host waits for an event
   bool goes_on = false;       // it may go on when the call returns
-  void* done =
-      nullptr;  // of its end, as long as the executable begins no other one; null: it has ended
+  bool gives_fence = false;   // `done` is one
+  // Of its end, as long as the executable begins no other one; null: it has ended.
+  void* done = nullptr;
 };
+
+// Until a sync fence has come, or the deadline.
+Status WaitForFence(void* fence, int deadline_ms);
+// Why an inference fails whose input's event did not come.
+Status TooLate(const char* tried, int deadline_ms);
 
 // A plan that was loaded onto a device. One thread at a time.
 class Executable {
@@ -63,19 +71,16 @@ class Executable {
     return Status();
   }
   // Whether inferences can be begun and left to the device, where all inputs and outputs are bound.
-  virtual bool can_start() const { return false; }
+  virtual bool can_start(const Events&) const { return false; }
   // What is begun next comes after the events. The device waits for them where it can
   // (`on_device`); else the host does, and for what Start began before.
   virtual Status Await(const Events& events, bool /*on_device*/) {
-    for (const void* event : events.before) {
-      if (event) return Unsupported("this backend takes no events of its callers");
-    }
-    return Status();
+    return events.before.empty() && events.fences.empty()
+               ? Status()
+               : Unsupported("this backend takes no events of its callers");
   }
   // Begins an inference; see Events::done.
-  virtual Status Start(void** /*done*/) {
-    return Unsupported("this backend waits for its kernels");
-  }
+  virtual Status Start(Events*) { return Unsupported("this backend waits for its kernels"); }
   // How much of the last inference's inputs and outputs was copied from and to the host.
   virtual int64_t copied_bytes() const { return 0; }
   // Microseconds that a dispatch whose group is free takes with another group, on whatever its
@@ -181,6 +186,11 @@ class Backend {
   // `object`: one of the context that there is already, and stays its owner's; null: a new one.
   virtual Status MakeMemory(size_t, void* /*object*/, std::unique_ptr<DeviceMemory>*) {
     return Unsupported("%s has no memory for callers", name());
+  }
+  // Its object is for Bind. handle: null: only says whether memory of this kind can be had.
+  virtual Status Import(SystemMemory::Kind, void* /*handle*/, size_t /*bytes*/,
+                        std::unique_ptr<SystemMemory>*) const {
+    return Unsupported("%s imports no memory", name());
   }
   // Whether its plans can be run, or only made.
   virtual bool runs() const { return true; }

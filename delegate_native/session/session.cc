@@ -444,13 +444,13 @@ Status Session::Invoke(const std::vector<const void*>& inputs, const std::vector
   QUADRA_RETURN_IF_ERROR(Bind(objects));
   const bool measures = options_.profile && !options_.dump_tensors;
   // Drivers give the binaries of a program that has run.
-  const bool goes_on = events && events->goes_on && executable_->can_start() && !options_.profile &&
-                       !options_.dump_tensors && unsaved_.empty() &&
+  const bool goes_on = events && events->goes_on && executable_->can_start(*events) &&
+                       !options_.profile && !options_.dump_tensors && unsaved_.empty() &&
                        std::all_of(objects.begin(), objects.end(), [](void* one) { return one; });
   QUADRA_RETURN_IF_ERROR(executable_->Await(events ? *events : Events(), goes_on));
   if (goes_on) {
     deadline_ms_ = events->deadline_ms;
-    return executable_->Start(&events->done);
+    return executable_->Start(events);
   }
   RunTimes times;
   QUADRA_RETURN_IF_ERROR(Run(inputs, outputs, measures ? &times : nullptr));

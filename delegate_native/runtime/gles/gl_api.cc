@@ -18,6 +18,9 @@ const char* const kGlLibraries[] = {"libGLESv3.so", "libGLESv2.so", "libGLESv2.s
 #define QUADRA_EGL_NAME(name) "egl" #name "\0"
 constexpr char kEglNames[] = QUADRA_EGL_FUNCTIONS(QUADRA_EGL_NAME);
 #undef QUADRA_EGL_NAME
+#define QUADRA_EGL_EXTENSION_NAME(name, type) "egl" #name "\0"
+constexpr char kEglExtensionNames[] = QUADRA_EGL_EXTENSIONS(QUADRA_EGL_EXTENSION_NAME);
+#undef QUADRA_EGL_EXTENSION_NAME
 #define QUADRA_GL_NAME(name) "gl" #name "\0"
 constexpr char kGlNames[] = QUADRA_GL_FUNCTIONS(QUADRA_GL_NAME);
 #undef QUADRA_GL_NAME
@@ -31,9 +34,8 @@ Status FindEglFunctions(void* library, const std::string& path, EglApi* api) {
   const std::string missing =
       FindFunctions([library](const char* name) { return dlsym(library, name); }, kEglNames, api);
   if (!missing.empty()) return DeviceFailed("%s lacks %s", path.c_str(), missing.c_str());
-#define QUADRA_EGL_EXTENSION(name, type) api->name = Cast<type>(api->GetProcAddress("egl" #name));
-  QUADRA_EGL_EXTENSIONS(QUADRA_EGL_EXTENSION)
-#undef QUADRA_EGL_EXTENSION
+  FindFunctions([api](const char* name) { return Cast<void*>(api->GetProcAddress(name)); },
+                kEglExtensionNames, &api->GetPlatformDisplayEXT);
   return Status();
 }
 

@@ -32,10 +32,15 @@ namespace quadra {
   F(ReleaseThread)
 
 // Null where the driver lacks them.
-#define QUADRA_EGL_EXTENSIONS(F)                            \
-  F(GetPlatformDisplayEXT, PFNEGLGETPLATFORMDISPLAYEXTPROC) \
-  F(QueryDevicesEXT, PFNEGLQUERYDEVICESEXTPROC)             \
-  F(QueryDeviceStringEXT, PFNEGLQUERYDEVICESTRINGEXTPROC)
+#define QUADRA_EGL_EXTENSIONS(F)                                \
+  F(GetPlatformDisplayEXT, PFNEGLGETPLATFORMDISPLAYEXTPROC)     \
+  F(QueryDevicesEXT, PFNEGLQUERYDEVICESEXTPROC)                 \
+  F(QueryDeviceStringEXT, PFNEGLQUERYDEVICESTRINGEXTPROC)       \
+  F(ClientWaitSyncKHR, PFNEGLCLIENTWAITSYNCKHRPROC)             \
+  F(CreateSyncKHR, PFNEGLCREATESYNCKHRPROC)                     \
+  F(DestroySyncKHR, PFNEGLDESTROYSYNCKHRPROC)                   \
+  F(DupNativeFenceFDANDROID, PFNEGLDUPNATIVEFENCEFDANDROIDPROC) \
+  F(WaitSyncKHR, PFNEGLWAITSYNCKHRPROC)
 
 // Nothing newer than OpenGL ES 3.1.
 #define QUADRA_GL_FUNCTIONS(F) \
@@ -61,6 +66,7 @@ namespace quadra {
   F(EndQuery)                  \
   F(FenceSync)                 \
   F(Finish)                    \
+  F(Flush)                     \
   F(GenBuffers)                \
   F(GenQueries)                \
   F(GenTextures)               \

@@ -103,6 +103,10 @@ Status GlContext::OpenOn(EGLDisplay display) {
   display_ = display;
   if (!egl.BindAPI(EGL_OPENGL_ES_API)) return EglFailed(egl, "eglBindAPI(OpenGL ES)");
   const char* extensions = egl.QueryString(display, EGL_EXTENSIONS);
+  has_syncs = HasWord(extensions, "EGL_KHR_fence_sync") &&
+              HasWord(extensions, "EGL_KHR_wait_sync") && egl.CreateSyncKHR && egl.WaitSyncKHR;
+  has_fences = has_syncs && HasWord(extensions, "EGL_ANDROID_native_fence_sync") &&
+               egl.DupNativeFenceFDANDROID;
   QUADRA_RETURN_IF_ERROR(MakeContext(
       extensions, major > 1 || minor >= 5 || HasWord(extensions, "EGL_KHR_create_context")));
   if (!egl.MakeCurrent(display, surface_, surface_, context_))

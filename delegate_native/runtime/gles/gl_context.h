@@ -32,6 +32,8 @@ class GlContext {
   GpuInfo info;
   int uniform_alignment_bytes = 256;  // of a part of a uniform buffer
   bool has_program_binary = false;
+  bool has_syncs = false;   // EGL's, which a context waits for
+  bool has_fences = false;  // these as file descriptors, too
 
  private:
   Status OpenOn(EGLDisplay display);

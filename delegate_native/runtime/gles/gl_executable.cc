@@ -11,8 +11,7 @@
 namespace quadra {
 namespace {
 
-constexpr GLuint64 kWaitNs = 1000000000;
-constexpr int kMostWaits = 60;
+constexpr int kMostS = 60;  // for the kernels
 constexpr GLuint64 kLeastDispatchNs = 100;
 // What a kernel may see of what the one before wrote.
 constexpr GLbitfield kKernelBarrier = GL_SHADER_STORAGE_BARRIER_BIT |
@@ -56,6 +55,7 @@ GlExecutable::~GlExecutable() {
 }
 
 void GlExecutable::Free() {
+  EndDone();
   for (unsigned i = 0; i < buffers_.size(); ++i) {
     const bool image = plan_.buffers()->Get(i)->kind() == fb::BufferKind_Image;
     (image ? gl_.DeleteTextures : gl_.DeleteBuffers)(1, &buffers_[i]);
@@ -315,21 +315,28 @@ Status GlExecutable::ReadCopy(const fb::Tensor& from, void* to) {
   return Read(PortOf(from), to);
 }
 
-Status GlExecutable::WaitForGpu() {
+// Until all that was dispatched has been done, or so long.
+GLenum GlExecutable::PollGpu(int64_t most_ms) {
+  constexpr int64_t kWaitMs = 1000;
   const GLsync fence = gl_.FenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-  if (!fence) return GlFailed(gl_, "make a fence");
+  if (!fence) return GL_WAIT_FAILED;
   GLenum answer = GL_TIMEOUT_EXPIRED;
-  for (int i = 0; i < kMostWaits && answer == GL_TIMEOUT_EXPIRED; ++i) {
-    answer = gl_.ClientWaitSync(fence, GL_SYNC_FLUSH_COMMANDS_BIT, kWaitNs);
+  for (int64_t left = most_ms; left > 0 && answer == GL_TIMEOUT_EXPIRED; left -= kWaitMs) {
+    answer = gl_.ClientWaitSync(fence, GL_SYNC_FLUSH_COMMANDS_BIT,
+                                static_cast<GLuint64>(std::min(left, kWaitMs)) * 1000000);
   }
   gl_.DeleteSync(fence);
+  return answer;
+}
+
+Status GlExecutable::WaitForGpu() {
+  const GLenum answer = PollGpu(kMostS * int64_t{1000});
   if (answer == GL_TIMEOUT_EXPIRED) {
     return DeviceFailed(
         "wait for the kernels: not done after %d s; next: a smaller model, or backend=opencl",
-        kMostWaits);
+        kMostS);
   }
-  if (answer == GL_WAIT_FAILED) return GlFailed(gl_, "wait for the kernels");
-  return Status();
+  return answer == GL_WAIT_FAILED ? GlFailed(gl_, "wait for the kernels") : Status();
 }
 
 // By the driver's timers where it has them; else each dispatch is waited for, which costs it the

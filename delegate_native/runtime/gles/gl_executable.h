@@ -20,6 +20,9 @@ class GlExecutable : public Executable {
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;
   Status Bind(const std::vector<void*>& objects) override;
+  bool can_start(const Events& events) const override;
+  Status Await(const Events& events, bool on_device) override;
+  Status Start(Events* events) override;
   int64_t copied_bytes() const override;
   float Time(unsigned dispatch, const Group& group) override;
   bool is_intact() const override { return device_->failures == failures_before_; }
@@ -86,7 +89,12 @@ class GlExecutable : public Executable {
                  RunTimes* times);
   Status ProfileByTimers(size_t first, size_t count, RunTimes* times);
   Status TimeHere(unsigned dispatch, const Group& group, float* us);
+  GLenum PollGpu(int64_t most_ms);
   Status WaitForGpu();
+  Status WaitOnDevice(EGLSyncKHR sync, bool is_ours);
+  Status AwaitHere(const Events& events, bool on_device);
+  Status StartHere(EGLSyncKHR callers, Events* events);
+  void EndDone();
   // Inputs, then outputs.
   Port* PortAt(size_t i) {
     return i < inputs_.size() ? &inputs_[i] : &outputs_[i - inputs_.size()];
@@ -107,8 +115,11 @@ class GlExecutable : public Executable {
   std::vector<GlProgramPtr> programs_;  // parallel to plan.programs
   std::vector<Port> inputs_, outputs_;
   bool has_bound_ = false;
-  std::vector<Launch> launches_;  // parallel to plan.dispatches
-  unsigned timed_dispatch_ = 0;   // of the last Time
+  bool goes_on_ = false;               // what Start began last, as far as is known
+  EGLSyncKHR done_ = EGL_NO_SYNC_KHR;  // of its end,
+  int fence_ = -1;                     // and as a file descriptor
+  std::vector<Launch> launches_;       // parallel to plan.dispatches
+  unsigned timed_dispatch_ = 0;        // of the last Time
   Group timed_group_ = {0, 0, 0};
   GlProgramPtr timed_program_;
 };

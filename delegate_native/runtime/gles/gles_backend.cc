@@ -45,14 +45,14 @@ Status MakeGlesBackend(const std::string& library, const Contexts& shared,
   static const HomeProcess home;
   QUADRA_RETURN_IF_ERROR(home.Check("OpenGL ES"));
   const MutexLock lock(&mutex);
-  const std::string key =
-      shared.egl_context ? library + Format("@%p", shared.egl_context) : library;
-  std::shared_ptr<GlesBackend> known = backends[key].lock();
+  // An app's context may go and the next one get its address: each delegate shares anew.
+  std::shared_ptr<GlesBackend> known;
+  if (!shared.egl_context) known = backends[library].lock();
   if (!known || known->is_lost()) {
     std::shared_ptr<GlDevice> device = GlDevice::Make();
     QUADRA_RETURN_IF_ERROR(device->Open(library, shared));
     known = std::make_shared<GlesBackend>(std::move(device));
-    backends[key] = known;
+    if (!shared.egl_context) backends[library] = known;
   }
   *backend = std::move(known);
   return Status();

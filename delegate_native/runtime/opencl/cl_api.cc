@@ -38,6 +38,8 @@ const char* const kLibraries[] = {
 #define QUADRA_CL_NAME(name) "cl" #name "\0"
 constexpr char kNames[] = QUADRA_CL_FUNCTIONS(QUADRA_CL_NAME);
 #undef QUADRA_CL_NAME
+constexpr char kOptional[] =
+    "clCreateBufferWithProperties\0clGetExtensionFunctionAddressForPlatform\0";
 
 using Lookup = void* (*)(const char* name);
 
@@ -51,6 +53,7 @@ Status FindClFunctions(void* library, const std::string& path, ClApi* api) {
   const Lookup lookup = Cast<Lookup>(dlsym(library, "loadOpenCLPointer"));
   const auto find = [&](const char* name) { return lookup ? lookup(name) : dlsym(library, name); };
   const std::string missing = FindFunctions(find, kNames, api);
+  FindFunctions(find, kOptional, &api->CreateBufferWithProperties);
   if (missing.empty()) return Status();
   return DeviceFailed("%s lacks %s; Quadra needs OpenCL 1.2", path.c_str(), missing.c_str());
 }

@@ -4,6 +4,7 @@
 
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // clCreateCommandQueue: the one that every version has
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 #include <string>
 
@@ -11,7 +12,7 @@
 
 namespace quadra {
 
-// Nothing newer than OpenCL 1.2.
+// Nothing newer than OpenCL 1.2; the library must have them.
 #define QUADRA_CL_FUNCTIONS(F)  \
   F(BuildProgram)               \
   F(CreateBuffer)               \
@@ -53,6 +54,10 @@ struct ClApi {
 #define QUADRA_CL_FIELD(name) decltype(&::cl##name) name = nullptr;
   QUADRA_CL_FUNCTIONS(QUADRA_CL_FIELD)
 #undef QUADRA_CL_FIELD
+  // Null where the library lacks them: for what it has extensions for.
+  decltype(&::clCreateBufferWithProperties) CreateBufferWithProperties = nullptr;
+  decltype(&::clGetExtensionFunctionAddressForPlatform) GetExtensionFunctionAddressForPlatform =
+      nullptr;
 };
 
 // `library`: a path, or empty for the usual names. The library stays open for good: drivers do not

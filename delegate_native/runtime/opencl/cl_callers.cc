@@ -71,6 +71,7 @@ Status ClExecutable::Bind(const std::vector<void*>& objects) {
     if (!status.ok()) memory = nullptr;
     const bool was_bound = port.bound != nullptr;
     port.bound = memory;
+    port.is_external = memory && IsExternal(memory);
     if (status.ok() && memory) {
       status = Point(port, memory);
     } else if (port.in_place && (was_bound || !any)) {
@@ -83,6 +84,27 @@ Status ClExecutable::Bind(const std::vector<void*>& objects) {
     if (first.ok()) first = std::move(status);
   }
   return first;
+}
+
+// Whether it was made of memory that cl_khr_external_memory shares with others.
+bool ClExecutable::IsExternal(cl_mem memory) const {
+  cl_mem_properties properties[16] = {};
+  return context_->acquire &&
+         cl_.GetMemObjectInfo(memory, CL_MEM_PROPERTIES, sizeof(properties), properties, nullptr) ==
+             CL_SUCCESS &&
+         properties[0] / 32 == CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR / 32;
+}
+
+// Acquires or releases what is external of the bound buffers.
+Status ClExecutable::Exchange(ClContext::Exchange function, const char* tried) {
+  for (const std::vector<Port>* ports : {&inputs_, &outputs_}) {
+    for (const Port& port : *ports) {
+      if (!port.is_external) continue;
+      const cl_int code = function(queue_.get(), 1, &port.bound, 0, nullptr, nullptr);
+      if (code != CL_SUCCESS) return context_->Failed(tried, code);
+    }
+  }
+  return Status();
 }
 
 int64_t ClExecutable::copied_bytes() const {
@@ -109,11 +131,8 @@ cl_int ClExecutable::StateOf(cl_event event, int deadline_ms) {
 
 Status ClExecutable::Waited(const char* what, cl_int state, int deadline_ms) {
   if (state == CL_COMPLETE) return Status();
-  const std::string tried = Format("wait for %s", what);
-  if (state < 0) return context_->Failed(tried.c_str(), state);
-  return DeviceFailed(
-      "%s: its event did not come within %d ms; next: look at who is to complete it", tried.c_str(),
-      deadline_ms);
+  if (state < 0) return context_->Failed(Format("wait for %s", what).c_str(), state);
+  return TooLate(what, deadline_ms);
 }
 
 // An event of another context cannot be waited for on the device.
@@ -127,9 +146,11 @@ bool ClExecutable::IsOurs(cl_event event) const {
 Status ClExecutable::Await(const Events& events, bool on_device) {
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
   before_.clear();
+  for (void* fence : events.fences) {
+    QUADRA_RETURN_IF_ERROR(WaitForFence(fence, events.deadline_ms));
+  }
   for (void* one : events.before) {
     cl_event event = static_cast<cl_event>(one);
-    if (!event) continue;
     // Drivers may keep commands until they are told. An event of no command has no queue.
     cl_command_queue queue = nullptr;
     if (cl_.GetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(cl_command_queue),
@@ -154,9 +175,12 @@ Status ClExecutable::Await(const Events& events, bool on_device) {
 
 // Whatever was launched is behind the event, also of a launch that failed; and the inputs' events
 // are, so that where one fails this one does.
-Status ClExecutable::Start(void** done) {
+Status ClExecutable::Start(Events* events) {
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
+  QUADRA_RETURN_IF_ERROR(Exchange(context_->acquire, "acquire the caller's memory"));
   Status status = Launches(0, launches_.size(), queue_.get(), nullptr);
+  Status released = Exchange(context_->release, "release the caller's memory");
+  if (status.ok()) status = std::move(released);
   cl_event event = nullptr;
   cl_int code = cl_.EnqueueBarrierWithWaitList(queue_.get(), static_cast<cl_uint>(before_.size()),
                                                before_.empty() ? nullptr : before_.data(), &event);
@@ -166,7 +190,7 @@ Status ClExecutable::Start(void** done) {
     code = cl_.Flush(queue_.get());
   }
   if (status.ok() && code != CL_SUCCESS) status = context_->Failed("end an inference", code);
-  if (status.ok()) *done = event;
+  if (status.ok()) events->done = event;
   return status;
 }
 

@@ -5,10 +5,15 @@
 #include <vector>
 
 #include "delegate_native/base/clock.h"
+#include "delegate_native/base/functions.h"
 #include "delegate_native/base/log.h"
 
 namespace quadra {
 namespace {
+
+constexpr char kExtensions[] =
+    "clEnqueueAcquireExternalMemObjectsKHR\0clEnqueueReleaseExternalMemObjectsKHR\0"
+    "clImportMemoryARM\0";
 
 std::string DeviceText(const ClApi& cl, cl_device_id device, cl_device_info what) {
   size_t size = 0;
@@ -163,6 +168,10 @@ Status MakeClContext(const std::string& library, cl_context given,
     return ClFailed(Format("create a context on %s", made->info.device_name.c_str()).c_str(), code);
   }
   made->context = ClHandle<cl_context>(raw, cl.ReleaseContext);
+  if (const auto find = cl.GetExtensionFunctionAddressForPlatform) {
+    FindFunctions([&](const char* name) { return find(made->platform, name); }, kExtensions,
+                  &made->acquire);
+  }
   Log(1, "OpenCL device: %s, %s, driver %s: target %s%s", made->info.device_name.c_str(),
       made->info.api_version.c_str(), made->info.driver.c_str(), made->info.name.c_str(),
       given ? "; the app's context" : "");

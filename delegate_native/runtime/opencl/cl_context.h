@@ -42,6 +42,11 @@ struct ClContext {
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
   ClHandle<cl_context> context;
+  // Of extensions; null where the driver lacks them. What cl_khr_external_memory imports is the
+  // device's only between the first two.
+  using Exchange = decltype(&clEnqueueAcquireExternalMemObjectsKHR);
+  Exchange acquire = nullptr, release = nullptr;
+  decltype(&clImportMemoryARM) import_arm = nullptr;
   // Once an error said that it may be: the next interpreter gets a context of its own.
   std::atomic<bool> lost{false};
 

@@ -433,12 +433,15 @@ Status ClExecutable::Run(const std::vector<const void*>& inputs, const std::vect
   }
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
   if (times) times->at_ns[RunTimes::kBegun] = NowNs();
+  QUADRA_RETURN_IF_ERROR(Exchange(context_->acquire, "acquire the caller's memory"));
   Status status = Begin(inputs, outputs);
   const size_t all = launches_.size();
   if (status.ok()) {
     status = times ? Profile(0, all, times) : Launches(0, all, queue_.get(), nullptr);
   }
   if (status.ok()) status = End(outputs);
+  Status released = Exchange(context_->release, "release the caller's memory");
+  if (status.ok()) status = std::move(released);
   // Also after an error: what was queued works on the caller's memory.
   const cl_int code = cl_.Finish(queue_.get());
   if (times) times->at_ns[RunTimes::kRead] = NowNs();

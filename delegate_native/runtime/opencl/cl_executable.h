@@ -26,9 +26,9 @@ class ClExecutable : public Executable {
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;
   Status Bind(const std::vector<void*>& objects) override;
-  bool can_start() const override { return true; }
+  bool can_start(const Events& events) const override { return !events.gives_fence; }
   Status Await(const Events& events, bool on_device) override;
-  Status Start(void** done) override;
+  Status Start(Events* events) override;
   int64_t copied_bytes() const override;
   float Time(unsigned dispatch, const Group& group) override;
   bool shares_constants() const override { return shares_constants_; }
@@ -42,6 +42,7 @@ class ClExecutable : public Executable {
     bool is_own = false;         // its buffer serves no other tensor
     bool in_place = false;       // kernels work on the caller's memory
     cl_mem bound = nullptr;      // the caller's buffer, which they work on instead
+    bool is_external = false;    // it is to be acquired before, and released after
     void* caller = nullptr;      // that memory,
     ClHandle<cl_mem> in_caller;  // and the buffer over it
   };
@@ -72,6 +73,8 @@ class ClExecutable : public Executable {
   Status Point(const Port& port, cl_mem memory);
   Status CheckBound(const Port& port, cl_mem memory) const;
   Status WorkOn(Port* port, void* caller);
+  bool IsExternal(cl_mem memory) const;
+  Status Exchange(ClContext::Exchange function, const char* tried);
   cl_int StateOf(cl_event event, int deadline_ms);
   Status Waited(const char* what, cl_int state, int deadline_ms);
   bool IsOurs(cl_event event) const;

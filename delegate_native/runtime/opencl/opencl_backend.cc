@@ -8,6 +8,7 @@
 #include "delegate_native/base/mutex.h"
 #include "delegate_native/runtime/opencl/cl_context.h"
 #include "delegate_native/runtime/opencl/cl_executable.h"
+#include "delegate_native/runtime/opencl/cl_import.h"
 #include "delegate_native/runtime/opencl/cl_memory.h"
 #include "delegate_native/runtime/opencl/cl_programs.h"
 
@@ -28,6 +29,11 @@ class OpenClBackend : public Backend {
   Status MakeMemory(size_t bytes, void* object, std::unique_ptr<DeviceMemory>* memory) override {
     QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
     return MakeClMemory(context_, bytes, static_cast<cl_mem>(object), memory);
+  }
+  Status Import(SystemMemory::Kind kind, void* handle, size_t bytes,
+                std::unique_ptr<SystemMemory>* memory) const override {
+    QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
+    return ImportClMemory(context_.get(), kind, handle, bytes, memory);
   }
   bool is_lost() const { return context_->lost; }
 

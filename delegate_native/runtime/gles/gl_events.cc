@@ -1,0 +1,119 @@
+// What an executable does with events of its callers, and those that it leaves to them.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "delegate_native/runtime/gles/gl_executable.h"
+
+namespace quadra {
+namespace {
+
+const EGLSyncKHR kNoSync = EGL_NO_SYNC_KHR;
+
+}  // namespace
+
+bool GlExecutable::can_start(const Events& events) const {
+  const GlContext& context = *device_->context;
+  return events.gives_fence ? context.has_fences : context.has_syncs;
+}
+
+// The context waits, and the host goes on.
+Status GlExecutable::WaitOnDevice(EGLSyncKHR sync, bool is_ours) {
+  const EglApi& egl = device_->context->egl;
+  const EGLDisplay display = device_->context->contexts().egl_display;
+  const bool waits = sync != kNoSync && egl.WaitSyncKHR(display, sync, 0);
+  Status status = waits ? Status() : EglFailed(egl, "wait for an input");
+  if (is_ours && sync != kNoSync) egl.DestroySyncKHR(display, sync);
+  return status;
+}
+
+Status GlExecutable::AwaitHere(const Events& events, bool on_device) {
+  const GlContext& context = *device_->context;
+  const EglApi& egl = context.egl;
+  const EGLDisplay display = context.contexts().egl_display;
+  for (void* fence : events.fences) {
+    if (!on_device || !context.has_fences) {
+      QUADRA_RETURN_IF_ERROR(WaitForFence(fence, events.deadline_ms));
+      continue;
+    }
+    // EGL closes it.
+    const int fd = fcntl(static_cast<int>(reinterpret_cast<intptr_t>(fence)), F_DUPFD_CLOEXEC, 0);
+    const EGLint attributes[] = {EGL_SYNC_NATIVE_FENCE_FD_ANDROID, fd, EGL_NONE};
+    const EGLSyncKHR sync = egl.CreateSyncKHR(display, EGL_SYNC_NATIVE_FENCE_ANDROID, attributes);
+    if (sync == kNoSync) close(fd);
+    QUADRA_RETURN_IF_ERROR(WaitOnDevice(sync, true));
+  }
+  for (EGLSyncKHR sync : events.before) {
+    if (!context.has_syncs) return Unsupported("EGL has no sync objects to wait for");
+    if (on_device) {
+      QUADRA_RETURN_IF_ERROR(WaitOnDevice(sync, false));
+      continue;
+    }
+    const EGLint came =
+        egl.ClientWaitSyncKHR(display, sync, EGL_SYNC_FLUSH_COMMANDS_BIT_KHR,
+                              EGLTimeKHR{1000000} * static_cast<unsigned>(events.deadline_ms));
+    if (came == EGL_TIMEOUT_EXPIRED_KHR) return TooLate("an input", events.deadline_ms);
+    if (!came) return EglFailed(egl, "wait for an input");
+  }
+  if (on_device || !goes_on_) return Status();
+  const GLenum answer = PollGpu(events.deadline_ms);
+  if (answer == GL_TIMEOUT_EXPIRED)
+    return TooLate("the inference that goes on", events.deadline_ms);
+  goes_on_ = false;
+  return answer == GL_WAIT_FAILED ? GlFailed(gl_, "wait for the inference that goes on") : Status();
+}
+
+// Nothing that is loaded is spoilt by an event that does not come.
+Status GlExecutable::Await(const Events& events, bool on_device) {
+  const bool none = events.before.empty() && events.fences.empty();
+  if (none && (on_device || !goes_on_)) return Status();
+  return device_->thread.Do([&] { return AwaitHere(events, on_device); });
+}
+
+void GlExecutable::EndDone() {
+  if (fence_ >= 0) close(fence_);
+  if (done_ != kNoSync) {
+    device_->context->egl.DestroySyncKHR(device_->context->contexts().egl_display, done_);
+  }
+  fence_ = -1;
+  done_ = kNoSync;
+}
+
+// Where the driver gives no event it is waited for.
+Status GlExecutable::StartHere(EGLSyncKHR callers, Events* events) {
+  const EglApi& egl = device_->context->egl;
+  const EGLDisplay display = device_->context->contexts().egl_display;
+  EndDone();
+  if (callers != kNoSync) QUADRA_RETURN_IF_ERROR(WaitOnDevice(callers, true));
+  QUADRA_RETURN_IF_ERROR(DispatchAll());
+  gl_.MemoryBarrier(GL_ALL_BARRIER_BITS);
+  const bool is_fence = events->gives_fence;
+  done_ = egl.CreateSyncKHR(display, is_fence ? EGL_SYNC_NATIVE_FENCE_ANDROID : EGL_SYNC_FENCE_KHR,
+                            nullptr);
+  gl_.Flush();
+  goes_on_ = true;
+  events->done = done_;
+  if (is_fence && done_ != kNoSync) {
+    fence_ = egl.DupNativeFenceFDANDROID(display, done_);
+    // The C API has one type for all events. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    events->done = fence_ > 0 ? reinterpret_cast<void*>(static_cast<intptr_t>(fence_)) : nullptr;
+  }
+  QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "run the kernels"));
+  if (events->done) return Status();
+  goes_on_ = false;
+  return WaitForGpu();
+}
+
+// What the caller's own context still has to do may be with buffers that are ours now, too: it
+// comes before, and the host does not wait for it.
+Status GlExecutable::Start(Events* events) {
+  const EglApi& egl = device_->context->egl;
+  EGLSyncKHR callers = kNoSync;
+  if (egl.GetCurrentContext() != EGL_NO_CONTEXT) {
+    callers =
+        egl.CreateSyncKHR(device_->context->contexts().egl_display, EGL_SYNC_FENCE_KHR, nullptr);
+    callers == kNoSync ? gl_.Finish() : gl_.Flush();
+  }
+  return Do([&] { return StartHere(callers, events); });
+}
+
+}  // namespace quadra
