@@ -16,11 +16,11 @@ from host_tools.request import models
 from tests.delegate import TARGETS, Quadra
 from tests.vectors import all_cases
 from tests.vectors.batch import batches
-from tests.vectors.conv_2d import CUT_ROW, CUT_SMALL, CUTS, SPLIT_BELOW, SPLITS
+from tests.vectors.conv_2d import CUT_ROW, CUT_SMALL, CUTS, SPLIT_BELOW, SPLITS, WINOGRAD
 
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 PHONES = ("adreno-630-gles", "adreno-740-gles", "mali-g76-gles", "mali-g610-gles")
-_KERNEL = re.compile(r"\d+_(?:conv2d|conv2d_split|depthwise_conv2d)\.comp$")
+_KERNEL = re.compile(r"\d+_(?:conv2d|conv2d_split|depthwise_conv2d|winograd_[a-z_]+)\.comp$")
 # Results on a quantised tensor's grid differ by one call; test_quantized.py has them.
 _GRID = re.compile(r"onto_grid\((\w+), inverse, scale, low, high\)")
 _BODY = re.compile(r"^int global_x = .*?;\n(.*)\Z", re.MULTILINE | re.DOTALL)
@@ -42,7 +42,7 @@ def bodies(quadra: Quadra, model: bytes, target: Path, folder: Path) -> dict[str
 @pytest.fixture(scope="module")
 def of_vectors(quadra, tmp_path_factory):
     """of_vectors(registers): bodies of all vectors, on a target of so many registers that one work-item is enough for, and
-    those of vectors with sums that work-items share, and with weights that are cut."""
+    those of vectors with sums that work-items share, with weights that are cut, and that go Winograd's way."""
 
     @cache
     def made(registers: int) -> set[str]:
@@ -56,6 +56,7 @@ def of_vectors(quadra, tmp_path_factory):
             ("split", SPLITS, {"enough_work_items": SPLIT_BELOW}),
             ("cut", CUTS, cut),
             ("cut-small", CUTS, {**cut, "enough_work_items": CUT_SMALL}),
+            ("winograd", WINOGRAD, {"winograd_channels": 1, "winograd_tiles": 1}),
         ):
             target = folder / f"{name}.json"
             target.write_text(json.dumps({**tiles, "vector_registers": registers, **facts}))

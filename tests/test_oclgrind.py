@@ -3,6 +3,7 @@ has a buffer of its own there (target `separate-buffers`), so that an overrun ca
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 
 from host_tools.base import child_process
 from tests import cpu, oclgrind
-from tests.delegate import TOLERANCE, Quadra, options
+from tests.delegate import TARGETS, TOLERANCE, Quadra, options
 from tests.random_graphs import graphs
 from tests.vectors import all_cases
 from tests.vectors.batch import batches
+from tests.vectors.conv_2d import WINOGRAD
 
 _IMAGES_PER_OP = 2
 _PLANTED = """
@@ -72,6 +74,18 @@ def test_kernels_touch_only_what_is_theirs(checked, case, target):
     outcome = worker.run(case.model(), case.feeds(), **options(target))
     assert not log.news()
     assert "Oclgrind" in outcome.report["device"]["name"]
+    case.check(outcome, TOLERANCE["f32"])
+
+
+def test_winograds_kernels_touch_only_what_is_theirs(checked, tmp_path):
+    worker, log = checked
+    target = tmp_path / "target.json"
+    plain = json.loads((TARGETS / "separate-buffers.json").read_text())
+    target.write_text(json.dumps({**plain, "winograd_channels": 1, "winograd_tiles": 1}))
+    [case] = batches(WINOGRAD, most=len(WINOGRAD))
+    outcome = worker.run(case.model(), case.feeds(), **{**options(), "target": str(target)})
+    assert not log.news()
+    assert "winograd_products" in str(outcome.report["partitions"])
     case.check(outcome, TOLERANCE["f32"])
 
 

@@ -20,18 +20,21 @@ struct Vendor {
   // Of the slowest that are still in use, in millions: a trip of the largest tile has 128
   // multiply-adds, and a kernel reaches a quarter of what the GPU can do.
   int trips_per_second;
+  // Below these, published delegates find on phones, what Winograd's tiles take in memory costs
+  // more than its products save.
+  int winograd_channels, winograd_tiles;
 };
 
 constexpr Vendor kVendors[] = {
     // A CPU that a stand-in shows as a GPU still says whose it is.
-    {"cpu", "genuineintel authenticamd", Storage::kBuffer, 16, 4096, 30},
-    {"qualcomm", "qualcomm adreno", Storage::kImage2d, 24, 1152, 100},
-    {"imagination", "imagination powervr", Storage::kImage2d, 16, 4096, 30},
-    {"nvidia", "nvidia", Storage::kBuffer, 24, 4096, 1000},
-    {"intel", "intel", Storage::kBuffer, 24, 4096, 300},
-    {"samsung", "samsung xclipse", Storage::kBuffer, 24, 4096, 300},
-    {"amd", "advanced-micro amd radeon", Storage::kBuffer, 24, 4096, 1000},
-    {"arm", "arm mali immortalis", Storage::kImage2d, 16, 2048, 30},
+    {"cpu", "genuineintel authenticamd", Storage::kBuffer, 16, 4096, 30, 64, 4},
+    {"qualcomm", "qualcomm adreno", Storage::kImage2d, 24, 1152, 100, 128, 128},
+    {"imagination", "imagination powervr", Storage::kImage2d, 16, 4096, 30, 64, 32},
+    {"nvidia", "nvidia", Storage::kBuffer, 24, 4096, 1000, 64, 32},
+    {"intel", "intel", Storage::kBuffer, 24, 4096, 300, 64, 32},
+    {"samsung", "samsung xclipse", Storage::kBuffer, 24, 4096, 300, 32, 32},
+    {"amd", "advanced-micro amd radeon", Storage::kBuffer, 24, 4096, 1000, 32, 32},
+    {"arm", "arm mali immortalis", Storage::kImage2d, 16, 2048, 30, 64, 32},
 };
 
 struct Isa {
@@ -106,6 +109,8 @@ void DecideCpu(GpuInfo* info) {
   if (!kHasCpuShapes) info->vector_width = 4;
   info->shares_host_memory = HoldsAny(target, "pocl");
   info->trips_per_second = kNoLimit;
+  info->winograd_channels = 64;
+  info->winograd_tiles = 4;
   if (info->name.empty()) info->name = "host-" + name;
 }
 
@@ -125,6 +130,8 @@ void Decide(GpuInfo* info) {
     info->vendor = vendor.name;
     info->vector_registers = vendor.registers;
     info->enough_work_items = vendor.enough_work_items;
+    info->winograd_channels = vendor.winograd_channels;
+    info->winograd_tiles = vendor.winograd_tiles;
     info->trips_per_second = int64_t{vendor.trips_per_second} * 1'000'000;
     if (info->supports_images) info->storage = vendor.storage;
     break;

@@ -69,6 +69,8 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->Number("vector_width", &info->vector_width, kVectorWidth);
   v->Number("vector_registers", &info->vector_registers, kRegisters);
   v->Number("enough_work_items", &info->enough_work_items, kItems);
+  v->Number("winograd_channels", &info->winograd_channels, kItems);
+  v->Number("winograd_tiles", &info->winograd_tiles, kItems);
   v->Number("trips_per_second", &info->trips_per_second, kRate);
   v->Flag("reads_buffers_as_images", &info->reads_buffers_as_images);
   v->Number("flat_group", &info->flat_group, kUnits);

@@ -57,6 +57,10 @@ struct GpuInfo {
   int vector_width = 4;          // floats in one register: 4 on GPUs, 8 or 16 on CPUs
   int vector_registers = 16;     // how many such registers a kernel may count on
   int enough_work_items = 4096;  // fewer leave processors of a GPU idle
+  // What a convolution of 3 x 3 pixels needs to gain by Winograd: channels of source and result,
+  // and tiles of 4 x 4 results. No convolution has kNever channels.
+  static constexpr int kNever = 1 << 20;
+  int winograd_channels = 64, winograd_tiles = 32;
   // Loop iterations, of all work-items together, that it surely does in a second: what one dispatch
   // may have at most, for watchdogs end those that take long.
   int64_t trips_per_second = 30'000'000;

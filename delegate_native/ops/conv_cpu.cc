@@ -163,14 +163,15 @@ std::string Body(const WideTile& t, const Conv& conv, bool as_row) {
   text += Format("LANES %s = src_lanes + b * src_s * plane;\n", conv.groups > 1 ? "image" : "from");
   if (conv.scattered() && conv.plain)
     text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
-  text += Format(R"(
+  text +=
+      Format(R"(
 int o = GLOBAL_X * blocks;
 int s = b * dst_s + o * %d;
 int last = (b + 1) * dst_s;
 int end = s + blocks * %d < last ? s + blocks * %d : last;
-int w = (1 + o * kernel_y * kernel_x * channels) * %d;
+int w = (1 + %s * kernel_y * kernel_x * channels) * %d;
 )",
-                 slices, slices, slices, t.vectors);
+             slices, slices, slices, conv.matrices > 1 ? "(b * all_blocks + o)" : "o", t.vectors);
   return text + Block(Format("for (; s < end; s += %d)", slices), BlockOfChannels(t, conv, as_row));
 }
 
@@ -202,6 +203,7 @@ void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   kernel.Int("grid_h", conv.grid_h());
   kernel.Int("blocks", blocks);
   if (conv.groups > 1) AddGroupNumbers(conv, lanes, &kernel);
+  if (conv.matrices > 1) kernel.Int("all_blocks", all_blocks);
   kernel.body = Body(tile, conv, as_row);
   kernel.Grid(CeilDiv(all_blocks, blocks), tiles / conv.in.b, conv.in.b);
 }

@@ -8,12 +8,13 @@
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/split_sums.h"
 #include "delegate_native/ops/unroll.h"
+#include "delegate_native/ops/winograd.h"
 
 namespace quadra {
 namespace {
 
 // By the vectors' width; the tile leaves registers for weights and broadcasts.
-const WideTile kWideTiles[] = {{16, 1, 8}, {8, 2, 6}};
+const WideTile kWideTiles[] = {{16, 2, 8}, {8, 2, 6}};
 
 int64_t TripsOf(const Conv& conv, int slices) {
   const Window& window = conv.window;
@@ -155,8 +156,8 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   if (part.slices == Slices::kOfGroups) text += FindFirstSlice("o * 4");
   if (part.slices == Slices::kAll) text += "int first_s = 0;\n";
   const char* const counts[] = {"src_s", "group_s", "part_s"};
-  text += Format("int run = %s * %d;\nint %s = block * run", counts[static_cast<int>(part.slices)],
-                 4 * t.slices, pixel ? "at" : "block_at");
+  text += Format("int run = %s * %d;\nint %s = %s * run", counts[static_cast<int>(part.slices)],
+                 4 * t.slices, pixel ? "at" : "block_at", conv.matrices > 1 ? "z" : "block");
   if (!pixel) text += conv.deep() ? " * kernel_z * kernel_y * kernel_x" : " * kernel_y * kernel_x";
   // Of a convolution in three dimensions, `b` counts planes of results.
   text += conv.deep() ? QUADRA_TEXT(R"(;
@@ -189,7 +190,7 @@ void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
 
 // The convolution by the inputs, or with the outputs, of a part alone, as far as its weights tell.
 Conv OnlyPart(Conv conv, const Part& part) {
-  const int all_c = conv.in.c;
+  const int all_c = conv.in.c, all_rows = conv.taps() * conv.out.c;
   const bool by_inputs = part.slices == Slices::kSome;
   const int first = by_inputs ? part.first * 4 : 0, first_o = part.first_out * 4;
   if (by_inputs) conv.in.c = std::min(conv.in.c - first, part.count * 4);
@@ -197,11 +198,13 @@ Conv OnlyPart(Conv conv, const Part& part) {
   const int some_c = conv.in.c, taps = conv.taps(), rows = taps * conv.out.c;
   if (part.before >= 0) conv.bias.clear();
   if (part.to != conv.dst) conv.bounds = Bounds();
-  conv.weights = [first, first_row = taps * first_o, rows, all_c, some_c, all = conv.weights] {
+  conv.weights = [first, first_row = taps * first_o, rows, all_rows, all_c, some_c,
+                  matrices = conv.matrices, all = conv.weights] {
     const SharedFloats weights = all();
     std::vector<float> taken;
-    const float* from = weights->data() + std::ptrdiff_t{first_row} * all_c + first;
-    for (int row = 0; row < rows; ++row, from += all_c) {
+    for (int n = 0; n < matrices * rows; ++n) {
+      const int row = first_row + n / rows * all_rows + n % rows;
+      const float* from = weights->data() + std::ptrdiff_t{row} * all_c + first;
       taken.insert(taken.end(), from, from + some_c);
     }
     return Share(std::move(taken));
@@ -272,7 +275,8 @@ int OutputsAtOnce(const KernelContext& context, const Conv& conv) {
   constexpr int kLeastPixels = 16, kMostParts = 8;
   const Dialect dialect = context.DialectOf();
   const int slices = conv.out.slices();
-  const int64_t texels = int64_t{4} * std::max(1, conv.taps()) * conv.in.slices();  // of a slice
+  const int64_t texels =
+      int64_t{4} * std::max(1, conv.taps()) * conv.matrices * conv.in.slices();  // of a slice
   const int64_t row = dialect.max_row_texels - slices - 1;  // behind them lie the biases
   if (dialect.image_units == 0 || conv.groups > 1 || texels * slices <= row ||
       conv.grid_w() * conv.grid_h() < kLeastPixels) {
@@ -364,8 +368,11 @@ void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {
 }
 
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
+  if (AddWinograd(context, conv, list)) return;
   if (!context.gpu->is_cpu() || conv.deep()) return AddQuadConv(context, conv, list);
   WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
+  const int vectors = CeilDiv(conv.out.c, tile.lanes);
+  if (vectors == 1 || (vectors == 3 && tile.lanes == 16)) tile.vectors = 1;  // half would be idle
   tile.halves = context.precision != Precision::kF32;
   AddWideConv(tile, conv, list);
 }

@@ -18,10 +18,11 @@ struct Conv {
   const char* name = "conv2d";
   int src = -1, dst = -1;
   Shape in, out;
-  // Makes them when the plan is written: [out.c][depth.kernel_y][window.kernel_y][window.kernel_x]
-  // [group_in()].
+  // Makes them when the plan is written: [matrices][out.c][depth.kernel_y][window.kernel_y]
+  // [window.kernel_x][group_in()].
   Function<SharedFloats()> weights;
   std::vector<float> bias;  // out.c values, or none
+  int matrices = 1;         // of weights: several are one for each batch item
   int groups = 1;           // of channels; each is a convolution of its own
   Window window;            // pads at the end do not matter here
   // Of three dimensions: what `window` is for y, along the axis before it. Planes are batches.

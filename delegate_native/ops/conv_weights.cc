@@ -17,7 +17,7 @@ int SlicesOfBlock(const Conv& conv, int lanes) {
 
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c) {
   const int64_t taps = std::max(1, conv.taps());
-  return CeilDiv(conv.out.c, lanes) * taps * in_c * lanes;
+  return int64_t{conv.matrices} * CeilDiv(conv.out.c, lanes) * taps * in_c * lanes;
 }
 
 std::vector<float> BiasOf(const Conv& conv, int count) {
@@ -34,9 +34,10 @@ std::vector<float> PackConvWeights(const Conv& conv, int lanes, int in_c) {
   const SharedFloats weights = conv.weights();
   const float* from = weights->data();
   const int last_s = conv.groups > 1 ? conv.in.slices() - SlicesOfBlock(conv, lanes) : 0;
-  for (int o = 0; o < conv.out.c; ++o) {
-    const int block = o / lanes;
-    const int first_s = block * lanes / conv.group_out() * conv.group_in() / 4;
+  for (int n = 0; n < conv.matrices * conv.out.c; ++n) {
+    const int o = n % conv.out.c;
+    const int block = n / conv.out.c * CeilDiv(conv.out.c, lanes) + o / lanes;
+    const int first_s = o / lanes * lanes / conv.group_out() * conv.group_in() / 4;
     // The group's first channel among those that the block reads.
     const int first = o / conv.group_out() * conv.group_in() - 4 * std::min(first_s, last_s);
     for (int t = 0; t < taps; ++t) {

@@ -50,10 +50,16 @@ void LoopOver(const KernelContext& context, int w, int h, int depth, const Loops
   const int tile_h = rows ? std::min(h, std::max(1, loops.per_item / w)) : 1;
   desc->Int("tile_w", tile_w);
   desc->Int("tile_h", tile_h);
-  const std::string pixels =
-      *loops.pixel ? Block("for (int x = x_begin; x < x_end; ++x)", loops.pixel) : "";
-  desc->body = Filled(kItem, {loops.limits[0], loops.limits[1], loops.limits[2]}) +
-               Block("for (int y = y_begin; y < y_end; ++y)", loops.row + pixels);
+  // A loop over one costs a GPU registers.
+  const auto each = [rows](const char* loop, const char* one, const std::string& body) {
+    return rows ? Block(loop, body) : Block("", one + body);
+  };
+  const std::string pixels = *loops.pixel ? each("for (int x = x_begin; x < x_end; ++x)",
+                                                 "int x = x_begin;\n", loops.pixel)
+                                          : "";
+  desc->body =
+      Filled(kItem, {loops.limits[0], loops.limits[1], loops.limits[2]}) +
+      each("for (int y = y_begin; y < y_end; ++y)", "int y = y_begin;\n", loops.row + pixels);
   desc->Grid(CeilDiv(w, tile_w), CeilDiv(h, tile_h), depth);
   if (!rows) SetGpuGroup(*context.gpu, desc);
 }

@@ -87,7 +87,7 @@ def _process(tool: Installed, gpu: Gpu, texts: Sequence[str], stop: threading.Ev
                 env=environment,
                 check=False,
                 on_line=lines.append,
-                stop=stop,
+                stop=stop.is_set,
             )
             if stop.is_set():
                 raise RunFailed(f"ask the compiler for {gpu.name}", "it was stopped")

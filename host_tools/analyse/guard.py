@@ -19,7 +19,9 @@ MODELS = (
     "tf2_mobilenet_v2_1.0_224_ptq",
 )
 GPUS = "adreno-740,mali-g610"
-_OPS = {"conv2d": ("conv2d", "conv2d_split"), "depthwise_conv2d": ("depthwise_conv2d",)}  # with their kernels' names
+# With their kernels' names.
+_WINOGRAD = ("winograd_source", "winograd_products", "winograd_products_split", "winograd_result")
+_OPS = {"conv2d": ("conv2d", "conv2d_split", *_WINOGRAD), "depthwise_conv2d": ("depthwise_conv2d",)}
 
 
 @dataclass(frozen=True)

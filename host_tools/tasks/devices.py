@@ -55,7 +55,7 @@ def do(words: Sequence[str], options: Options, console: Console) -> None:
 
 def _list(given: Sequence[str], options: Options, console: Console) -> None:
     there = choice.found()
-    there += [Found(one.serial, _DIED, virtual=True, name=one.name) for one in registry.records() if not one.alive]
+    there += [Found(one.serial, _DIED, virtual=True, name=one.name) for one in registry.records() if not one.alive()]
     if options.json:
         print(json.dumps([one.to_json() for one in there], indent=1))
     elif not there:

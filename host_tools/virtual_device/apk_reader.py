@@ -3,7 +3,6 @@
 What depends on what is installed is in packages.py.
 """
 
-import hashlib
 import re
 import zipfile
 from dataclasses import dataclass
@@ -32,11 +31,9 @@ class Refused(Exception):
 class Apk:
     """What an APK says about itself."""
 
-    sha256: str
     package: str
     version_code: int
     version_name: str
-    min_sdk: int
     target_sdk: int
     debuggable: bool
     test_only: bool
@@ -49,16 +46,14 @@ class Apk:
 
 def read(path: Path, level: int) -> Apk:
     """Everything about the APK; Refused where a device of this level would not take it."""
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     try:
         with zipfile.ZipFile(path) as archive:
-            return _opened(path, archive, digest, level)
+            return _opened(path, archive, level)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
         raise Refused("INSTALL_PARSE_FAILED_NOT_APK", f"Failed to load asset path ({error})") from error
 
 
-def _opened(path: Path, archive: zipfile.ZipFile, digest: str, level: int) -> Apk:
+def _opened(path: Path, archive: zipfile.ZipFile, level: int) -> Apk:
     root = _manifest(path, archive)
     package, sdk, app = root.text("package"), root.first("uses-sdk"), root.first("application")
     min_sdk = sdk.number("minSdkVersion", 1)
@@ -69,11 +64,9 @@ def _opened(path: Path, archive: zipfile.ZipFile, digest: str, level: int) -> Ap
     signer = _signer(path, level, target)
     _check_table(path, archive, target)
     return Apk(
-        sha256=digest,
         package=package,
         version_code=root.number("versionCodeMajor") << 32 | root.number("versionCode"),
         version_name=root.text("versionName"),
-        min_sdk=min_sdk,
         target_sdk=target,
         debuggable=app.flag("debuggable"),
         test_only=app.flag("testOnly"),

@@ -1,7 +1,7 @@
 """One command that runs on the device, and the table of all commands.
 
-A command is a function of a Call, of the options among its words (as `getopt` has them; without letters there are none)
-and of the other words, and returns its exit status:
+A command is a function of a Call, of the options among its words (as `getopt` has them, the values of a repeated one joined
+by commas; without letters there are none) and of the other words, and returns its exit status:
 
     @command("mkdir", letters="pm:", least=1)
     def mkdir(call: Call, given: Given, words: Words) -> int:
@@ -14,13 +14,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 from host_tools.virtual_device.faults import Fault
 from host_tools.virtual_device.files import Files, failure, normal, write_all
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
+from host_tools.virtual_device.state import State
 
 PIECE = 1 << 20
 _LONGEST_LINE = 4 << 20
@@ -40,7 +38,7 @@ class Call:
     """What a command gets. Words are str; bytes that are not UTF-8 are surrogates (os.fsencode gives them back)."""
 
     argv: list[str]
-    device: "VirtualDevice"
+    device: State
     stdin: Input
     out: Callable[[bytes], None]  # raises Stopped when nobody listens any more
     err: Callable[[bytes], None]
@@ -50,7 +48,7 @@ class Call:
 
     @property
     def files(self) -> Files:
-        return self.device.files(self.user)
+        return Files(self.device, self.user)
 
     def path(self, name: str) -> str:
         """A device path from a word of the command line."""
@@ -67,8 +65,8 @@ class Call:
         return status
 
     def meet(self, step: str) -> Fault | None:
-        """A fault that is due at this step and that the command is to do (see VirtualDevice.meet)."""
-        return self.device.meet(step, closed=self.cancelled)
+        """A fault that is due at this step and that the command is to do (see State.meet)."""
+        return self.device.meet(step, self.cancelled.is_set)
 
     def wait(self, seconds: float) -> None:
         """Sleeps, but not longer than somebody listens."""
@@ -95,7 +93,10 @@ COMMANDS: dict[str, _Known] = {}
 def command(
     *names: str, letters: str | None = None, long: Sequence[str] = (), least: int = 0
 ) -> Callable[[Command], Command]:
-    """Enters a function into the table under these names; `least`: how many words it needs beside its options."""
+    """Enters a function into the table under these names; `least`: how many words it needs beside its options.
+
+    A name may be two words, a command and its verb.
+    """
 
     def enter(function: Command) -> Command:
         COMMANDS.update(dict.fromkeys(names, _Known(function, letters, long, least)))
@@ -107,17 +108,24 @@ def command(
 def run(call: Call) -> int:
     """Runs a command of the table; 127 when there is none of this name. What the file system refuses is said."""
     folder, slash, name = call.argv[0].rpartition("/")
+    words = call.argv[1:]
+    if words and f"{name} {words[0]}" in COMMANDS:
+        name = f"{name} {words.pop(0)}"
     known = COMMANDS.get(name) if not slash or folder in ("/system/bin", "/bin") else None
     if known is None:
+        verbs = [one.removeprefix(f"{name} ") for one in sorted(COMMANDS) if one.startswith(f"{name} ")]
+        if verbs:
+            return call.fail(f"only {', '.join(verbs)}", 255)
         call.err(os.fsencode(f"/system/bin/sh: {call.argv[0]}: inaccessible or not found\n"))
         return 127
-    given, words = list[tuple[str, str]](), call.argv[1:]
+    given = list[tuple[str, str]]()
     try:
         if known.letters is not None:
             given, words = getopt.gnu_getopt(words, known.letters, known.long)
         if len(words) < known.least:
             return call.fail(f"Needs {known.least} argument{'s' if known.least > 1 else ''}")
-        return known.function(call, dict(given), words)
+        joined = {name: ",".join(value for other, value in given if other == name) for name, _ in given}
+        return known.function(call, joined, words)
     except getopt.GetoptError as bad:
         return call.fail(f"Unknown option '{bad.opt}' (see \"{name} --help\")")
     except OSError as error:

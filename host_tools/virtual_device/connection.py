@@ -7,25 +7,22 @@ import socket
 import threading
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import hostile, shell_service, wire
 from host_tools.virtual_device.faults import Dropped, Fault, split
+from host_tools.virtual_device.state import State
 from host_tools.virtual_device.stream import Stream, StreamClosed
 from host_tools.virtual_device.sync import Sync
 
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
-
 FEATURES = "shell_v2,cmd,stat_v2,ls_v2,fixed_push_mkdir"
 _LOOK_S = 0.05
-_Handler = Callable[["VirtualDevice", Stream], None]
+_Handler = Callable[[State, Stream], None]
 
 
 class Connection:
     """`run` reads messages until the host goes or `drop` is called. `gone` is set at the end."""
 
-    def __init__(self, device: "VirtualDevice", peer: socket.socket) -> None:
+    def __init__(self, device: State, peer: socket.socket) -> None:
         self.device, self.max_payload, self.gone = device, wire.MAX_HANDSHAKE, threading.Event()
         self._peer = peer
         self._sending = threading.Lock()
@@ -47,7 +44,6 @@ class Connection:
             self.device.note("connection", str(error))
         finally:
             self.drop()
-            self._peer.close()
 
     def drop(self) -> None:
         """Ends the connection at once, as an unplugged cable does."""
@@ -73,6 +69,12 @@ class Connection:
         except (OSError, ValueError):
             return True
 
+    def _gone(self) -> bool:
+        """For a stall of the whole connection: what its host had sent before it went is not done any more."""
+        if self.lost():
+            raise Dropped("the host went while the device did nothing")
+        return False
+
     def send(self, message: wire.Message) -> None:
         """What cannot be sent any more is dropped: the reader sees the end of the connection."""
         try:
@@ -94,7 +96,7 @@ class Connection:
             self._streams.pop(stream.local, None)
 
     def _handle(self, message: wire.Message) -> None:
-        self._wrong = self.device.meet("message", connection=self) or self._wrong
+        self._wrong = self.device.meet("message", self._gone) or self._wrong
         if message.command == wire.CNXN:
             self._greeted(message)
         elif message.command == wire.AUTH:
@@ -124,7 +126,7 @@ class Connection:
 
     def _greeted(self, message: wire.Message) -> None:
         self.max_payload = max(1, min(message.arg1, wire.MAX_PAYLOAD))
-        fault = self.device.meet("connect", connection=self)
+        fault = self.device.meet("connect", self._gone)
         if fault and fault.kind == "hostile":
             self._banner = hostile.pick(hostile.BANNERS, fault.value)
         self._authorise()
@@ -133,7 +135,7 @@ class Connection:
         """Lets the host in, or asks it for a key, which is good when the fault is over."""
         if self._accepted:
             return
-        fault = self.device.meet("auth", connection=self)
+        fault = self.device.meet("auth", self._gone)
         if not fault:
             self._let_in()
             return
@@ -168,7 +170,7 @@ class Connection:
     def _serve(self, stream: Stream, handler: _Handler) -> None:
         try:
             self.device.note("open", stream.service)
-            fault = self.device.meet("open." + _kind(stream.service), closed=stream.closed)
+            fault = self.device.meet("open." + _kind(stream.service), stream.closed.is_set)
             if fault and fault.kind == "hostile":
                 self.send(hostile.unasked())
             elif fault:
@@ -194,7 +196,7 @@ def _kind(service: str) -> str:
     return service.split(":", 1)[0].split(",", 1)[0]
 
 
-def _reboot(device: "VirtualDevice", stream: Stream) -> None:
+def _reboot(device: State, stream: Stream) -> None:
     stream.close()
     device.reboot()
 

@@ -1,47 +1,23 @@
-"""The virtual device: a listener on the loopback, and the state that its services share."""
+"""The virtual device: its state, what serves it, and a listener on the loopback."""
 
-import errno
-import itertools
-import os
 import socket
-import threading
 import time
-import uuid
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from host_tools.virtual_device import layout, listener
+from host_tools.virtual_device import layout
 from host_tools.virtual_device.commands.logcat import LogBuffer
 from host_tools.virtual_device.connection import Connection
 from host_tools.virtual_device.evidence import Evidence
-from host_tools.virtual_device.faults import Dropped, Fault, Faults
-from host_tools.virtual_device.files import Files
 from host_tools.virtual_device.listener import Listener
-from host_tools.virtual_device.packages import Installed, Packages
+from host_tools.virtual_device.packages import Packages
 from host_tools.virtual_device.processes import Processes
+from host_tools.virtual_device.state import Note, State
 
 _POLL_S = 0.02
-_BOOT_S = 0.5
-_KEPT_NOTES = 5000
-_SEVERE = 3
-_BUILD = "UQ1A.240205.002"
 
 
-@dataclass(frozen=True)
-class Note:
-    """One line of what happened on the device, for its log and for tests."""
-
-    time_s: float
-    what: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.time_s:10.3f} {self.what}: {self.text}"
-
-
-class VirtualDevice:
+class VirtualDevice(State):
     """A phone for adb at 127.0.0.1:`port`, with its files under `root`.
 
     Starts with start() or as a context manager. `faults` injects faults; `log` says what was asked.
@@ -56,36 +32,15 @@ class VirtualDevice:
         faults: Sequence[str] = (),
         on_note: Callable[[Note], None] | None = None,
     ) -> None:
-        self.name, self.root, self.port = name, Path(root).resolve(), port
-        self.properties = _properties(name)
-        self.faults = Faults()
-        for text in faults:
-            self.faults.add(text)
-        self.log: list[Note] = []
-        self.logcat, self.awake = LogBuffer(), True
-        self.settings = {"adb_enabled": "1", "airplane_mode_on": "0", "stay_on_while_plugged_in": "0"}
-        self.apps: dict[str, Installed] = {}
-        self.stopping = threading.Event()
-        self.pids = itertools.count(2101)
-        self.boot_id: str = str(uuid.uuid4())
-        self.last_asked = time.monotonic()
-        self._on_note = on_note
-        self._started = time.monotonic()
-        self.boot_s = _BOOT_S
-        self._away_until = 0.0
-        self._lock = threading.Lock()
-        self._connections: list[Connection] = []
+        super().__init__(root, name, port, faults, on_note)
         self._listener: Listener | None = None
         layout.make(self.root)
+        self.logcat = LogBuffer()
         self.processes, self.evidence = Processes(self), Evidence(self)
         self.packages = Packages(self)
 
-    @property
-    def serial(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
     def start(self) -> "VirtualDevice":
-        self._listener = Listener(self._serve, self.port, f"device {self.name}")
+        self._listener = Listener(self._serve, self.port, lambda: self.note("refused", "a connection of another user"))
         self.port = self._listener.port
         self.note("start", f"{self.name} at {self.serial}")
         return self
@@ -103,156 +58,18 @@ class VirtualDevice:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def drop_all(self) -> None:
-        """Ends every connection."""
-        with self._lock:
-            connections, self._connections = self._connections, []
-        for connection in connections:
-            connection.drop()
-
-    def reboot(self, away_s: float | None = None) -> None:
-        """All connections end and new ones wait until it has started again; files stay."""
-        away_s = self.boot_s if away_s is None else away_s
-        self._away_until = time.monotonic() + away_s
-        self.boot_id = str(uuid.uuid4())
-        self.properties = _properties(self.name)
-        self.logcat.clear()
-        self.processes.end_all("reboot")
-        self.note("reboot", f"away for {away_s:g} s")
-        self.drop_all()
-
-    def banner(self, features: str) -> bytes:
-        """What a host is told at the handshake."""
-        words = [f"ro.product.{k}={self.properties[f'ro.product.{k}']}" for k in ("name", "model", "device")]
-        return ("device::" + ";".join([*words, f"features={features}"])).encode("utf-8", "replace")
-
-    def note(self, what: str, text: str) -> None:
-        """Writes to the device's log."""
-        note = Note(time.monotonic() - self._started, what, text)
-        self.last_asked = time.monotonic()
-        with self._lock:
-            self.log.append(note)
-            del self.log[:-_KEPT_NOTES]
-        if self._on_note:
-            self._on_note(note)
-
-    def meet(
-        self, step: str, *, closed: threading.Event | None = None, connection: Connection | None = None
-    ) -> Fault | None:
-        """Counts that `step` was met, and lets the fault happen that is due there.
-
-        Faults that can happen anywhere are dealt with here (it may not return soon, or raise Dropped); others,
-        and `unauthorized` at the step auth, are returned to the caller, who knows how to do it. A stall is over
-        when `closed` is set or the connection's host has gone.
-        """
-        fault = self.faults.due(step)
-        if step == "auth" and fault is None:
-            fault = self.faults.lasting("unauthorized")
-        if fault is None:
-            return None
-        self.note("fault", f"{fault} at {step}")
-        if fault.kind == "stall":
-            self.stall(fault, fault.value, closed, connection)
-            return None
-        return self.happen(fault, step)
-
-    def happen(self, fault: Fault, step: str) -> Fault | None:
-        """Lets a fault happen that is due, as meet does."""
-        if fault.kind in ("offline", "unauthorized", "hot") and fault.value is not None and fault.done == 1:
-            timer = threading.Timer(fault.value, self.faults.clear, [fault])
-            timer.daemon = True
-            timer.start()
-        if fault.kind == "hot":
-            return None
-        if fault.kind == "unauthorized" and step == "auth":
-            return fault
-        if fault.kind == "reboot":
-            self.reboot(fault.value)
-        if fault.kind in ("offline", "unauthorized"):
-            self.drop_all()
-        if fault.kind in ("drop", "offline", "unauthorized", "reboot"):
-            raise Dropped(f"{fault.kind} at {step}", died=fault.kind == "reboot")
-        return fault
-
-    def thermal_status(self) -> int:
-        """0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown."""
-        return _SEVERE if self.faults.lasting("hot") else 0
-
-    def files(self, user: str = "shell") -> Files:
-        """The files as `user` sees them: "shell" or a package."""
-        return Files(self, user)
-
-    def room(self) -> None:
-        """ENOSPC while the device is full."""
-        if self.faults.lasting("full"):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def stall(
-        self,
-        fault: Fault,
-        seconds: float | None,
-        closed: threading.Event | None = None,
-        connection: Connection | None = None,
-    ) -> None:
-        """Does nothing for so long, or until the fault is cleared."""
-        end = None if seconds is None else time.monotonic() + seconds
-        while not (self.stopping.is_set() or fault.cleared.is_set()):
-            if closed and closed.is_set():
-                return
-            if connection and connection.lost():
-                raise Dropped("the host went while the device did nothing")
-            if end is not None and time.monotonic() >= end:
-                return
-            fault.cleared.wait(_POLL_S)
-
     def _serve(self, peer: socket.socket) -> None:
-        if not listener.allowed(peer):
-            self.note("refused", "a connection of another user")
-            peer.close()
-            return
         connection = Connection(self, peer)
-        with self._lock:
-            self._connections.append(connection)
+        self._connections.add(connection)
         try:
             self._hold(connection)
             connection.run()
         finally:
-            with self._lock:
-                if connection in self._connections:
-                    self._connections.remove(connection)
+            self._connections.discard(connection)
 
     def _hold(self, connection: Connection) -> None:
         """A device that starts again, or is offline, does not answer."""
         while not self.stopping.is_set() and not connection.lost():
-            if time.monotonic() >= self._away_until and not self.faults.lasting("offline"):
+            if time.monotonic() >= self.away_until and not self.faults.lasting("offline"):
                 return
             self.stopping.wait(_POLL_S)
-
-
-def _properties(name: str) -> dict[str, str]:
-    """Of a device that has just started; its processor is this machine's. `name` gives it a serial number of its own."""
-    return {
-        "persist.sys.timezone": "GMT",
-        "ro.board.platform": "virtual",
-        "ro.build.fingerprint": f"quadra/quadra_x86_64/virtual:14/{_BUILD}/11224170:userdebug/dev-keys",
-        "ro.build.id": _BUILD,
-        "ro.build.type": "userdebug",
-        "ro.build.version.release": "14",
-        "ro.build.version.sdk": "34",
-        "ro.build.version.security_patch": "2024-02-05",
-        "ro.debuggable": "0",
-        "ro.hardware": "virtual",
-        "ro.opengles.version": "196609",
-        "ro.product.brand": "quadra",
-        "ro.product.cpu.abi": "x86_64",
-        "ro.product.cpu.abilist": "x86_64",
-        "ro.product.device": "virtual",
-        "ro.product.first_api_level": "34",
-        "ro.product.manufacturer": "Quadra",
-        "ro.product.model": "Virtual device",
-        "ro.product.name": "quadra_x86_64",
-        "ro.serialno": f"QUADRA{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08X}",
-        "ro.soc.manufacturer": "Quadra",
-        "ro.soc.model": "Virtual",
-        "sys.boot_completed": "1",
-    }

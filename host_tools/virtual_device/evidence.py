@@ -4,13 +4,11 @@ import re
 import signal
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
 
 from host_tools.virtual_device.packages import SYSTEM_PID
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
-    from host_tools.virtual_device.processes import AppProcess
+from host_tools.virtual_device.processes import AppProcess
+from host_tools.virtual_device.state import State
 
 _KEPT = 16
 SIGNALED, CRASH, NATIVE_CRASH = "2 (SIGNALED)", "4 (APP CRASH(EXCEPTION))", "5 (APP CRASH(NATIVE))"
@@ -28,15 +26,15 @@ _EXIT = """\
           importance=100 pss=0.00 rss=0.00 description={description} state=empty trace=null"""
 
 
-def moment(time_s: float) -> str:
-    whole = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_s))
-    return f"{whole}.{int(time_s % 1 * 1000):03d}"
+def moment(time_s: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """A time since 1970 in the device's time zone, with milliseconds."""
+    return datetime.fromtimestamp(time_s, UTC).strftime(f"{form}.%f")[:-3]
 
 
 class Evidence:
     """Of one device."""
 
-    def __init__(self, device: "VirtualDevice") -> None:
+    def __init__(self, device: State) -> None:
         self.device = device
         self._exits: dict[str, deque[dict[str, object]]] = {}  # by package, the newest first
 
@@ -55,7 +53,7 @@ class Evidence:
     def system(self, priority: str, text: str, tag: str = "ActivityManager") -> None:
         self.device.logcat.add(priority, tag, text, pid=SYSTEM_PID, buffer="system")
 
-    def exception(self, process: "AppProcess", kind: str, message: str, trace: list[str]) -> None:
+    def exception(self, process: AppProcess, kind: str, message: str, trace: list[str]) -> None:
         """An uncaught exception of Java."""
         lines = trace or [f"{kind}: {message}"]
         head = [f"FATAL EXCEPTION: Instr: {process.runner}", f"Process: {process.one.package}, PID: {process.pid}"]
@@ -63,7 +61,7 @@ class Evidence:
         self._ended(process, CRASH, "crash")
         self._died(process)
 
-    def native(self, process: "AppProcess", number: int) -> None:
+    def native(self, process: AppProcess, number: int) -> None:
         """Native code brought it down with this signal: a tombstone."""
         lines = self._tombstone(process, number)
         process.crash_report.unlink(missing_ok=True)
@@ -73,7 +71,7 @@ class Evidence:
         self._ended(process, NATIVE_CRASH, "crash", number)
         self._died(process)
 
-    def not_responding(self, process: "AppProcess", why: str) -> None:
+    def not_responding(self, process: AppProcess, why: str) -> None:
         package = process.one.package
         text = f"ANR in {package}\nPID: {process.pid}\nReason: {why}\nLoad: 0.0 / 0.0 / 0.0\n"
         self.system("E", text)
@@ -81,13 +79,13 @@ class Evidence:
         self.system("I", f"Killing {process.pid}:{package}/u0a{process.one.uid - 10000} (adj 0): bg anr")
         self._died(process)
 
-    def stopped(self, process: "AppProcess", why: str) -> None:
+    def stopped(self, process: AppProcess, why: str) -> None:
         """The system ended it."""
         package = process.one.package
         self.system("I", f"Force stopping {package} appid={process.one.uid} user=0: {why}")
         self._ended(process, USER_REQUESTED, f"stop {package} due to {why}")
 
-    def killed(self, process: "AppProcess", number: int = signal.SIGKILL) -> None:
+    def killed(self, process: AppProcess, number: int = signal.SIGKILL) -> None:
         """The system, or somebody with a signal, ended it before its time."""
         if process.killed_for:
             self.stopped(process, process.killed_for)
@@ -95,18 +93,18 @@ class Evidence:
             self._ended(process, SIGNALED, status=number)
         self._died(process)
 
-    def _ended(self, process: "AppProcess", reason: str, text: str = "", status: int = 0) -> None:
+    def _ended(self, process: AppProcess, reason: str, text: str = "", status: int = 0) -> None:
         row = {"timestamp": moment(time.time()), "pid": process.pid, "uid": process.uid, "package": process.one.package}
         row |= {"reason": reason, "status": status, "description": text or "null"}
         row["subreason"] = "21 (FORCE STOP)" if reason == USER_REQUESTED else "0 (UNKNOWN)"
         self._exits.setdefault(process.one.package, deque(maxlen=_KEPT)).appendleft(row)
 
-    def _died(self, process: "AppProcess") -> None:
+    def _died(self, process: AppProcess) -> None:
         self.system("I", f"Process {process.one.package} (pid {process.pid}) has died: fg  TOP")
         component = f"ComponentInfo{{{process.one.package}/{process.runner}}}"
         self.system("W", f"Crash of app {process.one.package} running instrumentation {component}")
 
-    def _tombstone(self, process: "AppProcess", number: int) -> list[str]:
+    def _tombstone(self, process: AppProcess, number: int) -> list[str]:
         report, one = process.report(), process.one
         what = _WHAT.search(report)
         code = f"code {what.group(2)} ({what.group(3)})" if what else "code 0 (SI_USER)"
@@ -132,7 +130,7 @@ def _frame(number: int, row: tuple[str, str, str], folder: str) -> str:
     return f"      #{number:02d} pc {int(offset, 16):016x}  {folder}/{name}" + (f" ({symbol})" if symbol else "")
 
 
-def signal_of(process: "AppProcess", code: int) -> int | None:
+def signal_of(process: AppProcess, code: int) -> int | None:
     """The signal that native code brought the process down with; None: it ended in another way."""
     if process.planted_signal:
         return int(process.planted_signal)

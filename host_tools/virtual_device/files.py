@@ -10,12 +10,10 @@ import io
 import os
 import stat as modes
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from host_tools.virtual_device import layout
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
+from host_tools.virtual_device.state import State
 
 ENTRY = "entry"
 _MAX_LINKS = 40
@@ -57,7 +55,7 @@ def write_all(file: BinaryIO, data: bytes) -> None:
 class Files:
     """The whole tree as one user sees it: "shell" or a package."""
 
-    def __init__(self, device: "VirtualDevice", user: str) -> None:
+    def __init__(self, device: State, user: str = "shell") -> None:
         self.device, self.user, self.root = device, user, os.fspath(device.root)
 
     def locate(self, path: str, need: str = "", follow: bool = True) -> str:
@@ -128,17 +126,14 @@ class Files:
         return os.stat_result((*found[:4], uid, uid, *found[6:10]))
 
     def exists(self, path: str) -> bool:
-        try:
-            self.stat(path)
-        except OSError:
-            return False
-        return True
+        with contextlib.suppress(OSError):
+            return bool(self.stat(path))
+        return False
 
-    def is_folder(self, path: str) -> bool:
-        try:
-            return modes.S_ISDIR(self.stat(path).st_mode)
-        except OSError:
-            return False
+    def is_folder(self, path: str, follow: bool = True) -> bool:
+        with contextlib.suppress(OSError):
+            return modes.S_ISDIR(self.stat(path, follow).st_mode)
+        return False
 
     def names(self, path: str) -> list[str]:
         """Of a folder, sorted."""

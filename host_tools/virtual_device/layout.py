@@ -4,11 +4,9 @@ developer's phone has."""
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
-    from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.state import State
 
 ROOT_UID, SYSTEM_UID, SHELL_UID, MEDIA_UID = 0, 1000, 2000, 1023
 APP_DATA = "/data/data"
@@ -19,17 +17,17 @@ USERS = {ROOT_UID: "root", SYSTEM_UID: "system", SHELL_UID: "shell", MEDIA_UID: 
 READ, WRITE = "r", "w"
 NEITHER, BOTH = "", "rw"
 
-# The longest prefix counts: what the shell may do, what an app may do.
-_RULES: dict[str, tuple[str, str]] = {
-    "/": (READ, READ),
-    "/data": (NEITHER, NEITHER),
-    "/data/app": (READ, READ),
-    "/data/local": (READ, NEITHER),
-    SHELL_FOLDER: (BOTH, READ),
-    APP_DATA: (NEITHER, NEITHER),
-    "/dev/null": (BOTH, BOTH),
-    "/dev/zero": (BOTH, BOTH),
-    "/storage/emulated/0": (BOTH, NEITHER),
+# The longest prefix counts: what the shell may do, what an app may do, whose the files are.
+_RULES: dict[str, tuple[str, str, int]] = {
+    "/": (READ, READ, ROOT_UID),
+    "/data": (NEITHER, NEITHER, SYSTEM_UID),
+    "/data/app": (READ, READ, SYSTEM_UID),
+    "/data/local": (READ, NEITHER, SYSTEM_UID),
+    SHELL_FOLDER: (BOTH, READ, SHELL_UID),
+    APP_DATA: (NEITHER, NEITHER, SYSTEM_UID),
+    "/dev/null": (BOTH, BOTH, ROOT_UID),
+    "/dev/zero": (BOTH, BOTH, ROOT_UID),
+    "/storage/emulated/0": (BOTH, NEITHER, MEDIA_UID),
 }
 _WRITABLE = ("/data", "/dev", "/storage")  # outside of these nothing can be written by anybody
 
@@ -54,7 +52,7 @@ _LINKS = {
     "storage/self/primary": "/storage/emulated/0",
 }
 # Files whose content is made when somebody reads them; as under a phone's /proc, their size is 0.
-GENERATED: dict[str, Callable[["VirtualDevice"], bytes]] = {
+GENERATED: dict[str, Callable[[State], bytes]] = {
     "/proc/cpuinfo": lambda _: Path("/proc/cpuinfo").read_bytes(),
     "/proc/loadavg": lambda _: Path("/proc/loadavg").read_bytes(),
     "/proc/meminfo": lambda _: Path("/proc/meminfo").read_bytes(),
@@ -84,8 +82,12 @@ def rights(path: str, user: str) -> str:
     """Of `user` ("shell" or a package) at a path without links: some of "rw"."""
     if user != "shell" and within(path, f"{APP_DATA}/{user}"):
         return BOTH
-    prefix = max((p for p in _RULES if within(path, p)), key=len)
-    return _RULES[prefix][user != "shell"]
+    shells, apps, _ = _rule(path)
+    return shells if user == "shell" else apps
+
+
+def _rule(path: str) -> tuple[str, str, int]:
+    return _RULES[max((prefix for prefix in _RULES if within(path, prefix)), key=len)]
 
 
 def read_only(path: str) -> bool:
@@ -93,15 +95,10 @@ def read_only(path: str) -> bool:
     return not any(within(path, folder) for folder in _WRITABLE)
 
 
-def owner(path: str, apps: dict[str, "Installed"]) -> int:
+def owner(path: str, apps: dict[str, Installed]) -> int:
     """The number of the user that a file belongs to, from where it lies."""
-    if within(path, APP_DATA) and path.count("/") >= 3:
-        app = apps.get(path.split("/")[3])
-        return app.uid if app else SYSTEM_UID
-    for folder, uid in ((SHELL_FOLDER, SHELL_UID), ("/storage/emulated/0", MEDIA_UID), ("/data", SYSTEM_UID)):
-        if within(path, folder):
-            return uid
-    return ROOT_UID
+    app = apps.get(path.split("/")[3]) if within(path, APP_DATA) and path.count("/") >= 3 else None
+    return app.uid if app else _rule(path)[2]
 
 
 def user_name(uid: int) -> str:
@@ -109,5 +106,5 @@ def user_name(uid: int) -> str:
     return USERS.get(uid) or (f"u0_a{uid - 10000}" if uid >= 10000 else str(uid))
 
 
-def uid_of(user: str, apps: dict[str, "Installed"]) -> int:
+def uid_of(user: str, apps: dict[str, Installed]) -> int:
     return apps[user].uid if user in apps else SHELL_UID

@@ -6,6 +6,7 @@ A device runs what its owner's adb installs. Another user of the machine can rea
 import contextlib
 import os
 import socket
+import socketserver
 import struct
 import threading
 from collections.abc import Callable
@@ -14,31 +15,34 @@ _TABLE = "/proc/net/tcp"
 _TRIES = 3  # the table may change while it is read
 
 
-class Listener:
-    """Listens on 127.0.0.1 (port 0: one that is free) and serves each connection in a thread of its own.
+class Listener(socketserver.ThreadingTCPServer):
+    """Listens on 127.0.0.1 (port 0: one that is free) and serves each connection that is allowed in a thread of its own.
 
-    OSError: the port is taken.
+    `refused` is called for each other one. OSError: the port is taken.
     """
 
-    def __init__(self, serve: Callable[[socket.socket], None], port: int = 0, name: str = "listener") -> None:
-        self._serve, self._name = serve, name
-        self._socket = socket.create_server(("127.0.0.1", port), backlog=64)
-        self.port: int = self._socket.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True, name=name).start()
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(
+        self, serve: Callable[[socket.socket], None], port: int = 0, refused: Callable[[], None] = lambda: None
+    ) -> None:
+        super().__init__(("127.0.0.1", port), lambda peer, *_: serve(peer))  # type: ignore[arg-type]
+        self._refused = refused
+        self.port: int = self.socket.getsockname()[1]
+        threading.Thread(target=self.serve_forever, daemon=True, name=f"port {self.port}").start()
+
+    def verify_request(self, request: object, client_address: object) -> bool:
+        known = isinstance(request, socket.socket) and allowed(request)
+        if not known:
+            self._refused()
+        return known
 
     def close(self) -> None:
-        """Ends the waiting, too: a closed socket alone would leave its thread in accept."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                peer, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(peer,), daemon=True, name=f"{self._name}: connection").start()
+            self.socket.shutdown(socket.SHUT_RDWR)  # wakes who waits, at once
+        self.shutdown()
+        self.server_close()
 
 
 def allowed(peer: socket.socket) -> bool:

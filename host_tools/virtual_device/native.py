@@ -25,7 +25,6 @@ from host_tools.virtual_device.layout import SHELL_UID
 ABI = "x86_64"
 _LOADER = "/system/bin/linker64"
 _CANNOT_EXECUTE, _NOT_FOUND = 126, 127
-_LOOK_S = 0.05
 _KILLED = 128
 _DEADLINE_S = 3600.0  # it has one of its own, from the RunSpec
 _ELF = b"\x7fELF"
@@ -68,19 +67,10 @@ def execute(call: Call) -> int:
         return _refuse(call, reason)
     one = Program(next(call.device.pids), call.argv)
     call.device.processes.add(one)
-    watch = threading.Thread(target=_end_with_host, args=(one, call.cancelled), daemon=True)
-    watch.start()
     try:
         return _run(call, program, one)
     finally:
         one.ended.set()
-        watch.join()
-
-
-def _end_with_host(one: Program, cancelled: threading.Event) -> None:
-    while not one.ended.wait(_LOOK_S):
-        if cancelled.is_set():
-            one.send(signal.SIGHUP)
 
 
 def _run(call: Call, program: Path, one: Program) -> int:
@@ -95,7 +85,7 @@ def _run(call: Call, program: Path, one: Program) -> int:
             check=False,
             on_line=_telling(call, call.out),
             on_error_line=_telling(call, call.err),
-            stop=one.ended,
+            stop=lambda: one.ended.is_set() or call.cancelled.is_set(),
         )
     except QuadraError as error:
         return _refuse(call, error.came_back)

@@ -13,13 +13,10 @@ import threading
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import apk_reader
 from host_tools.virtual_device.apk_reader import Apk, Refused
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
+from host_tools.virtual_device.state import State
 
 _FIRST_UID = 10110
 _LEAST_TARGET = 23  # Android 14 takes nothing that was made for less
@@ -53,7 +50,7 @@ class Installed(Apk):
 class Packages:
     """Safe to use from several threads: one package is changed at a time."""
 
-    def __init__(self, device: "VirtualDevice") -> None:
+    def __init__(self, device: State) -> None:
         self.device, self._apps = device, device.apps
         self._lock = threading.RLock()
         for left in self.real("/data/app").iterdir():
@@ -92,6 +89,7 @@ class Packages:
             if one is None:
                 return False
             self.device.processes.end(package, "pkg removed")
+            self.device.evidence.forget(package)
             shutil.rmtree(self.real(one.folder).parent, ignore_errors=True)
             shutil.rmtree(self.real(one.data), ignore_errors=True)
         self.device.logcat.add("I", "PackageManager", f"Package {package} was removed", pid=SYSTEM_PID)

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any, Union
 from host_tools.android_on_host import bionic, jvm
 from host_tools.base import child_process
 from host_tools.base.errors import QuadraError
-from host_tools.build import apk, java, maven, shipped_delegate
+from host_tools.build import apk, java, maven, stock_delegate
+from host_tools.virtual_device.packages import Installed
+from host_tools.virtual_device.state import State
 
 if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
     from host_tools.virtual_device.native import Program
-    from host_tools.virtual_device.packages import Installed
 
 RUNNER = "org.quadra.runner.QuadraRunner"  # the one Instrumentation that can be run here
 _NEEDED = (RUNNER, "org.tensorflow.lite.Interpreter")
@@ -70,7 +70,7 @@ class Machine(jvm.Machine):
         host = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of --on jvm")
         self.class_path = [host, classes, *java.host_libraries()]
         if any(path.name == _SHIPPED for path in self.libraries):
-            self.class_path += maven.class_path(*shipped_delegate.ALIASES)
+            self.class_path += maven.class_path(*stock_delegate.ALIASES)
         self.compat = bionic.folder_for(self.libraries)
 
     def start_words(self, properties: dict[str, str], crash_report: Path) -> list[object]:
@@ -82,7 +82,7 @@ class Machine(jvm.Machine):
         return str(self.folder)
 
 
-def code_cache(device: "VirtualDevice", one: "Installed") -> Path:
+def code_cache(device: State, one: Installed) -> Path:
     """Of the package, on this machine."""
     return device.root / f"{one.data}/code_cache".lstrip("/")
 
@@ -90,10 +90,9 @@ def code_cache(device: "VirtualDevice", one: "Installed") -> Path:
 class AppProcess:
     """One running app. `events` has what it tells, the last is its end."""
 
-    def __init__(self, device: "VirtualDevice", one: "Installed") -> None:
+    def __init__(self, device: State, one: Installed) -> None:
         self.device, self.one, self.pid, self.uid = device, one, next(device.pids), one.uid
         self.name = self.command_line = one.package
-        self.started_s = time.time()
         self.events: queue.Queue[Event] = queue.Queue()
         self.output: list[str] = []  # its last lines
         self.runner = RUNNER
@@ -207,7 +206,7 @@ class AppProcess:
 class Processes:
     """All processes on one device: of apps, and of programs that a shell started."""
 
-    def __init__(self, device: "VirtualDevice") -> None:
+    def __init__(self, device: State) -> None:
         self.device = device
         self._table: list[AppProcess | Program] = []
         self._machines: dict[str, Machine] = {}
@@ -227,7 +226,7 @@ class Processes:
             self._table.append(program)
 
     def start(
-        self, one: "Installed", arguments: Mapping[str, str], more: Mapping[str, str], pause: str = ""
+        self, one: Installed, arguments: Mapping[str, str], more: Mapping[str, str], pause: str = ""
     ) -> AppProcess:
         """Starts the package's runner. `more` is for its environment. LoadFailed: it cannot be loaded."""
         machine = self.machine(one)
@@ -240,14 +239,14 @@ class Processes:
             self._table.append(process)
         return process
 
-    def machine(self, one: "Installed") -> Machine:
+    def machine(self, one: Installed) -> Machine:
         """Made once per installed APK."""
         with self._making:
             if one.folder not in self._machines:
                 self._machines[one.folder] = _machine(self.device, one)
             return self._machines[one.folder]
 
-    def prepare(self, one: "Installed") -> None:
+    def prepare(self, one: Installed) -> None:
         """Makes what its first start needs, beside what goes on: as phones compile what was installed."""
 
         def work() -> None:
@@ -266,7 +265,7 @@ class Processes:
             process.end(why)
 
 
-def _machine(device: "VirtualDevice", one: "Installed") -> Machine:
+def _machine(device: State, one: Installed) -> Machine:
     absent = [name for name in _NEEDED if name not in one.classes]
     try:
         classes = apk.classes_of(one.class_list)

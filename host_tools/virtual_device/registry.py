@@ -1,48 +1,71 @@
 """Named virtual devices: one folder and one process each.
 
-A device lives exactly as long as its process holds the lock on its folder, so a record of a process that has died
-is never taken for a device.
+The process, `python -m host_tools.virtual_device.registry FOLDER`, holds the lock of its folder as long as it lives, so
+the record of one that has died is never taken for a device. It ends with a signal, when its folder is taken away, or
+when nobody has asked it anything for half a day. Its control port answers questions about its faults, a line each way.
 """
 
-import json
+import contextlib
+import logging
+import logging.handlers
 import os
 import re
 import shutil
 import signal
+import socket
 import sys
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from host_tools.base import child_process, file_lock, settings
 from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse
-from host_tools.virtual_device import daemon, faults
+from host_tools.virtual_device import faults
+from host_tools.virtual_device.device import VirtualDevice
+from host_tools.virtual_device.listener import Listener
 
 DEFAULT = "virtual"
+RECORD, _LOCK, _LOG, _ROOT = "device.json", "lock", "log.txt", "root"
 _TURN = ".lock"  # who has it starts or stops a device: two starts of one name at once are one device
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_NO_FAULTS = "none"
 _START_S = 20.0
 _STOP_S = 3.0
 _POLL_S = 0.02
+_LOOK_S = 0.5
+_IDLE_S = 12 * 3600.0
+_ASK_S = 3.0
+_MAX_LOG_BYTES = 32 << 20
+_MAX_LINE_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
-class Record:
-    """A device that was started and not stopped. `alive`: its process is there."""
+class Record(msgspec.Struct, frozen=True):
+    """A device that was started and not stopped, as its process says it."""
 
     name: str
-    serial: str
+    port: int
     pid: int
-    control: int
-    started: str
-    alive: bool
+    control: int  # the port where it is asked about its faults
 
-    def ask(self, **request: str) -> list[str]:
-        """The device's faults, after it did what the request says."""
+    @property
+    def serial(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def alive(self) -> bool:
+        """Whether its process is there."""
+        return _held(_folder(self.name))
+
+    def ask(self, line: str = "") -> list[str]:
+        """The device's faults, after the one of the line was added, or all were taken away."""
         try:
-            reply = daemon.ask(self.control, **request)
-        except OSError as error:
+            with socket.create_connection(("127.0.0.1", self.control), _ASK_S) as connection:
+                connection.sendall(line.encode() + b"\n")
+                answer = connection.makefile("rb").readline(_MAX_LINE_BYTES)
+            return msgspec.json.decode(answer, type=list[str])
+        except (OSError, msgspec.DecodeError) as error:
             raise DeviceError(
                 f"talk to the virtual device {self.name}",
                 f"its process {self.pid} does not answer: {error}",
@@ -50,10 +73,6 @@ class Record:
                 serial=self.serial,
                 step="control",
             ) from error
-        if "error" in reply:
-            tried, hint = f"change the faults of {self.name}", "`./inv device faults` lists steps and kinds"
-            raise Misuse(tried, " ".join(reply["error"]), hint)
-        return reply["faults"]
 
 
 def start(name: str = DEFAULT, *, planted: Sequence[str] = ()) -> str:
@@ -67,18 +86,18 @@ def start(name: str = DEFAULT, *, planted: Sequence[str] = ()) -> str:
     settings.make_folder(folder.parent, "QUADRA_DEVICES_DIR")
     with file_lock.held(folder.parent / _TURN):
         record = find(name)
-        if record is None or not record.alive:
+        if record is None or not record.alive():
             record = _start(name, folder)
     for text in planted:
-        record.ask(add=text)
+        record.ask(text)
     return record.serial
 
 
 def _start(name: str, folder: Path) -> Record:
     settings.make_folder(folder, "QUADRA_DEVICES_DIR")
     os.chmod(folder, 0o700)
-    log = folder / daemon.LOG
-    argv = [sys.executable, "-m", "host_tools.virtual_device.daemon", folder]
+    log = folder / _LOG
+    argv = [sys.executable, "-m", "host_tools.virtual_device.registry", folder]
     process = child_process.start_detached(argv, log=log, cwd=folder, env={"PYTHONPATH": str(settings.ROOT)})
     end = time.monotonic() + _START_S
     while time.monotonic() < end and process.poll() is None:
@@ -115,13 +134,8 @@ def stop(name: str = DEFAULT) -> bool:
 
 def find(name: str) -> Record | None:
     """The record of this device, alive or not."""
-    folder = _folder(name)
-    try:
-        found = json.loads((folder / daemon.RECORD).read_text())
-        serial, pid, control = str(found["serial"]), int(found["pid"]), int(found["control"])
-        return Record(name, serial, pid, control, str(found["started"]), _held(folder))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    record = _recorded(_folder(name))
+    return record if record and record.name == name else None
 
 
 def records() -> list[Record]:
@@ -133,17 +147,14 @@ def records() -> list[Record]:
 
 def running() -> dict[str, str]:
     """Names and serials of those whose process lives."""
-    return {record.name: record.serial for record in records() if record.alive}
+    return {record.name: record.serial for record in records() if record.alive()}
 
 
 def plant(name: str, fault: str) -> None:
     """Adds a fault to a running device; "none" clears all of them."""
-    record = _running(name)
-    if fault == "none":
-        record.ask(clear="all")
-        return
-    faults.parse(fault)
-    record.ask(add=fault)
+    if fault != _NO_FAULTS:
+        faults.parse(fault)
+    _running(name).ask(fault)
 
 
 def planted(name: str) -> list[str]:
@@ -153,7 +164,7 @@ def planted(name: str) -> list[str]:
 
 def _running(name: str) -> Record:
     record = find(name)
-    if record is None or not record.alive:
+    if record is None or not record.alive():
         state = "its process has died" if record else "it does not run"
         raise DeviceNotFound(f"find the virtual device {name}", state, f"`./inv device start --name {name}`")
     return record
@@ -168,4 +179,58 @@ def _folder(name: str) -> Path:
 
 def _held(folder: Path) -> bool:
     """Whether a process is this device: it holds the lock."""
-    return file_lock.is_held(folder / daemon.LOCK)
+    return file_lock.is_held(folder / _LOCK)
+
+
+def _recorded(folder: Path) -> Record | None:
+    try:
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def main(folder: Path) -> int:
+    """Is the device of this folder until it is to end."""
+    if file_lock.acquire(folder / _LOCK) is None:  # until this process ends
+        print("another process is this device already", flush=True)
+        return 1
+    log = logging.handlers.RotatingFileHandler(folder / _LOG, maxBytes=_MAX_LOG_BYTES, backupCount=1, errors="replace")
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[log])
+    before = _recorded(folder)
+    device = VirtualDevice(folder / _ROOT, name=folder.name, on_note=lambda note: logging.info("%s", note))
+    try:
+        device.port = before.port if before else 0  # the one that it had before, if that is free
+        device.start()
+    except (OSError, OverflowError):
+        device.port = 0
+        device.start()
+    control = Listener(lambda peer: _answer(device, peer))
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    part, record = folder / f"{RECORD}.part", Record(folder.name, device.port, os.getpid(), control.port)
+    part.write_bytes(msgspec.json.encode(record))
+    part.replace(folder / RECORD)
+    while not ended.wait(_LOOK_S):
+        if _recorded(folder) != record or time.monotonic() - device.last_asked > _IDLE_S:
+            break
+    device.stop()
+    control.close()
+    return 0
+
+
+def _answer(device: VirtualDevice, peer: socket.socket) -> None:
+    """Does what a line asks for (see Record.ask). Who asks for what there is not gets no answer."""
+    peer.settimeout(_ASK_S)
+    with contextlib.suppress(OSError, Misuse):
+        asked = peer.makefile("rb").readline(_MAX_LINE_BYTES).decode("utf-8", "replace").strip()
+        if asked == _NO_FAULTS:
+            device.faults.clear()
+        elif asked:
+            device.faults.add(asked)
+        told = [f"{one} (met {one.met}, done {one.done})" for one in device.faults.all()]
+        peer.sendall(msgspec.json.encode(told) + b"\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -2,17 +2,15 @@
 
 import struct
 import threading
-from typing import TYPE_CHECKING
+from functools import partial
 
 from host_tools.virtual_device import commands  # noqa: F401  (fills the table)
 from host_tools.virtual_device.call import Call, Stopped
 from host_tools.virtual_device.faults import Fault
 from host_tools.virtual_device.hostile import OUTPUTS, spoiled
 from host_tools.virtual_device.shell import run_text
+from host_tools.virtual_device.state import State
 from host_tools.virtual_device.stream import Stream, StreamClosed
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
 
 STDIN, STDOUT, STDERR, EXIT, CLOSE_STDIN = range(5)
 _HEADER = struct.Struct("<BI")
@@ -20,7 +18,7 @@ _BROKEN_PIPE = 141
 _MAX_PACKET = 1 << 20
 
 
-def serve(device: "VirtualDevice", stream: Stream) -> None:
+def serve(device: State, stream: Stream) -> None:
     """`shell[,v2][,raw][,TERM=…]:COMMAND`, or `exec:COMMAND`: bytes as they are, both ways."""
     options, _, text = stream.service.partition(":")
     _Served(device, stream, "v2" in options.split(",")).run(text)
@@ -30,25 +28,20 @@ class _Served:
     """One command's stream. With `packets` each piece of output says where it belongs, and the exit status comes at the
     end; without them output and errors are one, and the input is the stream's bytes."""
 
-    def __init__(self, device: "VirtualDevice", stream: Stream, packets: bool) -> None:
+    def __init__(self, device: State, stream: Stream, packets: bool) -> None:
         self.device, self.stream, self._packets, self._lock = device, stream, packets, threading.Lock()
         self._cut = False  # a fault has taken the rest of the output
         self._left = 0  # bytes of the packet of input that is being read
         self._input_ended = False
 
     def run(self, text: str) -> None:
-        def out(data: bytes) -> None:
-            self._write(STDOUT, data)
-
-        def err(data: bytes) -> None:
-            self._write(STDERR, data)
-
+        out, err = (partial(self._write, channel) for channel in (STDOUT, STDERR))
         call = Call(["sh"], self.device, self, out, err, cancelled=self.stream.closed)
         try:
             status = run_text(call, text) if text else call.fail("this device has no terminal: say what to run")
         except Stopped:
             status = _BROKEN_PIPE
-        fault = self.device.meet("shell.exit", closed=self.stream.closed)
+        fault = self.device.meet("shell.exit", self.stream.closed.is_set)
         if self._packets:
             self._exit(status, fault)
 
@@ -70,7 +63,7 @@ class _Served:
         return piece
 
     def _write(self, channel: int, data: bytes) -> None:
-        fault = self.device.meet("shell.output", closed=self.stream.closed)
+        fault = self.device.meet("shell.output", self.stream.closed.is_set)
         if self._cut:
             return
         pieces, self._cut = spoiled(fault, data, OUTPUTS)
@@ -87,10 +80,5 @@ class _Served:
 
     def _exit(self, status: int, fault: Fault | None) -> None:
         packet = _HEADER.pack(EXIT, 1) + bytes([status & 255])
-        if fault and fault.kind == "truncate":
-            packet = packet[:3]
-        elif fault and fault.kind == "hostile":
-            packet = _HEADER.pack(EXIT, 0xFFFFFFFF) + b"\xff" * 300
-        elif fault and fault.kind == "crash":
-            packet = b""
-        self.stream.write(packet)
+        wrong = {"truncate": packet[:3], "hostile": _HEADER.pack(EXIT, 0xFFFFFFFF) + b"\xff" * 300, "crash": b""}
+        self.stream.write(wrong.get(fault.kind, packet) if fault else packet)

@@ -1,7 +1,7 @@
 """One stream of an adb connection: bytes both ways. We have one WRTE in flight, as the protocol asks; adb may have more."""
 
+import queue
 import threading
-from collections import deque
 from typing import TYPE_CHECKING
 
 from host_tools.virtual_device import wire
@@ -18,54 +18,50 @@ class StreamClosed(Exception):
 
 
 class Stream:
-    """`closed` is set as soon as nobody listens any more: commands end when they see it."""
+    """`closed` is set as soon as nobody listens any more: commands end when they see it. One thread reads, one writes."""
 
     def __init__(self, connection: "Connection", local: int, remote: int, service: str) -> None:
         self.connection, self.local, self.remote, self.service = connection, local, remote, service
         self.closed = threading.Event()
-        self._changed = threading.Condition()
-        self._in: deque[memoryview] = deque()  # of each WRTE of the host, what was not read yet
-        self._in_flight = False  # a WRTE of ours that the host has not acknowledged
+        self._in: queue.SimpleQueue[bytes] = queue.SimpleQueue()  # the host's WRTEs; an empty one is the end
+        self._unread = memoryview(b"")  # of the first of them
+        self._free = threading.Event()  # the host has acknowledged what we have written
+        self._free.set()
 
     # What the connection's reader calls.
 
     def fed(self, data: bytes) -> None:
         """The host sent `data`; it is told to go on when all of it was read. At its input's end adb does not wait for that."""
-        with self._changed:
-            if len(self._in) == _MOST_WAITING:
-                raise wire.BadMessage("the host does not wait for OKAY")
-            if data:
-                self._in.append(memoryview(data))
-            self._changed.notify_all()
-        if not data:
+        if self._in.qsize() >= _MOST_WAITING:
+            raise wire.BadMessage("the host does not wait for OKAY")
+        if data:
+            self._in.put(data)
+        else:
             self._say(wire.OKAY)
 
     def acknowledged(self) -> None:
         """The host took our last WRTE."""
-        with self._changed:
-            self._in_flight = False
-            self._changed.notify_all()
+        self._free.set()
 
     def lost(self) -> None:
         """The host closed the stream, or the connection ended."""
-        with self._changed:
-            self.closed.set()
-            self._changed.notify_all()
+        self.closed.set()
+        self._free.set()
+        self._in.put(b"")
 
     # What services call.
 
     def read_some(self, limit: int) -> bytes:
         """1..limit bytes as soon as there are any; empty at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._in or self.closed.is_set())
-            if not self._in:
+        if not self._unread:
+            self._unread = memoryview(self._in.get())
+            if not self._unread:
+                self._in.put(b"")  # the end stays the end
                 return b""
-            first = self._in.popleft()
-            if len(first) > limit:
-                self._in.appendleft(first[limit:])
-        if len(first) <= limit:
+        piece, self._unread = bytes(self._unread[:limit]), self._unread[limit:]
+        if not self._unread:
             self._say(wire.OKAY)
-        return bytes(first[:limit])
+        return piece
 
     def read(self, count: int) -> bytes:
         """Exactly `count` bytes; StreamClosed when they do not come."""
@@ -81,25 +77,20 @@ class Stream:
         """Sends `data`; returns when all of it is on its way."""
         limit = self.connection.max_payload
         for start in range(0, len(data), limit):
-            with self._changed:
-                self._wait_for_okay()
-                if self.closed.is_set():
-                    raise StreamClosed
-                self._in_flight = True
-                self.connection.send(wire.Message(wire.WRTE, self.local, self.remote, data[start : start + limit]))
+            self._free.wait()
+            self._free.clear()
+            if self.closed.is_set():
+                self._free.set()
+                raise StreamClosed
+            self.connection.send(wire.Message(wire.WRTE, self.local, self.remote, data[start : start + limit]))
 
     def close(self) -> None:
         """Ends the stream once the host has taken what was written. Harmless when it has ended."""
-        with self._changed:
-            self._wait_for_okay()
-            ended = self.closed.is_set()
+        self._free.wait()
+        if not self.closed.is_set():
             self.closed.set()
-        if not ended:
             self._say(wire.CLSE)
         self.connection.forget(self)
-
-    def _wait_for_okay(self) -> None:
-        self._changed.wait_for(lambda: self.closed.is_set() or not self._in_flight)
 
     def _say(self, command: int) -> None:
         self.connection.send(wire.Message(command, self.local, self.remote))

@@ -1,20 +1,19 @@
 """The sync service: stat and list in both versions of the protocol, send and receive in the first."""
 
+import contextlib
 import errno
 import os
 import stat as modes
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from host_tools.virtual_device import hostile
 from host_tools.virtual_device.faults import Dropped, Fault, flipped
 from host_tools.virtual_device.files import Files, write_all
 from host_tools.virtual_device.hostile import pick, spoiled
+from host_tools.virtual_device.state import State
 from host_tools.virtual_device.stream import Stream, StreamClosed
-
-if TYPE_CHECKING:
-    from host_tools.virtual_device.device import VirtualDevice
 
 MAX_DATA = 64 << 10
 _MAX_PATH = 1024
@@ -31,9 +30,10 @@ class Failed(Exception):
 class Sync:
     """One sync stream. Files are the shell user's."""
 
-    def __init__(self, device: "VirtualDevice", stream: Stream) -> None:
+    def __init__(self, device: State, stream: Stream) -> None:
         self.device, self.stream = device, stream
-        self.files: Files = device.files()
+        self.files = Files(device)
+        self._out = bytearray()  # answers that go as one
 
     def run(self) -> None:
         """Requests until QUIT, the end of the stream or a failure."""
@@ -56,23 +56,26 @@ class Sync:
 
     def meet(self, step: str) -> Fault | None:
         """A fault that is due here and not yet dealt with: those that fail the request are."""
-        fault = self.device.meet(step, closed=self.stream.closed)
-        kind = fault.kind if fault else ""
-        if kind == "refuse":
-            raise Failed("Permission denied")
-        if kind == "full":
-            raise Failed(f"write failed: {os.strerror(errno.ENOSPC)}")
-        if fault and kind == "hostile" and step in ("sync.send", "sync.recv"):
-            raise Failed(pick(hostile.TEXTS, fault.value))
-        if kind == "crash":
+        fault = self.device.meet(step, self.stream.closed.is_set)
+        if fault is None:
+            return None
+        if fault.kind == "crash":
             raise Dropped(str(fault), died=True)
+        failures = {"refuse": "Permission denied", "full": f"write failed: {os.strerror(errno.ENOSPC)}"}
+        if step in ("sync.send", "sync.recv"):
+            failures["hostile"] = pick(hostile.TEXTS, fault.value)
+        if fault.kind in failures:
+            raise Failed(failures[fault.kind])
         return fault
 
-    def reply(self, data: bytes, fault: Fault | None, attacks: tuple[bytes, ...]) -> None:
-        """Sends `data`, or what a fault makes of it."""
+    def _put(self, data: bytes, fault: Fault | None = None, attacks: tuple[bytes, ...] = (), last: bool = True) -> None:
+        """Sends `data`, or what a fault makes of it; unless it is the last, it may wait for more."""
         pieces, ends = spoiled(fault, data, attacks)
         for piece in pieces:
-            self.stream.write(piece)
+            self._out += piece
+            if fault or last or len(self._out) >= _BATCH:
+                self.stream.write(bytes(self._out))
+                self._out.clear()
         if ends:
             raise StreamClosed
 
@@ -86,11 +89,10 @@ class Sync:
         fault = self.meet("sync.stat")
         more = 1 if fault and fault.kind == "wrong_size" else 0
         reply = self._status(word, path, follow=word == b"STA2", more=more)
-        self.reply(reply, fault, hostile.statuses(reply))
+        self._put(reply, fault, hostile.statuses(reply))
 
     def list(self, word: bytes, path: str) -> None:
         entry_word, status = (b"DNT2", _STATUS2) if word == b"LIS2" else (b"DENT", _STATUS1)
-        out = bytearray()
         try:
             names = [".", "..", *self.files.names(path)]
         except OSError:
@@ -99,23 +101,21 @@ class Sync:
             fault = self.meet("sync.list")
             head, raw = self._status(entry_word, f"{path}/{name}", follow=False), os.fsencode(name)
             entry = head + struct.pack("<I", len(raw)) + raw
-            if fault:
-                self.stream.write(bytes(out))
-                out.clear()
-                self.reply(entry, fault, tuple(attack + entry for attack in hostile.entries(head)))
-            else:
-                out += entry
-        self.stream.write(bytes(out) + b"DONE" + bytes(status.size))
+            self._put(
+                entry, fault, tuple(attack + entry for attack in hostile.entries(head)) if fault else (), last=False
+            )
+        self._put(b"DONE" + bytes(status.size))
 
     def _status(self, word: bytes, path: str, follow: bool, more: int = 0) -> bytes:
         """What stat says, in the version of `word`; `more` bytes are added to the size."""
+        first = word in (b"STAT", b"DENT")
         try:
             mode, inode, disk, links, uid, gid, size, *times = self.files.stat(path, follow)[:10]
         except OSError as error:
             number = error.errno or errno.EIO
-            return _STATUS1.pack(word, 0, 0, 0) if _is_first(word) else _STATUS2.pack(word, number, *(0,) * 10)
+            return _STATUS1.pack(word, 0, 0, 0) if first else _STATUS2.pack(word, number, *(0,) * 10)
         size += more
-        if _is_first(word):
+        if first:
             return _STATUS1.pack(word, mode, size & 0xFFFFFFFF, int(times[1]) & 0xFFFFFFFF)
         return _STATUS2.pack(word, 0, disk, inode, mode, links, uid, gid, size, *times)
 
@@ -143,7 +143,10 @@ class Sync:
             self.stream.write(b"OKAY" + bytes(4))
 
     def _send_file(self, path: str, mode: int) -> None:
-        self._remove_old(path)
+        if self.files.is_folder(path, follow=False):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        with contextlib.suppress(FileNotFoundError):
+            self.files.remove(path)
         self.files.make_folders(os.path.dirname(path) or "/", 0o775)
         with self.files.open(path, "xb") as file:
             mode &= 0o777
@@ -157,15 +160,6 @@ class Sync:
                     self.files.remove(path)
                 raise
             os.utime(file.fileno(), (mtime, mtime))
-
-    def _remove_old(self, path: str) -> None:
-        try:
-            found = self.files.stat(path, follow=False)
-        except OSError:
-            return
-        if modes.S_ISDIR(found.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        self.files.remove(path)
 
     def _drain(self, file: BinaryIO) -> int:
         """Writes what comes until DONE; its time."""
@@ -209,34 +203,22 @@ class Sync:
             what = "read" if error.errno == errno.EISDIR else "open"
             raise Failed(f"{what} failed: {error.strerror}") from None
         with file:
-            self._give(file)
+            for data in iter(lambda: file.read(MAX_DATA), b""):
+                if not self._give(data):
+                    break
+        self._put(b"DONE" + bytes(4))
 
-    def _give(self, file: BinaryIO) -> None:
-        out, ends = bytearray(), False
-        while not ends and (data := file.read(MAX_DATA)):
-            fault = self.meet("sync.recv.data")
-            if fault or len(out) >= _BATCH:
-                self.stream.write(bytes(out))
-                out.clear()
-            if fault:
-                ends = self._give_wrong(data, fault)
-            else:
-                out += b"DATA" + struct.pack("<I", len(data)) + data
-        self.stream.write(bytes(out) + b"DONE" + bytes(4))
-
-    def _give_wrong(self, data: bytes, fault: Fault) -> bool:
-        """One piece with a fault in it; whether it is the last."""
-        if fault.kind in ("truncate", "corrupt"):
+    def _give(self, data: bytes) -> bool:
+        """Sends one piece of a file; whether more is to come."""
+        fault = self.meet("sync.recv.data")
+        kind = fault.kind if fault else ""
+        if kind in ("truncate", "corrupt"):
             data = spoiled(fault, data)[0][0]
-        sizes = {"wrong_size": len(data) + 7, "hostile": pick(hostile.SIZES, fault.value)}
-        message = b"DATA" + struct.pack("<I", sizes.get(fault.kind, len(data))) + data
-        for piece in spoiled(fault, message)[0] if fault.kind == "split" else [message]:
-            self.stream.write(piece)
-        return fault.kind in ("truncate", "wrong_size", "hostile")
-
-
-def _is_first(word: bytes) -> bool:
-    return word in (b"STAT", b"DENT")
+        size = len(data)
+        if fault and kind in ("wrong_size", "hostile"):
+            size = size + 7 if kind == "wrong_size" else pick(hostile.SIZES, fault.value)
+        self._put(b"DATA" + struct.pack("<I", size) + data, fault if kind == "split" else None, last=False)
+        return kind not in ("truncate", "wrong_size", "hostile")
 
 
 _ACTIONS: dict[bytes, Callable[[Sync, bytes, str], None]] = {

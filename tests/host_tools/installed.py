@@ -14,11 +14,9 @@ def install(phone: VirtualDevice, package: str) -> None:
 def installed(package: str, runner: str = "", uid: int = 10123) -> Installed:
     """What the package manager knows of it. `runner`: the class of its Instrumentation."""
     return Installed(
-        sha256="bb",
         package=package,
         version_code=1,
         version_name="0.1.0",
-        min_sdk=26,
         target_sdk=34,
         debuggable=True,
         test_only=False,

@@ -150,6 +150,10 @@ TEST(Decide, HowLargeWorkItemsAreFollowsFromTheVendor) {
   EXPECT_LT(adreno.enough_work_items, mali.enough_work_items);
   EXPECT_LT(mali.enough_work_items, unknown.enough_work_items);
   EXPECT_EQ(Parsed(R"({"vendor": "arm", "enough_work_items": 7})").enough_work_items, 7);
+  EXPECT_GT(adreno.winograd_channels, mali.winograd_channels);
+  EXPECT_GT(adreno.winograd_tiles, mali.winograd_tiles);
+  EXPECT_EQ(mali.winograd_channels, unknown.winograd_channels);
+  EXPECT_EQ(Parsed(R"({"vendor": "arm", "winograd_tiles": 7})").winograd_tiles, 7);
   EXPECT_LT(mali.trips_per_second, adreno.trips_per_second);
   EXPECT_EQ(mali.trips_per_second, unknown.trips_per_second);
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tests.vectors.case import Case, Feed, constant, sparse_constant
@@ -93,6 +95,30 @@ def _cuts():
 CUTS = list(_cuts())
 CUT_ROW = 200
 CUT_SMALL = 200  # work-items that a target asks for: tiles are small then
+
+
+def _residual(name, x, w):
+    """Its results are added to its own source, and activated: merged steps."""
+    case = _case(name, x, w)
+    return replace(
+        case,
+        build=lambda m, x: m.add(case.build(m, x), x, activation="RELU"),
+        reference=lambda x: np.maximum(case.reference(x) + x, 0),
+    )
+
+
+# What `winograd_channels` and `winograd_tiles` of 1 let take Winograd's way: tests/test_winograd.py runs them. Sides are not
+# multiples of the tiles' 4, but for one.
+WINOGRAD = [
+    _case("winograd", (1, 8, 8, 8), (8, 3, 3, 8)),
+    _case("winograd_odd", (1, 7, 10, 6), (10, 3, 3, 6), activation="RELU6"),
+    _case("winograd_valid", (1, 9, 7, 5), (3, 3, 3, 5), padding="VALID", bias=False),
+    _case("winograd_batch_2", (2, 5, 6, 12), (20, 3, 3, 12), store="float16", activation="RELU"),
+    _case("winograd_pixel", (1, 1, 1, 40), (13, 3, 3, 40)),
+    _case("winograd_row", (1, 1, 27, 16), (12, 3, 3, 16)),
+    _residual("winograd_residual", (2, 6, 5, 18), (18, 3, 3, 18)),
+    _case("winograd_many_channels", (1, 6, 6, 130), (9, 3, 3, 130)),
+]
 
 CASES = [
     _case("1x1", (1, 5, 7, 8), (8, 1, 1, 8)),

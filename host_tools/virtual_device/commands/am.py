@@ -14,29 +14,26 @@ from host_tools.virtual_device.hostile import INSTRUMENTATIONS, pick
 from host_tools.virtual_device.packages import Installed
 from host_tools.virtual_device.processes import AppProcess, Event, LoadFailed
 
-_USAGE = "usage: am [subcommand] [options]\n\n    am instrument | force-stop\n"
 _POLL_S = 0.05
 _ANR_S = 2.0  # a phone waits for 10 or 20
 _AT = "measure"  # the stage at which faults of app.run happen
 _FIRST = "start"  # the stage behind which no fault of app.start may fall
 
 
-@command("am")
-def activity(call: Call, given: Given, words: Words) -> int:
-    match words:
-        case ["instrument", *rest]:
-            try:
-                run = _Run(call, rest)
-            except ValueError as error:
-                call.err(os.fsencode(f"{_USAGE}\nError: {error}\n"))
-                return 1
-            return run.run()
-        case ["force-stop", *_, package]:
-            call.device.processes.end(package, f"from pid {next(call.device.pids)}")
-            call.device.evidence.system("I", f"Force stopping {package} appid=0 user=0: from shell")
-            return 0
-    call.out(_USAGE.encode())
-    return 255
+@command("am instrument")
+def instrument(call: Call, given: Given, words: Words) -> int:
+    try:
+        run = _Run(call, words)
+    except ValueError as error:
+        return call.fail(str(error))
+    return run.run()
+
+
+@command("am force-stop", letters="", long=["user="], least=1)
+def force_stop(call: Call, given: Given, words: Words) -> int:
+    call.device.processes.end(words[0], f"from pid {next(call.device.pids)}")
+    call.device.evidence.system("I", f"Force stopping {words[0]} appid=0 user=0: from shell")
+    return 0
 
 
 class _Run:
@@ -105,7 +102,7 @@ class _Run:
             planted = faults.planted(fault)
             self.trouble = None if planted else fault
         at_start = self.call.meet("app.start")
-        files = self.device.files()
+        files = self.call.files
         arguments = {k: files.for_process(v) if v[:1] == "/" else v for k, v in self.arguments.items()}
         pause = _AT if self.trouble else _FIRST if at_start else ""
         process = self.device.processes.start(one, arguments, planted, pause)
@@ -181,7 +178,7 @@ class _Run:
         elif fault.kind in ("anr", "stall"):
             process.send(signal.SIGSTOP)
             seconds = _ANR_S if fault.kind == "anr" and fault.value is None else fault.value
-            self.device.stall(fault, seconds, self.call.cancelled)
+            self.device.stall(fault, seconds, self.call.cancelled.is_set)
             if fault.kind == "anr":
                 self.device.evidence.not_responding(process, "executing service org.quadra.runner: it did not answer")
                 process.end("anr")

@@ -1,5 +1,6 @@
 """Commands of files and folders."""
 
+import contextlib
 import fnmatch
 import hashlib
 import os
@@ -15,25 +16,24 @@ from host_tools.virtual_device import layout
 from host_tools.virtual_device.call import PIECE, Call, Given, Input, Words, command, each, lines, pieces, write
 
 
-def _inputs(call: Call, words: list[str]) -> Iterator[Input]:
-    """Each file by its name, or the input where none is named."""
-    if not words:
+@contextlib.contextmanager
+def _opened(call: Call, word: str) -> Iterator[Input]:
+    """A file by its name, or the input as "-"."""
+    if word == "-":
         yield call.stdin
-    for word in words:
-        with call.files.open(call.path(word)) as file:
-            yield file
+        return
+    with call.files.open(call.path(word)) as file:
+        yield file
 
 
 @command("cat", letters="")
 def cat(call: Call, given: Given, words: Words) -> int:
-    def copy(names: list[str]) -> None:
-        for source in _inputs(call, names):
+    def copy(word: str) -> None:
+        with _opened(call, word) as source:
             for piece in pieces(source):
                 call.out(piece)
 
-    if not words:
-        copy([])
-    return each(call, words, lambda word: copy([word]))
+    return each(call, words or ["-"], copy)
 
 
 @command("grep", letters="ivE", least=1)
@@ -43,11 +43,12 @@ def grep(call: Call, given: Given, words: Words) -> int:
         form, hits = re.compile(os.fsencode(words[0]), re.IGNORECASE if "-i" in given else 0), 0
     except re.error:
         return call.fail(f"bad REGEX '{words[0]}'", 2)
-    for source in _inputs(call, words[1:]):
-        for line in lines(source):
-            if bool(form.search(line.rstrip(b"\n"))) != ("-v" in given):
-                hits += 1
-                call.out(line)
+    for word in words[1:] or ["-"]:
+        with _opened(call, word) as source:
+            for line in lines(source):
+                if bool(form.search(line.rstrip(b"\n"))) != ("-v" in given):
+                    hits += 1
+                    call.out(line)
     return int(hits == 0)
 
 

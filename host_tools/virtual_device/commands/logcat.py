@@ -1,15 +1,16 @@
 """Android's log: what apps and the system have written to it, and the command that reads it as liblog does."""
 
-import calendar
-import getopt
 import os
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from host_tools.virtual_device import layout
 from host_tools.virtual_device.call import Call, Given, Words, command
+from host_tools.virtual_device.evidence import moment
 
 BUFFERS = ("main", "system", "crash")
 _KEPT = 20000
@@ -28,6 +29,16 @@ class Entry:
     tag: str
     text: str
     buffer: str
+
+    def at_least(self, priority: str) -> bool:
+        return _PRIORITIES.index(self.priority) >= _PRIORITIES.index(priority)
+
+    def line(self, with_user: bool) -> str:
+        """In the form `threadtime`, which is adb's own."""
+        name = layout.USERS.get(self.uid, "")
+        user = f"{name if name and len(name) <= 5 else self.uid:>5} " if with_user else ""
+        begin = f"{moment(self.time_s, '%m-%d %H:%M:%S')} {user}{self.pid:5d} {self.tid:5d}"
+        return f"{begin} {self.priority} {self.tag:<8}: {self.text}\n"
 
 
 class LogBuffer:
@@ -52,109 +63,64 @@ class LogBuffer:
         with self._lock:
             return [e for e in self._entries if e.number > number]
 
-    def clear(self, buffer: str = "") -> None:
-        """One buffer, or all."""
+    def clear(self, buffers: Sequence[str] = BUFFERS) -> None:
         with self._lock:
-            self._entries = deque((e for e in self._entries if buffer and e.buffer != buffer), maxlen=_KEPT)
+            self._entries = deque((e for e in self._entries if e.buffer not in buffers), maxlen=_KEPT)
 
 
-@dataclass
-class _Wanted:
-    buffers: list[str] = field(default_factory=list)
-    user: bool = False
-    dump: bool = False
-    clear: bool = False
-    last: int | None = None
-    since_s: float = 0.0
-    pid: int | None = None
-    least: dict[str, str] = field(default_factory=dict)  # of a tag, "*" for all others
-
-    def takes(self, entry: Entry) -> bool:
-        least = self.least.get(entry.tag, self.least.get("*", "V"))
-        return (
-            entry.buffer in self.buffers
-            and entry.time_s >= self.since_s
-            and self.pid in (None, entry.pid)
-            and _PRIORITIES.index(entry.priority) >= _PRIORITIES.index(least)
-        )
-
-
-@command("logcat")
+@command("logcat", letters="dcb:v:t:T:s", long=["pid="])
 def logcat(call: Call, given: Given, words: Words) -> int:
     """-d -c -b -v -t -T -s --pid and filters (`TAG:PRIORITY`); without -d it goes on until nobody reads."""
+    buffers = given.get("-b", "all").replace("all", ",".join(BUFFERS)).split(",")
+    if set(buffers) - set(BUFFERS):
+        return call.fail(f"unknown buffer {given['-b']}")
+    form = given.get("-v", "threadtime").split(",")
+    if set(form) - {"threadtime", "uid"}:
+        return call.fail(f'Invalid parameter "{given["-v"]}" to -v')
     try:
-        wanted = _wanted(words)
+        since_s, last = _beginning(given.get("-t") or given.get("-T", ""))
+        least, pid = _least(words, "-s" in given), int(given.get("--pid", "0"))
     except ValueError as error:
         return call.fail(str(error))
-    log, begun, number = call.device.logcat, set[str](), 0
-    if wanted.clear:
-        for buffer in wanted.buffers:
-            log.clear(buffer)
+    if "-c" in given:
+        call.device.logcat.clear(buffers)
         return 0
+    begun, number = set[str](), 0
     while True:
-        entries = log.since(number)
-        chosen = [entry for entry in entries if wanted.takes(entry)]
-        if number == 0 and wanted.last is not None:
-            chosen = chosen[max(0, len(chosen) - wanted.last) :]
-        _write(call, wanted, chosen, begun)
+        entries = call.device.logcat.since(number)
+        chosen = [e for e in entries if e.buffer in buffers and e.time_s >= since_s and pid in (0, e.pid)]
+        chosen = [e for e in chosen if e.at_least(least.get(e.tag, least["*"]))]
+        _write(call, chosen if number else chosen[-last:], "uid" in form, begun)
         number = entries[-1].number if entries else number
-        if wanted.dump or call.device.stopping.is_set():
+        if {"-d", "-t"} & given.keys() or call.device.stopping.is_set():
             return 0
         call.wait(_FOLLOW_S)
 
 
-def _write(call: Call, wanted: _Wanted, entries: list[Entry], begun: set[str]) -> None:
+def _write(call: Call, entries: list[Entry], with_user: bool, begun: set[str]) -> None:
     text = ""
     for entry in entries:
         text += "" if entry.buffer in begun else f"--------- beginning of {entry.buffer}\n"
-        text += _line(entry, wanted.user)
+        text += entry.line(with_user)
         begun.add(entry.buffer)
     if text:
         call.out(os.fsencode(text))
 
 
-def _line(entry: Entry, with_user: bool) -> str:
-    """In the form `threadtime`, which is adb's own."""
-    milliseconds = int(entry.time_s * 1000)
-    moment = f"{time.strftime('%m-%d %H:%M:%S', time.gmtime(milliseconds // 1000))}.{milliseconds % 1000:03d}"
-    name = layout.USERS.get(entry.uid, "")
-    user = f"{name if name and len(name) <= 5 else entry.uid:>5} " if with_user else ""
-    return f"{moment} {user}{entry.pid:5d} {entry.tid:5d} {entry.priority} {entry.tag:<8}: {entry.text}\n"
+def _beginning(text: str) -> tuple[float, int]:
+    """A time, `MM-DD hh:mm:ss.mmm`, in seconds since 1970, or a count of entries: the time and the count to begin with."""
+    if not text or text.isdecimal():
+        return 0.0, int(text or _KEPT)
+    this_year = datetime.now(UTC).year
+    return datetime.strptime(f"{this_year}-{text} +0000", "%Y-%m-%d %H:%M:%S.%f %z").timestamp(), _KEPT
 
 
-def _wanted(words: list[str]) -> _Wanted:
-    """ValueError has the sentence for a command line that logcat does not take."""
-    given, filters = getopt.gnu_getopt(words, "dcb:v:t:T:s", ["pid="])
-    wanted = _Wanted(clear=("-c", "") in given, dump=any(name in ("-d", "-t") for name, _ in given))
-    for name, value in given:
-        if name == "-b":
-            wanted.buffers += BUFFERS if value == "all" else value.split(",")
-        elif name == "-v" and value not in ("threadtime", "uid"):
-            raise ValueError(f'Invalid parameter "{value}" to -v')
-        elif name == "-v":
-            wanted.user |= value == "uid"
-        elif name in ("-t", "-T"):
-            _start(wanted, value)
-        elif name == "-s":
-            wanted.least["*"] = "S"
-        elif name == "--pid":
-            wanted.pid = int(value)
-    wanted.buffers = wanted.buffers or [*BUFFERS]
-    if set(wanted.buffers) - set(BUFFERS):
-        raise ValueError(f"unknown buffer {wanted.buffers[-1]}")
+def _least(filters: Words, silent: bool) -> dict[str, str]:
+    """The least priority of each tag that is named, "*" for all others."""
+    least = {"*": "S" if silent else "V"}
     for word in filters:
         tag, _, priority = word.partition(":")
-        wanted.least[tag] = priority.upper()[:1] or ("D" if tag == "*" else "V")
-        if wanted.least[tag] not in _PRIORITIES:
+        least[tag] = priority.upper()[:1] or ("D" if tag == "*" else "V")
+        if least[tag] not in _PRIORITIES:
             raise ValueError(f"Invalid filter expression '{word}'")
-    return wanted
-
-
-def _start(wanted: _Wanted, text: str) -> None:
-    """A count, or a time: `MM-DD hh:mm:ss.mmm`."""
-    if text.isdecimal():
-        wanted.last = int(text)
-        return
-    moment, _, part = text.partition(".")
-    parsed = time.strptime(f"{time.gmtime().tm_year}-{moment}", "%Y-%m-%d %H:%M:%S")
-    wanted.since_s = calendar.timegm(parsed) + float(f"0.{part}")
+    return least

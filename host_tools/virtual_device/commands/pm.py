@@ -14,17 +14,11 @@ _BLOCK_BYTES = 1 << 18
 _MAX_APK_BYTES = 1 << 31
 
 
-@command("pm", letters="rtdgfUs3S:i:", long=["user="])
-def package(call: Call, given: Given, words: Words) -> int:
-    """`pm install|uninstall|path|list|clear`, with the options that adb and people give."""
-    verb = words.pop(0) if words else ""
-    if verb in _VERBS:
-        return _VERBS[verb](call, given, words)
-    call.line("\n  ".join(["Package manager (package) commands:", *sorted(_VERBS)]))
-    return 255
+_LONG = ["user="]
 
 
-def _install(call: Call, given: Given, names: Words) -> int:
+@command("pm install", letters="rtdgS:i:", long=_LONG)
+def install(call: Call, given: Given, names: Words) -> int:
     """From a file of the device, or `-S SIZE` bytes of the input."""
     fault = call.meet("install")
     if fault and fault.kind == "crash":
@@ -35,25 +29,22 @@ def _install(call: Call, given: Given, names: Words) -> int:
     packages = call.device.packages
     place = packages.new_place()
     try:
-        if fault and fault.kind == "full":
-            raise no_room()
-        if fault and fault.kind == "refuse":
-            raise Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
+        if fault:
+            user = Refused("INSTALL_FAILED_USER_RESTRICTED", "Install canceled by user")
+            raise no_room() if fault.kind == "full" else user
         problem = _fill(call, place, given, names)
         if problem:
             call.err(os.fsencode(f"Error: {problem}\n"))
             return 1
         packages.install(place, test_only="-t" in given, downgrade="-d" in given)
+        return call.line("Success")
     except Refused as refused:
         call.line(str(refused))
-        return 1
     except QuadraError as error:  # apksigner is not here, or did not end
         call.line(str(Refused("INSTALL_FAILED_INTERNAL_ERROR", " ".join(str(error).split()))))
-        return 1
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    call.line("Success")
-    return 0
+    return 1
 
 
 def _fill(call: Call, place: Path, given: Given, names: Words) -> str:
@@ -86,39 +77,35 @@ def _copy(call: Call, source: Input, most: int, place: Path) -> int:
     return came
 
 
-def _uninstall(call: Call, given: Given, names: Words) -> int:
-    if not names or not call.device.packages.uninstall(names[0]):
-        call.line("Failure [not installed for 0]" if names else "Error: package name not specified")
+@command("pm uninstall", letters="k", long=_LONG, least=1)
+def uninstall(call: Call, given: Given, names: Words) -> int:
+    if not call.device.packages.uninstall(names[0]):
+        call.line("Failure [not installed for 0]")
         return 1
-    call.device.evidence.forget(names[0])
-    call.line("Success")
-    return 0
+    return call.line("Success")
 
 
-def _clear(call: Call, given: Given, names: Words) -> int:
-    done = bool(names) and call.device.packages.clear(names[0])
+@command("pm clear", letters="", long=_LONG, least=1)
+def clear(call: Call, given: Given, names: Words) -> int:
+    done = call.device.packages.clear(names[0])
     call.line("Success" if done else "Failed")
     return int(not done)
 
 
-def _path(call: Call, given: Given, names: Words) -> int:
-    one = call.device.apps.get("".join(names[:1]))
-    if one is None:
-        return 1
-    call.line(f"package:{one.apk}")
-    return 0
+@command("pm path", letters="", long=_LONG, least=1)
+def path(call: Call, given: Given, names: Words) -> int:
+    one = call.device.apps.get(names[0])
+    return call.line(f"package:{one.apk}") if one else 1
 
 
-def _list(call: Call, given: Given, words: Words) -> int:
-    kind, wanted = (*words, "", "")[:2]
+@command("pm list", letters="fUs3", long=_LONG, least=1)
+def list_(call: Call, given: Given, words: Words) -> int:
+    """`pm list packages [-f] [-U] [-3] [-s] [PART OF A NAME]`; none is the system's."""
+    kind, wanted = (*words, "")[:2]
     if kind not in ("package", "packages"):
-        call.err(os.fsencode(f"Error: unknown list type '{kind}'\n"))
-        return 255
+        return call.fail(f"unknown list type '{kind}'", 255)
     for one in call.device.packages.all():
         if wanted in one.package and "-s" not in given:
             path = f"{one.apk}=" if "-f" in given else ""
             call.line(f"package:{path}{one.package}" + (f" uid:{one.uid}" if "-U" in given else ""))
     return 0
-
-
-_VERBS = {"install": _install, "uninstall": _uninstall, "clear": _clear, "path": _path, "list": _list}

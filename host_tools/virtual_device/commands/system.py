@@ -68,16 +68,20 @@ def run_as(call: Call, given: Given, words: Words) -> int:
     return run(replace(call, argv=words[1:], user=app.package, cwd=app.data))
 
 
-@command("getconf")
-def getconf(call: Call, given: Given, words: Words) -> int:
-    return call.line("4096") if words == ["PAGE_SIZE"] else call.fail(f"bad '{' '.join(words)}'")
+_KERNEL = "6.1.57-android14"
+_CONSTANTS = {
+    "getconf PAGE_SIZE": "4096",
+    "uname": "Linux",
+    "uname -a": f"Linux localhost {_KERNEL} x86_64 Toybox",
+    "uname -m": "x86_64",
+    "uname -r": _KERNEL,
+}
 
 
-@command("uname")
-def uname(call: Call, given: Given, words: Words) -> int:
-    kernel = "6.1.57-android14"
-    known = {"-s": "Linux", "-r": kernel, "-m": "x86_64", "-a": f"Linux localhost {kernel} x86_64 Toybox"}
-    return call.line(" ".join(known.get(word, "") for word in words or ["-s"]))
+@command("getconf", "uname")
+def constant(call: Call, given: Given, words: Words) -> int:
+    said = _CONSTANTS.get(" ".join([call.argv[0].rpartition("/")[2], *words]))
+    return call.line(said) if said else call.fail(f"bad '{' '.join(words)}'")
 
 
 @command("reboot")

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from host_tools.base import settings
-from host_tools.base.errors import FolderNotWritable
+from host_tools.base.errors import FolderNotWritable, Misuse
 from host_tools.places.on_host import Host
 from host_tools.record import run_folder, spec as specs
 from tests.host_tools import run_folders
@@ -61,6 +61,21 @@ def test_a_killed_run_is_cleared_when_its_last_process_has_ended(tmp_path):
         "001-next",
         "002-next",
     ]  # this process holds them
+
+
+def test_a_folder_that_another_process_holds_is_left_to_it(tmp_path):
+    process, folder, child = begin(tmp_path)
+    try:
+        spec = run_folder.RunFolder(folder).spec()
+        with pytest.raises(Misuse, match="another process works in"):
+            run_folder.start(specs.RunSpec(spec.run_id, specs.ModelRef("other", "", "")), tmp_path)
+        assert not run_folder.began(folder) and run_folder.RunFolder(folder).spec() == spec
+        (folder / "spec.json").unlink()
+        assert not run_folder.began(folder) and folder.exists()
+    finally:
+        process.kill()
+        process.wait()
+        os.kill(child, signal.SIGKILL)
 
 
 def abandoned(runs, run_id="20260101-000000-000-x", place="host"):
@@ -136,11 +151,13 @@ def test_ctrl_c_while_a_run_begins_leaves_a_folder_with_its_name_or_none(tmp_pat
     for name, states in (("hold", []), ("start", ["interrupted"])):
         runs = tmp_path / name
 
-        def stopped(*words, real=getattr(run_folder, name)):
-            real(*words)
-            raise KeyboardInterrupt
-
         with monkeypatch.context() as patch:
+
+            def stopped(*words, real=getattr(run_folder, name), once=patch.undo):
+                real(*words)
+                once()
+                raise KeyboardInterrupt
+
             patch.setattr(run_folder, name, stopped)
             with pytest.raises(KeyboardInterrupt):
                 Host(tmp_path / "libquadra.so").run(specs.RunSpec(specs.new_run_id("m"), MODEL), runs_dir=runs)

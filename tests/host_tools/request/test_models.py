@@ -52,14 +52,23 @@ def test_a_fetched_model_lies_in_the_downloads_and_nothing_else_does(folders):
     _, downloads = folders
     models.fetch([FETCHED], download=wheel_of(GOOD))
     assert models.find("tiny", fetch_missing=False).path == downloads / "tiny.tflite"
-    assert [p.name for p in downloads.rglob("*")] == ["tiny.tflite"]
+    assert sorted(p.name for p in downloads.rglob("*")) == [".lock", "tiny.tflite"]
+
+
+def test_what_a_killed_fetch_left_is_removed_by_the_next(folders):
+    _, downloads = folders
+    left = downloads / ".fetch-killed"
+    left.mkdir(parents=True)
+    (left / "some.whl").write_bytes(b"part of it")
+    models.fetch([FETCHED], download=wheel_of(GOOD))
+    assert sorted(p.name for p in downloads.rglob("*")) == [".lock", "tiny.tflite"]
 
 
 def test_a_wheel_with_other_content_is_refused_and_leaves_nothing(folders):
     _, downloads = folders
     with pytest.raises(FetchFailed, match="do not use it"):
         models.fetch([FETCHED], download=wheel_of(GOOD + b"!"))
-    assert list(downloads.rglob("*")) == []
+    assert [p.name for p in downloads.rglob("*")] == [".lock"]
 
 
 def test_a_wheel_without_the_model_is_refused(folders):

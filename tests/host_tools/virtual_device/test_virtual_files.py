@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from host_tools.virtual_device import wire
 from host_tools.virtual_device.device import VirtualDevice
+from host_tools.virtual_device.files import Files
 from tests.host_tools.wire_client import Closed, Host
 
 TMP = "/data/local/tmp"
@@ -37,7 +38,7 @@ PATHS = st.lists(NAMES, max_size=12).map(lambda parts: "/".join(["", "data", "lo
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(PATHS, st.sampled_from(["open", "write", "remove", "folder", "stat", "names", "rename", "mode"]))
 def test_no_path_leaves_the_folder(device, path, action):
-    files = device.files()
+    files = Files(device)
     _links(device)
     try:
         real = files.real(path)

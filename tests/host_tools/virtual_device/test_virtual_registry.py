@@ -12,9 +12,9 @@ import time
 import pytest
 from rich.console import Console
 
-from host_tools.base.errors import DeviceNotFound, Misuse
+from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse
 from host_tools.tasks import devices
-from host_tools.virtual_device import daemon, faults, registry
+from host_tools.virtual_device import faults, registry
 from tests.host_tools.wire_client import Host
 
 
@@ -76,7 +76,7 @@ def test_a_process_that_was_killed_is_told_apart_and_replaced(devices_dir):
         host.push("/data/local/tmp/kept", b"kept")
     os.kill(pid, signal.SIGKILL)
     assert _ended(pid)
-    assert not registry.find("hurt").alive and registry.running() == {}
+    assert not registry.find("hurt").alive() and registry.running() == {}
     with pytest.raises(DeviceNotFound, match="its process has died"):
         registry.plant("hurt", "sync.send:drop")
     assert registry.start("hurt") == serial  # the same port, too
@@ -94,20 +94,24 @@ def test_a_device_ends_when_its_folder_is_taken_away(devices_dir):
 def test_a_device_ends_when_another_record_lies_in_its_place(devices_dir):
     registry.start("robbed")
     record = registry.find("robbed")
-    path = devices_dir / "robbed" / daemon.RECORD
+    path = devices_dir / "robbed" / registry.RECORD
     path.write_text(json.dumps({**json.loads(path.read_text()), "pid": 1}))
     assert _ended(record.pid)
     assert path.exists()
 
 
-def test_a_request_that_is_none_is_an_error(devices_dir):
+def test_a_request_that_is_none_is_not_answered(devices_dir):
     registry.start("asked")
-    control = registry.find("asked").control
-    assert daemon.ask(control, add="nowhere:drop")["error"]
-    with socket.create_connection(("127.0.0.1", control)) as asking:
-        asking.sendall(b"nothing\n")
-        assert "error" in json.loads(asking.makefile("rb").readline())
-    assert daemon.ask(control) == {"faults": []}
+    record = registry.find("asked")
+    for line in ("nowhere:drop", "\0", "\x1b" * 70000):
+        with pytest.raises(DeviceError, match="does not answer"):
+            record.ask(line)
+    with socket.create_connection(("127.0.0.1", record.control)) as asking:
+        asking.sendall(b"\xff\xfe\n")
+        assert asking.makefile("rb").readline() == b""
+    assert record.ask() == []
+    (devices_dir / "asked" / registry.RECORD).write_bytes(b'{"name": "asked", "port": "x"}')
+    assert registry.find("asked") is None
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "-x", "a b", "x" * 65, "a\0b"])

@@ -1,4 +1,4 @@
-"""What a run on a phone needs built: the delegate for its ABI, and the test app's APK with it."""
+"""What a run on a device needs built: the delegate for its ABI, and the test app's APK with it."""
 
 import hashlib
 import threading
