@@ -62,18 +62,13 @@ std::string Format(const char* format, ...) {
   return text;
 }
 
-#define QUADRA_STATUS_FUNCTION(name, code)            \
-  Status name(const char* format, ...) {              \
-    va_list arguments;                                \
-    va_start(arguments, format);                      \
-    std::string text = FormatList(format, arguments); \
-    va_end(arguments);                                \
-    return Status(code, std::move(text));             \
-  }
-QUADRA_STATUS_FUNCTION(Unsupported, Code::kUnsupported)
-QUADRA_STATUS_FUNCTION(InvalidModel, Code::kInvalidModel)
-QUADRA_STATUS_FUNCTION(DeviceFailed, Code::kDeviceFailed)
-QUADRA_STATUS_FUNCTION(Internal, Code::kInternal)
-#undef QUADRA_STATUS_FUNCTION
+Status Failed(Code code, const char* packed, ...) {
+  const std::string format = packing::UnpackerOf<SentenceWords>()(packed);
+  va_list arguments;
+  va_start(arguments, packed);
+  std::string text = FormatList(format.c_str(), arguments);
+  va_end(arguments);
+  return Status(code, std::move(text));
+}
 
 }  // namespace quadra

@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "delegate_native/base/packing.h"
+#include "delegate_native/base/sentence_words.h"
+
 namespace quadra {
 
 enum class Code {
@@ -53,12 +56,33 @@ class [[nodiscard]] QUADRA_IN_REGISTER Status {
 // printf into a string.
 std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-Status Unsupported(const char* format, ...) __attribute__((format(printf, 1, 2)));
-Status InvalidModel(const char* format, ...) __attribute__((format(printf, 1, 2)));
-Status DeviceFailed(const char* format, ...) __attribute__((format(printf, 1, 2)));
-Status Internal(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// printf into a failure; the format is packed.
+Status Failed(Code code, const char* packed, ...);
+
+template <typename... Arguments>
+__attribute__((always_inline)) inline Status FailedOf(Code code, const char* packed,
+                                                      const char* /*format*/,
+                                                      Arguments... arguments) {
+  return Failed(code, packed, arguments...);
+}
+
+// Never called: compilers check the arguments against its format.
+inline void CheckFormat(const char*, ...) __attribute__((format(printf, 1, 2)));
+inline void CheckFormat(const char*, ...) {}
 
 }  // namespace quadra
+
+// Unsupported("a format of printf", arguments…) and the like make a Status. Macros, because the
+// format is packed when it is compiled: it must be a literal.
+#define QUADRA_FIRST(first, ...) first
+#define QUADRA_FAILED(code, ...)                                                        \
+  ((false ? ::quadra::CheckFormat(__VA_ARGS__) : void()),                               \
+   ::quadra::FailedOf(code, QUADRA_PACKED(SentenceWords, QUADRA_FIRST(__VA_ARGS__, 0)), \
+                      __VA_ARGS__))
+#define Unsupported(...) QUADRA_FAILED(::quadra::Code::kUnsupported, __VA_ARGS__)
+#define InvalidModel(...) QUADRA_FAILED(::quadra::Code::kInvalidModel, __VA_ARGS__)
+#define DeviceFailed(...) QUADRA_FAILED(::quadra::Code::kDeviceFailed, __VA_ARGS__)
+#define Internal(...) QUADRA_FAILED(::quadra::Code::kInternal, __VA_ARGS__)
 
 #define QUADRA_RETURN_IF_ERROR(expression)           \
   do {                                               \

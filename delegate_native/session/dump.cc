@@ -12,8 +12,8 @@ namespace quadra {
 namespace {
 
 Status Failed(const char* verb, const std::string& path, int error) {
-  return quadra::Unsupported("%s %s: %s; next: give dump_dir a folder that can be written", verb,
-                             path.c_str(), strerror(error));
+  return Unsupported("%s %s: %s; next: give dump_dir a folder that can be written", verb,
+                     path.c_str(), strerror(error));
 }
 
 // With its parents. Those that exist may refuse in many ways: what counts is the end.

@@ -24,7 +24,7 @@ _WITH_KERNELS = {"kernel", "ops", "plan"}
 _CODE = re.compile(rb"[\n;{}]|\bvec4\b|\$")
 _TEXT = re.compile(rb"[\n\t -~]+")
 _KERNELS = "kernels' text"
-_PACKED = "kPacked"  # in the symbols of packed ones (kernel/packed_text.h)
+_PACKED = "kPacked"  # in the symbols of packed ones (base/packing.h)
 _UNWINDING = re.compile(r"\.(eh_frame|gcc_except|ARM\.ex)")
 _LINKING = re.compile(r"\.(dyn|gnu|rel|plt|got|iplt|hash|interp)")
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "delegate_native/base/status.h"
 #include "gtest/gtest.h"
 
 namespace quadra {
@@ -19,22 +20,46 @@ TEST(PackedText, UnpacksToTheLiteral) {
     
 )")),
             "\n#define at ~!@#$%^&*|\"'\\\n  int\n    \n");
-  const std::string every = Unpacked(packing::kWords);
-  EXPECT_EQ(every, packing::kWords) << "what has no packed words stays as it is";
+  const std::string every = Unpacked(KernelWords::kWords);
+  EXPECT_EQ(every, KernelWords::kWords) << "what has no packed words stays as it is";
 }
 
-TEST(PackedText, TakesAByteForAWordTheLongestThatFits) {
-  EXPECT_EQ(strlen(QUADRA_TEXT("for (int i = 0; i < ")), 1u);
-  EXPECT_EQ(strlen(QUADRA_TEXT("for (int j")), 2u);
-  EXPECT_LT(strlen(kLoop), 12u);
+TEST(PackedText, TakesFewBytes) {
+  EXPECT_LE(strlen(QUADRA_TEXT("for (int i = 0; i < ")), 2u);
+  EXPECT_EQ(strlen(QUADRA_TEXT("for (int ")), 1u);
+  EXPECT_LT(strlen(kLoop), 24u);
 }
 
-TEST(PackedText, HasAByteForEveryWord) {
-  std::string all;
-  for (int i = 0; i < packing::kFound.count; ++i) all += static_cast<char>(128 + i);
-  std::string words = packing::kWords;
-  for (size_t at; (at = words.find('|')) != std::string::npos;) words.erase(at, 1);
-  EXPECT_EQ(Unpacked(all), words);
+template <class List>
+void ExpectEveryWord() {
+  const auto& words = packing::kFound<List>;
+  ASSERT_GT(words.count, packing::kOneByte) << "no word takes two bytes";
+  for (int i = 0; i < words.count; ++i) {
+    std::string packed(1, static_cast<char>(128 + i % 128));
+    if (i >= packing::kOneByte) packed.insert(0, 1, static_cast<char>(i / 128));
+    EXPECT_EQ(packing::UnpackerOf<List>()(packed),
+              std::string(words.begin[i], static_cast<size_t>(words.Length(i))));
+  }
+}
+
+TEST(PackedText, HasACodeForEveryWord) {
+  ExpectEveryWord<KernelWords>();
+  ExpectEveryWord<SentenceWords>();
+}
+
+TEST(PackedText, EndsAtWhatIsNoWord) {
+  EXPECT_EQ(Unpacked("a\x08\xff z"), "a");
+  EXPECT_EQ(Unpacked("a\x01"), "a");
+}
+
+TEST(PackedText, IsTheFormatOfAFailure) {
+  const Status status = Unsupported("its input %d has rank %s; rank %lld", 7, "two", 8LL);
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_EQ(status.message(), "its input 7 has rank two; rank 8");
+  EXPECT_EQ(Internal("100 %%").message(), "100 %");
+  EXPECT_LT(strlen(QUADRA_PACKED(SentenceWords,
+                                 "its input %d has rank %d; ranks up to %d are supported")),
+            20u);
 }
 
 TEST(PackedText, IsJoinedAndFilledIn) {

@@ -6,7 +6,7 @@ namespace {
 class NullExecutable : public Executable {
  public:
   Status Run(const std::vector<const void*>&, const std::vector<void*>&, RunTimes*) override {
-    return quadra::Unsupported(
+    return Unsupported(
         "run a plan: the null backend makes plans and runs none; next: "
         "choose another backend");
   }
