@@ -91,7 +91,7 @@ std::string StorePixels() {
 }
 
 std::string Store(bool plain, bool round) {
-  const std::string bound = Unroll(kRows, BoundWide(round, "a$"));
+  const std::string bound = Unroll(kRows, BoundWide(round, 16, "a$"));
   if (!plain) return bound + StorePixels();
   return bound +
          Block(Format("if (dst_w >= 4 && dst_h >= %d)", kRows),
