@@ -165,6 +165,28 @@ def test_an_inputs_integers_are_floats_where_they_arrive(quadra, backend):
     assert quanta(m.bytes(), outcome.outputs[0], cpu.run(m.bytes(), feeds)) <= 1.001
     kernels = [dispatch["kernel"] for dispatch in outcome.report["partitions"][0]["dispatches"]]
     assert kernels[0] == "dequantize" and "to_slices" not in kernels and kernels.count("dequantize") == 1, kernels
+    assert kernels[-1] == "quantize" and "from_slices" not in kernels and kernels.count("quantize") == 1, kernels
+
+
+@on_both
+def test_floats_are_whole_steps(quadra, backend):
+    """Of a scale that 3 * 2^22 times makes no float: rounding takes three quarters of a step from such a product."""
+    scale = np.float32(1.1 / 209)
+    assert abs(float(np.float32(12582912 * scale)) - 12582912 * float(scale)) > 0.7 * scale
+    m = Model()
+    x = m.input((1, 5, 6, 16))
+    w = generator("steps").integers(-127, 128, (16, 1, 1, 16)).astype(np.int8)
+    grid = {"dtype": "int8", "scale": float(scale), "zero_point": 3}
+    y = m.op("QUANTIZE", [x], x.shape, "QuantizeOptions", 1, output=grid)
+    sizes = dict.fromkeys(("StrideH", "StrideW", "DilationHFactor", "DilationWFactor"), 1)
+    w = m.const(w, scale=np.full(16, 0.003, np.float32))
+    y = m.op("CONV_2D", [y, w], x.shape, "Conv2DOptions", 3, output=grid, Padding=0, **sizes)
+    m.output(m.op("DEQUANTIZE", [y], x.shape, version=2))
+    feeds = [generator("steps x").uniform(-0.6, 0.6, x.shape).astype(np.float32)]
+    outcome = quadra.run(m.bytes(), feeds, **options(backend=backend))
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    steps = outcome.outputs[0] / scale
+    assert len(np.unique(np.rint(steps))) > 100 and np.abs(steps - np.rint(steps)).max() < 1e-4
 
 
 @on_both

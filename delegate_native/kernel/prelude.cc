@@ -33,8 +33,6 @@ typedef float place_t;
 #define is_equal(a, b) select((int4)(0), (int4)(1), (a) == (b))
 #define choose(c, a, b) select(b, a, (c) != 0)
 #define round_even(v) rint(v)
-// The same below 2^22, in float32. CPUs' drivers call a function for each rint.
-#define round_small(v) (((v) + 12582912.0f) - 12582912.0f)
 #define GLOBAL_X global_x
 #define GLOBAL_Y global_y
 #define GLOBAL_Z global_z
@@ -209,11 +207,21 @@ const PreludePart kPreludeParts[] = {
   return choose(is_less(abs(v), vec4(0.35f)), near, exp(v) - vec4(1.0f));
 }
 )")},
-    // The nearest number that a quantised tensor holds; between two, the even one: one instruction.
-    {"onto_grid(",
+    // The nearest number that a quantised tensor holds; between two, the even one. OpenCL: CPUs'
+    // drivers call a function for each rint; floats near 3 * 2^22 are whole numbers, and that times
+    // a scale of 22 bits (see GridOf) is a float, so that one multiply-add brings steps back.
+    {"onto_grid",
      QUADRA_TEXT(
-         R"(inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high) {
-  return round_small(min(max(v * inverse, low), high)) * scale;
+         R"(#ifdef __FMA__
+#define steps_to(v, scale) fma(v, scale, -12582912.0f * (scale))
+#else
+#define steps_to(v, scale) (((v) - 12582912.0f) * (scale))
+#endif
+#define onto_grid_of(type, v) \
+  steps_to(min(max((v) * inverse + 12582912.0f, low + 12582912.0f), high + 12582912.0f), \
+           (type)(scale))
+inline vec4 onto_grid(vec4 v, float inverse, float scale, float low, float high) {
+  return onto_grid_of(vec4, v);
 }
 )"),
      QUADRA_TEXT(

@@ -110,7 +110,7 @@ std::string Quad(const WideTile& t, int part) {
 }
 
 std::string Bound(const WideTile& t, const Conv& conv) {
-  return Unroll(t.pixels, t.vectors, BoundWide(conv.bounds.round(), "a$_@"));
+  return Unroll(t.pixels, t.vectors, BoundWide(conv.bounds.round(), t.lanes, "a$_@"));
 }
 
 std::string Store(const WideTile& t, const Conv& conv, bool as_row) {

@@ -98,7 +98,7 @@ std::string Sums(const Window& window) {
 
 std::string Store(bool plain, bool round) {
   static const char* const kQuads[] = {"s0123", "s4567", "s89ab", "scdef"};
-  std::string text = Unroll(kRows, BoundWide(round, "a$"));
+  std::string text = Unroll(kRows, BoundWide(round, 16, "a$"));
   for (int i = 0; i < kRows; ++i) {
     std::string row = Format("int y = row + %d * dilation_y;\n", i);
     if (plain) {

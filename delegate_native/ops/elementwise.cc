@@ -257,11 +257,11 @@ std::string Bounded(bool round, const std::string& sum) {
                : "bounded(" + sum + ", low, high)";
 }
 
-std::string BoundWide(bool round, const char* v) {
-  std::string clamp =
-      Format("%s = %s < low ? low : %s; %s = %s > high ? high : %s;\n", v, v, v, v, v, v);
-  if (!round) return clamp;
-  return Format("%s *= inverse;\n", v) + clamp + Format("%s = round_small(%s) * scale;\n", v, v);
+std::string BoundWide(bool round, int lanes, const char* v) {
+  if (!round) {
+    return Format("%s = %s < low ? low : %s; %s = %s > high ? high : %s;\n", v, v, v, v, v, v);
+  }
+  return Format("%s = onto_grid_of(vec%d, %s);\n", v, lanes, v);
 }
 
 Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDesc* desc) {

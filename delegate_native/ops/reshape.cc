@@ -66,7 +66,8 @@ Status InferShape(Graph* graph, const Node& node) {
   return Status();
 }
 
-// Where the first element lies in src; the next pixel's is dst_c elements on.
+// Where the first element lies in src; the next pixel's is dst_c elements on: that many whole
+// images (step_s), rows, pixels and channels.
 constexpr const char* kRow = QUADRA_TEXT(R"(
   int from = ((s / dst_s * dst_h + y) * dst_w + x_begin) * dst_c + s % dst_s * 4;
   int p = from / src_c;
@@ -102,12 +103,11 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(
       }
     }
     write_dst(v, x, y, s);
-    if (x + 1 < x_end) { from_c += dst_c; }
-    while (from_c >= src_c) {
-      from_c -= src_c;
-      from_x += 1;
-      if (from_x == src_w) { from_x = 0; from_y += 1; }
-      if (from_y == src_h) { from_y = 0; from_s += src_s; }
+    if (x + 1 < x_end) {
+      from_c += step_c; from_x += step_x; from_y += step_y; from_s += step_s;
+      if (from_c >= src_c) { from_c -= src_c; from_x += 1; }
+      if (from_x >= src_w) { from_x -= src_w; from_y += 1; }
+      if (from_y >= src_h) { from_y -= src_h; from_s += src_s; }
     }
 )");
 
@@ -128,6 +128,15 @@ void AddReshapeKernel(const KernelContext& context, int from, const Shape& from_
   desc.Write("dst", to);
   desc.Int("neighbours",
            from_shape.c % to_shape.c == 0 || (from_shape.c % 4 == 0 && to_shape.c % 4 == 0));
+  int left = to_shape.c;
+  const auto step = [&](const char* name, int size) {
+    desc.Int(name, left % size);
+    left /= size;
+  };
+  step("step_c", from_shape.c);
+  step("step_x", from_shape.w);
+  step("step_y", from_shape.h);
+  desc.Int("step_s", left * from_shape.slices());
   LoopOverResults(context, to_shape, kRow, kPixel, &desc);
 }
 

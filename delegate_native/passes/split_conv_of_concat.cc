@@ -1,6 +1,7 @@
 // A convolution of single pixels over a concatenation of channels, some of which are the same at
 // every pixel (an image of one pixel, resized): their share of the sum is the same at every pixel,
-// too. It is computed once and added to the convolution of the other channels.
+// too. It is computed once and added to the convolution of the other channels. Roundings of the
+// resized image are those of its pixel.
 #include <algorithm>
 #include <utility>
 
@@ -10,12 +11,18 @@
 namespace quadra {
 namespace {
 
-// The single pixel that the value repeats; -1 for other values.
-ValueId UniformSource(const Graph& graph, ValueId id) {
+// The single pixel that the value repeats, and how it is rounded then, the last first; -1 for other
+// values.
+ValueId UniformSource(const Graph& graph, ValueId id, std::vector<Node>* roundings) {
   const int producer = graph.Producer(id);
   if (producer < 0) return -1;
   const Node& node = graph.nodes[static_cast<size_t>(producer)];
-  if (node.op != "resize_bilinear" || !node.fused.empty()) return -1;
+  if (!node.fused.empty()) return -1;
+  if (node.op == "requantize" || node.op == "copy") {
+    roundings->push_back(node);
+    return UniformSource(graph, node.inputs[0], roundings);
+  }
+  if (node.op != "resize_bilinear") return -1;
   const Shape& in = graph.shape(node.inputs[0]);
   return in.h == 1 && in.w == 1 ? node.inputs[0] : -1;
 }
@@ -56,13 +63,20 @@ const Node* FindConcat(const Graph& graph, size_t i) {
 // Takes operand `at` of the concatenation out of the convolution at node `i`.
 void Split(Graph* graph, size_t i, const Node& concat, size_t at) {
   const Node conv = graph->nodes[i];
-  const ValueId pixel = UniformSource(*graph, concat.inputs[at]);
+  std::vector<Node> made;
+  ValueId pixel = UniformSource(*graph, concat.inputs[at], &made);
   const Value weights = graph->value(conv.inputs[1]);
   const Value result = graph->value(conv.outputs[0]);
   int first = 0;
   for (size_t k = 0; k < at; ++k) first += graph->shape(concat.inputs[k]).c;
   const int count = graph->shape(pixel).c;
 
+  std::reverse(made.begin(), made.end());
+  for (Node& rounding : made) {
+    rounding.inputs = {pixel};
+    pixel = graph->AddValue(result.name + "/pixel", graph->shape(pixel));
+    rounding.outputs = {pixel};
+  }
   Node uniform = conv;
   uniform.fused.clear();
   uniform.inputs = {
@@ -90,8 +104,8 @@ void Split(Graph* graph, size_t i, const Node& concat, size_t at) {
 
   const auto place = graph->nodes.begin() + static_cast<std::ptrdiff_t>(i);
   const auto after = graph->nodes.erase(place);
-  graph->nodes.insert(after,
-                      {std::move(uniform), std::move(rest), std::move(main), std::move(sum)});
+  made.insert(made.end(), {std::move(uniform), std::move(rest), std::move(main), std::move(sum)});
+  graph->nodes.insert(after, made.begin(), made.end());
 }
 
 }  // namespace
@@ -102,8 +116,10 @@ int SplitConvOfConcat(Graph* graph) {
     const Node* found = FindConcat(*graph, i);
     if (!found) continue;
     const Node concat = *found;
-    const auto uniform = std::find_if(concat.inputs.begin(), concat.inputs.end(),
-                                      [&](ValueId id) { return UniformSource(*graph, id) >= 0; });
+    const auto uniform = std::find_if(concat.inputs.begin(), concat.inputs.end(), [&](ValueId id) {
+      std::vector<Node> roundings;
+      return UniformSource(*graph, id, &roundings) >= 0;
+    });
     if (uniform == concat.inputs.end()) continue;
     Split(graph, i, concat, static_cast<size_t>(uniform - concat.inputs.begin()));
     ++changes;

@@ -25,13 +25,14 @@ if (c + 2 < dst_c) { v.z = read_src(i + 2); }
 if (c + 3 < dst_c) { v.w = read_src(i + 3); }
 write_dst($1, x, y, s);
 )");
-constexpr const char* kWritePixel = QUADRA_TEXT(R"(num4 v = read_src(x, y, s);
+constexpr const char* kWritePixel = QUADRA_TEXT(R"(num4 v = $0(x, y, s)$1;
 write_dst(v.x, i);
 if (c + 1 < src_c) { write_dst(v.y, i + 1); }
 if (c + 2 < src_c) { write_dst(v.z, i + 2); }
 if (c + 3 < src_c) { write_dst(v.w, i + 3); }
 )");
-// All channels of a pixel before the next: what is written follows on itself.
+// All channels of a pixel before the next: what is written follows on itself. Results are read by
+// $0 and go through $1.
 constexpr const char* kWriteRow = QUADRA_TEXT(R"(
 int y = GLOBAL_X; int b = GLOBAL_Y;
 if (y >= src_h || b >= src_b) { return; }
@@ -39,11 +40,11 @@ int i = (b * src_h + y) * src_w * src_c;
 for (int x = 0; x < src_w; ++x) {
 int c = 0;
 for (; c + 4 <= src_c; c += 4, i += 4) {
-num4 v = read_src(x, y, b * src_s + c / 4);
+num4 v = $0(x, y, b * src_s + c / 4)$1;
 write_dst(v.x, i); write_dst(v.y, i + 1); write_dst(v.z, i + 2); write_dst(v.w, i + 3);
 }
 if (c < src_c) {
-num4 v = read_src(x, y, b * src_s + c / 4);
+num4 v = $0(x, y, b * src_s + c / 4)$1;
 for (; c < src_c; ++c, ++i) { write_dst(v.x, i); v = v.yzww; }
 }
 }
@@ -81,16 +82,25 @@ KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense,
   return kernel;
 }
 
-KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int dense) {
-  KernelDesc kernel("from_slices");
+KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int dense,
+                      const Node* quantize) {
+  KernelDesc kernel(quantize ? "quantize" : "from_slices");
   kernel.Read("src", slices);
   kernel.Write("dst", dense);
+  const char *from = "read_src", *to = "";
+  if (quantize) {
+    from = "to_int(onto_grid(read_src";
+    to = ", inverse, 1.0f, low, high)) + to_int(vec4(zero))";
+    for (const char* name : {"inverse", "zero", "low", "high"}) {
+      kernel.Float(name, quantize->attributes.Float(name));
+    }
+  }
   if (context.gpu->is_cpu()) {
-    kernel.body = kWriteRow;
+    kernel.body = Filled(kWriteRow, {from, to});
     kernel.Grid(shape.h, shape.b, 1);
     return kernel;
   }
-  Shaped(context, shape, "src", kWritePixel, &kernel);
+  Shaped(context, shape, "src", Filled(kWritePixel, {from, to}).c_str(), &kernel);
   return kernel;
 }
 

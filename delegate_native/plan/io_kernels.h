@@ -6,10 +6,12 @@
 
 namespace quadra {
 
-// `dequantize`: the node that makes floats of the input's integers, which the same kernel does.
+// `dequantize`: the node that makes floats of the input's integers, which the same kernel does;
+// `quantize`: the one that makes an output's integers.
 KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices,
                     const Node* dequantize = nullptr);
-KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int dense);
+KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slices, int dense,
+                      const Node* quantize = nullptr);
 
 }  // namespace quadra
 

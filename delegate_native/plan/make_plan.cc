@@ -108,6 +108,7 @@ class Planner {
     }
     for (const Node& node : graph_.nodes) {
       if (!node.inputs.empty() && OnlyDequantized(node.inputs[0]) == &node) continue;
+      if (OnlyQuantized(node.outputs[0]) == &node) continue;
       KernelList list;
       list.first_scratch = layout_.size();
       QUADRA_RETURN_IF_ERROR(MakeKernels(context_.For(node.float32), graph_, node, &list));
@@ -124,8 +125,10 @@ class Planner {
       const Element element = graph_.value(graph_.outputs[i]).element;
       const int dense = layout_.AddDense(Format("output_%zu", i), shape, element);
       outputs_.push_back(dense);
-      AddKernel(FromSlices(context_, shape, graph_.outputs[i], dense), {},
-                IsFloat32(graph_.outputs[i]));
+      const Node* quantize = OnlyQuantized(graph_.outputs[i]);
+      const ValueId made = quantize ? quantize->inputs[0] : graph_.outputs[i];
+      AddKernel(FromSlices(context_, shape, made, dense, quantize),
+                quantize ? quantize->sources : std::vector<int>(), IsFloat32(made));
     }
     return Status();
   }
@@ -147,6 +150,20 @@ class Planner {
     return node.op == "dequantize" && std::all_of(node.fused.begin(), node.fused.end(), is_ready)
                ? &node
                : nullptr;
+  }
+
+  // The node that makes an output's integers of floats, if nobody else wants them; or null.
+  const Node* OnlyQuantized(ValueId output) const {
+    const auto is = [output](ValueId other) { return other == output; };
+    const auto is_kept = [output](const auto& tensor) { return tensor.second == output; };
+    if (std::count_if(graph_.outputs.begin(), graph_.outputs.end(), is) != 1 ||
+        std::any_of(graph_.tensors.begin(), graph_.tensors.end(), is_kept) ||
+        !graph_.Consumers(output).empty()) {
+      return nullptr;
+    }
+    const int producer = graph_.Producer(output);
+    const Node* node = producer < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(producer)];
+    return node && node->op == "quantize" && node->fused.empty() ? node : nullptr;
   }
 
   // Behind the kernels that make the value, where they store it: its memory is its own then.

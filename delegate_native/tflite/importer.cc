@@ -77,10 +77,19 @@ std::string NamesOf(Elements elements) {
   return names;
 }
 
+// The scale with two bits less than a float has: kernels count on it (`onto_grid`).
+float ShortScale(float scale) {
+  uint32_t bits;
+  memcpy(&bits, &scale, sizeof(bits));
+  bits = (bits + 2) & ~3u;
+  memcpy(&scale, &bits, sizeof(bits));
+  return scale;
+}
+
 // The floats that a quantised tensor can hold, as the ops name them.
 Attributes GridOf(const TfLiteTensor& tensor) {
   const TfLiteAffineQuantization& affine = *ScalesOf(tensor);
-  const float scale = affine.scale->data[0];
+  const float scale = ShortScale(affine.scale->data[0]);
   const float zero = static_cast<float>(affine.zero_point->data[0]);
   const float numbers = tensor.type == kTfLiteInt16 ? 65536.0f : 256.0f;
   const float least = tensor.type == kTfLiteUInt8 ? 0.0f : -numbers / 2;

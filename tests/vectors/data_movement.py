@@ -60,6 +60,8 @@ CASES = [
     _reshape("channels_to_width", (1, 4, 4, 12), (1, 16, -1, 3)),
     _reshape("width_to_channels", (1, 4, 6, 2), (1, 4, 1, 12)),
     _reshape("batch_to_height", (2, 3, 4, 5), (1, 6, 4, 5)),
+    _reshape("rows_to_channels", (2, 3, 5, 1), (1, 1, 3, 10)),
+    _reshape("images_to_channels", (5, 2, 3, 2), (1, 1, 2, 30)),
     _reshape("same_channels", (1, 4, 6, 8), (1, 6, 4, 8)),
     _reshape("same_shape", (1, 3, 4, 5), (1, 3, 4, 5)),
     _reshape("to_vector", (2, 3, 5), (30,)),
