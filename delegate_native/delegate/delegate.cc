@@ -169,8 +169,9 @@ Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& 
   }
   const std::string words = WordsFor(*context, *model);
   if (!words.empty()) {
-    status = Recall(context, model, words);
-    if (status.ok()) return status;
+    Status kept;
+    status = Recall(context, model, words, &kept);
+    if (status.ok()) return kept;
     Log(2, "verdicts: %s", status.message().c_str());
     now_.partitions.clear();
   }
@@ -179,8 +180,8 @@ Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& 
   LeaveOutside(options_, *model, &now_.verdicts);
   status = MakePartitions(context, *model, known);
   // Where they cannot be saved, neither can plans, and their partitions say why.
-  if (status.ok() && !words.empty()) {
-    SaveVerdicts(CacheOf(options_), words, now_.verdicts, now_.partitions);
+  if ((status.ok() || status.code() == Code::kMiscompiled) && !words.empty()) {
+    SaveVerdicts(CacheOf(options_), words, now_.verdicts, now_.partitions, status);
   }
   return status;
 }
@@ -196,7 +197,7 @@ std::string Delegate::WordsFor(const TfLiteContext& context, const ModelNodes& m
 
 // Where it ends early, all that it set is made anew.
 Status Delegate::Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
-                        const std::string& words) {
+                        const std::string& words, Status* result) {
   KeptVerdicts kept;
   QUADRA_RETURN_IF_ERROR(kept.Load(CacheOf(options_), words, &now_.verdicts));
   TfLiteDelegateParams* previews;
@@ -213,6 +214,7 @@ Status Delegate::Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes
     partition->model = model;
     partition->allows_quantized = options_.quantized_models_allowed != 0;
   }
+  *result = kept.Result();
   model->Keep(*context);
   NumberPartitions();
   return Status();
@@ -332,6 +334,7 @@ SessionOptions Delegate::OptionsFor(size_t partition) const {
   options.precision = precision_;
   options.float32_nodes = options_.float32_nodes;
   options.tuning = options_.tuning;
+  options.self_check = options_.self_check != 0;
   options.profile = options_.profile != 0;
   options.cache = CacheOf(options_);
   if (!options_.dump_dir.empty()) {
@@ -399,15 +402,32 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
     if (status.ok()) {
       now_.partitions.push_back(std::move(partition));
     } else {
-      Log(1, "a partition of %d nodes goes back to the CPU: %s", preview->nodes_to_replace->size,
-          status.message().c_str());
-      LeaveToCpu(model, *preview->nodes_to_replace,
-                 "its partition could not be compiled: " + status.message(), &now_.verdicts);
-      if (first_failure->ok()) *first_failure = status;
+      LeaveFailed(model, *partition, status);
+      // One that may not be there the next time is told before one that will.
+      if (first_failure->ok() || first_failure->code() == Code::kMiscompiled) {
+        *first_failure = status;
+      }
       *again = true;
     }
   }
   return Status();
+}
+
+// The nodes of programs that compute wrong numbers, or all of a partition.
+void Delegate::LeaveFailed(const ModelNodes& model, const Partition& partition,
+                           const Status& status) {
+  if (status.code() == Code::kMiscompiled) {
+    const Miscompiled* one = partition.session->miscompiled();
+    for (; one; one = one->next.get()) {
+      LeaveToCpu(model, one->nodes.empty() ? partition.nodes : one->nodes, one->why,
+                 &now_.verdicts);
+    }
+    return;
+  }
+  Log(1, "a partition of %zu nodes goes back to the CPU: %s", partition.nodes.size(),
+      status.message().c_str());
+  LeaveToCpu(model, partition.nodes, "its partition could not be compiled: " + status.message(),
+             &now_.verdicts);
 }
 
 Status Delegate::Replace(TfLiteContext* context) {
