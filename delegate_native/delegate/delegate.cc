@@ -413,21 +413,20 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
   return Status();
 }
 
-// The nodes of programs that compute wrong numbers, or all of a partition.
+// The nodes of programs that compute wrong numbers; all of a partition where there are none of
+// these.
 void Delegate::LeaveFailed(const ModelNodes& model, const Partition& partition,
                            const Status& status) {
-  if (status.code() == Code::kMiscompiled) {
-    const Miscompiled* one = partition.session->miscompiled();
-    for (; one; one = one->next.get()) {
-      LeaveToCpu(model, one->nodes.empty() ? partition.nodes : one->nodes, one->why,
-                 &now_.verdicts);
-    }
-    return;
-  }
+  const bool miscompiled = status.code() == Code::kMiscompiled;
+  const size_t before = now_.nodes_on_gpu();
+  const Miscompiled* one = miscompiled ? partition.session->miscompiled() : nullptr;
+  for (; one; one = one->next.get()) LeaveToCpu(model, one->nodes, one->why, &now_.verdicts);
+  if (now_.nodes_on_gpu() < before) return;
+  const std::string reason =
+      (miscompiled ? "" : "its partition could not be compiled: ") + status.message();
   Log(1, "a partition of %zu nodes goes back to the CPU: %s", partition.nodes.size(),
       status.message().c_str());
-  LeaveToCpu(model, partition.nodes, "its partition could not be compiled: " + status.message(),
-             &now_.verdicts);
+  LeaveToCpu(model, partition.nodes, reason, &now_.verdicts);
 }
 
 Status Delegate::Replace(TfLiteContext* context) {
