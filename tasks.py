@@ -153,13 +153,16 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
     help={
         "only": "Run the Python tests whose names match this (pytest -k), and no native tests.",
         "slow": "Also run the slow tests.",
-        "args": "More arguments for pytest, e.g. --args='-x tests/host_tools'.",
+        "args": "Files, folders and options for pytest: --args='-x tests/host_tools/judge'. With a file or folder no native"
+        " tests are run, but those that it names: --args tests/native/json_test.cc.",
         "sanitize": "Build the delegate with sanitizers, address,undefined or thread, and run the tests that load it:"
         " vectors, random graphs, real models, bad input, lifetimes; with thread those of lifetimes.",
     }
 )
 def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "") -> None:
     """Build everything and run the tests: native ones with Bazel, then pytest.
+
+    One file: --args tests/test_cache.py, or --args tests/native/json_test.cc.
 
     With --sanitize, a sanitizer's report is printed, and the test that caused it fails.
     """
@@ -698,7 +701,7 @@ def demo(c: Context, loop: bool = False) -> None:
         "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10, with --lab 20).",
         "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this; 0: no limit."
         " With both backends, OpenCL's counts.",
-        "limit_shipped": "Fail if the same mean relative to TFLite's stock GPU delegate exceeds this; 0: no limit.",
+        "limit_shipped": "Fail (status 1) if the mean of the ratios to TFLite's stock GPU delegate exceeds this; 0: no limit.",
         "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
         "api": "On the host: interpreter (default), compiled (LiteRT's CompiledModel), or both side by side.",

@@ -8,7 +8,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from host_tools.base.errors import FetchFailed
-from host_tools.build import apk, maven, shipped_delegate
+from host_tools.build import apk, maven, stock_delegate
 from host_tools.places import on_jvm
 
 
@@ -45,7 +45,7 @@ def app_library() -> Path:
     here; or the test is skipped with the reason."""
     try:
         bundles = [alias for name in ("robolectric", "tflite") for alias in maven.bundle(name)]
-        maven.artifacts([*bundles, *shipped_delegate.ALIASES, "junit", "android-all"])
+        maven.artifacts([*bundles, *stock_delegate.ALIASES, "junit", "android-all"])
     except FetchFailed as error:
         pytest.skip(str(error))
     given = os.environ.get("QUADRA_ANDROID_LIBRARY")

@@ -152,13 +152,13 @@ def damaged(path: Path, part: str) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("part", ["words", "plan", "binaries"])
+@pytest.mark.parametrize("part", ["key", "plan", "binaries"])
 def test_a_flipped_bit_in_any_part_is_a_miss_that_names_it(library, tmp_path, part):
     start(library, tmp_path)
     (path,) = kept(tmp_path)
     damaged(path, part)
     outcome, said = start(library, tmp_path)
-    assert said == f"miss: its {part} {'is' if part == 'plan' else 'are'} damaged; saved"
+    assert said == f"miss: its {part} {'are' if part == 'binaries' else 'is'} damaged; saved"
     outcome.check(cpu.run(model(), [FEED]))
     assert start(library, tmp_path)[1] == "hit"
 

@@ -15,7 +15,7 @@
 #include "delegate_native/base/content_hash.h"
 #include "delegate_native/base/version.h"
 #include "delegate_native/cache/build_id.h"
-#include "delegate_native/cache/plan_file.h"
+#include "delegate_native/cache/cache_file.h"
 #include "delegate_native/plan/check_plan.h"
 
 namespace quadra {
@@ -36,6 +36,13 @@ Status CheckPlanAndBinaries(Part plan, Part binaries) {
 
 Status LeaveUnchecked(Part, Part) { return Status(); }
 
+std::string KeyFor(const std::string& content, const std::string& precision, const GpuInfo& target,
+                   const GpuInfo& device) {
+  return Format("library %s, build %s, %d bits\nprecision %s\n", kVersion, BuildId().c_str(),
+                static_cast<int>(sizeof(void*)) * 8, precision.c_str()) +
+         content + "\ntarget " + ToJson(target) + "\ndevice " + ToJson(device) + "\n";
+}
+
 }  // namespace
 
 bool PlanCache::is_on() const { return !folder_.empty() && !BuildId().empty(); }
@@ -50,55 +57,58 @@ std::string PlanCache::HashOf(const Graph& graph) {
   return hash.hex();
 }
 
-std::string PlanCache::WordsFor(const std::string& content, const GpuInfo& target,
-                                const GpuInfo& device, const std::string& precision,
-                                bool any_driver) {
-  const auto text = [any_driver](GpuInfo info) {
-    if (any_driver) info.driver = info.api_version = "";
-    return ToJson(info);
+std::string PlanCache::KeyOfPlan(const std::string& graph_hash, const std::string& precision,
+                                 const GpuInfo& target, const GpuInfo& device) {
+  const auto for_any_driver = [](GpuInfo info) {
+    info.driver = info.api_version = "";
+    return info;
   };
-  return Format("library %s, build %s, %d bits\nprecision %s\n", kVersion, BuildId().c_str(),
-                static_cast<int>(sizeof(void*)) * 8, precision.c_str()) +
-         content + "\ntarget " + text(target) + "\ndevice " + text(device) + "\n";
+  return KeyFor("graph " + graph_hash, precision, for_any_driver(target), for_any_driver(device));
 }
 
-std::string PlanCache::PathOf(const std::string& words, const char* ending) const {
+std::string PlanCache::KeyOfVerdicts(const std::string& model_hash, const std::string& options,
+                                     const std::string& precision, const GpuInfo& target,
+                                     const GpuInfo& device) {
+  return KeyFor("model " + model_hash + "\noptions" + options, precision, target, device);
+}
+
+std::string PlanCache::PathOf(const std::string& key, const char* ending) const {
   ContentHash hash;
-  hash.Add(words);
+  hash.Add(key);
   return folder_ + "/" + token_ + "_" + hash.hex() + ending;
 }
 
-Status PlanCache::Write(const std::string& path, const std::string& words, Part plan,
+Status PlanCache::Write(const std::string& path, const std::string& key, Part plan,
                         Part binaries) const {
   if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
   }
-  QUADRA_RETURN_IF_ERROR(WritePlanFile(path, words, plan, binaries));
+  QUADRA_RETURN_IF_ERROR(WriteCacheFile(path, key, plan, binaries));
   Prune(path);
   return Status();
 }
 
-Status PlanCache::Load(const std::string& words, PlanBytes* plan,
+Status PlanCache::Load(const std::string& key, PlanBytes* plan,
                        const fb::Binaries** binaries) const {
   Part part;
   QUADRA_RETURN_IF_ERROR(
-      ReadPlanFile(PathOf(words, kEnding), words, CheckPlanAndBinaries, plan, &part));
+      ReadCacheFile(PathOf(key, kEnding), key, CheckPlanAndBinaries, plan, &part));
   *binaries = flatbuffers::GetRoot<fb::Binaries>(part.data);
   return Status();
 }
 
-Status PlanCache::Save(const std::string& words, const PlanBytes& plan,
+Status PlanCache::Save(const std::string& key, const PlanBytes& plan,
                        const std::vector<uint8_t>& binaries) const {
-  return Write(PathOf(words, kEnding), words, {plan.data(), plan.size()},
+  return Write(PathOf(key, kEnding), key, {plan.data(), plan.size()},
                {binaries.data(), binaries.size()});
 }
 
-Status PlanCache::LoadVerdicts(const std::string& words, PlanBytes* numbers, Part* texts) const {
-  return ReadPlanFile(PathOf(words, kVerdicts), words, LeaveUnchecked, numbers, texts);
+Status PlanCache::LoadVerdicts(const std::string& key, PlanBytes* numbers, Part* texts) const {
+  return ReadCacheFile(PathOf(key, kVerdicts), key, LeaveUnchecked, numbers, texts);
 }
 
-Status PlanCache::SaveVerdicts(const std::string& words, Part numbers, Part texts) const {
-  return Write(PathOf(words, kVerdicts), words, numbers, texts);
+Status PlanCache::SaveVerdicts(const std::string& key, Part numbers, Part texts) const {
+  return Write(PathOf(key, kVerdicts), key, numbers, texts);
 }
 
 void PlanCache::Prune(const std::string& just_saved) const {

@@ -1,5 +1,5 @@
-// Plans of earlier starts, with their programs as the driver compiled them, in a folder that
-// processes and models share. What is wrong with it costs time and nothing else.
+// Plans of earlier starts, with their programs as the driver compiled them, and models' verdicts,
+// in a folder that processes and models share. What is wrong with it costs time and nothing else.
 #ifndef QUADRA_CACHE_PLAN_CACHE_H_
 #define QUADRA_CACHE_PLAN_CACHE_H_
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "delegate_native/base/status.h"
-#include "delegate_native/cache/plan_file.h"
+#include "delegate_native/cache/cache_file.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/plan/make_plan.h"
 #include "delegate_native/plan/plan_generated.h"
@@ -26,26 +26,30 @@ class PlanCache {
   bool is_on() const;
   // The graph and its numbers.
   static std::string HashOf(const Graph& graph);
-  // All that a plan follows from, for a person to read: this library, `content` ("graph" and its
-  // hash), the target, the device and its driver.
-  // `any_driver`: an update of the driver changes nothing of it.
-  static std::string WordsFor(const std::string& content, const GpuInfo& target,
-                              const GpuInfo& device, const std::string& precision,
-                              bool any_driver = false);
+  // The key of a file: a text that a person can read, with all that the content follows from. The
+  // name of the file has its hash. The driver's version is in the key of verdicts, because a new
+  // driver may compile what the old one did not. It is not in a plan's: beside the plan's binaries
+  // stands which driver made them.
+  static std::string KeyOfPlan(const std::string& graph_hash, const std::string& precision,
+                               const GpuInfo& target, const GpuInfo& device);
+  static std::string KeyOfVerdicts(const std::string& model_hash, const std::string& options,
+                                   const std::string& precision, const GpuInfo& target,
+                                   const GpuInfo& device);
 
   // Not ok: why there is none. `binaries` live as long as the plan.
-  Status Load(const std::string& words, PlanBytes* plan, const fb::Binaries** binaries) const;
+  Status Load(const std::string& key, PlanBytes* plan, const fb::Binaries** binaries) const;
   // Makes the folder if need be; then removes what was not used for longest, beyond the limit.
-  Status Save(const std::string& words, const PlanBytes& plan,
+  Status Save(const std::string& key, const PlanBytes& plan,
               const std::vector<uint8_t>& binaries) const;
 
-  // The same of a model's verdicts, of which only the hashes are checked.
-  Status LoadVerdicts(const std::string& words, PlanBytes* numbers, Part* texts) const;
-  Status SaveVerdicts(const std::string& words, Part numbers, Part texts) const;
+  // The same for a model's verdicts. The file's hashes are checked; what its numbers and texts say
+  // is checked by who reads them.
+  Status LoadVerdicts(const std::string& key, PlanBytes* numbers, Part* texts) const;
+  Status SaveVerdicts(const std::string& key, Part numbers, Part texts) const;
 
  private:
-  std::string PathOf(const std::string& words, const char* ending) const;
-  Status Write(const std::string& path, const std::string& words, Part plan, Part binaries) const;
+  std::string PathOf(const std::string& key, const char* ending) const;
+  Status Write(const std::string& path, const std::string& key, Part plan, Part binaries) const;
   void Prune(const std::string& just_saved) const;
 
   std::string folder_, token_;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "delegate_native/base/log.h"
-#include "delegate_native/delegate/recall.h"
+#include "delegate_native/delegate/kept_verdicts.h"
 #include "delegate_native/delegate/worthwhile.h"
 
 namespace quadra {
@@ -167,10 +167,10 @@ Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& 
     for (Verdict& verdict : now_.verdicts) verdict.reason = status.message();
     return status;
   }
-  const std::string words = WordsFor(*context, *model);
-  if (!words.empty()) {
+  const std::string key = KeyFor(*context, *model);
+  if (!key.empty()) {
     Status kept;
-    status = Recall(context, model, words, &kept);
+    status = Recall(context, model, key, &kept);
     if (status.ok()) return kept;
     Log(2, "verdicts: %s", status.message().c_str());
     now_.partitions.clear();
@@ -180,26 +180,26 @@ Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& 
   LeaveOutside(options_, *model, &now_.verdicts);
   status = MakePartitions(context, *model, known);
   // Where they cannot be saved, neither can plans, and their partitions say why.
-  if ((status.ok() || status.code() == Code::kMiscompiled) && !words.empty()) {
-    SaveVerdicts(CacheOf(options_), words, now_.verdicts, now_.partitions, status);
+  if ((status.ok() || status.code() == Code::kMiscompiled) && !key.empty()) {
+    SaveVerdicts(CacheOf(options_), key, now_.verdicts, now_.partitions, status);
   }
   return status;
 }
 
-std::string Delegate::WordsFor(const TfLiteContext& context, const ModelNodes& model) const {
+std::string Delegate::KeyFor(const TfLiteContext& context, const ModelNodes& model) const {
   // What is written to dump_dir begins with the graph.
   if (!CacheOf(options_).is_on() || !options_.dump_dir.empty()) return "";
   const std::string hash = HashOf(context, model);
   if (hash.empty()) return "";
-  return PlanCache::WordsFor("model " + hash + "\noptions" + ToText(options_), now_.gpu.target,
-                             now_.gpu.backend->info(), NameOf(precision_));
+  return PlanCache::KeyOfVerdicts(hash, ToText(options_), NameOf(precision_), now_.gpu.target,
+                                  now_.gpu.backend->info());
 }
 
 // Where it ends early, all that it set is made anew.
 Status Delegate::Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
-                        const std::string& words, Status* result) {
+                        const std::string& key, Status* result) {
   KeptVerdicts kept;
-  QUADRA_RETURN_IF_ERROR(kept.Load(CacheOf(options_), words, &now_.verdicts));
+  QUADRA_RETURN_IF_ERROR(kept.Load(CacheOf(options_), key, &now_.verdicts));
   TfLiteDelegateParams* previews;
   int count;
   QUADRA_RETURN_IF_ERROR(Preview(context, now_.verdicts, &previews, &count));

@@ -72,12 +72,12 @@ class Delegate {
   // What `candidate` makes of the model; not ok when nodes that it had accepted went back.
   Status Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model, KnownTensors* known,
              Candidate* candidate);
-  // The words that verdicts are kept under; empty: they are not kept.
-  std::string WordsFor(const TfLiteContext& context, const ModelNodes& model) const;
+  // The key that verdicts are kept under; empty: they are not kept.
+  std::string KeyFor(const TfLiteContext& context, const ModelNodes& model) const;
   // What an earlier start made of the model, and what its Try returned. Not ok: why it must be made
   // anew.
   Status Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
-                const std::string& words, Status* result);
+                const std::string& key, Status* result);
   SessionOptions OptionsFor(size_t partition) const;
   Status MakePartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known);
   Status TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,

@@ -1,5 +1,5 @@
-// Options of the delegate, from key/value strings, the C struct and the environment; all three
-// follow from options.def.
+// Options of the delegate, read from key/value strings, the C struct and the environment by the
+// table options.def, which says what a new option takes.
 #ifndef QUADRA_DELEGATE_OPTIONS_H_
 #define QUADRA_DELEGATE_OPTIONS_H_
 

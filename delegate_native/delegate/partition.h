@@ -20,7 +20,7 @@ struct Partition {
   int states = 0;                  // how many of the outputs are variable tensors
   std::vector<Shape> only_shapes;  // of the inputs; empty: the session takes any
 
-  // Of a partition that was recalled: what it is imported from, if ever.
+  // Of a partition from kept verdicts: what it is imported from, if ever.
   std::shared_ptr<ModelNodes> model;
   bool allows_quantized = true;
 

@@ -1,5 +1,6 @@
-// One kernel, described: what it reads and writes, its numbers, its grid, and a body in the
-// GLSL-like dialect (docs/kernels.md). Rendering adds a prelude and accessors for one language.
+// The description of a kernel: what it reads and writes, its numbers, its grid, and a body in the
+// GLSL-like dialect (docs/kernels.md). Rendering adds a prelude and accessors for one language. The
+// kernels themselves are in ops/, in the file of their op.
 //
 // Tensors of activations are slices of four channels; a body reads and writes them with
 //   vec4 read_NAME(x, y, s)      write_NAME(value, x, y, s)      s = batch * NAME_s + slice

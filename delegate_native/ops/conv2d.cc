@@ -1,6 +1,19 @@
 // CONV_2D: weights OHWI, any stride, dilation, padding, groups; bias optional. The number of
-// groups is input channels / weights' channels. Its kernels, which other convolutions share, are in
-// conv_kernels.cc (GPUs) and conv_cpu.cc.
+// groups is input channels / weights' channels.
+//
+// Which kernel computes it, in the order in which Kernels below and AddConv ask:
+//
+//   weights or bias that are no constants  computed_conv.cc, an op of its own: see Import
+//   each group is one channel              depthwise_conv2d.cc; on CPUs depthwise_cpu.cc
+//   few rows, weights stay integers        integer_weights.cc
+//   GPUs                                   conv_kernels.cc: AddQuadConv divides the channels into
+//                                          kernels, AddQuadPart makes one. Its tile is chosen by
+//                                          conv_tiles.cc; split_sums.cc shares a sum within a group
+//   CPUs (PoCL, llvmpipe)                  conv_cpu.cc: AddWideConv
+//
+// FULLY_CONNECTED is imported as the same op. CONV_3D (by the GPUs' kernels everywhere) and, by
+// phases (conv_phases.cc), the transposed convolutions call AddConv, too. conv_weights.cc lays out
+// the weights for all of them.
 #include <utility>
 
 #include "delegate_native/ops/computed_conv.h"

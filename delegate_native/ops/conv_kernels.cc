@@ -13,7 +13,7 @@ namespace quadra {
 namespace {
 
 // By the vectors' width; the tile leaves registers for weights and broadcasts.
-const WideTile kWideTiles[] = {{16, 1, 8}, {8, 2, 6}};
+const WideTile kWideTiles[] = {{16, 2, 8}, {8, 2, 6}};
 
 int64_t TripsOf(const Conv& conv, int slices) {
   const Window& window = conv.window;
@@ -366,6 +366,8 @@ void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {
 void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
   if (!context.gpu->is_cpu() || conv.deep()) return AddQuadConv(context, conv, list);
   WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
+  const int vectors = CeilDiv(conv.out.c, tile.lanes);
+  if (vectors == 1 || (vectors == 3 && tile.lanes == 16)) tile.vectors = 1;  // half would be idle
   tile.halves = context.precision != Precision::kF32;
   AddWideConv(tile, conv, list);
 }

@@ -208,7 +208,7 @@ Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const 
   kernel.Read("src", conv.src);
   kernel.Write("dst", conv.dst);
   const int channels = conv.out.slices() * 4, multiplier = conv.out.c / conv.in.c;
-  const bool wide = context.gpu->is_cpu() && multiplier == 1;
+  const bool wide = context.gpu->is_cpu() && multiplier == 1 && IsWideDepthwise(conv.window);
   kernel.Constant("weights", 4, int64_t{conv.taps()} * channels,
                   [constant = weights.constant, shape, wide] {
                     return PackWeights(*constant->floats(), shape, wide);
@@ -218,7 +218,8 @@ Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const 
   if (multiplier > 1) kernel.Int("multiplier", multiplier);
   if (wide) {
     // Whole vectors are stored past the steps and past the zeros of dead lanes.
-    MakeWideDepthwise(conv.out, conv.plain && conv.out.c % 4 == 0, conv.bounds.round(), &kernel);
+    MakeWideDepthwise(conv.out, conv.window, conv.plain && conv.out.c % 4 == 0, conv.bounds.round(),
+                      &kernel);
   } else {
     MakeGpuDepthwise(*context.gpu, conv.out, conv.window, multiplier, conv.bounds.round(), &kernel);
   }

@@ -7,116 +7,143 @@
 namespace quadra {
 namespace {
 
-// Rows of the output that a work-item computes together: they share weights and masks.
-constexpr int kRows = 4;  // as many as an ivec4 has places
+// Rows of the output that a work-item computes together: what one reads, the others use again.
+constexpr int kRows = 4;
+// Taps, beyond which a window is not written out.
+constexpr int kMostTaps = 49;
 
 constexpr const char* kPlace = QUADRA_TEXT(R"(
+int row = GLOBAL_X / dilation_y * dilation_y * 4 + GLOBAL_X % dilation_y;
 int s = GLOBAL_Y;
 int plane = src_w * src_h;
 LANES from = src_lanes + s * plane * 4;
 int before = s * plane;
 int after = (src_s * src_b - s) * plane;
 vec4 bias = read_bias(s % dst_s);
-int first_weight = s % dst_s * kernel_y * kernel_x;
+int w = s % dst_s * kernel_y * kernel_x;
 ivec4 quad = ivec4(0, 1, 2, 3) * stride_x;
 ivec16 pixel = ivec16(quad.xxxx, quad.yyyy, quad.zzzz, quad.wwww);
 int top = row * stride_y - pad_y;
-ivec4 tops = ivec4(0, 1, 2, 3) * stride_y + top;
-bool rows_inside = top >= 0 && top + 3 * stride_y + (kernel_y - 1) * dilation_y < src_h;
-int next_row = stride_y * src_w * 4;
-int reach = (kernel_x - 1) * dilation_x + 4 * stride_x;
-int last = ((top + 3 * stride_y + (kernel_y - 1) * dilation_y) * src_w) + reach;
+int line = dilation_y * src_w * 4;
 )");
 
-// How four pixels of row $ are read: as one vector, as every second pixel, or one by one from
-// inside the image where a vector would leave the tensor and for larger strides.
-std::string Load() {
-  return Block("if (near && stride_x == 1)", Unroll(kRows, "v$ = quads_at(p + $ * next_row);\n")) +
-         Block("else if (near)",
-               Unroll(kRows,
-                      "v$ = vec16(quad_at(p + $ * next_row), quad_at(p + $ * next_row + 8), "
-                      "quad_at(p + $ * next_row + 16), quad_at(p + $ * next_row + 24));\n")) +
-         Block("else", QUADRA_TEXT(R"(
-ivec4 xs = quad + column;
-xs = xs < 0 ? 0 : xs;
-xs = (xs >= src_w ? src_w - 1 : xs) * 4;
-ivec4 ys = y < 0 ? 0 : y;
-ys = (ys >= src_h ? src_h - 1 : ys) * (src_w * 4);
-)") + Unroll(kRows, QUADRA_TEXT(R"({
-LANES q = from + ys.s$;
-v$ = vec16(quad_at(q + xs.s0), quad_at(q + xs.s1), quad_at(q + xs.s2), quad_at(q + xs.s3));
-}
-)")));
-}
-
-// What a tap adds to the sums. What is read in place of a column or row outside the image is
-// multiplied by zero.
-std::string Tap() {
-  return QUADRA_TEXT(R"(
-ivec4 y = tops + ky * dilation_y;
-vec4 k = read_weights(w); ++w;
-vec16 weight = inside != 0 ? vec16(k, k, k, k) : vec16(0.0f);
-)") + Unroll(kRows, "vec16 v$;\n") +
-         Load() + Block("if (rows_inside)", Unroll(kRows, "a$ += v$ * weight;\n")) +
-         Block("else",
-               "ivec4 valid = (y >= 0) & (y < src_h);\n" +
-                   Unroll(kRows, "a$ += v$ * (ivec16(valid.s$) != 0 ? weight : vec16(0.0f));\n")) +
-         "p += dilation_y * src_w * 4;\n";
+// The pixels of the tile one by one: where vectors would leave the tensor, and of planes that are
+// smaller than a vector. Taps go column by column, as the CPU's kernels add them.
+std::string Pixels(bool round) {
+  const std::string tap = QUADRA_TEXT(R"(
+int sy = y * stride_y - pad_y + ky * dilation_y;
+if (sx >= 0 && sx < src_w && sy >= 0 && sy < src_h) { sum += read_src(sx, sy, s) * read_weights(k); }
+++k;
+)");
+  const std::string taps = Block("for (int kx = 0; kx < kernel_x; ++kx)",
+                                 "int sx = to * stride_x - pad_x + kx * dilation_x;\n" +
+                                     Block("for (int ky = 0; ky < kernel_y; ++ky)", tap));
+  return Block("for (int i = 0; i < 16; ++i)", QUADRA_TEXT(R"(
+int to = x + (i & 3);
+int y = row + (i >> 2) * dilation_y;
+if (to >= dst_w || y >= dst_h) { continue; }
+vec4 sum = bias;
+int k = w;
+)") + taps + "write_dst(" + Bounded(round, "sum") + ", to, y, s);\n");
 }
 
-// Taps go column by column, as the CPU's kernels add them: results agree to the last bit.
-std::string Taps() {
-  return Block("for (int kx = 0; kx < kernel_x; ++kx)", QUADRA_TEXT(R"(
-int column = left + kx * dilation_x;
-ivec16 inside = as_uint16(pixel + column) < uvec16(src_w);
-LANES p = from + (top * src_w + column) * 4;
-)") + Block("for (int ky = 0; ky < kernel_y; ++ky)", Tap()));
-}
-
-// Stores what lies inside the image, pixel by pixel.
-std::string StorePixels() {
-  static const char* const kQuads[] = {"s0123", "s4567", "s89ab", "scdef"};
+// What the pixels `v` of row `row` of the window, seen through column `kx`, add to the tile's sums.
+std::string AddRow(const Window& window, int kx, int row) {
   std::string text;
-  // Backwards: a column is there only if the one before it is.
-  for (int i = 4; i-- > 0;) {
-    std::string column = Format("write_dst(a0.%s, x + %d, row, s);\n", kQuads[i], i);
-    for (int j = 1; j < kRows; ++j) {
-      column += Format("if (row + %d < dst_h) { write_dst(a%d.%s, x + %d, row + %d, s); }\n", j, j,
-                       kQuads[i], i, j);
+  for (int i = 0; i < kRows; ++i) {
+    const int ky = row - i * window.stride_y;
+    if (ky >= 0 && ky < window.kernel_y)
+      text += Format("a%d += v * w%d;\n", i, kx * window.kernel_y + ky);
+  }
+  return text;
+}
+
+// The tile's sums. Each vector of four pixels is read once for all rows of the output; of every
+// second pixel, two vectors hold those of two columns. Rows outside the image add nothing, columns
+// outside are zeros. Taps go column by column, as the CPU's kernels add them.
+std::string Sums(const Window& window) {
+  const int rows = (kRows - 1) * window.stride_y + window.kernel_y, step = window.stride_x;
+  std::string text = Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
+                     "LANES p = from + (top * src_w + left) * 4;\n" +
+                     Unroll(window.kernel_x,
+                            "ivec16 in$ = as_uint16(pixel + (left + $ * dilation_x)) < "
+                            "uvec16(src_w);\n");
+  for (int kx = 0; kx < window.kernel_x; kx += step) {
+    for (int row = 0; row < rows; ++row) {
+      const std::string at = Format("p + (%d * line + %d * dilation_x * 4)", row, kx);
+      std::string add;
+      if (step == 1) {
+        add = "vec16 v = quads_at(" + at + ");\n" +
+              Format("v = in%d != 0 ? v : vec16(0.0f);\n", kx) + AddRow(window, kx, row);
+      } else {
+        add = "vec16 e = quads_at(" + at + "), f = quads_at(" + at + " + 16);\n" +
+              Format(
+                  "vec16 v = vec16(e.s0123, e.s89ab, f.s0123, f.s89ab);\n"
+                  "v = in%d != 0 ? v : vec16(0.0f);\n",
+                  kx) +
+              AddRow(window, kx, row);
+        if (kx + 1 < window.kernel_x) {
+          add += Format(
+                     "v = vec16(e.s4567, e.scdef, f.s4567, f.scdef);\n"
+                     "v = in%d != 0 ? v : vec16(0.0f);\n",
+                     kx + 1) +
+                 AddRow(window, kx + 1, row);
+        }
+      }
+      text += Block(Format("if (row%d)", row), add);
     }
-    text.insert(0, column);
-    if (i) text = Block(Format("if (x + %d < dst_w)", i), text);
   }
   return text;
 }
 
 std::string Store(bool plain, bool round) {
-  const std::string bound = Unroll(kRows, BoundWide(round, "a$"));
-  if (!plain) return bound + StorePixels();
-  return bound +
-         Block(Format("if (dst_w >= 4 && dst_h >= %d)", kRows),
-               "int at = ((s * dst_h + row) * dst_w + x) * 4;\n" +
-                   Unroll(kRows, "put_quads(a$, dst_lanes + (at + $ * dst_w * 4));\n")) +
-         Block("else", StorePixels());
+  static const char* const kQuads[] = {"s0123", "s4567", "s89ab", "scdef"};
+  std::string text = Unroll(kRows, BoundWide(round, "a$"));
+  for (int i = 0; i < kRows; ++i) {
+    std::string row = Format("int y = row + %d * dilation_y;\n", i);
+    if (plain) {
+      row += Format("put_quads(a%d, dst_lanes + ((s * dst_h + y) * dst_w + x) * 4);\n", i);
+    } else {
+      for (int j = 0; j < 4; ++j)
+        row += Format("write_dst(a%d.%s, x + %d, y, s);\n", i, kQuads[j], j);
+    }
+    text += Block(Format("if (row + %d * dilation_y < dst_h)", i), row);
+  }
+  return text;
 }
 
 }  // namespace
 
-void MakeWideDepthwise(const Shape& out, bool plain, bool round, KernelDesc* kernel) {
+bool IsWideDepthwise(const Window& window) {
+  const int stride = window.stride_x;
+  return stride == window.stride_y && window.kernel_x * window.kernel_y <= kMostTaps &&
+         (stride == 1 || (stride == 2 && window.dilation_x == 1 && window.dilation_y == 1));
+}
+
+void MakeWideDepthwise(const Shape& out, const Window& window, bool plain, bool round,
+                       KernelDesc* kernel) {
   kernel->opencl_only = true;
-  const std::string tile = QUADRA_TEXT(R"(
-int x = tile > dst_w - 4 ? (dst_w > 4 ? dst_w - 4 : 0) : tile;
+  const int rows = (kRows - 1) * window.stride_y + window.kernel_y;
+  const int reach = window.stride_x == 1 ? 4 : (window.kernel_x - 1) / 2 * 2 + 8;
+  std::string body = kPlace;
+  body += Format("int reach = %s%d;\n",
+                 window.stride_x == 1 ? "(kernel_x - 1) * dilation_x + " : "", reach);
+  for (int i = 0; i < rows; ++i) {
+    body += Format("bool row%d = top + %d * dilation_y >= 0 && top + %d * dilation_y < src_h;\n", i,
+                   i, i);
+  }
+  body += Unroll(window.kernel_x * window.kernel_y,
+                 "vec4 k$ = read_weights(w + $); vec16 w$ = vec16(k$, k$, k$, k$);\n");
+  body += Format("int bottom = min(top + %d * dilation_y, src_h - 1);\n", rows - 1);
+  body += Block("for (int tile = 0; tile < dst_w; tile += 4)", QUADRA_TEXT(R"(
+int x = max(0, min(tile, dst_w - 4));
 int left = x * stride_x - pad_x;
-int w = first_weight;
-bool near = stride_x <= 2 && before + top * src_w + left >= 0 && last + left <= after;
-)") + Unroll(kRows, "vec16 a$ = vec16(bias, bias, bias, bias);\n") +
-                           Taps() + Store(plain, round);
-  kernel->body =
-      Format(
-          "int row = GLOBAL_X * %d;\nrow = row > dst_h - %d ? (dst_h > %d ? dst_h - %d : 0) : row;",
-          kRows, kRows, kRows, kRows) +
-      kPlace + Block("for (int tile = 0; tile < dst_w; tile += 4)", tile);
-  kernel->Grid(CeilDiv(out.h, kRows), out.slices() * out.b, 1);
+bool near = dst_w >= 4 && before + max(top, 0) * src_w + left >= 0 &&
+            bottom * src_w + left + reach <= after;
+)") + Block("if (near)", Sums(window) + Store(plain, round)) + Block("else", Pixels(round)));
+  kernel->body = body;
+  kernel->Grid(CeilDiv(CeilDiv(out.h, window.dilation_y), kRows) * window.dilation_y,
+               out.slices() * out.b, 1);
 }
 
 }  // namespace quadra

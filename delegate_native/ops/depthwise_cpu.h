@@ -3,12 +3,16 @@
 #define QUADRA_OPS_DEPTHWISE_CPU_H_
 
 #include "delegate_native/ops/op.h"
+#include "delegate_native/ops/window.h"
 
 namespace quadra {
 
+// Strides of one or two, small windows.
+bool IsWideDepthwise(const Window& window);
 // Sets body and grid of a kernel that has the tensors, constants and numbers of the general text.
 // `plain`: no merged step follows, results are stored as they are. `round`: they are rounded.
-void MakeWideDepthwise(const Shape& out, bool plain, bool round, KernelDesc* kernel);
+void MakeWideDepthwise(const Shape& out, const Window& window, bool plain, bool round,
+                       KernelDesc* kernel);
 
 }  // namespace quadra
 

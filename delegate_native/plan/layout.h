@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "delegate_native/ops/op.h"
-#include "delegate_native/plan/memory.h"
+#include "delegate_native/plan/memory_planner.h"
 #include "delegate_native/plan/plan_generated.h"
 
 namespace quadra {

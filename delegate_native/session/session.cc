@@ -338,11 +338,11 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
       NameOf(options_.precision) +
       (", in float32 " + options_.float32_nodes + ", tuning " + options_.tuning) +
       (options_.self_check ? ", checked" : "");
-  const std::string words = PlanCache::WordsFor("graph " + graph_hash_, options_.target,
-                                                backend_->info(), precision, true);
+  const std::string key =
+      PlanCache::KeyOfPlan(graph_hash_, precision, options_.target, backend_->info());
   const fb::Binaries* kept = nullptr;
   bool of_another_driver = false;
-  Status status = options_.cache.Load(words, plan, &kept);
+  Status status = options_.cache.Load(key, plan, &kept);
   if (status.ok()) {
     const flatbuffers::String* driver = kept->driver();
     if (!driver || DriverOf(backend_->info()) != driver->c_str()) kept = nullptr;
@@ -355,7 +355,7 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
   }
   if (!status.ok()) {
     cached_ = "miss: " + status.message();
-    unsaved_ = words;
+    unsaved_ = key;
     return false;
   }
   is_checked_ |= kept != nullptr;
@@ -366,7 +366,7 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
                       fb::GetPlan(plan->data())->programs()->size());
     if (of_another_driver) cached_ += ": the driver is another one";
     if (programs_.refused > 0) cached_ += Format(": the driver refused %d", programs_.refused);
-    unsaved_ = words;
+    unsaved_ = key;
   }
   return true;
 }
@@ -374,14 +374,14 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
 // After an inference: some drivers compile the rest of a program when it first runs. A cache that
 // cannot be written is no reason to fail.
 void Session::SaveInCache() {
-  const std::string words = std::exchange(unsaved_, "");
+  const std::string key = std::exchange(unsaved_, "");
   const std::vector<ProgramBinary> binaries = executable_->Binaries();
   const auto given = std::count_if(binaries.begin(), binaries.end(),
                                    [](const ProgramBinary& one) { return !one.bytes.empty(); });
   // A file that has the plan, and as many binaries as the driver gives, would be the same again.
   if (is_hit_ && given <= programs_.loaded) return;
-  const Status status = options_.cache.Save(
-      words, plan_, PackBinaries(*plan(), binaries, DriverOf(backend_->info())));
+  const Status status =
+      options_.cache.Save(key, plan_, PackBinaries(*plan(), binaries, DriverOf(backend_->info())));
   cached_ += status.ok() ? "; saved" : "; not saved: " + status.message();
   Log(status.ok() ? 2 : 1, "cache: %s", cached_.c_str());
 }

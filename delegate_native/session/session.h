@@ -51,7 +51,7 @@ class Session {
  public:
   // `graph` as imported (before passes), with its input shapes set.
   Session(Graph graph, std::shared_ptr<Backend> backend, SessionOptions options);
-  // Without the graph, which would have these inputs and outputs: to be recalled.
+  // Without the graph, which would have these inputs and outputs: for Recall.
   Session(std::vector<Port> inputs, std::vector<Port> outputs,
           const std::shared_ptr<Backend>& backend, const SessionOptions& options);
   ~Session() { LetGo(); }
@@ -143,7 +143,7 @@ class Session {
   BinaryCount programs_;  // of the plan
   bool is_hit_ = false;   // the plan came from the cache
   std::string cached_ = "off";
-  std::string unsaved_;  // words of a plan that the cache is to have after the first inference
+  std::string unsaved_;  // key of a plan that the cache is to have after the first inference
   std::vector<std::vector<int32_t>> staged_;  // inputs, then outputs, that a plan has as ints
   std::vector<RunTimes> profile_;
 };

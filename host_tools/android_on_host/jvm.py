@@ -12,7 +12,7 @@ from pathlib import Path
 from host_tools.android_on_host import bionic
 from host_tools.base import cpu_drivers, digests, settings
 from host_tools.base.errors import Misuse
-from host_tools.build import java, maven, shipped_delegate
+from host_tools.build import java, maven, stock_delegate
 
 ABI = "x86_64"
 _NEEDED = "libquadra.so"  # the name that the Java API loads
@@ -29,8 +29,8 @@ class Machine:
         classes = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of --on jvm")
         self.class_path = [classes, *java.test_class_path()]
         if shipped:
-            self.libraries.append(shipped_delegate.library(ABI))
-            self.class_path += maven.class_path(*shipped_delegate.ALIASES)
+            self.libraries.append(stock_delegate.library(ABI))
+            self.class_path += maven.class_path(*stock_delegate.ALIASES)
         self.compat = bionic.folder_for(self.libraries)
 
     def command(self, main: str, properties: dict[str, str], arguments: Sequence[object] = ()) -> list[object]:
@@ -43,7 +43,7 @@ class Machine:
     def environment(self, threads: int, cache: Path) -> dict[str, str]:
         return {
             "LD_LIBRARY_PATH": str(self.compat),
-            **shipped_delegate.SHOWN_DEVICE,
+            **stock_delegate.SHOWN_DEVICE,
             **cpu_drivers.settings(threads),
             **cpu_drivers.caches(cache),
         }

@@ -19,7 +19,7 @@ from host_tools.record import peer_names, schema, times, verdicts
 from host_tools.record.peer_names import LITERT, XNNPACK
 from host_tools.record.printed import BenchDocument
 
-RECORDED = Path(__file__).with_name("shipped_delegate.json")
+RECORDED = Path(__file__).with_name("stock_delegate.json")
 QUADRA = "quadra"
 STEADY, COLD, WARM, SECOND = "steady", "cold", "warm", "second"
 KINDS = {STEADY: ("median", "minimum", "processor"), **dict.fromkeys((COLD, WARM, SECOND), ("median", "processor"))}

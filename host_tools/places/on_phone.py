@@ -18,9 +18,9 @@ from host_tools.base.errors import DeviceError, DeviceLost, DeviceNotFound, Devi
 from host_tools.phone.adb import lock
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.retry import Event
-from host_tools.phone.app import am_instrument, app, app_log
-from host_tools.phone.app.app_runner import Finished, Runner
+from host_tools.phone.app import am_instrument, app_log, install_app, start_app
 from host_tools.phone.app.remote_folder import KEPT, RemoteFolder
+from host_tools.phone.app.start_app import AppStarter, Finished
 from host_tools.phone.files import check_pulled
 from host_tools.phone.state import device_facts, readiness
 from host_tools.places import on_host, phone_app, prepare, with_peers
@@ -61,7 +61,7 @@ class DevicePlace:
 
     def delegate(self) -> Path:
         """The delegate for this device; built when it is asked for."""
-        self.library = self.library or phone_app.library(app.abi_of(self.device))
+        self.library = self.library or phone_app.library(install_app.abi_of(self.device))
         return self.library
 
 
@@ -93,7 +93,7 @@ class Phone(DevicePlace):
     def _apk(self, peers: Sequence[str]) -> Path:
         library, shipped = self.delegate(), peer_names.needs_shipped(peers)
         if not self.apk and shipped not in self._made:
-            self._made[shipped] = phone_app.apk_for(app.abi_of(self.device), library, shipped)
+            self._made[shipped] = phone_app.apk_for(install_app.abi_of(self.device), library, shipped)
         return self.apk or self._made[shipped]
 
 
@@ -117,7 +117,7 @@ class PhoneAttempt(Attempt):
 
     route = ROUTE
     folder_kind = RemoteFolder
-    app_runner: Runner
+    app_starter: AppStarter
 
     def __init__(self, folder: Path, spec: RunSpec, show: Show, device: Device) -> None:
         super().__init__(folder, spec, show)
@@ -158,12 +158,12 @@ class PhoneAttempt(Attempt):
     def _install(self, made: Path) -> None:
         self._begin("look at the device")
         if readiness.put_right(self.device):  # an earlier run was not given the time to
-            app.stop(self.device)
+            start_app.stop(self.device)
         self.seen = device_facts.of(self.device)
         self._begin("install the app")
-        app.install(self.device, made, self.show)
+        install_app.install(self.device, made, self.show)
         self.seen["apk_sha256"] = digests.sha256_of(made)
-        self.runner = self.app_runner = Runner(self.device, self.spec.deadline_s)
+        self.runner = self.app_starter = AppStarter(self.device, self.spec.deadline_s)
         self._begin("push the model")
         self.model = self.remote.fill(self.folder, Path(self.spec.model.path), self.show)
 
@@ -203,7 +203,7 @@ class PhoneAttempt(Attempt):
             arguments["peers"] = ",".join(names)
         if mode == "cold":
             self.remote.empty_cache()
-        finished = self.app_runner.start(arguments, self._begin)
+        finished = self.app_starter.start(arguments, self._begin)
         self._log(title, finished)
         if finished.error:
             self.state = "crashed" if finished.crashed else self.state
@@ -247,7 +247,7 @@ class PhoneAttempt(Attempt):
             self.remote.remove()
 
     def _stop(self) -> None:
-        app.stop(self.device)
+        start_app.stop(self.device)
 
     def _facts(self, library: Path) -> None:
         """environment.json, also of a run that failed."""

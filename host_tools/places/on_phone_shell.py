@@ -13,9 +13,9 @@ from host_tools.base.errors import DeviceError
 from host_tools.base.progress import counted
 from host_tools.build import bazel, maven
 from host_tools.phone.adb import lock
-from host_tools.phone.app import app
+from host_tools.phone.app import install_app
 from host_tools.phone.app.remote_folder import ShellFolder
-from host_tools.phone.app.shell_runner import ShellRunner
+from host_tools.phone.app.start_in_shell import ShellStarter
 from host_tools.phone.files import transfer
 from host_tools.phone.state import device_facts, readiness
 from host_tools.places.on_phone import DevicePlace, PhoneAttempt, no_target
@@ -41,7 +41,7 @@ class PhoneShell(DevicePlace):
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:
         no_target(spec)
         library, runner = self.delegate(), self._runner()
-        runtime = maven.aar_file("tensorflow-lite", f"jni/{app.abi_of(self.device)}/{_RUNTIME}")
+        runtime = maven.aar_file("tensorflow-lite", f"jni/{install_app.abi_of(self.device)}/{_RUNTIME}")
         with interrupt.once(), lock.lease(self.device.serial, f"run {spec.model.name} from its shell"):
             folder = run_folder.partial(spec, runs_dir or settings.read().runs_dir)
             attempt = ShellAttempt(folder, spec, show, self.device)
@@ -50,7 +50,7 @@ class PhoneShell(DevicePlace):
 
     def _runner(self) -> Path:
         if not self.runner:
-            abi = app.abi_of(self.device)
+            abi = install_app.abi_of(self.device)
             self.runner = bazel.runners([abi])[abi]
         return self.runner
 
@@ -62,7 +62,7 @@ class ShellAttempt(PhoneAttempt):
     folder_kind = ShellFolder
     runtime: Path
     library: Path
-    shell_runner: ShellRunner
+    shell_starter: ShellStarter
 
     def _install(self, made: Path) -> None:
         self._begin("look at the device")
@@ -74,7 +74,7 @@ class ShellAttempt(PhoneAttempt):
         there = transfer.push(self.device, [self.runtime, self.library], told).remote
         self.words = ["--runtime", there[self.runtime], "--quadra", there[self.library]]
         self.seen["runner_sha256"] = digests.sha256_of(made)
-        self.runner = self.shell_runner = ShellRunner(self.device, program, self.spec.deadline_s)
+        self.runner = self.shell_starter = ShellStarter(self.device, program, self.spec.deadline_s)
         self._begin("push the model")
         self.model = self.remote.fill(self.folder, Path(self.spec.model.path), self.show)
 
@@ -83,7 +83,7 @@ class ShellAttempt(PhoneAttempt):
         words = ["--folder", self.remote.path, "--mode", mode, "--model", self.model, *self.words]
         if names is not None:
             words += ["--peers", ",".join(names) or "none"]
-        ended = self.shell_runner.start(words, self._begin)
+        ended = self.shell_starter.start(words, self._begin)
         self._write_log(title, ended.lines)
         if ended.error:
             self.state = "crashed" if ended.crashed else self.state

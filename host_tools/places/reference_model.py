@@ -65,7 +65,7 @@ def _unpack(content: bytes, path: Path) -> schema.ModelT:
         return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
         raise Misuse(
-            f"read the model {path}", f"it is damaged ({type(error).__name__}: {error})", "fetch it again"
+            f"read the model {path}", f"it is damaged or cut off ({type(error).__name__}: {error})", "fetch it again"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What the places on this machine, host and app, have in common."""
+"""What the places on this machine, host and jvm, have in common."""
 
 import contextlib
 from abc import ABC, abstractmethod

@@ -1,4 +1,5 @@
-"""Quadra and its peers: who starts cold, and what happens when a peer takes the process down.
+"""Quadra and its peers in one run: their cold starts, their second starts, and a run that goes on without a peer that
+ended the process.
 
 The same on this machine, in Android's runtime on a JVM and on devices; `start(mode, names)` is what differs: it runs the runner once, to its end,
 with these peers (None: those of the RunSpec), and leaves what it wrote in the run folder.

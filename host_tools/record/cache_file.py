@@ -1,8 +1,8 @@
 """The files of the cache of compiled models (the option `serialization_dir`), which delegate_native/cache writes.
 
-    header | words | zeros up to a multiple of 64 | plan | zeros up to a multiple of 64 | binaries
+    header | key | zeros up to a multiple of 64 | plan | zeros up to a multiple of 64 | binaries
 
-A file of verdicts is the same with numbers in the place of a plan, and texts in that of binaries (delegate/recall.h).
+A file of verdicts is the same with numbers in the place of a plan, and texts in that of binaries (delegate/kept_verdicts.h).
 The header: `_HEADER`, then the 128-bit hashes (low, high) of the three parts, and last the hash of all that is before it.
 """
 
@@ -20,20 +20,20 @@ from host_tools.record.content_hash import content_hash
 MAGIC = b"QUADRAP\n"
 ENDING, VERDICTS, UNFINISHED = ".quadra", ".verdicts", ".unfinished"
 MOST_BYTES = 1 << 31
-# magic, format, byte order, bytes of a pointer, bytes of the words, of the plan, of the binaries
+# magic, format, byte order, bytes of a pointer, bytes of the key, of the plan, of the binaries
 _HEADER = struct.Struct("<8sIIIIQQ")
 _HASH = struct.Struct("<QQ")
 _OWN_AT = _HEADER.size + 3 * _HASH.size
 HEADER_BYTES = _OWN_AT + _HASH.size
 _FORMAT, _BYTE_ORDER, _ALIGNMENT = 2, 0x01020304, 64
-_MOST_WORDS, _MOST_PART = 1 << 20, (1 << 31) - 1
+_MOST_KEY, _MOST_PART = 1 << 20, (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The words that a plan was kept under, the plan and its programs' binaries (FlatBuffers)."""
+    """The key that a plan was kept under, the plan and its programs' binaries (FlatBuffers)."""
 
-    words: bytes
+    key: bytes
     plan: bytes
     binaries: bytes
     fixed: tuple[bytes, int, int, int] = (MAGIC, _FORMAT, _BYTE_ORDER, 8)  # how the header begins
@@ -57,9 +57,9 @@ class Parts:
 
     def pack(self) -> bytes:
         """The file, every hash that of what is there."""
-        parts = (self.words, self.plan, self.binaries)
+        parts = (self.key, self.plan, self.binaries)
         data = _HEADER.pack(*self.fixed, *map(len, parts)) + b"".join(_HASH.pack(*content_hash(part)) for part in parts)
-        data += _HASH.pack(*content_hash(data)) + self.words
+        data += _HASH.pack(*content_hash(data)) + self.key
         for part in parts[1:]:
             data += bytes(-len(data) % _ALIGNMENT) + part
         return data
@@ -80,7 +80,7 @@ class Verdicts:
         if len(numbers) % 4 or texts[-1:] not in (b"", b"\0"):
             raise ValueError("they end within a number or a text")
         left = iter(struct.unpack(f"<{len(numbers) // 4}i", numbers))
-        words = texts.decode("utf-8", "replace").split("\0")[:-1]
+        told = texts.decode("utf-8", "replace").split("\0")[:-1]
         try:
             taken = [next(left) > 0 for _ in range(next(left))]
             lists = []
@@ -97,9 +97,9 @@ class Verdicts:
                 lists.append(nodes)
         except StopIteration as error:
             raise ValueError("they end too early") from error
-        if len(words) != len(taken) + len(lists) + 1:
-            raise ValueError(f"they have {len(words)} texts for {len(taken)} nodes and {len(lists)} partitions")
-        return cls(taken, words[: len(taken)], list(zip(lists, words[len(taken) : -1], strict=True)), words[-1])
+        if len(told) != len(taken) + len(lists) + 1:
+            raise ValueError(f"they have {len(told)} texts for {len(taken)} nodes and {len(lists)} partitions")
+        return cls(taken, told[: len(taken)], list(zip(lists, told[len(taken) : -1], strict=True)), told[-1])
 
 
 @dataclass(frozen=True)
@@ -108,21 +108,21 @@ class CacheFile:
 
     path: Path
     parts: Parts
-    hashes: tuple[tuple[int, int], ...]  # of words, plan and binaries
+    hashes: tuple[tuple[int, int], ...]  # of key, plan and binaries
 
     @property
     def plan(self) -> bytes:
         return self.parts.plan
 
     @property
-    def words(self) -> str:
-        """What the plan was kept under."""
-        return self.parts.words.decode("utf-8", "replace")
+    def key(self) -> str:
+        """What the plan was kept under, as a text."""
+        return self.parts.key.decode("utf-8", "replace")
 
     def said(self) -> dict[str, Any]:
-        """The words by line: `library`, `precision`, `graph`, `target`, `device`; JSON as its value."""
+        """The key by line: `library`, `precision`, `graph`, `target`, `device`; JSON as its value."""
         found: dict[str, Any] = {}
-        for line in self.words.splitlines():
+        for line in self.key.splitlines():
             name, _, rest = line.partition(" ")
             found[name] = _value(rest)
         return found
@@ -149,7 +149,7 @@ class CacheFile:
 
     def verify(self) -> str:
         """What is wrong with its parts; empty: nothing."""
-        named = {"words are": self.parts.words, "plan is": self.parts.plan, "binaries are": self.parts.binaries}
+        named = {"key is": self.parts.key, "plan is": self.parts.plan, "binaries are": self.parts.binaries}
         for (name, data), written in zip(named.items(), self.hashes):
             if content_hash(data) != written:
                 return f"its {name} damaged"
@@ -177,9 +177,9 @@ def programs_of(binaries: bytes) -> list[dict[str, Any]]:
     return programs
 
 
-def file_name(token: str, words: bytes) -> str:
-    """Under which the library looks for these words."""
-    low, high = content_hash(words)
+def file_name(token: str, key: bytes) -> str:
+    """Under which the library looks for this key."""
+    low, high = content_hash(key)
     return f"{token}_{high:016x}{low:016x}{ENDING}"
 
 
@@ -207,7 +207,7 @@ def _parsed(path: Path, data: bytes) -> CacheFile:
         raise ValueError(f"it has the format {version}, this Quadra reads {_FORMAT}; or it is of another processor")
     if content_hash(data[:_OWN_AT]) != _HASH.unpack_from(data, _OWN_AT):
         raise ValueError("its header is damaged")
-    if sizes[0] > _MOST_WORDS or max(sizes) > _MOST_PART:
+    if sizes[0] > _MOST_KEY or max(sizes) > _MOST_PART:
         raise ValueError("its header tells of parts that no file has")
     hashes = tuple(_HASH.unpack_from(data, _HEADER.size + _HASH.size * i) for i in range(len(sizes)))
     return CacheFile(path, Parts.parse(data), hashes)

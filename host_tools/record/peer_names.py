@@ -2,7 +2,8 @@
 
 `xnnpack` is the interpreter's own way on the CPU. `litert-gpu` is the GPU accelerator in the wheel ai-edge-litert, on this machine
 only, behind CompiledModel. `shipped-opencl` and `shipped-gles` are the GPU delegate that
-TFLite ships, unmodified, from Maven Central: it exists for Android only, so it runs where Android's runtime does.
+TFLite ships, unmodified, from Maven Central: it exists for Android only, so it runs where Android's runtime does. Texts
+call it the stock delegate.
 """
 
 from collections.abc import Sequence

@@ -31,7 +31,11 @@ def decode(data: bytes, where: str) -> dict[str, Any]:
     try:
         return flatbuffer_reader.decode(data, flatbuffer_reader.read_schema(SCHEMA))
     except ValueError as error:
-        raise Misuse(f"read the plan {where}", f"it is damaged: {error}", "run the model again") from error
+        raise Misuse(
+            f"read the plan {where}",
+            f"it is damaged or no plan: {error}",
+            "give a run, a plan.quadra or a file of a cache; `./inv plan make` makes a plan",
+        ) from error
 
 
 def of_run(folder: RunFolder) -> list[Path]:

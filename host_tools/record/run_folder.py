@@ -257,6 +257,8 @@ def find(name: str, runs_dir: Path) -> RunFolder:
     fits = [run_id for run_id in known if name and run_id.startswith(name)]
     if len(fits) == 1:
         return RunFolder(runs_dir / fits[0])
+    if name and not fits and as_path.is_dir():
+        raise Misuse(f"find the run '{name}'", "that folder has no spec.json", "give the folder of a run, or its id")
     if not known:
         raise Misuse(f"find the run '{name}'", f"{runs_dir} holds no runs", "make one: `./inv run selfie_segmentation`")
     came_back = f"{len(fits)} runs match" if fits else f"no folder of {runs_dir} has that name"

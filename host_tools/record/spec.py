@@ -151,7 +151,7 @@ def new_run_id(model_name: str, now: float | None = None) -> str:
 
 def _one_of(what: str, value: str, words: tuple[str, ...]) -> None:
     if value not in words:
-        raise Misuse(f"read {what}", f"{value!r} is not one of {', '.join(words)}", "choose one of these")
+        raise Misuse(f"read {what}", f"{value!r} is not one of {', '.join(filter(None, words))}", "choose one of these")
 
 
 def _between(what: str, value: float, least: int, most: int) -> None:

@@ -48,11 +48,19 @@ def make(spec: InputSpec, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
 
 def _from_files(folder: Path, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
     """000.npy, 001.npy, …, each of the type and size of its input."""
-    arrays = [reading.array(folder / f"{i:03d}.npy") for i in range(len(tensors))]
+    paths = [folder / f"{i:03d}.npy" for i in range(len(tensors))]
+    for path in paths:
+        if not path.exists():
+            raise Misuse(
+                f"read the inputs of {folder}",
+                f"there is no {path.name}",
+                f"write an array for each input of the model: {', '.join(one.name for one in paths)}",
+            )
+    arrays = [reading.array(path) for path in paths]
     for i, (array, tensor) in enumerate(zip(arrays, tensors)):
         if array.dtype != tensor.dtype or array.shape != tensor.shape:
             raise Misuse(
-                f"give the model {folder / f'{i:03d}.npy'}",
+                f"give the model {paths[i]}",
                 f"it is {array.dtype} {list(array.shape)}, the input {tensor.name} {tensor.dtype} {list(tensor.shape)}",
                 "give an array of that type and shape",
             )
@@ -80,6 +88,8 @@ def open_picture(path: Path | BinaryIO) -> Image.Image:
             return ImageOps.exif_transpose(picture)
     except FileNotFoundError as error:
         raise Misuse(f"open the picture {path}", "there is no such file", "give the path of a picture") from error
+    except IsADirectoryError as error:
+        raise Misuse(f"open the picture {path}", "that is a folder", "give the path of a picture") from error
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError) as error:
         raise Misuse(f"open the picture {path}", _first_line(error), "give a PNG, JPEG or BMP file") from error
 

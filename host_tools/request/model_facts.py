@@ -26,7 +26,7 @@ def read(content: bytes, model: str) -> dict[str, Any]:
         names = [graph.Tensors(i).Name() or b"" for i in ends if 0 <= i < tensors]
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
         raise Misuse(
-            f"read the model {model}", f"it is damaged ({type(error).__name__}: {error})", "fetch it again"
+            f"read the model {model}", f"it is damaged or cut off ({type(error).__name__}: {error})", "fetch it again"
         ) from error
     _require_names(names, model)
     return {

@@ -31,7 +31,7 @@ class Cutter:
             self.graph = self.tree.subgraphs[0]
             self.maker = {t: i for i, node in enumerate(self.graph.operators) for t in _some(node.outputs)}
         except Exception as error:  # flatbuffers raises whatever a bad offset leads to
-            found = f"it is damaged ({type(error).__name__}: {error})"
+            found = f"it is damaged or cut off ({type(error).__name__}: {error})"
             raise Misuse(f"read the model {name}", found, "fetch it again") from error
 
     def before(self, output: int, known: Collection[int]) -> Part:

@@ -24,7 +24,7 @@ from host_tools.analyse.phone_gpus import GPUS, Gpu
 from host_tools.base import settings
 from host_tools.base.errors import JudgementFailed, Misuse, ToolMissing, not_written
 from host_tools.base.progress import progress
-from host_tools.places import stock_delegate
+from host_tools.places import stock_kernels
 from host_tools.record import named_plans, schema
 from host_tools.record.checked_plan import Plan
 from host_tools.request import from_arguments, model_facts, models
@@ -77,9 +77,9 @@ def ask(word: str, gpus: str, precision: str, library: Path | None) -> list[Figu
 
 def ask_beside(words: str, peer: str, gpus: str, precision: str, library: Path | None) -> list[Pair]:
     """words: models with commas between. peer: who else runs them; one is known. The models of a GPU follow each other."""
-    if peer != stock_delegate.NAME:
-        problem = f"{peer!r} is not {stock_delegate.NAME}: only OpenGL ES's kernels can be asked about"
-        raise Misuse("read --peer", problem, f"--peer {stock_delegate.NAME}")
+    if peer != stock_kernels.NAME:
+        problem = f"{peer!r} is not {stock_kernels.NAME}: only OpenGL ES's kernels can be asked about"
+        raise Misuse("read --peer", problem, f"--peer {stock_kernels.NAME}")
     names = [word.strip() for word in words.split(",") if word.strip()]
     strange = [name for name in names if not _is_model(name)]
     if strange or not names:
@@ -90,10 +90,10 @@ def ask_beside(words: str, peer: str, gpus: str, precision: str, library: Path |
 
 def _pair(name: str, gpu: Gpu, precision: str, library: Path | None) -> Pair:
     spec = from_arguments.make_spec(
-        name, backend="gles", precision=precision, place="jvm", repetitions=1, peers=(stock_delegate.NAME,)
+        name, backend="gles", precision=precision, place="jvm", repetitions=1, peers=(stock_kernels.NAME,)
     )
     with progress(f"analyse {name} on the stock delegate") as show:
-        recorded = stock_delegate.record(spec, *gpu.shown, show)
+        recorded = stock_kernels.record(spec, *gpu.shown, show)
         launches = recorded_calls.launches(recorded.calls)
         peer = figures.of_launches(gpu, launches, precision, show)
     (ours,) = ask(name, gpu.name, precision, library)

@@ -40,7 +40,8 @@ def do(words: Sequence[str], to: str, top: int, console: Console) -> int:
     what, *given = words or [""]
     if what not in _WORDS:
         known = ", ".join(f"{word} {takes}" for word, (takes, _) in _WORDS.items())
-        raise Misuse(f"inv cache {what}".rstrip(), "there is no such subcommand", f"one of: {known}")
+        came_back = "there is no such subcommand" if what else "no subcommand is named"
+        raise Misuse(f"inv cache {what}".rstrip(), came_back, f"one of: {known}")
     takes, action = _WORDS[what]
     if len(given) != len(takes.split()):
         raise Misuse(f"inv cache {what}", f"it takes {takes}, not {len(given)} words", f"`./inv cache {what} {takes}`")
@@ -101,12 +102,14 @@ def _token(path: Path) -> str:
 
 
 def _hash(path: Path) -> str:
-    """The beginning of the words' hash: enough for `inv cache show FOLDER/*HASH*`."""
+    """The beginning of the key's hash: enough for `inv cache show FOLDER/*HASH*`."""
     return path.name.rpartition("_")[2][:8]
 
 
 def _precision(kept: CacheFile) -> str:
-    return str(kept.said().get("precision", "")).removesuffix(", in float32 ")
+    """The precision, with the nodes in float32 and the tuning where a start asked for them."""
+    said = str(kept.said().get("precision", ""))
+    return said.replace(", in float32 ,", ",").removesuffix(", in float32 ").removesuffix(", tuning none")
 
 
 def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
@@ -114,7 +117,7 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
         return _show_verdicts(cache_file.read(paths[0]), console)
     named = named_plans.of_file(paths[0])
     kept = _kept(named)
-    _show_words(kept, console)
+    _show_key(kept, console)
     try:
         compiled = kept.binaries()
     except ValueError as error:
@@ -127,7 +130,7 @@ def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
 
 
 def _show_verdicts(kept: CacheFile, console: Console) -> int:
-    _show_words(kept, console)
+    _show_key(kept, console)
     try:
         found = kept.verdicts()
     except ValueError as error:
@@ -141,7 +144,7 @@ def _show_verdicts(kept: CacheFile, console: Console) -> int:
     return 0
 
 
-def _show_words(kept: CacheFile, console: Console) -> None:
+def _show_key(kept: CacheFile, console: Console) -> None:
     _, version, _, pointer_bytes = kept.parts.fixed
     console.print(f"format {version}, pointers of {pointer_bytes} bytes")
     for name, value in kept.said().items():
@@ -197,7 +200,7 @@ def _diff(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
 
 
 def _flat(kept: CacheFile) -> dict[str, str]:
-    """The words, one by one: `target.storage`."""
+    """The key, one by one: `target.storage`."""
     found = {}
     for name, value in kept.said().items():
         pairs = value.items() if isinstance(value, dict) else [("", value)]

@@ -42,6 +42,7 @@ _NOW = {
     "--remove": "`./inv uninstall`",
 }
 _UNKNOWN = re.compile(r"No idea what '(\S+)' is!?")
+_NO_NUMBER = re.compile(r"(?:invalid literal for int\(\) with base 10|could not convert string to float): (.*)")
 _FLAG = re.compile(r"--[\w-]+")
 _VALUES = {float: "=NUMBER", list: "=STRING"}  # invoke shows those of texts and integers
 _LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: '(\w+)'.*")
@@ -155,8 +156,13 @@ def _misuse() -> Iterator[None]:
         unknown = _UNKNOWN.fullmatch(str(error))
         if unknown and unknown[1] in _NOW:
             raise Misuse("read the command line", f"{unknown[1]} has another name now", _NOW[unknown[1]]) from None
+        came_back = str(error)
+        if unknown:
+            came_back = f"there is no {'option' if unknown[1].startswith('-') else 'task'} {unknown[1]}"
+        elif no_number := _NO_NUMBER.fullmatch(came_back):
+            came_back = f"{no_number[1]} is not a number of the kind that this option takes"
         raise Misuse(
-            "read the command line", str(error), "`./inv` lists the tasks, `./inv --help TASK` its options"
+            "read the command line", came_back, "`./inv` lists the tasks, `./inv --help TASK` its options"
         ) from error
 
 

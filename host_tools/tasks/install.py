@@ -9,7 +9,7 @@ from rich.markup import escape
 from host_tools.phone.adb import lock, parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.choice import choose
-from host_tools.phone.app import app
+from host_tools.phone.app import install_app
 from host_tools.places import phone_app
 
 _Tell = Callable[[str], None]
@@ -21,11 +21,11 @@ def install(on: str, apk: Path | None, console: Console, *, fresh: bool = False,
     devices = choose(on)
     made = {}
     for device in devices:
-        abi = app.abi_of(device)
+        abi = install_app.abi_of(device)
         made[device.serial] = apk or phone_app.apk_for(abi, phone_app.library(abi), shipped)
 
     def work(device: Device, tell: _Tell) -> str:
-        return "installed" if app.install(device, made[device.serial], tell, fresh) else "was there already"
+        return "installed" if install_app.install(device, made[device.serial], tell, fresh) else "was there already"
 
     _each(devices, work, "install", console)
 
@@ -34,7 +34,7 @@ def uninstall(on: str, console: Console) -> None:
     """Uninstalls the test app where it is there."""
 
     def work(device: Device, tell: _Tell) -> str:
-        return "uninstalled" if app.uninstall(device, tell) else "was not there"
+        return "uninstalled" if install_app.uninstall(device, tell) else "was not there"
 
     _each(choose(on), work, "uninstall", console)
 
@@ -47,5 +47,5 @@ def _each(devices: Sequence[Device], work: Callable[[Device, _Tell], str], title
     outcomes = parallel.each(devices, leased, title)
     for outcome in outcomes:
         if outcome.value:
-            console.print(f"{escape(outcome.device.serial)}  {app.PACKAGE} {outcome.value}")
+            console.print(f"{escape(outcome.device.serial)}  {install_app.PACKAGE} {outcome.value}")
     parallel.values(outcomes)

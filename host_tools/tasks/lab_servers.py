@@ -17,7 +17,7 @@ def lab(words: Sequence[str], host: str, listen: str, port: int) -> None:
             servers.worker("".join(address), host, _say)
         case _:
             do_next = "`./inv lab scheduler`, or `./inv lab worker HOST:PORT`"
-            raise Misuse(f"inv lab {' '.join(words)}", "it takes scheduler, or worker with an address", do_next)
+            raise Misuse(" ".join(("inv lab", *words)), "it takes scheduler, or worker with an address", do_next)
 
 
 def _say(text: str) -> None:

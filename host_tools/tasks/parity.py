@@ -118,7 +118,9 @@ def show(found: Parity, console: Console) -> None:
     if len(failures) > _SHOWN_FAILURES:
         console.print(f"… and {len(failures) - _SHOWN_FAILURES} more (--json has all)")
     if not failures:
-        console.print(f"[green]✓[/] all {len(found.ops)} ops are right in all {len(found.columns)} places")
+        console.print(
+            f"[green]✓[/] {len(found.ops)} op{'s' * (len(found.ops) != 1)}, right in all {len(found.columns)} columns"
+        )
 
 
 def to_json(found: Parity) -> dict[str, Any]:

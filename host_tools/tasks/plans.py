@@ -123,10 +123,10 @@ def _make_for_cache(spec: RunSpec, options: Options, library: Path) -> list[Path
         settings.make_folder(folder, "--cache")
         for file in sorted(kept.glob(f"*{cache_file.ENDING}")):
             made = cache_file.read(file)
-            words = _BUILD.sub(f"build {build}, {bits} bits", made.words, count=1).encode()
+            key = _BUILD.sub(f"build {build}, {bits} bits", made.key, count=1).encode()
             magic, version, order, _ = made.parts.fixed
-            parts = cache_file.Parts(words, made.plan, made.parts.binaries, (magic, version, order, bits // 8))
-            path = folder / cache_file.file_name("", words)
+            parts = cache_file.Parts(key, made.plan, made.parts.binaries, (magic, version, order, bits // 8))
+            path = folder / cache_file.file_name("", key)
             try:
                 path.write_bytes(parts.pack())
                 path.chmod(0o600)

@@ -12,7 +12,7 @@ from host_tools.judge import judged
 from host_tools.phone.adb import lock
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.choice import choose
-from host_tools.phone.app import app, remote_folder
+from host_tools.phone.app import install_app, remote_folder, start_app
 from host_tools.phone.files import check_pulled
 from host_tools.phone.state import readiness
 from host_tools.record import run_folder, spec as specs
@@ -27,11 +27,11 @@ def pull(on: str, run_id: str, cache: bool, console: Console) -> list[RunFolder]
         with progress(f"pull from {device.serial}") as show, interrupt.once(), lock.lease(device.serial, "pull"):
             readiness.put_right(device)
             found = [one for one in remote_folder.left(device) if one.run_id.startswith(run_id)]
-            if not found and not app.installed_digest(device):
+            if not found and not install_app.installed_digest(device):
                 raise AppMissing(
-                    "pull", f"{app.PACKAGE} is not on it", "run something there first", serial=device.serial
+                    "pull", f"{install_app.PACKAGE} is not on it", "run something there first", serial=device.serial
                 )
-            app.stop(device)  # who started it is gone
+            start_app.stop(device)  # who started it is gone
             if run_id and not found:
                 raise Misuse(
                     f"pull the run {run_id}", "no run of that name is there", "`./inv pull` without a name fetches all"

@@ -36,8 +36,8 @@ def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab:
     regress_cells.check_models(suite)
     with History(settings.read().history) as history:
         if baseline and baseline not in history.names() and baseline != save:
-            known = ", ".join(history.names()) or "none yet: `--save NAME` makes one"
-            raise Misuse(f"find the baseline {baseline!r}", "no result has that name", f"known: {known}")
+            known = f"known: {', '.join(history.names())}" if history.names() else "`--save NAME` makes the first one"
+            raise Misuse(f"find the baseline {baseline!r}", "no result has that name", known)
         baseline = baseline if baseline in history.names() else ""  # its first night
         earlier = regress_resume.find(resume, suite, history) if resume else None
         if earlier:

@@ -6,11 +6,12 @@ import shutil
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from host_tools.base import android, child_process, settings
-from host_tools.base.errors import CommandFailed, JudgementFailed
+from host_tools.base.errors import CommandFailed, JudgementFailed, Misuse
 from host_tools.base.progress import progress
 from host_tools.build import bazel, ndk, sanitize
 
@@ -25,26 +26,55 @@ _DELEGATE = ["test_vectors.py", "test_random_graphs.py", "test_models.py", "test
 
 
 def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "") -> None:
-    """Native tests, then pytest on the user's terminal, whose closing line comes last. With sanitizers, the Python
-    tests that run the delegate, which is built with them. Whole runs take a process per processor and one more, for
-    while others wait; what they need for Android is built before, so that none waits for Bazel."""
+    """Native tests, then pytest on the user's terminal, whose closing line comes last. Files among args are the only
+    ones that are run; a native test's is run by Bazel. With sanitizers, the Python tests that run the delegate, which
+    is built with them. Whole runs take a process per processor and one more, for while others wait; what they need
+    for Android is built before, so that none waits for Bazel.
+
+    Misuse: args name a native source that is no test, or one together with sanitizers."""
+    words = shlex.split(args)
+    native = [word for word in words if word.endswith(".cc")]
+    words = [word for word in words if word not in native]
+    files = any((settings.ROOT / word.partition("::")[0]).exists() for word in words)
     env, chosen = {}, []
     if sanitizers:
+        if native:
+            raise Misuse(f"test {native[0]} with sanitizers", "they are for Python tests", "omit --sanitize")
         names = sanitize.parse(sanitizers)
         env["QUADRA_LIBRARY"] = str(sanitize.library(names))
         chosen = [f"tests/{name}" for name in (_LIFETIMES if "thread" in names else _DELEGATE)]
-    elif not only:
+    elif native:
+        _run_native([_native_target(word) for word in native])
+        if not only and not files:
+            return
+    elif not only and not args:
         with ThreadPoolExecutor(1) as beside:
-            if not args:
-                beside.submit(ndk.find)  # fetches most of the time, while Bazel compiles; what fails is said below
-            passed = bazel.test()
-        print(f"native: {len(passed)} test{'s' if len(passed) != 1 else ''} passed ({', '.join(passed)})", flush=True)
-        if not args:
-            bazel.prepare_android(android.ABIS if slow else android.QUICK_ABIS, android.ABIS)
+            beside.submit(ndk.find)  # fetches most of the time, while Bazel compiles; what fails is said below
+            _run_native()
+        bazel.prepare_android(android.ABIS if slow else android.QUICK_ABIS, android.ABIS)
+    elif not only and not files:
+        _run_native()
     argv = [sys.executable, "-m", "pytest", *(["--slow"] if slow else []), *(["-k", only] if only else []), *chosen]
     # A part is run by someone who looks on: in order, and with --pdb and -s as ever.
     together = [] if only or args else ["--numprocesses", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
-    code = child_process.hand_over([*argv, *together, *shlex.split(args)], cwd=settings.ROOT, env=env)
+    _judge(child_process.hand_over([*argv, *together, *words], cwd=settings.ROOT, env=env))
+
+
+def _run_native(targets: Sequence[str] = (bazel.EVERYTHING,)) -> None:
+    passed = bazel.test(targets)
+    print(f"native: {len(passed)} test{'s' if len(passed) != 1 else ''} passed ({', '.join(passed)})", flush=True)
+
+
+def _native_target(source: str) -> str:
+    """Bazel's label of the test in tests/native/NAME_test.cc."""
+    path = settings.ROOT / source
+    if path.parent.resolve() != settings.ROOT / "tests/native" or not path.match("*_test.cc") or not path.is_file():
+        raise Misuse(f"test {source}", "it is no native test", "name one of tests/native/*_test.cc")
+    return f"//tests/native:{path.stem}"
+
+
+def _judge(code: int) -> None:
+    """By pytest's exit status."""
     if code == 1:
         raise JudgementFailed("run the tests", "some failed", "pytest names them above")
     if code != 0:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Union
 from host_tools.android_on_host import bionic, jvm
 from host_tools.base import child_process
 from host_tools.base.errors import QuadraError
-from host_tools.build import apk, java, maven, shipped_delegate
+from host_tools.build import apk, java, maven, stock_delegate
 
 if TYPE_CHECKING:
     from host_tools.virtual_device.device import VirtualDevice
@@ -70,7 +70,7 @@ class Machine(jvm.Machine):
         host = java.compile_java(java.sources(java.TEST_MODULE), java.test_class_path(), "the Java of --on jvm")
         self.class_path = [host, classes, *java.host_libraries()]
         if any(path.name == _SHIPPED for path in self.libraries):
-            self.class_path += maven.class_path(*shipped_delegate.ALIASES)
+            self.class_path += maven.class_path(*stock_delegate.ALIASES)
         self.compat = bionic.folder_for(self.libraries)
 
     def start_words(self, properties: dict[str, str], crash_report: Path) -> list[object]:

@@ -80,7 +80,7 @@ def test_includes_never_look_upward():
         ("graph/x.cc", "device/gpu_info.h", False),
         ("runtime/opencl/x.cc", "runtime/backend.h", True),
         ("runtime/opencl/x.cc", "runtime/gles/gl_api.h", False),
-        ("runtime/opencl/x.cc", "plan/memory.h", False),
+        ("runtime/opencl/x.cc", "plan/memory_planner.h", False),
         ("session/x.cc", "runtime/opencl/cl_api.h", False),
         ("delegate/x.cc", "runtime/opencl/opencl_backend.h", True),
         ("runner/x.cc", "delegate/delegate.h", False),

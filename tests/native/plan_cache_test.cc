@@ -87,10 +87,10 @@ class PlanCacheTest : public testing::Test {
   static void Write(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
   }
-  std::string Miss(const std::string& words = "words") const {
+  std::string Miss(const std::string& key = "key") const {
     PlanBytes plan;
     const fb::Binaries* binaries = nullptr;
-    const Status status = Cache().Load(words, &plan, &binaries);
+    const Status status = Cache().Load(key, &plan, &binaries);
     EXPECT_EQ(plan.size() == 0, !status.ok());
     EXPECT_EQ(binaries == nullptr, !status.ok());
     return status.ok() ? "" : status.message();
@@ -105,10 +105,10 @@ class PlanCacheTest : public testing::Test {
 
 TEST_F(PlanCacheTest, WhatWasSavedIsLoaded) {
   EXPECT_EQ(Miss(), "none is kept");
-  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
+  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   PlanBytes read;
   const fb::Binaries* kept = nullptr;
-  const Status status = Cache().Load("words", &read, &kept);
+  const Status status = Cache().Load("key", &read, &kept);
   ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_EQ(read.size(), plan_.size());
   EXPECT_EQ(memcmp(read.data(), plan_.data(), read.size()), 0);
@@ -128,9 +128,9 @@ TEST_F(PlanCacheTest, WhatWasSavedIsLoaded) {
   EXPECT_EQ(found.st_mode & 0777, 0700u);
 }
 
-TEST_F(PlanCacheTest, WordsOfAnotherModelFindNothing) {
-  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
-  EXPECT_EQ(Miss("word"), "none is kept");
+TEST_F(PlanCacheTest, TheKeyOfAnotherModelFindsNothing) {
+  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
+  EXPECT_EQ(Miss("another key"), "none is kept");
   // As after a collision of names.
   const std::string path = Kept();
   ASSERT_TRUE(Cache().Save("others", plan_, binaries_).ok());
@@ -140,41 +140,41 @@ TEST_F(PlanCacheTest, WordsOfAnotherModelFindNothing) {
   EXPECT_EQ(Miss(), "it is for another model, device, driver or library");
 }
 
-TEST_F(PlanCacheTest, WordsTellGraphsNumbersDevicesAndPrecisionsApart) {
+TEST_F(PlanCacheTest, KeysTellGraphsNumbersDevicesAndPrecisionsApart) {
   const Graph graph = GraphOf(kGraph);
-  const auto words = [&](const Graph& g, const GpuInfo& target, const GpuInfo& device,
-                         const char* precision) {
-    return PlanCache::WordsFor(PlanCache::HashOf(g), target, device, precision);
+  const auto key = [&](const Graph& g, const GpuInfo& target, const GpuInfo& device,
+                       const char* precision) {
+    return PlanCache::KeyOfVerdicts(PlanCache::HashOf(g), " profile=0", precision, target, device);
   };
-  const std::string first = words(graph, target_, target_, "f32");
-  EXPECT_EQ(first, words(GraphOf(kGraph), target_, target_, "f32"));
+  const std::string first = key(graph, target_, target_, "f32");
+  EXPECT_EQ(first, key(GraphOf(kGraph), target_, target_, "f32"));
   std::string text = kGraph;
   text.replace(text.find("{2,"), 3, "{2.0000002,");
-  EXPECT_NE(first, words(GraphOf(text), target_, target_, "f32")) << "the last bit of a number";
+  EXPECT_NE(first, key(GraphOf(text), target_, target_, "f32")) << "the last bit of a number";
   text = kGraph;
   text.replace(text.find("mul("), 4, "add(");
-  EXPECT_NE(first, words(GraphOf(text), target_, target_, "f32"));
+  EXPECT_NE(first, key(GraphOf(text), target_, target_, "f32"));
   GpuInfo device = target_;
   device.driver += "1";
-  EXPECT_NE(first, words(graph, target_, device, "f32"));
-  EXPECT_NE(first, words(graph, device, target_, "f32"));
+  EXPECT_NE(first, key(graph, target_, device, "f32"));
+  EXPECT_NE(first, key(graph, device, target_, "f32"));
   device.api_version += "1";
-  const auto for_any_driver = [&](const GpuInfo& info) {
-    return PlanCache::WordsFor(PlanCache::HashOf(graph), info, info, "f32", true);
+  const auto key_of_plan = [&](const GpuInfo& info) {
+    return PlanCache::KeyOfPlan(PlanCache::HashOf(graph), "f32", info, info);
   };
-  EXPECT_EQ(for_any_driver(target_), for_any_driver(device));
+  EXPECT_EQ(key_of_plan(target_), key_of_plan(device));
   device.device_name += "1";
-  EXPECT_NE(for_any_driver(target_), for_any_driver(device));
-  EXPECT_NE(first, words(graph, target_, target_, "f16"));
+  EXPECT_NE(key_of_plan(target_), key_of_plan(device));
+  EXPECT_NE(first, key(graph, target_, target_, "f16"));
   Graph vector = graph;
   vector.values[0].rank = 3;
-  EXPECT_NE(first, words(vector, target_, target_, "f32"));
+  EXPECT_NE(first, key(vector, target_, target_, "f32"));
   EXPECT_EQ(BuildId().size(), 40u);
   EXPECT_NE(first.find(BuildId()), std::string::npos);
 }
 
 TEST_F(PlanCacheTest, EveryFlippedBitIsSeen) {
-  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
+  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   const std::string path = Kept(), bytes = BytesOf(path);
   const int file = open(path.c_str(), O_RDWR);
   ASSERT_GE(file, 0);
@@ -191,7 +191,7 @@ TEST_F(PlanCacheTest, EveryFlippedBitIsSeen) {
 }
 
 TEST_F(PlanCacheTest, EveryOtherLengthIsSeen) {
-  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
+  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   const std::string path = Kept(), bytes = BytesOf(path);
   Write(path, bytes + '\0');
   EXPECT_NE(Miss(), "");
@@ -304,14 +304,14 @@ TEST_F(PlanCacheTest, DamagedBinariesAreChecked) {
 
 // A driver may give none, or the file may be of a time when it gave none.
 TEST_F(PlanCacheTest, APlanWithoutBinariesIsAPlan) {
-  ASSERT_TRUE(Cache().Save("words", plan_, PackBinaries(*fb::GetPlan(plan_.data()), {})).ok());
+  ASSERT_TRUE(Cache().Save("key", plan_, PackBinaries(*fb::GetPlan(plan_.data()), {})).ok());
   EXPECT_EQ(Miss(), "");
-  ASSERT_TRUE(Cache().Save("words", plan_, {}).ok());
+  ASSERT_TRUE(Cache().Save("key", plan_, {}).ok());
   EXPECT_EQ(Miss(), "its binaries are no FlatBuffer of this schema");
 }
 
 TEST_F(PlanCacheTest, OnlyRegularFilesAreRead) {
-  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
+  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   const std::string path = Kept(), moved = root_ + "/moved";
   ASSERT_EQ(rename(path.c_str(), moved.c_str()), 0);
   ASSERT_EQ(symlink(moved.c_str(), path.c_str()), 0);
@@ -323,23 +323,23 @@ TEST_F(PlanCacheTest, OnlyRegularFilesAreRead) {
   unlink(path.c_str());
   ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
   EXPECT_EQ(Miss(), "it is no regular file");
-  EXPECT_FALSE(Cache().Save("words", plan_, binaries_).ok());
+  EXPECT_FALSE(Cache().Save("key", plan_, binaries_).ok());
   rmdir(path.c_str());
 }
 
 TEST_F(PlanCacheTest, AFailedSaveLeavesNothing) {
   Write(folder_, "a file");
-  const Status no_folder = Cache().Save("words", plan_, binaries_);
+  const Status no_folder = Cache().Save("key", plan_, binaries_);
   EXPECT_FALSE(no_folder.ok());
   unlink(folder_.c_str());
   // As on a full disk.
-  ASSERT_TRUE(Cache().Save("words", plan_, binaries_).ok());
+  ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   struct rlimit limit;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const struct rlimit small = {100, limit.rlim_max};
   const auto before = signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const Status full = Cache().Save("words", plan_, binaries_);
+  const Status full = Cache().Save("key", plan_, binaries_);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   signal(SIGXFSZ, before);
   EXPECT_FALSE(full.ok());
@@ -377,7 +377,7 @@ TEST_F(PlanCacheTest, AProcessThatIsKilledLeavesNoDamage) {
   for (int i = 0; i < 200; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      for (;;) (void)Cache().Save("words", plan_, binaries_);
+      for (;;) (void)Cache().Save("key", plan_, binaries_);
     }
     ASSERT_GT(child, 0);
     usleep(static_cast<useconds_t>(37 * i % 3000));
@@ -399,12 +399,12 @@ TEST_F(PlanCacheTest, ManyWriteAndReadAtOnce) {
   for (size_t t = 0; t < wrong.size(); ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 50; ++i) {
-        const std::string words = "words " + std::to_string(i % 3);
-        const Status saved = Cache().Save(words, plan_, binaries_);
+        const std::string key = "key " + std::to_string(i % 3);
+        const Status saved = Cache().Save(key, plan_, binaries_);
         if (!saved.ok()) wrong[t] = saved.message();
         PlanBytes read;
         const fb::Binaries* kept = nullptr;
-        const Status loaded = Cache().Load(words, &read, &kept);
+        const Status loaded = Cache().Load(key, &read, &kept);
         if (!loaded.ok() || read.size() != plan_.size()) wrong[t] = loaded.message();
       }
     });

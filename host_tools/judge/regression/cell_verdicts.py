@@ -217,6 +217,8 @@ def _middle(values: Sequence[float]) -> float:
 def _words(finding: Finding, shift: statistic.Shift) -> str:
     now, then = metrics.text(_middle(finding.now), finding.unit), metrics.number(_middle(finding.before), finding.unit)
     ends = ", ".join(f"{100 * math.expm1(e):+.1f}" if math.isfinite(e) else "?" for e in (shift.low, shift.high))
+    if not math.isfinite(shift.low) and not math.isfinite(shift.high):
+        ends = "no interval"  # too few launches
     p = f"p {shift.p:.1g}" if shift.p < 0.1 else f"p {shift.p:.2f}"
     return f"{now}, was {then}: {shift.percent:+.1f} % ({ends}), {p}"
 

@@ -13,7 +13,7 @@ from host_tools.base.errors import DeviceRefused, Misuse, ReplyNotUnderstood, Tr
 from host_tools.base.progress import counted
 from host_tools.phone.adb import adb_errors
 from host_tools.phone.adb.adb_device import Device
-from host_tools.phone.app.app import PACKAGE
+from host_tools.phone.app.install_app import PACKAGE
 from host_tools.phone.files import check_pulled, pull, transfer
 from host_tools.record import reading, schema
 from host_tools.record.run_folder import CPU_MODEL

@@ -19,7 +19,7 @@ from host_tools.base import settings
 from host_tools.base.errors import DeviceError, DeviceNotFound, Misuse, QuadraError, RunFailed
 from host_tools.phone.adb import choice
 from host_tools.phone.adb.adb_device import Device
-from host_tools.phone.app import app
+from host_tools.phone.app import install_app
 from host_tools.places.lab import packing
 from host_tools.places.lab.contents import Contents
 from host_tools.places.lab.packing import Packed
@@ -124,7 +124,7 @@ class Host(WorkerPlugin):  # type: ignore[misc]
                 abi = (
                     known.abi
                     if known and known.serial == one.serial
-                    else app.abi_of(Device(one.serial, virtual=one.virtual))
+                    else install_app.abi_of(Device(one.serial, virtual=one.virtual))
                 )
             except DeviceError:
                 continue

@@ -157,7 +157,7 @@ def first_files(library: Path, models: dict[str, bytes]) -> list[bytes]:
 
 
 def from_folder(folder: Path, words: dict[str, Any]) -> Case:
-    """The case of a finding that was kept. The words in its file are those of the library that made it: with another
+    """The case of a finding that was kept. The key in its file is that of the library that made it: with another
     one it is a miss."""
     raw, file = ((folder / name).read_bytes() for name in ("model.tflite", "cached.quadra"))
     return Case(name=folder.name, raw=raw, file=file, **words)
@@ -250,7 +250,7 @@ def _with_hashes(chosen: random.Random, file: bytes, other: bytes) -> Case:
     parts, others = Parts.parse(file), Parts.parse(other)
     kind = chosen.randrange(10)
     if kind == 0:
-        return _case("other words", replace(parts, words=_edited(chosen, parts.words, 1)).pack(), True)
+        return _case("another key", replace(parts, key=_edited(chosen, parts.key, 1)).pack(), True)
     if kind == 1:
         return _case("another file's plan", replace(parts, plan=others.plan).pack(), True, runs=False)
     if kind == 2:

@@ -1,6 +1,6 @@
 """`inv fuzz reader`: clang's libFuzzer, with AddressSanitizer and UBSan, inside the native reader of cache files.
 
-The target is tests/native/plan_file_fuzz.cc. It starts from the files that the delegate leaves for a few small models.
+The target is tests/native/cache_file_fuzz.cc. It starts from the files that the delegate leaves for a few small models.
 """
 
 import re
@@ -18,8 +18,8 @@ from host_tools.tasks.fuzz import cache_fuzzer, seeds
 from host_tools.tasks.fuzz.finding import Finding
 
 FILE = "cached.quadra"  # of a finding that is kept
-_TARGET = "tests/native/plan_file_fuzz.cc"
-_SOURCES = ("delegate_native/cache/plan_file.cc", "delegate_native/plan/check_plan.cc", "delegate_native/base/*.cc")
+_TARGET = "tests/native/cache_file_fuzz.cc"
+_SOURCES = ("delegate_native/cache/cache_file.cc", "delegate_native/plan/check_plan.cc", "delegate_native/base/*.cc")
 _SCHEMA = "delegate_native/plan/plan.fbs"
 _FLAGS = (
     *("-std=c++17", "-O1", "-g", "-fno-exceptions", "-fno-rtti", "-DFLATBUFFERS_MAX_ALIGNMENT=64"),
@@ -71,7 +71,7 @@ def _target(root: Path, show: Show) -> Iterator[Path]:
         raise ToolMissing("compile with libFuzzer", f"{LLVM} has no clang++ or no libFuzzer", do_next)
     show("compile the reader")
     with tempfile.TemporaryDirectory(prefix="quadra-fuzz-") as name:
-        target = Path(name) / "plan_file_fuzz"
+        target = Path(name) / "cache_file_fuzz"
         headers = Path(name) / "delegate_native" / "plan"
         headers.mkdir(parents=True)
         child_process.run(["flatc", "--cpp", "-o", headers, root / _SCHEMA], timeout_s=60)

@@ -81,7 +81,7 @@ def test_the_report_has_every_peer(tmp_path):
     assert "stock delegate, OpenCL" in page and "No shader implementation for split" in page
 
 
-def test_the_shipped_delegate_is_not_for_the_host():
+def test_the_stock_delegate_is_not_for_the_host():
     assert peer_names.parse(" xnnpack, shipped-gles,xnnpack") == ("xnnpack", "shipped-gles")
     reference = specs.ModelRef("small", "/nowhere", "")
     with pytest.raises(Misuse, match="run shipped-gles beside Quadra: it is a library for Android"):

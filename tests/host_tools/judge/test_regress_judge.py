@@ -40,6 +40,7 @@ def test_nothing_is_worse_before_the_second_look(history):
     assert steady.verdict == INCONCLUSIVE and "too few launches for a verdict" in steady.text
     case = regress_cases.case(history, launches(1, 10), launches(2, 5))
     assert not cell_verdicts.suspicious(case.findings)
+    assert "(no interval), p" in verdicts(regress_cases.case(history, launches(1, 2), launches(2, 2)))["steady"].text
 
 
 def test_noise_that_could_hide_much_is_not_good(history):

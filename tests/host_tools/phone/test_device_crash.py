@@ -4,7 +4,7 @@ import pytest
 
 from host_tools.base import errors
 from host_tools.phone.app import am_instrument, app_log, crash
-from host_tools.phone.app.app_runner import Runner
+from host_tools.phone.app.start_app import AppStarter
 from tests.host_tools.phone.fake_device import FakeDevice
 from tests.host_tools.phone.test_device_readiness import LOG
 
@@ -33,7 +33,7 @@ def exit_info(reason, status=0, word="X", description="null", pid=4321):
 
 
 def run(said, *, exits="", logged="", installed=True, boot_after=1, before=""):
-    """What a Runner makes of an app that printed `said`."""
+    """What an AppStarter makes of an app that printed `said`."""
     state = {"boot": 1, "exits": before}
     device = FakeDevice({"pm list": f"package:{PACKAGE} uid:10123\n", "date": "11-21 22:00:00.000\n"})
 
@@ -53,7 +53,7 @@ def run(said, *, exits="", logged="", installed=True, boot_after=1, before=""):
         }
     )
     stages = []
-    finished = Runner(device, 30.0).start({"folder": "/x"}, stages.append)
+    finished = AppStarter(device, 30.0).start({"folder": "/x"}, stages.append)
     finished.asked = device.asked
     return finished
 
@@ -132,7 +132,7 @@ def test_an_app_that_is_late_is_stopped():
 
 def test_a_device_that_is_gone_is_not_asked_for_long():
     finished = FakeDevice({})
-    runner = Runner(finished, 1.0)
+    runner = AppStarter(finished, 1.0)
     finished.answers = {"": errors.DeviceLost("run", "unplugged")}
     finished.asked.clear()
     assert type(runner.start({}, lambda stage: None).error) is errors.DeviceLost
@@ -141,7 +141,7 @@ def test_a_device_that_is_gone_is_not_asked_for_long():
 
 def test_a_device_that_goes_right_after_the_app_ended_is_the_error():
     device = FakeDevice({"am instrument": CRASHED})
-    runner = Runner(device, 30.0)
+    runner = AppStarter(device, 30.0)
     device.answers.update(
         {key: errors.DeviceNotFound("ask", "not found") for key in ("cat", "logcat", "pm", "dumpsys")}
     )

@@ -31,7 +31,7 @@ from host_tools.base.errors import (
 )  # fmt: skip
 from host_tools.phone.adb import lock, parallel
 from host_tools.phone.adb.adb_device import Device
-from host_tools.phone.app import app, app_log, remote_folder
+from host_tools.phone.app import app_log, install_app, remote_folder
 from host_tools.places import on_phone, phone_app, prepare
 from host_tools.places.on_phone import Phone
 from host_tools.record import run_folder, spec as specs
@@ -47,7 +47,7 @@ from tests.model_builder import Model
 
 pytestmark = pytest.mark.usefixtures("adb")
 STUB = settings.ROOT / "tests" / "stub_run.py"
-PRIVATE = f"data/data/{app.PACKAGE}"
+PRIVATE = f"data/data/{install_app.PACKAGE}"
 STAGES = (
     "make inputs", "look at the device", "install the app", "push the model", "keep the device awake",
     "wait until the device is cool", "start the app: run", "start", "measure", "write down the plan", "pull what it left",
@@ -84,7 +84,7 @@ def prepared(tmp_path, monkeypatch):
     folder = tmp_path / "prepared"
     monkeypatch.setattr(processes.Processes, "machine", lambda *_: _Stub(folder))
     monkeypatch.setattr(phone_app, "apk_for", lambda *_: STUB)
-    monkeypatch.setattr(app, "install", lambda *_, **__: False)
+    monkeypatch.setattr(install_app, "install", lambda *_, **__: False)
     row = {"name": "sum", "dtype": "float32", "shape": [1, 4], "scale": 0.0, "zero_point": 0}
     values = {"tensors": {"inputs": [{**row, "name": "x"}], "outputs": [row], "xnnpack_outputs": [row]}, "profile": run_folders.PROFILE,
               "verdicts": run_folders.REPORT, "timings": run_folders.TIMINGS, "environment": ENVIRONMENT}  # fmt: skip
@@ -112,10 +112,10 @@ def outputs(prepared_folder, value):
 def phone_at(root, **more):
     """A virtual device with the app on it."""
     one = VirtualDevice(root, **more)
-    made = installed(app.PACKAGE, processes.RUNNER, 10111)
+    made = installed(install_app.PACKAGE, processes.RUNNER, 10111)
     (one.root / made.folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
     (one.root / made.apk.lstrip("/")).write_bytes(b"the app")
-    one.apps[app.PACKAGE] = made
+    one.apps[install_app.PACKAGE] = made
     one.packages._make_data(made)
     return one
 

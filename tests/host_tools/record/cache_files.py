@@ -6,8 +6,8 @@ import flatbuffers
 
 from host_tools.record.content_hash import content_hash
 
-WORDS = (
-    "library 0.1.0, build 1234, 64 bits\nprecision f32, in float32 \ngraph 00ff\n"
+KEY = (
+    "library 0.1.0, build 1234, 64 bits\nprecision f32, in float32 , tuning none\ngraph 00ff\n"
     'target {"name": "small", "storage": "buffer"}\ndevice {"name": "host", "device_name": "a [bold]CPU[/]", "driver": "1"}\n'
 )
 
@@ -35,9 +35,9 @@ def binaries(*programs, driver=""):
     return bytes(builder.Output())
 
 
-def content(plan, words=WORDS, compiled=None):
+def content(plan, key=KEY, compiled=None):
     """A whole file."""
-    text = words.encode()
+    text = key.encode()
     compiled = binaries((7, 0, b"machine code")) if compiled is None else compiled
     parts = [text, plan, compiled]
     header = b"QUADRAP\n" + struct.pack("<IIII", 2, 0x01020304, 8, len(text))
@@ -49,9 +49,9 @@ def content(plan, words=WORDS, compiled=None):
     return made
 
 
-def verdicts(words=WORDS.replace("graph 00ff", "model 00ff\noptions backend=opencl")):
+def verdicts(key=KEY.replace("graph 00ff", "model 00ff\noptions backend=opencl")):
     """A file of verdicts: of three nodes the CPU keeps the second; the others are a partition each, the last with a state."""
     port = [1, 1, 1, 6, 7, 4, 4]
     numbers = [3, 1, 0, 2, 1, 0, 1, 5, 1, 6, 0, 0, *port, *port, 1, 2, 1, 7, 2, 8, 9, 1, 1, *port, *port, *port]
     texts = b"\0Quadra has no SUCH yet\0\0aa\0bb\0self_check: conv2d\0"
-    return content(struct.pack(f"<{len(numbers)}i", *numbers), words, texts)
+    return content(struct.pack(f"<{len(numbers)}i", *numbers), key, texts)

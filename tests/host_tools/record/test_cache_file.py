@@ -42,7 +42,7 @@ def test_long_data_is_hashed_in_parts(monkeypatch):
 def test_every_part_comes_back(tmp_path):
     data = cache_files.content(PLAN)
     found = read(data, tmp_path)
-    assert (found.plan, found.words, found.parts.pack()) == (PLAN, cache_files.WORDS, data)
+    assert (found.plan, found.key, found.parts.pack()) == (PLAN, cache_files.KEY, data)
     assert found.said()["target"] == {"name": "small", "storage": "buffer"} and found.said()["graph"] == "00ff"
     assert (found.name_of("target"), found.name_of("device")) == ("small", "a [bold]CPU[/]")
     assert [bytes(b["bytes"]) for b in found.binaries()] == [b"machine code"]
@@ -77,7 +77,7 @@ def test_foreign_and_damaged_files_are_named(tmp_path):
     with pytest.raises(Misuse, match="the format 3, this Quadra reads 2"):
         read(cache_files.content(PLAN).replace(b"QUADRAP\n\2", b"QUADRAP\n\3", 1), tmp_path)
     assert "its binaries are damaged" in read(cache_files.content(PLAN, compiled=b"\xff" * 40), tmp_path).verify()
-    assert read(cache_files.content(PLAN, words="target {broken\nnothing\n"), tmp_path).name_of("target") == "{broken"
+    assert read(cache_files.content(PLAN, key="target {broken\nnothing\n"), tmp_path).name_of("target") == "{broken"
 
 
 def test_verdicts_are_read(tmp_path):

@@ -114,7 +114,7 @@ def test_inputs_may_be_arrays_of_files(tmp_path):
     spec = InputSpec("arrays", arrays=str(tmp_path))
     assert np.array_equal(inputs.make(spec, [tensor])[0], array)
     assert inputs.describe(spec) == f"arrays of {tmp_path.name}"
-    with pytest.raises(Misuse, match="there is no such file"):
+    with pytest.raises(Misuse, match="there is no 001.npy"):
         inputs.make(spec, [tensor, tensor])
     with pytest.raises(Misuse, match=r"it is float32 \[1, 2\], the input x float32 \[2, 1\]"):
         inputs.make(spec, [InputTensor("x", np.dtype(np.float32), (2, 1))])

@@ -19,8 +19,8 @@ def folder(tmp_path):
     made.mkdir()
     whole = plans.write(plans.PLAN, tmp_path / "one").read_bytes()
     other = plans.write(plans.changed(precision="f16"), tmp_path / "two").read_bytes()
-    words = cache_files.WORDS.replace("f32,", "f16,").replace('"small"', '"large"')
-    for age, (name, plan, more) in enumerate([("a", whole, {}), ("my_b", other, {"words": words}), ("c", whole, {})]):
+    key = cache_files.KEY.replace("f32,", "f16,").replace('"small"', '"large"')
+    for age, (name, plan, more) in enumerate([("a", whole, {}), ("my_b", other, {"key": key}), ("c", whole, {})]):
         path = made / f"{name}_{HASH}.quadra"
         path.write_bytes(cache_files.content(plan, **more))
         os.utime(path, (1e9 + age, 1e9 + age))
@@ -40,12 +40,18 @@ def test_list_tells_what_each_file_is(folder, capsys):
     said = capsys.readouterr().out
     rows = {line.split()[1]: line for line in said.splitlines() if line.startswith("01234567")}
     assert set(rows) == {"a", "my_b", "c"}
-    assert "small" in rows["a"] and "a [bold]CPU[/]" in rows["a"] and " f32 " in rows["a"] and " 3 " in rows["a"]
+    assert (
+        "small" in rows["a"]
+        and "a [bold]CPU[/]" in rows["a"]
+        and " f32  " in rows["a"]
+        and "in float32" not in said
+        and " 3 " in rows["a"]
+    )
     assert "large" in rows["my_b"] and " f16 " in rows["my_b"] and "2001-09-0" in rows["my_b"]
     assert "it ends in its header" in said and "link" not in said
 
 
-def test_show_has_the_words_and_the_plan(folder, capsys):
+def test_show_has_the_key_and_the_plan(folder, capsys):
     assert inv("cache", "show", file(folder, "a")) == 0
     said = capsys.readouterr().out
     for word in ("format 2", "build 1234", "target: name small, storage buffer", "binaries of 1 programs", "001_add"):
@@ -87,7 +93,7 @@ def test_verify_reads_the_plan_too(folder, capsys):
     assert "region 1 makes no sense" in capsys.readouterr().out
 
 
-def test_diff_begins_with_the_words(folder, capsys):
+def test_diff_begins_with_the_key(folder, capsys):
     assert inv("cache", "diff", file(folder, "a"), file(folder, "c")) == 0
     capsys.readouterr()
     assert inv("cache", "diff", file(folder, "a"), file(folder, "my_b")) == 1
@@ -126,7 +132,7 @@ def test_a_pipe_is_no_file(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "there is no such subcommand"),
+        ([], "no subcommand is named"),
         (["look", "x"], "one of: list FOLDER, show FILE"),
         (["list"], "`./inv cache list FOLDER`"),
         (["list", "/no/such/folder"], "there is no such folder"),

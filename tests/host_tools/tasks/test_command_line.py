@@ -66,8 +66,8 @@ def test_it_works_through_a_link(tmp_path):
     ("words", "reason"),
     [
         (["run"], "no MODEL is named"),
-        (["no-such-task"], "No idea what 'no-such-task' is"),
-        (["models", "--no-such-option"], "No idea what '--no-such-option' is"),
+        (["no-such-task"], "there is no task no-such-task"),
+        (["models", "--no-such-option"], "there is no option --no-such-option"),
         (["models", "--path", "no-such-model"], "no model of the catalogue has that name"),
         (["size", "--library", "/etc/passwd"], "Magic number does not match"),
         (["size", "--library", "/no/such.so"], "No such file"),

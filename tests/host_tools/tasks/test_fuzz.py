@@ -424,7 +424,7 @@ def test_libfuzzer_finds_a_check_of_the_reader_that_is_left_out(library, tmp_pat
     assert counts["cases"] > 1000 and counts["branches of the reader reached"] > 500
     shutil.copytree(NATIVE, tmp_path / NATIVE.name)
     (tmp_path / "tests" / "native").mkdir(parents=True)
-    shutil.copy(settings.ROOT / "tests/native/plan_file_fuzz.cc", tmp_path / "tests/native")
+    shutil.copy(settings.ROOT / "tests/native/cache_file_fuzz.cc", tmp_path / "tests/native")
     check = tmp_path / NATIVE.name / "plan" / "check_plan.cc"
     text = check.read_text()
     check.write_text(text.replace("return offset <= all && bytes <= all - offset;", "return all + 1 > 0;"))

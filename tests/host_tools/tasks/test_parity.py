@@ -25,7 +25,7 @@ def shown(found):
 def test_all_right():
     found = parity.read(lines(("ADD", 0, ""), ("ADD", 1, ""), ("TANH", 0, ""), ("TANH", 1, ""), ("TANH", 1, "")))
     parity.judge(found)
-    assert "2/2" in shown(found) and "all 2 ops are right in all 2 places" in shown(found)
+    assert "2/2" in shown(found) and "2 ops, right in all 2 columns" in shown(found)
 
 
 def test_a_failure_is_named_and_fails():

@@ -16,7 +16,7 @@ import pytest
 from host_tools.android_on_host import jvm
 from host_tools.base import settings
 from host_tools.base.errors import FetchFailed
-from host_tools.build import apk, apk_check, maven, shipped_delegate
+from host_tools.build import apk, apk_check, maven, stock_delegate
 from host_tools.places import on_jvm
 from host_tools.virtual_device import evidence, processes
 from host_tools.virtual_device.device import VirtualDevice
@@ -212,7 +212,7 @@ def android():
             [
                 *maven.bundle("robolectric"),
                 *maven.bundle("tflite"),
-                *shipped_delegate.ALIASES,
+                *stock_delegate.ALIASES,
                 "junit",
                 "android-all",
                 "dalvik-dx",

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from host_tools.base.errors import Misuse, RunFailed
 from host_tools.phone.adb import choice
-from host_tools.phone.app import app
+from host_tools.phone.app import install_app
 from host_tools.places.lab import contents
 from host_tools.places.lab.host import Host, Offered, Order, Reply, source_digest
 from host_tools.places.lab.on_lab import LabDevice
@@ -25,7 +25,7 @@ def test_it_asks_each_device_on_its_own_server_and_leaves_out_what_others_use(tm
     ]
     asked = []
     monkeypatch.setattr(choice, "found", lambda: listed)
-    monkeypatch.setattr(app, "abi_of", lambda device: asked.append((device.serial, device.virtual)) or "x86_64")
+    monkeypatch.setattr(install_app, "abi_of", lambda device: asked.append((device.serial, device.virtual)) or "x86_64")
     host = Host("rack", tmp_path)
     assert [one.name for one in host.look()] == ["virtual a", "PHONE"]
     assert asked == [("127.0.0.1:5555", True), ("PHONE", False)]

@@ -94,10 +94,7 @@ public class GpuDelegateFactory implements DelegateFactory {
       return !"0".equals(values.get("quantized_models_allowed"));
     }
 
-    /**
-     * What start-up time may buy. Kernels are chosen without measuring, so that both come to the
-     * same.
-     */
+    /** How much start-up time may be spent on faster kernels. Both values do the same. */
     public Options setInferencePreference(int preference) {
       if (preference != INFERENCE_PREFERENCE_FAST_SINGLE_ANSWER
           && preference != INFERENCE_PREFERENCE_SUSTAINED_SPEED) {

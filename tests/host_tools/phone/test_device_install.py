@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from host_tools.base import errors
-from host_tools.phone.app import app
+from host_tools.phone.app import install_app
 from host_tools.phone.files import transfer
 from tests.host_tools.phone.fake_device import FakeDevice
 
@@ -57,20 +57,20 @@ def digest_of(path):
 
 def test_the_apk_that_is_there_is_not_installed_again(apk, pushed):
     device = device_with(digest_of(apk))
-    assert not app.install(device, apk, lambda text: None) and not pushed
+    assert not install_app.install(device, apk, lambda text: None) and not pushed
     assert not device.lines("pm install")
 
 
 def test_another_apk_is_replaced_and_the_pushed_file_goes(apk, pushed):
     device = device_with("0" * 64, after=digest_of(apk))
-    assert app.install(device, apk, lambda text: None) and pushed == [apk]
+    assert install_app.install(device, apk, lambda text: None) and pushed == [apk]
     remote = f"/data/local/tmp/quadra/store/{digest_of(apk)}.apk"
     assert device.lines("pm install") == [f"pm install -r -t {remote}"] and device.lines("rm") == [f"rm -f {remote}"]
 
 
 def test_fresh_removes_what_is_there_first(apk):
     device = device_with(digest_of(apk), after=digest_of(apk))
-    assert app.install(device, apk, lambda text: None, fresh=True)
+    assert install_app.install(device, apk, lambda text: None, fresh=True)
     assert device.asked.index("pm uninstall org.quadra.runner") < device.asked.index(device.lines("pm install")[0])
 
 
@@ -93,7 +93,7 @@ def test_fresh_removes_what_is_there_first(apk):
 def test_refusals_say_what_helps(said, kind, text, apk):
     device = device_with("", install=said)
     with pytest.raises(kind) as caught:
-        app.install(device, apk, lambda text: None)
+        install_app.install(device, apk, lambda text: None)
     assert type(caught.value) is kind and text in str(caught.value) and caught.value.step == "install"
     assert device.lines("rm -f")
 
@@ -101,7 +101,7 @@ def test_refusals_say_what_helps(said, kind, text, apk):
 @pytest.mark.parametrize("after", ("", "1" * 64))
 def test_success_is_believed_when_the_apk_is_there(after, apk):
     with pytest.raises(errors.ReplyNotUnderstood, match="says Success, and (no|another) APK is there"):
-        app.install(device_with("", after=after), apk, lambda text: None)
+        install_app.install(device_with("", after=after), apk, lambda text: None)
 
 
 def test_what_pm_says_of_paths_is_checked():
@@ -111,24 +111,26 @@ def test_what_pm_says_of_paths_is_checked():
         PATH + PATH.replace("base", "split"),
     ):
         device = FakeDevice({"pm path": said, "sha256sum": "0" * 64 + "  x"})
-        assert app.installed_digest(device) == "" and not device.lines("sha256sum")
+        assert install_app.installed_digest(device) == "" and not device.lines("sha256sum")
 
 
 def test_a_device_without_an_abi_of_ours_is_unusable(monkeypatch):
-    assert app.abi_of(FakeDevice({})) == "arm64-v8a"
+    assert install_app.abi_of(FakeDevice({})) == "arm64-v8a"
     device = FakeDevice({})
     monkeypatch.setattr(device, "properties", lambda: {"ro.product.cpu.abilist": "riscv64"})
     with pytest.raises(errors.DeviceUnusable, match="its ABIs are riscv64"):
-        app.abi_of(device)
+        install_app.abi_of(device)
 
 
 def test_no_apk_is_misuse(tmp_path):
     with pytest.raises(errors.Misuse, match="there is no such file"):
-        app.install(FakeDevice({}), tmp_path / "no.apk", lambda text: None)
+        install_app.install(FakeDevice({}), tmp_path / "no.apk", lambda text: None)
 
 
 def test_an_app_that_cannot_be_removed_is_named():
-    assert app.uninstall(FakeDevice({"pm uninstall": "Success\n"}))
-    assert not app.uninstall(FakeDevice({"pm uninstall": "Failure [DELETE_FAILED_INTERNAL_ERROR]\n"}))
+    assert install_app.uninstall(FakeDevice({"pm uninstall": "Success\n"}))
+    assert not install_app.uninstall(FakeDevice({"pm uninstall": "Failure [DELETE_FAILED_INTERNAL_ERROR]\n"}))
     with pytest.raises(errors.InstallRefused, match="DELETE_FAILED_DEVICE_POLICY_MANAGER"):
-        app.uninstall(FakeDevice({"pm uninstall": "Failure [DELETE_FAILED_DEVICE_POLICY_MANAGER]\n", "pm path": PATH}))
+        install_app.uninstall(
+            FakeDevice({"pm uninstall": "Failure [DELETE_FAILED_DEVICE_POLICY_MANAGER]\n", "pm path": PATH})
+        )

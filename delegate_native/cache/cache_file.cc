@@ -1,4 +1,4 @@
-#include "delegate_native/cache/plan_file.h"
+#include "delegate_native/cache/cache_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,7 +21,7 @@ const char kUnfinished[] = ".unfinished";
 namespace {
 
 constexpr uint32_t kFormat = 2;
-constexpr uint64_t kMostWords = uint64_t{1} << 20;
+constexpr uint64_t kMostKey = uint64_t{1} << 20;
 constexpr uint64_t kMostPart = (uint64_t{1} << 31) - 1;  // what FlatBuffers can address
 
 struct PartHash {
@@ -44,14 +44,14 @@ struct Header {
   uint32_t format = kFormat;
   uint32_t byte_order = 0x01020304;
   uint32_t pointer_bytes = sizeof(void*);
-  uint32_t words_bytes = 0;
+  uint32_t key_bytes = 0;
   uint64_t plan_bytes = 0, binaries_bytes = 0;
-  PartHash words, plan, binaries;
+  PartHash key, plan, binaries;
   PartHash own;  // of what is before it
 
   PartHash Own() const { return PartHash::Of(this, offsetof(Header, own)); }
-  uint64_t words_end() const { return sizeof(Header) + words_bytes; }
-  uint64_t plan_at() const { return Aligned(words_end()); }
+  uint64_t key_end() const { return sizeof(Header) + key_bytes; }
+  uint64_t plan_at() const { return Aligned(key_end()); }
   uint64_t plan_end() const { return plan_at() + plan_bytes; }
   uint64_t binaries_at() const { return Aligned(plan_end()); }
   uint64_t end() const { return binaries_at() + binaries_bytes; }
@@ -103,7 +103,7 @@ Status CheckHeader(const Header& header, uint64_t file_bytes) {
     return Unsupported("it was written in another format, or for another processor");
   }
   if (!(header.Own() == header.own)) return Unsupported("its header is damaged");
-  if (header.words_bytes > kMostWords || header.plan_bytes > kMostPart ||
+  if (header.key_bytes > kMostKey || header.plan_bytes > kMostPart ||
       header.binaries_bytes > kMostPart || header.end() != file_bytes) {
     return Unsupported("it has %llu bytes, not what its header says",
                        static_cast<unsigned long long>(file_bytes));
@@ -111,19 +111,19 @@ Status CheckHeader(const Header& header, uint64_t file_bytes) {
   return Status();
 }
 
-Status Write(const File& file, const std::string& words, Part plan, Part binaries) {
+Status Write(const File& file, const std::string& key, Part plan, Part binaries) {
   Header header;
-  header.words_bytes = static_cast<uint32_t>(words.size());
+  header.key_bytes = static_cast<uint32_t>(key.size());
   header.plan_bytes = plan.size;
   header.binaries_bytes = binaries.size;
-  header.words = PartHash::Of(words.data(), words.size());
+  header.key = PartHash::Of(key.data(), key.size());
   header.plan = PartHash::Of(plan.data, plan.size);
   header.binaries = PartHash::Of(binaries.data, binaries.size);
   header.own = header.Own();
   const char zeros[PlanBytes::kAlignment] = {};
   const bool written =
-      file.Write(&header, sizeof(header)) && file.Write(words.data(), words.size()) &&
-      file.Write(zeros, static_cast<size_t>(header.plan_at() - header.words_end())) &&
+      file.Write(&header, sizeof(header)) && file.Write(key.data(), key.size()) &&
+      file.Write(zeros, static_cast<size_t>(header.plan_at() - header.key_end())) &&
       file.Write(plan.data, plan.size) &&
       file.Write(zeros, static_cast<size_t>(header.binaries_at() - header.plan_end())) &&
       file.Write(binaries.data, binaries.size);
@@ -131,19 +131,19 @@ Status Write(const File& file, const std::string& words, Part plan, Part binarie
 }
 
 // All of a file, of which the header fits `bytes`.
-Status CheckHashes(const uint8_t* bytes, const Header& header, const std::string& words) {
+Status CheckHashes(const uint8_t* bytes, const Header& header, const std::string& key) {
   const auto is_whole = [&](uint64_t begin, uint64_t size, const PartHash& hash) {
     return PartHash::Of(bytes + begin, static_cast<size_t>(size)) == hash;
   };
   const auto is_empty = [&](uint64_t begin, uint64_t end) {
     return std::all_of(bytes + begin, bytes + end, [](uint8_t byte) { return byte == 0; });
   };
-  if (!is_whole(sizeof(Header), header.words_bytes, header.words) ||
-      !is_empty(header.words_end(), header.plan_at())) {
-    return Unsupported("its words are damaged");
+  if (!is_whole(sizeof(Header), header.key_bytes, header.key) ||
+      !is_empty(header.key_end(), header.plan_at())) {
+    return Unsupported("its key is damaged");
   }
-  if (words.size() != header.words_bytes ||
-      memcmp(bytes + sizeof(Header), words.data(), words.size()) != 0) {
+  if (key.size() != header.key_bytes ||
+      memcmp(bytes + sizeof(Header), key.data(), key.size()) != 0) {
     return Unsupported("it is for another model, device, driver or library");
   }
   if (!is_whole(header.plan_at(), header.plan_bytes, header.plan) ||
@@ -158,8 +158,8 @@ Status CheckHashes(const uint8_t* bytes, const Header& header, const std::string
 
 }  // namespace
 
-Status ReadPlanFile(const std::string& path, const std::string& words, CheckParts check,
-                    PlanBytes* plan, Part* binaries) {
+Status ReadCacheFile(const std::string& path, const std::string& key, CheckParts check,
+                     PlanBytes* plan, Part* binaries) {
   const File file(Open(path.c_str(), O_RDONLY | O_NONBLOCK));
   if (file.get() < 0) return errno == ENOENT ? Unsupported("none is kept") : Failed("open it");
   struct stat found;
@@ -174,7 +174,7 @@ Status ReadPlanFile(const std::string& path, const std::string& words, CheckPart
   PlanBytes::Pages pages(static_cast<uint8_t*>(mapped), {size});
   memcpy(&header, mapped, sizeof(header));
   QUADRA_RETURN_IF_ERROR(CheckHeader(header, size));
-  QUADRA_RETURN_IF_ERROR(CheckHashes(pages.get(), header, words));
+  QUADRA_RETURN_IF_ERROR(CheckHashes(pages.get(), header, key));
   *binaries = {pages.get() + header.binaries_at(), static_cast<size_t>(header.binaries_bytes)};
   QUADRA_RETURN_IF_ERROR(
       check({pages.get() + header.plan_at(), static_cast<size_t>(header.plan_bytes)}, *binaries));
@@ -184,16 +184,16 @@ Status ReadPlanFile(const std::string& path, const std::string& words, CheckPart
   return Status();
 }
 
-Status WritePlanFile(const std::string& path, const std::string& words, Part plan, Part binaries) {
+Status WriteCacheFile(const std::string& path, const std::string& key, Part plan, Part binaries) {
   static std::atomic<unsigned> count{0};
-  if (words.size() > kMostWords || plan.size > kMostPart || binaries.size > kMostPart) {
+  if (key.size() > kMostKey || plan.size > kMostPart || binaries.size > kMostPart) {
     return Unsupported("it is too large");
   }
   const std::string unfinished =
       path + Format(".%d.%u%s", static_cast<int>(getpid()), count++, kUnfinished);
   const File file(Open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL));
   if (file.get() < 0) return Failed("make it");
-  Status status = Write(file, words, plan, binaries);
+  Status status = Write(file, key, plan, binaries);
   if (status.ok() && rename(unfinished.c_str(), path.c_str()) != 0) status = Failed("rename it");
   if (!status.ok()) {
     unlink(unfinished.c_str());

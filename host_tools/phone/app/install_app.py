@@ -1,4 +1,4 @@
-"""The test app on a phone: installed when what is there is not ours, byte by byte; and removed."""
+"""Installs the test app on a device unless that very APK, byte by byte, is there; and removes it."""
 
 import re
 from collections.abc import Callable
@@ -104,11 +104,6 @@ def uninstall(device: Device, show: Show = lambda text: None) -> bool:
             "remove the test app", found, "remove it on the screen", serial=device.serial, step="uninstall"
         )
     return False
-
-
-def stop(device: Device) -> None:
-    """Ends the app's processes; no error where there is none."""
-    device.shell(["am", "force-stop", PACKAGE], timeout_s=_TIMEOUT_S, check=False, step="stop the app")
 
 
 def _check(device: Device, said: str, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The test app's runner on a device: started, listened to, and its end understood."""
+"""Starts the test app on a device, listens to it, and says how it ended."""
 
 import contextlib
 import time
@@ -16,17 +16,19 @@ from host_tools.base.errors import (
     ReplyNotUnderstood,
 )  # fmt: skip
 from host_tools.phone.adb.adb_device import Device
-from host_tools.phone.app import am_instrument, app, app_log, crash
+from host_tools.phone.app import am_instrument, app_log, crash
+from host_tools.phone.app.install_app import PACKAGE
 
 # What a connection that broke may look like at first: the device may be back by the time that one asks.
 BROKEN = (DeviceLost, DeviceNotFound, DeviceUnusable, ReplyNotUnderstood)
 _ALIVE_S = 5.0
+_STOP_S = 20.0
 _OFFLINE_S = 1.0  # adb calls a device so after its connection broke, until the next one is made
 
 
 @dataclass
 class Finished:
-    """One start of the runner. error: why it did not come to its end; None: it did, or says itself why not (outcome)."""
+    """One start of the app. error: why it did not come to its end; None: it did, or says itself why not (outcome)."""
 
     outcome: am_instrument.Outcome
     lines: list[app_log.Line] = field(default_factory=list)
@@ -38,14 +40,14 @@ class Finished:
         return isinstance(self.error, (AppCrashed, AppNotResponding))
 
 
-class Runner:
+class AppStarter:
     """Starts the app on one device. Made after the app was installed, before it is started."""
 
     def __init__(self, device: Device, deadline_s: float) -> None:
         self.device, self.deadline_s = device, deadline_s
         self.boot = crash.boot_id(device)
-        self.user = app_log.user_of(device, app.PACKAGE)
-        self._known_exit = crash.last_exit(device, app.PACKAGE)
+        self.user = app_log.user_of(device, PACKAGE)
+        self._known_exit = crash.last_exit(device, PACKAGE)
         self._earlier: set[str] = set()  # lines of the log that belong to an earlier start
 
     def start(self, arguments: Mapping[str, str], on_stage: Callable[[str], None]) -> Finished:
@@ -76,14 +78,14 @@ class Runner:
     def _look_into(self, finished: Finished, since: str, stages: list[str]) -> None:
         at = stages[-1] if stages else ""
         if isinstance(finished.error, DeviceTimedOut):
-            app.stop(self.device)
+            stop(self.device)
             finished.error = self._late(at)
         elif finished.error is not None and not self.alive():
             return
         elif isinstance(finished.error, BROKEN):
             finished.error = crash.broken(self.device, finished.error, self.boot)
         with contextlib.suppress(DeviceError):
-            lines = app_log.fetch(self.device, since, self.user, app.PACKAGE)
+            lines = app_log.fetch(self.device, since, self.user, PACKAGE)
             # `since` is a whole second, in which the start before may have ended.
             finished.lines = [line for line in lines if line.raw not in self._earlier]
             self._earlier = {line.raw for line in lines}
@@ -97,9 +99,9 @@ class Runner:
         return alive(self.device)
 
     def _explain(self, outcome: am_instrument.Outcome, lines: list[app_log.Line], at: str) -> DeviceError:
-        ended = crash.last_exit(self.device, app.PACKAGE)
-        evidence = crash.Evidence(outcome, lines, ended, crash.is_installed(self.device, app.PACKAGE))
-        error = crash.error_of(evidence, self.device.serial, app.PACKAGE, at, self._known_exit)
+        ended = crash.last_exit(self.device, PACKAGE)
+        evidence = crash.Evidence(outcome, lines, ended, crash.is_installed(self.device, PACKAGE))
+        error = crash.error_of(evidence, self.device.serial, PACKAGE, at, self._known_exit)
         self._known_exit = ended
         return error
 
@@ -111,6 +113,11 @@ class Runner:
             serial=self.device.serial,
             step=at or "start the app",
         )
+
+
+def stop(device: Device) -> None:
+    """Ends the app's processes; no error where there is none."""
+    device.shell(["am", "force-stop", PACKAGE], timeout_s=_STOP_S, check=False, step="stop the app")
 
 
 def alive(device: Device) -> bool:

@@ -1,6 +1,7 @@
-// What an earlier start made of a model, kept so that a later one need not judge it again.
-#ifndef QUADRA_DELEGATE_RECALL_H_
-#define QUADRA_DELEGATE_RECALL_H_
+// The verdicts and partitions of an earlier start, kept in the cache beside the plans, so that a
+// later start need not judge the model again.
+#ifndef QUADRA_DELEGATE_KEPT_VERDICTS_H_
+#define QUADRA_DELEGATE_KEPT_VERDICTS_H_
 
 #include <cstdint>
 #include <memory>
@@ -18,12 +19,12 @@ namespace quadra {
 std::string HashOf(const TfLiteContext& context, const ModelNodes& model);
 
 // A file that cannot be written is none.
-void SaveVerdicts(const PlanCache& cache, const std::string& words,
+void SaveVerdicts(const PlanCache& cache, const std::string& key,
                   const std::vector<Verdict>& verdicts,
                   const std::vector<std::shared_ptr<Partition>>& partitions, const Status& result);
 
-// A file of verdicts and partitions: whole numbers, and texts that each end in a zero. Both lie in
-// it as they are asked for.
+// Reads a file of verdicts and partitions: whole numbers, and texts that each end in a zero, both
+// in the order in which they are read.
 //
 //   numbers   how many nodes; of each: 0 CPU, 1 GPU, 2 GPU and its result is a constant; then of
 //             each partition three lists (nodes, input tensors, output tensors), each behind its
@@ -34,7 +35,7 @@ void SaveVerdicts(const PlanCache& cache, const std::string& words,
 class KeptVerdicts {
  public:
   // `verdicts` has the model's nodes.
-  Status Load(const PlanCache& cache, const std::string& words, std::vector<Verdict>* verdicts);
+  Status Load(const PlanCache& cache, const std::string& key, std::vector<Verdict>* verdicts);
   // Behind the last partition: not ok where programs are not trusted.
   Status Result();
   // The next partition, with its plan. What it is imported from it does not know.
@@ -60,4 +61,4 @@ class KeptVerdicts {
 
 }  // namespace quadra
 
-#endif  // QUADRA_DELEGATE_RECALL_H_
+#endif  // QUADRA_DELEGATE_KEPT_VERDICTS_H_

@@ -1,5 +1,5 @@
 // The planner never lets two living tensors overlap, whatever their lifetimes.
-#include "delegate_native/plan/memory.h"
+#include "delegate_native/plan/memory_planner.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "delegate_native/plan/memory.h"
+#include "delegate_native/plan/memory_planner.h"
 
 #include <algorithm>
 

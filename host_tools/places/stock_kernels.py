@@ -17,7 +17,7 @@ from host_tools.android_on_host import bionic
 from host_tools.android_on_host.jvm import ABI, Machine
 from host_tools.base import digests, settings
 from host_tools.base.errors import RunFailed
-from host_tools.build import shipped_delegate
+from host_tools.build import stock_delegate
 from host_tools.places import prepare
 from host_tools.places.on_jvm import Jvm, JvmAttempt
 from host_tools.places.place import Show
@@ -91,7 +91,7 @@ def _read(content: bytes) -> Recorded:
 
 def _file(spec: RunSpec, vendor: str, renderer: str) -> Path:
     words = [
-        digests.sha256_of(shipped_delegate.library(ABI)),
+        digests.sha256_of(stock_delegate.library(ABI)),
         digests.sha256_of(_DRIVER) if _DRIVER.exists() else "",
         bionic.gles_digest(),
         spec.model.sha256,

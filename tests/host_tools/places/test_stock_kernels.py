@@ -6,7 +6,7 @@ import pytest
 from host_tools.analyse import figures, phone_compilers, recorded_calls
 from host_tools.analyse.phone_gpus import named
 from host_tools.base.errors import RunFailed
-from host_tools.places import stock_delegate
+from host_tools.places import stock_kernels
 from host_tools.places.on_jvm import JvmAttempt
 from host_tools.request import from_arguments
 from tests.android_parts import app_library
@@ -25,7 +25,7 @@ def spec(tmp_path):
     model.output(model.conv2d(x, np.ones((8, 1, 1, 8), np.float32), np.zeros(8, np.float32)))
     (tmp_path / "m.tflite").write_bytes(model.bytes())
     return from_arguments.make_spec(
-        str(tmp_path / "m.tflite"), backend="gles", place="jvm", repetitions=1, peers=(stock_delegate.NAME,)
+        str(tmp_path / "m.tflite"), backend="gles", place="jvm", repetitions=1, peers=(stock_kernels.NAME,)
     )
 
 
@@ -33,8 +33,8 @@ def spec(tmp_path):
 def run(monkeypatch, tmp_path):
     """Lets the delegate's run leave this log and these calls; counts runs."""
     monkeypatch.setenv("QUADRA_TOOLS_DIR", str(tmp_path / "tools"))
-    monkeypatch.setattr(stock_delegate, "Machine", lambda *words, **more: None)
-    monkeypatch.setattr(stock_delegate.shipped_delegate, "library", lambda abi: tmp_path / "m.tflite")
+    monkeypatch.setattr(stock_kernels, "Machine", lambda *words, **more: None)
+    monkeypatch.setattr(stock_kernels.stock_delegate, "library", lambda abi: tmp_path / "m.tflite")
     runs = []
 
     def leave(log, calls):
@@ -50,7 +50,7 @@ def run(monkeypatch, tmp_path):
 
 
 def record(spec, renderer, tmp_path):
-    return stock_delegate.record(spec, "ARM", renderer, lambda line: None, tmp_path / "m.tflite")
+    return stock_kernels.record(spec, "ARM", renderer, lambda line: None, tmp_path / "m.tflite")
 
 
 def test_a_recording_is_kept_for_its_gpu(spec, run, tmp_path):
@@ -79,11 +79,11 @@ def test_a_model_that_it_does_not_run_is_an_error(log, calls, why, spec, run, tm
 @pytest.mark.slow
 def test_its_convolution_through_a_phones_compiler(spec, tmp_path, monkeypatch):
     monkeypatch.setenv("QUADRA_TOOLS_DIR", str(REAL))
-    monkeypatch.setattr(stock_delegate, "_file", lambda *words: tmp_path / "kept.gz")  # it is recorded each time
+    monkeypatch.setattr(stock_kernels, "_file", lambda *words: tmp_path / "kept.gz")  # it is recorded each time
     (gpu,) = named("adreno-740")
     if not phone_compilers.installed(gpu.vendor):
         pytest.skip(f"the compiler for Adreno is not installed: {phone_compilers.INSTALL}")
-    recorded = stock_delegate.record(spec, *gpu.shown, lambda line: None, app_library())
+    recorded = stock_kernels.record(spec, *gpu.shown, lambda line: None, app_library())
     assert (recorded.nodes, recorded.all_nodes) == (1, 1)
     found = figures.of_launches(gpu, recorded_calls.launches(recorded.calls), "f32", lambda line: None)
     assert found.is_complete

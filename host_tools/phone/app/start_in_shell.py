@@ -1,4 +1,4 @@
-"""The native runner in a device's shell: started, listened to, and its end understood."""
+"""Starts the native runner in a device's shell, listens to it, and says how it ended."""
 
 import signal
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from host_tools.base.errors import DeviceError, DeviceRefused, DeviceTimedOut, QuadraError, RunFailed
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.app import crash
-from host_tools.phone.app.app_runner import BROKEN, alive
+from host_tools.phone.app.start_app import BROKEN, alive
 
 _SIGNALLED = 128  # a shell's status of a program that a signal ended is this plus its number
 _CANNOT_START = (126, 127)
@@ -23,7 +23,7 @@ class Ended:
     known: bool = False
 
 
-class ShellRunner:
+class ShellStarter:
     """Starts the program that lies at `program` on the device."""
 
     def __init__(self, device: Device, program: str, deadline_s: float) -> None:

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "delegate_native/base/content_hash.h"
-#include "delegate_native/cache/plan_file.h"
+#include "delegate_native/cache/cache_file.h"
 #include "delegate_native/plan/check_plan.h"
 #include "delegate_native/plan/plan_generated.h"
 
@@ -25,15 +25,15 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
 namespace quadra {
 namespace {
 
-// The header, as plan_file.h describes it.
+// The header, as cache_file.h describes it.
 struct Header {
   uint8_t fixed[20];  // magic, format, byte order, pointer size
-  uint32_t words_bytes;
+  uint32_t key_bytes;
   uint64_t plan_bytes, binaries_bytes;
   uint64_t hashes[6];
   uint64_t own[2];
 };
-static_assert(sizeof(Header) == 104, "plan_file.cc's");
+static_assert(sizeof(Header) == 104, "cache_file.cc's");
 
 using Bytes = std::vector<uint8_t>;
 
@@ -50,7 +50,7 @@ void Align(Bytes* file) { file->resize((file->size() + 63) / 64 * 64); }
 bool Split(const uint8_t* data, size_t size, Header* header, Bytes parts[3]) {
   if (size < sizeof(*header)) return false;
   memcpy(header, data, sizeof(*header));
-  const uint64_t sizes[] = {header->words_bytes, header->plan_bytes, header->binaries_bytes};
+  const uint64_t sizes[] = {header->key_bytes, header->plan_bytes, header->binaries_bytes};
   size_t at = sizeof(*header);
   for (int i = 0; i < 3; ++i) {
     if (i > 0) at = (at + 63) / 64 * 64;
@@ -62,7 +62,7 @@ bool Split(const uint8_t* data, size_t size, Header* header, Bytes parts[3]) {
 }
 
 Bytes Join(Header header, const Bytes parts[3]) {
-  header.words_bytes = static_cast<uint32_t>(parts[0].size());
+  header.key_bytes = static_cast<uint32_t>(parts[0].size());
   header.plan_bytes = parts[1].size();
   header.binaries_bytes = parts[2].size();
   for (int i = 0; i < 3; ++i) Hash(parts[i].data(), parts[i].size(), &header.hashes[2 * i]);
@@ -140,7 +140,7 @@ void Walk(const fb::Plan& plan, const fb::Binaries& binaries) {
 const std::string& Path() {
   static const std::string path = [] {
     const char* folder = getenv("QUADRA_FUZZ_FOLDER");
-    return std::string(folder ? folder : "/dev/shm") + "/plan_file_fuzz." +
+    return std::string(folder ? folder : "/dev/shm") + "/cache_file_fuzz." +
            std::to_string(getpid());
   }();
   return path;
@@ -165,15 +165,15 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace quadra;
   Write(data, size);
-  // The reader knows the words that it wants: those of the file, wherever it has any.
+  // The reader knows the key that it wants: that of the file, wherever it has one.
   Header header = {};
   memcpy(&header, data, std::min(size, sizeof(header)));
   const size_t left = size < sizeof(header) ? 0 : size - sizeof(header);
-  const std::string words(reinterpret_cast<const char*>(data) + (left ? sizeof(header) : 0),
-                          std::min<size_t>(header.words_bytes, left));
+  const std::string key(reinterpret_cast<const char*>(data) + (left ? sizeof(header) : 0),
+                        std::min<size_t>(header.key_bytes, left));
   PlanBytes plan;
   Part binaries = {nullptr, 0};
-  const Status status = ReadPlanFile(Path(), words, Check, &plan, &binaries);
+  const Status status = ReadCacheFile(Path(), key, Check, &plan, &binaries);
   if (!status.ok()) {
     Require(!status.message().empty(), "refused without a reason");
     return 0;

@@ -1,4 +1,4 @@
-"""The app place: the APK's runner inside Android's own runtime, on this machine. Slow parts come once for all tests."""
+"""The place jvm: the APK's runner inside Android's own runtime, on this machine. Slow parts come once for all tests."""
 
 import hashlib
 import time

@@ -1,6 +1,6 @@
 // Shares memory between tensors whose lifetimes do not meet.
-#ifndef QUADRA_PLAN_MEMORY_H_
-#define QUADRA_PLAN_MEMORY_H_
+#ifndef QUADRA_PLAN_MEMORY_PLANNER_H_
+#define QUADRA_PLAN_MEMORY_PLANNER_H_
 
 #include <cstdint>
 #include <vector>
@@ -30,4 +30,4 @@ std::vector<int> ShareEqualObjects(const std::vector<Lifetime>& lifetimes,
 
 }  // namespace quadra
 
-#endif  // QUADRA_PLAN_MEMORY_H_
+#endif  // QUADRA_PLAN_MEMORY_PLANNER_H_

@@ -1,4 +1,4 @@
-#include "delegate_native/delegate/recall.h"
+#include "delegate_native/delegate/kept_verdicts.h"
 
 #include <algorithm>
 #include <cstring>
@@ -109,7 +109,7 @@ std::string HashOf(const TfLiteContext& context, const ModelNodes& model) {
   return hash.hex();
 }
 
-void SaveVerdicts(const PlanCache& cache, const std::string& words,
+void SaveVerdicts(const PlanCache& cache, const std::string& key,
                   const std::vector<Verdict>& verdicts,
                   const std::vector<std::shared_ptr<Partition>>& partitions, const Status& result) {
   Numbers numbers;
@@ -131,7 +131,7 @@ void SaveVerdicts(const PlanCache& cache, const std::string& words,
     texts.append(session.graph_hash().c_str(), session.graph_hash().size() + 1);
   }
   texts.append(result.message().c_str(), result.message().size() + 1);
-  cache.SaveVerdicts(words, numbers.bytes(),
+  cache.SaveVerdicts(key, numbers.bytes(),
                      {reinterpret_cast<const uint8_t*>(texts.data()), texts.size()});
 }
 
@@ -168,10 +168,10 @@ Status KeptVerdicts::Fits() const {
   return fits_ ? Status() : Unsupported("they do not fit the model");
 }
 
-Status KeptVerdicts::Load(const PlanCache& cache, const std::string& words,
+Status KeptVerdicts::Load(const PlanCache& cache, const std::string& key,
                           std::vector<Verdict>* verdicts) {
   Part texts;
-  QUADRA_RETURN_IF_ERROR(cache.LoadVerdicts(words, &file_, &texts));
+  QUADRA_RETURN_IF_ERROR(cache.LoadVerdicts(key, &file_, &texts));
   number_ = reinterpret_cast<const int32_t*>(file_.data());
   const size_t count = file_.size() / sizeof(int32_t);
   numbers_end_ = number_ + count;

@@ -1,0 +1,73 @@
+"""`inv test`: which tests its arguments choose."""
+
+import pytest
+
+from host_tools.base import child_process
+from host_tools.base.errors import Misuse
+from host_tools.build import bazel, ndk
+from host_tools.tasks import repository
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """What is given to Bazel and to pytest; neither is started."""
+    seen = {}
+    monkeypatch.setattr(bazel, "test", lambda targets: seen.update(native=list(targets)) or list(targets))
+    monkeypatch.setattr(bazel, "prepare_android", lambda *abis: None)
+    monkeypatch.setattr(ndk, "find", lambda: None)
+
+    def hand_over(argv, cwd, env):
+        seen.update(python=[word for word in argv[3:] if word != "--dist" and not word.isdigit()])
+        return 0
+
+    monkeypatch.setattr(child_process, "hand_over", hand_over)
+    return seen
+
+
+TOGETHER = ["--numprocesses", "worksteal"]
+EVERYTHING = [bazel.EVERYTHING]
+
+
+@pytest.mark.parametrize(
+    ("asked", "native", "python"),
+    [
+        ({}, EVERYTHING, TOGETHER),
+        ({"slow": True}, EVERYTHING, ["--slow", *TOGETHER]),
+        ({"only": "conv"}, None, ["-k", "conv"]),
+        ({"args": "-x"}, EVERYTHING, ["-x"]),
+        ({"args": "-x tests/host_tools/judge"}, None, ["-x", "tests/host_tools/judge"]),
+        ({"args": "tests/test_cache.py::test_x[a]"}, None, ["tests/test_cache.py::test_x[a]"]),
+        ({"args": "tests/native/json_test.cc"}, ["//tests/native:json_test"], None),
+        ({"args": "./tests/native/json_test.cc -x"}, ["//tests/native:json_test"], None),
+        (
+            {"args": "tests/native/json_test.cc tests/test_cache.py tests/native/half_test.cc"},
+            ["//tests/native:json_test", "//tests/native:half_test"],
+            ["tests/test_cache.py"],
+        ),
+        ({"only": "conv", "args": "tests/native/half_test.cc"}, ["//tests/native:half_test"], ["-k", "conv"]),
+    ],
+)
+def test_files_that_are_named_are_the_only_ones(ran, asked, native, python):
+    repository.run_tests(**asked)
+    assert (ran.get("native"), ran.get("python")) == (native, python)
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"args": "tests/native/gone_test.cc"}, "(?s)no native test.*tests/native/"),
+        ({"args": "tests/native/cache_file_fuzz.cc"}, "no native test"),
+        ({"args": "delegate_native/base/json.cc"}, "no native test"),
+        ({"args": "tests/native/json_test.cc", "sanitizers": "address"}, "omit --sanitize"),
+    ],
+)
+def test_a_native_file_that_cannot_be_run_is_misuse(ran, asked, problem):
+    with pytest.raises(Misuse, match=problem):
+        repository.run_tests(**asked)
+    assert not ran
+
+
+def test_every_native_test_is_run_by_its_files_name():
+    build = (repository.settings.ROOT / "tests/native/BUILD.bazel").read_text()
+    for source in (repository.settings.ROOT / "tests/native").glob("*_test.cc"):
+        assert f'    name = "{source.stem}",\n' in build, source
