@@ -7,6 +7,7 @@
 // read at every call. The ways of each function: see WaysOf. DRIVER_FAULTS_EGL: the EGL library
 // behind this one, if that is not the system's. DRIVER_FAULTS_GPU: the OpenCL device calls itself a
 // GPU. DRIVER_FAULTS_FEW: kernels whose name begins so take 16 work-items in a group, no more.
+// DRIVER_FAULTS_MISCOMPILES: FROM=TO, the optimiser takes one function for another.
 // DRIVER_FAULTS_VERSION: a letter that the driver's version begins with.
 // DRIVER_FAULTS_TIMES: what a kernel takes follows from its group alone (NsOf).
 #include <dlfcn.h>
@@ -287,6 +288,28 @@ bool TakesFew(cl_kernel kernel) {
   return Begins(kernel_names[kernel].c_str(), few);
 }
 
+// ---- an optimiser's mistakes ----
+
+// The text, with a name that says nothing in the place of the function that is mistaken.
+std::string Mistakable(std::string text) {
+  const char* mistake = getenv("DRIVER_FAULTS_MISCOMPILES");
+  if (!mistake) return text;
+  const std::string from(mistake, strcspn(mistake, "="));
+  for (size_t at = 0; (at = text.find(from + "(", at)) != std::string::npos;)
+    text.replace(at, from.size(), "MISTAKEN");
+  return text;
+}
+
+// The options of a build, with what that name stands for.
+std::string WithMistake(const std::string& options) {
+  const char* mistake = getenv("DRIVER_FAULTS_MISCOMPILES");
+  if (!mistake) return options;
+  const size_t size = strcspn(mistake, "=");
+  const bool optimises = options.find("-cl-opt-disable") == std::string::npos;
+  return options + " -DMISTAKEN=" +
+         (optimises ? std::string(mistake + size + 1) : std::string(mistake, size));
+}
+
 // ---- times by group ----
 
 struct Timed {
@@ -443,6 +466,21 @@ struct Wrapper<kId, R (*)(A...)> {
     } else if constexpr (kId == kEglGetError) {
       const EGLint real = Real(args...), own = std::exchange(egl_error, EGL_SUCCESS);
       return own == EGL_SUCCESS ? real : own;
+    }
+    if constexpr (kId == kClBuildProgram) {
+      Args all(args...);
+      const std::string options = WithMistake(std::get<3>(all));
+      std::get<3>(all) = options.c_str();
+      return std::apply(Real, all);
+    }
+    if constexpr (kId == kClCreateProgramWithSource) {
+      Args all(args...);
+      const std::string text = Mistakable({std::get<2>(all)[0], std::get<3>(all)[0]});
+      const char* begin = text.c_str();
+      const size_t size = text.size();
+      std::get<2>(all) = &begin;
+      std::get<3>(all) = &size;
+      return std::apply(Real, all);
     }
     if constexpr (kId == kClGetKernelWorkGroupInfo) {
       const cl_int code = Real(args...);

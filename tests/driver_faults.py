@@ -63,8 +63,8 @@ LIVES = [
     Life("gles refuses to compile", "gles", always="glGetShaderiv@1=false"),
     Life("gles refuses to link", "gles", always="glGetProgramiv@1=false"),
 ]
-# Groups of work-items are tried at the start, with times that are the same in every life.
-TUNED = [
+# Groups of work-items are tried at the start, with times that are the same in every life; programs are checked there.
+AT_THE_START = [
     Life(
         "opencl tuned",
         "opencl",
@@ -72,6 +72,8 @@ TUNED = [
         {"DRIVER_FAULTS_GPU": "1", "DRIVER_FAULTS_TIMES": "1"},
     ),
     Life("gles tuned", "gles", {**_PHONE, "tuning": "fast"}, egl_faults=_PLAIN_EGL),
+    Life("opencl checked", "opencl", {"self_check": "1"}),
+    Life("gles checked", "gles", {"self_check": "1"}),
 ]
 # Called for plans that have binaries, which only native tests make (tests/native/backend_test.cc), and for buffers, events
 # and contexts of the caller (tests/test_bound_buffers.py, tests/test_buffer_events.py, tests/test_gl_buffers.py,

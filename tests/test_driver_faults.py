@@ -10,7 +10,7 @@ import pytest
 
 from tests import driver_faults
 from tests.delegate import Outcome
-from tests.driver_faults import FEEDS, LIVES, NOT_CALLED, TUNED, Baseline, Driver, Fault, Life, expected
+from tests.driver_faults import AT_THE_START, FEEDS, LIVES, NOT_CALLED, Baseline, Driver, Fault, Life, expected
 from tests.faults import egl, opencl  # noqa: F401 (fixtures, which skip where there is no driver)
 
 APIS = ["opencl", "gles"]
@@ -72,12 +72,18 @@ TRIALS = {
 }
 
 
-@pytest.mark.parametrize("life", TUNED, ids=lambda life: life.name)
-def test_calls_that_fail_while_groups_are_tried(driver, life):
-    """A start is not worse for them: what fails leaves the plan's own groups."""
+SLOW_LIFE = "opencl checked"
+
+
+@pytest.mark.parametrize(
+    "life",
+    [pytest.param(life, id=life.name, marks=[pytest.mark.slow] * (life.name == SLOW_LIFE)) for life in AT_THE_START],
+)
+def test_calls_that_fail_in_what_is_done_at_the_start_alone(driver, life):
+    """While groups are tried and programs are checked: a start is not worse for them."""
     base = driver_faults.baseline(driver, life)
-    ways = {name: base.ways[name].split() for name in TRIALS[life.api]}
-    # Most calls are the trials'.
+    ways = {name: base.ways[name].split() for name in TRIALS[life.api] if base.calls[name]}
+    # Most calls are those of the trials or of the check.
     wanted = [Fault(name, base.calls[name] // 3, way) for name in ways for way in {ways[name][0], ways[name][-1]}]
     results = list(driver_faults.results(driver, life, base, wanted))
     assert not driver_faults.bad(results), "\n".join(map(str, driver_faults.bad(results)))

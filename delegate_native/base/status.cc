@@ -50,6 +50,7 @@ const char* CodeName(Code code) {
     case Code::kInvalidModel: return "InvalidModel";
     case Code::kDeviceFailed: return "DeviceFailed";
     case Code::kInternal: return "Internal";
+    case Code::kMiscompiled: return "Miscompiled";
   }
   return "?";
 }

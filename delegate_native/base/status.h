@@ -16,6 +16,7 @@ enum class Code {
   kInvalidModel,  // the model contradicts itself
   kDeviceFailed,  // a driver or the GPU refused
   kInternal,      // our own mistake
+  kMiscompiled,   // a driver's program computes wrong numbers, and will again
 };
 
 const char* CodeName(Code code);

@@ -169,8 +169,9 @@ Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& 
   }
   const std::string key = KeyFor(*context, *model);
   if (!key.empty()) {
-    status = Recall(context, model, key);
-    if (status.ok()) return status;
+    Status kept;
+    status = Recall(context, model, key, &kept);
+    if (status.ok()) return kept;
     Log(2, "verdicts: %s", status.message().c_str());
     now_.partitions.clear();
   }
@@ -179,8 +180,8 @@ Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& 
   LeaveOutside(options_, *model, &now_.verdicts);
   status = MakePartitions(context, *model, known);
   // Where they cannot be saved, neither can plans, and their partitions say why.
-  if (status.ok() && !key.empty()) {
-    SaveVerdicts(CacheOf(options_), key, now_.verdicts, now_.partitions);
+  if ((status.ok() || status.code() == Code::kMiscompiled) && !key.empty()) {
+    SaveVerdicts(CacheOf(options_), key, now_.verdicts, now_.partitions, status);
   }
   return status;
 }
@@ -196,7 +197,7 @@ std::string Delegate::KeyFor(const TfLiteContext& context, const ModelNodes& mod
 
 // Where it ends early, all that it set is made anew.
 Status Delegate::Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
-                        const std::string& key) {
+                        const std::string& key, Status* result) {
   KeptVerdicts kept;
   QUADRA_RETURN_IF_ERROR(kept.Load(CacheOf(options_), key, &now_.verdicts));
   TfLiteDelegateParams* previews;
@@ -213,6 +214,7 @@ Status Delegate::Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes
     partition->model = model;
     partition->allows_quantized = options_.quantized_models_allowed != 0;
   }
+  *result = kept.Result();
   model->Keep(*context);
   NumberPartitions();
   return Status();
@@ -334,6 +336,7 @@ SessionOptions Delegate::OptionsFor(size_t partition) const {
   options.precision = precision_;
   options.float32_nodes = options_.float32_nodes;
   options.tuning = options_.tuning;
+  options.self_check = options_.self_check != 0;
   options.profile = options_.profile != 0;
   options.cache = CacheOf(options_);
   if (!options_.dump_dir.empty()) {
@@ -401,15 +404,31 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
     if (status.ok()) {
       now_.partitions.push_back(std::move(partition));
     } else {
-      Log(1, "a partition of %d nodes goes back to the CPU: %s", preview->nodes_to_replace->size,
-          status.message().c_str());
-      LeaveToCpu(model, *preview->nodes_to_replace,
-                 "its partition could not be compiled: " + status.message(), &now_.verdicts);
-      if (first_failure->ok()) *first_failure = status;
+      LeaveFailed(model, *partition, status);
+      // One that may not be there the next time is told before one that will.
+      if (first_failure->ok() || first_failure->code() == Code::kMiscompiled) {
+        *first_failure = status;
+      }
       *again = true;
     }
   }
   return Status();
+}
+
+// The nodes of programs that compute wrong numbers; all of a partition where there are none of
+// these.
+void Delegate::LeaveFailed(const ModelNodes& model, const Partition& partition,
+                           const Status& status) {
+  const bool miscompiled = status.code() == Code::kMiscompiled;
+  const size_t before = now_.nodes_on_gpu();
+  const Miscompiled* one = miscompiled ? partition.session->miscompiled() : nullptr;
+  for (; one; one = one->next.get()) LeaveToCpu(model, one->nodes, one->why, &now_.verdicts);
+  if (now_.nodes_on_gpu() < before) return;
+  const std::string reason =
+      (miscompiled ? "" : "its partition could not be compiled: ") + status.message();
+  Log(1, "a partition of %zu nodes goes back to the CPU: %s", partition.nodes.size(),
+      status.message().c_str());
+  LeaveToCpu(model, partition.nodes, reason, &now_.verdicts);
 }
 
 Status Delegate::Replace(TfLiteContext* context) {

@@ -111,7 +111,7 @@ std::string HashOf(const TfLiteContext& context, const ModelNodes& model) {
 
 void SaveVerdicts(const PlanCache& cache, const std::string& key,
                   const std::vector<Verdict>& verdicts,
-                  const std::vector<std::shared_ptr<Partition>>& partitions) {
+                  const std::vector<std::shared_ptr<Partition>>& partitions, const Status& result) {
   Numbers numbers;
   std::string texts;
   numbers.Add(static_cast<int>(verdicts.size()));
@@ -130,6 +130,7 @@ void SaveVerdicts(const PlanCache& cache, const std::string& key,
     numbers.Add(session.outputs());
     texts.append(session.graph_hash().c_str(), session.graph_hash().size() + 1);
   }
+  texts.append(result.message().c_str(), result.message().size() + 1);
   cache.SaveVerdicts(key, numbers.bytes(),
                      {reinterpret_cast<const uint8_t*>(texts.data()), texts.size()});
 }
@@ -184,6 +185,11 @@ Status KeptVerdicts::Load(const PlanCache& cache, const std::string& key,
     verdict.reason = Text();
   }
   return Fits();
+}
+
+Status KeptVerdicts::Result() {
+  const char* message = Text();
+  return *message ? Status(Code::kMiscompiled, message) : Status();
 }
 
 Status KeptVerdicts::Ports(const TfLiteContext& context, const std::vector<int>& tensors,

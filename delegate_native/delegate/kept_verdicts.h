@@ -21,7 +21,7 @@ std::string HashOf(const TfLiteContext& context, const ModelNodes& model);
 // A file that cannot be written is none.
 void SaveVerdicts(const PlanCache& cache, const std::string& key,
                   const std::vector<Verdict>& verdicts,
-                  const std::vector<std::shared_ptr<Partition>>& partitions);
+                  const std::vector<std::shared_ptr<Partition>>& partitions, const Status& result);
 
 // Reads a file of verdicts and partitions: whole numbers, and texts that each end in a zero, both
 // in the order in which they are read.
@@ -30,11 +30,14 @@ void SaveVerdicts(const PlanCache& cache, const std::string& key,
 //             each partition three lists (nodes, input tensors, output tensors), each behind its
 //             length; how many of the outputs are states; whether its inputs keep their sizes; of
 //             each input and output six sizes and the rank
-//   texts     of each node why it is left to the CPU; of each partition the hash of its graph
+//   texts     of each node why it is left to the CPU; of each partition the hash of its graph; why
+//             a program is not trusted, or nothing
 class KeptVerdicts {
  public:
   // `verdicts` has the model's nodes.
   Status Load(const PlanCache& cache, const std::string& key, std::vector<Verdict>* verdicts);
+  // Behind the last partition: not ok where programs are not trusted.
+  Status Result();
   // The next partition, with its plan. What it is imported from it does not know.
   Status Next(const TfLiteContext& context, const SessionOptions& options,
               const std::shared_ptr<Backend>& backend, Partition* partition);

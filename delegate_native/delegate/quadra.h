@@ -64,6 +64,7 @@ typedef struct QuadraDelegateOptions {
   void* on_verdict_data;
   const char* float32_nodes;
   const char* tuning;
+  int self_check;
 } QuadraDelegateOptions;
 
 QUADRA_EXPORT QuadraDelegateOptions QuadraDelegateOptionsDefault(void);

@@ -79,6 +79,7 @@ void WritePartition(int id, int subgraph, const Partition& partition, JsonWriter
   json->Key("compile").Number(times.compile_us);
   json->Key("upload").Number(times.upload_us);
   json->Key("tune").Number(times.tune_us);
+  json->Key("check").Number(times.check_us);
   json->EndObject();
   json->Key("spans").BeginArray();
   for (unsigned i = 0; i < times.span_count; ++i) {

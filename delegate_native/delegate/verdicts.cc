@@ -203,27 +203,22 @@ void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts) {
   }
 }
 
-void LeaveToCpu(const ModelNodes& model, const TfLiteIntArray& nodes, const std::string& reason,
+void LeaveToCpu(const ModelNodes& model, const std::vector<int>& nodes, const std::string& reason,
                 std::vector<Verdict>* verdicts) {
+  const auto is_one = [&](const Verdict& verdict) {
+    return std::find(nodes.begin(), nodes.end(), verdict.node) != nodes.end();
+  };
   // Constants go where their readers are, unless they are all there is: then the CPU makes them,
   // too.
-  const bool works = CountWork(nodes, *verdicts) > 0;
+  const bool works = std::any_of(verdicts->begin(), verdicts->end(), [&](const Verdict& verdict) {
+    return !verdict.is_constant && is_one(verdict);
+  });
   for (Verdict& verdict : *verdicts) {
-    if (std::find(nodes.data, nodes.data + nodes.size, verdict.node) == nodes.data + nodes.size)
-      continue;
-    if (verdict.is_constant && works) continue;
+    if (!is_one(verdict) || (verdict.is_constant && works)) continue;
     verdict.on_gpu = verdict.is_constant = false;
     verdict.reason = reason;
   }
   PlaceConstants(model, verdicts);
-}
-
-int CountWork(const TfLiteIntArray& nodes, const std::vector<Verdict>& verdicts) {
-  return static_cast<int>(
-      std::count_if(verdicts.begin(), verdicts.end(), [&](const Verdict& verdict) {
-        return !verdict.is_constant && std::find(nodes.data, nodes.data + nodes.size,
-                                                 verdict.node) != nodes.data + nodes.size;
-      }));
 }
 
 }  // namespace quadra

@@ -42,11 +42,8 @@ std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, cons
 void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts);
 
 // Leaves nodes to the CPU, and what follows from that.
-void LeaveToCpu(const ModelNodes& model, const TfLiteIntArray& nodes, const std::string& reason,
+void LeaveToCpu(const ModelNodes& model, const std::vector<int>& nodes, const std::string& reason,
                 std::vector<Verdict>* verdicts);
-
-// How many of these nodes compute something, instead of making a constant.
-int CountWork(const TfLiteIntArray& nodes, const std::vector<Verdict>& verdicts);
 
 }  // namespace quadra
 

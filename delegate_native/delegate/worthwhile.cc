@@ -185,7 +185,8 @@ bool LeaveUnworthy(const Options& options, TfLiteContext* context, const ModelNo
   bool any = false;
   for (const Weighed& weighed : order) {
     if (weighed.reason.empty() || weighed.is_foreign) continue;
-    LeaveToCpu(model, *weighed.partition->nodes_to_replace, weighed.reason, verdicts);
+    const TfLiteIntArray& nodes = *weighed.partition->nodes_to_replace;
+    LeaveToCpu(model, {nodes.data, nodes.data + nodes.size}, weighed.reason, verdicts);
     any = true;
   }
   return any;

@@ -58,29 +58,46 @@ struct DistinctKernel {
   std::string entry;
   std::string source;
   std::vector<std::string> parameters;  // where it can be called through a common entry
-  bool float32 = false;
+  bool float32 = false, unoptimised = false;
   size_t program = 0;
 };
+
+// A driver takes so many times as long for an unoptimised loop, and its watchdog may be watching.
+constexpr int kSlower = 16;
+
+// Whether an op's result may be another one altogether where its operand is hardly another.
+bool Jumps(const std::string& op) {
+  constexpr const char* kWords = "floor\0ceil\0round\0sign\0equal\0less\0greater\0";
+  const char* word = kWords;
+  while (*word && op.find(word) == std::string::npos) word += strlen(word) + 1;
+  return *word != 0;
+}
 
 // Makes one plan; each function is a step, in the order in which Run calls them.
 class Planner {
  public:
   Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
-          const std::vector<Group>& groups)
+          const std::vector<Group>& groups, const GpuInfo& plain_gpu, std::vector<Check>* checks)
       : graph_(graph),
         gpu_(gpu),
         precision_(precision),
         groups_(groups),
+        checks_(checks),
         layout_(graph, gpu, precision) {
     context_.gpu = &gpu;
-    context_.precision = precision;
+    plain_context_.precision = context_.precision = precision;
     dialect_ = context_.DialectOf();
+    plain_context_.gpu = &plain_gpu;
   }
 
   Status Run(PlanBytes* plan) {
     QUADRA_RETURN_IF_ERROR(CollectKernels());
     QUADRA_RETURN_IF_ERROR(layout_.Place(kernels_));
     RenderAll();
+    for (size_t i = 0; checks_ && i < checks_->size(); ++i) {
+      int& at = (*checks_)[i].dispatch;
+      at = dispatch_of_kernel_[static_cast<size_t>(at)];
+    }
     // Room for all of it at once: a builder that grows copies what it has.
     constexpr size_t kRoomForTables = 1 << 20;
     builder_ = flatbuffers::FlatBufferBuilder(
@@ -96,29 +113,16 @@ class Planner {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.inputs[i]);
       const Element element = graph_.value(graph_.inputs[i]).element;
-      const int dense = layout_.AddDense(Format("input_%zu", i), shape, element);
-      inputs_.push_back(dense);
+      inputs_.push_back(layout_.AddDense(Format("input_%zu", i), shape, element));
+      Node only;  // that the numbers come in
+      only.outputs = {graph_.inputs[i]};
       const Node* dequantize = OnlyDequantized(graph_.inputs[i]);
-      const ValueId made = dequantize ? dequantize->outputs[0] : graph_.inputs[i];
-      KernelDesc kernel = ToSlices(context_, shape, dense, made, dequantize);
-      if (dequantize) QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph_, *dequantize, 0, &kernel));
-      const std::vector<int> nodes = dequantize ? dequantize->sources : std::vector<int>();
-      AddKernel(std::move(kernel), nodes, IsFloat32(made));
-      AddCopy(made, nodes);
+      QUADRA_RETURN_IF_ERROR(AddNode(dequantize ? *dequantize : only, inputs_.back()));
     }
     for (const Node& node : graph_.nodes) {
       if (!node.inputs.empty() && OnlyDequantized(node.inputs[0]) == &node) continue;
       if (OnlyQuantized(node.outputs[0]) == &node) continue;
-      KernelList list;
-      list.first_scratch = layout_.size();
-      QUADRA_RETURN_IF_ERROR(MakeKernels(context_.For(node.float32), graph_, node, &list));
-      for (const KernelList::Scratch& made : list.scratch) {
-        layout_.AddSlices("scratch", made.shape, made.element, node.float32);
-      }
-      for (KernelDesc& kernel : list.kernels) {
-        AddKernel(std::move(kernel), node.sources, node.float32);
-      }
-      for (ValueId output : node.outputs) AddCopy(output, node.sources);
+      QUADRA_RETURN_IF_ERROR(AddNode(node, -1));
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.outputs[i]);
@@ -126,11 +130,82 @@ class Planner {
       const int dense = layout_.AddDense(Format("output_%zu", i), shape, element);
       outputs_.push_back(dense);
       const Node* quantize = OnlyQuantized(graph_.outputs[i]);
+      if (checks_) {
+        const int copy = AddChecks(quantize ? CheckOf(*quantize) : Check(), 1);
+        (*checks_).back().dispatch += 1;
+        AddCopy(graph_.outputs[i], {}, copy, false, quantize);
+        AddCopy(graph_.outputs[i], {}, copy + 1, true, quantize);
+        continue;
+      }
       const ValueId made = quantize ? quantize->inputs[0] : graph_.outputs[i];
       AddKernel(FromSlices(context_, shape, made, dense, quantize),
                 quantize ? quantize->sources : std::vector<int>(), IsFloat32(made));
     }
     return Status();
+  }
+
+  // The kernels that make a node's values, once or in both ways, and the copies behind them.
+  // `dense`: the input that they bring in, which the node may dequantize; -1: none.
+  Status AddNode(const Node& node, int dense) {
+    QUADRA_RETURN_IF_ERROR(AddKernels(node, dense, context_, false));
+    if (!checks_) {
+      for (ValueId value : node.outputs) AddCopies(value, node.sources);
+      return Status();
+    }
+    const int copy = AddChecks(CheckOf(node), node.outputs.size());
+    for (int side = 0; side < 2; ++side) {
+      // Where limits of the device exclude the plainest, the same again.
+      if (side == 1 && !AddKernels(node, dense, plain_context_, true).ok()) {
+        QUADRA_RETURN_IF_ERROR(AddKernels(node, dense, context_, true));
+      }
+      for (size_t i = 0; i < node.outputs.size(); ++i) {
+        AddCopy(node.outputs[i], node.sources, copy + 2 * static_cast<int>(i) + side, true);
+      }
+    }
+    return Status();
+  }
+
+  Status AddKernels(const Node& node, int dense, const KernelContext& context, bool unoptimised) {
+    KernelList list;
+    list.first_scratch = layout_.size();
+    bool float32 = node.float32;
+    if (dense < 0) {
+      QUADRA_RETURN_IF_ERROR(MakeKernels(context.For(float32), graph_, node, &list));
+    } else {
+      const Node* dequantize = node.op.empty() ? nullptr : &node;
+      const ValueId made = node.outputs[0];
+      float32 = IsFloat32(made);
+      list.kernels.push_back(ToSlices(context, graph_.shape(made), dense, made, dequantize));
+      if (dequantize) QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph_, node, 0, &list.kernels[0]));
+    }
+    for (const KernelList::Scratch& made : list.scratch) {
+      layout_.AddSlices("scratch", made.shape, made.element, float32);
+    }
+    for (KernelDesc& kernel : list.kernels) {
+      kernel.unoptimised = unoptimised;
+      AddKernel(std::move(kernel), node.sources, float32);
+    }
+    return Status();
+  }
+
+  // Of the last kernel's results; the first copy's number.
+  int AddChecks(Check check, size_t count) {
+    check.dispatch = static_cast<int>(kernels_.size()) - 1;
+    checks_->resize(checks_->size() + count, check);
+    return 2 * static_cast<int>(checks_->size() - count);
+  }
+
+  Check CheckOf(const Node& node) const {
+    Check check;
+    const auto look_at = [&](const std::string& op, const Attributes& attributes) {
+      const bool onto_grid = attributes.Has("inverse");
+      check.jumps |= onto_grid || Jumps(op);
+      if (onto_grid) check.step = std::max(check.step, attributes.Float("scale"));
+    };
+    look_at(node.op, node.attributes);
+    for (const FusedStep& step : node.fused) look_at(step.op, step.attributes);
+    for (ValueId output : node.outputs) check.jumps |= !IsFloat(graph_.value(output).element);
+    return check;
   }
 
   // The one reader of an input that nobody wants as the integers that it is; or null.
@@ -167,13 +242,22 @@ class Planner {
   }
 
   // Behind the kernels that make the value, where they store it: its memory is its own then.
-  void AddCopy(ValueId id, const std::vector<int>& nodes) {
+  void AddCopies(ValueId id, const std::vector<int>& nodes) {
     for (const auto& [tensor, value] : graph_.tensors) {
-      if (value != id) continue;
-      const Shape& shape = graph_.shape(id);
-      const int copy = layout_.AddDense("copy", shape, graph_.value(id).element, tensor + 1);
-      AddKernel(FromSlices(context_, shape, id, copy), nodes, IsFloat32(id));
+      if (value == id) AddCopy(id, nodes, tensor, false);
     }
+  }
+
+  // `quantize`: the node that makes the value on its way out, if there is one.
+  void AddCopy(ValueId id, const std::vector<int>& nodes, int number, bool unoptimised,
+               const Node* quantize = nullptr) {
+    const Shape& shape = graph_.shape(id);
+    const int copy = layout_.AddDense("copy", shape, graph_.value(id).element, number + 1);
+    const ValueId made = quantize ? quantize->inputs[0] : id;
+    KernelDesc kernel =
+        FromSlices(unoptimised ? plain_context_ : context_, shape, made, copy, quantize);
+    kernel.unoptimised = unoptimised;
+    AddKernel(std::move(kernel), nodes, IsFloat32(made));
   }
 
   bool IsFloat32(ValueId id) const { return graph_.value(id).float32; }
@@ -184,7 +268,7 @@ class Planner {
       constant.half = constant.CellOf(precision_ != Precision::kF32 && !float32) == Cell::kHalf;
     }
     FitGroup(gpu_, &kernel);
-    kernel.outlined = gpu_.is_cpu() && kernel.shared.empty();
+    kernel.outlined = gpu_.is_cpu() && kernel.shared.empty() && !kernel.unoptimised;
     kernels_.push_back(std::move(kernel));
     nodes_of_kernel_.push_back(std::move(nodes));
   }
@@ -192,10 +276,12 @@ class Planner {
   // Texts; equal texts are one kernel. The entry's name comes from the text, so that a kernel is
   // the same in every plan: what was compiled for one partition serves another.
   void RenderAll() {
+    size_t own = 0;  // dispatches of the graph's plan
     for (size_t i = 0; i < kernels_.size(); ++i) {
       KernelDesc& desc = kernels_[i];
       Dialect dialect = DialectFor(desc.float32);
-      Regroup(dispatches_.size(), &desc, &dialect);
+      if (desc.unoptimised) dialect.max_trips /= kSlower;
+      else Regroup(own, &desc, &dialect);
       std::vector<TensorLayout> layouts(desc.tensors.size());
       for (size_t k = 0; k < layouts.size(); ++k)
         layouts[k] = layout_.LayoutOf(desc.tensors[k].tensor);
@@ -204,8 +290,10 @@ class Planner {
       dispatch.nodes = nodes_of_kernel_[i];
       dispatch.rendered = Render(desc, layouts, dialect, kEntry);
       dispatch.kernel = FindOrAdd(desc, dispatch.rendered);
-      dispatch_of_kernel_.push_back(static_cast<int>(dispatches_.size()));
+      const size_t before = dispatches_.size();
+      dispatch_of_kernel_.push_back(static_cast<int>(before));
       AddDispatches(std::move(dispatch), 0);
+      if (!desc.unoptimised) own += dispatches_.size() - before;
     }
     dispatch_of_kernel_.push_back(static_cast<int>(dispatches_.size()));
     for (DistinctKernel& kernel : distinct_) {
@@ -251,18 +339,21 @@ class Planner {
   int FindOrAdd(const KernelDesc& desc, const RenderedKernel& rendered) {
     const std::string& source = rendered.source;
     for (size_t k = 0; k < distinct_.size(); ++k) {
-      if (distinct_[k].source == source && distinct_[k].float32 == desc.float32)
+      if (distinct_[k].source == source && distinct_[k].float32 == desc.float32 &&
+          distinct_[k].unoptimised == desc.unoptimised)
         return static_cast<int>(k);
     }
     DistinctKernel kernel;
     kernel.float32 = desc.float32;
-    kernel.program = ProgramFor(desc.float32);
+    kernel.unoptimised = desc.unoptimised;
+    kernel.program = ProgramFor(desc);
     kernel.name = desc.name;
     kernel.source = source;
     uint32_t number = static_cast<uint32_t>(Hash(source.data(), source.size()) >> 16);
     const auto taken = [&](const DistinctKernel& other) { return other.entry == kernel.entry; };
     do {
-      kernel.entry = desc.name + Format("_%08x", number++);
+      // Names of the graph's plan stay.
+      kernel.entry = desc.name + Format(desc.unoptimised ? "_plain_%08x" : "_%08x", number++);
     } while (std::any_of(distinct_.begin(), distinct_.end(), taken));
     // A common entry point knows no numbers of its own.
     if (desc.outlined && !IsInParts(rendered) &&
@@ -275,8 +366,8 @@ class Planner {
 
   bool one_program() const { return gpu_.one_program && dialect_.language == Language::kOpenCl; }
   // A new kernel's: its own, or that of all which have the same prelude.
-  size_t ProgramFor(bool float32) {
-    size_t& shared = program_of_[float32];
+  size_t ProgramFor(const KernelDesc& desc) {
+    size_t& shared = program_of_[desc.float32][desc.unoptimised];
     if (shared == 0 || !one_program()) shared = ++programs_;
     return shared - 1;
   }
@@ -284,15 +375,20 @@ class Planner {
 
   Offset<fb::Program> WriteProgram(size_t index) {
     std::string sources;
-    bool float32 = false;
+    bool float32 = false, unoptimised = false;
     for (const DistinctKernel& kernel : distinct_) {
       if (kernel.program != index) continue;
       sources += kernel.source;
       float32 = kernel.float32;
+      unoptimised = kernel.unoptimised;
     }
-    const std::string prelude = Prelude(DialectFor(float32), sources);
-    const std::string options =
-        dialect_.language == Language::kOpenCl ? "-cl-std=CL1.2 -cl-mad-enable" : "";
+    std::string prelude = Prelude(DialectFor(float32), sources);
+    std::string options;
+    if (dialect_.language == Language::kOpenCl) {
+      options = unoptimised ? "-cl-std=CL1.2 -cl-opt-disable" : "-cl-std=CL1.2 -cl-mad-enable";
+    } else if (unoptimised) {
+      prelude += "#pragma optimize(off)\n";
+    }
     uint64_t fingerprint = Hash(prelude.data(), prelude.size());
     fingerprint = Hash(options.data(), options.size(), fingerprint);
     std::vector<Offset<fb::Kernel>> kernels;
@@ -398,8 +494,10 @@ class Planner {
   const GpuInfo& gpu_;
   const Precision precision_;
   const std::vector<Group>& groups_;
+  std::vector<Check>* const checks_;  // null: the plan is the graph's own
   Dialect dialect_;
   KernelContext context_;
+  KernelContext plain_context_;
   Layout layout_;
   std::vector<KernelDesc> kernels_;
   std::vector<std::vector<int>> nodes_of_kernel_;
@@ -407,8 +505,9 @@ class Planner {
   std::vector<int> dispatch_of_kernel_;  // its first; a last entry tells how many there are
   std::vector<DistinctKernel> distinct_;
   size_t programs_ = 0;
-  // Where kernels share one, that of the plan's precision and that of float32, from 1; 0: none yet.
-  size_t program_of_[2] = {0, 0};
+  // Where kernels share one, that of the plan's precision and that of float32, each optimised and
+  // not, from 1; 0: none yet.
+  size_t program_of_[2][2] = {};
   std::vector<int> inputs_, outputs_;
   PageAllocator allocator_;
   flatbuffers::FlatBufferBuilder builder_;
@@ -418,7 +517,18 @@ class Planner {
 
 Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan,
                 const std::vector<Group>& groups) {
-  return Planner(graph, gpu, precision, groups).Run(plan);
+  return Planner(graph, gpu, precision, groups, gpu, nullptr).Run(plan);
+}
+
+Status MakeChecks(const Graph& graph, const GpuInfo& gpu, Precision precision,
+                  const std::vector<Group>& groups, PlanBytes* plan, std::vector<Check>* checks) {
+  // Each work-item makes one result, and shares nothing with others.
+  GpuInfo plain = gpu;
+  plain.vector_width = 4;
+  plain.flat_group = 0;
+  plain.local_memory_bytes = 0;
+  plain.enough_work_items = INT32_MAX;
+  return Planner(graph, gpu, precision, groups, plain, checks).Run(plan);
 }
 
 }  // namespace quadra

@@ -51,6 +51,20 @@ class PlanBytes {
 Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan,
                 const std::vector<Group>& groups = {});
 
+// Two copies in a plan of checks that should be the same.
+struct Check {
+  int dispatch = 0;    // whose result the first one is
+  float step = 0.0f;   // of the grid that results are on, and may be one beside; 0: of none
+  bool jumps = false;  // some results may be far off where an operand hardly differs
+};
+
+// A plan that computes each value twice, of the same operands: by the program of the graph's plan,
+// and by the op's plainest kernels, compiled without optimisation. The copies behind them have the
+// numbers 2 i and 2 i + 1 (fb::Tensor.copy_of less one) for checks[i]. Later kernels read the
+// second result. It has the graph's inputs; its outputs are not written.
+Status MakeChecks(const Graph& graph, const GpuInfo& gpu, Precision precision,
+                  const std::vector<Group>& groups, PlanBytes* plan, std::vector<Check>* checks);
+
 }  // namespace quadra
 
 #endif  // QUADRA_PLAN_MAKE_PLAN_H_

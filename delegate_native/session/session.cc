@@ -136,7 +136,8 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
     shape = input_shapes[i];
     ready_ = false;
     groups_.clear();
-    is_tuned_ = false;
+    notes_.clear();
+    is_tuned_ = is_checked_ = false;
   }
   if (ready_) return Status();
   QUADRA_RETURN_IF_ERROR(Build());
@@ -145,7 +146,7 @@ Status Session::Prepare(const std::vector<Shape>& input_shapes) {
 }
 
 Status Session::Build() {
-  times_.compile_us = times_.upload_us = times_.tune_us = 0;
+  times_.compile_us = times_.upload_us = times_.tune_us = times_.check_us = 0;
   times_.span_count = 0;
   int64_t mark = NowUs();
   const auto lap = [&] {
@@ -175,6 +176,7 @@ Status Session::Build() {
     times_.passes_us += lap();
     QUADRA_RETURN_IF_ERROR(MakeAndLoad(imported, optimized, &plan, &executable));
   }
+  QUADRA_RETURN_IF_ERROR(CheckPrograms(imported));
   if (!dump_dir.empty()) {
     const std::vector<ProgramBinary> binaries = executable->Binaries();
     if (!binaries.empty()) {
@@ -219,7 +221,6 @@ Status Session::Optimize(Graph* graph) const {
 Status Session::MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
                             std::unique_ptr<Executable>* executable) {
   times_.plan_us = 0;
-  notes_.clear();
   for (;;) {
     const int64_t start = NowUs();
     QUADRA_RETURN_IF_ERROR(MakePlan(optimized, options_.target, options_.precision, plan, groups_));
@@ -240,6 +241,27 @@ Status Session::MakeAndLoad(const Graph& imported, const Graph& optimized, PlanB
 void Session::Note(std::string note) {
   Log(0, "%s", note.c_str());
   notes_.push_back(std::move(note));
+}
+
+// Once. While they are loaded: what is compiled is shared.
+Status Session::CheckPrograms(const Graph& imported) {
+  if (!options_.self_check || !backend_->runs() || is_checked_) return Status();
+  miscompiled_.reset();
+  const int64_t start = NowUs();
+  Graph optimized = imported;
+  QUADRA_RETURN_IF_ERROR(Optimize(&optimized));
+  const Status status = SelfCheck(optimized, inputs_, options_.target, options_.precision, groups_,
+                                  backend_.get(), &miscompiled_);
+  const int64_t end = NowUs();
+  times_.Add("check", start, end);
+  times_.check_us = end - start;
+  if (!status.ok()) {
+    Note("self_check: not checked: " + status.message());
+    miscompiled_.reset();  // it may be the fault of what failed
+  }
+  is_checked_ = !miscompiled_;
+  if (is_checked_) return Status();
+  return Status(Code::kMiscompiled, miscompiled_->why);
 }
 
 // Once. True: the plan is to be made again, with the groups that were found.
@@ -314,7 +336,8 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
   if (!UsesCache()) return false;
   const std::string precision =
       NameOf(options_.precision) +
-      (", in float32 " + options_.float32_nodes + ", tuning " + options_.tuning);
+      (", in float32 " + options_.float32_nodes + ", tuning " + options_.tuning) +
+      (options_.self_check ? ", checked" : "");
   const std::string key =
       PlanCache::KeyOfPlan(graph_hash_, precision, options_.target, backend_->info());
   const fb::Binaries* kept = nullptr;
@@ -335,6 +358,7 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
     unsaved_ = key;
     return false;
   }
+  is_checked_ |= kept != nullptr;
   cached_ = "hit";
   is_hit_ = true;
   if (programs_.compiled > 0) {

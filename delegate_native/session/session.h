@@ -16,6 +16,7 @@
 #include "delegate_native/plan/make_plan.h"
 #include "delegate_native/runtime/backend.h"
 #include "delegate_native/session/io_numbers.h"
+#include "delegate_native/session/self_check.h"
 
 namespace quadra {
 
@@ -24,6 +25,7 @@ struct SessionOptions {
   Precision precision = Precision::kF32;
   std::string float32_nodes;    // of the model, kept out of half precision: "3,7-9"
   std::string tuning = "none";  // or "fast", "exhaustive"
+  bool self_check = false;
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
@@ -42,6 +44,7 @@ struct SessionTimes {
     if (span_count < std::size(spans)) spans[span_count++] = {name, start_us, end_us};
   }
   int64_t import_us = 0, passes_us = 0, plan_us = 0, compile_us = 0, upload_us = 0, tune_us = 0;
+  int64_t check_us = 0;
 };
 
 class Session {
@@ -91,6 +94,8 @@ class Session {
   const std::string& cached() const { return cached_; }
   // What the driver made it do otherwise than planned: sentences.
   const std::vector<std::string>& notes() const { return notes_; }
+  // The programs for which Prepare failed; none: it failed otherwise, or did not.
+  const Miscompiled* miscompiled() const { return miscompiled_.get(); }
   SessionTimes& times() { return times_; }
   // Of the last invocations (at most 100), newest last.
   const std::vector<RunTimes>& profile() const { return profile_; }
@@ -107,6 +112,7 @@ class Session {
                   std::unique_ptr<Executable>* executable, std::vector<int>* refused);
   Status MakeAndLoad(const Graph& imported, const Graph& optimized, PlanBytes* plan,
                      std::unique_ptr<Executable>* executable);
+  Status CheckPrograms(const Graph& imported);
   bool TuneGroups(const fb::Plan& plan, Executable* executable);
   bool ShrinkGroups(const fb::Plan& plan, const std::vector<int>& refused);
   bool StopSharing(const fb::Plan& plan);
@@ -126,6 +132,8 @@ class Session {
   std::vector<std::string> notes_;
   std::vector<Group> groups_;  // of dispatches, where others than the kernels' own are taken
   bool is_tuned_ = false;      // groups_ are for these shapes
+  bool is_checked_ = false;    // its programs are, for these shapes
+  std::unique_ptr<Miscompiled> miscompiled_;
   bool ready_ = false;
   bool has_bound_ = false;
   int deadline_ms_ = 0;  // of an inference that goes on

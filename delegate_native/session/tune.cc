@@ -6,6 +6,7 @@
 #include "delegate_native/base/log.h"
 #include "delegate_native/base/shape.h"
 #include "delegate_native/plan/dispatch_group.h"
+#include "delegate_native/session/plan_memory.h"
 
 namespace quadra {
 namespace {
@@ -30,29 +31,6 @@ float Measure(Executable* executable, unsigned dispatch, const Group& group) {
   }
   const float low = std::min(times[0], times[1]), high = std::max(times[0], times[1]);
   return std::max(low, std::min(high, times[2]));
-}
-
-bool RunOnZeros(const fb::Plan& plan, Executable* executable, std::vector<int32_t>* memory) {
-  constexpr size_t kAligned = 16;  // numbers
-  const auto size_of = [&](const fb::Io* io) {
-    const size_t bytes = plan.tensors()->Get(static_cast<unsigned>(io->tensor()))->bytes();
-    return (bytes / 4 + kAligned) / kAligned * kAligned;
-  };
-  size_t size = 0;
-  for (const fb::Io* io : *plan.inputs()) size += size_of(io);
-  for (const fb::Io* io : *plan.outputs()) size += size_of(io);
-  memory->resize(size);
-  int32_t* next = memory->data();
-  std::vector<const void*> inputs(plan.inputs()->size());
-  std::vector<void*> outputs(plan.outputs()->size());
-  for (unsigned i = 0; i < inputs.size(); next += size_of(plan.inputs()->Get(i++))) {
-    inputs[i] = next;
-  }
-  for (unsigned i = 0; i < outputs.size(); next += size_of(plan.outputs()->Get(i++))) {
-    outputs[i] = next;
-  }
-  RunTimes times;  // also shows whether the driver's timers work
-  return executable->Run(inputs, outputs, &times).ok();
 }
 
 Group GridOf(const fb::Dispatch& dispatch) {
@@ -91,11 +69,17 @@ Tuned Tune(const fb::Plan& plan, const GpuInfo& gpu, bool all, Executable* execu
   const unsigned count = plan.dispatches()->size();
   *groups = std::vector<Group>(count);
   Tuned tuned = Tuned::kSame;
-  std::vector<int32_t> memory;  // of inputs and outputs, which kernels may work on
+  std::unique_ptr<PlanMemory> memory;  // which kernels may work on
   for (unsigned i = 0; i < count; ++i) {
     const fb::Dispatch& dispatch = *plan.dispatches()->Get(i);
     if (!HasFreeGroup(dispatch)) continue;
-    if (memory.empty() && !RunOnZeros(plan, executable, &memory)) return Tuned::kFailed;
+    if (!memory) {
+      memory = std::make_unique<PlanMemory>(plan);
+      RunTimes times;  // also shows whether the driver's timers work
+      if (!executable->Run(memory->inputs, memory->outputs, &times).ok()) {
+        return Tuned::kFailed;
+      }
+    }
     unsigned first = 0;
     while (!AreSame(dispatch, *plan.dispatches()->Get(first))) ++first;
     Group& best = (*groups)[i];
@@ -120,7 +104,7 @@ Tuned Tune(const fb::Plan& plan, const GpuInfo& gpu, bool all, Executable* execu
   }
   // No kernel points to `memory` when it goes.
   const size_t ports = plan.inputs()->size() + plan.outputs()->size();
-  const bool left = memory.empty() || executable->Bind(std::vector<void*>(ports)).ok();
+  const bool left = !memory || executable->Bind(std::vector<void*>(ports)).ok();
   return left ? tuned : Tuned::kFailed;
 }
 

@@ -72,6 +72,7 @@ class Verdicts:
     taken: list[bool]  # by the GPU
     reasons: list[str]  # why not
     partitions: list[tuple[list[int], str]]  # nodes, and the hash of the graph that the plan is kept under
+    untrusted: str  # why a program of the driver is not trusted; empty: all are
 
     @classmethod
     def parse(cls, numbers: bytes, texts: bytes) -> "Verdicts":
@@ -96,9 +97,9 @@ class Verdicts:
                 lists.append(nodes)
         except StopIteration as error:
             raise ValueError("they end too early") from error
-        if len(told) != len(taken) + len(lists):
+        if len(told) != len(taken) + len(lists) + 1:
             raise ValueError(f"they have {len(told)} texts for {len(taken)} nodes and {len(lists)} partitions")
-        return cls(taken, told[: len(taken)], list(zip(lists, told[len(taken) :], strict=True)))
+        return cls(taken, told[: len(taken)], list(zip(lists, told[len(taken) : -1], strict=True)), told[-1])
 
 
 @dataclass(frozen=True)

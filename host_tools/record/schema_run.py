@@ -102,7 +102,7 @@ class Partition(Part, kw_only=True):
     )
     copied_bytes: Annotated[Count, Is("between the host and the GPU in each inference, for inputs and outputs")] = 0
     notes: Annotated[Texts, Is("what a driver made the delegate do otherwise than planned: a sentence each")] = []
-    timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`, `tune`")]
+    timings_us: Annotated[dict[Text, Count], Is("of `import`, `passes`, `plan`, `compile`, `upload`, `tune`, `check`")]
     spans: Annotated[
         list[Span],
         Meta(max_length=1 << 10),

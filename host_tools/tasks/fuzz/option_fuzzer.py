@@ -45,6 +45,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "model_token": ("", "a", "../a", "t" * 200),
     "float32_nodes": ("", "0", "1-3,7", "0-99999", "3-1", "1,", "x"),
     "tuning": ("none", "fast", "exhaustive", "1", "3", ""),
+    "self_check": ("0", "1", "2", "yes"),
     "opencl_library": ("", "/nowhere/libOpenCL.so", "/dev/null", "/", "libc.so.6", "libEGL.so.1"),
     "egl_library": ("", "/nowhere/libEGL.so", "/dev/null", "/", "libc.so.6", "libOpenCL.so.1"),
     "debug": ("0", "1", "5", "6", "-1"),

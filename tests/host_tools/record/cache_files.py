@@ -53,5 +53,5 @@ def verdicts(key=KEY.replace("graph 00ff", "model 00ff\noptions backend=opencl")
     """A file of verdicts: of three nodes the CPU keeps the second; the others are a partition each, the last with a state."""
     port = [1, 1, 1, 6, 7, 4, 4]
     numbers = [3, 1, 0, 2, 1, 0, 1, 5, 1, 6, 0, 0, *port, *port, 1, 2, 1, 7, 2, 8, 9, 1, 1, *port, *port, *port]
-    texts = b"\0Quadra has no SUCH yet\0\0aa\0bb\0"
+    texts = b"\0Quadra has no SUCH yet\0\0aa\0bb\0self_check: conv2d\0"
     return content(struct.pack(f"<{len(numbers)}i", *numbers), key, texts)

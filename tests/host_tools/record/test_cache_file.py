@@ -85,7 +85,7 @@ def test_verdicts_are_read(tmp_path):
     assert found.holds_verdicts and found.verify() == ""
     said = found.verdicts()
     assert said.taken == [True, False, True] and said.reasons == ["", "Quadra has no SUCH yet", ""]
-    assert said.partitions == [([0], "aa"), ([2], "bb")]
+    assert said.partitions == [([0], "aa"), ([2], "bb")] and said.untrusted == "self_check: conv2d"
 
 
 @pytest.mark.parametrize("part", ["plan", "binaries"])

@@ -235,6 +235,14 @@ public class GpuDelegateFactory implements DelegateFactory {
       return set("tuning", how);
     }
 
+    /**
+     * Looks at the first start for programs that the driver miscompiles; their nodes stay on the
+     * CPU.
+     */
+    public Options setSelfCheck(boolean check) {
+      return set("self_check", check ? "1" : "0");
+    }
+
     /** Is told each verdict; null: nobody. */
     public Options setVerdictListener(VerdictListener listener) {
       verdictListener = listener;

@@ -101,11 +101,13 @@ public class OptionsTest {
             .setProfile(true)
             .setMaxDelegatedPartitions(3)
             .setDebug(2)
+            .setSelfCheck(true)
             .setDumpDir("/d");
     assertEquals(
-        "{profile=1, max_delegated_partitions=3, debug=2, dump_dir=/d}", options.toString());
+        "{profile=1, max_delegated_partitions=3, debug=2, self_check=1, dump_dir=/d}",
+        options.toString());
     assertEquals(
-        "{profile=0, max_delegated_partitions=3, debug=2}",
+        "{profile=0, max_delegated_partitions=3, debug=2, self_check=1}",
         options.setProfile(false).setDumpDir(null).toString());
   }
 

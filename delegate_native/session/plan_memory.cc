@@ -1,0 +1,25 @@
+#include "delegate_native/session/plan_memory.h"
+
+#include <cstddef>
+
+namespace quadra {
+
+PlanMemory::PlanMemory(const fb::Plan& plan)
+    : inputs(plan.inputs()->size()), outputs(plan.outputs()->size()) {
+  constexpr size_t kAligned = 16;  // numbers
+  const unsigned count = static_cast<unsigned>(inputs.size());
+  for (const bool is_made : {false, true}) {
+    size_t at = 0;
+    for (unsigned i = 0; i < count + outputs.size(); ++i) {
+      int32_t* place = numbers.data() + at;
+      if (is_made && i < count) inputs[i] = place;
+      if (is_made && i >= count) outputs[i - count] = place;
+      const fb::Io* io = i < count ? plan.inputs()->Get(i) : plan.outputs()->Get(i - count);
+      const size_t bytes = plan.tensors()->Get(static_cast<unsigned>(io->tensor()))->bytes();
+      at += (bytes / 4 + kAligned) / kAligned * kAligned;
+    }
+    numbers.resize(at);
+  }
+}
+
+}  // namespace quadra

@@ -1,0 +1,135 @@
+#include "delegate_native/session/self_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "delegate_native/session/plan_memory.h"
+
+namespace quadra {
+namespace {
+
+// Of how many results that may jump one may have jumped.
+constexpr size_t kOneIn = 256;
+
+float FloatOf(int32_t bits) {
+  float number;
+  memcpy(&number, &bits, sizeof(number));
+  return number;
+}
+
+class Comparison {
+ public:
+  Comparison(const fb::Plan& plan, const std::vector<Check>& checks, bool half,
+             const std::string& driver, std::unique_ptr<Miscompiled>* found)
+      : plan_(plan), checks_(checks), half_(half), driver_(driver), found_(found) {}
+
+  // TakeTensor of a Comparison.
+  static Status Take(void* who, unsigned tensor, const std::vector<int32_t>& numbers) {
+    return static_cast<Comparison*>(who)->Take(tensor, numbers);
+  }
+
+ private:
+  Status Take(unsigned tensor, const std::vector<int32_t>& numbers) {
+    const fb::Tensor& copy = *plan_.tensors()->Get(tensor);
+    const size_t number = static_cast<size_t>(copy.copy_of()) - 1;
+    if (number % 2 == 0) {
+      firsts_.insert(firsts_.end(), numbers.data(), numbers.data() + numbers.size());
+      return Status();
+    }
+    Compare(checks_[number / 2], copy.cell() == fb::Cell_Int, firsts_.data() + next_, numbers);
+    next_ += numbers.size();
+    if (next_ < firsts_.size()) return Status();
+    firsts_.clear();
+    next_ = 0;
+    return Status();
+  }
+
+  void Compare(const Check& check, bool ints, const int32_t* results,
+               const std::vector<int32_t>& plain) {
+    // Sums of other orders, products that are added with one rounding or two.
+    const double relative = half_ ? 2e-2 : 1e-3;
+    const double most_finite = half_ ? 6e4 : 3e38;
+    const auto number = [ints](int32_t bits) { return ints ? bits : double{FloatOf(bits)}; };
+    double largest = 0.0, difference = 0.0;
+    for (int32_t bits : plain) {
+      const double magnitude = std::fabs(number(bits));
+      if (magnitude <= most_finite) largest = std::max(largest, magnitude);
+    }
+    const bool steps = check.step > 0.0f;  // of 1, as ints
+    const double allowed =
+        ints ? (steps ? 1.0 : 0.0) : relative * largest + 1.01 * double{check.step};
+    size_t differ = 0;
+    for (size_t i = 0; i < plain.size(); ++i) {
+      const double wanted = number(plain[i]), got = number(results[i]);
+      // Another order overflows elsewhere.
+      if (results[i] == plain[i] || !(std::fabs(wanted) <= most_finite)) continue;
+      const double off = std::fabs(got - wanted);  // perhaps NaN
+      if (off <= allowed) continue;
+      ++differ;
+      if (!(off <= difference)) difference = off;
+    }
+    const fb::Dispatch& dispatch = *plan_.dispatches()->Get(static_cast<unsigned>(check.dispatch));
+    if (differ <= (check.jumps ? plain.size() / kOneIn : 0)) return;
+    const int* nodes = dispatch.nodes()->data();
+    auto one = std::make_unique<Miscompiled>();
+    one->nodes.assign(nodes, nodes + dispatch.nodes()->size());
+    one->why = Format(
+        "self_check: %s computes wrong numbers: %zu of %zu are off, by up to %g where the largest is "
+        "%g; driver: %s; next: inv bisect",
+        dispatch.entry()->c_str(), differ, plain.size(), difference, largest, driver_.c_str());
+    one->next.swap(*found_);
+    found_->swap(one);
+  }
+
+  const fb::Plan& plan_;
+  const std::vector<Check>& checks_;
+  const bool half_;
+  const std::string& driver_;
+  std::unique_ptr<Miscompiled>* const found_;
+  // First copies, one behind the other, and where those begin whose second ones are to come.
+  std::vector<int32_t> firsts_;
+  size_t next_ = 0;
+};
+
+// Floats in -1..1, bytes of all values; other ints may be indices: 0 and 1.
+void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, PlanMemory* memory) {
+  uint32_t random = 1;
+  for (unsigned i = 0; i < inputs.size(); ++i) {
+    const Element element = inputs[i].element;
+    const fb::Io* io = plan.inputs()->Get(i);
+    const size_t count = plan.tensors()->Get(static_cast<unsigned>(io->tensor()))->bytes() / 4;
+    int32_t* to = static_cast<int32_t*>(const_cast<void*>(memory->inputs[i]));
+    for (size_t k = 0; k < count; ++k) {
+      random = random * 1664525u + 1013904223u;
+      const int32_t drawn = static_cast<int32_t>(random >> 8);  // 24 bits
+      const float real = static_cast<float>(drawn) * 0x1p-23f - 1.0f;
+      if (IsFloat(element)) memcpy(&to[k], &real, sizeof(real));
+      else if (element == Element::kUInt8) to[k] = drawn >> 16;
+      else if (element == Element::kInt8) to[k] = (drawn >> 16) - 128;
+      else to[k] = drawn >> 23;
+    }
+  }
+}
+
+}  // namespace
+
+Status SelfCheck(const Graph& graph, const std::vector<Port>& inputs, const GpuInfo& target,
+                 Precision precision, const std::vector<Group>& groups, Backend* backend,
+                 std::unique_ptr<Miscompiled>* found) {
+  PlanBytes bytes;
+  std::vector<Check> checks;
+  QUADRA_RETURN_IF_ERROR(MakeChecks(graph, target, precision, groups, &bytes, &checks));
+  const fb::Plan& plan = *fb::GetPlan(bytes.data());
+  PlanMemory memory(plan);
+  Fill(plan, inputs, &memory);
+  std::unique_ptr<Executable> executable;
+  LoadTimes times;
+  QUADRA_RETURN_IF_ERROR(backend->Load(&plan, nullptr, &executable, &times));
+  Comparison comparison(plan, checks, precision != Precision::kF32, backend->info().driver, found);
+  executable->HandOver(Comparison::Take, &comparison);
+  return executable->Run(memory.inputs, memory.outputs, nullptr);
+}
+
+}  // namespace quadra
