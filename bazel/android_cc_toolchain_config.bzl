@@ -32,13 +32,16 @@ def _android_flags(ctx):
     if ctx.attr.abi != "armeabi-v7a":
         link.append("-Wl,-z,max-page-size=16384")
     else:
-        # 10 KB in all: short constants among the code that reads them instead of an address; functions that are the same,
-        # once; no work on loops, none of which is long where the GPU computes; an instruction that becomes part of its
-        # caller counts as the bytes it has, not as a moment saved; what was outlined is outlined again.
+        # Short constants among the code that reads them instead of an address; functions that are the same, once.
         link += ["-Wl,-mllvm,-arm-promote-constant", "-Wl,-mllvm,-arm-promote-constant-max-size=256"]
         link += ["-Wl,-mllvm,-arm-promote-constant-max-total=100000", "-Wl,-mllvm,-enable-merge-functions"]
-        link += ["-Wl,-mllvm,-disable-lsr", "-Wl,-mllvm,-disable-machine-licm", "-Wl,--lto-CGO1"]
-        link += ["-Wl,-mllvm,-inline-instr-cost=30", "-Wl,-mllvm,-machine-outliner-reruns=1"]
+        link += ["-Wl,-mllvm,-enable-pre=false", "-Wl,-mllvm,-disable-licm-promotion", "-Wl,--lto-CGO1"]
+
+    # No work on loops, none of which is long where the GPU computes; an instruction that becomes part of its caller counts
+    # as the bytes it has, not as a moment saved. With what is above 10 KB on armeabi-v7a, 3 KB elsewhere.
+    link += ["-Wl,-mllvm,-disable-lsr", "-Wl,-mllvm,-disable-machine-licm", "-Wl,-mllvm,-inline-instr-cost=60"]
+    if ctx.attr.abi != "x86_64":
+        link.append("-Wl,-mllvm,-machine-outliner-reruns=1")  # what was outlined is outlined again
     if ctx.attr.abi != "x86_64":
         # Android's own form, a tenth of the bytes. Desktop loaders do not know it, and x86_64 runs there in tests.
         link.append("-Wl,--pack-dyn-relocs=android")

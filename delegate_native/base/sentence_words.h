@@ -7,23 +7,22 @@ namespace quadra {
 struct SentenceWords {
   static constexpr bool IsPlaceholder(char) { return false; }
   static constexpr char kWords[] =
-      "its |s |e |the | is |t |of |%d |, |is |and |es |a |er|%s|it |or|; |: | has | %d |'%s'|"
-      "%zu |on|no |in|th|for |re|an |%d|d |%s |es|en|st|ma|an|to|er |no|%s: | %d|inpu|ro|not |"
-      " %s|at|te|ne|pl|it has |y |number|de|option|constan|par|it|al|li|int|ri|ac|ts |lo|ax|"
-      "in |for|ar|pen|di|siz|supported|are supported|tion|em|the model|has |; next|or |ll|rank|"
-      "ha|are |rank %d|kernel|: %s|op|ke|ds |tens|ch|%lld|el|ve |zu| %lld | %|shape |com|that |"
-      "ion|wh|with | %s |buff|scal|driver |the shape %s|s have |co|another |byte|"
-      "the interpreter |needs |outpu|, which|up to|s are no |elements|an axis of %d|model|"
-      "library|only |index|computed |do not fit |takes |s of %d |its input %d |OpenCL |used |"
-      "make |its plan |other |must be |delegate|context|holds |shap|bytes; |key \"%s\"|window |"
-      "its result has |its decomposition|needed|quantized |rank %d; rank|: %s; next: |"
-      "does not |cannot be |graph|tensor '%s' has |its resul|of %zu|\"%s\"|int64|blocks of %d|"
-      "weights |channel|do not |values |positive|damaged|there is no |its state |keeps |pixel|"
-      "level %zu of its sparsity |more than |float32|'%s' allows |file|"
-      "option inference_priority|inference_priority|input '%s' now has |padding|it makes %s; |"
-      "its operands |more than 2^31 |its input has rank %d; rank|float32 and |indices |"
-      "its option %s is no |work-item|helps|2^31 |this backend |callers|backend=opencl|allows |"
-      "beyond 32 bit";
+      "the |its |e |s | is |t |%s|of |%d |is |es |, |and |it |a |er|: | has |or|; |'%s'|%zu |"
+      "no | %d |in|for |es|on|th|re|an |%d|d |en|ma|no|to|%s |st|an|te|inpu| %d|er |ro| %s|"
+      "not |at|it has |ts |; next: |ne|pl|ri|number|it|de|option|constan|par|li|int|y |lo|ax|"
+      "in |for|ar|pen|di|siz|supported| %|has |are supported|ac|al|or |ll|model|rank|el|: %s|"
+      "are |tion|rank %d|kernel|ke|tens|op|ve |ch|%lld|ha|that |em|ion|zu| %lld |shape |ds |"
+      " %s |com|with |driver |scal|con|buff|the shape %s|s have |co|another |the interpreter |"
+      "needs |outpu|, which|the model ru|up to |s are no |elements|rank %d; rank|an axis of %d|"
+      "OpenCL |library|memory|do not fit |only |index|computed |bytes; |takes |s of %d |"
+      "its input %d |needed|used |its plan |make |other |must be |delegate|holds |shap|"
+      "key \"%s\"|window |its result has |its decomposition|quantized |does not |what |"
+      "cannot be |graph|=%s: |before |tensor '%s' has |its resul|of %zu|\"%s\"|int64|"
+      "blocks of %d|weights |channel|do not |values |positiv|damaged|there is no |its state |"
+      "along |keeps |its input has |level %zu of its sparsity |more than |float32|'%s' allows |"
+      "option inference_priority|inference_priority|it makes %s; |its operands |"
+      "more than 2^31 |float32 and |indices |its option %s is no |work-item|helps|activation|"
+      "2^31 |this backend |callers|backend=opencl|allows |beyond 32 bit";
 };
 
 }  // namespace quadra
