@@ -46,7 +46,7 @@ constexpr Words FindWords() {
   }
   words.are_fit &= !*c;
   for (int i = words.count; i-- > 0;) {
-    const int letter = *words.begin[i];
+    const int letter = static_cast<unsigned char>(*words.begin[i]);
     words.next[i] = words.first[letter];
     words.first[letter] = i + 1;
   }

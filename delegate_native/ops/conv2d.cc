@@ -4,8 +4,10 @@
 // Which kernel computes it, in the order in which Kernels below and AddConv ask:
 //
 //   weights or bias that are no constants  computed_conv.cc, an op of its own: see Import
-//   each group is one channel              depthwise_conv2d.cc; on CPUs depthwise_cpu.cc
+//   each group is one channel              depthwise_conv2d.cc; on CPUs depthwise_cpu.cc for small
+//                                          windows and strides of one or two
 //   few rows, weights stay integers        integer_weights.cc
+//   3 x 3 windows, channels are many       winograd.cc
 //   GPUs                                   conv_kernels.cc: AddQuadConv divides the channels into
 //                                          kernels, AddQuadPart makes one. Its tile is chosen by
 //                                          conv_tiles.cc; split_sums.cc shares a sum within a group

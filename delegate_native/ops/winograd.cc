@@ -1,6 +1,6 @@
 // Polynomials are multiplied at 0, at plus and minus the roots of 1/2 and of 2, and at infinity: of
 // the usual points these have the smallest errors. Tiles of the source are divided by 4 along both
-// axes, sums multiplied by it: so what is kept between the kernels is no larger than the numbers of
+// axes, sums multiplied by it: what is kept between the kernels is less than twice the numbers of
 // source and result, and half holds it. Powers of two cost no accuracy.
 #include "delegate_native/ops/winograd.h"
 
@@ -26,6 +26,7 @@ SharedFloats TransformWeights(const float* from, int out_c, int in_c) {
                                     {1.0f / 6, -0.23570226f, 1.0f / 3},
                                     {0, 0, 1}};
   std::vector<float> to;
+  to.reserve(size_t{kMatrices} * static_cast<size_t>(out_c * in_c));
   for (int point = 0; point < kMatrices; ++point) {
     const float *row = kRow[point / kSide], *column = kRow[point % kSide];
     for (int i = 0; i < out_c * in_c; ++i) {
@@ -108,6 +109,7 @@ v1 = fetch_src(p + next * 6) + flip * v0;
 v0 = fetch_src(p + next * 24);
 v2 = fetch_src(p + next * 18) + flip * v0;
 v0 = fetch_src(p0);
+if (part % 3 != 0) { v0 = vec4(0.0f); }
 sum4_t a$ = k0 * v0 + k1 * v1 + k2 * v2;
 p += next; p0 += next;
 )");
@@ -149,12 +151,18 @@ bool Fits(const GpuInfo& gpu, int64_t tiles, int slices) {
   return tiles <= most / slices;
 }
 
+// The weights are four times as many: those of vectors of 32 results at most.
+bool WeightsFit(const GpuInfo& gpu, const Conv& conv) {
+  return int64_t{kMatrices} * conv.in.slices() * CeilDiv(conv.out.c, 32) * 512 <=
+         gpu.max_buffer_bytes;
+}
+
 bool Pays(const GpuInfo& gpu, const Conv& conv, int64_t tiles) {
   const Window& window = conv.window;
   return window.kernel_y == 3 && window.kernel_x == 3 && window.stride_y * window.stride_x == 1 &&
          window.dilation_y * window.dilation_x == 1 && !conv.deep() && !conv.scattered() &&
          conv.groups == 1 && std::min(conv.in.c, conv.out.c) >= gpu.winograd_channels &&
-         tiles >= gpu.winograd_tiles &&
+         tiles >= gpu.winograd_tiles && WeightsFit(gpu, conv) &&
          Fits(gpu, tiles, std::max(conv.in.slices(), conv.out.slices()));
 }
 

@@ -525,6 +525,7 @@ Status MakeChecks(const Graph& graph, const GpuInfo& gpu, Precision precision,
   // Each work-item makes one result, and shares nothing with others.
   GpuInfo plain = gpu;
   plain.vector_width = 4;
+  plain.winograd_channels = GpuInfo::kNever;
   plain.flat_group = 0;
   plain.local_memory_bytes = 0;
   plain.enough_work_items = INT32_MAX;

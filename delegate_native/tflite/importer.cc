@@ -34,6 +34,16 @@ const TfLiteAffineQuantization* ScalesOf(const TfLiteTensor& tensor) {
   return affine->scale->size > 0 && affine->scale->data[0] != 0 ? affine : nullptr;
 }
 
+// The scale with two bits less than a float has: kernels count on it (`onto_grid`). Constants have
+// it, too: what is equal as integers is equal as floats.
+float ShortScale(float scale) {
+  uint32_t bits;
+  memcpy(&bits, &scale, sizeof(bits));
+  bits = (bits + 2) & ~3u;
+  memcpy(&scale, &bits, sizeof(bits));
+  return scale;
+}
+
 // Of a constant whose size is its type's and shape's.
 Status ReadScales(const TfLiteTensor& tensor, Scales* scales) {
   const TfLiteAffineQuantization& affine = *ScalesOf(tensor);
@@ -49,7 +59,10 @@ Status ReadScales(const TfLiteTensor& tensor, Scales* scales) {
     return InvalidModel("constant '%s' has %d scales and %zu zero points", NameOf(tensor), count,
                         zeros);
   }
-  if (count == 1) return Status();
+  if (count == 1) {
+    scales->scales[0] = ShortScale(scales->scales[0]);
+    return Status();
+  }
   if (axis < 0 || axis >= tensor.dims->size || tensor.dims->data[axis] != count) {
     return InvalidModel("constant '%s' has %d scales along axis %d", NameOf(tensor), count, axis);
   }
@@ -75,15 +88,6 @@ std::string NamesOf(Elements elements) {
                         NameOf(element));
   }
   return names;
-}
-
-// The scale with two bits less than a float has: kernels count on it (`onto_grid`).
-float ShortScale(float scale) {
-  uint32_t bits;
-  memcpy(&bits, &scale, sizeof(bits));
-  bits = (bits + 2) & ~3u;
-  memcpy(&scale, &bits, sizeof(bits));
-  return scale;
 }
 
 // The floats that a quantised tensor can hold, as the ops name them.

@@ -35,7 +35,7 @@ Status FindEglFunctions(void* library, const std::string& path, EglApi* api) {
       FindFunctions([library](const char* name) { return dlsym(library, name); }, kEglNames, api);
   if (!missing.empty()) return DeviceFailed("%s lacks %s", path.c_str(), missing.c_str());
   FindFunctions([api](const char* name) { return Cast<void*>(api->GetProcAddress(name)); },
-                kEglExtensionNames, &api->GetPlatformDisplayEXT);
+                kEglExtensionNames, static_cast<void*>(&api->GetPlatformDisplayEXT));
   return Status();
 }
 

@@ -53,7 +53,7 @@ Status FindClFunctions(void* library, const std::string& path, ClApi* api) {
   const Lookup lookup = Cast<Lookup>(dlsym(library, "loadOpenCLPointer"));
   const auto find = [&](const char* name) { return lookup ? lookup(name) : dlsym(library, name); };
   const std::string missing = FindFunctions(find, kNames, api);
-  FindFunctions(find, kOptional, &api->CreateBufferWithProperties);
+  FindFunctions(find, kOptional, static_cast<void*>(&api->CreateBufferWithProperties));
   if (missing.empty()) return Status();
   return DeviceFailed("%s lacks %s; Quadra needs OpenCL 1.2", path.c_str(), missing.c_str());
 }

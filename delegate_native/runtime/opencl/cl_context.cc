@@ -170,7 +170,7 @@ Status MakeClContext(const std::string& library, cl_context given,
   made->context = ClHandle<cl_context>(raw, cl.ReleaseContext);
   if (const auto find = cl.GetExtensionFunctionAddressForPlatform) {
     FindFunctions([&](const char* name) { return find(made->platform, name); }, kExtensions,
-                  &made->acquire);
+                  static_cast<void*>(&made->acquire));
   }
   Log(1, "OpenCL device: %s, %s, driver %s: target %s%s", made->info.device_name.c_str(),
       made->info.api_version.c_str(), made->info.driver.c_str(), made->info.name.c_str(),
