@@ -23,6 +23,8 @@ _DELEGATE = ["test_vectors.py", "test_random_graphs.py", "test_models.py", "test
              "test_bad_input.py", "test_backends.py", "test_partitions.py", "test_dead_lanes.py", "test_fuzz_corpus.py",
              "test_cache.py", "test_driver_faults.py", "test_quantized.py", "test_sizes.py", "test_composites.py", "test_state.py",
              "test_bound_buffers.py", *_LIFETIMES]  # fmt: skip
+# Options of pytest whose value, the next word, may look like a file or a test.
+_TAKE_A_VALUE = {"-k", "-m", "-o", "-W", "--ignore", "--ignore-glob", "--deselect", "--confcutdir", "--rootdir"}
 
 
 def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "") -> None:
@@ -31,18 +33,24 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
     is built with them. Whole runs take a process per processor and one more, for while others wait; what they need
     for Android is built before, so that none waits for Bazel.
 
-    Misuse: args name a native source that is no test, or one together with sanitizers."""
+    Misuse: args name a file that is not there, a native source that is no test, or a native test together with
+    sanitizers, or with options that are nobody's."""
     words = shlex.split(args)
-    native = [word for word in words if word.endswith(".cc")]
+    named = _named_files(words)
+    native = [word for word in named if word.endswith(".cc")]
+    files = [word for word in named if word not in native]
     words = [word for word in words if word not in native]
-    files = any((settings.ROOT / word.partition("::")[0]).exists() for word in words)
+    if native and words and not files and not only:
+        do_next = "omit them, or name the Python tests that they are for, too"
+        raise Misuse(f"test {native[0]} with {shlex.join(words)}", "a native test takes no options", do_next)
     env, chosen = {}, []
     if sanitizers:
         if native:
             raise Misuse(f"test {native[0]} with sanitizers", "they are for Python tests", "omit --sanitize")
         names = sanitize.parse(sanitizers)
         env["QUADRA_LIBRARY"] = str(sanitize.library(names))
-        chosen = [f"tests/{name}" for name in (_LIFETIMES if "thread" in names else _DELEGATE)]
+        if not files:
+            chosen = [f"tests/{name}" for name in (_LIFETIMES if "thread" in names else _DELEGATE)]
     elif native:
         _run_native([_native_target(word) for word in native])
         if not only and not files:
@@ -58,6 +66,22 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
     # A part is run by someone who looks on: in order, and with --pdb and -s as ever.
     together = [] if only or args else ["--numprocesses", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
     _judge(child_process.hand_over([*argv, *together, *words], cwd=settings.ROOT, env=env))
+
+
+def _named_files(words: Sequence[str]) -> list[str]:
+    """The tests among pytest's words: what lies in tests/, has a test's name behind its file's, or is a source. Other
+    words are options or values of options, also those that a file of this repository happens to be called. Misuse: one
+    is not there."""
+    found = []
+    for before, word in zip(["", *words], words):
+        path = os.path.normpath(os.path.relpath(settings.ROOT / word.partition("::")[0], settings.ROOT))
+        source = path.split(os.sep)[0] == "tests" or "::" in word or path.endswith((".py", ".cc"))
+        if word.startswith("-") or before in _TAKE_A_VALUE or not source:
+            continue
+        if not (settings.ROOT / path).exists():
+            raise Misuse(f"test {word}", "there is no such file", "name files from the repository's root: tests/…")
+        found.append(word)
+    return found
 
 
 def _run_native(targets: Sequence[str] = (bazel.EVERYTHING,)) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from host_tools.base import child_process
 from host_tools.base.errors import Misuse
-from host_tools.build import bazel, ndk
+from host_tools.build import bazel, ndk, sanitize
 from host_tools.tasks import repository
 
 
@@ -38,11 +38,15 @@ EVERYTHING = [bazel.EVERYTHING]
         ({"args": "-x tests/host_tools/judge"}, None, ["-x", "tests/host_tools/judge"]),
         ({"args": "tests/test_cache.py::test_x[a]"}, None, ["tests/test_cache.py::test_x[a]"]),
         ({"args": "tests/native/json_test.cc"}, ["//tests/native:json_test"], None),
-        ({"args": "./tests/native/json_test.cc -x"}, ["//tests/native:json_test"], None),
+        ({"args": "./tests/native/json_test.cc"}, ["//tests/native:json_test"], None),
+        ({"args": "-k docs"}, EVERYTHING, ["-k", "docs"]),
+        ({"args": "-m README.md --ignore tests/native"}, EVERYTHING, ["-m", "README.md", "--ignore", "tests/native"]),
+        ({"args": "--junitxml pyproject.toml"}, EVERYTHING, ["--junitxml", "pyproject.toml"]),
+        ({"args": "-x tests"}, None, ["-x", "tests"]),
         (
-            {"args": "tests/native/json_test.cc tests/test_cache.py tests/native/half_test.cc"},
+            {"args": "tests/native/json_test.cc tests/test_cache.py -x tests/native/half_test.cc"},
             ["//tests/native:json_test", "//tests/native:half_test"],
-            ["tests/test_cache.py"],
+            ["tests/test_cache.py", "-x"],
         ),
         ({"only": "conv", "args": "tests/native/half_test.cc"}, ["//tests/native:half_test"], ["-k", "conv"]),
     ],
@@ -55,9 +59,15 @@ def test_files_that_are_named_are_the_only_ones(ran, asked, native, python):
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ({"args": "tests/native/gone_test.cc"}, "(?s)no native test.*tests/native/"),
+        ({"args": "tests/native/gone_test.cc"}, "no such file"),
+        ({"args": "tests/test_gone.py"}, "no such file"),
+        ({"args": "test_cache.py"}, "(?s)no such file.*tests/"),
+        ({"args": "gone::test_x"}, "no such file"),
+        ({"args": "tests/native/json_test.cc tests/test_gone"}, "no such file"),
+        ({"args": "tests/native/json_test.cc -x"}, "takes no options"),
+        ({"args": "tests/native/json_test.cc cache"}, "takes no options"),
         ({"args": "tests/native/cache_file_fuzz.cc"}, "no native test"),
-        ({"args": "delegate_native/base/json.cc"}, "no native test"),
+        ({"args": "delegate_native/base/json.cc"}, "(?s)no native test.*tests/native/"),
         ({"args": "tests/native/json_test.cc", "sanitizers": "address"}, "omit --sanitize"),
     ],
 )
@@ -65,6 +75,14 @@ def test_a_native_file_that_cannot_be_run_is_misuse(ran, asked, problem):
     with pytest.raises(Misuse, match=problem):
         repository.run_tests(**asked)
     assert not ran
+
+
+def test_a_sanitizer_runs_the_files_that_are_named_or_its_own(ran, monkeypatch, tmp_path):
+    monkeypatch.setattr(sanitize, "library", lambda names: tmp_path)
+    repository.run_tests(sanitizers="address", args="tests/test_cache.py -x")
+    assert ran == {"python": ["tests/test_cache.py", "-x"]}
+    repository.run_tests(sanitizers="address", args="-x")
+    assert ran["python"][-1] == "-x" and len(ran["python"]) > 10
 
 
 def test_every_native_test_is_run_by_its_files_name():
