@@ -75,6 +75,10 @@ static cl_mem CL_API_CALL import_arm(cl_context context, cl_mem_flags flags,
                                      const cl_import_properties_arm* properties, void* memory,
                                      size_t bytes, cl_int* error) {
   if (!(flags & CL_MEM_READ_WRITE) || properties[0] != CL_IMPORT_TYPE_ARM || properties[2]) abort();
+  if (properties[1] == CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM) {
+    if (bytes != CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM) return refused(CL_INVALID_VALUE, error);
+    bytes = (size_t)lseek(fd_of(memory), 0, SEEK_END);
+  }
   // A pointer to the file descriptor, or the buffer.
   return import(context, fd_of(memory), bytes, (cl_ulong)properties[1], 0, error);
 }
@@ -160,9 +164,11 @@ static cl_int CL_API_CALL memory_info(cl_mem memory, cl_mem_info what, size_t si
   if (what != CL_MEM_PROPERTIES || !one || !one->is_khr) {
     return REAL(clGetMemObjectInfo)(memory, what, size, value, needed);
   }
-  const cl_mem_properties properties[] = {one->type, 0, 0};
-  if (size < sizeof(properties)) return CL_INVALID_VALUE;
-  memcpy(value, properties, sizeof(properties));
+  // As of a driver that names the device, too.
+  const cl_mem_properties properties[] = {CL_DEVICE_HANDLE_LIST_KHR, 1, 2, 0, one->type, 0, 0};
+  if (needed) *needed = sizeof(properties);
+  if (value && size < sizeof(properties)) return CL_INVALID_VALUE;
+  if (value) memcpy(value, properties, sizeof(properties));
   return CL_SUCCESS;
 }
 

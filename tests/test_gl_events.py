@@ -119,6 +119,7 @@ check(results, EXPECTED)
 
 
 _FENCES = """
+import signal
 def refuses(model, *words):
     try:
         model.interpreter.invoke()
@@ -130,7 +131,10 @@ def refuses(model, *words):
 def fences_that_do_not_come(model):
     model.source.goes_on, model.source.event_kind = 0, FENCE_FD
     fence = model.source.events[model.input] = os.eventfd(0)
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)  # the deadline does not begin anew
     refuses(model, "wait for an input: its event did not come within 100 ms", "who is to complete it")
+    signal.setitimer(signal.ITIMER_REAL, 0)
     model.source.events[model.input] = 4711
     refuses(model, "wait for an input: the file descriptor 4711 is no sync fence")
     model.source.events[model.input] = fence
@@ -171,6 +175,8 @@ done = os.dup(model.source.done[-1])
 assert has_come(fence) and not has_come(done) and counts() == [1, 1], counts()
 assert select.select([done], [], [], 10)[0]
 check(results, EXPECTED)
+model.source.events[model.input] = 4711
+refuses(model, "wait for an input: the file descriptor 4711 is no sync fence")
 del model.source.events[model.input]
 for _ in range(3):
     model.interpreter.invoke()

@@ -236,8 +236,9 @@ bool GiveEvent(const Source& source, LiteRtTensorBuffer output, void* done) {
   LiteRtStatus status;
   if (source.gives_fences) {
     const int fd = fcntl(static_cast<int>(reinterpret_cast<intptr_t>(done)), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return false;
     status = litert.create_event_from_sync_fence_fd(source.environment, fd, true, &event);
-    if (status != kLiteRtStatusOk && fd >= 0) close(fd);
+    if (status != kLiteRtStatusOk) close(fd);
   } else {
     status = litert.create_event_from_opencl_event(source.environment, done, &event);
   }

@@ -91,9 +91,10 @@ bool KnowsOpenCl(const LiteRtRuntimeContext& litert, LiteRtEnvironment environme
   // An app's queue says nothing of LiteRT. Its functions of OpenCL are null where it did not find
   // the library, and it calls them all the same.
   bool knows = !is_there || dlopen("libOpenCL.so", RTLD_NOW | RTLD_NOLOAD);
-  if (!is_there && litert.get_environment_options(environment, &options) == kLiteRtStatusOk &&
-      !HandleOf(litert, options, kLiteRtEnvOptionTagOpenClContext)) {
-    knows = Hold(contexts.opencl_context);
+  if (!is_there) {
+    knows = litert.get_environment_options(environment, &options) == kLiteRtStatusOk &&
+            (HandleOf(litert, options, kLiteRtEnvOptionTagOpenClContext) ||
+             Hold(contexts.opencl_context));
   }
   if (!is_there && knows) litert.gpu_environment_create(environment, kGiven, given);
   knows = knows && litert.get_environment_options(environment, &options) == kLiteRtStatusOk &&

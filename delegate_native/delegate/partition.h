@@ -13,6 +13,12 @@
 namespace quadra {
 
 struct Partition {
+ private:
+  // Callers take turns with a few: cameras do. The last used is the first. The session's inferences
+  // work on it: it goes after the session.
+  std::unique_ptr<SystemMemory> imported_;
+
+ public:
   std::vector<int> nodes;           // of the model
   std::vector<int> input_tensors;   // in the order of the graph's inputs
   std::vector<int> output_tensors;  // in the order of the graph's outputs; last, variable tensors
@@ -37,9 +43,6 @@ struct Partition {
   Status Invoke(TfLiteContext* context);
 
  private:
-  // Callers take turns with a few: cameras do. The last used is the first.
-  std::unique_ptr<SystemMemory> imported_;
-
   bool HasUnknownSizes(const TfLiteContext* context) const;
   Status FindBuffer(TfLiteContext* context, size_t i, QuadraBuffer* found);
   Status ImportBuffer(QuadraBuffer* buffer);

@@ -49,6 +49,8 @@ struct Events {
 
 // Until a sync fence has come, or the deadline.
 Status WaitForFence(void* fence, int deadline_ms);
+// That it is none.
+Status NoFence(int fd);
 // Why an inference fails whose input's event did not come.
 Status TooLate(const char* tried, int deadline_ms);
 

@@ -11,7 +11,7 @@ PlanMemory::PlanMemory(const fb::Plan& plan)
   for (const bool is_made : {false, true}) {
     size_t at = 0;
     for (unsigned i = 0; i < count + outputs.size(); ++i) {
-      int32_t* place = numbers.data() + at;
+      int32_t* place = is_made ? numbers.data() + at : nullptr;
       if (is_made && i < count) inputs[i] = place;
       if (is_made && i >= count) outputs[i - count] = place;
       const fb::Io* io = i < count ? plan.inputs()->Get(i) : plan.outputs()->Get(i - count);

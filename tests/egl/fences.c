@@ -39,7 +39,7 @@ static EGLSyncKHR create(EGLDisplay display, EGLenum type, const EGLint* attribu
   }
   struct Fence* fence = fences;
   while (fence->fd) ++fence;
-  fence->fd = attributes ? attributes[1] : eventfd(0, EFD_CLOEXEC);
+  fence->fd = attributes && attributes[1] != -1 ? attributes[1] : eventfd(0, EFD_CLOEXEC);
   ++alive;
   return fence;
 }

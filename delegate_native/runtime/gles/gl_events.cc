@@ -31,12 +31,11 @@ Status GlExecutable::AwaitHere(const Events& events, bool on_device) {
   const EglApi& egl = context.egl;
   const EGLDisplay display = context.contexts().egl_display;
   for (void* fence : events.fences) {
-    if (!on_device || !context.has_fences) {
-      QUADRA_RETURN_IF_ERROR(WaitForFence(fence, events.deadline_ms));
-      continue;
-    }
-    // EGL closes it.
-    const int fd = fcntl(static_cast<int>(reinterpret_cast<intptr_t>(fence)), F_DUPFD_CLOEXEC, 0);
+    if (!on_device || !context.has_fences) break;
+    const int given = static_cast<int>(reinterpret_cast<intptr_t>(fence));
+    // EGL closes it. Of -1 it would make a fence of its own.
+    const int fd = fcntl(given, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return NoFence(given);
     const EGLint attributes[] = {EGL_SYNC_NATIVE_FENCE_FD_ANDROID, fd, EGL_NONE};
     const EGLSyncKHR sync = egl.CreateSyncKHR(display, EGL_SYNC_NATIVE_FENCE_ANDROID, attributes);
     if (sync == kNoSync) close(fd);
@@ -64,6 +63,15 @@ Status GlExecutable::AwaitHere(const Events& events, bool on_device) {
 
 // Nothing that is loaded is spoilt by an event that does not come.
 Status GlExecutable::Await(const Events& events, bool on_device) {
+  const GlContext& context = *device_->context;
+  // Other models use the thread meanwhile.
+  if (!on_device || !context.has_fences) {
+    for (void* fence : events.fences) {
+      QUADRA_RETURN_IF_ERROR(WaitForFence(fence, events.deadline_ms));
+    }
+  }
+  // Drivers may keep the commands before a sync until they are told.
+  if (!events.before.empty() && context.egl.GetCurrentContext() != EGL_NO_CONTEXT) gl_.Flush();
   const bool none = events.before.empty() && events.fences.empty();
   if (none && (on_device || !goes_on_)) return Status();
   return device_->thread.Do([&] { return AwaitHere(events, on_device); });

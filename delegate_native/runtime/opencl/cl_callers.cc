@@ -62,6 +62,7 @@ Status ClExecutable::Bind(const std::vector<void*>& objects) {
   QUADRA_RETURN_IF_ERROR(home_.Check("OpenCL"));
   const bool any = std::any_of(objects.begin(), objects.end(), [](void* one) { return one; });
   Status first;
+  external_.clear();
   for (size_t i = 0; i < objects.size(); ++i) {
     const bool is_input = i < inputs_.size();
     Port& port = is_input ? inputs_[i] : outputs_[i - inputs_.size()];
@@ -71,7 +72,8 @@ Status ClExecutable::Bind(const std::vector<void*>& objects) {
     if (!status.ok()) memory = nullptr;
     const bool was_bound = port.bound != nullptr;
     port.bound = memory;
-    port.is_external = memory && IsExternal(memory);
+    const bool is_new = std::find(external_.begin(), external_.end(), memory) == external_.end();
+    if (memory && is_new && IsExternal(memory)) external_.push_back(memory);
     if (status.ok() && memory) {
       status = Point(port, memory);
     } else if (port.in_place && (was_bound || !any)) {
@@ -88,23 +90,29 @@ Status ClExecutable::Bind(const std::vector<void*>& objects) {
 
 // Whether it was made of memory that cl_khr_external_memory shares with others.
 bool ClExecutable::IsExternal(cl_mem memory) const {
-  cl_mem_properties properties[16] = {};
-  return context_->acquire &&
-         cl_.GetMemObjectInfo(memory, CL_MEM_PROPERTIES, sizeof(properties), properties, nullptr) ==
-             CL_SUCCESS &&
-         properties[0] / 32 == CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR / 32;
-}
-
-// Acquires or releases what is external of the bound buffers.
-Status ClExecutable::Exchange(ClContext::Exchange function, const char* tried) {
-  for (const std::vector<Port>* ports : {&inputs_, &outputs_}) {
-    for (const Port& port : *ports) {
-      if (!port.is_external) continue;
-      const cl_int code = function(queue_.get(), 1, &port.bound, 0, nullptr, nullptr);
-      if (code != CL_SUCCESS) return context_->Failed(tried, code);
+  size_t bytes = 0;
+  if (!context_->acquire || cl_.GetMemObjectInfo(memory, CL_MEM_PROPERTIES, 0, nullptr, &bytes)) {
+    return false;
+  }
+  // The zero behind them ends a list that the driver left open, too.
+  std::vector<cl_mem_properties> found(bytes / sizeof(cl_mem_properties) + 2);
+  if (cl_.GetMemObjectInfo(memory, CL_MEM_PROPERTIES, bytes, found.data(), nullptr)) return false;
+  for (const cl_mem_properties* at = found.data(); *at; at += 2) {
+    if (*at / 32 == CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR / 32) return true;
+    // Its value is a list of devices, which ends with a zero.
+    if (*at == CL_DEVICE_HANDLE_LIST_KHR) {
+      while (at[1]) ++at;
     }
   }
-  return Status();
+  return false;
+}
+
+// Acquires or releases what is external of the bound buffers: all, or none.
+Status ClExecutable::Exchange(ClContext::Exchange function, const char* tried) {
+  if (external_.empty()) return Status();
+  const cl_int code = function(queue_.get(), static_cast<cl_uint>(external_.size()),
+                               external_.data(), 0, nullptr, nullptr);
+  return code == CL_SUCCESS ? Status() : context_->Failed(tried, code);
 }
 
 int64_t ClExecutable::copied_bytes() const {

@@ -171,6 +171,7 @@ Status MakeClContext(const std::string& library, cl_context given,
   if (const auto find = cl.GetExtensionFunctionAddressForPlatform) {
     FindFunctions([&](const char* name) { return find(made->platform, name); }, kExtensions,
                   static_cast<void*>(&made->acquire));
+    if (!made->release) made->acquire = nullptr;  // one is of no use without the other
   }
   Log(1, "OpenCL device: %s, %s, driver %s: target %s%s", made->info.device_name.c_str(),
       made->info.api_version.c_str(), made->info.driver.c_str(), made->info.name.c_str(),

@@ -42,7 +42,6 @@ class ClExecutable : public Executable {
     bool is_own = false;         // its buffer serves no other tensor
     bool in_place = false;       // kernels work on the caller's memory
     cl_mem bound = nullptr;      // the caller's buffer, which they work on instead
-    bool is_external = false;    // it is to be acquired before, and released after
     void* caller = nullptr;      // that memory,
     ClHandle<cl_mem> in_caller;  // and the buffer over it
   };
@@ -99,6 +98,7 @@ class ClExecutable : public Executable {
   std::vector<Use> uses_;
   bool shares_constants_ = false;
   ClHandle<cl_command_queue> queue_, profiling_queue_;
+  std::vector<cl_mem> external_;  // bound; acquired before an inference, and released after
   std::vector<cl_event> before_;  // the inputs' that the device waits for; their owners hold them
   ClHandle<cl_event> going_;   // of the end of what Start began last; none once it was waited for
   ClHandle<cl_kernel> timed_;  // of the last Time

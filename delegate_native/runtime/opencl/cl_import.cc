@@ -21,13 +21,14 @@ class ClImport : public SystemMemory {
 
 // The driver reads the file descriptor behind the pointer, and keeps a reference to the memory.
 cl_mem ByArm(const ClContext& context, const SystemMemory& memory, cl_uint type, cl_int* code) {
-  if (!context.import_arm) return nullptr;
   const cl_import_properties_arm properties[] = {CL_IMPORT_TYPE_ARM,
                                                  static_cast<cl_import_properties_arm>(type), 0};
   int fd = memory.fd();
-  void* handle = fd >= 0 ? &fd : memory.hardware_buffer();
-  return context.import_arm(context.context.get(), CL_MEM_READ_WRITE, properties, handle,
-                            memory.bytes(), code);
+  const bool is_fd = fd >= 0;
+  // The extension takes an AHardwareBuffer as a whole only.
+  return context.import_arm(context.context.get(), CL_MEM_READ_WRITE, properties,
+                            is_fd ? &fd : memory.hardware_buffer(),
+                            is_fd ? memory.bytes() : CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM, code);
 }
 
 cl_mem ByQcom(const ClContext& context, const SystemMemory& memory, cl_uint type, cl_int* code) {
@@ -42,14 +43,15 @@ cl_mem ByQcom(const ClContext& context, const SystemMemory& memory, cl_uint type
 
 // The driver takes the file descriptor, if it succeeds.
 cl_mem ByKhr(const ClContext& context, const SystemMemory& memory, cl_uint type, cl_int* code) {
-  const auto create = context.api.CreateBufferWithProperties;
-  if (!create || !context.acquire || !context.release) return nullptr;
-  const int fd = memory.fd() >= 0 ? memory.Duplicate() : -1;
-  const intptr_t handle = fd >= 0 ? fd : reinterpret_cast<intptr_t>(memory.hardware_buffer());
+  const bool is_fd = memory.fd() >= 0;
+  const int fd = is_fd ? memory.Duplicate() : -1;
+  *code = CL_OUT_OF_HOST_MEMORY;
+  if (is_fd && fd < 0) return nullptr;
+  const intptr_t handle = is_fd ? fd : reinterpret_cast<intptr_t>(memory.hardware_buffer());
   const cl_mem_properties properties[] = {type, static_cast<cl_mem_properties>(handle), 0};
-  const cl_mem made =
-      create(context.context.get(), properties, CL_MEM_READ_WRITE, memory.bytes(), nullptr, code);
-  if (!made && fd >= 0) close(fd);
+  const cl_mem made = context.api.CreateBufferWithProperties(
+      context.context.get(), properties, CL_MEM_READ_WRITE, memory.bytes(), nullptr, code);
+  if (!made && is_fd) close(fd);
   return made;
 }
 
@@ -70,13 +72,22 @@ constexpr struct Way {
      ByKhr},
 };
 
+// Some drivers name an extension and lack its functions.
+bool Can(const ClContext& context, const Way& way) {
+  if (way.import == ByArm && !context.import_arm) return false;
+  if (way.import == ByKhr && (!context.api.CreateBufferWithProperties || !context.acquire)) {
+    return false;
+  }
+  return context.info.Has(way.extension);
+}
+
 }  // namespace
 
 Status ImportClMemory(ClContext* context, Kind kind, void* handle, size_t bytes,
                       std::unique_ptr<SystemMemory>* memory) {
   const Way* way = kWays;
   const Way* const end = kWays + sizeof(kWays) / sizeof(*kWays);
-  while (way != end && (way->kind != kind || !context->info.Has(way->extension))) ++way;
+  while (way != end && (way->kind != kind || !Can(*context, *way))) ++way;
   if (way == end) return Unsupported("the OpenCL driver has no extension that imports it");
   if (!handle) return Status();
   auto made = std::make_unique<ClImport>();
