@@ -109,7 +109,7 @@ def _hash(path: Path) -> str:
 def _precision(kept: CacheFile) -> str:
     """The precision, with the nodes in float32 and the tuning where a start asked for them."""
     said = str(kept.said().get("precision", ""))
-    return said.replace(", in float32 ,", ",").removesuffix(", in float32 ").removesuffix(", tuning none")
+    return said.replace(", in float32 ,", ",").removesuffix(", in float32 ").replace(", tuning none", "")
 
 
 def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
@@ -136,6 +136,8 @@ def _show_verdicts(kept: CacheFile, console: Console) -> int:
     except ValueError as error:
         raise Misuse(f"read {kept.path}", f"its verdicts are damaged: {error}", "remove it") from error
     console.print(f"{sum(found.taken)} of {len(found.taken)} nodes on the GPU")
+    if found.untrusted:
+        console.print(found.untrusted, markup=False, soft_wrap=True)
     for nodes, graph in found.partitions:
         console.print(f"a partition of {len(nodes)} nodes; its plan is kept under graph {graph}")
     for place, reason in enumerate(found.reasons):

@@ -60,7 +60,8 @@ def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -
         if spec.run_id != run_id:
             raise Misuse(f"pull {run_id}", "its spec.json is of another run", f"remove {remote.path} on the device")
         partial = run_folder.start(spec, settings.read().runs_dir)
-    run_folder.hold(partial)
+    if not run_folder.hold(partial):
+        raise Misuse(f"pull {run_id}", f"another process works in {partial}", "wait until it has ended, or stop it")
     try:
         remote.pull(partial, show)
     except QuadraError as error:

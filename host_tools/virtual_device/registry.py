@@ -65,7 +65,7 @@ class Record(msgspec.Struct, frozen=True):
                 connection.sendall(line.encode() + b"\n")
                 answer = connection.makefile("rb").readline(_MAX_LINE_BYTES)
             return msgspec.json.decode(answer, type=list[str])
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise DeviceError(
                 f"talk to the virtual device {self.name}",
                 f"its process {self.pid} does not answer: {error}",
@@ -185,7 +185,7 @@ def _held(folder: Path) -> bool:
 def _recorded(folder: Path) -> Record | None:
     try:
         return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
