@@ -169,6 +169,21 @@ def test_an_inputs_integers_are_floats_where_they_arrive(quadra, backend):
 
 
 @on_both
+@pytest.mark.parametrize("op", ["EQUAL", "LESS", "GREATER_EQUAL"])
+def test_integers_compare_with_constants_as_integers(quadra, op, backend):
+    """Also of a scale that no short float is: both sides lie on one grid."""
+    m, grid = Model(), {"scale": 0.1, "zero_point": 3}
+    x = m.input((1, 4, 4, 4), dtype="int8", **grid)
+    stored = np.arange(-32, 32, dtype=np.int8).reshape(1, 4, 4, 4)
+    options_of = {"EQUAL": "EqualOptions", "LESS": "LessOptions", "GREATER_EQUAL": "GreaterEqualOptions"}[op]
+    m.output(m.op(op, [x, m.const(stored, **grid)], x.shape, options_of, 2, output={"dtype": "bool"}))
+    feeds = [(stored + generator("compare").integers(-1, 2, stored.shape)).astype(np.int8)]
+    outcome = quadra.run(m.bytes(), feeds, **options(backend=backend))
+    assert not outcome.error and not outcome.on_cpu(), (outcome.error, outcome.on_cpu())
+    assert np.array_equal(outcome.outputs[0][0], cpu.run(m.bytes(), feeds)[0])
+
+
+@on_both
 def test_floats_are_whole_steps(quadra, backend):
     """Of a scale that 3 * 2^22 times makes no float: rounding takes three quarters of a step from such a product."""
     scale = np.float32(1.1 / 209)
