@@ -122,3 +122,9 @@ def quadra_for(quadra, library, request):
     yield lambda target: worker
     worker.close()
     _nothing_reported()
+
+
+@pytest.fixture
+def unoptimised(quadra_for):
+    """Compiling the kernels is what takes time: drivers take them as they are."""
+    return quadra_for("generic")

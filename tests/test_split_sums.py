@@ -20,12 +20,6 @@ _IO = {"to_slices", "from_slices"}
 
 
 @pytest.fixture
-def unoptimised(quadra_for):
-    """Compiling the kernels is what takes time: drivers take them as they are."""
-    return quadra_for("generic")
-
-
-@pytest.fixture
 def phone(tmp_path):
     """phone(backend, precision, facts): options with a phone's target on which the cases have too few work-items."""
 
