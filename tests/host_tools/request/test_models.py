@@ -1,11 +1,14 @@
 """A model is what its name promises, or there is a sentence that says what is wrong."""
 
 import hashlib
+import threading
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from host_tools.base.errors import FetchFailed
+from host_tools.base.errors import FetchFailed, FolderNotWritable
 from host_tools.request import models
 from host_tools.request.models import Entry, ModelDamaged, ModelNotFound
 
@@ -144,6 +147,39 @@ def test_a_downloads_folder_that_cannot_be_made_is_told(folders, tmp_path, monke
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("QUADRA_DOWNLOADS_DIR", str(tmp_path / "file" / "models"))
     with pytest.raises(Exception, match="(?s)Not a directory.*QUADRA_DOWNLOADS_DIR"):
+        models.fetch([FETCHED], download=wheel_of(GOOD))
+
+
+def test_a_second_fetch_waits_says_so_and_does_not_fetch_again(folders, capsys):
+    _, downloads = folders
+    begun, bring, asked = threading.Event(), wheel_of(GOOD), []
+
+    def slow(folder):
+        asked.append(folder)
+        begun.set()
+        end = time.monotonic() + 5
+        while "waiting" not in said() and time.monotonic() < end:
+            time.sleep(0.01)
+        return bring(folder)
+
+    words = []
+
+    def said():
+        words.append(capsys.readouterr().err)
+        return "".join(words)
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(models.fetch, [FETCHED], slow)
+        assert begun.wait(10)
+        second = pool.submit(models.fetch, [FETCHED], slow)
+        assert first.result(10) == second.result(10) == [downloads / "tiny.tflite"]
+    assert len(asked) == 1 and f"another process fetches into {downloads}" in said()
+
+
+def test_a_file_that_cannot_be_written_is_told(folders):
+    _, downloads = folders
+    (downloads / "tiny.tflite").mkdir(parents=True)
+    with pytest.raises(FolderNotWritable, match="(?s)fetch into .*Is a directory.*QUADRA_DOWNLOADS_DIR"):
         models.fetch([FETCHED], download=wheel_of(GOOD))
 
 
