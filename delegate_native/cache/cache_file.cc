@@ -20,7 +20,7 @@ const char kUnfinished[] = ".unfinished";
 
 namespace {
 
-constexpr uint32_t kFormat = 2;
+constexpr uint32_t kFormat = 3;
 constexpr uint64_t kMostKey = uint64_t{1} << 20;
 constexpr uint64_t kMostPart = (uint64_t{1} << 31) - 1;  // what FlatBuffers can address
 

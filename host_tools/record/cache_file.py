@@ -25,7 +25,7 @@ _HEADER = struct.Struct("<8sIIIIQQ")
 _HASH = struct.Struct("<QQ")
 _OWN_AT = _HEADER.size + 3 * _HASH.size
 HEADER_BYTES = _OWN_AT + _HASH.size
-_FORMAT, _BYTE_ORDER, _ALIGNMENT = 2, 0x01020304, 64
+_FORMAT, _BYTE_ORDER, _ALIGNMENT = 3, 0x01020304, 64
 _MOST_KEY, _MOST_PART = 1 << 20, (1 << 31) - 1
 
 

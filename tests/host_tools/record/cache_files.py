@@ -40,7 +40,7 @@ def content(plan, key=KEY, compiled=None):
     text = key.encode()
     compiled = binaries((7, 0, b"machine code")) if compiled is None else compiled
     parts = [text, plan, compiled]
-    header = b"QUADRAP\n" + struct.pack("<IIII", 2, 0x01020304, 8, len(text))
+    header = b"QUADRAP\n" + struct.pack("<IIII", 3, 0x01020304, 8, len(text))
     header += b"".join(struct.pack("<Q", len(part)) for part in parts[1:])
     header += b"".join(struct.pack("<QQ", *content_hash(part)) for part in parts)
     made = header + struct.pack("<QQ", *content_hash(header)) + text

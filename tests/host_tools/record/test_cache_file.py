@@ -74,8 +74,8 @@ def test_every_other_length_is_refused(tmp_path):
 def test_foreign_and_damaged_files_are_named(tmp_path):
     with pytest.raises(Misuse, match="no file of the cache"):
         read(b"something else", tmp_path)
-    with pytest.raises(Misuse, match="the format 3, this Quadra reads 2"):
-        read(cache_files.content(PLAN).replace(b"QUADRAP\n\2", b"QUADRAP\n\3", 1), tmp_path)
+    with pytest.raises(Misuse, match="the format 2, this Quadra reads 3"):
+        read(cache_files.content(PLAN).replace(b"QUADRAP\n\3", b"QUADRAP\n\2", 1), tmp_path)
     assert "its binaries are damaged" in read(cache_files.content(PLAN, compiled=b"\xff" * 40), tmp_path).verify()
     assert read(cache_files.content(PLAN, key="target {broken\nnothing\n"), tmp_path).name_of("target") == "{broken"
 

@@ -54,7 +54,7 @@ def test_list_tells_what_each_file_is(folder, capsys):
 def test_show_has_the_key_and_the_plan(folder, capsys):
     assert inv("cache", "show", file(folder, "a")) == 0
     said = capsys.readouterr().out
-    for word in ("format 2", "build 1234", "target: name small, storage buffer", "binaries of 1 programs", "001_add"):
+    for word in ("format 3", "build 1234", "target: name small, storage buffer", "binaries of 1 programs", "001_add"):
         assert word in said, word
 
 
