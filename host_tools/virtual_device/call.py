@@ -1,7 +1,7 @@
 """One command that runs on the device, and the table of all commands.
 
-A command is a function of a Call, of the options among its words (as `getopt` has them, the values of a repeated one joined
-by commas; without letters there are none) and of the other words, and returns its exit status:
+A command is a function of a Call, of the options among its words (as `getopt` has them; of a repeated one the last counts, or
+all of those in `lists`, joined by commas; without letters there are none) and of the other words, and returns its exit status:
 
     @command("mkdir", letters="pm:", least=1)
     def mkdir(call: Call, given: Given, words: Words) -> int:
@@ -85,13 +85,14 @@ class _Known:
     letters: str | None
     long: Sequence[str]
     least: int
+    lists: Sequence[str]
 
 
 COMMANDS: dict[str, _Known] = {}
 
 
 def command(
-    *names: str, letters: str | None = None, long: Sequence[str] = (), least: int = 0
+    *names: str, letters: str | None = None, long: Sequence[str] = (), least: int = 0, lists: Sequence[str] = ()
 ) -> Callable[[Command], Command]:
     """Enters a function into the table under these names; `least`: how many words it needs beside its options.
 
@@ -99,7 +100,7 @@ def command(
     """
 
     def enter(function: Command) -> Command:
-        COMMANDS.update(dict.fromkeys(names, _Known(function, letters, long, least)))
+        COMMANDS.update(dict.fromkeys(names, _Known(function, letters, long, least, lists)))
         return function
 
     return enter
@@ -124,8 +125,10 @@ def run(call: Call) -> int:
             given, words = getopt.gnu_getopt(words, known.letters, known.long)
         if len(words) < known.least:
             return call.fail(f"Needs {known.least} argument{'s' if known.least > 1 else ''}")
-        joined = {name: ",".join(value for other, value in given if other == name) for name, _ in given}
-        return known.function(call, joined, words)
+        options = dict(given)
+        for name in options.keys() & set(known.lists):
+            options[name] = ",".join(value for other, value in given if other == name)
+        return known.function(call, options, words)
     except getopt.GetoptError as bad:
         return call.fail(f"Unknown option '{bad.opt}' (see \"{name} --help\")")
     except OSError as error:

@@ -68,7 +68,7 @@ class LogBuffer:
             self._entries = deque((e for e in self._entries if e.buffer not in buffers), maxlen=_KEPT)
 
 
-@command("logcat", letters="dcb:v:t:T:s", long=["pid="])
+@command("logcat", letters="dcb:v:t:T:s", long=["pid="], lists=["-b", "-v"])
 def logcat(call: Call, given: Given, words: Words) -> int:
     """-d -c -b -v -t -T -s --pid and filters (`TAG:PRIORITY`); without -d it goes on until nobody reads."""
     buffers = given.get("-b", "all").replace("all", ",".join(BUFFERS)).split(",")
@@ -78,7 +78,7 @@ def logcat(call: Call, given: Given, words: Words) -> int:
     if set(form) - {"threadtime", "uid"}:
         return call.fail(f'Invalid parameter "{given["-v"]}" to -v')
     try:
-        since_s, last = _beginning(given.get("-t") or given.get("-T", ""))
+        since_s, last = _beginning(call, "-t" if "-t" in given else "-T", given)
         least, pid = _least(words, "-s" in given), int(given.get("--pid", "0"))
     except ValueError as error:
         return call.fail(str(error))
@@ -107,12 +107,18 @@ def _write(call: Call, entries: list[Entry], with_user: bool, begun: set[str]) -
         call.out(os.fsencode(text))
 
 
-def _beginning(text: str) -> tuple[float, int]:
+def _beginning(call: Call, option: str, given: Given) -> tuple[float, int]:
     """A time, `MM-DD hh:mm:ss.mmm`, in seconds since 1970, or a count of entries: the time and the count to begin with."""
-    if not text or text.isdecimal():
-        return 0.0, int(text or _KEPT)
+    text = given.get(option, str(_KEPT))
+    if text.isdecimal():
+        if not int(text):
+            call.err(os.fsencode(f"WARNING: {option} {text} invalid, setting to 1\n"))
+        return 0.0, max(1, int(text))
     this_year = datetime.now(UTC).year
-    return datetime.strptime(f"{this_year}-{text} +0000", "%Y-%m-%d %H:%M:%S.%f %z").timestamp(), _KEPT
+    try:
+        return datetime.strptime(f"{this_year}-{text} +0000", "%Y-%m-%d %H:%M:%S.%f %z").timestamp(), _KEPT
+    except ValueError:
+        raise ValueError(f"{option} '{text}' not in time format.") from None
 
 
 def _least(filters: Words, silent: bool) -> dict[str, str]:

@@ -75,6 +75,7 @@ _CONSTANTS = {
     "uname -a": f"Linux localhost {_KERNEL} x86_64 Toybox",
     "uname -m": "x86_64",
     "uname -r": _KERNEL,
+    "uname -s": "Linux",
 }
 
 

@@ -139,8 +139,8 @@ def test_refusals_have_a_phones_words(host, text, wanted):
 
 
 def test_the_system_answers_as_a_phone_of_this_processor(host):
-    asked = "getprop ro.product.cpu.abilist; getprop ro.build.version.sdk; id -u; getconf PAGE_SIZE; uname -m"
-    assert host.shell(asked)[0] == b"x86_64\n34\n2000\n4096\nx86_64\n"
+    asked = "getprop ro.product.cpu.abilist; getprop ro.build.version.sdk; id -u; getconf PAGE_SIZE; uname -m; uname -s"
+    assert host.shell(asked)[0] == b"x86_64\n34\n2000\n4096\nx86_64\nLinux\n"
     assert b"[ro.product.model]: [Virtual device]\n" in host.shell("getprop")[0]
     host.shell("svc power stayon true; input keyevent KEYCODE_SLEEP")
     asked = (
@@ -169,6 +169,8 @@ def test_the_log_is_read_as_logcat_reads_it(host):
     assert host.shell("logcat -d -s tflite:I")[0].endswith(b" 1234  1240 I tflite  : two\n")
     last = host.shell("logcat -t 1")[0]
     assert last.startswith(b"--------- beginning of crash\n") and last.endswith(b" fatal\n")
+    assert host.shell("logcat -t 0") == (last, b"WARNING: -t 0 invalid, setting to 1\n", 0)
+    assert host.shell("logcat -d -b main -b crash -v threadtime -v uid")[0].decode() == out
     assert re.findall(rb": (\w+)\n", host.shell("logcat -d --pid=1234 '*:V'")[0]) == [b"one", b"two"]
     since = host.shell("date '+%m-%d %H:%M:%S.000'")[0].decode().strip()
     log.add("W", "late", "late")
@@ -181,6 +183,12 @@ def test_the_log_is_read_as_logcat_reads_it(host):
     stream.close()
     for words in ("-b nosuch", "-v nosuch", "-T x", "--nosuch", "-Q", "--pid=x"):
         assert host.shell(f"logcat {words}")[2] == 1
+    assert host.shell("logcat -T x")[1] == b"logcat: -T 'x' not in time format.\n"
+
+
+def test_of_a_repeated_option_the_last_counts(host):
+    assert host.shell("cd /data/local/tmp; mkdir d; mkdir -m 700 -m 750 d/e; ls -ld d/e")[0].startswith(b"drwxr-x---")
+    assert host.shell("cd /data/local/tmp; echo x > d/f; tar -c -C /nosuch -C d -f - f")[2] == 0
 
 
 @pytest.mark.parametrize("command", ["grep x"])
