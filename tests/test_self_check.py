@@ -3,11 +3,14 @@ drivers here mistake tanh for atan wherever they optimise (tests/driver_faults.c
 
 from __future__ import annotations
 
+import json
+import re
+
 import numpy as np
 import pytest
 
 from tests import cpu
-from tests.delegate import UNOPTIMISED, Outcome, Quadra, options
+from tests.delegate import TARGETS, UNOPTIMISED, Outcome, Quadra, options
 from tests.faults import egl, opencl  # noqa: F401 (fixtures, which skip where there is no driver)
 from tests.judge import mismatch
 from tests.model_builder import Model
@@ -98,8 +101,23 @@ def test_an_update_of_the_driver_is_checked(start, tmp_path):
     """And the plan serves on."""
     how = {"self_check": "1", "serialization_dir": str(tmp_path / "kept")}
     start("opencl", **how)
+    updated, log = start("opencl", env={"DRIVER_FAULTS_VERSION": "8"}, **how)
+    updated.check(cpu.run(model(), [FEED]), TOLERANCE)
+    assert PLAIN in log and "programs were compiled" in updated.report["partitions"][0]["cache"]
     outcome, log = start("opencl", faulty=True, env={"DRIVER_FAULTS_VERSION": "9"}, **how)
+    outcome.check(cpu.run(model(), [FEED]), TOLERANCE, everything_on_gpu=False)
     assert PLAIN in log and [node["index"] for node in outcome.nodes if node["on"] == "cpu"] == [1, 2]
+
+
+def test_all_kernels_of_a_node_are_named(start, tmp_path):
+    """Only what the last one makes has something to be compared with."""
+    target = tmp_path / "target.json"
+    given = json.loads((TARGETS / "generic.json").read_text())
+    target.write_text(json.dumps({**given, "winograd_channels": 1, "winograd_tiles": 1}))
+    outcome, _ = start("opencl", faulty=True, self_check="1", target=str(target.with_suffix("")))
+    outcome.check(cpu.run(model(), [FEED]), TOLERANCE, everything_on_gpu=False)
+    names = r"self_check: one of winograd_source\w*, winograd_products\w*, winograd_result\w* computes wrong numbers: "
+    assert len(outcome.on_cpu()) == 2 and all(re.search(names, reason) for reason in outcome.on_cpu()), outcome.on_cpu()
 
 
 def test_the_other_backend_takes_over(start):

@@ -72,13 +72,19 @@ class Comparison {
     }
     const fb::Dispatch& dispatch = *plan_.dispatches()->Get(static_cast<unsigned>(check.dispatch));
     if (differ <= (check.jumps ? plain.size() / kOneIn : 0)) return;
+    // Results that pass from one program to the next have no other to compare with.
+    std::string names;
+    for (int i = check.first; i <= check.dispatch; ++i) {
+      names += i > check.first ? ", " : check.first < check.dispatch ? "one of " : "";
+      names += plan_.dispatches()->Get(static_cast<unsigned>(i))->entry()->c_str();
+    }
     const int* nodes = dispatch.nodes()->data();
     auto one = std::make_unique<Miscompiled>();
     one->nodes.assign(nodes, nodes + dispatch.nodes()->size());
     one->why = Format(
         "self_check: %s computes wrong numbers: %zu of %zu are off, by up to %g where the largest is "
         "%g; driver: %s; next: inv bisect",
-        dispatch.entry()->c_str(), differ, plain.size(), difference, largest, driver_.c_str());
+        names.c_str(), differ, plain.size(), difference, largest, driver_.c_str());
     one->next.swap(*found_);
     found_->swap(one);
   }
