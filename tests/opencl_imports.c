@@ -105,10 +105,10 @@ static cl_mem CL_API_CALL create_khr(cl_context context, const cl_mem_properties
 
 static cl_int hand_over(cl_uint count, const cl_mem* memories, int acquired) {
   for (cl_uint i = 0; i < count; ++i) {
-    struct Import* one = find(memories[i]);
+    const struct Import* one = find(memories[i]);
     if (!one || !one->is_khr || one->is_acquired == acquired) return CL_INVALID_OPERATION;
-    one->is_acquired = acquired;
   }
+  for (cl_uint i = 0; i < count; ++i) find(memories[i])->is_acquired = acquired;
   return CL_SUCCESS;
 }
 static cl_int CL_API_CALL acquire(cl_command_queue queue, cl_uint count, const cl_mem* memories,
