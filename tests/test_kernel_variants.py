@@ -1,5 +1,6 @@
 """Convolutions have several texts each: for tiles, strips, windows. Every one that real models run on phones' targets is
-one that some vector runs, on the targets that give small cases the tiles of large ones."""
+one that some vector runs, on the targets that give small cases the tiles of large ones; and every one that they run on
+llvmpipe, too, is one that some vector runs there."""
 
 from __future__ import annotations
 
@@ -20,10 +21,13 @@ from tests.vectors.conv_2d import CUT_ROW, CUT_SMALL, CUTS, SPLIT_BELOW, SPLITS,
 
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 PHONES = ("adreno-630-gles", "adreno-740-gles", "mali-g76-gles", "mali-g610-gles")
+# What decides llvmpipe's texts (device/quirks.cc).
+LLVMPIPE = {"api": "gles", "flat_group": 64, "reads_buffers_as_images": True, "max_image_buffer_width": 1 << 27,
+            "max_image_units": 32, "max_storage_blocks": 16, "max_output_resources": 48}  # fmt: skip
 _KERNEL = re.compile(r"\d+_(?:conv2d|conv2d_split|depthwise_conv2d|winograd_[a-z_]+)\.comp$")
 # Results on a quantised tensor's grid differ by one call; test_quantized.py has them.
 _GRID = re.compile(r"onto_grid\((\w+), inverse, scale, low, high\)")
-_BODY = re.compile(r"^int global_x = .*?;\n(.*)\Z", re.MULTILINE | re.DOTALL)
+_BODY = re.compile(r"^int (?:global_x|flat_place) = .*?;\n(.*)\Z", re.MULTILINE | re.DOTALL)
 
 
 def bodies(quadra: Quadra, model: bytes, target: Path, folder: Path) -> dict[str, str]:
@@ -42,12 +46,13 @@ def bodies(quadra: Quadra, model: bytes, target: Path, folder: Path) -> dict[str
 @pytest.fixture(scope="module")
 def of_vectors(quadra, tmp_path_factory):
     """of_vectors(registers): bodies of all vectors, on a target of so many registers that one work-item is enough for, and
-    those of vectors with sums that work-items share, with weights that are cut, and that go Winograd's way."""
+    those of vectors with sums that work-items share, with weights that are cut, and that go Winograd's way. Of no
+    registers: on llvmpipe's target."""
 
     @cache
     def made(registers: int) -> set[str]:
         folder = tmp_path_factory.mktemp("vectors")
-        tiles = json.loads((TARGETS / "large-tiles-gles.json").read_text())
+        tiles = json.loads((TARGETS / "large-tiles-gles.json").read_text()) if registers else LLVMPIPE
         usual = [case for case in all_cases() if case.op in OPS and case.place == "gpu"]
         found: set[str] = set()
         cut = {"max_image_buffer_width": CUT_ROW, "reads_buffers_as_images": True}
@@ -59,7 +64,7 @@ def of_vectors(quadra, tmp_path_factory):
             ("winograd", WINOGRAD, {"winograd_channels": 1, "winograd_tiles": 1}),
         ):
             target = folder / f"{name}.json"
-            target.write_text(json.dumps({**tiles, "vector_registers": registers, **facts}))
+            target.write_text(json.dumps({**tiles, "vector_registers": registers or 16, **facts}))
             for i, case in enumerate(batches(cases)):
                 found.update(bodies(quadra, case.model(), target, folder / f"{name}-{i}"))
         return found
@@ -67,14 +72,18 @@ def of_vectors(quadra, tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("phone", PHONES)
+@pytest.mark.parametrize("device", [*PHONES, "llvmpipe"])
 @pytest.mark.parametrize("name", guard.MODELS)
-def test_vectors_have_every_text_that_models_have(quadra, of_vectors, tmp_path, name, phone):
+def test_vectors_have_every_text_that_models_have(quadra, of_vectors, tmp_path, name, device):
     try:
         model = models.find(name).path.read_bytes()
     except QuadraError as error:
         pytest.skip(f"{name} is not here: {error}")
-    found = bodies(quadra, model, TARGETS / f"{phone}.json", tmp_path / "dump")
+    target = TARGETS / f"{device}.json"
+    if device == "llvmpipe":
+        target = tmp_path / "llvmpipe.json"
+        target.write_text(json.dumps(LLVMPIPE))
+    found = bodies(quadra, model, target, tmp_path / "dump")
     assert found
-    known = of_vectors(24) | of_vectors(16)
+    known = of_vectors(0) if device == "llvmpipe" else of_vectors(24) | of_vectors(16)
     assert {body: kernel for body, kernel in found.items() if body not in known} == {}

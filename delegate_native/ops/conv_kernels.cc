@@ -61,8 +61,8 @@ std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part)
          Block("for (int j = 0; j < pixels; ++j)", pixel);
 }
 
-std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool serial) {
-  if (serial && t.pixels > 1) return WriteSumsInLoop(t, scattered, part);
+std::string WriteSums(const QuadTile& t, bool scattered, const Part& part) {
+  if (t.serial && t.pixels > 1) return WriteSumsInLoop(t, scattered, part);
   if (t.split_bits > 0) {
     const std::string i = Format("j %% %d", t.pixels), k = Format("j / %d", t.pixels);
     const std::string exists = "if (inside && x + " + i + " < grid_w && o + " + k + " < dst_s)";
@@ -82,16 +82,30 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
 }
 
 // Adds what the input slices at p$ and on, times the weights from `at` to `end`, give to the sums.
+// A GPU keeps the sums in registers, and one vector of weights at a time. Where the tile has more
+// sums than registers, each is brought in once for its four products; and as each loop around the
+// sums costs a copy of all of them, a source of one slice does without.
 std::string AddSlices(const QuadTile& t, const char* read) {
   std::string text = Unroll(t.pixels, read);
   const char* const lanes[] = {"x", "y", "z", "w"};
-  for (int i = 0; i < 4 * t.slices; ++i) {
+  const int channels = t.channels > 0 ? t.channels : 4;
+  for (int k = 0; t.serial && k < t.slices; ++k) {
+    std::string weights, products;
+    for (int i = 0; i < channels; ++i) {
+      weights += Format("sum4_t w%d = read_weights(i + %d);\n", i, i * t.slices + k);
+      products += Format("a$_%d += v$.%s * w%d;\n", k, lanes[i], i);
+    }
+    text += Block("", weights + Unroll(t.pixels, products.c_str()));
+  }
+  for (int i = 0; !t.serial && i < 4 * t.slices; ++i) {
     text += Format("w = read_weights(i + %d);\n", i) +
             Unroll(t.pixels, Format("a$_%d += v$.%s * w;\n", i % t.slices, lanes[i / t.slices]));
   }
   const int step = 4 * t.slices;
+  if (t.channels > 0) text.insert(0, "int i = at;\n");
   const std::string head =
-      t.split_bits > 0
+      t.channels > 0 ? ""
+      : t.split_bits > 0
           ? Format("for (int i = at + split * %d; i < end; i += splits * %d)", step, step)
           : Format("for (int i = at; i < end; i += %d)", step);
   return "int end = at + run;\n" + Block(head, text);
@@ -143,8 +157,7 @@ bool inside = x < grid_w && z < blocks * dst_b;
 x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
 )");
 
-std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel,
-                     bool serial) {
+std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel) {
   const bool split = t.split_bits > 0;
   const std::string pixels = Format("%d", t.pixels);
   std::string text =
@@ -169,10 +182,11 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
   text += split ? "first += split;\nsrc_at slice = src_slice * splits;\n"
                 : "src_at slice = src_slice;\n";
-  text += "sum4_t w;\n" + Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
+  if (!t.serial) text += "sum4_t w;\n";
+  text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
   text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
-  return text + WriteSums(t, conv.scattered(), part, serial);
+  return text + WriteSums(t, conv.scattered(), part);
 }
 
 void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
@@ -250,7 +264,7 @@ void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, Kern
   kernel.Int("blocks", blocks);
   const int planes = conv.out.b / conv.out.axis(0) * conv.grid_d();
   if (conv.deep()) AddDepthNumbers(conv, planes, &kernel);
-  kernel.body = QuadBody(tile, conv, part, pixel, context.gpu->runs_items_serially());
+  kernel.body = QuadBody(tile, conv, part, pixel);
   kernel.trips = TripsOf(conv, CeilDiv(part.count, 1 << tile.split_bits));
   kernel.Grid(CeilDiv(w, tile.pixels), h, blocks * (conv.deep() ? planes : conv.out.b));
   if (tile.split_bits > 0) AddSplit(tile.split_bits, tile.pixels * tile.slices, &kernel);

@@ -31,16 +31,21 @@ constexpr Row kRows[] = {
 
 // Where work-items run one after another, many of them are no gain: tiles are as large as registers
 // and the compiler's time allow.
-QuadTile SerialTile(int w, int out_slices) {
-  if (w == 1) return {1, std::min(4, out_slices)};
-  return {w >= 5 ? 8 : 4, std::min(2, out_slices)};
+QuadTile SerialTile(int w, bool pixel, const Conv& conv) {
+  const int slices = conv.out.slices();
+  QuadTile tile{w >= 5 ? 8 : 4, std::min(2, slices)};
+  if (w == 1) tile = {1, std::min(4, slices)};
+  tile.serial = true;
+  // Most models have one such convolution, their first: its text is worth compiling.
+  if (conv.in.c <= 4 && conv.groups == 1 && !pixel) tile.channels = conv.in.c;
+  return tile;
 }
 
 }  // namespace
 
 QuadTile TileFor(const GpuInfo& gpu, int w, int h, bool pixel, const Conv& conv, int in_slices) {
   const int slices = conv.out.slices();
-  QuadTile tile = SerialTile(w, slices);
+  QuadTile tile = SerialTile(w, pixel, conv);
   bool may_split = false;
   for (int i = 0; !gpu.runs_items_serially(); ++i) {
     const Row& row = kRows[i];

@@ -8,10 +8,12 @@
 namespace quadra {
 
 // `pixels` neighbours of a row in `slices` slices; 2^split_bits work-items share the input
-// channels.
+// channels. `serial`: work-items run one after another, and the tile is larger than the registers.
 struct QuadTile {
   int pixels, slices;
   int split_bits = 0;
+  bool serial = false;
+  int channels = 0;  // serial, with a window: of a source that is one slice
 
   constexpr QuadTile(int p, int s) : pixels(p), slices(s) {}
 };

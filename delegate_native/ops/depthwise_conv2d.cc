@@ -170,15 +170,20 @@ std::string StripBody(const Strip& strip, bool one_item, bool round) {
 }
 
 // The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels
-// that share no column two are as good.
+// that share no column two are as good. Where work-items run one after another, reads cost most:
+// longer strips share weights, as far as the text is not too long for the compiler.
 Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window) {
-  Strip strip = {4, window.kernel_x, window.stride_x, window.dilation_x, window.dilation_y};
+  constexpr int kMostColumns = 16;  // of a serial strip
+  const bool serial = gpu.runs_items_serially();
+  Strip strip = {serial ? 8 : 4, window.kernel_x, window.stride_x, window.dilation_x,
+                 window.dilation_y};
   const auto fits = [&] {
     const int columns = static_cast<int>(strip.Columns().size());
+    if (serial) return out.w > strip.pixels / 2 && columns <= kMostColumns;
     const int items = CeilDiv(out.w, strip.pixels) * out.h * out.slices() * out.b;
     return out.w > strip.pixels / 2 && strip.pixels + strip.taps + columns < gpu.vector_registers &&
            (strip.pixels == 2 || columns < strip.pixels * strip.taps) &&
-           (gpu.runs_items_serially() || items >= gpu.enough_work_items);
+           items >= gpu.enough_work_items;
   };
   while (strip.pixels > 1 && !fits()) strip.pixels /= 2;
   return strip;

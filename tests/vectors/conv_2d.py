@@ -173,6 +173,7 @@ CASES = [
     _case("larger_1x1", (1, 14, 13, 32), (48, 1, 1, 32), activation="RELU6"),
     _case("larger_3x3", (1, 19, 18, 16), (32, 3, 3, 16), stride=(2, 2)),
     *_tiles(),
+    _case("1x1_to_one_slice", (1, 4, 5, 9), (3, 1, 1, 9)),
     _case("1x1_not_finite", (1, 4, 5, 6), (9, 1, 1, 6), special=(np.inf, -np.inf, np.nan), activation="RELU6"),
     _case("3x3_not_finite", (1, 6, 9, 3), (5, 3, 3, 3), special=(np.inf, -np.inf, np.nan)),
     _runtime_weights((1, 5, 5, 4), (6, 3, 3, 4)),
