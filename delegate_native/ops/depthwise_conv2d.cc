@@ -170,17 +170,18 @@ std::string StripBody(const Strip& strip, bool one_item, bool round) {
 }
 
 // The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels
-// that share no column two are as good.
+// that share no column two are as good. Short rows are no multiple of three.
 Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window) {
   Strip strip = {4, window.kernel_x, window.stride_x, window.dilation_x, window.dilation_y};
   const auto fits = [&] {
     const int columns = static_cast<int>(strip.Columns().size());
     const int items = CeilDiv(out.w, strip.pixels) * out.h * out.slices() * out.b;
-    return out.w > strip.pixels / 2 && strip.pixels + strip.taps + columns < gpu.vector_registers &&
+    return out.w > strip.pixels / 2 && (strip.pixels != 3 || out.w >= 24) &&
+           strip.pixels + strip.taps + columns < gpu.vector_registers &&
            (strip.pixels == 2 || columns < strip.pixels * strip.taps) &&
            (gpu.runs_items_serially() || items >= gpu.enough_work_items);
   };
-  while (strip.pixels > 1 && !fits()) strip.pixels /= 2;
+  while (strip.pixels > 1 && !fits()) --strip.pixels;
   return strip;
 }
 
