@@ -14,12 +14,13 @@ import pytest
 from host_tools.analyse import guard
 from host_tools.base.errors import QuadraError
 from host_tools.request import models
-from tests.delegate import TARGETS, Quadra
-from tests.vectors import all_cases
+from tests.delegate import TARGETS, TOLERANCE, Quadra, options
+from tests.vectors import all_cases, depthwise_conv_2d as depthwise
 from tests.vectors.batch import batches
 from tests.vectors.conv_2d import CUT_ROW, CUT_SMALL, CUTS, SPLIT_BELOW, SPLITS, WINOGRAD
 
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+STRIPS = [case for case in depthwise.CASES if f"_{depthwise.LONG}_wide" in case.name]
 PHONES = ("adreno-630-gles", "adreno-740-gles", "mali-g76-gles", "mali-g610-gles")
 # What decides llvmpipe's texts (device/quirks.cc).
 LLVMPIPE = {"api": "gles", "flat_group": 64, "reads_buffers_as_images": True, "max_image_buffer_width": 1 << 27,
@@ -61,6 +62,7 @@ def of_vectors(quadra, tmp_path_factory):
             ("split", SPLITS, {"enough_work_items": SPLIT_BELOW}),
             ("cut", CUTS, cut),
             ("cut-small", CUTS, {**cut, "enough_work_items": CUT_SMALL}),
+            ("strips", STRIPS, {"enough_work_items": depthwise.STRIPS_OF_3}),
             ("winograd", WINOGRAD, {"winograd_channels": 1, "winograd_tiles": 1}),
         ):
             target = folder / f"{name}.json"
@@ -87,3 +89,16 @@ def test_vectors_have_every_text_that_models_have(quadra, of_vectors, tmp_path, 
     assert found
     known = of_vectors(0) if device == "llvmpipe" else of_vectors(24) | of_vectors(16)
     assert {body: kernel for body, kernel in found.items() if body not in known} == {}
+
+
+@pytest.mark.parametrize(("backend", "target"), [("opencl", "large-tiles"), ("gles", "large-tiles-gles")])
+def test_strips_of_three_pixels_are_right(unoptimised, tmp_path, backend, target):
+    path = tmp_path / "target.json"
+    facts = json.loads((TARGETS / f"{target}.json").read_text())
+    path.write_text(json.dumps({**facts, "vector_registers": 16, "enough_work_items": depthwise.STRIPS_OF_3}))
+    [case] = batches(STRIPS, most=len(STRIPS))
+    dump = tmp_path / "dump"
+    how = {**options("", backend, precision="f32"), "target": str(path), "dump_dir": str(dump)}
+    case.check(unoptimised.run(case.model(), case.feeds(), **how), TOLERANCE["f32"])
+    texts = [file.read_text() for file in dump.glob("partition_*/kernels/*depthwise*")]
+    assert [text for text in texts if "int x = GLOBAL_X * 3;" in text]

@@ -35,13 +35,13 @@ struct Part {
   int first_out = 0, outs = 0;
 };
 
-// Statements that finish the sum of pixel x + `pixel` and slice o + `slice`.
-std::string WriteSum(const std::string& sum, const std::string& pixel, const std::string& slice,
+// Statements that finish the sum of the grid's column `x` and slice o + `slice`.
+std::string WriteSum(const std::string& sum, const std::string& x, const std::string& slice,
                      bool scattered, const Part& part) {
   const std::string place =
-      Filled(scattered ? "(x + $0) * step_x + first_x, y * step_y + first_y, b * dst_s + o + $1"
-                       : "x + $0, y, b * dst_s + o + $1",
-             {pixel.c_str(), slice.c_str()});
+      Filled(scattered ? "($0) * step_x + first_x, y * step_y + first_y, b * dst_s + o + $1"
+                       : "$0, y, b * dst_s + o + $1",
+             {x.c_str(), slice.c_str()});
   return Filled(
       part.before >= 0 ? "$0 += read_before($2); write_dst($1, $2);\n" : "write_dst($1, $2);\n",
       {sum.c_str(), Bounded(part.round, sum).c_str(), place.c_str()});
@@ -51,7 +51,8 @@ std::string WriteSum(const std::string& sum, const std::string& pixel, const std
 std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
   std::string pixel;
   for (int k = 0; k < t.slices; ++k) {
-    const std::string write = WriteSum(Format("a0_%d", k), "j", Format("%d", k), scattered, part);
+    const std::string write =
+        WriteSum(Format("a0_%d", k), "x + j", Format("%d", k), scattered, part);
     pixel += k ? Block(Format("if (o + %d < dst_s)", k), write) : write;
   }
   for (int i = 1; i < t.pixels; ++i) {
@@ -61,32 +62,38 @@ std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part)
          Block("for (int j = 0; j < pixels; ++j)", pixel);
 }
 
-std::string WriteSums(const QuadTile& t, bool scattered, const Part& part) {
+// `pixel`: the columns are x0, x1, …, and the last one of the grid again instead of those beyond.
+std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool pixel) {
   if (t.serial && t.pixels > 1) return WriteSumsInLoop(t, scattered, part);
   if (t.split_bits > 0) {
-    const std::string i = Format("j %% %d", t.pixels), k = Format("j / %d", t.pixels);
-    const std::string exists = "if (inside && x + " + i + " < grid_w && o + " + k + " < dst_s)";
-    return FinishSplit(t.pixels, t.slices, Block(exists, WriteSum("sum", i, k, scattered, part)));
+    const std::string x = Format("x + j %% %d", t.pixels), k = Format("j / %d", t.pixels);
+    const std::string exists = "if (inside && " + x + " < grid_w && o + " + k + " < dst_s)";
+    return FinishSplit(t.pixels, t.slices, Block(exists, WriteSum("sum", x, k, scattered, part)));
   }
   std::string text;
   for (int k = 0; k < t.slices; ++k) {
     std::string slice;
     for (int i = 0; i < t.pixels; ++i) {
+      const std::string x = Format(pixel ? "x%d" : "x + %d", i);
+      const std::string exists =
+          pixel ? Format("if (x%d > x%d)", i, i - 1) : "if (" + x + " < grid_w)";
       const std::string write =
-          WriteSum(Format("a%d_%d", i, k), Format("%d", i), Format("%d", k), scattered, part);
-      slice += i ? Block(Format("if (x + %d < grid_w)", i), write) : write;
+          WriteSum(Format("a%d_%d", i, k), x, Format("%d", k), scattered, part);
+      slice += i ? Block(exists, write) : write;
     }
     text += k ? Block(Format("if (o + %d < dst_s)", k), slice) : slice;
   }
   return text;
 }
 
-// Adds what the input slices at p$ and on, times the weights from `at` to `end`, give to the sums.
+// Adds what the input slices at p + q$ and on, times the weights from `at` to `end`, give to the
+// sums. The pixels have one position along y and slices together: a register, and an addition less
+// in each trip, for each of them.
 // A GPU keeps the sums in registers, and one vector of weights at a time. Where the tile has more
 // sums than registers, each is brought in once for its four products; and as each loop around the
 // sums costs a copy of all of them, a source of one slice does without.
 std::string AddSlices(const QuadTile& t, const char* read) {
-  std::string text = Unroll(t.pixels, read);
+  std::string text = Unroll(t.pixels, read) + "p += slice;\n";
   const char* const lanes[] = {"x", "y", "z", "w"};
   const int channels = t.channels > 0 ? t.channels : 4;
   for (int k = 0; t.serial && k < t.slices; ++k) {
@@ -113,8 +120,11 @@ std::string AddSlices(const QuadTile& t, const char* read) {
 
 // Where the window is the pixel itself.
 std::string Pixel(const QuadTile& t) {
-  return Unroll(t.pixels, "src_at p$ = at_src(min(x + $, grid_w - 1), y, first);\n") +
-         AddSlices(t, "sum4_t v$ = fetch_src(p$); p$ += slice;\n");
+  std::string columns = "int x0 = x;\n";
+  for (int i = 1; i < t.pixels; ++i)
+    columns += Format("int x%d = min(x + %d, grid_w - 1);\n", i, i);
+  return columns + Unroll(t.pixels, "src_at q$ = along_src(x$);\n") +
+         "src_at p = at_src(0, y, first);\n" + AddSlices(t, "sum4_t v$ = fetch_src(p + q$);\n");
 }
 
 // The rows of the window, of which row ky has the number `row` among all. Pixels outside are read
@@ -123,8 +133,9 @@ std::string Rows(const QuadTile& t, const char* inside, const char* row) {
   const std::string tap =
       Unroll(t.pixels, QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
 bool in$ = x$ >= 0 && x$ < src_w;
-src_at p$ = row + along_src(clamp(x$, 0, src_w - 1));
-)")) + AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p$); p$ += slice;
+src_at q$ = along_src(clamp(x$, 0, src_w - 1));
+)")) + "src_at p = row;\n" +
+      AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p + q$);
 if (!in$) { v$ = vec4(0.0f); }
 )")) + "at = end;\n";
   const std::string taps =
@@ -186,7 +197,7 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
   text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
   text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
-  return text + WriteSums(t, conv.scattered(), part);
+  return text + WriteSums(t, conv.scattered(), part, pixel);
 }
 
 void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {

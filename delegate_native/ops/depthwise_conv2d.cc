@@ -170,8 +170,9 @@ std::string StripBody(const Strip& strip, bool one_item, bool round) {
 }
 
 // The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels
-// that share no column two are as good. Where work-items run one after another, reads cost most:
-// longer strips share weights, as far as the text is not too long for the compiler.
+// that share no column two are as good. Short rows are no multiple of three. Where work-items run
+// one after another, reads cost most: longer strips share weights, as far as the text is not too
+// long for the compiler.
 Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window) {
   constexpr int kMostColumns = 16;  // of a serial strip
   const bool serial = gpu.runs_items_serially();
@@ -181,11 +182,12 @@ Strip StripFor(const GpuInfo& gpu, const Shape& out, const Window& window) {
     const int columns = static_cast<int>(strip.Columns().size());
     if (serial) return out.w > strip.pixels / 2 && columns <= kMostColumns;
     const int items = CeilDiv(out.w, strip.pixels) * out.h * out.slices() * out.b;
-    return out.w > strip.pixels / 2 && strip.pixels + strip.taps + columns < gpu.vector_registers &&
+    return out.w > strip.pixels / 2 && (strip.pixels != 3 || out.w >= 24) &&
+           strip.pixels + strip.taps + columns < gpu.vector_registers &&
            (strip.pixels == 2 || columns < strip.pixels * strip.taps) &&
            items >= gpu.enough_work_items;
   };
-  while (strip.pixels > 1 && !fits()) strip.pixels /= 2;
+  while (strip.pixels > 1 && !fits()) strip.pixels = serial ? strip.pixels / 2 : strip.pixels - 1;
   return strip;
 }
 

@@ -45,12 +45,13 @@ class Installed:
     version: str  # of Mesa's packages
 
     @property
-    def _libraries(self) -> Path:
+    def libraries(self) -> Path:
+        """The folder of the driver's and of all that it needs, glibc and its loader included."""
         return self.folder / "root/usr/lib" / self.architecture.triple
 
     def command(self, files: list[Path]) -> list[object]:
         """Has the driver compile these files. Its own loader and C library go before this machine's."""
-        libraries, loader = self._libraries, self._libraries / self.architecture.loader
+        libraries, loader = self.libraries, self.libraries / self.architecture.loader
         emulator = [self.folder / QEMU] if self.architecture.name == "arm64" else []
         shim = libraries / self.architecture.shim
         start = [*emulator, loader, "--library-path", libraries, "--preload", shim]

@@ -27,7 +27,7 @@ from host_tools.base.progress import progress
 from host_tools.places import stock_kernels
 from host_tools.record import named_plans, schema
 from host_tools.record.checked_plan import Plan
-from host_tools.request import from_arguments, model_facts, models
+from host_tools.request import from_arguments, layer, model_facts, models
 from host_tools.tasks import plans
 
 # Ops that multiply and add: where a model's file does not say how often, its sum is not known.
@@ -126,6 +126,7 @@ def check(gpus: str, library: Path | None, keep: bool, console: Console) -> None
         raise ToolMissing("compare kernels with the table", problem, "`--check --keep` makes a table with one version")
     names = ",".join(gpu.name for gpu in chosen)
     rows = [row for model in guard.MODELS for row in guard.rows_of(model, ask(model, names, "f32", library))]
+    rows += guard.rows_of(guard.LAYER, _ask_layer(names, library))
     if keep:
         guard.TABLE.write_text(guard.Table(versions.pop(), tuple(rows)).to_json(), encoding="utf-8")
         console.print(f"{len(rows)} rows  {guard.TABLE}", markup=False, soft_wrap=True)
@@ -135,6 +136,14 @@ def check(gpus: str, library: Path | None, keep: bool, console: Console) -> None
     if found:
         raise JudgementFailed("compare kernels with the table", "; ".join(found), "if it has to be: `--check --keep`")
     console.print(f"{len(rows)} rows: none is worse")
+
+
+def _ask_layer(gpus: str, library: Path | None) -> list[Figures]:
+    """Of guard.LAYER."""
+    with tempfile.TemporaryDirectory(prefix="quadra-analyse-") as folder:
+        path = Path(folder) / f"{guard.LAYER}.tflite"
+        path.write_bytes(layer.convolution(size=48, channels=128, window=3))
+        return ask(str(path), gpus, "f32", library)
 
 
 def show(found: list[Figures], console: Console, top: int) -> None:

@@ -45,9 +45,13 @@ def _before_prelu(name, x):
     )
 
 
+LONG = 25  # pixels of a row: strips of 3 are for rows that are as long
+STRIPS_OF_3 = 60  # where a row of LONG pixels has strips of 4, these are fewer work-items; strips of 3 are enough
+
+
 def _strips():
-    """Strips of 4, 2 and 1 results of the windows that models have most."""
-    for width in (5, 2, 1):
+    """Strips of 4, 3, 2 and 1 results of the windows that models have most; of 3 in long rows alone."""
+    for width in (LONG, 5, 2, 1):
         yield _case(f"3x3_{width}_wide", (1, 4, width, 6), (3, 3))
         yield _case(f"5x5_{width}_wide", (1, 4, width, 6), (5, 5))
         yield _case(f"3x3_stride_to_{width}_wide", (1, 5, 2 * width, 6), (3, 3), stride=(2, 2))

@@ -3,7 +3,7 @@
 Such a file asks libc.so, libm.so, libdl.so and liblog.so for symbols of versions LIBC and LIBLOG, and perhaps
 libEGL.so, libGLESv3.so and libOpenCL.so for their functions. Here these libraries are made, from the symbols that the
 given files really ask for: functions that mean the same (same.txt) are jumps to glibc, others are written in C
-(libc.c, arm.c). Graphics and OpenCL are this machine's; under qemu there are none. A symbol that nobody knows is an
+(libc.c, arm.c). Graphics and OpenCL are this machine's; under qemu there are those of the folder that `command` is given, if any. A symbol that nobody knows is an
 error here, not a crash later.
 """
 
@@ -62,19 +62,23 @@ def folder_for(libraries: Sequence[Path], machine: Machine = machines.HERE) -> P
     return made
 
 
-def command(executable: Path, libraries: Sequence[Path], words: Sequence[object]) -> list[object]:
+def command(
+    executable: Path, libraries: Sequence[Path], words: Sequence[object], system: Path | None = None
+) -> list[object]:
     """What starts an Android executable here, with `words` for it: this machine's loader, in place of Android's. For ARM
     qemu runs it, and what has packed relocations has to be `relocations.unpack`ed before.
 
-    `libraries` are those that it will load. Misuse as above.
+    `libraries` are those that it will load. `system`, for ARM: a folder with a glibc of that processor, and what else is
+    to be found, as a driver of OpenGL ES. Misuse as above.
     """
     all_of_them = [executable, *libraries]
     machine = machines.of_elf(symbols.read(executable).machine) or machines.HERE
     if not shutil.which(machine.compiler) or not shutil.which(machine.start[0]):
         advice = f"apt-get install {machine.package}"
         raise ToolMissing(f"run Android's {machine.abi} code here", f"there is no {machine.compiler}", advice)
-    folders = ":".join(filter(None, [str(folder_for(all_of_them, machine)), machine.libraries]))
-    return [*machine.start, "--library-path", folders, executable, *words]
+    among = machine.among(system) if system else machine
+    folders = ":".join(filter(None, [str(folder_for(all_of_them, machine)), among.libraries]))
+    return [*among.start, "--library-path", folders, executable, *words]
 
 
 def gles_digest() -> str:

@@ -1,6 +1,7 @@
 """The processors whose Android code runs on this machine: its own, and ARM's under qemu's user mode."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from host_tools.base.android import ABIS
 
@@ -17,6 +18,11 @@ class Machine:
     start: tuple[str, ...]
     libraries: str
     package: str  # of Debian, which brings the compiler
+
+    def among(self, libraries: Path) -> "Machine":
+        """The same under qemu, with another glibc and its loader, out of that folder."""
+        loader = libraries / Path(self.start[-1]).name
+        return replace(self, start=(self.start[0], str(loader)), libraries=str(libraries))
 
 
 def _under_qemu(abi: str, elf: str, qemu: str, triple: str, loader: str) -> Machine:

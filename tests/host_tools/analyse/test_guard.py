@@ -41,7 +41,11 @@ def test_a_row_sums_up_the_kernels_of_an_op():
 
 def test_the_table_has_every_model_and_gpu():
     table = guard.read()
-    assert {(row.model, row.gpu) for row in table.rows} == {(model, gpu) for model in guard.MODELS for gpu in NAMES}
+    models = (*guard.MODELS, guard.LAYER)
+    assert {(row.model, row.gpu) for row in table.rows} == {(model, gpu) for model in models for gpu in NAMES}
+    winograd = [(row.gpu, row.op) for row in table.rows if row.model == guard.LAYER]
+    ops = ("winograd_source", "winograd_products", "winograd_result")
+    assert winograd == [(gpu, op) for gpu in NAMES for op in ops]
     assert table.mesa
     assert guard.Table(table.mesa, table.rows).to_json() == guard.TABLE.read_text(encoding="utf-8")
 

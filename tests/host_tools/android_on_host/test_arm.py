@@ -1,19 +1,26 @@
 """The libraries that phones get are executed: ARM's runner, TFLite's ARM runtime and ARM's delegate, under qemu. What the
-delegate makes of a model there (graph, kernels, packed weights, memory) is byte for byte what it makes here."""
+delegate makes of a model there (graph, kernels, packed weights, memory) is byte for byte what it makes here; on arm64 Mesa
+runs its kernels."""
 
+import os
 import re
 import struct
 
+import numpy as np
 import pytest
 
+from host_tools.analyse import phone_compilers
 from host_tools.android_on_host import bionic
 from host_tools.android_on_host.bionic import machines, relocations, symbols
 from host_tools.base import child_process
 from host_tools.base.errors import FetchFailed, Misuse, ToolMissing
 from host_tools.build import bazel, maven
-from host_tools.places import on_host, prepare
+from host_tools.places import cpu_reference, on_host, prepare
 from host_tools.record import run_folder
 from host_tools.request import from_arguments
+from tests.delegate import TOLERANCE
+from tests.host_tools.analyse.test_analyse_for_real import REAL
+from tests.model_builder import one_convolution
 
 ABIS = ("arm64-v8a", "armeabi-v7a")
 # Floats, halves and integers; images and buffers; both languages; a state that is kept.
@@ -38,21 +45,24 @@ class Phone:
         relocations.unpack(bazel.android([abi])[abi].path, self.library)
         self._folder = folder
 
-    def verdicts(self, spec, name):
-        """Asks the delegate for them; it leaves its plans in the folder that comes back."""
+    def start(self, spec, name, mode, driver=None):
+        """The folder that it leaves, with plans. driver: phone_compilers.Installed, whose Mesa has llvmpipe, too."""
         folder = self._folder / name
         folder.mkdir()
         told = spec.to_json()
         told["options"]["dump_dir"] = str(folder)
         run_folder.write_json(folder / "spec.json", told)
         prepare.prepare(spec, folder)
-        words = ["--folder", folder, "--runtime", self.runtime, "--quadra", self.library, "--mode", "verdicts"]
+        words = ["--folder", folder, "--runtime", self.runtime, "--quadra", self.library, "--mode", mode]
+        env = {**os.environ, **driver.environment()} if driver else None
         try:
-            argv = bionic.command(self.runner, [self.runtime, self.library], words)
+            argv = bionic.command(
+                self.runner, [self.runtime, self.library], words, driver.libraries if driver else None
+            )
         except ToolMissing as error:
             pytest.skip(str(error))
-        child_process.run(argv, timeout_s=300)
-        return folder
+        child_process.run(argv, timeout_s=300, env=env)
+        return run_folder.RunFolder(folder)
 
 
 @pytest.fixture(scope="module", params=ABIS)
@@ -69,10 +79,33 @@ def plans(folder):
 def test_plans_are_those_that_are_made_here(phone, library, model_path, model, target, precision, tmp_path):
     spec = from_arguments.make_spec(str(model_path(model)), backend="null", target=target, precision=precision)
     on_host.dump(spec, library, tmp_path)
-    folder = phone.verdicts(spec, f"{model}-{target}-{precision}")
-    nodes = run_folder.RunFolder(folder).json("verdicts.json")["nodes"]
+    folder = phone.start(spec, f"{model}-{target}-{precision}", "verdicts")
+    nodes = folder.json("verdicts.json")["nodes"]
     assert nodes and all(node["on"] == "gpu" for node in nodes), nodes
-    assert plans(folder) == plans(tmp_path) != {}
+    assert plans(folder.path) == plans(tmp_path) != {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phone", ["arm64-v8a"], indirect=True)
+@pytest.mark.parametrize("precision", ["f32", "f16"])
+def test_kernels_run_on_arms_mesa(phone, monkeypatch, precision, tmp_path):
+    """OpenGL ES of ARM's delegate, on llvmpipe as it is among the packages of Mali's compiler."""
+    monkeypatch.setenv("QUADRA_TOOLS_DIR", str(REAL))
+    driver = phone_compilers.installed("mali")
+    if not driver:
+        pytest.skip(f"Mesa for arm64 is not installed: {phone_compilers.INSTALL}")
+    model = tmp_path / "small.tflite"
+    model.write_bytes(one_convolution())
+    spec = from_arguments.make_spec(str(model), backend="gles", precision=precision, repetitions=1)
+    left = phone.start(spec, f"mesa-{precision}", "run", driver)
+    verdicts = left.json("verdicts.json")
+    assert verdicts["backend"] == "gles" and verdicts["device"]["name"].startswith("llvmpipe"), verdicts[
+        "backend_notes"
+    ]
+    assert verdicts["nodes"] and all(node["on"] == "gpu" for node in verdicts["nodes"]), verdicts["nodes"]
+    cpu_reference.reference(left.path)
+    (ours,), (cpu,) = left.arrays("outputs"), left.arrays("cpu_outputs")
+    np.testing.assert_allclose(ours, cpu, rtol=0, atol=TOLERANCE[precision] * np.ptp(cpu))
 
 
 def packed(*groups):
