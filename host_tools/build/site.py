@@ -41,6 +41,7 @@ def build(work: Path, site: Path) -> Path:
     except CommandFailed as error:
         do_next = "correct the link; a new page needs a line in mkdocs.yml"
         raise JudgementFailed("build the documentation", error.came_back, do_next) from error
+    (site / "404.html").unlink()  # its links begin at the root of a server
     (site / _OURS).touch()
     return site / "index.html"
 

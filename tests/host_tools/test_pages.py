@@ -4,6 +4,7 @@ typed as they stand."""
 import inspect
 import re
 import shlex
+from itertools import pairwise
 
 import pytest
 from invoke import Collection, Task
@@ -128,6 +129,15 @@ def test_a_wrong_command_is_noticed():
         ("lab worker localhost:1 --port x", ""),
     ):
         assert reason in wrong(words.split()) and wrong(words.split()), words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_site_shows_lists_as_lists(page):
+    """MkDocs asks for an empty line before a list, and for four spaces before a list in one."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    lines = [(before, line) for before, line in pairwise(text.splitlines()) if re.match(r" *([-*]|\d+\.) ", line)]
+    assert [line for before, line in lines if before and not re.match(r"([-*]|\d+\.|#+) | ", before)] == []
+    assert [line for _, line in lines if (len(line) - len(line.lstrip())) % 4] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -88,3 +88,26 @@ def test_they_compile_beside_the_published_ones_of_the_interpreter(headers, tmp_
         ["gcc", "-std=c11", "-fsyntax-only", f"-I{FOLDER}", f"-I{headers}", user], timeout_s=60, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+# What the examples leave to the reader. The headers of TFLite's AAR lack files that its own c_api.h includes.
+AROUND = """
+#include "delegate_native/delegate/quadra.h"
+#include "tensorflow/lite/core/c/common.h"
+#include "tensorflow/lite/delegates/gpu/delegate.h"
+typedef struct TfLiteInterpreterOptions TfLiteInterpreterOptions;
+void TfLiteInterpreterOptionsAddDelegate(TfLiteInterpreterOptions* options, TfLiteDelegate* delegate);
+"""
+
+
+def test_the_c_of_the_pages_compiles(headers, tmp_path):
+    for name, creates in (("use_in_an_app", "QuadraDelegateCreate"), ("options", "TfLiteGpuDelegateV2Create")):
+        page = (settings.ROOT / "docs" / f"{name}.md").read_text()
+        (example,) = [text for text in re.findall(r"^```c\n(.*?)^```", page, re.M | re.S) if creates in text]
+        source = tmp_path / f"{name}.c"
+        start = "void use(TfLiteInterpreterOptions* interpreter_options, const char* folder) {"
+        source.write_text(f"{AROUND}{start}\n{example}}}\n")
+        argv = ["gcc", "-std=c11", "-Wall", "-Wno-unused-variable", "-Werror", "-fsyntax-only"]
+        argv += [f"-I{folder}" for folder in (settings.ROOT, FOLDER, headers)]
+        done = child_process.run([*argv, source], timeout_s=60, check=False)
+        assert done.returncode == 0, done.stderr

@@ -175,6 +175,12 @@ def test_the_page_names_what_is_published(published):
     page = (settings.ROOT / "docs" / "use_in_an_app.md").read_text()
     assert f'implementation("{published.library.coordinates}")' in page
     assert f'implementation("org.tensorflow:tensorflow-lite:{maven.version("tensorflow-lite")}")' in page
+    fetched = re.findall(r"<groupId>(.+)</groupId><artifactId>(.+)</artifactId><version>(.+)</version>", page)
+    tflite = [
+        ("org.tensorflow", name, maven.version("tensorflow-lite"))
+        for name in ("tensorflow-lite", "tensorflow-lite-api")
+    ]
+    assert fetched == [tuple(published.library.coordinates.split(":")), *tflite]
     assert str(aar.REPOSITORY.relative_to(settings.ROOT)) in page
     assert f"both {maven.version('litert')})" in page and f"LiteRT {maven.version('litert')}" in (
         (settings.ROOT / "docs" / "android.md").read_text()

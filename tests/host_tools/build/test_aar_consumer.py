@@ -19,15 +19,15 @@ from tests.android_parts import app_library
 from tests.model_builder import one_convolution
 
 PAGE = (settings.ROOT / "docs" / "use_in_an_app.md").read_text()
+# The tools of the test beside the lines of the page.
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>com.example</groupId><artifactId>app</artifactId><version>1</version><packaging>pom</packaging>
-<repositories><repository><id>quadra</id><url>{repository}</url></repository></repositories>
-<dependencies>{dependencies}<dependency><groupId>com.guardsquare</groupId><artifactId>proguard-base</artifactId>
-<version>7.6.1</version></dependency><dependency><groupId>org.jetbrains.kotlin</groupId>
-<artifactId>kotlin-compiler-embeddable</artifactId><version>2.1.0</version></dependency></dependencies></project>"""
-# Without what is behind it: the POM of TensorFlow Lite asks for a jar where there is an AAR. Gradle sees to that.
-DEPENDENCY = """<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version><type>aar</type>
-<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
+{lines}</project>"""
+TOOL = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+TOOLS = (
+    ("com.guardsquare", "proguard-base", "7.6.1"),
+    ("org.jetbrains.kotlin", "kotlin-compiler-embeddable", "2.1.0"),
+)
 APP = """{imports}
 public class App {{
   public static void main(String[] words) throws Exception {{
@@ -53,16 +53,11 @@ def lines(language: str, word: str) -> str:
     return next(text for text in re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.M | re.S) if word in text)
 
 
-def coordinates() -> list[tuple[str, ...]]:
-    found = re.findall(r'implementation\("([\w.-]+):([\w.-]+):([\w.-]+)"\)', lines("kotlin", "implementation("))
-    assert (aar.GROUP, aar.NAME, maven.version("quadra-name")) in found
-    return [*found, ("org.tensorflow", "tensorflow-lite-api", maven.version("tensorflow-lite"))]
-
-
 def resolved(repository: Path, project: Path) -> dict[str, Path]:
     """Maven takes the AARs of the page from the folder and from Maven Central; by name, unpacked. The tools' jars lie beside."""
-    dependencies = "".join(DEPENDENCY.format(*one) for one in coordinates())
-    (project / "pom.xml").write_text(POM.format(repository=repository.as_uri(), dependencies=dependencies))
+    words = re.sub(r"(?<=<url>)file:.*(?=</url>)", repository.as_uri(), lines("xml", "<repository>"))
+    more = "".join(TOOL.format(*one) for one in TOOLS)
+    (project / "pom.xml").write_text(POM.format(lines=words.replace("</dependencies>", f"{more}</dependencies>")))
     plugin = f"org.apache.maven.plugins:maven-dependency-plugin:{maven.version('maven-dependency-plugin')}"
     argv = ["mvn", "-B", f"-Dmaven.repo.local={project / 'local'}", f"{plugin}:copy-dependencies"]
     child_process.run(argv, cwd=project, timeout_s=_DEADLINE_S)
