@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "delegate_native/session/plan_memory.h"
+#include "delegate_native/session/io_memory.h"
 
 namespace quadra {
 namespace {
@@ -94,7 +94,7 @@ class Comparison {
 };
 
 // Floats in -1..1, bytes of all values; other ints may be indices: 0 and 1.
-void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, PlanMemory* memory) {
+void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, IoMemory* memory) {
   uint32_t random = 1;
   for (unsigned i = 0; i < inputs.size(); ++i) {
     const Element element = inputs[i].element;
@@ -122,7 +122,7 @@ Status SelfCheck(const Graph& graph, const std::vector<Port>& inputs, const GpuI
   std::vector<Check> checks;
   QUADRA_RETURN_IF_ERROR(MakeChecks(graph, target, precision, groups, &bytes, &checks));
   const fb::Plan& plan = *fb::GetPlan(bytes.data());
-  PlanMemory memory(plan);
+  IoMemory memory(plan);
   Fill(plan, inputs, &memory);
   std::unique_ptr<Executable> executable;
   LoadTimes times;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "delegate_native/base/status.h"
-#include "delegate_native/cache/plan_cache.h"
+#include "delegate_native/cache/model_cache.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/passes/pipeline.h"
@@ -29,7 +29,7 @@ struct SessionOptions {
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
-  PlanCache cache = PlanCache("", "");
+  ModelCache cache = ModelCache("", "");
 };
 
 struct SessionTimes {
