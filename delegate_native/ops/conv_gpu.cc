@@ -185,6 +185,22 @@ void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
   kernel->Int("planes", planes);
 }
 
+// Weights that `parts` kernels take theirs from: made once for all, and let go with the last. They
+// may be Winograd's, or made of integers.
+Function<SharedFloats()> MadeOnce(const Function<SharedFloats()>& make, int parts) {
+  struct Kept {
+    SharedFloats floats;
+    int left = 0;
+  };
+  return [make, parts, kept = std::make_shared<Kept>()] {
+    if (kept->left == 0) {
+      kept->floats = make();
+      kept->left = parts;
+    }
+    return --kept->left == 0 ? std::move(kept->floats) : kept->floats;
+  };
+}
+
 // The convolution by the inputs, or with the outputs, of a part alone, as far as its weights tell.
 Conv OnlyPart(Conv conv, const Part& part) {
   const int all_c = conv.in.c, all_rows = conv.taps() * conv.out.c;
@@ -286,8 +302,9 @@ int OutputsAtOnce(const KernelContext& context, const Conv& conv) {
 
 }  // namespace
 
-void AddGpuConv(const KernelContext& context, const Conv& conv, KernelList* list) {
+void AddGpuConv(const KernelContext& context, const Conv& whole, KernelList* list) {
   constexpr int kMostParts = 64;
+  Conv conv = whole;
   const int slices = conv.in.slices(), most = SlicesAtOnce(context, conv);
   const int parts = most > 0 ? CeilDiv(slices, most) : 1;
   Part part;
@@ -297,6 +314,7 @@ void AddGpuConv(const KernelContext& context, const Conv& conv, KernelList* list
   if (conv.groups > 1 || parts == 1 || parts > kMostParts) {
     const int all = conv.out.slices(), at_once = OutputsAtOnce(context, conv);
     if (at_once == 0) return AddGpuPart(context, conv, part, list);
+    conv.weights = MadeOnce(conv.weights, CeilDiv(all, at_once));
     for (; part.first_out < all; part.first_out += at_once) {
       part.outs = std::min(at_once, all - part.first_out);
       AddGpuPart(context, conv, part, list);
@@ -305,6 +323,7 @@ void AddGpuConv(const KernelContext& context, const Conv& conv, KernelList* list
   }
   part.slices = Slices::kSome;
   const int each = CeilDiv(slices, parts);
+  conv.weights = MadeOnce(conv.weights, CeilDiv(slices, each));
   for (part.first = 0; part.first < slices; part.first += each) {
     const bool last = part.first + each >= slices;
     part.count = std::min(each, slices - part.first);
