@@ -3,6 +3,8 @@ drivers here mistake tanh for atan wherever they optimise (tests/driver_faults.c
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from tests.model_builder import Model
 BACKENDS = ["opencl", "gles"]
 IMAGE = (1, 6, 5, 8)
 FEED = np.random.default_rng(2).normal(size=IMAGE).astype(np.float32)
+WIDE = np.random.default_rng(4).normal(size=(1, 8, 8, 64)).astype(np.float32)
 TOLERANCE = 1e-4
 PLAIN = "_plain_"  # in the names of kernels that others are compared with
 
@@ -36,7 +39,9 @@ def model() -> bytes:
 def start(library, egl, opencl):
     """start(backend, faulty=False, option=...): the outcome and the log, of a new process."""
 
-    def run(backend: str, faulty: bool = False, env: dict[str, str] | None = None, **more: str) -> tuple[Outcome, str]:
+    def run(
+        backend: str, faulty: bool = False, env: dict[str, str] | None = None, built: bytes | None = None, **more: str
+    ) -> tuple[Outcome, str]:
         fault = {"DRIVER_FAULTS_MISCOMPILES": "tanh=atan"}
         if backend == "gles":
             fault = {"EGL_FAULTS": "miscompiles=tanh:atan"}
@@ -44,13 +49,26 @@ def start(library, egl, opencl):
         try:
             drivers = {"opencl_library": str(opencl), "egl_library": str(egl)}
             given = options(backend=backend, debug="4", **drivers, **more)
-            outcome = worker.run(model(), [FEED], env={**(fault if faulty else {}), **(env or {})}, **given)
+            outcome = worker.run(
+                built or model(),
+                [FEED if built is None else WIDE],
+                env={**(fault if faulty else {}), **(env or {})},
+                **given,
+            )
         finally:
             worker.close()
         assert not outcome.error, outcome.error + worker.log()
         return outcome, worker.log()
 
     return run
+
+
+def several_kernels() -> bytes:
+    """A convolution that goes Winograd's way: three kernels."""
+    m = Model()
+    weights = np.random.default_rng(5).normal(size=(64, 3, 3, 64)).astype(np.float32) / 24
+    m.output(m.conv2d(m.input(WIDE.shape), weights, np.zeros(64, np.float32)))
+    return m.bytes()
 
 
 def check_us(outcome: Outcome) -> int:
@@ -114,6 +132,16 @@ def test_programs_that_bring_numbers_in_and_out_are_checked(start):
     outcome, _ = start("gles", env={"EGL_FAULTS": "miscompiles=v.y:v.x"}, self_check="1")
     outcome.check(cpu.run(model(), [FEED]), TOLERANCE, everything_on_gpu=False)
     assert len(outcome.on_cpu()) == len(outcome.nodes) and any("_slices" in reason for reason in outcome.on_cpu())
+
+
+def test_of_a_node_with_several_kernels_all_are_named(start):
+    """The first of them is wrong, and only their common result is compared."""
+    fault = {"DRIVER_FAULTS_MISCOMPILES": "clamp=0*clamp"}
+    outcome, _ = start("opencl", env=fault, built=several_kernels(), self_check="1")
+    outcome.check(cpu.run(several_kernels(), [WIDE]), TOLERANCE, everything_on_gpu=False)
+    [reason] = outcome.on_cpu()
+    names = [rf"winograd_{part}_\w{{8}}" for part in ("source", "products", "result")]
+    assert re.search(f"self_check: one of {', '.join(names)} computes wrong numbers", reason), reason
 
 
 REFUSALS = {"opencl": {"DRIVER_FAULTS": "clBuildProgram@2=-11"}, "gles": {"EGL_FAULTS": "refuse_compile=optimize(off)"}}

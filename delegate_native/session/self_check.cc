@@ -70,17 +70,28 @@ class Comparison {
       ++differ;
       if (!(off <= difference)) difference = off;
     }
-    const fb::Dispatch& dispatch = *plan_.dispatches()->Get(static_cast<unsigned>(check.dispatch));
     if (differ <= (check.jumps ? plain.size() / kOneIn : 0)) return;
-    const int* nodes = dispatch.nodes()->data();
+    const auto& nodes = *plan_.dispatches()->Get(static_cast<unsigned>(check.first))->nodes();
     auto one = std::make_unique<Miscompiled>();
-    one->nodes.assign(nodes, nodes + dispatch.nodes()->size());
+    one->nodes.assign(nodes.data(), nodes.data() + nodes.size());
     one->why = Format(
         "self_check: %s computes wrong numbers: %zu of %zu are off, by up to %g where the largest is "
         "%g; driver: %s; next: inv bisect",
-        dispatch.entry()->c_str(), differ, plain.size(), difference, largest, driver_.c_str());
+        KernelsOf(check).c_str(), differ, plain.size(), difference, largest, driver_.c_str());
     one->next.swap(*found_);
     found_->swap(one);
+  }
+
+  // Which of a node's kernels is wrong their result does not tell.
+  std::string KernelsOf(const Check& check) const {
+    std::string names, last;
+    for (int i = check.first; i < check.end; ++i) {
+      const std::string entry = plan_.dispatches()->Get(static_cast<unsigned>(i))->entry()->str();
+      if (entry == last) continue;  // another part of its grid
+      if (!last.empty()) names += ", ";
+      names += last = entry;
+    }
+    return names == last ? names : "one of " + names;
   }
 
   const fb::Plan& plan_;
