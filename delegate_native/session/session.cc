@@ -78,11 +78,15 @@ Session::Session(std::vector<Port> inputs, std::vector<Port> outputs,
   outputs_ = std::move(outputs);
 }
 
-// What still runs works on the plan's constants: if it does not end, they stay for good.
-void Session::LetGo() {
+Status Session::Wait() {
   Events none;
   none.deadline_ms = deadline_ms_;
-  if (executable_ && !executable_->Await(none, false).ok()) {
+  return executable_ ? executable_->Await(none, false) : Status();
+}
+
+// What still runs works on the plan's constants: if it does not end, they stay for good.
+void Session::LetGo() {
+  if (!Wait().ok()) {
     Log(0, "an inference that goes on does not end: its memory is not given back");
     struct Kept {
       std::unique_ptr<Executable> executable;
