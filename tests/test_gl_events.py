@@ -37,9 +37,9 @@ def check(names, wanted):
         nothing = one * np.float32(np.nan)
         gl.BufferData(SSBO, nothing.nbytes, nothing.ctypes.data, DYNAMIC_COPY)
 
-def new(driver, model=MODEL, **options):
+def new(driver, model=MODEL, deadline_ms=100, **options):
     fresh = Model(model, egl_library=driver, **options)
-    fresh.source._struct.deadline_ms = 100
+    fresh.source._struct.deadline_ms = deadline_ms
     native.library.QuadraDelegateSetBufferSource(P(fresh.delegate._get_native_delegate_pointer()), ctypes.byref(fresh.source._struct))
     return fresh
 """
@@ -114,6 +114,47 @@ model.refuses("wait for an input: its event did not come within 100 ms", "who is
 assert signal_sync(DISPLAY, event, SIGNALED)
 model.interpreter.invoke()
 check(results, EXPECTED)
+""",
+    )
+
+
+def test_other_models_run_while_one_waits_for_a_sync(library, egl, tmp_path):
+    """Without an app's context all models of the process share a thread."""
+    driver = compile_driver_faults(tmp_path / "libEGL_faults.so")
+    on_gl(
+        library,
+        _PRELUDE
+        + f"""
+import contextlib
+DRIVER = {str(driver)!r}
+faults = ctypes.CDLL(DRIVER)
+faults.QuadraFaultsReport.restype = ctypes.c_char_p
+model, other = [new(DRIVER, deadline_ms=20000, handles=None) for _ in range(2)]
+display = native.contexts(model.delegate).egl_display
+egl.eglCreateContext.restype = P
+version = (ctypes.c_int * 3)(0x3098, 3, 0x3038)
+# Mesa makes no sync for another display than that of the context.
+app = egl.eglCreateContext(P(display), None, None, version)
+assert egl.eglMakeCurrent(P(display), None, None, P(app))
+event = create(display, REUSABLE, None)
+feed = FEED[0].copy()
+model.source.buffers[model.input] = (HOST, feed.ctypes.data, feed.nbytes)
+model.source.events[model.input] = event
+def wait():
+    with contextlib.suppress(RuntimeError):  # Mesa says nothing to who waited until the signal
+        model.interpreter.invoke()
+waiting = threading.Thread(target=wait)
+waiting.start()
+while json.loads(faults.QuadraFaultsReport())["calls"]["eglClientWaitSyncKHR"] == 0:
+    assert waiting.is_alive()
+    time.sleep(0.01)
+right(other.interpreter)
+assert waiting.is_alive()
+assert signal_sync(display, event, SIGNALED)
+waiting.join()
+model.interpreter.invoke()
+for tensor, want in zip(model.outputs, EXPECTED):
+    assert np.allclose(model.interpreter.get_tensor(tensor), want, atol=1e-5)
 """,
     )
 

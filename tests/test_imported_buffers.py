@@ -170,6 +170,44 @@ assert counts() == [17, 12, 0], counts()
     )
 
 
+def test_memory_that_an_inference_still_works_on_stays(library, driver):
+    """Where another one would take its place among those that are kept: that waits for the inference."""
+    imported(
+        library,
+        driver,
+        """
+import pyopencl as cl
+model = Model()
+source = Source(native, model.delegate, 100)
+source.goes_on = True
+for tensor, one in zip(model.outputs, EXPECTED):
+    memory = Memory(one)
+    source.buffers[tensor] = (DMA_BUF, memory.fd, memory.size)
+context = cl.Context.from_int_ptr(native.contexts(model.delegate).cl_context)
+event = cl.UserEvent(context)
+source.events[model.input] = event.int_ptr
+many = [Memory(FEED[0]) for _ in range(11)]
+def invoke(memory):
+    source.buffers[model.input] = (DMA_BUF, memory.fd, memory.size)
+    model.interpreter.invoke()
+for memory in many[:10]:  # with the outputs' four times as many as tensors
+    invoke(memory)
+try:
+    invoke(many[10])
+except RuntimeError as error:
+    assert "wait for the inference that goes on: its event did not come within 100 ms" in str(error), error
+else:
+    raise AssertionError("it took the place of memory that is used")
+assert counts() == [12, 12, 0], counts()
+event.set_status(cl.command_execution_status.COMPLETE)
+invoke(many[10])
+assert counts() == [13, 12, 0], counts()
+cl.wait_for_events([cl.Event.from_int_ptr(source.done[-1])])
+""",
+        ARM,
+    )
+
+
 def test_what_cannot_be_imported_is_a_sentence(library, driver):
     """When it is bound, or when a source gives it; the interpreter's memory serves on. Nothing is left behind."""
     imported(

@@ -52,7 +52,7 @@ Status OpenGpu(const Options& options, const std::string& backend, const Context
   if (backend == "null") {
     if (!target) {
       gpu->target.name = "generic";
-      Decide(&gpu->target);
+      DecideTarget(&gpu->target);
     }
     gpu->backend = MakeNullBackend(gpu->target);
   } else {

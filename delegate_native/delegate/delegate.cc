@@ -101,8 +101,8 @@ int SubgraphOf(TfLiteContext* context) {
   }
 }
 
-PlanCache CacheOf(const Options& options) {
-  return PlanCache(options.serialization_dir, options.model_token);
+ModelCache CacheOf(const Options& options) {
+  return ModelCache(options.serialization_dir, options.model_token);
 }
 
 bool SameNodes(const std::vector<int>& nodes, const TfLiteIntArray* other) {
@@ -157,8 +157,8 @@ void Delegate::Begin(int subgraph) {
   now_.subgraph = subgraph;
 }
 
-Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
-                     KnownTensors* known, Candidate* candidate) {
+Status Delegate::TryBackend(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
+                            KnownTensors* known, Candidate* candidate) {
   now_.partitions.clear();
   Status status = Open(candidate);
   now_.gpu = candidate->gpu;
@@ -167,7 +167,7 @@ Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& 
     for (Verdict& verdict : now_.verdicts) verdict.reason = status.message();
     return status;
   }
-  const std::string key = KeyFor(*context, *model);
+  const std::string key = VerdictsKey(*context, *model);
   if (!key.empty()) {
     Status kept;
     status = Recall(context, model, key, &kept);
@@ -177,7 +177,7 @@ Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& 
   }
   now_.verdicts =
       Judge(context, *model, now_.gpu.target, precision_, options_.float32_nodes, known);
-  LeaveOutside(options_, *model, &now_.verdicts);
+  KeepOutsideOnCpu(options_, *model, &now_.verdicts);
   status = MakePartitions(context, *model, known);
   // Where they cannot be saved, neither can plans, and their partitions say why.
   if ((status.ok() || status.code() == Code::kMiscompiled) && !key.empty()) {
@@ -186,13 +186,13 @@ Status Delegate::Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& 
   return status;
 }
 
-std::string Delegate::KeyFor(const TfLiteContext& context, const ModelNodes& model) const {
+std::string Delegate::VerdictsKey(const TfLiteContext& context, const ModelNodes& model) const {
   // What is written to dump_dir begins with the graph.
   if (!CacheOf(options_).is_on() || !options_.dump_dir.empty()) return "";
-  const std::string hash = HashOf(context, model);
+  const std::string hash = HashOfModel(context, model);
   if (hash.empty()) return "";
-  return PlanCache::KeyOfVerdicts(hash, ToText(options_), NameOf(precision_), now_.gpu.target,
-                                  now_.gpu.backend->info());
+  return ModelCache::KeyOfVerdicts(hash, ToText(options_), NameOf(precision_), now_.gpu.target,
+                                   now_.gpu.backend->info());
 }
 
 // Where it ends early, all that it set is made anew.
@@ -236,7 +236,7 @@ Status Delegate::Apply(TfLiteContext* context) {
   Applied best;
   std::vector<std::vector<Verdict>> tried;
   for (Candidate& candidate : candidates_) {
-    const Status status = Try(context, model, &known, &candidate);
+    const Status status = TryBackend(context, model, &known, &candidate);
     tried.push_back(now_.verdicts);
     if (!best.gpu.backend || now_.nodes_on_gpu() > best.nodes_on_gpu()) {
       std::swap(best, now_);
@@ -384,7 +384,7 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
   TfLiteDelegateParams* previews;
   int count;
   QUADRA_RETURN_IF_ERROR(Preview(context, now_.verdicts, &previews, &count));
-  if (LeaveUnworthy(options_, context, model, *known, previews, count, &now_.verdicts)) {
+  if (KeepUnworthyOnCpu(options_, context, model, *known, previews, count, &now_.verdicts)) {
     *again = true;
     return Status();
   }
@@ -404,7 +404,7 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
     if (status.ok()) {
       now_.partitions.push_back(std::move(partition));
     } else {
-      LeaveFailed(model, *partition, status);
+      KeepFailedOnCpu(model, *partition, status);
       // One that may not be there the next time is told before one that will.
       if (first_failure->ok() || first_failure->code() == Code::kMiscompiled) {
         *first_failure = status;
@@ -417,18 +417,18 @@ Status Delegate::TryPartitions(TfLiteContext* context, const ModelNodes& model, 
 
 // The nodes of programs that compute wrong numbers; all of a partition where there are none of
 // these.
-void Delegate::LeaveFailed(const ModelNodes& model, const Partition& partition,
-                           const Status& status) {
+void Delegate::KeepFailedOnCpu(const ModelNodes& model, const Partition& partition,
+                               const Status& status) {
   const bool miscompiled = status.code() == Code::kMiscompiled;
   const size_t before = now_.nodes_on_gpu();
   const Miscompiled* one = miscompiled ? partition.session->miscompiled() : nullptr;
-  for (; one; one = one->next.get()) LeaveToCpu(model, one->nodes, one->why, &now_.verdicts);
+  for (; one; one = one->next.get()) KeepOnCpu(model, one->nodes, one->why, &now_.verdicts);
   if (now_.nodes_on_gpu() < before) return;
   const std::string reason =
       (miscompiled ? "" : "its partition could not be compiled: ") + status.message();
   Log(1, "a partition of %zu nodes goes back to the CPU: %s", partition.nodes.size(),
       status.message().c_str());
-  LeaveToCpu(model, partition.nodes, reason, &now_.verdicts);
+  KeepOnCpu(model, partition.nodes, reason, &now_.verdicts);
 }
 
 Status Delegate::Replace(TfLiteContext* context) {

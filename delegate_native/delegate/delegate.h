@@ -72,19 +72,19 @@ class Delegate {
   void Begin(int subgraph);
   Status Open(Candidate* candidate);
   // What `candidate` makes of the model; not ok when nodes that it had accepted went back.
-  Status Try(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model, KnownTensors* known,
-             Candidate* candidate);
+  Status TryBackend(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
+                    KnownTensors* known, Candidate* candidate);
   // The key that verdicts are kept under; empty: they are not kept.
-  std::string KeyFor(const TfLiteContext& context, const ModelNodes& model) const;
-  // What an earlier start made of the model, and what its Try returned. Not ok: why it must be made
-  // anew.
+  std::string VerdictsKey(const TfLiteContext& context, const ModelNodes& model) const;
+  // What an earlier start made of the model, and what its TryBackend returned. Not ok: why it must
+  // be made anew.
   Status Recall(TfLiteContext* context, const std::shared_ptr<ModelNodes>& model,
                 const std::string& key, Status* result);
   SessionOptions OptionsFor(size_t partition) const;
   Status MakePartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known);
   Status TryPartitions(TfLiteContext* context, const ModelNodes& model, KnownTensors* known,
                        bool* again, Status* first_failure);
-  void LeaveFailed(const ModelNodes& model, const Partition& partition, const Status& status);
+  void KeepFailedOnCpu(const ModelNodes& model, const Partition& partition, const Status& status);
   void NumberPartitions();
   void NoteInlined(const std::set<std::pair<int, int>>& inlined);
   void SayWhy(const std::vector<std::vector<Verdict>>& tried);

@@ -95,7 +95,7 @@ class Numbers {
 
 }  // namespace
 
-std::string HashOf(const TfLiteContext& context, const ModelNodes& model) {
+std::string HashOfModel(const TfLiteContext& context, const ModelNodes& model) {
   ContentHash hash;
   for (size_t i = 0; i < model.plan.size(); ++i) {
     const ModelNodes::Entry& entry = model.entries[i];
@@ -109,7 +109,7 @@ std::string HashOf(const TfLiteContext& context, const ModelNodes& model) {
   return hash.hex();
 }
 
-void SaveVerdicts(const PlanCache& cache, const std::string& key,
+void SaveVerdicts(const ModelCache& cache, const std::string& key,
                   const std::vector<Verdict>& verdicts,
                   const std::vector<std::shared_ptr<Partition>>& partitions, const Status& result) {
   Numbers numbers;
@@ -168,7 +168,7 @@ Status KeptVerdicts::Fits() const {
   return fits_ ? Status() : Unsupported("they do not fit the model");
 }
 
-Status KeptVerdicts::Load(const PlanCache& cache, const std::string& key,
+Status KeptVerdicts::Load(const ModelCache& cache, const std::string& key,
                           std::vector<Verdict>* verdicts) {
   Part texts;
   QUADRA_RETURN_IF_ERROR(cache.LoadVerdicts(key, &file_, &texts));

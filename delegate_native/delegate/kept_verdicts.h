@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "delegate_native/cache/plan_cache.h"
+#include "delegate_native/cache/model_cache.h"
 #include "delegate_native/delegate/partition.h"
 #include "delegate_native/delegate/verdicts.h"
 
@@ -16,10 +16,10 @@ namespace quadra {
 
 // Of all that verdicts and partitions are made from: nodes with their parameters, tensors, and the
 // numbers of constants. Empty where a node stands for another subgraph: that is not looked into.
-std::string HashOf(const TfLiteContext& context, const ModelNodes& model);
+std::string HashOfModel(const TfLiteContext& context, const ModelNodes& model);
 
 // A file that cannot be written is none.
-void SaveVerdicts(const PlanCache& cache, const std::string& key,
+void SaveVerdicts(const ModelCache& cache, const std::string& key,
                   const std::vector<Verdict>& verdicts,
                   const std::vector<std::shared_ptr<Partition>>& partitions, const Status& result);
 
@@ -35,7 +35,7 @@ void SaveVerdicts(const PlanCache& cache, const std::string& key,
 class KeptVerdicts {
  public:
   // `verdicts` has the model's nodes.
-  Status Load(const PlanCache& cache, const std::string& key, std::vector<Verdict>* verdicts);
+  Status Load(const ModelCache& cache, const std::string& key, std::vector<Verdict>* verdicts);
   // Behind the last partition: not ok where programs are not trusted.
   Status Result();
   // The next partition, with its plan. What it is imported from it does not know.

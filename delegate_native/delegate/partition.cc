@@ -214,8 +214,10 @@ Status Partition::ImportBuffer(QuadraBuffer* buffer) {
   size_t free = 4 * (input_tensors.size() + output_tensors.size());
   std::unique_ptr<SystemMemory>*at = &imported_, one;
   for (; *at && !(*at)->Is(kind, buffer->handle, buffer->bytes); at = &(*at)->next) {
-    if (--free == 0) at->reset();
-    if (!*at) break;
+    if (--free > 0) continue;
+    QUADRA_RETURN_IF_ERROR(session->Wait());  // an inference that goes on may work on it
+    at->reset();
+    break;
   }
   one = std::move(*at);
   if (one) {
@@ -307,9 +309,7 @@ Status Partition::Invoke(TfLiteContext* context) {
   }
   Status status = InvokeSession(context, &events);
   const bool taken = !buffers || buffers->Finish(status.ok() ? events.done : nullptr);
-  events.before.clear();  // whose they are has let them go
-  events.fences.clear();
-  return status.ok() && !taken ? session->Wait(events) : status;
+  return status.ok() && !taken ? session->Wait() : status;
 }
 
 }  // namespace quadra

@@ -27,7 +27,7 @@ class Judgement {
   std::vector<Verdict> Run() {
     std::vector<Verdict> verdicts = NameNodes(*context_, model_);
     for (size_t i = 0; i < verdicts.size(); ++i) JudgeNode(model_.entries[i], &verdicts[i]);
-    PlaceConstants(model_, &verdicts);
+    PlaceFoldedNodes(model_, &verdicts);
     return verdicts;
   }
 
@@ -193,7 +193,7 @@ std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, cons
   return Judgement(context, model, target, precision, float32_nodes, known).Run();
 }
 
-void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts) {
+void PlaceFoldedNodes(const ModelNodes& model, std::vector<Verdict>* verdicts) {
   // Backwards: a constant may be made of a constant.
   for (size_t i = verdicts->size(); i-- > 0;) {
     Verdict& verdict = (*verdicts)[i];
@@ -203,8 +203,8 @@ void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts) {
   }
 }
 
-void LeaveToCpu(const ModelNodes& model, const std::vector<int>& nodes, const std::string& reason,
-                std::vector<Verdict>* verdicts) {
+void KeepOnCpu(const ModelNodes& model, const std::vector<int>& nodes, const std::string& reason,
+               std::vector<Verdict>* verdicts) {
   const auto is_one = [&](const Verdict& verdict) {
     return std::find(nodes.begin(), nodes.end(), verdict.node) != nodes.end();
   };
@@ -218,7 +218,7 @@ void LeaveToCpu(const ModelNodes& model, const std::vector<int>& nodes, const st
     verdict.on_gpu = verdict.is_constant = false;
     verdict.reason = reason;
   }
-  PlaceConstants(model, verdicts);
+  PlaceFoldedNodes(model, verdicts);
 }
 
 }  // namespace quadra

@@ -19,7 +19,7 @@ struct Verdict {
   std::string op;    // "CONV_2D"
   std::string name;  // of the node's first output tensor
   bool on_gpu = false;
-  // Its result is a constant, which this delegate folds: PlaceConstants says where the node goes.
+  // Its result is a constant, which this delegate folds: PlaceFoldedNodes says where the node goes.
   bool is_constant = false;
   int partition = -1;
   std::string reason;  // why it is left to the CPU
@@ -39,11 +39,11 @@ std::vector<Verdict> Judge(TfLiteContext* context, const ModelNodes& model, cons
 
 // Puts each node whose result is a constant where all its readers are: on the GPU nobody computes
 // it, so that a reader on the CPU would find nothing. To be called after any change of a verdict.
-void PlaceConstants(const ModelNodes& model, std::vector<Verdict>* verdicts);
+void PlaceFoldedNodes(const ModelNodes& model, std::vector<Verdict>* verdicts);
 
 // Leaves nodes to the CPU, and what follows from that.
-void LeaveToCpu(const ModelNodes& model, const std::vector<int>& nodes, const std::string& reason,
-                std::vector<Verdict>* verdicts);
+void KeepOnCpu(const ModelNodes& model, const std::vector<int>& nodes, const std::string& reason,
+               std::vector<Verdict>* verdicts);
 
 }  // namespace quadra
 

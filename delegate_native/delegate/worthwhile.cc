@@ -131,7 +131,8 @@ Weighed Weigh(const Estimate& estimate, const ModelNodes& model,
 
 }  // namespace
 
-void LeaveOutside(const Options& options, const ModelNodes& model, std::vector<Verdict>* verdicts) {
+void KeepOutsideOnCpu(const Options& options, const ModelNodes& model,
+                      std::vector<Verdict>* verdicts) {
   const int first = options.first_delegate_node_index;
   const int last = options.last_delegate_node_index;
   bool any = false;
@@ -141,12 +142,12 @@ void LeaveOutside(const Options& options, const ModelNodes& model, std::vector<V
     verdict.reason = Format("only the nodes %d to %d may run on the GPU", first, last);
     any = true;
   }
-  if (any) PlaceConstants(model, verdicts);
+  if (any) PlaceFoldedNodes(model, verdicts);
 }
 
-bool LeaveUnworthy(const Options& options, TfLiteContext* context, const ModelNodes& model,
-                   const KnownTensors& known, const TfLiteDelegateParams* previews, int count,
-                   std::vector<Verdict>* verdicts) {
+bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const ModelNodes& model,
+                       const KnownTensors& known, const TfLiteDelegateParams* previews, int count,
+                       std::vector<Verdict>* verdicts) {
   // A model in one piece is not weighed: it always stays.
   if (count < 2 && options.min_nodes_per_partition == 0) return false;
   const Estimate estimate(context, known);
@@ -186,7 +187,7 @@ bool LeaveUnworthy(const Options& options, TfLiteContext* context, const ModelNo
   for (const Weighed& weighed : order) {
     if (weighed.reason.empty() || weighed.is_foreign) continue;
     const TfLiteIntArray& nodes = *weighed.partition->nodes_to_replace;
-    LeaveToCpu(model, {nodes.data, nodes.data + nodes.size}, weighed.reason, verdicts);
+    KeepOnCpu(model, {nodes.data, nodes.data + nodes.size}, weighed.reason, verdicts);
     any = true;
   }
   return any;

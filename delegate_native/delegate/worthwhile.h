@@ -10,7 +10,8 @@
 namespace quadra {
 
 // Leaves nodes outside of first_delegate_node_index to last_delegate_node_index to the CPU.
-void LeaveOutside(const Options& options, const ModelNodes& model, std::vector<Verdict>* verdicts);
+void KeepOutsideOnCpu(const Options& options, const ModelNodes& model,
+                      std::vector<Verdict>* verdicts);
 
 // Leaves partitions of the interpreter's preview to the CPU: those of fewer nodes than
 // min_nodes_per_partition, those that the CPU is estimated to compute before the GPU is reached,
@@ -18,9 +19,9 @@ void LeaveOutside(const Options& options, const ModelNodes& model, std::vector<V
 // compute count; those that only fold constants may stand alone. Of several partitions that are all
 // too small by the estimate one stays; and so does any with a custom op that the interpreter has no
 // kernel for.
-bool LeaveUnworthy(const Options& options, TfLiteContext* context, const ModelNodes& model,
-                   const KnownTensors& known, const TfLiteDelegateParams* previews, int count,
-                   std::vector<Verdict>* verdicts);
+bool KeepUnworthyOnCpu(const Options& options, TfLiteContext* context, const ModelNodes& model,
+                       const KnownTensors& known, const TfLiteDelegateParams* previews, int count,
+                       std::vector<Verdict>* verdicts);
 
 }  // namespace quadra
 

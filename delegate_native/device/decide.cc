@@ -1,4 +1,5 @@
-// What follows from the facts of a device. Vendors' and CPUs' names are known here only.
+// What follows from the facts of a device. Vendors' and CPUs' names are known here and in
+// quirks.cc only.
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -116,7 +117,7 @@ void DecideCpu(GpuInfo* info) {
 
 }  // namespace
 
-void Decide(GpuInfo* info) {
+void DecideTarget(GpuInfo* info) {
   ClampFacts(info);
   const std::string words = Lower(info->vendor + " " + info->device_name);
   info->supports_images = info->max_image2d[0] > 0 && info->max_image2d[1] > 0;

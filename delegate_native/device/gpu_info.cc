@@ -286,7 +286,7 @@ Status ParseGpuInfo(const std::string& text, GpuInfo* info) {
   VisitDecisions(&reader, info);  // a CPU's own vector width is a fact, too
   QUADRA_RETURN_IF_ERROR(reader.status());
   QUADRA_RETURN_IF_ERROR(reader.UnknownKeys());
-  Decide(info);
+  DecideTarget(info);
   VisitDecisions(&reader, info);
   if (info->storage == Storage::kImage2d && !info->supports_images) {
     return Unsupported("key \"storage\" is \"image2d\", and \"max_image2d\" says: no images");

@@ -91,7 +91,7 @@ void ClampFacts(GpuInfo* info);
 
 // Sets the decisions (storage, vector width, …) from the facts; makes `vendor` the short word and
 // names a target that has no name. For a CPU, `vector_width` comes in as the driver says.
-void Decide(GpuInfo* info);
+void DecideTarget(GpuInfo* info);
 
 // Another device's target is to run on `device`: in its language, within its limits.
 void RunOn(const GpuInfo& device, GpuInfo* target);

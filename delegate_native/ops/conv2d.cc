@@ -3,30 +3,34 @@
 //
 // Which kernel computes it, in the order in which Kernels below and AddConv ask:
 //
-//   weights or bias that are no constants  computed_conv.cc, an op of its own: see Import
+//   weights or bias that are no constants  computed_weights.cc, ops of their own: see Import
 //   each group is one channel              depthwise_conv2d.cc; on CPUs depthwise_cpu.cc for small
 //                                          windows and strides of one or two
 //   few rows, weights stay integers        integer_weights.cc
 //   3 x 3 windows, channels are many       winograd.cc
-//   GPUs                                   conv_kernels.cc: AddQuadConv divides the channels into
-//                                          kernels, AddQuadPart makes one. Its tile is chosen by
+//   GPUs                                   conv_gpu.cc: AddGpuConv divides the channels into
+//                                          kernels, AddGpuPart makes one. Its tile is chosen by
 //                                          conv_tiles.cc; split_sums.cc shares a sum within a group
-//   CPUs (PoCL, llvmpipe)                  conv_cpu.cc: AddWideConv
+//   CPUs (PoCL, llvmpipe)                  conv_cpu.cc: AddCpuConv
 //
 // FULLY_CONNECTED is imported as the same op. CONV_3D (by the GPUs' kernels everywhere) and, by
 // phases (conv_phases.cc), the transposed convolutions call AddConv, too. conv_weights.cc lays out
 // the weights for all of them.
 #include <utility>
 
-#include "delegate_native/ops/computed_conv.h"
+#include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/depthwise_conv2d.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/integer_weights.h"
+#include "delegate_native/ops/winograd.h"
 #include "delegate_native/tflite/importer.h"
 
 namespace quadra {
 namespace {
+
+// By the vectors' width; the tile leaves registers for weights and broadcasts.
+const WideTile kWideTiles[] = {{16, 2, 8}, {8, 2, 6}};
 
 Status Import(Importer* importer) {
   QUADRA_RETURN_IF_ERROR(importer->ExpectInputs(2, 3));
@@ -79,6 +83,37 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
 }
 
 }  // namespace
+
+Status CheckBias(const Graph& graph, const Node& node, int channels) {
+  if (node.inputs.size() < 3) return Status();
+  const int64_t values = graph.shape(node.inputs[2]).elements();
+  if (values == channels) return Status();
+  return InvalidModel("its bias has %lld values for %d channels", static_cast<long long>(values),
+                      channels);
+}
+
+Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* list) {
+  Conv conv;
+  conv.name = name;
+  conv.src = node.inputs[0];
+  conv.dst = node.outputs[0];
+  conv.in = graph.shape(conv.src);
+  conv.out = graph.shape(conv.dst);
+  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
+  list->steps_taken = TakeBounds(node, &conv.bounds);
+  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
+  return conv;
+}
+
+void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
+  if (AddWinograd(context, conv, list)) return;
+  if (!context.gpu->is_cpu() || conv.deep()) return AddGpuConv(context, conv, list);
+  WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
+  const int vectors = CeilDiv(conv.out.c, tile.lanes);
+  if (vectors == 1 || (vectors == 3 && tile.lanes == 16)) tile.vectors = 1;  // half would be idle
+  tile.halves = context.precision != Precision::kF32;
+  AddCpuConv(tile, conv, list);
+}
 
 extern const Op kConv2dOp;
 const Op kConv2dOp = {

@@ -177,7 +177,7 @@ int w = (1 + %s * kernel_y * kernel_x * channels) * %d;
 
 }  // namespace
 
-void AddWideConv(const WideTile& tile, const Conv& conv, KernelList* list) {
+void AddCpuConv(const WideTile& tile, const Conv& conv, KernelList* list) {
   const int lanes = tile.lanes * tile.vectors;
   const int all_blocks = CeilDiv(conv.out.c, lanes);
   const int tiles = CeilDiv(conv.grid_w() * conv.grid_h(), tile.pixels) * conv.in.b;

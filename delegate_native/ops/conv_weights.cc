@@ -1,4 +1,4 @@
-// The weights of convolutions, as their kernels read them.
+// The weights and numbers of convolutions, as their kernels read them.
 #include <algorithm>
 
 #include "delegate_native/ops/conv_kernels.h"
@@ -13,6 +13,35 @@ int SlicesOfBlock(const Conv& conv, int lanes) {
     most = std::max(most, end - channel / conv.group_out() * conv.group_in() / 4);
   }
   return most;
+}
+
+std::string FindFirstSlice(const char* channel) {
+  return Format("int first_s = min(%s / group_out * group_in / 4, src_s - group_s);\n", channel);
+}
+
+void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel) {
+  kernel->Int("group_in", conv.group_in());
+  kernel->Int("group_out", conv.group_out());
+  kernel->Int("group_s", SlicesOfBlock(conv, lanes));
+}
+
+void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {
+  const Window& window = conv.window;
+  kernel->Int("kernel_x", window.kernel_x);
+  kernel->Int("kernel_y", window.kernel_y);
+  kernel->Int("stride_x", window.stride_x);
+  kernel->Int("stride_y", window.stride_y);
+  kernel->Int("dilation_x", window.dilation_x);
+  kernel->Int("dilation_y", window.dilation_y);
+  kernel->Int("pad_x", window.pad_left);
+  kernel->Int("pad_y", window.pad_top);
+  if (conv.scattered()) {
+    kernel->Int("step_x", conv.step_x);
+    kernel->Int("step_y", conv.step_y);
+    kernel->Int("first_x", conv.first_x);
+    kernel->Int("first_y", conv.first_y);
+  }
+  conv.bounds.AddNumbers(kernel);
 }
 
 int64_t PackedFloats(const Conv& conv, int lanes, int in_c) {

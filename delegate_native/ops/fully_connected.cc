@@ -2,7 +2,7 @@
 // 1x1 convolution, which is what this op becomes.
 #include <utility>
 
-#include "delegate_native/ops/computed_conv.h"
+#include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/op.h"
 #include "delegate_native/ops/window.h"
 #include "delegate_native/tflite/importer.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "delegate_native/kernel/packed_text.h"
-#include "delegate_native/ops/computed_conv.h"
+#include "delegate_native/ops/computed_weights.h"
 #include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"

@@ -95,9 +95,9 @@ class Planner {
     QUADRA_RETURN_IF_ERROR(layout_.Place(kernels_));
     RenderAll();
     for (size_t i = 0; checks_ && i < checks_->size(); ++i) {
-      Check& check = (*checks_)[i];
-      check.first = dispatch_of_kernel_[static_cast<size_t>(check.first)];
-      check.dispatch = dispatch_of_kernel_[static_cast<size_t>(check.dispatch)];
+      for (int* at : {&(*checks_)[i].first, &(*checks_)[i].end}) {
+        *at = dispatch_of_kernel_[static_cast<size_t>(*at)];
+      }
     }
     // Room for all of it at once: a builder that grows copies what it has.
     constexpr size_t kRoomForTables = 1 << 20;
@@ -132,8 +132,8 @@ class Planner {
       outputs_.push_back(dense);
       const Node* quantize = OnlyQuantized(graph_.outputs[i]);
       if (checks_) {
-        const int copy = AddChecks(quantize ? CheckOf(*quantize) : Check(), 1, kernels_.size());
-        (*checks_).back().dispatch += 1;
+        const int made = static_cast<int>(kernels_.size());  // by the first copy
+        const int copy = AddChecks(quantize ? CheckOf(*quantize) : Check(), made, made + 1, 1);
         AddCopy(graph_.outputs[i], {}, copy, false, quantize);
         AddCopy(graph_.outputs[i], {}, copy + 1, true, quantize);
         continue;
@@ -148,13 +148,14 @@ class Planner {
   // The kernels that make a node's values, once or in both ways, and the copies behind them.
   // `dense`: the input that they bring in, which the node may dequantize; -1: none.
   Status AddNode(const Node& node, int dense) {
-    const size_t first = kernels_.size();
+    const int first = static_cast<int>(kernels_.size());
     QUADRA_RETURN_IF_ERROR(AddKernels(node, dense, context_, false));
     if (!checks_) {
       for (ValueId value : node.outputs) AddCopies(value, node.sources);
       return Status();
     }
-    const int copy = AddChecks(CheckOf(node), node.outputs.size(), first);
+    const int end = static_cast<int>(kernels_.size());
+    const int copy = AddChecks(CheckOf(node), first, end, node.outputs.size());
     for (int side = 0; side < 2; ++side) {
       // Where limits of the device exclude the plainest, the same again.
       if (side == 1 && !AddKernels(node, dense, plain_context_, true).ok()) {
@@ -190,10 +191,10 @@ class Planner {
     return Status();
   }
 
-  // Of the results that the kernels from `first` to the last one make; the first copy's number.
-  int AddChecks(Check check, size_t count, size_t first) {
-    check.first = static_cast<int>(first);
-    check.dispatch = static_cast<int>(kernels_.size()) - 1;
+  // Of so many results of the kernels from `first` to `end`; the first copy's number.
+  int AddChecks(Check check, int first, int end, size_t count) {
+    check.first = first;
+    check.end = end;
     checks_->resize(checks_->size() + count, check);
     return 2 * static_cast<int>(checks_->size() - count);
   }

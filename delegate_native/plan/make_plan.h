@@ -53,8 +53,8 @@ Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, Pla
 
 // Two copies in a plan of checks that should be the same.
 struct Check {
-  int first = 0;       // of the dispatches that make the first one
-  int dispatch = 0;    // the last of them
+  int first = 0;       // of the dispatches whose result the first one is,
+  int end = 0;         // and behind the last
   float step = 0.0f;   // of the grid that results are on, and may be one beside; 0: of none
   bool jumps = false;  // some results may be far off where an operand hardly differs
 };

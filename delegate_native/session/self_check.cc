@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "delegate_native/session/plan_memory.h"
+#include "delegate_native/session/io_memory.h"
 
 namespace quadra {
 namespace {
@@ -70,23 +70,28 @@ class Comparison {
       ++differ;
       if (!(off <= difference)) difference = off;
     }
-    const fb::Dispatch& dispatch = *plan_.dispatches()->Get(static_cast<unsigned>(check.dispatch));
     if (differ <= (check.jumps ? plain.size() / kOneIn : 0)) return;
-    // Results that pass from one program to the next have no other to compare with.
-    std::string names;
-    for (int i = check.first; i <= check.dispatch; ++i) {
-      names += i > check.first ? ", " : check.first < check.dispatch ? "one of " : "";
-      names += plan_.dispatches()->Get(static_cast<unsigned>(i))->entry()->c_str();
-    }
-    const int* nodes = dispatch.nodes()->data();
+    const auto& nodes = *plan_.dispatches()->Get(static_cast<unsigned>(check.first))->nodes();
     auto one = std::make_unique<Miscompiled>();
-    one->nodes.assign(nodes, nodes + dispatch.nodes()->size());
+    one->nodes.assign(nodes.data(), nodes.data() + nodes.size());
     one->why = Format(
         "self_check: %s computes wrong numbers: %zu of %zu are off, by up to %g where the largest is "
         "%g; driver: %s; next: inv bisect",
-        names.c_str(), differ, plain.size(), difference, largest, driver_.c_str());
+        KernelsOf(check).c_str(), differ, plain.size(), difference, largest, driver_.c_str());
     one->next.swap(*found_);
     found_->swap(one);
+  }
+
+  // Which of a node's kernels is wrong their result does not tell.
+  std::string KernelsOf(const Check& check) const {
+    std::string names, last;
+    for (int i = check.first; i < check.end; ++i) {
+      const std::string entry = plan_.dispatches()->Get(static_cast<unsigned>(i))->entry()->str();
+      if (entry == last) continue;  // another part of its grid
+      if (!last.empty()) names += ", ";
+      names += last = entry;
+    }
+    return names == last ? names : "one of " + names;
   }
 
   const fb::Plan& plan_;
@@ -100,7 +105,7 @@ class Comparison {
 };
 
 // Floats in -1..1, bytes of all values; other ints may be indices: 0 and 1.
-void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, PlanMemory* memory) {
+void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, IoMemory* memory) {
   uint32_t random = 1;
   for (unsigned i = 0; i < inputs.size(); ++i) {
     const Element element = inputs[i].element;
@@ -128,7 +133,7 @@ Status SelfCheck(const Graph& graph, const std::vector<Port>& inputs, const GpuI
   std::vector<Check> checks;
   QUADRA_RETURN_IF_ERROR(MakeChecks(graph, target, precision, groups, &bytes, &checks));
   const fb::Plan& plan = *fb::GetPlan(bytes.data());
-  PlanMemory memory(plan);
+  IoMemory memory(plan);
   Fill(plan, inputs, &memory);
   std::unique_ptr<Executable> executable;
   LoadTimes times;

@@ -78,11 +78,15 @@ Session::Session(std::vector<Port> inputs, std::vector<Port> outputs,
   outputs_ = std::move(outputs);
 }
 
-// What still runs works on the plan's constants: if it does not end, they stay for good.
-void Session::LetGo() {
+Status Session::Wait() {
   Events none;
   none.deadline_ms = deadline_ms_;
-  if (executable_ && !executable_->Await(none, false).ok()) {
+  return executable_ ? executable_->Await(none, false) : Status();
+}
+
+// What still runs works on the plan's constants: if it does not end, they stay for good.
+void Session::LetGo() {
+  if (!Wait().ok()) {
     Log(0, "an inference that goes on does not end: its memory is not given back");
     struct Kept {
       std::unique_ptr<Executable> executable;
@@ -160,7 +164,7 @@ Status Session::Build() {
   }
   QUADRA_RETURN_IF_ERROR(InferShapes(&imported));
   SetOutputs(imported);
-  graph_hash_ = UsesCache() ? PlanCache::HashOf(imported) : "";
+  graph_hash_ = UsesCache() ? ModelCache::HashOfGraph(imported) : "";
   const std::string& dump_dir = options_.dump_dir;
   PlanBytes plan;
   std::unique_ptr<Executable> executable;
@@ -334,12 +338,12 @@ bool Session::LoadCached(std::unique_ptr<Executable>* executable, PlanBytes* pla
   unsaved_.clear();
   is_hit_ = false;
   if (!UsesCache()) return false;
-  const std::string precision =
+  const std::string build_options =
       NameOf(options_.precision) +
       (", in float32 " + options_.float32_nodes + ", tuning " + options_.tuning) +
       (options_.self_check ? ", checked" : "");
   const std::string key =
-      PlanCache::KeyOfPlan(graph_hash_, precision, options_.target, backend_->info());
+      ModelCache::KeyOfPlan(graph_hash_, build_options, options_.target, backend_->info());
   const fb::Binaries* kept = nullptr;
   bool of_another_driver = false;
   Status status = options_.cache.Load(key, plan, &kept);

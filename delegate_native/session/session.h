@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "delegate_native/base/status.h"
-#include "delegate_native/cache/plan_cache.h"
+#include "delegate_native/cache/model_cache.h"
 #include "delegate_native/graph/graph.h"
 #include "delegate_native/kernel/dialect.h"
 #include "delegate_native/passes/pipeline.h"
@@ -29,7 +29,7 @@ struct SessionOptions {
   bool profile = false;
   std::string dump_dir;  // of this partition; empty: nothing is written
   bool dump_tensors = false;
-  PlanCache cache = PlanCache("", "");
+  ModelCache cache = ModelCache("", "");
 };
 
 struct SessionTimes {
@@ -82,8 +82,8 @@ class Session {
   // memory may be null (see Executable::Bind); empty: none. `events`: null: none.
   Status Invoke(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                 const std::vector<void*>& objects = {}, Events* events = nullptr);
-  // Until an inference that goes on has ended, or the deadline.
-  Status Wait(const Events& events) { return executable_->Await(events, false); }
+  // Until all inferences that go on have ended, or the deadline of the last one.
+  Status Wait();
   // Of the last inference; see Executable.
   int64_t copied_bytes() const { return executable_ ? executable_->copied_bytes() : 0; }
   const Backend& backend() const { return *backend_; }

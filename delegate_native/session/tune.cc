@@ -6,7 +6,7 @@
 #include "delegate_native/base/log.h"
 #include "delegate_native/base/shape.h"
 #include "delegate_native/plan/dispatch_group.h"
-#include "delegate_native/session/plan_memory.h"
+#include "delegate_native/session/io_memory.h"
 
 namespace quadra {
 namespace {
@@ -69,12 +69,12 @@ Tuned Tune(const fb::Plan& plan, const GpuInfo& gpu, bool all, Executable* execu
   const unsigned count = plan.dispatches()->size();
   *groups = std::vector<Group>(count);
   Tuned tuned = Tuned::kSame;
-  std::unique_ptr<PlanMemory> memory;  // which kernels may work on
+  std::unique_ptr<IoMemory> memory;  // which kernels may work on
   for (unsigned i = 0; i < count; ++i) {
     const fb::Dispatch& dispatch = *plan.dispatches()->Get(i);
     if (!HasFreeGroup(dispatch)) continue;
     if (!memory) {
-      memory = std::make_unique<PlanMemory>(plan);
+      memory = std::make_unique<IoMemory>(plan);
       RunTimes times;  // also shows whether the driver's timers work
       if (!executable->Run(memory->inputs, memory->outputs, &times).ok()) {
         return Tuned::kFailed;

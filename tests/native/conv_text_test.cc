@@ -76,6 +76,38 @@ TEST(SlicesOfBlock, AreThoseOfTheGroupsThatItLiesIn) {
   EXPECT_EQ(SlicesOfBlock(conv, 64), 8);
 }
 
+// So many parts of the inputs, or of the outputs where weights are read as images.
+TEST(AddGpuConv, MakesTheWeightsOfAllPartsOnce) {
+  for (const bool by_inputs : {true, false}) {
+    GpuInfo gpu;
+    gpu.api = by_inputs ? Api::kOpenCl : Api::kGles;
+    gpu.max_buffer_bytes = by_inputs ? 5120 : 1 << 20;
+    gpu.reads_buffers_as_images = !by_inputs;
+    gpu.max_image_buffer_width = 600;
+    Conv conv;
+    conv.in = conv.out = {1, 8, 8, 64};
+    conv.src = 0;
+    conv.dst = 1;
+    int made = 0;
+    conv.weights = [&made] {
+      ++made;
+      return Share(std::vector<float>(64 * 64, 1.0f));
+    };
+    KernelContext context;
+    context.gpu = &gpu;
+    KernelList list;
+    list.first_scratch = 2;
+    AddGpuConv(context, conv, &list);
+    ASSERT_GT(list.kernels.size(), 1u);
+    for (int turn = 1; turn < 3; ++turn) {
+      size_t floats = 0;
+      for (const KernelDesc& kernel : list.kernels) floats += kernel.constants[0].pack().size();
+      EXPECT_EQ(floats, 64u * 64);
+      EXPECT_EQ(made, turn);
+    }
+  }
+}
+
 TEST(BiasOf, IsZeroWhereThereIsNone) {
   Conv conv;
   conv.bias = {1.0f, 2.0f};

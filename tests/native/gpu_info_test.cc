@@ -24,7 +24,7 @@ GpuInfo Cpu(const char* device_name, const char* api_version, int vector_width) 
   info.device_name = device_name;
   info.api_version = api_version;
   info.vector_width = vector_width;
-  Decide(&info);
+  DecideTarget(&info);
   return info;
 }
 
@@ -34,7 +34,7 @@ GpuInfo Gpu(const char* vendor, const char* device_name, const char* api_version
   info.device_name = device_name;
   info.api_version = api_version;
   info.max_image2d[0] = info.max_image2d[1] = 16384;
-  Decide(&info);
+  DecideTarget(&info);
   return info;
 }
 

@@ -48,7 +48,7 @@ bool IsFile(const std::string& path) {
 Session NullSession(const std::string& dump_dir, Api api = Api::kOpenCl) {
   SessionOptions options;
   options.target.api = api;
-  Decide(&options.target);
+  DecideTarget(&options.target);
   options.dump_dir = dump_dir;
   return Session(GraphOf(kGraph), MakeNullBackend(options.target), options);
 }
@@ -78,7 +78,7 @@ TEST(Session, AnOpWithoutAnAttributeThatItNeedsIsAnError) {
 output %1
 )";
   SessionOptions options;
-  Decide(&options.target);
+  DecideTarget(&options.target);
   Session session(GraphOf(graph), MakeNullBackend(options.target), options);
   const Status status = session.Prepare({SizeOf(1, 2, 2, 4)});
   EXPECT_EQ(status.code(), Code::kInternal);
@@ -219,7 +219,7 @@ TEST(Groups, ThoseToTry) {
   gpu.max_work_group_size = 128;
   gpu.max_work_group[0] = gpu.max_work_group[1] = 100;
   gpu.max_work_group[2] = 4;
-  Decide(&gpu);
+  DecideTarget(&gpu);
   const Group own = {7, 1, 1};
   for (bool all : {false, true}) {
     for (const Group& grid : std::vector<Group>{{9, 7, 2}, {1, 1, 3000}, {4000, 1, 1}, {3, 1, 1}}) {

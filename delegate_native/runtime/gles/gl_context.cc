@@ -213,7 +213,7 @@ void GlContext::ReadInfo() {
   }
   has_program_binary = number(GL_NUM_PROGRAM_BINARY_FORMATS) > 0;
   gl.GetError();  // of a driver that does not know one of these
-  Decide(&info);
+  DecideTarget(&info);
 }
 
 }  // namespace quadra

@@ -42,18 +42,9 @@ Status GlExecutable::AwaitHere(const Events& events, bool on_device) {
     QUADRA_RETURN_IF_ERROR(WaitOnDevice(sync, true));
   }
   for (EGLSyncKHR sync : events.before) {
-    if (!context.has_syncs) return Unsupported("EGL has no sync objects to wait for");
-    if (on_device) {
-      QUADRA_RETURN_IF_ERROR(WaitOnDevice(sync, false));
-      continue;
-    }
-    const EGLint came =
-        egl.ClientWaitSyncKHR(display, sync, EGL_SYNC_FLUSH_COMMANDS_BIT_KHR,
-                              EGLTimeKHR{1000000} * static_cast<unsigned>(events.deadline_ms));
-    if (came == EGL_TIMEOUT_EXPIRED_KHR) return TooLate("an input", events.deadline_ms);
-    if (!came) return EglFailed(egl, "wait for an input");
+    if (on_device) QUADRA_RETURN_IF_ERROR(WaitOnDevice(sync, false));
   }
-  if (on_device || !goes_on_) return Status();
+  if (on_device) return Status();
   const GLenum answer = PollGpu(events.deadline_ms);
   if (answer == GL_TIMEOUT_EXPIRED)
     return TooLate("the inference that goes on", events.deadline_ms);
@@ -61,19 +52,36 @@ Status GlExecutable::AwaitHere(const Events& events, bool on_device) {
   return answer == GL_WAIT_FAILED ? GlFailed(gl_, "wait for the inference that goes on") : Status();
 }
 
-// Nothing that is loaded is spoilt by an event that does not come.
+// EGL needs no context for it.
+Status GlExecutable::WaitOnHost(EGLSyncKHR sync, int deadline_ms) const {
+  const EglApi& egl = device_->context->egl;
+  const EGLint came =
+      egl.ClientWaitSyncKHR(device_->context->contexts().egl_display, sync, 0,
+                            EGLTimeKHR{1000000} * static_cast<unsigned>(deadline_ms));
+  if (came == EGL_TIMEOUT_EXPIRED_KHR) return TooLate("an input", deadline_ms);
+  return came ? Status() : EglFailed(egl, "wait for an input");
+}
+
+// Nothing that is loaded is spoilt by an event that does not come. The host waits in the caller's
+// thread: other models use the context's meanwhile.
 Status GlExecutable::Await(const Events& events, bool on_device) {
   const GlContext& context = *device_->context;
-  // Other models use the thread meanwhile.
   if (!on_device || !context.has_fences) {
     for (void* fence : events.fences) {
       QUADRA_RETURN_IF_ERROR(WaitForFence(fence, events.deadline_ms));
     }
   }
+  if (!events.before.empty() && !context.has_syncs) {
+    return Unsupported("EGL has no sync objects to wait for");
+  }
   // Drivers may keep the commands before a sync until they are told.
   if (!events.before.empty() && context.egl.GetCurrentContext() != EGL_NO_CONTEXT) gl_.Flush();
-  const bool none = events.before.empty() && events.fences.empty();
-  if (none && (on_device || !goes_on_)) return Status();
+  for (EGLSyncKHR sync : events.before) {
+    if (on_device || !device_->thread.is_here()) break;
+    QUADRA_RETURN_IF_ERROR(WaitOnHost(sync, events.deadline_ms));
+  }
+  const bool none = on_device ? events.before.empty() && events.fences.empty() : !goes_on_;
+  if (none) return Status();
   return device_->thread.Do([&] { return AwaitHere(events, on_device); });
 }
 

@@ -91,6 +91,7 @@ class GlExecutable : public Executable {
   Status TimeHere(unsigned dispatch, const Group& group, float* us);
   GLenum PollGpu(int64_t most_ms);
   Status WaitForGpu();
+  Status WaitOnHost(EGLSyncKHR sync, int deadline_ms) const;
   Status WaitOnDevice(EGLSyncKHR sync, bool is_ours);
   Status AwaitHere(const Events& events, bool on_device);
   Status StartHere(EGLSyncKHR callers, Events* events);

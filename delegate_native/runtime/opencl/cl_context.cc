@@ -77,7 +77,7 @@ GpuInfo ReadInfo(const ClApi& cl, cl_device_id device) {
   info.supports_fp16 = info.Has("cl_khr_fp16");
   info.vector_width =
       static_cast<int>(DeviceNumber<cl_uint>(cl, device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
-  Decide(&info);
+  DecideTarget(&info);
   return info;
 }
 

@@ -1,5 +1,5 @@
 // The cache of plans: what was saved is loaded, and what is wrong with a file is a sentence.
-#include "delegate_native/cache/plan_cache.h"
+#include "delegate_native/cache/model_cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -43,14 +43,14 @@ Graph GraphOf(const std::string& text) {
   return graph;
 }
 
-class PlanCacheTest : public testing::Test {
+class ModelCacheTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string name = testing::TempDir() + "/plan_cache_XXXXXX";
     ASSERT_NE(mkdtemp(&name[0]), nullptr);
     root_ = name;
     folder_ = root_ + "/kept";
-    Decide(&target_);
+    DecideTarget(&target_);
     ASSERT_TRUE(MakePlan(GraphOf(kGraph), target_, Precision::kF32, &plan_).ok());
     const fb::Plan& plan = *fb::GetPlan(plan_.data());
     binaries_ = PackBinaries(plan, std::vector<ProgramBinary>(plan.programs()->size(), {kCode, 7}));
@@ -61,8 +61,8 @@ class PlanCacheTest : public testing::Test {
     rmdir(root_.c_str());
   }
 
-  PlanCache Cache(int64_t most_bytes = 1 << 30) const {
-    return PlanCache(folder_, "model", most_bytes);
+  ModelCache Cache(int64_t most_bytes = 1 << 30) const {
+    return ModelCache(folder_, "model", most_bytes);
   }
   std::vector<std::string> Files() const {
     std::vector<std::string> files;
@@ -103,7 +103,7 @@ class PlanCacheTest : public testing::Test {
   std::vector<uint8_t> binaries_;
 };
 
-TEST_F(PlanCacheTest, WhatWasSavedIsLoaded) {
+TEST_F(ModelCacheTest, WhatWasSavedIsLoaded) {
   EXPECT_EQ(Miss(), "none is kept");
   ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   PlanBytes read;
@@ -128,7 +128,7 @@ TEST_F(PlanCacheTest, WhatWasSavedIsLoaded) {
   EXPECT_EQ(found.st_mode & 0777, 0700u);
 }
 
-TEST_F(PlanCacheTest, TheKeyOfAnotherModelFindsNothing) {
+TEST_F(ModelCacheTest, TheKeyOfAnotherModelFindsNothing) {
   ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   EXPECT_EQ(Miss("another key"), "none is kept");
   // As after a collision of names.
@@ -140,11 +140,12 @@ TEST_F(PlanCacheTest, TheKeyOfAnotherModelFindsNothing) {
   EXPECT_EQ(Miss(), "it is for another model, device, driver or library");
 }
 
-TEST_F(PlanCacheTest, KeysTellGraphsNumbersDevicesAndPrecisionsApart) {
+TEST_F(ModelCacheTest, KeysTellGraphsNumbersDevicesAndPrecisionsApart) {
   const Graph graph = GraphOf(kGraph);
   const auto key = [&](const Graph& g, const GpuInfo& target, const GpuInfo& device,
                        const char* precision) {
-    return PlanCache::KeyOfVerdicts(PlanCache::HashOf(g), " profile=0", precision, target, device);
+    return ModelCache::KeyOfVerdicts(ModelCache::HashOfGraph(g), " profile=0", precision, target,
+                                     device);
   };
   const std::string first = key(graph, target_, target_, "f32");
   EXPECT_EQ(first, key(GraphOf(kGraph), target_, target_, "f32"));
@@ -160,7 +161,7 @@ TEST_F(PlanCacheTest, KeysTellGraphsNumbersDevicesAndPrecisionsApart) {
   EXPECT_NE(first, key(graph, device, target_, "f32"));
   device.api_version += "1";
   const auto key_of_plan = [&](const GpuInfo& info) {
-    return PlanCache::KeyOfPlan(PlanCache::HashOf(graph), "f32", info, info);
+    return ModelCache::KeyOfPlan(ModelCache::HashOfGraph(graph), "f32", info, info);
   };
   EXPECT_EQ(key_of_plan(target_), key_of_plan(device));
   device.device_name += "1";
@@ -173,7 +174,7 @@ TEST_F(PlanCacheTest, KeysTellGraphsNumbersDevicesAndPrecisionsApart) {
   EXPECT_NE(first.find(BuildId()), std::string::npos);
 }
 
-TEST_F(PlanCacheTest, EveryFlippedBitIsSeen) {
+TEST_F(ModelCacheTest, EveryFlippedBitIsSeen) {
   ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   const std::string path = Kept(), bytes = BytesOf(path);
   const int file = open(path.c_str(), O_RDWR);
@@ -190,7 +191,7 @@ TEST_F(PlanCacheTest, EveryFlippedBitIsSeen) {
   EXPECT_EQ(Miss(), "") << "as it was";
 }
 
-TEST_F(PlanCacheTest, EveryOtherLengthIsSeen) {
+TEST_F(ModelCacheTest, EveryOtherLengthIsSeen) {
   ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   const std::string path = Kept(), bytes = BytesOf(path);
   Write(path, bytes + '\0');
@@ -203,7 +204,7 @@ TEST_F(PlanCacheTest, EveryOtherLengthIsSeen) {
 
 // Behind all hashes: no damage of a plan leads out of its bytes (the sanitizers watch), and many
 // are named.
-TEST_F(PlanCacheTest, DamagedPlansAreChecked) {
+TEST_F(ModelCacheTest, DamagedPlansAreChecked) {
   std::mt19937 random(5);
   std::vector<std::string> reasons;
   uint8_t* copy = static_cast<uint8_t*>(aligned_alloc(64, (plan_.size() + 63) / 64 * 64));
@@ -224,7 +225,7 @@ TEST_F(PlanCacheTest, DamagedPlansAreChecked) {
 
 // Elements of eight bytes, and weights that a device uses where they lie: FlatBuffers' verifier
 // asks for no more than lengths of four.
-TEST_F(PlanCacheTest, WhatIsNotAlignedIsRefused) {
+TEST_F(ModelCacheTest, WhatIsNotAlignedIsRefused) {
   uint8_t* copy = static_cast<uint8_t*>(aligned_alloc(64, (plan_.size() + 63) / 64 * 64));
   memcpy(copy, plan_.data(), plan_.size());
   const auto later = [](const flatbuffers::Table& table, flatbuffers::voffset_t field) {
@@ -253,7 +254,7 @@ TEST_F(PlanCacheTest, WhatIsNotAlignedIsRefused) {
 }
 
 // What a kernel's text says is how its groups run: others would leave work-items out.
-TEST_F(PlanCacheTest, GroupsAreThoseOfTheTextAndCoverTheGrid) {
+TEST_F(ModelCacheTest, GroupsAreThoseOfTheTextAndCoverTheGrid) {
   uint8_t* copy = static_cast<uint8_t*>(aligned_alloc(64, (plan_.size() + 63) / 64 * 64));
   const auto numbers = [](const flatbuffers::Vector<int32_t>* list) {
     EXPECT_EQ(list->size(), 3u);
@@ -278,7 +279,7 @@ TEST_F(PlanCacheTest, GroupsAreThoseOfTheTextAndCoverTheGrid) {
 }
 
 // Which leaves their content to the driver.
-TEST_F(PlanCacheTest, DamagedBinariesAreChecked) {
+TEST_F(ModelCacheTest, DamagedBinariesAreChecked) {
   std::mt19937 random(6);
   int refused = 0;
   uint8_t* copy = static_cast<uint8_t*>(aligned_alloc(64, (binaries_.size() + 63) / 64 * 64));
@@ -303,14 +304,14 @@ TEST_F(PlanCacheTest, DamagedBinariesAreChecked) {
 }
 
 // A driver may give none, or the file may be of a time when it gave none.
-TEST_F(PlanCacheTest, APlanWithoutBinariesIsAPlan) {
+TEST_F(ModelCacheTest, APlanWithoutBinariesIsAPlan) {
   ASSERT_TRUE(Cache().Save("key", plan_, PackBinaries(*fb::GetPlan(plan_.data()), {})).ok());
   EXPECT_EQ(Miss(), "");
   ASSERT_TRUE(Cache().Save("key", plan_, {}).ok());
   EXPECT_EQ(Miss(), "its binaries are no FlatBuffer of this schema");
 }
 
-TEST_F(PlanCacheTest, OnlyRegularFilesAreRead) {
+TEST_F(ModelCacheTest, OnlyRegularFilesAreRead) {
   ASSERT_TRUE(Cache().Save("key", plan_, binaries_).ok());
   const std::string path = Kept(), moved = root_ + "/moved";
   ASSERT_EQ(rename(path.c_str(), moved.c_str()), 0);
@@ -327,7 +328,7 @@ TEST_F(PlanCacheTest, OnlyRegularFilesAreRead) {
   rmdir(path.c_str());
 }
 
-TEST_F(PlanCacheTest, AFailedSaveLeavesNothing) {
+TEST_F(ModelCacheTest, AFailedSaveLeavesNothing) {
   Write(folder_, "a file");
   const Status no_folder = Cache().Save("key", plan_, binaries_);
   EXPECT_FALSE(no_folder.ok());
@@ -347,7 +348,7 @@ TEST_F(PlanCacheTest, AFailedSaveLeavesNothing) {
   EXPECT_EQ(Miss(), "") << "the file that was there is whole";
 }
 
-TEST_F(PlanCacheTest, AbandonedAndOldFilesGo) {
+TEST_F(ModelCacheTest, AbandonedAndOldFilesGo) {
   const auto make_old = [](const std::string& path, int seconds) {
     const utimbuf when = {time(nullptr) - seconds, time(nullptr) - seconds};
     ASSERT_EQ(utime(path.c_str(), &when), 0);
@@ -372,7 +373,7 @@ TEST_F(PlanCacheTest, AbandonedAndOldFilesGo) {
   EXPECT_EQ(Miss("third"), "");
 }
 
-TEST_F(PlanCacheTest, AProcessThatIsKilledLeavesNoDamage) {
+TEST_F(ModelCacheTest, AProcessThatIsKilledLeavesNoDamage) {
   int whole = 0;
   for (int i = 0; i < 200; ++i) {
     const pid_t child = fork();
@@ -393,7 +394,7 @@ TEST_F(PlanCacheTest, AProcessThatIsKilledLeavesNoDamage) {
   EXPECT_GT(whole, 20);
 }
 
-TEST_F(PlanCacheTest, ManyWriteAndReadAtOnce) {
+TEST_F(ModelCacheTest, ManyWriteAndReadAtOnce) {
   std::vector<std::thread> threads;
   std::vector<std::string> wrong(8);
   for (size_t t = 0; t < wrong.size(); ++t) {

@@ -1,6 +1,6 @@
 // The host's memory for a plan's inputs and outputs, where nobody gives any.
-#ifndef QUADRA_SESSION_PLAN_MEMORY_H_
-#define QUADRA_SESSION_PLAN_MEMORY_H_
+#ifndef QUADRA_SESSION_IO_MEMORY_H_
+#define QUADRA_SESSION_IO_MEMORY_H_
 
 #include <cstdint>
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace quadra {
 
-struct PlanMemory {
+struct IoMemory {
   // Zeros.
-  explicit PlanMemory(const fb::Plan& plan);
+  explicit IoMemory(const fb::Plan& plan);
 
   std::vector<int32_t> numbers;
   // In `numbers`.
@@ -21,4 +21,4 @@ struct PlanMemory {
 
 }  // namespace quadra
 
-#endif  // QUADRA_SESSION_PLAN_MEMORY_H_
+#endif  // QUADRA_SESSION_IO_MEMORY_H_

@@ -1,6 +1,6 @@
 // CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV whose weights are computed while the model runs:
 // kernels that read the weights as they are, without packing.
-#include "delegate_native/ops/computed_conv.h"
+#include "delegate_native/ops/computed_weights.h"
 
 #include "delegate_native/graph/window.h"
 #include "delegate_native/kernel/packed_text.h"

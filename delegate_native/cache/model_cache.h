@@ -1,7 +1,7 @@
 // Plans of earlier starts, with their programs as the driver compiled them, and models' verdicts,
 // in a folder that processes and models share. What is wrong with it costs time and nothing else.
-#ifndef QUADRA_CACHE_PLAN_CACHE_H_
-#define QUADRA_CACHE_PLAN_CACHE_H_
+#ifndef QUADRA_CACHE_MODEL_CACHE_H_
+#define QUADRA_CACHE_MODEL_CACHE_H_
 
 #include <cstdint>
 #include <string>
@@ -16,21 +16,22 @@
 
 namespace quadra {
 
-class PlanCache {
+class ModelCache {
  public:
   // `folder`: none, and nothing is kept. `token` begins the names of its files.
-  PlanCache(std::string folder, std::string token, int64_t most_bytes = int64_t{1} << 30)
+  ModelCache(std::string folder, std::string token, int64_t most_bytes = int64_t{1} << 30)
       : folder_(std::move(folder)), token_(std::move(token)), most_bytes_(most_bytes) {}
 
   // Not without a folder, nor where two builds of this library could not be told apart.
   bool is_on() const;
   // The graph and its numbers.
-  static std::string HashOf(const Graph& graph);
+  static std::string HashOfGraph(const Graph& graph);
   // The key of a file: a text that a person can read, with all that the content follows from. The
   // name of the file has its hash. The driver's version is in the key of verdicts, because a new
   // driver may compile what the old one did not. It is not in a plan's: beside the plan's binaries
-  // stands which driver made them.
-  static std::string KeyOfPlan(const std::string& graph_hash, const std::string& precision,
+  // stands which driver made them. `build_options`: its precision, and what else decides the plan
+  // beside graph and target.
+  static std::string KeyOfPlan(const std::string& graph_hash, const std::string& build_options,
                                const GpuInfo& target, const GpuInfo& device);
   static std::string KeyOfVerdicts(const std::string& model_hash, const std::string& options,
                                    const std::string& precision, const GpuInfo& target,
@@ -58,4 +59,4 @@ class PlanCache {
 
 }  // namespace quadra
 
-#endif  // QUADRA_CACHE_PLAN_CACHE_H_
+#endif  // QUADRA_CACHE_MODEL_CACHE_H_

@@ -1,6 +1,6 @@
 // Nodes whose weights or bias are computed while the model runs.
-#ifndef QUADRA_OPS_COMPUTED_CONV_H_
-#define QUADRA_OPS_COMPUTED_CONV_H_
+#ifndef QUADRA_OPS_COMPUTED_WEIGHTS_H_
+#define QUADRA_OPS_COMPUTED_WEIGHTS_H_
 
 #include "delegate_native/ops/op.h"
 #include "delegate_native/tflite/importer.h"
@@ -15,4 +15,4 @@ Status AddComputed(Importer* importer, const char* op, ValueId src, Attributes a
 
 }  // namespace quadra
 
-#endif  // QUADRA_OPS_COMPUTED_CONV_H_
+#endif  // QUADRA_OPS_COMPUTED_WEIGHTS_H_

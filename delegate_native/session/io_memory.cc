@@ -1,10 +1,10 @@
-#include "delegate_native/session/plan_memory.h"
+#include "delegate_native/session/io_memory.h"
 
 #include <cstddef>
 
 namespace quadra {
 
-PlanMemory::PlanMemory(const fb::Plan& plan)
+IoMemory::IoMemory(const fb::Plan& plan)
     : inputs(plan.inputs()->size()), outputs(plan.outputs()->size()) {
   constexpr size_t kAligned = 16;  // numbers
   const unsigned count = static_cast<unsigned>(inputs.size());

@@ -1,20 +1,17 @@
-#include "delegate_native/ops/conv_kernels.h"
-
+// Convolutions on GPUs, and those of three dimensions everywhere: a work-item keeps a tile of
+// results in registers (conv_tiles.cc).
 #include <algorithm>
 
 #include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/ops/conv_kernels.h"
 #include "delegate_native/ops/conv_tiles.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/limits.h"
 #include "delegate_native/ops/split_sums.h"
 #include "delegate_native/ops/unroll.h"
-#include "delegate_native/ops/winograd.h"
 
 namespace quadra {
 namespace {
-
-// By the vectors' width; the tile leaves registers for weights and broadcasts.
-const WideTile kWideTiles[] = {{16, 2, 8}, {8, 2, 6}};
 
 int64_t TripsOf(const Conv& conv, int slices) {
   const Window& window = conv.window;
@@ -213,6 +210,22 @@ void AddDepthNumbers(const Conv& conv, int planes, KernelDesc* kernel) {
   kernel->Int("planes", planes);
 }
 
+// Weights that `parts` kernels take theirs from: made once for all, and let go with the last. They
+// may be Winograd's, or made of integers.
+Function<SharedFloats()> MadeOnce(const Function<SharedFloats()>& make, int parts) {
+  struct Kept {
+    SharedFloats floats;
+    int left = 0;
+  };
+  return [make, parts, kept = std::make_shared<Kept>()] {
+    if (kept->left == 0) {
+      kept->floats = make();
+      kept->left = parts;
+    }
+    return --kept->left == 0 ? std::move(kept->floats) : kept->floats;
+  };
+}
+
 // The convolution by the inputs, or with the outputs, of a part alone, as far as its weights tell.
 Conv OnlyPart(Conv conv, const Part& part) {
   const int all_c = conv.in.c, all_rows = conv.taps() * conv.out.c;
@@ -237,7 +250,7 @@ Conv OnlyPart(Conv conv, const Part& part) {
   return conv;
 }
 
-void AddQuadPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {
+void AddGpuPart(const KernelContext& context, const Conv& conv, Part part, KernelList* list) {
   const Window& window = conv.window;
   const bool buffers = context.StorageOf(conv.in) == Storage::kBuffer &&
                        context.StorageOf(conv.out) == Storage::kBuffer;
@@ -312,8 +325,11 @@ int OutputsAtOnce(const KernelContext& context, const Conv& conv) {
   return most * kMostParts < slices ? 0 : most;
 }
 
-void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* list) {
+}  // namespace
+
+void AddGpuConv(const KernelContext& context, const Conv& whole, KernelList* list) {
   constexpr int kMostParts = 64;
+  Conv conv = whole;
   const int slices = conv.in.slices(), most = SlicesAtOnce(context, conv);
   const int parts = most > 0 ? CeilDiv(slices, most) : 1;
   Part part;
@@ -322,84 +338,24 @@ void AddQuadConv(const KernelContext& context, const Conv& conv, KernelList* lis
   if (conv.groups > 1) part.slices = Slices::kOfGroups;
   if (conv.groups > 1 || parts == 1 || parts > kMostParts) {
     const int all = conv.out.slices(), at_once = OutputsAtOnce(context, conv);
-    if (at_once == 0) return AddQuadPart(context, conv, part, list);
+    if (at_once == 0) return AddGpuPart(context, conv, part, list);
+    conv.weights = MadeOnce(conv.weights, CeilDiv(all, at_once));
     for (; part.first_out < all; part.first_out += at_once) {
       part.outs = std::min(at_once, all - part.first_out);
-      AddQuadPart(context, conv, part, list);
+      AddGpuPart(context, conv, part, list);
     }
     return;
   }
   part.slices = Slices::kSome;
   const int each = CeilDiv(slices, parts);
+  conv.weights = MadeOnce(conv.weights, CeilDiv(slices, each));
   for (part.first = 0; part.first < slices; part.first += each) {
     const bool last = part.first + each >= slices;
     part.count = std::min(each, slices - part.first);
     part.to = last ? conv.dst : list->AddScratch(conv.out);
-    AddQuadPart(context, conv, part, list);
+    AddGpuPart(context, conv, part, list);
     part.before = part.to;
   }
-}
-
-}  // namespace
-
-Status CheckBias(const Graph& graph, const Node& node, int channels) {
-  if (node.inputs.size() < 3) return Status();
-  const int64_t values = graph.shape(node.inputs[2]).elements();
-  if (values == channels) return Status();
-  return InvalidModel("its bias has %lld values for %d channels", static_cast<long long>(values),
-                      channels);
-}
-
-Conv ConvOf(const Graph& graph, const Node& node, const char* name, KernelList* list) {
-  Conv conv;
-  conv.name = name;
-  conv.src = node.inputs[0];
-  conv.dst = node.outputs[0];
-  conv.in = graph.shape(conv.src);
-  conv.out = graph.shape(conv.dst);
-  if (node.inputs.size() > 2) conv.bias = *graph.value(node.inputs[2]).constant->floats();
-  list->steps_taken = TakeBounds(node, &conv.bounds);
-  conv.plain = list->steps_taken == static_cast<int>(node.fused.size());
-  return conv;
-}
-
-std::string FindFirstSlice(const char* channel) {
-  return Format("int first_s = min(%s / group_out * group_in / 4, src_s - group_s);\n", channel);
-}
-
-void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel) {
-  kernel->Int("group_in", conv.group_in());
-  kernel->Int("group_out", conv.group_out());
-  kernel->Int("group_s", SlicesOfBlock(conv, lanes));
-}
-
-void AddConvNumbers(const Conv& conv, KernelDesc* kernel) {
-  const Window& window = conv.window;
-  kernel->Int("kernel_x", window.kernel_x);
-  kernel->Int("kernel_y", window.kernel_y);
-  kernel->Int("stride_x", window.stride_x);
-  kernel->Int("stride_y", window.stride_y);
-  kernel->Int("dilation_x", window.dilation_x);
-  kernel->Int("dilation_y", window.dilation_y);
-  kernel->Int("pad_x", window.pad_left);
-  kernel->Int("pad_y", window.pad_top);
-  if (conv.scattered()) {
-    kernel->Int("step_x", conv.step_x);
-    kernel->Int("step_y", conv.step_y);
-    kernel->Int("first_x", conv.first_x);
-    kernel->Int("first_y", conv.first_y);
-  }
-  conv.bounds.AddNumbers(kernel);
-}
-
-void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
-  if (AddWinograd(context, conv, list)) return;
-  if (!context.gpu->is_cpu() || conv.deep()) return AddQuadConv(context, conv, list);
-  WideTile tile = kWideTiles[context.gpu->vector_width >= 16 ? 0 : 1];
-  const int vectors = CeilDiv(conv.out.c, tile.lanes);
-  if (vectors == 1 || (vectors == 3 && tile.lanes == 16)) tile.vectors = 1;  // half would be idle
-  tile.halves = context.precision != Precision::kF32;
-  AddWideConv(tile, conv, list);
 }
 
 }  // namespace quadra

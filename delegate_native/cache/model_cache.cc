@@ -1,4 +1,4 @@
-#include "delegate_native/cache/plan_cache.h"
+#include "delegate_native/cache/model_cache.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -45,9 +45,9 @@ std::string KeyFor(const std::string& content, const std::string& precision, con
 
 }  // namespace
 
-bool PlanCache::is_on() const { return !folder_.empty() && !BuildId().empty(); }
+bool ModelCache::is_on() const { return !folder_.empty() && !BuildId().empty(); }
 
-std::string PlanCache::HashOf(const Graph& graph) {
+std::string ModelCache::HashOfGraph(const Graph& graph) {
   ContentHash hash;
   hash.Add(PrintNodes(graph));
   for (const Value& value : graph.values) {
@@ -57,29 +57,30 @@ std::string PlanCache::HashOf(const Graph& graph) {
   return hash.hex();
 }
 
-std::string PlanCache::KeyOfPlan(const std::string& graph_hash, const std::string& precision,
-                                 const GpuInfo& target, const GpuInfo& device) {
+std::string ModelCache::KeyOfPlan(const std::string& graph_hash, const std::string& build_options,
+                                  const GpuInfo& target, const GpuInfo& device) {
   const auto for_any_driver = [](GpuInfo info) {
     info.driver = info.api_version = "";
     return info;
   };
-  return KeyFor("graph " + graph_hash, precision, for_any_driver(target), for_any_driver(device));
+  return KeyFor("graph " + graph_hash, build_options, for_any_driver(target),
+                for_any_driver(device));
 }
 
-std::string PlanCache::KeyOfVerdicts(const std::string& model_hash, const std::string& options,
-                                     const std::string& precision, const GpuInfo& target,
-                                     const GpuInfo& device) {
+std::string ModelCache::KeyOfVerdicts(const std::string& model_hash, const std::string& options,
+                                      const std::string& precision, const GpuInfo& target,
+                                      const GpuInfo& device) {
   return KeyFor("model " + model_hash + "\noptions" + options, precision, target, device);
 }
 
-std::string PlanCache::PathOf(const std::string& key, const char* ending) const {
+std::string ModelCache::PathOf(const std::string& key, const char* ending) const {
   ContentHash hash;
   hash.Add(key);
   return folder_ + "/" + token_ + "_" + hash.hex() + ending;
 }
 
-Status PlanCache::Write(const std::string& path, const std::string& key, Part plan,
-                        Part binaries) const {
+Status ModelCache::Write(const std::string& path, const std::string& key, Part plan,
+                         Part binaries) const {
   if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     return Unsupported("make the folder %s: %s", folder_.c_str(), strerror(errno));
   }
@@ -88,8 +89,8 @@ Status PlanCache::Write(const std::string& path, const std::string& key, Part pl
   return Status();
 }
 
-Status PlanCache::Load(const std::string& key, PlanBytes* plan,
-                       const fb::Binaries** binaries) const {
+Status ModelCache::Load(const std::string& key, PlanBytes* plan,
+                        const fb::Binaries** binaries) const {
   Part part;
   QUADRA_RETURN_IF_ERROR(
       ReadCacheFile(PathOf(key, kEnding), key, CheckPlanAndBinaries, plan, &part));
@@ -97,21 +98,21 @@ Status PlanCache::Load(const std::string& key, PlanBytes* plan,
   return Status();
 }
 
-Status PlanCache::Save(const std::string& key, const PlanBytes& plan,
-                       const std::vector<uint8_t>& binaries) const {
+Status ModelCache::Save(const std::string& key, const PlanBytes& plan,
+                        const std::vector<uint8_t>& binaries) const {
   return Write(PathOf(key, kEnding), key, {plan.data(), plan.size()},
                {binaries.data(), binaries.size()});
 }
 
-Status PlanCache::LoadVerdicts(const std::string& key, PlanBytes* numbers, Part* texts) const {
+Status ModelCache::LoadVerdicts(const std::string& key, PlanBytes* numbers, Part* texts) const {
   return ReadCacheFile(PathOf(key, kVerdicts), key, LeaveUnchecked, numbers, texts);
 }
 
-Status PlanCache::SaveVerdicts(const std::string& key, Part numbers, Part texts) const {
+Status ModelCache::SaveVerdicts(const std::string& key, Part numbers, Part texts) const {
   return Write(PathOf(key, kVerdicts), key, numbers, texts);
 }
 
-void PlanCache::Prune(const std::string& just_saved) const {
+void ModelCache::Prune(const std::string& just_saved) const {
   struct Kept {
     int64_t used, bytes;
     std::string path;
