@@ -40,16 +40,16 @@ class StepWriter {
   // `inputs`; -1: all are read. `is_int`: whether the first operand is of ints.
   Status Write(const Op& op, const std::vector<ValueId>& inputs, int hole, bool is_int,
                const Attributes& attributes) {
-    const char* formula = is_int && op.int_formula ? op.int_formula : op.formula;
+    const std::string formula = Unpacked(is_int && op.int_formula ? op.int_formula : op.formula);
     std::vector<std::string> operands(static_cast<size_t>(op.operands), "e_v");
     size_t next = 0;
     for (size_t i = 0; i < operands.size() && next < inputs.size(); ++i) {
       if (static_cast<int>(i) == hole) continue;
       const char letter[] = {'$', static_cast<char>('a' + i), '\0'};
-      operands[i] = Operand(inputs[next++], CountOf(formula, letter) > 1);
+      operands[i] = Operand(inputs[next++], CountOf(formula.c_str(), letter) > 1);
     }
     std::string text;
-    for (const char* c = formula; *c; ++c) {
+    for (const char* c = formula.c_str(); *c; ++c) {
       if (*c != '$') {
         text += *c;
         continue;
