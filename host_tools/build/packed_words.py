@@ -34,8 +34,8 @@ TABLES = (
     Table(
         NATIVE / "base" / "sentence_words.h",
         "SentenceWords",
-        "What messages say most.",
-        "Unsupported|InvalidModel|DeviceFailed|Internal",
+        "What messages and names say most.",
+        "Unsupported|InvalidModel|DeviceFailed|Internal|QUADRA_NAMES",
         "",
     ),
 )
