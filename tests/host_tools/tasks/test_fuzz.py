@@ -276,6 +276,13 @@ def test_a_model_whose_numbers_are_nobodys_is_not_sound(place, value):
     assert not model_fuzzer.is_sound(model_tree.unpack(changed))
 
 
+def test_integer_weights_are_told():
+    cases = {case.name: case for case in all_cases()}
+    told = [model_fuzzer.has_integer_weights(model_tree.unpack(cases[name].model()))
+            for name in ("int2_weights_odd", "int4_weights_of_small_blocks", "rank_2_no_bias", "int8_table_of_rows")]  # fmt: skip
+    assert told == [True, True, False, False]
+
+
 def test_the_least_that_fails_is_left():
     tries = Counter()
 
