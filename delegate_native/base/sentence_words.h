@@ -1,4 +1,4 @@
-// What messages and names say most. Written by host_tools/build/packed_words.py, for base/packing.h.
+// What messages and names repeat. Written by host_tools/build/packed_words.py, for base/packing.h.
 #ifndef QUADRA_BASE_SENTENCE_WORDS_H_
 #define QUADRA_BASE_SENTENCE_WORDS_H_
 

@@ -30,11 +30,17 @@ class Table:
 
 
 TABLES = (
-    Table(NATIVE / "kernel" / "kernel_words.h", "KernelWords", "What kernels' texts say most.", "QUADRA_TEXT", "$@%"),
+    Table(
+        NATIVE / "kernel" / "kernel_words.h",
+        "KernelWords",
+        "What kernels' texts say most.",
+        "QUADRA_TEXT|TextOf",
+        "$@%",
+    ),
     Table(
         NATIVE / "base" / "sentence_words.h",
         "SentenceWords",
-        "What messages and names say most.",
+        "What messages and names repeat.",
         "Unsupported|InvalidModel|DeviceFailed|Internal|QUADRA_NAMES",
         "",
     ),
