@@ -146,7 +146,7 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
     checked = [android_check.check(one) for one in bazel.android(abis).values()]
     checked += [android_check.check_accelerator(one, path) for one, path in bazel.accelerators(abis).items()]
     checked += [android_check.check_runner(one, path) for one, path in bazel.runners(abis).items()]
-    android_check.judge([android_check.show(one) for one in checked])
+    android_check.fail_if_wrong([android_check.show(one) for one in checked])
 
 
 @task(
@@ -187,7 +187,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
 
     outcomes = lint.run(only, fix)
     lint.show(outcomes, terminal.console())
-    lint.judge(outcomes)
+    lint.fail_if_wrong(outcomes)
 
 
 @task(
@@ -216,7 +216,7 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
     with progress(f"fuzz {what}") as show:
         result = fuzzing.run(what, seconds, seed, _file(library), sanitize, show)
     fuzzing.show(result, terminal.console(width=150))
-    fuzzing.judge(result)
+    fuzzing.fail_if_wrong(result)
 
 
 @task(help={"all": "Also the Python environment; the next start makes a new one."})
@@ -480,7 +480,7 @@ def bisect(
     with progress(f"bisect {model}") as show:
         folder, found = bisect.run(*asked, show, tolerance)
     bisect_table.show(folder, found, terminal.console(width=150), everything=all)
-    bisect.judge(found)
+    bisect.fail_if_wrong(found)
 
 
 @task(
@@ -650,7 +650,7 @@ def replay(
     with nullcontext(quiet) if step else progress(f"replay {plan}") as show:
         outcomes = replays.run(plan, wanted, show)
     replays.show(outcomes, wanted, terminal.console(), top, all)
-    replays.judge(outcomes)
+    replays.fail_if_wrong(outcomes)
 
 
 @task(
@@ -778,7 +778,7 @@ def regress(
     print(f"report      {found.folder / page.FILE}")
     if found.state != "complete":
         raise Exit(code=130)
-    regression.judge(found)
+    regression.fail_if_wrong(found)
 
 
 @task(
@@ -807,7 +807,7 @@ def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, l
         print(dumps(parity.to_json(found), indent=1))
     else:
         parity.show(found, terminal.console())
-    parity.judge(found)
+    parity.fail_if_wrong(found)
 
 
 @task(

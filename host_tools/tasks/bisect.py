@@ -114,7 +114,7 @@ def own_errors(spec: RunSpec, place: Place, show: Show) -> dict[int, float]:
     return {node: float(row.alone) for row in rows if row.alone is not None for node in row.nodes}
 
 
-def judge(found: schema.Bisect) -> None:
+def fail_if_wrong(found: schema.Bisect) -> None:
     """JudgementFailed unless all is right."""
     if found.kind not in ("none", "model"):
         raise JudgementFailed("find the wrong op", found.sentence, found.command or "see the table")

@@ -30,7 +30,7 @@ class CellsBroken(QuadraError):
 
 
 def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab: str = "", resume: str = "") -> Session:
-    """Runs a suite and writes all that it leaves. How it ended: `judge`. lab: the address of a lab's scheduler.
+    """Runs a suite and writes all that it leaves. How it ended: `fail_if_wrong`. lab: the address of a lab's scheduler.
     resume: the folder of a session that was cut off."""
     suite = suites.read(name)
     regress_cells.check_models(suite)
@@ -72,7 +72,7 @@ def _save(history: History, name: str, session: Session) -> str:
     return f"saved as {name}: {len(good)} of {len(session.cases)} cells{left}"
 
 
-def judge(session: Session) -> None:
+def fail_if_wrong(session: Session) -> None:
     """JudgementFailed when a cell regressed; CellsBroken when one could not run; Misuse when a baseline was asked for
     and nothing could be compared."""
     worse = session.of(REGRESSED)

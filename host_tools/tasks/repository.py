@@ -24,7 +24,8 @@ _DELEGATE = ["test_vectors.py", "test_random_graphs.py", "test_models.py", "test
              "test_cache.py", "test_driver_faults.py", "test_quantized.py", "test_sizes.py", "test_composites.py", "test_state.py",
              "test_bound_buffers.py", *_LIFETIMES]  # fmt: skip
 # Options of pytest whose value, the next word, may look like a file or a test.
-_TAKE_A_VALUE = {"-k", "-m", "-o", "-W", "--ignore", "--ignore-glob", "--deselect", "--confcutdir", "--rootdir"}
+_TAKE_A_VALUE = {"-k", "-m", "-o", "-W", "--ignore", "--ignore-glob", "--deselect", "--confcutdir", "--rootdir",
+                  "--junitxml", "--junit-xml", "--basetemp", "--durations"}  # fmt: skip
 
 
 def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: str = "") -> None:
@@ -65,7 +66,7 @@ def run_tests(only: str = "", slow: bool = False, args: str = "", sanitizers: st
     argv = [sys.executable, "-m", "pytest", *(["--slow"] if slow else []), *(["-k", only] if only else []), *chosen]
     # A part is run by someone who looks on: in order, and with --pdb and -s as ever.
     together = [] if only or args else ["--numprocesses", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
-    _judge(child_process.hand_over([*argv, *together, *words], cwd=settings.ROOT, env=env))
+    _fail_unless_passed(child_process.hand_over([*argv, *together, *words], cwd=settings.ROOT, env=env), only)
 
 
 def _named_files(words: Sequence[str]) -> list[str]:
@@ -97,10 +98,13 @@ def _native_target(source: str) -> str:
     return f"//tests/native:{path.stem}"
 
 
-def _judge(code: int) -> None:
+def _fail_unless_passed(code: int, only: str) -> None:
     """By pytest's exit status."""
     if code == 1:
         raise JudgementFailed("run the tests", "some failed", "pytest names them above")
+    if code == 5 and only:
+        do_next = "cases of ops have the op's name, as conv_2d; --slow adds the slow tests"
+        raise CommandFailed("run the tests", f"no quick test's name matches {only!r}", do_next)
     if code != 0:
         meaning = {
             2: "was interrupted",
