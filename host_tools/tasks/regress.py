@@ -23,9 +23,13 @@ class CellsBroken(QuadraError):
     """Cells could not run. The exit status is the first one's."""
 
     def __init__(self, cases: list[Case]) -> None:
-        named = "; ".join(f"{case.name}: {case.error}" for case in cases[:3])
-        more = f"; and {len(cases) - 3} more" if len(cases) > 3 else ""
-        super().__init__("run the suite", named + more, "the run folders have the logs; run it again")
+        named = "".join(f"\n  {case.name}: {case.error}" for case in cases[:3])
+        more = f"\n  and {len(cases) - 3} more" if len(cases) > 3 else ""
+        super().__init__(
+            "run the suite",
+            f"of its cells {len(cases)} could not run:{named}{more}",
+            "the run folders have the logs; run it again",
+        )
         self.exit_code = cases[0].exit_code or 70
 
 
