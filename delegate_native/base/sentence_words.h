@@ -1,4 +1,4 @@
-// What messages say most. Written by host_tools/build/packed_words.py, for base/packing.h.
+// What messages and names repeat. Written by host_tools/build/packed_words.py, for base/packing.h.
 #ifndef QUADRA_BASE_SENTENCE_WORDS_H_
 #define QUADRA_BASE_SENTENCE_WORDS_H_
 
@@ -7,22 +7,27 @@ namespace quadra {
 struct SentenceWords {
   static constexpr bool IsPlaceholder(char) { return false; }
   static constexpr char kWords[] =
-      "the |its |e |s | is |t |%s|of |%d |is |es |, |and |it |a |er|: | has |or|; |'%s'|%zu |"
-      "no | %d |in|for |es|on|th|re|an |%d|d |en|ma|no|to|%s |st|an|te|inpu| %d|er |ro| %s|"
-      "not |at|it has |ts |; next: |ne|pl|ri|number|it|de|option|constan|par|li|int|y |lo|ax|"
-      "in |for|ar|pen|di|siz|supported| %|has |are supported|ac|al|or |ll|model|rank|el|: %s|"
-      "are |tion|rank %d|kernel|ke|tens|op|ve |ch|%lld|ha|that |em|ion|zu| %lld |shape |ds |"
-      " %s |com|with |driver |scal|con|buff|the shape %s|s have |co|another |the interpreter |"
+      "its |the |e |s | is |of |%s|t |%d |is |in|and |es |a |it |, |: |er| has |; |"
+      "\nSTABLEHLO_|%zu |or|no |%d|re| %d |en|for |on|th|E\n|%s |'%s'|an |te| %s|OR|RE|d |no|"
+      "to|INVALID_|st|an|ER|inpu|er |ro|de|IN|AT|not |ma|it has |AL|ON| %d|pl|ne|ri|LO|it|at|"
+      "ac|option|op|ts |T_|E_|\nS|for|par|al|int|y |lo|ax|has |co|ll|supported| %|"
+      " are supported|ar|rank|number|; next: |are |tion|rank %d|el|model|tensor|ha|ve |%lld|"
+      "that |em|ion|shap|zu| %lld |ds |D_|LE|size |with |kernel|TION|constant '%s'|driver |"
+      "constan|scal|MAX|con|buff|the shape %s|s have |another |the interpreter |OpenGL ES|"
       "needs |outpu|, which|the model ru|up to |s are no |elements|rank %d; rank|an axis of %d|"
-      "OpenCL |library|memory|do not fit |only |index|computed |bytes; |takes |s of %d |"
-      "its input %d |needed|used |its plan |make |other |must be |delegate|holds |shap|"
-      "key \"%s\"|window |its result has |its decomposition|quantized |does not |what |"
-      "cannot be |graph|=%s: |before |tensor '%s' has |its resul|of %zu|\"%s\"|int64|"
-      "blocks of %d|weights |channel|do not |values |positiv|damaged|there is no |its state |"
-      "along |keeps |its input has |level %zu of its sparsity |more than |float32|'%s' allows |"
-      "option inference_priority|inference_priority|it makes %s; |its operands |"
-      "more than 2^31 |float32 and |indices |its option %s is no |work-item|helps|activation|"
-      "2^31 |this backend |callers|backend=opencl|allows |beyond 32 bit";
+      ": %s; next: |OpenCL |library|memory|do not fit |only |index|computed |bytes; |takes |"
+      "s of %d |its input %d |needed|_DI|TO_|used |, or |its plan |make |other |must be |"
+      "delegate|holds |key \"%s\"|mage|shape %s|window |its result has |its decomposition|"
+      "quantized |_SIZE\n|SLIC|RAN|\nREDUCE_|does not |what |cannot be |graph|=%s: |before |"
+      "sizes |tensor '%s' has |its resul|of %zu|\"%s\"|int64|blocks of %d|weights |channel|"
+      "do not |values |kernel %s |positiv|MEM|_NOT_|COMP|PRO|HASHTABLE|damaged|there is no |"
+      "in the model|its state |along |keeps |its input has |level %zu of its sparsity |"
+      "more than |float32|'%s' allows |\n\n\n\n|KERNE|DIRECTIONAL_SEQUENCE_|EQUAL\n|SUM\n|"
+      "UNSORTED_SEGMENT_|option inference_priority|inference_priority|dimens|it makes %s; |"
+      "its operands |batch|more than 2^31 |lists |float32 and |indices |its option %s is no |"
+      "work-item|helps|activation|2^31 |this backend |callers|OUT_OF_|backend=opencl|"
+      "_FAILURE\n|IMAGE_FORMAT|PROGRAM|allows |beyond 32 bit|POOL_2D\n|CONCAT|DEPTH|QUAN|"
+      "TIZE\n|PACE_|BATCH|TRANSPOSE\n";
 };
 
 }  // namespace quadra

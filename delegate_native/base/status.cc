@@ -1,11 +1,8 @@
 #include "delegate_native/base/status.h"
 
-#include <cstdarg>
 #include <cstdio>
 
 namespace quadra {
-namespace {
-
 std::string FormatList(const char* format, va_list arguments) {
   char short_text[512];
   va_list again;
@@ -21,8 +18,6 @@ std::string FormatList(const char* format, va_list arguments) {
   va_end(again);
   return text;
 }
-
-}  // namespace
 
 struct Status::Failure {
   Code code;

@@ -2,6 +2,7 @@
 #ifndef QUADRA_BASE_STATUS_H_
 #define QUADRA_BASE_STATUS_H_
 
+#include <cstdarg>
 #include <string>
 #include <utility>
 
@@ -56,6 +57,8 @@ class [[nodiscard]] QUADRA_IN_REGISTER Status {
 
 // printf into a string.
 std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+std::string FormatList(const char* format, va_list arguments);
 
 // printf into a failure; the format is packed.
 Status Failed(Code code, const char* packed, ...);

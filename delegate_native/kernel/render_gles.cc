@@ -2,6 +2,7 @@
 
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/bindings.h"
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/kernel/renderer.h"
 
 namespace quadra {
@@ -69,20 +70,20 @@ class GlesRenderer : public Renderer {
 
   void DeclareNumber(const std::string& name, bool is_float) override {
     const char* type = is_float ? "float" : "int";
-    numbers_ += Format("highp %s in_%s; ", type, name.c_str());
-    locals_ += Format("highp %s %s = in_%s;\n", type, name.c_str(), name.c_str());
+    numbers_ += TextOf("highp %s in_%s; ", type, name.c_str());
+    locals_ += TextOf("highp %s %s = in_%s;\n", type, name.c_str(), name.c_str());
   }
 
   std::string Assemble(const std::string&) override {
     std::string shared;
     for (const SharedArg& s : desc_.shared) {
-      shared += Format("shared %s %s[%d];\n", s.type.c_str(), s.name.c_str(), s.count);
+      shared += TextOf("shared %s %s[%d];\n", s.type.c_str(), s.name.c_str(), s.count);
     }
     // One block, four bytes each: a dispatch binds its part of a buffer instead of setting each.
     const std::string numbers =
         numbers_.empty()
             ? ""
-            : Format("layout(std140, binding = 0) uniform numbers { %s};\n", numbers_.c_str());
+            : TextOf("layout(std140, binding = 0) uniform numbers { %s};\n", numbers_.c_str());
     return GroupText(true, out_.group) + declarations_ + numbers + shared + macros_ +
            "void main() {\n" + locals_ + Place() + body_ + "}\n";
   }
@@ -90,13 +91,13 @@ class GlesRenderer : public Renderer {
  private:
   std::string Place() const {
     if (flat_) {
-      return Format(
+      return TextOf(
           "int flat_place = int(gl_GlobalInvocationID.x)%s, flat_row = flat_place / flat_w, "
           "global_x = flat_place - flat_row * flat_w, global_z = flat_row / flat_h, "
           "global_y = flat_row - global_z * flat_h;\n",
           Base(0));
     }
-    return Format(
+    return TextOf(
         "int global_x = int(gl_GlobalInvocationID.x)%s, global_y = int(gl_GlobalInvocationID.y)%s, "
         "global_z = int(gl_GlobalInvocationID.z)%s;\n",
         Base(0), Base(1), Base(2));
@@ -114,12 +115,12 @@ class GlesRenderer : public Renderer {
                          : view == View::kTexelsInt4  ? "rgba32i"
                          : view == View::kTexelsHalf4 ? "rgba16f"
                                                       : "rgba32f";
-    Declare(name, Format("layout(%s, binding = %d) readonly uniform highp %simageBuffer $_data;\n",
+    Declare(name, TextOf("layout(%s, binding = %d) readonly uniform highp %simageBuffer $_data;\n",
                          format, image_++, ints ? "i" : ""));
   }
 
   void Block(const std::string& name, const char* type, bool read) {
-    Declare(name, Format("layout(std430, binding = %d) %s buffer $_block { %s $_data[]; };\n",
+    Declare(name, TextOf("layout(std430, binding = %d) %s buffer $_block { %s $_data[]; };\n",
                          binding_++, read ? "readonly" : "writeonly", type));
   }
 
@@ -133,14 +134,14 @@ class GlesRenderer : public Renderer {
     const char* ints = layouts_[i].is_int() ? "i" : "";
     if (tensor.access == Access::kRead) {
       Declare(tensor.name,
-              Format("layout(binding = %d) uniform highp %ssampler2D $_data;\n", sampler_++, ints));
+              TextOf("layout(binding = %d) uniform highp %ssampler2D $_data;\n", sampler_++, ints));
       Define(tensor.name, "read_$(X, Y, S)", "texelFetch($_data, ivec2((X), (S) * $_h + (Y)), 0)");
       DefineWalk(tensor.name, true, "texelFetch($_data, (P), 0)");
       return;
     }
     const char* format = *ints ? "rgba32i" : half ? "rgba16f" : "rgba32f";
     Declare(tensor.name,
-            Format("layout(%s, binding = %d) writeonly uniform highp %simage2D $_data;\n", format,
+            TextOf("layout(%s, binding = %d) writeonly uniform highp %simage2D $_data;\n", format,
                    image_++, ints));
     // Drivers may cut digits off instead of rounding; errors of one sign add up from layer to
     // layer.
@@ -149,7 +150,7 @@ class GlesRenderer : public Renderer {
                                 "unpackHalf2x16(packHalf2x16(e_v.zw)))"
                               : "e_v";
     Define(tensor.name, "write_$(VALUE, X, Y, S)",
-           WriteText(i, Format("imageStore($_data, ivec2((X), (S) * $_h + (Y)), %s);", value)));
+           WriteText(i, TextOf("imageStore($_data, ivec2((X), (S) * $_h + (Y)), %s);", value)));
   }
 
   // The element at `i` of a buffer, as text. `one`: a single number.
@@ -157,7 +158,7 @@ class GlesRenderer : public Renderer {
     if (view != View::kMemory)
       return Format(one ? "imageLoad($_data, %s).x" : "imageLoad($_data, %s)", i);
     if (!half || one) return Format("$_data[%s]", i);
-    return Format("vec4(unpackHalf2x16($_data[%s].x), unpackHalf2x16($_data[%s].y))", i, i);
+    return TextOf("vec4(unpackHalf2x16($_data[%s].x), unpackHalf2x16($_data[%s].y))", i, i);
   }
 
   std::string declarations_, numbers_;

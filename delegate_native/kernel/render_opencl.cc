@@ -1,4 +1,5 @@
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/kernel/renderer.h"
 
 namespace quadra {
@@ -24,15 +25,15 @@ class OpenClRenderer : public Renderer {
 
   void DeclareImage(size_t i, const std::string& name, bool read) {
     const char kind = layouts_[i].is_int() ? 'i' : 'f';
-    Parameter(Format("__%s_only image2d_t %s_data", read ? "read" : "write", name.c_str()));
+    Parameter(TextOf("__%s_only image2d_t %s_data", read ? "read" : "write", name.c_str()));
     if (read) {
       Define(name, "read_$(X, Y, S)",
-             Format("read_image%c($_data, PIXEL_SAMPLER, (int2)((X), (S) * $_h + (Y)))", kind));
-      DefineWalk(name, true, Format("read_image%c($_data, PIXEL_SAMPLER, (P))", kind));
+             TextOf("read_image%c($_data, PIXEL_SAMPLER, (int2)((X), (S) * $_h + (Y)))", kind));
+      DefineWalk(name, true, TextOf("read_image%c($_data, PIXEL_SAMPLER, (P))", kind));
     } else {
       Define(
           name, "write_$(VALUE, X, Y, S)",
-          WriteText(i, Format("write_image%c($_data, (int2)((X), (S) * $_h + (Y)), e_v);", kind)));
+          WriteText(i, TextOf("write_image%c($_data, (int2)((X), (S) * $_h + (Y)), e_v);", kind)));
     }
   }
 
@@ -72,22 +73,22 @@ class OpenClRenderer : public Renderer {
   std::string Assemble(const std::string& entry) override {
     std::string shared;
     for (const SharedArg& s : desc_.shared) {
-      shared += Format("__local %s %s[%d];\n", s.type.c_str(), s.name.c_str(), s.count);
+      shared += TextOf("__local %s %s[%d];\n", s.type.c_str(), s.name.c_str(), s.count);
     }
     const std::string kernel =
-        Format("__kernel %s\nvoid %s(%s) {\n", GroupText(false, out_.group).c_str(), entry.c_str(),
+        TextOf("__kernel %s\nvoid %s(%s) {\n", GroupText(false, out_.group).c_str(), entry.c_str(),
                parameters_.c_str());
     if (desc_.outlined) {
       return macros_ +
-             Format("OUTLINED void %s_body(%s, int global_x, int global_y, int global_z) {\n",
+             TextOf("OUTLINED void %s_body(%s, int global_x, int global_y, int global_z) {\n",
                     entry.c_str(), parameters_.c_str()) +
              body_ + "}\n" + kernel +
-             Format("%s_body(%s, get_global_id(0)%s, get_global_id(1)%s, get_global_id(2)%s);\n}\n",
+             TextOf("%s_body(%s, get_global_id(0)%s, get_global_id(1)%s, get_global_id(2)%s);\n}\n",
                     entry.c_str(), names_.c_str(), Base(0), Base(1), Base(2)) +
              undefs_;
     }
     return macros_ + kernel +
-           Format(
+           TextOf(
                "const int global_x = get_global_id(0)%s, global_y = get_global_id(1)%s, "
                "global_z = get_global_id(2)%s;\n",
                Base(0), Base(1), Base(2)) +
@@ -106,7 +107,7 @@ class OpenClRenderer : public Renderer {
   }
 
   void Pointer(const std::string& name, bool read, const char* type) {
-    Parameter(Format("__global %s%s* restrict %s_data", read ? "const " : "", type, name.c_str()));
+    Parameter(TextOf("__global %s%s* restrict %s_data", read ? "const " : "", type, name.c_str()));
   }
 
   void DefineLanes(const std::string& name, const char* type) {

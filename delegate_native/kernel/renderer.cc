@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/packed_text.h"
 
 namespace quadra {
 namespace {
@@ -127,13 +128,13 @@ std::string Renderer::WriteText(size_t index, const std::string& store) const {
   const Shape& shape = layouts_[index].shape;
   const bool dead_lanes = shape.c % 4 != 0;
   const bool is_int = layouts_[index].is_int();
-  std::string text = Format("{ %s e_v = (VALUE); %s%s", TypeOf(layouts_[index]),
+  std::string text = TextOf("{ %s e_v = (VALUE); %s%s", TypeOf(layouts_[index]),
                             steps ? "int e_x = (X); int e_y = (Y); " : "",
                             steps || dead_lanes ? "int e_s = (S); " : "");
   if (steps) text += OnOneLine(epilogue_) + " ";
   if (dead_lanes) {
     text +=
-        Format("int e_c = $_c - e_s%s * 4; if (e_c < 4) { e_v = %swith_zeros_from(e_v, e_c); } ",
+        TextOf("int e_c = $_c - e_s%s * 4; if (e_c < 4) { e_v = %swith_zeros_from(e_v, e_c); } ",
                shape.b > 1 ? " % $_s" : "", is_int ? "int_" : "");
   }
   return text + store + " }";

@@ -88,7 +88,7 @@ std::string Body(bool columns_of_b) {
     const char* const kLanes[] = {"x", "y", "z", "w"};
     for (int i = 0; i < 4; ++i) {
       const char* lane = kLanes[i];
-      step += Format("sum4_t b%d = vec4(c0.%s, c1.%s, c2.%s, c3.%s);\n", i, lane, lane, lane, lane);
+      step += TextOf("sum4_t b%d = vec4(c0.%s, c1.%s, c2.%s, c3.%s);\n", i, lane, lane, lane, lane);
     }
   } else {
     step += Unroll(4, QUADRA_TEXT(R"(

@@ -1,6 +1,7 @@
 // BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND: blocks of one or two spatial axes become batches, and back;
 // zeros are put around before, or a border is cropped after. Rank 3 has one spatial axis, rank 4
 // two.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 
@@ -88,17 +89,17 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     map.address = "int in_block = 0;\n";
     for (int i = 0; i < axes; ++i) {
       const char* at = PlaceName(batch_axis + 1 + i);
-      map.address += Format(
+      map.address += TextOf(
           "%s += border_%d;\nin_block = in_block * block_%d + %s %% block_%d;\n%s /= block_%d;\n",
           at, i, i, at, i, at, i);
     }
-    map.address += Format("%s += in_block * batches;\n", batch);
+    map.address += TextOf("%s += in_block * batches;\n", batch);
   } else {
     map.fill = "0";
-    map.address = Format("int in_block = %s / batches;\n%s -= in_block * batches;\n", batch, batch);
+    map.address = TextOf("int in_block = %s / batches;\n%s -= in_block * batches;\n", batch, batch);
     for (int i = axes - 1; i >= 0; --i) {
       const char* at = PlaceName(batch_axis + 1 + i);
-      map.address += Format(
+      map.address += TextOf(
           "%s = %s * block_%d + in_block %% block_%d - border_%d;\nin_block /= block_%d;\n"
           "inside = inside && %s >= 0 && %s < length_%d;\n",
           at, at, i, i, i, i, at, at, i);

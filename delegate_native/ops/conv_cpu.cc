@@ -23,7 +23,7 @@ constexpr int kEnoughItems = 32;
 std::string FindPixels(const WideTile& t) {
   std::string lanes;
   for (int i = 0; i < 8; ++i) lanes += Format(i ? ", %d" : "%d", i < t.pixels ? i : t.pixels - 1);
-  return Format(R"(
+  return TextOf(R"(
 int n = grid_w * grid_h;
 int first = GLOBAL_Y * %d;
 first = first > n - %d ? (n > %d ? n - %d : 0) : first;
@@ -50,7 +50,7 @@ int b = GLOBAL_Z;
 
 // One weight vector times the same input channel of all pixels; `at` reads that of pixel $.
 std::string MultiplyAdd(const WideTile& t, const std::string& at) {
-  return Unroll(t.vectors, Format("vec%d w$ = read_weights(w + $);\n", t.lanes)) +
+  return Unroll(t.vectors, TextOf("vec%d w$ = read_weights(w + $);\n", t.lanes)) +
          Unroll(t.pixels, "float v$ = lane_at(" + at + ");\n") +
          Unroll(t.pixels, t.vectors, "a$_@ += v$ * w@;\n") + Format("w += %d;\n", t.vectors);
 }
@@ -61,8 +61,8 @@ std::string MultiplyAddSlice(const WideTile& t, const std::string& at) {
   for (int k = 0; k < 4; ++k) {
     const int at_k = k * t.vectors;
     text += Block(
-        "", Unroll(t.vectors, Format("vec%d w$ = read_weights(w + %d + $);\n", t.lanes, at_k)) +
-                Unroll(t.pixels, t.vectors, Format("a$_@ += v$.s%d * w@;\n", k)));
+        "", Unroll(t.vectors, TextOf("vec%d w$ = read_weights(w + %d + $);\n", t.lanes, at_k)) +
+                Unroll(t.pixels, t.vectors, TextOf("a$_@ += v$.s%d * w@;\n", k)));
   }
   return text + Format("w += %d;\n", 4 * t.vectors);
 }
@@ -119,7 +119,7 @@ std::string Store(const WideTile& t, const Conv& conv, bool as_row) {
   // Backwards: a slice is there only if the one before it is.
   for (int k = t.vectors * t.lanes / 4; k-- > 0;) {
     text.insert(0, Unroll(t.pixels, "write_dst(" + Quad(t, k) + place + Format(", s + %d);\n", k)));
-    if (k) text = Block(Format("if (s + %d < last)", k), text);
+    if (k) text = Block(TextOf("if (s + %d < last)", k), text);
   }
   return Bound(t, conv) + text;
 }
@@ -135,12 +135,12 @@ std::string StoreInLoop(const WideTile& t, const Conv& conv, bool as_row) {
         "int to_x = (first + j - to_y * grid_w) * step_x + first_x;\n"
         "to_y = to_y * step_y + first_y;\n";
   }
-  const std::string write = Format("write_dst(results[j * %d + k], to_x, to_y, s + k);\n", slices);
-  return Bound(t, conv) + Format("vec4 results[%d];\n", t.pixels * slices) +
+  const std::string write = TextOf("write_dst(results[j * %d + k], to_x, to_y, s + k);\n", slices);
+  return Bound(t, conv) + TextOf("vec4 results[%d];\n", t.pixels * slices) +
          Unroll(t.pixels, t.vectors,
-                Format("((vec%d*)results)[$ * %d + @] = a$_@;\n", t.lanes, t.vectors)) +
-         Block(Format("for (int k = 0; k < min(last - s, %d); ++k)", slices),
-               Block(Format("for (int j = 0; j < min(n - first, %d); ++j)", t.pixels),
+                TextOf("((vec%d*)results)[$ * %d + @] = a$_@;\n", t.lanes, t.vectors)) +
+         Block(TextOf("for (int k = 0; k < min(last - s, %d); ++k)", slices),
+               Block(TextOf("for (int j = 0; j < min(n - first, %d); ++j)", t.pixels),
                      place + write));
 }
 
@@ -151,8 +151,8 @@ std::string BlockOfChannels(const WideTile& t, const Conv& conv, bool as_row) {
       conv.groups > 1 ? FindFirstSlice(channel.c_str()) + "LANES from = image + first_s * plane;\n"
                       : "";
   return find +
-         Unroll(t.vectors, Format("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors)) +
-         Unroll(t.pixels, t.vectors, Format("vec%d a$_@ = bias@;\n", t.lanes)) + "++o;\n" +
+         Unroll(t.vectors, TextOf("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors)) +
+         Unroll(t.pixels, t.vectors, TextOf("vec%d a$_@ = bias@;\n", t.lanes)) + "++o;\n" +
          Block("if (inside != 0)", SumInside(t)) + Block("else", SumEdge(t)) +
          (conv.plain ? Store(t, conv, as_row) : StoreInLoop(t, conv, as_row));
 }
@@ -160,11 +160,11 @@ std::string BlockOfChannels(const WideTile& t, const Conv& conv, bool as_row) {
 std::string Body(const WideTile& t, const Conv& conv, bool as_row) {
   const int slices = t.vectors * t.lanes / 4;
   std::string text = FindPixels(t);
-  text += Format("LANES %s = src_lanes + b * src_s * plane;\n", conv.groups > 1 ? "image" : "from");
+  text += TextOf("LANES %s = src_lanes + b * src_s * plane;\n", conv.groups > 1 ? "image" : "from");
   if (conv.scattered() && conv.plain)
     text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
   text +=
-      Format(R"(
+      TextOf(R"(
 int o = GLOBAL_X * blocks;
 int s = b * dst_s + o * %d;
 int last = (b + 1) * dst_s;
@@ -172,7 +172,7 @@ int end = s + blocks * %d < last ? s + blocks * %d : last;
 int w = (1 + %s * kernel_y * kernel_x * channels) * %d;
 )",
              slices, slices, slices, conv.matrices > 1 ? "(b * all_blocks + o)" : "o", t.vectors);
-  return text + Block(Format("for (; s < end; s += %d)", slices), BlockOfChannels(t, conv, as_row));
+  return text + Block(TextOf("for (; s < end; s += %d)", slices), BlockOfChannels(t, conv, as_row));
 }
 
 }  // namespace

@@ -50,12 +50,12 @@ std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part)
   for (int k = 0; k < t.slices; ++k) {
     const std::string write =
         WriteSum(Format("a0_%d", k), "x + j", Format("%d", k), scattered, part);
-    pixel += k ? Block(Format("if (o + %d < dst_s)", k), write) : write;
+    pixel += k ? Block(TextOf("if (o + %d < dst_s)", k), write) : write;
   }
   for (int i = 1; i < t.pixels; ++i) {
-    pixel += Unroll(t.slices, Format("a%d_$ = a%d_$;\n", i - 1, i));
+    pixel += Unroll(t.slices, TextOf("a%d_$ = a%d_$;\n", i - 1, i));
   }
-  return Format("int pixels = min(%d, grid_w - x);\n", t.pixels) +
+  return TextOf("int pixels = min(%d, grid_w - x);\n", t.pixels) +
          Block("for (int j = 0; j < pixels; ++j)", pixel);
 }
 
@@ -78,7 +78,7 @@ std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool 
           WriteSum(Format("a%d_%d", i, k), x, Format("%d", k), scattered, part);
       slice += i ? Block(exists, write) : write;
     }
-    text += k ? Block(Format("if (o + %d < dst_s)", k), slice) : slice;
+    text += k ? Block(TextOf("if (o + %d < dst_s)", k), slice) : slice;
   }
   return text;
 }
@@ -96,22 +96,22 @@ std::string AddSlices(const QuadTile& t, const char* read) {
   for (int k = 0; t.serial && k < t.slices; ++k) {
     std::string weights, products;
     for (int i = 0; i < channels; ++i) {
-      weights += Format("sum4_t w%d = read_weights(i + %d);\n", i, i * t.slices + k);
-      products += Format("a$_%d += v$.%s * w%d;\n", k, lanes[i], i);
+      weights += TextOf("sum4_t w%d = read_weights(i + %d);\n", i, i * t.slices + k);
+      products += TextOf("a$_%d += v$.%s * w%d;\n", k, lanes[i], i);
     }
     text += Block("", weights + Unroll(t.pixels, products.c_str()));
   }
   for (int i = 0; !t.serial && i < 4 * t.slices; ++i) {
-    text += Format("w = read_weights(i + %d);\n", i) +
-            Unroll(t.pixels, Format("a$_%d += v$.%s * w;\n", i % t.slices, lanes[i / t.slices]));
+    text += TextOf("w = read_weights(i + %d);\n", i) +
+            Unroll(t.pixels, TextOf("a$_%d += v$.%s * w;\n", i % t.slices, lanes[i / t.slices]));
   }
   const int step = 4 * t.slices;
   if (t.channels > 0) text.insert(0, "int i = at;\n");
   const std::string head =
       t.channels > 0 ? ""
       : t.split_bits > 0
-          ? Format("for (int i = at + split * %d; i < end; i += splits * %d)", step, step)
-          : Format("for (int i = at; i < end; i += %d)", step);
+          ? TextOf("for (int i = at + split * %d; i < end; i += splits * %d)", step, step)
+          : TextOf("for (int i = at; i < end; i += %d)", step);
   return "int end = at + run;\n" + Block(head, text);
 }
 
@@ -119,7 +119,7 @@ std::string AddSlices(const QuadTile& t, const char* read) {
 std::string Pixel(const QuadTile& t) {
   std::string columns = "int x0 = x;\n";
   for (int i = 1; i < t.pixels; ++i)
-    columns += Format("int x%d = min(x + %d, grid_w - 1);\n", i, i);
+    columns += TextOf("int x%d = min(x + %d, grid_w - 1);\n", i, i);
   return columns + Unroll(t.pixels, "src_at q$ = along_src(x$);\n") +
          "src_at p = at_src(0, y, first);\n" + AddSlices(t, "sum4_t v$ = fetch_src(p + q$);\n");
 }
@@ -136,12 +136,12 @@ src_at q$ = along_src(clamp(x$, 0, src_w - 1));
 if (!in$) { v$ = vec4(0.0f); }
 )")) + "at = end;\n";
   const std::string taps =
-      Format("src_at row = at_src(0, sy, first);\nint at = block_at + %s * kernel_x * run;\n",
+      TextOf("src_at row = at_src(0, sy, first);\nint at = block_at + %s * kernel_x * run;\n",
              row) +
       Block("for (int kx = 0; kx < kernel_x; ++kx)", tap);
   return Block("for (int ky = 0; ky < kernel_y; ++ky)",
                "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
-                   Block(Format("if (%ssy >= 0 && sy < src_h)", inside), taps));
+                   Block(TextOf("if (%ssy >= 0 && sy < src_h)", inside), taps));
 }
 
 // The planes of the window, where there are several.
@@ -173,11 +173,11 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";
-  text += Format("int o = block * %d%s;\n", t.slices, part.outs > 0 ? " + first_o" : "");
+  text += TextOf("int o = block * %d%s;\n", t.slices, part.outs > 0 ? " + first_o" : "");
   if (part.slices == Slices::kOfGroups) text += FindFirstSlice("o * 4");
   if (part.slices == Slices::kAll) text += "int first_s = 0;\n";
   const char* const counts[] = {"src_s", "group_s", "part_s"};
-  text += Format("int run = %s * %d;\nint %s = %s * run", counts[static_cast<int>(part.slices)],
+  text += TextOf("int run = %s * %d;\nint %s = %s * run", counts[static_cast<int>(part.slices)],
                  4 * t.slices, pixel ? "at" : "block_at", conv.matrices > 1 ? "z" : "block");
   if (!pixel) text += conv.deep() ? " * kernel_z * kernel_y * kernel_x" : " * kernel_y * kernel_x";
   // Of a convolution in three dimensions, `b` counts planes of results.

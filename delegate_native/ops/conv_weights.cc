@@ -1,6 +1,7 @@
 // The weights and numbers of convolutions, as their kernels read them.
 #include <algorithm>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/conv_kernels.h"
 
 namespace quadra {
@@ -16,7 +17,7 @@ int SlicesOfBlock(const Conv& conv, int lanes) {
 }
 
 std::string FindFirstSlice(const char* channel) {
-  return Format("int first_s = min(%s / group_out * group_in / 4, src_s - group_s);\n", channel);
+  return TextOf("int first_s = min(%s / group_out * group_in / 4, src_s - group_s);\n", channel);
 }
 
 void AddGroupNumbers(const Conv& conv, int lanes, KernelDesc* kernel) {

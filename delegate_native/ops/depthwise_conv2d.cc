@@ -123,14 +123,14 @@ struct Strip {
 std::string StripRow(const Strip& strip, const std::vector<int>& columns) {
   std::string text = Unroll(strip.taps, "sum4_t w$ = read_weights(w + $);\n") + "sum4_t v;\n";
   for (int c : columns) {
-    text += Format("v = fetch_src(row + along_src(x%d));\nif (!in%d) { v = vec4(0.0f); }\n", c, c);
+    text += TextOf("v = fetch_src(row + along_src(x%d));\nif (!in%d) { v = vec4(0.0f); }\n", c, c);
     for (int i = 0; i < strip.pixels; ++i) {
       for (int k = 0; k < strip.taps; ++k) {
-        if (strip.Column(i, k) == c) text += Format("a%d += v * w%d;\n", i, k);
+        if (strip.Column(i, k) == c) text += TextOf("a%d += v * w%d;\n", i, k);
       }
     }
   }
-  return text + Format("w += %d;\nrow += next_row;\n", strip.taps);
+  return text + TextOf("w += %d;\nrow += next_row;\n", strip.taps);
 }
 
 // Of $0 pixels, $2 from each other, with $5 taps in a row; $4 is the dilation along y, $3 one less.
@@ -157,14 +157,14 @@ std::string StripBody(const Strip& strip, bool one_item, bool round) {
                           round_up.c_str(), rows.c_str(), taps.c_str()});
   text += Unroll(strip.pixels, "sum4_t a$ = read_bias(o);\n");
   for (int c : columns) {
-    text += Format("int x%d = clamp(sx + %d, 0, src_w - 1); bool in%d = x%d == sx + %d;\n", c, c, c,
+    text += TextOf("int x%d = clamp(sx + %d, 0, src_w - 1); bool in%d = x%d == sx + %d;\n", c, c, c,
                    c, c);
   }
   text += Block("for (int ky = first; ky < last; ++ky)", StripRow(strip, columns));
   for (int i = 0; i < strip.pixels; ++i) {
     const std::string write =
-        "write_dst(" + Bounded(round, Format("a%d", i)) + Format(", x + %d, y, z);\n", i);
-    text += i ? Block(Format("if (x + %d < dst_w)", i), write) : write;
+        "write_dst(" + Bounded(round, Format("a%d", i)) + TextOf(", x + %d, y, z);\n", i);
+    text += i ? Block(TextOf("if (x + %d < dst_w)", i), write) : write;
   }
   return text;
 }

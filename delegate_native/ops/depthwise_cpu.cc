@@ -53,7 +53,7 @@ std::string AddRow(const Window& window, int kx, int row) {
   for (int i = 0; i < kRows; ++i) {
     const int ky = row - i * window.stride_y;
     if (ky >= 0 && ky < window.kernel_y)
-      text += Format("a%d += v * w%d;\n", i, kx * window.kernel_y + ky);
+      text += TextOf("a%d += v * w%d;\n", i, kx * window.kernel_y + ky);
   }
   return text;
 }
@@ -70,20 +70,20 @@ std::string Sums(const Window& window) {
                             "uvec16(src_w);\n");
   for (int kx = 0; kx < window.kernel_x; kx += step) {
     for (int row = 0; row < rows; ++row) {
-      const std::string at = Format("p + (%d * line + %d * dilation_x * 4)", row, kx);
+      const std::string at = TextOf("p + (%d * line + %d * dilation_x * 4)", row, kx);
       std::string add;
       if (step == 1) {
         add = "vec16 v = quads_at(" + at + ");\n" +
-              Format("v = in%d != 0 ? v : vec16(0.0f);\n", kx) + AddRow(window, kx, row);
+              TextOf("v = in%d != 0 ? v : vec16(0.0f);\n", kx) + AddRow(window, kx, row);
       } else {
-        add = Format("vec16 e = quads_at(%s), f = quads_at(%s + 16);\n", at.c_str(), at.c_str()) +
-              Format(
+        add = TextOf("vec16 e = quads_at(%s), f = quads_at(%s + 16);\n", at.c_str(), at.c_str()) +
+              TextOf(
                   "vec16 v = vec16(e.s0123, e.s89ab, f.s0123, f.s89ab);\n"
                   "v = in%d != 0 ? v : vec16(0.0f);\n",
                   kx) +
               AddRow(window, kx, row);
         if (kx + 1 < window.kernel_x) {
-          add += Format(
+          add += TextOf(
                      "v = vec16(e.s4567, e.scdef, f.s4567, f.scdef);\n"
                      "v = in%d != 0 ? v : vec16(0.0f);\n",
                      kx + 1) +
@@ -100,14 +100,14 @@ std::string Store(bool plain, bool round) {
   static const char* const kQuads[] = {"s0123", "s4567", "s89ab", "scdef"};
   std::string text = Unroll(kRows, BoundWide(round, 16, "a$"));
   for (int i = 0; i < kRows; ++i) {
-    std::string row = Format("int y = row + %d * dilation_y;\n", i);
+    std::string row = TextOf("int y = row + %d * dilation_y;\n", i);
     if (plain) {
-      row += Format("put_quads(a%d, dst_lanes + ((s * dst_h + y) * dst_w + x) * 4);\n", i);
+      row += TextOf("put_quads(a%d, dst_lanes + ((s * dst_h + y) * dst_w + x) * 4);\n", i);
     } else {
       for (int j = 0; j < 4; ++j)
-        row += Format("write_dst(a%d.%s, x + %d, y, s);\n", i, kQuads[j], j);
+        row += TextOf("write_dst(a%d.%s, x + %d, y, s);\n", i, kQuads[j], j);
     }
-    text += Block(Format("if (row + %d * dilation_y < dst_h)", i), row);
+    text += Block(TextOf("if (row + %d * dilation_y < dst_h)", i), row);
   }
   return text;
 }
@@ -126,15 +126,15 @@ void MakeWideDepthwise(const Shape& out, const Window& window, bool plain, bool 
   const int rows = (kRows - 1) * window.stride_y + window.kernel_y;
   const int reach = window.stride_x == 1 ? 4 : (window.kernel_x - 1) / 2 * 2 + 8;
   std::string body = kPlace;
-  body += Format("int reach = %s%d;\n",
+  body += TextOf("int reach = %s%d;\n",
                  window.stride_x == 1 ? "(kernel_x - 1) * dilation_x + " : "", reach);
   for (int i = 0; i < rows; ++i) {
-    body += Format("bool row%d = top + %d * dilation_y >= 0 && top + %d * dilation_y < src_h;\n", i,
+    body += TextOf("bool row%d = top + %d * dilation_y >= 0 && top + %d * dilation_y < src_h;\n", i,
                    i, i);
   }
   body += Unroll(window.kernel_x * window.kernel_y,
                  "vec4 k$ = read_weights(w + $); vec16 w$ = vec16(k$, k$, k$, k$);\n");
-  body += Format("int bottom = min(top + %d * dilation_y, src_h - 1);\n", rows - 1);
+  body += TextOf("int bottom = min(top + %d * dilation_y, src_h - 1);\n", rows - 1);
   body += Block("for (int tile = 0; tile < dst_w; tile += 4)", QUADRA_TEXT(R"(
 int x = max(0, min(tile, dst_w - 4));
 int left = x * stride_x - pad_x;

@@ -40,16 +40,16 @@ class StepWriter {
   // `inputs`; -1: all are read. `is_int`: whether the first operand is of ints.
   Status Write(const Op& op, const std::vector<ValueId>& inputs, int hole, bool is_int,
                const Attributes& attributes) {
-    const char* formula = is_int && op.int_formula ? op.int_formula : op.formula;
+    const std::string formula = Unpacked(is_int && op.int_formula ? op.int_formula : op.formula);
     std::vector<std::string> operands(static_cast<size_t>(op.operands), "e_v");
     size_t next = 0;
     for (size_t i = 0; i < operands.size() && next < inputs.size(); ++i) {
       if (static_cast<int>(i) == hole) continue;
       const char letter[] = {'$', static_cast<char>('a' + i), '\0'};
-      operands[i] = Operand(inputs[next++], CountOf(formula, letter) > 1);
+      operands[i] = Operand(inputs[next++], CountOf(formula.c_str(), letter) > 1);
     }
     std::string text;
-    for (const char* c = formula; *c; ++c) {
+    for (const char* c = formula.c_str(); *c; ++c) {
       if (*c != '$') {
         text += *c;
         continue;
@@ -101,13 +101,13 @@ class StepWriter {
     const char* y = shape.h == 1 ? "0" : "e_y";
     const std::string batch = Batch(shape, slices);
     if (shape.c == 1 && out_.c > 1) {
-      return Format("%s(read_%s(%s, %s, %s).x)", TypeOf(value), name.c_str(), x, y, batch.c_str());
+      return TextOf("%s(read_%s(%s, %s, %s).x)", TypeOf(value), name.c_str(), x, y, batch.c_str());
     }
     if (shape.c < out_.c) return ReadShort(name, value, x, y, batch);
     const std::string s = shape.b == out_.b ? "e_s"
                           : shape.b == 1    ? "e_s % " + slices
                                             : batch + " * " + slices + " + e_s % " + slices;
-    return Format("read_%s(%s, %s, %s)", name.c_str(), x, y, s.c_str());
+    return TextOf("read_%s(%s, %s, %s)", name.c_str(), x, y, s.c_str());
   }
 
   // The operand's batch at the current place. Of its three outermost axes some may be 1 where the
@@ -123,7 +123,7 @@ class StepWriter {
     const std::string outermost = stride(-2, shape.axis(-1) * shape.axis(0));
     const std::string next = stride(-1, shape.axis(0)), last = stride(0, 1);
     const char *at = batch.c_str(), *in = inner.c_str(), *mid = middle.c_str();
-    return Format("(%s / %s / %s * %s + %s / %s %% %s * %s + %s %% %s * %s)", at, in, mid,
+    return TextOf("(%s / %s / %s * %s + %s / %s %% %s * %s + %s %% %s * %s)", at, in, mid,
                   outermost.c_str(), at, in, mid, next.c_str(), at, in, last.c_str());
   }
 
@@ -259,9 +259,9 @@ std::string Bounded(bool round, const std::string& sum) {
 
 std::string BoundWide(bool round, int lanes, const char* v) {
   if (!round) {
-    return Format("%s = %s < low ? low : %s; %s = %s > high ? high : %s;\n", v, v, v, v, v, v);
+    return TextOf("%s = %s < low ? low : %s; %s = %s > high ? high : %s;\n", v, v, v, v, v, v);
   }
-  return Format("%s = onto_grid_of(vec%d, %s);\n", v, lanes, v);
+  return TextOf("%s = onto_grid_of(vec%d, %s);\n", v, lanes, v);
 }
 
 Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDesc* desc) {

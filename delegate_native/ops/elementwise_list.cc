@@ -1,10 +1,12 @@
 // The elementwise ops: a row each. A row's formula is written in the words of docs/kernels.md; $a,
-// $b and $c are its operands, vec4 or ivec4 by their elements, $NAME a float attribute.
+// $b and $c are its operands, vec4 or ivec4 by their elements, $NAME a float attribute. A short one
+// is fewer bytes as it is than packed.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/elementwise.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -265,31 +267,35 @@ const Op kElementwiseOps[] = {
     Known([](int64_t a, int64_t b) { return a * b; },
           Activating(Row("mul", kTfLiteBuiltinMul, 8, 2, kNumbers, "$a * $b"))),
     Known([](int64_t a, int64_t b) { return b ? a / b : INT64_MIN; },
-          Activating(
-              Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, "$a / $b", "int_quotient($a, $b)"))),
+          Activating(Row("div", kTfLiteBuiltinDiv, 2, 2, kNumbers, "$a / $b",
+                         QUADRA_TEXT("int_quotient($a, $b)")))),
     Copying(With(ImportAddN, "", Row("copy", kTfLiteBuiltinAddN, 1, 1, kAllElements, "$a"))),
     // As the CPU: where one is NaN, the second.
     Known([](int64_t a, int64_t b) { return std::max(a, b); },
-          Row("maximum", kTfLiteBuiltinMaximum, 4, 2, kOrdered, "choose(is_less($b, $a), $a, $b)")),
+          Row("maximum", kTfLiteBuiltinMaximum, 4, 2, kOrdered,
+              QUADRA_TEXT("choose(is_less($b, $a), $a, $b)"))),
     Known([](int64_t a, int64_t b) { return std::min(a, b); },
-          Row("minimum", kTfLiteBuiltinMinimum, 4, 2, kOrdered, "choose(is_less($a, $b), $a, $b)")),
-    Row("pow", kTfLiteBuiltinPow, 1, 2, kNumbers, "power($a, $b)", "int_power($a, $b)"),
+          Row("minimum", kTfLiteBuiltinMinimum, 4, 2, kOrdered,
+              QUADRA_TEXT("choose(is_less($a, $b), $a, $b)"))),
+    Row("pow", kTfLiteBuiltinPow, 1, 2, kNumbers, "power($a, $b)",
+        QUADRA_TEXT("int_power($a, $b)")),
     Row("squared_difference", kTfLiteBuiltinSquaredDifference, 2, 2, kNumbers,
-        "($a - $b) * ($a - $b)"),
-    Known(FloorDiv, Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers, "floor($a / $b)",
-                        "int_floor_div($a, $b)")),
-    Row("floor_mod", kTfLiteBuiltinFloorMod, 2, 2, kNumbers, "floor_mod($a, $b)",
-        "($a - $b * int_floor_div($a, $b))"),
-    Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, "arc_tangent($a, $b)"),
+        QUADRA_TEXT("($a - $b) * ($a - $b)")),
+    Known(FloorDiv, Row("floor_div", kTfLiteBuiltinFloorDiv, 3, 2, kNumbers,
+                        QUADRA_TEXT("floor($a / $b)"), QUADRA_TEXT("int_floor_div($a, $b)"))),
+    Row("floor_mod", kTfLiteBuiltinFloorMod, 2, 2, kNumbers, QUADRA_TEXT("floor_mod($a, $b)"),
+        QUADRA_TEXT("($a - $b * int_floor_div($a, $b))")),
+    Row("atan2", kTfLiteBuiltinAtan2, 1, 2, kFloats, QUADRA_TEXT("arc_tangent($a, $b)")),
     Row("prelu", kTfLiteBuiltinPrelu, 1, 2, kFloats,
-        "above($a, vec4(0.0f)) + $b * below($a, vec4(0.0f))"),
+        QUADRA_TEXT("above($a, vec4(0.0f)) + $b * below($a, vec4(0.0f))")),
 
-    Comparison("equal", kTfLiteBuiltinEqual, "is_equal($a, $b)", kAllElements),
-    Comparison("not_equal", kTfLiteBuiltinNotEqual, "1 - is_equal($a, $b)", kAllElements),
-    Comparison("less", kTfLiteBuiltinLess, "is_less($a, $b)"),
-    Comparison("less_equal", kTfLiteBuiltinLessEqual, "is_at_most($a, $b)"),
-    Comparison("greater", kTfLiteBuiltinGreater, "is_less($b, $a)"),
-    Comparison("greater_equal", kTfLiteBuiltinGreaterEqual, "is_at_most($b, $a)"),
+    Comparison("equal", kTfLiteBuiltinEqual, QUADRA_TEXT("is_equal($a, $b)"), kAllElements),
+    Comparison("not_equal", kTfLiteBuiltinNotEqual, QUADRA_TEXT("1 - is_equal($a, $b)"),
+               kAllElements),
+    Comparison("less", kTfLiteBuiltinLess, QUADRA_TEXT("is_less($a, $b)")),
+    Comparison("less_equal", kTfLiteBuiltinLessEqual, QUADRA_TEXT("is_at_most($a, $b)")),
+    Comparison("greater", kTfLiteBuiltinGreater, QUADRA_TEXT("is_less($b, $a)")),
+    Comparison("greater_equal", kTfLiteBuiltinGreaterEqual, QUADRA_TEXT("is_at_most($b, $a)")),
     Row("logical_and", kTfLiteBuiltinLogicalAnd, 1, 2, kBools, "$a & $b"),
     Row("logical_or", kTfLiteBuiltinLogicalOr, 1, 2, kBools, "$a | $b"),
     Row("logical_not", kTfLiteBuiltinLogicalNot, 1, 1, kBools, "1 - $a"),
@@ -298,7 +304,7 @@ const Op kElementwiseOps[] = {
      .max_version = 4,
      .import = ImportSelect,
      .shape = BroadcastShape,
-     .formula = "choose($a, $b, $c)",
+     .formula = QUADRA_TEXT("choose($a, $b, $c)"),
      .operands = 3,
      .result = Result::kLikeSecond,
      .max_rank = kMostRank},
@@ -306,24 +312,29 @@ const Op kElementwiseOps[] = {
     Row("abs", kTfLiteBuiltinAbs, 5, 1, kNumbers, "max($a, -$a)"),
     Unary("ceil", kTfLiteBuiltinCeil, 1, "ceil($a)"),
     Unary("cos", kTfLiteBuiltinCos, 2, "cos($a)"),
-    Unary("elu", kTfLiteBuiltinElu, 1, "choose(is_less($a, vec4(0.0f)), exp_less_one($a), $a)"),
+    Unary("elu", kTfLiteBuiltinElu, 1,
+          QUADRA_TEXT("choose(is_less($a, vec4(0.0f)), exp_less_one($a), $a)")),
     Unary("exp", kTfLiteBuiltinExp, 2, "exp($a)"),
     Unary("floor", kTfLiteBuiltinFloor, 1, "floor($a)"),
     // Far below 0 the second factor is 0, as on the CPU.
-    With(ImportGelu, "", Unary("gelu", kTfLiteBuiltinGelu, 2, "vec4(0.5f) * $a * one_and_erf($a)"),
+    With(ImportGelu, "",
+         Unary("gelu", kTfLiteBuiltinGelu, 2, QUADRA_TEXT("vec4(0.5f) * $a * one_and_erf($a)")),
          sizeof(TfLiteGeluParams)),
     Unary("gelu_tanh", kNone, 0,
-          "vec4(0.5f) * $a * (vec4(1.0f) + tanh(bounded(vec4(0.7978845608f) * $a * (vec4(1.0f) "
-          "+ vec4(0.044715f) * $a * $a), -10.0f, 10.0f)))"),
-    Unary("hard_swish", kTfLiteBuiltinHardSwish, 1,
-          "$a * min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f)"),
+          QUADRA_TEXT(
+              "vec4(0.5f) * $a * (vec4(1.0f) + tanh(bounded(vec4(0.7978845608f) * $a * (vec4(1.0f) "
+              "+ vec4(0.044715f) * $a * $a), -10.0f, 10.0f)))")),
+    Unary(
+        "hard_swish", kTfLiteBuiltinHardSwish, 1,
+        QUADRA_TEXT("$a * min(max($a + vec4(3.0f), vec4(0.0f)), vec4(6.0f)) * vec4(0.16666667f)")),
     With(ImportLeakyRelu, "alpha",
          Unary("leaky_relu", kTfLiteBuiltinLeakyRelu, 2,
-               "above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))"),
+               QUADRA_TEXT("above($a, vec4(0.0f)) + vec4($alpha) * below($a, vec4(0.0f))")),
          sizeof(TfLiteLeakyReluParams)),
     Unary("log", kTfLiteBuiltinLog, 2, "log($a)"),
     // exp of a large number is inf and its inverse 0, which is right.
-    Unary("logistic", kTfLiteBuiltinLogistic, 3, "vec4(1.0f) / (vec4(1.0f) + exp(-$a))"),
+    Unary("logistic", kTfLiteBuiltinLogistic, 3,
+          QUADRA_TEXT("vec4(1.0f) / (vec4(1.0f) + exp(-$a))")),
     Row("neg", kTfLiteBuiltinNeg, 1, 1, kNumbers, "-$a"),
     {.name = "clamp",
      .builtins = {kTfLiteBuiltinRelu, kTfLiteBuiltinRelu6, kTfLiteBuiltinReluN1To1,
@@ -332,29 +343,32 @@ const Op kElementwiseOps[] = {
      .attributes = "low high",
      .import = ImportClamp,
      .shape = BroadcastShape,
-     .formula = "bounded($a, $low, $high)",
-     .int_formula = "choose(is_less(vec4($high), to_float($a)), to_int(vec4($high)), max($a, "
-                    "to_int(vec4($low))))",
+     .formula = QUADRA_TEXT("bounded($a, $low, $high)"),
+     .int_formula =
+         QUADRA_TEXT("choose(is_less(vec4($high), to_float($a)), to_int(vec4($high)), max($a, "
+                     "to_int(vec4($low))))"),
      .max_rank = kMostRank,
      .copies = HasNoLimits},
     // To the even one of two neighbours.
-    Unary("round", kTfLiteBuiltinRound, 1, "round_even($a)"),
-    Unary("rsqrt", kTfLiteBuiltinRsqrt, 3, "vec4(1.0f) / sqrt($a)"),
+    Unary("round", kTfLiteBuiltinRound, 1, QUADRA_TEXT("round_even($a)")),
+    Unary("rsqrt", kTfLiteBuiltinRsqrt, 3, QUADRA_TEXT("vec4(1.0f) / sqrt($a)")),
     Row("sign", kTfLiteBuiltinSign, 2, 1, kNumbers,
-        "to_float(is_less(vec4(0.0f), $a) - is_less($a, vec4(0.0f)))",
-        "is_less(ivec4(0), $a) - is_less($a, ivec4(0))"),
+        QUADRA_TEXT("to_float(is_less(vec4(0.0f), $a) - is_less($a, vec4(0.0f)))"),
+        QUADRA_TEXT("is_less(ivec4(0), $a) - is_less($a, ivec4(0))")),
     Unary("sin", kTfLiteBuiltinSin, 1, "sin($a)"),
     Unary("sqrt", kTfLiteBuiltinSqrt, 1, "sqrt($a)"),
     Row("zeros_like", kTfLiteBuiltinZerosLike, 1, 1, kAllElements, "vec4(0.0f)", "ivec4(0)"),
     Unary("square", kTfLiteBuiltinSquare, 1, "$a * $a"),
     // Beyond 10 the result is 1 in float32, and some drivers overflow there.
-    Unary("tanh", kTfLiteBuiltinTanh, 3, "tanh(bounded($a, -10.0f, 10.0f))"),
+    Unary("tanh", kTfLiteBuiltinTanh, 3, QUADRA_TEXT("tanh(bounded($a, -10.0f, 10.0f))")),
     // What is half way between two steps hangs on the last bit of the product, so it is the CPU's:
     // no compiler can join it with the addition through `below`.
     With(ImportFakeQuant, "low scale inverse steps",
-         Unary("fake_quant", kTfLiteBuiltinFakeQuant, 2,
-               "floor(below(above($a - vec4($low), vec4(0.0f)) * vec4($inverse), vec4($steps)) + "
-               "vec4(0.5f)) * vec4($scale) + vec4($low)"),
+         Unary(
+             "fake_quant", kTfLiteBuiltinFakeQuant, 2,
+             QUADRA_TEXT(
+                 "floor(below(above($a - vec4($low), vec4(0.0f)) * vec4($inverse), vec4($steps)) + "
+                 "vec4(0.5f)) * vec4($scale) + vec4($low)")),
          sizeof(TfLiteFakeQuantParams)),
 
     With(ImportCast, "",
@@ -362,31 +376,38 @@ const Op kElementwiseOps[] = {
                Row("to_float", kTfLiteBuiltinCast, 7, 1, kAllElements, "$a", "to_float($a)"))),
     // As the CPU: the nearest end for what is beyond an integer's ends, the upper one for NaN.
     Known([](int64_t a, int64_t) { return a; },
-          Makes(Result::kDeclared, Row("to_int", kNone, 0, 1, kAllElements,
-                                       "choose(is_less($a, vec4(2147483648.0f)), to_int(max($a, "
-                                       "vec4(-2147483648.0f))), ivec4(2147483647))",
-                                       "$a"))),
-    Makes(Result::kBool, Row("to_bool", kNone, 0, 1, kAllElements, "1 - is_equal($a, vec4(0.0f))",
-                             "1 - is_equal($a, ivec4(0))")),
+          Makes(Result::kDeclared,
+                Row("to_int", kNone, 0, 1, kAllElements,
+                    QUADRA_TEXT("choose(is_less($a, vec4(2147483648.0f)), to_int(max($a, "
+                                "vec4(-2147483648.0f))), ivec4(2147483647))"),
+                    "$a"))),
+    Makes(Result::kBool,
+          Row("to_bool", kNone, 0, 1, kAllElements, QUADRA_TEXT("1 - is_equal($a, vec4(0.0f))"),
+              QUADRA_TEXT("1 - is_equal($a, ivec4(0))"))),
     Makes(Result::kDeclared,
           Row("to_uint8", kNone, 0, 1, kAllElements,
-              "choose(is_less($a, vec4(255.0f)), to_int(max($a, vec4(0.0f))), ivec4(255))",
-              "$a & ivec4(255)")),
+              QUADRA_TEXT(
+                  "choose(is_less($a, vec4(255.0f)), to_int(max($a, vec4(0.0f))), ivec4(255))"),
+              QUADRA_TEXT("$a & ivec4(255)"))),
     Makes(Result::kDeclared,
           Row("to_int8", kNone, 0, 1, kAllElements,
-              "choose(is_less($a, vec4(127.0f)), to_int(max($a, vec4(-128.0f))), ivec4(127))",
-              "(($a + ivec4(128)) & ivec4(255)) - ivec4(128)")),
+              QUADRA_TEXT(
+                  "choose(is_less($a, vec4(127.0f)), to_int(max($a, vec4(-128.0f))), ivec4(127))"),
+              QUADRA_TEXT("(($a + ivec4(128)) & ivec4(255)) - ivec4(128)"))),
     With(ImportQuantize, "scale inverse low high",
          Unary("requantize", kTfLiteBuiltinQuantize, 3,
-               "onto_grid($a, $inverse, $scale, $low, $high)")),
+               QUADRA_TEXT("onto_grid($a, $inverse, $scale, $low, $high)"))),
     // From floats that the integers stand for, and to them.
-    Makes(Result::kDeclared,
-          With(nullptr, "scale inverse zero low high",
-               Unary("quantize", kNone, 0,
-                     "to_int(onto_grid($a, $inverse, 1.0f, $low, $high)) + to_int(vec4($zero))"))),
+    Makes(
+        Result::kDeclared,
+        With(nullptr, "scale inverse zero low high",
+             Unary(
+                 "quantize", kNone, 0,
+                 QUADRA_TEXT(
+                     "to_int(onto_grid($a, $inverse, 1.0f, $low, $high)) + to_int(vec4($zero))")))),
     With(ImportDequantize, "scale zero",
          Makes(Result::kDeclared, Row("dequantize", kTfLiteBuiltinDequantize, 9, 1, kBytes, "$a",
-                                      "(to_float($a) - vec4($zero)) * vec4($scale)"))),
+                                      QUADRA_TEXT("(to_float($a) - vec4($zero)) * vec4($scale)")))),
 };
 const size_t kElementwiseOpCount = sizeof(kElementwiseOps) / sizeof(kElementwiseOps[0]);
 

@@ -1,6 +1,7 @@
 // GATHER_ND: parts of a tensor by vectors of indices along its first axes. SCATTER_ND: such parts
 // put into zeros, and added where they meet. An index that is out of range is taken for the
 // nearest; the CPU fails there.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/reshape.h"
@@ -92,7 +93,7 @@ Status InferScattered(Graph* graph, const Node& node) {
 std::string Row(int depth) {
   std::string text = "int row = 0;\n";
   for (int i = 0; i < depth; ++i) {
-    text += Format(
+    text += TextOf(
         "row = row * size_%d + min(max(int_lane(read_indices(m, 0, %d), %d), 0), size_%d "
         "- 1);\n",
         i, i / 4, i % 4, i);

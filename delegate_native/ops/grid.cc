@@ -71,7 +71,7 @@ void LoopOverResults(const KernelContext& context, const Shape& out, const char*
 
 void LoopOverSlices(const KernelContext& context, const Shape& out, int count, const char* row,
                     const char* pixel, KernelDesc* desc) {
-  const std::string depth = Format("(dst_s * dst_b + %d) / %d", count - 1, count);
+  const std::string depth = TextOf("(dst_s * dst_b + %d) / %d", count - 1, count);
   Loops loops;
   if (count > 1) loops.limits[2] = depth.c_str();
   loops.row = row;

@@ -146,7 +146,7 @@ void Add(const char* packed, int pixels, bool wide, char lane, std::string* body
 
 std::string Body(int bits, int pixels, bool wide, bool split) {
   std::string body = wide ? "#define sum16_t vec16\n" : "";
-  body += Format("const int bits = %d, up = %d;\n", bits, 32 - bits);
+  body += TextOf("const int bits = %d, up = %d;\n", bits, 32 - bits);
   body += split ? kSplitPlace : kPlace;
   Add(kBody, pixels, wide, 0, &body);
   if (split) {

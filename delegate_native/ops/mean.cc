@@ -32,7 +32,7 @@ Status Import(Importer* importer) {
 
 // In these texts `$` is one of the slices that a work-item makes.
 std::string Row(int slices) {
-  return Format("\n  int first = s * %d;\n", slices) +
+  return TextOf("\n  int first = s * %d;\n", slices) +
          Unroll(slices, "  int s$ = min(first + $, dst_s * dst_b - 1);\n");
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "delegate_native/graph/window.h"
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 
@@ -61,8 +62,8 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     const char* at = PlaceName(axis);
     const int i = axis - kFirstAxis;
     map.address +=
-        Format("%s -= before_%d;\nif (%s < 0) { %s = first_%d - %s; }\n", at, i, at, at, i, at) +
-        Format("if (%s >= length_%d) { %s = last_%d - %s; }\n", at, i, at, i, at);
+        TextOf("%s -= before_%d;\nif (%s < 0) { %s = first_%d - %s; }\n", at, i, at, at, i, at) +
+        TextOf("if (%s >= length_%d) { %s = last_%d - %s; }\n", at, i, at, i, at);
   }
   KernelDesc& desc =
       AddIndexMap(context, "mirror_pad", map, node.inputs[0], in.shape, node.outputs[0], out, list);

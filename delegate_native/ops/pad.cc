@@ -86,7 +86,7 @@ void AddOuterPad(const KernelContext& context, const Graph& graph, const Node& n
   for (int axis = first; axis < 4; ++axis) {
     const char* at = PlaceName(axis);
     if (!pads(axis)) continue;
-    map.address += Format("%s -= before_%d;\ninside = inside && %s >= 0 && %s < length_%d;\n", at,
+    map.address += TextOf("%s -= before_%d;\ninside = inside && %s >= 0 && %s < length_%d;\n", at,
                           axis - first, at, at, axis - first);
   }
   KernelDesc& desc =

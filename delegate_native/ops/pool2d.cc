@@ -87,7 +87,7 @@ std::string AveragePixel(bool of_squares) {
          Block("for (int from_y = y0; from_y < y1; ++from_y)",
                Block("for (int from_x = x0; from_x < x1; ++from_x)", Unroll(2, add))) +
          "sum4_t count = vec4(float((y1 - y0) * (x1 - x0)));\n" +
-         Unroll(2, Format("if ($ == 0 || s1 > s0) { write_dst(%s, x, y, s$); }\n", result));
+         Unroll(2, TextOf("if ($ == 0 || s1 > s0) { write_dst(%s, x, y, s$); }\n", result));
 }
 
 // The window along some axes, one pixel along the others.

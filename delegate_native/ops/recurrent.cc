@@ -173,8 +173,9 @@ std::string LinesOf(const char* packed, const Layer& layer) {
 // The formula of an elementwise op, of v; its attributes are arguments of the kernel.
 std::string Activation(const Attributes& attributes) {
   if (!attributes.Has("activation")) return "v";
+  const std::string formula = Unpacked(FindOp(attributes.Word("activation"))->formula);
   std::string text;
-  for (const char* c = FindOp(attributes.Word("activation"))->formula; *c; ++c) {
+  for (const char* c = formula.c_str(); *c; ++c) {
     if (*c != '$') text += *c;
     else if (c[1] == 'a') text += 'v', ++c;
   }

@@ -67,7 +67,7 @@ std::string Loops(const Shape& from, const Shape& to, const std::string& slice) 
     if (from.axis(axis) == to.axis(axis)) {
       text.insert(0, Format("int %s = 0;\n", name));
     } else {
-      text = Block(Format("for (int %s = 0; %s < count_%s; ++%s)", name, name, name, name), text);
+      text = Block(TextOf("for (int %s = 0; %s < count_%s; ++%s)", name, name, name, name), text);
     }
   }
   return text;

@@ -1,4 +1,5 @@
 // REVERSE_V2: some axes backwards.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
@@ -24,7 +25,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   map.keeps_channels = true;
   for (int axis : node.attributes.Ints("axes")) {
     map.address +=
-        Format("%s = last_%d - %s;\n", PlaceName(axis), axis - kFirstAxis, PlaceName(axis));
+        TextOf("%s = last_%d - %s;\n", PlaceName(axis), axis - kFirstAxis, PlaceName(axis));
     map.keeps_channels &= axis != 3;
   }
   KernelDesc& desc =

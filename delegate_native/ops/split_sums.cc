@@ -46,8 +46,8 @@ bool SharesSums(const char* kernel) {
 }
 
 std::string FinishSplit(int pixels, int slices, const std::string& use) {
-  const std::string keep = Format("sums[own + ($ + @ * %d) * 64] = a$_@;\n", pixels);
-  return Format(R"(int own = LOCAL_Z * columns + LOCAL_X;
+  const std::string keep = TextOf("sums[own + ($ + @ * %d) * 64] = a$_@;\n", pixels);
+  return TextOf(R"(int own = LOCAL_Z * columns + LOCAL_X;
 %sGROUP_BARRIER();
 own -= split * columns;
 for (int j = split; j < %d; j += splits) {

@@ -175,7 +175,7 @@ void AddOuterSlice(const KernelContext& context, SlicePlaces places, int from,
     if (*places.stride_of(axis) == 1 && *places.start_of(axis) == 0) continue;
     const char* at = PlaceName(axis);
     map.address +=
-        Format("%s = %s * stride_%d + start_%d;\n", at, at, axis - kFirstAxis, axis - kFirstAxis);
+        TextOf("%s = %s * stride_%d + start_%d;\n", at, at, axis - kFirstAxis, axis - kFirstAxis);
   }
   KernelDesc& desc = AddIndexMap(context, "outer_slice", map, from, from_shape, to, to_shape, list);
   for (int axis = kFirstAxis; axis < 4; ++axis) {

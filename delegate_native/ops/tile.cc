@@ -1,4 +1,5 @@
 // TILE: a tensor several times along each axis. BROADCAST_TO: as often as makes a shape.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/index_map.h"
 
@@ -52,7 +53,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   for (int axis = kFirstAxis; axis < 4; ++axis) {
     if (in.axis(axis) == out.axis(axis)) continue;
     map.address +=
-        Format("%s = %s %% length_%d;\n", PlaceName(axis), PlaceName(axis), axis - kFirstAxis);
+        TextOf("%s = %s %% length_%d;\n", PlaceName(axis), PlaceName(axis), axis - kFirstAxis);
   }
   map.keeps_channels = in.c == out.c;
   KernelDesc& desc =

@@ -1,4 +1,5 @@
 // TRANSPOSE: axes in another order, by a constant permutation.
+#include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/index_map.h"
 #include "delegate_native/tflite/importer.h"
 
@@ -58,7 +59,7 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   for (int axis = kFirstAxis; axis < 4; ++axis) {
     const int source = SourceOf(node, axis);
     if (source == axis) continue;
-    map.address += Format("int was_%d = %s;\n", axis - kFirstAxis, PlaceName(axis));
+    map.address += TextOf("int was_%d = %s;\n", axis - kFirstAxis, PlaceName(axis));
     moves += Format("%s = was_%d;\n", PlaceName(source), axis - kFirstAxis);
   }
   map.address += moves;

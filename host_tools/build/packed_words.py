@@ -30,12 +30,18 @@ class Table:
 
 
 TABLES = (
-    Table(NATIVE / "kernel" / "kernel_words.h", "KernelWords", "What kernels' texts say most.", "QUADRA_TEXT", "$@%"),
+    Table(
+        NATIVE / "kernel" / "kernel_words.h",
+        "KernelWords",
+        "What kernels' texts say most.",
+        "QUADRA_TEXT|TextOf",
+        "$@%",
+    ),
     Table(
         NATIVE / "base" / "sentence_words.h",
         "SentenceWords",
-        "What messages say most.",
-        "Unsupported|InvalidModel|DeviceFailed|Internal",
+        "What messages and names repeat.",
+        "Unsupported|InvalidModel|DeviceFailed|Internal|QUADRA_NAMES",
         "",
     ),
 )

@@ -2,7 +2,10 @@
 
 #include <cstring>
 
+#include "delegate_native/base/names.h"
 #include "delegate_native/base/status.h"
+#include "delegate_native/runtime/opencl/cl_api.h"
+#include "delegate_native/tflite/op_names.h"
 #include "gtest/gtest.h"
 
 namespace quadra {
@@ -68,6 +71,40 @@ TEST(PackedText, IsJoinedAndFilledIn) {
   EXPECT_NE(packed.find('@'), std::string::npos);
   EXPECT_EQ(Unpacked(packed + "}\n" + packed),
             "vec4 v$ = read_src($, y, @);\n}\nvec4 v$ = read_src($, y, @);\n");
+}
+
+TEST(PackedText, ListsNames) {
+  constexpr const char* kNames = QUADRA_NAMES("STABLEHLO_TANH\n\nINVALID_VALUE\n");
+  const char* const expected[] = {"STABLEHLO_TANH", "", "INVALID_VALUE", "", ""};
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(NameAt(kNames, i), expected[i]) << i;
+  EXPECT_EQ(NameAt(kNames, -1), "");
+}
+
+TEST(PackedText, NamesOpsByCode) {
+  EXPECT_EQ(OpName(0, nullptr), "ADD");
+  EXPECT_EQ(OpName(32, nullptr), "CUSTOM");
+  EXPECT_EQ(OpName(32, "Mine"), "Mine");
+  EXPECT_EQ(OpName(206, nullptr), "STABLEHLO_COMPOSITE");
+  EXPECT_EQ(OpName(-1, nullptr), "OP_-1");
+  EXPECT_EQ(OpName(300, nullptr), "OP_300");
+}
+
+TEST(PackedText, NamesOpenClErrorsByCode) {
+  EXPECT_EQ(ClErrorName(CL_DEVICE_NOT_FOUND), "CL_DEVICE_NOT_FOUND");
+  EXPECT_EQ(ClErrorName(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+            "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST");
+  EXPECT_EQ(ClErrorName(CL_INVALID_VALUE), "CL_INVALID_VALUE");
+  EXPECT_EQ(ClErrorName(CL_INVALID_DEVICE), "CL_INVALID_DEVICE");
+  EXPECT_EQ(ClErrorName(CL_INVALID_COMMAND_QUEUE), "CL_INVALID_COMMAND_QUEUE");
+  EXPECT_EQ(ClErrorName(CL_INVALID_BINARY), "CL_INVALID_BINARY");
+  EXPECT_EQ(ClErrorName(CL_INVALID_WORK_ITEM_SIZE), "CL_INVALID_WORK_ITEM_SIZE");
+  EXPECT_EQ(ClErrorName(CL_INVALID_EVENT), "CL_INVALID_EVENT");
+  EXPECT_EQ(ClErrorName(CL_INVALID_BUFFER_SIZE), "CL_INVALID_BUFFER_SIZE");
+  EXPECT_EQ(ClErrorName(CL_INVALID_COMPILER_OPTIONS), "CL_INVALID_COMPILER_OPTIONS");
+  EXPECT_EQ(ClErrorName(-1001), "CL_PLATFORM_NOT_FOUND_KHR");
+  EXPECT_EQ(ClErrorName(-20), "error -20");
+  EXPECT_EQ(ClErrorName(-9999), "error -9999");
+  EXPECT_EQ(ClErrorName(7), "error 7");
 }
 
 }  // namespace
