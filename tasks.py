@@ -146,7 +146,7 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
     checked = [android_check.check(one) for one in bazel.android(abis).values()]
     checked += [android_check.check_accelerator(one, path) for one, path in bazel.accelerators(abis).items()]
     checked += [android_check.check_runner(one, path) for one, path in bazel.runners(abis).items()]
-    android_check.judge([android_check.show(one) for one in checked])
+    android_check.fail_if_wrong([android_check.show(one) for one in checked])
 
 
 @task(
@@ -187,7 +187,7 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
 
     outcomes = lint.run(only, fix)
     lint.show(outcomes, terminal.console())
-    lint.judge(outcomes)
+    lint.fail_if_wrong(outcomes)
 
 
 @task(
@@ -216,7 +216,7 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
     with progress(f"fuzz {what}") as show:
         result = fuzzing.run(what, seconds, seed, _file(library), sanitize, show)
     fuzzing.show(result, terminal.console(width=150))
-    fuzzing.judge(result)
+    fuzzing.fail_if_wrong(result)
 
 
 @task(help={"all": "Also the Python environment; the next start makes a new one."})
@@ -242,6 +242,7 @@ _RUN_HELP = {
     "backend": "The GPU API: opencl, gles, or auto, which takes the first of these that works.",
     "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
     "float32_nodes": "With f32_f16 and f16: nodes of the model that stay in float32, by index: 12-14,20.",
+    "options": "More options of the delegate, as self_check=1,tuning=fast: docs/options.md.",
     "target": "Make kernels for this device: a JSON file, or a name from host_tools/request/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
     "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
@@ -271,7 +272,8 @@ def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
-    float32_nodes: str = "", cache: str = "", api: str = "interpreter", via: str = "", json: bool = False,
+    float32_nodes: str = "", cache: str = "", options: str = "", api: str = "interpreter", via: str = "",
+    json: bool = False,
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
@@ -290,7 +292,8 @@ def run(
         spec = from_arguments.make_spec(
             model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
-            cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, api=api, route=via,
+            cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
+            route=via,
             **from_arguments.destination(on),
         )  # fmt: skip
         return spec, where.parse(on, _file(library), _file(apk), via)
@@ -450,7 +453,7 @@ def open_(c: Context, run: str = "latest") -> None:
 @task(
     help={
         **{key: _RUN_HELP[key] for key in ("model", "backend", "precision", "target", "image", "range", "seed")},
-        **{key: _RUN_HELP[key] for key in ("inputs", "timeout", "library", "on", "apk")},
+        **{key: _RUN_HELP[key] for key in ("options", "inputs", "timeout", "library", "on", "apk")},
         "against": "What to compare with instead of the CPU: another backend, precision, target, on or library, e.g."
         " backend=gles,precision=f32.",
         "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
@@ -460,7 +463,7 @@ def open_(c: Context, run: str = "latest") -> None:
 def bisect(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, inputs: str = "", timeout: int = 300, library: str = "", on: str = "host",
-    apk: str = "", against: str = "cpu", tolerance: float = 0.0, all: bool = False,
+    apk: str = "", options: str = "", against: str = "cpu", tolerance: float = 0.0, all: bool = False,
 ) -> None:  # fmt: skip
     """Find the first op that computes wrong results, and extract it as a model of its own.
 
@@ -475,12 +478,13 @@ def bisect(
 
     asked = bisect.asked(
         model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
-        arrays=inputs, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk), against=against,
+        arrays=inputs, options=options, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk),
+        against=against,
     )  # fmt: skip
     with progress(f"bisect {model}") as show:
         folder, found = bisect.run(*asked, show, tolerance)
     bisect_table.show(folder, found, terminal.console(width=150), everything=all)
-    bisect.judge(found)
+    bisect.fail_if_wrong(found)
 
 
 @task(
@@ -650,7 +654,7 @@ def replay(
     with nullcontext(quiet) if step else progress(f"replay {plan}") as show:
         outcomes = replays.run(plan, wanted, show)
     replays.show(outcomes, wanted, terminal.console(), top, all)
-    replays.judge(outcomes)
+    replays.fail_if_wrong(outcomes)
 
 
 @task(
@@ -778,7 +782,7 @@ def regress(
     print(f"report      {found.folder / page.FILE}")
     if found.state != "complete":
         raise Exit(code=130)
-    regression.judge(found)
+    regression.fail_if_wrong(found)
 
 
 @task(
@@ -807,7 +811,7 @@ def parity(c: Context, op: list[str], quick: bool = False, json: bool = False, l
         print(dumps(parity.to_json(found), indent=1))
     else:
         parity.show(found, terminal.console())
-    parity.judge(found)
+    parity.fail_if_wrong(found)
 
 
 @task(

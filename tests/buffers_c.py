@@ -98,3 +98,13 @@ class Source:
 
 def _of(delegate: Any) -> ctypes.c_void_p:
     return _P(delegate._get_native_delegate_pointer())
+
+
+def refuses(interpreter: Any, *words: str) -> None:
+    """An inference fails, with these words."""
+    try:
+        interpreter.invoke()
+    except RuntimeError as error:
+        assert all(word in str(error) for word in words), error
+    else:
+        raise AssertionError("it ran")

@@ -161,23 +161,17 @@ for tensor, want in zip(model.outputs, EXPECTED):
 
 _FENCES = """
 import signal
-def refuses(model, *words):
-    try:
-        model.interpreter.invoke()
-    except RuntimeError as error:
-        assert all(word in str(error) for word in words), error
-    else:
-        raise AssertionError("it ran")
+from tests.buffers_c import refuses
 
 def fences_that_do_not_come(model):
     model.source.goes_on, model.source.event_kind = 0, FENCE_FD
     fence = model.source.events[model.input] = os.eventfd(0)
     signal.signal(signal.SIGALRM, lambda *_: None)
     signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)  # the deadline does not begin anew
-    refuses(model, "wait for an input: its event did not come within 100 ms", "who is to complete it")
+    refuses(model.interpreter, "wait for an input: its event did not come within 100 ms", "who is to complete it")
     signal.setitimer(signal.ITIMER_REAL, 0)
     model.source.events[model.input] = 4711
-    refuses(model, "wait for an input: the file descriptor 4711 is no sync fence")
+    refuses(model.interpreter, "wait for an input: the file descriptor 4711 is no sync fence")
     model.source.events[model.input] = fence
     threading.Timer(0.05, os.eventfd_write, [fence, 1]).start()
     model.interpreter.invoke()
@@ -217,7 +211,7 @@ assert has_come(fence) and not has_come(done) and counts() == [1, 1], counts()
 assert select.select([done], [], [], 10)[0]
 check(results, EXPECTED)
 model.source.events[model.input] = 4711
-refuses(model, "wait for an input: the file descriptor 4711 is no sync fence")
+refuses(model.interpreter, "wait for an input: the file descriptor 4711 is no sync fence")
 del model.source.events[model.input]
 for _ in range(3):
     model.interpreter.invoke()

@@ -147,6 +147,13 @@ def start_piped(
         raise _not_started(words, error, "") from error
 
 
+def start_copier(file: IO[bytes], to: int) -> subprocess.Popen[bytes]:
+    """Starts what copies its input, a pipe, to a file and to the descriptor `to`, until all who write have closed the pipe.
+    It also has the last words of a writer that crashes."""
+    path = f"/dev/fd/{file.fileno()}"
+    return subprocess.Popen(["tee", path], stdin=subprocess.PIPE, stdout=to, pass_fds=[file.fileno()])
+
+
 def end_group(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
     """Sends a signal to a process that we started in a session of its own, and to all that it started."""
     with contextlib.suppress(ProcessLookupError):

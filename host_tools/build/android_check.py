@@ -98,7 +98,7 @@ def show(checked: Checked) -> Checked:
     return checked
 
 
-def judge(all_checked: Sequence[Checked]) -> None:
+def fail_if_wrong(all_checked: Sequence[Checked]) -> None:
     """JudgementFailed when anything is wrong with one of them."""
     wrong = [f"{one.abi}, {one.size.path.name}: {line}" for one in all_checked for line in one.wrong]
     if wrong:

@@ -346,7 +346,7 @@ def document(result: Bench) -> BenchDocument:
     return schema.of(BenchDocument, json.loads(json.dumps(value), parse_constant=_WORDS.get))
 
 
-def judge(result: Bench, limit: float, limit_shipped: float) -> None:
+def fail_if_wrong(result: Bench, limit: float, limit_shipped: float) -> None:
     """JudgementFailed when a model failed or Quadra is wrong, or a mean of one thread is over its limit (0: no limit). A
     peer that fails, or a goal that is missed, is a finding.
 

@@ -8,6 +8,7 @@ from host_tools.judge.compare import Comparison
 from host_tools.judge.peers import Peer
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
+from host_tools.record.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,9 @@ class Judged:
         self.check_backend()
         found = compare.problems(self.comparison) if self.comparison else []
         if found:
+            spec = self.folder.spec()
             raise JudgementFailed(
-                f"compare {self.folder.spec().model.name} with the CPU interpreter",
-                "; ".join(found),
-                f"`./inv profile`, `./inv plan show` and the kernels in {self.folder.path} show what ran",
+                f"compare {spec.model.name} with the CPU interpreter", "; ".join(found), _after_wrong(spec)
             )
 
 
@@ -54,6 +54,17 @@ def judge(folder: RunFolder) -> Judged:
     """Compares outputs and peers with the CPU's, as far as the run left them; writes compare.json and peers.json."""
     comparison = compare.compare(folder) if folder.has("outputs") and folder.has("cpu_outputs") else None
     return Judged(folder, comparison, peers.judge(folder, comparison) if folder.has("timings.json") else ())
+
+
+def _after_wrong(spec: RunSpec) -> str:
+    """What finds the fault. Half precision alone is one, where a model needs more."""
+    bisect = "`./inv bisect` with the same model, inputs and options names the op that is wrong"
+    if spec.options.get("precision", "f32") == "f32":
+        return bisect
+    return (
+        "run it with --precision f32: if that is right, half precision is not enough for this model, and"
+        f" `./inv overflow MODEL --error 0.01` looks for nodes to give to --float32-nodes; {bisect}"
+    )
 
 
 def _first_reason(report: schema.Verdicts) -> str:

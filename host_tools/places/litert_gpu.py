@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,10 +20,12 @@ from ai_edge_litert.environment import Environment
 from ai_edge_litert.hardware_accelerator import HardwareAccelerator
 from ai_edge_litert.options import CpuOptions, GpuOptions, Options
 
+from host_tools.base import child_process
 from host_tools.base.errors import RunFailed
 from host_tools.places import interpreters
 from host_tools.places.compiled_models import Compiled
 
+_COPIED_S = 5.0
 _CHROMIUM = Path("/usr/lib/chromium")
 _ADVICE = (
     "give it a GPU with a Vulkan driver, or SwiftShader: `apt-get install chromium`; "
@@ -73,18 +76,21 @@ def _load_vulkan() -> None:
 
 @contextlib.contextmanager
 def _heard(lines: list[str]) -> Iterator[None]:
-    """Also adds what native code writes to standard error to `lines`, when it is done."""
+    """Also adds what native code writes to standard error to `lines`, when it is done. It is passed on at once: where the
+    process crashes meanwhile, whoever started it has these words."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as file:
         before = os.dup(2)
-        os.dup2(file.fileno(), 2)
+        copier = child_process.start_copier(file, before)
+        assert copier.stdin
+        os.dup2(copier.stdin.fileno(), 2)
         try:
             yield
         finally:
             os.dup2(before, 2)
             os.close(before)
+            copier.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # something that was started writes on
+                copier.wait(_COPIED_S)
             file.seek(0)
-            data = file.read()
-            sys.stderr.buffer.write(data)
-            sys.stderr.flush()
-            lines += data.decode("utf-8", "replace").splitlines()
+            lines += file.read().decode("utf-8", "replace").splitlines()

@@ -105,8 +105,8 @@ def no_target(spec: RunSpec) -> None:
         raise Misuse("run with --target on a device", "a device makes the plan for itself", do_next)
 
 
-class Started(Protocol):
-    """Who runs the model over there: the app's runner, or the one in the shell."""
+class Starter(Protocol):
+    """Who starts the model's run over there: AppStarter or ShellStarter."""
 
     device: Device
 
@@ -114,7 +114,7 @@ class Started(Protocol):
 
 
 class PhoneAttempt(Attempt):
-    """One run on a device, by the app. on_phone_shell.py has the other route."""
+    """One run on a device: here by the app, in a subclass of on_phone_shell.py by the native runner in the shell."""
 
     route = ROUTE
     folder_kind = RemoteFolder
@@ -123,7 +123,7 @@ class PhoneAttempt(Attempt):
     def __init__(self, folder: Path, spec: RunSpec, show: Show, device: Device) -> None:
         super().__init__(folder, spec, show)
         self.device, self.remote = device, self.folder_kind(device, spec.run_id)
-        self.runner: Started | None = None
+        self.starter: Starter | None = None
         self.watch: readiness.Watch | None = None
         self.model = ""
         self.waited_s = 0.0
@@ -164,7 +164,7 @@ class PhoneAttempt(Attempt):
         self._begin("install the app")
         install_app.install(self.device, made, self.show)
         self.seen["apk_sha256"] = digests.sha256_of(made)
-        self.runner = self.app_starter = AppStarter(self.device, self.spec.deadline_s)
+        self.starter = self.app_starter = AppStarter(self.device, self.spec.deadline_s)
         self._begin("push the model")
         self.model = self.remote.fill(self.folder, Path(self.spec.model.path), self.show)
 
@@ -227,12 +227,12 @@ class PhoneAttempt(Attempt):
 
     def _rescue(self, error: BaseException) -> None:
         """Keeps what the run left so far, where the device still answers; a Ctrl-C may have come in between."""
-        if self.runner is None:
+        if self.starter is None:
             return
         if self.device.stopped:
-            self.device = self.runner.device = self.remote.device = self.device.twin()
+            self.device = self.starter.device = self.remote.device = self.device.twin()
         with contextlib.suppress(QuadraError):
-            if self.runner.alive():
+            if self.starter.alive():
                 self._stop()
                 self.remote.pull(self.folder, self.show)
         for name in check_pulled.damaged(self.folder):
@@ -241,7 +241,7 @@ class PhoneAttempt(Attempt):
             self._event(self.stage, "interrupted", "Ctrl-C")
 
     def _tidy(self) -> None:
-        if self.runner is None:
+        if self.starter is None:
             return
         with contextlib.suppress(DeviceError):
             self._stop()

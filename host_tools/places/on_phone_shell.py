@@ -56,7 +56,7 @@ class PhoneShell(DevicePlace):
 
 
 class ShellAttempt(PhoneAttempt):
-    """One run from the shell."""
+    """One run on a device, by the native runner in its shell; the app is neither installed nor started."""
 
     route = ROUTE
     folder_kind = ShellFolder
@@ -74,7 +74,7 @@ class ShellAttempt(PhoneAttempt):
         there = transfer.push(self.device, [self.runtime, self.library], told).remote
         self.words = ["--runtime", there[self.runtime], "--quadra", there[self.library]]
         self.seen["runner_sha256"] = digests.sha256_of(made)
-        self.runner = self.shell_starter = ShellStarter(self.device, program, self.spec.deadline_s)
+        self.starter = self.shell_starter = ShellStarter(self.device, program, self.spec.deadline_s)
         self._begin("push the model")
         self.model = self.remote.fill(self.folder, Path(self.spec.model.path), self.show)
 

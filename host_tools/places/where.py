@@ -33,7 +33,7 @@ def _places(word: str, library: Path | None, apk: Path | None, route: str) -> li
     if word == "app":
         raise Misuse("read --on app", "it is now called jvm", "give --on jvm")
     devices = choice.choose(word)
-    names = {serial: f"virtual {name}" for name, serial in registry.running().items()}
+    names = {serial: registry.shown(name) for name, serial in registry.running().items()}
     if route == SHELL and apk:
         raise Misuse("run with --via shell and --apk", "the shell's runner is no app", "omit one of them")
     if route == SHELL:

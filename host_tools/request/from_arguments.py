@@ -6,7 +6,7 @@ from typing import Any
 from host_tools.base import digests, settings
 from host_tools.base.errors import Misuse
 from host_tools.record import reading, schema, spec as specs
-from host_tools.request import inputs, models, views
+from host_tools.request import delegate_options, inputs, models, views
 
 TARGETS = settings.ROOT / "host_tools" / "request" / "targets"
 
@@ -21,9 +21,11 @@ def make_spec(
     arrays: str = "",
     float32_nodes: str = "",
     cache: str = "",
+    options: str = "",
     **fields: Any,
 ) -> specs.RunSpec:
-    """A checked RunSpec. `fields` are those of RunSpec, with `backend` and `precision` beside them."""
+    """A checked RunSpec. `fields` are those of RunSpec, with `backend` and `precision` beside them; `options` are
+    further ones of the delegate, as words."""
     found = models.find(model)
     settings.utf8_path(found.path, "read the model", "rename it, or the folder that it is in")
     view = views.of_model(found.name)
@@ -39,16 +41,17 @@ def make_spec(
         source = specs.InputSpec("arrays", seed, wanted, arrays=str(folder_of_inputs(arrays)))
     else:
         source = specs.InputSpec("random", seed, wanted)
-    options: dict[str, str] = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
+    chosen = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
+    chosen |= delegate_options.parse(options)
     if target:
-        options["target"] = str(target_file(target))
+        chosen["target"] = str(target_file(target))
     if float32_nodes:
-        options["float32_nodes"] = float32_nodes
+        chosen["float32_nodes"] = float32_nodes
     if cache:
         kept = settings.make_folder(Path(cache).expanduser().resolve(), "--cache")
-        options["serialization_dir"] = str(settings.utf8_path(kept, "open the cache", "rename the folder"))
+        chosen["serialization_dir"] = str(settings.utf8_path(kept, "open the cache", "rename the folder"))
     reference = specs.ModelRef(found.name, str(found.path), found.sha256)
-    return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, options, **fields))
+    return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, chosen, **fields))
 
 
 def folder_of_inputs(given: str) -> Path:

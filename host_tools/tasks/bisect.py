@@ -22,7 +22,7 @@ from host_tools.record import run_folder, schema, spec as specs
 from host_tools.record.kept_tensors import Kept
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.request import from_arguments
+from host_tools.request import delegate_options, from_arguments
 from host_tools.request.submodel import Cutter, Part, as_model_has
 from host_tools.tasks.bisect_beginnings import Found, Run, Search
 
@@ -114,7 +114,7 @@ def own_errors(spec: RunSpec, place: Place, show: Show) -> dict[int, float]:
     return {node: float(row.alone) for row in rows if row.alone is not None for node in row.nodes}
 
 
-def judge(found: schema.Bisect) -> None:
+def fail_if_wrong(found: schema.Bisect) -> None:
     """JudgementFailed unless all is right."""
     if found.kind not in ("none", "model"):
         raise JudgementFailed("find the wrong op", found.sentence, found.command or "see the table")
@@ -301,7 +301,10 @@ class _Session:
         self.show("run the wrong op by itself")
         model = str(folder.path / MODEL)
         made = from_arguments.make_spec(model, arrays=str(folder.path / INPUTS), repetitions=1, peers=())
-        small = structs.replace(spec, model=made.model, inputs=made.inputs, repetitions=1, peers=(), keep_tensors=False)
+        small = structs.replace(
+            spec, model=made.model, inputs=made.inputs, options=delegate_options.of_part(spec.options), repetitions=1,
+            peers=(), keep_tensors=False,
+        )  # fmt: skip
         try:
             return judged.judge(self.place.run(self.place.aim(specs.checked(small)), self.show)).ok is False
         except QuadraError:
@@ -318,6 +321,8 @@ def _command(folder: RunFolder, spec: RunSpec) -> str:
     for name in ("backend", "precision", "target"):
         if spec.options.get(name):
             words += [f"--{name}", spec.options[name]]
+    if more := delegate_options.words(delegate_options.of_part(spec.options)):
+        words += ["--options", more]
     if spec.place != "host":
         words += ["--on", spec.device or spec.place]
     return shlex.join(words)

@@ -43,6 +43,7 @@ _NOW = {
 }
 _UNKNOWN = re.compile(r"No idea what '(\S+)' is!?")
 _NO_NUMBER = re.compile(r"(?:invalid literal for int\(\) with base 10|could not convert string to float): (.*)")
+_SUBCOMMANDS = re.compile(r"\[?([a-z]+(?:\|[a-z]+)+)")
 _FLAG = re.compile(r"--[\w-]+")
 _VALUES = {float: "=NUMBER", list: "=STRING"}  # invoke shows those of texts and integers
 _LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: '(\w+)'.*")
@@ -117,8 +118,26 @@ class _Program(Program):
             super().parse_tasks()
 
     def parse_cleanup(self) -> None:
+        if (
+            self.args.complete.value
+            and (words := _words_to_complete(self.core.remainder, self.parser.contexts)) is not None
+        ):
+            print("\n".join(words))
+            raise Exit
         with _misuse():
             super().parse_cleanup()
+
+
+def _words_to_complete(typed: str, tasks: Mapping[str, ParserContext]) -> Sequence[str] | None:
+    """What may follow a task that takes words: its subcommands, or nothing, for which a shell offers files. None: invoke
+    knows, of options and names of tasks."""
+    _, *words = typed.split() or [""]
+    task = next((word for word in words if word in tasks), "")
+    if not task or words[-1].startswith("-") or not (task in _WORDS or tasks[task].positional_args):
+        return None
+    subcommands = _SUBCOMMANDS.match(_WORDS.get(task, ("", ""))[1])
+    first = len(words) - words.index(task) <= 2
+    return subcommands[1].split("|") if subcommands and first else []
 
 
 def name_words(words: Sequence[str], tasks: Mapping[str, ParserContext]) -> list[str]:

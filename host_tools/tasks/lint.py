@@ -83,7 +83,7 @@ def show(outcomes: Sequence[Outcome], console: Console) -> None:
     console.print(table)
 
 
-def judge(outcomes: Sequence[Outcome]) -> None:
+def fail_if_wrong(outcomes: Sequence[Outcome]) -> None:
     """JudgementFailed where a tool found something."""
     red = [one.check for one in outcomes if one.said]
     if red:

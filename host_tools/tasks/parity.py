@@ -133,7 +133,7 @@ def to_json(found: Parity) -> dict[str, Any]:
     return {"schema_version": 1, "rows": rows}
 
 
-def judge(found: Parity) -> None:
+def fail_if_wrong(found: Parity) -> None:
     """JudgementFailed when a vector is wrong or a cell is a hole."""
     bad = [cell for cell in found.cells.values() if not cell.is_right]
     if bad:

@@ -23,14 +23,18 @@ class CellsBroken(QuadraError):
     """Cells could not run. The exit status is the first one's."""
 
     def __init__(self, cases: list[Case]) -> None:
-        named = "; ".join(f"{case.name}: {case.error}" for case in cases[:3])
-        more = f"; and {len(cases) - 3} more" if len(cases) > 3 else ""
-        super().__init__("run the suite", named + more, "the run folders have the logs; run it again")
+        named = "".join(f"\n  {case.name}: {case.error}" for case in cases[:3])
+        more = f"\n  and {len(cases) - 3} more" if len(cases) > 3 else ""
+        super().__init__(
+            "run the suite",
+            f"of its cells {len(cases)} could not run:{named}{more}",
+            "the run folders have the logs; run it again",
+        )
         self.exit_code = cases[0].exit_code or 70
 
 
 def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab: str = "", resume: str = "") -> Session:
-    """Runs a suite and writes all that it leaves. How it ended: `judge`. lab: the address of a lab's scheduler.
+    """Runs a suite and writes all that it leaves. How it ended: `fail_if_wrong`. lab: the address of a lab's scheduler.
     resume: the folder of a session that was cut off."""
     suite = suites.read(name)
     regress_cells.check_models(suite)
@@ -72,7 +76,7 @@ def _save(history: History, name: str, session: Session) -> str:
     return f"saved as {name}: {len(good)} of {len(session.cases)} cells{left}"
 
 
-def judge(session: Session) -> None:
+def fail_if_wrong(session: Session) -> None:
     """JudgementFailed when a cell regressed; CellsBroken when one could not run; Misuse when a baseline was asked for
     and nothing could be compared."""
     worse = session.of(REGRESSED)

@@ -96,7 +96,7 @@ def _wrong(outcome: Outcome) -> str:
     return "; ".join(wrong + found)
 
 
-def judge(outcomes: list[Outcome]) -> None:
+def fail_if_wrong(outcomes: list[Outcome]) -> None:
     """JudgementFailed where something differs; the error of the first partition that did not come to its end."""
     for outcome in outcomes:
         if outcome.failure:

@@ -27,6 +27,7 @@ from host_tools.virtual_device import faults
 from host_tools.virtual_device.device import VirtualDevice
 from host_tools.virtual_device.listener import Listener
 
+_KIND = "virtual"
 DEFAULT = "virtual"
 RECORD, _LOCK, _LOG, _ROOT = "device.json", "lock", "log.txt", "root"
 _TURN = ".lock"  # who has it starts or stops a device: two starts of one name at once are one device
@@ -73,6 +74,16 @@ class Record(msgspec.Struct, frozen=True):
                 serial=self.serial,
                 step="control",
             ) from error
+
+
+def shown(name: str) -> str:
+    """What a virtual device is called among phones, by its name here."""
+    return name if name == DEFAULT else f"{_KIND} {name}"
+
+
+def is_shown(name: str) -> bool:
+    """Whether `shown` makes it. No serial has a blank, and that of no phone is one of our names: `--on` takes these first."""
+    return name == DEFAULT or name.startswith(f"{_KIND} ")
 
 
 def start(name: str = DEFAULT, *, planted: Sequence[str] = ()) -> str:

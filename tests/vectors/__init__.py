@@ -1,4 +1,4 @@
-"""Test vectors: one module per op, each with a list `CASES` and the numpy reference beside it."""
+"""Test vectors: a module per op or family of ops, each with a list `CASES` and the numpy references beside it."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from host_tools.places.place import Place, quiet
 from host_tools.record import spec as specs
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
+from host_tools.virtual_device import registry
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
 _KEPT = re.compile(_RUN_ID.pattern + "-[0-9a-f]{32}")
@@ -116,7 +117,7 @@ class Host(WorkerPlugin):  # type: ignore[misc]
         """The devices that are ready now. A device that cannot be asked is none."""
         found = []
         for one in choice.found():
-            name = f"virtual {one.name}" if one.virtual else one.serial
+            name = registry.shown(one.name) if one.virtual else one.serial
             if one.state != choice.READY or (one.busy and not self._is_ours(name)):
                 continue
             known = self._offered.get(name)
@@ -144,7 +145,7 @@ class Host(WorkerPlugin):  # type: ignore[misc]
     def place(self, device: Offered, order: Order) -> Place:
         """Where the order is run."""
         files = {kind: self.contents.path(name) for kind, name in order.files.items()}
-        virtual = device.name.startswith("virtual ")
+        virtual = registry.is_shown(device.name)
         return Phone(Device(device.serial, virtual=virtual), files.get("library"), device.name, files.get("apk"))
 
     def run(self, order: Order) -> Reply:

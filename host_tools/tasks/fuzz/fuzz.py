@@ -109,7 +109,7 @@ def show(result: Result, console: Console) -> None:
         console.print(f"kept  {escape(str(path))}", highlight=False, soft_wrap=True)
 
 
-def judge(result: Result) -> None:
+def fail_if_wrong(result: Result) -> None:
     """Raises JudgementFailed where there is a finding."""
     if result.seen:
         places = len(result.seen)

@@ -90,7 +90,9 @@ class Process:
         self._start()
         self._log.clear()
         done, late = threading.Event(), threading.Event()
-        watchdog = threading.Thread(target=self._watch, args=(self._slower * timeout_s, done, late), daemon=True)
+        watchdog = threading.Thread(
+            target=self._watch, args=(self._child, self._slower * timeout_s, done, late), daemon=True
+        )
         watchdog.start()
         try:
             pickle.dump(request, self._child.stdin)
@@ -135,13 +137,13 @@ class Process:
         for raw in stream:
             self._log.append(raw.decode("utf-8", "replace").rstrip("\n"))
 
-    def _watch(self, timeout_s: float, done: threading.Event, late: threading.Event) -> None:
-        began, used = time.monotonic(), _processor_s(self._child.pid)
+    def _watch(self, child: Any, timeout_s: float, done: threading.Event, late: threading.Event) -> None:
+        began, used = time.monotonic(), _processor_s(child.pid)
         while not done.wait(_LOOK_S):
-            waited, worked = time.monotonic() - began, _processor_s(self._child.pid) - used
+            waited, worked = time.monotonic() - began, _processor_s(child.pid) - used
             if worked > timeout_s or waited > _PATIENCE * timeout_s:
                 late.set()
-                child_process.end_group(self._child)
+                child_process.end_group(child)
                 return
 
     def _ended(self, timeout_s: float) -> Ended:

@@ -165,6 +165,11 @@ def test_a_wrong_run_ends_with_status_1(tmp_path):
     with pytest.raises(JudgementFailed, match="output0") as caught:
         judged.judge(folder).check()
     assert caught.value.exit_code == 1
+    assert "inv bisect" in caught.value.do_next and "f32" not in caught.value.do_next
+    spec = folder.json("spec.json")
+    run_folder.write_json(folder.path / "spec.json", {**spec, "options": {**spec["options"], "precision": "f16"}})
+    with pytest.raises(JudgementFailed, match="(?s)next: run it with --precision f32.*--float32-nodes.*inv bisect"):
+        judged.judge(folder).check()
 
 
 def test_a_missing_output_is_no_judgement(tmp_path):

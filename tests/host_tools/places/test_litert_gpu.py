@@ -2,11 +2,14 @@
 
 import ctypes
 import os
+import signal
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from host_tools.base import child_process
 from host_tools.base.errors import Misuse
 from host_tools.build import bazel
 from host_tools.judge import judged
@@ -30,6 +33,16 @@ def test_its_own_words_are_the_reason():
         "Vulkan shaderUniform*ArrayDynamicIndexing required.; Failed to initialize WebGPU environment: INTERNAL: No adapters found"
     )
     assert litert_gpu.reason(["INFO: it runs"]) == ""
+
+
+def test_what_it_says_is_heard_also_where_it_crashes():
+    said = []
+    with litert_gpu._heard(said):
+        os.write(2, b"ERROR: [x.cc:1] no adapter\n")
+    assert said == ["ERROR: [x.cc:1] no adapter"]
+    crash = "import os; from host_tools.places import litert_gpu as g\nwith g._heard([]): os.write(2, b'last words'); os.abort()"
+    done = child_process.run([sys.executable, "-P", "-c", crash], timeout_s=60, check=False)
+    assert done.returncode == -signal.SIGABRT and "last words" in done.stderr
 
 
 def test_it_is_a_peer_on_this_machine_only(tmp_path):

@@ -78,17 +78,17 @@ def test_everything_is_written(session):
 
 def test_worse_is_1_broken_is_the_errors_own_and_nothing_to_compare_is_2(session):
     with pytest.raises(JudgementFailed, match=r"worse than before: a_model/opencl/f32 on dev.* \(steady\)"):
-        regress.judge(session)
+        regress.fail_if_wrong(session)
     session.cases = [session.cases[0], session.cases[2]]
     with pytest.raises(regress.CellsBroken, match="b_model/gles/f32 on .*gone") as caught:
-        regress.judge(session)
+        regress.fail_if_wrong(session)
     assert caught.value.exit_code == 85
     session.cases = session.cases[:1]
-    regress.judge(session)
+    regress.fail_if_wrong(session)
     session.cases[0].missing, session.cases[0].baseline = "the baseline base has no such cell", None
     session.cases[0].findings = regress_cases.cell_verdicts.examine(session.cases[0], session.suite)
     with pytest.raises(Misuse, match="no cell can be: .*no such cell"):
-        regress.judge(session)
+        regress.fail_if_wrong(session)
 
 
 def test_what_is_worse_gets_no_name(session, tmp_path):

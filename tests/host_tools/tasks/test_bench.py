@@ -224,11 +224,11 @@ def test_recorded_figures_are_compared_over_the_models_that_both_ran(tmp_path):
     assert value(result, "opencl", "shipped_opencl") == pytest.approx(0.2)
     text = table(result)
     assert "30.0 of XNNPACK's time, the stock delegate 60.0" in text and "2.0 times as fast; goal: 2: met" in text
-    bench_figures.judge(of(tmp_path, *rows[1:-1]), 0, 0.51)
+    bench_figures.fail_if_wrong(of(tmp_path, *rows[1:-1]), 0, 0.51)
     with pytest.raises(
         JudgementFailed, match="OpenGL ES takes 0.50 of the time of the stock delegate, OpenGL ES, over 0.4"
     ):
-        bench_figures.judge(of(tmp_path, *rows[1:-1]), 0, 0.4)
+        bench_figures.fail_if_wrong(of(tmp_path, *rows[1:-1]), 0, 0.4)
 
 
 def test_recorded_figures_are_those_of_the_file(tmp_path):
@@ -263,22 +263,22 @@ def test_ratios_are_of_medians_minima_and_processor_time():
 )
 def test_a_bench_that_misses_its_limit_fails(tmp_path, rows, limit, reason):
     with pytest.raises(JudgementFailed, match=reason):
-        bench_figures.judge(of(tmp_path, *rows), limit, 0)
+        bench_figures.fail_if_wrong(of(tmp_path, *rows), limit, 0)
 
 
 def test_a_good_bench_passes(tmp_path):
-    bench_figures.judge(of(tmp_path, row("a", 1.4), row("b", 1.0, right=None)), 1.5, 0)
+    bench_figures.fail_if_wrong(of(tmp_path, row("a", 1.4), row("b", 1.0, right=None)), 1.5, 0)
 
 
 def test_of_both_backends_the_limit_is_for_opencl(tmp_path):
-    bench_figures.judge(of(tmp_path, row("a", 1.4), row("a", 30.0, "gles")), 1.5, 0)
+    bench_figures.fail_if_wrong(of(tmp_path, row("a", 1.4), row("a", 30.0, "gles")), 1.5, 0)
     with pytest.raises(JudgementFailed, match="OpenGL ES takes 30.00 of the time of XNNPACK, over 1.5"):
-        bench_figures.judge(of(tmp_path, row("a", 30.0, "gles")), 1.5, 0)
+        bench_figures.fail_if_wrong(of(tmp_path, row("a", 30.0, "gles")), 1.5, 0)
 
 
 def test_a_limit_without_figures_of_the_stock_delegate_is_missed(tmp_path):
     with pytest.raises(JudgementFailed, match="an unknown share of the time of the stock delegate"):
-        bench_figures.judge(of(tmp_path, row("a", 1.0)), 0, 0.5)
+        bench_figures.fail_if_wrong(of(tmp_path, row("a", 1.0)), 0, 0.5)
 
 
 def test_an_unknown_backend_is_misuse():
@@ -378,12 +378,12 @@ def test_a_goal_that_is_missed_is_said_and_a_limit_is_a_judgement(measured):
     where.us["shipped_opencl"] = 150
     result = measured(where, backend="opencl")
     assert "1.5 times as fast; goal: 4: missed" in table(result)
-    bench_figures.judge(result, 0, 0)
-    bench_figures.judge(result, 2.0, 0.7)
+    bench_figures.fail_if_wrong(result, 0, 0)
+    bench_figures.fail_if_wrong(result, 2.0, 0.7)
     with pytest.raises(JudgementFailed, match="OpenCL takes 0.67 of the time of the stock delegate, OpenCL, over 0.5"):
-        bench_figures.judge(result, 0, 0.5)
+        bench_figures.fail_if_wrong(result, 0, 0.5)
     with pytest.raises(JudgementFailed, match="OpenCL takes 2.00 of the time of XNNPACK, over 1.5"):
-        bench_figures.judge(result, 1.5, 0)
+        bench_figures.fail_if_wrong(result, 1.5, 0)
 
 
 def test_a_model_or_a_peer_that_fails_is_a_row_with_its_reason(measured, tmp_path):
@@ -400,7 +400,7 @@ def test_a_model_or_a_peer_that_fails_is_a_row_with_its_reason(measured, tmp_pat
     ):
         assert line in text and line.replace("<", "&lt;").replace(">", "&gt;") in page
     with pytest.raises(JudgementFailed, match="wrong or failed: a on OpenGL ES"):
-        bench_figures.judge(result, 0, 0)
+        bench_figures.fail_if_wrong(result, 0, 0)
 
 
 def test_what_is_wrong_has_no_ratio(measured):

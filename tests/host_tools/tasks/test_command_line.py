@@ -51,6 +51,17 @@ def test_a_shell_can_complete_tasks_and_options(capsys):
         with pytest.raises(SystemExit):
             command_line.main(["--complete", "--", words])
         assert candidates <= set(capsys.readouterr().out.split())
+    for words, offered in (
+        ("inv device ", "list start stop fault faults"),
+        ("inv device st", "list start stop fault faults"),
+        ("inv cache ", "list show verify diff prune"),
+        ("inv device fault x", ""),
+        ("inv run ", ""),  # a model: the shell offers files
+        ("inv run m.tflite --on v", ""),
+    ):
+        with pytest.raises(SystemExit):
+            command_line.main(["--complete", "--", words])
+        assert capsys.readouterr().out.split() == offered.split(), words
     with pytest.raises(SystemExit):
         command_line.main(["--print-completion-script", "bash"])
     assert "complete -F _complete_inv -o default inv ./inv" in capsys.readouterr().out

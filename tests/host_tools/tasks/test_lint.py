@@ -46,7 +46,7 @@ def test_a_planted_defect_is_found_and_mended_where_the_tool_can(checkout, name)
     found = lint.run(name, fix=False)
     assert path.name in found[0].said and path.read_text() == text
     with pytest.raises(JudgementFailed, match=f"{name} found something"):
-        lint.judge(found)
+        lint.fail_if_wrong(found)
     lint.run(name, fix=True)
     after = lint.run(name, fix=False)
     assert (after[0].said == "") == found[0].check.mends

@@ -24,7 +24,7 @@ def shown(found):
 
 def test_all_right():
     found = parity.read(lines(("ADD", 0, ""), ("ADD", 1, ""), ("TANH", 0, ""), ("TANH", 1, ""), ("TANH", 1, "")))
-    parity.judge(found)
+    parity.fail_if_wrong(found)
     assert "2/2" in shown(found) and "2 ops, right in all 2 columns" in shown(found)
 
 
@@ -32,7 +32,7 @@ def test_a_failure_is_named_and_fails():
     found = parity.read(lines(("ADD", 0, ""), ("ADD", 1, "off by [1]"), ("TANH", 0, ""), ("TANH", 1, "")))
     assert "0/1" in shown(found) and "ADD on gles f32 buffer: c: off by [1]" in shown(found)
     with pytest.raises(JudgementFailed, match="1 of 4 cells"):
-        parity.judge(found)
+        parity.fail_if_wrong(found)
     wrong = parity.to_json(found)["rows"][0]["cells"][1]
     assert wrong == {**PLACES[1], "passed": 0, "total": 1, "failures": [{"vector": "c", "reason": "off by [1]"}]}
 
@@ -41,7 +41,7 @@ def test_a_hole_is_named_and_fails():
     found = parity.read(lines(("ADD", 0, ""), ("ADD", 1, ""), ("TANH", 0, "")))
     assert "hole" in shown(found) and "TANH on gles f32 buffer: a hole" in shown(found)
     with pytest.raises(JudgementFailed):
-        parity.judge(found)
+        parity.fail_if_wrong(found)
 
 
 def test_an_unknown_op_is_misuse():

@@ -1,11 +1,14 @@
 """`inv test`: which tests its arguments choose."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from host_tools.base import child_process
-from host_tools.base.errors import Misuse
+from host_tools.base.errors import CommandFailed, Misuse
 from host_tools.build import bazel, ndk, sanitize
 from host_tools.tasks import repository
+from tests import conftest
 
 
 @pytest.fixture
@@ -33,6 +36,11 @@ EVERYTHING = [bazel.EVERYTHING]
     [
         ({}, EVERYTHING, TOGETHER),
         ({"slow": True}, EVERYTHING, ["--slow", *TOGETHER]),
+        (
+            {"args": "--junitxml tests/out.xml --basetemp tests/x --durations 9"},
+            EVERYTHING,
+            ["--junitxml", "tests/out.xml", "--basetemp", "tests/x", "--durations"],
+        ),
         ({"only": "conv"}, None, ["-k", "conv"]),
         ({"args": "-x"}, EVERYTHING, ["-x"]),
         ({"args": "-x tests/host_tools/judge"}, None, ["-x", "tests/host_tools/judge"]),
@@ -82,7 +90,33 @@ def test_a_sanitizer_runs_the_files_that_are_named_or_its_own(ran, monkeypatch, 
     repository.run_tests(sanitizers="address", args="tests/test_cache.py -x")
     assert ran == {"python": ["tests/test_cache.py", "-x"]}
     repository.run_tests(sanitizers="address", args="-x")
-    assert ran["python"][-1] == "-x" and len(ran["python"]) > 10
+    files = {word.removeprefix("tests/") for word in ran["python"][:-1]}
+    assert ran["python"][-1] == "-x" and {"test_vectors.py", "test_lifetime.py", "test_sanitizers.py"} < files
+    assert {"test_self_check.py", "test_split_sums.py", "test_gl_buffers.py", "test_models.py"} < files
+    left_out = set(repository._NOT_SANITIZED)
+    assert not left_out & files and all((repository.settings.ROOT / "tests" / name).is_file() for name in left_out)
+    assert not {"test_references.py", "test_folders.py"} & files
+    repository.run_tests(sanitizers="thread")
+    assert ran["python"][:2] == ["tests/test_lifetime.py", "tests/test_sanitizers.py"]
+
+
+def test_words_that_select_nothing_are_said(ran, monkeypatch):
+    monkeypatch.setattr(child_process, "hand_over", lambda *words, **more: 5)
+    with pytest.raises(CommandFailed, match="(?s)no quick test's name matches 'conv2d'.*next: .*conv_2d.*--slow"):
+        repository.run_tests(only="conv2d")
+    with pytest.raises(CommandFailed, match="found no tests"):
+        repository.run_tests(args="tests/judge.py")
+
+
+def test_a_word_that_selects_no_op_case_is_said():
+    def said(keyword, *names, files=()):
+        config = SimpleNamespace(option=SimpleNamespace(keyword=keyword, file_or_dir=list(files)))
+        items = [SimpleNamespace(nodeid=name) for name in names]
+        return conftest.pytest_report_collectionfinish(config, items)
+
+    assert "no op case" in (said("conv2d", "tests/test_winograd.py::test_conv2d") or "")
+    assert not said("conv_2d", "tests/test_winograd.py::test_x", "tests/test_vectors.py::test_y[conv_2d-a]")
+    assert not said("", "tests/test_winograd.py::test_x") and not said("x", files=["tests/test_cache.py"])
 
 
 def test_every_native_test_is_run_by_its_files_name():

@@ -13,6 +13,7 @@ from host_tools.places.lab.host import Host, Offered, Order, Reply, source_diges
 from host_tools.places.lab.on_lab import LabDevice
 from host_tools.places.lab.packing import Packed
 from host_tools.record import spec as specs
+from host_tools.virtual_device import registry
 from tests.host_tools.places.lab.lab_in_process import FakeHost
 
 
@@ -28,6 +29,8 @@ def test_it_asks_each_device_on_its_own_server_and_leaves_out_what_others_use(tm
     monkeypatch.setattr(install_app, "abi_of", lambda device: asked.append((device.serial, device.virtual)) or "x86_64")
     host = Host("rack", tmp_path)
     assert [one.name for one in host.look()] == ["virtual a", "PHONE"]
+    assert [registry.shown(name) for name in ("a", "virtual")] == ["virtual a", "virtual"]
+    assert [registry.is_shown(name) for name in ("virtual a", "virtual", "PHONE")] == [True, True, False]
     assert asked == [("127.0.0.1:5555", True), ("PHONE", False)]
     assert host.look() == host.offered() and len(asked) == 2  # an ABI stays
 

@@ -101,4 +101,4 @@ def test_each_model_is_measured_on_one_device_and_a_bench_goes_on(cluster, tmp_p
     with pytest.raises(Misuse, match="it ran in a lab"):
         bench_asked.asked(Words(resume=result.folder.name))
     with pytest.raises(bench_figures.JudgementFailed, match="over 0.1"):
-        bench_figures.judge(again, 0, 0.1)
+        bench_figures.fail_if_wrong(again, 0, 0.1)
