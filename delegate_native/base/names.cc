@@ -2,9 +2,12 @@
 
 namespace quadra {
 
-std::string NameAt(const char* packed, int place) {
+std::string UnpackedNames(const char* packed) {
+  return packing::UnpackerOf<SentenceWords>()(packed);
+}
+
+std::string NameAt(const std::string& names, int place) {
   if (place < 0) return "";
-  const std::string names = packing::UnpackerOf<SentenceWords>()(packed);
   size_t begin = 0;
   for (; place > 0 && begin < names.size(); --place) begin = names.find('\n', begin) + 1;
   return names.substr(begin, names.find('\n', begin) - begin);

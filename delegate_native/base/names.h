@@ -9,8 +9,10 @@
 
 namespace quadra {
 
-// One of the names of QUADRA_NAMES, by its place from 0; empty beyond the list.
-std::string NameAt(const char* packed, int place);
+// A list of QUADRA_NAMES, for NameAt. Who asks often keeps it: this takes microseconds.
+std::string UnpackedNames(const char* packed);
+// One of its names, by its place from 0; empty beyond the list.
+std::string NameAt(const std::string& names, int place);
 
 }  // namespace quadra
 

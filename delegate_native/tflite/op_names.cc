@@ -223,7 +223,9 @@ constexpr const char* kNames = QUADRA_NAMES(
 
 std::string OpName(int builtin, const char* custom_name) {
   if (builtin == kTfLiteBuiltinCustom) return custom_name ? custom_name : "CUSTOM";
-  const std::string name = NameAt(kNames, builtin);
+  // Every start asks for each node's. Never destroyed: interpreters may outlive the statics.
+  static const std::string& names = *new std::string(UnpackedNames(kNames));
+  const std::string name = NameAt(names, builtin);
   return name.empty() ? Format("OP_%d", builtin) : name;
 }
 

@@ -62,6 +62,7 @@ struct PlanText {
   std::string api, scale, add;
   int local = 16;  // OpenCL: of `scale`
   bool one_program = false;
+  uint64_t spare_bytes = 0;  // of the arena, behind what kernels use
   std::vector<ProgramBinary> binaries;
 };
 
@@ -74,7 +75,7 @@ class HandMadePlan {
     memcpy(&data[kPlace], table, sizeof(table));
     const std::vector<flatbuffers::Offset<fb::Buffer>> buffers = {
         fb::CreateBufferDirect(b_, fb::BufferKind_Io, kBytes),
-        fb::CreateBufferDirect(b_, fb::BufferKind_Arena, kPlace + kBytes),
+        fb::CreateBufferDirect(b_, fb::BufferKind_Arena, kPlace + kBytes + text.spare_bytes),
         fb::CreateBufferDirect(b_, fb::BufferKind_Constant, data.size(), &data),
         fb::CreateBufferDirect(b_, fb::BufferKind_Io, kBytes)};
     const std::vector<fb::Region> regions = {

@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <unistd.h>
 
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "delegate_native/runtime/opencl/cl_context.h"
@@ -84,6 +87,36 @@ TEST_F(OpenCl, RunsAPlanOnTheCallersMemoryAndOnItsOwn) {
       }
     }
   }
+}
+
+// How many of this process's mappings may be of huge pages.
+int HugeMappings() {
+  std::ifstream smaps("/proc/self/smaps");
+  int count = 0;
+  for (std::string line; std::getline(smaps, line);) {
+    count += line.rfind("VmFlags:", 0) == 0 && line.find(" hg") != std::string::npos;
+  }
+  return count;
+}
+
+TEST_F(OpenCl, AsksForHugePagesWhereKernelsWorkOnTheHostsMemory) {
+  if (!context_->info.shares_host_memory) GTEST_SKIP() << "the device has memory of its own";
+  if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) GTEST_SKIP() << "there are none";
+  const int before = HugeMappings();
+  for (const int more : {0, 1}) {
+    PlanText text;
+    text.spare_bytes = more ? uint64_t{4} << 20 : 0;
+    const HandMadePlan plan(text);
+    std::unique_ptr<ClExecutable> executable;
+    const Status status = Load(plan.get(), &executable);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(HugeMappings(), before + more);
+    const std::vector<float> in = Ramp(1.0f);
+    std::vector<float> out(kCount, -1.0f);
+    ASSERT_TRUE(executable->Run({in.data()}, {out.data()}, nullptr).ok());
+    ExpectRight(in, out);
+  }
+  EXPECT_EQ(HugeMappings(), before);
 }
 
 TEST_F(OpenCl, BuildsNothingTwice) {

@@ -41,7 +41,7 @@ def test_a_field_at_another_place_is_seen(headers, tmp_path):
 def test_builtin_ops_have_the_numbers_of_the_published_header(headers):
     text = (headers / "tensorflow/lite/builtin_ops.h").read_text()
     theirs = {int(n): name for name, n in re.findall(r"kTfLiteBuiltin(\w+) = (\d+),", text)}
-    ours = re.findall(r'"([A-Z0-9_]+)\\0"', OP_NAMES.read_text())  # in the order of their numbers
+    ours = re.findall(r'"([A-Z0-9_]+)\\n"', OP_NAMES.read_text())  # in the order of their numbers
     assert len(theirs) > 200
     spelled = dict(enumerate(name.replace("_", "").lower() for name in ours))
     del theirs[127]  # marks numbers that do not fit a byte

@@ -17,6 +17,7 @@ size_t Count(const Vector* vector) {
 }
 
 constexpr size_t kFlushEvery = 32;
+constexpr size_t kHugePage = size_t{2} << 20;  // smaller memory has room for none
 
 // Memory that kernels address with vectors of any width.
 bool IsAligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
@@ -74,6 +75,16 @@ const ClExecutable::Port* ClExecutable::OwnerOf(int buffer) const {
   return nullptr;
 }
 
+// Zeros, in huge pages where the system has them: in small ones, which the driver takes, a second
+// start of DeepLab v3 (29 MB) spends 10 of its 62 ms on page faults. Null: no memory is left.
+void* ClExecutable::MakeHugePages(size_t bytes) {
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  madvise(pages, bytes, MADV_HUGEPAGE);  // an error: the system has small ones only
+  pages_.emplace_back(pages, Unmap{bytes});
+  return pages;
+}
+
 Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory) {
   if (buffer.bytes() > static_cast<uint64_t>(context_->info.max_buffer_bytes)) {
     return DeviceFailed("make a buffer of %llu bytes: the device allows %lld",
@@ -87,6 +98,9 @@ Status ClExecutable::MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memo
     const bool in_place = context_->info.shares_host_memory && IsAligned(data);
     flags = CL_MEM_READ_ONLY | (in_place ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR);
     shares_constants_ |= in_place;
+  } else if (kHasCpuShapes && context_->info.shares_host_memory && buffer.bytes() >= kHugePage) {
+    data = MakeHugePages(buffer.bytes());
+    if (data) flags |= CL_MEM_USE_HOST_PTR;
   }
   cl_int code = CL_SUCCESS;
   cl_mem raw = cl_.CreateBuffer(context_->context.get(), flags, buffer.bytes(), data, &code);

@@ -2,6 +2,8 @@
 #ifndef QUADRA_RUNTIME_OPENCL_CL_EXECUTABLE_H_
 #define QUADRA_RUNTIME_OPENCL_CL_EXECUTABLE_H_
 
+#include <sys/mman.h>
+
 #include <memory>
 #include <vector>
 
@@ -49,6 +51,10 @@ class ClExecutable : public Executable {
     ClHandle<cl_kernel> kernel;
     size_t global[3], local[3];
   };
+  struct Unmap {
+    size_t bytes;
+    void operator()(void* pages) const { munmap(pages, bytes); }
+  };
   // A kernel's argument that is the buffer of a port of its own.
   struct Use {
     int buffer;
@@ -59,6 +65,7 @@ class ClExecutable : public Executable {
   Status MakeQueue(cl_command_queue_properties properties, ClHandle<cl_command_queue>* queue);
   Port MakePort(const fb::Io& io) const;
   void MakePorts();
+  void* MakeHugePages(size_t bytes);
   Status MakeBuffer(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakeImage(const fb::Buffer& buffer, ClHandle<cl_mem>* memory);
   Status MakePart(const fb::Region& region, ClHandle<cl_mem>* part);
@@ -91,6 +98,8 @@ class ClExecutable : public Executable {
   const fb::Plan& plan_;
   ClKernelPrograms programs_;
   std::shared_ptr<const ClPrograms> made_by_;
+  // The memory of large buffers, which are released before it.
+  std::vector<std::unique_ptr<void, Unmap>> pages_;
   std::vector<ClHandle<cl_mem>> buffers_;  // parallel to plan.buffers; none for those in place
   std::vector<ClHandle<cl_mem>> parts_;    // parallel to plan.regions; none for a whole buffer
   std::vector<Port> inputs_, outputs_;
