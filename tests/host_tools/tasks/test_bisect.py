@@ -14,6 +14,7 @@ from host_tools.base.errors import Misuse
 from host_tools.places import on_jvm
 from host_tools.record import kept_tensors, schema
 from host_tools.record.run_folder import RunFolder
+from host_tools.record.spec import ModelRef, RunSpec
 from host_tools.tasks import bisect, command_line
 from host_tools.virtual_device import registry
 from tests import android_parts
@@ -204,6 +205,13 @@ def test_words_of_against_are_checked():
         bisect.parse_against("speed=9")
     with pytest.raises(Misuse, match="with a value"):
         bisect.parse_against("backend")
+
+
+def test_the_command_of_what_was_cut_out_has_the_options_but_no_numbers_of_nodes():
+    options = {"backend": "gles", "precision": "f32", "tuning": "fast", "last_delegate_node_index": "7"}
+    spec = RunSpec("1", ModelRef("m", "m.tflite", ""), options=options)
+    command = bisect._command(RunFolder(Path("runs/1")), spec)
+    assert command.endswith("--backend gles --precision f32 --options tuning=fast"), command
 
 
 def test_damaged_copies_are_an_error_message(search):
