@@ -1,7 +1,6 @@
 """Fixtures that the toolkit's tests share."""
 
 import contextlib
-import socket
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from host_tools.base import child_process, settings
 from host_tools.phone.adb import link, server, virtual_server
 from host_tools.phone.adb.server_connection import Deadline
+from tests.host_tools.free_port import free_port
 from tests.host_tools.virtual_device import sent
 
 FAKE_DELEGATE = settings.ROOT / "tests" / "host_tools" / "fake_delegate.c"
@@ -27,8 +27,7 @@ def adb(tmp_path, monkeypatch):
     """The port of virtual devices' adb server, of this test alone, which has ended afterwards; so has the user's, on
     another port. Run folders and what is written down of devices lie in tmp_path. Every command that the toolkit sent
     must be one of sent.py."""
-    with socket.create_server(("127.0.0.1", 0)) as free, socket.create_server(("127.0.0.1", 0)) as users:
-        port, users_port = free.getsockname()[1], users.getsockname()[1]
+    port, users_port = free_port(), free_port()
     monkeypatch.setenv("QUADRA_ADB_PORT", str(port))
     monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", str(users_port))
     for name in ("ADB_SERVER_SOCKET", "ANDROID_ADB_SERVER_ADDRESS", "ANDROID_SERIAL"):

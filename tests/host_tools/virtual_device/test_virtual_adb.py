@@ -13,23 +13,16 @@ import adbutils
 import pytest
 
 from host_tools.virtual_device.device import VirtualDevice
+from tests.host_tools.free_port import free_port
 
 ADB = Path(adbutils.__file__).parent / "binaries" / "adb"
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Adb:
     """The real adb with a server of its own."""
 
     def __init__(self, home: Path) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         names = {"ADB_MDNS": "0", "ADB_EMU": "0", "ADB_USB": "0", "ANDROID_ADB_SERVER_PORT": str(self.port)}
         self._env = {**os.environ, **names, "HOME": str(home)}
 

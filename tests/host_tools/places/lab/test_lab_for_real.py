@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,15 +12,11 @@ import pytest
 
 from host_tools.base import settings
 from tests import android_parts
+from tests.host_tools.free_port import free_port
 from tests.model_builder import Model
 
 pytestmark = pytest.mark.slow
 INV = [sys.executable, "-P", "-m", "host_tools.tasks.command_line"]
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
 
 
 @pytest.fixture
