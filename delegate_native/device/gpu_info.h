@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
 
 namespace quadra {
@@ -17,13 +18,6 @@ enum class Api : uint8_t { kOpenCl, kGles };
 
 // Where activations live.
 enum class Storage : uint8_t { kBuffer, kImage2d };
-
-// Whether this library has kernels shaped for CPUs. On phones nothing would run them.
-#if defined(__ANDROID__) && (defined(__arm__) || defined(__aarch64__))
-constexpr bool kHasCpuShapes = false;
-#else
-constexpr bool kHasCpuShapes = true;
-#endif
 
 // As a number of trips: a CPU has no watchdog.
 constexpr int64_t kNoLimit = int64_t{1} << 40;

@@ -1,3 +1,4 @@
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/kernel/renderer.h"
@@ -50,6 +51,8 @@ class OpenClRenderer : public Renderer {
       Define(name, "write_$(VALUE, X, Y, S)",
              WriteText(i, half ? "vstore_half4(e_v, (X), ($_data + ((S) * $_h + (Y)) * $_w * 4));"
                                : "($_data + ((S) * $_h + (Y)) * $_w)[(X)] = e_v;"));
+      if (kHasCpuShapes && Says("write_quads_" + name))
+        Define(name, "write_quads_$(VALUE, X, Y, S)", WriteQuadsText(i));
     }
     DefineLanes(name, read ? "LANES" : "OUT_LANES");
   }

@@ -39,6 +39,40 @@ std::string OnOneLine(const std::string& text) {
   return line;
 }
 
+// Merged steps for the four pixels of a vec16. Nothing where a step has words that are not known to
+// mean the same there, or an operand that is neither as large as the result nor one pixel.
+std::string WideSteps(const std::string& steps) {
+  std::string wide;
+  for (size_t at = 0; at < steps.size();) {
+    size_t end = at;
+    const bool number = isdigit(static_cast<unsigned char>(steps[at]));
+    while (end < steps.size() && (IsWordChar(steps[end]) || (number && steps[end] == '.'))) ++end;
+    const std::string word = steps.substr(at, end - at);
+    at = end;
+    if (word.empty()) {
+      if (steps[at] == '.' || steps[at] == '{') return "";
+      wide += steps[at++];
+    } else if (word == "vec4") {
+      wide += "vec16";
+    } else if (word == "above" || word == "below" || word == "bounded" || word == "onto_grid") {
+      wide += "wide_" + word;
+    } else if (word.compare(0, 5, "read_") == 0) {
+      const size_t close = steps.find(')', at);
+      const std::string place = steps.substr(at, close + 1 - at);
+      at = close + 1;
+      if (place == "(e_x, e_y, e_s)") wide += "quads_at(" + word.substr(5) + "_lanes + e_at)";
+      else if (place == "(0, 0, e_s)") wide += "four_of(" + word + place + ")";
+      else return "";
+    } else if (number || word == "e_v" || word == "max" || word == "min" ||
+               (word[0] == 'e' && isdigit(static_cast<unsigned char>(word[1])))) {
+      wide += word;
+    } else {
+      return "";
+    }
+  }
+  return wide + " ";
+}
+
 // Words with $ for the tensor's name. Parameters of macros are capitals, for a macro replaces a
 // letter wherever it stands alone, the x of v.x too.
 constexpr const char* kWalkThroughImage = QUADRA_TEXT(R"(#define $_at ivec2
@@ -122,22 +156,48 @@ void Renderer::DefineWalk(const std::string& name, bool is_image, const std::str
   undefs_ += Named(Unpacked(kWalkEnds), name);
 }
 
+bool Renderer::Says(const std::string& word) const { return Uses(body_, word); }
+
+bool Renderer::HasSteps(size_t tensor) const {
+  return desc_.tensors[tensor].name == desc_.epilogue_tensor && !epilogue_.empty();
+}
+
+std::string Renderer::CountLanes(size_t tensor) const {
+  const Shape& shape = layouts_[tensor].shape;
+  if (shape.c % 4 == 0) return "";
+  return TextOf("int e_c = $_c - e_s%s * 4; ", shape.b > 1 ? " % $_s" : "");
+}
+
 std::string Renderer::WriteText(size_t index, const std::string& store) const {
-  const TensorArg& tensor = desc_.tensors[index];
-  const bool steps = tensor.name == desc_.epilogue_tensor && !epilogue_.empty();
-  const Shape& shape = layouts_[index].shape;
-  const bool dead_lanes = shape.c % 4 != 0;
-  const bool is_int = layouts_[index].is_int();
+  const bool steps = HasSteps(index);
+  const std::string lanes = CountLanes(index);
   std::string text = TextOf("{ %s e_v = (VALUE); %s%s", TypeOf(layouts_[index]),
                             steps ? "int e_x = (X); int e_y = (Y); " : "",
-                            steps || dead_lanes ? "int e_s = (S); " : "");
+                            steps || !lanes.empty() ? "int e_s = (S); " : "");
   if (steps) text += OnOneLine(epilogue_) + " ";
-  if (dead_lanes) {
-    text +=
-        TextOf("int e_c = $_c - e_s%s * 4; if (e_c < 4) { e_v = %swith_zeros_from(e_v, e_c); } ",
-               shape.b > 1 ? " % $_s" : "", is_int ? "int_" : "");
+  if (!lanes.empty()) {
+    text += lanes + TextOf("if (e_c < 4) { e_v = %swith_zeros_from(e_v, e_c); } ",
+                           layouts_[index].is_int() ? "int_" : "");
   }
   return text + store + " }";
+}
+
+std::string Renderer::WriteQuadsText(size_t index) const {
+  const std::string steps = HasSteps(index) ? WideSteps(OnOneLine(epilogue_)) : "";
+  if (HasSteps(index) && steps.empty()) {
+    return TextOf(
+        "{ vec16 e_quads = (VALUE); for (int e_i = 0; e_i < 4; ++e_i) { "
+        "write_$(((vec4*)&e_quads)[e_i], (X) + e_i, (Y), (S)) } }");
+  }
+  const std::string lanes = CountLanes(index);
+  std::string text = TextOf(
+                         "{ vec16 e_v = (VALUE); int e_s = (S); "
+                         "int e_at = ((e_s * $_h + (Y)) * $_w + (X)) * 4; ") +
+                     steps;
+  if (!lanes.empty()) {
+    text += lanes + TextOf("if (e_c < 4) { e_v = wide_with_zeros_from(e_v, e_c); } ");
+  }
+  return text + TextOf("put_quads(e_v, $_lanes + e_at); }");
 }
 
 const char* Renderer::Base(int axis) const {

@@ -48,6 +48,10 @@ class Renderer {
   }
   // The statement behind write_$: the merged steps, zeros in the dead lanes, then the store.
   std::string WriteText(size_t tensor, const std::string& store) const;
+  // The same behind write_quads_$, for a tensor of floats in a buffer.
+  std::string WriteQuadsText(size_t tensor) const;
+  // Whether the body uses the word.
+  bool Says(const std::string& word) const;
   // " + base_x" where the grid is dispatched in parts.
   const char* Base(int axis) const;
 
@@ -61,6 +65,9 @@ class Renderer {
   bool flat_ = false;
 
  private:
+  bool HasSteps(size_t tensor) const;
+  // Declares e_c, the channels from e_s on, where the last slice has dead lanes.
+  std::string CountLanes(size_t tensor) const;
   void NameNumbers();
   void AddDimensions();
   void MakeGrid();

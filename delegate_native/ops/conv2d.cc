@@ -112,6 +112,12 @@ void AddConv(const KernelContext& context, const Conv& conv, KernelList* list) {
   const int vectors = CeilDiv(conv.out.c, tile.lanes);
   if (vectors == 1 || (vectors == 3 && tile.lanes == 16)) tile.vectors = 1;  // half would be idle
   tile.halves = context.precision != Precision::kF32;
+  if (conv.pointwise() && conv.groups == 1 && conv.plane_as_row) {
+    WideTile run = tile;
+    if (run.vectors == 1) run.pixels *= 2;
+    run.pointwise = conv.out.w * conv.out.h >= run.pixels;
+    if (run.pointwise) tile = run;
+  }
   AddCpuConv(tile, conv, list);
 }
 

@@ -48,6 +48,17 @@ int b = GLOBAL_Z;
 )");
 }
 
+// The same of a pointwise convolution: its tile is the run of pixels from `first` on.
+std::string FindRun(const WideTile& t) {
+  return TextOf(R"(
+int n = grid_w * grid_h;
+int first = min(GLOBAL_Y * %d, n - %d);
+int plane = n * 4;
+int b = GLOBAL_Z;
+)",
+                t.pixels, t.pixels);
+}
+
 // One weight vector times the same input channel of all pixels; `at` reads that of pixel $.
 std::string MultiplyAdd(const WideTile& t, const std::string& at) {
   return Unroll(t.vectors, TextOf("vec%d w$ = read_weights(w + $);\n", t.lanes)) +
@@ -72,16 +83,22 @@ std::string ForEachTap(const std::string& body) {
                Block("for (int kx = 0; kx < kernel_x; ++kx)", body));
 }
 
+// The sums over all channels; `p` and `$` tell where pixel $ has the channel at `at`, which moves.
+std::string SumChannels(const WideTile& t, const char* p, const char* at) {
+  if (t.halves) {
+    return Block("for (int c = 0; c < channels; c += 4)",
+                 MultiplyAddSlice(t, p) + at + " += plane;\n");
+  }
+  return Block("for (int c = 0; c < channels; ++c)",
+               MultiplyAdd(t, p) + at + " += (c & 3) == 3 ? plane - 3 : 1;\n");
+}
+
 // The sums of a tile whose taps all lie inside the image.
 std::string SumInside(const WideTile& t) {
-  const std::string channels =
-      t.halves ? Block("for (int c = 0; c < channels; c += 4)",
-                       MultiplyAddSlice(t, "p$ + at") + "at += plane;\n")
-               : Block("for (int c = 0; c < channels; ++c)",
-                       MultiplyAdd(t, "p$ + at") + "at += (c & 3) == 3 ? plane - 3 : 1;\n");
   return "ivec8 start = (y * src_w + x) * 4;\n" +
          Unroll(t.pixels, "LANES p$ = from + start.s$;\n") +
-         ForEachTap("int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;\n" + channels);
+         ForEachTap("int at = (ky * dilation_y * src_w + kx * dilation_x) * 4;\n" +
+                    SumChannels(t, "p$ + at", "at"));
 }
 
 // The same at the edges.
@@ -101,12 +118,13 @@ ivec8 next = plane & valid;
       Block("for (int c = 0; c < channels; c += 4)", slice + Unroll(t.pixels, "p$ += next.s$;\n")));
 }
 
-// The quad of output channels `part` of pixel $.
-std::string Quad(const WideTile& t, int part) {
+// The quad of output channels `part` of a pixel, or of pixel $.
+std::string Quad(const WideTile& t, int part, const char* pixel = "$") {
   static const char* const kOf16[] = {".s0123", ".s4567", ".s89ab", ".scdef"};
   static const char* const kOf8[] = {".lo", ".hi"};
   const int quads = t.lanes / 4;
-  return Format("a$_%d%s", part / quads, t.lanes == 16 ? kOf16[part % quads] : kOf8[part % quads]);
+  return Format("a%s_%d%s", pixel, part / quads,
+                t.lanes == 16 ? kOf16[part % quads] : kOf8[part % quads]);
 }
 
 std::string Bound(const WideTile& t, const Conv& conv) {
@@ -114,7 +132,9 @@ std::string Bound(const WideTile& t, const Conv& conv) {
 }
 
 std::string Store(const WideTile& t, const Conv& conv, bool as_row) {
-  const char* place = as_row ? ", first + i.s$, 0" : ", gx.s$, gy.s$";
+  const char* place = t.pointwise ? ", first + $, 0"
+                      : as_row    ? ", first + i.s$, 0"
+                                  : ", gx.s$, gy.s$";
   std::string text;
   // Backwards: a slice is there only if the one before it is.
   for (int k = t.vectors * t.lanes / 4; k-- > 0;) {
@@ -144,6 +164,38 @@ std::string StoreInLoop(const WideTile& t, const Conv& conv, bool as_row) {
                      place + write));
 }
 
+// Slice `part` of the four pixels from `from` on: what lies together in the result.
+std::string Quads(const WideTile& t, int from, int part) {
+  std::string text;
+  for (int i = 0; i < 4; ++i) {
+    text += (i ? ", " : "vec16(") + Quad(t, part, Format("%d", from + i).c_str());
+  }
+  return text + ")";
+}
+
+// Of runs: four pixels of a slice at a time, in a loop where steps are merged.
+std::string StoreRun(const WideTile& t, const Conv& conv) {
+  const int slices = t.vectors * t.lanes / 4, quads = t.pixels / 4;
+  std::string text;
+  for (int k = slices; k-- > 0;) {
+    std::string slice;
+    for (int j = 0; j < quads; ++j) {
+      const std::string value = Quads(t, j * 4, k);
+      slice += conv.plain ? TextOf("write_quads_dst(%s, first + %d, 0, s + %d);\n", value.c_str(),
+                                   j * 4, k)
+                          : TextOf("results[%d] = %s;\n", k * quads + j, value.c_str());
+    }
+    text.insert(0, slice);
+    if (k && conv.plain) text = Block(TextOf("if (s + %d < last)", k), text);
+  }
+  if (conv.plain) return Bound(t, conv) + text;
+  const std::string write =
+      TextOf("write_quads_dst(results[k * %d + j], first + j * 4, 0, s + k);\n", quads);
+  return Bound(t, conv) + TextOf("vec16 results[%d];\n", quads * slices) + text +
+         Block(TextOf("for (int k = 0; k < min(last - s, %d); ++k)", slices),
+               Block(TextOf("for (int j = 0; j < %d; ++j)", quads), write));
+}
+
 // What a work-item does with one block of output channels.
 std::string BlockOfChannels(const WideTile& t, const Conv& conv, bool as_row) {
   const std::string channel = Format("o * %d", t.lanes * t.vectors);
@@ -153,25 +205,29 @@ std::string BlockOfChannels(const WideTile& t, const Conv& conv, bool as_row) {
   return find +
          Unroll(t.vectors, TextOf("vec%d bias$ = read_bias(o * %d + $);\n", t.lanes, t.vectors)) +
          Unroll(t.pixels, t.vectors, TextOf("vec%d a$_@ = bias@;\n", t.lanes)) + "++o;\n" +
-         Block("if (inside != 0)", SumInside(t)) + Block("else", SumEdge(t)) +
-         (conv.plain ? Store(t, conv, as_row) : StoreInLoop(t, conv, as_row));
+         (t.pointwise ? "LANES p = from;\n" + SumChannels(t, "p + $ * 4", "p")
+                      : Block("if (inside != 0)", SumInside(t)) + Block("else", SumEdge(t))) +
+         (t.pointwise && t.pixels % 4 == 0 ? StoreRun(t, conv)
+          : conv.plain                     ? Store(t, conv, as_row)
+                                           : StoreInLoop(t, conv, as_row));
 }
 
 std::string Body(const WideTile& t, const Conv& conv, bool as_row) {
   const int slices = t.vectors * t.lanes / 4;
-  std::string text = FindPixels(t);
-  text += TextOf("LANES %s = src_lanes + b * src_s * plane;\n", conv.groups > 1 ? "image" : "from");
+  std::string text = t.pointwise ? FindRun(t) : FindPixels(t);
+  text += TextOf("LANES %s = src_lanes + b * src_s * plane%s;\n",
+                 conv.groups > 1 ? "image" : "from", t.pointwise ? " + first * 4" : "");
   if (conv.scattered() && conv.plain)
     text += "gx = gx * step_x + first_x; gy = gy * step_y + first_y;\n";
-  text +=
-      TextOf(R"(
+  text += TextOf(R"(
 int o = GLOBAL_X * blocks;
 int s = b * dst_s + o * %d;
 int last = (b + 1) * dst_s;
 int end = s + blocks * %d < last ? s + blocks * %d : last;
-int w = (1 + %s * kernel_y * kernel_x * channels) * %d;
+int w = (1 + %s *%s channels) * %d;
 )",
-             slices, slices, slices, conv.matrices > 1 ? "(b * all_blocks + o)" : "o", t.vectors);
+                 slices, slices, slices, conv.matrices > 1 ? "(b * all_blocks + o)" : "o",
+                 t.pointwise ? "" : " kernel_y * kernel_x *", t.vectors);
   return text + Block(TextOf("for (; s < end; s += %d)", slices), BlockOfChannels(t, conv, as_row));
 }
 
@@ -197,7 +253,8 @@ void AddCpuConv(const WideTile& tile, const Conv& conv, KernelList* list) {
                     return weights;
                   });
   kernel.Constant("bias", BiasOf(conv, all_blocks * lanes), tile.lanes);
-  AddConvNumbers(conv, &kernel);
+  if (tile.pointwise) conv.bounds.AddNumbers(&kernel);
+  else AddConvNumbers(conv, &kernel);
   kernel.Int("channels", channels);
   kernel.Int("grid_w", conv.grid_w());
   kernel.Int("grid_h", conv.grid_h());

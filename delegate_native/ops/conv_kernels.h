@@ -43,6 +43,11 @@ struct Conv {
   bool deep() const {
     return depth.kernel_y != 1 || depth.pad_top != 0 || step_z > 1 || in.axis(0) != out.axis(0);
   }
+  // Whether a result's pixel is made of the same pixel of the source.
+  bool pointwise() const {
+    return taps() == 1 && !scattered() && !deep() && window.stride_x == 1 && window.stride_y == 1 &&
+           window.pad_left == 0 && window.pad_top == 0 && in.w == out.w && in.h == out.h;
+  }
   int taps() const { return depth.kernel_y * window.kernel_y * window.kernel_x; }
   // Results along one axis.
   int grid_d() const { return CeilDiv(out.axis(0) - first_z, step_z); }
@@ -83,7 +88,8 @@ void AddGpuConv(const KernelContext& context, const Conv& conv, KernelList* list
 // As CPUs do it: vectors of `lanes` output channels, `vectors` of them times `pixels` in registers.
 struct WideTile {
   int lanes, vectors, pixels;
-  bool halves = false;  // tensors hold halves, which are turned into floats four at a time
+  bool halves = false;     // tensors hold halves, which are turned into floats four at a time
+  bool pointwise = false;  // pixels are a run, of the source as of the result
 
   WideTile(int l, int v, int p) : lanes(l), vectors(v), pixels(p) {}
 };

@@ -224,9 +224,7 @@ Status DepthwiseKernels(const KernelContext& context, const Graph& graph, const 
   AddConvNumbers(conv, &kernel);
   if (multiplier > 1) kernel.Int("multiplier", multiplier);
   if (wide) {
-    // Whole vectors are stored past the steps and past the zeros of dead lanes.
-    MakeWideDepthwise(conv.out, conv.window, conv.plain && conv.out.c % 4 == 0, conv.bounds.round(),
-                      &kernel);
+    MakeWideDepthwise(conv.out, conv.window, conv.bounds.round(), &kernel);
   } else {
     MakeGpuDepthwise(*context.gpu, conv.out, conv.window, multiplier, conv.bounds.round(), &kernel);
   }

@@ -96,18 +96,12 @@ std::string Sums(const Window& window) {
   return text;
 }
 
-std::string Store(bool plain, bool round) {
-  static const char* const kQuads[] = {"s0123", "s4567", "s89ab", "scdef"};
+std::string Store(bool round) {
   std::string text = Unroll(kRows, BoundWide(round, 16, "a$"));
   for (int i = 0; i < kRows; ++i) {
-    std::string row = TextOf("int y = row + %d * dilation_y;\n", i);
-    if (plain) {
-      row += TextOf("put_quads(a%d, dst_lanes + ((s * dst_h + y) * dst_w + x) * 4);\n", i);
-    } else {
-      for (int j = 0; j < 4; ++j)
-        row += TextOf("write_dst(a%d.%s, x + %d, y, s);\n", i, kQuads[j], j);
-    }
-    text += Block(TextOf("if (row + %d * dilation_y < dst_h)", i), row);
+    const std::string row = TextOf("row + %d * dilation_y", i);
+    text +=
+        Block("if (" + row + " < dst_h)", TextOf("write_quads_dst(a%d, x, ", i) + row + ", s);\n");
   }
   return text;
 }
@@ -120,8 +114,7 @@ bool IsWideDepthwise(const Window& window) {
          (stride == 1 || (stride == 2 && window.dilation_x == 1 && window.dilation_y == 1));
 }
 
-void MakeWideDepthwise(const Shape& out, const Window& window, bool plain, bool round,
-                       KernelDesc* kernel) {
+void MakeWideDepthwise(const Shape& out, const Window& window, bool round, KernelDesc* kernel) {
   kernel->opencl_only = true;
   const int rows = (kRows - 1) * window.stride_y + window.kernel_y;
   const int reach = window.stride_x == 1 ? 4 : (window.kernel_x - 1) / 2 * 2 + 8;
@@ -140,7 +133,7 @@ int x = max(0, min(tile, dst_w - 4));
 int left = x * stride_x - pad_x;
 bool near = dst_w >= 4 && before + max(top, 0) * src_w + left >= 0 &&
             bottom * src_w + left + reach <= after;
-)") + Block("if (near)", Sums(window) + Store(plain, round)) + Block("else", Pixels(round)));
+)") + Block("if (near)", Sums(window) + Store(round)) + Block("else", Pixels(round)));
   kernel->body = body;
   kernel->Grid(CeilDiv(CeilDiv(out.h, window.dilation_y), kRows) * window.dilation_y,
                out.slices() * out.b, 1);

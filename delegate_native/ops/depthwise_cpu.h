@@ -10,9 +10,8 @@ namespace quadra {
 // Strides of one or two, small windows.
 bool IsWideDepthwise(const Window& window);
 // Sets body and grid of a kernel that has the tensors, constants and numbers of the general text.
-// `plain`: no merged step follows, results are stored as they are. `round`: they are rounded.
-void MakeWideDepthwise(const Shape& out, const Window& window, bool plain, bool round,
-                       KernelDesc* kernel);
+// `round`: results are rounded.
+void MakeWideDepthwise(const Shape& out, const Window& window, bool round, KernelDesc* kernel);
 
 }  // namespace quadra
 
