@@ -7,10 +7,10 @@
 // and knows their sizes as the ints NAME_w, NAME_h, NAME_s (slices), NAME_c, NAME_b.
 // Wide kernels (OpenCL only) have pointers: NAME_lanes is the first channel of a tensor's or a
 // constant's first element, of type LANES, read by lane_at(p), quad_at(p) and quads_at(p); that of
-// a written tensor is of type OUT_LANES, written by put_quads(v, p). write_quads_NAME(value, x, y, s)
-// writes the four pixels of a vec16.
-// Dense tensors (inputs and outputs of a partition, BHWC floats): read_NAME(i),
-// write_NAME(value, i), one float each. Constants: vecN read_NAME(i), N as declared.
+// a written tensor is of type OUT_LANES, written by put_quads(v, p). write_quads_NAME(value, x, y,
+// s) writes the four pixels of a vec16. Dense tensors (inputs and outputs of a partition, BHWC
+// floats): read_NAME(i), write_NAME(value, i), one float each. Constants: vecN read_NAME(i), N as
+// declared.
 #ifndef QUADRA_KERNEL_KERNEL_H_
 #define QUADRA_KERNEL_KERNEL_H_
 

@@ -60,8 +60,8 @@ std::string WideSteps(const std::string& steps) {
       const size_t close = steps.find(')', at);
       const std::string place = steps.substr(at, close + 1 - at);
       at = close + 1;
-      if (place == "(e_x, e_y, e_s)") wide += "quads_at(" + word.substr(5) + "_lanes + e_at)";
-      else if (place == "(0, 0, e_s)") wide += "four_of(" + word + place + ")";
+      if (place == "(e_x, e_y, e_s)") wide += Format("quads_at(%s_lanes + e_at)", word.c_str() + 5);
+      else if (place == "(0, 0, e_s)") wide += Format("four_of(%s%s)", word.c_str(), place.c_str());
       else return "";
     } else if (number || word == "e_v" || word == "max" || word == "min" ||
                (word[0] == 'e' && isdigit(static_cast<unsigned char>(word[1])))) {
