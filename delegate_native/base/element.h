@@ -36,11 +36,18 @@ constexpr Elements kAllElements = 0x3f;
 constexpr bool IsFloat(Element element) { return element == Element::kFloat32; }
 
 // How a kernel's tensor keeps a number. Floats are halfs where the precision says so; all other
-// elements are ints, never in half: that holds no whole number above 2048.
-enum class Cell : uint8_t { kFloat, kHalf, kInt };
+// elements are ints, never in half: that holds no whole number above 2048. A plan's inputs may be
+// bytes, as the interpreter has them.
+enum class Cell : uint8_t { kFloat, kHalf, kInt, kInt8, kUInt8 };
 
 constexpr Cell CellOf(Element element, bool half) {
   return !IsFloat(element) ? Cell::kInt : half ? Cell::kHalf : Cell::kFloat;
+}
+// Of an input.
+constexpr Cell CellOfInput(Element element) {
+  return element == Element::kInt8    ? Cell::kInt8
+         : element == Element::kUInt8 ? Cell::kUInt8
+                                      : CellOf(element, /*half=*/false);
 }
 
 }  // namespace quadra

@@ -44,7 +44,8 @@ struct TensorLayout {
   Shape shape;
 
   bool half() const { return cell == Cell::kHalf; }
-  bool is_int() const { return cell == Cell::kInt; }
+  bool is_int() const { return cell >= Cell::kInt; }
+  bool is_bytes() const { return cell > Cell::kInt; }  // dense ones only
 };
 
 // One argument of the rendered kernel, in order.

@@ -29,8 +29,13 @@ class GlesRenderer : public Renderer {
                               : Renderer::TypeOf(layout);
     if (view != View::kMemory) Row(name, view);
     else Block(name, type, read);
-    const char* at = dense ? "I" : "((S) * $_h + (Y)) * $_w + (X)";
-    const std::string element = Element(view, at, half, dense);
+    const char* at = layout.is_bytes() ? "(I) >> 2" : dense ? "I" : "((S) * $_h + (Y)) * $_w + (X)";
+    std::string element = Element(view, at, half, dense);
+    if (layout.cell == Cell::kInt8) {
+      element = "bitfieldExtract(" + element + ", ((I) & 3) * 8, 8)";
+    } else if (layout.cell == Cell::kUInt8) {
+      element = "((" + element + " >> (((I) & 3) * 8)) & 255)";
+    }
     if (dense) {
       if (read) Define(name, "read_$(I)", element);
       else Define(name, "write_$(VALUE, I)", element + " = (VALUE)");

@@ -19,8 +19,12 @@ class OpenClRenderer : public Renderer {
     const bool read = tensor.access == Access::kRead;
     if (layout.kind == Kind::kSlicesImage2d) return DeclareImage(i, name, read);
     if (layout.kind == Kind::kSlicesBuffer) return DeclareSlicesBuffer(i, name, read);
-    Pointer(name, read, layout.is_int() ? "int" : "float");
-    if (read) Define(name, "read_$(I)", "$_data[I]");
+    const char* const type = layout.cell == Cell::kInt8    ? "char"
+                             : layout.cell == Cell::kUInt8 ? "uchar"
+                             : layout.is_int()             ? "int"
+                                                           : "float";
+    Pointer(name, read, type);
+    if (read) Define(name, "read_$(I)", layout.is_bytes() ? "int($_data[I])" : "$_data[I]");
     else Define(name, "write_$(VALUE, I)", "$_data[I] = (VALUE)");
   }
 

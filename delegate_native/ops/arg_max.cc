@@ -37,19 +37,39 @@ int slice = s - batch * dst_s;
 int at_b = batch % to_b;
 int outer = batch / to_b;
 )");
-constexpr const char* kAlongChannels = QUADRA_TEXT(R"($0 most = read_src(x, y, batch * src_s).x;
-int found = 0;
-for (int i = 0; i < src_s; ++i) {
-$1 v = read_src(x, y, batch * src_s + i);
-for (int k = 0; k < min(4, src_c - i * 4); ++k) {
-$0 n = $2(v, k);
-if (n $3 most) {
-most = n;
-found = i * 4 + k;
+// Four results, which are neighbours in the output: each of a pixel of its own. The largest so far
+// in each lane, beginning with the first number: what is no larger than that has the place 0.
+constexpr const char* kAlongChannels = QUADRA_TEXT(R"(
+int at = ((s / dst_s * dst_h + y) * dst_w + x) * dst_c + s % dst_s * 4;
+ivec4 result = ivec4(0);
+for (int j = 0; j < 4; ++j) {
+int p = min(at + j, count - 1);
+int row = p / src_w, b = row / src_h;
+p -= row * src_w; row -= b * src_h; b *= src_s;
+$0 best = $2(read_src(p, row, b), 0);
+$1 most = $1(best);
+ivec4 places = ivec4(0), place = ivec4(0, 1, 2, 3);
+for (int i = 0; i < src_s; ++i, place += 4) {
+$1 v = read_src(p, row, b + i);
+ivec4 is_better = is_less($4) & is_less(place, ivec4(src_c));
+most = choose(is_better, v, most);
+places = choose(is_better, place, places);
 }
+int found = int_lane(places, 0);
+best = $2(most, 0);
+for (int k = 1; k < 4; ++k) {
+$0 n = $2(most, k);
+int i = int_lane(places, k);
+if (n $3 best || (n == best && i < found)) { best = n; found = i; }
 }
+result = int_with_lane(result, j, found);
 }
-write_dst(ivec4(found), x, y, s);
+write_dst(result, x, y, s);
+)");
+// On CPUs a work-item makes a pixel's results of neighbours in the source.
+constexpr const char* kAllSlices = QUADRA_TEXT(R"(
+int x = GLOBAL_X, y = GLOBAL_Y, b0 = GLOBAL_Z;
+if (x >= dst_w || y >= dst_h || b0 >= dst_b) { return; }
 )");
 constexpr const char* kAlongPixels = QUADRA_TEXT(R"(int i = 0;
 $0 most = read_src($1);
@@ -63,19 +83,20 @@ found = choose(is_better, ivec4(i), found);
 write_dst(found, x, y, s);
 )");
 
-// Along an axis of pixels four channels at once, along the channels one after the other.
+// Along an axis of pixels, four channels at once.
 std::string Body(int axis, bool is_float, bool least) {
   const char* four = is_float ? "vec4" : "ivec4";
+  const char* order = least ? "v, most" : "most, v";
   if (axis == 3) {
-    return kFindBatch + Filled(kAlongChannels, {is_float ? "float" : "int", four,
-                                                is_float ? "lane" : "int_lane", least ? "<" : ">"});
+    return Filled(kAlongChannels, {is_float ? "float" : "int", four, is_float ? "lane" : "int_lane",
+                                   least ? "<" : ">", order});
   }
   const char* place = axis == 2    ? "i, y, (outer * from_b + at_b) * src_s + slice"
                       : axis == 1  ? "x, i, (outer * from_b + at_b) * src_s + slice"
                       : axis == 0  ? "x, y, (outer * from_b + i) * src_s + slice"
                       : axis == -1 ? "x, y, ((outer * from_q + i) * from_b + at_b) * src_s + slice"
                                    : "x, y, ((i * from_q + outer) * from_b + at_b) * src_s + slice";
-  return kFindBatch + Filled(kAlongPixels, {four, place, least ? "v, most" : "most, v"});
+  return kFindBatch + Filled(kAlongPixels, {four, place, order});
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -84,16 +105,28 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   const int axis = node.attributes.Int("axis");
   Shape made = in.shape;
   made.set_axis(axis, 1);
-  const int to = BeginReshape(graph, node, made, list);
+  const bool channels = axis == 3;
+  const int to = channels ? node.outputs[0] : BeginReshape(graph, node, made, list);
   KernelDesc& desc = list->Add("arg_max");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", to);
+  const std::string body = Body(axis, IsFloat(in.element), node.attributes.Int("least") != 0);
+  desc.trips = in.shape.axis(axis);
+  if (channels) {
+    desc.Int("count", static_cast<int>(made.elements()));
+    const Shape& out = graph.shape(to);
+    if (context.gpu->is_cpu()) {
+      desc.body = kAllSlices + Block("for (int s = b0 * dst_s; s < (b0 + 1) * dst_s; ++s)", body);
+      desc.Grid(out.w, out.h, out.b);
+    } else {
+      LoopOverResults(context, out, "", body.c_str(), &desc);
+    }
+    return Status();
+  }
   desc.Int("count", in.shape.axis(axis));
   desc.Int("to_b", made.axis(0));
   desc.Int("from_b", in.shape.axis(0));
   desc.Int("from_q", in.shape.axis(-1));
-  desc.trips = in.shape.axis(axis);
-  const std::string body = Body(axis, IsFloat(in.element), node.attributes.Int("least") != 0);
   LoopOverResults(context, made, "", body.c_str(), &desc);
   FinishReshape(context, graph, node, to, made, list);
   return Status();

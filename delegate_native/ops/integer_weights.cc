@@ -159,11 +159,13 @@ std::string Body(int bits, int pixels, bool wide, bool split) {
 }  // namespace
 
 bool KeepsIntegers(const Graph& graph, const Node& node) {
+  if (node.op != "conv2d") return false;
   const Value& weights = graph.value(node.inputs[1]);
   const Shape& in = graph.shape(node.inputs[0]);
-  // Who says the rank of the result is no convolution but a product of rows.
-  return node.attributes.Has("rank") && weights.shape.h * weights.shape.w == 1 &&
-         weights.shape.c == in.c && int64_t{in.b} * in.h * in.w <= kMostRows &&
+  const Shape& out = graph.shape(node.outputs[0]);
+  // Results without a pixel of their own are of a window in steps, or of padding.
+  return weights.shape.h * weights.shape.w == 1 && weights.shape.c == in.c && out.h == in.h &&
+         out.w == in.w && int64_t{in.b} * in.h * in.w <= kMostRows &&
          PartsOf(weights.constant, in.c) > 0;
 }
 

@@ -1,8 +1,10 @@
 // RESIZE_BILINEAR: to a constant [height, width]. align_corners maps corner to corner,
 // half_pixel_centers maps middles of pixels; neither maps pixel i to i * in / out.
 #include "delegate_native/kernel/packed_text.h"
+#include "delegate_native/ops/elementwise.h"
 #include "delegate_native/ops/grid.h"
 #include "delegate_native/ops/resize.h"
+#include "delegate_native/ops/unroll.h"
 
 namespace quadra {
 namespace {
@@ -27,18 +29,25 @@ constexpr const char* kRow = QUADRA_TEXT(R"(
   int x0 = -2;
   int s0 = s * 2;
   int s1 = min(s0 + 1, dst_s * dst_b - 1);
-  vec4 left_0 = vec4(0.0f);
-  vec4 left_1 = vec4(0.0f);
-  vec4 right_0 = vec4(0.0f);
-  vec4 right_1 = vec4(0.0f);
 )");
 
 constexpr const char* kPixel = QUADRA_TEXT(R"(
     place_t at_x = max((float(x) + shift) * scale_x - shift, 0.0f);
     int seen = x0;
     x0 = min(int(at_x), src_w - 1);
+    int x1 = min(x0 + 1, src_w - 1);
+    float part_x = at_x - float(x0);
+)");
+
+constexpr const char* kSliceRow = QUADRA_TEXT(R"(
+  vec4 left_0 = vec4(0.0f);
+  vec4 left_1 = vec4(0.0f);
+  vec4 right_0 = vec4(0.0f);
+  vec4 right_1 = vec4(0.0f);
+)");
+
+constexpr const char* kSlicePixel = QUADRA_TEXT(R"(
     if (x0 != seen) {
-      int x1 = min(x0 + 1, src_w - 1);
       left_0 = right_0;
       left_1 = right_1;
       if (x0 != seen + 1) {
@@ -52,9 +61,30 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(
       right_0 += (read_src(x1, y1, s0) - right_0) * vec4(part_y);
       right_1 += (read_src(x1, y1, s1) - right_1) * vec4(part_y);
     }
-    float part_x = at_x - float(x0);
     write_dst(left_0 + (right_0 - left_0) * vec4(part_x), x, y, s0);
     if (s1 > s0) { write_dst(left_1 + (right_1 - left_1) * vec4(part_x), x, y, s1); }
+)");
+
+// The same on CPUs, both slices in one vector; $0 bounds it.
+constexpr const char* kPairRow = QUADRA_TEXT(R"(
+#define pair_at(x, y) vec8(read_src(x, y, s0), read_src(x, y, s1))
+  vec8 left = vec8(0.0f);
+  vec8 right = vec8(0.0f);
+)");
+
+constexpr const char* kPairPixel = QUADRA_TEXT(R"(
+    if (x0 != seen) {
+      left = right;
+      if (x0 != seen + 1) {
+        left = pair_at(x0, y0);
+        left += (pair_at(x0, y1) - left) * part_y;
+      }
+      right = pair_at(x1, y0);
+      right += (pair_at(x1, y1) - right) * part_y;
+    }
+    vec8 v = left + (right - left) * part_x;
+    $0write_dst(v.lo, x, y, s0);
+    if (s1 > s0) { write_dst(v.hi, x, y, s1); }
 )");
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -68,7 +98,20 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   desc.Float("scale_y", ResizeScale(in.h, out.h, align_corners));
   desc.Float("scale_x", ResizeScale(in.w, out.w, align_corners));
   desc.Float("shift", node.attributes.Int("half_pixel_centers", 0) ? 0.5f : 0.0f);
-  LoopOverSlices(context, out, 2, kRow, kPixel, &desc);
+  std::string row = kRow, pixel = kPixel;
+  if (context.gpu->is_cpu()) {
+    Bounds bounds;
+    list->steps_taken = TakeBounds(node, &bounds);
+    if (list->steps_taken > 0) bounds.AddNumbers(&desc);
+    row += kPairRow;
+    pixel += Filled(kPairPixel,
+                    {list->steps_taken > 0 ? BoundWide(bounds.round(), 8, "v").c_str() : ""});
+    desc.opencl_only = true;
+  } else {
+    row += kSliceRow;
+    pixel += kSlicePixel;
+  }
+  LoopOverSlices(context, out, 2, row.c_str(), pixel.c_str(), &desc);
   return Status();
 }
 

@@ -86,11 +86,11 @@ class Checker {
     return buffer.kind() == fb::BufferKind_Image || Covers(buffer.bytes(), offset, bytes);
   }
 
-  // Dense numbers of four bytes, as many as its shape says.
+  // Dense numbers, as many as its shape says.
   bool IsIo(const fb::Io& io) const {
     if (!Within(io.tensor(), plan_.tensors()->size()) || !io.shape()) return false;
     const fb::Tensor& tensor = *plan_.tensors()->Get(static_cast<unsigned>(io.tensor()));
-    uint64_t bytes = 4;
+    uint64_t bytes = tensor.cell() > fb::Cell_Int ? 1 : 4;
     for (int32_t n : *io.shape()) {
       if (n < 1 || bytes > tensor.bytes()) return false;
       bytes *= static_cast<uint64_t>(n);

@@ -1,5 +1,6 @@
 #include "delegate_native/plan/io_kernels.h"
 
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/unroll.h"
 
@@ -10,7 +11,8 @@ namespace {
 constexpr const char* kRow = QUADRA_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
 if (y >= $0_h || s >= $0_s * $0_b) { return; }
 int b = s / $0_s; int c = (s - b * $0_s) * 4;
-for (int x = 0; x < $0_w; ++x) {
+int x = 0;
+$2for (; x < $0_w; ++x) {
 int i = ((b * $0_h + y) * $0_w + x) * $0_c + c;
 $1}
 )");
@@ -31,6 +33,15 @@ if (c + 1 < src_c) { write_dst(v.y, i + 1); }
 if (c + 2 < src_c) { write_dst(v.z, i + 2); }
 if (c + 3 < src_c) { write_dst(v.w, i + 3); }
 )");
+// Colours on CPUs, of four pixels at once; the last ones would end behind the memory. $0 makes
+// floats of a vector of sixteen numbers.
+constexpr const char* kReadColours = QUADRA_TEXT(R"(
+int first = (b * dst_h + y) * dst_w * 3, last = dst_b * dst_h * dst_w * 3 - 16;
+for (; x + 4 <= dst_w && first + x * 3 <= last; x += 4) {
+vec16 n = $0;
+write_quads_dst(vec16(n.s012, 0.0f, n.s345, 0.0f, n.s678, 0.0f, n.s9ab, 0.0f), x, y, s);
+}
+)");
 // All channels of a pixel before the next: what is written follows on itself. Results are read by
 // $0 and go through $1.
 constexpr const char* kWriteRow = QUADRA_TEXT(R"(
@@ -50,11 +61,11 @@ for (; c < src_c; ++c, ++i) { write_dst(v.x, i); v = v.yzww; }
 }
 )");
 
-// `tensor` names the one whose sizes rule.
+// `tensor` names the one whose sizes rule; `quads` come before the pixels of a row.
 void Shaped(const KernelContext& context, const Shape& shape, const char* tensor, const char* pixel,
-            KernelDesc* kernel) {
+            const std::string& quads, KernelDesc* kernel) {
   const bool rows = context.gpu->is_cpu();
-  kernel->body = Filled(rows ? kRow : kPixel, {tensor, pixel});
+  kernel->body = Filled(rows ? kRow : kPixel, {tensor, pixel, quads.c_str()});
   if (rows) {
     kernel->Grid(shape.h, shape.slices() * shape.b, 1);
   } else {
@@ -65,8 +76,9 @@ void Shaped(const KernelContext& context, const Shape& shape, const char* tensor
 
 }  // namespace
 
-KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense, int slices,
+KernelDesc ToSlices(const KernelContext& context, const Value& made, int dense, int slices,
                     const Node* dequantize) {
+  const Shape& shape = made.shape;
   KernelDesc kernel(dequantize ? "dequantize" : "to_slices");
   kernel.Read("src", dense);
   kernel.Write("dst", slices);
@@ -78,7 +90,15 @@ KernelDesc ToSlices(const KernelContext& context, const Shape& shape, int dense,
       kernel.Float(name, dequantize->attributes.Float(name));
     }
   }
-  Shaped(context, shape, "dst", Filled(kReadPixel, {type, value}).c_str(), &kernel);
+  std::string quads;
+  if (kHasCpuShapes && context.gpu->is_cpu() && shape.c == 3 && IsFloat(made.element)) {
+    kernel.opencl_only = true;
+    quads = Filled(
+        kReadColours,
+        {dequantize ? "(convert_float16(vload16(0, src_data + first + x * 3)) - zero) * scale"
+                    : "vload16(0, src_data + first + x * 3)"});
+  }
+  Shaped(context, shape, "dst", Filled(kReadPixel, {type, value}).c_str(), quads, &kernel);
   return kernel;
 }
 
@@ -100,7 +120,7 @@ KernelDesc FromSlices(const KernelContext& context, const Shape& shape, int slic
     kernel.Grid(shape.h, shape.b, 1);
     return kernel;
   }
-  Shaped(context, shape, "src", Filled(kWritePixel, {from, to}).c_str(), &kernel);
+  Shaped(context, shape, "src", Filled(kWritePixel, {from, to}).c_str(), "", &kernel);
   return kernel;
 }
 

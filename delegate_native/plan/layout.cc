@@ -14,6 +14,7 @@ using Kind = TensorLayout::Kind;
 
 int64_t BytesOf(const TensorLayout& layout) {
   const Shape& s = layout.shape;
+  if (layout.is_bytes()) return s.elements();
   if (layout.kind == Kind::kDenseBuffer) return s.elements() * 4;
   return int64_t{s.b} * s.slices() * s.h * s.w * (layout.half() ? 8 : 16);
 }
@@ -71,6 +72,12 @@ int Layout::Add(const std::string& name, const TensorLayout& layout) {
 
 int Layout::AddSlices(const std::string& name, const Shape& shape, Element element, bool float32) {
   return Add(name, context_.LayoutOf(shape, element, /*constant=*/false, float32));
+}
+
+int Layout::AddInput(const std::string& name, const Shape& shape, Element element) {
+  const int added = AddDense(name, shape, element);
+  tensors_.back().layout.cell = CellOfInput(element);
+  return added;
 }
 
 int Layout::AddDense(const std::string& name, const Shape& shape, Element element, int copy_of) {
@@ -199,7 +206,7 @@ void Layout::PlaceIo() {
       buffers_.push_back({fb::BufferKind_Io, 0, 0, 0, Cell::kFloat, {}});
     }
     if (tensor.copy_of) copies = buffer;
-    const uint64_t bytes = static_cast<uint64_t>(tensor.bytes);
+    const uint64_t bytes = static_cast<uint64_t>(AlignUp(tensor.bytes, 4));  // GLSL reads words
     uint64_t& room = buffers_[static_cast<size_t>(buffer)].bytes;
     room = std::max(room, bytes);
     tensor.region = AddRegion(buffer, 0, bytes);
@@ -305,7 +312,8 @@ Layout::Vector<flatbuffers::Offset<fb::Tensor>> Layout::WriteTensors(
     const int last = used ? dispatch_of[static_cast<size_t>(tensor.last) + 1] - 1 : -1;
     if (tensor.region >= 0) region = regions_[static_cast<size_t>(tensor.region)];
     tensors.push_back(fb::CreateTensorDirect(
-        *builder, tensor.name.c_str(), &shape, region.buffer(), region.offset(), region.bytes(),
+        *builder, tensor.name.c_str(), &shape, region.buffer(), region.offset(),
+        tensor.layout.is_bytes() ? static_cast<uint64_t>(tensor.bytes) : region.bytes(),
         static_cast<fb::Cell>(tensor.layout.cell), tensor.layout.kind == Kind::kDenseBuffer, first,
         last, tensor.copy_of));
   }

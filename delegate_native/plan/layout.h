@@ -19,6 +19,7 @@ class Layout {
 
   int size() const { return static_cast<int>(tensors_.size()); }
   int AddSlices(const std::string& name, const Shape& shape, Element element, bool float32);
+  int AddInput(const std::string& name, const Shape& shape, Element element);
   // `copy_of`: as in the plan. All copies share one buffer.
   int AddDense(const std::string& name, const Shape& shape, Element element, int copy_of = 0);
   const TensorLayout& LayoutOf(int tensor) const { return at(tensor).layout; }

@@ -114,7 +114,7 @@ class Planner {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.inputs[i]);
       const Element element = graph_.value(graph_.inputs[i]).element;
-      inputs_.push_back(layout_.AddDense(Format("input_%zu", i), shape, element));
+      inputs_.push_back(layout_.AddInput(Format("input_%zu", i), shape, element));
       Node only;  // that the numbers come in
       only.outputs = {graph_.inputs[i]};
       const Node* dequantize = OnlyDequantized(graph_.inputs[i]);
@@ -178,7 +178,7 @@ class Planner {
       const Node* dequantize = node.op.empty() ? nullptr : &node;
       const ValueId made = node.outputs[0];
       float32 = IsFloat32(made);
-      list.kernels.push_back(ToSlices(context, graph_.shape(made), dense, made, dequantize));
+      list.kernels.push_back(ToSlices(context, graph_.value(made), dense, made, dequantize));
       if (dequantize) QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph_, node, 0, &list.kernels[0]));
     }
     for (const KernelList::Scratch& made : list.scratch) {

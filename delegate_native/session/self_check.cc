@@ -110,16 +110,17 @@ void Fill(const fb::Plan& plan, const std::vector<Port>& inputs, IoMemory* memor
   for (unsigned i = 0; i < inputs.size(); ++i) {
     const Element element = inputs[i].element;
     const fb::Io* io = plan.inputs()->Get(i);
-    const size_t count = plan.tensors()->Get(static_cast<unsigned>(io->tensor()))->bytes() / 4;
+    const fb::Tensor& tensor = *plan.tensors()->Get(static_cast<unsigned>(io->tensor()));
+    const size_t count = (tensor.bytes() + 3) / 4;
     int32_t* to = static_cast<int32_t*>(const_cast<void*>(memory->inputs[i]));
     for (size_t k = 0; k < count; ++k) {
       random = random * 1664525u + 1013904223u;
       const int32_t drawn = static_cast<int32_t>(random >> 8);  // 24 bits
       const float real = static_cast<float>(drawn) * 0x1p-23f - 1.0f;
       if (IsFloat(element)) memcpy(&to[k], &real, sizeof(real));
-      else if (element == Element::kUInt8) to[k] = drawn >> 16;
-      else if (element == Element::kInt8) to[k] = (drawn >> 16) - 128;
-      else to[k] = drawn >> 23;
+      else
+        to[k] = tensor.cell() > fb::Cell_Int ? static_cast<int32_t>(random ^ (random >> 16))
+                                             : drawn >> 23;
     }
   }
 }

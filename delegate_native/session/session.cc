@@ -421,11 +421,15 @@ void Session::SetOutputs(const Graph& imported) {
   }
 }
 
-// Plans take and give floats and int32: other elements are brought from and to these here.
+// Plans take floats, int32 and bytes, and give floats and int32: other elements are brought from
+// and to these here.
 Status Session::Run(std::vector<const void*> inputs, std::vector<void*> outputs, RunTimes* times) {
+  const fb::Plan& plan = *fb::GetPlan(plan_.data());
   staged_.resize(inputs.size() + outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (IsPlain(inputs_[i].element)) continue;
+    const fb::Io& io = *plan.inputs()->Get(static_cast<unsigned>(i));
+    const fb::Tensor& tensor = *plan.tensors()->Get(static_cast<unsigned>(io.tensor()));
+    if (IsPlain(inputs_[i].element) || tensor.cell() > fb::Cell_Int) continue;
     if (!Widen(inputs[i], inputs_[i], &staged_[i])) {
       return Unsupported("input %zu holds an int64 beyond 32 bits, which GPUs have no type for", i);
     }

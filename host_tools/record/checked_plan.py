@@ -19,8 +19,11 @@ Count = Annotated[int, Meta(ge=0)]
 Index = Annotated[int, Meta(ge=-1)]
 Side = Annotated[int, Meta(ge=1)]
 Sides = Annotated[list[Side], Meta(min_length=3, max_length=3)]
-Cell = Literal["Float", "Half", "Int"]
-DTYPES: dict[str, np.dtype] = {"Float": np.dtype("<f4"), "Half": np.dtype("<f2"), "Int": np.dtype("<i4")}
+Cell = Literal["Float", "Half", "Int", "Int8", "UInt8"]
+DTYPES: dict[str, np.dtype] = {
+    "Float": np.dtype("<f4"), "Half": np.dtype("<f2"), "Int": np.dtype("<i4"),
+    "Int8": np.dtype("i1"), "UInt8": np.dtype("u1"),  # of inputs
+}  # fmt: skip
 Place = tuple[int, int]  # buffer, offset
 _LANES = 4
 
@@ -277,7 +280,8 @@ class _Checker:
             if size != (buffer.width, buffer.height, buffer.cell, tensor.offset, tensor.dense):
                 return False
         is_kept = 0 <= tensor.first_use <= tensor.last_use <= last
-        return is_kept and tensor.stored_count() * tensor.dtype.itemsize == tensor.bytes
+        size = tensor.dtype.itemsize
+        return is_kept and tensor.stored_count() * size == tensor.bytes and (tensor.dense or size > 1)
 
     def _is_dispatch(self, dispatch: Dispatch) -> bool:
         if dispatch.program >= len(self.plan.programs):
@@ -297,12 +301,12 @@ class _Checker:
             return False
         tensor = self.plan.tensors[io.tensor]
         in_buffer = tensor.buffer >= 0 and self.plan.buffers[tensor.buffer].kind != "Image"
-        return in_buffer and tensor.dense and math.prod(io.shape) * 4 == tensor.bytes and tensor.cell != "Half"
+        return in_buffer and tensor.dense and math.prod(io.shape) == tensor.count and tensor.cell != "Half"
 
 
 def _is_buffer(buffer: Buffer) -> bool:
     if buffer.kind == "Image":
-        return buffer.width > 0 and buffer.height > 0
+        return buffer.width > 0 and buffer.height > 0 and DTYPES[buffer.cell].itemsize > 1
     if buffer.kind == "Constant":
         return isinstance(buffer.data, np.ndarray) and buffer.data.size == buffer.bytes
     return buffer.bytes > 0

@@ -146,7 +146,8 @@ GlExecutable::Port GlExecutable::PortOf(const fb::Tensor& tensor) const {
   port.offset = static_cast<GLintptr>(tensor.offset());
   port.bytes = static_cast<GLsizeiptr>(tensor.bytes());
   const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(tensor.buffer()));
-  port.is_own = buffer.kind() == fb::BufferKind_Io && tensor.bytes() == buffer.bytes();
+  port.is_own =
+      buffer.kind() == fb::BufferKind_Io && (tensor.bytes() + 3) / 4 == buffer.bytes() / 4;
   return port;
 }
 

@@ -41,7 +41,7 @@ ClExecutable::Port ClExecutable::MakePort(const fb::Io& io) const {
   port.offset = tensor.offset();
   port.bytes = tensor.bytes();
   const fb::Buffer& buffer = *plan_.buffers()->Get(static_cast<unsigned>(port.buffer));
-  port.is_own = buffer.kind() == fb::BufferKind_Io && port.bytes == buffer.bytes();
+  port.is_own = buffer.kind() == fb::BufferKind_Io && (port.bytes + 3) / 4 == buffer.bytes() / 4;
   return port;
 }
 
