@@ -280,8 +280,9 @@ class _Checker:
             if size != (buffer.width, buffer.height, buffer.cell, tensor.offset, tensor.dense):
                 return False
         is_kept = 0 <= tensor.first_use <= tensor.last_use <= last
-        size = tensor.dtype.itemsize
-        return is_kept and tensor.stored_count() * size == tensor.bytes and (tensor.dense or size > 1)
+        itemsize = tensor.dtype.itemsize
+        has_its_bytes = tensor.stored_count() * itemsize == tensor.bytes
+        return is_kept and has_its_bytes and (tensor.dense or itemsize > 1)
 
     def _is_dispatch(self, dispatch: Dispatch) -> bool:
         if dispatch.program >= len(self.plan.programs):
