@@ -79,7 +79,6 @@ struct KernelDesc {
   int64_t trips = 0;         // of all loops of one work-item together, where they may be many
   bool float32 = false;      // its text and constants are, whatever the plan's precision
   bool unoptimised = false;  // by the driver's compiler
-  bool opencl_only = false;  // wide vectors: the general sibling serves the other languages
   bool outlined = false;     // OpenCL on CPUs: the body is a function of its own, compiled once
 
   KernelDesc() = default;

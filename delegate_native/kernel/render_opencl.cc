@@ -55,8 +55,10 @@ class OpenClRenderer : public Renderer {
       Define(name, "write_$(VALUE, X, Y, S)",
              WriteText(i, half ? "vstore_half4(e_v, (X), ($_data + ((S) * $_h + (Y)) * $_w * 4));"
                                : "($_data + ((S) * $_h + (Y)) * $_w)[(X)] = e_v;"));
-      if (kHasCpuShapes && Says("write_quads_" + name))
+      const bool row = kHasCpuShapes && Says("write_row_" + name);
+      if (row || (kHasCpuShapes && Says("write_quads_" + name)))
         Define(name, "write_quads_$(VALUE, X, Y, S)", WriteQuadsText(i));
+      if (row) Define(name, "write_row_$(Y, S)", WriteRowText(i));
     }
     DefineLanes(name, read ? "LANES" : "OUT_LANES");
   }

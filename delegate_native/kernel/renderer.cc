@@ -39,40 +39,6 @@ std::string OnOneLine(const std::string& text) {
   return line;
 }
 
-// Merged steps for the four pixels of a vec16. Nothing where a step has words that are not known to
-// mean the same there, or an operand that is neither as large as the result nor one pixel.
-std::string WideSteps(const std::string& steps) {
-  std::string wide;
-  for (size_t at = 0; at < steps.size();) {
-    size_t end = at;
-    const bool number = isdigit(static_cast<unsigned char>(steps[at]));
-    while (end < steps.size() && (IsWordChar(steps[end]) || (number && steps[end] == '.'))) ++end;
-    const std::string word = steps.substr(at, end - at);
-    at = end;
-    if (word.empty()) {
-      if (steps[at] == '.' || steps[at] == '{') return "";
-      wide += steps[at++];
-    } else if (word == "vec4") {
-      wide += "vec16";
-    } else if (word == "above" || word == "below" || word == "bounded" || word == "onto_grid") {
-      wide += "wide_" + word;
-    } else if (word.compare(0, 5, "read_") == 0) {
-      const size_t close = steps.find(')', at);
-      const std::string place = steps.substr(at, close + 1 - at);
-      at = close + 1;
-      if (place == "(e_x, e_y, e_s)") wide += Format("quads_at(%s_lanes + e_at)", word.c_str() + 5);
-      else if (place == "(0, 0, e_s)") wide += Format("four_of(%s%s)", word.c_str(), place.c_str());
-      else return "";
-    } else if (number || word == "e_v" || word == "max" || word == "min" ||
-               (word[0] == 'e' && isdigit(static_cast<unsigned char>(word[1])))) {
-      wide += word;
-    } else {
-      return "";
-    }
-  }
-  return wide + " ";
-}
-
 // Words with $ for the tensor's name. Parameters of macros are capitals, for a macro replaces a
 // letter wherever it stands alone, the x of v.x too.
 constexpr const char* kWalkThroughImage = QUADRA_TEXT(R"(#define $_at ivec2
@@ -182,9 +148,72 @@ std::string Renderer::WriteText(size_t index, const std::string& store) const {
   return text + store + " }";
 }
 
+// The same for the four pixels of a vec16. Nothing where a step has words that are not known to mean
+// the same there, or an operand that is neither as large as the result nor one pixel.
+std::string Renderer::WideSteps() const {
+  const std::string steps = OnOneLine(epilogue_);
+  std::string wide;
+  for (size_t at = 0; at < steps.size();) {
+    size_t end = at;
+    const bool number = isdigit(static_cast<unsigned char>(steps[at]));
+    while (end < steps.size() && (IsWordChar(steps[end]) || (number && steps[end] == '.'))) ++end;
+    const std::string word = steps.substr(at, end - at);
+    at = end;
+    if (word.empty()) {
+      if (steps[at] == '.' || steps[at] == '{') return "";
+      wide += steps[at++];
+    } else if (word == "vec4") {
+      wide += "vec16";
+    } else if (word == "to_float") {
+      wide += "convert_float16";
+    } else if (word == "above" || word == "below" || word == "bounded" || word == "onto_grid") {
+      wide += "wide_" + word;
+    } else if (word.compare(0, 5, "read_") == 0) {
+      const size_t close = steps.find(')', at);
+      const std::string read = WideRead(word.substr(5), steps.substr(at, close + 1 - at));
+      if (read.empty()) return "";
+      wide += read;
+      at = close + 1;
+    } else if (number || word == "e_v" || word == "max" || word == "min" || word == "sqrt" ||
+               (word[0] == 'e' && isdigit(static_cast<unsigned char>(word[1])))) {
+      wide += word;
+    } else {
+      return "";
+    }
+  }
+  return wide + " ";
+}
+
+std::string Renderer::WideRead(const std::string& name, const std::string& place) const {
+  size_t i = 0;
+  while (desc_.tensors[i].name != name) ++i;
+  const bool all = place == "(e_x, e_y, e_s)";
+  if (layouts_[i].is_int()) {
+    return all ? TextOf("vload16(0, (__global const int*)%s_data + e_at)", name.c_str()) : "";
+  }
+  if (layouts_[i].half() != HalfLanes()) return "";
+  if (all) return TextOf("quads_at(%s_lanes + e_at)", name.c_str());
+  return place == "(0, 0, e_s)" ? "four_of(read_" + name + place + ")" : "";
+}
+
+bool Renderer::RunsWide(size_t index) const {
+  const TensorLayout& layout = layouts_[index];
+  if (layout.is_int() || layout.half() != HalfLanes()) return false;
+  return !HasSteps(index) || !WideSteps().empty();
+}
+
+std::string Renderer::WriteRowText(size_t index) const {
+  const bool wide = RunsWide(index);
+  return TextOf("{ int e_row = 0; %sfor (; e_row < $_w; ++e_row) write_$(%s(0), e_row, (Y), (S)) }",
+                wide ? "for (; e_row + 4 <= $_w; e_row += 4) "
+                       "write_quads_$((vec16)(0.0f), e_row, (Y), (S)) "
+                     : "",
+                TypeOf(layouts_[index]));
+}
+
 std::string Renderer::WriteQuadsText(size_t index) const {
-  const std::string steps = HasSteps(index) ? WideSteps(OnOneLine(epilogue_)) : "";
-  if (HasSteps(index) && steps.empty()) {
+  const std::string steps = HasSteps(index) ? WideSteps() : "";
+  if (HasSteps(index) && !RunsWide(index)) {
     return TextOf(
         "{ vec16 e_quads = (VALUE); for (int e_i = 0; e_i < 4; ++e_i) { "
         "write_$(((vec4*)&e_quads)[e_i], (X) + e_i, (Y), (S)) } }");

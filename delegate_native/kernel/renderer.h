@@ -50,6 +50,10 @@ class Renderer {
   std::string WriteText(size_t tensor, const std::string& store) const;
   // The same behind write_quads_$, for a tensor of floats in a buffer.
   std::string WriteQuadsText(size_t tensor) const;
+  // Whether the merged steps of this tensor can run on a vec16.
+  bool RunsWide(size_t tensor) const;
+  // Behind write_row_$: what the merged steps read and compute, for a row of pixels.
+  std::string WriteRowText(size_t tensor) const;
   // Whether the body uses the word.
   bool Says(const std::string& word) const;
   // " + base_x" where the grid is dispatched in parts.
@@ -66,6 +70,11 @@ class Renderer {
 
  private:
   bool HasSteps(size_t tensor) const;
+  // Whether a program's pointers are to halfs.
+  bool HalfLanes() const { return dialect_.precision != Precision::kF32; }
+  std::string WideSteps() const;
+  // Four pixels of an operand that the steps read at a place; nothing where that is not known.
+  std::string WideRead(const std::string& tensor, const std::string& place) const;
   // Declares e_c, the channels from e_s on, where the last slice has dead lanes.
   std::string CountLanes(size_t tensor) const;
   void NameNumbers();

@@ -1,5 +1,6 @@
 // ARG_MAX, ARG_MIN: the place of the largest or least number along an axis; of equal ones the
 // first.
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/kernel/packed_text.h"
 #include "delegate_native/ops/axes.h"
 #include "delegate_native/ops/grid.h"
@@ -66,6 +67,32 @@ result = int_with_lane(result, j, found);
 }
 write_dst(result, x, y, s);
 )");
+// The same on CPUs for floats, where four pixels are one vector of sixteen lanes; the last ones go
+// the other way. $0 is how a number `v` beats `most`.
+constexpr const char* kQuadsAlongChannels = QUADRA_TEXT(R"(
+int first = ((s / dst_s * dst_h + y) * dst_w + x) * dst_c + s % dst_s * 4;
+int plane = src_w * src_h, b = first / plane, p = first - b * plane;
+if (p + 4 <= plane) {
+LANES from = src_lanes + (b * src_s * plane + p) * 4;
+vec16 v = quads_at(from), most = v.s000044448888cccc;
+ivec4 four = ivec4(0, 1, 2, 3);
+ivec16 places = 0, place = ivec16(four, four, four, four), better;
+for (int i = 0; i < src_s; ++i, place += 4) {
+v = quads_at(from + i * plane * 4);
+better = ($0) & (place < src_c);
+most = better ? v : most;
+places = better ? place : places;
+}
+v = most.s1032547698badcfe; place = places.s1032547698badcfe;
+better = ($0) | ((v == most) & (place < places));
+most = better ? v : most; places = better ? place : places;
+v = most.s23016745ab89efcd; place = places.s23016745ab89efcd;
+better = ($0) | ((v == most) & (place < places));
+places = better ? place : places;
+write_dst(places.s048c, x, y, s);
+continue;
+}
+)");
 // On CPUs a work-item makes a pixel's results of neighbours in the source.
 constexpr const char* kAllSlices = QUADRA_TEXT(R"(
 int x = GLOBAL_X, y = GLOBAL_Y, b0 = GLOBAL_Z;
@@ -110,13 +137,19 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   KernelDesc& desc = list->Add("arg_max");
   desc.Read("src", node.inputs[0]);
   desc.Write("dst", to);
-  const std::string body = Body(axis, IsFloat(in.element), node.attributes.Int("least") != 0);
+  const bool least = node.attributes.Int("least") != 0;
+  const std::string body = Body(axis, IsFloat(in.element), least);
   desc.trips = in.shape.axis(axis);
   if (channels) {
     desc.Int("count", static_cast<int>(made.elements()));
     const Shape& out = graph.shape(to);
     if (context.gpu->is_cpu()) {
-      desc.body = kAllSlices + Block("for (int s = b0 * dst_s; s < (b0 + 1) * dst_s; ++s)", body);
+      std::string quads;
+      if (kHasCpuShapes && IsFloat(in.element) && out.c >= 4) {
+        quads = Filled(kQuadsAlongChannels, {least ? "v < most" : "v > most"});
+      }
+      desc.body =
+          kAllSlices + Block("for (int s = b0 * dst_s; s < (b0 + 1) * dst_s; ++s)", quads + body);
       desc.Grid(out.w, out.h, out.b);
     } else {
       LoopOverResults(context, out, "", body.c_str(), &desc);

@@ -243,7 +243,6 @@ void AddCpuConv(const WideTile& tile, const Conv& conv, KernelList* list) {
                                        : conv.in.c;
   const bool as_row = conv.plane_as_row && !conv.scattered();
   KernelDesc& kernel = list->Add(conv.name);
-  kernel.opencl_only = true;
   kernel.Read("src", conv.src);
   kernel.Write("dst", conv.dst);
   kernel.Constant("weights", tile.lanes, lanes + PackedFloats(conv, lanes, channels),

@@ -115,7 +115,6 @@ bool IsWideDepthwise(const Window& window) {
 }
 
 void MakeWideDepthwise(const Shape& out, const Window& window, bool round, KernelDesc* kernel) {
-  kernel->opencl_only = true;
   const int rows = (kRows - 1) * window.stride_y + window.kernel_y;
   const int reach = window.stride_x == 1 ? 4 : (window.kernel_x - 1) / 2 * 2 + 8;
   std::string body = kPlace;

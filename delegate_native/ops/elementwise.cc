@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kRow = QUADRA_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
 if (y >= dst_h || s >= dst_s * dst_b) { return; }
-for (int x = 0; x < dst_w; ++x) { write_dst(num4(0), x, y, s); }
+write_row_dst(y, s);
 )");
 constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;
 if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }

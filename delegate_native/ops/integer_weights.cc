@@ -188,7 +188,6 @@ bool AddIntegerProduct(const KernelContext& context, const Graph& graph, const N
   kernel.Read("src", node.inputs[0]);
   kernel.Write("dst", node.outputs[0]);
   matrix.AddTo(&kernel);
-  kernel.opencl_only = cpu;
   kernel.trips = matrix.words;
   kernel.body = Body(matrix.stored->stored_bits(), in.w, cpu, split_bits > 0);
   if (split_bits > 0) {

@@ -106,7 +106,6 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
     row += kPairRow;
     pixel += Filled(kPairPixel,
                     {list->steps_taken > 0 ? BoundWide(bounds.round(), 8, "v").c_str() : ""});
-    desc.opencl_only = true;
   } else {
     row += kSliceRow;
     pixel += kSlicePixel;

@@ -10,7 +10,7 @@
 namespace quadra {
 namespace {
 
-constexpr size_t kMostSteps = 4;
+constexpr std::ptrdiff_t kMostSteps = 4;  // and as many roundings of quantised tensors
 constexpr size_t kMostTensors = 4;  // that steps read: kernels have few arguments to spare
 
 // Where values are made and how often they are read, kept while nodes are merged: a merge changes
@@ -54,6 +54,13 @@ std::vector<FusedStep> JoinSteps(const Node& producer, const Node& node, ValueId
   return steps;
 }
 
+bool AreFew(const std::vector<FusedStep>& steps) {
+  const std::ptrdiff_t roundings = std::count_if(
+      steps.begin(), steps.end(), [](const FusedStep& step) { return step.op == "requantize"; });
+  return roundings <= kMostSteps &&
+         static_cast<std::ptrdiff_t>(steps.size()) - roundings <= kMostSteps;
+}
+
 // The producer with the node's work in it.
 Node Merged(const Graph& graph, const Node& node, ValueId through, int producer) {
   Node merged = graph.nodes[static_cast<size_t>(producer)];
@@ -85,7 +92,7 @@ bool CanMerge(const Graph& graph, const Places& places, const Node& node, ValueI
     operands.insert(operands.end(), step.inputs.begin(), step.inputs.end());
   }
   const size_t tensors = CountTensors(graph, operands);
-  if (steps.size() > kMostSteps || tensors > kMostTensors) return false;
+  if (!AreFew(steps) || tensors > kMostTensors) return false;
   return tensors == 0 || !fits || fits(graph, Merged(graph, node, through, producer_index));
 }
 

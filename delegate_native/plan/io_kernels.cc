@@ -92,7 +92,6 @@ KernelDesc ToSlices(const KernelContext& context, const Value& made, int dense, 
   }
   std::string quads;
   if (kHasCpuShapes && context.gpu->is_cpu() && shape.c == 3 && IsFloat(made.element)) {
-    kernel.opencl_only = true;
     quads = Filled(
         kReadColours,
         {dequantize ? "(convert_float16(vload16(0, src_data + first + x * 3)) - zero) * scale"

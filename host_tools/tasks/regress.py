@@ -37,6 +37,7 @@ def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab:
     """Runs a suite and writes all that it leaves. How it ended: `fail_if_wrong`. lab: the address of a lab's scheduler.
     resume: the folder of a session that was cut off."""
     suite = suites.read(name)
+    at = _places(suite, on, library, lab)
     regress_cells.check_models(suite)
     with History(settings.read().history) as history:
         if baseline and baseline not in history.names() and baseline != save:
@@ -46,7 +47,7 @@ def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab:
         earlier = regress_resume.find(resume, suite, history) if resume else None
         if earlier:
             print(f"resumed: {earlier.launches} launches were there")
-        with _places(suite, on, library, lab) as (places, there), progress(f"regress {suite.name}") as show:
+        with at as (places, there), progress(f"regress {suite.name}") as show:
             found = sessions.run(suite, places, history, baseline, bool(save) and not baseline, show, there, earlier)
         if save:
             found.saved = _save(history, save, found)

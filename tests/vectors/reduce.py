@@ -89,6 +89,7 @@ def _args(op) -> list[Case]:
         _arg(op, "channels_int64", (1, 3, 4, 21), -1, "int64"),
         _arg(op, "ties", Feed((2, 3, 4, 6), -2, 2, dtype="int32"), 3),
         _arg(op, "steps", Feed((2, 3, 4, 7), step=0.25), 3),
+        _arg(op, "steps_of_odd_planes", Feed((2, 3, 5, 9), -1, 1, step=1), 3),
         _arg(op, "height", (2, 5, 4, 6), 1),
         _arg(op, "width", (2, 3, 6, 5), 2),
         _arg(op, "batch", (4, 3, 5), 0),
