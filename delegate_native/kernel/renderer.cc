@@ -148,8 +148,8 @@ std::string Renderer::WriteText(size_t index, const std::string& store) const {
   return text + store + " }";
 }
 
-// The same for the four pixels of a vec16. Nothing where a step has words that are not known to mean
-// the same there, or an operand that is neither as large as the result nor one pixel.
+// The same for the four pixels of a vec16. Nothing where a step has words that are not known to
+// mean the same there, or an operand that is neither as large as the result nor one pixel.
 std::string Renderer::WideSteps() const {
   const std::string steps = OnOneLine(epilogue_);
   std::string wide;

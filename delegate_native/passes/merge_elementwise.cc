@@ -11,7 +11,7 @@ namespace quadra {
 namespace {
 
 constexpr std::ptrdiff_t kMostSteps = 4;  // and as many roundings of quantised tensors
-constexpr size_t kMostTensors = 4;  // that steps read: kernels have few arguments to spare
+constexpr size_t kMostTensors = 4;        // that steps read: kernels have few arguments to spare
 
 // Where values are made and how often they are read, kept while nodes are merged: a merge changes
 // neither for any value but the one that goes. A node that went has no outputs any more.
