@@ -27,7 +27,7 @@ def seen(backend, tmp_path, monkeypatch, library, model_path):
         if not image.exists():
             pytest.skip(f"{picture} does not lie beside {path}")
         words = [str(path), f"--image={image}", f"--backend={backend}", f"--library={library}", "--runs=1"]
-        command_line.main(["run", *words])  # its judgement of classes is stricter: they are to be equal
+        assert command_line.main(["run", *words]) == 0, "judged wrong"
         folder: RunFolder = find("latest", tmp_path)
         return folder.arrays("outputs"), folder.arrays("cpu_outputs")
 
