@@ -8,6 +8,11 @@ import json
 import numpy as np
 import pytest
 
+from host_tools.places import on_host
+from host_tools.record import named_plans
+from host_tools.replay import replay_session
+from host_tools.replay.replay_session import Asked
+from host_tools.request import from_arguments
 from tests import cpu
 from tests.delegate import TARGETS, options
 from tests.model_builder import Model
@@ -163,3 +168,20 @@ def test_bytes_are_whole_in_half(quadra, backend, precision):
     raw, feeds = of_all_lengths()
     outcome = quadra.run(raw, feeds, **options(backend=backend, precision=precision))
     outcome.check([floats(feed) for feed in feeds], tolerance=0)
+
+
+@on_both
+def test_a_replay_gets_them_as_the_run_had_them(library, tmp_path, monkeypatch, backend):
+    """By their names in the model, also where every part of a buffer is one of its own."""
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    m = Model()
+    m.output(dequantized(m, (2, 3, 5, 3), "uint8"), dequantized(m, (1, 5), "int8"))
+    (tmp_path / "bytes.tflite").write_bytes(m.bytes())
+    given = {"backend": backend, "repetitions": 1, "peers": (), "options": "small_partitions_allowed=1"}
+    folder = on_host.Host(library).run(from_arguments.make_spec(str(tmp_path / "bytes.tflite"), **given))
+    for simulated in (False, True)[: 1 + (backend == "opencl")]:
+        [outcome] = replay_session.replay(
+            named_plans.find(str(folder.path)), Asked(oclgrind=simulated), lambda stage: None
+        )
+        assert outcome.ok and len(outcome.outputs) == 2
+        assert all(row.against == "the run" and row.error.different == 0 for row in outcome.outputs)
