@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
 from host_tools.base import child_process, settings
 from tests import cpu
 from tests.delegate import environment
+from tests.host_tools.test_options_doc import table
 from tests.model_builder import Model
 from tests.vectors.case import constant
 
@@ -27,6 +29,21 @@ def cut_model() -> bytes:
         y = m.conv2d(y, WEIGHTS, BIAS)
     y = m.left_to_cpu(m.mean(y, (1, 2)))
     m.output(m.unary("ABS", m.unary("TANH", y)))
+    return m.bytes()
+
+
+def several_pieces() -> bytes:
+    """Two partitions that are worth their way, behind each other."""
+    m = Model()
+    y = m.conv2d(m.input(IMAGE), WEIGHTS, BIAS)
+    m.output(m.conv2d(m.left_to_cpu(y), WEIGHTS, BIAS))
+    return m.bytes()
+
+
+def quantised_model() -> bytes:
+    m = Model()
+    x = m.input((1, 5, 6, 3), dtype="int8", scale=1 / 64, zero_point=0)
+    m.output(m.op("TANH", [x], x.shape, version=2, output={"dtype": "int8", "scale": 1 / 128, "zero_point": 0}))
     return m.bytes()
 
 
@@ -82,6 +99,28 @@ WRONG = [
 def test_a_wrong_value_is_named(quadra, named, given):
     error = quadra.run(cut_model(), **NULL, **given).error
     assert error.startswith("ValueError") and f"option {named}" in error, error
+
+
+def bad_values() -> list[tuple[str, str]]:
+    """Of each option whose values are words, numbers or flags, by its table."""
+    found = []
+    for name, kind, _, values, _ in table():
+        if kind == "Text":
+            continue
+        words = ["", "wrong", "-7", "1.5", "0x1", " 1", "99999999999999999999"]
+        if kind == "Word":
+            words.append(str(values.count("|") + 1))
+        elif kind == "Flag":
+            words.append("2")
+        found += [(name, word) for word in words]
+    return found
+
+
+def test_every_bad_value_of_every_option_is_a_sentence(quadra):
+    values = {name: values for name, _, _, values, _ in table()}
+    for name, word in bad_values():
+        error = quadra.run(cut_model(), **{**NULL, name: word}).error
+        assert f"option {name}={word}: the value must be {values[name]}" in error, (name, word, error)
 
 
 def test_a_small_partition_stays_on_the_cpu_with_the_estimate(quadra):
@@ -143,14 +182,15 @@ def test_a_serialization_folder_and_its_token_are_taken(quadra, tmp_path):
 # ---- the C names of TFLite's GPU delegate ----
 
 SCRIPT = """
-import ctypes, json, sys
+import ctypes, json, os, sys
 from ai_edge_litert.interpreter import Interpreter
 
 class Made:
     def __init__(self, pointer): self.pointer = pointer
     def _get_native_delegate_pointer(self): return self.pointer
 
-library, snippets, model, words = sys.argv[1:]
+library, snippets, words, model, folder = sys.argv[1:]
+os.environ["SNIPPETS_DIR"] = folder
 quadra = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
 code = ctypes.CDLL(snippets)
 quadra.QuadraDelegateReport.restype = ctypes.c_size_t
@@ -166,7 +206,7 @@ for word in words.split():
     buffer = ctypes.create_string_buffer(quadra.QuadraDelegateReport(ctypes.c_void_p(pointer), None, 0))
     quadra.QuadraDelegateReport(ctypes.c_void_p(pointer), buffer, len(buffer))
     code.Heard.restype = ctypes.c_char_p
-    told.append({**json.loads(buffer.value), "heard": code.Heard().decode()})
+    told.append({**json.loads(buffer.value), "heard": code.Heard().decode(), "folder": folder})
     del interpreter
     code.Forget(ctypes.c_void_p(pointer))
 print(json.dumps(told))
@@ -187,10 +227,10 @@ def snippets(tmp_path_factory):
 def drop_in(library, snippets, tmp_path_factory):
     """drop_in("Word …"): the report of each of the snippets' delegates on the cut model; None where none was made."""
     folder = tmp_path_factory.mktemp("drop_in")
-    (folder / "model.tflite").write_bytes(cut_model())
 
-    def run(words: str) -> list[dict | None]:
-        argv = [sys.executable, "-c", SCRIPT, library, snippets, folder / "model.tflite", words]
+    def run(words: str, model: bytes = cut_model()) -> list[dict | None]:
+        (folder / "model.tflite").write_bytes(model)
+        argv = [sys.executable, "-c", SCRIPT, library, snippets, words, folder / "model.tflite", folder]
         done = child_process.run(argv, env=environment(library), timeout_s=120)
         return json.loads(done.stdout.splitlines()[-1])
 
@@ -198,11 +238,40 @@ def drop_in(library, snippets, tmp_path_factory):
 
 
 def test_code_for_the_public_delegate_runs_unchanged(drop_in):
-    default, fast, gles, wrong, both = drop_in("Default Fast OnlyOpenGl Wrong BothApis")
+    default, fast, gles, *wrong = drop_in("Default Fast OnlyOpenGl Wrong BothApis SamePriorities")
     assert default["precision"] == "f32" and [n["on"] for n in default["nodes"]] == ["gpu"] * 5 + ["cpu"] * 3
     assert fast["precision"] == "f16"
     assert gles["backend"] == "gles"
-    assert wrong is None and both is None
+    assert wrong == [None] * 3
+
+
+def test_the_public_options_decide_what_their_documentation_says(drop_in, tmp_path):
+    exact, by_three, many = drop_in("Exact ByThreePriorities ManyPartitions", several_pieces())
+    assert exact["precision"] == "f32" and by_three["precision"] == "f32_f16"
+    assert [len(report["partitions"]) for report in (exact, many)] == [1, 2]
+    assert "max_delegated_partitions" in exact["nodes"][-1]["reason"]
+    default, without = drop_in("Default WithoutQuantized", quantised_model())
+    assert [node["on"] for node in default["nodes"]] == ["gpu"] and [node["on"] for node in without["nodes"]] == ["cpu"]
+    assert "quantized_models_allowed is 0" in without["nodes"][0]["reason"]
+
+
+def test_serialization_of_the_public_options_keeps_files_with_the_token(drop_in):
+    [report] = drop_in("Fast")
+    assert any(path.name.startswith("cut_model_") for path in Path(report["folder"]).iterdir())
+
+
+def test_every_field_of_the_c_struct_is_read_and_named(library, snippets):
+    """Paths are looked at when there is a model."""
+    script = """
+import ctypes, sys
+ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+fields = ctypes.CDLL(sys.argv[2]).FieldsThatTakeAll
+fields.restype = ctypes.c_char_p
+print(fields().decode())
+"""
+    done = child_process.run([sys.executable, "-c", script, library, snippets], env=environment(library), timeout_s=60)
+    paths = ["target", "dump_dir", "opencl_library", "egl_library", "serialization_dir"]
+    assert done.stdout.splitlines()[-1].split() == paths
 
 
 def test_a_callback_gets_every_verdict(drop_in):

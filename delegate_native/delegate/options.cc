@@ -70,7 +70,9 @@ bool ReadNumber(const char* values, const std::string& value, int* number) {
   errno = 0;
   const long read = strtol(value.c_str(), &end, 10);
   *number = static_cast<int>(read);
-  return !value.empty() && *end == '\0' && errno == 0 && read >= low && read <= high;
+  // strtol skips spaces, and takes a plus.
+  const bool begins = !value.empty() && (value[0] == '-' || (value[0] >= '0' && value[0] <= '9'));
+  return begins && *end == '\0' && errno == 0 && read >= low && read <= high;
 }
 
 Status Assign(const Row& row, const std::string& value, Options* options) {

@@ -113,11 +113,13 @@ class Planner {
   Status CollectKernels() {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const Shape& shape = graph_.shape(graph_.inputs[i]);
-      const Element element = graph_.value(graph_.inputs[i]).element;
-      inputs_.push_back(layout_.AddInput(Format("input_%zu", i), shape, element));
+      const Value& value = graph_.value(graph_.inputs[i]);
+      const Node* dequantize = OnlyDequantized(graph_.inputs[i]);
+      // The model's name of an input that no other tensor of the plan has.
+      const std::string name = dequantize ? value.name : Format("input_%zu", i);
+      inputs_.push_back(layout_.AddInput(name, shape, value.element));
       Node only;  // that the numbers come in
       only.outputs = {graph_.inputs[i]};
-      const Node* dequantize = OnlyDequantized(graph_.inputs[i]);
       QUADRA_RETURN_IF_ERROR(AddNode(dequantize ? *dequantize : only, inputs_.back()));
     }
     for (const Node& node : graph_.nodes) {

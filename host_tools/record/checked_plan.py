@@ -26,6 +26,7 @@ DTYPES: dict[str, np.dtype] = {
 }  # fmt: skip
 Place = tuple[int, int]  # buffer, offset
 _LANES = 4
+_DEQUANTIZE = "dequantize_"  # how the kernel's entry begins that brings in a quantised input, as floats
 
 
 class Buffer(msgspec.Struct):
@@ -213,9 +214,14 @@ class Plan(msgspec.Struct, dict=True):
         return [i for i in found if self.tensors[i].first_use <= number <= self.tensors[i].last_use]
 
     def outside_names(self) -> tuple[list[str], list[str]]:
-        """What the model calls the inputs and the outputs: the tensors that kernels bring them to and from."""
+        """What the model calls the inputs and the outputs: the tensors that kernels bring them to and from. Where the same
+        kernel makes floats of an input's integers, these have its name."""
         ends = ((self.inputs, True), (self.outputs, False))
         inputs, outputs = ([self.partner(self.tensors[io.tensor], read) for io in ios] for ios, read in ends)
+        for i, dense in enumerate(self.tensors[io.tensor] for io in self.inputs):
+            readers = self._read.get(dense.place, [])
+            if readers and self.dispatches[readers[0]].entry.startswith(_DEQUANTIZE):
+                inputs[i] = dense.name
         return inputs, outputs
 
     def partner(self, dense: Tensor, read: bool) -> str:

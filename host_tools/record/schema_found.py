@@ -30,6 +30,9 @@ class OutputRow(Part, kw_only=True):
     cpu_nan: Count
     cpu_inf: Count
     labels: Annotated[bool, Is("integers without a scale")] = False
+    right_by: Annotated[
+        Text, Is("why an output of a quantised model is right beyond `allowed`; empty: it is not beyond, or wrong")
+    ] = ""
     problem: Annotated[Text, Is("empty: right")]
     ok: bool
 

@@ -315,6 +315,7 @@ class Tensors(File, kw_only=True):
     inputs: Tensors_ = []
     outputs: Tensors_ = []
     cpu_outputs: Tensors_ = []
+    float_outputs: Tensors_ = []
     xnnpack_outputs: Tensors_ = []
     shipped_opencl_outputs: Tensors_ = []
     shipped_gles_outputs: Tensors_ = []

@@ -158,7 +158,8 @@ class OpenClExecutor:
         """Where a tensor lies: memory, and bytes from its beginning."""
         whole = self._memory[tensor.buffer]
         if whole is None:
-            return self._part(Region(tensor.buffer, tensor.offset, tensor.bytes)), 0
+            words = (tensor.bytes + 3) // 4  # what kernels see of bytes, too
+            return self._part(Region(tensor.buffer, tensor.offset, words * 4)), 0
         return whole, tensor.offset
 
     def _prepare(self, dispatch: Dispatch, program: cl.Program, common: "_Common | None") -> cl.Kernel:

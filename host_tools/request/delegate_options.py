@@ -19,6 +19,8 @@ _ELSEWHERE = {
     "dump_dir": "omit it: the run folder has what it writes",
     "dump_tensors": "use `inv bisect`, which keeps every tensor",
 }
+_BEFORE = "give --precision, which comes before it: docs/options.md"  # what it would decide is decided
+_ELSEWHERE |= {f"inference_priority{place}": _BEFORE for place in (1, 2, 3)}
 _OF_NODES = ("float32_nodes", "first_delegate_node_index", "last_delegate_node_index")  # by the model's own numbers
 
 
@@ -28,8 +30,8 @@ def names() -> tuple[str, ...]:
 
 
 def parse(words: str) -> dict[str, str]:
-    """`name=value,name=value` as a dict. Misuse: a name that is none or has a flag of its own, a name without a value or
-    given twice."""
+    """`name=value,name=value` as a dict. Misuse: a name that is none or has a flag of its own, what the flag for precision
+    decides, a name without a value or given twice."""
     found: dict[str, str] = {}
     known = [name for name in names() if name not in _ELSEWHERE]
     for pair in filter(None, words.split(",")):
@@ -37,6 +39,8 @@ def parse(words: str) -> dict[str, str]:
         tried = f"read --options {words!r}"
         if name in _ELSEWHERE:
             raise Misuse(tried, f"{name} is set in another way", _ELSEWHERE[name])
+        if (name, value) == ("is_precision_loss_allowed", "1"):
+            raise Misuse(tried, f"{name} is set in another way", _BEFORE)
         if name not in known:
             raise Misuse(tried, f"the delegate has no option {name!r}", f"one of: {', '.join(known)}")
         if not value or name in found:

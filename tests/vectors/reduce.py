@@ -66,24 +66,46 @@ def _bools(op) -> list[Case]:
     ]
 
 
-def _arg(op, name, feed, axis, dtype="int32") -> Case:
+def _place(op: str, x: np.ndarray, axis: int) -> np.ndarray:
+    """As the interpreter looks for it: NaN is never the better one, and the first number stays where it is NaN."""
+    lanes = np.moveaxis(x, axis, 0)
+    best, places = lanes[0], np.zeros(lanes[0].shape, np.int64)
+    for i, lane in enumerate(lanes):
+        better = lane > best if op == "ARG_MAX" else lane < best
+        best, places = np.where(better, lane, best), np.where(better, i, places)
+    return places
+
+
+def _arg(op, name, feed, axis, dtype="int32", then=None, on_cpu=True) -> Case:
+    """`then`: what else becomes of the places, in the model and in numpy."""
     feed = feed if isinstance(feed, Feed) else Feed(feed)
-    function = np.argmax if op == "ARG_MAX" else np.argmin
     shape = tuple(np.delete(feed.shape, axis))
+    build, reference = then or (lambda m, y: y, lambda y: y)
     return Case(
         op,
         name,
         [feed],
-        lambda m, x: m.op(
+        lambda m, x: build(m, m.op(
             op, [x, np.array(axis, np.int32)], shape, f"Arg{op[4:].title()}Options",
             OutputType=2 if dtype == "int32" else 4, output={"dtype": dtype},
-        ),
-        lambda x: function(x, axis).astype(dtype),
+        )),
+        lambda x: reference(_place(op, x, axis).astype(dtype)),
         half=feed.dtype == "int32" or feed.step > 0,
+        on_cpu=on_cpu,
     )  # fmt: skip
 
 
+def _as_floats(m, y):
+    shape = np.int32([1, 5, 7, 3])
+    y = m.op("RESHAPE", [y, shape], shape, "ReshapeOptions", NewShape=[1, 5, 7, 3], output={"dtype": "int32"})
+    return m.op("CAST", [y], shape, "CastOptions", output={"dtype": "float32"})
+
+
+_TO_FLOATS = (_as_floats, lambda y: y.reshape(1, 5, 7, 3).astype(np.float32))
+
+
 def _args(op) -> list[Case]:
+    best = (-4, -1) if op == "ARG_MAX" else (1, 4)  # 0, as lanes beyond the channels have it, would be better
     return [
         _arg(op, "channels", (2, 3, 4, 7), 3),
         _arg(op, "channels_int64", (1, 3, 4, 21), -1, "int64"),
@@ -95,6 +117,15 @@ def _args(op) -> list[Case]:
         _arg(op, "batch", (4, 3, 5), 0),
         _arg(op, "vector", (13,), 0),
         _arg(op, "rank_5", (2, 3, 2, 4, 5), 1),
+        _arg(op, "channels_without_zero", Feed((1, 3, 5, 6), *best), 3),
+        _arg(op, "channels_many_ties", Feed((3, 5, 7, 13), -1, 1, step=1.0), 3),
+        _arg(
+            op, "channels_nan", Feed((1, 6, 7, 9), special=(np.nan,) * 60), 3, on_cpu=False
+        ),  # there it depends on the axis
+        _arg(op, "channels_large_ints", Feed((2, 3, 5, 6), 2**31 - 9, 2**31 - 1, dtype="int32"), 3),
+        _arg(op, "channels_to_floats", (3, 5, 7, 10), 3, then=_TO_FLOATS),
+        _arg(op, "channels_rank_2", (6, 21), 1),
+        _arg(op, "channels_rank_6", (2, 1, 2, 3, 5, 6), 5),
     ]
 
 

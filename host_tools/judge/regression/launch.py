@@ -15,7 +15,7 @@ from host_tools.record import reading, schema, verdicts
 from host_tools.record.run_folder import RunFolder
 
 COMPLETE, FAILED, INTERRUPTED = "complete", "failed", "interrupted"
-_BULKY = ("inputs", "outputs", "cpu_outputs", "cpu_model.tflite", "picture.png", "driver_cache")
+_BULKY = ("inputs", "outputs", "cpu_outputs", "float_outputs", "cpu_model.tflite", "picture.png", "driver_cache")
 # What decides how fast a driver on this machine's CPU is, beside the CPU: conditions, where they are known.
 _RUNTIMES = ("ai-edge-litert", "tensorflow-lite", "litert")
 

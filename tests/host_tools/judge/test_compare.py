@@ -140,6 +140,69 @@ def test_labels_of_a_quantised_model_may_differ_half_as_often_again_as_xnnpacks(
     assert not result("c", 1, quantised=False).ok
 
 
+STEPS = np.arange(0, 200, dtype=np.uint8).reshape(1, 200)
+
+
+def off(pairs):
+    """STEPS, with so many numbers off by so much."""
+    found, at = STEPS.copy(), 0
+    for count, by in pairs:
+        found[0, at : at + count] += np.uint8(by)
+        at += count
+    return found
+
+
+def of_a_quantised_model(tmp_path, ours, xnnpack, floats=None, cpu=STEPS, scale=0.5):
+    reference = {"kernels": "builtin", "rewrites": [], "last_bit_moves": [], "quantised": True}
+    folder = run_folders.make(tmp_path, [ours], [cpu], reference=reference, scale=scale)
+    run_folder.write_arrays(folder.path / "xnnpack_outputs", [xnnpack])
+    if floats is not None:
+        run_folder.write_arrays(folder.path / "float_outputs", [floats])
+    return compare.compare(folder)
+
+
+def test_a_quantised_output_is_right_where_xnnpack_is_no_nearer_on_the_mean(tmp_path):
+    """XNNPACK: 8 numbers off by 2, a mean of 0.08 steps. The largest error alone would be another chance's."""
+    xnnpack = off([(8, 2)])
+    result = of_a_quantised_model(tmp_path / "a", off([(3, 5)]), xnnpack)
+    assert result.ok and result.outputs[0].relative > result.outputs[0].allowed
+    assert result.outputs[0].right_by == "is 0.075 from the CPU's numbers on the mean, XNNPACK 0.08"
+    assert not of_a_quantised_model(tmp_path / "b", off([(5, 5)]), xnnpack).ok, "one and a half times at most"
+    assert not of_a_quantised_model(tmp_path / "c", off([(1, 7)]), xnnpack).ok, "none thrice as far"
+    far = of_a_quantised_model(tmp_path / "d", off([(180, 5), (20, 20)]), off([(160, 10)]))
+    assert not far.ok, "nobody is a step off on the mean"
+
+
+def test_a_quantised_output_may_be_right_by_the_floats_that_the_integers_stand_for(tmp_path):
+    floats, xnnpack = off([(20, 4)]), off([(10, 2)])
+    assert not of_a_quantised_model(tmp_path / "a", floats, xnnpack).ok
+    result = of_a_quantised_model(tmp_path / "b", floats, xnnpack, floats)
+    assert result.ok and result.outputs[0].right_by == "is 0 from what floats give on the mean, XNNPACK 0.3"
+    assert not of_a_quantised_model(tmp_path / "c", off([(0, 0), (40, 9)]), xnnpack, floats).ok
+    assert not of_a_quantised_model(tmp_path / "d", floats.astype(np.int8), xnnpack, floats).ok
+
+
+def test_labels_may_be_right_by_the_floats_too(tmp_path):
+    cpu, floats = np.zeros((1, 100), np.int64), np.zeros((1, 100), np.int64)
+    floats[0, :9] = 3
+    xnnpack = cpu.copy()
+    xnnpack[0, :4] = 3
+    result = of_a_quantised_model(tmp_path / "a", floats, xnnpack, floats, cpu, scale=0)
+    assert (
+        result.ok and result.outputs[0].right_by == "differs from what floats give in 0 of its integers, XNNPACK 0.05"
+    )
+    assert not of_a_quantised_model(tmp_path / "b", floats, xnnpack, None, cpu, scale=0).ok
+    assert not of_a_quantised_model(tmp_path / "c", floats + 1, xnnpack, floats, cpu, scale=0).ok
+
+
+def test_another_number_of_float_outputs_is_said(tmp_path):
+    of_a_quantised_model(tmp_path, off([(1, 9)]), STEPS, STEPS)
+    folder = run_folder.find("latest", tmp_path)
+    run_folder.write_arrays(folder.path / "float_outputs", [STEPS, STEPS])
+    with pytest.raises(Misuse, match="arrays are missing"):
+        compare.compare(folder)
+
+
 @pytest.mark.parametrize("ours", [RIGHT[:, :4], RIGHT.astype(np.float64)])
 def test_another_shape_or_type_is_wrong(tmp_path, ours):
     result = compared(tmp_path, ours)

@@ -180,6 +180,28 @@ def test_how_far_the_last_bit_moves_an_output_is_asked_where_it_matters(tmp_path
     assert move == pytest.approx(2**-23 * 1000 / 10, rel=0.1)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_what_a_quantised_models_integers_stand_for_is_a_second_reference(dtype, tmp_path):
+    """Computed in floats, on the grid of its output."""
+    m, least = Model(), np.iinfo(dtype).min
+    x = m.input((1, 40), dtype=dtype, scale=1 / 16, zero_point=least + 128)
+    y = m.op("LOGISTIC", [x], x.shape, version=2, output={"dtype": dtype, "scale": 1 / 256, "zero_point": least})
+    path = tmp_path / "bytes.tflite"
+    m.output(y)
+    path.write_bytes(m.bytes())
+    folder = run_folder.start(from_arguments.make_spec(str(path)), tmp_path / "runs")
+    asked = host_worker.Worker(folder, tmp_path, tmp_path)
+    asked.arrays = [np.arange(88, 128, dtype=np.int16).astype(dtype).reshape(1, 40)]
+    asked.outputs = [np.full((1, 40), least, dtype)]
+    host_worker.reference(asked)
+    done = run_folder.RunFolder(folder)
+    steps = 1 / (1 + np.exp(-(asked.arrays[0].astype(float) - least - 128) / 16)) * 256 + least
+    [found] = done.arrays("float_outputs")
+    assert found.dtype == dtype and np.array_equal(found, np.clip(np.round(steps), least, least + 255))
+    [row] = done.tensors("float_outputs")
+    assert (row.dtype, row.scale) == (dtype, 1 / 256)
+
+
 def test_drivers_get_as_many_threads_as_xnnpack_and_one_stays_in_the_calling_thread():
     one, two = cpu_drivers.settings(1), cpu_drivers.settings(2)
     assert (one["POCL_DEVICES"], one["LP_NUM_THREADS"]) == ("basic", "0")

@@ -17,9 +17,11 @@ from host_tools.places import on_host, on_jvm
 from host_tools.record import run_folder, schema
 from host_tools.request import from_arguments
 from tests.android_parts import app_library
+from tests.delegate import TARGETS
 from tests.host_tools.record import schema_check
 from tests.host_tools.show import timelines
 from tests.model_builder import Model, one_convolution
+from tests.test_options import cut_model, quantised_model
 
 BACKENDS = ("opencl", "gles")
 
@@ -108,12 +110,19 @@ def test_second_starts_are_from_what_each_kept_and_the_stock_delegate_keeps_on_o
 
 
 # Two processes: Robolectric's class loader and Java's own cannot both load one library.
-@pytest.mark.parametrize("names", (["host.DelegateInAndroid"], ["gpu.GpuDelegateTest", "gpu.CompatibilityListTest"]))
-def test_java_tests_pass_with_androids_libraries(names, model, android):
+@pytest.mark.parametrize(
+    "names",
+    (["host.DelegateInAndroid", "host.OptionsInAndroid"], ["gpu.GpuDelegateTest", "gpu.CompatibilityListTest"]),
+)
+def test_java_tests_pass_with_androids_libraries(names, model, android, tmp_path):
+    given = {"quadra.model": str(model), "quadra.target": str(TARGETS / "mali-g76.json")}
+    for name, content in (("cut_model", cut_model()), ("quantised_model", quantised_model())):
+        (tmp_path / name).write_bytes(content)
+        given[f"quadra.{name}"] = str(tmp_path / name)
     machine = jvm.Machine(android)
     machine.class_path.insert(0, java.test_classes())
     classes = [f"org.quadra.{name}" for name in names]
-    argv = machine.command("org.junit.runner.JUnitCore", {"quadra.model": str(model)}, classes)
+    argv = machine.command("org.junit.runner.JUnitCore", given, classes)
     env = machine.environment(1, settings.read().driver_cache_dir)
     done = child_process.run(argv, timeout_s=600, env=env, check=False)
     assert done.returncode == 0 and "\nOK (" in done.stdout, done.stdout[-6000:] + done.stderr[-3000:]

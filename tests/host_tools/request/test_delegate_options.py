@@ -18,6 +18,8 @@ from tests.model_builder import Model
         ("self_check", "self_check has no value"),
         ("tuning=fast,tuning=none", "given twice"),
         ("=1", "no option ''"),
+        ("inference_priority1=min_latency", "(?s)another way.*give --precision, which comes before"),
+        ("is_precision_loss_allowed=1", "give --precision"),
     ],
 )
 def test_other_names_are_refused(words, problem):
@@ -36,6 +38,7 @@ def test_options_reach_the_delegate(tmp_path):
     assert delegate_options.words(spec.options) == given and delegate_options.words({"backend": "gles"}) == ""
     assert delegate_options.of_part({"tuning": "fast", "last_delegate_node_index": "7"}) == {"tuning": "fast"}
     assert delegate_options.parse("") == {}
+    assert delegate_options.parse("is_precision_loss_allowed=0"), "keeps convolutions from Winograd's way, too"
 
 
 def test_what_is_set_in_another_way_are_options_of_the_delegate():

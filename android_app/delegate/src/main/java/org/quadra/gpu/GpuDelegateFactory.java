@@ -74,15 +74,19 @@ public class GpuDelegateFactory implements DelegateFactory {
     // ---- TensorFlow Lite's names ----
 
     /**
-     * true: compute in float16 where the device can; false: in float32. Unlike TensorFlow Lite's,
-     * false by default.
+     * true: compute in float16 where the device can; false: in float32, and convolutions directly.
+     * Unlike TensorFlow Lite's, float32 by default. A precision set before is forgotten.
      */
     public Options setPrecisionLossAllowed(boolean allowed) {
-      return setPrecision(allowed ? "f16" : "f32");
+      return setPrecision(null).set("is_precision_loss_allowed", allowed ? "1" : "0");
     }
 
     public boolean isPrecisionLossAllowed() {
-      return values.containsKey("precision") && !values.get("precision").equals("f32");
+      String precision = values.get("precision");
+      if (precision != null && !precision.equals("auto")) {
+        return !precision.equals("f32");
+      }
+      return "1".equals(values.get("is_precision_loss_allowed"));
     }
 
     /** false leaves nodes with int8 and uint8 tensors to the CPU; true by default. */

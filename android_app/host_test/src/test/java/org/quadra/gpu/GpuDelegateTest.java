@@ -123,6 +123,38 @@ public class GpuDelegateTest {
   }
 
   @Test
+  public void aBadValueOfEachOptionIsNamed() {
+    String[] names = {
+      "backend",
+      "precision",
+      "profile",
+      "max_delegated_partitions",
+      "debug",
+      "quantized_models_allowed",
+      "dump_tensors",
+      "is_precision_loss_allowed",
+      "inference_preference",
+      "inference_priority1",
+      "inference_priority2",
+      "inference_priority3",
+      "min_nodes_per_partition",
+      "small_partitions_allowed",
+      "first_delegate_node_index",
+      "last_delegate_node_index",
+      "float32_nodes",
+      "tuning",
+      "self_check",
+    };
+    for (String name : names) {
+      Options options = new Options().set(name, "wrong");
+      IllegalArgumentException error =
+          assertThrows(name, IllegalArgumentException.class, () -> new GpuDelegate(options));
+      String said = "option " + name + "=wrong: the value must be ";
+      assertTrue(error.getMessage(), error.getMessage().contains(said));
+    }
+  }
+
+  @Test
   public void textOfAllAlphabetsCrossesTheBorder() {
     String word = "Ж 漢字 🦊";
     IllegalArgumentException error =

@@ -26,11 +26,14 @@ public class OptionsTest {
   @Test
   public void precisionLossMeansFloat16() {
     Options options = new Options().setPrecisionLossAllowed(true);
-    assertEquals("f16", options.toMap().get("precision"));
+    assertEquals("{is_precision_loss_allowed=1}", options.toString());
     assertTrue(options.isPrecisionLossAllowed());
+    assertFalse(options.setPrecision("f32").isPrecisionLossAllowed());
+    assertTrue(options.setPrecision("auto").isPrecisionLossAllowed());
     assertTrue(options.setPrecision("f32_f16").isPrecisionLossAllowed());
     assertFalse(options.setPrecisionLossAllowed(false).isPrecisionLossAllowed());
-    assertEquals("f32", options.toMap().get("precision"));
+    assertEquals("{is_precision_loss_allowed=0}", options.toString()); // the last one called wins
+    assertFalse(new Options().setPrecision("auto").isPrecisionLossAllowed());
   }
 
   @Test
