@@ -78,7 +78,7 @@ bool ClThreads::Run(size_t dispatches, Work work) {
   total_ = total;
   if (asleep_.load() > 0) {
     const MutexLock lock(&mutex_);
-    begins_.NotifyAll();
+    begins_->NotifyAll();
   }
   for (int64_t since = NowNs(); done_.load() < total;) {
     if (Take(0)) since = NowNs();
@@ -101,7 +101,7 @@ void ClThreads::Help(size_t thread) {
     } else {
       const MutexLock lock(&mutex_);
       ++asleep_;
-      begins_.Wait(&mutex_, [&] { return total_.load() > 0 || ends_.load(); });
+      begins_->Wait(&mutex_, [&] { return total_.load() > 0 || ends_.load(); });
       --asleep_;
       since = NowNs();
     }
@@ -109,11 +109,15 @@ void ClThreads::Help(size_t thread) {
 }
 
 ClThreads::~ClThreads() {
-  if (!home_.is_here()) return;  // the threads did not come along
+  if (!home_.is_here()) {
+    // The threads did not come along; whoever ends what they wait for waits for them.
+    static_cast<void>(begins_.release());
+    return;
+  }
   ends_ = true;
   {
     const MutexLock lock(&mutex_);
-    begins_.NotifyAll();
+    begins_->NotifyAll();
   }
   for (const Helper& helper : helpers_) pthread_join(helper.thread, nullptr);
 }
@@ -138,7 +142,7 @@ void ClThreads::Start() {
 std::shared_ptr<ClThreads> MakeClThreads(const ClContext& context) {
   const size_t wanted = ThreadsOf(context);
   if (wanted < 2) return nullptr;
-  const auto threads = std::make_shared<ClThreads>();
+  auto threads = std::make_shared<ClThreads>();
   while (threads->count() < wanted) {
     cl_int code = CL_SUCCESS;
     cl_command_queue queue =

@@ -52,7 +52,7 @@ class ClThreads {
   std::atomic<size_t> done_{0}, total_{0};  // its parts; 0: there is no inference
   std::atomic<int> asleep_{0};
   Mutex mutex_;
-  Condition begins_;
+  std::unique_ptr<Condition> begins_ = std::make_unique<Condition>();
 };
 
 // As many threads as the platform has devices like the context's, where these are CPUs of one
