@@ -102,6 +102,7 @@ class Executable {
   virtual std::vector<ProgramBinary> Binaries() { return {}; }
 
  protected:
+  bool hands_over() const { return take_ != nullptr; }
   // What a backend calls after each dispatch.
   Status TakeAfter(size_t dispatch, const fb::Plan& plan) {
     for (unsigned i = 0; take_ && i < plan.tensors()->size(); ++i) {

@@ -20,12 +20,11 @@ def settings(threads: int) -> dict[str, str]:
     """So many threads compute, as many as XNNPACK gets.
 
     With one, both drivers compute in the thread that launches a kernel: nothing is handed over, nothing wakes up.
-    From two on they start so many threads, and the one that launches sleeps meanwhile.
+    From two on llvmpipe starts so many threads. PoCL's `basic` devices still compute in the thread that launches: Quadra
+    launches in as many threads as there are of them.
     """
-    if threads == 1:
-        return {"POCL_DEVICES": "basic", "LP_NUM_THREADS": "0", **_vector_width()}
-    pocl = {"POCL_DEVICES": "pthread", "POCL_MAX_PTHREAD_COUNT": str(threads)}
-    return {**pocl, "LP_NUM_THREADS": str(threads), **_vector_width()}
+    pocl = {"POCL_DEVICES": " ".join(["basic"] * threads)}
+    return {**pocl, "LP_NUM_THREADS": str(threads if threads > 1 else 0), **_vector_width()}
 
 
 def on_cpu(device: Device) -> bool:

@@ -36,6 +36,8 @@ class ClHandle {
   cl_int(CL_API_CALL* release_)(T) = nullptr;
 };
 
+class ClThreads;
+
 struct ClContext {
   ClApi api;
   GpuInfo info;
@@ -47,6 +49,7 @@ struct ClContext {
   using Exchange = decltype(&clEnqueueAcquireExternalMemObjectsKHR);
   Exchange acquire = nullptr, release = nullptr;
   decltype(&clImportMemoryARM) import_arm = nullptr;
+  std::shared_ptr<ClThreads> threads;  // null: one thread launches all
   // Once an error said that it may be: the next interpreter gets a context of its own.
   std::atomic<bool> lost{false};
 

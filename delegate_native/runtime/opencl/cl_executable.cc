@@ -7,6 +7,7 @@
 
 #include "delegate_native/base/clock.h"
 #include "delegate_native/base/shape.h"
+#include "delegate_native/runtime/opencl/cl_threads.h"
 
 namespace quadra {
 namespace {
@@ -322,12 +323,14 @@ Status ClExecutable::Begin(const std::vector<const void*>& inputs,
 
 Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue,
                               std::vector<ClHandle<cl_event>>* events) {
+  const size_t wrapped[3] = {kWrappedOrigin, 0, 0};
+  const size_t* origin = kHasCpuShapes && context_->threads ? wrapped : nullptr;
   for (size_t i = first; i < first + count; ++i) {
     const Launch& launch = launches_[i];
     cl_event event = nullptr;
     const cl_int code =
-        cl_.EnqueueNDRangeKernel(queue, launch.kernel.get(), 3, nullptr, launch.global,
-                                 launch.local, 0, nullptr, events ? &event : nullptr);
+        cl_.EnqueueNDRangeKernel(queue, launch.kernel.get(), 3, origin, launch.global, launch.local,
+                                 0, nullptr, events ? &event : nullptr);
     if (code != CL_SUCCESS) {
       const fb::Dispatch& dispatch = *plan_.dispatches()->Get(static_cast<unsigned>(i));
       return context_->Failed(Format("launch %s", dispatch.name()->c_str()).c_str(), code);
@@ -449,10 +452,7 @@ Status ClExecutable::Run(const std::vector<const void*>& inputs, const std::vect
   if (times) times->at_ns[RunTimes::kBegun] = NowNs();
   QUADRA_RETURN_IF_ERROR(Exchange(context_->acquire, "acquire the caller's memory"));
   Status status = Begin(inputs, outputs);
-  const size_t all = launches_.size();
-  if (status.ok()) {
-    status = times ? Profile(0, all, times) : Launches(0, all, queue_.get(), nullptr);
-  }
+  if (status.ok()) status = times ? Profile(0, launches_.size(), times) : LaunchAll();
   if (status.ok()) status = End(outputs);
   Status released = Exchange(context_->release, "release the caller's memory");
   if (status.ok()) status = std::move(released);

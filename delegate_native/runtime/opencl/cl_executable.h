@@ -87,6 +87,10 @@ class ClExecutable : public Executable {
   Status Begin(const std::vector<const void*>& inputs, const std::vector<void*>& outputs);
   Status Launches(size_t first, size_t count, cl_command_queue queue,
                   std::vector<ClHandle<cl_event>>* events);
+  Status LaunchAll();
+  Status LaunchPart(const Launch& launch, size_t part, size_t parts, cl_command_queue queue);
+  Status LaunchGroups(const Launch& launch, unsigned axis, size_t first, size_t count,
+                      cl_command_queue queue);
   Status Read(int buffer, size_t offset, size_t bytes, cl_bool waits, void* to);
   Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status Profile(size_t first, size_t count, RunTimes* times);
@@ -106,6 +110,7 @@ class ClExecutable : public Executable {
   std::vector<Launch> launches_;  // parallel to plan.dispatches
   std::vector<Use> uses_;
   bool shares_constants_ = false;
+  bool ran_whole_ = false;  // once, without threads
   ClHandle<cl_command_queue> queue_, profiling_queue_;
   std::vector<cl_mem> external_;  // bound; acquired before an inference, and released after
   std::vector<cl_event> before_;  // the inputs' that the device waits for; their owners hold them
