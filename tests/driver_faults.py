@@ -95,7 +95,6 @@ NOT_CALLED = {
     "eglGetCurrentContext",
     "eglWaitSyncKHR",
     "glFinish",
-    "glFlush",
     "glGetBufferParameteri64v",
     "glIsBuffer",
 }

@@ -23,7 +23,7 @@ OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 STRIPS = [case for case in depthwise.CASES if f"_{depthwise.LONG}_wide" in case.name]
 PHONES = ("adreno-630-gles", "adreno-740-gles", "mali-g76-gles", "mali-g610-gles")
 # What decides llvmpipe's texts (device/quirks.cc).
-LLVMPIPE = {"api": "gles", "flat_group": 64, "reads_buffers_as_images": True, "max_image_buffer_width": 1 << 27,
+LLVMPIPE = {"api": "gles", "flat_group": 64, "compiles_at_dispatch": True, "reads_buffers_as_images": True, "max_image_buffer_width": 1 << 27,
             "max_image_units": 32, "max_storage_blocks": 16, "max_output_resources": 48}  # fmt: skip
 _KERNEL = re.compile(r"\d+_(?:conv2d|conv2d_split|depthwise_conv2d|winograd_[a-z_]+)\.comp$")
 # Results on a quantised tensor's grid differ by one call; test_quantized.py has them.

@@ -75,6 +75,7 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->Flag("reads_buffers_as_images", &info->reads_buffers_as_images);
   v->Number("flat_group", &info->flat_group, kUnits);
   v->Flag("has_timer_queries", &info->has_timer_queries);
+  v->Flag("compiles_at_dispatch", &info->compiles_at_dispatch);
   v->Flag("one_program", &info->one_program);
   v->Flag("separate_buffers", &info->separate_buffers);
   v->Flag("shares_host_memory", &info->shares_host_memory);

@@ -61,8 +61,11 @@ struct GpuInfo {
   bool reads_buffers_as_images = false;  // OpenGL ES: through images of one row of texels
   int flat_group = 0;  // OpenGL ES: work-items in one row, in groups of so many; 0: in three axes
   bool has_timer_queries =
-      false;                 // OpenGL ES: the driver measures; else each dispatch is waited for
-  bool one_program = false;  // all kernels in one program
+      false;  // OpenGL ES: the driver measures; else each dispatch is waited for
+  // OpenGL ES: machine code is made at a program's first dispatch, by the thread that dispatches.
+  // That takes longer than a few inferences: texts that differ by little are one.
+  bool compiles_at_dispatch = false;
+  bool one_program = false;         // all kernels in one program
   bool separate_buffers = false;    // a buffer per tensor: lets a memory checker see overruns
   bool shares_host_memory = false;  // kernels work on the caller's memory: nothing is copied
   // Workarounds by symptom (device/quirks.h): those that apply, and those switched by the file.

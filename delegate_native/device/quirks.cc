@@ -45,6 +45,11 @@ const std::vector<Quirk>& Quirks() {
       {"timer_queries_count_nothing",
        [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
        [](GpuInfo* info) { info->has_timer_queries = false; }},
+      // llvmpipe: 50 to 150 ms for each program, one after another. Another context does the same
+      // meanwhile, and Mesa's cache has the code for all.
+      {"machine_code_is_made_at_dispatch",
+       [](const GpuInfo& info) { return Says(info.device_name, "llvmpipe"); },
+       [](GpuInfo* info) { info->compiles_at_dispatch = true; }},
       // Oclgrind 19 to 21 crash when two threads build programs.
       {"compiler_crashes_in_threads",
        [](const GpuInfo& info) { return Says(info.device_name, "Oclgrind"); },

@@ -31,6 +31,8 @@ struct Dialect {
   // OpenGL ES: work-items lie in one row of groups of this many, and the text finds its x, y, z
   // from its place there; kernels with shared memory stay as they are. 0: grids are as described.
   int flat_group = 0;
+  // Texts that would differ by little are one, which does a little more than is asked.
+  bool few_texts = false;
   // Of one dispatch: groups, and loop iterations of all its work-items.
   int max_groups[3] = {INT32_MAX, INT32_MAX, INT32_MAX};
   int64_t max_trips = INT64_MAX;

@@ -130,7 +130,7 @@ bool Renderer::HasSteps(size_t tensor) const {
 
 std::string Renderer::CountLanes(size_t tensor) const {
   const Shape& shape = layouts_[tensor].shape;
-  if (shape.c % 4 == 0) return "";
+  if (shape.c % 4 == 0 && !dialect_.few_texts) return "";
   return TextOf("int e_c = $_c - e_s%s * 4; ", shape.b > 1 ? " % $_s" : "");
 }
 

@@ -44,7 +44,8 @@ std::string WriteSum(const std::string& sum, const std::string& x, const std::st
       {sum.c_str(), Bounded(part.round, sum).c_str(), place.c_str()});
 }
 
-// One loop over the pixels, which moves the sums to where the first one's are.
+// One loop over the pixels, which moves the sums to where the first one's are. A work-item beyond
+// the grid writes none.
 std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part) {
   std::string pixel;
   for (int k = 0; k < t.slices; ++k) {
@@ -52,16 +53,17 @@ std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part)
         WriteSum(Format("a0_%d", k), "x + j", Format("%d", k), scattered, part);
     pixel += k ? Block(TextOf("if (o + %d < dst_s)", k), write) : write;
   }
+  pixel = Block("if (j < pixels)", pixel);
   for (int i = 1; i < t.pixels; ++i) {
     pixel += Unroll(t.slices, TextOf("a%d_$ = a%d_$;\n", i - 1, i));
   }
-  return TextOf("int pixels = min(%d, grid_w - x);\n", t.pixels) +
-         Block("for (int j = 0; j < pixels; ++j)", pixel);
+  return TextOf("int pixels = inside ? min(%d, grid_w - x) : 0;\n", t.pixels) +
+         Loop(true, "j", "0", "j < pixels", 1, pixel);
 }
 
 // `pixel`: the columns are x0, x1, …, and the last one of the grid again instead of those beyond.
 std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool pixel) {
-  if (t.serial && t.pixels > 1) return WriteSumsInLoop(t, scattered, part);
+  if (t.serial) return WriteSumsInLoop(t, scattered, part);
   if (t.split_bits > 0) {
     const std::string x = Format("x + j %% %d", t.pixels), k = Format("j / %d", t.pixels);
     const std::string exists = "if (inside && " + x + " < grid_w && o + " + k + " < dst_s)";
@@ -106,13 +108,12 @@ std::string AddSlices(const QuadTile& t, const char* read) {
             Unroll(t.pixels, TextOf("a$_%d += v$.%s * w;\n", i % t.slices, lanes[i / t.slices]));
   }
   const int step = 4 * t.slices;
-  if (t.channels > 0) text.insert(0, "int i = at;\n");
-  const std::string head =
-      t.channels > 0 ? ""
-      : t.split_bits > 0
-          ? TextOf("for (int i = at + split * %d; i < end; i += splits * %d)", step, step)
-          : TextOf("for (int i = at; i < end; i += %d)", step);
-  return "int end = at + run;\n" + Block(head, text);
+  const std::string end =
+      t.serial ? "int end = inside ? at + run : at;\n" : "int end = at + run;\n";
+  if (t.channels > 0) return end + Block("", "int i = at;\n" + text);
+  if (t.split_bits == 0) return end + Loop(t.serial, "i", "at", "i < end", step, text);
+  return end + Block(TextOf("for (int i = at + split * %d; i < end; i += splits * %d)", step, step),
+                     text);
 }
 
 // Where the window is the pixel itself.
@@ -125,38 +126,48 @@ std::string Pixel(const QuadTile& t) {
 }
 
 // The rows of the window, of which row ky has the number `row` among all. Pixels outside are read
-// inside and dropped: a branch costs more.
-std::string Rows(const QuadTile& t, const char* inside, const char* row) {
+// inside and dropped: a branch costs more. With serial work-items so are rows outside. `once`:
+// there is a tap.
+std::string Rows(const QuadTile& t, bool once, const char* inside, const char* row) {
   const std::string tap =
       Unroll(t.pixels, QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
 bool in$ = x$ >= 0 && x$ < src_w;
 src_at q$ = along_src(clamp(x$, 0, src_w - 1));
-)")) + "src_at p = row;\n" +
-      AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p + q$);
+)")) + (t.serial ? Unroll(t.pixels, "in$ = in$ && in_row;\n") : "") +
+      "src_at p = row;\n" + AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p + q$);
 if (!in$) { v$ = vec4(0.0f); }
 )")) + "at = end;\n";
   const std::string taps =
       TextOf("src_at row = at_src(0, sy, first);\nint at = block_at + %s * kernel_x * run;\n",
              row) +
-      Block("for (int kx = 0; kx < kernel_x; ++kx)", tap);
-  return Block("for (int ky = 0; ky < kernel_y; ++ky)",
-               "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
-                   Block(TextOf("if (%ssy >= 0 && sy < src_h)", inside), taps));
+      Loop(once, "kx", "0", "kx < kernel_x", 1, tap);
+  const std::string is_inside = TextOf("%ssy >= 0 && sy < src_h", inside);
+  return Loop(once, "ky", "0", "ky < kernel_y", 1,
+              "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
+                  (t.serial ? "bool in_row = " + is_inside + ";\n" + taps
+                            : Block("if (" + is_inside + ")", taps)));
 }
 
 // The planes of the window, where there are several.
-std::string Planes(const QuadTile& t) {
+std::string Planes(const QuadTile& t, bool once) {
   return Block("for (int kz = 0; kz < kernel_z; ++kz)", QUADRA_TEXT(R"(
 int sz = first_sz + kz * dilation_z;
 bool plane = sz >= 0 && sz < src_d;
 int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
-)") + Rows(t, "plane && ", "(kz * kernel_y + ky)"));
+)") + Rows(t, once, "plane && ", "(kz * kernel_y + ky)"));
 }
 
 // Of the tile of $0 pixels; $1 counts the results' batches or planes.
 constexpr const char* kFindPlace = QUADRA_TEXT(R"(
 int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
 if (x >= grid_w || y >= grid_h || z >= blocks * $1) { return; }
+)");
+// The same where work-items run one after another, as lanes of a vector: those beyond the grid cost
+// nothing, and a return much time of the compiler, for all that follows is masked. They read what
+// is no part of the source, which an image answers with zeros.
+constexpr const char* kFindPlaceSerially = QUADRA_TEXT(R"(
+int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
+bool inside = x < grid_w && y < grid_h && z < blocks * $1;
 )");
 // The same where work-items share sums: all of a group reach its barrier.
 constexpr const char* kFindShare = QUADRA_TEXT(R"(
@@ -168,8 +179,10 @@ x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel) {
   const bool split = t.split_bits > 0;
   const std::string pixels = Format("%d", t.pixels);
-  std::string text =
-      Filled(split ? kFindShare : kFindPlace, {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
+  std::string text = Filled(split      ? kFindShare
+                            : t.serial ? kFindPlaceSerially
+                                       : kFindPlace,
+                            {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";
@@ -193,7 +206,9 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
   if (!t.serial) text += "sum4_t w;\n";
   text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
-  text += pixel ? Pixel(t) : conv.deep() ? Planes(t) : Rows(t, "", "ky");
+  // A phase of a transposed convolution may have no taps.
+  const bool once = t.serial && conv.taps() > 0;
+  text += pixel ? Pixel(t) : conv.deep() ? Planes(t, once) : Rows(t, once, "", "ky");
   return text + WriteSums(t, conv.scattered(), part, pixel);
 }
 

@@ -133,10 +133,14 @@ std::string StripRow(const Strip& strip, const std::vector<int>& columns) {
   return text + TextOf("w += %d;\nrow += next_row;\n", strip.taps);
 }
 
+constexpr const char* kIsInside = "if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }";
+// Where work-items run one after another: see conv_gpu.cc.
+constexpr const char* kIsInsideSerially =
+    "bool inside = x < dst_w && y < dst_h && z < dst_s * dst_b;";
 // Of $0 pixels, $2 from each other, with $5 taps in a row; $4 is the dilation along y, $3 one less.
 constexpr const char* kFindStrip = QUADRA_TEXT(R"(
 int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
-if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }
+$6
 int o = $1;
 int sx = x * $2 - pad_x;
 int sy = y * stride_y - pad_y;
@@ -147,26 +151,39 @@ src_at row = at_src(0, sy + first * $4, z);
 src_at next_row = down_src($4);
 )");
 
-std::string StripBody(const Strip& strip, bool one_item, bool round) {
+// The results; in a loop, which moves the sums to where the first one is, the text is there once.
+std::string WriteStrip(const Strip& strip, bool serial, bool round) {
+  std::string text;
+  for (int i = 0; !serial && i < strip.pixels; ++i) {
+    const std::string write =
+        "write_dst(" + Bounded(round, Format("a%d", i)) + TextOf(", x + %d, y, z);\n", i);
+    text += i ? Block(TextOf("if (x + %d < dst_w)", i), write) : write;
+  }
+  if (!serial) return text;
+  text = Block("if (j < pixels)", "write_dst(" + Bounded(round, "a0") + ", x + j, y, z);\n");
+  for (int i = 1; i < strip.pixels; ++i) text += TextOf("a%d = a%d;\n", i - 1, i);
+  return TextOf("int pixels = inside ? min(%d, dst_w - x) : 0;\n", strip.pixels) +
+         Loop(true, "j", "0", "j < pixels", 1, text);
+}
+
+std::string StripBody(const Strip& strip, bool one_item, bool serial, bool round) {
   const std::vector<int> columns = strip.Columns();
   const std::string pixels = Format("%d", strip.pixels), taps = Format("%d", strip.taps);
   const std::string stride = Format("%d", strip.stride), rows = Format("%d", strip.dilation_y);
   const std::string round_up = Format("%d", strip.dilation_y - 1);
-  std::string text =
-      Filled(kFindStrip, {pixels.c_str(), one_item ? "z" : "z - z / dst_s * dst_s", stride.c_str(),
-                          round_up.c_str(), rows.c_str(), taps.c_str()});
+  std::string text = Filled(kFindStrip, {pixels.c_str(), one_item ? "z" : "z - z / dst_s * dst_s",
+                                         stride.c_str(), round_up.c_str(), rows.c_str(),
+                                         taps.c_str(), serial ? kIsInsideSerially : kIsInside});
   text += Unroll(strip.pixels, "sum4_t a$ = read_bias(o);\n");
   for (int c : columns) {
     text += TextOf("int x%d = clamp(sx + %d, 0, src_w - 1); bool in%d = x%d == sx + %d;\n", c, c, c,
                    c, c);
   }
-  text += Block("for (int ky = first; ky < last; ++ky)", StripRow(strip, columns));
-  for (int i = 0; i < strip.pixels; ++i) {
-    const std::string write =
-        "write_dst(" + Bounded(round, Format("a%d", i)) + TextOf(", x + %d, y, z);\n", i);
-    text += i ? Block(TextOf("if (x + %d < dst_w)", i), write) : write;
-  }
-  return text;
+  if (serial) text += "last = inside ? last : first;\n";
+  const std::string row = StripRow(strip, columns);
+  return text +
+         Loop(serial, "ky", "first", "ky < last", 1, serial ? Block("if (ky < last)", row) : row) +
+         WriteStrip(strip, serial, round);
 }
 
 // The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels
@@ -198,7 +215,8 @@ void MakeGpuDepthwise(const GpuInfo& gpu, const Shape& out, const Window& window
   const int slices = out.slices() * out.b;
   const Strip strip = StripFor(gpu, out, window);
   const bool in_strips = multiplier == 1 && strip.taps <= kMostTaps;
-  kernel->body = in_strips ? StripBody(strip, out.b == 1, round) : Body(multiplier > 1, round);
+  kernel->body = in_strips ? StripBody(strip, out.b == 1, gpu.runs_items_serially(), round)
+                           : Body(multiplier > 1, round);
   kernel->Grid(CeilDiv(out.w, in_strips ? strip.pixels : 1), out.h, slices);
   if (!gpu.is_cpu()) SetGpuGroup(gpu, kernel);
 }

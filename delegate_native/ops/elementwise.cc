@@ -21,6 +21,10 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y
 if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }
 write_dst(num4(0), x, y, s);
 )");
+// The same for one batch item, as few_texts (kernel/dialect.h) has it for all lengths.
+constexpr const char* kReadShortOfOne = QUADRA_TEXT(R"($1 $0_read = $1(0);
+if (e_s < $0_s) { $0_read = read_$0($2, $3, e_s); }
+)");
 // Of the operand $0 and the written tensor $1.
 constexpr const char* kReadShort = QUADRA_TEXT(R"(int $0_slice = e_s % $1_s; $2 $0_read = $2(0);
 if ($0_slice < $0_s) {
@@ -33,8 +37,13 @@ const char* TypeOf(const Value& value) { return IsFloat(value.element) ? "vec4" 
 // Writes the text of one step into a kernel's epilogue. Names are unique per step.
 class StepWriter {
  public:
-  StepWriter(const Graph& graph, const Value& out, KernelDesc* desc, int index)
-      : graph_(graph), out_(out.shape), desc_(desc), index_(index) {}
+  StepWriter(const KernelContext& context, const Graph& graph, const Value& out, KernelDesc* desc,
+             int index)
+      : few_texts_(context.DialectOf().few_texts),
+        graph_(graph),
+        out_(out.shape),
+        desc_(desc),
+        index_(index) {}
 
   // `e_v = FORMULA;`. The operand `hole` is e_v as it was, and so are operands behind the last of
   // `inputs`; -1: all are read. `is_int`: whether the first operand is of ints.
@@ -48,6 +57,8 @@ class StepWriter {
       const char letter[] = {'$', static_cast<char>('a' + i), '\0'};
       operands[i] = Operand(inputs[next++], CountOf(formula.c_str(), letter) > 1);
     }
+    const bool commutes = formula == "$a + $b" || formula == "$a * $b";
+    if (few_texts_ && commutes && operands[1] == "e_v") std::swap(operands[0], operands[1]);
     std::string text;
     for (const char* c = formula.c_str(); *c; ++c) {
       if (*c != '$') {
@@ -103,6 +114,10 @@ class StepWriter {
     if (shape.c == 1 && out_.c > 1) {
       return TextOf("%s(read_%s(%s, %s, %s).x)", TypeOf(value), name.c_str(), x, y, batch.c_str());
     }
+    if (few_texts_ && out_.b == 1) {
+      Line(Filled(kReadShortOfOne, {name.c_str(), type.c_str(), x, y}));
+      return name + "_read";
+    }
     if (shape.c < out_.c) return ReadShort(name, value, x, y, batch);
     const std::string s = shape.b == out_.b ? "e_s"
                           : shape.b == 1    ? "e_s % " + slices
@@ -149,6 +164,7 @@ class StepWriter {
 
   void Line(const std::string& text) { desc_->epilogue += text + "\n"; }
 
+  const bool few_texts_;
   const Graph& graph_;
   const Shape& out_;
   KernelDesc* desc_;
@@ -207,7 +223,7 @@ Status ElementwiseKernels(const KernelContext& context, const Graph& graph, cons
   const Shape& shape = out.shape;
   KernelDesc& kernel = list->Add(node.op.c_str());
   kernel.Write("dst", node.outputs[0]);
-  StepWriter writer(graph, out, &kernel, 0);
+  StepWriter writer(context, graph, out, &kernel, 0);
   const bool is_int = !IsFloat(graph.value(node.inputs[0]).element);
   QUADRA_RETURN_IF_ERROR(writer.Write(*op, node.inputs, /*hole=*/-1, is_int, node.attributes));
   if (context.gpu->is_cpu()) {
@@ -264,7 +280,8 @@ std::string BoundWide(bool round, int lanes, const char* v) {
   return TextOf("%s = onto_grid_of(vec%d, %s);\n", v, lanes, v);
 }
 
-Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDesc* desc) {
+Status AttachEpilogue(const KernelContext& context, const Graph& graph, const Node& node, int first,
+                      KernelDesc* desc) {
   const Value& out = graph.value(node.outputs[0]);
   for (size_t i = static_cast<size_t>(first); i < node.fused.size(); ++i) {
     const FusedStep& step = node.fused[i];
@@ -273,7 +290,7 @@ Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDes
       return Internal("'%s' cannot be merged into '%s'", step.op.c_str(), node.op.c_str());
     // Index 0 is the step that a kernel's own body may have written. Steps that the body did itself
     // do not count: texts with and without a clamp are one.
-    StepWriter writer(graph, out, desc, static_cast<int>(i) - first + 1);
+    StepWriter writer(context, graph, out, desc, static_cast<int>(i) - first + 1);
     QUADRA_RETURN_IF_ERROR(writer.Write(*op, step.inputs, step.operand,
                                         FirstIsInt(graph, step, out), step.attributes));
   }

@@ -35,7 +35,8 @@ std::string Bounded(bool round, const std::string& sum);
 std::string BoundWide(bool round, int lanes, const char* vector);
 
 // Appends node.fused[first…] to the kernel's epilogue.
-Status AttachEpilogue(const Graph& graph, const Node& node, int first, KernelDesc* desc);
+Status AttachEpilogue(const KernelContext& context, const Graph& graph, const Node& node, int first,
+                      KernelDesc* desc);
 // True when every operand of the merged steps has the output's full shape or is one pixel: then
 // a kernel may address the output as one long row (x = y * width + x, y = 0).
 bool EpilogueAllowsPlaneAsRow(const Graph& graph, const Node& node);

@@ -160,6 +160,7 @@ Dialect KernelContext::DialectOf() const {
     dialect.max_row_texels = gpu->max_image_buffer_width;
   }
   if (gpu->api == Api::kGles) dialect.flat_group = gpu->flat_group;
+  dialect.few_texts = gpu->compiles_at_dispatch;
   for (int axis = 0; axis < 3; ++axis) dialect.max_groups[axis] = gpu->max_groups[axis];
   dialect.max_trips = gpu->trips_per_second;
   return dialect;
@@ -237,7 +238,7 @@ Status MakeKernels(const KernelContext& context, const Graph& graph, const Node&
   // Results may be stored by several kernels, each a part of them.
   for (KernelDesc& kernel : list->kernels) {
     if (!Writes(kernel, node.outputs[0])) continue;
-    QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph, node, list->steps_taken, &kernel));
+    QUADRA_RETURN_IF_ERROR(AttachEpilogue(context, graph, node, list->steps_taken, &kernel));
   }
   for (KernelDesc& kernel : list->kernels) {
     FitGroup(*context.gpu, &kernel);

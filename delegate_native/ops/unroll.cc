@@ -1,6 +1,7 @@
 #include "delegate_native/ops/unroll.h"
 
 #include "delegate_native/base/status.h"
+#include "delegate_native/kernel/packed_text.h"
 
 namespace quadra {
 
@@ -30,6 +31,14 @@ std::string Filled(const char* text, std::initializer_list<const char*> words) {
 
 std::string Block(const char* head, const std::string& body) {
   return head + (" {\n" + body) + "}\n";
+}
+
+std::string Loop(bool serial, const char* i, const char* from, const char* more, int step,
+                 const std::string& body) {
+  const std::string next = step == 1 ? Format("++%s", i) : Format("%s += %d", i, step);
+  const std::string first = TextOf("int %s = %s;", i, from);
+  if (!serial) return Block(TextOf("for (%s %s; %s)", first.c_str(), more, next.c_str()), body);
+  return first + "\n" + Block("do", body + next + ";\n") + TextOf("while (%s);\n", more);
 }
 
 }  // namespace quadra

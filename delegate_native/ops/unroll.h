@@ -18,6 +18,12 @@ std::string Filled(const char* text, std::initializer_list<const char*> words);
 // `head { body }`: what writes the opening brace writes the closing one.
 std::string Block(const char* head, const std::string& body);
 
+// for (int `i` = `from`; `more`; `i` += `step`) { body }. Where work-items run one after another,
+// as lanes of a vector, the test is behind the body, which so runs at least once: a body that
+// follows its test runs once more, for no lane.
+std::string Loop(bool serial, const char* i, const char* from, const char* more, int step,
+                 const std::string& body);
+
 inline std::string Unroll(int n, const std::string& pattern) { return Unroll(n, pattern.c_str()); }
 inline std::string Unroll(int n, int m, const std::string& pattern) {
   return Unroll(n, m, pattern.c_str());

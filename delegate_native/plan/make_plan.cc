@@ -181,7 +181,8 @@ class Planner {
       const ValueId made = node.outputs[0];
       float32 = IsFloat32(made);
       list.kernels.push_back(ToSlices(context, graph_.value(made), dense, made, dequantize));
-      if (dequantize) QUADRA_RETURN_IF_ERROR(AttachEpilogue(graph_, node, 0, &list.kernels[0]));
+      if (dequantize)
+        QUADRA_RETURN_IF_ERROR(AttachEpilogue(context, graph_, node, 0, &list.kernels[0]));
     }
     for (const KernelList::Scratch& made : list.scratch) {
       layout_.AddSlices("scratch", made.shape, made.element, float32);

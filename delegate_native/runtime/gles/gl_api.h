@@ -63,6 +63,7 @@ namespace quadra {
   F(DeleteSync)                \
   F(DeleteTextures)            \
   F(DispatchCompute)           \
+  F(DispatchComputeIndirect)   \
   F(EndQuery)                  \
   F(FenceSync)                 \
   F(Finish)                    \

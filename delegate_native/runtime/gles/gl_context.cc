@@ -97,6 +97,12 @@ Status GlContext::Open(const std::string& library, const Contexts& shared) {
                           : "install an OpenGL ES driver (Debian: libegl-mesa0 libgl1-mesa-dri)");
 }
 
+Status GlContext::OpenBeside(const GlContext& other) {
+  egl = other.egl;
+  shared_ = other.context_;
+  return OpenOn(other.display_);
+}
+
 Status GlContext::OpenOn(EGLDisplay display) {
   EGLint major = 0, minor = 0;
   if (!egl.Initialize(display, &major, &minor)) return EglFailed(egl, "eglInitialize");

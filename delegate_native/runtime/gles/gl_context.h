@@ -24,6 +24,8 @@ class GlContext {
   // needs no window: surfaceless where the driver can, else with a surface of one pixel. Where
   // `shared` has an EGL context, on its display, and with its objects.
   Status Open(const std::string& library, const Contexts& shared);
+  // A context of this thread's on the display of another thread's, with the objects of that one.
+  Status OpenBeside(const GlContext& other);
   bool is_shared() const { return shared_ != EGL_NO_CONTEXT; }
   Contexts contexts() const { return {nullptr, nullptr, nullptr, display_, context_}; }
 

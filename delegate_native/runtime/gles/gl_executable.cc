@@ -80,6 +80,7 @@ Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
       return Status();
     }
     QUADRA_RETURN_IF_ERROR(MakeLaunches());
+    if (times->binaries.compiled > 0) QUADRA_RETURN_IF_ERROR(DispatchFirst());
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;
     return Status();
@@ -282,23 +283,27 @@ Status GlExecutable::Read(const Port& port, void* to) {
   return DeviceFailed("read an output: the driver lost the memory; next: invoke again");
 }
 
-void GlExecutable::Dispatch(const Launch& launch) {
-  gl_.UseProgram(launch.program);
+void GlExecutable::BindLaunch(const GlApi& gl, const Launch& launch) const {
+  gl.UseProgram(launch.program);
   if (launch.numbers_bytes > 0) {
-    gl_.BindBufferRange(GL_UNIFORM_BUFFER, 0, numbers_, launch.numbers, launch.numbers_bytes);
+    gl.BindBufferRange(GL_UNIFORM_BUFFER, 0, numbers_, launch.numbers, launch.numbers_bytes);
   }
   for (GLuint i = 0; i < launch.buffers.size(); ++i) {
     const Binding& b = launch.buffers[i];
-    gl_.BindBufferRange(GL_SHADER_STORAGE_BUFFER, i, Resolve(b.object), b.offset, b.bytes);
+    gl.BindBufferRange(GL_SHADER_STORAGE_BUFFER, i, Resolve(b.object), b.offset, b.bytes);
   }
   for (GLuint i = 0; i < launch.textures.size(); ++i) {
-    gl_.ActiveTexture(GL_TEXTURE0 + i);
-    gl_.BindTexture(GL_TEXTURE_2D, launch.textures[i].object);
+    gl.ActiveTexture(GL_TEXTURE0 + i);
+    gl.BindTexture(GL_TEXTURE_2D, launch.textures[i].object);
   }
   for (GLuint i = 0; i < launch.images.size(); ++i) {
     const Binding& b = launch.images[i];
-    gl_.BindImageTexture(i, b.object, 0, GL_FALSE, 0, b.access, b.format);
+    gl.BindImageTexture(i, b.object, 0, GL_FALSE, 0, b.access, b.format);
   }
+}
+
+void GlExecutable::Dispatch(const Launch& launch) {
+  BindLaunch(gl_, launch);
   gl_.DispatchCompute(launch.groups[0], launch.groups[1], launch.groups[2]);
   gl_.MemoryBarrier(kKernelBarrier);
 }

@@ -81,7 +81,10 @@ class GlExecutable : public Executable {
                  RunTimes* times);
   Status Write(const Port& port, const void* from);
   Status Read(const Port& port, void* to);
+  void BindLaunch(const GlApi& gl, const Launch& launch) const;
   void Dispatch(const Launch& launch);
+  class FirstDispatches;
+  Status DispatchFirst();
   Status DispatchAll();
   Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status WriteAll(const std::vector<const void*>& inputs);
