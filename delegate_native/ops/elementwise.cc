@@ -57,8 +57,9 @@ class StepWriter {
       const char letter[] = {'$', static_cast<char>('a' + i), '\0'};
       operands[i] = Operand(inputs[next++], CountOf(formula.c_str(), letter) > 1);
     }
-    const bool commutes = formula == "$a + $b" || formula == "$a * $b";
-    if (few_texts_ && commutes && operands[1] == "e_v") std::swap(operands[0], operands[1]);
+    // Of "$a + $b" and "$a * $b".
+    const bool commutes = formula.size() == 7 && strchr("+*", formula[3]);
+    if (few_texts_ && commutes && operands[1] == "e_v") operands[0].swap(operands[1]);
     std::string text;
     for (const char* c = formula.c_str(); *c; ++c) {
       if (*c != '$') {
