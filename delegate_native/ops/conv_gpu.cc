@@ -130,24 +130,30 @@ std::string Pixel(const QuadTile& t) {
 // there is a tap.
 std::string Rows(const QuadTile& t, bool once, const char* inside, const char* row) {
   const std::string tap =
-      Unroll(t.pixels, QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
+      Unroll(t.pixels, t.serial ? QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
+bool in$ = in_row && x$ >= 0 && x$ < src_w;
+src_at q$ = along_src(clamp(x$, 0, src_w - 1));
+)")
+                                : QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
 bool in$ = x$ >= 0 && x$ < src_w;
 src_at q$ = along_src(clamp(x$, 0, src_w - 1));
-)")) + (t.serial ? Unroll(t.pixels, "in$ = in$ && in_row;\n") : "") +
-      "src_at p = row;\n" + AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p + q$);
+)")) + "src_at p = row;\n" +
+      AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p + q$);
 if (!in$) { v$ = vec4(0.0f); }
 )")) + "at = end;\n";
   const std::string taps =
       TextOf("src_at row = at_src(0, sy, first);\nint at = block_at + %s * kernel_x * run;\n",
              row) +
       Loop(once, "kx", "0", "kx < kernel_x", 1, tap);
-  const std::string is_inside = TextOf("%ssy >= 0 && sy < src_h", inside);
   return Loop(once, "ky", "0", "ky < kernel_y", 1,
-              Filled(t.serial ? "int sy = y * stride_y - pad_y + ky * dilation_y;\n"
-                                "bool in_row = $0;\n$1"
-                              : "int sy = y * stride_y - pad_y + ky * dilation_y;\n"
-                                "if ($0) {\n$1}\n",
-                     {is_inside.c_str(), taps.c_str()}));
+              Filled(t.serial ? QUADRA_TEXT(R"(int sy = y * stride_y - pad_y + ky * dilation_y;
+bool in_row = $0sy >= 0 && sy < src_h;
+$1)")
+                              : QUADRA_TEXT(R"(int sy = y * stride_y - pad_y + ky * dilation_y;
+if ($0sy >= 0 && sy < src_h) {
+$1}
+)"),
+                     {inside, taps.c_str()}));
 }
 
 // The planes of the window, where there are several.

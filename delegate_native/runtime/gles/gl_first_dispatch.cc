@@ -57,8 +57,8 @@ class GlExecutable::FirstDispatches {
 
 Status GlExecutable::DispatchFirst() {
   const GlContext& context = *device_->context;
-  // Contexts of the app would share with those of the other threads.
-  if (!context.info.compiles_at_dispatch || context.is_shared()) return Status();
+  // No GPU compiles so. Contexts of the app would share with those of the other threads.
+  if (!kHasCpuShapes || !context.info.compiles_at_dispatch || context.is_shared()) return Status();
   FirstDispatches all(*this);
   const long most = std::min(kMostHelpers, sysconf(_SC_NPROCESSORS_ONLN) - 1);
   if (most < 1 || programs_.size() < 2) return Status();
