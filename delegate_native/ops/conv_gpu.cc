@@ -130,22 +130,30 @@ std::string Pixel(const QuadTile& t) {
 // there is a tap.
 std::string Rows(const QuadTile& t, bool once, const char* inside, const char* row) {
   const std::string tap =
-      Unroll(t.pixels, QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
+      Unroll(t.pixels, t.serial ? QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
+bool in$ = in_row && x$ >= 0 && x$ < src_w;
+src_at q$ = along_src(clamp(x$, 0, src_w - 1));
+)")
+                                : QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
 bool in$ = x$ >= 0 && x$ < src_w;
 src_at q$ = along_src(clamp(x$, 0, src_w - 1));
-)")) + (t.serial ? Unroll(t.pixels, "in$ = in$ && in_row;\n") : "") +
-      "src_at p = row;\n" + AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p + q$);
+)")) + "src_at p = row;\n" +
+      AddSlices(t, QUADRA_TEXT(R"(sum4_t v$ = fetch_src(p + q$);
 if (!in$) { v$ = vec4(0.0f); }
 )")) + "at = end;\n";
   const std::string taps =
       TextOf("src_at row = at_src(0, sy, first);\nint at = block_at + %s * kernel_x * run;\n",
              row) +
       Loop(once, "kx", "0", "kx < kernel_x", 1, tap);
-  const std::string is_inside = TextOf("%ssy >= 0 && sy < src_h", inside);
   return Loop(once, "ky", "0", "ky < kernel_y", 1,
-              "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
-                  (t.serial ? "bool in_row = " + is_inside + ";\n" + taps
-                            : Block("if (" + is_inside + ")", taps)));
+              Filled(t.serial ? QUADRA_TEXT(R"(int sy = y * stride_y - pad_y + ky * dilation_y;
+bool in_row = $0sy >= 0 && sy < src_h;
+$1)")
+                              : QUADRA_TEXT(R"(int sy = y * stride_y - pad_y + ky * dilation_y;
+if ($0sy >= 0 && sy < src_h) {
+$1}
+)"),
+                     {inside, taps.c_str()}));
 }
 
 // The planes of the window, where there are several.
@@ -157,17 +165,13 @@ int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
 )") + Rows(t, once, "plane && ", "(kz * kernel_y + ky)"));
 }
 
-// Of the tile of $0 pixels; $1 counts the results' batches or planes.
+// Of the tile of $0 pixels; $1 counts the results' batches or planes. Where work-items run one
+// after another, as lanes of a vector, those beyond the grid cost nothing, and a return much
+// time of the compiler, for all that follows is masked. They read what is no part of the source,
+// which an image answers with zeros.
 constexpr const char* kFindPlace = QUADRA_TEXT(R"(
 int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
-if (x >= grid_w || y >= grid_h || z >= blocks * $1) { return; }
-)");
-// The same where work-items run one after another, as lanes of a vector: those beyond the grid cost
-// nothing, and a return much time of the compiler, for all that follows is masked. They read what
-// is no part of the source, which an image answers with zeros.
-constexpr const char* kFindPlaceSerially = QUADRA_TEXT(R"(
-int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
-bool inside = x < grid_w && y < grid_h && z < blocks * $1;
+$2 * $1$3
 )");
 // The same where work-items share sums: all of a group reach its barrier.
 constexpr const char* kFindShare = QUADRA_TEXT(R"(
@@ -179,10 +183,11 @@ x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel) {
   const bool split = t.split_bits > 0;
   const std::string pixels = Format("%d", t.pixels);
-  std::string text = Filled(split      ? kFindShare
-                            : t.serial ? kFindPlaceSerially
-                                       : kFindPlace,
-                            {pixels.c_str(), conv.deep() ? "planes" : "dst_b"});
+  std::string text = Filled(split ? kFindShare : kFindPlace,
+                            {pixels.c_str(), conv.deep() ? "planes" : "dst_b",
+                             t.serial ? "bool inside = x < grid_w && y < grid_h && z < blocks"
+                                      : "if (x >= grid_w || y >= grid_h || z >= blocks",
+                             t.serial ? ";" : ") { return; }"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";

@@ -154,13 +154,14 @@ src_at next_row = down_src($4);
 // The results; in a loop, which moves the sums to where the first one is, the text is there once.
 std::string WriteStrip(const Strip& strip, bool serial, bool round) {
   std::string text;
-  for (int i = 0; !serial && i < strip.pixels; ++i) {
-    const std::string write =
-        "write_dst(" + Bounded(round, Format("a%d", i)) + TextOf(", x + %d, y, z);\n", i);
-    text += i ? Block(TextOf("if (x + %d < dst_w)", i), write) : write;
+  for (int i = 0; i < (serial ? 1 : strip.pixels); ++i) {
+    const std::string place = serial ? "x + j" : Format("x + %d", i);
+    const std::string sum = Bounded(round, Format("a%d", i));
+    const char* const test = serial ? "if (j < pixels)" : i ? "if ($0 < dst_w)" : "";
+    const std::string write = Filled("write_dst($0, $1, y, z);\n", {sum.c_str(), place.c_str()});
+    text += *test ? Block(Filled(test, {place.c_str()}), write) : write;
   }
   if (!serial) return text;
-  text = Block("if (j < pixels)", "write_dst(" + Bounded(round, "a0") + ", x + j, y, z);\n");
   for (int i = 1; i < strip.pixels; ++i) text += TextOf("a%d = a%d;\n", i - 1, i);
   return TextOf("int pixels = inside ? min(%d, dst_w - x) : 0;\n", strip.pixels) +
          Loop(true, "j", "0", "j < pixels", 1, text);

@@ -39,7 +39,7 @@ class StepWriter {
  public:
   StepWriter(const KernelContext& context, const Graph& graph, const Value& out, KernelDesc* desc,
              int index)
-      : few_texts_(context.DialectOf().few_texts),
+      : few_texts_(context.gpu->compiles_at_dispatch),
         graph_(graph),
         out_(out.shape),
         desc_(desc),
@@ -50,6 +50,8 @@ class StepWriter {
   Status Write(const Op& op, const std::vector<ValueId>& inputs, int hole, bool is_int,
                const Attributes& attributes) {
     const std::string formula = Unpacked(is_int && op.int_formula ? op.int_formula : op.formula);
+    // "$a + $b" and "$a * $b" commute.
+    if (few_texts_ && formula.size() == 7 && strchr("+*", formula[3])) hole = std::min(hole, 0);
     std::vector<std::string> operands(static_cast<size_t>(op.operands), "e_v");
     size_t next = 0;
     for (size_t i = 0; i < operands.size() && next < inputs.size(); ++i) {
@@ -57,8 +59,6 @@ class StepWriter {
       const char letter[] = {'$', static_cast<char>('a' + i), '\0'};
       operands[i] = Operand(inputs[next++], CountOf(formula.c_str(), letter) > 1);
     }
-    const bool commutes = formula == "$a + $b" || formula == "$a * $b";
-    if (few_texts_ && commutes && operands[1] == "e_v") std::swap(operands[0], operands[1]);
     std::string text;
     for (const char* c = formula.c_str(); *c; ++c) {
       if (*c != '$') {

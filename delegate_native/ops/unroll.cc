@@ -1,7 +1,6 @@
 #include "delegate_native/ops/unroll.h"
 
 #include "delegate_native/base/status.h"
-#include "delegate_native/kernel/packed_text.h"
 
 namespace quadra {
 
@@ -35,10 +34,11 @@ std::string Block(const char* head, const std::string& body) {
 
 std::string Loop(bool serial, const char* i, const char* from, const char* more, int step,
                  const std::string& body) {
-  const std::string next = step == 1 ? Format("++%s", i) : Format("%s += %d", i, step);
-  const std::string first = TextOf("int %s = %s;", i, from);
-  if (!serial) return Block(TextOf("for (%s %s; %s)", first.c_str(), more, next.c_str()), body);
-  return first + "\n" + Block("do", body + next + ";\n") + TextOf("while (%s);\n", more);
+  const std::string added = Format(" += %d", step);
+  return Filled(serial      ? "int $0 = $1;\ndo {\n$4$0$3;\n} while ($2);\n"
+                : step == 1 ? "for (int $0 = $1; $2; ++$0) {\n$4}\n"
+                            : "for (int $0 = $1; $2; $0$3) {\n$4}\n",
+                {i, from, more, added.c_str(), body.c_str()});
 }
 
 }  // namespace quadra
