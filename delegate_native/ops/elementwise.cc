@@ -39,7 +39,7 @@ class StepWriter {
  public:
   StepWriter(const KernelContext& context, const Graph& graph, const Value& out, KernelDesc* desc,
              int index)
-      : few_texts_(context.gpu->compiles_at_dispatch),
+      : few_texts_(context.gpu->wants_few_texts()),
         graph_(graph),
         out_(out.shape),
         desc_(desc),
