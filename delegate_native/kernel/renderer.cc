@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/status.h"
 #include "delegate_native/kernel/packed_text.h"
 
@@ -130,7 +131,7 @@ bool Renderer::HasSteps(size_t tensor) const {
 
 std::string Renderer::CountLanes(size_t tensor) const {
   const Shape& shape = layouts_[tensor].shape;
-  if (shape.c % 4 == 0 && !dialect_.few_texts) return "";
+  if (shape.c % 4 == 0 && !(kHasCpuShapes && dialect_.few_texts)) return "";
   return TextOf("int e_c = $_c - e_s%s * 4; ", shape.b > 1 ? " % $_s" : "");
 }
 
