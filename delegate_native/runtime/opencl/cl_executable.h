@@ -50,6 +50,7 @@ class ClExecutable : public Executable {
   struct Launch {
     ClHandle<cl_kernel> kernel;
     size_t global[3], local[3];
+    bool is_short = false;  // a second thread would take more time than it saves
   };
   struct Unmap {
     size_t bytes;
@@ -88,6 +89,8 @@ class ClExecutable : public Executable {
   Status Launches(size_t first, size_t count, cl_command_queue queue,
                   std::vector<ClHandle<cl_event>>* events);
   Status LaunchAll();
+  Status LaunchInThreads(ClThreads* threads);
+  Status FindShortLaunches();
   Status LaunchPart(const Launch& launch, size_t part, size_t parts, cl_command_queue queue);
   Status LaunchGroups(const Launch& launch, unsigned axis, size_t first, size_t count,
                       cl_command_queue queue);
@@ -110,7 +113,7 @@ class ClExecutable : public Executable {
   std::vector<Launch> launches_;  // parallel to plan.dispatches
   std::vector<Use> uses_;
   bool shares_constants_ = false;
-  bool ran_whole_ = false;  // once, without threads
+  int whole_runs_ = 0;  // without threads, before there are any
   ClHandle<cl_command_queue> queue_, profiling_queue_;
   std::vector<cl_mem> external_;  // bound; acquired before an inference, and released after
   std::vector<cl_event> before_;  // the inputs' that the device waits for; their owners hold them
