@@ -63,7 +63,7 @@ std::string WriteSumsInLoop(const QuadTile& t, bool scattered, const Part& part)
 
 // `pixel`: the columns are x0, x1, …, and the last one of the grid again instead of those beyond.
 std::string WriteSums(const QuadTile& t, bool scattered, const Part& part, bool pixel) {
-  if (t.serial) return WriteSumsInLoop(t, scattered, part);
+  if (t.is_serial()) return WriteSumsInLoop(t, scattered, part);
   if (t.split_bits > 0) {
     const std::string x = Format("x + j %% %d", t.pixels), k = Format("j / %d", t.pixels);
     const std::string exists = "if (inside && " + x + " < grid_w && o + " + k + " < dst_s)";
@@ -95,7 +95,7 @@ std::string AddSlices(const QuadTile& t, const char* read) {
   std::string text = Unroll(t.pixels, read) + "p += slice;\n";
   const char* const lanes[] = {"x", "y", "z", "w"};
   const int channels = t.channels > 0 ? t.channels : 4;
-  for (int k = 0; t.serial && k < t.slices; ++k) {
+  for (int k = 0; t.is_serial() && k < t.slices; ++k) {
     std::string weights, products;
     for (int i = 0; i < channels; ++i) {
       weights += TextOf("sum4_t w%d = read_weights(i + %d);\n", i, i * t.slices + k);
@@ -103,15 +103,15 @@ std::string AddSlices(const QuadTile& t, const char* read) {
     }
     text += Block("", weights + Unroll(t.pixels, products.c_str()));
   }
-  for (int i = 0; !t.serial && i < 4 * t.slices; ++i) {
+  for (int i = 0; !t.is_serial() && i < 4 * t.slices; ++i) {
     text += TextOf("w = read_weights(i + %d);\n", i) +
             Unroll(t.pixels, TextOf("a$_%d += v$.%s * w;\n", i % t.slices, lanes[i / t.slices]));
   }
   const int step = 4 * t.slices;
   const std::string end =
-      t.serial ? "int end = inside ? at + run : at;\n" : "int end = at + run;\n";
+      t.is_serial() ? "int end = inside ? at + run : at;\n" : "int end = at + run;\n";
   if (t.channels > 0) return end + Block("", "int i = at;\n" + text);
-  if (t.split_bits == 0) return end + Loop(t.serial, "i", "at", "i < end", step, text);
+  if (t.split_bits == 0) return end + Loop(t.is_serial(), "i", "at", "i < end", step, text);
   return end + Block(TextOf("for (int i = at + split * %d; i < end; i += splits * %d)", step, step),
                      text);
 }
@@ -126,15 +126,11 @@ std::string Pixel(const QuadTile& t) {
 }
 
 // The rows of the window, of which row ky has the number `row` among all. Pixels outside are read
-// inside and dropped: a branch costs more. With serial work-items so are rows outside. `once`:
-// there is a tap.
+// inside and dropped: a branch costs more. `once`: there is a tap, and loops may be tested behind
+// their bodies.
 std::string Rows(const QuadTile& t, bool once, const char* inside, const char* row) {
   const std::string tap =
-      Unroll(t.pixels, t.serial ? QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
-bool in$ = in_row && x$ >= 0 && x$ < src_w;
-src_at q$ = along_src(clamp(x$, 0, src_w - 1));
-)")
-                                : QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
+      Unroll(t.pixels, QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
 bool in$ = x$ >= 0 && x$ < src_w;
 src_at q$ = along_src(clamp(x$, 0, src_w - 1));
 )")) + "src_at p = row;\n" +
@@ -146,14 +142,8 @@ if (!in$) { v$ = vec4(0.0f); }
              row) +
       Loop(once, "kx", "0", "kx < kernel_x", 1, tap);
   return Loop(once, "ky", "0", "ky < kernel_y", 1,
-              Filled(t.serial ? QUADRA_TEXT(R"(int sy = y * stride_y - pad_y + ky * dilation_y;
-bool in_row = $0sy >= 0 && sy < src_h;
-$1)")
-                              : QUADRA_TEXT(R"(int sy = y * stride_y - pad_y + ky * dilation_y;
-if ($0sy >= 0 && sy < src_h) {
-$1}
-)"),
-                     {inside, taps.c_str()}));
+              "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
+                  Block(TextOf("if (%ssy >= 0 && sy < src_h)", inside), taps));
 }
 
 // The planes of the window, where there are several.
@@ -185,9 +175,9 @@ std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool
   const std::string pixels = Format("%d", t.pixels);
   std::string text = Filled(split ? kFindShare : kFindPlace,
                             {pixels.c_str(), conv.deep() ? "planes" : "dst_b",
-                             t.serial ? "bool inside = x < grid_w && y < grid_h && z < blocks"
-                                      : "if (x >= grid_w || y >= grid_h || z >= blocks",
-                             t.serial ? ";" : ") { return; }"});
+                             t.is_serial() ? "bool inside = x < grid_w && y < grid_h && z < blocks"
+                                           : "if (x >= grid_w || y >= grid_h || z >= blocks",
+                             t.is_serial() ? ";" : ") { return; }"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";
@@ -208,11 +198,11 @@ b = item * dst_d + (b - item * grid_d) * step_z + first_z;
   if (!pixel) text += "int left = x * stride_x - pad_x;\n";
   text += split ? "first += split;\nsrc_at slice = src_slice * splits;\n"
                 : "src_at slice = src_slice;\n";
-  if (!t.serial) text += "sum4_t w;\n";
+  if (!t.is_serial()) text += "sum4_t w;\n";
   text += Unroll(t.pixels, t.slices, "sum4_t a$_@ = read_bias(o + @);\n");
   if (split) text += Unroll(t.pixels, t.slices, "if (split > 0) { a$_@ = vec4(0.0f); }\n");
   // A phase of a transposed convolution may have no taps.
-  const bool once = t.serial && conv.taps() > 0;
+  const bool once = t.is_serial() && conv.taps() > 0;
   text += pixel ? Pixel(t) : conv.deep() ? Planes(t, once) : Rows(t, once, "", "ky");
   return text + WriteSums(t, conv.scattered(), part, pixel);
 }

@@ -16,6 +16,8 @@ struct QuadTile {
   int channels = 0;  // serial, with a window: of a source that is one slice
 
   constexpr QuadTile(int p, int s) : pixels(p), slices(s) {}
+  // Known to be false where a library does without such texts.
+  constexpr bool is_serial() const { return kHasCpuShapes && serial; }
 };
 
 // For a grid of w x h results from so many slices. `pixel`: each is made from one pixel of the

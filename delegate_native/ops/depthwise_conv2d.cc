@@ -152,7 +152,8 @@ src_at next_row = down_src($4);
 )");
 
 // The results; in a loop, which moves the sums to where the first one is, the text is there once.
-std::string WriteStrip(const Strip& strip, bool serial, bool round) {
+std::string WriteStrip(const GpuInfo& gpu, const Strip& strip, bool round) {
+  const bool serial = gpu.runs_items_serially();
   std::string text;
   for (int i = 0; i < (serial ? 1 : strip.pixels); ++i) {
     const std::string place = serial ? "x + j" : Format("x + %d", i);
@@ -167,7 +168,8 @@ std::string WriteStrip(const Strip& strip, bool serial, bool round) {
          Loop(true, "j", "0", "j < pixels", 1, text);
 }
 
-std::string StripBody(const Strip& strip, bool one_item, bool serial, bool round) {
+std::string StripBody(const GpuInfo& gpu, const Strip& strip, bool one_item, bool round) {
+  const bool serial = gpu.runs_items_serially();
   const std::vector<int> columns = strip.Columns();
   const std::string pixels = Format("%d", strip.pixels), taps = Format("%d", strip.taps);
   const std::string stride = Format("%d", strip.stride), rows = Format("%d", strip.dilation_y);
@@ -184,7 +186,7 @@ std::string StripBody(const Strip& strip, bool one_item, bool serial, bool round
   const std::string row = StripRow(strip, columns);
   return text +
          Loop(serial, "ky", "first", "ky < last", 1, serial ? Block("if (ky < last)", row) : row) +
-         WriteStrip(strip, serial, round);
+         WriteStrip(gpu, strip, round);
 }
 
 // The longest strip that fits the GPU's registers and leaves it enough work-items. Of four pixels
@@ -216,8 +218,7 @@ void MakeGpuDepthwise(const GpuInfo& gpu, const Shape& out, const Window& window
   const int slices = out.slices() * out.b;
   const Strip strip = StripFor(gpu, out, window);
   const bool in_strips = multiplier == 1 && strip.taps <= kMostTaps;
-  kernel->body = in_strips ? StripBody(strip, out.b == 1, gpu.runs_items_serially(), round)
-                           : Body(multiplier > 1, round);
+  kernel->body = in_strips ? StripBody(gpu, strip, out.b == 1, round) : Body(multiplier > 1, round);
   kernel->Grid(CeilDiv(out.w, in_strips ? strip.pixels : 1), out.h, slices);
   if (!gpu.is_cpu()) SetGpuGroup(gpu, kernel);
 }

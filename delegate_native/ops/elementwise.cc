@@ -39,11 +39,7 @@ class StepWriter {
  public:
   StepWriter(const KernelContext& context, const Graph& graph, const Value& out, KernelDesc* desc,
              int index)
-      : few_texts_(context.gpu->compiles_at_dispatch),
-        graph_(graph),
-        out_(out.shape),
-        desc_(desc),
-        index_(index) {}
+      : gpu_(*context.gpu), graph_(graph), out_(out.shape), desc_(desc), index_(index) {}
 
   // `e_v = FORMULA;`. The operand `hole` is e_v as it was, and so are operands behind the last of
   // `inputs`; -1: all are read. `is_int`: whether the first operand is of ints.
@@ -51,7 +47,7 @@ class StepWriter {
                const Attributes& attributes) {
     const std::string formula = Unpacked(is_int && op.int_formula ? op.int_formula : op.formula);
     // "$a + $b" and "$a * $b" commute.
-    if (few_texts_ && formula.size() == 7 && strchr("+*", formula[3])) hole = std::min(hole, 0);
+    if (few_texts() && formula.size() == 7 && strchr("+*", formula[3])) hole = std::min(hole, 0);
     std::vector<std::string> operands(static_cast<size_t>(op.operands), "e_v");
     size_t next = 0;
     for (size_t i = 0; i < operands.size() && next < inputs.size(); ++i) {
@@ -76,6 +72,8 @@ class StepWriter {
   }
 
  private:
+  bool few_texts() const { return gpu_.wants_few_texts(); }
+
   static int CountOf(const char* text, const char* word) {
     int count = 0;
     while ((text = strstr(text, word))) text += 2, ++count;
@@ -114,7 +112,7 @@ class StepWriter {
     if (shape.c == 1 && out_.c > 1) {
       return TextOf("%s(read_%s(%s, %s, %s).x)", TypeOf(value), name.c_str(), x, y, batch.c_str());
     }
-    if (few_texts_ && out_.b == 1) {
+    if (few_texts() && out_.b == 1) {
       Line(Filled(kReadShortOfOne, {name.c_str(), type.c_str(), x, y}));
       return name + "_read";
     }
@@ -164,7 +162,7 @@ class StepWriter {
 
   void Line(const std::string& text) { desc_->epilogue += text + "\n"; }
 
-  const bool few_texts_;
+  const GpuInfo& gpu_;
   const Graph& graph_;
   const Shape& out_;
   KernelDesc* desc_;
