@@ -155,13 +155,10 @@ int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
 )") + Rows(t, once, "plane && ", "(kz * kernel_y + ky)"));
 }
 
-// Of the tile of $0 pixels; $1 counts the results' batches or planes. Where work-items run one
-// after another, as lanes of a vector, those beyond the grid cost nothing, and a return much
-// time of the compiler, for all that follows is masked. They read what is no part of the source,
-// which an image answers with zeros.
+// Of the tile of $0 pixels; $1 counts the results' batches or planes; $2, $3: ops/unroll.h.
 constexpr const char* kFindPlace = QUADRA_TEXT(R"(
 int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
-$2 * $1$3
+$2(x >= grid_w || y >= grid_h || z >= blocks * $1)$3
 )");
 // The same where work-items share sums: all of a group reach its barrier.
 constexpr const char* kFindShare = QUADRA_TEXT(R"(
@@ -173,11 +170,10 @@ x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel) {
   const bool split = t.split_bits > 0;
   const std::string pixels = Format("%d", t.pixels);
-  std::string text = Filled(split ? kFindShare : kFindPlace,
-                            {pixels.c_str(), conv.deep() ? "planes" : "dst_b",
-                             t.is_serial() ? "bool inside = x < grid_w && y < grid_h && z < blocks"
-                                           : "if (x >= grid_w || y >= grid_h || z >= blocks",
-                             t.is_serial() ? ";" : ") { return; }"});
+  std::string text =
+      Filled(split ? kFindShare : kFindPlace,
+             {pixels.c_str(), conv.deep() ? "planes" : "dst_b",
+              t.is_serial() ? kKeepOutside : kLeaveOutside, t.is_serial() ? ";" : " { return; }"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";

@@ -21,12 +21,8 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y
 if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }
 write_dst(num4(0), x, y, s);
 )");
-// The same for one batch item, as few_texts (kernel/dialect.h) has it for all lengths.
-constexpr const char* kReadShortOfOne = QUADRA_TEXT(R"($1 $0_read = $1(0);
-if (e_s < $0_s) { $0_read = read_$0($2, $3, e_s); }
-)");
-// Of the operand $0 and the written tensor $1.
-constexpr const char* kReadShort = QUADRA_TEXT(R"(int $0_slice = e_s % $1_s; $2 $0_read = $2(0);
+// Of the operand $0; $1 is the slice of a batch item.
+constexpr const char* kReadShort = QUADRA_TEXT(R"(int $0_slice = $1; $2 $0_read = $2(0);
 if ($0_slice < $0_s) {
 $0_read = read_$0($3, $4, $5$0_slice);
 }
@@ -73,6 +69,8 @@ class StepWriter {
 
  private:
   bool few_texts() const { return gpu_.wants_few_texts(); }
+  // Then operands are read as if they had fewer channels; a division would cost too much.
+  bool is_one_of_few() const { return few_texts() && out_.b == 1; }
 
   static int CountOf(const char* text, const char* word) {
     int count = 0;
@@ -112,11 +110,7 @@ class StepWriter {
     if (shape.c == 1 && out_.c > 1) {
       return TextOf("%s(read_%s(%s, %s, %s).x)", TypeOf(value), name.c_str(), x, y, batch.c_str());
     }
-    if (few_texts() && out_.b == 1) {
-      Line(Filled(kReadShortOfOne, {name.c_str(), type.c_str(), x, y}));
-      return name + "_read";
-    }
-    if (shape.c < out_.c) return ReadShort(name, value, x, y, batch);
+    if (shape.c < out_.c || is_one_of_few()) return ReadShort(name, value, x, y, batch);
     const std::string s = shape.b == out_.b ? "e_s"
                           : shape.b == 1    ? "e_s % " + slices
                                             : batch + " * " + slices + " + e_s % " + slices;
@@ -143,8 +137,9 @@ class StepWriter {
   std::string ReadShort(const std::string& name, const Value& value, const char* x, const char* y,
                         const std::string& place) {
     const std::string batch = value.shape.b == 1 ? "" : place + " * " + name + "_s + ";
-    Line(Filled(kReadShort, {name.c_str(), desc_->epilogue_tensor.c_str(), TypeOf(value), x, y,
-                             batch.c_str()}));
+    std::string slice = "e_s";
+    if (!is_one_of_few()) slice += " % " + desc_->epilogue_tensor + "_s";
+    Line(Filled(kReadShort, {name.c_str(), slice.c_str(), TypeOf(value), x, y, batch.c_str()}));
     return name + "_read";
   }
 
