@@ -74,8 +74,10 @@ struct GpuInfo {
   bool Has(const char* extension) const;
   // CPU-shaped: wide vectors in registers instead of many small work-items.
   bool is_cpu() const { return kHasCpuShapes && vector_width > 4; }
-  // Many small work-items are no gain: a driver that wants a flat grid goes through it in order.
+  // Many small work-items are no gain: a driver that wants a flat grid goes through it in order. It
+  // computes on a CPU.
   bool runs_items_serially() const { return kHasCpuShapes && flat_group > 0; }
+  // A little more work in every inference is cheaper than one more text.
   bool wants_few_texts() const { return kHasCpuShapes && compiles_at_dispatch; }
 };
 

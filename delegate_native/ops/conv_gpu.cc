@@ -126,16 +126,11 @@ std::string Pixel(const QuadTile& t) {
 }
 
 // The rows of the window, of which row ky has the number `row` among all. Pixels outside are read
-// inside and dropped: a branch costs more. With serial work-items so are rows outside. `once`:
-// there is a tap.
+// inside and dropped: a branch costs more. `once`: there is a tap, and loops may be tested behind
+// their bodies.
 std::string Rows(const QuadTile& t, bool once, const char* inside, const char* row) {
   const std::string tap =
-      Unroll(t.pixels, t.is_serial()
-                           ? QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
-bool in$ = in_row && x$ >= 0 && x$ < src_w;
-src_at q$ = along_src(clamp(x$, 0, src_w - 1));
-)")
-                           : QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
+      Unroll(t.pixels, QUADRA_TEXT(R"(int x$ = left + $ * stride_x + kx * dilation_x;
 bool in$ = x$ >= 0 && x$ < src_w;
 src_at q$ = along_src(clamp(x$, 0, src_w - 1));
 )")) + "src_at p = row;\n" +
@@ -147,14 +142,8 @@ if (!in$) { v$ = vec4(0.0f); }
              row) +
       Loop(once, "kx", "0", "kx < kernel_x", 1, tap);
   return Loop(once, "ky", "0", "ky < kernel_y", 1,
-              Filled(t.is_serial() ? QUADRA_TEXT(R"(int sy = y * stride_y - pad_y + ky * dilation_y;
-bool in_row = $0sy >= 0 && sy < src_h;
-$1)")
-                                   : QUADRA_TEXT(R"(int sy = y * stride_y - pad_y + ky * dilation_y;
-if ($0sy >= 0 && sy < src_h) {
-$1}
-)"),
-                     {inside, taps.c_str()}));
+              "int sy = y * stride_y - pad_y + ky * dilation_y;\n" +
+                  Block(TextOf("if (%ssy >= 0 && sy < src_h)", inside), taps));
 }
 
 // The planes of the window, where there are several.
@@ -166,13 +155,10 @@ int first = (item * src_d + (plane ? sz : 0)) * src_s + first_s;
 )") + Rows(t, once, "plane && ", "(kz * kernel_y + ky)"));
 }
 
-// Of the tile of $0 pixels; $1 counts the results' batches or planes. Where work-items run one
-// after another, as lanes of a vector, those beyond the grid cost nothing, and a return much
-// time of the compiler, for all that follows is masked. They read what is no part of the source,
-// which an image answers with zeros.
+// Of the tile of $0 pixels; $1 counts the results' batches or planes; $2, $3: ops/unroll.h.
 constexpr const char* kFindPlace = QUADRA_TEXT(R"(
 int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
-$2 * $1$3
+$2(x >= grid_w || y >= grid_h || z >= blocks * $1)$3
 )");
 // The same where work-items share sums: all of a group reach its barrier.
 constexpr const char* kFindShare = QUADRA_TEXT(R"(
@@ -184,11 +170,10 @@ x = min(x, grid_w - 1); z = min(z, blocks * dst_b - 1);
 std::string QuadBody(const QuadTile& t, const Conv& conv, const Part& part, bool pixel) {
   const bool split = t.split_bits > 0;
   const std::string pixels = Format("%d", t.pixels);
-  std::string text = Filled(split ? kFindShare : kFindPlace,
-                            {pixels.c_str(), conv.deep() ? "planes" : "dst_b",
-                             t.is_serial() ? "bool inside = x < grid_w && y < grid_h && z < blocks"
-                                           : "if (x >= grid_w || y >= grid_h || z >= blocks",
-                             t.is_serial() ? ";" : ") { return; }"});
+  std::string text =
+      Filled(split ? kFindShare : kFindPlace,
+             {pixels.c_str(), conv.deep() ? "planes" : "dst_b",
+              t.is_serial() ? kKeepOutside : kLeaveOutside, t.is_serial() ? ";" : " { return; }"});
   // A division costs as much as several taps.
   text += conv.out.b == 1 ? "int b = 0; int block = z;\n"
                           : "int b = z / blocks; int block = z - b * blocks;\n";

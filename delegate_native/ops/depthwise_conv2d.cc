@@ -133,14 +133,10 @@ std::string StripRow(const Strip& strip, const std::vector<int>& columns) {
   return text + TextOf("w += %d;\nrow += next_row;\n", strip.taps);
 }
 
-constexpr const char* kIsInside = "if (x >= dst_w || y >= dst_h || z >= dst_s * dst_b) { return; }";
-// Where work-items run one after another: see conv_gpu.cc.
-constexpr const char* kIsInsideSerially =
-    "bool inside = x < dst_w && y < dst_h && z < dst_s * dst_b;";
 // Of $0 pixels, $2 from each other, with $5 taps in a row; $4 is the dilation along y, $3 one less.
 constexpr const char* kFindStrip = QUADRA_TEXT(R"(
 int x = GLOBAL_X * $0; int y = GLOBAL_Y; int z = GLOBAL_Z;
-$6
+$6(x >= dst_w || y >= dst_h || z >= dst_s * dst_b)$7
 int o = $1;
 int sx = x * $2 - pad_x;
 int sy = y * stride_y - pad_y;
@@ -155,15 +151,15 @@ src_at next_row = down_src($4);
 std::string WriteStrip(const GpuInfo& gpu, const Strip& strip, bool round) {
   const bool serial = gpu.runs_items_serially();
   std::string text;
-  for (int i = 0; i < (serial ? 1 : strip.pixels); ++i) {
-    const std::string place = serial ? "x + j" : Format("x + %d", i);
-    const std::string sum = Bounded(round, Format("a%d", i));
-    const char* const test = serial ? "if (j < pixels)" : i ? "if ($0 < dst_w)" : "";
-    const std::string write = Filled("write_dst($0, $1, y, z);\n", {sum.c_str(), place.c_str()});
-    text += *test ? Block(Filled(test, {place.c_str()}), write) : write;
+  for (int i = 0; i < strip.pixels; ++i) {
+    const std::string sum = Bounded(round, Format("a%d", i)), j = serial ? "j" : Format("%d", i);
+    const std::string write = TextOf("write_dst(%s, x + %s, y, z);\n", sum.c_str(), j.c_str());
+    text += i && serial ? TextOf("a%d = a%d;\n", i - 1, i)
+            : serial    ? Block("if (j < pixels)", write)
+            : i         ? Block(TextOf("if (x + %d < dst_w)", i), write)
+                        : write;
   }
   if (!serial) return text;
-  for (int i = 1; i < strip.pixels; ++i) text += TextOf("a%d = a%d;\n", i - 1, i);
   return TextOf("int pixels = inside ? min(%d, dst_w - x) : 0;\n", strip.pixels) +
          Loop(true, "j", "0", "j < pixels", 1, text);
 }
@@ -174,9 +170,10 @@ std::string StripBody(const GpuInfo& gpu, const Strip& strip, bool one_item, boo
   const std::string pixels = Format("%d", strip.pixels), taps = Format("%d", strip.taps);
   const std::string stride = Format("%d", strip.stride), rows = Format("%d", strip.dilation_y);
   const std::string round_up = Format("%d", strip.dilation_y - 1);
-  std::string text = Filled(kFindStrip, {pixels.c_str(), one_item ? "z" : "z - z / dst_s * dst_s",
-                                         stride.c_str(), round_up.c_str(), rows.c_str(),
-                                         taps.c_str(), serial ? kIsInsideSerially : kIsInside});
+  std::string text =
+      Filled(kFindStrip, {pixels.c_str(), one_item ? "z" : "z - z / dst_s * dst_s", stride.c_str(),
+                          round_up.c_str(), rows.c_str(), taps.c_str(),
+                          serial ? kKeepOutside : kLeaveOutside, serial ? ";" : " { return; }"});
   text += Unroll(strip.pixels, "sum4_t a$ = read_bias(o);\n");
   for (int c : columns) {
     text += TextOf("int x%d = clamp(sx + %d, 0, src_w - 1); bool in%d = x%d == sx + %d;\n", c, c, c,

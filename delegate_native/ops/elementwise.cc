@@ -21,12 +21,8 @@ constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y
 if (x >= dst_w || y >= dst_h || s >= dst_s * dst_b) { return; }
 write_dst(num4(0), x, y, s);
 )");
-// The same for one batch item, as few_texts (kernel/dialect.h) has it for all lengths.
-constexpr const char* kReadShortOfOne = QUADRA_TEXT(R"($1 $0_read = $1(0);
-if (e_s < $0_s) { $0_read = read_$0($2, $3, e_s); }
-)");
-// Of the operand $0 and the written tensor $1.
-constexpr const char* kReadShort = QUADRA_TEXT(R"(int $0_slice = e_s % $1_s; $2 $0_read = $2(0);
+// Of the operand $0; $1 is the slice of a batch item.
+constexpr const char* kReadShort = QUADRA_TEXT(R"(int $0_slice = $1; $2 $0_read = $2(0);
 if ($0_slice < $0_s) {
 $0_read = read_$0($3, $4, $5$0_slice);
 }
@@ -39,7 +35,7 @@ class StepWriter {
  public:
   StepWriter(const KernelContext& context, const Graph& graph, const Value& out, KernelDesc* desc,
              int index)
-      : context_(context), graph_(graph), out_(out.shape), desc_(desc), index_(index) {}
+      : gpu_(*context.gpu), graph_(graph), out_(out.shape), desc_(desc), index_(index) {}
 
   // `e_v = FORMULA;`. The operand `hole` is e_v as it was, and so are operands behind the last of
   // `inputs`; -1: all are read. `is_int`: whether the first operand is of ints.
@@ -47,8 +43,7 @@ class StepWriter {
                const Attributes& attributes) {
     const std::string formula = Unpacked(is_int && op.int_formula ? op.int_formula : op.formula);
     // "$a + $b" and "$a * $b" commute.
-    if (context_.gpu->wants_few_texts() && formula.size() == 7 && strchr("+*", formula[3]))
-      hole = std::min(hole, 0);
+    if (few_texts() && formula.size() == 7 && strchr("+*", formula[3])) hole = std::min(hole, 0);
     std::vector<std::string> operands(static_cast<size_t>(op.operands), "e_v");
     size_t next = 0;
     for (size_t i = 0; i < operands.size() && next < inputs.size(); ++i) {
@@ -73,6 +68,10 @@ class StepWriter {
   }
 
  private:
+  bool few_texts() const { return gpu_.wants_few_texts(); }
+  // Then operands are read as if they had fewer channels; a division would cost too much.
+  bool is_one_of_few() const { return few_texts() && out_.b == 1; }
+
   static int CountOf(const char* text, const char* word) {
     int count = 0;
     while ((text = strstr(text, word))) text += 2, ++count;
@@ -111,11 +110,7 @@ class StepWriter {
     if (shape.c == 1 && out_.c > 1) {
       return TextOf("%s(read_%s(%s, %s, %s).x)", TypeOf(value), name.c_str(), x, y, batch.c_str());
     }
-    if (context_.gpu->wants_few_texts() && out_.b == 1) {
-      Line(Filled(kReadShortOfOne, {name.c_str(), type.c_str(), x, y}));
-      return name + "_read";
-    }
-    if (shape.c < out_.c) return ReadShort(name, value, x, y, batch);
+    if (shape.c < out_.c || is_one_of_few()) return ReadShort(name, value, x, y, batch);
     const std::string s = shape.b == out_.b ? "e_s"
                           : shape.b == 1    ? "e_s % " + slices
                                             : batch + " * " + slices + " + e_s % " + slices;
@@ -142,8 +137,9 @@ class StepWriter {
   std::string ReadShort(const std::string& name, const Value& value, const char* x, const char* y,
                         const std::string& place) {
     const std::string batch = value.shape.b == 1 ? "" : place + " * " + name + "_s + ";
-    Line(Filled(kReadShort, {name.c_str(), desc_->epilogue_tensor.c_str(), TypeOf(value), x, y,
-                             batch.c_str()}));
+    std::string slice = "e_s";
+    if (!is_one_of_few()) slice += " % " + desc_->epilogue_tensor + "_s";
+    Line(Filled(kReadShort, {name.c_str(), slice.c_str(), TypeOf(value), x, y, batch.c_str()}));
     return name + "_read";
   }
 
@@ -161,7 +157,7 @@ class StepWriter {
 
   void Line(const std::string& text) { desc_->epilogue += text + "\n"; }
 
-  const KernelContext& context_;
+  const GpuInfo& gpu_;
   const Graph& graph_;
   const Shape& out_;
   KernelDesc* desc_;

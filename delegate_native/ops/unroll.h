@@ -18,6 +18,12 @@ std::string Filled(const char* text, std::initializer_list<const char*> words);
 // `head { body }`: what writes the opening brace writes the closing one.
 std::string Block(const char* head, const std::string& body);
 
+// What a text says before the condition that a work-item is beyond the grid. A return masks all
+// that follows where work-items are lanes of a vector, which costs the compiler much time. There
+// they cost nothing: they read what is no part of the source, which an image answers with zeros,
+// and write where `inside` only.
+constexpr char kLeaveOutside[] = "if ", kKeepOutside[] = "bool inside = !";
+
 // for (int `i` = `from`; `more`; `i` += `step`) { body }. Where work-items run one after another,
 // as lanes of a vector, the test is behind the body, which so runs at least once: a body that
 // follows its test runs once more, for no lane.
