@@ -456,7 +456,7 @@ Handle eglCreateContext(Handle display, Handle config, Handle shared, const int*
       display, config, shared, attributes);
   if (made && !state) state = calloc(1, sizeof *state);
   else if (made) memset(state, 0, sizeof *state);
-  if (made) StrictBegin();
+  if (made) StrictBegin(made, shared);
   return made;
 }
 

@@ -2,6 +2,7 @@
  * driver's, or the lower ones in EGL_FAULTS), and what was written is read behind the right barrier
  * only. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum { kObjects = 1 << 16, kUnits = 256 };
 enum {
   kStorageBuffer = 0x90D2,
   kUniformBuffer = 0x8A11,
+  kIndirectBuffer = 0x8F3F,
   kTextureBuffer = 0x8C2A,
   kTexture0 = 0x84C0
 };
@@ -127,17 +129,43 @@ static struct State* Watched(const char* call) {
   return state;
 }
 
-void StrictBegin(void) {
+/* Whose state a context has, for contexts that share its objects. */
+enum { kContexts = 64 };
+static struct { const void* context; struct State* state; } contexts[kContexts];
+static pthread_mutex_t contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void Forget(const void* context, const struct State* gone) {
+  for (int i = 0; i < kContexts; ++i) {
+    if ((context && contexts[i].context == context) || (gone && contexts[i].state == gone))
+      contexts[i].context = NULL, contexts[i].state = NULL;
+  }
+}
+
+/* A context that shares another's objects begins with what is known of its buffers. */
+void StrictBegin(const void* context, const void* shares) {
+  pthread_mutex_lock(&contexts_mutex);
+  Forget(context, state);
   free(state);
   state = calloc(1, sizeof *state);
+  int free_place = -1;
+  for (int i = 0; i < kContexts; ++i) {
+    if (!contexts[i].context) free_place = i;
+    if (!shares || contexts[i].context != shares) continue;
+    memcpy(state->bytes, contexts[i].state->bytes, sizeof state->bytes);
+  }
+  if (free_place >= 0) contexts[free_place].context = context, contexts[free_place].state = state;
+  pthread_mutex_unlock(&contexts_mutex);
 }
 
 void StrictEnd(void) {
   if (!state) return;
   for (int i = 0; i < 6; ++i)
     if (state->live[i]) Violation("%d %s were never deleted", state->live[i], kLive[i]);
+  pthread_mutex_lock(&contexts_mutex);
+  Forget(NULL, state);
   free(state);
   state = NULL;
+  pthread_mutex_unlock(&contexts_mutex);
 }
 
 static void Check(int good, const char* call, const char* what, long long value, const char* word) {
@@ -222,12 +250,13 @@ static GLuint BoundTo(GLenum target) {
 }
 
 WRAP(void, BindBuffer, (GLenum target, GLuint buffer)) {
-  if (Watched("glBindBuffer"))
+  if (target != kIndirectBuffer && Watched("glBindBuffer"))
     *(target == kUniformBuffer ? &state->bound_uniform : &state->bound_storage) = buffer;
   next_BindBuffer(target, buffer);
 }
 WRAP(void, BufferData, (GLenum target, GLsizeiptr size, const void* data, GLenum usage)) {
-  if (Watched("glBufferData")) state->bytes[BoundTo(target) % kObjects] = size;
+  if (target != kIndirectBuffer && Watched("glBufferData"))
+    state->bytes[BoundTo(target) % kObjects] = size;
   next_BufferData(target, size, data, usage);
 }
 

@@ -66,7 +66,7 @@ FLAGS = ("supports_fp16", "reads_buffers_as_images", "has_timer_queries", "one_p
 WORDS = ("name", "vendor", "api", "opencl_version", "device_name", "driver", "api_version", "storage")
 OTHERS = ("extensions", "quirks")
 QUIRKS = ("compiler_starts_slowly", "storage_blocks_are_read_slowly", "lanes_lie_along_x_only", "half_arithmetic_is_emulated",
-          "machine_code_is_made_at_dispatch", "timer_queries_count_nothing", "compiler_crashes_in_threads",
+          "timer_queries_count_nothing", "machine_code_is_made_at_dispatch", "compiler_crashes_in_threads",
           "memory_checker_sees_whole_buffers")  # fmt: skip
 _INTEGERS = (0, 1, 2, 3, 5, 7, 8, 12, 16, 100, 127, 1000, 4096, 65535, 65536, (1 << 30) + 1, (1 << 31) - 1, 1 << 31,
              (1 << 32) - 1, 1 << 40, (1 << 63) - 1, 1 << 64, -1, -(1 << 31), -(1 << 63))  # fmt: skip
