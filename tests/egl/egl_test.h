@@ -43,7 +43,7 @@ long long Limit(const char* word);
 long long LimitBehind(GLenum what, int index, long long real);
 
 void StrictBegin(const void* context, const void* shares); /* a context was made on this thread */
-void StrictEnd(void);   /* and is destroyed */
+void StrictEnd(void);                                      /* and is destroyed */
 /* Adds a line to the file that strict=PATH names; nothing without that. */
 void Violation(const char* format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -131,7 +131,10 @@ static struct State* Watched(const char* call) {
 
 /* Whose state a context has, for contexts that share its objects. */
 enum { kContexts = 64 };
-static struct { const void* context; struct State* state; } contexts[kContexts];
+static struct {
+  const void* context;
+  struct State* state;
+} contexts[kContexts];
 static pthread_mutex_t contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void Forget(const void* context, const struct State* gone) {
