@@ -7,24 +7,17 @@
 namespace quadra {
 namespace {
 
-std::string List(const char* declared, int count) {
-  std::string text;
-  for (int i = 0; i < count; ++i) text += Format(", %s_%d", declared, i);
-  return text;
-}
-
 // The call of one kernel's body with the places that its arguments take.
 std::string Call(const fb::Kernel& kernel, ClCommonEntry* common) {
   std::string text = kernel.entry()->str() + "_body(";
-  int buffers = 0, ints = 0, floats = 0;
+  int numbers = 0, buffers = 0;
   for (const flatbuffers::String* type : *kernel.parameters()) {
-    if (type->str() == "int") text += Format("int_%d, ", ints++);
-    else if (type->str() == "float") text += Format("float_%d, ", floats++);
+    if (type->str() == "int") text += Format("is.number[%d], ", numbers++);
+    else if (type->str() == "float") text += Format("as_float(is.number[%d]), ", numbers++);
     else text += "(" + type->str() + Format(")buffer_%d, ", buffers++);
   }
+  common->numbers = std::max(common->numbers, numbers);
   common->buffers = std::max(common->buffers, buffers);
-  common->ints = std::max(common->ints, ints);
-  common->floats = std::max(common->floats, floats);
   return text + "x, y, z);";
 }
 
@@ -43,12 +36,14 @@ ClCommonEntry MakeCommonEntry(const std::vector<const fb::Kernel*>& kernels) {
     cases += Format("case %zu: ", common.kernels.size()) + Call(*kernel, &common) + " break;\n";
     common.kernels.push_back(kernel->entry()->str());
   }
-  common.source = std::string("__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\nvoid ") +
-                  ClCommonEntry::name() + "(int number" +
-                  List("__global float* buffer", common.buffers) + List("int int", common.ints) +
-                  List("float float", common.floats) + ") {\n" +
-                  "int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);\n" +
-                  "switch (number) {\n" + cases + "}\n}\n";
+  std::string buffers;
+  for (int i = 0; i < common.buffers; ++i) buffers += Format(", __global float* buffer_%d", i);
+  common.source =
+      Format("struct numbers { int entry, number[%d]; };\n", std::max(common.numbers, 1)) +
+      "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\nvoid " + ClCommonEntry::name() +
+      "(struct numbers is" + buffers + ") {\n" +
+      "int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);\n" +
+      "switch (is.entry) {\n" + cases + "}\n}\n";
   return common;
 }
 

@@ -10,11 +10,12 @@
 
 namespace quadra {
 
-// Takes the number of a kernel, then as many buffers, ints and floats as any of them needs.
+// Takes one struct of the kernel's number and of its own numbers, then as many buffers as any of
+// them needs: PoCL copies every argument of every launch into memory of its own.
 struct ClCommonEntry {
   std::vector<std::string> kernels;  // entry points of their own, in the order of their numbers
   std::string source;
-  int buffers = 0, ints = 0, floats = 0;
+  int numbers = 0, buffers = 0;  // without the kernel's own number
 
   static const char* name() { return "run_kernel"; }
   bool empty() const { return kernels.empty(); }

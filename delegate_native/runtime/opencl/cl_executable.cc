@@ -208,30 +208,30 @@ Status ClExecutable::SetArg(const fb::Dispatch& dispatch, cl_kernel kernel, cl_u
                           code);
 }
 
-// Places go by kind, each kind in the order of the kernel's own arguments.
 Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonEntry& common,
                                    cl_kernel kernel) {
-  const fb::Arg number(fb::ArgKind_Int, false, fb::View_Memory, 0,
-                       common.NumberOf(dispatch.entry()->str()), 0.0f);
-  QUADRA_RETURN_IF_ERROR(SetArg(dispatch, kernel, 0, number));
-  const fb::ArgKind kinds[3] = {fb::ArgKind_Buffer, fb::ArgKind_Int, fb::ArgKind_Float};
-  const int counts[3] = {common.buffers, common.ints, common.floats};
+  std::vector<cl_int> numbers = {common.NumberOf(dispatch.entry()->str())};
   cl_uint place = 1;
-  for (int k = 0; k < 3; ++k) {
-    const cl_uint end = place + static_cast<cl_uint>(counts[k]);
-    for (unsigned i = 0; i < Count(dispatch.args()); ++i) {
-      const fb::Arg& arg = *dispatch.args()->Get(i);
-      if (arg.kind() == kinds[k]) QUADRA_RETURN_IF_ERROR(SetArg(dispatch, kernel, place++, arg));
-    }
-    for (; place < end; ++place) {
-      const cl_int zero = 0;  // also the bits of 0.0f
-      const bool buffer = kinds[k] == fb::ArgKind_Buffer;
-      const cl_int code = cl_.SetKernelArg(kernel, place, buffer ? sizeof(cl_mem) : sizeof(zero),
-                                           buffer ? nullptr : &zero);
-      if (code != CL_SUCCESS) return context_->Failed("leave an argument empty", code);
+  for (const fb::Arg* arg : *dispatch.args()) {
+    if (arg->kind() == fb::ArgKind_Buffer) {
+      QUADRA_RETURN_IF_ERROR(SetArg(dispatch, kernel, place++, *arg));
+    } else if (arg->kind() == fb::ArgKind_Int) {
+      numbers.push_back(arg->int_value());
+    } else {
+      const float value = arg->float_value();
+      numbers.push_back(0);
+      memcpy(&numbers.back(), &value, sizeof(value));
     }
   }
-  return Status();
+  numbers.resize(1 + static_cast<size_t>(std::max(common.numbers, 1)));
+  cl_int code =
+      cl_.SetKernelArg(kernel, 0, numbers.size() * sizeof(numbers[0]), numbers.data());
+  for (; place <= static_cast<cl_uint>(common.buffers) && code == CL_SUCCESS; ++place) {
+    code = cl_.SetKernelArg(kernel, place, sizeof(cl_mem), nullptr);
+  }
+  if (code == CL_SUCCESS) return Status();
+  return context_->Failed(
+      Format("set the arguments of %s", dispatch.name()->c_str()).c_str(), code);
 }
 
 // Where the driver refuses the group, and it is free: also how many work-items it takes.
