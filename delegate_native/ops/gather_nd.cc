@@ -89,16 +89,39 @@ Status InferScattered(Graph* graph, const Node& node) {
   return SetDims(places.sizes, &graph->value(node.outputs[0]));
 }
 
-// `int row` of the indices' vector `m`.
-std::string Row(int depth) {
-  std::string text = "int row = 0;\n";
+// `int at_0` and so on: the indices' vector `m`.
+std::string Indices(int depth) {
+  std::string text;
   for (int i = 0; i < depth; ++i) {
-    text += TextOf(
-        "row = row * size_%d + min(max(int_lane(read_indices(m, 0, %d), %d), 0), size_%d "
-        "- 1);\n",
-        i, i / 4, i % 4, i);
+    text += TextOf("int at_%d = min(max(int_lane(read_indices(m, 0, %d), %d), 0), size_%d - 1);\n",
+                   i, i / 4, i % 4, i);
   }
   return text;
+}
+
+// Of the part there: all whole axes as one.
+std::string Row(int depth) {
+  std::string row = "0";
+  for (int i = 0; i < depth; ++i) row = Format("(%s) * size_%d + at_%d", row.c_str(), i, i);
+  return Indices(depth) + "int row = " + row + ";\n";
+}
+
+// Whether a part is a pixel or one of its numbers: it is read where it lies.
+bool ReadsPixels(const Value& value, const Places& places) {
+  return value.rank > 0 && places.depth >= value.rank - 1;
+}
+
+std::string ReadPixel(int rank, int depth) {
+  const auto at = [&](int axis) {
+    const int i = axis - 4 + rank;
+    return i < 0 ? std::string("0") : Format("at_%d", i);
+  };
+  const bool one = depth == rank;
+  const std::string pixel = "read_src(" + at(2) + ", " + at(1) + ", " + at(0) + " * src_s + " +
+                            (one ? at(3) + " / 4)" : "s)");
+  return Indices(depth) + "num4 v = " +
+         (one ? "num_with_lane(num4(0), 0, num_lane(" + pixel + ", " + at(3) + " % 4))" : pixel) +
+         ";\n";
 }
 
 Status Kernels(const KernelContext& context, const Graph& graph, const Node& node,
@@ -114,7 +137,11 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   parts.w = places.vectors, parts.c = places.part;
   vectors.w = places.vectors, vectors.c = places.depth;
   const int at = Viewed(context, graph, node.inputs[1], vectors, list);
-  const int src = Viewed(context, graph, node.inputs[0], gathers ? whole : parts, list);
+  const Value& value = graph.value(node.inputs[0]);
+  const bool reads_pixels = gathers && ReadsPixels(value, places);
+  const int src = reads_pixels
+                      ? node.inputs[0]
+                      : Viewed(context, graph, node.inputs[0], gathers ? whole : parts, list);
   const Shape& made = gathers ? parts : whole;
   const int to = BeginReshape(graph, node, made, list);
   KernelDesc& desc = list->Add(node.op.c_str());
@@ -126,8 +153,10 @@ Status Kernels(const KernelContext& context, const Graph& graph, const Node& nod
   }
   std::string body;
   if (gathers) {
-    body = "int m = x;\n" + Row(places.depth) +
-           "num4 v = read_src(row, 0, s);\nwrite_dst(v, x, y, s);\n";
+    body = "int m = x;\n" +
+           (reads_pixels ? ReadPixel(value.rank, places.depth)
+                         : Row(places.depth) + "num4 v = read_src(row, 0, s);\n") +
+           "write_dst(v, x, y, s);\n";
   } else {
     desc.trips = places.vectors;
     desc.Int("vectors", places.vectors);
