@@ -87,7 +87,7 @@ class OpenClRenderer : public Renderer {
     const std::string kernel =
         TextOf("__kernel %s\nvoid %s(%s) {\n", GroupText(false, out_.group).c_str(), entry.c_str(),
                parameters_.c_str());
-    if (desc_.outlined) {
+    if (kHasCpuShapes && desc_.outlined) {
       return macros_ +
              TextOf("OUTLINED void %s_body(%s, int global_x, int global_y, int global_z) {\n",
                     entry.c_str(), parameters_.c_str()) +

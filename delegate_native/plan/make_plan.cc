@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/hash.h"
 #include "delegate_native/base/version.h"
 #include "delegate_native/ops/elementwise.h"
@@ -363,7 +364,7 @@ class Planner {
       kernel.entry = desc.name + Format(desc.unoptimised ? "_plain_%08x" : "_%08x", number++);
     } while (std::any_of(distinct_.begin(), distinct_.end(), taken));
     // A common entry point knows no numbers of its own.
-    if (desc.outlined && !IsInParts(rendered) &&
+    if (kHasCpuShapes && desc.outlined && !IsInParts(rendered) &&
         desc.group[0] * desc.group[1] * desc.group[2] == 1) {
       kernel.parameters = rendered.types;
     }

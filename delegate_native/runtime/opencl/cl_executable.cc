@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "delegate_native/base/clock.h"
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/shape.h"
 #include "delegate_native/runtime/opencl/cl_threads.h"
 
@@ -224,21 +225,20 @@ Status ClExecutable::SetCommonArgs(const fb::Dispatch& dispatch, const ClCommonE
     }
   }
   numbers.resize(1 + static_cast<size_t>(std::max(common.numbers, 1)));
-  cl_int code =
-      cl_.SetKernelArg(kernel, 0, numbers.size() * sizeof(numbers[0]), numbers.data());
+  cl_int code = cl_.SetKernelArg(kernel, 0, numbers.size() * sizeof(numbers[0]), numbers.data());
   for (; place <= static_cast<cl_uint>(common.buffers) && code == CL_SUCCESS; ++place) {
     code = cl_.SetKernelArg(kernel, place, sizeof(cl_mem), nullptr);
   }
   if (code == CL_SUCCESS) return Status();
-  return context_->Failed(
-      Format("set the arguments of %s", dispatch.name()->c_str()).c_str(), code);
+  return context_->Failed(Format("set the arguments of %s", dispatch.name()->c_str()).c_str(),
+                          code);
 }
 
 // Where the driver refuses the group, and it is free: also how many work-items it takes.
 Status ClExecutable::MakeLaunch(const fb::Dispatch& dispatch, const ClBuiltProgram& built,
                                 int* most) {
   cl_int code = CL_SUCCESS;
-  const bool common = !built.common.empty();
+  const bool common = kHasCpuShapes && !built.common.empty();
   const char* entry = common ? ClCommonEntry::name() : dispatch.entry()->c_str();
   cl_kernel raw = cl_.CreateKernel(built.program.get(), entry, &code);
   if (!raw || code != CL_SUCCESS) {

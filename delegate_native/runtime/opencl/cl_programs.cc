@@ -6,6 +6,7 @@
 #include <atomic>
 #include <utility>
 
+#include "delegate_native/base/cpu_shapes.h"
 #include "delegate_native/base/log.h"
 #include "delegate_native/base/thread.h"
 #include "delegate_native/runtime/backend.h"
@@ -139,7 +140,7 @@ Status ClPrograms::BuildMissing(const fb::Program& program, const fb::ProgramBin
   }
   if (missing.empty()) return Status();
   ClBuiltProgram made;
-  made.common = MakeCommonEntry(kernels);
+  if (kHasCpuShapes) made.common = MakeCommonEntry(kernels);
   made.kernels = kernels.size();
   if (kernels.size() < program.kernels()->size()) kept = nullptr;  // it holds all of them
   if (kept) made.program = FromBinary(*kept, options);
