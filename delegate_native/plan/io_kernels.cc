@@ -10,7 +10,7 @@ namespace {
 // CPU-shaped: a work-item does a row; GPU-shaped: one pixel of one slice.
 constexpr const char* kRow = QUADRA_TEXT(R"(int y = GLOBAL_X; int s = GLOBAL_Y;
 if (y >= $0_h || s >= $0_s * $0_b) { return; }
-int b = s / $0_s; int c = (s - b * $0_s) * 4;
+int b = $3; int c = (s - b * $0_s) * 4;
 int x = 0;
 $2for (; x < $0_w; ++x) {
 int i = ((b * $0_h + y) * $0_w + x) * $0_c + c;
@@ -18,7 +18,7 @@ $1}
 )");
 constexpr const char* kPixel = QUADRA_TEXT(R"(int x = GLOBAL_X; int y = GLOBAL_Y; int s = GLOBAL_Z;
 if (y >= $0_h || s >= $0_s * $0_b || x >= $0_w) { return; }
-int b = s / $0_s; int c = (s - b * $0_s) * 4;
+int b = $3; int c = (s - b * $0_s) * 4;
 int i = ((b * $0_h + y) * $0_w + x) * $0_c + c;
 $1)");
 constexpr const char* kReadPixel = QUADRA_TEXT(R"($0 v = $0(read_src(i), 0, 0, 0);
@@ -65,7 +65,8 @@ for (; c < src_c; ++c, ++i) { write_dst(v.x, i); v = v.yzww; }
 void Shaped(const KernelContext& context, const Shape& shape, const char* tensor, const char* pixel,
             const std::string& quads, KernelDesc* kernel) {
   const bool rows = context.gpu->is_cpu();
-  kernel->body = Filled(rows ? kRow : kPixel, {tensor, pixel, quads.c_str()});
+  const std::string batch = shape.b == 1 ? "0" : TextOf("s / %s_s", tensor);
+  kernel->body = Filled(rows ? kRow : kPixel, {tensor, pixel, quads.c_str(), batch.c_str()});
   if (rows) {
     kernel->Grid(shape.h, shape.slices() * shape.b, 1);
   } else {
