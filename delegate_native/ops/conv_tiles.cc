@@ -29,12 +29,17 @@ constexpr Row kRows[] = {
     {{1, 1}, 0, 0, 0},    // so few that none may be lost
 };
 
+constexpr int64_t kWorthCompiling = 10'000'000;  // multiply-adds of a pointwise convolution
+
 // Where work-items run one after another, many of them are no gain: tiles are as large as registers
 // and the compiler's time allow.
 QuadTile SerialTile(int w, bool pixel, const Conv& conv) {
   const int slices = conv.out.slices();
   // Four slices at once read the pixels half as often, unless too many would be beyond the last.
-  const bool four = pixel && w >= 5 && (slices % 4 == 0 || slices % 4 == 3 || slices > 16);
+  // That text compiles for 80 ms longer, which small convolutions do not bring in again.
+  const int64_t products = int64_t{conv.out.w} * conv.out.h * conv.out.c * conv.in.c;
+  const bool four = pixel && w >= 5 && products >= kWorthCompiling &&
+                    (slices % 4 == 0 || slices % 4 == 3 || slices > 16);
   QuadTile tile{w >= 5 ? 8 : 4, four ? std::min(4, slices) : std::min(2, slices)};
   if (w == 1) tile = {1, std::min(4, slices)};
   tile.serial = true;

@@ -173,6 +173,9 @@ CASES = [
     _case("larger_1x1", (1, 14, 13, 32), (48, 1, 1, 32), activation="RELU6"),
     _case("larger_3x3", (1, 19, 18, 16), (32, 3, 3, 16), stride=(2, 2)),
     *_tiles(),
+    # So much work that llvmpipe's tiles are of four slices (ops/conv_tiles.cc).
+    _case("1x1_much_work", (1, 18, 18, 64), (508, 1, 1, 64), activation="RELU6"),
+    _case("1x1_much_work_batch_2", (2, 18, 20, 60), (512, 1, 1, 60)),
     _case("1x1_to_one_slice", (1, 4, 5, 9), (3, 1, 1, 9)),
     _case("1x1_not_finite", (1, 4, 5, 6), (9, 1, 1, 6), special=(np.inf, -np.inf, np.nan), activation="RELU6"),
     _case("3x3_not_finite", (1, 6, 9, 3), (5, 3, 3, 3), special=(np.inf, -np.inf, np.nan)),
