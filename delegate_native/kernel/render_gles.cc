@@ -96,17 +96,13 @@ class GlesRenderer : public Renderer {
  private:
   std::string Place() const {
     if (flat_) {
-      // CPUs divide integers one by one. Of floats the quotient is exact: up to 2^22 two roundings
-      // are less than the half that is added.
-      const bool exact = out_.grid[0] <= 1 << 22;
-      const char* const by = exact ? "int((float(%s) + 0.5) / float(%s))" : "%s / %s";
-      const std::string row = Format(by, "flat_place", "flat_w");
-      const std::string plane = Format(by, "flat_row", "flat_h");
       return TextOf(
-          "int flat_place = int(gl_GlobalInvocationID.x)%s, flat_row = %s, "
-          "global_x = flat_place - flat_row * flat_w, global_z = %s, "
+          "int flat_place = int(gl_GlobalInvocationID.x)%s, "
+          "flat_row = int((float(flat_place) + 0.5) / float(flat_w)), "
+          "global_x = flat_place - flat_row * flat_w, "
+          "global_z = int((float(flat_row) + 0.5) / float(flat_h)), "
           "global_y = flat_row - global_z * flat_h;\n",
-          Base(0), row.c_str(), plane.c_str());
+          Base(0));
     }
     return TextOf(
         "int global_x = int(gl_GlobalInvocationID.x)%s, global_y = int(gl_GlobalInvocationID.y)%s, "

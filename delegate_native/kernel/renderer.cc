@@ -262,6 +262,10 @@ void Renderer::AddDimensions() {
   }
 }
 
+// In a flat grid a place is divided as a float, because CPUs divide integers one by one: up to here
+// what two roundings change is less than the half that is added.
+constexpr int64_t kMostFlat = 1 << 22;
+
 // A grid of more groups, or more work, than the device takes at once is dispatched in parts, each
 // of which knows by numbers where it begins. For its work a grid is cut along its longest axis.
 void Renderer::MakeGrid() {
@@ -270,7 +274,7 @@ void Renderer::MakeGrid() {
     out_.group[axis] = desc_.group[axis];
   }
   const int64_t items = int64_t{desc_.grid[0]} * desc_.grid[1] * desc_.grid[2];
-  if (dialect_.flat_group > 0 && desc_.shared.empty() && items <= INT32_MAX) Flatten();
+  if (dialect_.flat_group > 0 && desc_.shared.empty() && items <= kMostFlat) Flatten();
   int groups[3], longest = 0;
   for (int axis = 0; axis < 3; ++axis) {
     out_.max_groups[axis] = dialect_.max_groups[axis];
