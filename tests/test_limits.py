@@ -99,7 +99,15 @@ LONG = [
 # More groups along an axis than OpenGL ES promises.
 WIDE = [
     _dense("outputs_300000", 5, 300000),
-    _case("RELU", "long_row", (1, 3000000), lambda m, x: m.unary("RELU", x), lambda x: np.maximum(x, 0)),
+    *(
+        _case("RELU", name, shape, lambda m, x: m.unary("RELU", x), lambda x: np.maximum(x, 0))
+        for name, shape in (
+            ("long_row", (1, 3000000)),
+            # The largest grid of one row, where places are quotients of floats, and a larger one.
+            ("largest_flat_grid", (1, 2047, 2049, 1)),
+            ("no_flat_grid", (1, 2048, 2049, 1)),
+        )
+    ),
 ]
 ONE_PER_OP = list({case.op: case for case in all_cases() if case.place == "gpu" and case.half}.values())
 TOGETHER = batches(ONE_PER_OP, key=lambda case: None)
