@@ -44,6 +44,12 @@ def compile_driver_faults(path: Path) -> Path:
     return _compiled(path, ["c++", "-std=c++17", "-O1", *warnings, f"-I{settings.ROOT}"], [_DRIVER_FAULTS])
 
 
+def compile_refuse_threads(path: Path) -> Path:
+    """The library of tests/refuse_threads.c, to be preloaded."""
+    source = settings.ROOT / "tests" / "refuse_threads.c"
+    return _compiled(path, ["cc", "-O1", "-Wall", "-Wextra", "-Werror"], [source])
+
+
 def compile_opencl_imports(folder: Path) -> Path:
     """The OpenCL library of tests/opencl_imports.c, with what stands for Android's libnativewindow.so beside it."""
     _compiled(folder / "libnativewindow.so", ["cc", "-O1"], [settings.ROOT / "tests" / "nativewindow.c"])
