@@ -8,7 +8,7 @@ import os
 import pytest
 
 from tests import cpu, test_cl_threads
-from tests.delegate import UNOPTIMISED, Outcome, Quadra, options
+from tests.delegate import UNOPTIMISED, Outcome, Quadra, environment, options
 from tests.faults import compile_driver_faults, compile_refuse_threads, opencl  # noqa: F401 (a fixture)
 
 
@@ -21,7 +21,12 @@ def run(library, preload, counter, tmp_path, left: int, **given: str) -> tuple[O
     """With so many threads left for the library; and how many more it asked for."""
     refused = tmp_path / "refused"
     refused.touch()
-    scarce = {"LD_PRELOAD": str(preload), "QUADRA_REFUSED_THREADS": str(refused), "QUADRA_THREADS_LEFT": str(left)}
+    others = environment(library).get("LD_PRELOAD", "")  # of sanitizers, which come first
+    scarce = {
+        "LD_PRELOAD": f"{others} {preload}",
+        "QUADRA_REFUSED_THREADS": str(refused),
+        "QUADRA_THREADS_LEFT": str(left),
+    }
     few = {"POCL_DEVICES": "basic basic", "MESA_SHADER_CACHE_DISABLE": "1"}
     worker = Quadra(library, **UNOPTIMISED, **scarce, **few, DRIVER_FAULTS="")
     try:
