@@ -12,8 +12,8 @@ std::string Call(const fb::Kernel& kernel, ClCommonEntry* common) {
   std::string text = kernel.entry()->str() + "_body(";
   int numbers = 0, buffers = 0;
   for (const flatbuffers::String* type : *kernel.parameters()) {
-    if (type->str() == "int") text += Format("is.number[%d], ", numbers++);
-    else if (type->str() == "float") text += Format("as_float(is.number[%d]), ", numbers++);
+    if (type->str() == "int") text += Format("given.number[%d], ", numbers++);
+    else if (type->str() == "float") text += Format("as_float(given.number[%d]), ", numbers++);
     else text += "(" + type->str() + Format(")buffer_%d, ", buffers++);
   }
   common->numbers = std::max(common->numbers, numbers);
@@ -41,9 +41,9 @@ ClCommonEntry MakeCommonEntry(const std::vector<const fb::Kernel*>& kernels) {
   common.source =
       Format("struct numbers { int entry, number[%d]; };\n", std::max(common.numbers, 1)) +
       "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\nvoid " + ClCommonEntry::name() +
-      "(struct numbers is" + buffers + ") {\n" +
+      "(struct numbers given" + buffers + ") {\n" +
       "int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);\n" +
-      "switch (is.entry) {\n" + cases + "}\n}\n";
+      "switch (given.entry) {\n" + cases + "}\n}\n";
   return common;
 }
 
