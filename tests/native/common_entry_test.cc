@@ -27,17 +27,15 @@ TEST(CommonEntry, HasRoomForTheLongestListOfEachKind) {
   const ClCommonEntry common = EntryOf({{"one", {"__global const float*", "int", "int"}},
                                         {"two", {"__global float*", "__global float*", "float"}}});
   EXPECT_EQ(common.buffers, 2);
-  EXPECT_EQ(common.ints, 2);
-  EXPECT_EQ(common.floats, 1);
+  EXPECT_EQ(common.numbers, 2);
   EXPECT_EQ(common.NumberOf("two"), 1);
 }
 
 TEST(CommonEntry, CallsEachBodyWithItsOwnTypes) {
   const ClCommonEntry common = EntryOf({{"one", {"__global const vec4*", "float", "int"}}});
-  EXPECT_NE(
-      common.source.find(
-          "case 0: one_body((__global const vec4*)buffer_0, float_0, int_0, x, y, z); break;"),
-      std::string::npos)
+  EXPECT_NE(common.source.find("case 0: one_body((__global const vec4*)buffer_0, "
+                               "as_float(given.number[0]), given.number[1], x, y, z); break;"),
+            std::string::npos)
       << common.source;
 }
 
