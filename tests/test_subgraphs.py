@@ -48,3 +48,30 @@ def test_branches(quadra, tmp_path, taken, backend):
         told[node]: (node[0], [node[1]]) for node in told if node[2] not in ("IF", "REVERSE_SEQUENCE", "RELU")
     }
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"partition_{id}" for id in partitions)
+
+
+def while_model() -> bytes:
+    """A body of convolutions that runs as often as the input says; its condition compares integers."""
+    model, until, body = Model(), Model(), Model()
+    i, x = model.input((1,), "int32"), model.input(SHAPE)
+    made = model.value((1,), "int32"), model.value(SHAPE)
+    model.several("WHILE", [i, x], made, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    model.output(made[1])
+    left, _ = until.input((1,), "int32"), until.input(SHAPE)
+    until.output(until.elementwise("GREATER", left, np.array([0], np.int32), to_bool=True))
+    left, y = body.input((1,), "int32"), body.input(SHAPE)
+    y = body.conv2d(y, constant("while/w", (8, 3, 3, 8)), constant("while/b", (8,)))
+    body.output(
+        body.elementwise("SUB", left, np.array([1], np.int32), kind="SubOptions"), body.unary("TANH", body.add(y, y))
+    )
+    return model.bytes(until, body)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("trips", [0, 1, 5])
+def test_a_loops_body_runs_on_the_gpu(quadra, trips, backend):
+    feeds = [np.array([trips], np.int32), constant("while/x", SHAPE)]
+    outcome = quadra.run(while_model(), feeds, **options(backend=backend))
+    outcome.check(cpu.run(while_model(), feeds), everything_on_gpu=False)
+    on_gpu = {node["op"] for node in outcome.nodes if node["subgraph"] == 2 and node["partition"] is not None}
+    assert {"CONV_2D", "TANH"} <= on_gpu, outcome.nodes
