@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
+from host_tools.base import child_process, settings
+from host_tools.request import model_tree
 from tests import cpu
-from tests.delegate import options
+from tests.delegate import environment, options
 from tests.model_builder import Model
 from tests.runs import BACKENDS
 from tests.vectors.case import constant
@@ -75,3 +81,60 @@ def test_a_loops_body_runs_on_the_gpu(quadra, trips, backend):
     outcome.check(cpu.run(while_model(), feeds), everything_on_gpu=False)
     on_gpu = {node["op"] for node in outcome.nodes if node["subgraph"] == 2 and node["partition"] is not None}
     assert {"CONV_2D", "TANH"} <= on_gpu, outcome.nodes
+
+
+def model_of_signatures() -> bytes:
+    """Two signatures, each a subgraph of its own with its own weights."""
+    convolve, dense = Model(), Model()
+    convolve.output(
+        convolve.unary(
+            "TANH", convolve.conv2d(convolve.input(SHAPE), constant("sig/w", (6, 3, 3, 8)), constant("sig/b", (6,)))
+        )
+    )
+    dense.output(dense.fully_connected(dense.input((3, 8)), constant("sig/d", (5, 8)), constant("sig/e", (5,))))
+    model = model_tree.unpack(convolve.bytes(dense))
+    model.signatureDefs = []
+    for number, key in enumerate(["convolve", "dense"]):
+        graph, made = model.subgraphs[number], schema.SignatureDefT()
+        made.signatureKey, made.subgraphIndex = key, number
+        made.inputs, made.outputs = schema.TensorMapT(), schema.TensorMapT()
+        made.inputs.name, made.inputs.tensorIndex = "x", graph.inputs[0]
+        made.outputs.name, made.outputs.tensorIndex = "y", graph.outputs[0]
+        made.inputs, made.outputs = [made.inputs], [made.outputs]
+        model.signatureDefs.append(made)
+    return model_tree.pack(model)
+
+
+_SIGNATURES = """
+import json, sys
+import numpy as np
+from tests.cpu import reference_interpreter
+from tests.delegate_worker import open_model, report
+from tests.test_subgraphs import SHAPE, constant, model_of_signatures
+
+library, backend = sys.argv[1:]
+interpreter, delegate = open_model(library, model_of_signatures(), {"backend": backend, "small_partitions_allowed": "1"})
+cpu = reference_interpreter(model_of_signatures())
+feeds = {"convolve": [constant(f"sig/x{i}", SHAPE) for i in range(2)], "dense": [constant(f"sig/y{i}", (3, 8)) for i in range(2)]}
+runs = {key: (interpreter.get_signature_runner(key), cpu.get_signature_runner(key)) for key in feeds}
+worst = 0.0
+for i in range(2):
+    for key, (gpu, reference) in runs.items():
+        got, want = gpu(x=feeds[key][i])["y"], reference(x=feeds[key][i])["y"]
+        worst = max(worst, float(np.abs(got - want).max() / np.ptp(want)))
+nodes = report(library, delegate)["nodes"]
+print(json.dumps({"worst": worst, "nodes": [[n["subgraph"], n["op"], n["on"]] for n in nodes]}))
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_each_signature_runs_on_the_gpu_in_turn(library, backend):
+    told = child_process.run(
+        [sys.executable, "-c", _SIGNATURES, library, backend],
+        env=environment(library),
+        cwd=settings.ROOT,
+        timeout_s=100,
+    )
+    found = json.loads(told.stdout.splitlines()[-1])
+    assert found["worst"] < 1e-5, found
+    assert sorted(found["nodes"]) == [[0, "CONV_2D", "gpu"], [0, "TANH", "gpu"], [1, "FULLY_CONNECTED", "gpu"]], found
