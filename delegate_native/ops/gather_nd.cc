@@ -99,7 +99,7 @@ std::string Indices(int depth) {
   return text;
 }
 
-// Of the part there: all whole axes as one.
+// `int row`: the part that they index, where the indexed axes are one.
 std::string Row(int depth) {
   std::string row = "0";
   for (int i = 0; i < depth; ++i) row = Format("(%s) * size_%d + at_%d", row.c_str(), i, i);
@@ -111,6 +111,7 @@ bool ReadsPixels(const Value& value, const Places& places) {
   return value.rank > 0 && places.depth >= value.rank - 1;
 }
 
+// `num4 v`: the pixel that they index, or its one number.
 std::string ReadPixel(int rank, int depth) {
   const auto at = [&](int axis) {
     const int i = axis - 4 + rank;
