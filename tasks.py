@@ -247,7 +247,10 @@ _RUN_HELP = {
     "image": "A picture for the model's input (default: random values).",
     "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
     "seed": "Seed of the random values.",
-    "inputs": "A folder with an array for each of the model's inputs: 000.npy, 001.npy, …",
+    "inputs": "A folder with an array for each of the model's inputs: NAME.npy, or 000.npy, 001.npy, …; those of a signature"
+    " may be in a folder of its name there.",
+    "signature": "Only this signature of the model (default: each of several).",
+    "size": "The shape of an input whose sizes are free, NAME=1x64x48x3; may be repeated.",
     "runs": "Timed inferences of each runtime.",
     "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
     "profile": "Also measure every dispatch.",
@@ -267,13 +270,13 @@ _RUN_HELP = {
 }
 
 
-@task(help=_RUN_HELP)
+@task(help=_RUN_HELP, iterable=["size"])
 def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
     float32_nodes: str = "", cache: str = "", options: str = "", api: str = "interpreter", via: str = "",
-    json: bool = False,
+    signature: str = "", size: list[str] | None = None, json: bool = False,
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
@@ -288,15 +291,15 @@ def run(
     from host_tools.request import from_arguments
     from host_tools.tasks import judged_runs
 
-    def asked() -> tuple[RunSpec, list[Place]]:
-        spec = from_arguments.make_spec(
-            model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+    def asked() -> tuple[list[RunSpec], list[Place]]:
+        specs = [from_arguments.make_spec(
+            word, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
             cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via,
+            route=via, sizes=size or [],
             **from_arguments.destination(on),
-        )  # fmt: skip
-        return spec, where.parse(on, _file(library), _file(apk), via)
+        ) for word in from_arguments.each_signature(model, signature)]  # fmt: skip
+        return specs, where.parse(on, _file(library), _file(apk), via)
 
     if json:
         raise Exit(code=judged_runs.run_as_json(asked))

@@ -21,7 +21,7 @@ def write(folder: RunFolder) -> Path:
     trace = TraceProtoBuilder()
     run = trace.add_packet().track_descriptor
     run.uuid, run.process.pid = _RUN, _RUN
-    run.process.process_name = f"Quadra: {folder.spec().model.name}"
+    run.process.process_name = f"Quadra: {folder.spec().label}"
     run.child_ordering = TrackDescriptor.EXPLICIT
     uuid = _RUN
     for track in timeline.read(folder):
