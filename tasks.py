@@ -457,16 +457,19 @@ def open_(c: Context, run: str = "latest") -> None:
     help={
         **{key: _RUN_HELP[key] for key in ("model", "backend", "precision", "target", "image", "range", "seed")},
         **{key: _RUN_HELP[key] for key in ("options", "inputs", "timeout", "library", "on", "apk")},
+        **{key: _RUN_HELP[key] for key in ("signature", "size")},
         "against": "What to compare with instead of the CPU: another backend, precision, target, on or library, e.g."
         " backend=gles,precision=f32.",
         "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
         "all": "Show every tensor, not only those around the first wrong one.",
-    }
+    },
+    iterable=["size"],
 )
 def bisect(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, inputs: str = "", timeout: int = 300, library: str = "", on: str = "host",
-    apk: str = "", options: str = "", against: str = "cpu", tolerance: float = 0.0, all: bool = False,
+    apk: str = "", options: str = "", against: str = "cpu", tolerance: float = 0.0, signature: str = "",
+    size: list[str] | None = None, all: bool = False,
 ) -> None:  # fmt: skip
     """Find the first op that computes wrong results, and extract it as a model of its own.
 
@@ -476,18 +479,23 @@ def bisect(
     """
     from host_tools.base import terminal
     from host_tools.base.progress import progress
+    from host_tools.request import from_arguments
     from host_tools.show import bisect_table
     from host_tools.tasks import bisect
 
-    asked = bisect.asked(
-        model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
-        arrays=inputs, options=options, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk),
-        against=against,
-    )  # fmt: skip
-    with progress(f"bisect {model}") as show:
-        folder, found = bisect.run(*asked, show, tolerance)
-    bisect_table.show(folder, found, terminal.console(width=150), everything=all)
-    bisect.fail_if_wrong(found)
+    console, results = terminal.console(width=150), []
+    for word in from_arguments.each_signature(model, signature):
+        asked = bisect.asked(
+            word, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+            arrays=inputs, options=options, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk),
+            against=against, sizes=size or [],
+        )  # fmt: skip
+        with progress(f"bisect {word}") as show:
+            folder, found = bisect.run(*asked, show, tolerance)
+        bisect_table.show(folder, found, console, everything=all)
+        results.append(found)
+    for found in results:
+        bisect.fail_if_wrong(found)
 
 
 @task(

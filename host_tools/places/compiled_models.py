@@ -111,6 +111,7 @@ class Compiled:
         named = {detail["index"]: name for name, detail in self._model.get_input_tensor_details(self._key).items()}
         self._model.resize_input_tensor_by_name(self._key, named[index], list(shape))
         self._described.resize_tensor_input(index, shape)
+        self._described.allocate_tensors()  # it knows the outputs' shapes then
 
     def allocate_tensors(self) -> None:
         names = self._model.get_signature_list()[self._key]

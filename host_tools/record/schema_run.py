@@ -372,4 +372,7 @@ class Model(File, kw_only=True):
     tensors: Annotated[Count, Is("of the graph that ran")] = 0
     subgraph: Annotated[Count, Is("the graph that ran: 0, the main one, or a signature's")] = 0
     subgraphs: Annotated[Indexes, Is("that one, and those that its ops call; empty: in folders of older versions")] = []
+    free_sizes: Annotated[
+        dict[Text, Indexes], Is("by input: its shape where sizes are given when the model is run, which are -1")
+    ] = {}
     nodes: Annotated[list[ModelNode], Meta(max_length=1 << 20), Is("of that graph, in order")] = []

@@ -46,8 +46,10 @@ def make_spec(
         source = specs.InputSpec("arrays", seed, wanted, arrays=str(folder_of_inputs(arrays, signature)))
     else:
         source = specs.InputSpec("random", seed, wanted)
-    source = structs.replace(source, sizes=inputs.parse_sizes(sizes))
-    if signature:
+    if sizes:
+        source = structs.replace(source, sizes=inputs.parse_sizes(sizes))
+        inputs.sized(inputs.of_model(found.path.read_bytes(), signature), source.sizes)
+    elif signature:
         signatures.entry(found.path.read_bytes(), signature)
     chosen = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
     chosen |= delegate_options.parse(options)

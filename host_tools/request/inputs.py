@@ -11,6 +11,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from host_tools.base.errors import Misuse
 from host_tools.record import reading
+from host_tools.record.schema import Tensor
 from host_tools.record.spec import InputSpec
 from host_tools.request import signatures
 
@@ -68,7 +69,7 @@ def from_details(details: Sequence[Mapping[str, Any]]) -> list[InputTensor]:
 
 def make(spec: InputSpec, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
     """One array per input. The same spec gives the same values on every machine."""
-    tensors = _sized(tensors, spec.sizes)
+    tensors = sized(tensors, spec.sizes)
     if spec.kind == "arrays":
         return _from_files(Path(spec.arrays), tensors, spec.sizes)
     generator = np.random.default_rng(spec.seed)
@@ -79,8 +80,8 @@ def make(spec: InputSpec, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
     return arrays
 
 
-def _sized(tensors: Sequence[InputTensor], sizes: Mapping[str, Sequence[int]]) -> list[InputTensor]:
-    """The inputs in the shapes that were asked for."""
+def sized(tensors: Sequence[InputTensor], sizes: Mapping[str, Sequence[int]]) -> list[InputTensor]:
+    """The inputs in the shapes that were asked for, by name. Misuse: there is no such input, or of another rank."""
     by_name = {tensor.name: tensor for tensor in tensors}
     known = "; ".join(f"{t.name} {list(t.declared or t.shape)}" for t in tensors)
     for name, shape in sizes.items():
@@ -236,6 +237,16 @@ def describe(spec: InputSpec) -> str:
     if spec.kind == "picture":
         return f"picture {Path(spec.picture).name}, scaled to {low:g}..{high:g}{sizes}"
     return f"random values {low:g}..{high:g}, seed {spec.seed}{sizes}"
+
+
+def free_sizes(declared: Mapping[str, Sequence[int]], tensors: Sequence[Tensor]) -> list[str]:
+    """A sentence for each input whose sizes the model leaves free: in which it ran. tensors: as it ran."""
+    ran = {tensor.name: tensor.shape for tensor in tensors}
+    return [
+        f"the input {name} has free sizes, {list(shape)}: it ran as {'×'.join(map(str, ran[name])) or 'a scalar'}"
+        for name, shape in declared.items()
+        if name in ran
+    ]
 
 
 def _first_line(error: Exception) -> str:

@@ -28,6 +28,7 @@ def read(content: bytes, model: str, signature: str = "") -> dict[str, Any]:
         ]
         names = [graph.Tensors(i).Name() or b"" for i in ends if 0 <= i < tensors]
         reached = sorted(signatures.reached(content, subgraph))
+        free = _free_sizes(graph, signatures.entry(content, signature))
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
         raise Misuse(
             f"read the model {model}", f"it is damaged or cut off ({type(error).__name__}: {error})", "fetch it again"
@@ -41,8 +42,20 @@ def read(content: bytes, model: str, signature: str = "") -> dict[str, Any]:
         "tensors": tensors,
         "subgraph": subgraph,
         "subgraphs": reached,
+        "free_sizes": free,
         "nodes": nodes,
     }
+
+
+def _free_sizes(graph: tflite.SubGraph, entry: signatures.Entry) -> dict[str, list[int]]:
+    """By input, the declared shape of those with a -1 in it."""
+    found = {}
+    for name, tensor in entry.inputs:
+        of = graph.Tensors(tensor)
+        shape = [int(of.ShapeSignature(i)) for i in range(of.ShapeSignatureLength())]
+        if -1 in shape:
+            found[name] = shape
+    return found
 
 
 def _constant_bytes(root: tflite.Model) -> int:

@@ -85,6 +85,7 @@ def content(judged: Judged) -> dict[str, Any]:
     return {
         "spec": spec,
         "inputs": inputs.describe(spec.inputs),
+        "free_sizes": _free_sizes(folder),
         "status": status,
         "failed": status.state != run_folder.COMPLETE,
         "log": _log(folder) if status.state != run_folder.COMPLETE else "",
@@ -106,6 +107,12 @@ def content(judged: Judged) -> dict[str, Any]:
             p.name + ("/" if p.is_dir() else "") for p in folder.path.iterdir() if p.name[0] != "." and p.name != FILE
         ),
     }
+
+
+def _free_sizes(folder: RunFolder) -> list[str]:
+    model = folder.optional(schema.Model)
+    tensors = folder.optional(schema.Tensors)
+    return inputs.free_sizes(model.free_sizes, tensors.inputs) if model and tensors else []
 
 
 def _comparison(result: Comparison | None) -> dict[str, Any] | None:

@@ -39,6 +39,9 @@ def account(judged: Judged, console: Console) -> None:
     folder = judged.folder
     spec, summary = folder.spec(), verdicts.read(folder.read(schema.Verdicts))
     console.print(f"[bold]{escape(spec.label)}[/], {escape(inputs.describe(spec.inputs))}")
+    model = folder.optional(schema.Model)
+    for sentence in inputs.free_sizes(model.free_sizes if model else {}, folder.tensors("inputs")):
+        console.print(f"  {escape(sentence)}")
     asked = spec.options.get("backend", "auto")
     through = "through LiteRT's CompiledModel: " if spec.api == "compiled" else ""
     console.print(f"  {through}{escape(summary.sentence())}")
