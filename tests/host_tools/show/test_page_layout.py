@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+import tasks
 from host_tools.base.errors import RunFailed
 from host_tools.judge import judged
 from host_tools.record import run_folder, spec as specs
@@ -79,6 +80,12 @@ def test_trace_and_memory_map_are_linked_where_they_are(tmp_path):
         (folder.path / name).write_text("")
     html = report.render(judged.judge(folder))
     assert all(html.count(f'<a href="{name}">') == 2 for name in names), "with what it is, and in the list of files"
+
+
+def test_the_trace_of_a_profile_is_linked_at_once(tmp_path):
+    folder = run_folders.make(tmp_path, profile=run_folders.PROFILE)
+    tasks.profile.body(None, str(folder.path))
+    assert f'<a href="{report.TRACE}">' in (folder.path / report.FILE).read_text()
 
 
 def test_a_failed_run_says_what_it_got(tmp_path):
