@@ -414,13 +414,15 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     The run must have been made with --profile.
     """
     from host_tools.base import terminal
+    from host_tools.judge import judged
     from host_tools.record import profile
-    from host_tools.show import perfetto_trace
+    from host_tools.show import perfetto_trace, report
 
     folder = _find_run(run)
     found = profile.read(folder)
     profile.show(found, terminal.console(), top)
     print(f"trace  {perfetto_trace.write(folder)}  (open it in ui.perfetto.dev)")
+    report.write(judged.judge(folder))  # which links to the trace
 
 
 @task(

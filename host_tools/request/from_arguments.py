@@ -77,7 +77,10 @@ def each_signature(model: str, signature: str = "") -> list[str]:
     name, named = split(model)
     if signature or named:
         return [f"{name}:{signature or named}"]
-    found = signatures.to_run(models.find(name).path.read_bytes())
+    try:
+        found = signatures.to_run(models.find(name).path.read_bytes())
+    except Misuse:  # who reads more of the file says what is wrong with it
+        return [name]
     return [f"{name}:{one}" if one else name for one in found]
 
 

@@ -9,9 +9,9 @@ from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from host_tools.record import run_folder
 from host_tools.record.run_folder import RunFolder
-from host_tools.show import timeline
+from host_tools.show import report, timeline
 
-FILE = "trace.pftrace"
+FILE = report.TRACE
 _LAST_NS = (1 << 64) - 1  # what the format holds, and a damaged file may not
 _RUN = 1  # uuid of the track that holds the others; also what Perfetto calls a sequence, and the process
 
