@@ -29,7 +29,7 @@ OWN_CACHE = f"{CACHE}/{KEPT}"
 CACHE_HERE = "cache"  # its name in a run folder
 _TIMEOUT_S = 20.0
 _FILE_LIMIT_BYTES = 1 << 20  # of one that is brought alone
-_RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
+_RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.-]{1,60}")
 _PULLED = ".pulled"
 
 

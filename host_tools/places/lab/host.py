@@ -30,7 +30,7 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.virtual_device import registry
 
-_RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
+_RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.-]{1,60}")
 _KEPT = re.compile(_RUN_ID.pattern + "-[0-9a-f]{32}")
 _KEPT_RUNS = 50  # finished run folders: who lost the connection asks for them again
 _STOPPING_S = 20.0
