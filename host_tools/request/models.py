@@ -23,6 +23,7 @@ from host_tools.request.catalogue import Entry, Wheel
 
 FETCH = "./inv models --fetch"
 _SCRATCH = ".fetch-"
+_SHOWN = 5  # names in a sentence
 _QUANTISED = re.compile(r"_(quant|int8|ptq)$")
 
 
@@ -72,8 +73,8 @@ def find(model: str, fetch_missing: bool = True) -> Model:
 
 
 def require(names: Iterable[str], tried: str) -> None:
-    """Every one of these models is here; nothing is fetched. ModelNotFound names all that are missing, with the size of
-    what has to be fetched for them."""
+    """Every one of these models is here; nothing is fetched. ModelNotFound names those that are missing, and what has to be
+    fetched for them."""
     missing = []
     for name in dict.fromkeys(names):
         if name in catalogue():
@@ -81,7 +82,8 @@ def require(names: Iterable[str], tried: str) -> None:
         else:
             find(name, fetch_missing=False)
     if missing:
-        listed = ", ".join(entry.name for entry in missing)
+        listed = ", ".join(entry.name for entry in missing[:_SHOWN])
+        listed += f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         are = "these models are" if len(missing) > 1 else "this model is"
         raise ModelNotFound(tried, f"{are} not here yet: {listed}", f"`{FETCH}` ({_size(missing)}), then run again")
 

@@ -544,7 +544,7 @@ def test_a_bench_without_words_fetches_nothing_and_measures_what_is_here(monkeyp
     monkeypatch.setenv("QUADRA_MODELS_DIR", str(tmp_path))
     monkeypatch.setenv("QUADRA_DOWNLOADS_DIR", str(tmp_path / "none"))
     with pytest.raises(
-        ModelNotFound, match="(?s)bench: these models are not here yet: face_landmark, .*models --fetch` .34"
+        ModelNotFound, match="(?s)bench: these models are not here yet: face_landmark, .* and 8 more.*models --fetch` .34"
     ):
         asked(on=on)
     (tmp_path / "hand_recrop.tflite").write_bytes(b"\x1c\0\0\0TFL3")
