@@ -66,7 +66,7 @@ def _intended(wanted: Asked) -> str:
     named = ", ".join(wanted.models) if count <= 3 else f"{count} models"
     apis = " and ".join(verdicts.APIS[backend] for backend in wanted.backends)
     peers = " and ".join(peer_names.label(peer) for peer in wanted.peers)
-    time = f", about {count * len(wanted.kinds)} minutes" if wanted.place == "host" else ""  # most of it starts
+    time = f", up to {count * len(wanted.kinds)} minutes" if wanted.place == "host" else ""  # most of it starts
     what = f"bench: {named} on {apis}, beside {peers}, {wanted.repetitions} inferences each"
     return f"{what}{time}. Ctrl-C keeps what was measured until then"
 
