@@ -1,6 +1,7 @@
 """The rows of a bench: each from run folders that are there, or from runs on a device."""
 
 import contextlib
+import math
 import os
 import shutil
 import threading
@@ -278,7 +279,7 @@ class Lane(lanes.Lane[Family]):
         left = len(asked.models) * len(asked.kinds) - self.done
         if self.device or not self.done:
             return ""
-        return f" ({(time.monotonic() - self.started) / self.done * left / 60:.0f} min left)"
+        return f" ({math.ceil((time.monotonic() - self.started) / self.done * left / 60)} min left)"
 
     def _gave_up(self, error: QuadraError, name: str, kind: Kind, unfinished: Sequence[Family]) -> bool:
         """Whether this device is done with these models: others measure them, or it is lost."""

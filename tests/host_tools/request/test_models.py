@@ -1,6 +1,7 @@
 """A model is what its name promises, or there is a sentence that says what is wrong."""
 
 import hashlib
+import io
 import threading
 import time
 import zipfile
@@ -278,6 +279,15 @@ def test_the_users_models_are_listed_first_then_those_that_can_be_fetched(folder
     assert "there is no such folder" in listed() and "an earlier folder has this name: give the path" in listed()
     monkeypatch.delenv("QUADRA_MODELS_DIR")
     assert listed().startswith("Your own models: set QUADRA_MODELS_DIR")
+
+
+def test_on_a_terminal_a_download_has_a_bar_with_bytes(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(progress, "Console", lambda **_: Console(file=screen, force_terminal=True, width=100))
+    with progress.transfer("fetch some==1", 4 << 20) as show:
+        show(1 << 20)
+        show(9 << 20)  # other files of pip's beside it
+    assert "fetch some==1" in screen.getvalue() and "4.0/4.0 MiB" in screen.getvalue()
 
 
 def test_a_download_shows_how_much_has_come(tmp_path, monkeypatch, capsys):

@@ -553,6 +553,17 @@ def test_a_bench_without_words_fetches_nothing_and_measures_what_is_here(monkeyp
     assert found.models == ("hand_recrop",) and len(absent) == len(bench_asked.MODELS) - 1 and "face_landmark" in absent
 
 
+def test_from_the_second_row_on_a_bench_says_how_long_the_rest_takes(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_MODELS_DIR", str(tmp_path))
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    use_library(monkeypatch, DIGEST)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.tflite").write_bytes(b"\x1c\0\0\0TFL3" + name.encode())
+    said = []
+    bench.measure(asked("a", "b", on="jvm", peer="xnnpack")[0], [Place()], said.append, bench_page.write)
+    assert said == ["1/2 a: OpenCL, measure", "2/2 b (1 min left): OpenCL, measure"]
+
+
 def test_a_bench_says_before_it_begins_what_it_will_do():
     wanted = Asked(("a", "b", "c", "d"), ("opencl", "gles"), ("xnnpack",), 50, "host", (1, 2))
     said = bench._intended(wanted)

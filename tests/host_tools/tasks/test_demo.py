@@ -9,6 +9,7 @@ import pytest
 from host_tools.base import settings
 from host_tools.places import on_jvm
 from host_tools.record import named_plans, schema
+from host_tools.request import models
 from host_tools.tasks import demo, plans, support
 from host_tools.virtual_device import registry
 from tests import android_parts
@@ -21,6 +22,10 @@ def android():
     android_parts.need_classes()
     given = os.environ.get("QUADRA_ANDROID_LIBRARY")
     return on_jvm.Jvm(Path(given) if given else None).delegate()
+
+
+def test_the_demonstration_has_models_that_everyone_can_fetch():
+    assert set(demo.ON_DEVICE) <= set(models.catalogue())
 
 
 def test_a_phones_whole_loop(android, library, tmp_path, adb, capsys):
