@@ -33,7 +33,7 @@ def make_spec(
     name, signature = split(model)
     found = models.find(name)
     settings.utf8_path(found.path, "read the model", "rename it, or the folder that it is in")
-    view = views.of_model(found.name)
+    view = views.of_model(found.name, found.sha256)
     wanted = inputs.parse_range(value_range) if value_range else view.value_range
     if image and arrays:
         raise Misuse("read the inputs", "--image and --inputs are both given", "give one of them")

@@ -1,9 +1,11 @@
 """The rows of a bench: each from run folders that are there, or from runs on a device."""
 
 import contextlib
+import math
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,10 +96,10 @@ class RowMaker:
     def empty(self, name: str, kind: Kind, device: str, error: str = "") -> Row:
         """A row without figures yet. device: of a lab; empty: there is no other."""
         backend, api = kind
-        twin = models.float_twin(name)
-        row = Row(models.find(name).name, backend, _stem(twin), api, ran_on=device, error=error)
+        twin, model = models.float_twin(name), models.find(name)
+        row = Row(model.name, backend, _stem(twin), api, ran_on=device, error=error)
         if self.asked.place == "host" and api == "interpreter":
-            add_recorded(row, name)
+            add_recorded(row, model.sha256)
         return row
 
     def row(self, name: str, kind: Kind, device: str, show: Show = quiet, place: Place | None = None) -> Row:
@@ -247,6 +249,7 @@ class Lane(lanes.Lane[Family]):
         super().__init__(place, deal)
         self.maker, self.figures, self.show = maker, figures, show
         self.device = place.name if in_lab else ""
+        self.started, self.done = time.monotonic(), 0
 
     def run(self, cells: Sequence[Family]) -> None:
         for index, family in enumerate(cells):
@@ -258,15 +261,25 @@ class Lane(lanes.Lane[Family]):
 
     def _row(self, name: str, kind: Kind) -> QuadraError | None:
         asked = self.maker.asked
-        show = _after(f"{asked.models.index(name) + 1}/{len(asked.models)} {name}: {way(*kind)}, ", self.show)
+        words = f"{asked.models.index(name) + 1}/{len(asked.models)} {name}{self._left()}: {way(*kind)}, "
+        show = _after(words, self.show)
 
         def once(at: float) -> None:
             self.figures.add(name, self.maker.row(name, kind, self.device, show, self.place))
 
         error = self.attempt(once, lambda at, error, stopped: None)
+        self.done += 1
         if isinstance(error, FolderNotWritable):
             raise error  # no later model would fare better
         return error
+
+    def _left(self) -> str:
+        """How long the rest takes if it goes on like this; of a lab nobody knows who does what."""
+        asked = self.maker.asked
+        left = len(asked.models) * len(asked.kinds) - self.done
+        if self.device or not self.done:
+            return ""
+        return f" ({math.ceil((time.monotonic() - self.started) / self.done * left / 60)} min left)"
 
     def _gave_up(self, error: QuadraError, name: str, kind: Kind, unfinished: Sequence[Family]) -> bool:
         """Whether this device is done with these models: others measure them, or it is lost."""

@@ -27,6 +27,5 @@ def spec_of(cell: Cell, suite: Suite, place: Place, profile: bool = False) -> Ru
 
 
 def check_models(suite: Suite) -> None:
-    """Misuse for a model that is not here, before anything runs."""
-    for model in dict.fromkeys(cell.model for cell in suite.cells):
-        models.find(model)
+    """ModelNotFound for models that are not here, before anything runs; a suite fetches nothing."""
+    models.require((cell.model for cell in suite.cells), f"run the suite {suite.name}")
