@@ -71,6 +71,20 @@ def split(word: str) -> tuple[str, str]:
     return (word, "") if not model or Path(word).expanduser().exists() else (model, signature)
 
 
+def label(word: str) -> str:
+    """What a word stands for, for people: the model's name, and the signature where one is named."""
+    model, signature = split(word)
+    name = models.find(model).name
+    return f"{name}:{signature}" if signature else name
+
+
+def float_twin(word: str) -> str:
+    """The word of the same with floats, where it is here; empty: it is not."""
+    model, signature = split(word)
+    twin = models.float_twin(model)
+    return f"{twin}:{signature}" if twin and signature else twin
+
+
 def each_signature(model: str, signature: str = "") -> list[str]:
     """What a word stands for, as words for `make_spec`: the signature it names, or each of several that the model has, or the
     main graph."""

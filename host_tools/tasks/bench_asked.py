@@ -7,7 +7,7 @@ from pathlib import Path
 from host_tools.base.errors import Misuse
 from host_tools.judge.bench_figures import Asked, peers_beside
 from host_tools.record import peer_names, printed
-from host_tools.request import float_twins, models
+from host_tools.request import float_twins, from_arguments, models
 from host_tools.tasks import earlier_folder
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
@@ -60,7 +60,7 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
     """
     names = words.models
     for name in names:
-        models.find(name)
+        from_arguments.label(name)  # whatever is wrong with it
     place = _place(words)
     on_host = place == "host"
     apis = _one_of("--api", words.api or "interpreter", APIS)
@@ -76,9 +76,11 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
     found = tuple(dict.fromkeys(names)) or tuple(name for name in MODELS if name not in absent)
     if words.twins:
         for name in found:
-            if not models.float_twin(name):
-                float_twins.make(name)
-    found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
+            model, _ = from_arguments.split(name)
+            if not models.float_twin(model):
+                float_twins.make(model)
+    found = tuple(dict.fromkeys(one for name in found for one in (name, from_arguments.float_twin(name)) if one))
+    found = tuple(one for name in found for one in from_arguments.each_signature(name))
     return Asked(found, backends, peers, words.repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent
 
 

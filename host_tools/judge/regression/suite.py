@@ -5,6 +5,7 @@ Read from TOML (docs/regress.md has every key); a wrong key is an error, because
 
 import difflib
 import itertools
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -16,6 +17,7 @@ import msgspec
 from host_tools.base.errors import Misuse
 
 FOLDER = Path(__file__).with_name("suites")
+_ENDING = re.compile(r"\.tflite(?=$|:)")
 MEASURES = ("auto", "wall", "processor", "ratio", "processor_ratio")
 
 
@@ -41,14 +43,14 @@ LIMITS = {
 class Cell:
     """One model with one set of options: what is compared with itself."""
 
-    model: str  # a name of the catalogue, or a path
+    model: str  # a name of the catalogue, or a path; of a signature with `:NAME` behind it
     backend: str = "auto"
     precision: str = "f32"
     target: str = ""
 
     @property
     def key(self) -> str:
-        name = Path(self.model).name.removesuffix(".tflite")
+        name = _ENDING.sub("", Path(self.model).name)
         words = (name, self.backend, self.precision, Path(self.target).stem)
         return "/".join(filter(None, words))
 

@@ -97,7 +97,7 @@ def test_inputs_are_read_from_the_file_as_the_interpreter_sees_them(tmp_path):
     x, y = m.input((1, 8, 8, 3)), m.input((1, 8, 8, 3))
     m.output(m.add(x, y))
     interpreter = interpreters.make(m.bytes(), "sum", threads=1)
-    assert prepare.inputs_of(m.bytes()) == inputs.from_details(interpreter.get_input_details())
+    assert inputs.of_model(m.bytes()) == inputs.from_details(interpreter.get_input_details())
 
 
 def test_a_damaged_model_leaves_no_inputs(tmp_path):

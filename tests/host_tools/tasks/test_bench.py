@@ -18,6 +18,7 @@ from host_tools.show import bench_page, bench_table, charts
 from host_tools.tasks import bench, bench_asked, bench_rows
 from tests import more_models, quantized
 from tests.host_tools import run_folders
+from tests.signature_models import two_signatures
 
 ALL = "xnnpack,shipped-opencl,shipped-gles"
 LAPS = {"interpreter_us": 1, "allocate_us": 1, "first_invoke_us": 1}
@@ -186,6 +187,21 @@ def test_a_bench_brings_the_float_twin_of_a_quantised_model(measured, tmp_path):
     result = measured(Place(), names=("a_quant", "b_int8"), backend="opencl")
     assert [(r.model, r.twin) for r in result.rows] == [("a_quant", "a"), ("a", ""), ("b_int8", "")]
     assert result.over_twin(result.rows[0]) == 1.0
+
+
+def test_each_signature_is_a_row_and_a_finished_one_is_not_taken_for_another(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    use_library(monkeypatch, DIGEST)
+    path = tmp_path / "two.tflite"
+    path.write_bytes(two_signatures())
+    first, second = Place(), Place()
+    half, _ = asked(f"{path}:decode", peer="xnnpack")
+    result = bench.measure(half, [first], lambda text: None, lambda made: None)
+    assert {spec.signature for spec in first.specs} == {"decode"}
+    whole, _ = asked(str(path), peer="xnnpack", resume=str(result.folder), on="host")
+    result = bench.measure(whole, [second], lambda text: None, lambda made: None, str(result.folder))
+    assert [(row.model, row.error) for row in result.rows] == [("two:encode", ""), ("two:decode", "")]
+    assert {spec.signature for spec in second.specs} == {"encode"}
 
 
 def test_a_twin_that_is_not_here_is_made_where_it_is_asked_for(tmp_path, monkeypatch):
@@ -360,7 +376,7 @@ def test_the_legend_names_the_marks_that_there_are(tmp_path):
 
     def legend(model):
         made = row(model, 1.25)
-        bench_figures.add_recorded(made, model)
+        bench_figures.add_recorded(made, bench_figures.recorded()["models"].get(model, {}).get("sha256", ""))
         page = bench_page.write(of(tmp_path, made)).read_text()
         page = html.unescape(page)
         return page.split("<h2>Time relative to XNNPACK")[1].split("</section>")[0].split('class="legend"')[1]

@@ -22,6 +22,7 @@ from host_tools.tasks import command_line, regress_session as sessions
 from host_tools.tasks.regress_resume import Earlier
 from tests.host_tools import run_folders
 from tests.model_builder import Model
+from tests.signature_models import two_signatures
 
 
 @pytest.fixture
@@ -193,6 +194,16 @@ class Lane:
 def lanes(monkeypatch, fleet, names=("a",)):
     monkeypatch.setattr(time, "sleep", lambda s: None)
     return [Lane(fleet, name) for name in names]
+
+
+def test_each_signature_is_a_cell(capsys, suite, fake, tmp_path):
+    (tmp_path / "sum.tflite").write_bytes(two_signatures())
+    status, out, err = inv(capsys, "regress", suite, f"--library={fake}")
+    assert status == 0 and "2 cells: 2 passed" in out, out + err
+    assert "sum:encode/auto/f32" in out and "sum:decode/auto/f32" in out, out
+    suite.write_text(suite.read_text().replace("sum.tflite", "sum.tflite:decode"))
+    status, out, err = inv(capsys, "regress", suite, f"--library={fake}")
+    assert status == 0 and "1 cell: 1 passed" in out and "sum:decode/auto/f32" in out, out + err
 
 
 def test_only_errors_that_say_so_are_tried_again(monkeypatch, suite):
