@@ -1,7 +1,6 @@
 """Models by name or path: a catalogue with digests, the user's own folders, and a fetch that checks what came. The
 sample picture comes the same way."""
 
-import difflib
 import hashlib
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from host_tools.base import child_process, file_lock, settings
+from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import FetchFailed, Misuse, QuadraError, not_written
 from host_tools.base.progress import progress
 
@@ -278,12 +278,10 @@ def _unknown(model: str) -> ModelNotFound:
     if model.endswith(".tflite") or os.sep in model:
         reason = "that is a folder" if Path(model).is_dir() else "there is no such file"
         return ModelNotFound(f"read the model {model}", reason, "`./inv models` lists the names that can be given")
-    close = difflib.get_close_matches(model, catalogue(), n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(close)}? " if close else ""
     return ModelNotFound(
         f"find the model {model!r}",
         "no file and no model of the catalogue has that name",
-        f"{hint}`./inv models` lists the names; a path to a .tflite file does as well",
+        did_you_mean(model, catalogue(), "`./inv models` lists the names; a path to a .tflite file does as well"),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
 
 FOLDER = Path(__file__).with_name("suites")
@@ -88,8 +89,9 @@ def _find(name: str) -> Path:
     for path in (Path(name).expanduser(), FOLDER / f"{name}.toml"):
         if path.is_file():
             return path
-    known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.toml")))
-    raise Misuse(f"find the suite {name!r}", "there is no such file", f"give a TOML file, or one of: {known}")
+    known = sorted(p.stem for p in FOLDER.glob("*.toml"))
+    do_next = did_you_mean(name, known, f"give a TOML file, or one of: {', '.join(known)}")
+    raise Misuse(f"find the suite {name!r}", "there is no such file", do_next)
 
 
 def _parse(stem: str, value: dict[str, Any]) -> Suite:
