@@ -268,7 +268,9 @@ def find(name: str, runs_dir: Path) -> RunFolder:
         raise Misuse(f"find the run '{name}'", f"{runs_dir} holds no runs", "make one: `./inv run selfie_segmentation`")
     came_back = f"{len(fits)} runs match" if fits else f"no folder of {runs_dir} has that name"
     do_next = f"use `{LATEST}`, a path, or one of: {', '.join((fits or known)[-5:])}"
-    raise Misuse(f"find the run '{name}'", came_back, do_next if fits else did_you_mean(name, [LATEST], do_next))
+    raise Misuse(
+        f"find the run '{name}'", came_back, do_next if fits else did_you_mean(name, [LATEST, *known], do_next)
+    )
 
 
 def list_ids(runs_dir: Path) -> list[str]:

@@ -34,7 +34,9 @@ def page_of(name: str) -> Path:
         return _page_in(Path(name).expanduser())
     came_back = f"{len(fits)} folders match" if fits else f"no folder of {runs_dir} has that name"
     do_next = f"use `{run_folder.LATEST}`, a path, or one of: {', '.join((fits or list(known))[-_MOST_LISTED:])}"
-    raise Misuse(f"open '{name}'", came_back, do_next if fits else did_you_mean(name, [run_folder.LATEST], do_next))
+    raise Misuse(
+        f"open '{name}'", came_back, do_next if fits else did_you_mean(name, [run_folder.LATEST, *known], do_next)
+    )
 
 
 def _known(runs_dir: Path) -> dict[str, float]:

@@ -111,8 +111,10 @@ def _set(task: ParserContext, argument: Argument, flag: str, value: str) -> None
     known = choices.of(task.name or "", str(argument.name))
     unknown = known.unknown(value) if known else None
     if known and unknown is not None:
-        do_next = did_you_mean(unknown, known.values, "choose one of these")
-        raise Misuse(f"read {flag}", f"{unknown!r} is not one of {', '.join(known.values)}", do_next)
+        one_of = "one of " * (len(known.values) > 1) + ", ".join(known.values)
+        raise Misuse(
+            f"read {flag}", f"{unknown!r} is not {one_of}", did_you_mean(unknown, known.values, f"give {one_of}")
+        )
     try:
         argument.value = value
         if isinstance(argument.value, float) and math.isnan(argument.value):

@@ -15,7 +15,7 @@ _OF_TASKS = {
     "open": ("run", "[RUN|BENCH|REGRESSION]"),
     "profile": ("run", "[RUN]"),
     "pull": ("run", "[RUN]"),
-    "push": ("models", "MODEL..."),
+    "push": ("models", "[MODEL...]"),  # none with --clean
     "replay": ("plan", "[RUN|PLAN]"),
     "report": ("run", "[RUN]"),
 }

@@ -92,7 +92,7 @@ def test_a_wrong_value_is_named_with_its_option(task, flag):
     said = refused(task, [*needed(task, flag), flag, wrong])
     assert said.startswith(f"read {flag}: {wrong!r} is not ")
     if known:
-        assert f"one of {', '.join(known.values)}" in said
+        assert f"is not {'one of ' * (len(known.values) > 1)}{', '.join(known.values)}\n" in said
         almost = f"{known.values[0]}0"
         assert f"did you mean {known.values[0]}" in refused(task, [*needed(task, flag), f"{flag}={almost}"])
     if known and known.several:

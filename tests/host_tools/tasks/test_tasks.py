@@ -1,6 +1,7 @@
 """The tasks from the command line, with a delegate that takes no node: what they print, and how they end."""
 
 import json
+import os
 import webbrowser
 from pathlib import Path
 
@@ -99,12 +100,36 @@ def test_a_report_is_opened_where_there_is_a_display(capsys, model, tmp_path, mo
     monkeypatch.setenv("DISPLAY", ":0")
     assert inv(capsys, "open", run.path.name) == (0, f"{page}\n", "") and opened == [page.as_uri()]
     assert "no browser" in inv(capsys, "open", "latest")[2]
-    bench = tmp_path / "runs" / "bench-1" / "bench.html"
-    bench.parent.mkdir()
-    bench.write_text("a page")
-    works.append(True)
-    assert inv(capsys, "open", "bench-1")[1].strip() == str(bench) == opened[-1].removeprefix("file://")
-    assert inv(capsys, "open", "nothing")[0] == 2
+
+
+def test_open_finds_benches_and_regression_runs_and_what_ended_last(capsys, model, tmp_path, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert "holds no runs" in inv(capsys, "open")[2]
+    run = run_folders.make(tmp_path / "runs").path
+    pages = {"bench-20260101-000000": "bench.html", "regress-20260102-000000-001": "regress.html"}
+    for name, file in pages.items():
+        (tmp_path / "runs" / name).mkdir()
+        (tmp_path / "runs" / name / file).write_text("a page")
+
+    def opened(*words):
+        return inv(capsys, "open", *words)[1].strip()
+
+    for age, last in enumerate([*pages.items(), (run.name, "status.json"), *pages.items()]):
+        os.utime(tmp_path / "runs" / last[0] / last[1], (4e9 + age, 4e9 + age))
+        shown = "report.html" if last[1] == "status.json" else last[1]
+        assert opened() == str(tmp_path / "runs" / last[0] / shown)
+    assert opened("latest") == opened(run.name) == opened(run.name[:12]) == str(run / "report.html")
+    for name, file in pages.items():
+        page = str(tmp_path / "runs" / name / file)
+        assert opened(name) == opened(name[:14]) == opened(str(tmp_path / "runs" / name)) == page
+    status, _, err = inv(capsys, "open", "nothing")
+    assert status == 2 and all(name in err for name in (*pages, run.name))
+    assert "did you mean bench-20260101-000000" in inv(capsys, "open", "bench-20260101-000001")[2]
+    (tmp_path / "runs" / "bench-20260103").mkdir()
+    (tmp_path / "runs" / "bench-20260103" / "bench.html").write_text("a page")
+    assert "2 folders match" in inv(capsys, "open", "bench")[2]
+    assert "has no spec.json" in inv(capsys, "open", str(tmp_path))[2]
 
 
 def document(out, kind):
