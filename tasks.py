@@ -1,22 +1,20 @@
 """The tasks of `./inv`: each parses, calls one function of host_tools and prints. Imports stay inside the
 tasks, so that listing them is quick. Exit status: 0 done, 1 the judgement failed, 2 misuse, 70 and up
-infrastructure, 130 Ctrl-C (host_tools/base/errors.py)."""
+infrastructure, 130 Ctrl-C (host_tools/base/errors.py).
 
-from functools import partial
+In host_tools/tasks/: task_arguments.py reads the command line and has the few letters of options, choices.py the values that
+options may have, task_words.py what may follow a task without an option. Help shows these, and each default that is a value;
+an option's text says what omitting it means only where the default is empty."""
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from invoke.context import Context
 from invoke.exceptions import Exit
-from invoke.tasks import task as task_with_letters
+from invoke.tasks import task
 
 if TYPE_CHECKING:
     from host_tools.record.run_folder import RunFolder
-
-# The few short letters are in host_tools/tasks/task_arguments.py: one meaning in all tasks. What values an option may have is
-# in choices.py there. Help shows both, and each default that is a value; an option's text says what omitting it means only
-# where the default is empty.
-task = partial(task_with_letters, auto_shortflags=False)
 
 
 @task
@@ -548,7 +546,7 @@ def overflow(
 @task(
     iterable=["words"],
     help={
-        "words": "What to do. A run is `latest` (which show takes by default), its id or a prefix of it, or a path.",
+        "words": "A run is `latest` (which show takes by default), its id or a prefix of it, or a path.",
         "top": "How many rows of each table to show (default: all; of a diff 20).",
         "map": "Also write a picture of the memory over time here, as .html or .svg (default: none).",
         "texts": "Also the lines that differ in kernels' texts.",
@@ -672,7 +670,6 @@ def replay(
 @task(
     iterable=["words"],
     help={
-        "words": "What to do; FOLDER is that of the cache.",
         "to": "Remove the least recently used files until the others take no more than this: bytes, 300M, 2G (no default: prune needs it).",
         "top": "How many rows of each table (default: all; of a diff 20).",
     },
@@ -884,7 +881,6 @@ def pull(c: Context, run: str = "", on: str = "any", cache: bool = False) -> Non
 @task(
     iterable=["words", "fault"],
     help={
-        "words": "What to do.",
         "name": "Which virtual device; stop also takes `all`.",
         "fault": "Inject this fault; may be repeated.",
         "json": "Print JSON instead of a table.",

@@ -8,16 +8,11 @@ _LIKENESS, _MOST, _LEAST_BEGUN = 0.7, 2, 3
 
 def close(word: str, known: Iterable[str]) -> list[str]:
     """Known names that are like `word`, the likeliest first: those that begin with it, or are spelt almost the same."""
-    by_key = {_key(name): name for name in known}
-    key = _key(word)
+    by_key = {name.lower(): name for name in known}
+    key = word.lower()
     begun = [name for name in sorted(by_key) if len(key) >= _LEAST_BEGUN and name.startswith(key)]
     alike = difflib.get_close_matches(key, by_key, n=_MOST, cutoff=_LIKENESS)
     return [by_key[name] for name in dict.fromkeys([*begun, *alike])][:_MOST]
-
-
-def _key(name: str) -> str:
-    """Without the dashes of an option: they make any two alike."""
-    return name.lower().lstrip("-")
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:

@@ -34,8 +34,8 @@ def _rows(task: ParserContext) -> Iterator[tuple[str, str]]:
     words = task_words.of(task)
     if words:
         yield words.shown, task.args[words.argument].help or ""
-    elif task.name in task_words.SUBCOMMANDS:
-        yield "|".join(task_words.SUBCOMMANDS[task.name]), task.args["words"].help or ""
+    elif task.name in task_words.SUBCOMMANDS and task.args["words"].help:
+        yield "|".join(task_words.SUBCOMMANDS[task.name]), task.args["words"].help
     for flag in sorted(task_arguments.flags_of(task)):
         yield _spec(task, flag), help_of(task, task.flags[flag])
     yield "-h, --help", "Show this."
@@ -94,11 +94,16 @@ def to_complete(typed: Sequence[str], tasks: Mapping[str, ParserContext]) -> lis
     for word in (last, *before[-1:]):
         flag = task_arguments.find_flag(task, word)[0] if word.startswith("-") else ""
         if flag and task.flags[flag].takes_value:
-            values = _values(task, str(task.flags[flag].name))
+            values = _unfinished(last, _values(task, str(task.flags[flag].name)))
             return [f"{flag}={value}" for value in values] if typed[-1].startswith(f"{flag}=") else values
     if len(words) <= 2 and not last.startswith("-"):
-        return _first_words(task)
+        return _unfinished(last, _first_words(task))
     return []
+
+
+def _unfinished(last: str, values: list[str]) -> list[str]:
+    """The values, unless the last word is one already: then a blank follows it, which bash does not tell of."""
+    return [] if last in values and not any(value != last and value.startswith(last) for value in values) else values
 
 
 def _parts(word: str) -> list[str]:

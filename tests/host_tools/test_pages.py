@@ -26,6 +26,11 @@ def test_the_readme_has_a_row_for_each_task():
     assert sorted(named) == sorted(TASKS)
 
 
+def test_the_readme_has_the_letters_of_options():
+    told = dict(re.findall(r"`-(\w)` `--(\w+)`", PAGES[0].read_text().split("## Tasks")[1].split("| task |")[0]))
+    assert told == {**task_arguments.LETTERS, "h": "help"}
+
+
 def test_the_readme_has_every_op_and_its_integer_form():
     table = PAGES[0].read_text().split("| kind | ops |\n|---|---|\n")[1].split("\n\n")[0]
     told = [op.strip() for row in table.splitlines() for op in row.split("|")[2].split(",")]

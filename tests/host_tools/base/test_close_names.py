@@ -6,7 +6,7 @@ from host_tools.base.close_names import close, did_you_mean
 def test_names_that_are_spelt_almost_the_same_are_close_and_others_are_not():
     tasks = ("bench", "bisect", "run", "support", "regress", "report")
     assert close("suport", tasks) == ["support"] and close("Bnech", tasks) == ["bench"]
-    assert close("--bakend", ["--backend", "--apk", "--on"]) == ["--backend"], "dashes make no two names alike"
+    assert close("--bakend", ["--backend", "--apk", "--on"]) == ["--backend"]
     assert close("x", tasks) == close("", tasks) == []
 
 

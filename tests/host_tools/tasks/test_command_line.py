@@ -77,6 +77,9 @@ def test_a_shell_can_complete_tasks_and_options(capsys):
         ("inv run m.tflite --image ", ""),
         ("inv run m.tflite --on v", "all any host jvm virtual"),
         ("inv run m.tflite -b", "auto opencl gles"),
+        ("inv run m.tflite -b gles ", ""),  # it is whole
+        ("inv run m.tflite --precision f32", "f32 f32_f16 f16"),
+        ("inv device start ", ""),
         ("inv run m.tflite --backend = op", "auto opencl gles"),  # as bash takes it apart
         ("inv run m.tflite --backend=op", "--backend=auto --backend=opencl --backend=gles"),
         ("inv regress ", "nightly quick"),
