@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-_LIKENESS, _MOST, _LEAST_BEGUN = 0.7, 2, 3
+_LIKENESS, _MOST, _LEAST_BEGUN = 0.65, 2, 3
 
 
 def close(word: str, known: Iterable[str]) -> list[str]:
