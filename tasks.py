@@ -1,6 +1,10 @@
 """The tasks of `./inv`: each parses, calls one function of host_tools and prints. Imports stay inside the
 tasks, so that listing them is quick. Exit status: 0 done, 1 the judgement failed, 2 misuse, 70 and up
-infrastructure, 130 Ctrl-C (host_tools/base/errors.py)."""
+infrastructure, 130 Ctrl-C (host_tools/base/errors.py).
+
+In host_tools/tasks/: task_arguments.py reads the command line and has the few letters of options, choices.py the values that
+options may have, task_words.py what may follow a task without an option. Help shows these, and each default that is a value;
+an option's text says what omitting it means only where the default is empty."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +28,7 @@ def doctor(c: Context) -> None:
 @task(
     help={
         "fetch": "Fetch the models that can be fetched and are not here yet.",
-        "path": "Print only the path of this model (a listed name, or a file); fetch it if needed.",
+        "path": "Print only the path of this model (a listed name, or a file); fetch it if needed (default: print the list).",
     }
 )
 def models(c: Context, fetch: bool = False, path: str = "") -> None:
@@ -44,12 +48,14 @@ def models(c: Context, fetch: bool = False, path: str = "") -> None:
     list_models.show(terminal.console())
 
 
-_LAB_HELP = "devices of a lab, instead of --on: its scheduler's address, or localhost."
-_ABI_HELP = "An Android ABI: arm64-v8a, armeabi-v7a, x86_64, or all."
-_ABIS_HELP = "ABIs, separated by commas: arm64-v8a, armeabi-v7a, x86_64 (default: all three)."
+_LAB_HELP = "devices of a lab, instead of --on: its scheduler's address, or localhost (default: no lab)."
+_ABI_HELP = "An Android ABI, or all"
+_ABIS_HELP = "ABIs, separated by commas (default: all)."
 
 
-@task(help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (Default: this machine.)"})
+@task(
+    help={"debug": "With symbols and without optimisation.", "abi": f"{_ABI_HELP} (default: build for this machine)."}
+)
 def build(c: Context, debug: bool = False, abi: str = "") -> None:
     """Build the delegate and the accelerator for LiteRT's CompiledModel, for this machine or for Android; print their paths.
 
@@ -130,7 +136,7 @@ def docs(c: Context, out: str = "", open: bool = False) -> None:
 @task(
     help={
         "library": "A shared library to measure (default: the delegate, built for this machine).",
-        "abi": f"{_ABI_HELP} Builds and checks it.",
+        "abi": f"{_ABI_HELP}: build and check it (default: only measure this machine's library).",
     }
 )
 def size(c: Context, library: str = "", abi: str = "") -> None:
@@ -153,12 +159,12 @@ def size(c: Context, library: str = "", abi: str = "") -> None:
 
 @task(
     help={
-        "only": "Run the Python tests whose names match this (pytest -k), and no native tests.",
+        "only": "Run the Python tests whose names match this (pytest -k), and no native tests (default: all tests).",
         "slow": "Also run the slow tests.",
         "args": "Files, folders and options for pytest: --args='-x tests/host_tools/judge'. With a file or folder no native"
-        " tests are run, but those that it names: --args tests/native/json_test.cc.",
+        " tests are run, but those that it names: --args tests/native/json_test.cc (default: none).",
         "sanitize": "Build the delegate with sanitizers, address,undefined or thread, and run the tests that load it:"
-        " vectors, random graphs, real models, bad input, lifetimes; with thread those of lifetimes.",
+        " vectors, random graphs, real models, bad input, lifetimes; with thread those of lifetimes (default: none).",
     }
 )
 def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitize: str = "") -> None:
@@ -176,7 +182,7 @@ def test(c: Context, only: str = "", slow: bool = False, args: str = "", sanitiz
 @task(
     help={
         "fix": "Let the tools fix what they can.",
-        "only": "Checks, separated by commas, e.g. ruff,mypy (default: all).",
+        "only": "Checks, separated by commas (default: all).",
     }
 )
 def lint(c: Context, fix: bool = False, only: str = "") -> None:
@@ -195,10 +201,10 @@ def lint(c: Context, fix: bool = False, only: str = "") -> None:
 @task(
     help={
         "what": "What to mutate: models, options, folders, cache or reader. Or the folder of a finding, to run it again.",
-        "seconds": "How long (default: 60).",
+        "seconds": "How long.",
         "seed": "Seed of the cases: the same seed gives the same cases.",
         "library": "An existing libquadra.so (default: build it); sanitizers in it are detected.",
-        "sanitize": "Build it with these: address,undefined finds more, but is several times slower.",
+        "sanitize": "Build it with these: address,undefined finds more, but is several times slower (default: none).",
     }
 )
 def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: str = "", sanitize: str = "") -> None:
@@ -241,32 +247,33 @@ _ON_WORDS = "a serial or name of `inv device list`; any, the one of ANDROID_SERI
 _ON_HELP = _ON_WORDS[0].upper() + _ON_WORDS[1:]
 _RUN_HELP = {
     "model": "A name from `inv models`, or a path to a .tflite file.",
-    "backend": "The GPU API: opencl, gles, or auto, which takes the first of these that works.",
+    "backend": "The GPU API; auto takes the first of opencl and gles that works.",
     "precision": "f32: all float32. f32_f16: stored as float16. f16: computed in float16 too.",
-    "float32_nodes": "With f32_f16 and f16: nodes of the model that stay in float32, by index: 12-14,20.",
-    "options": "More options of the delegate, as self_check=1,tuning=fast: docs/options.md.",
+    "float32_nodes": "With f32_f16 and f16: nodes of the model that stay in float32, by index: 12-14,20 (default: none).",
+    "options": "More options of the delegate, as self_check=1,tuning=fast: docs/options.md (default: none).",
     "target": "Make kernels for this device: a JSON file, or a name from host_tools/request/targets (default: ask the driver).",
     "image": "A picture for the model's input (default: random values).",
     "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
     "seed": "Seed of the random values.",
     "inputs": "A folder with an array for each of the model's inputs: NAME.npy, or 000.npy, 001.npy, …; those of a signature"
-    " may be in a folder of its name there.",
+    " may be in a folder of its name there (default: random values).",
     "signature": "Only this signature of the model (default: each of several).",
-    "size": "The shape of an input whose sizes are free, NAME=1x64x48x3; may be repeated.",
+    "size": "The shape of an input whose sizes are free, NAME=1x64x48x3; may be repeated (default: the model's own).",
     "runs": "Timed inferences of each runtime.",
     "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
     "profile": "Also measure every dispatch.",
     "cold": "Also time a start with an empty driver cache.",
     "cache": "A folder for compiled models, read and written; on devices the app's own is used, and copied into the run"
-    " folder.",
+    " folder (default: none).",
     "timeout": "Deadline of one process, in seconds.",
     "library": "An existing libquadra.so (default: build it).",
-    "on": "Where: host, this machine (default); jvm, Android's TFLite runtime and the APK's Java code on this machine's JVM; or"
+    "on": "Where: host, this machine; jvm, Android's TFLite runtime and the APK's Java code on this machine's JVM; or"
     f" devices: {_ON_WORDS}",
-    "via": "On devices: app, the test app (default), or shell, a small native program in the device's shell, without the app."
-    " Times of the two differ and are never pooled.",
-    "api": "Runtime API: interpreter (default), or compiled, LiteRT's CompiledModel (on this machine only).",
-    "peer": "Other runtimes to measure, interleaved: xnnpack; on this machine also litert-gpu, with --on jvm or devices shipped-opencl, shipped-gles; separated by commas.",
+    "via": "On devices: app, the test app, or shell, a small native program in the device's shell, without the app."
+    " Times of the two differ and are never pooled (default: app).",
+    "api": "Runtime API: the interpreter, or LiteRT's CompiledModel (on this machine only).",
+    "peer": "Other runtimes to measure, interleaved, separated by commas: litert-gpu on this machine only, the shipped ones with --on jvm"
+    " or on devices.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
     "json": "Print one JSON document instead of the account, also when the run fails: docs/run_folder.md.",
 }
@@ -312,7 +319,7 @@ def run(
     help={
         **{key: _RUN_HELP[key] for key in ("model", "precision", "library")},
         "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
-        "backend": "The GPU API to plan for: opencl or gles (default: the target's).",
+        "backend": "The GPU API to plan for (default: the target's).",
         "json": "Print JSON instead of a table.",
     }
 )
@@ -343,7 +350,7 @@ def support(
     help={
         **{key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs", "library")},
         "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
-        "backend": "The GPU API to plan for: opencl or gles (default: the target's).",
+        "backend": "The GPU API to plan for (default: the target's).",
         "json": "Print JSON instead of tables.",
     }
 )
@@ -431,7 +438,7 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     help={
         **_ONE_RUN,
         "model_explorer": "Instead, write overlays for Model Explorer into this folder: verdicts, and errors (after"
-        " `inv bisect`) and times (with --profile) of each node.",
+        " `inv bisect`) and times (with --profile) of each node (default: write the report).",
     }
 )
 def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
@@ -448,10 +455,13 @@ def report(c: Context, run: str = "latest", model_explorer: str = "") -> None:
 
 @task(
     name="open",
-    help={"run": f"{_ONE_RUN['run']} Also the folder of a bench or a regression run."},
+    help={
+        "run": "A run, a bench or a regression run: its name or a prefix of it, or a path; `latest` is the newest run (default:"
+        " whichever ended last).",
+    },
 )
-def open_(c: Context, run: str = "latest") -> None:
-    """Open the report of a run in a browser; print its path. Also the page of a bench or a regression run."""
+def open_(c: Context, run: str = "") -> None:
+    """Open the page of a run, a bench or a regression run in a browser; print its path."""
     from host_tools.tasks import open_page
 
     open_page.show(run)
@@ -507,8 +517,8 @@ def bisect(
         **{
             key: _RUN_HELP[key] for key in ("model", "image", "range", "seed", "inputs", "backend", "target", "library")
         },
-        "error": "Find the fewest nodes to leave in float32 for this error relative to an output's range, e.g. 0.01.",
-        "precision": "For --error: f16 (default) or f32_f16.",
+        "error": "Find the fewest nodes to leave in float32 for this error relative to an output's range, e.g. 0.01 (default: only show the values).",
+        "precision": "For --error.",
         "top": "How many tensors to show (0: all).",
         "json": "Print JSON instead of a table.",
     }
@@ -551,16 +561,16 @@ def overflow(
 @task(
     iterable=["words"],
     help={
-        "words": "show RUN|FILE (default: latest); diff A B, two runs or files; make MODEL.",
-        "top": "How many rows of each table to show (0: all; of a diff 20).",
-        "map": "show: also write a picture of the memory over time here, as .html or .svg.",
-        "texts": "diff: also the lines that differ in kernels' texts.",
-        "target": "make: the device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
-        "precision": "make: f32, f32_f16 or f16.",
-        "backend": "make: the GPU API to plan for, opencl or gles (default: the target's).",
-        "out": "make: the plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number.",
-        "cache": "make: write it into this cache folder (serialization_dir) instead: a start on the target then only compiles kernels.",
-        "reader": "with --cache: the libquadra.so that will read it, e.g. the one for Android (default: this machine's).",
+        "words": "A run is `latest` (which show takes by default), its id or a prefix of it, or a path.",
+        "top": "How many rows of each table to show (default: all; of a diff 20).",
+        "map": "Also write a picture of the memory over time here, as .html or .svg (default: none).",
+        "texts": "Also the lines that differ in kernels' texts.",
+        "target": "The device to plan for: a JSON file, or a name from host_tools/request/targets (default: generic).",
+        "precision": _RUN_HELP["precision"],
+        "backend": "The GPU API to plan for (default: the target's).",
+        "out": "The plan's file (default: MODEL-TARGET-PRECISION.quadra here); those of further partitions get a number.",
+        "cache": "Write it into this cache folder (serialization_dir) instead: a start on the target then only compiles kernels (default: none).",
+        "reader": "With --cache: the libquadra.so that will read it, e.g. the one for Android (default: this machine's).",
         "library": _RUN_HELP["library"],
     },
 )
@@ -585,11 +595,11 @@ def plan(
 @task(
     help={
         "what": "A model (a name from `inv models`, or a .tflite file), a run, or a plan's file, as it is. With --peer: models, separated by commas.",
-        "gpu": "adreno-630, adreno-740, mali-g76, mali-g610, separated by commas (default: all whose compiler is there).",
-        "precision": "Of a model: f32, f32_f16 or f16.",
+        "gpu": "Phones' GPUs, separated by commas (default: all whose compiler is there).",
+        "precision": "Of a model's kernels; runs and plans have theirs.",
         "top": "How many kernels to show (0: all).",
-        "json": "Also write all figures into this file.",
-        "peer": "shipped-gles: instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers.",
+        "json": "Also write all figures into this file (default: none).",
+        "peer": "Instead, TFLite's stock GPU delegate's kernels beside Quadra's, by the same compilers (default: none).",
         "check": "Instead, compare some models' convolutions with the committed table: exit status 1 if a figure is worse.",
         "keep": "With --check: regenerate that table.",
         "install": "Instead, fetch the compilers from Debian's packages into the cache; nothing is installed in the system.",
@@ -630,17 +640,17 @@ def analyse(
 @task(
     help={
         "plan": "A run (`latest`, the default; the beginning of its id; a path), or a plan's file.",
-        "against": "Compare every tensor: cpu, or a run whose tensors were kept (`inv bisect` makes one).",
+        "against": "Compare every tensor: cpu, or a run whose tensors were kept (`inv bisect` makes one) (default: only the outputs).",
         "step": "Show each dispatch's tensors as numbers; on a terminal, wait for Enter after each.",
         "time": "Measure each dispatch.",
         "oclgrind": "On Oclgrind's simulator, which reports bad memory accesses and races, by dispatch.",
-        "model": "The model of a plan's file: for its inputs, and for --against cpu.",
+        "model": "The model of a plan's file: for its inputs, and for --against cpu (default: the run's).",
         **{key: _RUN_HELP[key] for key in ("image", "range")},
         "inputs": "A folder with an array for each input: 000.npy, 001.npy, … (default: those of the run).",
-        "seed": "Random inputs from this seed instead of the run's (default, of a plan alone: 1).",
+        "seed": "Random inputs from this seed (default: the run's inputs; of a plan alone 1).",
         "runs": "How often to measure (default: 10).",
         "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
-        "timeout": "Deadline in seconds.",
+        "timeout": "Deadline, in seconds.",
         "top": "How many dispatches of --time to show (0: all).",
         "all": "With --against: show every tensor, not only those around the first that differs.",
     }
@@ -675,9 +685,8 @@ def replay(
 @task(
     iterable=["words"],
     help={
-        "words": "list FOLDER; show FILE; verify FOLDER, or one file; diff A B; prune FOLDER.",
-        "to": "prune: remove the least recently used files until the others take no more: bytes, 300M, 2G.",
-        "top": "show, diff: how many rows of each table (0: all; of a diff 20).",
+        "to": "Remove the least recently used files until the others take no more than this: bytes, 300M, 2G (no default: prune needs it).",
+        "top": "How many rows of each table (default: all; of a diff 20).",
     },
 )
 def cache(c: Context, words: list[str], to: str = "", top: int = 0) -> None:
@@ -714,21 +723,21 @@ def demo(c: Context, loop: bool = False) -> None:
     help={
         "models": "Models to measure, by name or path: `inv bench A B` (default: those that `inv models --fetch` fetches and"
         " that are here, if they run wholly on the delegate).",
-        "on": "host (default): beside XNNPACK at 1 and 2 threads. jvm: in Android's TFLite runtime, beside XNNPACK and TFLite's"
-        " stock GPU delegate, at 1 thread.",
-        "backend": "opencl, gles, or both (default: opencl; with --on jvm or --lab those of the peers).",
+        "on": "host: beside XNNPACK at 1 and 2 threads. jvm: in Android's TFLite runtime, beside XNNPACK and TFLite's"
+        " stock GPU delegate, at 1 thread (default: host).",
+        "backend": "The GPU API (default: opencl; with --on jvm or --lab those of the peers).",
         "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10, with --lab 20).",
-        "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this; 0: no limit."
+        "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this (default: no limit)."
         " With both backends, OpenCL's counts.",
-        "limit_shipped": "Fail (status 1) if the mean of the ratios to TFLite's stock GPU delegate exceeds this; 0: no limit.",
+        "limit_shipped": "Fail (status 1) if the mean of the ratios to TFLite's stock GPU delegate exceeds this (default: no limit).",
         "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
-        "api": "On the host: interpreter (default), compiled (LiteRT's CompiledModel), or both side by side.",
-        "peer": "Only these, separated by commas: xnnpack; on the host also litert-gpu (LiteRT's own GPU accelerator), with --on jvm or --lab"
-        " shipped-opencl, shipped-gles (TFLite's stock GPU delegate).",
+        "api": "On the host: the interpreter, LiteRT's CompiledModel, or both side by side (default: interpreter).",
+        "peer": "Only these, separated by commas: on the host xnnpack, litert-gpu (LiteRT's own GPU accelerator), with --on jvm or --lab"
+        " xnnpack and the shipped ones (TFLite's stock GPU delegate) (default: xnnpack; with --on jvm or --lab all).",
         "twins": "Make the float twin of each quantised model that has none here, and measure it, too: the same nodes, with the floats"
         " that its integers stand for.",
-        "resume": "Continue the bench of this folder; its figures are not measured again.",
+        "resume": "Continue the bench of this folder; its figures are not measured again (default: start a new one).",
         "lab": f"Measure each model on one of the {_LAB_HELP}",
     },
 )
@@ -766,11 +775,11 @@ def bench(
     help={
         "suite": "A suite file (TOML), or a name: nightly, quick.",
         "on": "Where: host, jvm, or devices, separated by commas (default: the suite's). Devices: " + _ON_WORDS,
-        "baseline": "Compare with the result saved under this name.",
-        "save": "Save the result under this name, if it is complete and right.",
+        "baseline": "Compare with the result saved under this name (default: with none).",
+        "save": "Save the result under this name, if it is complete and right (default: not saved).",
         "library": _RUN_HELP["library"],
         "lab": f"Run each cell on one of the {_LAB_HELP}",
-        "resume": "Continue the session of this folder; its finished launches are not run again.",
+        "resume": "Continue the session of this folder; its finished launches are not run again (default: start a new one).",
     }
 )
 def regress(
@@ -887,10 +896,9 @@ def pull(c: Context, run: str = "", on: str = "any", cache: bool = False) -> Non
 @task(
     iterable=["words", "fault"],
     help={
-        "words": "list (default); start; stop; fault FAULT...: inject faults; faults: show which there are.",
-        "name": "start, stop, fault: which virtual device (default: virtual; stop also takes `all`).",
-        "fault": "start: inject this fault; may be repeated.",
-        "json": "list: print JSON instead of a table.",
+        "name": "Which virtual device; stop also takes `all`.",
+        "fault": "Inject this fault; may be repeated.",
+        "json": "Print JSON instead of a table.",
     },
 )
 def device(
@@ -911,10 +919,10 @@ def device(
 @task(
     iterable=["words"],
     help={
-        "words": "scheduler: one for the lab; worker [HOST:PORT]: on each host, offers its devices to the scheduler there (default: localhost). Both serve until Ctrl-C.",
-        "host": "worker: the name of this host (default: the machine's).",
-        "listen": "scheduler: the address of this machine to listen on (default: localhost, which others cannot reach).",
-        "port": "scheduler: the port to listen on.",
+        "words": "scheduler: one for the lab. worker: on each host, offers its devices to the scheduler at HOST:PORT (default: localhost). Both serve until Ctrl-C.",
+        "host": "The name of this host (default: the machine's).",
+        "listen": "The address of this machine to listen on; others cannot reach localhost.",
+        "port": "The port to listen on.",
     },
 )
 def lab(c: Context, words: list[str], host: str = "", listen: str = "localhost", port: int = 8786) -> None:

@@ -123,7 +123,7 @@ def _mirror() -> str:
 
 def _unpack(apt: _Apt, root: Path, show: Show) -> str:
     """Mesa's version. Backports lose a version when the next comes: then that one is taken."""
-    apt.get("update", show=show)
+    apt.get("update", "--error-on=any", show=show)  # without that, what failed comes to light only in the next step
     version = apt.newest()
     wanted = [f"{name}={version}" for name in PACKAGES_OF_MESA] + list(phone_compilers.OTHER_PACKAGES)
     flags = ["install", "-y", "--download-only", "--no-install-recommends", "-t", SUITES[-1]]

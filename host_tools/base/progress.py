@@ -12,11 +12,13 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from host_tools.base.units import size_text
 
 _LINE_EVERY_S = 15.0
+_QUIET_S = 2.0  # a step that only looked, as a build of what is there, says nothing
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[str], None]]:
-    """Yields show(text): what is happening right now. Quiet steps under a second leave no trace off a terminal."""
+    """Yields show(text): what is happening right now. Off a terminal, steps of less than two seconds
+    leave no trace."""
     console = Console(stderr=True)
     started = time.monotonic()
     if console.is_terminal:
@@ -32,7 +34,7 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
             print(f"· {title}: {now - started:.0f} s  {text[:100]}", file=sys.stderr, flush=True)
 
     yield show
-    if time.monotonic() - started >= 1.0:
+    if time.monotonic() - started >= _QUIET_S:
         print(f"· {title}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
 

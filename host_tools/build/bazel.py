@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ _DEADLINE_S = 3600.0
 _PROGRESS = re.compile(
     r"^\[[\d,]+ / [\d,]+\] |^(Loading|Analyzing):|^INFO:|^FAILED: Build did NOT|^Starting local Bazel|^\s*$"
 )
+# "[21 / 172] Compiling x.cc; 0s processwrapper-sandbox ... (2 actions running)": what it does, without how.
+_STEP = re.compile(r"(\[[\d,]+ / [\d,]+\] .+?)(?:; \d+s .*| \.\.\. .*)?$")
 # Exit statuses of `bazel`; any other means that Bazel itself could not work.
 _BUILD_FAILED, _TESTS_FAILED, _NO_TESTS = 1, 3, 4
 
@@ -155,11 +157,22 @@ def _bazel(
             argv.append("--config=debian")
         title = f"{verb} {' '.join(targets)}"
         with progress(title) as show:
+            words = [*argv, "--", *targets]
             done = child_process.run(
-                [*argv, "--", *targets], cwd=settings.ROOT, env=env, timeout_s=_DEADLINE_S, check=False, on_line=show
+                words, cwd=settings.ROOT, env=env, timeout_s=_DEADLINE_S, check=False, on_line=_steps(show)
             )
         lines = events_file.read_text().splitlines() if events_file.exists() else []
     return done, [json.loads(line) for line in lines]
+
+
+def _steps(show: Callable[[str], None]) -> Callable[[str], None]:
+    """Tells `show` of the steps among Bazel's lines."""
+
+    def on_line(line: str) -> None:
+        if step := _STEP.match(line):
+            show(step[1])
+
+    return on_line
 
 
 def _ask(verb: str, *words: str) -> str:

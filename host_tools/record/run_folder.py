@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 
 from host_tools.base import settings
+from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse, QuadraError, not_written, shown
 from host_tools.record import reading, schema, spec as specs
 
@@ -271,8 +272,9 @@ def find(name: str, runs_dir: Path) -> RunFolder:
     if not known:
         raise Misuse(f"find the run '{name}'", f"{runs_dir} holds no runs", "make one: `./inv run selfie_segmentation`")
     came_back = f"{len(fits)} runs match" if fits else f"no folder of {runs_dir} has that name"
+    do_next = f"use `{LATEST}`, a path, or one of: {', '.join((fits or known)[-5:])}"
     raise Misuse(
-        f"find the run '{name}'", came_back, "use `latest`, a path, or one of: " + ", ".join((fits or known)[-5:])
+        f"find the run '{name}'", came_back, do_next if fits else did_you_mean(name, [LATEST, *known], do_next)
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from host_tools.base import digests, settings
+from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
 from host_tools.record import reading, schema, spec as specs
 from host_tools.request import delegate_options, inputs, models, signatures, views
@@ -120,8 +121,14 @@ def target_file(target: str) -> Path:
         if candidate.is_file():
             do_next = "rename it, or the folder that it is in"
             return _checked_target(settings.utf8_path(candidate.resolve(), "read the target", do_next))
-    names = ", ".join(sorted(p.stem for p in TARGETS.glob("*.json"))) or "none"
-    raise Misuse(f"find the target {target!r}", "there is no such file", f"give a JSON file, or one of: {names}")
+    names = target_names()
+    listed = f"give a JSON file, or one of: {', '.join(names) or 'none'}"
+    raise Misuse(f"find the target {target!r}", "there is no such file", did_you_mean(target, names, listed))
+
+
+def target_names() -> list[str]:
+    """The targets that can be given by name."""
+    return sorted(path.stem for path in TARGETS.glob("*.json"))
 
 
 def _checked_target(path: Path) -> Path:

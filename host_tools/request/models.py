@@ -4,7 +4,6 @@ picture comes the same way.
 What is named for a task is fetched when it is not here; what a suite or a bench has by itself is not (`require`).
 """
 
-import difflib
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from host_tools.base import digests, file_lock, settings
+from host_tools.base.close_names import close, did_you_mean
 from host_tools.base.errors import Misuse, not_written
 from host_tools.base.units import size_text
 from host_tools.request import catalogue as known, wheels
@@ -218,16 +218,13 @@ def _of_file(path: Path) -> Model:
 
 
 def _unknown(model: str) -> ModelNotFound:
-    own = [path.stem for _, files in own_files() for path in files]
-    close = difflib.get_close_matches(model, [*own, *catalogue()], n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(close)}? " if close else ""
-    if model.endswith(".tflite") or (os.sep in model and not close):
+    names = [*(path.stem for _, files in own_files() for path in files), *catalogue()]
+    if model.endswith(".tflite") or (os.sep in model and not close(model, names)):
         reason = "that is a folder" if Path(model).is_dir() else "there is no such file"
-        return ModelNotFound(
-            f"read the model {model}", reason, f"{hint}`./inv models` lists the names that can be given"
-        )
+        do_next = did_you_mean(model, names, "`./inv models` lists the names that can be given")
+        return ModelNotFound(f"read the model {model}", reason, do_next)
     return ModelNotFound(
         f"find the model {model!r}",
         "no file and no model of the catalogue has that name",
-        f"{hint}`./inv models` lists the names; a path to a .tflite file does as well",
+        did_you_mean(model, names, "`./inv models` lists the names; a path to a .tflite file does as well"),
     )

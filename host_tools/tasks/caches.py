@@ -36,24 +36,16 @@ class Entry:
 
 
 def do(words: Sequence[str], to: str, top: int, console: Console) -> int:
-    """Does one word of `inv cache`; the exit status."""
-    what, *given = words or [""]
-    if what not in _WORDS:
-        known = ", ".join(f"{word} {takes}" for word, (takes, _) in _WORDS.items())
-        came_back = "there is no such subcommand" if what else "no subcommand is named"
-        raise Misuse(f"inv cache {what}".rstrip(), came_back, f"one of: {known}")
-    takes, action = _WORDS[what]
-    if len(given) != len(takes.split()):
-        raise Misuse(f"inv cache {what}", f"it takes {takes}, not {len(given)} words", f"`./inv cache {what} {takes}`")
-    return action([Path(word).expanduser() for word in given], to, top, console)
+    """Does one subcommand of `inv cache`; the exit status. The command line has checked the words."""
+    what, *given = words
+    return _ACTIONS[what]([Path(word).expanduser() for word in given], to, top, console)
 
 
 def entries(folder: Path) -> list[Entry]:
     """The ordinary files of a cache, least recently used first; links and others are none of it."""
     if not folder.is_dir():
-        raise Misuse(
-            f"read the cache {folder}", "there is no such folder", "give the folder that serialization_dir names"
-        )
+        came_back = "that is a file" if folder.exists() else "there is no such folder"
+        raise Misuse(f"read the cache {folder}", came_back, "give the folder that serialization_dir names")
     found = []
     for path in folder.iterdir():
         facts = path.lstat()
@@ -66,21 +58,23 @@ def entries(folder: Path) -> list[Entry]:
 
 def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     table = plain_table()
-    for name in ("hash", "model", "target", "device", "precision"):
+    found = entries(paths[0])
+    has_tokens = any(_token(entry.path) for entry in found)  # an app may set model_token; `inv run --cache` does not
+    for name in ("hash", *(["model"] if has_tokens else []), "target", "device", "precision"):
         table.add_column(name, overflow="fold")
     for name in ("kernels", "plan", "binaries", "last used"):
         table.add_column(name, justify="right")
-    found = entries(paths[0])
     for entry in found[::-1]:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
         try:
             kept = cache_file.read(entry.path)
             kernels = "verdicts" if kept.holds_verdicts else str(_kernels(named_plans.of_file(entry.path)))
         except Misuse as error:
-            table.add_row(escape(entry.path.name), f"[red]{escape(error.came_back)}[/]", *[""] * 6, used)
+            table.add_row(escape(entry.path.name), f"[red]{escape(error.came_back)}[/]", *[""] * (5 + has_tokens), used)
             continue
         sizes = (size_text(len(kept.plan)), size_text(len(kept.parts.binaries)) if kept.parts.binaries else "–")
-        words = (_token(entry.path), kept.name_of("target"), kept.name_of("device"), _precision(kept))
+        token = [_token(entry.path)] if has_tokens else []
+        words = (*token, kept.name_of("target"), kept.name_of("device"), _precision(kept))
         table.add_row(escape(_hash(entry.path)), *map(escape, words), kernels, *sizes, used)
     console.print(table)
     console.print(f"{len(found)} file{'s' * (len(found) != 1)}, {size_text(sum(entry.bytes for entry in found))}")
@@ -112,7 +106,15 @@ def _precision(kept: CacheFile) -> str:
     return said.replace(", in float32 ,", ",").removesuffix(", in float32 ").replace(", tuning none", "")
 
 
+def _refuse_folders(subcommand: str, paths: Sequence[Path]) -> None:
+    for path in paths:
+        if path.is_dir():
+            do_next = f"give one of its files: `./inv cache list {path}` lists them"
+            raise Misuse(f"inv cache {subcommand} {path}", "that is a folder", do_next)
+
+
 def _show(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
+    _refuse_folders("show", paths)
     if paths[0].suffix == cache_file.VERDICTS:
         return _show_verdicts(cache_file.read(paths[0]), console)
     named = named_plans.of_file(paths[0])
@@ -191,6 +193,7 @@ def _verify(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
 
 def _diff(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
     """1: they differ."""
+    _refuse_folders("diff", paths)
     a, b = (named_plans.of_file(path) for path in paths)
     sides = [_flat(_kept(named)) for named in (a, b)]
     names = [*sides[0], *(name for name in sides[1] if name not in sides[0])]
@@ -211,6 +214,9 @@ def _flat(kept: CacheFile) -> dict[str, str]:
 
 
 def _prune(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
+    if not to:
+        do_next = f"say how much may stay: `./inv cache prune {paths[0]} --to 300M`; 0 removes all"
+        raise Misuse(f"inv cache prune {paths[0]}", "--to is missing", do_next)
     most = parse_size(to)
     found = entries(paths[0])
     left = sum(entry.bytes for entry in found)
@@ -234,14 +240,14 @@ def parse_size(text: str) -> int:
     """`300M`, `1.5G` or bytes."""
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match:
-        raise Misuse(f"read --to {text!r}", "it is no size", "give bytes, or e.g. --to 300M; 0 removes all")
+        raise Misuse(f"read --to {text!r}", "not a size", "give bytes, or e.g. --to 300M; 0 removes all")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
-_WORDS: dict[str, tuple[str, Callable[[Sequence[Path], str, int, Console], int]]] = {
-    "list": ("FOLDER", _list),
-    "show": ("FILE", _show),
-    "verify": ("FOLDER", _verify),
-    "diff": ("A B", _diff),
-    "prune": ("FOLDER", _prune),
+_ACTIONS: dict[str, Callable[[Sequence[Path], str, int, Console], int]] = {
+    "list": _list,
+    "show": _show,
+    "verify": _verify,
+    "diff": _diff,
+    "prune": _prune,
 }

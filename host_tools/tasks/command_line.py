@@ -1,67 +1,49 @@
-"""The command line: invoke with our tasks, and errors as sentences. Started by ./inv."""
+"""The command line: invoke runs our tasks, and errors are sentences. Started by ./inv.
+
+invoke finds and calls the tasks. Their arguments are read by `task_arguments`: invoke's own parser takes any word that is a
+task's name for that task, and an option that it does not know for nothing at all.
+"""
 
 import inspect
 import io
 import os
-import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from typing import NoReturn
 
-from invoke.exceptions import Exit, ParseError
-from invoke.parser import Parser
+from invoke.completion.complete import print_completion_script
+from invoke.exceptions import Exit
+from invoke.parser import ParseResult
 from invoke.parser.context import ParserContext
 from invoke.program import Program
 
 from host_tools.base import settings
+from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse, QuadraError
+from host_tools.tasks import task_arguments, task_help
 
-# Tasks that may be followed by words: the option that these words mean, and how they are shown.
-_WORDS = {
-    "analyse": ("what", "[MODEL|RUN|PLAN]"),
-    "bench": ("models", "[MODEL...]"),
-    "cache": ("words", "list|show|verify|diff|prune PATH..."),
-    "compare": ("run", "[RUN]"),
-    "device": ("words", "[list|start|stop|fault|faults]"),
-    "diff": ("runs", "RUN RUN"),
-    "lab": ("words", "scheduler|worker [HOST:PORT]"),
-    "open": ("run", "[RUN]"),
-    "plan": ("words", "show|diff|make RUN|FILE|MODEL..."),
-    "profile": ("run", "[RUN]"),
-    "pull": ("run", "[RUN]"),
-    "push": ("models", "MODEL..."),
-    "replay": ("plan", "[RUN|PLAN]"),
-    "report": ("run", "[RUN]"),
-}
-# Former names of tasks and options, and what to type now.
+_SHELLS = ("bash", "zsh", "fish")
+# Instead of a task. `help` too: one may try it.
+_HELP, _LIST = (*task_arguments.HELP, "help"), ("-l", "--list")
+_VERSION, _COMPLETE, _SCRIPT = "--version", "--complete", "--print-completion-script"
+_INSTEAD = (*task_arguments.HELP, *_LIST, _VERSION, _SCRIPT)
+# Former names of tasks, and what to type now.
 _NOW = {
     "coverage": "`./inv support MODEL`",
     "devices": "`./inv device list`",
     "shell-run": "`./inv run MODEL --on any --via shell`",
-    "--remove": "`./inv uninstall`",
 }
-_UNKNOWN = re.compile(r"No idea what '(\S+)' is!?")
-_NO_NUMBER = re.compile(r"(?:invalid literal for int\(\) with base 10|could not convert string to float): (.*)")
-_SUBCOMMANDS = re.compile(r"\[?([a-z]+(?:\|[a-z]+)+)")
-_FLAG = re.compile(r"--[\w-]+")
-_VALUES = {float: "=NUMBER", list: "=STRING"}  # invoke shows those of texts and integers
-_LACKS = re.compile(r"'([\w-]+)' did not receive required positional arguments: '(\w+)'.*")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the tasks that argv (default: the command line) names; returns the exit status."""
+    """Runs the task that argv (default: the command line) names; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
-    if "--help" in words[1:] and not words[0].startswith("-"):
-        words = ["--help", words[0]]  # invoke would take it for the word of a task that needs one
     debug = 0
     if isinstance(sys.stdout, io.TextIOWrapper):  # a caller may have put something else there
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
     try:
         debug = settings.read().debug
-        _Program(name="Quadra", binary="inv", binary_names=["inv", "./inv"], version="0.1.0").run(
-            ["inv", f"--search-root={settings.ROOT}", *words]
-        )
+        _Program(words).run(["inv", f"--search-root={settings.ROOT}"])
     except QuadraError as error:
         if debug:
             traceback.print_exc()
@@ -74,28 +56,34 @@ def main(argv: list[str] | None = None) -> int:
 
 
 class _Program(Program):
-    """invoke's, except that `inv` alone lists the tasks and misuse has its own exit status."""
+    """invoke's, except for how the command line is read. `words` are those that follow `./inv`."""
 
-    def no_tasks_given(self) -> None:
-        self.list_tasks()
-        print("`./inv --help TASK` says what a task takes.")
-        raise Exit
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(name="Quadra", binary="inv", binary_names=["inv", "./inv"], version="0.1.0")
+        self.words = words
 
-    def print_task_help(self, name: str) -> None:
-        """What a task takes: its words, then its options without those that stand for the words."""
-        context = self.parser.contexts[name]
-        words = {one.name: str(one.name).upper() for one in context.positional_args}
-        if name in _WORDS:
-            words = dict([_WORDS[name]])
-        print(" ".join(["Usage: ./inv", name, *words.values(), *(["[options]"] if context.flags else [])]), end="\n\n")
-        print(inspect.getdoc(self.collection[name]), end="\n\n")
-        options = [
-            row for row in context.help_tuples() if not {f"--{word}" for word in words} & set(_FLAG.findall(row[0]))
-        ]
-        rows = [(shown, context.args[word].help) for word, shown in words.items()]
-        rows += [(spec + _VALUES.get(context.flags[_FLAG.findall(spec)[0]].kind, ""), text) for spec, text in options]
-        if rows:
-            self.print_columns(rows)
+    def parse_tasks(self) -> None:
+        """The task to run, with its arguments; or prints what is asked for instead."""
+        self.parser = self._make_parser()
+        first, *rest = self.words or _LIST
+        if first in _HELP and rest:
+            self._help(self._task(rest[0]))
+        elif first in (*_HELP, *_LIST):
+            self._overview()
+        elif first == _VERSION:
+            self.print_version()
+            raise Exit
+        elif first == _COMPLETE:
+            self._complete(" ".join(rest).removeprefix("-- "))
+        elif first == _SCRIPT:
+            self._completion_script(rest)
+        task = self._task(first)
+        if task_arguments.asks_for_help(rest):
+            self._help(task)
+        self.tasks = ParseResult([task_arguments.read(task, rest)])
+
+    def parse_cleanup(self) -> None:
+        """There is nothing left to do before the task."""
 
     def execute(self) -> None:
         try:
@@ -103,86 +91,37 @@ class _Program(Program):
         except KeyboardInterrupt:
             raise Exit(message="stopped with Ctrl-C", code=130) from None
 
-    def parse_core(self, argv: list[str] | None) -> None:
-        with _misuse():
-            super().parse_core(argv)
+    def _task(self, word: str) -> ParserContext:
+        tasks = self.parser.contexts
+        if word in tasks:
+            task: ParserContext = tasks[word]
+            return task
+        if word in _NOW:
+            raise Misuse("read the command line", f"{word} has another name now", _NOW[word])
+        listed = "`./inv` lists the tasks"
+        if word.startswith("-"):
+            do_next = did_you_mean(word, _INSTEAD, f"a task's options follow it: `./inv TASK {word}`; {listed}")
+            raise Misuse("read the command line", f"there is no option {word} before a task", do_next)
+        raise Misuse("read the command line", f"there is no task {word}", did_you_mean(word, tasks, listed))
 
-    def _make_parser(self) -> Parser:
-        """The parser of the tasks' arguments, which the words are then read with."""
-        parser: Parser = super()._make_parser()
-        self.core.unparsed = name_words(self.core.unparsed, parser.contexts)
-        return parser
+    def _help(self, task: ParserContext) -> NoReturn:
+        print(task_help.text(task, inspect.getdoc(self.collection[task.name]) or ""))
+        raise Exit
 
-    def parse_tasks(self) -> None:
-        with _misuse():
-            super().parse_tasks()
+    def _overview(self) -> NoReturn:
+        self.list_tasks()
+        print("`./inv --help TASK` says what a task takes.")
+        raise Exit
 
-    def parse_cleanup(self) -> None:
-        if (
-            self.args.complete.value
-            and (words := _words_to_complete(self.core.remainder, self.parser.contexts)) is not None
-        ):
-            print("\n".join(words))
-            raise Exit
-        with _misuse():
-            super().parse_cleanup()
+    def _complete(self, typed: str) -> NoReturn:
+        print("\n".join(task_help.to_complete(typed.split()[1:], dict(self.parser.contexts))))
+        raise Exit
 
-
-def _words_to_complete(typed: str, tasks: Mapping[str, ParserContext]) -> Sequence[str] | None:
-    """What may follow a task that takes words: its subcommands, or nothing, for which a shell offers files. None: invoke
-    knows, of options and names of tasks."""
-    _, *words = typed.split() or [""]
-    task = next((word for word in words if word in tasks), "")
-    if not task or words[-1].startswith("-") or not (task in _WORDS or tasks[task].positional_args):
-        return None
-    subcommands = _SUBCOMMANDS.match(_WORDS.get(task, ("", ""))[1])
-    first = len(words) - words.index(task) <= 2
-    return subcommands[1].split("|") if subcommands and first else []
-
-
-def name_words(words: Sequence[str], tasks: Mapping[str, ParserContext]) -> list[str]:
-    """Lets words follow a task whose words have a default: `compare 2026` becomes `compare --run=2026`. Such a task takes
-    all words up to the end, though one of them is a task's name: `plan diff A B`.
-
-    (invoke takes words without a flag only for what has no default.)
-    """
-    task: ParserContext | None = None
-    named, is_value = [], False
-    for word in words:
-        flag = _WORDS.get(task.name or "", ("", ""))[0] if task else ""
-        if is_value:
-            is_value = False
-        elif word.startswith("-"):
-            is_value = task is not None and word in task.flags and bool(task.flags[word].takes_value)
-        elif flag:
-            word = f"--{flag}={word}"
-        else:
-            task = tasks.get(word, task)
-        named.append(word)
-    return named
-
-
-@contextmanager
-def _misuse() -> Iterator[None]:
-    try:
-        yield
-    except (ParseError, ValueError) as error:
-        lacks = _LACKS.fullmatch(str(error))
-        if lacks:
-            task, word = lacks[1], lacks[2].upper()
-            do_next = f"`./inv {task} {word}`; `./inv --help {task}` says what it takes"
-            raise Misuse(f"inv {task}", f"no {word} is named", do_next) from None
-        unknown = _UNKNOWN.fullmatch(str(error))
-        if unknown and unknown[1] in _NOW:
-            raise Misuse("read the command line", f"{unknown[1]} has another name now", _NOW[unknown[1]]) from None
-        came_back = str(error)
-        if unknown:
-            came_back = f"there is no {'option' if unknown[1].startswith('-') else 'task'} {unknown[1]}"
-        elif no_number := _NO_NUMBER.fullmatch(came_back):
-            came_back = f"{no_number[1]} is not a number of the kind that this option takes"
-        raise Misuse(
-            "read the command line", came_back, "`./inv` lists the tasks, `./inv --help TASK` its options"
-        ) from error
+    def _completion_script(self, rest: list[str]) -> NoReturn:
+        if not rest or rest[0] not in _SHELLS:
+            raise Misuse("print a completion script", "no known shell is named", f"give one of {', '.join(_SHELLS)}")
+        print_completion_script(shell=rest[0], names=self.binary_names)
+        raise Exit
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from host_tools.base.errors import Misuse
 from host_tools.phone.adb import choice
 from host_tools.phone.adb.choice import Found
 from host_tools.virtual_device import faults, registry
@@ -40,17 +39,9 @@ class Options:
 
 
 def do(words: Sequence[str], options: Options, console: Console) -> None:
-    """Does one word of `inv device`."""
+    """Does one subcommand of `inv device`. The command line has checked the words."""
     what, *given = words or ["list"]
-    if what not in _WORDS:
-        raise Misuse(f"inv device {what}", "there is no such subcommand", f"one of: {', '.join(_WORDS)}")
-    if given and what != "fault":
-        hint = f"`./inv device {what} --name {given[0]}`" if what in ("start", "stop") else f"`./inv device {what}`"
-        raise Misuse(f"inv device {what} {given[0]}", "it takes no further words", hint)
-    if options.faults and what != "start":
-        hint = f"`./inv device fault {options.faults[0]} --name {options.name}`"
-        raise Misuse(f"inv device {what} --fault", "--fault is an option of start", hint)
-    _WORDS[what](given, options, console)
+    _ACTIONS[what](given, options, console)
 
 
 def _list(given: Sequence[str], options: Options, console: Console) -> None:
@@ -104,7 +95,7 @@ def _faults(given: Sequence[str], options: Options, console: Console) -> None:
     console.print(kinds)
 
 
-_WORDS: dict[str, Callable[[Sequence[str], Options, Console], None]] = {
+_ACTIONS: dict[str, Callable[[Sequence[str], Options, Console], None]] = {
     "list": _list,
     "start": _start,
     "stop": _stop,

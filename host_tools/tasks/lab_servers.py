@@ -7,17 +7,14 @@ from host_tools.places.lab import servers
 
 
 def lab(words: Sequence[str], host: str, listen: str, port: int) -> None:
-    """Serves until Ctrl-C."""
+    """Serves until Ctrl-C. The command line has checked the words."""
     if not 0 < port < 65536:
         raise Misuse(f"inv lab --port {port}", "a port is from 1 to 65535", "give another --port")
-    match list(words):
-        case ["scheduler"]:
-            servers.scheduler("127.0.0.1" if listen == "localhost" else listen, port, _say)
-        case ["worker", *address] if len(address) < 2:
-            servers.worker("".join(address), host, _say)
-        case _:
-            do_next = "`./inv lab scheduler`, or `./inv lab worker HOST:PORT`"
-            raise Misuse(" ".join(("inv lab", *words)), "it takes scheduler, or worker with an address", do_next)
+    what, *address = words
+    if what == "scheduler":
+        servers.scheduler("127.0.0.1" if listen == "localhost" else listen, port, _say)
+    else:
+        servers.worker("".join(address), host, _say)
 
 
 def _say(text: str) -> None:

@@ -9,7 +9,7 @@ from msgspec import structs
 from rich.console import Console
 
 from host_tools.base import settings
-from host_tools.base.errors import Misuse, not_written
+from host_tools.base.errors import not_written
 from host_tools.build import bazel, size
 from host_tools.judge import plan_diff
 from host_tools.places import on_host
@@ -19,7 +19,6 @@ from host_tools.record.spec import RunSpec
 from host_tools.show import memory_map, plan_diff_table
 from host_tools.tasks import support
 
-WORDS = ("show", "diff", "make")
 _BUILD = re.compile(r"(?<=, )build [0-9a-f]+, [0-9]+ bits")
 
 
@@ -39,30 +38,17 @@ class Options:
 
 
 def do(words: list[str], options: Options, library: Path | None, console: Console) -> int:
-    """Does one word of `inv plan`; the exit status."""
+    """Does one subcommand of `inv plan`; the exit status. The command line has checked the words."""
     what, *given = words or ["show"]
     if what == "show":
-        _show(_counted(what, given or ["latest"], 1)[0], options, console)
+        _show(given[0] if given else "latest", options, console)
         return 0
     if what == "diff":
-        first, second = _counted(what, given, 2)
+        first, second = given
         return _diff(first, second, options, console)
-    if what == "make":
-        for path in make(_counted(what, given, 1)[0], options, library):
-            console.print(str(path), markup=False, soft_wrap=True)
-        return 0
-    raise Misuse(
-        f"inv plan {what}",
-        f"there is no such subcommand: one of {', '.join(WORDS)}",
-        f"to see a plan: `./inv plan show {what}`",
-    )
-
-
-def _counted(what: str, given: list[str], count: int) -> list[str]:
-    takes = {"show": "one run or plan", "diff": "two runs or plans", "make": "one model"}[what]
-    if len(given) != count:
-        raise Misuse(f"inv plan {what}", f"it takes {takes}, not {len(given)}", "`./inv --help plan`")
-    return given
+    for path in make(given[0], options, library):
+        console.print(str(path), markup=False, soft_wrap=True)
+    return 0
 
 
 def _show(word: str, options: Options, console: Console) -> None:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from host_tools.base import android, child_process, settings
-from host_tools.base.errors import CommandFailed, JudgementFailed, Misuse
+from host_tools.base.errors import CommandFailed, FetchFailed, JudgementFailed, Misuse
 from host_tools.base.progress import progress
 from host_tools.build import bazel, ndk, sanitize
 
@@ -141,7 +141,14 @@ def lock() -> None:
         python = Path(folder) / "bin" / "python"
         with progress("resolve the Python packages") as show:
             child_process.run([sys.executable, "-m", "venv", folder], timeout_s=120)
-            child_process.run([python, "-m", "pip", "install", "--no-input", *wanted], timeout_s=900, on_line=show)
+            try:
+                child_process.run([python, "-m", "pip", "install", "--no-input", *wanted], timeout_s=900, on_line=show)
+            except CommandFailed as error:
+                do_next = (
+                    "connect to the network (or point pip at a mirror with PIP_INDEX_URL), then run `./inv lock` again;"
+                    " where pip names versions that exclude each other, change pyproject.toml"
+                )
+                raise FetchFailed("resolve the Python packages of pyproject.toml", error.came_back, do_next) from error
         freeze = child_process.run([python, "-m", "pip", "freeze"], timeout_s=60).stdout
     lines = sorted(freeze.splitlines(), key=str.lower)
     (settings.ROOT / "requirements.lock").write_text(_LOCK_HEAD + "\n".join(lines) + "\n")

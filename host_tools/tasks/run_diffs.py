@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from host_tools.base.errors import Misuse
 from host_tools.judge import judged, run_diff
 from host_tools.record import printed
 from host_tools.record.run_folder import RunFolder
@@ -13,10 +12,6 @@ from host_tools.show import run_diff_table
 
 def show(words: Sequence[str], top: int, as_json: bool, console: Console, find: Callable[[str], RunFolder]) -> bool:
     """Prints what differs; whether anything but times does."""
-    if len(words) != 2:
-        raise Misuse(
-            "inv diff", f"it takes two runs, not {len(words)}", "`./inv diff RUN RUN`, e.g. an id and `latest`"
-        )
     first, second = (judged.judge(find(word)) for word in words)
     found = run_diff.diff(first, second)
     if as_json:

@@ -8,19 +8,11 @@ from itertools import pairwise
 
 import pytest
 from invoke import Collection, Task
-from invoke.exceptions import ParseError
-from invoke.parser import Parser
 
 import tasks
-from host_tools.analyse import phone_gpus
 from host_tools.base import errors, settings
-from host_tools.base.android import ABIS
-from host_tools.build import sanitize
-from host_tools.judge.regression import suite
-from host_tools.record import spec
-from host_tools.request import from_arguments, models
-from host_tools.tasks import bench_asked, command_line
-from host_tools.tasks.fuzz import fuzz
+from host_tools.base.errors import Misuse
+from host_tools.tasks import choices, task_arguments, task_words
 from tests import more_models, parity, quantized
 
 _TOP = [settings.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -32,6 +24,11 @@ def test_the_readme_has_a_row_for_each_task():
     table = PAGES[0].read_text().split("| task |")[1].split("\n\n")[0]
     named = re.findall(r"`([\w-]+)`", " ".join(re.findall(r"^\|((?: `[\w-]+`,?)+) \|", table, re.MULTILINE)))
     assert sorted(named) == sorted(TASKS)
+
+
+def test_the_readme_has_the_letters_of_options():
+    told = dict(re.findall(r"`-(\w)` `--(\w+)`", PAGES[0].read_text().split("## Tasks")[1].split("| task |")[0]))
+    assert told == {**task_arguments.LETTERS, "h": "help"}
 
 
 def test_the_readme_has_every_op_and_its_integer_form():
@@ -50,30 +47,7 @@ def test_every_option_that_a_page_names_is_its_tasks(page):
         assert set(re.findall(r"(?<=\s)--[\w-]+", words)) <= known, f"inv {name}{words}"
 
 
-CONTEXTS = Collection.from_module(tasks).to_contexts()
-# What the words of an option may be, by its name, or task and name.
-CHOICES = {
-    "backend": spec.BACKENDS,
-    "bench backend": bench_asked.BACKENDS,
-    "bench api": bench_asked.APIS,
-    "precision": spec.PRECISIONS,
-    "via": spec.ROUTES,
-    "api": spec.APIS,
-    "peer": spec.PEERS,
-    "abi": (*ABIS, "all"),
-    "sanitize": sanitize.RUNTIMES,
-    "target": [path.stem for path in from_arguments.TARGETS.glob("*.json")],
-    "gpu": [gpu.name for gpu in phone_gpus.GPUS],
-    "suite": [path.stem for path in suite.FOLDER.glob("*.toml")],
-    "model": models.catalogue(),
-    "models": models.catalogue(),
-    "fuzz what": fuzz.KINDS,
-    **{
-        f"{task} words": re.findall(r"[a-z]+", shown)
-        for task, (word, shown) in command_line._WORDS.items()
-        if word == "words"
-    },
-}
+CONTEXTS = {task.name: task for task in Collection.from_module(tasks).to_contexts()}
 _ANYTHING = re.compile(
     r"[^a-z]+|.*[A-Z/{$…].*|.*\.(tflite|toml|json|quadra)|my_model"
 )  # stands for a value, or is a file
@@ -92,27 +66,40 @@ def commands(text):
             yield [one for before, one in zip(["", *words], words) if one != "…" or before.startswith("-")]
 
 
+def filled_in(task, *words):
+    """The words behind a task, with a value where a page has the like of --abi ABI."""
+    for before, word in zip((task, *words), words):
+        known = choices.of(task, before.removeprefix("--")) if before.startswith("--") else None
+        yield known.values[0] if known and word.isupper() else word
+
+
+def is_name(words):
+    """Whether a page only names a task, or a subcommand: `inv plan diff`."""
+    return len(words) == 1 or (len(words) == 2 and words[1] in task_words.SUBCOMMANDS.get(words[0], ()))
+
+
 def wrong(words):
     """Why a command cannot be typed; empty: it can."""
-    parser = Parser(contexts=CONTEXTS)
+    if words[0] not in CONTEXTS:
+        return f"there is no task {words[0]}"
     try:
-        (parsed,) = parser.parse_argv(command_line.name_words(words, parser.contexts))
-    except (ParseError, ValueError) as error:
+        parsed = task_arguments.read(CONTEXTS[words[0]], list(filled_in(*words)))
+    except Misuse as error:
         return str(error)
     for name, argument in parsed.args.items():
-        known = CHOICES.get(f"{parsed.name} {name}", CHOICES.get(name))
+        known = choices.of(parsed.name, name) if name != "on" else None  # devices have any name
         value = argument.value if isinstance(argument.value, list) else [argument.value]
         given = [one for word in value if isinstance(word, str) for one in word.split(",") if one]
-        given = given[:1] if name == "words" else given
-        strange = [one for one in given if known is not None and one not in known and not _ANYTHING.fullmatch(one)]
+        values = {*(known.values if known else given), *more_models.known()}
+        strange = [one for one in given if one not in values and not _ANYTHING.fullmatch(one)]
         if strange:
-            return f"{name} is none of {', '.join(known)}: {strange[0]}"
+            return f"{name} is none of {', '.join(known.values)}: {strange[0]}"
     return ""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_can_be_typed(page):
-    found = [words for words in commands(page.read_text()) if len(words) > 1]  # one word names a task
+    found = [words for words in commands(page.read_text()) if not is_name(words)]
     assert [f"{shlex.join(words)}: {why}" for words in found if (why := wrong(words))] == []
 
 
@@ -127,12 +114,13 @@ def test_a_wrong_command_is_noticed():
     text = "```\n./inv run m.tflite # ./inv no\ncd x && ./inv bench \\\n  --backend both | tail\n```\nSay `./inv diff A B`, not `inv run --on`.\n"
     assert list(commands(text)) == [["run", "m.tflite"], ["bench", "--backend", "both"], ["diff", "A", "B"]]
     for words, reason in (
-        ("run", "positional"),
-        ("run m.tflite --bakend gles", "bakend"),
-        ("run m.tflite --backend", "value"),
-        ("run m.tflite --backend both", "backend is none of auto, opencl"),
+        ("run", "no MODEL is named"),
+        ("run m.tflite --bakend gles", "did you mean --backend"),
+        ("run m.tflite --backend", "needs a value"),
+        ("run m.tflite --backend both", "'both' is not one of auto, opencl"),
         ("run selfie_segmentatoin", "model is none of"),
-        ("device begin", "words is none of list, start"),
+        ("device begin", "there is no such subcommand"),
+        ("device fault --name b --fault app.run:slow=1.1", "--fault is an option of start"),
         ("lab worker localhost:1 --port x", ""),
     ):
         assert reason in wrong(words.split()) and wrong(words.split()), words

@@ -3,7 +3,6 @@
 Read from TOML (docs/regress.md has every key); a wrong key is an error, because it would silently mean nothing.
 """
 
-import difflib
 import itertools
 import re
 import tomllib
@@ -14,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
 
 FOLDER = Path(__file__).with_name("suites")
@@ -98,8 +98,9 @@ def _find(name: str) -> Path:
     for path in (Path(name).expanduser(), FOLDER / f"{name}.toml"):
         if path.is_file():
             return path
-    known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.toml")))
-    raise Misuse(f"find the suite {name!r}", "there is no such file", f"give a TOML file, or one of: {known}")
+    known = sorted(p.stem for p in FOLDER.glob("*.toml"))
+    do_next = did_you_mean(name, known, f"give a TOML file, or one of: {', '.join(known)}")
+    raise Misuse(f"find the suite {name!r}", "there is no such file", do_next)
 
 
 def _parse(stem: str, value: dict[str, Any]) -> Suite:
@@ -126,12 +127,9 @@ def _known_keys(where: str, value: Any, known: Collection[str]) -> None:
         raise ValueError(f"{where}: {value!r} is not a table")
     for key in value:
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1, cutoff=0.7)
-            hint = f"did you mean {close[0]}? " if close else ""
             name = f"{where}.{key}" if where else key
-            raise ValueError(
-                f"there is no key {name}; {hint}the keys{' there' if where else ''} are {', '.join(known)}"
-            )
+            listed = f"the keys{' there' if where else ''} are {', '.join(known)}"
+            raise ValueError(f"there is no key {name}; {did_you_mean(key, known, listed)}")
 
 
 def _cells(row: Any) -> tuple[Cell, ...]:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from adbutils.errors import AdbError
 
 from host_tools.base import settings
+from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import DeviceBusy, DeviceError, DeviceNotFound, DeviceUnusable, Misuse
 from host_tools.phone.adb import adb_errors, lock, server
 from host_tools.phone.adb.adb_device import Device
@@ -128,8 +129,9 @@ def _named(word: str, tried: str, do_next: str) -> Device:
         try:
             device.features()
         except DeviceNotFound as error:
-            known = ", ".join(one.serial for one in [*there, *([] if device.virtual else _virtual(deadline))]) or "none"
-            came_back = f"{error.came_back}; connected: {known}"
+            known = [one.serial for one in [*there, *([] if device.virtual else _virtual(deadline))]]
+            came_back = f"{error.came_back}; connected: {', '.join(known) or 'none'}"
+            do_next = did_you_mean(word, [*WORDS, "host", "jvm", *running, *known], do_next)
             raise DeviceNotFound(tried, came_back, do_next, serial=serial, step="choose") from error
     elif state != READY:
         raise adb_errors.of_server(f"device {state}", tried.replace("find", "use", 1), serial, "choose")

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base import settings
+from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.build import bazel, sanitize
 from host_tools.tasks.fuzz.finding import Finding, keep
@@ -83,7 +84,7 @@ def run(
     kept = Path(what) / "case.json"
     words = json.loads(kept.read_text()) if kept.is_file() else {"kind": what}
     if words["kind"] not in KINDS:
-        do_next = f"name one of {', '.join(KINDS)}, or the folder of a finding"
+        do_next = did_you_mean(what, KINDS, f"name one of {', '.join(KINDS)}, or the folder of a finding")
         raise Misuse(f"fuzz {what}", "there is neither such a kind nor such a folder", do_next)
     if seconds <= 0:
         raise Misuse(f"fuzz {what}", f"{seconds:g} seconds are none", "give --seconds a number above 0")

@@ -61,6 +61,15 @@ def test_the_fixed_version_goes_before_the_newest(says, tmp_path, versions, take
     assert mesa_packages._Apt(tmp_path, ARM).newest() == taken
 
 
+def test_lists_that_cannot_be_fetched_end_it_at_once(says, tmp_path):
+    """apt-get update is content with less, and the next command then blames APT::Default-Release."""
+    started = says(apt_get=MIRRORS)
+    (tmp_path / "apt").mkdir()
+    mesa_packages._unpack(mesa_packages._Apt(tmp_path / "apt", ARM), tmp_path / "root", lambda text: None)
+    (update,) = (argv for argv, _ in started if "update" in argv)
+    assert "--error-on=any" in update
+
+
 def test_a_fetch_that_fails_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("QUADRA_TOOLS_DIR", str(tmp_path))
 

@@ -1,5 +1,6 @@
 """Bazel's answers become files, passed tests and errors with a cause."""
 
+import contextlib
 import json
 
 import pytest
@@ -34,6 +35,25 @@ def test_a_built_target_tells_its_files():
 def test_a_target_that_is_not_there_is_told():
     with pytest.raises(BuildFailed, match="(?s)no such target '//bazel:nothing'.*fix the errors above"):
         bazel.build(["//bazel:nothing"])
+
+
+def test_progress_has_the_steps_without_how_bazel_does_them(fake_bazel, monkeypatch):
+    shown = []
+    monkeypatch.setattr(bazel, "progress", lambda title: contextlib.nullcontext(shown.append))
+    lines = [
+        "INFO: Invocation ID: 1",
+        "Loading: 0 packages loaded",
+        "[21 / 172] Compiling ops/conv.cc; 0s processwrapper-sandbox ... (2 actions running)",
+        "[1,022 / 1,172] Linking libquadra.so ... (2 ac",
+        "[3 / 172] checking cached actions",
+    ]
+    fake_bazel(0, output="\n".join(lines))
+    bazel.build(["//x"])
+    assert shown == [
+        "[21 / 172] Compiling ops/conv.cc",
+        "[1,022 / 1,172] Linking libquadra.so",
+        "[3 / 172] checking cached actions",
+    ]
 
 
 def test_tests_that_failed_are_a_judgement(fake_bazel):

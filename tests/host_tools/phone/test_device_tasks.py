@@ -61,6 +61,13 @@ def test_without_a_device_it_says_what_to_do(capsys, phones, monkeypatch):
     assert status == 2 and "x.tflite" in err
 
 
+def test_a_device_that_is_misspelt_is_told_with_the_right_one(capsys, phones):
+    serial = phones[0].serial
+    status, _, err = inv(capsys, "uninstall", f"--on={serial}0")
+    assert status == 81 and f"did you mean {serial}" in err
+    assert "did you mean virtual?" in inv(capsys, "uninstall", "--on", "virtaul")[2]
+
+
 def test_a_model_is_pushed_to_all_devices_once(capsys, phones, model):
     status, out, _ = inv(capsys, "push", model, "--on=all")
     assert status == 0 and out.count("0.0 MB sent") == 2 and out.count("/store/") == 2

@@ -51,6 +51,8 @@ def test_an_unknown_or_ambiguous_name_lists_runs(tmp_path):
     assert all(run_id in str(caught.value) for run_id in ids)
     with pytest.raises(Misuse, match="no folder of"):
         run_folder.find("", tmp_path)
+    with pytest.raises(Misuse, match="did you mean latest\\?"):
+        run_folder.find("lastest", tmp_path)
 
 
 def test_a_run_that_goes_on_is_not_listed(tmp_path):

@@ -113,7 +113,7 @@ def test_a_models_arithmetic_is_not_known_where_its_file_lacks_a_shape():
     ("words", "sentence"),
     [
         (["analyse"], "no model, run or plan is given"),
-        (["analyse", "latest", "--gpu", "adreno-1"], "there is no 'adreno-1'"),
+        (["analyse", "latest", "--gpu", "adreno-1"], "'adreno-1' is not one of adreno-630"),
         (["analyse", "latest", "--gpu", "adreno-630"], "analyse --install"),
         (["analyse", "latest"], "analyse --install"),
         (["analyse", "m.tflite", "--peer", "shipped-gles"], "analyse --install"),

@@ -51,6 +51,20 @@ def test_list_tells_what_each_file_is(folder, capsys):
     assert "it ends in its header" in said and "link" not in said
 
 
+def test_the_model_is_a_column_only_where_an_app_named_it(folder, capsys):
+    assert inv("cache", "list", str(folder)) == 0
+    assert "model" in capsys.readouterr().out.split("\n")[0]
+    for path in folder.glob(f"*_{HASH}.quadra"):
+        if path.name.startswith("a_"):
+            path.rename(folder / f"_{HASH}.quadra")
+        else:
+            path.unlink()
+    (folder / f"_{HASH[::-1]}.quadra").write_bytes(b"QUADRAP\n")
+    assert inv("cache", "list", str(folder)) == 0
+    said = capsys.readouterr().out
+    assert said.split()[:3] == ["hash", "target", "device"] and "small" in said and "it ends in its header" in said
+
+
 def test_show_has_the_key_and_the_plan(folder, capsys):
     assert inv("cache", "show", file(folder, "a")) == 0
     said = capsys.readouterr().out
@@ -133,10 +147,14 @@ def test_a_pipe_is_no_file(tmp_path, capsys):
     ("words", "said"),
     [
         ([], "no subcommand is named"),
-        (["look", "x"], "one of: list FOLDER, show FILE"),
+        (["look", "x"], "one of: list, show, verify, diff, prune"),
         (["list"], "`./inv cache list FOLDER`"),
         (["list", "/no/such/folder"], "there is no such folder"),
-        (["prune", "/tmp"], "it is no size"),
+        (["prune", "/tmp"], "--to is missing\n  next: say how much may stay: `./inv cache prune /tmp --to 300M`"),
+        (["prune", "/tmp", "--to=x"], "not a size"),
+        (["show", "/tmp"], "that is a folder\n  next: give one of its files: `./inv cache list /tmp` lists them"),
+        (["diff", "/tmp", "/tmp"], "that is a folder"),
+        (["list", "/etc/hostname"], "that is a file"),
         (["show", "/etc/hostname"], "/etc/hostname"),
     ],
 )
@@ -154,5 +172,5 @@ def test_sizes_are_read(text, size):
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1T", "1e99", "9" * 30])
 def test_what_is_no_size_is_told(text):
-    with pytest.raises(Misuse, match="it is no size"):
+    with pytest.raises(Misuse, match="not a size"):
         caches.parse_size(text)

@@ -29,7 +29,17 @@ def test_alone_it_lists_the_tasks_from_any_folder(tmp_path):
     assert {"build", "clean", "doctor", "models", "size", "test"} <= set(done.stdout.split())
 
 
-@pytest.mark.parametrize("words", [["run", "--help"], ["run", "model.tflite", "--help"], ["--help", "run"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--help"],
+        ["run", "model.tflite", "--help"],
+        ["--help", "run"],
+        ["run", "-h"],
+        ["help", "run"],
+        ["run", "--bakend", "--help"],
+    ],
+)
 def test_help_of_a_task_may_stand_before_or_behind_it(words):
     done = inv(*words)
     assert done.returncode == 0, done.stderr
@@ -37,13 +47,20 @@ def test_help_of_a_task_may_stand_before_or_behind_it(words):
     assert "writes a run folder" in done.stdout and "Also measure every dispatch." in done.stdout
 
 
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"], ["--list"], ["-l"]])
+def test_help_alone_lists_the_tasks(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(words)
+    assert not ended.value.code and "`./inv --help TASK`" in (said := capsys.readouterr().out) and "bisect" in said
+
+
 def test_help_shows_words_and_the_values_of_options(capsys):
     with pytest.raises(SystemExit):
         command_line.main(["--help", "bench"])
     said = capsys.readouterr().out
     assert said.startswith("Usage: ./inv bench [MODEL...] [options]") and "--models" not in said
-    assert "--limit-shipped=NUMBER" in said and "--runs=INT" in said
-    assert "Only these, separated by commas: xnnpack" in " ".join(said.split())
+    assert "--limit-shipped=NUMBER" in said and "--runs=INT" in said and "-b, --backend=opencl|gles|both" in said
+    assert "xnnpack, shipped-opencl, shipped-gles, litert-gpu. Only these" in " ".join(said.split())
 
 
 def test_a_shell_can_complete_tasks_and_options(capsys):
@@ -57,7 +74,16 @@ def test_a_shell_can_complete_tasks_and_options(capsys):
         ("inv cache ", "list show verify diff prune"),
         ("inv device fault x", ""),
         ("inv run ", ""),  # a model: the shell offers files
-        ("inv run m.tflite --on v", ""),
+        ("inv run m.tflite --image ", ""),
+        ("inv run m.tflite --on v", "all any host jvm virtual"),
+        ("inv run m.tflite -b", "auto opencl gles"),
+        ("inv run m.tflite -b gles ", ""),  # it is whole
+        ("inv run m.tflite --precision f32", "f32 f32_f16 f16"),
+        ("inv device start ", ""),
+        ("inv run m.tflite --backend = op", "auto opencl gles"),  # as bash takes it apart
+        ("inv run m.tflite --backend=op", "--backend=auto --backend=opencl --backend=gles"),
+        ("inv regress ", "nightly quick"),
+        ("inv no-such-task x", ""),
     ):
         with pytest.raises(SystemExit):
             command_line.main(["--complete", "--", words])
@@ -78,7 +104,13 @@ def test_it_works_through_a_link(tmp_path):
     [
         (["run"], "no MODEL is named"),
         (["no-such-task"], "there is no task no-such-task"),
+        (["supprot", "m"], "did you mean support?"),
+        (["--lsit"], "did you mean --list?"),
+        (["--backend", "gles", "run", "m"], "a task's options follow it: `./inv TASK --backend`"),
         (["models", "--no-such-option"], "there is no option --no-such-option"),
+        (["regress", "quikc"], "did you mean quick?"),
+        (["open", "lastest"], "holds no runs"),
+        (["--print-completion-script", "csh"], "give one of bash, zsh, fish"),
         (["models", "--path", "no-such-model"], "no model of the catalogue has that name"),
         (["size", "--library", "/etc/passwd"], "Magic number does not match"),
         (["size", "--library", "/no/such.so"], "No such file"),

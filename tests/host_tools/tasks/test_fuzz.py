@@ -381,7 +381,7 @@ def test_findings_in_run_folders_are_kept_and_run_again(capsys, tmp_path, monkey
 @pytest.mark.parametrize(("words", "reason"), [
     (["phones"], "neither such a kind nor such a folder"), (["models", "--seconds=0"], "0 seconds are none"),
     (["models", "--library=FAKE", "--sanitize=thread"], "both --library and --sanitize"), ([], "no WHAT is named"),
-    (["models", "--sanitize=dirt"], "'dirt' is none of"),
+    (["models", "--sanitize=dirt"], "'dirt' is not one of"),
 ])  # fmt: skip
 def test_misuse_is_a_sentence(capsys, fake, words, reason):
     status, out, err = inv(capsys, *[word.replace("FAKE", str(fake)) for word in words])

@@ -39,9 +39,9 @@ def test_diff_says_equal_or_not_by_its_status(file, tmp_path, capsys):
     ("words", "said"),
     [
         (["latest"], "`./inv plan show latest`"),
-        (["diff", "one"], "it takes two runs or plans, not 1"),
+        (["diff", "one"], "it takes RUN|FILE RUN|FILE, there is only 'one'"),
         (["show", "/no/such/plan"], "find the plan '/no/such/plan'"),
-        (["make"], "it takes one model"),
+        (["make"], "no MODEL is named"),
         (["make", "m", "--backend", "vulkan"], "'vulkan' is not one of opencl, gles"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_model_that_cannot_run_is_inconclusive_and_infrastructure(capsys, suit
             "there is no key limits.speed; the keys there are init, first",
         ),
         ("[limits]\nsteady = 3\n[[cells]]\nmodels = ['x']", "limits.steady: 3 is not a table"),
-        ("[limits]\nsteady = {sea = 3}\n[[cells]]\nmodels = ['x']", "limits.steady.sea; the keys there are percent"),
+        ("[limits]\nsteady = {sea = 3}\n[[cells]]\nmodels = ['x']", r"limits.steady.sea; did you mean see\? the keys there are percent"),
         ("[limits]\nsteady = {see = 'a'}\n[[cells]]\nmodels = ['x']", "see: expected `float`, got `str`"),
         ("[[cells]\n", "Expected"),
     ],

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from host_tools.base import child_process
-from host_tools.base.errors import CommandFailed, Misuse
+from host_tools.base.errors import CommandFailed, FetchFailed, Misuse
 from host_tools.build import bazel, ndk, sanitize
 from host_tools.tasks import repository
 from tests import conftest
@@ -117,6 +117,16 @@ def test_a_word_that_selects_no_op_case_is_said():
     assert "no op case" in (said("conv2d", "tests/test_winograd.py::test_conv2d") or "")
     assert not said("conv_2d", "tests/test_winograd.py::test_x", "tests/test_vectors.py::test_y[conv_2d-a]")
     assert not said("", "tests/test_winograd.py::test_x") and not said("x", files=["tests/test_cache.py"])
+
+
+def test_a_lock_without_a_network_says_what_to_do(monkeypatch):
+    def run(argv, **_):
+        if "install" in argv:
+            raise CommandFailed("run pip", "exit status 1\n  | No matching distribution found")
+
+    monkeypatch.setattr(child_process, "run", run)
+    with pytest.raises(FetchFailed, match="(?s)No matching distribution.*next: connect to the network"):
+        repository.lock()
 
 
 def test_every_native_test_is_run_by_its_files_name():

@@ -96,7 +96,7 @@ def test_the_task_prints_and_judges(phone, parts, model, monkeypatch):
         str(model), repetitions=3, route="shell", **from_arguments.destination(phone.serial)
     )
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
-    (done,) = judged_runs.run(lambda: (spec, where.parse(phone.serial, parts[2], route="shell")), console)
+    (done,) = judged_runs.run(lambda: ([spec], where.parse(phone.serial, parts[2], route="shell")), console)
     assert "right" in console.export_text() and done.folder.spec().device == phone.serial
     run_account.several([run_account.Ended("one", done)], console)
     assert device_condition.FROM_SHELL in console.export_text()
