@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from host_tools.base import units
-from host_tools.base.errors import QuadraError
+from host_tools.base.errors import QuadraError, line, skipped
 from host_tools.base.terminal import plain_table
 from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
@@ -88,15 +88,19 @@ def several(ended: Sequence[Ended], console: Console) -> None:
     """A row per place, then what went wrong at which."""
     rows = _table("device")
     for one in ended:
-        cells = _cells(one.judged) if one.judged else [f"[red]{type(one.error).__name__}[/]", "", "", "", "", ""]
-        rows.add_row(escape(one.place), *cells)
+        rows.add_row(escape(one.place), *(_cells(one.judged) if one.judged else [_word(one), "", "", "", "", ""]))
     console.print(rows)
     conditions = [device_condition.of(one.judged.folder) for one in ended if one.judged]
     for route in {one.route for one in conditions if one and one.route}:
         console.print(route)
     for one in ended:
         if one.error:
-            console.print(f"[red]{escape(one.place)}[/] {escape(str(one.error))}")
+            console.print(escape(line(one.place, one.error)))
+
+
+def _word(one: Ended) -> str:
+    is_skipped = one.error is not None and skipped(one.error)
+    return "[yellow]skipped[/]" if is_skipped else f"[red]{type(one.error).__name__}[/]"
 
 
 def _table(*columns: str) -> Table:

@@ -2,8 +2,9 @@
 
 import statistics
 from collections.abc import Sequence
+from typing import Literal
 
-from host_tools.base.errors import QuadraError
+from host_tools.base.errors import QuadraError, skipped
 from host_tools.judge.judged import Judged
 from host_tools.record import printed, schema, times, verdicts
 from host_tools.record.printed import RunAt, RunDocument, Times
@@ -24,7 +25,8 @@ def of(ended: Sequence[Ended], error: QuadraError | None) -> RunDocument:
 
 def _failed(place: str, error: QuadraError | None) -> RunAt:
     found = printed.failure(error) if error else None
-    return RunAt(place=place, result="failed", folder=found.folder if found else "", error=found)
+    result: Literal["skipped", "failed"] = "skipped" if error and skipped(error) else "failed"
+    return RunAt(place=place, result=result, folder=found.folder if found else "", error=found)
 
 
 def _run(place: str, judged: Judged) -> RunAt:

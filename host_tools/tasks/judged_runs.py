@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from host_tools.base.errors import JudgementFailed, QuadraError
+from host_tools.base.errors import JudgementFailed, QuadraError, worst
 from host_tools.base.progress import progress
 from host_tools.judge import judged
 from host_tools.judge.judged import Judged
 from host_tools.phone.adb import parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.places.on_phone import DevicePlace
-from host_tools.places.place import Place, Show
+from host_tools.places.place import Place, Show, prepared
 from host_tools.record import printed
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
@@ -23,7 +23,7 @@ Asked = Callable[[], tuple[RunSpec, Sequence[Place]]]  # what the command line a
 
 
 def run(asked: Asked, console: Console) -> list[Judged]:
-    """Runs at each place and prints the result; raises the first error, or a failed judgement."""
+    """Runs at each place and prints the result; raises the worst of what went wrong."""
     ended = _at_each(*asked())
     if len(ended) > 1:
         run_account.several(ended, console)
@@ -46,19 +46,25 @@ def run_as_json(asked: Asked) -> int:
 
 
 def _outcome(ended: Sequence[Ended]) -> list[Judged]:
-    for one in ended:
-        if one.error:
-            raise one.error
-    return checked([one.judged for one in ended if one.judged])
+    runs = [one.judged for one in ended if one.judged]
+    errors = [one.error for one in ended if one.error]
+    try:
+        checked(runs)
+    except JudgementFailed as error:
+        errors.append(error)
+    if found := worst(errors):
+        raise found
+    return runs
 
 
 def _at_each(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
     """The result at each place."""
-    for place in places:
-        place.prepare(spec.peers)
-    if len(places) > 1:
-        return _at_all(spec, places)
-    return [_at_one(spec, places[0])]
+    failed = prepared(places, spec.peers)
+    ready = [place for place in places if place.name not in failed]
+    ended = _at_all(spec, ready) if len(ready) > 1 else [_at_one(spec, place) for place in ready]
+    ended += [Ended(name, None, error) for name, error in failed.items()]
+    order = [place.name for place in places]
+    return sorted(ended, key=lambda one: order.index(one.place))
 
 
 def _at_one(spec: RunSpec, place: Place) -> Ended:
@@ -112,6 +118,4 @@ def _at_all(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
 
     outcomes = parallel.each([one.device for one in phones.values()], work, f"run {spec.model.name}")
     ended = [Ended(phones[one.device.serial].name, one.value, one.error) for one in outcomes]
-    ended += [_at_one(spec, place) for place in places if not isinstance(place, DevicePlace)]
-    order = [place.name for place in places]
-    return sorted(ended, key=lambda one: order.index(one.place))
+    return ended + [_at_one(spec, place) for place in places if not isinstance(place, DevicePlace)]
