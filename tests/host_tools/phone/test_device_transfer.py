@@ -402,5 +402,6 @@ def test_an_error_that_nobody_expected_stops_all(phone):
 
     started = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        parallel.each([SimpleNamespace(serial="a", unusable=None, stop=lambda: None), Device(phone.serial, virtual=True)], work, "x")
+        first = SimpleNamespace(serial="a", unusable=None, stop=lambda: None)
+        parallel.each([first, Device(phone.serial, virtual=True)], work, "x")
     assert time.monotonic() - started < 5
