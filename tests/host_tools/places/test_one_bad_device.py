@@ -25,7 +25,8 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.request import from_arguments
 from host_tools.tasks import command_line, judged_runs
 from host_tools.virtual_device import registry
-from tests.host_tools.places.test_place_device import model, outputs, phone_at, prepared  # noqa: F401 (fixtures)
+from tests.host_tools.places.test_place_device import outputs, phone_at, prepared  # noqa: F401 (a fixture)
+from tests.model_builder import Model
 
 pytestmark = pytest.mark.usefixtures("adb")
 
@@ -40,16 +41,29 @@ def phones(tmp_path, monkeypatch, prepared):
 
 
 @pytest.fixture
-def asked(model, tmp_path):
-    """asked(on): what `inv run` asks for there, with zeros as the input: ones are right."""
-    library, zeros = tmp_path / "libquadra.so", tmp_path / "zeros"
-    library.write_bytes(b"a library")
-    zeros.mkdir()
-    np.save(zeros / "000.npy", np.zeros((1, 4), np.float32))
+def library(tmp_path):
+    path = tmp_path / "libquadra.so"
+    path.write_bytes(b"a library")
+    return path
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Ones, whatever the input is."""
+    m = Model()
+    nothing = m.mul(m.input((1, 4)), np.zeros((1, 4), np.float32))
+    m.output(m.add(nothing, np.ones((1, 4), np.float32)))
+    path = tmp_path / "small.tflite"
+    path.write_bytes(m.bytes())
+    return path
+
+
+@pytest.fixture
+def asked(model, library):
+    """asked(on): what `inv run` asks for there."""
 
     def at(on):
-        where_to = {"place": "device", "device": on, "peers": ("xnnpack",)}
-        spec = from_arguments.make_spec(str(model), arrays=str(zeros), deadline_s=30.0, repetitions=3, **where_to)
+        spec = from_arguments.make_spec(str(model), place="device", device=on, deadline_s=30.0, repetitions=3)
         return lambda: (spec, where.parse(on, library))
 
     return at
@@ -156,3 +170,48 @@ def test_what_is_done_to_all_devices_is_done_to_those_that_can_be_used(words, ph
     assert status == 82, said
     assert any(line.startswith(good.serial) and "status" not in line for line in said.splitlines()), said
     assert f"{bad.serial}: skipped, status 82: use the device {bad.serial}: device unauthorized" in said
+
+
+@pytest.fixture
+def suite(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_HISTORY", str(tmp_path / "history.sqlite"))
+    path = tmp_path / "small.toml"
+    text = 'launches = 2\nmore = 0\nrepetitions = 3\nprofile = false\n[[cells]]\nbackends = ["opencl", "gles"]\n'
+    path.write_text(f'{text}models = ["{model}"]\n')
+    return path
+
+
+def regress(suite, library, *more):
+    """(status, the folder, launches by device and cell, why cells did not run)"""
+    status = command_line.main(["regress", str(suite), f"--library={library}", *more])
+    (folder,) = settings.read().runs_dir.glob("regress-*")
+    cells = json.loads((folder / "regress.json").read_text(encoding="utf-8"))["cells"]
+    launches = {(one["device"], one["key"].split("/")[1]): one["launches"] for one in cells}
+    return status, folder, launches, {one["error"] for one in cells}
+
+
+@pytest.mark.parametrize(
+    ("fault_", "begun"),
+    [("auth:unauthorized", 0), ("instrument:unauthorized@3", 1)],
+    ids=["cannot be used", "is lost in the middle"],
+)
+def test_a_regression_is_complete_on_the_other_device_and_goes_on_where_it_was(
+    fault_, begun, phones, suite, library, capsys
+):
+    bad, good = "virtual bad", "virtual good"
+    phones[1].faults.add(fault_)
+    status, folder, cells, errors = regress(suite, library, "--on=all")
+    said = capsys.readouterr()
+    assert status == 82, said.err
+    done = {key: [one["run"] for one in launches if one["state"] == "complete"] for key, launches in cells.items()}
+    assert {key: len(runs) for key, runs in done.items()} == {
+        (bad, "opencl"): begun, (bad, "gles"): begun, (good, "opencl"): 2, (good, "gles"): 2,
+    }  # fmt: skip
+    assert f"small/opencl/f32 and 1 more on {bad}: status 82: " in said.err and "" in errors and len(errors) == 2
+    assert f"--resume {folder.name} runs only what is missing" in said.err
+
+    phones[1].faults.clear()
+    status, _, cells, errors = regress(suite, library, "--on=all", f"--resume={folder.name}")
+    assert (status, errors) == (0, {""}), capsys.readouterr()
+    now = {key: [one["run"] for one in launches if one["state"] == "complete"] for key, launches in cells.items()}
+    assert all(set(done[key]) <= set(runs) and len(runs) == 2 for key, runs in now.items()), (done, now)
