@@ -199,6 +199,16 @@ def test_where_no_device_is_ready_each_is_named_and_no_session_begins(monkeypatc
     assert not list(settings.read().runs_dir.glob("regress-*"))
 
 
+def test_in_a_lab_others_run_the_cells_of_a_device_that_cannot_be_prepared(monkeypatch, suite):
+    fleet = SimpleNamespace(run=lambda spec, show, runs_dir: run_folders.make(runs_dir))
+    places = lanes(monkeypatch, fleet, ("rack/a", "rack/b"))
+    monkeypatch.setattr(places[1], "prepare", lambda peers=(): raise_(BuildFailed("build for b", "no compiler")))
+    with History(settings.read().history) as history:
+        found = sessions.run(suites.read(str(suite)), places, history, "", False, print, there=lambda name: True)
+    assert [(case.device, case.error, len(case.good)) for case in found.cases] == [("rack/a", "", 2)]
+    assert found.notes == ["rack/b is not used: build for b: no compiler"]
+
+
 def raise_(error):
     raise error
 
