@@ -12,6 +12,7 @@ Exit codes of every task:
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -234,3 +235,26 @@ class AppCrashedNatively(AppCrashed):
     """The test app's process was ended by a signal; there is a tombstone."""
 
     exit_code = 96
+
+
+def rank(status: int) -> int:
+    """How an exit status stands among those of several devices, 0 the worst: what is wrong with a model, with what was
+    asked, with a run; at last a device that could not be used, which says nothing of them."""
+    first = (JudgementFailed.exit_code, Misuse.exit_code)
+    unusable = (DeviceNotFound.exit_code, DeviceUnusable.exit_code, DeviceBusy.exit_code)
+    return first.index(status) if status in first else 3 if status in unusable else 2
+
+
+def worst(errors: Iterable[QuadraError]) -> QuadraError | None:
+    """The error that gives several devices' exit status; the first of equals. None: there is no error."""
+    return min(errors, key=lambda error: rank(error.exit_code), default=None)
+
+
+def skipped(error: QuadraError) -> bool:
+    """Whether nothing was begun on the device: it could not be used."""
+    return isinstance(error, (DeviceNotFound, DeviceUnusable, DeviceBusy)) and not error.kept
+
+
+def line(name: str, error: QuadraError) -> str:
+    """What became of one of several devices, with what to do next in a line of its own."""
+    return f"{name}: {'skipped' if skipped(error) else 'failed'}, status {error.exit_code}: {error}"

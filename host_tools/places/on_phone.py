@@ -60,6 +60,11 @@ class DevicePlace:
         self.device.stop()
         return True
 
+    def check(self) -> None:
+        """Raises why the device cannot be used, where that is known."""
+        if self.device.unusable:
+            raise self.device.unusable
+
     def delegate(self) -> Path:
         """The delegate for this device; built when it is asked for."""
         self.library = self.library or device_apk.library(install_app.abi_of(self.device))
@@ -81,6 +86,7 @@ class Phone(DevicePlace):
         return structs.replace(spec, options={**spec.options, "serialization_dir": KEPT})
 
     def prepare(self, peers: Sequence[str] = ()) -> None:
+        self.check()
         self._apk(peers)
 
     def run(self, spec: RunSpec, show: Show = quiet, runs_dir: Path | None = None) -> RunFolder:

@@ -35,6 +35,7 @@ class PhoneShell(DevicePlace):
     runner: Path | None = None
 
     def prepare(self, peers: Sequence[str] = ()) -> None:
+        self.check()
         self.delegate()
         self._runner()
 

@@ -3,12 +3,13 @@ same code. on_host, on_jvm, on_phone and on_phone_shell have one each; where.py 
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import structs
 
+from host_tools.base.errors import QuadraError, line, worst
 from host_tools.record import spec as specs
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
@@ -46,6 +47,37 @@ class Place(Protocol):
 
     def stop(self) -> bool:
         """Ends what goes on there, from another thread. False: it cannot; interrupt the thread that runs it."""
+
+
+class NoneReady(QuadraError):
+    """None of several places can be used. The exit status is that of the worst."""
+
+    def __init__(self, failed: Mapping[str, QuadraError]) -> None:
+        named = "".join(f"\n  {line(name, error)}" for name, error in failed.items())
+        super().__init__("prepare the devices", f"none of {len(failed)} can be used:{named}")
+        found = worst(failed.values())
+        self.exit_code = found.exit_code if found else self.exit_code
+
+
+def some_ready(places: Sequence[Place], peers: Sequence[str] = ()) -> dict[str, QuadraError]:
+    """As prepared(); raises where none is ready."""
+    failed = prepared(places, peers)
+    if len(failed) == len(places) == 1:
+        raise next(iter(failed.values()))
+    if len(failed) == len(places):
+        raise NoneReady(failed)
+    return failed
+
+
+def prepared(places: Sequence[Place], peers: Sequence[str] = ()) -> dict[str, QuadraError]:
+    """Prepares each; why some are not ready, by name."""
+    failed = {}
+    for place in places:
+        try:
+            place.prepare(peers)
+        except QuadraError as error:
+            failed[place.name] = error
+    return failed
 
 
 def quiet(text: str) -> None:

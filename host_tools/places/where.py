@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from host_tools.base.errors import Misuse
+from host_tools.base.errors import DeviceError, Misuse
 from host_tools.phone.adb import choice
+from host_tools.phone.adb.adb_device import Device
 from host_tools.places.on_host import Host
 from host_tools.places.on_jvm import Jvm
 from host_tools.places.on_phone import Phone
@@ -16,23 +17,30 @@ def parse(on: str, library: Path | None = None, apk: Path | None = None, route: 
     """host, jvm, virtual, a serial or name, any, all; or several of these with a comma between them.
 
     library, apk: these instead of those that a place has made. route: "shell" goes past the app of a device.
+    Of several places, a device that cannot be used is one whose prepare() says why.
     """
+    words = list(filter(None, (word.strip() for word in on.split(","))))
     found: dict[str, Place] = {}
-    for word in filter(None, (word.strip() for word in on.split(","))):
-        for place in _places(word, library, apk, route):
+    for word in words:
+        for place in _places(word, library, apk, route, alone=len(words) == 1):
             found.setdefault(place.name, place)
     if not found:
         raise Misuse(f"read --on {on!r}", "no place is given", "give host, jvm, virtual, a serial, any or all")
     return list(found.values())
 
 
-def _places(word: str, library: Path | None, apk: Path | None, route: str) -> list[Place]:
+def _places(word: str, library: Path | None, apk: Path | None, route: str, alone: bool) -> list[Place]:
     here: dict[str, Place] = {"host": Host(library), "jvm": Jvm(library)}
     if word in here and route != SHELL:
         return [here[word]]
     if word == "app":
         raise Misuse("read --on app", "it is now called jvm", "give --on jvm")
-    devices = choice.choose(word)
+    try:
+        devices = choice.choose(word)
+    except DeviceError as error:
+        if alone:
+            raise
+        devices = [Device(error.serial or word, unusable=error)]
     names = {serial: registry.shown(name) for name, serial in registry.running().items()}
     if route == SHELL and apk:
         raise Misuse("run with --via shell and --apk", "the shell's runner is no app", "omit one of them")

@@ -44,8 +44,8 @@ class RunAt(Part, kw_only=True):
 
     place: Annotated[Text, Is("`host`, `jvm`, a serial, or `virtual NAME`")]
     result: Annotated[
-        Literal["right", "wrong", "not judged", "failed"],
-        Is("`not judged`: the CPU has no result; `failed`: see `error`"),
+        Literal["right", "wrong", "not judged", "failed", "skipped"],
+        Is("`not judged`: the CPU has no result; `failed`: see `error`; `skipped`: so is a device that cannot be used"),
     ]
     folder: Annotated[Text, Is("the run folder; empty: there is none")] = ""
     report: Annotated[Text, Is("its page")] = ""
@@ -60,7 +60,7 @@ class RunAt(Part, kw_only=True):
     peers: Annotated[list[PeerRow], Rows, Is("as in `peers.json`")] = []
     times: Annotated[dict[Text, Times], Is("by the keys of `timings.json`: `quadra`, `xnnpack`, …")] = {}
     cold_start_us: Annotated[Count | None, Is("Quadra's with `--cold`")] = None
-    error: Annotated[Failure | None, Is("why it failed")] = None
+    error: Annotated[Failure | None, Is("why it failed or was skipped")] = None
 
 
 class RunDocument(File, kw_only=True):

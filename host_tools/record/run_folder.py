@@ -25,7 +25,7 @@ import numpy as np
 
 from host_tools.base import settings
 from host_tools.base.close_names import did_you_mean
-from host_tools.base.errors import Misuse, QuadraError, not_written, shown
+from host_tools.base.errors import FolderNotWritable, Misuse, QuadraError, not_written, shown
 from host_tools.record import reading, schema, spec as specs
 
 PARTIAL = ".partial-"
@@ -35,6 +35,7 @@ COMPLETE: Final = "complete"  # the other states: failed, crashed, timed_out, in
 K = TypeVar("K", bound=schema.Kept)
 _ABANDONED = re.compile(re.escape(PARTIAL) + specs.RUN_ID.pattern)
 _KEPT_FOR_PULL_S = 7 * 24 * 3600.0  # what a device's run left there can still be pulled into its folder
+_SMALL_BYTES = 64 << 10  # what a run keeps of a file where the disk is full
 _held: dict[Path, int] = {}  # partial folders of this process, each open and locked
 
 
@@ -236,20 +237,67 @@ def _alone(runs_dir: Path) -> Iterator[None]:
 
 
 def finish(partial: Path, state: str, stage: str = "", error: QuadraError | None = None) -> RunFolder:
-    """Writes status.json, gives the folder its name, and points `latest` to it. error: why it did not come to its end."""
+    """Writes status.json, gives the folder its name, and points `latest` to it. error: why it did not come to its end.
+
+    Where the folder cannot be written, all but what explains that goes, so that a full disk has room again; a run that
+    was complete until then has failed: FolderNotWritable, whose `kept` is the folder. It goes, too, where even that
+    cannot be written.
+    """
     final = partial.with_name(partial.name[len(PARTIAL) :])
-    status: dict[str, Any] = {"schema_version": schema.VERSION, "state": state, "stage": stage}
-    if error:
-        status["error"] = {"exit_code": error.exit_code, "parts": [shown(part) for part in error.args]}
+    full: FolderNotWritable | None = None
     try:
-        write_json(partial / schema.Status.FILE, status)
+        if isinstance(error, FolderNotWritable):
+            _make_room(partial)
+        try:
+            _write_status(partial, state, stage, error)
+        except FolderNotWritable as found:
+            full = found
+            _make_room(partial)
+            _write_status(partial, "failed" if state == COMPLETE else state, stage, error or full)
         os.rename(partial, final)
         _point_latest(final)
+    except FolderNotWritable:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     except OSError as error_:
         raise not_written(f"name the run folder {final}", error_) from error_
     finally:
         _let_go(partial)
+    if full and not error:
+        full.kept = final
+        raise full
     return RunFolder(final)
+
+
+def _write_status(partial: Path, state: str, stage: str, error: QuadraError | None) -> None:
+    status: dict[str, Any] = {"schema_version": schema.VERSION, "state": state, "stage": stage}
+    if error:
+        status["error"] = {"exit_code": error.exit_code, "parts": [shown(part) for part in error.args]}
+    write_json(partial / schema.Status.FILE, status)
+
+
+def _make_room(partial: Path) -> None:
+    """Removes arrays, plans and whatever else is large; the log keeps its end."""
+    for path in partial.iterdir():
+        with contextlib.suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name == "log.txt":
+                _keep_end(path)
+            elif path.lstat().st_size > _SMALL_BYTES:
+                path.unlink()
+
+
+def _keep_end(path: Path) -> None:
+    """Of a file that is larger than _SMALL_BYTES; in its own place, which needs no room."""
+    with open(path, "r+b") as file:
+        start = file.seek(0, os.SEEK_END) - _SMALL_BYTES
+        if start > 0:
+            file.seek(start)
+            end = file.read()
+            file.seek(0)
+            file.write(end)
+            file.truncate()
 
 
 def _let_go(partial: Path) -> None:

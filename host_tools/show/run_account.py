@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from host_tools.base import units
-from host_tools.base.errors import QuadraError
+from host_tools.base.errors import QuadraError, line, skipped
 from host_tools.base.terminal import plain_table
 from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
@@ -97,7 +97,7 @@ def several(ended: Sequence[Ended], console: Console) -> None:
     named = [one.signature for one in ended if one.signature]
     rows = _table(*(["signature"] if named else []), "device")
     for one in ended:
-        cells = _cells(one.judged) if one.judged else [f"[red]{type(one.error).__name__}[/]", "", "", "", "", ""]
+        cells = _cells(one.judged) if one.judged else [_word(one), "", "", "", "", ""]
         rows.add_row(*([escape(one.signature)] if named else []), escape(one.place), *cells)
     console.print(rows)
     conditions = [device_condition.of(one.judged.folder) for one in ended if one.judged]
@@ -105,7 +105,12 @@ def several(ended: Sequence[Ended], console: Console) -> None:
         console.print(route)
     for one in ended:
         if one.error:
-            console.print(f"[red]{escape(one.name)}[/] {escape(str(one.error))}")
+            console.print(escape(line(one.name, one.error)))
+
+
+def _word(one: Ended) -> str:
+    is_skipped = one.error is not None and skipped(one.error)
+    return "[yellow]skipped[/]" if is_skipped else f"[red]{type(one.error).__name__}[/]"
 
 
 def _table(*columns: str) -> Table:

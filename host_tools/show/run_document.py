@@ -2,8 +2,9 @@
 
 import statistics
 from collections.abc import Sequence
+from typing import Literal
 
-from host_tools.base.errors import QuadraError
+from host_tools.base.errors import QuadraError, skipped
 from host_tools.judge.judged import Judged
 from host_tools.record import printed, schema, times, verdicts
 from host_tools.record.printed import RunAt, RunDocument, Times
@@ -23,9 +24,11 @@ def of(ended: Sequence[Ended], error: QuadraError | None) -> RunDocument:
 
 
 def _failed(ended: Ended) -> RunAt:
-    found = printed.failure(ended.error) if ended.error else None
+    error = ended.error
+    found = printed.failure(error) if error else None
+    result: Literal["skipped", "failed"] = "skipped" if error and skipped(error) else "failed"
     folder = found.folder if found else ""
-    return RunAt(place=ended.place, signature=ended.signature, result="failed", folder=folder, error=found)
+    return RunAt(place=ended.place, signature=ended.signature, result=result, folder=folder, error=found)
 
 
 def _run(ended: Ended, judged: Judged) -> RunAt:

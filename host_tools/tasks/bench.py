@@ -20,7 +20,7 @@ from host_tools.base.progress import progress
 from host_tools.judge import bench_figures
 from host_tools.judge.bench_figures import Asked, Bench
 from host_tools.places import where
-from host_tools.places.place import Place, Show
+from host_tools.places.place import Place, Show, some_ready
 from host_tools.record import machine, peer_names, printed, verdicts
 from host_tools.request import models
 from host_tools.show import bench_page, bench_table
@@ -96,8 +96,8 @@ def measure(
     an interrupted one is not lost. resume: the folder of such a bench, by name or path: its complete runs with these
     libraries are taken. there: the places are devices of a lab, of which each model gets one; it says whether one is there.
     """
-    for place in places:
-        place.prepare(asked.peers)
+    failed = some_ready(places, asked.peers)
+    places = [place for place in places if place.name not in failed]
     folder = bench_asked.folder_of(resume) if resume else _new_folder()
     facts = {place.name: machine.library_facts(place.delegate()) for place in places}
     digests = {one["sha256"] for one in facts.values()}
@@ -111,6 +111,8 @@ def measure(
     if there:
         left = [one for one in families(asked.models) if not figures.kept(one, maker)]
         deal = Shared(left, [place.name for place in places], there, maker.begun_on)
+        for name, error in failed.items():
+            deal.leave(name, " ".join(f"{error.tried}: {error.came_back}".split()))
     shows = lanes.shows(show, [place.name for place in places])
     lanes.run_all([Lane(place, deal, maker, figures, bool(there), one) for place, one in zip(places, shows)])
     if isinstance(deal, Shared):

@@ -37,6 +37,9 @@ class Deal(Protocol[Cell]):
     def failed(self, device: str, cell: Cell, reason: str, unfinished: Sequence[Cell], lost: bool) -> bool:
         """Whether others run the unfinished cells of the device, which has failed one of them."""
 
+    def leave(self, device: str, reason: str) -> list[Cell]:
+        """The cells that nobody runs because the device cannot be used."""
+
 
 class All(Generic[Cell]):
     """Every device gets all cells, once."""
@@ -54,6 +57,9 @@ class All(Generic[Cell]):
 
     def failed(self, device: str, cell: Cell, reason: str, unfinished: Sequence[Cell], lost: bool) -> bool:
         return False
+
+    def leave(self, device: str, reason: str) -> list[Cell]:
+        return list(self._cells)
 
 
 class Shared(Generic[Cell]):
@@ -126,6 +132,10 @@ class Shared(Generic[Cell]):
             )
             self._change.notify_all()
             return True
+
+    def leave(self, device: str, reason: str) -> list[Cell]:
+        self.notes.append(f"{device} is not used: {reason}")
+        return []
 
     def left(self) -> list[Cell]:
         """Cells that no device took."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from host_tools.base.errors import DeviceError
 from host_tools.build import device_apk
 from host_tools.phone.adb import lock, parallel
 from host_tools.phone.adb.adb_device import Device
@@ -20,9 +21,13 @@ def install(on: str, apk: Path | None, console: Console, *, fresh: bool = False,
     stock GPU delegate."""
     devices = choose(on)
     made = {}
-    for device in devices:
-        abi = install_app.abi_of(device)
-        made[device.serial] = apk or device_apk.apk_for(abi, device_apk.library(abi), shipped)
+    for device in (one for one in devices if not one.unusable):
+        try:
+            abi = install_app.abi_of(device)
+        except DeviceError as error:
+            device.unusable = error
+        else:
+            made[device.serial] = apk or device_apk.apk_for(abi, device_apk.library(abi), shipped)
 
     def work(device: Device, tell: _Tell) -> str:
         return "installed" if install_app.install(device, made[device.serial], tell, fresh) else "was there already"
@@ -48,4 +53,4 @@ def _each(devices: Sequence[Device], work: Callable[[Device, _Tell], str], title
     for outcome in outcomes:
         if outcome.value:
             console.print(f"{escape(outcome.device.serial)}  {install_app.PACKAGE} {outcome.value}")
-    parallel.values(outcomes)
+    parallel.check(outcomes)

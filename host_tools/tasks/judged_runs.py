@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from host_tools.base.errors import JudgementFailed, QuadraError
+from host_tools.base.errors import JudgementFailed, QuadraError, worst
 from host_tools.base.progress import progress
 from host_tools.judge import judged
 from host_tools.judge.judged import Judged
 from host_tools.phone.adb import parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.places.on_phone import DevicePlace
-from host_tools.places.place import Place, Show
+from host_tools.places.place import Place, Show, prepared
 from host_tools.record import printed
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
@@ -23,7 +23,7 @@ Asked = Callable[[], tuple[Sequence[RunSpec], Sequence[Place]]]  # what the comm
 
 
 def run(asked: Asked, console: Console) -> list[Judged]:
-    """Runs at each place and prints the result; raises the first error, or a failed judgement."""
+    """Runs at each place and prints the result; raises the worst of what went wrong."""
     ended = _at_each(*asked())
     if len({one.place for one in ended}) == 1:
         for one in ended:
@@ -49,19 +49,26 @@ def run_as_json(asked: Asked) -> int:
 
 
 def _outcome(ended: Sequence[Ended]) -> list[Judged]:
-    for one in ended:
-        if one.error:
-            raise one.error
-    return checked([one.judged for one in ended if one.judged])
+    runs = [one.judged for one in ended if one.judged]
+    errors = [one.error for one in ended if one.error]
+    try:
+        checked(runs)
+    except JudgementFailed as error:
+        errors.append(error)
+    if found := worst(errors):
+        raise found
+    return runs
 
 
 def _at_each(specs: Sequence[RunSpec], places: Sequence[Place]) -> list[Ended]:
     """The result of each at each place. One that fails does not keep the others from running."""
-    for place in places:
-        place.prepare(specs[0].peers)
-    if len(places) > 1:
-        return [one for spec in specs for one in _at_all(spec, places)]
-    return [_at_one(spec, places[0]) for spec in specs]
+    failed = prepared(places, specs[0].peers)
+    ready = [place for place in places if place.name not in failed]
+    ended = [Ended(name, None, error) for name, error in failed.items()]
+    for spec in specs:
+        ended += _at_all(spec, ready) if len(ready) > 1 else [_at_one(spec, place) for place in ready]
+    at, names = {spec.signature: index for index, spec in enumerate(specs)}, [place.name for place in places]
+    return sorted(ended, key=lambda one: (at.get(one.signature, 0), names.index(one.place)))
 
 
 def _at_one(spec: RunSpec, place: Place) -> Ended:
@@ -115,6 +122,4 @@ def _at_all(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
 
     outcomes = parallel.each([one.device for one in phones.values()], work, f"run {spec.label}")
     ended = [Ended(phones[one.device.serial].name, one.value, one.error, spec.signature) for one in outcomes]
-    ended += [_at_one(spec, place) for place in places if not isinstance(place, DevicePlace)]
-    order = [place.name for place in places]
-    return sorted(ended, key=lambda one: order.index(one.place))
+    return ended + [_at_one(spec, place) for place in places if not isinstance(place, DevicePlace)]

@@ -27,6 +27,8 @@ def of(
     with Lab(address) as connected:
         offered = connected.devices()
         say(f"lab         {connected.address}: {listed(offered)}: {', '.join(one.full_name for one in offered)}")
+        for reason in connected.left_out:
+            say(f"not offered {reason}")
         yield [LabDevice(connected, one, library) for one in offered], connected.there
         sent = ", ".join(f"{host} {size_text(count)}" for host, count in sorted(connected.sent_bytes.items()))
         say(f"sent        {sent or 'nothing: the hosts had all files'}")

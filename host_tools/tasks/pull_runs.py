@@ -1,15 +1,15 @@
 """`inv pull`: interrupted runs on devices, each into its run folder."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base import interrupt, settings
 from host_tools.base.errors import AppMissing, Misuse, QuadraError
-from host_tools.base.progress import progress
 from host_tools.judge import judged
-from host_tools.phone.adb import lock
+from host_tools.phone.adb import lock, parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.choice import choose
 from host_tools.phone.app import install_app, remote_folder, start_app
@@ -22,28 +22,48 @@ from host_tools.show import report
 
 def pull(on: str, run_id: str, cache: bool, console: Console) -> list[RunFolder]:
     """Brings interrupted runs on devices, each into a run folder of its own, and removes them there."""
-    folders: list[RunFolder] = []
-    for device in choose(on):
-        with progress(f"pull from {device.serial}") as show, interrupt.once(), lock.lease(device.serial, "pull"):
-            readiness.put_right(device)
-            found = [one for one in remote_folder.left(device) if one.run_id.startswith(run_id)]
-            if not found and not install_app.installed_digest(device):
-                raise AppMissing(
-                    "pull", f"{install_app.PACKAGE} is not on it", "run something there first", serial=device.serial
-                )
-            start_app.stop(device)  # who started it is gone
-            if run_id and not found:
-                raise Misuse(
-                    f"pull the run {run_id}", "no run of that name is there", "`./inv pull` without a name fetches all"
-                )
-            folders += [_pull_one(one, show) for one in found]
-            if cache:
-                _pull_cache(device, folders, show, console)
+
+    def work(device: Device, show: parallel.Show) -> _Pulled:
+        with lock.lease(device.serial, "pull"):
+            return _pull_from(device, run_id, cache, lambda text: show(text, 0, 0))
+
+    with interrupt.once():
+        outcomes = parallel.each(choose(on), work, "pull")
+    folders = [folder for outcome in outcomes if outcome.value for folder in outcome.value.folders]
     for folder in folders:
         console.print(f"{escape(folder.path.name)}  {folder.status().state}  {escape(str(folder.path))}")
-    if not folders and not cache:
+    for outcome in outcomes:
+        if outcome.value and outcome.value.cache:
+            console.print(outcome.value.cache)
+        elif outcome.value and not outcome.value.folders and len(outcomes) > 1:
+            console.print(f"{escape(outcome.device.serial)}  no interrupted run is there")
+    parallel.check(outcomes)
+    if run_id and not folders:
+        do_next = "`./inv pull` without a name fetches all"
+        raise Misuse(f"pull the run {run_id}", "no run of that name is there", do_next)
+    if not folders and not cache and len(outcomes) == 1:
         console.print("no interrupted run is there")
     return folders
+
+
+@dataclass(frozen=True)
+class _Pulled:
+    """What came from one device. cache: a sentence on the app's code cache; empty: nobody asked for it."""
+
+    folders: list[RunFolder]
+    cache: str
+
+
+def _pull_from(device: Device, run_id: str, cache: bool, show: Callable[[str], None]) -> _Pulled:
+    readiness.put_right(device)
+    found = [one for one in remote_folder.left(device) if one.run_id.startswith(run_id)]
+    if not found and not install_app.installed_digest(device):
+        raise AppMissing(
+            "pull", f"{install_app.PACKAGE} is not on it", "run something there first", serial=device.serial
+        )
+    start_app.stop(device)  # who started it is gone
+    folders = [_pull_one(one, show) for one in found]
+    return _Pulled(folders, _pull_cache(device, folders, show) if cache and (folders or not run_id) else "")
 
 
 def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -> RunFolder:
@@ -74,7 +94,7 @@ def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -
     return folder
 
 
-def _pull_cache(device: Device, folders: list[RunFolder], show: Callable[[str], None], console: Console) -> None:
+def _pull_cache(device: Device, folders: list[RunFolder], show: Callable[[str], None]) -> str:
     """All of the app's code cache: into the run that was pulled last, or beside the runs."""
     runs_dir = settings.read().runs_dir
     to = (
@@ -83,4 +103,4 @@ def _pull_cache(device: Device, folders: list[RunFolder], show: Callable[[str], 
         else settings.make_folder(runs_dir / f"cache-{lock.file_name(device.serial)}", "QUADRA_RUNS_DIR")
     )
     count = remote_folder.RemoteFolder(device, "").pull_cache(to, remote_folder.CACHE, show)
-    console.print(f"{count} cache files  {escape(str(to / remote_folder.CACHE_HERE))}")
+    return f"{count} cache files  {escape(str(to / remote_folder.CACHE_HERE))}"

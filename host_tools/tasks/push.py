@@ -27,7 +27,7 @@ def push(names: Sequence[str], on: str, clean: bool) -> None:
     for outcome in outcomes:
         if outcome.value:
             print("\n".join(lines(outcome.value)))
-    parallel.values(outcomes)
+    parallel.check(outcomes)
 
 
 def lines(pushed: transfer.Pushed) -> list[str]:

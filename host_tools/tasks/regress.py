@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from host_tools.base import settings
-from host_tools.base.errors import JudgementFailed, Misuse, QuadraError
+from host_tools.base.errors import JudgementFailed, Misuse, QuadraError, rank
 from host_tools.base.progress import progress
 from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.cell_verdicts import Case
@@ -18,19 +18,29 @@ from host_tools.show.regression import exports, page
 from host_tools.tasks import lab_places, regress_cells, regress_resume, regress_session as sessions
 from host_tools.tasks.lab_places import There
 
+_NAMED = 8  # kinds of failures that an error lists
+
 
 class CellsBroken(QuadraError):
-    """Cells could not run. The exit status is the first one's."""
+    """Cells could not run. The exit status is that of the worst."""
 
-    def __init__(self, cases: list[Case]) -> None:
-        named = "".join(f"\n  {case.name}: {case.error}" for case in cases[:3])
-        more = f"\n  and {len(cases) - 3} more" if len(cases) > 3 else ""
+    def __init__(self, cases: list[Case], folder: Path) -> None:
+        alike: dict[tuple[str, str, int], list[Case]] = {}
+        for case in cases:
+            alike.setdefault((case.device, case.error, case.exit_code), []).append(case)
+        named = [_broken(*what, some) for what, some in alike.items()]
+        more = f"\n  and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         super().__init__(
             "run the suite",
-            f"of its cells {len(cases)} could not run:{named}{more}",
-            "the run folders have the logs; run it again",
+            f"of its cells {len(cases)} could not run:{''.join(named[:_NAMED])}{more}",
+            f"the run folders have the logs; the same command with --resume {folder.name} runs only what is missing",
         )
-        self.exit_code = cases[0].exit_code or 70
+        self.exit_code = min((case.exit_code or 70 for case in cases), key=rank)
+
+
+def _broken(device: str, error: str, status: int, cases: list[Case]) -> str:
+    cells = f"{cases[0].key} and {len(cases) - 1} more" if len(cases) > 1 else cases[0].key
+    return f"\n  {cells} on {device}: status {status or 70}: {error}"
 
 
 def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab: str = "", resume: str = "") -> Session:
@@ -85,7 +95,7 @@ def fail_if_wrong(session: Session) -> None:
         do_next = f"{session.folder / page.FILE} shows both sides; `./inv profile` takes the run folders beside it"
         raise JudgementFailed(f"regress {session.suite.name}", f"worse than before: {named}", do_next)
     if session.broken:
-        raise CellsBroken(session.broken)
+        raise CellsBroken(session.broken, session.folder)
     lacking = [case for case in session.cases if _incomparable(case)]
     if session.baseline and lacking and len(lacking) == len(session.cases):
         raise Misuse(

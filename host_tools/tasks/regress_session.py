@@ -8,7 +8,7 @@ help, and the reason stays with the cell.
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from host_tools.base import interrupt, settings
@@ -19,7 +19,7 @@ from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import BROKEN, INTERRUPTED, History
 from host_tools.judge.regression.session import Session
 from host_tools.judge.regression.suite import Cell, Suite
-from host_tools.places.place import Place, Show
+from host_tools.places.place import Place, Show, some_ready
 from host_tools.show import perfetto_trace, report
 from host_tools.tasks import lanes, regress_cells
 from host_tools.tasks.deal import All, Deal, Shared
@@ -37,22 +37,22 @@ def run(
     there: There | None = None,
     earlier: Earlier | None = None,
 ) -> Session:
-    """Runs all cells on all devices. Ctrl-C ends it early: then its state says so, and it holds what there was.
+    """Runs all cells on all devices that can be used; those of the others say why they did not run. Ctrl-C ends it early: then
+    its state says so, and it holds what there was.
 
     full: all launches that a suspicious cell gets, at once, for a baseline. there: these are devices of a
     lab, of which each cell gets one; it says whether one is there. earlier: the session that goes on.
     """
-    for place in places:
-        place.prepare(suite.peers)
+    failed = some_ready(places, suite.peers)
     folder = earlier.folder if earlier else _new_folder()
     with alone(folder):
         if earlier:
             earlier = find(str(folder), suite, history)  # another process may have gone on with it until now
-            earlier.check(places)
+            earlier.check([place for place in places if place.name not in failed])
             history.go_on(earlier.number)
         earlier = earlier or Earlier(folder, history.begin(suite.name, folder), time.time())
         session = Session(suite, folder, earlier.number, baseline, started=earlier.started)
-        _run(session, places, history, full, show, there, earlier)
+        _run(session, places, failed, history, full, show, there, earlier)
     for case in session.cases:
         case.findings = cell_verdicts.examine(case, suite)
     cell_verdicts.decide(session.cases, suite)
@@ -64,6 +64,7 @@ def run(
 def _run(
     session: Session,
     places: Sequence[Place],
+    failed: Mapping[str, QuadraError],
     history: History,
     full: bool,
     show: Show,
@@ -73,11 +74,14 @@ def _run(
     """Fills the session's cases, state and notes."""
     for case in earlier.cases.values():
         _look_up(case, session, history)
-    deal = _deal(session, places, history, there, earlier, full)
+    deal = _deal(session, [place for place in places if place.name not in failed], history, there, earlier, full)
     working = _lanes(session, places, history, full, show, deal, earlier)
+    for lane in working:
+        if lane.place.name in failed:
+            lane.leave(failed[lane.place.name])
     try:
         with interrupt.once():  # SIGTERM, too
-            lanes.run_all(working)
+            lanes.run_all([lane for lane in working if lane.place.name not in failed])
     except KeyboardInterrupt:
         session.state = INTERRUPTED
     except BaseException:
@@ -182,6 +186,15 @@ class _Lane(lanes.Lane[Cell]):
         self.suite, self.full, self.earlier = session.suite, full, earlier
         self.cases: dict[Cell, Case] = {}
         self.done = self.all = 0
+
+    def leave(self, error: QuadraError) -> None:
+        """Runs nothing: the device cannot be used, and its cells say so where others do not run them."""
+        reason = launches.failed(0, 0.0, error).error
+        kept = {case.key for case in self.earlier.kept if case.device == self.place.name}
+        for cell in self.deal.leave(self.place.name, reason):
+            if cell.key not in kept:
+                self.cases[cell] = self._case(cell)
+                self.cases[cell].error, self.cases[cell].exit_code = reason, error.exit_code
 
     def run(self, cells: Sequence[Cell]) -> None:
         """All launches of these cells, as far as they stay with this device."""

@@ -55,8 +55,9 @@ class Device:
     """A device by its serial; a virtual one has another adb server. Nothing is asked before the first request; threads
     may share it."""
 
-    def __init__(self, serial: str, *, virtual: bool = False) -> None:
+    def __init__(self, serial: str, *, virtual: bool = False, unusable: DeviceError | None = None) -> None:
         self.serial, self.virtual = serial, virtual
+        self.unusable = unusable  # why nothing can be asked of it: who works with several leaves it out, and names it
         self.events: list[Event] = []  # every retry, reconnection and restart of the server
         self.idle_s = _IDLE_S
         self._link = Link(serial, self.events, server.of(virtual=virtual))

@@ -19,13 +19,14 @@ _PLUG = "plug it in again, or restart it; `./inv device list` shows its state"
 _Table = tuple[tuple[str, type[DeviceError], str], ...]  # pattern of what was said, its error, what to do next
 _OF_SERVER: _Table = (
     (r"device unauthorized|failed to authenticate", DeviceUnusable, _ALLOW),
-    (r"still authorizing", DeviceUnusable, _ALLOW),
+    (r"still authorizing|^device authorizing$", DeviceUnusable, _ALLOW),
     (r"device offline|still connecting|no transport|transport offline", DeviceUnusable, _PLUG),
     (r"not found|no devices|unknown device", DeviceNotFound, "`./inv device list` lists what is connected"),
     (r"refused|no route|unreachable|resolve|getaddrinfo|name or service", DeviceNotFound,
      "check that the device runs and that its address is right; `./inv device list` lists what is connected"),
     (r"failed to connect|unable to connect|timed out", DeviceUnusable, "nothing there speaks adb's protocol; " + _PLUG),
     (r"insufficient permissions|no permissions", DeviceUnusable, "add udev rules for the device, see docs/devices.md"),
+    (r"^device \w+$", DeviceUnusable, "restart it into Android; `./inv device list` shows its state"),  # recovery, sideload, …
     (r"^closed$", DeviceRefused, "try again: the connection may have ended just then. If it stays so, its adb daemon does not offer this "
      "service: Android 7 or later is needed"),
     (r"failed to read|connection reset|protocol fault", DeviceLost, _PLUG),

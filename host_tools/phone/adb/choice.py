@@ -49,7 +49,7 @@ def found() -> list[Found]:
 
 def choose(on: str) -> list[Device]:
     """The devices that `on` means: a serial, a virtual device's name, any (that of ANDROID_SERIAL; else the first that is
-    free), all, or virtual (the one of that name, started if need be)."""
+    free), all (also those that are not ready: `unusable` says why), or virtual (the one of that name, started if need be)."""
     if on == "virtual":
         return [Device(registry.running().get("virtual") or registry.start("virtual"), virtual=True)]
     if on not in WORDS:
@@ -59,13 +59,15 @@ def choose(on: str) -> list[Device]:
         do_next = "connect it, or unset ANDROID_SERIAL; `./inv device list` lists what is connected"
         return [_named(serial, f"find the device {serial!a}, which ANDROID_SERIAL names", do_next)]
     there = found()
+    if on == "all" and there:
+        return [Device(one.serial, virtual=one.virtual, unusable=_unusable(one)) for one in there]
     ready = [one for one in there if one.state == READY]
     if not ready:
         raise _none(there)
     free = [one for one in ready if not one.busy]
-    if on == "any" and not free:
+    if not free:
         raise DeviceBusy("find a free device", ready[0].busy, "wait for it, or connect another", serial=ready[0].serial)
-    return [Device(one.serial, virtual=one.virtual) for one in (free[:1] if on == "any" else ready)]
+    return [Device(free[0].serial, virtual=free[0].virtual)]
 
 
 def parse(text: str) -> list[Found]:
@@ -101,9 +103,8 @@ def _virtual(deadline: Deadline) -> list[Found]:
                 pass  # it is listed with the state that it has
     states = {one.serial: one for one in _listed(ours, deadline)}
     return [
-        replace(states[serial], virtual=True, busy=lock.holder(serial), name=name)
+        replace(states.get(serial, Found(serial, "offline")), virtual=True, busy=lock.holder(serial), name=name)
         for name, serial in sorted(running.items())
-        if serial in states
     ]
 
 
@@ -134,8 +135,16 @@ def _named(word: str, tried: str, do_next: str) -> Device:
             do_next = did_you_mean(word, [*WORDS, "host", "jvm", *running, *known], do_next)
             raise DeviceNotFound(tried, came_back, do_next, serial=serial, step="choose") from error
     elif state != READY:
-        raise adb_errors.of_server(f"device {state}", tried.replace("find", "use", 1), serial, "choose")
+        raise _in_state(state, tried.replace("find", "use", 1), serial)
     return device
+
+
+def _unusable(one: Found) -> DeviceError | None:
+    return None if one.state == READY else _in_state(one.state, f"use the device {one.serial}", one.serial)
+
+
+def _in_state(state: str, tried: str, serial: str) -> DeviceError:
+    return adb_errors.of_server(f"device {state}", tried, serial, "choose")
 
 
 def _none(there: list[Found]) -> DeviceError:

@@ -4,13 +4,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from host_tools.base.errors import QuadraError
+from host_tools.base.errors import QuadraError, line, worst
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.adb.server_connection import Deadline
 
@@ -29,18 +29,19 @@ class Outcome(Generic[T]):
 
 
 def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: str) -> list[Outcome[T]]:
-    """Does `work` on all devices at the same time. One device's error does not stop the others.
+    """Does `work` on all devices at the same time. One device's error does not stop the others; on one that is unusable
+    nothing is done.
 
     Errors that are no QuadraError end the work everywhere and are raised.
     """
-    outcomes: list[Outcome[T]] = [Outcome(device) for device in devices]
+    outcomes: list[Outcome[T]] = [Outcome(device, error=device.unusable) for device in devices]
     unexpected: list[BaseException] = []
 
     stopping = threading.Event()
 
     def one(outcome: Outcome[T], show: Show, ended: threading.Event) -> None:
         try:
-            if not stopping.is_set():
+            if not stopping.is_set() and not outcome.error:
                 outcome.value = work(outcome.device, show)
         except QuadraError as error:
             outcome.error = error
@@ -78,12 +79,13 @@ def each(devices: Sequence[Device], work: Callable[[Device, Show], T], title: st
     return outcomes
 
 
-def values(outcomes: Sequence[Outcome[T]]) -> list[T]:
-    """The values of all devices; raises the first error, if there is one."""
-    for outcome in outcomes:
-        if outcome.error:
-            raise outcome.error
-    return [cast(T, outcome.value) for outcome in outcomes]  # where there is no error there is a value
+def check(outcomes: Sequence[Outcome[T]]) -> None:
+    """Raises the worst error, if there is one. Of several devices it prints what became of those that have one."""
+    errors = [(outcome.device.serial, outcome.error) for outcome in outcomes if outcome.error]
+    for serial, error in errors if len(outcomes) > 1 else ():
+        print(line(serial, error))
+    if found := worst(error for _, error in errors):
+        raise found
 
 
 @contextmanager

@@ -43,6 +43,7 @@ class Lab:
         self.back_s, self.gone_s, self.rejoin_s = back_s, gone_s, rejoin_s
         self._connected_at = -rejoin_s  # again; the first time workers are there already
         self.sent_bytes: dict[str, int] = defaultdict(int)  # by host
+        self.left_out: list[str] = []  # devices of the hosts that cannot be used, and why
         self.reconnected = 0
         self._client: Any = None
         self._given_up: LabUnreachable | None = None  # the scheduler was away for too long
@@ -61,19 +62,22 @@ class Lab:
             self._drop()
 
     def devices(self) -> list[Offered]:
-        """Of all hosts, by host and name. Misuse where a host runs another Quadra; LabUnreachable where there is none."""
+        """Of all hosts, by host and name; `left_out` says which others there are. Misuse where a host runs another Quadra;
+        LabUnreachable where there is no device."""
         found: list[Offered] = []
         try:
             answers: Mapping[str, Any] = self._client.run(jobs.about)
         except _BROKEN as error:
             raise self._unreachable(error) from error
-        for host, source, offered in answers.values():
+        self.left_out.clear()
+        for host, source, offered, left_out in answers.values():
             if source != source_digest():
                 came_back = "it runs another version of Quadra than this machine"
                 raise Misuse(f"use the host {host} of the lab", came_back, "check out the same commit on both")
             found += offered
+            self.left_out += left_out
         if not found:
-            came_back = f"workers connected: {len(answers)}, devices: none"
+            came_back = "; ".join((f"workers connected: {len(answers)}, devices: none", *self.left_out))
             do_next = "`./inv lab worker ADDRESS` on each host; `./inv device list` there shows its devices"
             raise LabUnreachable(f"find devices in the lab {self.address}", came_back, do_next)
         return sorted(found, key=lambda one: (one.host, one.name))

@@ -108,16 +108,19 @@ class Host(WorkerPlugin):  # type: ignore[misc]
         self.contents = Contents(folder / "contents")
         self.runs = settings.make_folder(folder / "runs", "QUADRA_DEVICES_DIR")
         self._offered: dict[str, Offered] = {}
+        self.left_out: list[str] = []  # devices that the last look found and that cannot be used, and why
         self._turns: dict[str, threading.Lock] = {}
         self._running: dict[str, Place] = {}  # by the order's folder
         self._change = threading.Lock()
 
     def look(self) -> list[Offered]:
-        """The devices that are ready now. A device that cannot be asked is none."""
-        found = []
+        """The devices that are ready now; `left_out` names the others."""
+        found, left_out = [], []
         for one in choice.found():
             name = registry.shown(one.name) if one.virtual else one.serial
-            if one.state != choice.READY or (one.busy and not self._is_ours(name)):
+            why = one.state if one.state != choice.READY else one.busy
+            if why and not (one.busy == why and self._is_ours(name)):
+                left_out.append(f"{self.host}/{name}: {why}")
                 continue
             known = self._offered.get(name)
             try:
@@ -126,10 +129,11 @@ class Host(WorkerPlugin):  # type: ignore[misc]
                     if known and known.serial == one.serial
                     else install_app.abi_of(Device(one.serial, virtual=one.virtual))
                 )
-            except DeviceError:
+            except DeviceError as error:
+                left_out.append(f"{self.host}/{name}: {error.came_back}")
                 continue
             found.append(Offered(self.host, name, one.serial, abi))
-        self._offered = {one.name: one for one in found}
+        self._offered, self.left_out = {one.name: one for one in found}, left_out
         return found
 
     def _is_ours(self, name: str) -> bool:

@@ -11,10 +11,10 @@ from host_tools.places.lab.host import Host, Offered, Order, Reply, of_worker
 T = TypeVar("T")
 
 
-def about(dask_worker: Any) -> tuple[str, str, list[Offered]]:
-    """The host's name, the digest of its Quadra, and its devices."""
+def about(dask_worker: Any) -> tuple[str, str, list[Offered], list[str]]:
+    """The host's name, the digest of its Quadra, its devices, and which others cannot be used, and why."""
     host = of_worker(dask_worker)
-    return host.host, host.source, host.offered()
+    return host.host, host.source, host.offered(), host.left_out
 
 
 def missing(names: Sequence[str]) -> tuple[list[str], str]:

@@ -84,17 +84,41 @@ def test_a_disk_that_fills_up_in_a_run_is_told_by_its_process_and_in_its_folder(
         + f"""
 from host_tools.request.from_arguments import make_spec
 from host_tools.places.on_host import Host
-import os, sys
+import os, shutil, sys
 os.environ.update(QUADRA_RUNS_DIR="/mnt/runs", QUADRA_DRIVER_CACHE_DIR={str(tmp_path / "driver")!r})
 place = Host(Path(sys.argv[2]))
 for _ in range(2):
     said(lambda: place.run(place.aim(make_spec(sys.argv[1]))))
 print([path.name for path in Path("/mnt/runs").glob(".partial-*")])
 print([run_folder.RunFolder(path).status().error.exit_code for path in Path("/mnt/runs").glob("2*")])
+print(shutil.disk_usage("/mnt").used < 200e3, all((path / "log.txt").exists() for path in Path("/mnt/runs").glob("2*")))
 """
     )
     out = elsewhere("size=700k", code, tmp_path / "sum.tflite", fake)
-    assert out.count("the disk is full | free space there") == 2 and out.endswith("[]\n[75, 75]\n")
+    assert out.count("the disk is full | free space there") == 2 and out.endswith("[]\n[75, 75]\nTrue True\n")
+
+
+def test_a_run_whose_end_finds_no_room_frees_what_it_holds_and_has_failed():
+    """Seen red: its partial folder stayed, and the disk full."""
+    code = """
+import contextlib, shutil
+from host_tools.record import spec as specs
+runs = Path("/mnt/runs")
+spec = specs.RunSpec(specs.new_run_id("m"), specs.ModelRef("m", "", "0" * 64), place="host")
+partial = run_folder.start(spec, runs)
+(partial / "log.txt").write_text("line " * 20000 + "the last word")
+(partial / "outputs").mkdir()
+with open(partial / "outputs" / "000.npy", "wb", buffering=0) as file, contextlib.suppress(OSError):
+    while True:
+        file.write(b"x" * 4096)
+said(run_folder.finish, partial, run_folder.COMPLETE, "done")
+(found,) = [run_folder.RunFolder(path) for path in runs.glob("2*")]
+print(found.status().state, found.status().error.exit_code, found.log()[-8:], len(found.log()), shutil.disk_usage("/mnt").used < 120e3)
+print(sorted(path.name for path in found.path.iterdir()), *[path.name for path in runs.glob(".*")])
+"""
+    said, found, names = elsewhere("size=600k", SAID + code).splitlines()
+    assert said.startswith("the disk is full | free space there")
+    assert found == f"failed 75 ast word {64 << 10} True" and names == "['log.txt', 'spec.json', 'status.json']"
 
 
 def test_a_run_as_somebody_else_is_a_lack_of_permission(tmp_path):

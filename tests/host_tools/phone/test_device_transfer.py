@@ -391,7 +391,7 @@ def test_several_devices_work_at_the_same_time_and_one_error_stays_its_own(tmp_p
         assert outcomes[0].value.sent_bytes == 1000 and outcomes[0].error is None
         assert isinstance(outcomes[1].error, DeviceFull)
         with pytest.raises(DeviceFull):
-            parallel.values(outcomes)
+            parallel.check(outcomes)
 
 
 def test_an_error_that_nobody_expected_stops_all(phone):
@@ -402,5 +402,6 @@ def test_an_error_that_nobody_expected_stops_all(phone):
 
     started = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        parallel.each([SimpleNamespace(serial="a", stop=lambda: None), Device(phone.serial, virtual=True)], work, "x")
+        first = SimpleNamespace(serial="a", unusable=None, stop=lambda: None)
+        parallel.each([first, Device(phone.serial, virtual=True)], work, "x")
     assert time.monotonic() - started < 5

@@ -57,3 +57,9 @@ def test_the_last_device_keeps_its_error_and_what_nobody_took_is_left():
     stopped = threading.Event()
     stopped.set()
     assert deal.take("b", stopped) == [] and CELLS[0] in deal.left()
+
+
+def test_a_device_that_cannot_be_used_is_a_note_where_others_run_its_cells_and_has_all_of_them_otherwise():
+    deal = Shared([1, 2], ["a"], lambda name: True)
+    assert deal.leave("b", "it is locked") == [] and deal.notes == ["b is not used: it is locked"]
+    assert All([1, 2]).leave("b", "it is locked") == [1, 2]

@@ -7,18 +7,21 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from host_tools.base import child_process, settings
-from host_tools.base.errors import DeviceLost, Misuse
+from host_tools.base.errors import BuildFailed, DeviceLost, DeviceUnusable, Misuse, QuadraError
 from host_tools.judge.regression import suite as suites
+from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import History
 from host_tools.judge.regression.launch import Launch
 from host_tools.request import models
 from host_tools.tasks import command_line, regress_session as sessions
+from host_tools.tasks.regress import CellsBroken
 from host_tools.tasks.regress_resume import Earlier
 from tests.host_tools import run_folders
 from tests.model_builder import Model
@@ -122,7 +125,10 @@ def test_a_model_that_cannot_run_is_inconclusive_and_infrastructure(capsys, suit
             "there is no key limits.speed; the keys there are init, first",
         ),
         ("[limits]\nsteady = 3\n[[cells]]\nmodels = ['x']", "limits.steady: 3 is not a table"),
-        ("[limits]\nsteady = {sea = 3}\n[[cells]]\nmodels = ['x']", r"limits.steady.sea; did you mean see\? the keys there are percent"),
+        (
+            "[limits]\nsteady = {sea = 3}\n[[cells]]\nmodels = ['x']",
+            r"limits.steady.sea; did you mean see\? the keys there are percent",
+        ),
         ("[limits]\nsteady = {see = 'a'}\n[[cells]]\nmodels = ['x']", "see: expected `float`, got `str`"),
         ("[[cells]\n", "Expected"),
     ],
@@ -227,6 +233,40 @@ def test_devices_run_side_by_side_and_a_bug_in_one_ends_all(monkeypatch, suite):
         places = lanes(monkeypatch, Fleet(*[ZeroDivisionError()] * 3), ("a", "b"))
         with pytest.raises(ZeroDivisionError):
             sessions.run(read, places, history, "", False, lambda t: None)
+
+
+def test_where_no_device_is_ready_each_is_named_and_no_session_begins(monkeypatch, suite):
+    places = lanes(monkeypatch, Fleet(), ("a", "b"))
+    refused = iter([DeviceUnusable("use the device a", "device offline"), BuildFailed("build it", "no compiler")])
+    monkeypatch.setattr(Lane, "prepare", lambda place, peers=(): raise_(next(refused)))
+    with History(settings.read().history) as history:
+        with pytest.raises(QuadraError, match="none of 2 can be used") as failed:
+            sessions.run(suites.read(str(suite)), places, history, "", False, print)
+    assert "a: skipped, status 82: use the device a: device offline" in str(failed.value)
+    assert "b: failed, status 76: build it: no compiler" in str(failed.value) and failed.value.exit_code == 76
+    assert not list(settings.read().runs_dir.glob("regress-*"))
+
+
+def test_in_a_lab_others_run_the_cells_of_a_device_that_cannot_be_prepared(monkeypatch, suite):
+    fleet = SimpleNamespace(run=lambda spec, show, runs_dir: run_folders.make(runs_dir))
+    places = lanes(monkeypatch, fleet, ("rack/a", "rack/b"))
+    monkeypatch.setattr(places[1], "prepare", lambda peers=(): raise_(BuildFailed("build for b", "no compiler")))
+    with History(settings.read().history) as history:
+        found = sessions.run(suites.read(str(suite)), places, history, "", False, print, there=lambda name: True)
+    assert [(case.device, case.error, len(case.good)) for case in found.cases] == [("rack/a", "", 2)]
+    assert found.notes == ["rack/b is not used: build for b: no compiler"]
+
+
+def raise_(error):
+    raise error
+
+
+def test_of_cells_that_could_not_run_each_cause_is_named_once_and_the_worst_gives_the_status():
+    locked = [Case(f"m{n}/auto/f32", "a", error="device unauthorized", exit_code=82) for n in range(20)]
+    error = CellsBroken([*locked, Case("m0/auto/f32", "b", error="it crashed", exit_code=96)], Path("regress-1"))
+    assert error.exit_code == 96 and "of its cells 21 could not run" in error.came_back
+    assert "m0/auto/f32 and 19 more on a: status 82: device unauthorized" in error.came_back
+    assert "m0/auto/f32 on b: status 96: it crashed" in error.came_back and "--resume regress-1" in error.do_next
 
 
 class Endless:

@@ -29,6 +29,7 @@ def test_it_asks_each_device_on_its_own_server_and_leaves_out_what_others_use(tm
     monkeypatch.setattr(install_app, "abi_of", lambda device: asked.append((device.serial, device.virtual)) or "x86_64")
     host = Host("rack", tmp_path)
     assert [one.name for one in host.look()] == ["virtual a", "PHONE"]
+    assert host.left_out == ["rack/TAKEN: someone's run", "rack/LOCKED: unauthorized"]
     assert [registry.shown(name) for name in ("a", "virtual")] == ["virtual a", "virtual"]
     assert [registry.is_shown(name) for name in ("virtual a", "virtual", "PHONE")] == [True, True, False]
     assert asked == [("127.0.0.1:5555", True), ("PHONE", False)]

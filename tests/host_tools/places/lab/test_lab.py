@@ -221,6 +221,10 @@ def test_a_run_that_is_stopped_ends_on_its_host_and_the_worker_lives_on(cluster,
 def test_a_lab_that_is_not_there_is_a_sentence(cluster, tmp_path):
     with pytest.raises(LabUnreachable, match="devices: none"), Lab(cluster.address) as lab:
         lab.devices()
+    cluster.start_worker(locked := FakeHost("rack", tmp_path / "rack", [], None))
+    locked.left_out = ["rack/LOCKED: unauthorized"]
+    with pytest.raises(LabUnreachable, match="devices: none; rack/LOCKED: unauthorized"), Lab(cluster.address) as lab:
+        lab.devices()
     host = FakeHost("other", tmp_path / "other", ["a"], None)
     host.source = "another commit"
     cluster.start_worker(host)
