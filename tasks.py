@@ -81,7 +81,7 @@ def apk(
     from host_tools.base import terminal
     from host_tools.build import apk
 
-    apk.show(apk.from_arguments(abi, libraries, out, release=release, peers=peers), terminal.console(width=150))
+    apk.show(apk.from_arguments(abi, libraries, out, release=release, peers=peers), terminal.console())
 
 
 @task(
@@ -99,7 +99,7 @@ def aar(c: Context, abi: str = "", out: str = "", release: bool = False) -> None
     from host_tools.base import terminal
     from host_tools.build import aar
 
-    aar.show(aar.from_arguments(abi, out, release), terminal.console(width=150))
+    aar.show(aar.from_arguments(abi, out, release), terminal.console())
 
 
 @task(help={"out": "The folder for the wheel (default: .cache/wheel)."})
@@ -215,7 +215,7 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
 
     with progress(f"fuzz {what}") as show:
         result = fuzzing.run(what, seconds, seed, _file(library), sanitize, show)
-    fuzzing.show(result, terminal.console(width=150))
+    fuzzing.show(result, terminal.console())
     fuzzing.fail_if_wrong(result)
 
 
@@ -483,7 +483,7 @@ def bisect(
     )  # fmt: skip
     with progress(f"bisect {model}") as show:
         folder, found = bisect.run(*asked, show, tolerance)
-    bisect_table.show(folder, found, terminal.console(width=150), everything=all)
+    bisect_table.show(folder, found, terminal.console(), everything=all)
     bisect.fail_if_wrong(found)
 
 
@@ -594,7 +594,7 @@ def analyse(
     from host_tools.base.errors import Misuse
     from host_tools.tasks import analyse
 
-    console = terminal.console(width=150)
+    console = terminal.console()
     if install:
         analyse.install(gpu, console)
         return

@@ -1,17 +1,20 @@
-"""Where tables go, and what they look like."""
+"""Where sentences and tables are printed."""
+
+import sys
 
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 _LEFT: JustifyMethod = "left"
 
+ENDLESS = 1 << 20  # columns
 
-def console(stderr: bool = False, width: int | None = None) -> Console:
-    """Where tables go. Off a terminal lines are not cut at 80 columns."""
-    found = Console(stderr=stderr, highlight=False)
-    if width or not found.is_terminal:
-        return Console(stderr=stderr, highlight=False, width=width or 160)
-    return found
+
+def console(stderr: bool = False) -> Console:
+    """On a terminal, as wide as it is; elsewhere a line is as long as its text."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else ENDLESS
+    return Console(stderr=stderr, highlight=False, emoji=False, width=width)
 
 
 def plain_table(*columns: str | tuple[str, JustifyMethod]) -> Table:

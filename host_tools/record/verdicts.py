@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text, word
 from host_tools.record import schema
 
 _NAMES = re.compile(r"node \d+ \(\w+\)|'[^']*'")  # of nodes and tensors in reasons
@@ -115,18 +115,14 @@ def words(verdicts: Verdicts) -> str:
 
 def show(verdicts: Verdicts, console: Console) -> None:
     """A row per op and verdict; what stays on the CPU comes first, with its reason."""
-    table = plain_table()
-    table.add_column("op")
-    table.add_column("nodes", justify="right")
-    table.add_column("runs on")
-    table.add_column("reason", overflow="fold")
+    table = Table([text("op"), number("nodes"), word("runs on"), text("reason", least=24)])
     for row in verdicts.rows:
         place = "[green]GPU[/]" if row.on == "gpu" else "[yellow]CPU[/]"
         note = escape(_short(row.reason)) or (
             "[dim]of constants: done once, when the model is loaded[/]" if row.op in _WEIGHTS else ""
         )
         table.add_row(escape(row.op), str(row.count), place, note)
-    console.print(table)
+    table.show(console)
 
 
 def show_cpu_reasons(verdicts: Verdicts, console: Console) -> None:

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base import units
 from host_tools.base.errors import QuadraError
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text, word
 from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
 from host_tools.record import device_condition, peer_names, schema, times, verdicts
@@ -17,7 +16,9 @@ from host_tools.request import inputs
 from host_tools.show import report
 
 _STAMP = len("20261121-101530-042")  # what a run is called by
-_COLUMNS = ("result", "largest error", "median ms", "× XNNPACK", "temperature", "run")
+_COLUMNS = (
+    word("result"), number("largest error"), number("median ms"), number("× XNNPACK"), word("temperature", 1), word("run", 2),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def short_account(judged: Judged) -> str:
 
 def table(runs: Sequence[Judged]) -> Table:
     """A row per run: of several models at one place."""
-    made = _table("model", "ran on", "nodes")
+    made = Table([text("model"), word("ran on", 3), text("nodes", 4), *_COLUMNS])
     for judged in runs:
         found = verdicts.read(judged.folder.read(schema.Verdicts))
         api = verdicts.APIS.get(found.backend, found.backend)
@@ -86,24 +87,17 @@ def table(runs: Sequence[Judged]) -> Table:
 
 def several(ended: Sequence[Ended], console: Console) -> None:
     """A row per place, then what went wrong at which."""
-    rows = _table("device")
+    rows = Table([text("device"), *_COLUMNS])
     for one in ended:
         cells = _cells(one.judged) if one.judged else [f"[red]{type(one.error).__name__}[/]", "", "", "", "", ""]
         rows.add_row(escape(one.place), *cells)
-    console.print(rows)
+    rows.show(console)
     conditions = [device_condition.of(one.judged.folder) for one in ended if one.judged]
     for route in {one.route for one in conditions if one and one.route}:
         console.print(route)
     for one in ended:
         if one.error:
             console.print(f"[red]{escape(one.place)}[/] {escape(str(one.error))}")
-
-
-def _table(*columns: str) -> Table:
-    made = plain_table()
-    for column in (*columns, *_COLUMNS):
-        made.add_column(column, overflow="fold")
-    return made
 
 
 def _cells(judged: Judged) -> list[str]:

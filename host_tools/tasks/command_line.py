@@ -14,7 +14,7 @@ from invoke.parser import Parser
 from invoke.parser.context import ParserContext
 from invoke.program import Program
 
-from host_tools.base import settings
+from host_tools.base import readable, settings
 from host_tools.base.errors import Misuse, QuadraError
 
 # Tasks that may be followed by words: the option that these words mean, and how they are shown.
@@ -55,8 +55,9 @@ def main(argv: list[str] | None = None) -> int:
     if "--help" in words[1:] and not words[0].startswith("-"):
         words = ["--help", words[0]]  # invoke would take it for the word of a task that needs one
     debug = 0
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a caller may have put something else there
-        sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a caller may have put something else there
+            stream.reconfigure(errors=readable.HANDLER)  # names of files may be no text; the encoding may lack a `×`
     try:
         debug = settings.read().debug
         _Program(name="Quadra", binary="inv", binary_names=["inv", "./inv"], version="0.1.0").run(
