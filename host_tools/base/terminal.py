@@ -2,10 +2,7 @@
 
 import sys
 
-from rich.console import Console, JustifyMethod
-from rich.table import Table
-
-_LEFT: JustifyMethod = "left"
+from rich.console import Console
 
 ENDLESS = 1 << 20  # columns
 
@@ -15,12 +12,3 @@ def console(stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else ENDLESS
     return Console(stderr=stderr, highlight=False, emoji=False, width=width)
-
-
-def plain_table(*columns: str | tuple[str, JustifyMethod]) -> Table:
-    """A table without lines. A column is its name, or that and the side that its cells stand on; long cells are folded."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        name, side = column if isinstance(column, tuple) else (column, _LEFT)
-        table.add_column(name, justify=side, overflow="fold")
-    return table

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -196,6 +196,9 @@ def _folded(cell: Text, width: int) -> list[Text]:
     """In lines of at most `width`, between words, behind punctuation, or anywhere but in a number."""
     lines: list[Text] = []
     for line in cell.split("\n", allow_blank=True):
+        if line.cell_len <= width:
+            lines.append(line)
+            continue
         cuts, start, end = [], 0, 0
         for piece in _pieces(line.plain, width):
             if start < end and cell_len(line.plain[start : end + len(piece)].rstrip()) > width:
@@ -210,8 +213,8 @@ def _folded(cell: Text, width: int) -> list[Text]:
 
 def _pieces(plain: str, width: int) -> Iterator[str]:
     """Parts that stay on one line, none wider than `width`."""
-    ends = [match.end() for match in _BREAK.finditer(plain)] + [len(plain)]
-    for start, end in pairwise([0, *ends]):
+    start = 0
+    for end in (*(match.end() for match in _BREAK.finditer(plain)), len(plain)):
         while cell_len(plain[start:end].rstrip()) > width:
             cut = start + max(1, _fitting(plain[start:end], width))
             within = next((m for m in _NUMBER.finditer(plain, start, end) if m.start() < cut < m.end()), None)
@@ -219,6 +222,7 @@ def _pieces(plain: str, width: int) -> Iterator[str]:
             yield plain[start:cut]
             start = cut
         yield plain[start:end]
+        start = end
 
 
 def _fitting(plain: str, width: int) -> int:
