@@ -15,7 +15,7 @@ _GAP = 2
 _NOTHING = ("", "–", "-")
 _CONTROL = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160)) if chr(code) != "\n"}
 _NUMBER = re.compile(r"\d[\d.×]*(?:e[+-]?\d+)?")
-_BREAK = re.compile(r"\s+|[/,;:_)\]}|=&?](?!\s)|[.+-](?![\d\s])")  # a line may end behind these
+_BREAK = re.compile(r"\s+(?!%)|[/,;:)\]}|=&?](?!\s)|[._+-](?![\d\s])")  # a line may end behind these
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Table:
         layout = _Layout(self, console)
         console.print(Text("\n").join(layout.lines()), soft_wrap=True, highlight=False)
         if layout.left_out:
-            names = ", ".join(dict.fromkeys(self.columns[i].name.replace("\n", " ") for i in layout.left_out))
+            names = "; ".join(dict.fromkeys(self.columns[i].name.replace("\n", " ") for i in layout.left_out))
             hint = f"a terminal of {layout.needed} columns or a pipe (| cat) shows all"
             console.print(f"[dim]no room for {names}: {hint}[/]", highlight=False, emoji=False)
 

@@ -13,6 +13,7 @@ from host_tools.record import schema
 _NAMES = re.compile(r"node \d+ \(\w+\)|'[^']*'")  # of nodes and tensors in reasons
 _SHOWN = 8  # kinds of reasons, in a short account
 _LONG = 160
+_DIGITS = "0123456789.,-"
 APIS = {"opencl": "OpenCL", "gles": "OpenGL ES", "null": "no GPU", "none": "no GPU"}
 _WEIGHTS = ("DEQUANTIZE", "DENSIFY")  # of constants: they cost nothing at run time
 
@@ -138,5 +139,7 @@ def show_cpu_reasons(verdicts: Verdicts, console: Console) -> None:
 
 
 def _short(reason: str) -> str:
-    """Names of tensors may be long: the middle goes."""
-    return reason if len(reason) <= _LONG else f"{reason[: _LONG // 2]} … {reason[-_LONG // 2 :]}"
+    """Names of tensors may be long: the middle goes, and with it a number that it would cut."""
+    if len(reason) <= _LONG:
+        return reason
+    return f"{reason[: _LONG // 2].rstrip(_DIGITS)} … {reason[-_LONG // 2 :].lstrip(_DIGITS)}"

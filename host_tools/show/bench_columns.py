@@ -76,10 +76,8 @@ def starts(bench: Bench) -> list[Column]:
     found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
     found += [_start("LiteRT GPU", peer_names.key(LITERT), WARM)] if LITERT in bench.asked.peers else []
     found += [] if LITERT in bench.asked.peers else _ranked(4, [_count("programs"), _count("dispatches")])
-    found += [
-        *_ranked(3, [_mib("peak cold", "cold_peak_rss_bytes", 0), _mib("peak", "peak_rss_bytes", 0)]),
-        _mib("own", "private_bytes", 0),
-    ]
+    found += _ranked(3, [_mib("peak cold", "cold_peak_rss_bytes", 0), _mib("peak", "peak_rss_bytes", 0)])
+    found += _ranked(1, [_mib("own", "private_bytes", 0)])
     found += _ranked(2, [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)])
     return [*found, Column("weights", _weights, 2)]
 

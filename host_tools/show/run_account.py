@@ -56,8 +56,8 @@ def account(judged: Judged, console: Console) -> None:
             console.print(f"{escape(peer_names.label(peer.name))}: {escape(peers.sentence(peer))}")
     console.print()
     times.summary(folder.read(schema.Timings), console)
-    console.print(f"\nrun folder  {escape(str(folder.path))}")
-    console.print(f"report      {escape(str(folder.path / report.FILE))}")
+    console.print(f"\nrun folder  {escape(str(folder.path))}", soft_wrap=True)
+    console.print(f"report      {escape(str(folder.path / report.FILE))}", soft_wrap=True)
 
 
 def short_account(judged: Judged) -> str:

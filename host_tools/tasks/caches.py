@@ -76,7 +76,7 @@ def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
             kept = cache_file.read(entry.path)
             kernels = "verdicts" if kept.holds_verdicts else str(_kernels(named_plans.of_file(entry.path)))
         except Misuse as error:
-            table.add_row(escape(entry.path.name), f"[red]{escape(error.came_back)}[/]", *[""] * 6, used)
+            table.add_row(f"{escape(entry.path.name)}: [red]{escape(error.came_back)}[/]")
             continue
         sizes = (size_text(len(kept.plan)), size_text(len(kept.parts.binaries)) if kept.parts.binaries else "–")
         words = (_token(entry.path), kept.name_of("target"), kept.name_of("device"), _precision(kept))

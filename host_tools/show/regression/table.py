@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.text_table import Table, number, text, word
+from host_tools.base.text_table import Table, number, text
 from host_tools.judge.regression import metrics
 from host_tools.judge.regression.cell_verdicts import Case, Finding
 from host_tools.judge.regression.exact import IMPROVED, INCONCLUSIVE, PASS, REGRESSED
@@ -18,7 +18,8 @@ def show(session: Session, console: Console) -> None:
     state = "" if session.state == "complete" else f"  [yellow]{session.state}: partial results[/]"
     console.print(f"[bold]{escape(session.suite.name)}[/]{escape(beside)}{state}")
     names = [m for m in metrics.METRICS if any(f.metric == m for case in session.cases for f in case.findings)]
-    table = Table([text("cell"), text("on", 2), number("launches", 1), *map(word, names)])
+    metric_columns = [text(name, least=10) for name in names]  # "REGRESSED", and by how much on a line of its own
+    table = Table([text("cell", least=12), text("on", 2), number("launches", 1), *metric_columns])
     for case in session.cases:
         found = {finding.metric: finding for finding in case.findings}
         launches = f"{len(case.good)}" + (f" of {len(case.launches)}" if len(case.good) < len(case.launches) else "")

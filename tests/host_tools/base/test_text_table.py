@@ -87,7 +87,7 @@ def test_columns_without_room_go_by_rank_and_all_of_one_rank_together():
     assert first[0].split() == ["model", "ms", "min"] and first[1].endswith("1.24  right")
     assert (
         " ".join(" ".join(first[2:]).split())
-        == "no room for stock, ratio: a terminal of 49 columns or a pipe (| cat) shows all"
+        == "no room for stock; ratio: a terminal of 49 columns or a pipe (| cat) shows all"
     )
     assert printed(table, 49)[0].split() == ["model", "ms", "stock", "min", "ratio"]
     assert printed(table, 48)[0].split() == ["model", "ms", "min"]
