@@ -15,7 +15,7 @@ _GAP = 2
 _NOTHING = ("", "–", "-")
 _CONTROL = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160)) if chr(code) != "\n"}
 _NUMBER = re.compile(r"\d[\d.×]*(?:e[+-]?\d+)?")
-_BREAK = re.compile(r"\s+(?!%)|[/,;:)\]}|=&?](?!\s)|[._+-](?![\d\s])")  # a line may end behind these
+_BREAK = re.compile(r"\s+(?!%)|[/,;:)\]}|=&?](?!\s)|(?<=\w)[._+-](?![\d\s])")  # a line may end behind these
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,10 @@ class _Layout:
         return bool(self._rows) and all(cell in _NOTHING for cell in cells)
 
     def _bounds_of(self, index: int) -> tuple[int, int]:
-        """The least and the greatest width of a column."""
-        column, head = self._columns[index], self._heads[index]
+        """The least and the greatest width of a column whose name is folded."""
         wide = max(map(_width, self._cells(index)), default=0)
-        longest_word = max(map(cell_len, head.plain.split()), default=0)
-        return max(min(wide, column.least or wide), longest_word), max(wide, _width(head))
+        longest_word = max(map(cell_len, self._heads[index].plain.split()), default=0)
+        return max(min(wide, self._columns[index].least or wide), longest_word), max(wide, longest_word)
 
     def _cells(self, index: int) -> list[Text]:
         """Of a column, without those that go on over others."""
@@ -141,10 +140,12 @@ class _Layout:
         return sum(self._bounds[i][0] + _GAP for i in indices) - _GAP
 
     def _fitted(self) -> dict[int, int]:
-        """The widest columns give way first."""
+        """Names of columns are folded before texts, and of these the widest first."""
         room = self._room - _GAP * (len(self._shown) - 1)
-        widest = max((self._bounds[i][1] for i in self._shown), default=0)
-        widths = dict[int, int]()
+        widths = {i: max(self._bounds[i][1], _width(self._heads[i])) for i in self._shown}
+        if sum(widths.values()) <= room:
+            return widths
+        widest = max(high for _, high in self._bounds.values())
         for most in range(min(room, widest), -1, -1):
             widths = {i: max(self._bounds[i][0], min(self._bounds[i][1], most)) for i in self._shown}
             if sum(widths.values()) <= room:

@@ -120,14 +120,14 @@ def _buffers(plan: dict[str, Any]) -> Table:
 
 def _tensors(plan: dict[str, Any], top: int) -> Table:
     figures = [number("b×h×w×c"), number("size"), word("place"), number("alive in dispatches")]
-    table = Table([identifier("tensor"), *figures])
+    table = Table([*figures, identifier("tensor")])  # some names have hundreds of letters
     placed = [t for t in plan["tensors"] if t["buffer"] >= 0]
     for tensor in placed[: top or None]:
         table.add_row(
-            escape(tensor["name"]),
             "×".join(map(str, tensor["shape"])),
             size_text(tensor["bytes"]),
             f"b{tensor['buffer']}+{tensor['offset']}",
             f"{tensor['first_use']}..{tensor['last_use']}",
+            escape(tensor["name"]),
         )
     return table

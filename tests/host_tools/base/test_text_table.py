@@ -60,7 +60,7 @@ def test_texts_are_folded_between_words_and_behind_punctuation_the_widest_first(
 
 
 def test_a_number_in_a_text_is_never_broken():
-    cell = "off by 0.0183 of -1.5e-05 at 1×128×128×16, which is 12345678.25 or −3.5e+12 too much"
+    cell = "off by 0.0183 of -1.5e-05 at 1×128×128×16, which is 12345678.25 or −3.5e+12 or -inf too much"
     for width in range(20, 90):
         lines = printed(made([text("", least=8)], [cell]), width)
         assert " ".join(lines).split() == cell.split(), width
