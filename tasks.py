@@ -247,7 +247,10 @@ _RUN_HELP = {
     "image": "A picture for the model's input (default: random values).",
     "range": "LOW,HIGH to scale a picture's 0..255, or random values, to (default: the range that the model expects).",
     "seed": "Seed of the random values.",
-    "inputs": "A folder with an array for each of the model's inputs: 000.npy, 001.npy, …",
+    "inputs": "A folder with an array for each of the model's inputs: NAME.npy, or 000.npy, 001.npy, …; those of a signature"
+    " may be in a folder of its name there.",
+    "signature": "Only this signature of the model (default: each of several).",
+    "size": "The shape of an input whose sizes are free, NAME=1x64x48x3; may be repeated.",
     "runs": "Timed inferences of each runtime.",
     "threads": "For XNNPACK, and for the GPU driver if it runs on this machine's CPU.",
     "profile": "Also measure every dispatch.",
@@ -267,13 +270,13 @@ _RUN_HELP = {
 }
 
 
-@task(help=_RUN_HELP)
+@task(help=_RUN_HELP, iterable=["size"])
 def run(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, runs: int = 20, threads: int = 1, profile: bool = False, cold: bool = False,
     timeout: int = 300, library: str = "", on: str = "host", peer: str = "xnnpack", apk: str = "", inputs: str = "",
     float32_nodes: str = "", cache: str = "", options: str = "", api: str = "interpreter", via: str = "",
-    json: bool = False,
+    signature: str = "", size: list[str] | None = None, json: bool = False,
 ) -> None:  # fmt: skip
     """Run a model with the delegate in the stock runtime, and judge it against the CPU.
 
@@ -288,15 +291,15 @@ def run(
     from host_tools.request import from_arguments
     from host_tools.tasks import judged_runs
 
-    def asked() -> tuple[RunSpec, list[Place]]:
-        spec = from_arguments.make_spec(
-            model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+    def asked() -> tuple[list[RunSpec], list[Place]]:
+        specs = [from_arguments.make_spec(
+            word, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
             cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via,
+            route=via, sizes=size or [],
             **from_arguments.destination(on),
-        )  # fmt: skip
-        return spec, where.parse(on, _file(library), _file(apk), via)
+        ) for word in from_arguments.each_signature(model, signature)]  # fmt: skip
+        return specs, where.parse(on, _file(library), _file(apk), via)
 
     if json:
         raise Exit(code=judged_runs.run_as_json(asked))
@@ -411,13 +414,15 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
     The run must have been made with --profile.
     """
     from host_tools.base import terminal
+    from host_tools.judge import judged
     from host_tools.record import profile
-    from host_tools.show import perfetto_trace
+    from host_tools.show import perfetto_trace, report
 
     folder = _find_run(run)
     found = profile.read(folder)
     profile.show(found, terminal.console(), top)
     print(f"trace  {perfetto_trace.write(folder)}  (open it in ui.perfetto.dev)")
+    report.write(judged.judge(folder))  # which links to the trace
 
 
 @task(
@@ -454,16 +459,19 @@ def open_(c: Context, run: str = "latest") -> None:
     help={
         **{key: _RUN_HELP[key] for key in ("model", "backend", "precision", "target", "image", "range", "seed")},
         **{key: _RUN_HELP[key] for key in ("options", "inputs", "timeout", "library", "on", "apk")},
+        **{key: _RUN_HELP[key] for key in ("signature", "size")},
         "against": "What to compare with instead of the CPU: another backend, precision, target, on or library, e.g."
         " backend=gles,precision=f32.",
         "tolerance": "Tolerance of errors relative to a tensor's range (default: 1e-4 with float32, 1e-2 with float16).",
         "all": "Show every tensor, not only those around the first wrong one.",
-    }
+    },
+    iterable=["size"],
 )
 def bisect(
     c: Context, model: str, backend: str = "auto", precision: str = "f32", target: str = "", image: str = "",
     range: str = "", seed: int = 1, inputs: str = "", timeout: int = 300, library: str = "", on: str = "host",
-    apk: str = "", options: str = "", against: str = "cpu", tolerance: float = 0.0, all: bool = False,
+    apk: str = "", options: str = "", against: str = "cpu", tolerance: float = 0.0, signature: str = "",
+    size: list[str] | None = None, all: bool = False,
 ) -> None:  # fmt: skip
     """Find the first op that computes wrong results, and extract it as a model of its own.
 
@@ -473,18 +481,23 @@ def bisect(
     """
     from host_tools.base import terminal
     from host_tools.base.progress import progress
+    from host_tools.request import from_arguments
     from host_tools.show import bisect_table
     from host_tools.tasks import bisect
 
-    asked = bisect.asked(
-        model, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
-        arrays=inputs, options=options, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk),
-        against=against,
-    )  # fmt: skip
-    with progress(f"bisect {model}") as show:
-        folder, found = bisect.run(*asked, show, tolerance)
-    bisect_table.show(folder, found, terminal.console(), everything=all)
-    bisect.fail_if_wrong(found)
+    console, results = terminal.console(), []
+    for word in from_arguments.each_signature(model, signature):
+        asked = bisect.asked(
+            word, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+            arrays=inputs, options=options, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk),
+            against=against, sizes=size or [],
+        )  # fmt: skip
+        with progress(f"bisect {word}") as show:
+            folder, found = bisect.run(*asked, show, tolerance)
+        bisect_table.show(folder, found, console, everything=all)
+        results.append(found)
+    for found in results:
+        bisect.fail_if_wrong(found)
 
 
 @task(

@@ -152,6 +152,11 @@ void Delegate::Begin(int subgraph) {
   } else {
     earlier_partitions_ += now_.partitions.size();
     earlier_.push_back(std::move(now_));
+    // A subgraph comes again where another size of an input, or another delegate, had the
+    // interpreter undo what was applied.
+    earlier_.erase(std::remove_if(earlier_.begin(), earlier_.end(),
+                                  [&](const Applied& one) { return one.subgraph == subgraph; }),
+                   earlier_.end());
   }
   now_ = Applied();
   now_.subgraph = subgraph;
@@ -250,6 +255,7 @@ Status Delegate::Apply(TfLiteContext* context) {
     Log(1, "passed over: %s", note.c_str());
   }
   now_ = std::move(best);
+  now_.first_partition = earlier_partitions_;
   NoteInlined(known.inlined);
   SayWhy(tried);
   TellVerdicts();

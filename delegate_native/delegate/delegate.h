@@ -18,8 +18,9 @@ namespace quadra {
 
 // What the delegate made of one subgraph of a model.
 struct Applied {
-  int subgraph = 0;  // 0 is the main one
-  Gpu gpu;           // without a backend when none could be opened
+  int subgraph = 0;            // 0 is the main one
+  size_t first_partition = 0;  // its number among those of all subgraphs
+  Gpu gpu;                     // without a backend when none could be opened
   std::vector<Verdict> verdicts;
   std::vector<std::shared_ptr<Partition>> partitions;
 

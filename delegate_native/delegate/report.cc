@@ -151,15 +151,15 @@ std::string Delegate::Report() const {
   }
   json.EndArray();
   json.Key("partitions").BeginArray();
-  int id = 0;
   for (const Applied* graph : graphs) {
+    int id = static_cast<int>(graph->first_partition);
     for (const auto& partition : graph->partitions)
       WritePartition(id++, graph->subgraph, *partition, &json);
   }
   json.EndArray();
   json.Key("profile").BeginArray();
-  id = 0;
   for (const Applied* graph : graphs) {
+    int id = static_cast<int>(graph->first_partition);
     for (const auto& partition : graph->partitions) WriteProfile(id++, *partition, &json);
   }
   json.EndArray();

@@ -1,5 +1,7 @@
 #include "delegate_native/runner/arrays.h"
 
+#include <cstdlib>
+
 #include "delegate_native/base/status.h"
 #include "delegate_native/runner/files.h"
 
@@ -36,6 +38,39 @@ Outcome Damaged(const std::string& path, const char* cause) {
   return Outcome::Misuse("read " + path, cause, "make the run folder again");
 }
 
+// The numbers behind 'shape': (1, 64, 48, 3).
+std::vector<int> ShapeOf(const std::string& header) {
+  constexpr char kShape[] = "'shape': (";
+  const size_t found = header.find(kShape);
+  std::vector<int> shape;
+  if (found == std::string::npos) return shape;
+  const char* at = header.c_str() + found + sizeof(kShape) - 1;
+  for (char* end = nullptr;; at = end) {
+    while (*at == ' ' || *at == ',') ++at;
+    const long side = strtol(at, &end, 10);
+    if (end == at) return shape;
+    shape.push_back(static_cast<int>(side));
+  }
+}
+
+// Reads the file of `array.path`.
+Outcome ReadArray(Array* array) {
+  const std::string& path = array->path;
+  std::string file;
+  QUADRA_RETURN_IF_FAILED(ReadFile(path, &file));
+  if (file.size() < kPrefix || file.compare(0, kMagicSize, kMagic, kMagicSize) != 0) {
+    return Damaged(path, "it is not a .npy file of version 1");
+  }
+  const size_t begin = kPrefix + static_cast<unsigned char>(file[8]) +
+                       (static_cast<size_t>(static_cast<unsigned char>(file[9])) << 8);
+  if (begin > file.size()) return Damaged(path, "it ends within its header");
+  const size_t header_end = file.find_last_not_of(" \n", begin - 1) + 1;
+  array->header = file.substr(kPrefix, header_end - kPrefix);
+  array->shape = ShapeOf(array->header);
+  array->values = file.substr(begin);
+  return Outcome();
+}
+
 }  // namespace
 
 const char* TypeName(TfLiteType type) {
@@ -43,9 +78,8 @@ const char* TypeName(TfLiteType type) {
   return found ? found->name : nullptr;
 }
 
-Tensor Describe(const TfLiteApi& tflite, const TfLiteTensor* tensor) {
-  const char* name = tflite.TfLiteTensorName(tensor);
-  Tensor facts{name ? name : "",
+Tensor Describe(const TfLiteApi& tflite, const TfLiteTensor* tensor, const std::string& name) {
+  Tensor facts{name,
                tflite.TfLiteTensorType(tensor),
                {},
                tflite.TfLiteTensorQuantizationParams(tensor),
@@ -60,31 +94,27 @@ std::string ArrayPath(const std::string& folder, size_t index) {
   return folder + Format("/%03d.npy", static_cast<int>(index));
 }
 
-Outcome ReadArray(const std::string& path, const Tensor& tensor, std::string* values) {
-  std::string file;
-  QUADRA_RETURN_IF_FAILED(ReadFile(path, &file));
-  if (file.size() < kPrefix || file.compare(0, kMagicSize, kMagic, kMagicSize) != 0) {
-    return Damaged(path, "it is not a .npy file of version 1");
+Outcome ReadArrays(const std::string& folder, std::vector<Array>* arrays) {
+  for (std::string path; FileExists(path = ArrayPath(folder, arrays->size()));) {
+    arrays->emplace_back();
+    arrays->back().path = path;
+    QUADRA_RETURN_IF_FAILED(ReadArray(&arrays->back()));
   }
-  const size_t begin = kPrefix + static_cast<unsigned char>(file[8]) +
-                       (static_cast<size_t>(static_cast<unsigned char>(file[9])) << 8);
-  if (begin > file.size()) return Damaged(path, "it ends within its header");
-  const size_t header_end = file.find_last_not_of(" \n", begin - 1) + 1;
-  const std::string header = file.substr(kPrefix, header_end - kPrefix);
+  return Outcome();
+}
+
+Outcome RequireFits(const Array& array, const Tensor& tensor) {
   const Type* type = Find(tensor.type);
   const std::string wanted = std::string("'descr': '") + (type ? type->npy : "") + "'";
-  const bool fits = type && header.find(wanted) != std::string::npos &&
-                    header.find("'fortran_order': False") != std::string::npos &&
-                    file.size() - begin == tensor.bytes;
-  if (!fits) {
-    return Outcome::Misuse("set the input " + tensor.name,
-                           Format("it takes %zu bytes of %s, %s has %zu bytes: %s", tensor.bytes,
-                                  type ? type->name : "no numeric type", path.c_str(),
-                                  file.size() - begin, header.c_str()),
-                           "make the run folder again");
-  }
-  *values = file.substr(begin);
-  return Outcome();
+  const bool fits = type && array.header.find(wanted) != std::string::npos &&
+                    array.header.find("'fortran_order': False") != std::string::npos &&
+                    array.values.size() == tensor.bytes;
+  if (fits) return Outcome();
+  return Outcome::Misuse("set the input " + tensor.name,
+                         Format("it takes %zu bytes of %s, %s has %zu bytes: %s", tensor.bytes,
+                                type ? type->name : "no numeric type", array.path.c_str(),
+                                array.values.size(), array.header.c_str()),
+                         "make the run folder again");
 }
 
 std::string NpyFile(const Tensor& tensor, const std::string& values) {

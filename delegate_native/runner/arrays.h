@@ -18,12 +18,21 @@ struct Tensor {
   size_t bytes;
 };
 
+struct Array {
+  std::string path;
+  std::string header;  // as numpy writes it
+  std::vector<int> shape;
+  std::string values;
+};
+
 const char* TypeName(TfLiteType type);  // numpy's word; null where there is none
-Tensor Describe(const TfLiteApi& tflite, const TfLiteTensor* tensor);
+Tensor Describe(const TfLiteApi& tflite, const TfLiteTensor* tensor, const std::string& name);
 std::string ArrayPath(const std::string& folder, size_t index);  // FOLDER/000.npy
 
-// Values for `tensor`; an error where the file has others.
-Outcome ReadArray(const std::string& path, const Tensor& tensor, std::string* values);
+// FOLDER/000.npy, FOLDER/001.npy, … as many as there are.
+Outcome ReadArrays(const std::string& folder, std::vector<Array>* arrays);
+// An error where the array is not one for `tensor`.
+Outcome RequireFits(const Array& array, const Tensor& tensor);
 std::string NpyFile(const Tensor& tensor, const std::string& values);
 
 }  // namespace quadra

@@ -26,6 +26,7 @@ void Stage(const std::string& text) {
 }
 
 Contender::~Contender() {
+  graph_.reset();
   if (interpreter_) tflite_.TfLiteInterpreterDelete(interpreter_);
   if (delegate_) quadra_->destroy(delegate_);
   if (xnnpack_) tflite_.TfLiteXNNPackDelegateDelete(xnnpack_);
@@ -34,23 +35,21 @@ Contender::~Contender() {
 
 Outcome Contender::Start(const Spec& spec, const std::string& model, const Options& options,
                          QuadraApi* quadra, const std::string& library,
-                         const std::string& inputs_folder) {
+                         const std::vector<Array>& inputs) {
   const std::string name = name_;
   const int64_t started_cpu_us = ProcessCpuUs();
   Stage(quadra ? "load the delegate" : "start " + name);
   QUADRA_RETURN_IF_FAILED(Prepare(spec, model, options, quadra, library));
-  QUADRA_RETURN_IF_FAILED(Allocate());
+  QUADRA_RETURN_IF_FAILED(Allocate(inputs));
   Lap("allocate_us");
   Stage("first inference of " + name);
   const int64_t before_cpu_us = ProcessCpuUs();
-  QUADRA_RETURN_IF_FAILED(SetInputs(inputs_folder));
-  last_ns_ = NowNs();  // reading files is not part of a start
-  const int64_t inputs_cpu_us = ProcessCpuUs() - before_cpu_us;
+  QUADRA_RETURN_IF_FAILED(SetInputs(inputs));
   QUADRA_RETURN_IF_FAILED(Run());
   Lap("first_invoke_us");
   int64_t total_us = 0;
   for (const auto& lap : laps_) total_us += lap.second;
-  const int64_t invoke_cpu_us = ProcessCpuUs() - before_cpu_us - inputs_cpu_us;
+  const int64_t invoke_cpu_us = ProcessCpuUs() - before_cpu_us;
   laps_.emplace_back("total_us", total_us);
   laps_.emplace_back("cpu_us", before_cpu_us - started_cpu_us + invoke_cpu_us);
   laps_.emplace_back("first_invoke_cpu_us", invoke_cpu_us);
@@ -98,7 +97,12 @@ Outcome Contender::MakeInterpreter(const Spec& spec, const std::string& model) {
   if (delegate_) tflite_.TfLiteInterpreterOptionsAddDelegate(options, delegate_);
   interpreter_ = tflite_.TfLiteInterpreterCreate(model_, options);
   tflite_.TfLiteInterpreterOptionsDelete(options);
-  return interpreter_ ? AddXnnpack(spec.threads) : Failed(tried);
+  if (!interpreter_) return Failed(tried);
+  QUADRA_RETURN_IF_FAILED(AddXnnpack(spec.threads));
+  graph_ = std::make_unique<Graph>(tflite_);
+  if (graph_->Open(interpreter_, spec.signature)) return Outcome();
+  return Outcome::Misuse("find the signature " + spec.signature + " of the model",
+                         "the model has none of this name", "give one that it has");
 }
 
 // What is left runs by XNNPACK, as in an app; what it does not take, by plain kernels.
@@ -111,35 +115,45 @@ Outcome Contender::AddXnnpack(int threads) {
   return failed ? Failed(std::string("give XNNPACK its nodes, beside ") + name_) : Outcome();
 }
 
-Outcome Contender::Allocate() {
-  const bool done = tflite_.TfLiteInterpreterAllocateTensors(interpreter_) == kTfLiteOk;
-  return done ? Outcome() : Failed(std::string("prepare the model for ") + name_);
+Outcome Contender::Allocate(const std::vector<Array>& inputs) {
+  const int count = graph_->InputCount();
+  if (static_cast<size_t>(count) != inputs.size()) {
+    return Outcome::Misuse(
+        "set the inputs",
+        Format("the run folder has %zu, the model expects %d", inputs.size(), count),
+        "make the run folder again");
+  }
+  for (int i = 0; i < count; ++i) {
+    const std::vector<int>& shape = inputs[static_cast<size_t>(i)].shape;
+    if (Describe(tflite_, graph_->Input(i), "").shape != shape && !graph_->Resize(i, shape)) {
+      return Failed("give another size to the input " + graph_->InputName(i));
+    }
+  }
+  return graph_->Allocate() ? Outcome() : Failed(std::string("prepare the model for ") + name_);
 }
 
-Outcome Contender::SetInputs(const std::string& folder) {
-  const int count = tflite_.TfLiteInterpreterGetInputTensorCount(interpreter_);
-  for (int i = 0; i < count; ++i) {
-    TfLiteTensor* tensor = tflite_.TfLiteInterpreterGetInputTensor(interpreter_, i);
-    std::string values;
+Outcome Contender::SetInputs(const std::vector<Array>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int index = static_cast<int>(i);
+    TfLiteTensor* tensor = graph_->Input(index);
+    const std::string& values = inputs[i].values;
     QUADRA_RETURN_IF_FAILED(
-        ReadArray(ArrayPath(folder, static_cast<size_t>(i)), Describe(tflite_, tensor), &values));
+        RequireFits(inputs[i], Describe(tflite_, tensor, graph_->InputName(index))));
     if (tflite_.TfLiteTensorCopyFromBuffer(tensor, values.data(), values.size()) != kTfLiteOk) {
-      return Failed(Format("set input %d of the model", i));
+      return Failed("set the input " + graph_->InputName(index));
     }
   }
   return Outcome();
 }
 
 Outcome Contender::Run() {
-  const bool done = tflite_.TfLiteInterpreterInvoke(interpreter_) == kTfLiteOk;
-  return done ? Outcome() : Failed(std::string("run the model on ") + name_);
+  return graph_->Invoke() ? Outcome() : Failed(std::string("run the model on ") + name_);
 }
 
 Outcome Contender::Outputs(std::vector<Tensor>* tensors, std::vector<std::string>* values) const {
-  const int count = tflite_.TfLiteInterpreterGetOutputTensorCount(interpreter_);
-  for (int i = 0; i < count; ++i) {
-    const TfLiteTensor* output = tflite_.TfLiteInterpreterGetOutputTensor(interpreter_, i);
-    const Tensor tensor = Describe(tflite_, output);
+  for (int i = 0; i < graph_->OutputCount(); ++i) {
+    const TfLiteTensor* output = graph_->Output(i);
+    const Tensor tensor = Describe(tflite_, output, graph_->OutputName(i));
     if (!TypeName(tensor.type)) {
       return Outcome::Misuse("read the output " + tensor.name, "its type is not numeric",
                              "give a model with numeric outputs");
@@ -155,11 +169,9 @@ Outcome Contender::Outputs(std::vector<Tensor>* tensors, std::vector<std::string
 }
 
 std::vector<Tensor> Contender::Inputs() const {
-  const int count = tflite_.TfLiteInterpreterGetInputTensorCount(interpreter_);
-  std::vector<Tensor> tensors(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    tensors[static_cast<size_t>(i)] =
-        Describe(tflite_, tflite_.TfLiteInterpreterGetInputTensor(interpreter_, i));
+  std::vector<Tensor> tensors;
+  for (int i = 0; i < graph_->InputCount(); ++i) {
+    tensors.push_back(Describe(tflite_, graph_->Input(i), graph_->InputName(i)));
   }
   return tensors;
 }

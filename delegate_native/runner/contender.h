@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "delegate_native/runner/arrays.h"
+#include "delegate_native/runner/graph.h"
 #include "delegate_native/runner/libraries.h"
 #include "delegate_native/runner/spec.h"
 
@@ -28,11 +29,11 @@ class Contender {
 
   // With a delegate first where a library is given. Times each step.
   Outcome Start(const Spec& spec, const std::string& model, const Options& options,
-                QuadraApi* quadra, const std::string& library, const std::string& inputs_folder);
+                QuadraApi* quadra, const std::string& library, const std::vector<Array>& inputs);
   // Up to an interpreter whose graph the delegate has seen.
   Outcome Prepare(const Spec& spec, const std::string& model, const Options& options,
                   QuadraApi* quadra, const std::string& library);
-  Outcome Allocate();
+  Outcome Allocate(const std::vector<Array>& inputs);  // for inputs of these shapes
   Outcome Run();
   Outcome Outputs(std::vector<Tensor>* tensors, std::vector<std::string>* values) const;
   std::vector<Tensor> Inputs() const;
@@ -47,7 +48,7 @@ class Contender {
   Outcome MakeDelegate(const Options& options, QuadraApi* quadra, const std::string& library);
   Outcome MakeInterpreter(const Spec& spec, const std::string& model);
   Outcome AddXnnpack(int threads);
-  Outcome SetInputs(const std::string& folder);
+  Outcome SetInputs(const std::vector<Array>& inputs);
   Outcome Failed(const std::string& tried) const;
   void Lap(const char* step);
 
@@ -58,6 +59,7 @@ class Contender {
   TfLiteDelegate* xnnpack_ = nullptr;
   TfLiteModel* model_ = nullptr;
   TfLiteInterpreter* interpreter_ = nullptr;
+  std::unique_ptr<Graph> graph_;
   std::string heard_;  // what TFLite said last
   int64_t last_ns_ = 0;
   Laps laps_, starts_;

@@ -13,6 +13,7 @@ extern "C" {
 struct TfLiteModel;
 struct TfLiteInterpreter;
 struct TfLiteInterpreterOptions;
+struct TfLiteSignatureRunner;
 }
 
 namespace quadra {

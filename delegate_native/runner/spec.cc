@@ -47,6 +47,7 @@ std::string Parse(const std::string& text, Spec* spec) {
   Members model(&whole.Get("model", Json::Type::kObject));
   spec->model_name = model.Text("name");
   spec->model_path = model.Text("path");
+  if (const Json* signature = json.Find("signature")) spec->signature = signature->string;
   for (const auto& option : whole.Get("options", Json::Type::kObject).members) {
     if (!option.second.string.empty()) {  // an empty word means the default
       spec->options.emplace_back(option.first, option.second.string);

@@ -24,6 +24,7 @@ struct Arguments {
 struct Spec {
   std::string model_name;
   std::string model_path;
+  std::string signature;  // empty: the main graph
   Options options;
   int repetitions = 0;
   int threads = 0;

@@ -99,6 +99,7 @@ Outcome Worker::Work() {
     }
   }
   QUADRA_RETURN_IF_FAILED(tflite_.Load(arguments_.runtime));
+  QUADRA_RETURN_IF_FAILED(ReadArrays(arguments_.folder + "/inputs", &inputs_));
   if (arguments_.mode == "run") return Run();
   if (arguments_.mode == "verdicts") return Verdicts();
   return Outcome::Misuse("read the argument --mode",
@@ -117,8 +118,8 @@ Outcome Worker::Run() {
   std::vector<std::unique_ptr<Contender>> contenders;
   contenders.push_back(std::make_unique<Contender>(kQuadra, tflite_));
   Contender* quadra = contenders[0].get();
-  QUADRA_RETURN_IF_FAILED(quadra->Start(spec_, spec_.model_path, spec_.options, &quadra_,
-                                        arguments_.quadra, arguments_.folder + "/inputs"));
+  QUADRA_RETURN_IF_FAILED(
+      quadra->Start(spec_, spec_.model_path, spec_.options, &quadra_, arguments_.quadra, inputs_));
   peak_bytes_ = PeakBytes();
   times_.push_back({kQuadra, quadra->laps(), quadra->starts(), {}, {}, {}});
   tensors_.emplace_back("inputs", quadra->Inputs());
@@ -140,8 +141,7 @@ Outcome Worker::Run() {
 // A peer that cannot run the model is a finding, not the end of the run.
 Outcome Worker::StartPeer(std::vector<std::unique_ptr<Contender>>* contenders) {
   auto peer = std::make_unique<Contender>(kXnnpack, tflite_);
-  const Outcome started =
-      peer->Start(spec_, cpu_model_, {}, nullptr, "", arguments_.folder + "/inputs");
+  const Outcome started = peer->Start(spec_, cpu_model_, {}, nullptr, "", inputs_);
   if (!started.ok()) {
     xnnpack_error_ = started.Sentence();
     return KeepTimings();
@@ -181,15 +181,15 @@ Outcome Worker::Dump() {
   const Options options = With({{"dump_dir", arguments_.folder}});
   QUADRA_RETURN_IF_FAILED(
       quadra.Prepare(spec_, spec_.model_path, options, &quadra_, arguments_.quadra));
-  return quadra.Allocate();
+  return quadra.Allocate(inputs_);
 }
 
 // Times of each dispatch, by a delegate of its own, because asking a driver for times costs time.
 Outcome Worker::Profile() {
   Contender quadra(kQuadra, tflite_);
   const Options options = With({{"dump_dir", arguments_.folder}, {"profile", "1"}});
-  QUADRA_RETURN_IF_FAILED(quadra.Start(spec_, spec_.model_path, options, &quadra_,
-                                       arguments_.quadra, arguments_.folder + "/inputs"));
+  QUADRA_RETURN_IF_FAILED(
+      quadra.Start(spec_, spec_.model_path, options, &quadra_, arguments_.quadra, inputs_));
   Stage("profile each dispatch");
   std::vector<int64_t> walls_us, starts_ns;
   for (int i = 0; i < kProfiledRuns; ++i) {

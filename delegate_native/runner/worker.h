@@ -43,6 +43,7 @@ class Worker {
   const Spec spec_;
   const int64_t baseline_bytes_;
   const std::string cpu_model_;  // the one with custom ops rewritten, where there is one
+  std::vector<Array> inputs_;
   TfLiteApi tflite_;
   QuadraApi quadra_;
   std::vector<std::pair<std::string, std::vector<Tensor>>> tensors_;  // by group

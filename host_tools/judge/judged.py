@@ -46,7 +46,7 @@ class Judged:
         if found:
             spec = self.folder.spec()
             raise JudgementFailed(
-                f"compare {spec.model.name} with the CPU interpreter", "; ".join(found), _after_wrong(spec)
+                f"compare {spec.label} with the CPU interpreter", "; ".join(found), _after_wrong(spec)
             )
 
 

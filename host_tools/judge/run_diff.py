@@ -31,8 +31,8 @@ _LEAST_P = 0.05  # where samples that do not overlap at all could be chance, the
 def diff(a: Judged, b: Judged) -> DiffDocument:
     """B relative to A. Misuse: they are runs of different models."""
     specs = [side.folder.spec() for side in (a, b)]
-    if len({spec.model.name for spec in specs}) == len({spec.model.sha256 for spec in specs}) == 2:
-        came_back = f"A ran {specs[0].model.name}, B {specs[1].model.name}"
+    if len({spec.label for spec in specs}) == len({(spec.model.sha256, spec.signature) for spec in specs}) == 2:
+        came_back = f"A ran {specs[0].label}, B {specs[1].label}"
         raise Misuse("compare two runs", came_back, "give two runs of one model")
     (launch_a, conditions_a), (launch_b, conditions_b) = launch.of_run(0, 0.0, a), launch.of_run(1, 0.0, b)
     reports = [side.folder.read(schema.Verdicts) for side in (a, b)]

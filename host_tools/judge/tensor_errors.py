@@ -153,11 +153,11 @@ def not_finite(run: Tensors) -> tuple[int, str]:
 
 
 def coverage(folder: RunFolder, found: Sequence[schema.BisectRow]) -> tuple[int, int]:
-    """Nodes of the main graph that a dispatch computes, and those of them in a row that was compared, or judged alone.
+    """Nodes of the graph that ran that a dispatch computes, and those of them in a row that was compared, or judged alone.
     (A reshape that changes nothing is in no dispatch.)"""
-    report = folder.read(schema.Verdicts)
-    launched = [d for p in report.partitions if not p.subgraph for d in p.dispatches]
+    report, graph = folder.read(schema.Verdicts), folder.subgraph()
+    launched = [d for p in report.partitions if p.subgraph == graph for d in p.dispatches]
     dispatched = {node for dispatch in launched for node in dispatch.nodes}
-    on_gpu = {n.index for n in report.nodes if n.index in dispatched and not n.subgraph and n.op not in _CONSTANTS}
+    on_gpu = {n.index for n in report.nodes if n.index in dispatched and n.subgraph == graph and n.op not in _CONSTANTS}
     seen = {node for row in found if row.compared or row.alone is not None for node in row.nodes}
     return len(on_gpu), len(on_gpu & seen)

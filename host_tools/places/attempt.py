@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from host_tools.base import child_process
 from host_tools.base.errors import CommandTimedOut, DeviceTimedOut, FolderNotWritable, Misuse, QuadraError, RunFailed
+from host_tools.places import one_graph
 from host_tools.places.place import Show
 from host_tools.record import reading, run_folder, schema, spec as specs
 from host_tools.record.run_folder import RunFolder
@@ -69,6 +70,7 @@ class Attempt:
         try:
             run_folder.start(self.spec, self.folder.parent)
             work()
+            one_graph.keep(self.folder)
         except QuadraError as error:
             if not run_folder.began(self.folder):
                 raise

@@ -6,7 +6,7 @@ Only worker processes import this. LiteRT's Python API has few options for a GPU
 import contextlib
 import ctypes
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from host_tools.base.android import ACCELERATOR
 from host_tools.base.errors import RunFailed
 from host_tools.places import interpreters
 from host_tools.places.interpreters import BUILTIN, XNNPACK, allocate, invoke, outputs_of, set_inputs
+from host_tools.places.one_signature import OneSignature
 
 __all__ = ["BUILTIN", "XNNPACK", "allocate", "invoke", "load_quadra", "make", "outputs_of", "report_of", "set_inputs"]
 
@@ -61,17 +62,18 @@ def make(
     kernels: OpResolverType = XNNPACK,
     delegate: Accelerator | None = None,
     keeps: bool = False,
+    signature: str = "",
 ) -> Any:
     """A compiled model with the interpreter's methods; without an accelerator an interpreter."""
     if not delegate:
-        return interpreters.make(content, model, threads=threads, kernels=kernels, keeps=keeps)
-    described = interpreters.make(content, model, threads=threads, kernels=BUILTIN)
+        return interpreters.make(content, model, threads=threads, kernels=kernels, keeps=keeps, signature=signature)
+    described = interpreters.make(content, model, threads=threads, kernels=BUILTIN, signature=signature)
     options = Options(HardwareAccelerator.GPU | HardwareAccelerator.CPU, CpuOptions(num_threads=threads))
     try:
         environment = Environment.create(runtime_path=str(delegate.path.parent))
         with _variables(delegate.options):
             compiled = CompiledModel.from_buffer(content, environment=environment, options=options)
-        return Compiled(compiled, described)
+        return Compiled(compiled, described, signature)
     except (ValueError, RuntimeError) as error:
         sentence = " ".join(str(error).split())
         raise RunFailed(f"compile {model}", sentence, "see the log; `--api interpreter` may take the model") from error
@@ -93,25 +95,33 @@ def _variables(options: Mapping[str, str]) -> Iterator[None]:
 
 
 class Compiled:
-    """A compiled model as an interpreter. described: an interpreter that knows the model's tensors and runs nothing. waits:
-    its runs are still under way when LiteRT returns."""
+    """A compiled model as an interpreter. described: an interpreter that knows the tensors of the signature (empty: the first, or
+    what LiteRT makes of the main graph) and runs nothing. waits: its runs are still under way when LiteRT returns."""
 
-    def __init__(self, model: CompiledModel, described: Interpreter, waits: bool = False) -> None:
+    def __init__(
+        self, model: CompiledModel, described: Interpreter | OneSignature, signature: str, waits: bool = False
+    ) -> None:
         self._model, self._described, self._waits = model, described, waits
+        self._key = signature or next(iter(model.get_signature_list()))
+        self._number = model.get_signature_index(self._key)
         self._inputs: dict[int, TensorBuffer] = {}
         self._outputs: dict[int, TensorBuffer] = {}
 
+    def resize_tensor_input(self, index: int, shape: Sequence[int]) -> None:
+        named = {detail["index"]: name for name, detail in self._model.get_input_tensor_details(self._key).items()}
+        self._model.resize_input_tensor_by_name(self._key, named[index], list(shape))
+        self._described.resize_tensor_input(index, shape)
+        self._described.allocate_tensors()  # it knows the outputs' shapes then
+
     def allocate_tensors(self) -> None:
-        key, names = next(iter(self._model.get_signature_list().items()))
-        inputs, outputs = self._model.get_input_tensor_details(key), self._model.get_output_tensor_details(key)
-        self._inputs = dict(
-            zip((inputs[name]["index"] for name in names["inputs"]), self._model.create_input_buffers(0), strict=True)
+        names = self._model.get_signature_list()[self._key]
+        inputs, outputs = (
+            self._model.get_input_tensor_details(self._key),
+            self._model.get_output_tensor_details(self._key),
         )
-        self._outputs = dict(
-            zip(
-                (outputs[name]["index"] for name in names["outputs"]), self._model.create_output_buffers(0), strict=True
-            )
-        )
+        made = self._model.create_input_buffers(self._number), self._model.create_output_buffers(self._number)
+        self._inputs = dict(zip((inputs[name]["index"] for name in names["inputs"]), made[0], strict=True))
+        self._outputs = dict(zip((outputs[name]["index"] for name in names["outputs"]), made[1], strict=True))
 
     def get_input_details(self) -> list[dict[str, Any]]:
         details: list[dict[str, Any]] = self._described.get_input_details()
@@ -125,7 +135,7 @@ class Compiled:
         self._inputs[index].write(array)
 
     def invoke(self) -> None:
-        self._model.run_by_index(0, list(self._inputs.values()), list(self._outputs.values()))
+        self._model.run_by_index(self._number, list(self._inputs.values()), list(self._outputs.values()))
         for index in self._outputs if self._waits else ():  # to lock a buffer is to wait for its numbers
             self._read(index, 1)
 

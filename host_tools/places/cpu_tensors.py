@@ -20,7 +20,8 @@ from host_tools.places import interpreters, reference_model, worker
 from host_tools.record import kept_tensors, run_folder, schema
 from host_tools.record.kept_tensors import Kept
 from host_tools.record.run_folder import RunFolder
-from host_tools.request import model_facts
+from host_tools.record.spec import RunSpec
+from host_tools.request import model_facts, signatures
 from host_tools.request.submodel import Cutter, as_model_has
 
 _STEP = 1 / 127  # of 8 bits, of a range
@@ -32,11 +33,11 @@ def whole(folder: RunFolder) -> None:
     spec, wanted = folder.spec(), sorted({kept.tensor for kept in kept_tensors.read(folder)})
     content, _ = reference_model.for_cpu(Path(spec.model.path))
     found, arrays = schema.CpuTensors(tensors=[]), list[np.ndarray]()
-    details = _details(content, spec.model.name)
+    details, given = _details(content, spec), folder.arrays("inputs")
     try:
-        made = interpreters.make(content, spec.model.name, threads=1, kernels=interpreters.BUILTIN, keeps=True)
-        interpreters.allocate(made, spec.model.name, content)
-        interpreters.set_inputs(made, folder.arrays("inputs"))
+        made = _interpreter(content, spec, keeps=True)
+        interpreters.allocate(made, spec.model.name, content, given)
+        interpreters.set_inputs(made, given)
         interpreters.invoke(made, f"{spec.model.name} on the CPU")
         details = {detail["index"]: detail for detail in made.get_tensor_details()}
         arrays = [made.get_tensor(index) for index in wanted if index in details]
@@ -52,9 +53,14 @@ def whole(folder: RunFolder) -> None:
     run_folder.write_json(folder.path / schema.CpuTensors.FILE, found)
 
 
-def _details(content: bytes, name: str) -> Details:
-    made = interpreters.make(content, name, threads=1, kernels=interpreters.BUILTIN)
-    return {detail["index"]: detail for detail in made.get_tensor_details()}
+def _interpreter(content: bytes, spec: RunSpec, keeps: bool = False) -> Any:
+    return interpreters.make(
+        content, spec.model.name, threads=1, kernels=interpreters.BUILTIN, keeps=keeps, signature=spec.signature
+    )
+
+
+def _details(content: bytes, spec: RunSpec) -> Details:
+    return {detail["index"]: detail for detail in _interpreter(content, spec).get_tensor_details()}
 
 
 def _tensor(index: int, detail: Mapping[str, Any]) -> schema.CpuTensor:
@@ -74,11 +80,12 @@ class Alone:
         self.name = spec.model.name
         content = Path(spec.model.path).read_bytes()
         self.quantised = model_facts.is_quantised(content)
-        self.cutter = Cutter(content, self.name)
+        entry = signatures.entry(content, spec.signature)
+        self.cutter = Cutter(content, self.name, entry.subgraph)
         self.facts = {one.tensor: one for one in folder.read(schema.CpuTensors).tensors}
         self.kept = kept_tensors.read(folder)
         self.given = folder.arrays("inputs")
-        self.inputs = [int(i) for i in self.cutter.graph.inputs]
+        self.inputs = [tensor for _, tensor in entry.inputs]
 
     def values(self, one: Kept) -> np.ndarray:
         """What the run's kernel made, as the model has it."""

@@ -4,7 +4,7 @@ Only worker processes import this: native code may crash, and then the parent ca
 """
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType, lo
 
 from host_tools.base.errors import Misuse, RunFailed
 from host_tools.places import reference_model
+from host_tools.places.one_signature import OneSignature
 from host_tools.record import reading, schema
+from host_tools.request import signatures
 
 XNNPACK = OpResolverType.AUTO  # the interpreter as it comes: its own kernels, XNNPACK on top
 BUILTIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
@@ -58,19 +60,22 @@ def make(
     kernels: OpResolverType = XNNPACK,
     delegate: Delegate | None = None,
     keeps: bool = False,
-) -> Interpreter:
+    signature: str = "",
+) -> Interpreter | OneSignature:
     """An interpreter for a model's bytes; a delegate takes its nodes here. RunFailed where it refuses.
 
-    keeps: no tensor's memory serves another one, so that all can be read after a run.
+    keeps: no tensor's memory serves another one, so that all can be read after a run. signature: what it runs (default: the
+    main graph).
     """
     try:
-        return Interpreter(
+        made = Interpreter(
             model_content=content,
             num_threads=threads,
             experimental_op_resolver_type=kernels,
             experimental_delegates=[delegate] if delegate else None,
             experimental_preserve_all_tensors=keeps,
         )
+        return OneSignature(made, signatures.entry(content, signature)) if signature else made
     except (ValueError, RuntimeError) as error:
         if content[4:8] != b"TFL3":
             raise Misuse(
@@ -81,26 +86,32 @@ def make(
         raise _refused(f"make an interpreter for {model}", error, content) from error
 
 
-def allocate(interpreter: Interpreter, model: str, content: bytes) -> None:
+def allocate(
+    interpreter: Interpreter | OneSignature, model: str, content: bytes, arrays: Sequence[np.ndarray] = ()
+) -> None:
+    """Makes it ready to run, with inputs of the arrays' shapes. RunFailed where it refuses."""
     try:
+        for detail, array in zip(interpreter.get_input_details(), arrays):
+            if tuple(detail["shape"]) != array.shape:
+                interpreter.resize_tensor_input(detail["index"], array.shape)
         interpreter.allocate_tensors()
     except (ValueError, RuntimeError) as error:
         raise _refused(f"prepare {model}", error, content) from error
 
 
-def invoke(interpreter: Interpreter, what: str) -> None:
+def invoke(interpreter: Interpreter | OneSignature, what: str) -> None:
     try:
         interpreter.invoke()
     except (ValueError, RuntimeError) as error:
         raise RunFailed(f"run {what}", _sentence(error), "the log above has the details") from error
 
 
-def set_inputs(interpreter: Interpreter, arrays: list[np.ndarray]) -> None:
+def set_inputs(interpreter: Interpreter | OneSignature, arrays: list[np.ndarray]) -> None:
     for detail, array in zip(interpreter.get_input_details(), arrays):
         interpreter.set_tensor(detail["index"], array)
 
 
-def outputs_of(interpreter: Interpreter) -> list[np.ndarray]:
+def outputs_of(interpreter: Interpreter | OneSignature) -> list[np.ndarray]:
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 

@@ -34,11 +34,11 @@ _ADVICE = (
 _TOLD = re.compile(r"^(?:Warning|ERROR): *(?:\[[^\]]*\])? *(.+)")
 
 
-def make(content: bytes, model: str, *, threads: int, all_float32: bool) -> Compiled:
+def make(content: bytes, model: str, *, threads: int, all_float32: bool, signature: str = "") -> Compiled:
     """A compiled model with an interpreter's methods. all_float32: no half precision. RunFailed with what the accelerator
     printed, where it does not start."""
     folder = Path(ai_edge_litert.__file__).parent
-    described = interpreters.make(content, model, threads=threads, kernels=interpreters.BUILTIN)
+    described = interpreters.make(content, model, threads=threads, kernels=interpreters.BUILTIN, signature=signature)
     accelerators = HardwareAccelerator.GPU | HardwareAccelerator.CPU
     options = Options(accelerators, CpuOptions(num_threads=threads), GpuOptions(enforce_f32=all_float32))
     lines: list[str] = []
@@ -53,7 +53,7 @@ def make(content: bytes, model: str, *, threads: int, all_float32: bool) -> Comp
     if not any("libLiteRtWebGpuAccelerator.so) registered" in line for line in lines):
         found = f"{folder} has none that loads"
         raise RunFailed("find LiteRT's own GPU accelerator", found, "install ai-edge-litert 2.3.0, which has one")
-    return Compiled(compiled, described, waits=True)
+    return Compiled(compiled, described, signature, waits=True)
 
 
 def reason(lines: list[str]) -> str:

@@ -55,7 +55,7 @@ def quiet(text: str) -> None:
 def aimed(spec: RunSpec, kind: str, serial: str = "") -> RunSpec:
     """`spec` at a place, checked. Ids count milliseconds: no two of this process are the same."""
     with _using:
-        while (run_id := specs.new_run_id(spec.model.name)) in _used:
+        while (run_id := specs.new_run_id(spec.label)) in _used:
             time.sleep(0.001)
         _used.add(run_id)
     return specs.checked(structs.replace(spec, run_id=run_id, place=kind, device=serial))

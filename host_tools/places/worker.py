@@ -7,6 +7,7 @@ errors go into the run folder.
 """
 
 import contextlib
+import functools
 import resource
 import sys
 import time
@@ -42,9 +43,8 @@ class Worker:
         self.interpreters = _runtime(self.spec.api)
         self.model = self.spec.model.name
         self.content = Path(self.spec.model.path).read_bytes()
-        self.facts = model_facts.read(self.content, self.model)  # a damaged model ends here
+        self.facts = model_facts.read(self.content, self.model, self.spec.signature)  # a damaged model ends here
         self.cpu_content, self.rewrites = reference_model.for_cpu(Path(self.spec.model.path))
-        self.arrays: list[np.ndarray] = []
         self.outputs: list[np.ndarray] = []
         self.timings: dict[str, Any] = {
             "schema_version": 1,
@@ -54,25 +54,36 @@ class Worker:
         }
         self.tensors: dict[str, Any] = {}
 
+    @functools.cached_property
+    def arrays(self) -> list[np.ndarray]:
+        """The inputs."""
+        return inputs.make(self.spec.inputs, inputs.of_model(self.content, self.spec.signature))
+
+    def make(self, content: bytes, **more: Any) -> "Interpreter":
+        """An interpreter of what the spec runs."""
+        return self.interpreters.make(
+            content, self.model, threads=self.spec.threads, signature=self.spec.signature, **more
+        )
+
     def options(self, **more: str) -> dict[str, str]:
         return {k: v for k, v in {**self.spec.options, **more}.items() if v}
 
     def start_quadra(self, **more: str) -> "tuple[Delegate, Interpreter, dict[str, Any]]":
         """Delegate, ready interpreter with inputs set and run once, and the time of each step in us."""
-        clock = Clock()
+        clock = self._clock()
         stage("load the delegate")
         delegate = self.interpreters.load_quadra(self.library, self.options(**more))
         clock.lap("load_delegate_us")
         stage("give the model's nodes to the delegate")
-        interpreter = self.interpreters.make(self.content, self.model, threads=self.spec.threads, delegate=delegate)
+        interpreter = self.make(self.content, delegate=delegate)
         clock.lap("interpreter_us")
         self._first_run(interpreter, clock, "Quadra")
         return delegate, interpreter, clock.laps
 
     def start_xnnpack(self) -> "tuple[Interpreter, dict[str, Any]]":
-        clock = Clock()
+        clock = self._clock()
         stage("start XNNPACK")
-        interpreter = self.interpreters.make(self.cpu_content, self.model, threads=self.spec.threads)
+        interpreter = self.make(self.cpu_content)
         clock.lap("interpreter_us")
         self._first_run(interpreter, clock, "XNNPACK")
         return interpreter, clock.laps
@@ -83,20 +94,24 @@ class Worker:
             return self.start_xnnpack()
         from host_tools.places import litert_gpu
 
-        clock = Clock()
+        clock = self._clock()
         stage(f"start {name}")
         all_float32 = self.spec.options.get("precision", "f32") == "f32"
-        made = litert_gpu.make(self.content, self.model, threads=self.spec.threads, all_float32=all_float32)
+        made = litert_gpu.make(
+            self.content, self.model, threads=self.spec.threads, all_float32=all_float32, signature=self.spec.signature
+        )
         clock.lap("interpreter_us")
         self._first_run(made, clock, name)
         return made, clock.laps
 
+    def _clock(self) -> "Clock":
+        """Starts when the inputs are there: making them is no part of a start."""
+        _ = self.arrays
+        return Clock()
+
     def _first_run(self, interpreter: "Interpreter", clock: "Clock", who: str) -> None:
-        self.interpreters.allocate(interpreter, self.model, self.content)
+        self.interpreters.allocate(interpreter, self.model, self.content, self.arrays)
         clock.lap("allocate_us")
-        if not self.arrays:
-            self.arrays = inputs.make(self.spec.inputs, inputs.from_details(interpreter.get_input_details()))
-            clock.lap("")  # making inputs is not part of anybody's start
         stage(f"first inference of {who}")
         self.interpreters.set_inputs(interpreter, self.arrays)
         self.interpreters.invoke(interpreter, f"{self.model} on {who}")
@@ -130,7 +145,8 @@ def _runtime(api: str) -> Any:
 
 
 class Clock:
-    """Laps in whole microseconds, and when each began (ns of the monotonic clock); the processor time of the whole, and of the last lap."""
+    """Laps in whole microseconds, and when each began (ns of the monotonic clock); the processor time of the whole, and of
+    the first inference."""
 
     def __init__(self) -> None:
         self.laps: dict[str, Any] = {}
@@ -139,12 +155,10 @@ class Clock:
         self._last, self._last_cpu = time.perf_counter_ns(), time.process_time_ns()
 
     def lap(self, name: str) -> None:
-        """Ends a lap; one without a name is not part of the whole."""
         now, cpu = time.perf_counter_ns(), time.process_time_ns()
-        if name:
-            self.laps[name] = (now - self._last) // 1000
-            self._cpu[name] = (cpu - self._last_cpu) // 1000
-            self._starts[name] = self._last
+        self.laps[name] = (now - self._last) // 1000
+        self._cpu[name] = (cpu - self._last_cpu) // 1000
+        self._starts[name] = self._last
         self._last, self._last_cpu = now, cpu
 
     def end(self) -> None:
@@ -173,7 +187,7 @@ def verdicts(worker: Worker, baseline_bytes: int) -> None:
     """Who would run what, by the null backend: verdicts.json."""
     stage("ask the delegate for its verdicts")
     delegate = worker.interpreters.load_quadra(worker.library, worker.options())
-    worker.interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
+    worker.make(worker.content, delegate=delegate)
     worker.keep_report(delegate)
 
 
@@ -205,8 +219,8 @@ def dump(worker: Worker, baseline_bytes: int) -> None:
         worker.start_quadra(dump_dir=str(worker.folder), dump_tensors="1")
         return
     delegate = worker.interpreters.load_quadra(worker.library, worker.options(dump_dir=str(worker.folder)))
-    interpreter = worker.interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
-    worker.interpreters.allocate(interpreter, worker.model, worker.content)
+    interpreter = worker.make(worker.content, delegate=delegate)
+    worker.interpreters.allocate(interpreter, worker.model, worker.content, worker.arrays)
 
 
 def reference(worker: Worker) -> None:
@@ -262,10 +276,8 @@ def _keep_float_view(worker: Worker, interpreter: "Interpreter") -> None:
 
 def _run_on_cpu(worker: Worker, kernels: "OpResolverType") -> "Interpreter":
     """An interpreter that has run the model once."""
-    interpreter = worker.interpreters.make(
-        worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels
-    )
-    worker.interpreters.allocate(interpreter, worker.model, worker.cpu_content)
+    interpreter = worker.make(worker.cpu_content, kernels=kernels)
+    worker.interpreters.allocate(interpreter, worker.model, worker.cpu_content, worker.arrays)
     worker.interpreters.set_inputs(interpreter, worker.arrays)
     worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
     return interpreter

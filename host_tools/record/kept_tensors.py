@@ -21,12 +21,12 @@ _DTYPES = {"Float": np.dtype("<f4"), "Int": np.dtype("<i4")}
 
 @dataclass(frozen=True)
 class Kept:
-    """One tensor of the model's main graph, as a partition had it."""
+    """One tensor of the graph that ran, as a partition had it."""
 
     partition: int
     dispatch: str  # that made it: "003_conv2d"
     nodes: tuple[int, ...]  # that this dispatch stands for; none: it brings an input of the partition to the GPU
-    tensor: int  # index in the main graph
+    tensor: int  # index in that graph
     shape: tuple[int, ...]  # b, h, w, c
     dtype: np.dtype
     path: Path
@@ -47,7 +47,7 @@ class Kept:
 
 def read(folder: RunFolder) -> list[Kept]:
     """In the order of execution, partition after partition. Misuse: the run kept none, or its plan makes no sense."""
-    main = {p.id for p in folder.read(schema.Verdicts).partitions if not p.subgraph}
+    main = {p.id for p in folder.read(schema.Verdicts).partitions if p.subgraph == folder.subgraph()}
     found = []
     for path in plan_view.of_run(folder):
         number = path.parent.name.removeprefix("partition_")

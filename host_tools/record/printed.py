@@ -50,6 +50,7 @@ class RunAt(Part, kw_only=True):
     folder: Annotated[Text, Is("the run folder; empty: there is none")] = ""
     report: Annotated[Text, Is("its page")] = ""
     model: Text = ""
+    signature: Annotated[Text, Is("that ran; empty: the main graph")] = ""
     backend: Annotated[Text, Is("that ran: as in `verdicts.json`")] = ""
     gpu: Annotated[Text, Is("the device's name")] = ""
     nodes: Annotated[Count, Is("of the model")] = 0

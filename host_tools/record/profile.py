@@ -75,7 +75,8 @@ def read(folder: RunFolder) -> Profile:
     walls = value.invoke_us
     outside: list[float] = list(walls)
     # Several dispatches may share the work of a node: each gets its share.
-    main = [p for p in value.partitions if not p.subgraph]
+    graph = folder.subgraph()
+    main = [p for p in value.partitions if p.subgraph == graph]
     sharing = Counter(node for p in main for row in p.dispatches for node in set(row.nodes))
     dispatches: list[Dispatch] = []
     for partition in value.partitions:
@@ -84,7 +85,7 @@ def read(folder: RunFolder) -> Profile:
         if len(samples) < len(walls):
             continue  # of a subgraph that was not called each time
         outside = [rest - sum(times) for rest, times in zip(outside, samples)]
-        known = {} if partition.subgraph else facts  # the facts are the main subgraph's
+        known = facts if partition.subgraph == graph else {}  # the facts are those of the graph that ran
         for index, row in enumerate(partition.dispatches):
             times = [s[index] for s in samples]
             dispatches.append(_dispatch(partition.id, row, _median(times), known, sharing))

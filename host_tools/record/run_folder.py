@@ -71,6 +71,11 @@ class RunFolder:
             reading.json_bytes(content, schema.files()[name], str(self.path / name))
             return reading.json_bytes(content, Any, str(self.path / name))
 
+    def subgraph(self) -> int:
+        """The graph of the model that ran: 0, the main one, or a signature's."""
+        model = self.optional(schema.Model)
+        return model.subgraph if model else 0
+
     def arrays(self, group: str) -> list[np.ndarray]:
         """The arrays of `inputs`, `outputs` or `cpu_outputs`, in the model's order."""
         files = sorted((self.path / group).glob("*.npy"))

@@ -353,7 +353,7 @@ class Reference(File, kw_only=True):
 
 
 class ModelNode(Part, kw_only=True):
-    """One node of the main graph."""
+    """One node of the graph that ran."""
 
     index: Count
     op: Annotated[Text, Is("TFLite's name")]
@@ -369,5 +369,10 @@ class Model(File, kw_only=True):
     name: Text = ""
     bytes: Annotated[Count, Is("of its file")] = 0
     constant_bytes: Annotated[Count, Is("of the numbers in it: weights, mostly")] = 0
-    tensors: Annotated[Count, Is("of the main graph")] = 0
-    nodes: Annotated[list[ModelNode], Meta(max_length=1 << 20), Is("of the main graph, in order")] = []
+    tensors: Annotated[Count, Is("of the graph that ran")] = 0
+    subgraph: Annotated[Count, Is("the graph that ran: 0, the main one, or a signature's")] = 0
+    subgraphs: Annotated[Indexes, Is("that one, and those that its ops call; empty: in folders of older versions")] = []
+    free_sizes: Annotated[
+        dict[Text, Indexes], Is("by input: its shape where sizes are given when the model is run, which are -1")
+    ] = {}
+    nodes: Annotated[list[ModelNode], Meta(max_length=1 << 20), Is("of that graph, in order")] = []

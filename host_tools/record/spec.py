@@ -19,6 +19,7 @@ APIS = ("interpreter", "compiled")
 PEERS = ("xnnpack", "shipped-opencl", "shipped-gles", "litert-gpu")
 _MOST = 10**9  # what a C int holds
 _MOST_SEED = 2**53
+Sides = Annotated[tuple[Annotated[int, Meta(ge=1, lt=1 << 31)], ...], Meta(max_length=16)]
 
 
 class ModelRef(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,7 +47,10 @@ class InputSpec(Struct, frozen=True, forbid_unknown_fields=True):
     value_range: Annotated[tuple[float, float], Is("range for a picture's 0..255, or for random floats")] = (-1.0, 1.0)
     picture: Annotated[Text, Is("its path")] = ""
     picture_sha256: Text = ""
-    arrays: Annotated[Text, Is("the folder of `000.npy`, … (kind `arrays`)")] = ""
+    arrays: Annotated[Text, Is("the folder of `NAME.npy` or `000.npy`, … (kind `arrays`)")] = ""
+    sizes: Annotated[
+        dict[Text, Sides], Meta(max_length=1 << 10), Is("by input: its shape, where it is not the model's own")
+    ] = {}
 
 
 class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +60,7 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     run_id: Annotated[Text, Is("the folder's name")]
     model: ModelRef
     inputs: InputSpec = InputSpec()
+    signature: Annotated[Text, Is("the signature that runs; empty: the main graph")] = ""
     options: Annotated[
         Words, Is("the delegate's own: `backend`, `precision`, `target` (omitted: from the driver)")
     ] = {}
@@ -85,6 +90,11 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0
     deadline_s: Annotated[float, Is("of one process")] = 300.0
     schema_version: Annotated[int, Is("1")] = VERSION
+
+    @property
+    def label(self) -> str:
+        """What ran, for people: the model, and its signature if that has a name."""
+        return f"{self.model.name}:{self.signature}" if self.signature else self.model.name
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = plain(self)

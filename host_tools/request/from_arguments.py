@@ -1,12 +1,15 @@
 """From the words of the command line to a checked RunSpec."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from host_tools.base import digests, settings
 from host_tools.base.errors import Misuse
 from host_tools.record import reading, schema, spec as specs
-from host_tools.request import delegate_options, inputs, models, views
+from host_tools.request import delegate_options, inputs, models, signatures, views
 
 TARGETS = settings.ROOT / "host_tools" / "request" / "targets"
 
@@ -22,11 +25,13 @@ def make_spec(
     float32_nodes: str = "",
     cache: str = "",
     options: str = "",
+    sizes: Sequence[str] = (),
     **fields: Any,
 ) -> specs.RunSpec:
-    """A checked RunSpec. `fields` are those of RunSpec, with `backend` and `precision` beside them; `options` are
-    further ones of the delegate, as words."""
-    found = models.find(model)
+    """A checked RunSpec. model: a name or a path, or `MODEL:SIGNATURE`. `fields` are those of RunSpec, with `backend` and
+    `precision` beside them; `options` are further ones of the delegate, as words; `sizes` are NAME=1x64x48x3."""
+    name, signature = split(model)
+    found = models.find(name)
     settings.utf8_path(found.path, "read the model", "rename it, or the folder that it is in")
     view = views.of_model(found.name)
     wanted = inputs.parse_range(value_range) if value_range else view.value_range
@@ -38,9 +43,14 @@ def make_spec(
         settings.utf8_path(picture, "open the picture", "rename it, or the folder that it is in")
         source = specs.InputSpec("picture", seed, wanted, str(picture), digests.sha256_of(picture))
     elif arrays:
-        source = specs.InputSpec("arrays", seed, wanted, arrays=str(folder_of_inputs(arrays)))
+        source = specs.InputSpec("arrays", seed, wanted, arrays=str(folder_of_inputs(arrays, signature)))
     else:
         source = specs.InputSpec("random", seed, wanted)
+    if sizes:
+        source = structs.replace(source, sizes=inputs.parse_sizes(sizes))
+        inputs.sized(inputs.of_model(found.path.read_bytes(), signature), source.sizes)
+    elif signature:
+        signatures.entry(found.path.read_bytes(), signature)
     chosen = {"backend": fields.pop("backend", "auto"), "precision": fields.pop("precision", "f32")}
     chosen |= delegate_options.parse(options)
     if target:
@@ -51,14 +61,36 @@ def make_spec(
         kept = settings.make_folder(Path(cache).expanduser().resolve(), "--cache")
         chosen["serialization_dir"] = str(settings.utf8_path(kept, "open the cache", "rename the folder"))
     reference = specs.ModelRef(found.name, str(found.path), found.sha256)
-    return specs.checked(specs.RunSpec(specs.new_run_id(found.name), reference, source, chosen, **fields))
+    run_id = specs.new_run_id(found.name)  # a place gives it another one
+    return specs.checked(specs.RunSpec(run_id, reference, source, signature, chosen, **fields))
 
 
-def folder_of_inputs(given: str) -> Path:
-    """The folder of `--inputs`. Misuse: there is none."""
+def split(word: str) -> tuple[str, str]:
+    """`MODEL:SIGNATURE` as both. A model alone, or the path of a file that is there, has no signature."""
+    model, _, signature = word.rpartition(":")
+    return (word, "") if not model or Path(word).expanduser().exists() else (model, signature)
+
+
+def each_signature(model: str, signature: str = "") -> list[str]:
+    """What a word stands for, as words for `make_spec`: the signature it names, or each of several that the model has, or the
+    main graph."""
+    name, named = split(model)
+    if signature or named:
+        return [f"{name}:{signature or named}"]
+    try:
+        found = signatures.to_run(models.find(name).path.read_bytes())
+    except Misuse:  # who reads more of the file says what is wrong with it
+        return [name]
+    return [f"{name}:{one}" if one else name for one in found]
+
+
+def folder_of_inputs(given: str, signature: str = "") -> Path:
+    """The folder of `--inputs`, or in it that of the signature. Misuse: there is none."""
     path = Path(given).expanduser().resolve()
     if not path.is_dir():
         raise Misuse(f"read the inputs of {given}", "there is no such folder", "give one with 000.npy, 001.npy, …")
+    if signature and "/" not in signature and (path / signature).is_dir():
+        path /= signature
     return settings.utf8_path(path, "read the inputs", "rename the folder")
 
 

@@ -1,29 +1,62 @@
 """Input values of a run: random by seed, or a picture scaled to what the model expects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import tflite
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from host_tools.base.errors import Misuse
 from host_tools.record import reading
+from host_tools.record.schema import Tensor
 from host_tools.record.spec import InputSpec
+from host_tools.request import signatures
 
 _PICTURE_SIDE = 640  # of the copy that the report shows
+_DTYPES = {getattr(tflite.TensorType, name.upper()): np.dtype(name) for name in (
+    "float32", "float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool",
+)}  # fmt: skip
+_FREE = -1  # of a declared shape: the size is given when the model is run
 
 
 @dataclass(frozen=True)
 class InputTensor:
-    """What the interpreter says of one input. scale 0 means: not quantised."""
+    """What a model says of one input. scale 0 means: not quantised."""
 
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
     scale: float = 0.0
     zero_point: int = 0
+    declared: tuple[int, ...] = ()  # the shape with -1 where the size is free; empty: all are fixed
+
+
+def of_model(content: bytes, signature: str = "") -> list[InputTensor]:
+    """The inputs of a signature, or of the main graph, in the order of a run's arrays. Misuse: there is no such signature."""
+    entry = signatures.entry(content, signature)
+    graph = tflite.Model.GetRootAs(content, 0).Subgraphs(entry.subgraph)
+    return [_input(name, graph.Tensors(tensor)) for name, tensor in entry.inputs]
+
+
+def _input(name: str, tensor: tflite.Tensor) -> InputTensor:
+    dtype = _DTYPES.get(tensor.Type())
+    if dtype is None:
+        raise Misuse(
+            f"make values for the input {name}",
+            f"inputs of TFLite's type {tensor.Type()} cannot be made",
+            "give a model with numeric inputs",
+        )
+    shape = tuple(int(tensor.Shape(i)) for i in range(tensor.ShapeLength()))
+    declared = tuple(int(tensor.ShapeSignature(i)) for i in range(tensor.ShapeSignatureLength()))
+    found = InputTensor(name, dtype, shape, declared=declared if _FREE in declared else ())
+    quantization = tensor.Quantization()
+    if quantization is None or quantization.ScaleLength() != 1:
+        return found
+    zero = int(quantization.ZeroPoint(0)) if quantization.ZeroPointLength() else 0
+    return replace(found, scale=float(quantization.Scale(0)), zero_point=zero)
 
 
 def from_details(details: Sequence[Mapping[str, Any]]) -> list[InputTensor]:
@@ -36,8 +69,9 @@ def from_details(details: Sequence[Mapping[str, Any]]) -> list[InputTensor]:
 
 def make(spec: InputSpec, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
     """One array per input. The same spec gives the same values on every machine."""
+    tensors = sized(tensors, spec.sizes)
     if spec.kind == "arrays":
-        return _from_files(Path(spec.arrays), tensors)
+        return _from_files(Path(spec.arrays), tensors, spec.sizes)
     generator = np.random.default_rng(spec.seed)
     arrays = [_random(tensor, spec.value_range, generator) for tensor in tensors]
     if spec.kind == "picture":
@@ -46,9 +80,22 @@ def make(spec: InputSpec, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
     return arrays
 
 
-def _from_files(folder: Path, tensors: Sequence[InputTensor]) -> list[np.ndarray]:
-    """000.npy, 001.npy, …, each of the type and size of its input."""
-    paths = [folder / f"{i:03d}.npy" for i in range(len(tensors))]
+def sized(tensors: Sequence[InputTensor], sizes: Mapping[str, Sequence[int]]) -> list[InputTensor]:
+    """The inputs in the shapes that were asked for, by name. Misuse: there is no such input, or of another rank."""
+    by_name = {tensor.name: tensor for tensor in tensors}
+    known = "; ".join(f"{t.name} {list(t.declared or t.shape)}" for t in tensors)
+    for name, shape in sizes.items():
+        if name not in by_name:
+            raise Misuse(f"give the input '{name}' a size", f"the inputs are: {known}", "name one of these")
+        if len(by_name[name].shape) not in (0, len(shape)):
+            came_back = f"it has {len(by_name[name].shape)} dimensions, --size gives it {len(shape)}"
+            raise Misuse(f"give the input {name} a size", came_back, f"the inputs are: {known}")
+    return [replace(t, shape=tuple(sizes[t.name])) if t.name in sizes else t for t in tensors]
+
+
+def _from_files(folder: Path, tensors: Sequence[InputTensor], sizes: Mapping[str, Sequence[int]]) -> list[np.ndarray]:
+    """NAME.npy, or 000.npy, 001.npy, …, each of the type and size of its input; a free size is the array's."""
+    paths = [_array_file(folder, index, tensor.name) for index, tensor in enumerate(tensors)]
     for path in paths:
         if not path.exists():
             raise Misuse(
@@ -57,14 +104,22 @@ def _from_files(folder: Path, tensors: Sequence[InputTensor]) -> list[np.ndarray
                 f"write an array for each input of the model: {', '.join(one.name for one in paths)}",
             )
     arrays = [reading.array(path) for path in paths]
-    for i, (array, tensor) in enumerate(zip(arrays, tensors)):
-        if array.dtype != tensor.dtype or array.shape != tensor.shape:
+    for path, array, tensor in zip(paths, arrays, tensors):
+        wanted = tensor.shape if tensor.name in sizes else tensor.declared or tensor.shape
+        fits = len(wanted) == array.ndim and all(n in (size, _FREE) for n, size in zip(wanted, array.shape))
+        if array.dtype != tensor.dtype or not fits:
             raise Misuse(
-                f"give the model {paths[i]}",
-                f"it is {array.dtype} {list(array.shape)}, the input {tensor.name} {tensor.dtype} {list(tensor.shape)}",
+                f"give the model {path}",
+                f"it is {array.dtype} {list(array.shape)}, the input {tensor.name} {tensor.dtype} {list(wanted)}",
                 "give an array of that type and shape",
             )
     return arrays
+
+
+def _array_file(folder: Path, index: int, name: str) -> Path:
+    """By the input's name where there is such a file; a name may be no file's."""
+    named = folder / f"{name}.npy"
+    return named if "/" not in name and "\0" not in name and named.is_file() else folder / f"{index:03d}.npy"
 
 
 def picture_input(tensors: Sequence[InputTensor]) -> int:
@@ -149,6 +204,20 @@ def _random(tensor: InputTensor, value_range: tuple[float, float], generator: np
     )
 
 
+def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """NAME=1x64x48x3 for each, as a dict."""
+    found = {}
+    for word in words:
+        name, _, shape = word.rpartition("=")
+        sides = shape.split("x")
+        if not name or not all(side.isascii() and side.isdigit() and 0 < int(side) < 2**31 for side in sides):
+            raise Misuse(
+                "read --size", f"{word!r} is not NAME=1x64x48x3", "name an input of the model, and all its sizes"
+            )
+        found[name] = tuple(map(int, sides))
+    return found
+
+
 def parse_range(text: str) -> tuple[float, float]:
     """'0,1' or '-1,1' as numbers."""
     parts = text.split(",")
@@ -161,12 +230,23 @@ def parse_range(text: str) -> tuple[float, float]:
 
 def describe(spec: InputSpec) -> str:
     """One line for people."""
-    if spec.kind == "arrays":
-        return f"arrays of {Path(spec.arrays).name}"
     low, high = spec.value_range
+    sizes = "".join(f", {name} {'×'.join(map(str, shape))}" for name, shape in spec.sizes.items())
+    if spec.kind == "arrays":
+        return f"arrays of {Path(spec.arrays).name}{sizes}"
     if spec.kind == "picture":
-        return f"picture {Path(spec.picture).name}, scaled to {low:g}..{high:g}"
-    return f"random values {low:g}..{high:g}, seed {spec.seed}"
+        return f"picture {Path(spec.picture).name}, scaled to {low:g}..{high:g}{sizes}"
+    return f"random values {low:g}..{high:g}, seed {spec.seed}{sizes}"
+
+
+def free_sizes(declared: Mapping[str, Sequence[int]], tensors: Sequence[Tensor]) -> list[str]:
+    """A sentence for each input whose sizes the model leaves free: in which it ran. tensors: as it ran."""
+    ran = {tensor.name: tensor.shape for tensor in tensors}
+    return [
+        f"the input {name} has free sizes, {list(shape)}: it ran as {'×'.join(map(str, ran[name])) or 'a scalar'}"
+        for name, shape in declared.items()
+        if name in ran
+    ]
 
 
 def _first_line(error: Exception) -> str:

@@ -8,15 +8,18 @@ import numpy as np
 import tflite
 
 from host_tools.base.errors import Misuse
+from host_tools.request import signatures
 
 _MOST_FLOPS = 1 << 53
 
 
-def read(content: bytes, model: str) -> dict[str, Any]:
-    """Bytes of the constants; nodes of the main graph in order: op, name and shape of the first output, flops (0: not counted)."""
+def read(content: bytes, model: str, signature: str = "") -> dict[str, Any]:
+    """Bytes of the constants; nodes of the signature's graph (default: the main one) in order: op, name and shape of the first
+    output, flops (0: not counted); the subgraph, and those that it calls."""
+    subgraph = signatures.entry(content, signature).subgraph if signature else 0
     try:
         root = tflite.Model.GetRootAs(content, 0)
-        graph = root.Subgraphs(0)
+        graph = root.Subgraphs(subgraph)
         nodes = [_node(root, graph, graph.Operators(i), i) for i in range(graph.OperatorsLength())]
         tensors = graph.TensorsLength()
         constants = _constant_bytes(root)
@@ -24,6 +27,8 @@ def read(content: bytes, model: str) -> dict[str, Any]:
             graph.Outputs(i) for i in range(graph.OutputsLength())
         ]
         names = [graph.Tensors(i).Name() or b"" for i in ends if 0 <= i < tensors]
+        reached = sorted(signatures.reached(content, subgraph))
+        free = _free_sizes(graph, signatures.entry(content, signature))
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
         raise Misuse(
             f"read the model {model}", f"it is damaged or cut off ({type(error).__name__}: {error})", "fetch it again"
@@ -35,8 +40,22 @@ def read(content: bytes, model: str) -> dict[str, Any]:
         "bytes": len(content),
         "constant_bytes": constants,
         "tensors": tensors,
+        "subgraph": subgraph,
+        "subgraphs": reached,
+        "free_sizes": free,
         "nodes": nodes,
     }
+
+
+def _free_sizes(graph: tflite.SubGraph, entry: signatures.Entry) -> dict[str, list[int]]:
+    """By input, the declared shape of those with a -1 in it."""
+    found = {}
+    for name, tensor in entry.inputs:
+        of = graph.Tensors(tensor)
+        shape = [int(of.ShapeSignature(i)) for i in range(of.ShapeSignatureLength())]
+        if -1 in shape:
+            found[name] = shape
+    return found
 
 
 def _constant_bytes(root: tflite.Model) -> int:

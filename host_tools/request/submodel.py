@@ -15,7 +15,7 @@ _CALLS = ("If", "While", "Call", "CallOnce", "StablehloComposite")  # options th
 
 @dataclass(frozen=True)
 class Part:
-    """Nodes and tensors of the main graph, by their numbers there."""
+    """Nodes and tensors of one graph, by their numbers there."""
 
     nodes: tuple[int, ...]  # in the model's order
     inputs: tuple[int, ...]
@@ -23,12 +23,12 @@ class Part:
 
 
 class Cutter:
-    """Cuts parts out of one model. Misuse where the file is no model."""
+    """Cuts parts out of one graph of a model: the main one, or a signature's. Misuse where the file is no model."""
 
-    def __init__(self, raw: bytes, name: str) -> None:
+    def __init__(self, raw: bytes, name: str, subgraph: int = 0) -> None:
         try:
             self.tree = model_tree.unpack(raw)
-            self.graph = self.tree.subgraphs[0]
+            self.graph = self.tree.subgraphs[subgraph]
             self.maker = {t: i for i, node in enumerate(self.graph.operators) for t in _some(node.outputs)}
         except Exception as error:  # flatbuffers raises whatever a bad offset leads to
             found = f"it is damaged or cut off ({type(error).__name__}: {error})"

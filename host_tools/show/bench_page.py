@@ -1,5 +1,7 @@
 """A bench as figures and as a page: bench.json and bench.html, which need nothing else."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from host_tools.base import cpu_drivers
@@ -24,9 +26,9 @@ def write(result: Bench) -> Path:
             apis=verdicts.APIS,
             cards=[mean for mean in result.means() if mean.whole and (mean.goal or mean.what == STEADY)],
             way=bench_figures.way,
-            steady_chart=charts.ratios(_over_xnnpack(result), _goals(result, STEADY, XNNPACK)),
-            shipped_chart=charts.ratios(_over_shipped(result, STEADY), _goals(result, STEADY)) if measured else "",
-            cold_chart=charts.ratios(_over_shipped(result, COLD), _goals(result, COLD)) if measured else "",
+            steady_chart=_chart(result, _over_xnnpack(result), _goals(result, STEADY, XNNPACK)),
+            shipped_chart=_chart(result, _over_shipped(result, STEADY), _goals(result, STEADY)) if measured else None,
+            cold_chart=_chart(result, _over_shipped(result, COLD), _goals(result, COLD)) if measured else None,
             inference=bench_columns.inference(result),
             starts=bench_columns.starts(result),
             failures=bench_columns.failures(result),
@@ -41,6 +43,30 @@ def write(result: Bench) -> Path:
     )
     run_folder.write_text(result.folder / FILE, page)
     return result.folder / FILE
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """Ratios as a picture. legend: words by the kind of mark, of those that it has."""
+
+    svg: str
+    legend: Mapping[str, str]
+    goals: bool
+
+
+def _chart(result: Bench, rows: Sequence[charts.RatioRow], goals: Mapping[str, float]) -> _Chart | None:
+    """None: there is nothing to draw."""
+    svg = charts.ratios(rows, goals)
+    threads = result.asked.threads
+    words: dict[str, str] = {}
+    for backend in result.backends:
+        ours = f"Quadra, {verdicts.APIS[backend]}"
+        words[backend] = ours + (", 1 thread" if len(threads) > 1 else "")
+        words[f"{backend} more"] = f"{ours}, {threads[-1]} threads"
+        words[f"{backend} shipped"] = f"TFLite's stock GPU delegate, {verdicts.APIS[backend]}"
+    present = {mark.kind for _, marks in rows for mark in marks}
+    legend = {kind: text for kind, text in words.items() if kind in present}
+    return _Chart(svg, legend, bool(goals)) if svg else None
 
 
 def _over_xnnpack(result: Bench) -> list[charts.RatioRow]:

@@ -14,7 +14,7 @@ def show(folder: RunFolder, found: schema.Bisect, console: Console, everything: 
     """The rows around the wrong one (all of them: everything), coverage, what is wrong and how to run it alone."""
     spec = folder.spec()
     words = ", ".join(f"{key} {value}" for key, value in spec.options.items() if value)
-    console.print(f"[bold]{escape(spec.model.name)}[/], {escape(words)}, against {escape(found.against)}")
+    console.print(f"[bold]{escape(spec.label)}[/], {escape(words)}, against {escape(found.against)}")
     console.print(
         f"  {found.compared} of {found.ops} ops on the GPU compared; the tolerance is {found.tolerance:g} of a range"
     )

@@ -1,4 +1,8 @@
-"""Small charts as SVG text. All text that comes from outside is escaped here."""
+"""Small charts as SVG text. All text that comes from outside is escaped here.
+
+A chart is as wide as the page and as high as it says: horizontal places are shares of the width, everything else is in
+pixels. So letters keep their size on any screen. A row's name stands over the row, at the left edge.
+"""
 
 import math
 import statistics
@@ -8,8 +12,28 @@ from html import escape
 
 from host_tools.base.units import ratio_text
 
-WIDTH, _ROW, _LEFT, _RIGHT = 860, 54, 110, 96
-_LABEL = 28  # room for a number
+MARGIN = 22  # px on both sides, for what is centred on the first and the last place; `.chart` in style.css has it, too
+NARROWEST = 300  # px between the margins on a phone
+NAME = 14  # px from a row's top to the baseline of its name
+_LABEL = 30 / NARROWEST  # room for a number, as a share
+_LETTER = 8 / NARROWEST
+_NAME_LETTERS = 42  # with the figure of the row
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Places on an axis from `low` to `high`."""
+
+    low: float
+    high: float
+
+    def share(self, value: float) -> float:
+        """0 to 1; what lies outside is at the edge."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def __call__(self, value: float) -> str:
+        """The attribute of an SVG element."""
+        return f"{100 * self.share(value):.2f}%"
 
 
 def strip(samples_us: Mapping[str, Sequence[int]], names: Mapping[str, str]) -> str:
@@ -17,27 +41,23 @@ def strip(samples_us: Mapping[str, Sequence[int]], names: Mapping[str, str]) -> 
     rows = [(who, values) for who, values in samples_us.items() if values]
     if not rows:
         return ""
-    highest = max(_high(values) for _, values in rows)
-    height = _ROW * len(rows) + 30
-    parts = [begin(height, "steady inference times"), _axis(highest, height - 24)]
+    x = Scale(0.0, max(_high(values) for _, values in rows))
+    bottom = 62 * len(rows)
+    parts = [begin(bottom + 22, "steady inference times")]
+    parts.append(grid(x, [(value, f"{value / 1000:g}") for value in round_ticks(0.0, x.high)], bottom, "ms"))
     for index, (who, values) in enumerate(rows):
-        y = _ROW * index + _ROW / 2 + 4
-        parts.append(
-            f'<text class="t" x="{_LEFT - 12}" y="{y + 4:.0f}" text-anchor="end">{escape(names.get(who, who))}</text>'
-        )
+        top = 62 * index
+        y = top + 38
         for number, value in enumerate(values):
             wobble = ((number * 7) % 11 - 5) * 1.7
-            inside = value <= highest
-            kind = f"dot {escape(who)}" + ("" if inside else " out")
+            kind = f"dot {escape(who)}" + ("" if value <= x.high else " out")
             parts.append(
-                f'<circle class="{kind}" cx="{_x(min(value, highest), highest):.1f}" cy="{y + wobble:.1f}" r="3.4">'
+                f'<circle class="{kind}" cx="{x(value)}" cy="{y + wobble:.1f}" r="3.4">'
                 f"<title>run {number + 1}: {value / 1000:.3f} ms</title></circle>"
             )
         middle = statistics.median(values)
-        x = _x(middle, highest)
-        parts.append(f'<line class="median" x1="{x:.1f}" x2="{x:.1f}" y1="{y - 19:.0f}" y2="{y + 19:.0f}"/>')
-        label = f"{middle / 1000:.2f} ms"
-        parts.append(f'<text class="t strong" x="{WIDTH - _RIGHT + 16}" y="{y + 4:.0f}">{label}</text>')
+        parts.append(vertical("median", x(middle), y - 15, y + 15))
+        parts.append(heading(names.get(who, who), top, f"{middle / 1000:.2f} ms"))
     return "".join(parts) + "</svg>"
 
 
@@ -45,40 +65,25 @@ def errors(rows: Sequence[tuple[str, float, float, float]]) -> str:
     """Errors on a logarithmic scale. rows: (name, relative error, XNNPACK's or NaN, allowed)."""
     if not rows:
         return ""
-    low, high = -9.0, 0.0
-    height = 34 * len(rows) + 34
+    exponents = Scale(-9.0, 0.0)
+    bottom = 46 * len(rows)
 
-    def x(value: float) -> float:
-        exponent = math.log10(value) if value > 0 else low
-        return _LEFT + 70 + (min(max(exponent, low), high) - low) / (high - low) * (WIDTH - _LEFT - 80)
+    def x(value: float) -> str:
+        return exponents(math.log10(value) if value > 0 else exponents.low)
 
-    parts = [begin(height, "error of each output"), '<g class="grid">']
-    for exponent in range(int(low), int(high) + 1):
-        at = x(10.0**exponent)
-        parts.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="4" y2="{height - 26}"/>')
-        text = "0" if exponent == int(low) else f"1e{exponent}" if exponent else "1"
-        parts.append(f'<text class="t dim" x="{at:.1f}" y="{height - 8}" text-anchor="middle">{text}</text>')
-    parts.append("</g>")
+    words = {-9: "0", -6: "1e-6", -3: "1e-3", 0: "1"}
+    parts = [begin(bottom + 22, "error of each output")]
+    parts.append(grid(exponents, [(float(e), words.get(e, "")) for e in range(-9, 1)], bottom))
     for index, (name, ours, peer, allowed) in enumerate(rows):
-        y = 34 * index + 20
-        good = ours <= allowed
-        parts.append(
-            f'<text class="t" x="{_LEFT + 56}" y="{y + 4}" text-anchor="end">{escape(shorten(name, 24))}</text>'
-        )
-        parts.append(f'<line class="span" x1="{x(0):.1f}" x2="{x(ours):.1f}" y1="{y}" y2="{y}"/>')
+        top = 46 * index
+        y = top + 31
+        parts.append(span("", x(0), x(ours), y))
         if allowed > 0:
-            parts.append(
-                f'<line class="limit" x1="{x(allowed):.1f}" x2="{x(allowed):.1f}" y1="{y - 12}" y2="{y + 12}"/>'
-            )
+            parts.append(vertical("limit", x(allowed), y - 11, y + 11))
         if not math.isnan(peer):
-            parts.append(
-                f'<circle class="dot xnnpack" cx="{x(peer):.1f}" cy="{y}" r="5">'
-                f"<title>XNNPACK: {peer:.2e}</title></circle>"
-            )
-        kind = "quadra" if good else "bad"
-        parts.append(
-            f'<circle class="dot {kind}" cx="{x(ours):.1f}" cy="{y}" r="5.5"><title>Quadra: {ours:.2e}</title></circle>'
-        )
+            parts.append(dot("dot xnnpack", x(peer), y, 5, f"XNNPACK: {peer:.2e}"))
+        parts.append(dot(f"dot {'quadra' if ours <= allowed else 'bad'}", x(ours), y, 5.5, f"Quadra: {ours:.2e}"))
+        parts.append(heading(name, top))
     return "".join(parts) + "</svg>"
 
 
@@ -99,54 +104,60 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
     values = [mark.value for _, marks in rows for mark in marks if mark.value > 0]
     if not values:
         return ""
-    low, high = math.log10(min([0.8, *values])) - 0.06, math.log10(max([2.0, *values])) + 0.1
-    row_height, left = 38, 236
-    bottom = row_height * len(rows) + 6
+    shown = [*values, *goals.values()]
+    exponents = Scale(math.log10(min([0.8, *shown])) - 0.06, math.log10(max([2.0, *shown])) + 0.06)
+    row_height = 66
+    bottom = row_height * len(rows)
 
     def x(value: float) -> float:
-        return left + (math.log10(max(value, 10**low)) - low) / (high - low) * (WIDTH - left - 14)
+        return exponents.share(math.log10(value) if value > 0 else exponents.low)
 
-    parts = [begin(bottom + 24, "time, × XNNPACK (below 1: faster)"), '<g class="grid">']
-    steps = [step * 10.0**power for power in range(-3, 6) for step in (1, 2, 5)]
-    for value in (step for step in steps if low <= math.log10(step) <= high):
-        kind = ' class="one"' if value == 1 else ""
-        parts.append(f'<line{kind} x1="{x(value):.1f}" x2="{x(value):.1f}" y1="0" y2="{bottom}"/>')
-        parts.append(f'<text class="t dim" x="{x(value):.1f}" y="{bottom + 18}" text-anchor="middle">{value:g}</text>')
-    parts.append("</g>")
+    parts = [begin(bottom + 22, "time, × XNNPACK (below 1: faster)")]
+    parts.append(grid(exponents, _powers(exponents), bottom, one=0.0))
     for kind, goal in goals.items():
-        line = f'x1="{x(goal):.1f}" x2="{x(goal):.1f}" y1="0" y2="{bottom}"'
-        parts.append(f'<line class="goal {escape(kind)}" {line}><title>goal: {goal:g}</title></line>')
+        parts.append(vertical(f"goal {escape(kind)}", f"{100 * x(goal):.2f}%", 0, bottom, f"goal: {goal:g}"))
     for index, (name, marks) in enumerate(rows):
-        y = row_height * index + row_height / 2 + 3
-        shown = escape(shorten(name, 30))
-        parts.append(f'<text class="t" x="{left - 14}" y="{y + 4:.1f}" text-anchor="end">{shown}</text>')
-        parts += _marks(marks, x, y)
+        parts += _marks(marks, x, row_height * index + 43)
+        parts.append(heading(name, row_height * index))
     return "".join(parts) + "</svg>"
+
+
+def _powers(exponents: Scale) -> list[tuple[float, str]]:
+    """(exponent, label) of 1, 2, 5, 10 …, those without a label where there is no room for it on a phone; 1 has one."""
+    steps = [step * 10.0**power for power in range(-4, 7) for step in (1, 2, 5)]
+    inside = [step for step in steps if exponents.low <= math.log10(step) <= exponents.high]
+    labelled: dict[float, str] = {}
+
+    def has_room(step: float, other: float, label: str) -> bool:
+        apart = abs(exponents.share(math.log10(step)) - exponents.share(math.log10(other)))
+        return apart > ((len(label) + len(f"{step:g}")) / 2 + 1) * _LETTER
+
+    for step in sorted(inside, key=lambda s: (s != 1, not math.log10(s).is_integer())):
+        if all(has_room(step, other, label) for other, label in labelled.items()):
+            labelled[step] = f"{step:g}"
+    return [(math.log10(step), labelled.get(step, "")) for step in inside]
 
 
 def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> list[str]:
     """One row: each API's marks joined by a line; the number above Quadra's, below the stock delegate's and where there
-    is no room above."""
+    is no room above, none where there is no room below, too: it is in the mark's title."""
     parts: list[str] = []
-    above: list[float] = []  # where numbers are
+    taken: dict[int, list[float]] = {-10: [], 19: []}  # where numbers are, by their distance from the mark
     for api in dict.fromkeys(mark.kind.split()[0] for mark in marks):
-        places = [x(mark.value) for mark in marks if mark.kind.split()[0] == api]
-        parts.append(f'<line class="span" x1="{min(places):.1f}" x2="{max(places):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
-    for mark in sorted(marks, key=lambda m: " " not in m.kind):  # those with a number on top
-        at = x(mark.value)
-        words = f"<title>{escape(mark.label)}: {mark.value:.2f}</title>"
+        places = [100 * x(mark.value) for mark in marks if mark.kind.split()[0] == api]
+        parts.append(span("", f"{min(places):.2f}%", f"{max(places):.2f}%", y))
+    main_last = sorted(marks, key=lambda mark: " " not in mark.kind)  # on top
+    for mark in main_last:
         radius = 3.2 if mark.kind.endswith("more") else 5
-        place = f'cx="{at:.1f}" cy="{y:.1f}" r="{radius}"'
-        parts.append(f'<circle class="mark {escape(mark.kind)}" {place}>{words}</circle>')
-        if not mark.kind.endswith("more"):
-            crowded = any(abs(at - other) < _LABEL for other in above)
-            below = mark.kind.endswith("shipped") or crowded
-            text_y = y + 16 if below else y - 8
-            above += [] if below else [at]
-            number = (
-                f'<text class="t small" x="{at:.1f}" y="{text_y:.1f}" text-anchor="middle">{ratio_text(mark.value)}'
-            )
-            parts.append(f"{number}</text>")
+        title = f"{mark.label}: {mark.value:.2f}"
+        parts.append(dot(f"mark {escape(mark.kind)}", f"{100 * x(mark.value):.2f}%", y, radius, title))
+    for mark in reversed(main_last):
+        at = x(mark.value)
+        order = () if mark.kind.endswith("more") else (19, -10) if mark.kind.endswith("shipped") else (-10, 19)
+        room = next((side for side in order if all(abs(at - other) >= _LABEL for other in taken[side])), None)
+        if room is not None:
+            taken[room].append(at)
+            parts.append(centred(ratio_text(mark.value), f"{100 * at:.2f}%", y + room, "small"))
     return parts
 
 
@@ -157,16 +168,49 @@ def _high(values: Sequence[int]) -> float:
     return max(1.0, min(float(ordered[-1]), 1.6 * typical) * 1.05)
 
 
-def _axis(highest: float, y: float) -> str:
-    step = round_step(highest / 6)
+def begin(height: float, title: str) -> str:
+    """The tag that a chart of this height starts with."""
+    return f'<svg class="chart" height="{height:.0f}" role="img" aria-label="{escape(title)}">'
+
+
+def grid(x: Scale, ticks: Sequence[tuple[float, str]], bottom: float, unit: str = "", one: float | None = None) -> str:
+    """A line per tick, with its label below, the last one with the unit; one: the tick that is drawn strong."""
     parts: list[str] = ['<g class="grid">']
-    value = 0.0
-    while value <= highest:
-        x = _x(value, highest)
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{y:.0f}"/>')
-        parts.append(f'<text class="t dim" x="{x:.1f}" y="{y + 17:.0f}" text-anchor="middle">{value / 1000:g}</text>')
-        value += step
-    return "".join(parts) + f'<text class="t dim" x="{WIDTH - _RIGHT + 16}" y="{y + 17:.0f}">ms</text></g>'
+    last = max((value for value, label in ticks if label), default=math.nan)
+    for value, label in ticks:
+        parts.append(vertical("one" if value == one else "", x(value), 4, bottom))
+        if label:
+            parts.append(centred(f"{label} {unit}" if unit and value == last else label, x(value), bottom + 17, "dim"))
+    return "".join(parts) + "</g>"
+
+
+def heading(name: str, top: float, value: str = "") -> str:
+    """A row's name at the left edge, over the row, and its figure at the right one."""
+    shown = escape(shorten(name, _NAME_LETTERS - len(value)))
+    title = f"<title>{escape(name)}</title>" if len(name) > _NAME_LETTERS - len(value) else ""
+    text = f'<text class="t name" x="0" dx="-{MARGIN}" y="{top + NAME}">{shown}{title}</text>'
+    if value:
+        text += (
+            f'<text class="t strong" x="100%" dx="{MARGIN}" y="{top + NAME}" text-anchor="end">{escape(value)}</text>'
+        )
+    return text
+
+
+def centred(text: str, x: str, y: float, kind: str, anchor: str = "middle") -> str:
+    return f'<text class="t {kind}" x="{x}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def vertical(kind: str, x: str, top: float, bottom: float, title: str = "") -> str:
+    words = f"<title>{escape(title)}</title>" if title else ""
+    return f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top:.0f}" y2="{bottom:.0f}">{words}</line>'
+
+
+def span(kind: str, low: str, high: str, y: float) -> str:
+    return f'<line class="span {kind}" x1="{low}" x2="{high}" y1="{y:.1f}" y2="{y:.1f}"/>'
+
+
+def dot(kind: str, x: str, y: float, radius: float, title: str) -> str:
+    return f'<circle class="{kind}" cx="{x}" cy="{y:.1f}" r="{radius}"><title>{escape(title)}</title></circle>'
 
 
 def round_step(rough: float) -> float:
@@ -175,13 +219,10 @@ def round_step(rough: float) -> float:
     return next(power * m for m in (1, 2, 5, 10) if power * m >= rough)
 
 
-def _x(value: float, highest: float) -> float:
-    return _LEFT + value / highest * (WIDTH - _LEFT - _RIGHT)
-
-
-def begin(height: float, title: str) -> str:
-    """The tag that a chart of this height starts with."""
-    return f'<svg class="chart" viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
+def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Round values from `low` to `high`: a phone has room for five labels."""
+    step = round_step((high - low) / most)
+    return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def shorten(text: str, length: int) -> str:

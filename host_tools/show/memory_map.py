@@ -12,14 +12,16 @@ from host_tools.record.named_plans import NamedPlan
 from host_tools.record.verdicts import APIS
 from host_tools.show import charts, report
 
-FILE = "memory.html"
-_WIDTH, _LEFT, _RIGHT = 1130, 92, 132
+FILE = report.MEMORY_MAP
+_WIDTH, _LEFT, _RIGHT = 1084, 80, 122  # px: it fits into the page on a wide screen
 _HEIGHT, _CURVE = 430, 130
 _LEAST, _GAP = 7.0, 2.0  # of a buffer's band
 _COLOURS = ("#2563eb", "#e08700", "#15803d", "#7c3aed", "#b91c1c", "#0e7490", "#a15c07", "#be185d")
 _OTHERS = "#8a94a6"
 _MOST_BANDS, _MOST_TENSORS = 2000, 20000
-_STYLE = """<style>text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #4b5563; } .name { fill: #fff; font-size: 10.5px; }
+_LETTER, _LINE = 7.0, 14.0  # px of a name in a rectangle
+_LEAST_LETTERS = 8  # a shorter piece of a name says less than the tensor's number does
+_STYLE = """<style>text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #4b5563; } .tensor { fill: #fff; font-size: 11px; }
 .line { stroke: #d3d9e3; } .bound { stroke-dasharray: 5 3; }</style>"""
 
 
@@ -32,7 +34,10 @@ def write(plans: Sequence[NamedPlan], path: Path) -> None:
         return
     if path.suffix != ".html":
         raise Misuse(f"write {path}", "it is no name of a page or a picture", "give one that ends in .html or .svg")
-    rows = [{"where": str(plan.path), "plan": (made := plan.checked()), "svg": svg(made)} for plan in plans]
+    rows = [
+        {"where": str(plan.path), "plan": (made := plan.checked()), "svg": svg(made), "made_by": _made_by(made)}
+        for plan in plans
+    ]
     run_folder.write_text(path, report.environment().get_template(FILE).render(plans=rows, apis=APIS))
 
 
@@ -42,7 +47,7 @@ def svg(plan: Plan) -> str:
     bottom = max((y + height for _, y, height in bands), default=0.0) + 10
     height = bottom + _CURVE + 96
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height:.0f}" role="img" '
         f'aria-label="memory over time">{_STYLE}'
     ]
     colours = _colours(plan)
@@ -117,11 +122,24 @@ def _band(
             f'fill="{colours.get(kernel, _OTHERS)}" fill-opacity=".82" stroke="#fff" stroke-width=".6">'
             f"<title>{_plain(_words(tensor, kernel))}</title></rect>"
         )
-        letters = int((until - x - 6) / 6.8)
-        if tall >= 13 and letters >= 5:
-            name = _plain(charts.shorten(tensor.name, letters))
-            parts.append(f'<text class="name" x="{x + 4:.1f}" y="{top + tall / 2 + 4:.1f}">{name}</text>')
+        parts += _name(number, tensor.name, (x, top, until - x, tall))
     return parts
+
+
+def _name(number: int, name: str, box: tuple[float, float, float, float]) -> list[str]:
+    """A tensor's name in its rectangle (x, y, width, height), along the longer side; where too few letters have room, its
+    number; where that has none, nothing."""
+    x, y, width, height = box
+    along, across = max(width, height), min(width, height)
+    letters = int((along - 6) / _LETTER)
+    fits = letters >= min(len(name), _LEAST_LETTERS)
+    words = charts.shorten(name, letters) if fits else f"#{number}"
+    if across < _LINE or letters < len(words):
+        return []
+    middle = f"{x + width / 2:.1f} {y + height / 2:.1f}"
+    turned = f' transform="rotate(-90 {middle})"' if height > width and len(words) * _LETTER > width - 4 else ""
+    place = f'x="{x + width / 2:.1f}" y="{y + height / 2 + 4:.1f}" text-anchor="middle"'
+    return [f'<text class="tensor" {place}{turned}>{_plain(words)}</text>']
 
 
 def _plain(text: str) -> str:

@@ -35,7 +35,7 @@ def write(folder: RunFolder, to: Path) -> list[Path]:
 
 
 def _verdicts(folder: RunFolder) -> dict[str, Any]:
-    nodes = [node for node in folder.read(schema.Verdicts).nodes if not node.subgraph]
+    nodes = [node for node in folder.read(schema.Verdicts).nodes if node.subgraph == folder.subgraph()]
     results = {str(node.index): {"value": _word(node), "bgColor": _COLOURS[node.on]} for node in nodes}
     return {"results": results} if results else {}
 
@@ -62,7 +62,7 @@ def _times(folder: RunFolder) -> dict[str, Any]:
     """Microseconds. Ops that are one kernel share its time equally: nobody can tell more."""
     if not folder.has(schema.Profile.FILE):
         return {}
-    main = {p.id for p in folder.read(schema.Verdicts).partitions if not p.subgraph}
+    main = {p.id for p in folder.read(schema.Verdicts).partitions if p.subgraph == folder.subgraph()}
     times: dict[int, float] = {}
     for dispatch in profile.read(folder).dispatches:
         for node in dispatch.nodes if dispatch.partition in main else ():

@@ -9,9 +9,9 @@ from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from host_tools.record import run_folder
 from host_tools.record.run_folder import RunFolder
-from host_tools.show import timeline
+from host_tools.show import report, timeline
 
-FILE = "trace.pftrace"
+FILE = report.TRACE
 _LAST_NS = (1 << 64) - 1  # what the format holds, and a damaged file may not
 _RUN = 1  # uuid of the track that holds the others; also what Perfetto calls a sequence, and the process
 
@@ -21,7 +21,7 @@ def write(folder: RunFolder) -> Path:
     trace = TraceProtoBuilder()
     run = trace.add_packet().track_descriptor
     run.uuid, run.process.pid = _RUN, _RUN
-    run.process.process_name = f"Quadra: {folder.spec().model.name}"
+    run.process.process_name = f"Quadra: {folder.spec().label}"
     run.child_ordering = TrackDescriptor.EXPLICIT
     uuid = _RUN
     for track in timeline.read(folder):

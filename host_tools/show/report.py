@@ -1,6 +1,7 @@
 """The report of a run: one HTML file that needs nothing else, to look at and to send on. Works on run folders only."""
 
 import io
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import jinja2
 import numpy as np
+from markupsafe import Markup
 from PIL import Image
 
 from host_tools.base import units  # fmt: skip
@@ -28,10 +30,11 @@ from host_tools.record import (  # fmt: skip
     verdicts,
 )
 from host_tools.record.run_folder import RunFolder
-from host_tools.request import inputs, views  # fmt: skip
+from host_tools.request import as_command, inputs, views  # fmt: skip
 from host_tools.show import charts, pictures  # fmt: skip
 
 FILE = "report.html"
+TRACE, MEMORY_MAP = "trace.pftrace", "memory.html"  # linked where they are in the run folder
 TEMPLATES = Path(__file__).with_name("templates")
 _LOG_LINES, _LOG_BYTES = 40, 1 << 18
 _PICTURE_BYTES = 1 << 26
@@ -70,8 +73,13 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(ms=units.ms, ratio=units.ratio_text, size=size_text, number=number_text)
+    found.filters.update(ms=units.ms, ratio=units.ratio_text, size=size_text, number=number_text, breakable=_breakable)
     return found
+
+
+def _breakable(name: str) -> Markup:
+    """A name, which may go on in a new line after its dashes, dots and slashes, as a text does between words."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_/.:-])(?=\w)", str(name)))
 
 
 def content(judged: Judged) -> dict[str, Any]:
@@ -85,6 +93,9 @@ def content(judged: Judged) -> dict[str, Any]:
     return {
         "spec": spec,
         "inputs": inputs.describe(spec.inputs),
+        "free_sizes": _free_sizes(folder),
+        "command": as_command.run(spec),
+        "runtimes": ["Quadra", *map(peer_names.label, spec.peers)],
         "status": status,
         "failed": status.state != run_folder.COMPLETE,
         "log": _log(folder) if status.state != run_folder.COMPLETE else "",
@@ -102,10 +113,18 @@ def content(judged: Judged) -> dict[str, Any]:
         "environment": folder.optional(schema.Environment),
         "device": device_condition.of(folder),
         "throttled": device_condition.THROTTLED,
+        "trace": TRACE,
+        "memory_map": MEMORY_MAP,
         "files": sorted(
             p.name + ("/" if p.is_dir() else "") for p in folder.path.iterdir() if p.name[0] != "." and p.name != FILE
         ),
     }
+
+
+def _free_sizes(folder: RunFolder) -> list[str]:
+    model = folder.optional(schema.Model)
+    tensors = folder.optional(schema.Tensors)
+    return inputs.free_sizes(model.free_sizes, tensors.inputs) if model and tensors else []
 
 
 def _comparison(result: Comparison | None) -> dict[str, Any] | None:
@@ -126,8 +145,10 @@ def _comparison(result: Comparison | None) -> dict[str, Any] | None:
 
 
 def _scene(folder: RunFolder) -> pictures.Scene | None:
-    """Pictures of the input and of what was found in it; None where outputs are missing or cannot be drawn."""
-    if not folder.has("outputs"):
+    """Pictures of the input and of what was found in it; None where outputs are missing or cannot be drawn, or the input is
+    noise, in which there is nothing to find."""
+    pictured = folder.has("picture.png")
+    if not folder.has("outputs") or not (pictured or folder.spec().inputs.kind == "arrays"):
         return None
     try:
         spec, tensors = folder.spec(), folder.read(schema.Tensors)
@@ -136,19 +157,19 @@ def _scene(folder: RunFolder) -> pictures.Scene | None:
         shape = next((t.shape for t in tensors.inputs if len(t.shape) == 4), None)
         if shape is None:
             return None
-        if folder.has("picture.png"):
+        if pictured:
             stored = reading.content(folder.path / "picture.png", _PICTURE_BYTES)
             base = inputs.open_picture(io.BytesIO(stored)).convert("RGB")
         else:
-            base = _input_as_picture(folder.arrays("inputs"), shape)
+            base = _as_picture(folder.arrays("inputs"), shape)
         view = views.of_model(spec.model.name)
         return pictures.scene(view, base, shape, ours, theirs, tensors.outputs[0].scale)
     except (QuadraError, OSError, KeyError, ValueError, IndexError, StopIteration):
         return None  # a picture is the least of a report
 
 
-def _input_as_picture(arrays: list[np.ndarray], shape: list[int]) -> Image.Image:
-    """Random inputs as the picture they are."""
+def _as_picture(arrays: list[np.ndarray], shape: list[int]) -> Image.Image:
+    """Arrays that somebody gave as the picture they are."""
     array = next(a for a in arrays if list(a.shape) == list(shape))[0].astype(np.float64)
     low, high = float(array.min()), float(array.max())
     plane = ((array - low) / ((high - low) or 1.0) * 255).astype(np.uint8)
@@ -173,6 +194,7 @@ def _times(timings: schema.Timings) -> dict[str, Any]:
         "starts": starts,
         "longest": longest,
         "steps": [name for _, name in _STEPS],
+        "taken": {name for start in starts for name, _ in start["steps"]},
         "memory": timings.memory,
         "cold_memory": timings.cold_memory,
         "cold": timings.init_us.get("quadra_cold"),

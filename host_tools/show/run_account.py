@@ -23,18 +23,26 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Ended:
-    """The result of a run at one of several places: its judgement, or why there is none."""
+    """The result of one of several runs: its judgement, or why there is none."""
 
     place: str
     judged: Judged | None = None
     error: QuadraError | None = None
+    signature: str = ""  # of the model; empty: its main graph
+
+    @property
+    def name(self) -> str:
+        return f"{self.signature} on {self.place}" if self.signature else self.place
 
 
 def account(judged: Judged, console: Console) -> None:
     """What ran where, how right, how fast, and where to look on."""
     folder = judged.folder
     spec, summary = folder.spec(), verdicts.read(folder.read(schema.Verdicts))
-    console.print(f"[bold]{escape(spec.model.name)}[/], {escape(inputs.describe(spec.inputs))}")
+    console.print(f"[bold]{escape(spec.label)}[/], {escape(inputs.describe(spec.inputs))}")
+    model = folder.optional(schema.Model)
+    for sentence in inputs.free_sizes(model.free_sizes if model else {}, folder.tensors("inputs")):
+        console.print(f"  {escape(sentence)}")
     asked = spec.options.get("backend", "auto")
     through = "through LiteRT's CompiledModel: " if spec.api == "compiled" else ""
     console.print(f"  {through}{escape(summary.sentence())}")
@@ -81,23 +89,23 @@ def table(runs: Sequence[Judged]) -> Table:
         found = verdicts.read(judged.folder.read(schema.Verdicts))
         api = verdicts.APIS.get(found.backend, found.backend)
         nodes = f"{found.gpu} of {found.gpu + found.cpu} on the GPU"
-        made.add_row(escape(judged.folder.spec().model.name), api, nodes, *_cells(judged))
+        made.add_row(escape(judged.folder.spec().label), api, nodes, *_cells(judged))
     return made
 
 
 def several(ended: Sequence[Ended], console: Console) -> None:
-    """A row per place, then what went wrong at which."""
-    rows = Table([text("device"), *_COLUMNS])
+    """A row per signature and place, then what went wrong with which."""
+    rows = Table([text("signature"), text("device"), *_COLUMNS])
     for one in ended:
         cells = _cells(one.judged) if one.judged else [f"[red]{type(one.error).__name__}[/]", "", "", "", "", ""]
-        rows.add_row(escape(one.place), *cells)
+        rows.add_row(escape(one.signature), escape(one.place), *cells)
     rows.show(console)
     conditions = [device_condition.of(one.judged.folder) for one in ended if one.judged]
     for route in {one.route for one in conditions if one and one.route}:
         console.print(route)
     for one in ended:
         if one.error:
-            console.print(f"[red]{escape(one.place)}[/] {escape(str(one.error))}")
+            console.print(f"[red]{escape(one.name)}[/] {escape(str(one.error))}")
 
 
 def _cells(judged: Judged) -> list[str]:

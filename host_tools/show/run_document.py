@@ -18,22 +18,24 @@ def of(ended: Sequence[Ended], error: QuadraError | None) -> RunDocument:
     return RunDocument(
         exit_status=error.exit_code if error else 0,
         error=printed.failure(error) if error else None,
-        runs=[_run(one.place, one.judged) if one.judged else _failed(one.place, one.error) for one in ended],
+        runs=[_run(one, one.judged) if one.judged else _failed(one) for one in ended],
     )
 
 
-def _failed(place: str, error: QuadraError | None) -> RunAt:
-    found = printed.failure(error) if error else None
-    return RunAt(place=place, result="failed", folder=found.folder if found else "", error=found)
+def _failed(ended: Ended) -> RunAt:
+    found = printed.failure(ended.error) if ended.error else None
+    folder = found.folder if found else ""
+    return RunAt(place=ended.place, signature=ended.signature, result="failed", folder=folder, error=found)
 
 
-def _run(place: str, judged: Judged) -> RunAt:
+def _run(ended: Ended, judged: Judged) -> RunAt:
     folder = judged.folder
     found, timings = verdicts.read(folder.read(schema.Verdicts)), folder.read(schema.Timings)
     cold = timings.init_us.get("quadra_cold")
     peers = folder.optional(schema.Peers)
     return RunAt(
-        place=place,
+        place=ended.place,
+        signature=ended.signature,
         result=_RESULTS[judged.ok],  # type: ignore[arg-type]  # its words are those of the type
         folder=str(folder.path),
         report=str(folder.path / report.FILE),

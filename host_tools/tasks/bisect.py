@@ -22,7 +22,7 @@ from host_tools.record import run_folder, schema, spec as specs
 from host_tools.record.kept_tensors import Kept
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.request import delegate_options, from_arguments
+from host_tools.request import delegate_options, from_arguments, signatures
 from host_tools.request.submodel import Cutter, Part, as_model_has
 from host_tools.tasks.bisect_beginnings import Found, Run, Search
 
@@ -261,8 +261,10 @@ class _Session:
         spec = run.folder.spec()
         values = {one.tensor: one for one in reversed(run.kept)}
         inputs = run.folder.arrays("inputs")
-        cutter = Cutter(Path(spec.model.path).read_bytes(), spec.model.name)
-        given = dict(zip(map(int, cutter.graph.inputs), inputs))
+        content = Path(spec.model.path).read_bytes()
+        entry = signatures.entry(content, spec.signature)
+        cutter = Cutter(content, spec.model.name, entry.subgraph)
+        given = dict(zip((tensor for _, tensor in entry.inputs), inputs))
         known = set(values)
         target = found.rows[found.row].tensor
         if not found.rows[found.row].nodes and target in given:  # an input: with the first op that reads it
@@ -303,7 +305,7 @@ class _Session:
         made = from_arguments.make_spec(model, arrays=str(folder.path / INPUTS), repetitions=1, peers=())
         small = structs.replace(
             spec, model=made.model, inputs=made.inputs, options=delegate_options.of_part(spec.options), repetitions=1,
-            peers=(), keep_tensors=False,
+            peers=(), keep_tensors=False, signature="",
         )  # fmt: skip
         try:
             return judged.judge(self.place.run(self.place.aim(specs.checked(small)), self.show)).ok is False

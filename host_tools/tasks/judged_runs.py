@@ -19,16 +19,19 @@ from host_tools.record.spec import RunSpec
 from host_tools.show import report, run_account, run_document
 from host_tools.show.run_account import Ended
 
-Asked = Callable[[], tuple[RunSpec, Sequence[Place]]]  # what the command line asks for; it may be Misuse
+Asked = Callable[[], tuple[Sequence[RunSpec], Sequence[Place]]]  # what the command line asks for; it may be Misuse
 
 
 def run(asked: Asked, console: Console) -> list[Judged]:
     """Runs at each place and prints the result; raises the first error, or a failed judgement."""
     ended = _at_each(*asked())
+    if len({one.place for one in ended}) == 1:
+        for one in ended:
+            if one.judged:
+                run_account.account(one.judged, console)
+                console.print()
     if len(ended) > 1:
         run_account.several(ended, console)
-    elif ended[0].judged:
-        run_account.account(ended[0].judged, console)
     return _outcome(ended)
 
 
@@ -52,25 +55,25 @@ def _outcome(ended: Sequence[Ended]) -> list[Judged]:
     return checked([one.judged for one in ended if one.judged])
 
 
-def _at_each(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
-    """The result at each place."""
+def _at_each(specs: Sequence[RunSpec], places: Sequence[Place]) -> list[Ended]:
+    """The result of each at each place. One that fails does not keep the others from running."""
     for place in places:
-        place.prepare(spec.peers)
+        place.prepare(specs[0].peers)
     if len(places) > 1:
-        return _at_all(spec, places)
-    return [_at_one(spec, places[0])]
+        return [one for spec in specs for one in _at_all(spec, places)]
+    return [_at_one(spec, places[0]) for spec in specs]
 
 
 def _at_one(spec: RunSpec, place: Place) -> Ended:
     try:
-        return Ended(place.name, run_and_judge(spec, place))
+        return Ended(place.name, run_and_judge(spec, place), signature=spec.signature)
     except QuadraError as error:
-        return Ended(place.name, None, error)
+        return Ended(place.name, None, error, spec.signature)
 
 
 def run_and_judge(spec: RunSpec, place: Place) -> Judged:
     """Runs, compares, writes the report. Failing on wrong outputs is up to the caller."""
-    with progress(f"run {spec.model.name} on {spec.options['backend']}") as show:
+    with progress(f"run {spec.label} on {spec.options['backend']}") as show:
         return run_shown(spec, place, show)
 
 
@@ -110,8 +113,8 @@ def _at_all(spec: RunSpec, places: Sequence[Place]) -> list[Ended]:
     def work(device: Device, show: parallel.Show) -> Judged:
         return run_shown(spec, phones[device.serial], lambda text: show(text, 0, 0))
 
-    outcomes = parallel.each([one.device for one in phones.values()], work, f"run {spec.model.name}")
-    ended = [Ended(phones[one.device.serial].name, one.value, one.error) for one in outcomes]
+    outcomes = parallel.each([one.device for one in phones.values()], work, f"run {spec.label}")
+    ended = [Ended(phones[one.device.serial].name, one.value, one.error, spec.signature) for one in outcomes]
     ended += [_at_one(spec, place) for place in places if not isinstance(place, DevicePlace)]
     order = [place.name for place in places]
     return sorted(ended, key=lambda one: order.index(one.place))

@@ -5,12 +5,11 @@ import statistics
 import time
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 
 from host_tools.judge.regression.cell_verdicts import Case, Finding
 from host_tools.judge.regression.metrics import number as metric_number, text as metric_text
-from host_tools.show.charts import WIDTH, begin, round_step, shorten
-
-_LEFT = 420
+from host_tools.show import charts
 
 
 def shifts(rows: Sequence[tuple[str, Finding]], least: float, see: float) -> str:
@@ -20,34 +19,22 @@ def shifts(rows: Sequence[tuple[str, Finding]], least: float, see: float) -> str
         return ""
     ends = [abs(e) for _, _, s in tested for e in (s.low, s.high, s.effect) if math.isfinite(e)]
     high = 100 * math.expm1(min(max([*ends, math.log1p(see / 100)]), math.log(3.0))) * 1.1
-    height = 26 * len(tested) + 34
-    bottom = height - 26
-
-    def x(percent: float) -> float:
-        return _LEFT + (min(max(percent, -high), high) + high) / (2 * high) * (WIDTH - _LEFT - 84)
+    x = charts.Scale(-high, high)
+    bottom = 46 * len(tested)
 
     def share(logarithm: float) -> float:
         return 100 * math.expm1(min(max(logarithm, -5.0), 5.0))
 
-    parts = [begin(height, "shift against the baseline"), '<g class="grid">']
-    parts.append(f'<rect class="band" x="{x(-least):.1f}" width="{x(least) - x(-least):.1f}" y="2" height="{bottom}"/>')
-    for value in _ticks(high):
-        kind = ' class="one"' if value == 0 else ""
-        parts.append(f'<line{kind} x1="{x(value):.1f}" x2="{x(value):.1f}" y1="2" y2="{bottom + 2}"/>')
-        label = f'<text class="t dim" x="{x(value):.1f}" y="{height - 6}" text-anchor="middle">{f"{value:+g} %" if value else "0"}</text>'
-        parts.append(label)
-    parts.append("</g>")
+    parts = [charts.begin(bottom + 22, "shift against the baseline")]
+    width = f"{100 * (x.share(least) - x.share(-least)):.2f}%"
+    parts.append(f'<rect class="band" x="{x(-least)}" width="{width}" y="2" height="{bottom}"/>')
+    ticks = [(value, f"{value:+g} %" if value else "0") for value in charts.round_ticks(-high, high)]
+    parts.append(charts.grid(x, ticks, bottom, one=0.0))
     for index, (name, finding, shift) in enumerate(tested):
-        y = 26 * index + 17
-        words = f"<title>{escape(finding.text)}</title>"
-        shown = escape(shorten(name, 60))
-        parts.append(f'<text class="t" x="{_LEFT - 14}" y="{y + 4}" text-anchor="end">{shown}</text>')
-        low, up = x(share(shift.low)), x(share(shift.high))
-        parts.append(f'<line class="span {finding.verdict}" x1="{low:.1f}" x2="{up:.1f}" y1="{y}" y2="{y}"/>')
-        place = f'cx="{x(shift.percent):.1f}" cy="{y}" r="5"'
-        parts.append(f'<circle class="dot {finding.verdict}" {place}>{words}</circle>')
-        number = f"{shift.percent:+.1f} %"
-        parts.append(f'<text class="t strong" x="{WIDTH - 76}" y="{y + 4}">{number}</text>')
+        y = 46 * index + 31
+        parts.append(charts.span(finding.verdict, x(share(shift.low)), x(share(shift.high)), y))
+        parts.append(charts.dot(f"dot {finding.verdict}", x(shift.percent), y, 5, finding.text))
+        parts.append(charts.heading(name, 46 * index, f"{shift.percent:+.1f} %"))
     return "".join(parts) + "</svg>"
 
 
@@ -58,36 +45,23 @@ def sides(finding: Finding) -> str:
     values = [value for _, _, side in rows for value in side]
     if not values:
         return ""
-    low, high = min(values), max(values)
-    room = (high - low) * 0.08 or high * 0.02
-    low, high = low - room, high + room
-    left, right = 76, 130
-
-    def x(value: float) -> float:
-        return left + (value - low) / (high - low) * (WIDTH - left - right)
-
-    height = 40 * len(rows) + 22
-    parts = [begin(height, f"{finding.metric} of every launch"), '<g class="grid">']
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        value = low + share * (high - low)
-        parts.append(f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="2" y2="{height - 20}"/>')
-        words = metric_number(value, finding.unit)
-        parts.append(f'<text class="t dim" x="{x(value):.1f}" y="{height - 4}" text-anchor="middle">{words}</text>')
-    parts.append("</g>")
+    x = charts.Scale(*_with_room(min(values), max(values)))
+    bottom = 54 * len(rows)
+    ticks = [(value, metric_number(value, finding.unit)) for value in charts.round_ticks(x.low, x.high, 4)]
+    parts = [charts.begin(bottom + 22, f"{finding.metric} of every launch"), charts.grid(x, ticks, bottom)]
     for index, (name, kind, side) in enumerate(rows):
-        y = 40 * index + 21
-        parts.append(f'<text class="t" x="{left - 12}" y="{y + 4}" text-anchor="end">{name}</text>')
+        y = 54 * index + 35
         for number, value in enumerate(side):
             step = (number / max(1, len(side) - 1) - 0.5) * 22
-            words = f"<title>launch {number + 1}: {escape(metric_text(value, finding.unit))}</title>"
-            parts.append(f'<circle class="dot {kind}" cx="{x(value):.1f}" cy="{y + step:.1f}" r="3.6">{words}</circle>')
+            words = f"launch {number + 1}: {metric_text(value, finding.unit)}"
+            parts.append(charts.dot(f"dot {kind}", x(value), y + step, 3.6, words))
         middle = statistics.median(side)
-        parts.append(f'<line class="median" x1="{x(middle):.1f}" x2="{x(middle):.1f}" y1="{y - 15}" y2="{y + 15}"/>')
-        words = metric_number(middle, finding.unit)
-        parts.append(f'<text class="t strong" x="{WIDTH - right + 14}" y="{y + 4}">{words}</text>')
+        parts.append(charts.vertical("median", x(middle), y - 15, y + 15))
+        parts.append(charts.heading(name, 54 * index, metric_number(middle, finding.unit)))
     return "".join(parts) + "</svg>"
 
 
+_EDGE = 30 / charts.NARROWEST  # nearer to it half a date has no room
 Point = tuple[float, float, float, float, str, str]  # when, median, least, most, kind, words
 
 
@@ -95,37 +69,38 @@ def history(points: Sequence[Point], unit: str) -> str:
     """Medians of sessions over time, with the range of their launches. kind: past, before (the baseline) or now."""
     if len(points) < 2:
         return ""
-    low, high = min(p[2] for p in points), max(p[3] for p in points)
-    room = (high - low) * 0.08 or high * 0.02
-    low, high = max(0.0, low - room), high + room
-    left, right, height = 110, 20, 170
-    bottom = height - 26
-
-    def x(index: int) -> float:
-        return left + (index + 0.5) / len(points) * (WIDTH - left - right)
+    low, high = _with_room(min(p[2] for p in points), max(p[3] for p in points))
+    low, bottom = max(0.0, low), 150
+    x = charts.Scale(-0.5, len(points) - 0.5)
 
     def y(value: float) -> float:
-        return 6 + (high - value) / (high - low) * (bottom - 12)
+        return 16 + (high - value) / (high - low) * (bottom - 20)
 
-    parts = [begin(height, "history"), '<g class="grid">']
-    for share in (0.1, 0.5, 0.9):
-        value = low + share * (high - low)
-        parts.append(f'<line x1="{left}" x2="{WIDTH - right}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
+    parts = [charts.begin(bottom + 22, "history"), '<g class="grid">']
+    for value in charts.round_ticks(low, high, 4):
+        parts.append(f'<line x1="0" x2="100%" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
         words = metric_number(value, unit)
-        parts.append(f'<text class="t dim" x="{left - 10}" y="{y(value) + 4:.1f}" text-anchor="end">{words}</text>')
+        parts.append(f'<text class="t dim" x="0" dx="-{charts.MARGIN}" y="{y(value) - 4:.1f}">{words}</text>')
     parts.append("</g>")
-    line = " ".join(f"{x(i):.1f},{y(p[1]):.1f}" for i, p in enumerate(points))
-    parts.append(f'<polyline class="history" points="{line}"/>')
-    step = max(1, len(points) // 6)
+    for index, (before, after) in enumerate(pairwise(points)):
+        ends = f'x1="{x(index)}" y1="{y(before[1]):.1f}" x2="{x(index + 1)}" y2="{y(after[1]):.1f}"'
+        parts.append(f'<line class="history" {ends}/>')
+    last = len(points) - 1
+    dated = {0, last, last // 2} if last % 2 == 0 else {0, last}  # in the middle, or there is no room on a phone
     for index, (when, middle, least, most, kind, words) in enumerate(points):
-        at = x(index)
-        parts.append(f'<line class="whisker" x1="{at:.1f}" x2="{at:.1f}" y1="{y(least):.1f}" y2="{y(most):.1f}"/>')
-        title = f"<title>{escape(words)}</title>"
-        parts.append(f'<circle class="dot {escape(kind)}" cx="{at:.1f}" cy="{y(middle):.1f}" r="5">{title}</circle>')
-        if index % step == 0 or index == len(points) - 1:
+        parts.append(charts.vertical("whisker", x(index), y(most), y(least)))
+        parts.append(charts.dot(f"dot {escape(kind)}", x(index), y(middle), 5, words))
+        if index in dated:
             day = time.strftime("%d %b %H:%M", time.gmtime(when))
-            parts.append(f'<text class="t dim" x="{at:.1f}" y="{height - 6}" text-anchor="middle">{day}</text>')
+            anchor = "start" if x.share(index) < _EDGE else "end" if x.share(index) > 1 - _EDGE else "middle"
+            parts.append(charts.centred(day, x(index), bottom + 17, "dim", anchor))
     return "".join(parts) + "</svg>"
+
+
+def _with_room(low: float, high: float) -> tuple[float, float]:
+    """The ends of an axis, so that nothing lies on them."""
+    room = (high - low) * 0.08 or abs(high) * 0.02 or 1.0
+    return low - room, high + room
 
 
 def runners(case: Case, names: Sequence[tuple[str, str]]) -> list[tuple[str, float, float, int]]:
@@ -138,9 +113,3 @@ def runners(case: Case, names: Sequence[tuple[str, str]]) -> list[tuple[str, flo
             cpu = statistics.median(cpus) if cpus else math.nan
             found.append((name, statistics.median(walls), cpu, len(walls)))
     return found
-
-
-def _ticks(high: float) -> list[float]:
-    step = round_step(high / 3)
-    count = int(high / step)
-    return [step * number for number in range(-count, count + 1)]

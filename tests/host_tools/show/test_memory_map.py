@@ -1,5 +1,6 @@
 """The picture of a plan's memory has every tensor at its place, and is well-formed whatever their names are."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -40,6 +41,26 @@ def test_every_tensor_is_a_rectangle_over_its_dispatches(named, tmp_path):
 def test_the_page_has_it_too(named, tmp_path):
     memory_map.write(named * 2, tmp_path / "map.html")
     assert (tmp_path / "map.html").read_text().count("<svg") == 2
+
+
+def test_a_name_is_as_long_as_its_rectangle_and_else_a_number(tmp_path):
+    def name_in(width, height, name="model/block_3/add"):
+        found = memory_map._name(7, name, (10.0, 10.0, width, height))
+        return ElementTree.fromstring(found[0]) if found else None
+
+    assert name_in(200, 20).text == name_in(20, 200).text == "model/block_3/add"
+    assert "rotate(-90" in name_in(20, 200).get("transform") and name_in(200, 20).get("transform") is None
+    assert name_in(90, 20).text == "model…_3/add" and name_in(40, 40).text == "#7"
+    assert name_in(60, 20, "input").text == "input" and name_in(200, 8) is None and name_in(15, 15) is None
+
+
+def test_the_page_lists_the_tensors_by_number(named, tmp_path):
+    memory_map.write(named, tmp_path / "map.html")
+    text = (tmp_path / "map.html").read_text()
+    rows = re.findall(r'<tr><td class="keep">(#\d+)</td><td class="name">(.*?)</td>', text)
+    assert [number for number, _ in rows] == [f"#{i}" for i in range(5)]
+    assert "a &lt;b&gt; &amp; \x07 c" in dict(rows)["#1"]
+    assert "viewBox" not in text, "it would be scaled down"
 
 
 def test_other_names_are_refused(named, tmp_path):

@@ -1,5 +1,6 @@
 """A bench says what its run folders say, in tables, means, goals, JSON and page; beside XNNPACK, and beside peers that ran."""
 
+import html
 import json
 import math
 from types import SimpleNamespace
@@ -344,9 +345,24 @@ def test_marks_stay_inside_the_chart():
         charts.Mark(kind, kind, value) for kind, value in (("opencl", 0.02), ("gles", 900.0), ("gles shipped", 0.0))
     ]
     svg = charts.ratios([("m", marks), ("<n>", [])], {"opencl": 1.5})
-    places = [float(part.split('"')[0]) for part in svg.split(' cx="')[1:]]
-    assert len(places) == 3 and min(places) > 230 and max(places) < 860
+    places = [float(part.split('%"')[0]) for part in svg.split(' cx="')[1:]]
+    assert len(places) == 3 and min(places) >= 0 and max(places) <= 100
     assert "<n>" not in svg and charts.ratios([], {}) == ""
+
+
+def test_the_legend_names_the_marks_that_there_are(tmp_path):
+    ours, stock = "Quadra, OpenCL", "TFLite's stock GPU delegate, OpenCL"
+
+    def legend(model):
+        made = row(model, 1.25)
+        bench_figures.add_recorded(made, model)
+        page = bench_page.write(of(tmp_path, made)).read_text()
+        page = html.unescape(page)
+        return page.split("<h2>Time relative to XNNPACK")[1].split("</section>")[0].split('class="legend"')[1]
+
+    assert ours in legend("face_detection_front") and stock in legend("face_detection_front")
+    unknown = legend("a model of one's own")  # nothing is recorded of it
+    assert ours in unknown and stock not in unknown and "OpenGL ES" not in unknown
 
 
 def test_figures_are_those_of_the_run_folders(measured):

@@ -3,10 +3,7 @@ package org.quadra.runner;
 import java.io.Closeable;
 import java.io.File;
 import java.lang.reflect.InvocationTargetException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
@@ -38,13 +35,24 @@ final class Contender implements Closeable {
   final JSONObject laps; // of its start, in us
   private final Delegate delegate; // null on the CPU
   private final Interpreter interpreter;
-  private Object[] inputs;
+  private final Graph graph;
 
-  private Contender(String name, Delegate delegate, Interpreter interpreter, JSONObject laps) {
+  private Contender(
+      String name, RunSpec spec, Delegate delegate, Interpreter interpreter, JSONObject laps)
+      throws RunError {
     this.name = name;
     this.delegate = delegate;
     this.interpreter = interpreter;
     this.laps = laps;
+    try {
+      graph = new Graph(interpreter, spec.signature);
+    } catch (IllegalArgumentException error) {
+      close();
+      throw RunError.misuse(
+          "find the signature " + spec.signature + " of the model",
+          String.valueOf(error.getMessage()),
+          "give a signature that it has");
+    }
   }
 
   /** The name in files and JSON: words joined by "_". */
@@ -83,7 +91,7 @@ final class Contender implements Closeable {
       throws RunError {
     Delegate delegate = quadra(options);
     return new Contender(
-        QUADRA, delegate, interpreter(QUADRA, spec, model, delegate), new JSONObject());
+        QUADRA, spec, delegate, interpreter(QUADRA, spec, model, delegate), new JSONObject());
   }
 
   /**
@@ -91,7 +99,7 @@ final class Contender implements Closeable {
    */
   long run() throws RunError {
     try {
-      interpreter.runForMultipleInputsOutputs(inputs, new HashMap<Integer, Object>());
+      graph.run();
     } catch (IllegalArgumentException | IllegalStateException error) {
       throw RunError.failed("run the model on " + name, error, "see the log of the device");
     }
@@ -100,8 +108,8 @@ final class Contender implements Closeable {
 
   List<NpyArray> outputs() throws RunError {
     List<NpyArray> arrays = new ArrayList<>();
-    for (int i = 0; i < interpreter.getOutputTensorCount(); i++) {
-      Tensor tensor = interpreter.getOutputTensor(i);
+    for (int i = 0; i < graph.outputCount(); i++) {
+      Tensor tensor = graph.output(i);
       requireReadable(tensor);
       arrays.add(new NpyArray(tensor.dataType(), tensor.shape(), tensor.asReadOnlyBuffer()));
     }
@@ -110,16 +118,16 @@ final class Contender implements Closeable {
 
   JSONArray inputFacts() throws JSONException {
     JSONArray facts = new JSONArray();
-    for (int i = 0; i < interpreter.getInputTensorCount(); i++) {
-      facts.put(facts(interpreter.getInputTensor(i)));
+    for (int i = 0; i < graph.inputCount(); i++) {
+      facts.put(facts(graph.inputName(i), graph.input(i)));
     }
     return facts;
   }
 
   JSONArray outputFacts() throws JSONException {
     JSONArray facts = new JSONArray();
-    for (int i = 0; i < interpreter.getOutputTensorCount(); i++) {
-      facts.put(facts(interpreter.getOutputTensor(i)));
+    for (int i = 0; i < graph.outputCount(); i++) {
+      facts.put(facts(graph.outputName(i), graph.output(i)));
     }
     return facts;
   }
@@ -129,9 +137,11 @@ final class Contender implements Closeable {
     return ((GpuDelegate) delegate).getReport().toJson();
   }
 
-  void allocate() throws RunError {
+  /** Ready to run, with inputs of these shapes. */
+  void allocate(List<NpyArray> arrays) throws RunError {
+    requireCount(arrays);
     try {
-      interpreter.allocateTensors();
+      graph.allocate(arrays);
     } catch (IllegalArgumentException | IllegalStateException error) {
       throw RunError.failed("prepare the model for " + name, error, "see the log of the device");
     }
@@ -196,7 +206,7 @@ final class Contender implements Closeable {
       }
       Interpreter interpreter = interpreter(name, spec, model, delegate);
       clock.lap("interpreter_us");
-      Contender started = new Contender(name, delegate, interpreter, clock.laps());
+      Contender started = new Contender(name, spec, delegate, interpreter, clock.laps());
       try {
         started.firstRun(inputs, clock, stages);
       } catch (RunError | RuntimeException error) {
@@ -211,7 +221,7 @@ final class Contender implements Closeable {
 
   private void firstRun(List<NpyArray> arrays, Clock clock, Stages stages)
       throws RunError, JSONException {
-    allocate();
+    allocate(arrays);
     clock.lap("allocate_us");
     stages.begin("first inference of " + name);
     setInputs(arrays);
@@ -220,35 +230,29 @@ final class Contender implements Closeable {
     clock.end();
   }
 
-  private void setInputs(List<NpyArray> arrays) throws RunError {
-    int count = interpreter.getInputTensorCount();
-    if (arrays.size() != count) {
+  private void requireCount(List<NpyArray> arrays) throws RunError {
+    if (arrays.size() != graph.inputCount()) {
       throw RunError.misuse(
           "set the inputs",
-          "the run folder has " + arrays.size() + ", the model expects " + count,
+          "the run folder has " + arrays.size() + ", the model expects " + graph.inputCount(),
           "make the folder again");
     }
-    inputs = new Object[count];
-    for (int i = 0; i < count; i++) {
-      Tensor tensor = interpreter.getInputTensor(i);
+  }
+
+  private void setInputs(List<NpyArray> arrays) throws RunError {
+    for (int i = 0; i < arrays.size(); i++) {
       NpyArray array = arrays.get(i);
-      if (array.type != tensor.dataType() || array.data.limit() != tensor.numBytes()) {
+      if (array.type != graph.input(i).dataType()) {
         throw RunError.misuse(
-            "set the input " + tensor.name(),
+            "set the input " + graph.inputName(i),
             "it takes "
-                + tensor.numBytes()
-                + " bytes of "
-                + tensor.dataType()
-                + ", the run folder has "
-                + array.data.limit()
-                + " of "
+                + graph.input(i).dataType()
+                + ", the run folder has an array of "
                 + array.type,
             "make the folder again");
       }
-      ByteBuffer values = array.data.duplicate().order(ByteOrder.nativeOrder());
-      values.rewind();
-      inputs[i] = values;
     }
+    graph.setInputs(arrays);
   }
 
   private static Interpreter interpreter(String name, RunSpec spec, File model, Delegate delegate)
@@ -350,14 +354,14 @@ final class Contender implements Closeable {
     }
   }
 
-  private static JSONObject facts(Tensor tensor) throws JSONException {
+  private static JSONObject facts(String name, Tensor tensor) throws JSONException {
     JSONArray shape = new JSONArray();
     for (int n : tensor.shape()) {
       shape.put(n);
     }
     Tensor.QuantizationParams quantization = tensor.quantizationParams();
     return new JSONObject()
-        .put("name", tensor.name())
+        .put("name", name)
         .put("dtype", NpyArray.dtype(tensor.dataType()))
         .put("shape", shape)
         .put("scale", (double) quantization.getScale())

@@ -15,6 +15,7 @@ final class RunSpec {
 
   final String modelName;
   final String modelPath;
+  final String signature; // empty: the main graph
   final Map<String, String> options; // of the delegate
   final int repetitions;
   final int threads;
@@ -26,6 +27,7 @@ final class RunSpec {
     JSONObject model = json.getJSONObject("model");
     modelName = model.getString("name");
     modelPath = model.getString("path");
+    signature = json.optString("signature");
     options = words(json.getJSONObject("options"));
     repetitions = json.getInt("repetitions");
     threads = json.getInt("threads");

@@ -250,14 +250,16 @@ final class RunWorker {
   /** Graphs, kernels and plans, and where it is asked for the tensors: partition_N/. */
   private void dump() throws RunError {
     stages.begin("write down the plan");
+    Map<String, String> more = dumping();
     if (spec.keepTensors) {
-      Map<String, String> more = dumping();
       more.put("dump_tensors", "1");
+    }
+    if (spec.keepTensors || !spec.signature.isEmpty()) { // a signature is made ready by a run
       Contender.startQuadra(spec, model, more, inputs, stages).close();
       return;
     }
-    try (Contender quadra = Contender.prepareQuadra(spec, model, dumping())) {
-      quadra.allocate();
+    try (Contender quadra = Contender.prepareQuadra(spec, model, more)) {
+      quadra.allocate(inputs);
     }
   }
 

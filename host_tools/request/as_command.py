@@ -1,0 +1,59 @@
+"""A RunSpec as the command that asks for it: what from_arguments.make_spec reads, the other way round."""
+
+import shlex
+
+from host_tools.record.spec import InputSpec, RunSpec
+from host_tools.request import delegate_options, views
+
+# Options of `inv run` for fields of a RunSpec.
+_FIELDS = {
+    "repetitions": "runs",
+    "threads": "threads",
+    "profile": "profile",
+    "cold": "cold",
+    "deadline_s": "timeout",
+    "peers": "peer",
+    "api": "api",
+    "route": "via",
+}
+_OPTIONS = {"backend": "auto", "precision": "f32", "target": "", "float32_nodes": "", "serialization_dir": ""}
+
+
+def run(spec: RunSpec) -> str:
+    """`./inv run …`, quoted for a shell; what is as the task has it by default is left out. Says nothing of a library or an
+    APK, which a spec does not have, and nothing of `keep_tensors` and `second_starts`, which other tasks ask for."""
+    words = ["./inv", "run", spec.model.path or spec.model.name]
+    for name, default in _OPTIONS.items():
+        value = spec.options.get(name, default)
+        words += _option("cache" if name == "serialization_dir" else name, value, default)
+    words += _option("options", delegate_options.words(spec.options), "")
+    words += _inputs(spec.inputs, views.of_model(spec.model.name).value_range)
+    words += _option("signature", spec.signature, "")
+    words += _option("on", spec.device or spec.place, "host")
+    defaults = RunSpec("", spec.model)
+    for field, option in _FIELDS.items():
+        words += _option(option, _text(getattr(spec, field)), _text(getattr(defaults, field)))
+    return shlex.join(words)
+
+
+def _inputs(given: InputSpec, usual_range: tuple[float, float]) -> list[str]:
+    words = _option("image", given.picture, "") + _option("inputs", given.arrays, "")
+    words += _option("range", _text(given.value_range), _text(usual_range))
+    words += [f"--size={name}={'x'.join(map(str, shape))}" for name, shape in given.sizes.items()]
+    return words + _option("seed", str(given.seed), "1")
+
+
+def _text(value: object) -> str:
+    """As an option's value is written; empty: a flag that is not given."""
+    if isinstance(value, tuple):
+        return ",".join(map(_text, value))
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:.17g}" if isinstance(value, float) else str(value)
+
+
+def _option(name: str, value: str, default: str) -> list[str]:
+    if value == default:
+        return []
+    name = "--" + name.replace("_", "-")
+    return [name] if name in ("--profile", "--cold") else [f"{name}={value}"]

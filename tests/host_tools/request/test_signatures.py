@@ -1,0 +1,91 @@
+"""Where a run enters a model: its signatures, their inputs in a run's order, and the graphs that they reach."""
+
+import numpy as np
+import pytest
+
+from host_tools.base.errors import Misuse
+from host_tools.request import from_arguments, inputs, signatures
+from tests.model_builder import one_convolution
+from tests.signature_models import KEYS, OFFSET, PICTURE, two_signatures
+from tests.test_subgraphs import model_of_signatures, while_model
+
+
+def test_a_signatures_inputs_are_sorted_by_name_and_the_main_graphs_as_in_the_file():
+    content = two_signatures()
+    decode = signatures.entry(content, "decode")
+    assert (decode.subgraph, [name for name, _ in decode.inputs]) == (1, ["offset", "picture"])
+    assert [t.shape for t in inputs.of_model(content, "decode")] == [OFFSET, PICTURE]
+    assert [t.name for t in inputs.of_model(content)] == ["picture_1", "offset_1"]
+
+
+def test_several_signatures_are_run_one_after_the_other_and_one_is_the_main_graph(tmp_path):
+    assert signatures.to_run(two_signatures()) == list(KEYS)
+    assert signatures.to_run(one_convolution()) == [""]
+    path = tmp_path / "two.tflite"
+    path.write_bytes(two_signatures())
+    assert from_arguments.each_signature(str(path)) == [f"{path}:encode", f"{path}:decode"]
+    assert from_arguments.each_signature(f"{path}:decode") == from_arguments.each_signature(str(path), "decode")
+
+
+def test_a_file_whose_name_has_a_colon_is_a_file(tmp_path):
+    path = tmp_path / "odd:name"
+    path.write_bytes(one_convolution())
+    assert from_arguments.split(str(path)) == (str(path), "")
+    assert from_arguments.make_spec(str(path)).signature == ""
+
+
+def test_a_signature_that_the_model_lacks_is_misuse_that_names_those_it_has(tmp_path):
+    path = tmp_path / "two.tflite"
+    path.write_bytes(two_signatures())
+    with pytest.raises(Misuse, match="encode, decode"):
+        from_arguments.make_spec(f"{path}:prefill")
+    with pytest.raises(Misuse, match="the model has no signatures"):
+        signatures.entry(one_convolution(), "decode")
+
+
+def test_graphs_that_a_loop_calls_are_reached_and_other_signatures_are_not():
+    assert signatures.reached(while_model(), 0) == {0, 1, 2}
+    assert signatures.reached(model_of_signatures(), 1) == {1}
+
+
+def test_a_damaged_file_is_a_sentence():
+    content = two_signatures()
+    for cut in (40, len(content) // 2):
+        with pytest.raises(Misuse, match="damaged|cut off|ends at"):
+            signatures.entry(content[:cut], "decode")
+
+
+def test_free_sizes_are_the_arrays_or_those_of_size(tmp_path):
+    path = tmp_path / "free.tflite"
+    path.write_bytes(two_signatures(free=True))
+    spec = from_arguments.make_spec(f"{path}:decode", sizes=["picture=1x7x9x6"])
+    tensors = inputs.of_model(path.read_bytes(), "decode")
+    arrays = inputs.make(spec.inputs, tensors)
+    assert [a.shape for a in arrays] == [OFFSET, (1, 7, 9, 6)]
+    assert "picture 1×7×9×6" in inputs.describe(spec.inputs)
+    folder = tmp_path / "arrays" / "decode"
+    folder.mkdir(parents=True)
+    np.save(folder / "picture.npy", arrays[1])
+    np.save(folder / "000.npy", arrays[0])
+    given = from_arguments.make_spec(f"{path}:decode", arrays=str(tmp_path / "arrays"))
+    assert [a.shape for a in inputs.make(given.inputs, tensors)] == [OFFSET, (1, 7, 9, 6)]
+    np.save(folder / "000.npy", np.zeros((1, 1, 1, 4), np.float32))
+    with pytest.raises(Misuse, match=r"\[1, 1, 1, 3\]"):
+        inputs.make(given.inputs, tensors)
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        ("pictur=1x7x9x6", "picture [1, -1, -1, 6]"),
+        ("picture=7x9x6", "4 dimensions"),
+        ("picture=1x7x0x6", "NAME=1x64x48x3"),
+        ("1x7x9x6", "NAME=1x64x48x3"),
+    ],
+)
+def test_a_size_that_fits_no_input_is_misuse(size, told, tmp_path):
+    path = tmp_path / "free.tflite"
+    path.write_bytes(two_signatures(free=True))
+    with pytest.raises(Misuse) as caught:
+        from_arguments.make_spec(f"{path}:decode", sizes=[size])
+    assert told in str(caught.value)

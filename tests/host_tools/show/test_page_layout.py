@@ -1,0 +1,98 @@
+"""Pages can be read on a phone: what is wide scrolls and shows it, words stay whole, and links lead to what there is."""
+
+import re
+
+import numpy as np
+import pytest
+
+import tasks
+from host_tools.base.errors import RunFailed
+from host_tools.judge import judged
+from host_tools.record import run_folder, spec as specs
+from host_tools.show import report
+from tests.host_tools import run_folders
+
+STYLE = re.sub(r"/\*.*?\*/", "", (report.TEMPLATES / "style.css").read_text(), flags=re.DOTALL)
+PAGES = [path for path in sorted(report.TEMPLATES.glob("*.html")) if path.name != "base.html"]
+RULES = [(selector.strip(), body) for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", STYLE)]
+
+
+def rules(wanted):
+    """All that the style sheet says of a selector."""
+    return " ".join(body for selector, body in RULES if wanted in re.split(r"\s*,\s*", selector))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_each_table_and_each_wide_picture_scrolls(page):
+    text = page.read_text()
+    assert text.count("<table") == len(re.findall(r'<div class="scroll"[^>]*><table', text))
+    assert text.count("row.svg") == text.count('<div class="scroll map">{{ row.svg')
+    assert "overflow-x: auto" in rules(".scroll") and "var(--shade)" in rules(".scroll"), "a shade at the edge says it"
+    assert "sticky" in rules("tr > :first-child") and "background" in rules("tr > :first-child")
+
+
+def test_words_and_numbers_stay_whole():
+    for selector, body in RULES:
+        cells = re.search(r"(^|[\s,>])(td|th|tr|table)\b|\.(n|keep|text|name)\b", selector)
+        assert not (cells and re.search("anywhere|break-all|break-word", body)), selector
+    assert "nowrap" in rules(".n") and "nowrap" in rules("td.keep")
+    assert "nowrap" not in rules(".badge"), "a long one would run out of the page"
+
+
+def test_names_may_go_on_after_their_dashes_and_slashes():
+    show = report.environment().from_string("{{ name | breakable }}").render
+    assert show(name="a_b/c-d.e") == "a_<wbr>b/<wbr>c-<wbr>d.<wbr>e"
+    assert show(name="<b>/x") == "&lt;b&gt;/<wbr>x" and show(name="CONV") == "CONV"
+
+
+def html_of(tmp_path, inputs=None, **more):
+    """The report of a run whose output is a mask."""
+    mask = np.zeros((1, 16, 16, 1), np.float32)
+    mask[0, :8] = 1
+    folder = run_folders.make(tmp_path, [mask], name="selfie_segmentation", **more)
+    spec = folder.spec().to_json()
+    run_folder.write_json(folder.path / "spec.json", {**spec, "inputs": {**spec["inputs"], **(inputs or {})}})
+    return folder, report.render(judged.judge(folder))
+
+
+def test_nothing_is_found_in_noise(tmp_path):
+    _, html = html_of(tmp_path)
+    assert "of the picture" not in html and "data:image" not in html and "output0" in html
+
+
+def test_what_was_found_in_arrays_is_shown(tmp_path):
+    _, html = html_of(tmp_path, {"kind": "arrays", "arrays": "/a/folder"})
+    assert "50.0000% of the picture" in html
+
+
+def test_the_request_is_there_with_its_command(tmp_path):
+    folder, html = html_of(tmp_path, {"seed": 7})
+    command = re.search(r'<pre class="command">(.*)</pre>', html).group(1)
+    assert command == f"./inv run {folder.spec().model.path} --backend=opencl --range=-1,1 --seed=7"
+    assert "backend=opencl, precision=f32" in html and "20 inferences of Quadra, XNNPACK; 1 thread" in html
+
+
+def test_trace_and_memory_map_are_linked_where_they_are(tmp_path):
+    names = (report.TRACE, report.MEMORY_MAP)
+    folder, html = html_of(tmp_path, profile=run_folders.PROFILE)
+    assert not [name for name in names if name in html]
+    for name in names:
+        (folder.path / name).write_text("")
+    html = report.render(judged.judge(folder))
+    assert all(html.count(f'<a href="{name}">') == 2 for name in names), "with what it is, and in the list of files"
+
+
+def test_the_trace_of_a_profile_is_linked_at_once(tmp_path):
+    folder = run_folders.make(tmp_path, profile=run_folders.PROFILE)
+    tasks.profile.body(None, str(folder.path))
+    assert f'<a href="{report.TRACE}">' in (folder.path / report.FILE).read_text()
+
+
+def test_a_failed_run_says_what_it_got(tmp_path):
+    spec = run_folders.make(tmp_path).spec()
+    partial = run_folder.start(specs.RunSpec("20990101-000000-000-x", spec.model), tmp_path)
+    error = RunFailed("run x", "it was ended by signal 11", "report it")
+    html = report.render(judged.judge(run_folder.finish(partial, "crashed", "measure", error)))
+    assert "The run did not finish" in html
+    assert re.findall(r"<dt>(while|got|next)</dt>", html) == ["while", "got", "next"]
+    assert "./inv run" in html, "to try it again"
