@@ -1,4 +1,7 @@
-"""Tables for the terminal. No number is ever shortened: texts are folded, and columns that still have no room are left out."""
+"""Tables for the terminal. No number is ever shortened: texts are folded, and columns that still have no room are left out.
+
+(rich's own tables cut cells where they have no room, numbers too.)
+"""
 
 import re
 from collections.abc import Iterator, Sequence
