@@ -23,23 +23,25 @@ def doctor(c: Context) -> None:
 
 @task(
     help={
-        "fetch": "Fetch the models that can be fetched and are missing here.",
+        "fetch": "Fetch the models that can be fetched and are not here yet.",
         "path": "Print only the path of this model (a listed name, or a file); fetch it if needed.",
     }
 )
 def models(c: Context, fetch: bool = False, path: str = "") -> None:
-    """List the models of the catalogue, and where they are; --fetch fetches them.
+    """List your own models and those that can be fetched; --fetch fetches them.
 
     Your own models: set QUADRA_MODELS_DIR to their folder. It is searched first.
     """
+    from host_tools.base import terminal
     from host_tools.request import models
+    from host_tools.tasks import list_models
 
     if path:
         print(models.find(path).path)
         return
     if fetch:
-        models.fetch(entry for entry, where in models.status() if not where)
-    models.show()
+        models.fetch(models.catalogue().values())
+    list_models.show(terminal.console())
 
 
 _LAB_HELP = "devices of a lab, instead of --on: its scheduler's address, or localhost."
@@ -710,8 +712,8 @@ def demo(c: Context, loop: bool = False) -> None:
 @task(
     iterable=["models"],
     help={
-        "models": "Models to measure, by name or path: `inv bench A B` (default: on the host those that run wholly on the delegate,"
-        " elsewhere all).",
+        "models": "Models to measure, by name or path: `inv bench A B` (default: those that `inv models --fetch` fetches and"
+        " that are here, if they run wholly on the delegate).",
         "on": "host (default): beside XNNPACK at 1 and 2 threads. jvm: in Android's TFLite runtime, beside XNNPACK and TFLite's"
         " stock GPU delegate, at 1 thread.",
         "backend": "opencl, gles, or both (default: opencl; with --on jvm or --lab those of the peers).",

@@ -11,6 +11,7 @@ import pytest
 from host_tools.base import settings
 from host_tools.build import bazel, sanitize
 from host_tools.request import models
+from tests import more_models
 from tests.delegate import REPORTS, UNOPTIMISED, Quadra
 
 # The same examples every time; `--hypothesis-profile=search` looks for new ones.
@@ -91,14 +92,15 @@ def _nothing_reported():
 
 @pytest.fixture(scope="session")
 def model_path():
-    """model_path(name): where a catalogue model is; fetches it, or skips with the reason when it cannot be had."""
+    """model_path(name): where a model is: of the catalogue, then it is fetched; or of tests/more_models.toml, then the test
+    skips with the reason when it is not here."""
 
     def path(name: str):
-        entry = models.catalogue()[name]
-        if not entry.member and not models.located(entry):
-            folders = ":".join(map(str, settings.read().models_dirs)) or "not set"
-            pytest.skip(f"the model {name} is not in QUADRA_MODELS_DIR ({folders})")
-        return models.find(name).path
+        if name in models.catalogue():
+            return models.find(name).path
+        found, origin = more_models.located(name), more_models.known()[name].origin
+        folders = ":".join(map(str, settings.read().models_dirs)) or "not set"
+        return found or pytest.skip(f"{name}.tflite, by {origin}, is not in QUADRA_MODELS_DIR ({folders})")
 
     return path
 

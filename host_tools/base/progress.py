@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from host_tools.base.units import size_text
 
 _LINE_EVERY_S = 15.0
 
@@ -31,6 +34,39 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
     yield show
     if time.monotonic() - started >= 1.0:
         print(f"· {title}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def transfer(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Yields show(done): how many of `total` bytes are here. A bar on a terminal; elsewhere lines: how much there is to come,
+    now and then how much is here, and how long it took."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(binary_units=True),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task(escape(title), total=total)
+            yield lambda done: bar.update(task, completed=min(done, total))
+        return
+    started = time.monotonic()
+    last = [started]
+
+    def show(done: int) -> None:
+        now = time.monotonic()
+        if now - last[0] >= _LINE_EVERY_S:
+            last[0] = now
+            line(f"{size_text(min(done, total))} of {size_text(total)}, {now - started:.0f} s")
+
+    def line(text: str) -> None:
+        print(f"· {title}: {text}", file=sys.stderr, flush=True)
+
+    line(size_text(total))
+    yield show
+    line(f"done, {time.monotonic() - started:.0f} s")
 
 
 def counted(show: Callable[[str], None]) -> Callable[[str, int, int], None]:

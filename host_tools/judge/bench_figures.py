@@ -313,9 +313,11 @@ def recorded() -> dict[str, Any]:
     return figures
 
 
-def add_recorded(row: Row, model: str) -> None:
-    """Gives the row the recorded figures of the stock delegate, where there are some of the model."""
-    found = recorded()["models"].get(model, {})
+def add_recorded(row: Row, sha256: str) -> None:
+    """Gives the row the recorded figures of the stock delegate, where there are some of this very file."""
+    found: dict[str, Any] = {}
+    for figures in recorded()["models"].values():
+        found = figures if figures["sha256"] == sha256 else found
     steady, xnnpack, cold = (found.get(key) for key in (f"{row.backend}_ms", "xnnpack_ms", f"{row.backend}_cold_ms"))
     if steady and xnnpack:
         starts = {"median": cold * 1000.0} if cold else {}

@@ -19,12 +19,12 @@ def write(folder: Path) -> None:
     """Every float tensor of the main graph: inputs, constants, results. RunFailed where the CPU cannot run the model."""
     spec = RunFolder(folder).spec()
     name, content = spec.model.name, reference_model.for_cpu(Path(spec.model.path))[0]
+    ops = [node["op"] for node in model_facts.read(content, name)["nodes"]]  # a damaged model ends here
     made = interpreters.make(content, name, threads=spec.threads, kernels=interpreters.BUILTIN, keeps=True)
     interpreters.allocate(made, name, content)
     interpreters.set_inputs(made, inputs.make(spec.inputs, inputs.from_details(made.get_input_details())))
     interpreters.invoke(made, f"{name} on the CPU")
     cutter = Cutter(content, name)
-    ops = [node["op"] for node in model_facts.read(content, name)["nodes"]]
     readers: dict[int, list[int]] = {}
     for index, node in enumerate(cutter.graph.operators):
         for tensor in node.inputs if node.inputs is not None else []:

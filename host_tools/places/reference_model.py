@@ -14,6 +14,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from host_tools.base.errors import Misuse
+from host_tools.request import model_tree
 
 TRANSPOSE_CONV_BIAS = b"Convolution2DTransposeBias"
 # What the pose and face models of MediaPipe need more is rewritten here when the delegate learns it.
@@ -64,9 +65,7 @@ def _unpack(content: bytes, path: Path) -> schema.ModelT:
     try:
         return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
-        raise Misuse(
-            f"read the model {path}", f"it is damaged or cut off ({type(error).__name__}: {error})", "fetch it again"
-        ) from error
+        raise model_tree.damaged(str(path), content, error) from error
 
 
 def _to_transpose_conv(model: schema.ModelT, graph: schema.SubGraphT, operator: schema.OperatorT) -> None:

@@ -32,7 +32,7 @@ LATEST = "latest"
 CPU_MODEL = "cpu_model.tflite"  # for the CPU's interpreter, where the model has ops of the delegate alone
 COMPLETE: Final = "complete"  # the other states: failed, crashed, timed_out, interrupted
 K = TypeVar("K", bound=schema.Kept)
-_ABANDONED = re.compile(re.escape(PARTIAL) + r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
+_ABANDONED = re.compile(re.escape(PARTIAL) + specs.RUN_ID.pattern)
 _KEPT_FOR_PULL_S = 7 * 24 * 3600.0  # what a device's run left there can still be pulled into its folder
 _held: dict[Path, int] = {}  # partial folders of this process, each open and locked
 

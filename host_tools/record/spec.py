@@ -151,11 +151,14 @@ def checked(spec: RunSpec) -> RunSpec:
     return spec
 
 
+RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.-]{1,60}")
+
+
 def new_run_id(model_name: str, now: float | None = None) -> str:
     """Sorts by time: 20261121-101530-042-selfie_segmentation (UTC, milliseconds)."""
     moment = time.time() if now is None else now
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
-    word = re.sub(r"[^A-Za-z0-9_.]+", "_", model_name).strip("._")[:60] or "model"
+    word = re.sub(r"[^A-Za-z0-9_.-]+", "_", model_name).strip("._-")[:60] or "model"
     return f"{stamp}-{int(moment * 1000) % 1000:03d}-{word}"
 
 

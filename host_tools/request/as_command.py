@@ -27,7 +27,7 @@ def run(spec: RunSpec) -> str:
         value = spec.options.get(name, default)
         words += _option("cache" if name == "serialization_dir" else name, value, default)
     words += _option("options", delegate_options.words(spec.options), "")
-    words += _inputs(spec.inputs, views.of_model(spec.model.name).value_range)
+    words += _inputs(spec.inputs, views.of_model(spec.model.name, spec.model.sha256).value_range)
     words += _option("signature", spec.signature, "")
     words += _option("on", spec.device or spec.place, "host")
     defaults = RunSpec("", spec.model)

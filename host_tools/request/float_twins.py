@@ -4,6 +4,7 @@ It is for comparing times and errors. The numbers are those of the quantised mod
 before they were quantised, and activations are no longer rounded to their grids.
 """
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,11 @@ def make(name: str) -> Path | None:
     be made."""
     model = models.find(name)
     path = models.made_twin(model)
+    raw = model.path.read_bytes()
     try:
-        content = twin(model.path.read_bytes())
+        content = twin(raw)
+    except struct.error as error:
+        raise model_tree.damaged(name, raw, error) from error
     except (model_tree.CannotPack, ValueError, LookupError, TypeError, AttributeError) as error:
         found = f"{type(error).__name__}: {error}"
         raise Misuse(f"make a float twin of {name}", found, "measure it without --twins") from error

@@ -33,7 +33,7 @@ def make_spec(
     name, signature = split(model)
     found = models.find(name)
     settings.utf8_path(found.path, "read the model", "rename it, or the folder that it is in")
-    view = views.of_model(found.name)
+    view = views.of_model(found.name, found.sha256)
     wanted = inputs.parse_range(value_range) if value_range else view.value_range
     if image and arrays:
         raise Misuse("read the inputs", "--image and --inputs are both given", "give one of them")
@@ -69,6 +69,20 @@ def split(word: str) -> tuple[str, str]:
     """`MODEL:SIGNATURE` as both. A model alone, or the path of a file that is there, has no signature."""
     model, _, signature = word.rpartition(":")
     return (word, "") if not model or Path(word).expanduser().exists() else (model, signature)
+
+
+def label(word: str) -> str:
+    """What a word stands for, for people: the model's name, and the signature where one is named."""
+    model, signature = split(word)
+    name = models.find(model).name
+    return f"{name}:{signature}" if signature else name
+
+
+def float_twin(word: str) -> str:
+    """The word of the same with floats, where it is here; empty: it is not."""
+    model, signature = split(word)
+    twin = models.float_twin(model)
+    return f"{twin}:{signature}" if twin and signature else twin
 
 
 def each_signature(model: str, signature: str = "") -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import tflite
 
 from host_tools.base.errors import Misuse
-from host_tools.request import signatures
+from host_tools.request import model_tree, signatures
 
 _MOST_FLOPS = 1 << 53
 
@@ -30,9 +30,7 @@ def read(content: bytes, model: str, signature: str = "") -> dict[str, Any]:
         reached = sorted(signatures.reached(content, subgraph))
         free = _free_sizes(graph, signatures.entry(content, signature))
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
-        raise Misuse(
-            f"read the model {model}", f"it is damaged or cut off ({type(error).__name__}: {error})", "fetch it again"
-        ) from error
+        raise model_tree.damaged(model, content, error) from error
     _require_names(names, model)
     return {
         "schema_version": 1,
@@ -59,11 +57,23 @@ def _free_sizes(graph: tflite.SubGraph, entry: signatures.Entry) -> dict[str, li
 
 
 def _constant_bytes(root: tflite.Model) -> int:
-    """Of the buffers that tensors have, each once; in a file beyond 2 GB they lie behind the tree, with a size."""
+    """Of the buffers that tensors have, each once; in a file beyond 2 GB they lie behind the tree, with a size. ValueError or
+    struct.error: one reaches beyond the end of the file."""
     graphs = [root.Subgraphs(i) for i in range(root.SubgraphsLength())]
     used = {graph.Tensors(i).Buffer() for graph in graphs for i in range(graph.TensorsLength())}
     buffers = [root.Buffers(i) for i in used if i < root.BuffersLength()]
-    return sum(buffer.DataLength() or buffer.Size() for buffer in buffers)
+    return sum(_bytes_of(buffer) for buffer in buffers)
+
+
+def _bytes_of(buffer: tflite.Buffer) -> int:
+    length: int = buffer.DataLength()
+    if length:
+        buffer.DataAsNumpy()  # raises where the file ends before it does
+        return length
+    end, size = buffer.Offset() + buffer.Size(), len(buffer._tab.Bytes)
+    if buffer.Size() and end > size:
+        raise ValueError(f"a buffer ends at byte {end} of {size}")
+    return int(buffer.Size())
 
 
 def _require_names(names: list[bytes], model: str) -> None:

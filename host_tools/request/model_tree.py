@@ -1,10 +1,13 @@
 """A .tflite file as the schema's own tree, which can be changed and written again."""
 
+import struct
 from typing import Any
 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+
+from host_tools.base.errors import Misuse
 
 _IDENTIFIER = b"TFL3"
 _ALIGNMENT = 16  # of constants, as the format wants it
@@ -40,6 +43,14 @@ def unpack(raw: bytes) -> schema.ModelT:
         buffer.__class__ = _Buffer
         buffer.data = None if buffer.data is None else bytes(buffer.data)
     return _listed(model)
+
+
+def damaged(model: str, content: bytes, error: Exception) -> Misuse:
+    """What to raise for a file whose tables could not be read: flatbuffers raises whatever a bad offset leads to."""
+    beyond = isinstance(error, struct.error) or (isinstance(error, ValueError) and "buffer" in str(error))
+    found = f"the file ends at byte {len(content)}, and its tables point beyond that: it is cut off or damaged"
+    found = found if beyond else f"it is damaged ({type(error).__name__}: {error})"
+    return Misuse(f"read the model {model}", found, "copy it again, or fetch it again where it came from")
 
 
 def pack(model: schema.ModelT) -> bytes:

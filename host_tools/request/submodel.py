@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from host_tools.base.errors import Misuse
 from host_tools.request import model_tree
 
 _FLOAT32, _BYTES = 0, (3, 9)  # uint8 and int8: numbers of the schema's TensorType
@@ -31,8 +30,7 @@ class Cutter:
             self.graph = self.tree.subgraphs[subgraph]
             self.maker = {t: i for i, node in enumerate(self.graph.operators) for t in _some(node.outputs)}
         except Exception as error:  # flatbuffers raises whatever a bad offset leads to
-            found = f"it is damaged or cut off ({type(error).__name__}: {error})"
-            raise Misuse(f"read the model {name}", found, "fetch it again") from error
+            raise model_tree.damaged(name, raw, error) from error
 
     def before(self, output: int, known: Collection[int]) -> Part:
         """What it takes to make `output`, back to tensors that are known or that the model is given."""

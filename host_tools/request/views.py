@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from host_tools.request.catalogue import catalogue
+
 _TABLE = Path(__file__).with_name("model_views.toml")
 # Detectors of MediaPipe: anchors per cell of each feature map, by the number of anchors. Anchors are cell centres.
 _ANCHOR_GRIDS = {896: ((16, 2), (8, 6)), 2016: ((24, 2), (12, 6)), 2254: ((28, 2), (14, 2), (7, 6)), 2304: ((48, 1),)}
@@ -39,10 +41,13 @@ class Detection:
     points: tuple[tuple[float, float], ...]
 
 
-def of_model(name: str) -> View:
-    """The view of a catalogue model; the default for others."""
+def of_model(name: str, sha256: str = "") -> View:
+    """The view of a model that the table knows, by its name or, where its file is called otherwise, by the digest of a
+    catalogue model; the default for others."""
     table = _table()
-    row = table["models"].get(name.rsplit("/", 1)[-1], {})
+    known = [name, *(entry.name for entry in catalogue().values() if entry.sha256 == sha256)]
+    rows = [table["models"].get(word.rsplit("/", 1)[-1]) for word in known]
+    row: dict[str, Any] = next(filter(None, rows), {})
     low, high = row.get("range", (-1, 1))
     return View(
         value_range=(float(low), float(high)),

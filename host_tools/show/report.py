@@ -162,7 +162,7 @@ def _scene(folder: RunFolder) -> pictures.Scene | None:
             base = inputs.open_picture(io.BytesIO(stored)).convert("RGB")
         else:
             base = _as_picture(folder.arrays("inputs"), shape)
-        view = views.of_model(spec.model.name)
+        view = views.of_model(spec.model.name, spec.model.sha256)
         return pictures.scene(view, base, shape, ours, theirs, tensors.outputs[0].scale)
     except (QuadraError, OSError, KeyError, ValueError, IndexError, StopIteration):
         return None  # a picture is the least of a report

@@ -21,7 +21,8 @@ from host_tools.judge import bench_figures
 from host_tools.judge.bench_figures import Asked, Bench
 from host_tools.places import where
 from host_tools.places.place import Place, Show
-from host_tools.record import machine, peer_names, printed
+from host_tools.record import machine, peer_names, printed, verdicts
+from host_tools.request import models
 from host_tools.show import bench_page, bench_table
 from host_tools.tasks import bench_asked, lab_places, lanes
 from host_tools.tasks.bench_asked import Words
@@ -52,10 +53,22 @@ def run_as_json(words: Words, library: Path | None) -> int:
 
 def _measured(words: Words, library: Path | None) -> Bench:
     wanted, absent = bench_asked.asked(words)
-    for name in absent:
-        _say(f"left out: {name} is not in a folder of QUADRA_MODELS_DIR")
+    if absent:
+        _say(f"left out, because they are not here: {', '.join(absent)}; `{models.FETCH}` fetches them")
+    _say(_intended(wanted))
     with _places(words, wanted, library) as (places, there), progress("bench") as show, interrupt.once():
         return measure(wanted, places, show, bench_page.write, words.resume, there)
+
+
+def _intended(wanted: Asked) -> str:
+    """What the bench is going to do, and about how long that takes."""
+    count = len(wanted.models)
+    named = ", ".join(wanted.models) if count <= 3 else f"{count} models"
+    apis = " and ".join(verdicts.APIS[backend] for backend in wanted.backends)
+    peers = " and ".join(peer_names.label(peer) for peer in wanted.peers)
+    time = f", up to {count * len(wanted.kinds)} minutes" if wanted.place == "host" else ""  # most of it starts
+    what = f"bench: {named} on {apis}, beside {peers}, {wanted.repetitions} inferences each"
+    return f"{what}{time}. Ctrl-C keeps what was measured until then"
 
 
 def _say(text: str) -> None:

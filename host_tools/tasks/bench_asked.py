@@ -7,23 +7,21 @@ from pathlib import Path
 from host_tools.base.errors import Misuse
 from host_tools.judge.bench_figures import Asked, peers_beside
 from host_tools.record import peer_names, printed
-from host_tools.request import float_twins, models
+from host_tools.request import float_twins, from_arguments, models
 from host_tools.tasks import earlier_folder
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
 APIS = {"interpreter": ("interpreter",), "compiled": ("compiled",), "both": ("interpreter", "compiled")}
-# Those that run wholly on the delegate.
+# Those of the catalogue that run wholly on the delegate, and on XNNPACK.
 MODELS = (
-    "body-pix-float-050-8",
-    "deeplabv3_257_mv_gpu",
-    "face_detection_front",
-    "face_detection_full_range_sparse",
-    "face_detection_short_range",
-    "pose_detection",
     "face_landmark",
     "hand_landmark_full",
+    "hand_landmark_lite",
     "hand_recrop",
     "iris_landmark",
+    "mediapipe/face_detection_full_range_sparse",
+    "mediapipe/face_detection_short_range",
+    "mediapipe/pose_detection",
     "palm_detection_full",
     "palm_detection_lite",
     "pose_landmark_full",
@@ -53,16 +51,16 @@ class Words:
 
 
 def asked(words: Words) -> tuple[Asked, list[str]]:
-    """What the words ask for, and models that are not here.
+    """What the words ask for, and those of MODELS that are left out because they are not here.
 
     on: host or jvm; none means that of the bench to resume, else host. peer: names with a comma between them; none means
-    XNNPACK on the host, elsewhere all. api: a word of APIS, on the host; none means the interpreter. models: none means
-    MODELS on the host, elsewhere all of the catalogue, as far as they are here. A quantised model brings its float twin, if
+    XNNPACK on the host, elsewhere all. api: a word of APIS, on the host; none means the interpreter. models: those of the
+    catalogue are fetched; none means MODELS, as far as they are here. A quantised model brings its float twin, if
     that is here; with `twins` one is made where it is not. backend: none means OpenCL on the host, elsewhere those of the peers.
     """
     names = words.models
     for name in names:
-        models.find(name)
+        from_arguments.label(name)  # whatever is wrong with it
     place = _place(words)
     on_host = place == "host"
     apis = _one_of("--api", words.api or "interpreter", APIS)
@@ -72,16 +70,17 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
             f"bench with --api {words.api} on the JVM or a device", came_back, "omit --api, or measure on the host"
         )
     peers, backends = (_on_host if on_host else _in_app)(words.peer, words.backend)
-    known = _usual() if on_host else _here()
-    found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
-    if not found:
-        raise Misuse("bench", "no model is here", "`./inv models --fetch`, or set QUADRA_MODELS_DIR")
+    absent = [] if names else [name for name in MODELS if not models.is_here(name)]
+    if len(absent) == len(MODELS):
+        models.require(MODELS, "bench")
+    found = tuple(dict.fromkeys(names)) or tuple(name for name in MODELS if name not in absent)
     if words.twins:
         for name in found:
-            if not models.float_twin(name):
-                float_twins.make(name)
-    absent = [] if names or not on_host else [name for name, is_here in known if not is_here]
-    found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
+            model, _ = from_arguments.split(name)
+            if not models.float_twin(model):
+                float_twins.make(model)
+    found = tuple(dict.fromkeys(one for name in found for one in (name, from_arguments.float_twin(name)) if one))
+    found = tuple(one for name in found for one in from_arguments.each_signature(name))
     return Asked(found, backends, peers, words.repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent
 
 
@@ -131,18 +130,6 @@ def _peers(beside: str, known: tuple[str, ...], do_next: str) -> tuple[str, ...]
         if name not in known:
             raise Misuse("read --peer", f"{name!r} is not one of {', '.join(known)}", do_next)
     return wanted
-
-
-def _usual() -> list[tuple[str, bool]]:
-    """MODELS, and whether each is here or can be fetched."""
-    status = {entry.name: bool(entry.member or where) for entry, where in models.status()}
-    return [(name, status.get(name, False)) for name in MODELS]
-
-
-def _here() -> list[tuple[str, bool]]:
-    """All of the catalogue, those that run wholly on Quadra first, and whether each is here."""
-    found = [(entry.name, bool(where)) for entry, where in models.status()]
-    return sorted(found, key=lambda row: row[0] not in MODELS)
 
 
 def folder_of(name: str) -> Path:

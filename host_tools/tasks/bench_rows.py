@@ -1,9 +1,11 @@
 """The rows of a bench: each from run folders that are there, or from runs on a device."""
 
 import contextlib
+import math
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +25,7 @@ from host_tools.tasks.deal import Deal
 _DEADLINE_S = {"host": 300.0, "jvm": 600.0, "device": 600.0}
 _SECOND_STARTS = 3  # each of each runtime is a Java process
 # What a run must have been asked for; how often it was repeated does not matter.
-_ASKED = ("options", "inputs", "place", "device", "api", "peers", "threads", "cold", "second_starts")
+_ASKED = ("signature", "options", "inputs", "place", "device", "api", "peers", "threads", "cold", "second_starts")
 Kind = tuple[str, str]  # backend and API
 
 
@@ -35,19 +37,15 @@ class Family:
 
     @property
     def key(self) -> str:
-        return _stem(self.models[0])
+        return from_arguments.label(self.models[0])
 
 
 def families(names: Sequence[str]) -> list[Family]:
     """The models, each with those that have the same twin."""
     found: dict[str, list[str]] = {}
     for name in names:
-        found.setdefault(models.float_twin(name) or name, []).append(name)
+        found.setdefault(from_arguments.float_twin(name) or name, []).append(name)
     return [Family(tuple(group)) for group in found.values()]
-
-
-def _stem(name: str) -> str:
-    return Path(name).stem if name.endswith(".tflite") else name
 
 
 @dataclass(frozen=True)
@@ -94,10 +92,11 @@ class RowMaker:
     def empty(self, name: str, kind: Kind, device: str, error: str = "") -> Row:
         """A row without figures yet. device: of a lab; empty: there is no other."""
         backend, api = kind
-        twin = models.float_twin(name)
-        row = Row(models.find(name).name, backend, _stem(twin), api, ran_on=device, error=error)
-        if self.asked.place == "host" and api == "interpreter":
-            add_recorded(row, name)
+        twin, (model, signature) = from_arguments.float_twin(name), from_arguments.split(name)
+        made = from_arguments.label(twin) if twin else ""
+        row = Row(from_arguments.label(name), backend, made, api, ran_on=device, error=error)
+        if self.asked.place == "host" and api == "interpreter" and not signature:
+            add_recorded(row, models.find(model).sha256)
         return row
 
     def row(self, name: str, kind: Kind, device: str, show: Show = quiet, place: Place | None = None) -> Row:
@@ -210,7 +209,7 @@ class Figures:
         names = [name for family in cells for name in family.models]
         for name, kind in [(name, kind) for name in names for kind in self.asked.kinds]:
             if (name, kind) not in self.rows:
-                self.add(name, Row(models.find(name).name, kind[0], api=kind[1], ran_on=device, error=error))
+                self.add(name, Row(from_arguments.label(name), kind[0], api=kind[1], ran_on=device, error=error))
 
     def close(self, notes: Sequence[str]) -> None:
         """notes: what happened to the devices of a lab. A model that none of them ran says so."""
@@ -219,7 +218,7 @@ class Figures:
             for kind in self.asked.kinds:
                 if (name, kind) not in self.rows:
                     error = "; ".join(notes) or "no device ran it"
-                    self.rows[name, kind] = Row(models.find(name).name, kind[0], api=kind[1], error=error)
+                    self.rows[name, kind] = Row(from_arguments.label(name), kind[0], api=kind[1], error=error)
         self.keep(self.bench())
 
     def bench(self) -> Bench:
@@ -247,6 +246,7 @@ class Lane(lanes.Lane[Family]):
         super().__init__(place, deal)
         self.maker, self.figures, self.show = maker, figures, show
         self.device = place.name if in_lab else ""
+        self.started, self.done = time.monotonic(), 0
 
     def run(self, cells: Sequence[Family]) -> None:
         for index, family in enumerate(cells):
@@ -258,15 +258,25 @@ class Lane(lanes.Lane[Family]):
 
     def _row(self, name: str, kind: Kind) -> QuadraError | None:
         asked = self.maker.asked
-        show = _after(f"{asked.models.index(name) + 1}/{len(asked.models)} {name}: {way(*kind)}, ", self.show)
+        words = f"{asked.models.index(name) + 1}/{len(asked.models)} {name}{self._left()}: {way(*kind)}, "
+        show = _after(words, self.show)
 
         def once(at: float) -> None:
             self.figures.add(name, self.maker.row(name, kind, self.device, show, self.place))
 
         error = self.attempt(once, lambda at, error, stopped: None)
+        self.done += 1
         if isinstance(error, FolderNotWritable):
             raise error  # no later model would fare better
         return error
+
+    def _left(self) -> str:
+        """How long the rest takes if it goes on like this; of a lab nobody knows who does what."""
+        asked = self.maker.asked
+        left = len(asked.models) * len(asked.kinds) - self.done
+        if self.device or not self.done:
+            return ""
+        return f" ({math.ceil((time.monotonic() - self.started) / self.done * left / 60)} min left)"
 
     def _gave_up(self, error: QuadraError, name: str, kind: Kind, unfinished: Sequence[Family]) -> bool:
         """Whether this device is done with these models: others measure them, or it is lost."""

@@ -36,9 +36,8 @@ class CellsBroken(QuadraError):
 def run(name: str, on: str, baseline: str, save: str, library: Path | None, lab: str = "", resume: str = "") -> Session:
     """Runs a suite and writes all that it leaves. How it ended: `fail_if_wrong`. lab: the address of a lab's scheduler.
     resume: the folder of a session that was cut off."""
-    suite = suites.read(name)
+    suite = regress_cells.with_signatures(suites.read(name))
     at = _places(suite, on, library, lab)
-    regress_cells.check_models(suite)
     with History(settings.read().history) as history:
         if baseline and baseline not in history.names() and baseline != save:
             known = f"known: {', '.join(history.names())}" if history.names() else "`--save NAME` makes the first one"

@@ -1,5 +1,7 @@
 """The cells of a suite as RunSpecs."""
 
+from dataclasses import replace
+
 from host_tools.judge.regression.suite import Cell, Suite
 from host_tools.places.place import Place
 from host_tools.record.spec import RunSpec
@@ -26,7 +28,10 @@ def spec_of(cell: Cell, suite: Suite, place: Place, profile: bool = False) -> Ru
     return place.aim(spec)
 
 
-def check_models(suite: Suite) -> None:
-    """Misuse for a model that is not here, before anything runs."""
-    for model in dict.fromkeys(cell.model for cell in suite.cells):
-        models.find(model)
+def with_signatures(suite: Suite) -> Suite:
+    """The suite with a cell for each of a model's several signatures. ModelNotFound for models that are not here, before
+    anything runs; a suite fetches nothing."""
+    models.require((from_arguments.split(cell.model)[0] for cell in suite.cells), f"run the suite {suite.name}")
+    each = {cell.model: from_arguments.each_signature(cell.model) for cell in suite.cells}
+    cells = (replace(cell, model=word) for cell in suite.cells for word in each[cell.model])
+    return replace(suite, cells=tuple(dict.fromkeys(cells)))

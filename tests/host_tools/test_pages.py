@@ -21,7 +21,7 @@ from host_tools.record import spec
 from host_tools.request import from_arguments, models
 from host_tools.tasks import bench_asked, command_line
 from host_tools.tasks.fuzz import fuzz
-from tests import parity, quantized
+from tests import more_models, parity, quantized
 
 _TOP = [settings.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES = [*_TOP, *sorted((settings.ROOT / "docs").glob("*.md"))]
@@ -114,6 +114,13 @@ def wrong(words):
 def test_the_commands_of_a_page_can_be_typed(page):
     found = [words for words in commands(page.read_text()) if len(words) > 1]  # one word names a task
     assert [f"{shlex.join(words)}: {why}" for words in found if (why := wrong(words))] == []
+
+
+def test_the_page_of_measurements_has_every_model_that_nothing_fetches():
+    section = (settings.ROOT / "docs" / "measurements.md").read_text().split("## The models")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (\S+) \| (.+) \| (.+) \| `(\w{16})` \|$", section, re.MULTILINE)
+    known = more_models.known().items()
+    assert sorted(rows) == sorted((name, one.about, one.origin, one.sha256[:16]) for name, one in known)
 
 
 def test_a_wrong_command_is_noticed():

@@ -40,7 +40,7 @@ from host_tools.show import (
     run_diff_table,
 )
 from host_tools.show.regression import table as regression_table
-from host_tools.tasks import advise, caches, devices, doctor, lint, overflow, parity
+from host_tools.tasks import advise, caches, devices, doctor, lint, list_models, overflow, parity
 from tests.host_tools import run_folders
 from tests.host_tools.analyse import test_beside
 from tests.host_tools.judge import regress_cases, test_run_diff
@@ -311,6 +311,17 @@ def all_ops(folder: Path, console: Console) -> None:
     cells = [{"backend": b, "precision": p, "storage": s} for b in backends for p in precisions for s in storages]
     head = {"ops": ["BIDIRECTIONAL_SEQUENCE_LSTM", "ADD"], "cells": cells, "total": 4}
     parity.show(parity.read([head, {"op": "ADD", **cells[3], "case": "c", "wrong": "off by [1]"}] * 1), console)
+
+
+@case
+def models_here_and_elsewhere(folder: Path, console: Console) -> None:
+    for name in ("here", "again"):
+        (folder / name).mkdir()
+        (folder / name / f"{MODEL}_{'x' * 120}.tflite").write_bytes(b"TFL3" * 123_456)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QUADRA_MODELS_DIR", f"{folder}/here:{folder}/again")
+        patch.setenv("QUADRA_DOWNLOADS_DIR", str(folder / "fetched"))
+        list_models.show(console)
 
 
 def _sites() -> Iterator[str]:

@@ -3,16 +3,21 @@
 Read from TOML (docs/regress.md has every key); a wrong key is an error, because it would silently mean nothing.
 """
 
+import difflib
 import itertools
+import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from host_tools.base.errors import Misuse
 
 FOLDER = Path(__file__).with_name("suites")
+_ENDING = re.compile(r"\.tflite(?=$|:)")
 MEASURES = ("auto", "wall", "processor", "ratio", "processor_ratio")
 
 
@@ -38,14 +43,15 @@ LIMITS = {
 class Cell:
     """One model with one set of options: what is compared with itself."""
 
-    model: str  # a name of the catalogue, or a path
+    model: str  # a name of the catalogue, or a path; of a signature with `:NAME` behind it
     backend: str = "auto"
     precision: str = "f32"
     target: str = ""
 
     @property
     def key(self) -> str:
-        words = (Path(self.model).stem, self.backend, self.precision, Path(self.target).stem)
+        name = _ENDING.sub("", Path(self.model).name)
+        words = (name, self.backend, self.precision, Path(self.target).stem)
         return "/".join(filter(None, words))
 
 
@@ -71,6 +77,10 @@ class Suite:
     limits: Mapping[str, Limit] = field(default_factory=lambda: dict(LIMITS))
 
 
+_CELLS: dict[str, list[str]] = {"models": [], "backends": ["auto"], "precisions": ["f32"], "targets": [""]}  # defaults
+_KEYS = tuple(one.name for one in fields(Suite) if one.name != "name")
+
+
 def read(name: str) -> Suite:
     """The suite of a file, or of a name in `suites`."""
     path = _find(name)
@@ -80,7 +90,7 @@ def read(name: str) -> Suite:
         raise Misuse(f"read the suite {path}", str(error), "see docs/regress.md") from error
     try:
         return _checked(_parse(path.stem, value))
-    except (TypeError, ValueError, AttributeError) as error:
+    except ValueError as error:
         raise Misuse(f"read the suite {path}", str(error), "docs/regress.md lists every key") from error
 
 
@@ -93,27 +103,47 @@ def _find(name: str) -> Path:
 
 
 def _parse(stem: str, value: dict[str, Any]) -> Suite:
-    value = dict(value)
-    cells = tuple(dict.fromkeys(c for row in value.pop("cells", ()) for c in _cells(row)))
-    limits = {**LIMITS}
-    for metric, row in value.pop("limits", {}).items():
-        if metric not in LIMITS:
-            raise ValueError(f"limits.{metric}: no metric has that name; there are {', '.join(LIMITS)}")
-        limits[metric] = replace(limits[metric], **row)
-    value["peers"] = tuple(value.get("peers", ("xnnpack",)))
-    return Suite(**{"name": stem, **value, "cells": cells, "limits": limits})
+    """ValueError: what is wrong with it."""
+    _known_keys("", value, _KEYS)
+    rows, limits = value.pop("cells", []), value.pop("limits", {})
+    if not isinstance(rows, list):
+        raise ValueError("cells: write [[cells]], with two brackets")
+    _known_keys("limits", limits, LIMITS)
+    for metric, row in limits.items():
+        _known_keys(f"limits.{metric}", row, [one.name for one in fields(Limit)])
+    value["cells"] = list(dict.fromkeys(cell for row in rows for cell in _cells(row)))
+    value["limits"] = {metric: {**asdict(limit), **limits.get(metric, {})} for metric, limit in LIMITS.items()}
+    try:
+        return msgspec.convert({"name": stem, **value}, Suite)
+    except msgspec.ValidationError as error:  # its words: Expected `int`, got `str` - at `$.launches`
+        what, _, where = str(error).partition(" - at `$.")
+        raise ValueError(f"{where.rstrip('`')}: {what[:1].lower()}{what[1:]}") from error
 
 
-def _cells(row: dict[str, Any]) -> tuple[Cell, ...]:
+def _known_keys(where: str, value: Any, known: Collection[str]) -> None:
+    """ValueError for what is no table, or has a key that would mean nothing."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: {value!r} is not a table")
+    for key in value:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1, cutoff=0.7)
+            hint = f"did you mean {close[0]}? " if close else ""
+            name = f"{where}.{key}" if where else key
+            raise ValueError(
+                f"there is no key {name}; {hint}the keys{' there' if where else ''} are {', '.join(known)}"
+            )
+
+
+def _cells(row: Any) -> tuple[Cell, ...]:
     """The product of a row's lists."""
-    known = {"models": [], "backends": ["auto"], "precisions": ["f32"], "targets": [""]}
-    wrong = row.keys() - known.keys()
-    if wrong or not row.get("models"):
-        raise ValueError(f"cells: {', '.join(sorted(wrong)) or 'models'} {'is no key' if wrong else 'is missing'}")
-    lists = {**known, **row}
-    if not all(isinstance(one, list) and all(isinstance(w, str) for w in one) for one in lists.values()):
-        raise ValueError("cells: every key has a list of words")
-    return tuple(Cell(*words) for words in itertools.product(*(lists[key] for key in known)))
+    _known_keys("cells", row, _CELLS)
+    lists = {**_CELLS, **row}
+    for key, words in lists.items():
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"cells.{key}: {words!r} is not a list of words")
+    if not lists["models"]:
+        raise ValueError("cells: models is missing")
+    return tuple(Cell(*words) for words in itertools.product(*(lists[key] for key in _CELLS)))
 
 
 def _checked(suite: Suite) -> Suite:

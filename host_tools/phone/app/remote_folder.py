@@ -3,7 +3,6 @@ shell's.
 """
 
 import io
-import re
 import shlex
 import shutil
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from host_tools.phone.app.install_app import PACKAGE
 from host_tools.phone.files import check_pulled, pull, transfer
 from host_tools.record import reading, schema
 from host_tools.record.run_folder import CPU_MODEL
-from host_tools.record.spec import RunSpec, checked
+from host_tools.record.spec import RUN_ID, RunSpec, checked
 
 Show = Callable[[str], None]
 
@@ -29,7 +28,6 @@ OWN_CACHE = f"{CACHE}/{KEPT}"
 CACHE_HERE = "cache"  # its name in a run folder
 _TIMEOUT_S = 20.0
 _FILE_LIMIT_BYTES = 1 << 20  # of one that is brought alone
-_RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
 _PULLED = ".pulled"
 
 
@@ -149,7 +147,7 @@ def left(device: Device) -> list[RemoteFolder]:
     found: list[RemoteFolder] = []
     for kind in (RemoteFolder, ShellFolder):
         said = kind(device, "").ask(["ls", kind.runs], "look for runs")
-        ids = sorted(line.strip() for line in said.splitlines() if _RUN_ID.fullmatch(line.strip()))
+        ids = sorted(line.strip() for line in said.splitlines() if RUN_ID.fullmatch(line.strip()))
         found += [kind(device, run_id) for run_id in ids]
     return found
 

@@ -30,8 +30,7 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.virtual_device import registry
 
-_RUN_ID = re.compile(r"\d{8}-\d{6}-\d{3}-[A-Za-z0-9_.]{1,60}")
-_KEPT = re.compile(_RUN_ID.pattern + "-[0-9a-f]{32}")
+_KEPT = re.compile(specs.RUN_ID.pattern + "-[0-9a-f]{32}")
 _KEPT_RUNS = 50  # finished run folders: who lost the connection asks for them again
 _STOPPING_S = 20.0
 
@@ -169,7 +168,7 @@ class Host(WorkerPlugin):  # type: ignore[misc]
 
     def _run(self, order: Order) -> Reply:
         spec = specs.checked(order.spec)
-        if not _RUN_ID.fullmatch(spec.run_id):
+        if not specs.RUN_ID.fullmatch(spec.run_id):
             raise Misuse("take an order", f"{spec.run_id!a} is no name of a run", "send it again")
         if order.source != self.source:
             came_back = f"{self.host} runs another version of Quadra than the caller"

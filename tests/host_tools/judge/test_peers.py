@@ -97,14 +97,14 @@ def test_inputs_are_read_from_the_file_as_the_interpreter_sees_them(tmp_path):
     x, y = m.input((1, 8, 8, 3)), m.input((1, 8, 8, 3))
     m.output(m.add(x, y))
     interpreter = interpreters.make(m.bytes(), "sum", threads=1)
-    assert prepare.inputs_of(m.bytes()) == inputs.from_details(interpreter.get_input_details())
+    assert inputs.of_model(m.bytes()) == inputs.from_details(interpreter.get_input_details())
 
 
 def test_a_damaged_model_leaves_no_inputs(tmp_path):
     path = tmp_path / "damaged.tflite"
     path.write_bytes(b"\x1c\0\0\0TFL3" + b"\xff" * 40)
     spec = specs.RunSpec("id", specs.ModelRef("damaged", str(path), ""), place="jvm")
-    with pytest.raises(Misuse, match="read the model damaged: it is damaged"):
+    with pytest.raises(Misuse, match="read the model damaged: the file ends at byte 48"):
         prepare.prepare(spec, tmp_path)
     assert not (tmp_path / "inputs").exists()
 

@@ -33,7 +33,7 @@ from host_tools.build import device_apk
 from host_tools.phone.adb import lock, parallel
 from host_tools.phone.adb.adb_device import Device
 from host_tools.phone.app import app_log, install_app, remote_folder
-from host_tools.places import on_phone, prepare
+from host_tools.places import on_phone
 from host_tools.places.on_phone import Phone
 from host_tools.record import run_folder, spec as specs
 from host_tools.request import from_arguments, inputs
@@ -349,7 +349,7 @@ def test_all_devices_run_at_the_same_time_and_one_that_fails_stops_no_other(
 ):
     library = tmp_path / "libquadra.so"
     library.write_bytes(b"a library")
-    given = inputs.make(specs.InputSpec(), prepare.inputs_of(model.read_bytes()))
+    given = inputs.make(specs.InputSpec(), inputs.of_model(model.read_bytes()))
     outputs(tmp_path / "prepared", given[0] + np.float32(1))
     text = io.StringIO()
     with phone_at(tmp_path / "second") as second:

@@ -23,6 +23,16 @@ def test_ids_are_single_names_of_files(name):
     assert "/" not in run_id and "\n" not in run_id and len(run_id) < 100 and not run_id.startswith(".")
 
 
+def test_an_id_has_the_models_name_as_its_file_has_it(tmp_path):
+    model = specs.ModelRef("body-pix-float-050-8", "/m.tflite", "0" * 64)
+    spec = specs.RunSpec(specs.new_run_id(model.name), model)
+    assert spec.run_id.endswith("-body-pix-float-050-8") and specs.new_run_id("--x-").endswith("-x")
+    left = run_folder.start(spec, tmp_path)
+    run_folder._let_go(left)  # as if its process had been killed: the next run knows the name, and removes it
+    run_folder.start(specs.RunSpec("20990101-000000-000-x", model), tmp_path)
+    assert not left.exists()
+
+
 def test_a_run_is_found_by_id_beginning_path_and_latest(tmp_path):
     first = run_folders.make(tmp_path, name="first")
     os.rename(first.path, tmp_path / "20200101-000000-000-first")

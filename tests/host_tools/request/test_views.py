@@ -7,6 +7,7 @@ from PIL import Image
 from host_tools.record import schema, verdicts
 from host_tools.request import models, views
 from host_tools.show import pictures
+from tests import more_models
 from tests.host_tools import run_folders
 
 
@@ -15,8 +16,14 @@ def test_the_view_of_a_model_knows_both_its_names():
     assert views.of_model("selfie_segmentation").value_range == (0.0, 1.0)
 
 
-def test_every_view_belongs_to_a_model_of_the_catalogue():
-    names = {name.rsplit("/", 1)[-1] for name in models.catalogue()}
+def test_a_renamed_file_of_a_catalogue_model_keeps_its_view():
+    digest = models.catalogue()["selfie_segmentation"].sha256
+    assert views.of_model("mine", digest) == views.of_model("selfie_segmentation") != views.of_model("mine", "0" * 64)
+    assert views.of_model("face_landmark", digest) == views.of_model("face_landmark")  # what its name says goes first
+
+
+def test_every_view_belongs_to_a_model_that_is_known():
+    names = {name.rsplit("/", 1)[-1] for name in (*models.catalogue(), *more_models.known())}
     assert set(views._table()["models"]) <= names
 
 

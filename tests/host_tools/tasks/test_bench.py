@@ -3,7 +3,6 @@
 import html
 import json
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,10 +13,12 @@ from host_tools.judge import bench_figures
 from host_tools.judge.bench_figures import COLD, SECOND, STEADY, WARM, XNNPACK, Asked, Bench, Row, Runner
 from host_tools.record import run_folder, schema, times
 from host_tools.request import models
+from host_tools.request.models import ModelNotFound
 from host_tools.show import bench_page, bench_table, charts
 from host_tools.tasks import bench, bench_asked, bench_rows
-from tests import quantized
+from tests import more_models, quantized
 from tests.host_tools import run_folders
+from tests.signature_models import two_signatures
 
 ALL = "xnnpack,shipped-opencl,shipped-gles"
 LAPS = {"interpreter_us": 1, "allocate_us": 1, "first_invoke_us": 1}
@@ -188,6 +189,21 @@ def test_a_bench_brings_the_float_twin_of_a_quantised_model(measured, tmp_path):
     assert result.over_twin(result.rows[0]) == 1.0
 
 
+def test_each_signature_is_a_row_and_a_finished_one_is_not_taken_for_another(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    use_library(monkeypatch, DIGEST)
+    path = tmp_path / "two.tflite"
+    path.write_bytes(two_signatures())
+    first, second = Place(), Place()
+    half, _ = asked(f"{path}:decode", peer="xnnpack")
+    result = bench.measure(half, [first], lambda text: None, lambda made: None)
+    assert {spec.signature for spec in first.specs} == {"decode"}
+    whole, _ = asked(str(path), peer="xnnpack", resume=str(result.folder), on="host")
+    result = bench.measure(whole, [second], lambda text: None, lambda made: None, str(result.folder))
+    assert [(row.model, row.error) for row in result.rows] == [("two:encode", ""), ("two:decode", "")]
+    assert {spec.signature for spec in second.specs} == {"encode"}
+
+
 def test_a_twin_that_is_not_here_is_made_where_it_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.setenv("QUADRA_DOWNLOADS_DIR", str(tmp_path / "downloads"))
     path = tmp_path / "small.tflite"
@@ -235,7 +251,9 @@ def test_recorded_figures_are_compared_over_the_models_that_both_ran(tmp_path):
 def test_recorded_figures_are_those_of_the_file(tmp_path):
     recorded = bench_figures.recorded()["models"]["face_detection_front"]
     made = row("face_detection_front", 1.25)
-    bench_figures.add_recorded(made, made.model)
+    bench_figures.add_recorded(made, "0" * 64)  # another file of that name
+    assert "shipped_opencl" not in made.runners
+    bench_figures.add_recorded(made, recorded["sha256"])
     assert made.peer_over_xnnpack("shipped_opencl") == pytest.approx(recorded["opencl_ms"] / recorded["xnnpack_ms"])
     assert made.over("shipped_opencl", COLD) == pytest.approx(2000 / recorded["opencl_cold_ms"])
 
@@ -295,7 +313,7 @@ def test_the_page_and_the_figures_are_written(tmp_path):
         row("face_detection_front", 12.5, "gles"),
     )
     for one in (rows[0], rows[3]):
-        bench_figures.add_recorded(one, one.model)
+        bench_figures.add_recorded(one, bench_figures.recorded()["models"][one.model]["sha256"])
     rows[3].device = "<script>"
     page = bench_page.write(of(tmp_path, *rows)).read_text()
     assert "1.25" in page and "4770" in page and ">0.42<" in page  # a cold start of 2000 ms, of 4770
@@ -336,8 +354,11 @@ def test_two_backends_stand_below_each_other(tmp_path):
 
 
 def test_the_shipped_figures_are_of_known_models():
-    assert set(bench_figures.recorded()["models"]) <= set(models.catalogue())
-    assert set(bench_asked.MODELS) <= set(models.catalogue())
+    files = {name: row["sha256"] for name, row in bench_figures.recorded()["models"].items()}
+    assert files == {name: more_models.known()[name].sha256 for name in files}
+    assert set(bench_asked.MODELS) == set(models.catalogue()) - {
+        "face_landmark_with_attention"
+    }  # XNNPACK has not all its ops
 
 
 def test_marks_stay_inside_the_chart():
@@ -355,7 +376,7 @@ def test_the_legend_names_the_marks_that_there_are(tmp_path):
 
     def legend(model):
         made = row(model, 1.25)
-        bench_figures.add_recorded(made, model)
+        bench_figures.add_recorded(made, bench_figures.recorded()["models"].get(model, {}).get("sha256", ""))
         page = bench_page.write(of(tmp_path, made)).read_text()
         page = html.unescape(page)
         return page.split("<h2>Time relative to XNNPACK")[1].split("</section>")[0].split('class="legend"')[1]
@@ -544,18 +565,41 @@ def test_words_are_checked_before_anything_runs(monkeypatch):
         what([], beside="xnnpack,nnapi")
     with pytest.raises(Misuse):
         what(["no such model"], beside=ALL)
-    monkeypatch.setattr(models, "status", list)
-    for beside in ("", ALL):
-        with pytest.raises(Misuse, match="no model is here"):
-            what([], beside=beside)
 
 
-def test_of_all_models_those_that_run_wholly_on_the_gpu_come_first(monkeypatch):
-    entries = [SimpleNamespace(name=name, member="") for name in ("split_concat", "face_landmark", "hand_recrop")]
-    monkeypatch.setattr(models, "status", lambda: [(entry, entry.name != "hand_recrop" or None) for entry in entries])
-    assert asked(on="jvm")[0].models == ("face_landmark", "split_concat")
-    found, absent = asked()
-    assert found.models == ("face_landmark",) and "hand_recrop" in absent and "face_landmark" not in absent
+@pytest.mark.parametrize("on", ["host", "jvm"])
+def test_a_bench_without_words_fetches_nothing_and_measures_what_is_here(monkeypatch, tmp_path, on):
+    def fetch(*words):
+        raise AssertionError("nobody asked for it")
+
+    monkeypatch.setattr(models, "fetch", fetch)
+    monkeypatch.setenv("QUADRA_MODELS_DIR", str(tmp_path))
+    monkeypatch.setenv("QUADRA_DOWNLOADS_DIR", str(tmp_path / "none"))
+    with pytest.raises(
+        ModelNotFound,
+        match="(?s)bench: these models are not here yet: face_landmark, .* and 8 more.*models --fetch` .34",
+    ):
+        asked(on=on)
+    (tmp_path / "hand_recrop.tflite").write_bytes(b"\x1c\0\0\0TFL3")
+    found, absent = asked(on=on)
+    assert found.models == ("hand_recrop",) and len(absent) == len(bench_asked.MODELS) - 1 and "face_landmark" in absent
+
+
+def test_from_the_second_row_on_a_bench_says_how_long_the_rest_takes(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_MODELS_DIR", str(tmp_path))
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    use_library(monkeypatch, DIGEST)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.tflite").write_bytes(b"\x1c\0\0\0TFL3" + name.encode())
+    said = []
+    bench.measure(asked("a", "b", on="jvm", peer="xnnpack")[0], [Place()], said.append, bench_page.write)
+    assert said == ["1/2 a: OpenCL, measure", "2/2 b (1 min left): OpenCL, measure"]
+
+
+def test_a_bench_says_before_it_begins_what_it_will_do():
+    wanted = Asked(("a", "b", "c", "d"), ("opencl", "gles"), ("xnnpack",), 50, "host", (1, 2))
+    said = bench._intended(wanted)
+    assert "4 models on OpenCL and OpenGL ES, beside XNNPACK, 50 inferences each, up to 8 minutes" in said
 
 
 def test_on_the_host_two_threads_are_measured_too_and_the_bench_goes_on_there(measured):

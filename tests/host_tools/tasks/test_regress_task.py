@@ -17,10 +17,12 @@ from host_tools.base.errors import DeviceLost, Misuse
 from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.history import History
 from host_tools.judge.regression.launch import Launch
+from host_tools.request import models
 from host_tools.tasks import command_line, regress_session as sessions
 from host_tools.tasks.regress_resume import Earlier
 from tests.host_tools import run_folders
 from tests.model_builder import Model
+from tests.signature_models import two_signatures
 
 
 @pytest.fixture
@@ -96,14 +98,32 @@ def test_a_model_that_cannot_run_is_inconclusive_and_infrastructure(capsys, suit
     ("text", "reason"),
     [
         ("launches = 3", r"it has no \[\[cells\]\]"),
-        ("lunches = 3\n[[cells]]\nmodels = ['x']", "lunches"),
+        (
+            "lunches = 3\n[[cells]]\nmodels = ['x']",
+            "there is no key lunches; did you mean launches. the keys are cells, on",
+        ),
+        ("name = 'x'\n[[cells]]\nmodels = ['x']", "there is no key name; the keys are cells, on"),
+        ("models = ['x']", "there is no key models; the keys are"),
+        ("launches = '3'\n[[cells]]\nmodels = ['x']", "launches: expected `int`, got `str`"),
+        ("peers = 'xnnpack'\n[[cells]]\nmodels = ['x']", "peers: expected `array`, got `str`"),
+        ("[cells]\nmodels = ['x']", r"cells: write \[\[cells\]\]"),
         ("[[cells]]\nbackends = ['gles']", "cells: models is missing"),
-        ("[[cells]]\nmodels = ['x']\nplaces = ['host']", "cells: places is no key"),
-        ("[[cells]]\nmodels = 'x'", "a list of words"),
+        (
+            "[[cells]]\nmodels = ['x']\nplaces = ['host']",
+            "there is no key cells.places; the keys there are models, backends",
+        ),
+        ("[[cells]]\nmodel = ['x']", "there is no key cells.model; did you mean models"),
+        ("[[cells]]\nmodels = 'x'", "cells.models: 'x' is not a list of words"),
         ("[[cells]]\nmodels = ['a/x', 'b/x']", "two cells have one name"),
         ("launches = 0\n[[cells]]\nmodels = ['x']", "launches: 0 is less than 1"),
         ("measure = 'best'\n[[cells]]\nmodels = ['x']", "'best' is not one of auto, wall"),
-        ("[limits]\nspeed = {percent = 1}\n[[cells]]\nmodels = ['x']", "limits.speed: no metric"),
+        (
+            "[limits]\nspeed = {percent = 1}\n[[cells]]\nmodels = ['x']",
+            "there is no key limits.speed; the keys there are init, first",
+        ),
+        ("[limits]\nsteady = 3\n[[cells]]\nmodels = ['x']", "limits.steady: 3 is not a table"),
+        ("[limits]\nsteady = {sea = 3}\n[[cells]]\nmodels = ['x']", "limits.steady.sea; the keys there are percent"),
+        ("[limits]\nsteady = {see = 'a'}\n[[cells]]\nmodels = ['x']", "see: expected `float`, got `str`"),
         ("[[cells]\n", "Expected"),
     ],
 )
@@ -114,11 +134,26 @@ def test_a_suite_that_makes_no_sense_is_a_sentence(tmp_path, text, reason):
         suites.read(str(path))
 
 
-def test_the_suites_that_ship_can_be_read():
+def test_the_suites_that_ship_can_be_read_and_have_models_that_everyone_can_fetch():
     for path in suites.FOLDER.glob("*.toml"):
-        assert suites.read(path.stem).cells
+        cells = suites.read(path.stem).cells
+        assert cells and {cell.model for cell in cells} <= set(models.catalogue())
     with pytest.raises(Misuse, match="nightly, quick"):
         suites.read("nobody")
+
+
+def test_a_suite_fetches_nothing_and_says_before_it_runs_what_is_missing(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("QUADRA_MODELS_DIR", "")
+    monkeypatch.setenv("QUADRA_DOWNLOADS_DIR", str(tmp_path / "none"))
+    monkeypatch.setattr(models, "fetch", lambda *words: pytest.fail("nobody asked for it"))
+    status, out, err = inv(capsys, "regress", "quick", "--on=nowhere")  # it does not get as far as to the devices
+    assert status == 2 and "selfie_segmentation, mediapipe/face_detection_short_range" in err, out + err
+    assert "next: `./inv models --fetch` (34.0 MiB), then run again" in err
+
+
+def test_cells_are_told_apart_by_the_whole_name_of_their_model():
+    names = [suites.Cell(name).key for name in ("v1_0.25_128", "v1_0.5_128", "a/v1_0.5_160.tflite")]
+    assert names == ["v1_0.25_128/auto/f32", "v1_0.5_128/auto/f32", "v1_0.5_160/auto/f32"]
 
 
 class Fleet:
@@ -159,6 +194,16 @@ class Lane:
 def lanes(monkeypatch, fleet, names=("a",)):
     monkeypatch.setattr(time, "sleep", lambda s: None)
     return [Lane(fleet, name) for name in names]
+
+
+def test_each_signature_is_a_cell(capsys, suite, fake, tmp_path):
+    (tmp_path / "sum.tflite").write_bytes(two_signatures())
+    status, out, err = inv(capsys, "regress", suite, f"--library={fake}")
+    assert status == 0 and "2 cells: 2 passed" in out, out + err
+    assert "sum:encode/auto/f32" in out and "sum:decode/auto/f32" in out, out
+    suite.write_text(suite.read_text().replace("sum.tflite", "sum.tflite:decode"))
+    status, out, err = inv(capsys, "regress", suite, f"--library={fake}")
+    assert status == 0 and "1 cell: 1 passed" in out and "sum:decode/auto/f32" in out, out + err
 
 
 def test_only_errors_that_say_so_are_tried_again(monkeypatch, suite):
