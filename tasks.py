@@ -89,7 +89,7 @@ def apk(
     from host_tools.base import terminal
     from host_tools.build import apk
 
-    apk.show(apk.from_arguments(abi, libraries, out, release=release, peers=peers), terminal.console(width=150))
+    apk.show(apk.from_arguments(abi, libraries, out, release=release, peers=peers), terminal.console())
 
 
 @task(
@@ -107,7 +107,7 @@ def aar(c: Context, abi: str = "", out: str = "", release: bool = False) -> None
     from host_tools.base import terminal
     from host_tools.build import aar
 
-    aar.show(aar.from_arguments(abi, out, release), terminal.console(width=150))
+    aar.show(aar.from_arguments(abi, out, release), terminal.console())
 
 
 @task(help={"out": "The folder for the wheel (default: .cache/wheel)."})
@@ -223,7 +223,7 @@ def fuzz(c: Context, what: str, seconds: float = 60.0, seed: int = 1, library: s
 
     with progress(f"fuzz {what}") as show:
         result = fuzzing.run(what, seconds, seed, _file(library), sanitize, show)
-    fuzzing.show(result, terminal.console(width=150))
+    fuzzing.show(result, terminal.console())
     fuzzing.fail_if_wrong(result)
 
 
@@ -497,7 +497,7 @@ def bisect(
     from host_tools.show import bisect_table
     from host_tools.tasks import bisect
 
-    console, results = terminal.console(width=150), []
+    console, results = terminal.console(), []
     for word in from_arguments.each_signature(model, signature):
         asked = bisect.asked(
             word, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
@@ -619,7 +619,7 @@ def analyse(
     from host_tools.base.errors import Misuse
     from host_tools.tasks import analyse
 
-    console = terminal.console(width=150)
+    console = terminal.console()
     if install:
         analyse.install(gpu, console)
         return

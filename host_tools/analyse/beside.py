@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from host_tools.analyse import figures, figures_table
 from host_tools.analyse.figures import Figures
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text
 
 _MILLION = 1e6
 
@@ -103,11 +103,10 @@ def _show(pairs: Sequence[Pair], console: Console) -> None:
     first = pairs[0].ours
     title = f"{first.gpu.name}, OpenGL ES, {first.precision}, Mesa {first.mesa}"
     console.print(f"[bold]{escape(title)}[/]")
-    table = plain_table()
-    table.add_column("model", overflow="fold")
-    table.add_column("kernels of", overflow="fold")
-    for what in _COUNTS:
-        table.add_column(_TITLES.get(what, what), justify="right")
+    counts = [
+        number(_TITLES.get(what, what), 0 if what == "slots" else 1 if what in _EXECUTED else 2) for what in _COUNTS
+    ]
+    table = Table([text("model"), text("kernels of"), *counts])
     for pair in pairs:
         nodes = "" if pair.nodes == pair.all_nodes else f", {pair.nodes} of {pair.all_nodes} nodes"
         table.add_row(escape(pair.model), "Quadra", *_cells(pair.ours))
@@ -115,7 +114,7 @@ def _show(pairs: Sequence[Pair], console: Console) -> None:
         table.add_row("", "ratio", *_ratio_cells(pair.ratios))
     if len(pairs) > 1:
         table.add_row("geometric mean", "ratio", *_ratio_cells(mean(pairs)))
-    console.print(table)
+    table.show(console)
     for name, found in (("Quadra", [p.ours for p in pairs]), ("stock delegate", [p.peer for p in pairs])):
         for kernel in (kernel for one in found for kernel in one.kernels if kernel.failure):
             console.print(f"{name}: {escape(kernel.entry)}: [red]{escape(kernel.failure)}[/]")

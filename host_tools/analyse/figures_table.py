@@ -2,10 +2,9 @@
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.analyse.figures import Figures, KernelFigures
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text
 
 _MILLION = 1e6
 WHAT_THEY_ARE = (
@@ -20,7 +19,7 @@ def show(found: Figures, console: Console, top: int = 20) -> None:
     """top: at most so many kernels; 0 is all. Work is in millions, of a whole inference."""
     title = f"{found.gpu.name}, OpenGL ES, {found.precision}, target {found.target}, Mesa {found.mesa}"
     console.print(f"[bold]{escape(title)}[/]")
-    console.print(_table(found, top))
+    _table(found, top).show(console)
     rest = len(found.kernels) - top if top else 0
     if rest > 0:
         console.print(f"[dim]and {rest} more kernels: --top 0[/]")
@@ -33,14 +32,12 @@ def show(found: Figures, console: Console, top: int = 20) -> None:
 
 
 def _table(found: Figures, top: int) -> Table:
-    table = plain_table()
-    table.add_column("kernel", overflow="fold")
     occupancy = "waves" if found.gpu.kind == "adreno" else "threads"
-    for name in ("runs", "instr.", "regs", occupancy, "spills:fills", "loops", "slots M", "share", "mul-adds M"):
-        table.add_column(name, justify="right")
-    table.add_column("slots each", justify="right")
-    for name in ("reads M", "spilled M"):
-        table.add_column(name, justify="right")
+    table = Table([
+        text("kernel"), number("runs", 3), number("instr.", 4), number("regs", 1), number(occupancy, 1),
+        number("spills:fills"), number("loops", 5), number("slots M"), number("share"), number("mul-adds M", 2),
+        number("slots each", 2), number("reads M", 3), number("spilled M", 3),
+    ])  # fmt: skip
     slots = found.work("slots")
     for kernel in found.kernels[: top or None]:
         table.add_row(*_row(kernel, slots, found.gpu.most_threads))

@@ -1,23 +1,14 @@
-"""Where tables go, and what they look like."""
+"""Where sentences and tables are printed."""
 
-from rich.console import Console, JustifyMethod
-from rich.table import Table
+import sys
 
-_LEFT: JustifyMethod = "left"
+from rich.console import Console
 
-
-def console(stderr: bool = False, width: int | None = None) -> Console:
-    """Where tables go. Off a terminal lines are not cut at 80 columns."""
-    found = Console(stderr=stderr, highlight=False)
-    if width or not found.is_terminal:
-        return Console(stderr=stderr, highlight=False, width=width or 160)
-    return found
+ENDLESS = 1 << 20  # columns
 
 
-def plain_table(*columns: str | tuple[str, JustifyMethod]) -> Table:
-    """A table without lines. A column is its name, or that and the side that its cells stand on; long cells are folded."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        name, side = column if isinstance(column, tuple) else (column, _LEFT)
-        table.add_column(name, justify=side, overflow="fold")
-    return table
+def console(stderr: bool = False) -> Console:
+    """On a terminal, as wide as it is; elsewhere a line is as long as its text."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else ENDLESS
+    return Console(stderr=stderr, highlight=False, emoji=False, width=width)

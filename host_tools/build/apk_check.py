@@ -11,10 +11,10 @@ from typing import IO
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base import child_process
 from host_tools.base.errors import JudgementFailed
+from host_tools.base.text_table import Table, text, word
 from host_tools.build import android_check, maven, size
 
 _DEADLINE_S = 120.0
@@ -55,13 +55,11 @@ def inspect(apk: Path, classes: Path, abis: Sequence[str], release: bool) -> lis
 
 def show(apk: Path, findings: Sequence[Finding], console: Console) -> None:
     """Prints the table."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table = Table([word(""), text(""), text("")])
     for one in findings:
         table.add_row("[green]ok[/]" if one.ok else "[red]WRONG[/]", escape(one.what), escape(one.found))
     console.print(f"{escape(str(apk))}  {apk.stat().st_size:,} bytes", highlight=False)
-    console.print(table, highlight=False)
+    table.show(console)
 
 
 def abi_of(library: Path) -> str:

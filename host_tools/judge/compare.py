@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.errors import Misuse
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text, word
 from host_tools.record import run_folder, schema
 from host_tools.record.run_folder import RunFolder
 
@@ -264,10 +264,10 @@ def _plain(value: Any) -> Any:
 
 def show(result: Comparison, console: Console) -> None:
     """A row per output, and the judgement."""
-    table = plain_table()
-    table.add_column("output", overflow="fold")
-    for column in ("shape", "range", "largest error", "relative", "tolerance", "XNNPACK error", "worst at", ""):
-        table.add_column(column, justify="left" if column in ("worst at", "") else "right")
+    table = Table([
+        text("output"), number("shape", 3), number("range", 4), number("largest error"), number("relative"),
+        number("tolerance", 1), number("XNNPACK error", 1), text("worst at", 2), word(""),
+    ])  # fmt: skip
     for output in result.outputs:
         peer = f"{result.xnnpack_relative[output.index]:.1e}" if result.xnnpack_relative else "–"
         table.add_row(
@@ -281,7 +281,7 @@ def show(result: Comparison, console: Console) -> None:
             _place(output),
             "[green]right[/]" if output.ok else "[red]WRONG[/]",
         )
-    console.print(table)
+    table.show(console)
     for output in result.outputs:
         if output.right_by:
             console.print(f"[dim]output {output.index} {output.right_by}[/]")

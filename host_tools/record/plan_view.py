@@ -6,11 +6,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base import settings
 from host_tools.base.errors import Misuse
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.base.units import size_text
 from host_tools.record import flatbuffer_reader, reading
 from host_tools.record.run_folder import RunFolder
@@ -67,22 +66,17 @@ def show(plan: dict[str, Any], console: Console, top: int = 0) -> None:
         f"(lower bound {size_text(plan['activation_bytes_lower_bound'])}), "
         f"constants {size_text(plan['constant_bytes'])}\n"
     )
-    console.print(_dispatches(plan, top))
+    _dispatches(plan, top).show(console)
     console.print()
-    console.print(_buffers(plan))
+    _buffers(plan).show(console)
     console.print()
-    console.print(_tensors(plan, top))
+    _tensors(plan, top).show(console)
 
 
 def _dispatches(plan: dict[str, Any], top: int) -> Table:
-    table = plain_table(
-        "dispatch",
-        ("kernel", "left"),
-        ("global", "right"),
-        ("local", "right"),
-        ("nodes", "left"),
-        ("arguments", "left"),
-    )
+    table = Table([
+        text("dispatch"), text("kernel"), number("global"), number("local", 1), text("nodes", least=8), text("arguments"),
+    ])  # fmt: skip
     for dispatch in plan["dispatches"][: top or None]:
         table.add_row(
             escape(dispatch["name"]),
@@ -109,7 +103,7 @@ def _argument(plan: dict[str, Any], arg: dict[str, Any]) -> str:
 
 
 def _buffers(plan: dict[str, Any]) -> Table:
-    table = plain_table("buffer", ("kind", "left"), ("size", "right"), ("tensors", "right"))
+    table = Table([word("buffer"), word("kind"), number("size"), number("tensors")])
     constants = [b for b in plan["buffers"] if b["kind"] == "Constant"]
     for index, buffer in enumerate(plan["buffers"]):
         if buffer["kind"] != "Constant":
@@ -125,16 +119,15 @@ def _buffers(plan: dict[str, Any]) -> Table:
 
 
 def _tensors(plan: dict[str, Any], top: int) -> Table:
-    table = plain_table(
-        "tensor", ("b×h×w×c", "right"), ("size", "right"), ("place", "left"), ("alive in dispatches", "right")
-    )
+    figures = [number("b×h×w×c"), number("size"), word("place"), number("alive in dispatches")]
+    table = Table([*figures, identifier("tensor")])  # some names have hundreds of letters
     placed = [t for t in plan["tensors"] if t["buffer"] >= 0]
     for tensor in placed[: top or None]:
         table.add_row(
-            escape(tensor["name"]),
             "×".join(map(str, tensor["shape"])),
             size_text(tensor["bytes"]),
             f"b{tensor['buffer']}+{tensor['offset']}",
             f"{tensor['first_use']}..{tensor['last_use']}",
+            escape(tensor["name"]),
         )
     return table

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.errors import Misuse
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
@@ -116,19 +116,10 @@ def show(profile: Profile, console: Console, top: int) -> None:
     total = profile.dispatch_us or 1.0
     single = len({d.partition for d in profile.dispatches}) < 2
     slowest = sorted(profile.dispatches, key=lambda d: -d.time_us)
-    table = plain_table()
-    columns: tuple[tuple[str, JustifyMethod], ...] = (
-        ("dispatch", "left"),
-        ("us", "right"),
-        ("share", "right"),
-        ("GFLOP/s", "right"),
-        ("global", "right"),
-        ("local", "right"),
-        ("ops", "left"),
-        ("nodes", "left"),
-    )
-    for column, side in columns:
-        table.add_column(column, justify=side, overflow="fold")
+    table = Table([
+        text("dispatch"), number("us"), number("share"), number("GFLOP/s", 1), number("global", 2), number("local", 2),
+        text("ops"), text("nodes", 1, least=8),
+    ])  # fmt: skip
     for d in slowest[:top]:
         table.add_row(
             escape(d.name if single else f"{d.partition}/{d.name}"),
@@ -140,17 +131,14 @@ def show(profile: Profile, console: Console, top: int) -> None:
             escape(d.ops),
             _numbers(d.nodes),
         )
-    console.print(table)
+    table.show(console)
     if len(slowest) > top:
         console.print(f"[dim]and {len(slowest) - top} more; --top shows them[/]")
     console.print()
-    kinds = plain_table()
-    kinds.add_column("kernel")
-    for column in ("dispatches", "us", "share"):
-        kinds.add_column(column, justify="right")
+    kinds = Table([text("kernel"), number("dispatches"), number("us"), number("share")])
     for kernel, time_us, count in profile.by_kernel():
         kinds.add_row(escape(kernel), str(count), f"{time_us:.0f}", f"{100 * time_us / total:.1f} %")
-    console.print(kinds)
+    kinds.show(console)
     console.print(
         f"\n{profile.invoke_us:.0f} us per inference (median of {profile.runs}, profiled): "
         f"{profile.dispatch_us:.0f} us in {len(profile.dispatches)} dispatches, "

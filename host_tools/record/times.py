@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, word
 from host_tools.base.units import ms
 from host_tools.record import peer_names
 from host_tools.record.schema import Timings
@@ -64,10 +64,9 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 def summary(timings: Timings, console: Console) -> None:
     """Init, first and steady times beside the peers'."""
-    table = plain_table()
-    table.add_column(f"ms, {timings.threads} thread{'s' if timings.threads > 1 else ''}")
-    for column in ("init", "first run", "total", "steady median", "min", "runs"):
-        table.add_column(column, justify="right")
+    ranks = {"init": 1, "first run": 1, "total": 1, "steady median": 0, "min": 0, "runs": 2}
+    head = word(f"ms, {timings.threads} thread{'s' if timings.threads > 1 else ''}")
+    table = Table([head, *(number(name, rank) for name, rank in ranks.items())])
     found = steady(timings)
     started = "Quadra, driver compiled" if timings.driver_compiled else "Quadra"
     rows = (
@@ -83,7 +82,7 @@ def summary(timings: Timings, console: Console) -> None:
         measured = found.get(who) if who else None
         steady_cells = [ms(measured.median), ms(measured.minimum), str(measured.runs)] if measured else ["", "", ""]
         table.add_row(label, ms(total - first), ms(first), ms(total), *steady_cells)
-    console.print(table)
+    table.show(console)
     for key, label in NAMES.items():
         if timings.error_of(key):
             console.print(f"[yellow]{label} did not run[/]: {escape(timings.error_of(key))}")

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text, word
 from host_tools.record import schema
 
 _NAMES = re.compile(r"node \d+ \(\w+\)|'[^']*'")  # of nodes and tensors in reasons
 _SHOWN = 8  # kinds of reasons, in a short account
 _LONG = 160
+_DIGITS = "0123456789.,-"
 APIS = {"opencl": "OpenCL", "gles": "OpenGL ES", "null": "no GPU", "none": "no GPU"}
 _WEIGHTS = ("DEQUANTIZE", "DENSIFY")  # of constants: they cost nothing at run time
 
@@ -115,18 +116,14 @@ def words(verdicts: Verdicts) -> str:
 
 def show(verdicts: Verdicts, console: Console) -> None:
     """A row per op and verdict; what stays on the CPU comes first, with its reason."""
-    table = plain_table()
-    table.add_column("op")
-    table.add_column("nodes", justify="right")
-    table.add_column("runs on")
-    table.add_column("reason", overflow="fold")
+    table = Table([text("op"), number("nodes"), word("runs on"), text("reason", least=24)])
     for row in verdicts.rows:
         place = "[green]GPU[/]" if row.on == "gpu" else "[yellow]CPU[/]"
         note = escape(_short(row.reason)) or (
             "[dim]of constants: done once, when the model is loaded[/]" if row.op in _WEIGHTS else ""
         )
         table.add_row(escape(row.op), str(row.count), place, note)
-    console.print(table)
+    table.show(console)
 
 
 def show_cpu_reasons(verdicts: Verdicts, console: Console) -> None:
@@ -142,5 +139,7 @@ def show_cpu_reasons(verdicts: Verdicts, console: Console) -> None:
 
 
 def _short(reason: str) -> str:
-    """Names of tensors may be long: the middle goes."""
-    return reason if len(reason) <= _LONG else f"{reason[: _LONG // 2]} … {reason[-_LONG // 2 :]}"
+    """Names of tensors may be long: the middle goes, and with it a number that it would cut."""
+    if len(reason) <= _LONG:
+        return reason
+    return f"{reason[: _LONG // 2].rstrip(_DIGITS)} … {reason[-_LONG // 2 :].lstrip(_DIGITS)}"

@@ -1,7 +1,7 @@
 """The tables of a bench: which columns there are and what a row has in each, for the terminal and the page alike."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from host_tools.base import units
 from host_tools.judge.bench_figures import COLD, QUADRA, SECOND, STEADY, WARM, Bench, Mean, Row, Runner
@@ -21,15 +21,22 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
+    """rank: as of a table's column. Those that need each other's titles ("stock", "ratio") have one."""
+
     title: str
     cell: Callable[[Row], Cell]
+    rank: int = 0
+
+
+def _ranked(rank: int, columns: Sequence[Column]) -> list[Column]:
+    return [replace(column, rank=rank) for column in columns]
 
 
 def inference(bench: Bench) -> list[Column]:
     """One inference: Quadra, XNNPACK, the stock delegate. ms are medians at one thread, ratios Quadra's time relative to theirs."""
     columns = [
         *([Column("device", lambda row: Cell(row.ran_on or "–"))] if any(row.ran_on for row in bench.rows) else []),
-        Column("GPU nodes", lambda row: _nodes(row.runner(QUADRA))),
+        Column("GPU nodes", lambda row: _nodes(row.runner(QUADRA)), 4),
         Column("error", lambda row: _error(row.runner(QUADRA), row.unsure)),
         Column("Quadra ms", lambda row: _ms(row.runner(QUADRA))),
     ]
@@ -39,7 +46,8 @@ def inference(bench: Bench) -> list[Column]:
         [Column("× float", lambda row: _ratio_cell(bench.over_twin(row)))] if any(r.twin for r in bench.rows) else []
     )
     litert = _litert() if LITERT in bench.asked.peers else []
-    return [*columns, *(_xnnpack(bench) if XNNPACK in bench.asked.peers else []), *twins, *shipped, *litert]
+    xnnpack = _xnnpack(bench) if XNNPACK in bench.asked.peers else []
+    return [*columns, *xnnpack, *_ranked(3, twins), *_ranked(2, shipped), *_ranked(2, litert)]
 
 
 def starts(bench: Bench) -> list[Column]:
@@ -48,17 +56,18 @@ def starts(bench: Bench) -> list[Column]:
     shipped = _shows_recorded(bench) or peer_names.needs_shipped(bench.asked.peers)
     found = [_start("cold ms", QUADRA, COLD), Column("cpu", lambda row: _ms(row.runner(QUADRA), COLD, "processor"))]
     found += (
-        [_start("stock", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")]
+        _ranked(2, [_start("stock", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")])
         if shipped
         else []
     )
     if not bench.recorded:  # with what the peers' starts take there is no room for more
         found += [_start("warm ms", QUADRA, WARM)]
-        found += [_start("stock", "", WARM), _ratio("ratio", "", WARM)] if shipped else []
+        found += _ranked(3, [_start("stock", "", WARM), _ratio("ratio", "", WARM)]) if shipped else []
         on_jvm = bench.asked.place == "jvm"  # a device of a lab makes no second starts
         found += [_start("second", QUADRA, SECOND)] if on_jvm else []
         if on_jvm and shipped:
-            found += [Column("stock", lambda row: _second(row.runner(row.shipped))), _ratio("ratio", "", SECOND)]
+            stock = Column("stock", lambda row: _second(row.runner(row.shipped)))
+            found += _ranked(3, [stock, _ratio("ratio", "", SECOND)])
         if XNNPACK in bench.asked.peers:
             what = SECOND if on_jvm else WARM
             found += [_start("XNNPACK", XNNPACK, what), _ratio("× XNNPACK", XNNPACK, what)]
@@ -66,14 +75,11 @@ def starts(bench: Bench) -> list[Column]:
     found += [_start("second", QUADRA, SECOND), Column("× cold", lambda row: _ratio_cell(_of_cold(row)))]
     found += [_start("XNNPACK", XNNPACK, SECOND), _ratio("× XNNPACK", XNNPACK, SECOND)]
     found += [_start("LiteRT GPU", peer_names.key(LITERT), WARM)] if LITERT in bench.asked.peers else []
-    found += [] if LITERT in bench.asked.peers else [_count("programs"), _count("dispatches")]
-    found += [
-        _mib("peak cold", "cold_peak_rss_bytes", 0),
-        _mib("peak", "peak_rss_bytes", 0),
-        _mib("own", "private_bytes", 0),
-    ]
-    found += [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)]
-    return [*found, Column("weights", _weights)]
+    found += [] if LITERT in bench.asked.peers else _ranked(4, [_count("programs"), _count("dispatches")])
+    found += _ranked(3, [_mib("peak cold", "cold_peak_rss_bytes", 0), _mib("peak", "peak_rss_bytes", 0)])
+    found += _ranked(1, [_mib("own", "private_bytes", 0)])
+    found += _ranked(2, [_mib("tensors", "activation_bytes", 2), _mib("bound", "lower_bound_bytes", 2)])
+    return [*found, Column("weights", _weights, 2)]
 
 
 def _second(runner: Runner) -> Cell:
@@ -91,9 +97,10 @@ def _xnnpack(bench: Bench) -> list[Column]:
     found = [] if bench.recorded else [Column("XNNPACK error", lambda row: _error(row.runner(XNNPACK)))]
     found.append(Column("XNNPACK ms", lambda row: _ms(row.runner(XNNPACK))))
     for threads in bench.asked.threads:
-        found.append(_ratio(f"×, {_threads(threads)}", XNNPACK, threads=threads))
+        rank = 1 if threads > 1 else 0
+        found += _ranked(rank, [_ratio(f"×, {_threads(threads)}", XNNPACK, threads=threads)])
         if bench.recorded:  # in the app there is more beside it
-            found.append(_ratio("min", XNNPACK, kind="minimum", threads=threads))
+            found += _ranked(max(rank, 1), [_ratio("min", XNNPACK, kind="minimum", threads=threads)])
         if bench.recorded and threads == 1:
             found.append(_ratio("cpu", XNNPACK, kind="processor"))
     return found

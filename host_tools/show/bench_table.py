@@ -2,10 +2,9 @@
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base import units
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text, word
 from host_tools.judge import bench_figures, compare
 from host_tools.judge.bench_figures import KINDS, STEADY, Bench, Mean
 from host_tools.record import verdicts
@@ -16,17 +15,17 @@ from host_tools.show.bench_columns import Column
 def show(result: Bench, console: Console) -> None:
     """Times and errors of all; starts; means with goals; what failed; where the page is."""
     console.print("[bold]One inference[/]  [dim]ms: medians, 1 thread; ×: Quadra's time relative to the peer's[/]")
-    console.print(_table(result, bench_columns.inference(result)))
+    _table(result, bench_columns.inference(result)).show(console)
     if any(row.unsure for row in result.rows):
         console.print(f"[dim]* {compare.UNSURE}[/]")
     console.print(
         "\n[bold]Starts and size[/]  [dim]ms to the end of the first inference, 1 thread; cold: caches empty; second: from what one kept; MiB, own: private, weights on GPU/in file[/]"
     )
-    console.print(_table(result, bench_columns.starts(result)))
+    _table(result, bench_columns.starts(result)).show(console)
     for line in bench_columns.failures(result):
         console.print(f"[red]✗[/] {escape(line)}")
     console.print()
-    console.print(_means(result))
+    _means(result).show(console)
     for note in (*(bench_columns.shipped_note(result, b) for b in result.backends), bench_columns.xnnpack_note(result)):
         if note:
             console.print(f"[dim]{note}[/]")
@@ -50,13 +49,9 @@ def show(result: Bench, console: Console) -> None:
 
 
 def _table(result: Bench, columns: list[Column]) -> Table:
-    table = plain_table()
-    table.add_column("model", no_wrap=True)
     both = len(result.asked.kinds) > 1 or "compiled" in result.asked.apis
-    if both:
-        table.add_column("on", no_wrap=True)
-    for column in columns:
-        table.add_column(column.title, justify="right", no_wrap=True)
+    figures = [number(column.title, column.rank) for column in columns]
+    table = Table([text("model"), *([word("on")] if both else []), *figures])
     for index, row in enumerate(result.rows):
         head = [
             "" if bench_columns.repeats(result.rows, index) else escape(row.model),
@@ -69,9 +64,8 @@ def _table(result: Bench, columns: list[Column]) -> Table:
 
 
 def _means(result: Bench) -> Table:
-    table = plain_table()
-    for column in ("geometric mean", "", "models", "medians", "minima", "processor time", ""):
-        table.add_column(column, justify="right" if column[:1] in ("m", "o") else "left", no_wrap=True)
+    kinds = [number("medians"), number("minima", 1), number("processor time")]
+    table = Table([text("geometric mean", least=10), text("", least=24), number("models", 2), *kinds, text("")])
     last = ""
     for mean in result.means():
         way = bench_figures.way(mean.backend, mean.api)

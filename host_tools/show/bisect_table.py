@@ -2,14 +2,12 @@
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
 _BEFORE, _AFTER = 3, 8  # rows shown around the wrong one
-_NAME = 32
 
 
 def show(folder: RunFolder, found: schema.Bisect, console: Console, everything: bool = False) -> None:
@@ -21,7 +19,7 @@ def show(folder: RunFolder, found: schema.Bisect, console: Console, everything: 
         f"  {found.compared} of {found.ops} ops on the GPU compared; the tolerance is {found.tolerance:g} of a range"
     )
     console.print("  [dim]ops that run as one kernel are compared by their last result[/]\n")
-    console.print(_table(found, everything))
+    _table(found, everything).show(console)
     colour = {"none": "green", "model": "yellow"}.get(found.kind, "red")
     console.print(f"\n[{colour}]{_WORDS[found.kind]}[/]: {escape(found.sentence)}", highlight=False)
     if found.command:
@@ -42,11 +40,10 @@ _WORDS = {
 
 
 def _table(found: schema.Bisect, everything: bool) -> Table:
-    table = plain_table()
-    for name in ("dispatch", "nodes", "ops", "tensor"):
-        table.add_column(name, overflow="fold")
-    for name in ("largest error", "mean", "relative", "cosine", "alone", ""):
-        table.add_column(name, justify="left" if not name else "right")
+    table = Table([
+        text("dispatch"), text("nodes", 1, least=8), text("ops", 1), identifier("tensor", 2), number("largest error", 3),
+        number("mean", 4), number("relative"), number("cosine", 3), number("alone"), word(""),
+    ])  # fmt: skip
     centre = found.row if found.row >= 0 else next((i for i, row in enumerate(found.rows) if row.problem), 0)
     first, last = (0, len(found.rows)) if everything else (max(0, centre - _BEFORE), centre + _AFTER)
     if first:
@@ -59,12 +56,11 @@ def _table(found: schema.Bisect, everything: bool) -> Table:
 
 
 def _cells(row: schema.BisectRow, first: bool) -> list[str]:
-    name = row.name if len(row.name) <= _NAME else f"{row.name[: _NAME // 2]}…{row.name[-_NAME // 2 :]}"
     words = [
         escape(row.dispatch),
         ",".join(map(str, row.nodes)) or "–",
         escape(row.ops) or "[dim]input[/]",
-        escape(name),
+        escape(row.name),
     ]
     if row.compared:
         numbers = (row.max_error, row.mean_error, row.relative)

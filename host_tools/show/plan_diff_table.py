@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, text
 from host_tools.judge.plan_diff import KernelDiff, Line, PlanDiff
 
 _MOST_LINES = 4000
@@ -27,12 +27,10 @@ def lines(title: str, rows: Sequence[Line], console: Console, top: int) -> None:
     """A row per difference, at most `top` (0: all)."""
     if not rows:
         return
-    table = plain_table()
-    for column in (title, "A", "B"):
-        table.add_column(column, overflow="fold")
+    table = Table([text(title), text("A"), text("B")])
     for line in rows[: top or None]:
         table.add_row(escape(line.what), escape(line.a or "–"), escape(line.b or "–"))
-    console.print(table)
+    table.show(console)
     if top and len(rows) > top:
         console.print(f"[dim]… {len(rows) - top} more: --top 0 shows all[/]")
     console.print()
@@ -41,12 +39,11 @@ def lines(title: str, rows: Sequence[Line], console: Console, top: int) -> None:
 def _kernels(found: PlanDiff, console: Console, texts: bool) -> None:
     if not found.kernels:
         return
-    table = plain_table()
-    for column in (f"kernels ({found.same_kernels} are the same)", "A", "B", "lines"):
-        table.add_column(column, overflow="fold")
+    names = (f"kernels ({found.same_kernels} are the same)", "A", "B", "lines")
+    table = Table([text(name) for name in names])
     for kernel in found.kernels:
         table.add_row(escape(kernel.name), escape(kernel.a or "–"), escape(kernel.b or "–"), _counts(kernel))
-    console.print(table)
+    table.show(console)
     console.print()
     for kernel in found.kernels if texts else ():
         for line in kernel.lines[:_MOST_LINES]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.judge.compare import OutputError
 from host_tools.record.replayed import DispatchFacts, Replayed, TensorFacts
 from host_tools.show import charts
 
 _AROUND = 4  # rows before the first that differs
-_NAME_LETTERS = 60
+_NAME_LETTERS = 120
 
 
 def tensors(result: Replayed, against: str, console: Console, everything: bool = False) -> None:
@@ -21,25 +21,20 @@ def tensors(result: Replayed, against: str, console: Console, everything: bool =
     rows = [(dispatch, tensor) for dispatch in result.dispatches for tensor in dispatch.tensors if tensor.compared]
     first = next((i for i, (_, tensor) in enumerate(rows) if tensor.problem), -1)
     begin, end = (0, len(rows)) if everything else (max(0, first - _AROUND), first + 2) if first >= 0 else (0, 0)
-    table = plain_table(
-        "dispatch",
-        ("nodes", "left"),
-        ("tensor", "left"),
-        ("shape", "right"),
-        ("largest error", "right"),
-        ("relative", "right"),
-        ("", "left"),
-    )
+    table = Table([
+        text("dispatch"), text("nodes", 2, least=8), identifier("tensor", 1), number("shape", 3), number("largest error"),
+        number("relative"), word(""),
+    ])  # fmt: skip
     for index, (dispatch, tensor) in list(enumerate(rows))[begin:end]:
-        word = (
+        verdict = (
             "[red]DIFFERS[/] ← first" if index == first else "[red]differs[/]" if tensor.problem else "[green]right[/]"
         )
         table.add_row(
-            escape(dispatch.name), _nodes(dispatch), escape(charts.shorten(tensor.name, _NAME_LETTERS)), "×".join(map(str, tensor.shape)),
-            f"{tensor.max_error:.2e}", f"{tensor.relative:.1e}", word,
+            escape(dispatch.name), _nodes(dispatch), escape(tensor.name), "×".join(map(str, tensor.shape)),
+            f"{tensor.max_error:.2e}", f"{tensor.relative:.1e}", verdict,
         )  # fmt: skip
     if table.rows:
-        console.print(table)
+        table.show(console)
     total = sum(len(dispatch.tensors) for dispatch in result.dispatches)
     if first < 0:
         exact = sum(1 for _, tensor in rows if not tensor.different)
@@ -67,22 +62,17 @@ class PartitionRow:
 def partitions(rows: Sequence[PartitionRow], console: Console) -> None:
     """All partitions of a model, and what their dispatches take together."""
     timed = any(dispatch.us for row in rows for dispatch in row.result.dispatches)
-    table = plain_table(
-        "partition",
-        ("nodes", "left"),
-        ("dispatches", "right"),
-        *((("median ms", "right"),) if timed else ()),
-        ("", "left"),
-    )
+    median = [number("median ms")] if timed else []
+    table = Table([word("partition"), word("nodes"), number("dispatches"), *median, text("")])
     total = 0.0
     for row in rows:
         us = sum(statistics.median(dispatch.us) for dispatch in row.result.dispatches if dispatch.us)
         total += us
         right = "[green]nothing differs[/]" if row.compared else "[dim]not compared[/]"
-        word = f"[red]{escape(row.wrong)}[/]" if row.wrong else right
+        verdict = f"[red]{escape(row.wrong)}[/]" if row.wrong else right
         count = str(len(row.result.dispatches))
-        table.add_row(str(row.partition), _span(row.nodes), count, *([f"{us / 1000:.3f}"] if timed else []), word)
-    console.print(table)
+        table.add_row(str(row.partition), _span(row.nodes), count, *([f"{us / 1000:.3f}"] if timed else []), verdict)
+    table.show(console)
     if timed:
         console.print(f"sum of the medians of all {len(rows)} partitions {total / 1000:.3f} ms")
 
@@ -104,7 +94,7 @@ def sentence(dispatch: DispatchFacts, tensor: TensorFacts) -> str:
         else ""
     )
     return (
-        f"{dispatch.name} (kernel {dispatch.entry}, {nodes}) makes '{charts.shorten(tensor.name, 2 * _NAME_LETTERS)}', which {tensor.problem}; largest error "
+        f"{dispatch.name} (kernel {dispatch.entry}, {nodes}) makes '{charts.shorten(tensor.name, _NAME_LETTERS)}', which {tensor.problem}; largest error "
         f"{tensor.max_error:.3g} at {tensor.worst_at}: {tensor.worst_value:.6g}, expected {tensor.worst_expected:.6g}{read}"
     )
 
@@ -113,14 +103,8 @@ def times(result: Replayed, console: Console, top: int = 20) -> None:
     """The slowest dispatches: median of the runs, and share of the sum."""
     medians = [(statistics.median(dispatch.us), dispatch) for dispatch in result.dispatches if dispatch.us]
     total = sum(us for us, _ in medians) or 1.0
-    table = plain_table(
-        "dispatch",
-        ("kernel", "left"),
-        ("nodes", "left"),
-        ("median µs", "right"),
-        ("least", "right"),
-        ("share", "right"),
-    )
+    figures = [number("median µs"), number("least"), number("share")]
+    table = Table([text("dispatch"), text("kernel"), text("nodes", 1, least=8), *figures])
     ordered = sorted(medians, key=lambda row: -row[0])
     for us, dispatch in ordered[: top or None]:
         table.add_row(
@@ -129,7 +113,7 @@ def times(result: Replayed, console: Console, top: int = 20) -> None:
     rest = [us for us, _ in ordered[top:]] if top else []
     if rest:
         table.add_row(f"{len(rest)} more", "", "", f"{sum(rest):.1f}", "", f"{sum(rest) / total:.1%}")
-    console.print(table)
+    table.show(console)
     runs = len(medians[0][1].us) if medians else 0
     console.print(f"sum of the medians {total / 1000:.3f} ms, {runs} runs")
 
@@ -146,23 +130,19 @@ def findings(result: Replayed, console: Console) -> None:
 
 def outputs(rows: Sequence[tuple[str, str, OutputError | None]], console: Console) -> None:
     """(name, what it was compared with, error) of each output."""
-    table = plain_table(
-        "output",
-        ("shape", "right"),
-        ("largest error", "right"),
-        ("relative", "right"),
-        ("against", "left"),
-        ("", "left"),
-    )
+    figures = [number("shape", 1), number("largest error"), number("relative")]
+    table = Table([text("output"), *figures, text("against"), word("")])
     for name, against, error in rows:
         if error is None:
             table.add_row(escape(name), "", "", "", "", "[dim]not compared[/]")
             continue
-        word = "[red]DIFFERS[/]" if error.problem else "equal bit by bit" if not error.different else "[green]right[/]"
+        verdict = (
+            "[red]DIFFERS[/]" if error.problem else "equal bit by bit" if not error.different else "[green]right[/]"
+        )
         table.add_row(
-            escape(name), "×".join(map(str, error.shape)), f"{error.max_error:.2e}", f"{error.relative:.1e}", against, word
+            escape(name), "×".join(map(str, error.shape)), f"{error.max_error:.2e}", f"{error.relative:.1e}", against, verdict
         )  # fmt: skip
-    console.print(table)
+    table.show(console)
 
 
 def _nodes(dispatch: DispatchFacts) -> str:

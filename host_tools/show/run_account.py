@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base import units
 from host_tools.base.errors import QuadraError, line, skipped
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text, word
 from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
 from host_tools.record import device_condition, peer_names, schema, times, verdicts
@@ -17,7 +16,9 @@ from host_tools.request import inputs
 from host_tools.show import report
 
 _STAMP = len("20261121-101530-042")  # what a run is called by
-_COLUMNS = ("result", "largest error", "median ms", "× XNNPACK", "temperature", "run")
+_COLUMNS = (
+    word("result"), number("largest error"), number("median ms"), number("× XNNPACK"), word("temperature", 1), word("run", 2),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ def account(judged: Judged, console: Console) -> None:
             console.print(f"{escape(peer_names.label(peer.name))}: {escape(peers.sentence(peer))}")
     console.print()
     times.summary(folder.read(schema.Timings), console)
-    console.print(f"\nrun folder  {escape(str(folder.path))}")
-    console.print(f"report      {escape(str(folder.path / report.FILE))}")
+    console.print(f"\nrun folder  {escape(str(folder.path))}", soft_wrap=True)
+    console.print(f"report      {escape(str(folder.path / report.FILE))}", soft_wrap=True)
 
 
 def short_account(judged: Judged) -> str:
@@ -83,7 +84,7 @@ def short_account(judged: Judged) -> str:
 
 def table(runs: Sequence[Judged]) -> Table:
     """A row per run: of several models at one place."""
-    made = _table("model", "ran on", "nodes")
+    made = Table([text("model"), word("ran on", 3), text("nodes", 4), *_COLUMNS])
     for judged in runs:
         found = verdicts.read(judged.folder.read(schema.Verdicts))
         api = verdicts.APIS.get(found.backend, found.backend)
@@ -94,12 +95,11 @@ def table(runs: Sequence[Judged]) -> Table:
 
 def several(ended: Sequence[Ended], console: Console) -> None:
     """A row per signature and place, then what went wrong with which."""
-    named = [one.signature for one in ended if one.signature]
-    rows = _table(*(["signature"] if named else []), "device")
+    rows = Table([text("signature"), text("device"), *_COLUMNS])
     for one in ended:
-        cells = _cells(one.judged) if one.judged else [_word(one), "", "", "", "", ""]
-        rows.add_row(*([escape(one.signature)] if named else []), escape(one.place), *cells)
-    console.print(rows)
+        cells = _cells(one.judged) if one.judged else [_result(one), "", "", "", "", ""]
+        rows.add_row(escape(one.signature), escape(one.place), *cells)
+    rows.show(console)
     conditions = [device_condition.of(one.judged.folder) for one in ended if one.judged]
     for route in {one.route for one in conditions if one and one.route}:
         console.print(route)
@@ -108,16 +108,9 @@ def several(ended: Sequence[Ended], console: Console) -> None:
             console.print(escape(line(one.name, one.error)))
 
 
-def _word(one: Ended) -> str:
+def _result(one: Ended) -> str:
     is_skipped = one.error is not None and skipped(one.error)
     return "[yellow]skipped[/]" if is_skipped else f"[red]{type(one.error).__name__}[/]"
-
-
-def _table(*columns: str) -> Table:
-    made = plain_table()
-    for column in (*columns, *_COLUMNS):
-        made.add_column(column, overflow="fold")
-    return made
 
 
 def _cells(judged: Judged) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text, word
 from host_tools.judge.plan_diff import Line
 from host_tools.judge.regression import metrics
 from host_tools.record.printed import Change, DiffDocument, OutputPair, PlanChange, TimeChange
@@ -66,20 +66,20 @@ def _lines(changes: Sequence[Change]) -> list[Line]:
 
 
 def _outputs(pairs: Sequence[OutputPair], console: Console) -> None:
-    table = plain_table("output", ("error in A", "right"), ("error in B", "right"), "A", "B", "bits")
+    table = Table([text("output"), number("error in A"), number("error in B"), word("A"), word("B"), word("bits")])
     for pair in pairs:
         errors = ("–" if error is None else f"{float(error):.1e}" for error in (pair.a, pair.b))
         words = {None: "[yellow]not judged[/]", True: "[green]right[/]", False: "[red]WRONG[/]"}
         bits = "same" if pair.same_bits else "[yellow]different[/]"
         table.add_row(escape(pair.name), *errors, words[pair.a_right], words[pair.b_right], bits)
-    console.print(table)
+    table.show(console)
     console.print("[dim]errors relative to the output's range[/]\n")
 
 
 def _times(rows: Sequence[TimeChange], console: Console) -> None:
-    table = plain_table(
-        "time", ("A", "right"), ("B", "right"), ("B relative to A", "right"), "90 % interval", ("p", "right"), "samples"
-    )
+    table = Table([
+        text("time"), number("A"), number("B"), number("B relative to A"), word("90 % interval"), number("p"), word("samples", 1),
+    ])  # fmt: skip
     for row in rows:
         sides = [metrics.number(value, row.unit) for value in (row.a, row.b)]
         unit = row.unit.removeprefix("us").removeprefix(" of ")
@@ -92,5 +92,5 @@ def _times(rows: Sequence[TimeChange], console: Console) -> None:
         interval = f"{row.low_percent:+.1f} to {row.high_percent:+.1f} %"
         p = "< 0.001" if row.p < 1e-3 else f"{row.p:.3f}"
         table.add_row(what, *sides, f"{row.percent:+.1f} %", interval, p, samples)
-    console.print(table)
+    table.show(console)
     console.print(f"[dim]{_ONE_LAUNCH}[/]")

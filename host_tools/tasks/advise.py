@@ -10,9 +10,9 @@ import numpy as np
 from msgspec import structs
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base.errors import QuadraError
+from host_tools.base.text_table import Table, identifier, number, text
 from host_tools.base.units import size_text
 from host_tools.record import schema
 from host_tools.record.spec import RunSpec
@@ -211,13 +211,10 @@ def show(spec: RunSpec, found: list[Advice], note: str, console: Console) -> Non
         rows = [one for one in found if one.kind == kind]
         if not rows:
             continue
-        table = Table(box=None, pad_edge=False, header_style="dim", title=title, title_justify="left")
-        table.add_column("node", justify="right")
-        for name in ("op", "tensor", "why", "instead"):
-            table.add_column(name, overflow="fold")
+        table = Table([number("node"), text("op"), identifier("tensor", 1), text("why"), text("instead")], title)
         for one in rows:
             table.add_row(str(one.node), *map(escape, (one.op, one.tensor, one.reason, one.rewrite)))
-        console.print(table)
+        table.show(console)
         console.print()
     if note:
         console.print(f"[yellow]{escape(note)}[/]")

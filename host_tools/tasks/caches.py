@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.errors import Misuse
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text, word
 from host_tools.base.units import size_text
 from host_tools.judge import plan_diff
 from host_tools.judge.plan_diff import Line
@@ -57,26 +57,23 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def _list(paths: Sequence[Path], to: str, top: int, console: Console) -> int:
-    table = plain_table()
+    table = Table([
+        word("hash"), text("model", 1), text("target", 1), text("device", 2), text("precision", 1), number("kernels", 3),
+        number("plan"), number("binaries", 3), number("last used"),
+    ])  # fmt: skip
     found = entries(paths[0])
-    has_tokens = any(_token(entry.path) for entry in found)  # an app may set model_token; `inv run --cache` does not
-    for name in ("hash", *(["model"] if has_tokens else []), "target", "device", "precision"):
-        table.add_column(name, overflow="fold")
-    for name in ("kernels", "plan", "binaries", "last used"):
-        table.add_column(name, justify="right")
     for entry in found[::-1]:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used_s))
         try:
             kept = cache_file.read(entry.path)
             kernels = "verdicts" if kept.holds_verdicts else str(_kernels(named_plans.of_file(entry.path)))
         except Misuse as error:
-            table.add_row(escape(entry.path.name), f"[red]{escape(error.came_back)}[/]", *[""] * (5 + has_tokens), used)
+            table.add_row(f"{escape(entry.path.name)}: [red]{escape(error.came_back)}[/]")
             continue
         sizes = (size_text(len(kept.plan)), size_text(len(kept.parts.binaries)) if kept.parts.binaries else "–")
-        token = [_token(entry.path)] if has_tokens else []
-        words = (*token, kept.name_of("target"), kept.name_of("device"), _precision(kept))
+        words = (_token(entry.path), kept.name_of("target"), kept.name_of("device"), _precision(kept))
         table.add_row(escape(_hash(entry.path)), *map(escape, words), kernels, *sizes, used)
-    console.print(table)
+    table.show(console)
     console.print(f"{len(found)} file{'s' * (len(found) != 1)}, {size_text(sum(entry.bytes for entry in found))}")
     return 0
 

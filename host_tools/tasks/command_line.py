@@ -17,7 +17,7 @@ from invoke.parser import ParseResult
 from invoke.parser.context import ParserContext
 from invoke.program import Program
 
-from host_tools.base import settings
+from host_tools.base import readable, settings
 from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse, QuadraError
 from host_tools.tasks import task_arguments, task_help
@@ -39,8 +39,9 @@ def main(argv: list[str] | None = None) -> int:
     """Runs the task that argv (default: the command line) names; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
     debug = 0
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a caller may have put something else there
-        sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a caller may have put something else there
+            stream.reconfigure(errors=readable.HANDLER)  # names of files may be no text; the encoding may lack a `×`
     try:
         debug = settings.read().debug
         _Program(words).run(["inv", f"--search-root={settings.ROOT}"])

@@ -75,7 +75,7 @@ def loop(picture: Path | None = None, library: Path | None = None, first_step: i
                 runs.append(judged_runs.run_and_judge(spec, phone))
         print(file=sys.stderr)
         console = terminal.console()
-        console.print(run_account.table(runs))
+        run_account.table(runs).show(console)
         console.print(
             f"{time.monotonic() - started:.0f} s from the APK to the last report; the reports are in {runs[-1].folder.path.parent}"
         )

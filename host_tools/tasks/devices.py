@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from host_tools.base.text_table import Table, text, word
 from host_tools.phone.adb import choice
 from host_tools.phone.adb.choice import Found
 from host_tools.virtual_device import faults, registry
@@ -52,12 +52,12 @@ def _list(given: Sequence[str], options: Options, console: Console) -> None:
     elif not there:
         print(NONE)
     else:
-        console.print(table(there))
+        table(there).show(console)
 
 
 def table(there: Sequence[Found]) -> Table:
     """A row per device."""
-    made = Table("serial", "kind", "model", "state", box=None, pad_edge=False)
+    made = Table([text("serial"), text("kind"), text("model", 1), text("state")])
     for one in there:
         state = one.busy or _STATES.get(one.state, one.state).replace("NAME", one.name)
         kind = f"virtual: {one.name}" if one.virtual else "emulator" if one.serial.startswith("emulator-") else "phone"
@@ -77,22 +77,22 @@ def _stop(given: Sequence[str], options: Options, console: Console) -> None:
 
 
 def _fault(given: Sequence[str], options: Options, console: Console) -> None:
-    for text in given:
-        registry.plant(options.name, text)
+    for fault in given:
+        registry.plant(options.name, fault)
     for line in registry.planted(options.name) or ["no faults"]:
         print(line)
 
 
 def _faults(given: Sequence[str], options: Options, console: Console) -> None:
-    steps = Table("step", "met when", "kinds", title="Steps")
+    steps = Table([word("step"), text("met when"), text("kinds")], "Steps")
     steps.add_row("(any)", "", ", ".join(faults.ANYWHERE))
     for row in faults.table():
         steps.add_row(*map(escape, row))
-    kinds = Table("kind", "what happens", "VALUE", "duration", title="Kinds")
+    kinds = Table([word("kind"), text("what happens"), text("VALUE"), word("duration")], "\nKinds")
     for kind, about in faults.KINDS.items():
         kinds.add_row(kind, about.text, about.value, "until cleared" if about.lasting else "once")
-    console.print(steps)
-    console.print(kinds)
+    steps.show(console)
+    kinds.show(console)
 
 
 _ACTIONS: dict[str, Callable[[Sequence[str], Options, Console], None]] = {

@@ -198,22 +198,20 @@ def _as_root() -> str:
 
 
 def _print_table(checks: list[Check]) -> None:
-    rows = [("ok" if c.ok else "MISSING", c.need, c.found) for c in checks]
-    if not (sys.stdout.isatty() and _installed("rich")):
-        width = max(len(need) for _, need, _ in rows)
-        for state, need, found in rows:
-            print(f"{state:8}{need:{width}}  {found}")
+    if not _installed("rich"):
+        width = max(len(check.need) for check in checks)
+        for check in checks:
+            print(f"{'ok' if check.ok else 'MISSING':8}{check.need:{width}}  {check.found}")
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich.markup import escape
 
-    table = Table(box=None, pad_edge=False)
-    for title in ("", "need", "found"):
-        table.add_column(title, overflow="fold")
-    for state, need, found in rows:
-        table.add_row(Text(state, style="green" if state == "ok" else "bold red"), Text(need), Text(found))
-    Console().print(table)
+    from host_tools.base import terminal
+    from host_tools.base.text_table import Table, text, word
+
+    table = Table([word(""), text("need"), text("found", least=24)])
+    for check in checks:
+        table.add_row("[green]ok[/]" if check.ok else "[bold red]MISSING[/]", escape(check.need), escape(check.found))
+    table.show(terminal.console())
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import JudgementFailed, Misuse
 from host_tools.base.progress import progress
+from host_tools.base.text_table import Table, number, text, word
 from host_tools.build import clang_tidy, java, maven
 
 _DEADLINE_S = 900.0
@@ -72,15 +72,13 @@ def run(only: str, fix: bool) -> list[Outcome]:
 
 def show(outcomes: Sequence[Outcome], console: Console) -> None:
     """What each tool said, and a table of all."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("check", "of", "result", "seconds"):
-        table.add_column(title, justify="right" if title == "seconds" else "left")
+    table = Table([word("check"), text("of"), word("result"), number("seconds")])
     for one in outcomes:
         if one.said:
             console.print(Text(one.said), "")
-        word = Text("found something", "red") if one.said else Text("clean", "green")
-        table.add_row(one.check.name, one.check.what, word, f"{one.wall_s:.0f}")
-    console.print(table)
+        result = "[red]found something[/]" if one.said else "[green]clean[/]"
+        table.add_row(one.check.name, one.check.what, result, f"{one.wall_s:.0f}")
+    table.show(console)
 
 
 def fail_if_wrong(outcomes: Sequence[Outcome]) -> None:

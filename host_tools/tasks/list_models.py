@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base import settings
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text
 from host_tools.base.units import size_text
 from host_tools.request import catalogue, models
 
@@ -33,22 +33,22 @@ def _show_own(folder: Path, files: list[Path], taken: set[str], console: Console
     if not files:
         console.print(f"  {'no .tflite file' if folder.is_dir() else 'there is no such folder'}")
         return
-    table = plain_table("  name", ("size", "right"), "")
+    table = Table([text("  name", least=44), number("size"), text("", least=24)])
     for path in files:
         hidden = "an earlier folder has this name: give the path" if path.stem in taken else ""
         table.add_row(f"  {escape(path.stem)}", size_text(path.stat().st_size), hidden)
     taken.update(path.stem for path in files)
-    console.print(table)
+    table.show(console)
 
 
 def _show_fetched(entries: list[tuple[catalogue.Entry, Path | None]], taken: set[str], console: Console) -> None:
     downloads = settings.read().downloads_dir
-    table = plain_table("  name", ("size", "right"), "what it finds", "here")
+    table = Table([text("  name", least=44), number("size"), text("what it finds", 1, least=12), text("here", least=8)])
     for entry, where in entries:
         place = "no" if not where else "fetched" if downloads in where.parents else escape(str(where.parent))
         place = "your file of this name is used" if entry.name in taken and place in ("no", "fetched") else place
         table.add_row(f"  {entry.name}", size_text(entry.bytes), entry.about, place)
-    console.print(table)
+    table.show(console)
     missing = sum(where is None for _, where in entries)
     if missing:
         console.print(

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.judge.tensor_errors import HALF_MAX
 from host_tools.places import on_host
 from host_tools.places.attempt import Attempt
@@ -65,14 +65,10 @@ def show(spec: RunSpec, found: schema.Ranges, console: Console, top: int) -> Non
     """The largest numbers, what overflows and the ops concerned."""
     rows = sorted(found.tensors, key=lambda row: (not (row.nan or row.inf), -float(row.largest)))
     console.print(f"[bold]{escape(spec.model.name)}[/]: the largest magnitudes; half ends at {HALF_MAX:g}\n")
-    table = plain_table()
-    for name in ("tensor", "made by"):
-        table.add_column(name, overflow="fold")
-    table.add_column("largest", justify="right")
-    table.add_column("")
+    table = Table([identifier("tensor"), text("made by"), number("largest"), word("")])
     for row in rows[: top or None]:
         table.add_row(escape(row.name), escape(maker(found, row)), f"{float(row.largest):.6g}", _verdict(row))
-    console.print(table)
+    table.show(console)
     strange = first_not_finite(found)
     if strange:
         words = f"{strange.nan} NaN and {strange.inf} infinite numbers in '{strange.name}' ({maker(found, strange)})"

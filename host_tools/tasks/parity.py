@@ -13,10 +13,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from host_tools.base import child_process, settings
 from host_tools.base.errors import JudgementFailed, Misuse
+from host_tools.base.text_table import Table, number, text
 
 _DEADLINE_S = 3600.0
 _SHOWN_FAILURES = 40
@@ -97,13 +97,16 @@ def read(lines: Sequence[dict[str, Any]]) -> Parity:
 
 
 def show(found: Parity, console: Console) -> None:
-    table = Table(title="Ops: right vectors of all, by backend, precision and storage", title_justify="left")
-    table.add_column("op")
-    for backend, precision, storage in found.columns:
-        table.add_column(f"{backend}\n{precision}\n{storage}", justify="right")
-    for op in found.ops:
-        table.add_row(escape(op), *(found.cells[op, column].shown() for column in found.columns))
-    console.print(table)
+    console.print("[bold]Ops: right vectors of all, by backend, precision and storage[/]")
+    for backend in dict.fromkeys(
+        backend for backend, _, _ in found.columns
+    ):  # side by side they are wider than a terminal
+        columns = [column for column in found.columns if column[0] == backend]
+        table = Table([text(f"\n{backend}"), *(number("\n".join(column[1:])) for column in columns)])
+        for op in found.ops:
+            table.add_row(escape(op), *(found.cells[op, column].shown() for column in columns))
+        table.show(console)
+        console.print()
     console.print(
         "37/37  vectors that ran wholly on the GPU and are right, of those that fit in the precision\n"
         "hole   no vector runs there: the op or the storage is missing\n"

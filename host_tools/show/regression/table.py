@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.markup import escape
 
-from host_tools.base.terminal import plain_table
+from host_tools.base.text_table import Table, number, text
 from host_tools.judge.regression import metrics
 from host_tools.judge.regression.cell_verdicts import Case, Finding
 from host_tools.judge.regression.exact import IMPROVED, INCONCLUSIVE, PASS, REGRESSED
@@ -18,18 +18,14 @@ def show(session: Session, console: Console) -> None:
     state = "" if session.state == "complete" else f"  [yellow]{session.state}: partial results[/]"
     console.print(f"[bold]{escape(session.suite.name)}[/]{escape(beside)}{state}")
     names = [m for m in metrics.METRICS if any(f.metric == m for case in session.cases for f in case.findings)]
-    table = plain_table()
-    table.add_column("cell", overflow="fold")
-    table.add_column("on", overflow="fold")
-    table.add_column("launches", justify="right")
-    for name in names:
-        table.add_column(name)
+    metric_columns = [text(name, least=10) for name in names]  # "REGRESSED", and by how much on a line of its own
+    table = Table([text("cell", least=12), text("on", 2), number("launches", 1), *metric_columns])
     for case in session.cases:
         found = {finding.metric: finding for finding in case.findings}
         launches = f"{len(case.good)}" + (f" of {len(case.launches)}" if len(case.good) < len(case.launches) else "")
         cells = [_cell(found[name]) if name in found else "" for name in names]
         table.add_row(escape(case.key), escape(case.device), launches, *cells)
-    console.print(table)
+    table.show(console)
     for case in session.cases:
         _details(case, console)
     for note in session.notes:

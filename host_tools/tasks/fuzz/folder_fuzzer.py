@@ -218,7 +218,7 @@ def _table() -> Callable[[Path], Any]:
     from host_tools.base import terminal
     from host_tools.show import run_account
 
-    return lambda folder: terminal.console().print(run_account.table([_judged(folder)]))
+    return lambda folder: run_account.table([_judged(folder)]).show(terminal.console())
 
 
 def _bench_row() -> Callable[[Path], Any]:

@@ -56,7 +56,7 @@ def test_the_table_and_the_file(capsys):
         pair(figures(30_000_000, False), figures(20_000_000), model="n"),
         pair(figures(10_000_000), figures(20_000_000), 3, "part"),
     ]
-    beside.show(pairs, terminal.console(width=150))
+    beside.show(pairs, terminal.console())
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "m Quadra 1 2 1.00 10.00 4.00 0.00 0.00 5" in lines
     assert "ratio 1.00 1.00 1.00 0.50 1.00 1.00" in lines

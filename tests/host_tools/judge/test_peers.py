@@ -68,7 +68,7 @@ def test_times_beside_each_peer(tmp_path):
     timings = folder_with_peers(tmp_path).read(schema.Timings)
     assert times.ratio(timings, "shipped_opencl").median == pytest.approx(11 / 42)
     assert times.ratio(timings, "shipped_gles") is None
-    console = terminal.console(width=120)
+    console = terminal.console()
     with console.capture() as shown:
         times.summary(timings, console)
     assert "Quadra's time is 0.26 × stock delegate, OpenCL's (medians;" in shown.get()

@@ -60,7 +60,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_devices_say(session):
 
 
 def test_the_terminal_says_what_is_worse_and_what_did_not_run(session):
-    console = terminal.console(width=200)
+    console = terminal.console()
     with console.capture() as shown:
         table.show(session, console)
     text = shown.get()

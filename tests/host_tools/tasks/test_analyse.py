@@ -35,7 +35,7 @@ def of(*made, own=0):
 
 
 def shown(found, capsys):
-    analyse.show([found], terminal.console(width=150), 20)
+    analyse.show([found], terminal.console(), 20)
     return " ".join(capsys.readouterr().out.split())
 
 

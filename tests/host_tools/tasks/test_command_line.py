@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from host_tools.base import settings
 from host_tools.base.errors import BuildFailed, JudgementFailed, Misuse, QuadraError
 from host_tools.tasks import command_line
+from tests.host_tools import run_folders
 
 INV = settings.ROOT / "inv"
 
@@ -27,6 +29,20 @@ def test_alone_it_lists_the_tasks_from_any_folder(tmp_path):
     done = inv(cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {"build", "clean", "doctor", "models", "size", "test"} <= set(done.stdout.split())
+
+
+def test_tables_and_sentences_read_alike_where_the_encoding_is_ascii(tmp_path, monkeypatch):
+    folder = run_folders.make(tmp_path)
+    done = inv("compare", str(folder.path), LC_ALL="C", PYTHONUTF8="0")
+    assert done.returncode == 0 and "1x3x4" in done.stdout and "\\x" not in done.stdout, done.stderr
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), "ascii"))
+    monkeypatch.setattr(command_line._Program, "run", lambda self, argv: print("0.50 ×"))
+    assert command_line.main(["compare"]) == 0
+    print("8×8", file=sys.stderr)
+    for stream, written in ((sys.stdout, b"0.50 x\n"), (sys.stderr, b"8x8\n")):
+        stream.flush()
+        assert stream.buffer.getvalue() == written
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_planted_defect_is_found_and_mended_where_the_tool_can(checkout, name)
 
 
 def test_the_table_names_every_check(checkout):
-    with (console := terminal.console(width=150)).capture() as captured:
+    with (console := terminal.console()).capture() as captured:
         lint.show([lint.Outcome(check, "", 1) for check in lint.checks().values()], console)
     assert all(f"{name} " in captured.get() for name in lint.checks())
 
