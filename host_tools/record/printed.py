@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, json
 
 from host_tools.base.errors import QuadraError, shown
-from host_tools.record.schema import Compared, Count, File, Is, Part, PeerRow, Real, Text, Texts, Words, plain
+from host_tools.record.headline import Headline
+from host_tools.record.schema import Compared, Count, File, Is, Part, PeerRow, Real, Text, Texts, Words, number, plain
 
 Rows = Meta(max_length=1 << 20)
 
@@ -39,6 +40,32 @@ class Times(Part, kw_only=True):
     samples: Annotated[Count, Is("how many inferences")] = 0
 
 
+class Ratio(Part, kw_only=True):
+    """Quadra's time relative to another's, by the [headline's clock](#times) and by the others."""
+
+    clock: Annotated[Literal["processor", "wall"], Is("the headline's: processor time or wall-clock time")]
+    ratio: Annotated[Real, Is("by that clock, of medians")]
+    reliable: Annotated[bool, Is("false: the machine was busy")]
+    doubt: Annotated[Text, Is("why it is not reliable")] = ""
+    median: Annotated[Real, Is("of wall-clock time, as the next")]
+    minimum: Real
+    processor: Annotated[Real, Is("of processor time; `nan`: not measured")]
+
+
+def ratio(found: Headline) -> Ratio:
+    """A headline as documents have it."""
+    median, minimum, processor = map(number, (found.ratios.median, found.ratios.minimum, found.ratios.processor))
+    return Ratio(
+        clock=found.clock,
+        ratio=number(found.ratio),
+        reliable=found.reliable,
+        doubt=found.doubt,
+        median=median,
+        minimum=minimum,
+        processor=processor,
+    )
+
+
 class RunAt(Part, kw_only=True):
     """One run: at one place."""
 
@@ -58,6 +85,8 @@ class RunAt(Part, kw_only=True):
     compared: Annotated[Compared | None, Is("as `compare.json`; null: nothing was compared")] = None
     peers: Annotated[list[PeerRow], Rows, Is("as in `peers.json`")] = []
     times: Annotated[dict[Text, Times], Is("by the keys of `timings.json`: `quadra`, `xnnpack`, …")] = {}
+    clock: Annotated[Literal["processor", "wall", ""], Is("whose median is the headline; empty: it failed")] = ""
+    ratios: Annotated[dict[Text, Ratio], Is("by the keys of the other runtimes")] = {}
     cold_start_us: Annotated[Count | None, Is("Quadra's with `--cold`")] = None
     error: Annotated[Failure | None, Is("why it failed")] = None
 
