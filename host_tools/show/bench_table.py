@@ -7,16 +7,21 @@ from rich.table import Table
 from host_tools.base import units
 from host_tools.base.terminal import plain_table
 from host_tools.judge import bench_figures, compare
-from host_tools.judge.bench_figures import KINDS, STEADY, Bench, Mean
+from host_tools.judge.bench_figures import Bench, Mean
 from host_tools.record import verdicts
 from host_tools.show import bench_columns, bench_page
 from host_tools.show.bench_columns import Column
 
 
 def show(result: Bench, console: Console) -> None:
-    """Times and errors of all; starts; means with goals; what failed; where the page is."""
-    console.print("[bold]One inference[/]  [dim]ms: medians, 1 thread; ×: Quadra's time relative to the peer's[/]")
+    """Times and errors of all; starts; means with the user's limits; what failed; where the page is."""
+    clock = bench_columns.clock_words(result)
+    console.print(
+        f"[bold]One inference[/]  [dim]ms: medians of {clock}, 1 thread; ×: Quadra's relative to the peer's[/]"
+    )
     console.print(_table(result, bench_columns.inference(result)))
+    if result.doubtful:
+        console.print(f"[yellow]{escape(bench_columns.doubt_words(result))}[/]", soft_wrap=True)
     if any(row.unsure for row in result.rows):
         console.print(f"[dim]* {compare.UNSURE}[/]")
     console.print(
@@ -35,9 +40,6 @@ def show(result: Bench, console: Console) -> None:
         console.print(f"{verdicts.APIS.get(where, where + '  '):10}{escape(device)}", soft_wrap=True)
     for note in result.notes:
         console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
-    if result.busy:
-        load = f"load {result.load:.1f} on {result.cpus} CPUs"
-        console.print(f"[yellow]the machine was busy[/] ({load}): trust processor time, then minima")
     if "path" in result.library:
         console.print(f"library   {units.size_text(result.library['bytes'])}  {escape(result.library['path'])}")
     else:
@@ -70,17 +72,23 @@ def _table(result: Bench, columns: list[Column]) -> Table:
 
 def _means(result: Bench) -> Table:
     table = plain_table()
-    for column in ("geometric mean", "", "models", "medians", "minima", "processor time", ""):
-        table.add_column(column, justify="right" if column[:1] in ("m", "o") else "left", no_wrap=True)
+    for column in ("geometric mean", "", "models", "ratio", "of", "wall-clock", "minima", "processor time", ""):
+        table.add_column(column, justify="left" if column in ("geometric mean", "of", "") else "right", no_wrap=True)
     last = ""
     for mean in result.means():
         way = bench_figures.way(mean.backend, mean.api)
         api, last = "" if way == last else way, way
-        values = [units.ratio_text(mean.values.get(kind)) for kind in KINDS[STEADY]]
-        table.add_row(api, bench_columns.over_words(mean, result), str(mean.models), *values, _verdict(mean))
+        found = mean.headline
+        values = [units.ratio_text(v) for v in (found.ratios.median, found.ratios.minimum, found.ratios.processor)]
+        ratio = units.ratio_text(found.ratio) if found.reliable else "–"
+        head = [api, bench_columns.over_words(mean, result), str(mean.models), ratio, found.words]
+        table.add_row(*head, *values, _verdict(mean))
     return table
 
 
 def _verdict(mean: Mean) -> str:
-    words = bench_columns.goal_words(mean)
-    return f"{words}: {'[green]met[/]' if mean.met else '[red]missed[/]'}" if words else ""
+    """The user's limit, and why the mean is not reliable."""
+    style = {"met": "green", "exceeded": "red"}.get(mean.verdict, "yellow")
+    limit = f"[{style}]{bench_columns.limit_words(mean)}[/]" if mean.limit else ""
+    doubt = "" if mean.headline.reliable else "[yellow]the machine was busy[/]"
+    return "; ".join(filter(None, (limit, doubt)))

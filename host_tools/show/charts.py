@@ -84,18 +84,20 @@ def errors(rows: Sequence[tuple[str, float, float, float]]) -> str:
 
 @dataclass(frozen=True)
 class Mark:
-    """A ratio on the axis. kind: its classes in style.css: a backend, and `more` or `shipped` if it is not the main one."""
+    """A ratio on the axis. kind: its classes in style.css: a backend, and `more` or `shipped` if it is not the main one.
+    doubtful: it is not reliable."""
 
     label: str
     kind: str
     value: float
+    doubtful: bool = False
 
 
 RatioRow = tuple[str, Sequence[Mark]]
 
 
-def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
-    """Time over XNNPACK's on a logarithmic axis, a row per model; goals: dashed lines, by the kind they are for."""
+def ratios(rows: Sequence[RatioRow], limits: Mapping[str, float]) -> str:
+    """Time over XNNPACK's on a logarithmic axis, a row per model; limits: dashed lines, by the kind they are for; 0: none."""
     values = [mark.value for _, marks in rows for mark in marks if mark.value > 0]
     if not values:
         return ""
@@ -113,9 +115,10 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
         parts.append(f'<line{kind} x1="{x(value):.1f}" x2="{x(value):.1f}" y1="0" y2="{bottom}"/>')
         parts.append(f'<text class="t dim" x="{x(value):.1f}" y="{bottom + 18}" text-anchor="middle">{value:g}</text>')
     parts.append("</g>")
-    for kind, goal in goals.items():
-        line = f'x1="{x(goal):.1f}" x2="{x(goal):.1f}" y1="0" y2="{bottom}"'
-        parts.append(f'<line class="goal {escape(kind)}" {line}><title>goal: {goal:g}</title></line>')
+    for kind, limit in limits.items():
+        line = f'x1="{x(limit):.1f}" x2="{x(limit):.1f}" y1="0" y2="{bottom}"'
+        title = f"<title>limit: {limit:g}</title>"
+        parts += [f'<line class="wanted {escape(kind)}" {line}>{title}</line>'] if limit else []
     for index, (name, marks) in enumerate(rows):
         y = row_height * index + row_height / 2 + 3
         shown = escape(shorten(name, 30))
@@ -134,10 +137,11 @@ def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> list
         parts.append(f'<line class="span" x1="{min(places):.1f}" x2="{max(places):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
     for mark in sorted(marks, key=lambda m: " " not in m.kind):  # those with a number on top
         at = x(mark.value)
-        words = f"<title>{escape(mark.label)}: {mark.value:.2f}</title>"
+        words = f"<title>{escape(mark.label)}: {mark.value:.2f}{', not reliable' if mark.doubtful else ''}</title>"
+        kind = f"{escape(mark.kind)}{' doubtful' if mark.doubtful else ''}"
         radius = 3.2 if mark.kind.endswith("more") else 5
         place = f'cx="{at:.1f}" cy="{y:.1f}" r="{radius}"'
-        parts.append(f'<circle class="mark {escape(mark.kind)}" {place}>{words}</circle>')
+        parts.append(f'<circle class="mark {kind}" {place}>{words}</circle>')
         if not mark.kind.endswith("more"):
             crowded = any(abs(at - other) < _LABEL for other in above)
             below = mark.kind.endswith("shipped") or crowded
@@ -146,7 +150,7 @@ def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> list
             number = (
                 f'<text class="t small" x="{at:.1f}" y="{text_y:.1f}" text-anchor="middle">{ratio_text(mark.value)}'
             )
-            parts.append(f"{number}</text>")
+            parts.append(f"{number}{'?' if mark.doubtful else ''}</text>")
     return parts
 
 

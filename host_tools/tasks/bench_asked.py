@@ -71,6 +71,9 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
         raise Misuse(
             f"bench with --api {words.api} on the JVM or a device", came_back, "omit --api, or measure on the host"
         )
+    if on_host and words.limit_shipped:
+        came_back = "TFLite's stock GPU delegate runs in Android's runtime only"
+        raise Misuse("bench with --limit-shipped on this machine", came_back, "add --on jvm")
     peers, backends = (_on_host if on_host else _in_app)(words.peer, words.backend)
     known = _usual() if on_host else _here()
     found = tuple(dict.fromkeys(names)) or tuple(name for name, is_here in known if is_here)
@@ -82,7 +85,9 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
                 float_twins.make(name)
     absent = [] if names or not on_host else [name for name, is_here in known if not is_here]
     found = tuple(dict.fromkeys(one for name in found for one in (name, models.float_twin(name)) if one))
-    return Asked(found, backends, peers, words.repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent
+    repetitions, threads = words.repetitions or _REPETITIONS[place], _THREADS[place]
+    limits = (words.limit, words.limit_shipped)
+    return Asked(found, backends, peers, repetitions, place, threads, apis, *limits), absent
 
 
 def backends_of(word: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from host_tools.base.errors import FolderNotWritable, QuadraError
 from host_tools.judge import judged
-from host_tools.judge.bench_figures import Asked, Bench, Row, add_recorded, peers_beside, take, way
+from host_tools.judge.bench_figures import Asked, Bench, Row, peers_beside, take, way
 from host_tools.places.place import Place, Show, quiet
 from host_tools.record import machine, peer_names, run_folder, schema
 from host_tools.record.run_folder import RunFolder
@@ -95,10 +95,7 @@ class RowMaker:
         """A row without figures yet. device: of a lab; empty: there is no other."""
         backend, api = kind
         twin = models.float_twin(name)
-        row = Row(models.find(name).name, backend, _stem(twin), api, ran_on=device, error=error)
-        if self.asked.place == "host" and api == "interpreter":
-            add_recorded(row, name)
-        return row
+        return Row(models.find(name).name, backend, _stem(twin), api, ran_on=device, error=error)
 
     def row(self, name: str, kind: Kind, device: str, show: Show = quiet, place: Place | None = None) -> Row:
         """Without a place from finished runs alone: they must be there."""

@@ -44,6 +44,7 @@ def test_on_the_cpu_with_one_thread_it_is_processor_time(tmp_path):
     assert "Inference, processor time, median of 3" in page and '<div class="value">1.50 ms</div>' in page
     assert "XNNPACK 1.00 ms: ratio 1.50" in page
     assert document["clock"] == "processor" and document["times"]["quadra"]["processor"] == 1500
+    assert document["report"].endswith("/report.html")
     ratio = document["ratios"]["xnnpack"]
     assert (ratio["clock"], ratio["ratio"], ratio["median"], ratio["reliable"]) == ("processor", 1.5, 1.55, True)
 
