@@ -162,21 +162,22 @@ def _high(values: Sequence[int]) -> float:
 
 
 def _axis(highest: float, y: float) -> str:
-    step = round_step(highest / 6)
     parts: list[str] = ['<g class="grid">']
-    value = 0.0
-    while value <= highest:
+    for value in ticks(0.0, highest, 6, 1000.0):
         x = _x(value, highest)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{y:.0f}"/>')
         parts.append(f'<text class="t dim" x="{x:.1f}" y="{y + 17:.0f}" text-anchor="middle">{value / 1000:g}</text>')
-        value += step
     return "".join(parts) + f'<text class="t dim" x="{WIDTH - _RIGHT + 16}" y="{y + 17:.0f}">ms</text></g>'
 
 
-def round_step(rough: float) -> float:
-    """The next of 1, 2, 5, 10 … from `rough` on, which is above 0."""
-    power = 10.0 ** math.floor(math.log10(max(rough, 1e-9)))
-    return next(power * m for m in (1, 2, 5, 10) if power * m >= rough)
+def ticks(low: float, high: float, most: int, one: float = 1.0) -> list[float]:
+    """Round numbers of a linear axis from `low` to `high`, about `most` of them at most. one: how much of the axis' unit is
+    one of the unit that the labels have: they are round in that."""
+    rough = max((high - low) / one / most, 1e-9)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / one / step - 1e-9), math.floor(high / one / step + 1e-9)
+    return [float(f"{step * number:.12g}") * one for number in range(first, last + 1)]
 
 
 def _x(value: float, highest: float) -> float:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from html import escape
 
-from host_tools.judge.regression.cell_verdicts import Case, Finding
-from host_tools.judge.regression.metrics import number as metric_number, text as metric_text
-from host_tools.show.charts import WIDTH, begin, round_step, shorten
+from host_tools.judge.regression.cell_verdicts import Finding
+from host_tools.judge.regression.metrics import number as metric_number, per_unit, text as metric_text
+from host_tools.show.charts import WIDTH, begin, shorten, ticks
 
 _LEFT = 420
 
@@ -31,7 +31,7 @@ def shifts(rows: Sequence[tuple[str, Finding]], least: float, see: float) -> str
 
     parts = [begin(height, "shift against the baseline"), '<g class="grid">']
     parts.append(f'<rect class="band" x="{x(-least):.1f}" width="{x(least) - x(-least):.1f}" y="2" height="{bottom}"/>')
-    for value in _ticks(high):
+    for value in ticks(-high, high, 6):
         kind = ' class="one"' if value == 0 else ""
         parts.append(f'<line{kind} x1="{x(value):.1f}" x2="{x(value):.1f}" y1="2" y2="{bottom + 2}"/>')
         label = f'<text class="t dim" x="{x(value):.1f}" y="{height - 6}" text-anchor="middle">{f"{value:+g} %" if value else "0"}</text>'
@@ -61,17 +61,15 @@ def sides(finding: Finding) -> str:
     low, high = min(values), max(values)
     room = (high - low) * 0.08 or high * 0.02
     low, high = low - room, high + room
-    left, right = 76, 130
+    left, right = 76, 158
 
     def x(value: float) -> float:
         return left + (value - low) / (high - low) * (WIDTH - left - right)
 
     height = 40 * len(rows) + 22
     parts = [begin(height, f"{finding.metric} of every launch"), '<g class="grid">']
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        value = low + share * (high - low)
+    for value, words in _labels(low, high, 5, finding.unit):
         parts.append(f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="2" y2="{height - 20}"/>')
-        words = metric_number(value, finding.unit)
         parts.append(f'<text class="t dim" x="{x(value):.1f}" y="{height - 4}" text-anchor="middle">{words}</text>')
     parts.append("</g>")
     for index, (name, kind, side) in enumerate(rows):
@@ -83,7 +81,7 @@ def sides(finding: Finding) -> str:
             parts.append(f'<circle class="dot {kind}" cx="{x(value):.1f}" cy="{y + step:.1f}" r="3.6">{words}</circle>')
         middle = statistics.median(side)
         parts.append(f'<line class="median" x1="{x(middle):.1f}" x2="{x(middle):.1f}" y1="{y - 15}" y2="{y + 15}"/>')
-        words = metric_number(middle, finding.unit)
+        words = f"median {metric_number(middle, finding.unit)}"
         parts.append(f'<text class="t strong" x="{WIDTH - right + 14}" y="{y + 4}">{words}</text>')
     return "".join(parts) + "</svg>"
 
@@ -108,10 +106,8 @@ def history(points: Sequence[Point], unit: str) -> str:
         return 6 + (high - value) / (high - low) * (bottom - 12)
 
     parts = [begin(height, "history"), '<g class="grid">']
-    for share in (0.1, 0.5, 0.9):
-        value = low + share * (high - low)
+    for value, words in _labels(low, high, 4, unit):
         parts.append(f'<line x1="{left}" x2="{WIDTH - right}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
-        words = metric_number(value, unit)
         parts.append(f'<text class="t dim" x="{left - 10}" y="{y(value) + 4:.1f}" text-anchor="end">{words}</text>')
     parts.append("</g>")
     line = " ".join(f"{x(i):.1f},{y(p[1]):.1f}" for i, p in enumerate(points))
@@ -128,19 +124,7 @@ def history(points: Sequence[Point], unit: str) -> str:
     return "".join(parts) + "</svg>"
 
 
-def runners(case: Case, names: Sequence[tuple[str, str]]) -> list[tuple[str, float, float, int]]:
-    """(name, median in us, its processor time, launches) of everybody who ran; `names`: (key, name for people)."""
-    found = []
-    for key, name in names:
-        walls = [statistics.median(v) for launch in case.good if (v := launch.samples.get(f"{key}.wall_us"))]
-        cpus = [statistics.median(v) for launch in case.good if (v := launch.samples.get(f"{key}.cpu_us"))]
-        if walls:
-            cpu = statistics.median(cpus) if cpus else math.nan
-            found.append((name, statistics.median(walls), cpu, len(walls)))
-    return found
-
-
-def _ticks(high: float) -> list[float]:
-    step = round_step(high / 3)
-    count = int(high / step)
-    return [step * number for number in range(-count, count + 1)]
+def _labels(low: float, high: float, most: int, unit: str) -> list[tuple[float, str]]:
+    """Round numbers of an axis in this unit, with their words."""
+    one, name = per_unit(unit)
+    return [(value, f"{value / one:g} {name}".strip()) for value in ticks(low, high, most, one)]

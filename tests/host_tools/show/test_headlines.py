@@ -42,7 +42,7 @@ def test_on_the_cpu_with_one_thread_it_is_processor_time(tmp_path):
     assert "Quadra's processor time is 1.50 × XNNPACK's (medians; wall-clock 1.55, its minima 1.55)" in terminal_
     assert "1.50" in rows and "1.55" not in rows
     assert "Inference, processor time, median of 3" in page and '<div class="value">1.50 ms</div>' in page
-    assert "XNNPACK 1.00 ms: ratio 1.50" in page
+    assert "XNNPACK 1.00 ms: ratio 1.50" in page and '<div class="value">1.00 ms <small>' in page
     assert document["clock"] == "processor" and document["times"]["quadra"]["processor"] == 1500
     assert document["report"].endswith("/report.html")
     ratio = document["ratios"]["xnnpack"]
@@ -58,6 +58,8 @@ def test_a_busy_machine_has_no_headline_figure(tmp_path, wall_us, words):
     assert f'<span class="badge warn">not reliable</span> {sentence}' in page
     card = page.partition("Inference, processor time")[2].partition("</div>\n  </div>")[0]
     assert "value" not in card and "good" not in card
+    start = page.partition("Start, to the end")[2].partition("</div>\n  </div>")[0]
+    assert "value" not in start and "not reliable" in start, "a start is wall-clock time"
     assert document["ratios"]["xnnpack"]["reliable"] is False and document["ratios"]["xnnpack"]["doubt"] == sentence
 
 
