@@ -1,5 +1,6 @@
 """Every linear axis has round numbers."""
 
+import itertools
 import re
 
 import pytest
@@ -22,7 +23,7 @@ def is_round(step):
 def test_ticks_are_round_inside_and_few(low, high, most, one):
     found = charts.ticks(low * one, high * one, most, one)
     assert 1 <= len(found) <= most + 1 and low - 1e-9 <= found[0] / one and found[-1] / one <= high + 1e-9
-    steps = [(b - a) / one for a, b in zip(found, found[1:])]
+    steps = [(b - a) / one for a, b in itertools.pairwise(found)]
     assert all(is_round(step) for step in steps), steps
 
 
@@ -52,6 +53,6 @@ def finding(unit, before, now):
 )
 def test_the_labels_of_every_chart_are_round(svg, tail):
     found = labels(svg, tail)
-    assert len(found) >= 2 and all(is_round(abs(b - a)) for a, b in zip(found, found[1:]) if tail != " %"), found
+    assert len(found) >= 2 and all(is_round(abs(b - a)) for a, b in itertools.pairwise(found) if tail != " %"), found
     if tail == " %":  # 0 has no unit
         assert all(is_round(abs(one)) or is_round(abs(one) / 3) for one in found), found
