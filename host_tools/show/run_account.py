@@ -17,7 +17,7 @@ from host_tools.request import inputs
 from host_tools.show import report
 
 _STAMP = len("20261121-101530-042")  # what a run is called by
-_COLUMNS = ("result", "largest error", "median ms", "× XNNPACK", "temperature", "run")
+_COLUMNS = ("result", "largest error", "median ms", "clock", "× XNNPACK", "temperature", "run")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def several(ended: Sequence[Ended], console: Console) -> None:
     """A row per place, then what went wrong at which."""
     rows = _table("device")
     for one in ended:
-        cells = _cells(one.judged) if one.judged else [f"[red]{type(one.error).__name__}[/]", "", "", "", "", ""]
+        cells = _cells(one.judged) if one.judged else [f"[red]{type(one.error).__name__}[/]"]
         rows.add_row(escape(one.place), *cells)
     console.print(rows)
     conditions = [device_condition.of(one.judged.folder) for one in ended if one.judged]
@@ -110,12 +110,14 @@ def _table(*columns: str) -> Table:
 def _cells(judged: Judged) -> list[str]:
     folder = judged.folder
     timings, report = folder.read(schema.Timings), folder.read(schema.Verdicts)
-    steady, ratio = times.steady(timings).get("quadra"), times.ratio(timings, report)
+    clock, ratio = times.clock(timings, report), times.ratio(timings, report)
+    steady = times.steady(timings).get("quadra")
     words = {None: "[yellow]not judged[/]", True: "[green]right[/]", False: "[red]WRONG[/]"}
     return [
         words[judged.ok],
         "–" if judged.ok is None else f"{judged.largest_error:.1e}",
-        units.ms(steady.by(times.clock(timings, report))) if steady else "–",
+        units.ms(steady.by(clock)) if steady else "–",
+        clock if steady else "–",
         "[yellow]not reliable[/]" if ratio and not ratio.reliable else units.ratio_text(ratio.ratio if ratio else None),
         escape(device_condition.heat(folder.read(schema.Environment).thermal)),
         escape(folder.path.name[:_STAMP]),
