@@ -253,7 +253,7 @@ def doubt_words(bench: Bench) -> str:
     if not bench.doubtful:
         return ""
     load = f" (load {bench.load:.1f} on {bench.cpus} CPUs)" if bench.cpus else ""
-    return f"?: not reliable, the machine was busy{load}: its clocks disagree on {', '.join(bench.doubtful)}"
+    return f"?: not reliable, the machine was busy{load}: {', '.join(bench.doubtful)}"
 
 
 def repeats(rows: Sequence[Row], index: int) -> bool:

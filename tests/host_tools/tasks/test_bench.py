@@ -222,7 +222,11 @@ def test_the_headline_is_processor_time_with_one_thread_and_wall_clock_time_with
 def test_a_busy_machine_has_no_large_figure_nothing_green_and_says_so(tmp_path, ratio):
     result = of(tmp_path, row("busy", ratio, processor=1.0), row("quiet", 1.0), limit=50.0)
     text, page = table(result), bench_page.write(result).read_text()
-    assert "1.00?" in text and "its clocks disagree on busy on OpenCL" in text and "limit 50: not reliable" in text
+    assert (
+        "1.00?" in text
+        and "the machine was busy (load 0.5 on 2 CPUs): busy on OpenCL" in text
+        and "limit 50: not reliable" in text
+    )
     assert "the machine was busy: ratios of 1 of 2 rows are not reliable" in page
     cards = page.partition('class="cards')[2].partition("<section>")[0]
     assert "× <small>" not in cards and "good" not in cards and "not reliable" in cards
@@ -240,6 +244,14 @@ def test_a_mean_is_not_reliable_where_half_of_its_ratios_are_not(tmp_path):
     found = of(tmp_path, *rows).mean("opencl", XNNPACK).headline
     assert found.ratio == pytest.approx(1.0) and found.doubt == "the machine was busy: 2 of 4 ratios are not reliable"
     assert of(tmp_path, *rows, row("c", 1.0)).mean("opencl", XNNPACK).headline.reliable
+
+
+def test_a_limit_between_the_two_clocks_is_neither_met_nor_exceeded(tmp_path):
+    result = of(tmp_path, row("a", 1.52, processor=1.48), limit=1.5)
+    found = result.mean("opencl", XNNPACK)
+    assert found.verdict == "not reliable" and "too busy to tell on which side of 1.5" in found.headline.doubt
+    bench_figures.fail_if_wrong(result)
+    assert of(tmp_path, row("a", 1.52, processor=1.48), limit=1.6).mean("opencl", XNNPACK).verdict == "met"
 
 
 def test_a_limit_that_is_exceeded_fails_on_a_busy_machine_too_and_says_that_it_was_busy(tmp_path):
