@@ -728,8 +728,9 @@ def demo(c: Context, loop: bool = False) -> None:
         "backend": "The GPU API (default: opencl; with --on jvm or --lab those of the peers).",
         "runs": "Timed inferences of each runtime (default: 50; with --on jvm 10, with --lab 20).",
         "limit": "Fail (status 1) if the geometric mean of the ratios to XNNPACK at one thread exceeds this (default: no limit)."
-        " With both backends, OpenCL's counts.",
-        "limit_shipped": "Fail (status 1) if the mean of the ratios to TFLite's stock GPU delegate exceeds this (default: no limit).",
+        " With both backends, OpenCL's counts. On a busy machine, too: the error says so.",
+        "limit_shipped": "Fail (status 1) if the mean of the ratios to TFLite's stock GPU delegate exceeds this (default: no limit)."
+        " With --on jvm or --lab.",
         "json": "Print one JSON document instead of a table, also when the bench fails: docs/run_folder.md.",
         "library": _RUN_HELP["library"],
         "api": "On the host: the interpreter, LiteRT's CompiledModel, or both side by side (default: interpreter).",

@@ -1,40 +1,28 @@
 """The figures of a bench: Quadra beside XNNPACK and TFLite's stock GPU delegate, model by model.
 
 All are taken from run folders. Runtimes in one process are interleaved, on the same inputs; what is compared are ratios of
-such times, because the machine may be busy. Where the stock delegate does not run (on the host), figures that were
-recorded in Android's runtime stand for it, as ratios to XNNPACK's of then.
+such times, because the machine may be busy. Which time of an inference counts, and when it is not reliable, is what
+`record/headline.py` decides. Starts are wall-clock times: several threads compile.
 """
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from host_tools.base import cpu_drivers
 from host_tools.base.errors import JudgementFailed
 from host_tools.judge.judged import Judged
-from host_tools.record import peer_names, schema, times, verdicts
+from host_tools.record import headline, peer_names, printed, schema, times, verdicts
+from host_tools.record.headline import Clock, Headline, Ratios
 from host_tools.record.peer_names import LITERT, XNNPACK
 from host_tools.record.printed import BenchDocument
 
-RECORDED = Path(__file__).with_name("stock_delegate.json")
 QUADRA = "quadra"
 STEADY, COLD, WARM, SECOND = "steady", "cold", "warm", "second"
 KINDS = {STEADY: ("median", "minimum", "processor"), **dict.fromkeys((COLD, WARM, SECOND), ("median", "processor"))}
-# What Quadra's time may be of a peer's, one thread, by place, backend, peer and what is timed. In Android's runtime: on OpenCL a
-# quarter of the stock delegate's, on OpenGL ES half; half of a cold start. A start from what an earlier one kept: three of XNNPACK's.
-GOALS = {
-    ("host", "opencl", XNNPACK, STEADY): 1.5,
-    ("host", "gles", "shipped_gles", STEADY): 0.5,
-    ("host", "opencl", XNNPACK, SECOND): 3.0,
-    ("host", "gles", XNNPACK, SECOND): 3.0,
-    ("jvm", "opencl", "shipped_opencl", STEADY): 0.25,
-    ("jvm", "gles", "shipped_gles", STEADY): 0.5,
-    ("jvm", "opencl", "shipped_opencl", COLD): 0.5,
-    ("jvm", "gles", "shipped_gles", COLD): 0.5,
-}
 _WORDS = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}  # JSON has no such numbers
 
 
@@ -52,7 +40,6 @@ class Runner:
     warm: dict[str, float] = field(default_factory=dict)
     second: dict[str, float] = field(default_factory=dict)  # with what a first start kept; XNNPACK keeps nothing
     kept_bytes: int | None = None  # what that kept; None: not asked. 0: a second start would be a warm one
-    recorded_ratio: float | None = None  # its time over XNNPACK's of then: it did not run
 
     def us(self, what: str = STEADY, kind: str = "median", threads: int = 1) -> float | None:
         """A time; None: not known."""
@@ -96,24 +83,47 @@ class Row:
         ours, theirs = self.runner(QUADRA), self.runner(peer)
         if self.error or ours.right is False or theirs.right is False:
             return None
-        if theirs.recorded_ratio and what == STEADY:
-            own = self.over(XNNPACK, what, kind, threads) if threads == 1 else None
-            return own / theirs.recorded_ratio if own else None
-        us, peer_us = (
-            ours.us(what, kind, threads),
-            theirs.us(what, "median" if theirs.recorded_ratio else kind, threads),
-        )
+        us, peer_us = ours.us(what, kind, threads), theirs.us(what, kind, threads)
         return us / peer_us if us and peer_us else None
+
+    def headline(self, peer: str, what: str = STEADY, threads: int = 1) -> Headline | None:
+        """Quadra's time over that of `peer`, as it is shown; None where one of the two did not run or is wrong."""
+        ratios = _ratios({kind: self.over(peer, what, kind, threads) for kind in KINDS[what]})
+        return _headline(peer, what, self.on_cpu, threads, ratios) if ratios else None
+
+    @property
+    def clock(self) -> Clock:
+        """Of the headline with one thread."""
+        return headline.clock_of(self.on_cpu, 1, bool(self.runner(QUADRA).us(kind="processor")))
+
+    def steady_us(self, key: str) -> float | None:
+        """The median of an inference by that clock, one thread."""
+        return self.runner(key).us(kind="processor" if self.clock == "processor" else "median")
 
     def peer_over_xnnpack(self, peer: str) -> float | None:
         """The peer's own time over XNNPACK's, one thread."""
-        ours, theirs = self.over(XNNPACK), self.over(peer)
-        return ours / theirs if ours and theirs else None
+        ours, theirs = self.headline(XNNPACK), self.headline(peer)
+        return ours.ratio / theirs.ratio if ours and theirs else None
+
+
+def _ratios(over: dict[str, float | None]) -> Ratios | None:
+    """Ratios by kind; None where that of the medians is not known."""
+    median, minimum, processor = (over.get(kind) or math.nan for kind in ("median", "minimum", "processor"))
+    return None if math.isnan(median) else Ratios(median, minimum, processor)
+
+
+def _headline(
+    peer: str, what: str, on_cpu: bool, threads: int, ratios: Ratios, limits: Sequence[float] = ()
+) -> Headline:
+    if what != STEADY:  # few of them, and several threads compile: nothing checks it
+        return Headline("wall", ratios)
+    like_threads = peer != peer_names.key(LITERT)
+    return headline.decide(on_cpu, threads, ratios, limits, like_threads=like_threads)
 
 
 @dataclass(frozen=True)
 class Mean:
-    """Geometric means, by kind, of Quadra's time over a peer's."""
+    """The geometric mean of Quadra's time over a peer's."""
 
     backend: str
     peer: str
@@ -121,13 +131,21 @@ class Mean:
     threads: int
     models: int
     whole: bool  # over the models alone that Quadra took wholly
-    values: dict[str, float]
-    goal: float | None
+    headline: Headline
+    limit: float = 0.0  # of the user; 0: none
     api: str = "interpreter"
 
     @property
-    def met(self) -> bool:
-        return self.goal is None or self.values["median"] <= self.goal
+    def verdict(self) -> str:
+        """Whether the limit was met; empty: there is none."""
+        if not self.limit:
+            return ""
+        return "not reliable" if not self.headline.reliable else "exceeded" if self.exceeded else "met"
+
+    @property
+    def exceeded(self) -> bool:
+        """Also where it is not reliable: a limit that is exceeded fails."""
+        return bool(self.limit) and not self.headline.ratio <= self.limit
 
 
 @dataclass(frozen=True)
@@ -141,6 +159,8 @@ class Asked:
     place: str = "host"
     threads: tuple[int, ...] = (1,)
     apis: tuple[str, ...] = ("interpreter",)
+    limit: float = 0.0  # of the mean over XNNPACK, one thread, on the first backend; 0: none
+    limit_shipped: float = 0.0  # of the mean over the stock delegate, on each
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
@@ -158,7 +178,7 @@ class Bench:
     library: dict[str, Any]
     cpu: str
     cpus: int
-    load: float  # load average at the end: over the number of CPUs, times on the wall say little
+    load: float  # load average at the end
     notes: tuple[str, ...] = ()  # what happened to the devices of a lab, as sentences
 
     @property
@@ -177,13 +197,17 @@ class Bench:
         return len(self.rows) == len(self.asked.models) * len(self.asked.kinds)
 
     @property
-    def busy(self) -> bool:
-        return self.load > 1.2 * self.cpus
+    def on_host(self) -> bool:
+        return self.asked.place == "host"
 
     @property
-    def recorded(self) -> bool:
-        """Whether the stock delegate's figures are recorded ones: it does not run on the host."""
-        return self.asked.place == "host"
+    def doubtful(self) -> list[str]:
+        """Whose ratio to a peer is not reliable."""
+        found = []
+        for row in self.rows:
+            ratios = (row.headline(p, threads=t) for p in self.peers_of(row.backend) for t in self.asked.threads)
+            found += [self.words_of(row)] if any(one and not one.reliable for one in ratios) else []
+        return found
 
     @property
     def wrong(self) -> list[str]:
@@ -200,17 +224,15 @@ class Bench:
 
     def peers_of(self, backend: str) -> list[str]:
         """Keys of those whose figures stand beside Quadra's on that backend."""
-        found = [peer_names.key(name) for name in peers_beside(self.asked.peers, backend)]
-        return found + ([peer_names.key(f"shipped-{backend}")] if self.recorded else [])  # of the interpreter
+        return [peer_names.key(name) for name in peers_beside(self.asked.peers, backend)]
 
     def over_twin(self, row: Row) -> float | None:
-        """Quadra's time over its own for the same model with floats; processor time where the GPU is a CPU. One thread."""
+        """Quadra's time over its own for the same model with floats, by the headline's clock. One thread."""
         twin = next((r for r in self.of(row.backend, row.api) if r.model == row.twin), None)
         if not twin or any(r.error or r.runner(QUADRA).right is False for r in (row, twin)):
             return None
-        kind = "processor" if row.on_cpu else "median"
-        ours, theirs = (r.runner(QUADRA).us(kind=kind) for r in (row, twin))
-        return ours / theirs if ours and theirs else None
+        ours, theirs = row.steady_us(QUADRA), twin.steady_us(QUADRA)
+        return ours / theirs if ours and theirs and row.clock == twin.clock else None
 
     def mean(
         self, backend: str, peer: str, what: str = STEADY, whole: bool = True, threads: int = 1, api: str = ""
@@ -220,16 +242,29 @@ class Bench:
         rows = [r for r in self.of(backend, api) if r.over(peer, what, threads=threads) and (r.whole or not whole)]
         if not rows:
             return None
-        values = {k: times.geometric_mean(r.over(peer, what, k, threads) or 0 for r in rows) for k in KINDS[what]}
-        goal = GOALS.get((self.asked.place, backend, peer, what)) if whole and threads == 1 else None
-        return Mean(backend, peer, what, threads, len(rows), whole, values, goal, api)
+        over = {k: [r.over(peer, what, k, threads) for r in rows] for k in KINDS[what]}
+        ratios = _ratios({k: times.geometric_mean(v or 0 for v in values) for k, values in over.items() if all(values)})
+        assert ratios, "the rows have medians"
+        judged = threads == 1 and (whole or not any(r.whole for r in rows)) and api == self.asked.apis[0]
+        limit = self._limit(backend, peer) if judged and what == STEADY else 0.0
+        found = _headline(peer, what, all(r.on_cpu for r in rows), threads, ratios, [limit] if limit else [])
+        doubts = [r for r in rows if (one := r.headline(peer, what, threads)) and not one.reliable]
+        if found.reliable and 2 * len(doubts) >= len(rows):
+            found = replace(found, doubt=f"the machine was busy: {len(doubts)} of {len(rows)} ratios are not reliable")
+        return Mean(backend, peer, what, threads, len(rows), whole, found, limit, api)
+
+    def _limit(self, backend: str, peer: str) -> float:
+        """The user's, on a mean of one inference with one thread."""
+        if peer == XNNPACK:
+            return self.asked.limit if backend == self.backends[0] else 0.0
+        return self.asked.limit_shipped if peer == peer_names.key(f"shipped-{backend}") else 0.0
 
     def means(self) -> list[Mean]:
         """Each backend over its peers; steady (with each number of threads), starts; whole models, then all."""
         found: list[Mean] = []
         for backend, api in self.asked.kinds:
             for peer in self.peers_of(backend):
-                starts = [(SECOND, 1)] if self.recorded else [(COLD, 1), (WARM, 1), (SECOND, 1)]
+                starts = [(SECOND, 1)] if self.on_host else [(COLD, 1), (WARM, 1), (SECOND, 1)]
                 for what, threads in [*((STEADY, t) for t in self.asked.threads), *starts]:
                     whole = self.mean(backend, peer, what, True, threads, api)
                     every = self.mean(backend, peer, what, False, threads, api)
@@ -264,7 +299,7 @@ def take(row: Row, threads: int, judged: Judged) -> None:
 def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
     value = judged.folder.read(schema.Verdicts)
     report = verdicts.read(value)
-    row.device, row.on_cpu = report.device, cpu_drivers.on_cpu(value.device)
+    row.device, row.on_cpu = report.device, headline.computes_on_cpu(value)
     ours = Runner(
         nodes_taken=report.gpu, nodes=report.gpu + report.cpu, right=judged.ok, relative_error=judged.largest_error
     )
@@ -275,8 +310,7 @@ def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
         worst = max(peer.relative, default=0.0)
         row.runners[peer_names.key(peer.name)] = Runner(reason, peer.nodes_taken, peer.nodes, peer.ok, worst)
     for key, runner in row.runners.items():
-        if not runner.recorded_ratio:
-            _take_starts(runner, key, timings)
+        _take_starts(runner, key, timings)
     parts, memory, cold = value.partitions, timings.memory, timings.cold_memory
     model = judged.folder.optional(schema.Model) or schema.Model()
     row.sizes = {
@@ -307,30 +341,11 @@ def _take_starts(runner: Runner, key: str, timings: schema.Timings) -> None:
             setattr(runner, what, {"median": laps.total_us, "processor": laps.cpu_us or 0})
 
 
-def recorded() -> dict[str, Any]:
-    """Figures of TFLite's stock GPU delegate, by model, and where they are from."""
-    figures: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
-    return figures
-
-
-def add_recorded(row: Row, sha256: str) -> None:
-    """Gives the row the recorded figures of the stock delegate, where there are some of this very file."""
-    found: dict[str, Any] = {}
-    for figures in recorded()["models"].values():
-        found = figures if figures["sha256"] == sha256 else found
-    steady, xnnpack, cold = (found.get(key) for key in (f"{row.backend}_ms", "xnnpack_ms", f"{row.backend}_cold_ms"))
-    if steady and xnnpack:
-        starts = {"median": cold * 1000.0} if cold else {}
-        row.runners[row.shipped] = Runner(
-            steady={1: {"median": steady * 1000.0}}, cold=starts, recorded_ratio=steady / xnnpack
-        )
-
-
 def document(result: Bench) -> BenchDocument:
     """The bench as bench.json and --json have it."""
     rows = []
     for row in result.rows:
-        over = {p: {w: row.over(p, w) for w in KINDS} for p in result.peers_of(row.backend)}
+        over = {p: {w: _document(row.headline(p, w)) for w in KINDS} for p in result.peers_of(row.backend)}
         rows.append({**asdict(row), "whole": row.whole, "over": over, "over_twin": result.over_twin(row)})
     value = {
         **asdict(result.asked),
@@ -341,29 +356,42 @@ def document(result: Bench) -> BenchDocument:
         "library": result.library,
         "devices": result.devices,
         "notes": result.notes,
-        "shipped_delegate": "recorded" if result.recorded else "measured",
-        "geometric_means": [{**asdict(mean), "met": mean.met} for mean in result.means()],
+        "geometric_means": [
+            {**asdict(mean), "headline": _document(mean.headline), "verdict": mean.verdict} for mean in result.means()
+        ],
         "rows": rows,
     }
     return schema.of(BenchDocument, json.loads(json.dumps(value), parse_constant=_WORDS.get))
 
 
-def fail_if_wrong(result: Bench, limit: float, limit_shipped: float) -> None:
-    """JudgementFailed when a model failed or Quadra is wrong, or a mean of one thread is over its limit (0: no limit). A
-    peer that fails, or a goal that is missed, is a finding.
+def _document(found: Headline | None) -> Any:
+    return schema.plain(printed.ratio(found)) if found else None
 
-    limit: of the first backend, over XNNPACK. limit_shipped: of each, over the stock delegate.
+
+def fail_if_wrong(result: Bench) -> None:
+    """JudgementFailed when a model failed or Quadra is wrong, or a mean of one thread is over the user's limit, also where
+    the machine was busy. A peer that fails is a finding.
     """
     if result.wrong:
         where = {"jvm": " --on jvm", "device": " --on SERIAL"}.get(result.asked.place, "")
         did = f"wrong or failed: {', '.join(result.wrong)}"
         raise JudgementFailed("bench", did, f"`./inv run MODEL{where}` shows one of them closely")
-    limits = [(result.backends[0], XNNPACK, limit)]
-    limits += [(backend, peer_names.key(f"shipped-{backend}"), limit_shipped) for backend in result.backends]
+    limits = [(result.backends[0], XNNPACK, result.asked.limit)]
+    limits += [(one, peer_names.key(f"shipped-{one}"), result.asked.limit_shipped) for one in result.backends]
     for backend, peer, most in limits:
         mean = (result.mean(backend, peer) or result.mean(backend, peer, whole=False)) if most else None
-        if most and not (mean and mean.values["median"] <= most):
-            value = f"{mean.values['median']:.2f}" if mean else "an unknown share"
+        if most and (not mean or mean.exceeded):
             who = peer_names.label(peer) if peer == XNNPACK else f"the {peer_names.label(peer)}"
-            words = f"{verdicts.APIS[backend]} takes {value} of the time of {who}, over {most:g}"
-            raise JudgementFailed("bench", words, "`./inv profile` shows where time goes")
+            raise JudgementFailed("bench", _over_limit(backend, who, mean, most), _after_limit(mean))
+
+
+def _over_limit(backend: str, who: str, mean: Mean | None, most: float) -> str:
+    value = f"{mean.headline.ratio:.2f} of the {mean.headline.words}" if mean else "an unknown share of the time"
+    busy = f"; {mean.headline.doubt}" if mean else ""
+    return f"{verdicts.APIS[backend]} takes {value} of {who}, over {most:g}{busy.rstrip('; ')}"
+
+
+def _after_limit(mean: Mean | None) -> str:
+    if mean and not mean.headline.reliable:
+        return "measure again while nothing else runs"
+    return "`./inv profile` shows where time goes"

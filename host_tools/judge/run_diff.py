@@ -50,7 +50,7 @@ def diff(a: Judged, b: Judged) -> DiffDocument:
         outputs=outputs,
         plans=plans,
         plan_note=note,
-        times=list(_times(launch_a, launch_b)),
+        times=list(_times(launch_a, launch_b, max(conditions_a["threads"], conditions_b["threads"]))),
     )
 
 
@@ -129,7 +129,7 @@ def _changes(lines: Sequence[Line]) -> list[Change]:
     return [Change(what=line.what, a=line.a, b=line.b) for line in lines]
 
 
-def _times(a: Launch, b: Launch) -> Iterator[TimeChange]:
+def _times(a: Launch, b: Launch, threads: int) -> Iterator[TimeChange]:
     """Starts, the first inference, inferences by the measure that regression runs take, too, and XNNPACK's as a control."""
     for what, name in (
         ("cold start", "start.quadra_cold.total_us"),
@@ -138,7 +138,7 @@ def _times(a: Launch, b: Launch) -> Iterator[TimeChange]:
         ("inference", "quadra.wall_us"),
     ):
         yield from _time(what, "us", a.samples.get(name, []), b.samples.get(name, []))
-    measure = metrics.measure_of("auto", [a], [b])
+    measure = metrics.measure_of("auto", threads, [a], [b])
     if measure != "wall":
         series = [_inferences(side, measure) for side in (a, b)]
         yield from _time("inference", metrics.unit_of(measure), *series)
@@ -148,9 +148,10 @@ def _times(a: Launch, b: Launch) -> Iterator[TimeChange]:
 
 
 def _inferences(side: Launch, measure: str) -> list[float]:
-    """Of processor time; as a ratio, each to XNNPACK's median."""
-    values = side.samples.get("quadra.cpu_us", [])
-    peer = statistics.median(side.samples[f"{metrics.PEER}.cpu_us"]) if measure.endswith("ratio") else 1.0
+    """By the measure's clock; as a ratio, each to XNNPACK's median."""
+    word = "cpu_us" if "processor" in measure else "wall_us"
+    values = side.samples.get(f"quadra.{word}", [])
+    peer = statistics.median(side.samples[f"{metrics.PEER}.{word}"]) if measure.endswith("ratio") else 1.0
     return [value / max(peer, 1.0) for value in values]
 
 

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, json
 
 from host_tools.base.errors import QuadraError, shown
-from host_tools.record.schema import Compared, Count, File, Is, Part, PeerRow, Real, Text, Texts, Words, plain
+from host_tools.record.headline import Headline
+from host_tools.record.schema import Compared, Count, File, Is, Part, PeerRow, Real, Text, Texts, Words, number, plain
 
 Rows = Meta(max_length=1 << 20)
 
@@ -39,6 +40,32 @@ class Times(Part, kw_only=True):
     samples: Annotated[Count, Is("how many inferences")] = 0
 
 
+class Ratio(Part, kw_only=True):
+    """Quadra's time relative to another's, by the [headline's clock](#which-time-is-the-headline) and by the others."""
+
+    clock: Annotated[Literal["processor", "wall"], Is("the headline's: processor time or wall-clock time")]
+    ratio: Annotated[Real, Is("by that clock, of medians")]
+    reliable: Annotated[bool, Is("false: the machine was busy")]
+    doubt: Annotated[Text, Is("why it is not reliable")] = ""
+    median: Annotated[Real, Is("of wall-clock time, as the next")]
+    minimum: Real
+    processor: Annotated[Real, Is("of processor time; `nan`: not measured")]
+
+
+def ratio(found: Headline) -> Ratio:
+    """A headline as documents have it."""
+    median, minimum, processor = map(number, (found.ratios.median, found.ratios.minimum, found.ratios.processor))
+    return Ratio(
+        clock=found.clock,
+        ratio=number(found.ratio),
+        reliable=found.reliable,
+        doubt=found.doubt,
+        median=median,
+        minimum=minimum,
+        processor=processor,
+    )
+
+
 class RunAt(Part, kw_only=True):
     """One run: at one place."""
 
@@ -59,6 +86,8 @@ class RunAt(Part, kw_only=True):
     compared: Annotated[Compared | None, Is("as `compare.json`; null: nothing was compared")] = None
     peers: Annotated[list[PeerRow], Rows, Is("as in `peers.json`")] = []
     times: Annotated[dict[Text, Times], Is("by the keys of `timings.json`: `quadra`, `xnnpack`, …")] = {}
+    clock: Annotated[Literal["processor", "wall"] | None, Is("whose median is the headline; null: it failed")] = None
+    ratios: Annotated[dict[Text, Ratio], Is("by the keys of the other runtimes")] = {}
     cold_start_us: Annotated[Count | None, Is("Quadra's with `--cold`")] = None
     error: Annotated[Failure | None, Is("why it failed or was skipped")] = None
 
@@ -90,7 +119,6 @@ class BenchRunner(Part, kw_only=True):
     warm: Kinds = {}
     second: Annotated[Kinds, Is("a start with what an earlier one kept")] = {}
     kept_bytes: Annotated[Count | None, Is("what that kept (on the JVM); 0: nothing, so there is no such start")] = None
-    recorded_ratio: Annotated[Real | None, Is("it did not run: its recorded time relative to XNNPACK's")] = None
 
 
 class BenchRow(Part, kw_only=True):
@@ -113,14 +141,14 @@ class BenchRow(Part, kw_only=True):
     ] = {}
     whole: Annotated[bool, Is("Quadra took every node")]
     over: Annotated[
-        dict[Text, dict[Text, Real | None]],
-        Is("Quadra's median relative to the other's with one thread; null: one did not run or is wrong"),
+        dict[Text, dict[Text, Ratio | None]],
+        Is("by peer, then `steady`, `cold`, `warm`, `second`; with one thread; null: one did not run or is wrong"),
     ]
     over_twin: Annotated[Real | None, Is("Quadra's time relative to its own for `twin`")] = None
 
 
 class BenchMean(Part, kw_only=True):
-    """Geometric means of Quadra's time relative to another's."""
+    """The geometric mean of Quadra's time relative to another's."""
 
     backend: Text
     peer: Text
@@ -128,9 +156,9 @@ class BenchMean(Part, kw_only=True):
     threads: Count
     models: Annotated[Count, Is("how many")]
     whole: Annotated[bool, Is("only models that Quadra took wholly")]
-    values: dict[Text, Real]
-    goal: float | None
-    met: bool
+    headline: Ratio
+    limit: Annotated[float, Is("given by `--limit` or `--limit-shipped`; 0: none")] = 0.0
+    verdict: Annotated[Text, Is("on the limit: `met`, `exceeded`, or `not reliable`: the machine was busy")] = ""
     api: Annotated[Text, Is("`interpreter` or `compiled`")] = "interpreter"
 
 
@@ -138,7 +166,7 @@ class BenchDocument(File, kw_only=True):
     """`inv bench --json`; the same is kept as `bench.json`."""
 
     FILE = "bench.json"
-    schema_version: Annotated[int, Is("3")] = 3
+    schema_version: Annotated[int, Is("4")] = 4
     exit_status: Annotated[Count, Is("of the task; in the file always 0")] = 0
     error: Annotated[Failure | None, Is("what gave it")] = None
     place: Annotated[Text, Is("`host`, `jvm`, or `device`: those of a lab")] = ""
@@ -148,6 +176,8 @@ class BenchDocument(File, kw_only=True):
     peers: Texts = []
     threads: list[Count] = []
     repetitions: Count = 0
+    limit: Annotated[float, Is("`--limit`; 0: none")] = 0.0
+    limit_shipped: Annotated[float, Is("`--limit-shipped`; 0: none")] = 0.0
     finished: Annotated[bool, Is("false during the bench, and of an interrupted one")] = False
     cpu: Text = ""
     cpus: Count = 0
@@ -155,9 +185,6 @@ class BenchDocument(File, kw_only=True):
     library: Annotated[dict[Text, Any], Is("the delegate: path, digest; none where devices of a lab had several")] = {}
     devices: Annotated[Words, Is("GPU by backend; in a lab by device and API")] = {}
     notes: Annotated[Texts, Is("what happened to the devices of a lab")] = []
-    shipped_delegate: Annotated[
-        Text, Is("`recorded`: TFLite's stock delegate does not run on the host; or `measured`")
-    ] = ""
     geometric_means: Annotated[list[BenchMean], Rows] = []
     rows: Annotated[list[BenchRow], Rows] = []
 

@@ -1,4 +1,4 @@
-"""What the samples of timings.json mean: medians, minima, and ratios to XNNPACK."""
+"""What the samples of timings.json mean: medians, minima, and ratios to other runtimes."""
 
 import math
 import statistics
@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from host_tools.base.text_table import Table, number, word
-from host_tools.base.units import ms
-from host_tools.record import peer_names
-from host_tools.record.schema import Timings
+from host_tools.base.units import ms, ratio_text
+from host_tools.record import headline, peer_names
+from host_tools.record.headline import Headline, Samples
+from host_tools.record.schema import Timings, Verdicts
 
 NAMES = {
     "quadra": "Quadra",
@@ -22,38 +23,61 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Steady:
-    """Steady inference times of one runner, in us."""
+    """Steady inference times of one runner, in us. processor: NaN where processor time was not measured."""
 
     median: float
     minimum: float
     runs: int
+    processor: float = math.nan
 
-
-@dataclass(frozen=True)
-class Ratio:
-    """Quadra over a peer: below 1 Quadra is faster. processor: of processor time, which other work leaves alone."""
-
-    median: float
-    minimum: float
-    processor: float
+    def by(self, clock: headline.Clock) -> float:
+        """The median by a clock."""
+        return self.processor if clock == "processor" else self.median
 
 
 def steady(timings: Timings) -> dict[str, Steady]:
     """Per runner; those without samples are left out."""
-    return {who: Steady(statistics.median(s), min(s), len(s)) for who, s in timings.samples_us.items() if s}
+    found = {}
+    for who, samples in timings.samples_us.items():
+        cpu = timings.cpu_us.get(who)
+        if samples:
+            processor = statistics.median(cpu) if cpu else math.nan
+            found[who] = Steady(statistics.median(samples), min(samples), len(samples), processor)
+    return found
 
 
-def ratio(timings: Timings, peer: str = "xnnpack") -> Ratio | None:
-    """Quadra over a peer, by its key; None where one of the two did not run."""
-    found = steady(timings)
-    if not {"quadra", peer} <= found.keys():
+def ratio(timings: Timings, report: Verdicts, peer: str = "xnnpack") -> Headline | None:
+    """Quadra's time over a peer's, by its key, as the headline has it; None where one of the two did not run."""
+    ours, theirs = (Samples(timings.samples_us.get(who, []), timings.cpu_us.get(who, [])) for who in ("quadra", peer))
+    ratios = headline.ratios_of(ours, theirs)
+    if not ratios:
         return None
-    ours, theirs = found["quadra"], found[peer]
-    cpu = timings.cpu_us
-    processor = math.nan
-    if cpu.get("quadra") and cpu.get(peer):
-        processor = statistics.median(cpu["quadra"]) / max(statistics.median(cpu[peer]), 1)
-    return Ratio(ours.median / max(theirs.median, 1), ours.minimum / max(theirs.minimum, 1), processor)
+    like_threads = peer != peer_names.key(peer_names.LITERT)
+    on_cpu = headline.computes_on_cpu(report)
+    return headline.decide(on_cpu, timings.threads, ratios, like_threads=like_threads)
+
+
+def clock(timings: Timings, report: Verdicts) -> headline.Clock:
+    """The headline's clock, also where no peer ran."""
+    return headline.clock_of(headline.computes_on_cpu(report), timings.threads, bool(timings.cpu_us.get("quadra")))
+
+
+def compiled(timings: Timings, report: Verdicts) -> int | None:
+    """How much the driver compiled in Quadra's start; None: not known.
+
+    The cache of compiled models has OpenCL programs as machine code. PoCL unpacks them into its own cache, where they
+    look like programs that it compiled.
+    """
+    hit = report.backend == "opencl" and all(partition.cache.startswith("hit") for partition in report.partitions)
+    return 0 if timings.driver_compiled and report.partitions and hit else timings.driver_compiled
+
+
+def headline_words(found: Headline, label: str, threads: int) -> str:
+    """What the headline says of Quadra's time relative to that of a peer with this label."""
+    if not found.reliable:
+        return f"Quadra's time relative to {label}'s is not reliable: {found.doubt}"
+    said = f"Quadra's {found.words} is {ratio_text(found.ratio)} × {label}'s (medians; {found.others})"
+    return said + ("; other work on the machine changes it" if threads > 1 else "")
 
 
 def geometric_mean(values: Iterable[float]) -> float:
@@ -62,13 +86,13 @@ def geometric_mean(values: Iterable[float]) -> float:
     return math.exp(sum(logs) / len(logs)) if logs else math.nan
 
 
-def summary(timings: Timings, console: Console) -> None:
+def summary(timings: Timings, report: Verdicts, console: Console) -> None:
     """Init, first and steady times beside the peers'."""
-    ranks = {"init": 1, "first run": 1, "total": 1, "steady median": 0, "min": 0, "runs": 2}
+    ranks = {"init": 1, "first run": 1, "total": 1, "steady median": 0, "min": 0, "processor": 0, "runs": 2}
     head = word(f"ms, {timings.threads} thread{'s' if timings.threads > 1 else ''}")
     table = Table([head, *(number(name, rank) for name, rank in ranks.items())])
     found = steady(timings)
-    started = "Quadra, driver compiled" if timings.driver_compiled else "Quadra"
+    started = "Quadra, driver compiled" if compiled(timings, report) else "Quadra"
     rows = (
         ("quadra_cold", "Quadra, cold", None),
         ("quadra_warm", started, "quadra"),
@@ -80,19 +104,22 @@ def summary(timings: Timings, console: Console) -> None:
             continue
         first, total = init.first_invoke_us, init.total_us
         measured = found.get(who) if who else None
-        steady_cells = [ms(measured.median), ms(measured.minimum), str(measured.runs)] if measured else ["", "", ""]
-        table.add_row(label, ms(total - first), ms(first), ms(total), *steady_cells)
+        table.add_row(label, ms(total - first), ms(first), ms(total), *_steady_cells(measured))
     table.show(console)
     for key, label in NAMES.items():
         if timings.error_of(key):
             console.print(f"[yellow]{label} did not run[/]: {escape(timings.error_of(key))}")
-        relation = None if key == "quadra" else ratio(timings, key)
-        if not relation:
-            continue
-        console.print(
-            f"Quadra's time is {relation.median:.2f} × {label}'s (medians; minima {relation.minimum:.2f}, "
-            f"processor time {relation.processor:.2f})"
-        )
+        relation = None if key == "quadra" else ratio(timings, report, key)
+        if relation:
+            style = "" if relation.reliable else "[yellow]"
+            console.print(f"{style}{headline_words(relation, label, timings.threads)}")
+
+
+def _steady_cells(found: Steady | None) -> list[str]:
+    if not found:
+        return [""] * 4
+    processor = "–" if math.isnan(found.processor) else ms(found.processor)
+    return [ms(found.median), ms(found.minimum), processor, str(found.runs)]
 
 
 def _start_rows(key: str, label: str) -> Iterable[tuple[str, str, str | None]]:

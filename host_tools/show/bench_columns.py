@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from host_tools.base import units
 from host_tools.judge.bench_figures import COLD, QUADRA, SECOND, STEADY, WARM, Bench, Mean, Row, Runner
-from host_tools.record import peer_names, times, verdicts
+from host_tools.record import headline, peer_names, times, verdicts
 from host_tools.record.peer_names import LITERT, XNNPACK
 
 WHAT = {STEADY: "one inference", COLD: "cold start", WARM: "warm start", SECOND: "second start"}
@@ -33,19 +33,19 @@ def _ranked(rank: int, columns: Sequence[Column]) -> list[Column]:
 
 
 def inference(bench: Bench) -> list[Column]:
-    """One inference: Quadra, XNNPACK, the stock delegate. ms are medians at one thread, ratios Quadra's time relative to theirs."""
+    """One inference: Quadra, XNNPACK, the stock delegate. ms are medians at one thread, ratios Quadra's time relative to
+    theirs; both by the headline's clock."""
     columns = [
         *([Column("device", lambda row: Cell(row.ran_on or "–"))] if any(row.ran_on for row in bench.rows) else []),
         Column("GPU nodes", lambda row: _nodes(row.runner(QUADRA)), 4),
         Column("error", lambda row: _error(row.runner(QUADRA), row.unsure)),
-        Column("Quadra ms", lambda row: _ms(row.runner(QUADRA))),
+        Column("Quadra ms", lambda row: _steady_ms(row, QUADRA)),
     ]
-    shipped = _recorded() if _shows_recorded(bench) else []
-    shipped += _measured() if peer_names.needs_shipped(bench.asked.peers) else []
+    shipped = _measured(bench) if peer_names.needs_shipped(bench.asked.peers) else []
     twins = (
         [Column("× float", lambda row: _ratio_cell(bench.over_twin(row)))] if any(r.twin for r in bench.rows) else []
     )
-    litert = _litert() if LITERT in bench.asked.peers else []
+    litert = _litert(bench) if LITERT in bench.asked.peers else []
     xnnpack = _xnnpack(bench) if XNNPACK in bench.asked.peers else []
     return [*columns, *xnnpack, *_ranked(3, twins), *_ranked(2, shipped), *_ranked(2, litert)]
 
@@ -53,14 +53,14 @@ def inference(bench: Bench) -> list[Column]:
 def starts(bench: Bench) -> list[Column]:
     """To the end of the first inference, at one thread; the second start has the plans that the cold one kept; sizes where the peers did not run: memory, of it tensors, their lower bound,
     and weights beside those of the file."""
-    shipped = _shows_recorded(bench) or peer_names.needs_shipped(bench.asked.peers)
+    shipped = peer_names.needs_shipped(bench.asked.peers)
     found = [_start("cold ms", QUADRA, COLD), Column("cpu", lambda row: _ms(row.runner(QUADRA), COLD, "processor"))]
     found += (
         _ranked(2, [_start("stock", "", COLD), _ratio("ratio", "", COLD), _ratio("cpu", "", COLD, kind="processor")])
         if shipped
         else []
     )
-    if not bench.recorded:  # with what the peers' starts take there is no room for more
+    if not bench.on_host:  # with what the peers' starts take there is no room for more
         found += [_start("warm ms", QUADRA, WARM)]
         found += _ranked(3, [_start("stock", "", WARM), _ratio("ratio", "", WARM)]) if shipped else []
         on_jvm = bench.asked.place == "jvm"  # a device of a lab makes no second starts
@@ -94,56 +94,57 @@ def _of_cold(row: Row) -> float | None:
 
 
 def _xnnpack(bench: Bench) -> list[Column]:
-    found = [] if bench.recorded else [Column("XNNPACK error", lambda row: _error(row.runner(XNNPACK)))]
-    found.append(Column("XNNPACK ms", lambda row: _ms(row.runner(XNNPACK))))
+    found = [] if bench.on_host else [Column("XNNPACK error", lambda row: _error(row.runner(XNNPACK)))]
+    found.append(Column("XNNPACK ms", lambda row: _steady_ms(row, XNNPACK)))
     for threads in bench.asked.threads:
         rank = 1 if threads > 1 else 0
-        found += _ranked(rank, [_ratio(f"×, {_threads(threads)}", XNNPACK, threads=threads)])
-        if bench.recorded:  # in the app there is more beside it
-            found += _ranked(max(rank, 1), [_ratio("min", XNNPACK, kind="minimum", threads=threads)])
-        if bench.recorded and threads == 1:
-            found.append(_ratio("cpu", XNNPACK, kind="processor"))
+        found += _ranked(rank, [_headline(f"×, {_threads(threads)}", XNNPACK, threads)])
+        if bench.on_host and threads == 1:  # in the app there is more beside it
+            found += _ranked(1, _others(bench, XNNPACK))
     return found
 
 
-def _shows_recorded(bench: Bench) -> bool:
-    """Whether recorded figures of the stock delegate have columns: beside a peer that ran there is no room for them."""
-    return bench.recorded and LITERT not in bench.asked.peers
-
-
-def _recorded() -> list[Column]:
-    """The stock delegate's time relative to XNNPACK's, and Quadra's relative to the stock delegate's."""
-    return [
-        Column("stock × XNNPACK", lambda row: _ratio_cell(row.peer_over_xnnpack(row.shipped))),
-        _ratio("× stock", ""),
-    ]
-
-
-def _litert() -> list[Column]:
-    """LiteRT's own GPU accelerator: its driver takes as many threads as it likes, so processor time tells most."""
+def _litert(bench: Bench) -> list[Column]:
+    """LiteRT's own GPU accelerator, whose driver takes as many threads as it likes."""
     key = peer_names.key(LITERT)
     ran = [
         Column("LiteRT GPU", lambda row: Cell("failed", True) if row.runner(key).error else _error(row.runner(key))),
-        Column("ms", lambda row: _ms(row.runner(key))),
+        Column("ms", lambda row: _steady_ms(row, key)),
     ]
-    return [*ran, _ratio("ratio", key), _ratio("cpu", key, kind="processor")]
+    return [*ran, _headline("ratio", key), *_others(bench, key)]
 
 
-def _measured() -> list[Column]:
+def _measured(bench: Bench) -> list[Column]:
     ran = [
         Column(
             "stock nodes",
             lambda row: Cell("failed", True) if row.runner(row.shipped).error else _nodes(row.runner(row.shipped)),
         ),
         Column("error", lambda row: _error(row.runner(row.shipped))),
-        Column("ms", lambda row: _ms(row.runner(row.shipped))),
+        Column("ms", lambda row: _steady_ms(row, row.shipped)),
     ]
-    return [*ran, _ratio("ratio", ""), _ratio("min", "", kind="minimum"), _ratio("cpu", "", kind="processor")]
+    return [*ran, _headline("ratio", ""), *_others(bench, "")]
 
 
-def _ratio(title: str, peer: str, what: str = STEADY, kind: str = "median", threads: int = 1) -> Column:
-    """Quadra's time relative to a peer's; no name: the stock delegate's of the row's backend."""
-    return Column(title, lambda row: _ratio_cell(row.over(peer or row.shipped, what, kind, threads)))
+def _headline(title: str, peer: str, threads: int = 1) -> Column:
+    """Quadra's time of an inference relative to a peer's; no name: the stock delegate's of the row's backend."""
+
+    def cell(row: Row) -> Cell:
+        found = row.headline(peer or row.shipped, threads=threads)
+        return Cell(units.ratio_text(found.ratio if found else None) + ("" if not found or found.reliable else "?"))
+
+    return Column(title, cell)
+
+
+def _others(bench: Bench, peer: str) -> list[Column]:
+    """What checks the headline with one thread."""
+    wall = [_ratio("wall", peer)] if any(row.clock == "processor" for row in bench.rows) else []
+    return [*wall, _ratio("min", peer, kind="minimum")]
+
+
+def _ratio(title: str, peer: str, what: str = STEADY, kind: str = "median") -> Column:
+    """One of a headline's ratios, or that of a start; no name: the stock delegate's of the row's backend."""
+    return Column(title, lambda row: _ratio_cell(row.over(peer or row.shipped, what, kind)))
 
 
 def _start(title: str, who: str, what: str) -> Column:
@@ -152,6 +153,11 @@ def _start(title: str, who: str, what: str) -> Column:
 
 def _ratio_cell(value: float | None) -> Cell:
     return Cell(units.ratio_text(value))
+
+
+def _steady_ms(row: Row, who: str) -> Cell:
+    us = row.steady_us(who)
+    return Cell(units.ms(us) if us else "–")
 
 
 def _ms(runner: Runner, what: str = STEADY, kind: str = "median") -> Cell:
@@ -188,7 +194,7 @@ def _threads(count: int) -> str:
 
 def xnnpack_note(bench: Bench) -> str:
     """Which XNNPACK it is, where that is not clear."""
-    if bench.recorded or XNNPACK not in bench.asked.peers:
+    if bench.on_host or XNNPACK not in bench.asked.peers:
         return ""
     return "XNNPACK is the one in Android's TFLite runtime; `inv bench` on the host takes that of this machine's interpreter"
 
@@ -197,13 +203,12 @@ def shipped_note(bench: Bench, backend: str) -> str:
     """How both stand to XNNPACK, over the models that the stock delegate ran, too; nothing where there are none."""
     shipped = peer_names.key(f"shipped-{backend}")
     mean = bench.mean(backend, shipped, whole=False)
-    over = [row for row in bench.of(backend) if row.over(XNNPACK) and row.over(shipped)]
-    if not mean or not over:
+    over = [(h.ratio, r.peer_over_xnnpack(shipped)) for r in bench.of(backend) if (h := r.headline(XNNPACK))]
+    both = [(ours, theirs) for ours, theirs in over if theirs]
+    if not mean or not both:
         return ""
-    ours, theirs = (
-        times.geometric_mean(values) for values in zip(*((r.over(XNNPACK), r.peer_over_xnnpack(shipped)) for r in over))
-    )
-    count = f"{len(over)} model{'s' if len(over) != 1 else ''}"
+    ours, theirs = (times.geometric_mean(values) for values in zip(*both))
+    count = f"{len(both)} model{'s' if len(both) != 1 else ''}"
     return (
         f"{verdicts.APIS[backend]} on the {count} that TFLite's stock GPU delegate ran, too: {units.ratio_text(ours)} of XNNPACK's time, "
         f"the stock delegate {units.ratio_text(theirs)}"
@@ -225,7 +230,7 @@ def failures(result: Bench) -> list[str]:
 
 def over_words(mean: Mean, bench: Bench) -> str:
     """What over whom; of what models, and with how many threads, where that is not clear."""
-    what = "relative to" if bench.recorded and mean.what == STEADY else f"{WHAT[mean.what]}, relative to"
+    what = "relative to" if bench.on_host and mean.what == STEADY else f"{WHAT[mean.what]}, relative to"
     threads = f", {_threads(mean.threads)}" if len(bench.asked.threads) > 1 else ""
     return f"{what} {peer_words(mean.peer, bench)}{threads}{'' if mean.whole else ', all models'}"
 
@@ -233,17 +238,29 @@ def over_words(mean: Mean, bench: Bench) -> str:
 def peer_words(key: str, bench: Bench) -> str:
     """A peer by its key; which XNNPACK it is, too."""
     if key == XNNPACK:
-        return "XNNPACK" if bench.recorded else "Android's XNNPACK"
+        return "XNNPACK" if bench.on_host else "Android's XNNPACK"
     return "LiteRT's GPU accelerator" if key == peer_names.key(LITERT) else "TFLite's stock GPU delegate"
 
 
-def goal_words(mean: Mean) -> str:
-    """The goal and how it stands; nothing where there is none."""
-    if mean.goal is None:
+def limit_words(mean: Mean) -> str:
+    """The user's limit and how it stands; nothing where there is none."""
+    return f"limit {mean.limit:g}: {mean.verdict}" if mean.limit else ""
+
+
+def clock_words(bench: Bench) -> str:
+    """Whose medians the columns of ms and the ratios beside them are."""
+    found = {row.clock for row in bench.rows if not row.error}
+    if len(found) > 1:
+        return "processor time where the driver computes on the CPU, else wall-clock time"
+    return headline.CLOCKS[found.pop()] if found else ""
+
+
+def doubt_words(bench: Bench) -> str:
+    """Whose ratios are not reliable; nothing where all are."""
+    if not bench.doubtful:
         return ""
-    if mean.what == STEADY and mean.peer != XNNPACK:
-        return f"{1 / mean.values['median']:.1f} times as fast; goal: {1 / mean.goal:g}"
-    return f"goal {mean.goal:g} or less"
+    load = f" (load {bench.load:.1f} on {bench.cpus} CPUs)" if bench.cpus else ""
+    return f"?: not reliable, the machine was busy{load}: {', '.join(bench.doubtful)}"
 
 
 def repeats(rows: Sequence[Row], index: int) -> bool:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from host_tools.base import cpu_drivers
 from host_tools.judge import bench_figures, compare
-from host_tools.judge.bench_figures import COLD, GOALS, KINDS, STEADY, Bench
-from host_tools.record import peer_names, run_folder, verdicts
+from host_tools.judge.bench_figures import COLD, STEADY, Bench
+from host_tools.record import run_folder, verdicts
 from host_tools.record.peer_names import XNNPACK
 from host_tools.show import bench_columns, charts, report
 
@@ -17,27 +17,29 @@ FILE, FIGURES = "bench.html", "bench.json"
 def write(result: Bench) -> Path:
     """Writes bench.json and bench.html; returns the latter."""
     run_folder.write_json(result.folder / FIGURES, bench_figures.document(result))
-    measured = not result.recorded
+    measured = not result.on_host
+    asked = result.asked
+    shipped_limits = dict.fromkeys(result.backends, asked.limit_shipped)
     page = (
         report.environment()
         .get_template(FILE)
         .render(
             bench=result,
             apis=verdicts.APIS,
-            cards=[mean for mean in result.means() if mean.whole and (mean.goal or mean.what == STEADY)],
+            cards=[mean for mean in result.means() if mean.whole and mean.what == STEADY],
             way=bench_figures.way,
-            steady_chart=_chart(result, _over_xnnpack(result), _goals(result, STEADY, XNNPACK)),
-            shipped_chart=_chart(result, _over_shipped(result, STEADY), _goals(result, STEADY)) if measured else None,
-            cold_chart=_chart(result, _over_shipped(result, COLD), _goals(result, COLD)) if measured else None,
+            steady_chart=_chart(result, _over_xnnpack(result), {result.backends[0]: asked.limit}),
+            shipped_chart=_chart(result, _over_shipped(result, STEADY), shipped_limits) if measured else None,
+            cold_chart=_chart(result, _over_shipped(result, COLD), {}) if measured else None,
             inference=bench_columns.inference(result),
             starts=bench_columns.starts(result),
             failures=bench_columns.failures(result),
             notes=[note for b in result.backends if (note := bench_columns.shipped_note(result, b))],
             xnnpack_note=bench_columns.xnnpack_note(result),
-            recorded=bench_figures.recorded() if result.recorded else None,
             unsure=compare.UNSURE,
             words=bench_columns,
-            kinds=KINDS[STEADY],
+            clock=bench_columns.clock_words(result),
+            doubt=bench_columns.doubt_words(result),
             settings=cpu_drivers.settings(1),
         )
     )
@@ -51,12 +53,12 @@ class _Chart:
 
     svg: str
     legend: Mapping[str, str]
-    goals: bool
+    limits: bool
 
 
-def _chart(result: Bench, rows: Sequence[charts.RatioRow], goals: Mapping[str, float]) -> _Chart | None:
-    """None: there is nothing to draw."""
-    svg = charts.ratios(rows, goals)
+def _chart(result: Bench, rows: Sequence[charts.RatioRow], limits: Mapping[str, float]) -> _Chart | None:
+    """limits: the user's, by backend; 0: none. None: there is nothing to draw."""
+    svg = charts.ratios(rows, limits)
     threads = result.asked.threads
     words: dict[str, str] = {}
     for backend in result.backends:
@@ -66,7 +68,7 @@ def _chart(result: Bench, rows: Sequence[charts.RatioRow], goals: Mapping[str, f
         words[f"{backend} shipped"] = f"TFLite's stock GPU delegate, {verdicts.APIS[backend]}"
     present = {mark.kind for _, marks in rows for mark in marks}
     legend = {kind: text for kind, text in words.items() if kind in present}
-    return _Chart(svg, legend, bool(goals)) if svg else None
+    return _Chart(svg, legend, any(limits.values())) if svg else None
 
 
 def _over_xnnpack(result: Bench) -> list[charts.RatioRow]:
@@ -77,10 +79,11 @@ def _over_xnnpack(result: Bench) -> list[charts.RatioRow]:
         for row in (r for r in result.rows if r.model == model):
             api = bench_figures.way(row.backend, row.api)
             for threads in result.asked.threads:
-                value = row.over(XNNPACK, threads=threads)
+                found = row.headline(XNNPACK, threads=threads)
                 words = f"Quadra, {api}, {threads} thread{'s' if threads > 1 else ''}"
-                if value:
-                    marks.append(charts.Mark(words, row.backend if threads == 1 else f"{row.backend} more", value))
+                kind = row.backend if threads == 1 else f"{row.backend} more"
+                if found:
+                    marks.append(charts.Mark(words, kind, found.ratio, not found.reliable))
             theirs = row.peer_over_xnnpack(row.shipped)
             if theirs:
                 marks.append(charts.Mark(f"the stock delegate, {api}", f"{row.backend} shipped", theirs))
@@ -92,14 +95,12 @@ def _over_shipped(result: Bench, what: str) -> list[charts.RatioRow]:
     """Quadra's times over the stock delegate's, where the GPU alone is compared."""
     rows: list[charts.RatioRow] = []
     for model in dict.fromkeys(r.model for r in result.rows):
-        found = [(r, r.over(r.shipped, what)) for r in result.rows if r.model == model and r.whole]
-        marks = [charts.Mark(f"Quadra, {verdicts.APIS[r.backend]}", r.backend, value) for r, value in found if value]
+        found = [(r, r.headline(r.shipped, what)) for r in result.rows if r.model == model and r.whole]
+        marks = [
+            charts.Mark(f"Quadra, {verdicts.APIS[r.backend]}", r.backend, h.ratio, not h.reliable)
+            for r, h in found
+            if h
+        ]
         if marks:
             rows.append((model, marks))
     return rows
-
-
-def _goals(result: Bench, what: str, peer: str = "") -> dict[str, float]:
-    """By backend; no peer: the stock delegate's."""
-    keys = {b: (result.asked.place, b, peer or peer_names.key(f"shipped-{b}"), what) for b in result.backends}
-    return {backend: GOALS[key] for backend, key in keys.items() if key in GOALS}

@@ -6,16 +6,21 @@ from rich.markup import escape
 from host_tools.base import units
 from host_tools.base.text_table import Table, number, text, word
 from host_tools.judge import bench_figures, compare
-from host_tools.judge.bench_figures import KINDS, STEADY, Bench, Mean
+from host_tools.judge.bench_figures import Bench, Mean
 from host_tools.record import verdicts
 from host_tools.show import bench_columns, bench_page
 from host_tools.show.bench_columns import Column
 
 
 def show(result: Bench, console: Console) -> None:
-    """Times and errors of all; starts; means with goals; what failed; where the page is."""
-    console.print("[bold]One inference[/]  [dim]ms: medians, 1 thread; ×: Quadra's time relative to the peer's[/]")
+    """Times and errors of all; starts; means with the user's limits; what failed; where the page is."""
+    clock = bench_columns.clock_words(result)
+    console.print(
+        f"[bold]One inference[/]  [dim]ms: medians of {clock}, 1 thread; ×: Quadra's relative to the peer's[/]"
+    )
     _table(result, bench_columns.inference(result)).show(console)
+    if result.doubtful:
+        console.print(f"[yellow]{escape(bench_columns.doubt_words(result))}[/]", soft_wrap=True)
     if any(row.unsure for row in result.rows):
         console.print(f"[dim]* {compare.UNSURE}[/]")
     console.print(
@@ -34,9 +39,6 @@ def show(result: Bench, console: Console) -> None:
         console.print(f"{verdicts.APIS.get(where, where + '  '):10}{escape(device)}", soft_wrap=True)
     for note in result.notes:
         console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
-    if result.busy:
-        load = f"load {result.load:.1f} on {result.cpus} CPUs"
-        console.print(f"[yellow]the machine was busy[/] ({load}): trust processor time, then minima")
     if "path" in result.library:
         console.print(f"library   {units.size_text(result.library['bytes'])}  {escape(result.library['path'])}")
     else:
@@ -64,17 +66,23 @@ def _table(result: Bench, columns: list[Column]) -> Table:
 
 
 def _means(result: Bench) -> Table:
-    kinds = [number("medians"), number("minima", 1), number("processor time")]
+    kinds = [number("ratio"), word("of", 1), number("wall-clock", 1), number("minima", 2), number("processor time", 1)]
     table = Table([text("geometric mean", least=10), text("", least=24), number("models", 2), *kinds, text("")])
     last = ""
     for mean in result.means():
         way = bench_figures.way(mean.backend, mean.api)
         api, last = "" if way == last else way, way
-        values = [units.ratio_text(mean.values.get(kind)) for kind in KINDS[STEADY]]
-        table.add_row(api, bench_columns.over_words(mean, result), str(mean.models), *values, _verdict(mean))
+        found = mean.headline
+        values = [units.ratio_text(v) for v in (found.ratios.median, found.ratios.minimum, found.ratios.processor)]
+        ratio = units.ratio_text(found.ratio) if found.reliable else "–"
+        head = [api, bench_columns.over_words(mean, result), str(mean.models), ratio, found.words]
+        table.add_row(*head, *values, _verdict(mean))
     return table
 
 
 def _verdict(mean: Mean) -> str:
-    words = bench_columns.goal_words(mean)
-    return f"{words}: {'[green]met[/]' if mean.met else '[red]missed[/]'}" if words else ""
+    """The user's limit, and why the mean is not reliable."""
+    style = {"met": "green", "exceeded": "red"}.get(mean.verdict, "yellow")
+    limit = f"[{style}]{bench_columns.limit_words(mean)}[/]" if mean.limit else ""
+    doubt = "" if mean.headline.reliable else "[yellow]the machine was busy[/]"
+    return "; ".join(filter(None, (limit, doubt)))

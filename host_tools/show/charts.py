@@ -44,7 +44,7 @@ def strip(samples_us: Mapping[str, Sequence[int]], names: Mapping[str, str]) -> 
     x = Scale(0.0, max(_high(values) for _, values in rows))
     bottom = 62 * len(rows)
     parts = [begin(bottom + 22, "steady inference times")]
-    parts.append(grid(x, [(value, f"{value / 1000:g}") for value in round_ticks(0.0, x.high)], bottom, "ms"))
+    parts.append(grid(x, [(value, f"{value / 1000:g}") for value in ticks(0.0, x.high, 5, 1000.0)], bottom, "ms"))
     for index, (who, values) in enumerate(rows):
         top = 62 * index
         y = top + 38
@@ -89,22 +89,25 @@ def errors(rows: Sequence[tuple[str, float, float, float]]) -> str:
 
 @dataclass(frozen=True)
 class Mark:
-    """A ratio on the axis. kind: its classes in style.css: a backend, and `more` or `shipped` if it is not the main one."""
+    """A ratio on the axis. kind: its classes in style.css: a backend, and `more` or `shipped` if it is not the main one.
+    doubtful: it is not reliable."""
 
     label: str
     kind: str
     value: float
+    doubtful: bool = False
 
 
 RatioRow = tuple[str, Sequence[Mark]]
 
 
-def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
-    """Time over XNNPACK's on a logarithmic axis, a row per model; goals: dashed lines, by the kind they are for."""
+def ratios(rows: Sequence[RatioRow], limits: Mapping[str, float]) -> str:
+    """Time over XNNPACK's on a logarithmic axis, a row per model; limits: dashed lines, by the kind they are for; 0: none."""
     values = [mark.value for _, marks in rows for mark in marks if mark.value > 0]
     if not values:
         return ""
-    shown = [*values, *goals.values()]
+    limits = {kind: limit for kind, limit in limits.items() if limit}
+    shown = [*values, *limits.values()]
     exponents = Scale(math.log10(min([0.8, *shown])) - 0.06, math.log10(max([2.0, *shown])) + 0.06)
     row_height = 66
     bottom = row_height * len(rows)
@@ -114,8 +117,8 @@ def ratios(rows: Sequence[RatioRow], goals: Mapping[str, float]) -> str:
 
     parts = [begin(bottom + 22, "time, × XNNPACK (below 1: faster)")]
     parts.append(grid(exponents, _powers(exponents), bottom, one=0.0))
-    for kind, goal in goals.items():
-        parts.append(vertical(f"goal {escape(kind)}", f"{100 * x(goal):.2f}%", 0, bottom, f"goal: {goal:g}"))
+    for kind, limit in limits.items():
+        parts.append(vertical(f"wanted {escape(kind)}", f"{100 * x(limit):.2f}%", 0, bottom, f"limit: {limit:g}"))
     for index, (name, marks) in enumerate(rows):
         parts += _marks(marks, x, row_height * index + 43)
         parts.append(heading(name, row_height * index))
@@ -149,15 +152,17 @@ def _marks(marks: Sequence[Mark], x: Callable[[float], float], y: float) -> list
     main_last = sorted(marks, key=lambda mark: " " not in mark.kind)  # on top
     for mark in main_last:
         radius = 3.2 if mark.kind.endswith("more") else 5
-        title = f"{mark.label}: {mark.value:.2f}"
-        parts.append(dot(f"mark {escape(mark.kind)}", f"{100 * x(mark.value):.2f}%", y, radius, title))
+        title = f"{mark.label}: {mark.value:.2f}{', not reliable' if mark.doubtful else ''}"
+        kind = f"mark {escape(mark.kind)}{' doubtful' if mark.doubtful else ''}"
+        parts.append(dot(kind, f"{100 * x(mark.value):.2f}%", y, radius, title))
     for mark in reversed(main_last):
         at = x(mark.value)
         order = () if mark.kind.endswith("more") else (19, -10) if mark.kind.endswith("shipped") else (-10, 19)
         room = next((side for side in order if all(abs(at - other) >= _LABEL for other in taken[side])), None)
         if room is not None:
             taken[room].append(at)
-            parts.append(centred(ratio_text(mark.value), f"{100 * at:.2f}%", y + room, "small"))
+            number = f"{ratio_text(mark.value)}{'?' if mark.doubtful else ''}"
+            parts.append(centred(number, f"{100 * at:.2f}%", y + room, "small"))
     return parts
 
 
@@ -213,16 +218,14 @@ def dot(kind: str, x: str, y: float, radius: float, title: str) -> str:
     return f'<circle class="{kind}" cx="{x}" cy="{y:.1f}" r="{radius}"><title>{escape(title)}</title></circle>'
 
 
-def round_step(rough: float) -> float:
-    """The next of 1, 2, 5, 10 … from `rough` on, which is above 0."""
-    power = 10.0 ** math.floor(math.log10(max(rough, 1e-9)))
-    return next(power * m for m in (1, 2, 5, 10) if power * m >= rough)
-
-
-def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round values from `low` to `high`: a phone has room for five labels."""
-    step = round_step((high - low) / most)
-    return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+def ticks(low: float, high: float, most: int, one: float = 1.0) -> list[float]:
+    """Round numbers of a linear axis from `low` to `high`, about `most` of them at most. one: how much of the axis' unit is
+    one of the unit that the labels have: they are round in that."""
+    rough = max((high - low) / one / most, 1e-9)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / one / step - 1e-9), math.floor(high / one / step + 1e-9)
+    return [float(f"{step * number:.12g}") * one for number in range(first, last + 1)]
 
 
 def shorten(text: str, length: int) -> str:

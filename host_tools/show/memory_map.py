@@ -188,8 +188,7 @@ def _curve(plan: Plan, top: float) -> list[str]:
             f"{size_text(alive[fullest])} kept at {name}</text>"
         )
     parts.append(f'<text x="{_LEFT - 8}" y="{top + 12:.1f}" text-anchor="end">kept</text>')
-    step = max(1, round(charts.round_step(len(plan.dispatches) / 10)))
-    for dispatch in range(0, len(plan.dispatches), step):
+    for dispatch in map(int, filter(float.is_integer, charts.ticks(0.0, max(0, len(plan.dispatches) - 1), 10))):
         at = _x(plan, dispatch + 0.5)
         parts.append(f'<text x="{at:.1f}" y="{bottom + 17:.1f}" text-anchor="middle">{dispatch}</text>')
     return [*parts, f'<text x="{end + 8}" y="{bottom + 17:.1f}">dispatch</text>']

@@ -21,6 +21,7 @@ from host_tools.judge.judged import Judged
 from host_tools.judge.peers import Peer
 from host_tools.record import (  # fmt: skip
     device_condition,
+    headline,
     peer_names,
     profile,
     reading,
@@ -90,6 +91,7 @@ def content(judged: Judged) -> dict[str, Any]:
     report = folder.optional(schema.Verdicts)
     timings = folder.optional(schema.Timings)
     found = verdicts.read(report) if report else None
+    known = report or schema.Verdicts(nodes=[], partitions=[])
     return {
         "spec": spec,
         "inputs": inputs.describe(spec.inputs),
@@ -106,8 +108,8 @@ def content(judged: Judged) -> dict[str, Any]:
         "comparison": _comparison(judged.comparison),
         "reference": folder.optional(schema.Reference) or schema.Reference(),
         "scene": _scene(folder),
-        "times": _times(timings) if timings else None,
-        "peers": _peers(judged.peers, timings) if timings else [],
+        "times": _times(timings, known) if timings else None,
+        "peers": _peers(judged.peers, timings, known) if timings else [],
         "profile": _profile(folder),
         "plan": _plan(report) if report and report.partitions else None,
         "environment": folder.optional(schema.Environment),
@@ -177,19 +179,22 @@ def _as_picture(arrays: list[np.ndarray], shape: list[int]) -> Image.Image:
     return Image.fromarray(plane)
 
 
-def _times(timings: schema.Timings) -> dict[str, Any]:
+def _times(timings: schema.Timings, report: schema.Verdicts) -> dict[str, Any]:
     starts: list[dict[str, Any]] = []
+    compiled = times.compiled(timings, report)
     for key, label in _STARTS:
         laps = timings.init_us.get(key)
         if laps:
-            label = "Quadra" if key == "quadra_warm" and timings.driver_compiled != 0 else label
+            label = "Quadra" if key == "quadra_warm" and compiled != 0 else label
             steps = [(name, us) for lap, name in _STEPS if (us := getattr(laps, lap))]
             starts.append({"label": label, "total": max(1, laps.total_us), "steps": steps, "kind": key.split("_")[0]})
     longest = max((s["total"] for s in starts), default=1)
     return {
         "threads": timings.threads,
         "steady": times.steady(timings),
-        "ratio": times.ratio(timings),
+        "clock": times.clock(timings, report),
+        "clocks": headline.CLOCKS,
+        "ratio": times.ratio(timings, report),
         "strip": charts.strip(timings.samples_us, times.NAMES),
         "starts": starts,
         "longest": longest,
@@ -199,17 +204,19 @@ def _times(timings: schema.Timings) -> dict[str, Any]:
         "cold_memory": timings.cold_memory,
         "cold": timings.init_us.get("quadra_cold"),
         "warm": timings.init_us.get("quadra_warm"),
-        "compiled": timings.driver_compiled,  # None: nobody knows
+        "compiled": compiled,  # None: nobody knows
         "xnnpack_error": timings.xnnpack_error,
     }
 
 
-def _peers(found_peers: Sequence[Peer], timings: schema.Timings) -> list[dict[str, Any]]:
+def _peers(found_peers: Sequence[Peer], timings: schema.Timings, report: schema.Verdicts) -> list[dict[str, Any]]:
     """A row per peer: how far Quadra's time is from its, and what it took."""
     rows = []
     for peer in found_peers:
-        found = {"label": peer_names.label(peer.name), "sentence": peers.sentence(peer), "error": peer.error}
-        rows.append({**found, "ok": peer.ok, "ratio": times.ratio(timings, peer_names.key(peer.name))})
+        label = peer_names.label(peer.name)
+        ratio = times.ratio(timings, report, peer_names.key(peer.name))
+        words = times.headline_words(ratio, label, timings.threads) if ratio else ""
+        rows.append({"label": label, "sentence": peers.sentence(peer), "error": peer.error, "words": words})
     return rows
 
 

@@ -11,13 +11,14 @@ from host_tools.base.errors import QuadraError, line, skipped
 from host_tools.base.text_table import Table, number, text, word
 from host_tools.judge import compare, peers
 from host_tools.judge.judged import Judged
-from host_tools.record import device_condition, peer_names, schema, times, verdicts
+from host_tools.record import device_condition, headline, peer_names, schema, times, verdicts
 from host_tools.request import inputs
 from host_tools.show import report
 
 _STAMP = len("20261121-101530-042")  # what a run is called by
 _COLUMNS = (
-    word("result"), number("largest error"), number("median ms"), number("× XNNPACK"), word("temperature", 1), word("run", 2),
+    word("result"), number("largest error"), number("median ms"), word("clock", 1), number("× XNNPACK"),
+    word("temperature", 1), word("run", 2),
 )  # fmt: skip
 
 
@@ -63,19 +64,20 @@ def account(judged: Judged, console: Console) -> None:
         if peer.name != peer_names.XNNPACK and not peer.error:
             console.print(f"{escape(peer_names.label(peer.name))}: {escape(peers.sentence(peer))}")
     console.print()
-    times.summary(folder.read(schema.Timings), console)
+    times.summary(folder.read(schema.Timings), folder.read(schema.Verdicts), console)
     console.print(f"\nrun folder  {escape(str(folder.path))}", soft_wrap=True)
     console.print(f"report      {escape(str(folder.path / report.FILE))}", soft_wrap=True)
 
 
 def short_account(judged: Judged) -> str:
     """One sentence and where to look on."""
-    found, timings = verdicts.read(judged.folder.read(schema.Verdicts)), judged.folder.read(schema.Timings)
-    steady, ratio = times.steady(timings).get("quadra"), times.ratio(timings)
+    report, timings = judged.folder.read(schema.Verdicts), judged.folder.read(schema.Timings)
+    found, steady, ratio = verdicts.read(report), times.steady(timings).get("quadra"), times.ratio(timings, report)
     right = f"{'right' if judged.ok else 'WRONG'}, largest error {judged.largest_error:.1e} of the range"
-    timed = (f"{units.ms(steady.median)} ms" if steady else "not timed") + (
-        f", {ratio.median:.1f} times XNNPACK's" if ratio else ""
-    )
+    clock = times.clock(timings, report)
+    timed = f"{units.ms(steady.by(clock))} ms ({headline.CLOCKS[clock]})" if steady else "not timed"
+    if ratio:
+        timed += f", {units.ratio_text(ratio.ratio)} × XNNPACK's" if ratio.reliable else f", {ratio.doubt}"
     api = verdicts.APIS.get(found.backend, found.backend)
     return (
         f"{api} ({found.device}): {found.sentence()}; {right}; {timed}\nreport      {judged.folder.path / report.FILE}"
@@ -97,7 +99,7 @@ def several(ended: Sequence[Ended], console: Console) -> None:
     """A row per signature and place, then what went wrong with which."""
     rows = Table([text("signature"), text("device"), *_COLUMNS])
     for one in ended:
-        cells = _cells(one.judged) if one.judged else [_result(one), "", "", "", "", ""]
+        cells = _cells(one.judged) if one.judged else [_result(one), *[""] * (len(_COLUMNS) - 1)]
         rows.add_row(escape(one.signature), escape(one.place), *cells)
     rows.show(console)
     conditions = [device_condition.of(one.judged.folder) for one in ended if one.judged]
@@ -115,14 +117,16 @@ def _result(one: Ended) -> str:
 
 def _cells(judged: Judged) -> list[str]:
     folder = judged.folder
-    timings = folder.read(schema.Timings)
-    steady, ratio = times.steady(timings).get("quadra"), times.ratio(timings)
+    timings, report = folder.read(schema.Timings), folder.read(schema.Verdicts)
+    clock, ratio = times.clock(timings, report), times.ratio(timings, report)
+    steady = times.steady(timings).get("quadra")
     words = {None: "[yellow]not judged[/]", True: "[green]right[/]", False: "[red]WRONG[/]"}
     return [
         words[judged.ok],
         "–" if judged.ok is None else f"{judged.largest_error:.1e}",
-        units.ms(steady.median) if steady else "–",
-        units.ratio_text(ratio.median if ratio else None),
+        units.ms(steady.by(clock)) if steady else "–",
+        clock if steady else "–",
+        "[yellow]not reliable[/]" if ratio and not ratio.reliable else units.ratio_text(ratio.ratio if ratio else None),
         escape(device_condition.heat(folder.read(schema.Environment).thermal)),
         escape(folder.path.name[:_STAMP]),
     ]

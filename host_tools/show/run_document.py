@@ -33,7 +33,9 @@ def _failed(ended: Ended) -> RunAt:
 
 def _run(ended: Ended, judged: Judged) -> RunAt:
     folder = judged.folder
-    found, timings = verdicts.read(folder.read(schema.Verdicts)), folder.read(schema.Timings)
+    verdict, timings = folder.read(schema.Verdicts), folder.read(schema.Timings)
+    found = verdicts.read(verdict)
+    ratios = {who: times.ratio(timings, verdict, who) for who in times.NAMES if who != "quadra"}
     cold = timings.init_us.get("quadra_cold")
     peers = folder.optional(schema.Peers)
     return RunAt(
@@ -51,6 +53,8 @@ def _run(ended: Ended, judged: Judged) -> RunAt:
         compared=folder.optional(schema.Compared),
         peers=peers.peers if peers else [],
         times={who: _times(who, timings) for who in times.NAMES if who in timings.samples_us or who in timings.init_us},
+        clock=times.clock(timings, verdict),
+        ratios={who: printed.ratio(value) for who, value in ratios.items() if value},
         cold_start_us=cold.total_us if cold else None,
     )
 

@@ -35,7 +35,7 @@ def run(words: Words, library: Path | None, console: Console) -> None:
     """Measures, prints tables, judges."""
     result = _measured(words, library)
     bench_table.show(result, console)
-    bench_figures.fail_if_wrong(result, words.limit, words.limit_shipped)
+    bench_figures.fail_if_wrong(result)
 
 
 def run_as_json(words: Words, library: Path | None) -> int:
@@ -44,7 +44,7 @@ def run_as_json(words: Words, library: Path | None) -> int:
     try:
         result = _measured(words, library)
         document = bench_figures.document(result)
-        bench_figures.fail_if_wrong(result, words.limit, words.limit_shipped)
+        bench_figures.fail_if_wrong(result)
     except QuadraError as error:
         document.error, document.exit_status = printed.failure(error), error.exit_code
     print(printed.text(document))

@@ -69,6 +69,9 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
         raise Misuse(
             f"bench with --api {words.api} on the JVM or a device", came_back, "omit --api, or measure on the host"
         )
+    if on_host and words.limit_shipped:
+        came_back = "TFLite's stock GPU delegate runs in Android's runtime only"
+        raise Misuse("bench with --limit-shipped on this machine", came_back, "add --on jvm")
     peers, backends = (_on_host if on_host else _in_app)(words.peer, words.backend)
     absent = [] if names else [name for name in MODELS if not models.is_here(name)]
     if len(absent) == len(MODELS):
@@ -81,7 +84,9 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
                 float_twins.make(model)
     found = tuple(dict.fromkeys(one for name in found for one in (name, from_arguments.float_twin(name)) if one))
     found = tuple(one for name in found for one in from_arguments.each_signature(name))
-    return Asked(found, backends, peers, words.repetitions or _REPETITIONS[place], place, _THREADS[place], apis), absent
+    repetitions, threads = words.repetitions or _REPETITIONS[place], _THREADS[place]
+    limits = (words.limit, words.limit_shipped)
+    return Asked(found, backends, peers, repetitions, place, threads, apis, *limits), absent
 
 
 def backends_of(word: str) -> tuple[str, ...]:

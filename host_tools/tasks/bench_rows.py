@@ -13,12 +13,12 @@ from typing import Any
 
 from host_tools.base.errors import FolderNotWritable, QuadraError
 from host_tools.judge import judged
-from host_tools.judge.bench_figures import Asked, Bench, Row, add_recorded, peers_beside, take, way
+from host_tools.judge.bench_figures import Asked, Bench, Row, peers_beside, take, way
 from host_tools.places.place import Place, Show, quiet
 from host_tools.record import machine, peer_names, run_folder, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.request import from_arguments, models
+from host_tools.request import from_arguments
 from host_tools.tasks import lanes
 from host_tools.tasks.deal import Deal
 
@@ -92,12 +92,9 @@ class RowMaker:
     def empty(self, name: str, kind: Kind, device: str, error: str = "") -> Row:
         """A row without figures yet. device: of a lab; empty: there is no other."""
         backend, api = kind
-        twin, (model, signature) = from_arguments.float_twin(name), from_arguments.split(name)
+        twin = from_arguments.float_twin(name)
         made = from_arguments.label(twin) if twin else ""
-        row = Row(from_arguments.label(name), backend, made, api, ran_on=device, error=error)
-        if self.asked.place == "host" and api == "interpreter" and not signature:
-            add_recorded(row, models.find(model).sha256)
-        return row
+        return Row(from_arguments.label(name), backend, made, api, ran_on=device, error=error)
 
     def row(self, name: str, kind: Kind, device: str, show: Show = quiet, place: Place | None = None) -> Row:
         """Without a place from finished runs alone: they must be there."""

@@ -35,6 +35,8 @@ class Finding:
     shift: statistic.Shift | None = None
     q: float = 1.0
     least: float = 0.0  # smallest shift that is worth an alarm (logarithm)
+    worth: str = ""  # the same in words: 2 %, or an amount where that is more
+    small: str = ""  # why a shift that looks like one is passed: below `worth`
     doubt: str = ""  # why a difference would prove nothing
     looked_twice: bool = False
 
@@ -82,7 +84,7 @@ def examine(case: Case, suite: Suite) -> list[Finding]:
         reason = case.error or "no launch completed"
         return [Finding(metric, INCONCLUSIVE, reason) for metric in metrics.METRICS if metric != "cold" or suite.cold]
     refused = unlike(case.baseline.conditions, case.conditions) if case.baseline else case.missing
-    measure = metrics.measure_of(suite.measure, now, *([before] if before and not refused else []))
+    measure = metrics.measure_of(suite.measure, suite.threads, now, *([before] if before and not refused else []))
     found: list[Finding] = []
     for metric in metrics.TIMED:
         made = _timed(case, suite, metric, measure, [] if refused else before, refused)
@@ -145,7 +147,8 @@ def decided(finding: Finding, suite: Suite) -> Finding:
             return replace(finding, verdict=INCONCLUSIVE, text=f"{words}; too few launches for a verdict")
         return replace(finding, verdict=REGRESSED if shift.effect > 0 else IMPROVED, text=words)
     if shift.high < see:
-        return replace(finding, verdict=PASS, text=words)
+        small = _small(finding, shift, _limit(suite, finding.metric).see)
+        return replace(finding, verdict=PASS, small=small, text=f"{words}; {small}" if small else words)
     hidden = f"up to {100 * math.expm1(shift.high):+.1f} %" if math.isfinite(shift.high) else "anything"
     few = statistic.least_p(len(finding.before), len(finding.now)) > suite.false_alarms
     reason = "too few launches for any statement" if few else f"the noise may hide {hidden} (spread {_spread(finding)})"
@@ -155,8 +158,8 @@ def decided(finding: Finding, suite: Suite) -> Finding:
 def _timed(
     case: Case, suite: Suite, metric: str, measure: str, before: Sequence[Launch], refused: str
 ) -> Finding | None:
-    now = metrics.series(case.good, metric, measure)
     then = metrics.series(before, metric, measure) if before else None
+    now = metrics.series(case.good, metric, measure, then.peer_us if then else None)
     if now is None:
         return None
     found = Finding(metric, INCONCLUSIVE, "", now.unit, then.values if then else (), now.values)
@@ -164,22 +167,33 @@ def _timed(
         middle = metrics.text(_middle(now.values), now.unit)
         reason = refused or "no baseline was asked for"
         return replace(found, text=f"{middle}; not compared: {reason}", verdict=INCONCLUSIVE if refused else PASS)
-    least = _least(_limit(suite, metric), then, _middle(then.values))
+    least, worth = _least(_limit(suite, metric), then, _middle(then.values))
     shift = statistic.shift(then.values, now.values)
     doubt = _doubt(case, metric, measure, shift, now.values, before)
     twice = len(case.good) > suite.launches or not suite.more
-    return decided(replace(found, shift=shift, least=least, doubt=doubt, looked_twice=twice, q=shift.p), suite)
+    made = replace(found, shift=shift, least=least, worth=worth, doubt=doubt, looked_twice=twice, q=shift.p)
+    return decided(made, suite)
 
 
 def _limit(suite: Suite, metric: str) -> Limit:
     return suite.limits["init" if metric == "cold" else metric]
 
 
-def _least(limit: Limit, then: metrics.Series, middle: float) -> float:
-    """The smallest shift worth an alarm. In shares of processor time a fifth of the limit in us is enough: there is no
-    jitter of a scheduler in it."""
-    amount = limit.least / then.scale / (5 if "processor" in then.unit else 1)
-    return math.log1p(max(limit.percent / 100, amount / middle))
+def _least(limit: Limit, then: metrics.Series, middle: float) -> tuple[float, str]:
+    """The smallest shift worth an alarm, as a logarithm and in words. Of processor time a fifth of the limit in us is
+    enough: there is no jitter of a scheduler in it."""
+    amount = limit.least / (5 if "processor" in then.unit else 1)
+    share = amount / then.scale / middle
+    if limit.percent / 100 >= share:
+        return math.log1p(limit.percent / 100), f"{limit.percent:g} %"
+    one, name = metrics.per_unit("bytes" if then.unit == "bytes" else "us")
+    return math.log1p(share), f"{amount / one:g} {name}"
+
+
+def _small(finding: Finding, shift: statistic.Shift, see: float) -> str:
+    """Why a shift passes whose interval excludes 0, or reaches `see` per cent."""
+    looks = shift.low > 0 or shift.high < 0 or shift.high >= math.log1p(see / 100)
+    return f"below {finding.worth}" if looks and finding.worth and abs(shift.effect) < finding.least else ""
 
 
 def _doubt(
@@ -215,12 +229,15 @@ def _middle(values: Sequence[float]) -> float:
 
 
 def _words(finding: Finding, shift: statistic.Shift) -> str:
-    now, then = metrics.text(_middle(finding.now), finding.unit), metrics.number(_middle(finding.before), finding.unit)
-    ends = ", ".join(f"{100 * math.expm1(e):+.1f}" if math.isfinite(e) else "?" for e in (shift.low, shift.high))
+    """The shift with its interval, and what it makes of the baseline's median: one estimate, so that the figures and the
+    percentage always say the same."""
+    then = _middle(finding.before)
+    now = metrics.text(then * math.exp(shift.effect), finding.unit)
+    ends = " to ".join(f"{100 * math.expm1(e):+.1f}" if math.isfinite(e) else "?" for e in (shift.low, shift.high))
     if not math.isfinite(shift.low) and not math.isfinite(shift.high):
         ends = "no interval"  # too few launches
     p = f"p {shift.p:.1g}" if shift.p < 0.1 else f"p {shift.p:.2f}"
-    return f"{now}, was {then}: {shift.percent:+.1f} % ({ends}), {p}"
+    return f"{shift.percent:+.1f} % ({ends}), {p}: from {metrics.number(then, finding.unit)} to about {now}"
 
 
 def _spread(finding: Finding) -> str:

@@ -7,11 +7,10 @@ import shutil
 from dataclasses import dataclass, field
 from typing import Any
 
-from host_tools.base import cpu_drivers
 from host_tools.judge import peers
 from host_tools.judge.compare import Comparison
 from host_tools.judge.judged import Judged
-from host_tools.record import reading, schema, verdicts
+from host_tools.record import headline, reading, schema, times, verdicts
 from host_tools.record.run_folder import RunFolder
 
 COMPLETE, FAILED, INTERRUPTED = "complete", "failed", "interrupted"
@@ -48,11 +47,11 @@ def of_run(number: int, at: float, judged: Judged) -> tuple[Launch, dict[str, An
         "outputs": _outputs(folder, judged.comparison),
         "peers": [{"name": p.name, "ok": p.ok, "error": p.error, "sentence": peers.sentence(p)} for p in judged.peers],
     }
-    found = Launch(number, at, folder=folder.path.name, samples=_samples(timings), facts=facts)
+    found = Launch(number, at, folder=folder.path.name, samples=_samples(timings, report), facts=facts)
     return found, conditions(folder, report, timings)
 
 
-def _samples(timings: schema.Timings) -> dict[str, list[float]]:
+def _samples(timings: schema.Timings, report: schema.Verdicts) -> dict[str, list[float]]:
     """Every number of timings.json, by names such as quadra.wall_us, xnnpack.cpu_us, start.quadra_warm.allocate_us."""
     found: dict[str, list[float]] = {}
     for series, word in ((timings.samples_us, "wall_us"), (timings.cpu_us, "cpu_us")):
@@ -64,8 +63,8 @@ def _samples(timings: schema.Timings) -> dict[str, list[float]]:
     for key in schema.Memory.__struct_fields__ if timings.memory else ():
         if (value := getattr(timings.memory, key)) is not None:
             found[f"memory.{key}"] = [float(value)]
-    if timings.driver_compiled is not None:
-        found["driver_compiled"] = [float(timings.driver_compiled)]
+    if (compiled := times.compiled(timings, report)) is not None:
+        found["driver_compiled"] = [float(compiled)]
     return found
 
 
@@ -77,7 +76,7 @@ def _verdicts(report: schema.Verdicts) -> dict[str, Any]:
     return {
         "backend": summary.backend,
         "notes": list(report.backend_notes),
-        "driver_on_cpu": cpu_drivers.on_cpu(report.device),
+        "driver_on_cpu": headline.computes_on_cpu(report),
         "nodes": len(report.nodes),
         "on_cpu": on_cpu,
         "partitions": summary.partitions,

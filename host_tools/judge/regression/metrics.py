@@ -5,8 +5,9 @@ How steady inference is measured (`measure`):
   processor        the same of processor time
   ratio            Quadra's median over XNNPACK's of the same process, interleaved: what slows the machine slows both
   processor_ratio  the same of processor time
-`auto` takes processor_ratio where the driver computes on the CPU, wall elsewhere: docs/regress.md has the figures
-behind it. Starts are measured in the same way; as a ratio, they are over one inference of XNNPACK.
+`auto` takes the clock of the headline (record/headline.py): processor_ratio where the driver computes on the CPU with one
+thread, ratio there with more threads, wall elsewhere. Starts are measured in the same way. As a ratio to one inference of
+XNNPACK they would have a unit that nobody knows: they are that ratio times XNNPACK's inference in the baseline, in us.
 """
 
 import statistics
@@ -14,8 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from host_tools.judge.regression.launch import Launch
+from host_tools.record import headline
 
 TIMED = ("init", "cold", "first", "steady", "memory")
+STARTS = ("init", "cold", "first")
 EXACT = ("error", "verdicts", "plan")
 METRICS = (*TIMED, *EXACT)
 PEER = "xnnpack"
@@ -29,16 +32,19 @@ class Series:
     values: tuple[float, ...]
     unit: str
     scale: float = 1.0  # us that one unit is, about: for limits in us
+    peer_us: float = 1.0  # the median of XNNPACK's inference, where the numbers are relative to it
 
 
-def measure_of(asked: str, *sides: Sequence[Launch]) -> str:
+def measure_of(asked: str, threads: int, *sides: Sequence[Launch]) -> str:
     """The measure that all sides can give."""
     if asked != "auto":
         return asked
     if not all(map(computes_on_cpu, sides)):
         return "wall"
+    word, alone = ("cpu_us", "processor") if headline.clock_of(True, threads) == "processor" else ("wall_us", "wall")
     every = [launch for side in sides for launch in side]
-    return "processor_ratio" if all(launch.samples.get(f"{PEER}.cpu_us") for launch in every) else "processor"
+    with_peer = all(launch.samples.get(f"{PEER}.{word}") for launch in every)
+    return _RELATIVE[alone] if with_peer else alone
 
 
 def computes_on_cpu(launches: Sequence[Launch]) -> bool:
@@ -53,8 +59,9 @@ def computes_on_cpu(launches: Sequence[Launch]) -> bool:
     return bool(shares) and statistics.median(shares) >= _ON_CPU
 
 
-def series(launches: Sequence[Launch], metric: str, measure: str) -> Series | None:
-    """None where the launches have not what the metric needs."""
+def series(launches: Sequence[Launch], metric: str, measure: str, peer_us: float | None = None) -> Series | None:
+    """None where the launches have not what the metric needs. peer_us: an inference of XNNPACK in the baseline; none: in
+    these launches."""
     found = [launch for launch in launches if launch.ok]
     if metric in ("init", "first", "memory"):
         found = _warm(found)
@@ -64,13 +71,18 @@ def series(launches: Sequence[Launch], metric: str, measure: str) -> Series | No
     word = "cpu_us" if "processor" in measure else "wall_us"
     values, peers = [], []
     for launch in found:
-        value, peer_us = give(launch), _median(launch, f"{PEER}.{word}")
-        if value and value > 0 and (peer_us or not by_peer):
-            values.append(value / peer_us if by_peer and peer_us else value)
-            peers.append(peer_us or 1.0)
+        value, beside = give(launch), _median(launch, f"{PEER}.{word}")
+        if value and value > 0 and (beside or not by_peer):
+            values.append(value / beside if by_peer and beside else value)
+            peers.append(beside or 1.0)
     if not values:
         return None
-    return Series(tuple(values), unit, statistics.median(peers) if by_peer else 1.0)
+    if not by_peer:
+        return Series(tuple(values), unit)
+    usual = statistics.median(peers)
+    if metric not in STARTS:
+        return Series(tuple(values), unit, usual, usual)
+    return Series(tuple(value * (peer_us or usual) for value in values), _SCALED[measure], 1.0, usual)
 
 
 def _warm(launches: Sequence[Launch]) -> list[Launch]:
@@ -87,6 +99,11 @@ _UNITS = {
     "processor": "us of processor time",
     "ratio": "× XNNPACK's time",
     "processor_ratio": "× XNNPACK's processor time",
+}
+_RELATIVE = {"wall": "ratio", "processor": "processor_ratio"}
+_SCALED = {  # of starts
+    "ratio": "us scaled by XNNPACK's time",
+    "processor_ratio": "us of processor time, scaled by XNNPACK's",
 }
 Giver = Callable[[Launch], float | None]
 
@@ -157,6 +174,13 @@ _GIVERS: dict[str, Callable[[str], Giver]] = {
     "steady": _steady,
     "memory": _memory,
 }
+
+
+def per_unit(unit: str) -> tuple[float, str]:
+    """How much of a unit is one of what people read, and its name: (1000, ms), (2**20, MiB), (1, "")."""
+    if unit == "bytes":
+        return float(2**20), "MiB"
+    return (1e3, "ms") if unit.startswith("us") else (1.0, "")
 
 
 def number(value: float, unit: str) -> str:

@@ -132,7 +132,7 @@ def _counters(launch: Launch) -> dict[str, float]:
 def whole(session: Session) -> dict[str, Any]:
     """Verdicts and numbers; the raw samples are in the history and in the run folders."""
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "suite": session.suite.name,
         "session": session.number,
         "state": session.state,

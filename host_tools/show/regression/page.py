@@ -1,13 +1,16 @@
 """A session as one HTML file that needs nothing else."""
 
+import math
 import statistics
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from host_tools.judge.regression import metrics
 from host_tools.judge.regression.cell_verdicts import Case, Finding, unlike
 from host_tools.judge.regression.session import Session
-from host_tools.record import run_folder, times
+from host_tools.record import headline, run_folder, times
+from host_tools.record.headline import Headline, Samples
 from host_tools.show import report
 from host_tools.show.regression import plots, table
 
@@ -26,7 +29,7 @@ def write(session: Session) -> Path:
         badges=_BADGES,
         names=[m for m in metrics.METRICS if any(f.metric == m for c in session.cases for f in c.findings)],
         shifts=plots.shifts(steady, limit.percent, limit.see),
-        cells=[_cell(case) for case in session.cases],
+        cells=[_cell(case, session.suite.threads) for case in session.cases],
         suite=session.suite,
         conditions=_shared(session),
     )
@@ -34,7 +37,7 @@ def write(session: Session) -> Path:
     return session.folder / FILE
 
 
-def _cell(case: Case) -> dict[str, Any]:
+def _cell(case: Case, threads: int) -> dict[str, Any]:
     found = {finding.metric: finding for finding in case.findings}
     charts = [(f, plots.sides(f)) for f in case.findings if f.metric in metrics.TIMED and f.now]
     history, unit = _history(case, found.get("steady"))
@@ -44,11 +47,41 @@ def _cell(case: Case) -> dict[str, Any]:
         "charts": charts,
         "history": history,
         "unit": unit,
-        "runners": plots.runners(case, list(times.NAMES.items())),
+        "runners": _runners(case, threads),
         "peers": case.good[-1].facts["peers"] if case.good else [],
         "runs": [launch for launch in case.launches if launch.folder],
         "failed": [launch for launch in case.launches if not launch.ok],
     }
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """A runtime of a cell: medians over launches, in us, and Quadra's time relative to it."""
+
+    name: str
+    wall: float
+    processor: float
+    ratio: Headline | None
+
+
+def _runners(case: Case, threads: int) -> list[_Runner]:
+    on_cpu, found = metrics.computes_on_cpu(case.good), list[_Runner]()
+    ours = _samples(case, "quadra")
+    for key, name in times.NAMES.items():
+        theirs = _samples(case, key)
+        if not theirs.wall:
+            continue
+        ratios = headline.ratios_of(ours, theirs) if key != "quadra" else None
+        processor = statistics.median(theirs.processor) if theirs.processor else math.nan
+        ratio = headline.decide(on_cpu, threads, ratios) if ratios else None
+        found.append(_Runner(name, statistics.median(theirs.wall), processor, ratio))
+    return found
+
+
+def _samples(case: Case, key: str) -> Samples:
+    """The median of each launch."""
+    sides = ([v for one in case.good if (v := one.samples.get(f"{key}.{word}"))] for word in ("wall_us", "cpu_us"))
+    return Samples(*(list(map(statistics.median, values)) for values in sides))
 
 
 def _history(case: Case, steady: Finding | None) -> Any:

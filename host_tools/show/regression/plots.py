@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 
-from host_tools.judge.regression.cell_verdicts import Case, Finding
-from host_tools.judge.regression.metrics import number as metric_number, text as metric_text
+from host_tools.judge.regression.cell_verdicts import Finding
+from host_tools.judge.regression.metrics import number as metric_number, per_unit, text as metric_text
 from host_tools.show import charts
 
 
@@ -28,7 +28,7 @@ def shifts(rows: Sequence[tuple[str, Finding]], least: float, see: float) -> str
     parts = [charts.begin(bottom + 22, "shift against the baseline")]
     width = f"{100 * (x.share(least) - x.share(-least)):.2f}%"
     parts.append(f'<rect class="band" x="{x(-least)}" width="{width}" y="2" height="{bottom}"/>')
-    ticks = [(value, f"{value:+g} %" if value else "0") for value in charts.round_ticks(-high, high)]
+    ticks = [(value, f"{value:+g} %" if value else "0") for value in charts.ticks(-high, high, 5)]
     parts.append(charts.grid(x, ticks, bottom, one=0.0))
     for index, (name, finding, shift) in enumerate(tested):
         y = 46 * index + 31
@@ -47,8 +47,8 @@ def sides(finding: Finding) -> str:
         return ""
     x = charts.Scale(*_with_room(min(values), max(values)))
     bottom = 54 * len(rows)
-    ticks = [(value, metric_number(value, finding.unit)) for value in charts.round_ticks(x.low, x.high, 4)]
-    parts = [charts.begin(bottom + 22, f"{finding.metric} of every launch"), charts.grid(x, ticks, bottom)]
+    parts = [charts.begin(bottom + 22, f"{finding.metric} of every launch")]
+    parts.append(charts.grid(x, _labels(x.low, x.high, 4, finding.unit), bottom))
     for index, (name, kind, side) in enumerate(rows):
         y = 54 * index + 35
         for number, value in enumerate(side):
@@ -57,7 +57,7 @@ def sides(finding: Finding) -> str:
             parts.append(charts.dot(f"dot {kind}", x(value), y + step, 3.6, words))
         middle = statistics.median(side)
         parts.append(charts.vertical("median", x(middle), y - 15, y + 15))
-        parts.append(charts.heading(name, 54 * index, metric_number(middle, finding.unit)))
+        parts.append(charts.heading(name, 54 * index, f"median {metric_number(middle, finding.unit)}"))
     return "".join(parts) + "</svg>"
 
 
@@ -77,9 +77,8 @@ def history(points: Sequence[Point], unit: str) -> str:
         return 16 + (high - value) / (high - low) * (bottom - 20)
 
     parts = [charts.begin(bottom + 22, "history"), '<g class="grid">']
-    for value in charts.round_ticks(low, high, 4):
+    for value, words in _labels(low, high, 4, unit):
         parts.append(f'<line x1="0" x2="100%" y1="{y(value):.1f}" y2="{y(value):.1f}"/>')
-        words = metric_number(value, unit)
         parts.append(f'<text class="t dim" x="0" dx="-{charts.MARGIN}" y="{y(value) - 4:.1f}">{words}</text>')
     parts.append("</g>")
     for index, (before, after) in enumerate(pairwise(points)):
@@ -103,13 +102,7 @@ def _with_room(low: float, high: float) -> tuple[float, float]:
     return low - room, high + room
 
 
-def runners(case: Case, names: Sequence[tuple[str, str]]) -> list[tuple[str, float, float, int]]:
-    """(name, median in us, its processor time, launches) of everybody who ran; `names`: (key, name for people)."""
-    found = []
-    for key, name in names:
-        walls = [statistics.median(v) for launch in case.good if (v := launch.samples.get(f"{key}.wall_us"))]
-        cpus = [statistics.median(v) for launch in case.good if (v := launch.samples.get(f"{key}.cpu_us"))]
-        if walls:
-            cpu = statistics.median(cpus) if cpus else math.nan
-            found.append((name, statistics.median(walls), cpu, len(walls)))
-    return found
+def _labels(low: float, high: float, most: int, unit: str) -> list[tuple[float, str]]:
+    """Round numbers of an axis in this unit, with their words."""
+    one, name = per_unit(unit)
+    return [(value, f"{value / one:g} {name}".strip()) for value in charts.ticks(low, high, most, one)]

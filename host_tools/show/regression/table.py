@@ -40,7 +40,7 @@ def _cell(finding: Finding) -> str:
     if finding.shift and finding.verdict in (REGRESSED, IMPROVED):
         text += f" {finding.shift.percent:+.1f} %"
     elif finding.shift:
-        text += f" [dim]{finding.shift.percent:+.1f} %[/]"
+        text += f" [dim]{finding.shift.percent:+.1f} %{f', {finding.small}' if finding.small else ''}[/]"
     return f"[{STYLES[finding.verdict]}]{text}[/]"
 
 

@@ -65,13 +65,14 @@ def test_peers_are_judged_by_what_quadra_may_be_off(tmp_path):
 
 
 def test_times_beside_each_peer(tmp_path):
-    timings = folder_with_peers(tmp_path).read(schema.Timings)
-    assert times.ratio(timings, "shipped_opencl").median == pytest.approx(11 / 42)
-    assert times.ratio(timings, "shipped_gles") is None
+    folder = folder_with_peers(tmp_path)
+    timings, verdicts = folder.read(schema.Timings), schema.Verdicts(nodes=[], partitions=[])
+    assert times.ratio(timings, verdicts, "shipped_opencl").ratio == pytest.approx(11 / 42)
+    assert times.ratio(timings, verdicts, "shipped_gles") is None
     console = terminal.console()
     with console.capture() as shown:
-        times.summary(timings, console)
-    assert "Quadra's time is 0.26 × stock delegate, OpenCL's (medians;" in shown.get()
+        times.summary(timings, verdicts, console)
+    assert "Quadra's wall-clock time is 0.26 × stock delegate, OpenCL's (medians;" in shown.get()
     assert "stock delegate, OpenGL ES did not run: No shader implementation for split" in shown.get()
 
 

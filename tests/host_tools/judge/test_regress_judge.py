@@ -1,6 +1,8 @@
 """Verdicts of `inv regress`: what is called worse, better, good, and what is not called anything."""
 
 import dataclasses
+import re
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -40,7 +42,7 @@ def test_nothing_is_worse_before_the_second_look(history):
     assert steady.verdict == INCONCLUSIVE and "too few launches for a verdict" in steady.text
     case = regress_cases.case(history, launches(1, 10), launches(2, 5))
     assert not cell_verdicts.suspicious(case.findings)
-    assert "(no interval), p" in verdicts(regress_cases.case(history, launches(1, 2), launches(2, 2)))["steady"].text
+    assert "% (no interval), p" in verdicts(regress_cases.case(history, launches(1, 2), launches(2, 2)))["steady"].text
 
 
 def test_noise_that_could_hide_much_is_not_good(history):
@@ -54,6 +56,49 @@ def test_what_is_small_is_no_alarm_however_sure(history):
     before, now = launches(1, 20, spread=1e-4), launches(2, 20, 1.015, spread=1e-4)
     steady = verdicts(regress_cases.case(history, before, now))["steady"]
     assert steady.p < 1e-6 and steady.verdict == PASS
+
+
+def test_figures_and_percentage_are_of_one_estimate(history):
+    """Here the median falls, but most pairs of launches rise: the estimate of Hodges and Lehmann is +4 us."""
+    before = [launch(i, us, on_cpu=False) for i, us in enumerate([1000.0] * 9 + [6000.0] * 11)]
+    now = [launch(i, us, on_cpu=False) for i, us in enumerate([5000.0] * 11 + [20000.0] * 9)]
+    steady = verdicts(regress_cases.case(history, before, now))["steady"]
+    assert np.median(steady.now) < np.median(steady.before) and steady.shift.percent > 100
+    then, after = map(float, re.search(r"from ([\d.]+) ms to about ([\d.]+) ms", steady.text).groups())
+    assert 100 * (after / then - 1) == pytest.approx(steady.shift.percent, rel=0.01), steady.text
+    assert steady.text.startswith(f"{steady.shift.percent:+.1f} % (")
+
+
+@pytest.mark.parametrize("measure", ["processor_ratio", "ratio"])
+def test_a_start_is_in_ms_however_fast_the_machine_was(history, measure):
+    """The second machine is half as fast: for Quadra and for XNNPACK."""
+    before = launches(1, 20, xnnpack_us=3000.0)
+    now = launches(2, 20, 2.0, xnnpack_us=6000.0)
+    for one in now:
+        for name, values in one.samples.items():
+            if name.startswith("start."):
+                one.samples[name] = [2 * value for value in values]
+    with mock.patch.object(regress_cases, "SUITE", dataclasses.replace(SUITE, measure=measure)):
+        found = verdicts(regress_cases.case(history, before, now))
+    for metric, ms in (("init", 55), ("first", 5)):
+        one = found[metric]
+        assert one.verdict == PASS and abs(one.shift.percent) < 3, one.text
+        then = float(re.search(r"from ([\d.]+) ms to about [\d.]+ ms", one.text).group(1))
+        assert then == pytest.approx(ms, rel=0.05) and "scaled by XNNPACK's" in one.text
+    assert "× XNNPACK's" in found["steady"].text
+
+
+def test_a_shift_that_passes_because_its_amount_is_small_says_so(history):
+    before, now = launches(1, 20), launches(2, 20)
+    for side, us in ((before, 300.0), (now, 345.0)):
+        for number, one in enumerate(side):
+            one.samples["start.quadra_warm.first_invoke_cpu_us"] = [us * (1 + number / 1000)]
+    first = verdicts(regress_cases.case(history, before, now))["first"]
+    assert first.verdict == PASS and first.shift.low > 0.1 and first.small == "below 0.2 ms"
+    assert first.text.endswith("; below 0.2 ms")
+    sure = verdicts(regress_cases.case(history, launches(1, 20, spread=1e-4), launches(2, 20, 1.015, spread=1e-4)))
+    assert sure["steady"].small == "below 2 %" and not sure["memory"].small
+    assert not verdicts(regress_cases.case(history, launches(1, 20), launches(2, 20)))["steady"].small
 
 
 def test_what_is_small_in_microseconds_is_no_alarm(history):
@@ -111,12 +156,13 @@ def test_a_device_that_slows_down_while_it_is_measured_proves_nothing(history):
 
 def test_the_measure_is_what_both_sides_can_give():
     computing, waiting = launches(1), launches(1, on_cpu=False)
-    assert metrics.measure_of("auto", computing, computing) == "processor_ratio"
-    assert metrics.measure_of("auto", computing, waiting) == "wall"
+    assert metrics.measure_of("auto", 1, computing, computing) == "processor_ratio"
+    assert metrics.measure_of("auto", 2, computing, computing) == "ratio", "of wall-clock time"
+    assert metrics.measure_of("auto", 1, computing, waiting) == "wall" == metrics.measure_of("auto", 2, waiting)
     for one in computing:
         del one.samples["xnnpack.cpu_us"]
-    assert metrics.measure_of("auto", computing) == "processor"
-    assert metrics.measure_of("ratio", waiting) == "ratio"
+    assert metrics.measure_of("auto", 1, computing) == "processor"
+    assert metrics.measure_of("ratio", 1, waiting) == "ratio"
 
 
 def test_a_start_in_which_the_driver_compiled_is_left_out():

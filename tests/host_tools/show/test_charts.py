@@ -93,9 +93,9 @@ def test_margins_are_those_of_the_style_sheet():
 
 
 def test_ticks_are_round():
-    assert charts.round_ticks(3.38, 4.25, 4) == pytest.approx([3.5, 4.0])
-    assert charts.round_ticks(-7.0, 7.0) == pytest.approx([-5.0, 0.0, 5.0])
-    assert charts.round_ticks(0.0, 0.0021) == pytest.approx([0.0, 0.0005, 0.001, 0.0015, 0.002])
+    assert charts.ticks(3.38, 4.25, 4) == pytest.approx([3.5, 4.0])
+    assert charts.ticks(-7.0, 7.0, 5) == pytest.approx([-5.0, 0.0, 5.0])
+    assert charts.ticks(0.0, 0.0021, 5) == pytest.approx([0.0, 0.0005, 0.001, 0.0015, 0.002])
 
 
 def test_a_number_that_has_no_room_is_in_its_marks_title():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -37,7 +38,10 @@ def test_junit_counts_and_names(session):
     assert (first.get("tests"), first.get("failures"), first.get("errors")) == ("7", "0", "0")
     assert (second.get("tests"), second.get("failures"), second.get("errors")) == ("14", "1", "7")
     failure = second.find("testcase/failure")
-    assert re.search(r"was [01]\.\d+: \+\d+\.\d %", failure.get("message")) and failure.get("type") == "regressed"
+    assert (
+        re.match(r"\+\d+\.\d % \(.*\), p .*: from [01]\.\d+ to about [01]\.\d+ ×", failure.get("message"))
+        and failure.get("type") == "regressed"
+    )
     assert "script" in second.get("name") and "\0" not in exports.junit(session)
     assert [p.get("name") for p in first.findall("properties/property")] == ["GPU", "library"]
 
@@ -100,3 +104,22 @@ def test_what_is_worse_gets_no_name(session, tmp_path):
         session.state = "interrupted"
         assert regress._save(history, "other", session) == "not saved as other: the session was interrupted"
         assert history.names() == ["base"]
+
+
+def test_a_shift_that_passes_because_it_is_small_has_its_reason_in_table_and_page(session):
+    steady = next(f for f in session.cases[0].findings if f.metric == "steady")
+    session.cases[0].findings[session.cases[0].findings.index(steady)] = replace(steady, small="below 1 ms")
+    console = terminal.console()
+    with console.capture() as shown:
+        table.show(session, console)
+    assert f"pass {steady.shift.percent:+.1f} %, below 1 ms" in shown.get()
+    assert f"{steady.shift.percent:+.1f} %, below 1 ms</small>" in page.write(session).read_text(encoding="utf-8")
+
+
+def test_the_page_shows_peers_by_the_rule_of_the_headline(session):
+    text = page.write(session).read_text(encoding="utf-8")
+    assert "of its processor time; wall-clock 1.0" in text
+    for one in session.cases[0].launches:
+        one.samples["xnnpack.wall_us"] = [500.0] * 5
+    text = page.write(session).read_text(encoding="utf-8")
+    assert "not reliable</span> the machine was busy: processor time gives 1.0" in text

@@ -179,7 +179,7 @@ def test_a_bench_of_a_model_and_its_limit(capsys, model, fake, tmp_path):
     assert (
         set(quadra["steady"]) == {"1", "2"}
         and quadra["cold"]["median"] > 0
-        and value["rows"][0]["over"]["xnnpack"]["steady"] > 0
+        and value["rows"][0]["over"]["xnnpack"]["steady"]["ratio"] > 0
     )
     assert len(run_folder.list_ids(folder)) == 2
     assert not run_folder.list_ids(tmp_path / "runs"), "runs of a bench are not in the way of others"
@@ -196,7 +196,7 @@ def test_a_backend_that_fails_leaves_the_other_ones_figures(capsys, model, fake,
     assert status == 1 and "sum on OpenGL ES" in err and "backend: gles is not in this fake" in out
     (folder,) = (p for p in (tmp_path / "runs").iterdir() if p.name.startswith("bench-"))
     opencl, gles = json.loads((folder / "bench.json").read_text())["rows"]
-    assert opencl["over"]["xnnpack"]["steady"] > 0 and not opencl["error"]
+    assert opencl["over"]["xnnpack"]["steady"]["ratio"] > 0 and not opencl["error"]
     assert gles["error"] and "quadra" not in gles["runners"] and gles["backend"] == "gles"
 
 
