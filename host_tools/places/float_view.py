@@ -8,12 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from host_tools.request import float_twins, model_tree
+from host_tools.record import run_folder
+from host_tools.request import float_twins, inputs, model_tree
 
 if TYPE_CHECKING:
+    from ai_edge_litert.interpreter import Interpreter
+
     from host_tools.places.worker import Worker
 
 Details = list[dict[str, Any]]  # as the interpreter has them
+
+
+def keep(worker: "Worker", interpreter: "Interpreter") -> list[list[np.ndarray]]:
+    """Writes float_outputs and returns them, where the model of this interpreter has such a view; empty: it has none. QuadraError:
+    the twin does not run."""
+    made = interpreter.get_output_details()
+    arrays = outputs(worker, interpreter.get_input_details(), made)
+    if arrays is None:
+        return []
+    run_folder.write_arrays(worker.folder / "float_outputs", arrays)
+    worker.tensors["float_outputs"] = inputs.tensor_json(made)
+    run_folder.write_json(worker.folder / "tensors.json", worker.tensors)
+    return [arrays]
 
 
 def outputs(worker: "Worker", given: Details, made: Details) -> list[np.ndarray] | None:

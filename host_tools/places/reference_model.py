@@ -7,6 +7,7 @@ padding (1 SAME, 2 VALID), stride_width, stride_height.
 
 import struct
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import flatbuffers
@@ -14,6 +15,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from host_tools.base.errors import Misuse
+from host_tools.request import float_twins, model_facts, model_tree
 
 TRANSPOSE_CONV_BIAS = b"Convolution2DTransposeBias"
 # What the pose and face models of MediaPipe need more is rewritten here when the delegate learns it.
@@ -43,6 +45,37 @@ def for_cpu(model_path: Path) -> tuple[bytes, list[str]]:
     builder.Finish(model.Pack(builder), b"TFL3")
     name = TRANSPOSE_CONV_BIAS.decode()
     return bytes(builder.Output()), [f"{count} x {name} given to the CPU as TRANSPOSE_CONV with bias"]
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A model for the reference kernels, which rounds no more than it says itself."""
+
+    content: bytes
+    quantised: bool  # its kernels round what they compute
+    float_weights: int = 0  # nodes whose integer weights became floats
+
+    def rewrites(self) -> list[str]:
+        """A sentence per kind of rewrite."""
+        if not self.float_weights:
+            return []
+        return [
+            f"the reference has floats instead of the integer weights of {self.float_weights} nodes: it rounds no activations"
+        ]
+
+
+def exact(content: bytes) -> Exact:
+    """With floats instead of integer weights where those meet float activations: the kernels for these round the activations,
+    by a few per cent of an output's range. A model that needs no change, or cannot have it, comes back as it is."""
+    try:
+        made = float_twins.with_float_weights(content)
+    except (model_tree.CannotPack, ValueError, LookupError, TypeError, AttributeError):
+        return Exact(content, quantised=True)
+    return (
+        Exact(made[0], model_facts.is_quantised(made[0]), made[1])
+        if made
+        else Exact(content, model_facts.is_quantised(content))
+    )
 
 
 def custom_ops(content: bytes) -> dict[str, int]:

@@ -7,6 +7,7 @@ errors go into the run folder.
 """
 
 import contextlib
+import itertools
 import resource
 import sys
 import time
@@ -212,60 +213,65 @@ def dump(worker: Worker, baseline_bytes: int) -> None:
 def reference(worker: Worker) -> None:
     """Outputs of the CPU interpreter: what Quadra's are compared with.
 
-    The interpreter's plain kernels are the reference, or XNNPACK where those cannot run the model.
+    The interpreter's plain kernels are the reference, with floats where they would round activations to meet integer
+    weights (reference_model.exact); or XNNPACK where those cannot run the model.
     """
     stage("run the CPU reference")
-    value: dict[str, Any] = {"kernels": "", "rewrites": worker.rewrites}
-    quantised = value["quantised"] = model_facts.is_quantised(worker.content)
-    for name in ("builtin", "xnnpack"):
+    found = schema.Reference(kernels="", rewrites=worker.rewrites)
+    models = [reference_model.exact(worker.cpu_content)]
+    if models[0].float_weights:  # the interpreter may not have the kernels of floats
+        models.append(reference_model.Exact(worker.cpu_content, quantised=True))
+    for model, name in itertools.product(models, ("builtin", "xnnpack")):
         try:
-            kernels = worker.interpreters.XNNPACK if name == "xnnpack" else worker.interpreters.BUILTIN
-            value["last_bit_moves"] = [schema.number(move) for move in _run_reference(worker, kernels, quantised)]
+            found = _run_reference(worker, model, name, found.error)
+            break
         except QuadraError as error:
-            value["error"] = f"{error.tried}: {error.came_back}"
-            continue
-        value["kernels"] = name
-        break
-    run_folder.write_json(worker.folder / "reference.json", value)
+            found.error = f"{error.tried}: {error.came_back}"
+    run_folder.write_json(worker.folder / "reference.json", found)
 
 
-def _run_reference(worker: Worker, kernels: "OpResolverType", quantised: bool) -> list[float]:
-    """Writes cpu_outputs; returns what `last_bit_moves` does, or nothing where Quadra is close anyway. A quantised
-    model's outputs move as far as XNNPACK's, too, where that is no peer, whose outputs tell it."""
-    interpreter = _run_on_cpu(worker, kernels)
+def _run_reference(worker: Worker, model: reference_model.Exact, name: str, error: str) -> schema.Reference:
+    """Writes cpu_outputs; returns reference.json. error: of earlier tries."""
+    kernels = worker.interpreters.XNNPACK if name == "xnnpack" else worker.interpreters.BUILTIN
+    interpreter = _run_on_cpu(worker, model.content, kernels)
     worker.keep("cpu_outputs", interpreter)
     expected = [array.copy() for array in worker.interpreters.outputs_of(interpreter)]
-    if all(compare.distance(a, b) < _CLOSE for a, b in zip(worker.outputs, expected)):
-        return []
-    if quantised:
-        _keep_float_view(worker, interpreter)
-    moves = last_bit_moves(worker, interpreter, expected)
-    if not quantised or "xnnpack" in worker.spec.peers:
-        return moves
-    try:
-        others = worker.interpreters.outputs_of(_run_on_cpu(worker, worker.interpreters.XNNPACK))
-    except QuadraError:
-        return moves
-    return [max(move, compare.distance(a, b)) for move, a, b in zip(moves, others, expected)]
-
-
-def _keep_float_view(worker: Worker, interpreter: "Interpreter") -> None:
-    """Writes float_outputs, where the model has such a view; without it the judgement has one reference less."""
-    made = interpreter.get_output_details()
-    with contextlib.suppress(QuadraError):
-        arrays = float_view.outputs(worker, interpreter.get_input_details(), made)
-        if arrays is not None:
-            run_folder.write_arrays(worker.folder / "float_outputs", arrays)
-            worker.tensors["float_outputs"] = inputs.tensor_json(made)
-            run_folder.write_json(worker.folder / "tensors.json", worker.tensors)
-
-
-def _run_on_cpu(worker: Worker, kernels: "OpResolverType") -> "Interpreter":
-    """An interpreter that has run the model once."""
-    interpreter = worker.interpreters.make(
-        worker.cpu_content, worker.model, threads=worker.spec.threads, kernels=kernels
+    found = schema.Reference(
+        kernels=name, rewrites=worker.rewrites + model.rewrites(), quantised=model.quantised, error=error
     )
-    worker.interpreters.allocate(interpreter, worker.model, worker.cpu_content)
+    rounded = [expected] if model.float_weights else []
+    with contextlib.suppress(QuadraError):
+        rounded += [_outputs_on_cpu(worker, kernels)] if model.float_weights else []
+    with contextlib.suppress(QuadraError):
+        rounded += float_view.keep(worker, interpreter) if model.quantised else []
+    tensors = [schema.Tensor(**row) for row in worker.tensors["cpu_outputs"]]
+    if rounded:
+        apart = [[compare.spread(*one) for one in zip(tensors, other, expected)] for other in rounded]
+        found.rounding = [schema.number(max(of_output)) for of_output in zip(*apart)]
+    if any(compare.distance(a, b) >= _CLOSE for a, b in zip(worker.outputs, expected)):
+        moves = last_bit_moves(worker, interpreter, expected)
+        if model.quantised and "xnnpack" not in worker.spec.peers:  # as a peer it leaves its outputs
+            with contextlib.suppress(QuadraError):
+                others = _outputs_on_cpu(worker, worker.interpreters.XNNPACK)
+                explained = [
+                    compare.is_explained(found, i, *one) for i, one in enumerate(zip(tensors, others, expected))
+                ]
+                apart_by = map(compare.distance, others, expected)
+                moves = [max(m, by) if is_so else m for m, by, is_so in zip(moves, apart_by, explained)]
+        found.last_bit_moves = [schema.number(move) for move in moves]
+    return found
+
+
+def _outputs_on_cpu(worker: Worker, kernels: "OpResolverType") -> list[np.ndarray]:
+    """Those of the model with its own weights."""
+    arrays: list[np.ndarray] = worker.interpreters.outputs_of(_run_on_cpu(worker, worker.cpu_content, kernels))
+    return arrays
+
+
+def _run_on_cpu(worker: Worker, content: bytes, kernels: "OpResolverType") -> "Interpreter":
+    """An interpreter that has run the model once."""
+    interpreter = worker.interpreters.make(content, worker.model, threads=worker.spec.threads, kernels=kernels)
+    worker.interpreters.allocate(interpreter, worker.model, content)
     worker.interpreters.set_inputs(interpreter, worker.arrays)
     worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
     return interpreter
