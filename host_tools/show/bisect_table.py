@@ -58,13 +58,17 @@ def _table(found: schema.Bisect, everything: bool) -> Table:
     return table
 
 
+def short(name: str) -> str:
+    """A tensor's name, of which converters make hundreds of letters."""
+    return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-_NAME // 2 :]}"
+
+
 def _cells(row: schema.BisectRow, first: bool) -> list[str]:
-    name = row.name if len(row.name) <= _NAME else f"{row.name[: _NAME // 2]}…{row.name[-_NAME // 2 :]}"
     words = [
         escape(row.dispatch),
         ",".join(map(str, row.nodes)) or "–",
         escape(row.ops) or "[dim]input[/]",
-        escape(name),
+        escape(short(row.name)),
     ]
     if row.compared:
         numbers = (row.max_error, row.mean_error, row.relative)
@@ -74,7 +78,7 @@ def _cells(row: schema.BisectRow, first: bool) -> list[str]:
     alone = "–" if row.alone is None else f"{float(row.alone):.1e}"
     verdict = "[green]right[/]" if row.compared or row.alone is not None else "[dim]not compared[/]"
     if row.problem:
-        verdict = "[yellow]off[/]"
+        verdict = "[yellow]off[/]" if row.alone is None else "[yellow]off, right alone[/]"
     if row.alone_problem:
         verdict = "[red]WRONG[/]"
     return [*words, alone, f"{verdict}{' [bold red]← first[/]' if first else ''}"]
