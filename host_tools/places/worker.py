@@ -1,7 +1,7 @@
 """The process in which a model runs on this machine. Started by on_host.py: worker FOLDER LIBRARY MODE CACHE PEERS.
 
 MODE `cold` times the first start only; `second` one with what that left, and XNNPACK's; `run` does everything else; `dump` only writes down what is made of the model,
-where `run` did not come that far; `verdicts` asks only who would run what.
+where `run` did not come that far; `verdicts` asks only who would run what, `kernels` whether somebody can run each custom op.
 CACHE is the folder where the driver keeps what it compiled. PEERS: who runs beside Quadra, with a comma between them. Progress goes to stdout as `stage: …` lines; results and
 errors go into the run folder.
 """
@@ -178,6 +178,24 @@ def verdicts(worker: Worker, baseline_bytes: int) -> None:
     worker.keep_report(delegate)
 
 
+def kernels(worker: Worker, baseline_bytes: int) -> None:
+    """RunFailed where neither the delegate nor the interpreter has a kernel for a custom op: the null backend says that before
+    drivers compile what would not run."""
+    from host_tools.places import interpreters
+
+    stage("look for kernels of custom ops")
+    delegate = interpreters.load_quadra(worker.library, {"backend": "null"})
+    interpreter = interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
+    reasons = {node["op"]: node["reason"] for node in interpreters.report_of(delegate)["nodes"] if node["on"] == "cpu"}
+    try:
+        interpreters.allocate(interpreter, worker.model, worker.content)
+    except interpreters.NoKernel as error:
+        if reasons.get(error.op) == f"Quadra has no {error.op} yet":  # a GPU may have other limits, but no other ops
+            raise
+    except QuadraError:
+        pass  # the run will say why
+
+
 def full(worker: Worker, baseline_bytes: int) -> None:
     """Everything but the cold start."""
     run_folder.write_json(worker.folder / "model.json", worker.facts)
@@ -201,6 +219,8 @@ def full(worker: Worker, baseline_bytes: int) -> None:
 
 def dump(worker: Worker, baseline_bytes: int) -> None:
     """Graphs, kernels and plans, from a delegate of its own: a driver may have to compile anew to give its programs."""
+    if reference_model.custom_ops(worker.content):
+        kernels(worker, baseline_bytes)
     stage("write down the plan")
     if worker.spec.keep_tensors:
         worker.start_quadra(dump_dir=str(worker.folder), dump_tensors="1")
@@ -385,7 +405,7 @@ def stage(text: str) -> None:
     print(f"stage: {text}", flush=True)
 
 
-MODES = {"cold": cold, "second": second, "run": full, "dump": dump, "verdicts": verdicts}
+MODES = {"cold": cold, "second": second, "run": full, "dump": dump, "verdicts": verdicts, "kernels": kernels}
 
 
 def answer(folder: Path, work: Callable[[], None]) -> int:
