@@ -6,7 +6,7 @@ padding (1 SAME, 2 VALID), stride_width, stride_height.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,14 +53,14 @@ class Exact:
 
     content: bytes
     quantised: bool  # its kernels round what they compute
-    float_weights: int = 0  # nodes whose integer weights became floats
+    float_weights: tuple[tuple[int, int], ...] = ()  # nodes whose integer weights became floats: subgraph and index
 
     def rewrites(self) -> list[str]:
         """A sentence per kind of rewrite."""
         if not self.float_weights:
             return []
         return [
-            f"the reference has floats instead of the integer weights of {self.float_weights} nodes: it rounds no activations"
+            f"the reference has floats instead of the integer weights of {len(self.float_weights)} nodes: it rounds no activations"
         ]
 
 
@@ -71,11 +71,18 @@ def exact(content: bytes) -> Exact:
         made = float_twins.with_float_weights(content)
     except (model_tree.CannotPack, ValueError, LookupError, TypeError, AttributeError):
         return Exact(content, quantised=True)
-    return (
-        Exact(made[0], model_facts.is_quantised(made[0]), made[1])
-        if made
-        else Exact(content, model_facts.is_quantised(content))
-    )
+    if made is None:
+        return Exact(content, model_facts.is_quantised(content))
+    return Exact(made[0], model_facts.is_quantised(made[0]), tuple(made[1]))
+
+
+def for_reference(content: bytes, on_cpu: Collection[tuple[int, int]]) -> list[Exact]:
+    """What the reference kernels get, in the order of choice. on_cpu: nodes (subgraph and index) that the judged run left to the
+    CPU; if integer weights meet activations there, the run itself rounds these, and so does the reference."""
+    found, as_it_is = exact(content), Exact(content, quantised=True)
+    if not found.float_weights:
+        return [found]
+    return [as_it_is] if set(on_cpu) & set(found.float_weights) else [found, as_it_is]
 
 
 def custom_ops(content: bytes) -> dict[str, int]:

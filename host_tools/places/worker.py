@@ -234,13 +234,13 @@ def reference(worker: Worker) -> None:
     """Outputs of the CPU interpreter: what Quadra's are compared with.
 
     The interpreter's plain kernels are the reference, with floats where they would round activations to meet integer
-    weights (reference_model.exact); or XNNPACK where those cannot run the model.
+    weights (reference_model.for_reference); or XNNPACK where those cannot run the model.
     """
     stage("run the CPU reference")
     found = schema.Reference(kernels="", rewrites=worker.rewrites)
-    models = [reference_model.exact(worker.cpu_content)]
-    if models[0].float_weights:  # the interpreter may not have the kernels of floats
-        models.append(reference_model.Exact(worker.cpu_content, quantised=True))
+    ran = run_folder.RunFolder(worker.folder).optional(schema.Verdicts)
+    on_cpu = {(node.subgraph, node.index) for node in (ran.nodes if ran else ()) if node.on == "cpu"}
+    models = reference_model.for_reference(worker.cpu_content, on_cpu)
     for model, name in itertools.product(models, ("builtin", "xnnpack")):
         try:
             found = _run_reference(worker, model, name, found.error)

@@ -64,8 +64,9 @@ def twin(raw: bytes) -> bytes | None:
     return model_tree.pack(model)
 
 
-def with_float_weights(raw: bytes) -> tuple[bytes, int] | None:
-    """The file, with floats instead of the integer weights of nodes that read float activations, and how many nodes that are.
+def with_float_weights(raw: bytes) -> tuple[bytes, list[tuple[int, int]]] | None:
+    """The file, with floats instead of the integer weights of nodes that read float activations, and which nodes these are:
+    subgraph and index.
 
     TFLite's kernels round the activations of such nodes (dynamic-range quantisation) to 8 bits, the CPU's own error; with the
     same weights as floats they do not. Tensors and nodes keep their numbers. None: the model has no such node; ValueError or
@@ -73,18 +74,18 @@ def with_float_weights(raw: bytes) -> tuple[bytes, int] | None:
     """
     model = model_tree.unpack(raw)
     made: dict[Any, int] = {}  # buffers, by what they are made of: signatures share weights
-    count = 0
-    for graph in model.subgraphs:
+    found = []
+    for number, graph in enumerate(model.subgraphs):
         twins: dict[int, int] = {}
-        for node in graph.operators:
+        for index, node in enumerate(graph.operators):
             weights = _integer_weights(model, graph, node)
-            count += bool(weights)
+            found += [(number, index)] if weights else []
             for place in weights:
                 tensor = node.inputs[place]
                 if tensor not in twins:
                     twins[tensor] = _float_twin(model, graph, graph.tensors[tensor], made)
                 node.inputs[place] = twins[tensor]
-    return (model_tree.pack(model), count) if count else None
+    return (model_tree.pack(model), found) if found else None
 
 
 def _integer_weights(model: Any, graph: Any, node: Any) -> list[int]:

@@ -102,6 +102,7 @@ def test_a_finding_names_the_worst_output_and_the_others(tmp_path):
     run_folder.write_arrays(folder.path / "xnnpack_outputs", others)
     [finding] = compare.compare(folder).findings
     assert "differ by 0.2 of the range of output 1 (output1), and less of 0, 3, more than" in finding
+    assert "Quadra is 0.0e+00 from the reference kernels, 2.0e-01 from XNNPACK; the tolerance" in finding
 
 
 def test_an_output_that_the_last_bit_moves_far_explains_xnnpack_and_is_a_finding(tmp_path):
@@ -317,6 +318,14 @@ def test_a_wrong_run_ends_with_status_1(tmp_path):
     run_folder.write_json(folder.path / "spec.json", {**spec, "options": {**spec["options"], "precision": "f16"}})
     with pytest.raises(JudgementFailed, match="(?s)next: run it with --precision f32.*--float32-nodes.*inv bisect"):
         judged.judge(folder).check()
+
+
+@pytest.mark.parametrize("field", ["last_bit_moves", "rounding"])
+def test_a_reference_of_other_outputs_is_no_judgement(tmp_path, field):
+    folder = run_folders.make(tmp_path, [RIGHT], reference={"kernels": "builtin", field: [0.1, 0.2]})
+    run_folder.write_arrays(folder.path / "xnnpack_outputs", [RIGHT])
+    with pytest.raises(Misuse, match="1 outputs, 2 of them in reference.json"):
+        compare.compare(folder)
 
 
 def test_a_missing_output_is_no_judgement(tmp_path):

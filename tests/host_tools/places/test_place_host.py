@@ -230,6 +230,17 @@ def test_the_reference_of_integer_weights_rounds_no_activations_and_says_what_ro
     ]
 
 
+def test_where_integer_weights_meet_activations_on_the_cpu_the_run_itself_rounds_these(tmp_path):
+    asked, right = of_integer_weights(tmp_path)
+    for on, quantised in (("cpu", True), ("gpu", False)):
+        report = {**run_folders.REPORT, "nodes": [{"index": 0, "op": "FULLY_CONNECTED", "on": on}]}
+        run_folder.write_json(asked.folder / "verdicts.json", report)
+        host_worker.reference(asked)
+        done = run_folder.RunFolder(asked.folder)
+        assert done.read(schema.Reference).quantised == quantised
+        assert (compare.distance(done.arrays("cpu_outputs")[0], right) > 1e-4) == quantised
+
+
 def test_a_model_that_does_not_run_with_float_weights_has_the_kernels_of_integers_as_reference(tmp_path, monkeypatch):
     asked, right = of_integer_weights(tmp_path)
 

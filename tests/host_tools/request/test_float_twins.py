@@ -89,14 +89,16 @@ def test_with_float_weights_activations_are_not_rounded(dtype, scales):
     raw = m.bytes()
     given = np.random.default_rng(5).uniform(-1, 1, (3, 64)).astype(np.float32)
     right = given @ weights.floats.T
-    content, count = float_twins.with_float_weights(raw)
-    assert count == 2 and model_facts.is_quantised(content) is False
+    content, nodes = float_twins.with_float_weights(raw)
+    assert nodes == [(0, 0), (0, 1)] and model_facts.is_quantised(content) is False
     for got in on_cpu(content, given):
         np.testing.assert_allclose(got, right, atol=1e-5 * np.abs(right).max())
     tree = model_tree.unpack(raw)
     tree.subgraphs.append(tree.subgraphs[0])
-    more, count = float_twins.with_float_weights(model_tree.pack(tree))
-    assert count == 4 and len(more) < len(content) + 4 * weights.stored.size, "signatures share them"
+    more, nodes = float_twins.with_float_weights(model_tree.pack(tree))
+    assert nodes == [(0, 0), (0, 1), (1, 0), (1, 1)] and len(more) < len(content) + 4 * weights.stored.size, (
+        "signatures share them"
+    )
 
 
 def test_a_table_that_is_looked_up_stays_as_it_is_where_it_is_also_a_weight():
