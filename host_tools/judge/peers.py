@@ -65,7 +65,8 @@ def _judge(
     if not len(tensors) == len(theirs) == len(expected) == len(judged.outputs):
         return replace(peer, error=f"it left {len(theirs)} outputs, the CPU {len(expected)}")
     rows = zip(tensors, theirs, expected, judged.outputs)
-    errors = [compare.measure(i, t, a, b, o.allowed) for i, (t, a, b, o) in enumerate(rows)]
+    reference = folder.optional(schema.Reference) or schema.Reference()
+    errors = [compare.measure_peer(reference, i, t, a, b, o.allowed) for i, (t, a, b, o) in enumerate(rows)]
     return replace(peer, relative=tuple(e.relative for e in errors), ok=all(e.ok for e in errors))
 
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from host_tools.places import worker as host_worker
+from host_tools.places import reference, worker as host_worker
 from host_tools.record import run_folder
 
 
@@ -17,13 +17,14 @@ class _Finished(host_worker.Worker):
         self.tensors = done.json("tensors.json")
 
 
-def reference(folder: Path) -> None:
+def write(folder: Path) -> None:
     """Writes cpu_outputs/ and reference.json, as on the host."""
-    host_worker.reference(_Finished(folder))
+    host_worker.stage(reference.STAGE)
+    reference.write(_Finished(folder))
 
 
 def main(argv: list[str]) -> int:
-    return host_worker.answer(Path(argv[0]), lambda: reference(Path(argv[0])))
+    return host_worker.answer(Path(argv[0]), lambda: write(Path(argv[0])))
 
 
 if __name__ == "__main__":

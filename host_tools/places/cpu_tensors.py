@@ -21,17 +21,16 @@ from host_tools.record import kept_tensors, run_folder, schema
 from host_tools.record.kept_tensors import Kept
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.request import model_facts, signatures
+from host_tools.request import signatures
 from host_tools.request.submodel import Cutter, as_model_has
 
-_STEP = 1 / 127  # of 8 bits, of a range
 Details = Mapping[int, Mapping[str, Any]]
 
 
 def whole(folder: RunFolder) -> None:
     """Runs the model once on the CPU. Where it cannot (an op that only the delegate knows), the file says why."""
     spec, wanted = folder.spec(), sorted({kept.tensor for kept in kept_tensors.read(folder)})
-    content, _ = reference_model.for_cpu(Path(spec.model.path))
+    content = reference_model.exact(reference_model.for_cpu(Path(spec.model.path))[0]).content
     found, arrays = schema.CpuTensors(tensors=[]), list[np.ndarray]()
     details, given = _details(content, spec), folder.arrays("inputs")
     try:
@@ -79,9 +78,9 @@ class Alone:
         spec = folder.spec()
         self.name = spec.model.name
         content = Path(spec.model.path).read_bytes()
-        self.quantised = model_facts.is_quantised(content)
-        entry = signatures.entry(content, spec.signature)
-        self.cutter = Cutter(content, self.name, entry.subgraph)
+        model, entry = reference_model.exact(content), signatures.entry(content, spec.signature)
+        self.quantised = model.quantised
+        self.cutter = Cutter(model.content, self.name, entry.subgraph)
         self.facts = {one.tensor: one for one in folder.read(schema.CpuTensors).tensors}
         self.kept = kept_tensors.read(folder)
         self.given = folder.arrays("inputs")
@@ -94,7 +93,8 @@ class Alone:
         return numbers.reshape(fact.shape) if numbers.size == int(np.prod(fact.shape)) else numbers.reshape(one.shape)
 
     def make(self, one: Kept) -> tuple[np.ndarray, float]:
-        """The tensor as the CPU makes it of the run's own numbers, and how far XNNPACK's kernels are from that."""
+        """The tensor as the CPU makes it of the run's own numbers, and how far XNNPACK's kernels are from that, as far as
+        rounding explains it."""
         before = {other.tensor: other for other in reversed(self.kept) if other.tensor != one.tensor}
         part = self.cutter.before(one.tensor, before)
         arrays = [self.values(before[t]) if t in before else self.given[self.inputs.index(t)] for t in part.inputs]
@@ -104,12 +104,18 @@ class Alone:
             content, _ = reference_model.for_cpu(Path(file.name))
         expected = self._run(content, arrays, interpreters.BUILTIN)
         try:
-            noise = compare.distance(self._run(content, arrays, interpreters.XNNPACK), expected)
+            other = self._run(content, arrays, interpreters.XNNPACK)
         except QuadraError:
-            noise = 0.0
-        if self.cutter.rounds_activations(part):
-            noise = max(noise, _STEP)
-        return expected, noise if np.isfinite(noise) else 0.0
+            return expected, 0.0
+        explained = compare.is_explained(
+            schema.Reference(quantised=self.quantised), 0, self.shown(one), other, expected
+        )
+        return expected, compare.distance(other, expected) if explained else 0.0
+
+    def shown(self, one: Kept) -> schema.Tensor:
+        """The tensor, for a comparison."""
+        fact = self.facts[one.tensor]
+        return schema.Tensor(name="", dtype=fact.dtype, shape=fact.shape, scale=fact.scale)
 
     def _run(self, content: bytes, arrays: list[np.ndarray], kernels: Any) -> np.ndarray:
         made = interpreters.make(content, self.name, threads=1, kernels=kernels)
@@ -136,10 +142,8 @@ def alone(folder: RunFolder, allowed: float, tensors: Sequence[int]) -> None:
                 continue
         row.array, row.allowed = len(arrays), compare.allowed(allowed, noise, parts.quantised)
         arrays.append(expected)
-        fact = parts.facts[tensor]
-        shown = schema.Tensor(name="", dtype=fact.dtype, shape=fact.shape, scale=fact.scale)
         got = parts.values(one).reshape(expected.shape)
-        if compare.measure(0, shown, got, expected, float(row.allowed)).problem:
+        if compare.measure(0, parts.shown(one), got, expected, float(row.allowed)).problem:
             break
     if arrays:
         run_folder.write_arrays(folder.path / "alone", arrays)

@@ -8,12 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from host_tools.request import float_twins, model_tree
+from host_tools.record import run_folder
+from host_tools.request import float_twins, inputs, model_tree
 
 if TYPE_CHECKING:
+    from ai_edge_litert.interpreter import Interpreter
+
     from host_tools.places.worker import Worker
 
 Details = list[dict[str, Any]]  # as the interpreter has them
+
+
+def keep(worker: "Worker", interpreter: "Interpreter") -> list[list[np.ndarray]]:
+    """Writes float_outputs and returns them, where the model of this interpreter has such a view; empty: it has none. QuadraError:
+    the twin does not run."""
+    made = interpreter.get_output_details()
+    arrays = outputs(worker, interpreter.get_input_details(), made)
+    if arrays is None:
+        return []
+    run_folder.write_arrays(worker.folder / "float_outputs", arrays)
+    worker.tensors["float_outputs"] = inputs.tensor_json(made)
+    run_folder.write_json(worker.folder / "tensors.json", worker.tensors)
+    return [arrays]
 
 
 def outputs(worker: "Worker", given: Details, made: Details) -> list[np.ndarray] | None:
@@ -28,8 +44,8 @@ def outputs(worker: "Worker", given: Details, made: Details) -> list[np.ndarray]
     if content is None:
         return None
     runtime = worker.interpreters
-    interpreter = runtime.make(content, worker.model, threads=worker.spec.threads)
-    runtime.allocate(interpreter, worker.model, content)
+    interpreter = worker.make(content)
+    runtime.allocate(interpreter, worker.model, content, worker.arrays)
     runtime.set_inputs(interpreter, [_floats(array, detail) for array, detail in zip(worker.arrays, given)])
     runtime.invoke(interpreter, f"the floats of {worker.model} on the CPU")
     return [_on_grid(array, detail) for array, detail in zip(runtime.outputs_of(interpreter), made)]

@@ -115,17 +115,26 @@ def outputs_of(interpreter: Interpreter | OneSignature) -> list[np.ndarray]:
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
+class NoKernel(RunFailed):
+    """The interpreter has no kernel for a custom op that is left to it."""
+
+    op = ""
+
+
 def _refused(tried: str, error: Exception, content: bytes) -> RunFailed:
-    sentence = _sentence(error)
-    custom = reference_model.custom_ops(content)
-    if "custom op" in sentence and custom:
-        names = ", ".join(f"{count} x {name}" for name, count in custom.items())
-        return RunFailed(
-            tried,
-            f"the interpreter has no kernel for a custom op that the delegate left to it (custom ops here: {names})",
-            "`./inv support MODEL` says why the delegate left it",
-        )
-    return RunFailed(tried, sentence, "see the log; `./inv support MODEL` shows what the delegate takes")
+    sentence, custom = _sentence(error), reference_model.custom_ops(content)
+    named = [name for name in custom if f"custom op: {name}." in sentence]
+    if not named:
+        return RunFailed(tried, sentence, "see the log; `./inv support MODEL` shows what the delegate takes")
+    op = max(named, key=len)
+    nodes = f"{custom[op]} node{'s' if custom[op] != 1 else ''}"
+    found = NoKernel(
+        tried,
+        f"the interpreter has no kernel for the custom op {op} ({nodes}), which the delegate left to it",
+        "`./inv support MODEL` says why the delegate left it",
+    )
+    found.op = op
+    return found
 
 
 def _sentence(error: Exception) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from host_tools.base import cpu_drivers, settings
 from host_tools.build import bazel
-from host_tools.places import environment, with_peers
+from host_tools.places import environment, reference_model, with_peers
 from host_tools.places.attempt import add_timings, merge_cold, seconds, take_cold, take_second
 from host_tools.places.place import Show, quiet
 from host_tools.places.this_machine import LocalAttempt, ThisMachine
@@ -44,6 +44,8 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
         if spec.inputs.kind == "picture":
             inputs.for_report(Path(spec.inputs.picture)).save(folder / "picture.png")
         settings.make_folder(cache, "QUADRA_DRIVER_CACHE_DIR")
+        if _has_custom_ops(spec):
+            attempt.work("kernels", cache)
         starts, again = {}, []
         if spec.cold:
             attempt.work("cold", cache)
@@ -62,6 +64,13 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
             shutil.rmtree(cache, ignore_errors=True)
 
     return attempt.finish(work, lambda: attempt.dump(cache))
+
+
+def _has_custom_ops(spec: RunSpec) -> bool:
+    try:
+        return bool(reference_model.custom_ops(Path(spec.model.path).read_bytes()))
+    except Exception:  # a damaged model: the worker says so
+        return False
 
 
 def verdicts(spec: RunSpec, library: Path, folder: Path, show: Show = quiet) -> schema.Verdicts:

@@ -6,7 +6,8 @@ padding (1 SAME, 2 VALID), stride_width, stride_height.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import flatbuffers
@@ -14,7 +15,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from host_tools.base.errors import Misuse
-from host_tools.request import model_tree
+from host_tools.request import float_twins, model_facts, model_tree
 
 TRANSPOSE_CONV_BIAS = b"Convolution2DTransposeBias"
 # What the pose and face models of MediaPipe need more is rewritten here when the delegate learns it.
@@ -44,6 +45,44 @@ def for_cpu(model_path: Path) -> tuple[bytes, list[str]]:
     builder.Finish(model.Pack(builder), b"TFL3")
     name = TRANSPOSE_CONV_BIAS.decode()
     return bytes(builder.Output()), [f"{count} x {name} given to the CPU as TRANSPOSE_CONV with bias"]
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A model for the reference kernels, which rounds no more than it says itself."""
+
+    content: bytes
+    quantised: bool  # its kernels round what they compute
+    float_weights: tuple[tuple[int, int], ...] = ()  # nodes whose integer weights became floats: subgraph and index
+
+    def rewrites(self) -> list[str]:
+        """A sentence per kind of rewrite."""
+        if not self.float_weights:
+            return []
+        return [
+            f"the reference has floats instead of the integer weights of {len(self.float_weights)} nodes: it rounds no activations"
+        ]
+
+
+def exact(content: bytes) -> Exact:
+    """With floats instead of integer weights where those meet float activations: the kernels for these round the activations,
+    by a few per cent of an output's range. A model that needs no change, or cannot have it, comes back as it is."""
+    try:
+        made = float_twins.with_float_weights(content)
+    except (model_tree.CannotPack, ValueError, LookupError, TypeError, AttributeError):
+        return Exact(content, quantised=True)
+    if made is None:
+        return Exact(content, model_facts.is_quantised(content))
+    return Exact(made[0], model_facts.is_quantised(made[0]), tuple(made[1]))
+
+
+def for_reference(content: bytes, on_cpu: Collection[tuple[int, int]]) -> list[Exact]:
+    """What the reference kernels get, in the order of choice. on_cpu: nodes (subgraph and index) that the judged run left to the
+    CPU; if integer weights meet activations there, the run itself rounds these, and so does the reference."""
+    found, as_it_is = exact(content), Exact(content, quantised=True)
+    if not found.float_weights:
+        return [found]
+    return [as_it_is] if set(on_cpu) & set(found.float_weights) else [found, as_it_is]
 
 
 def custom_ops(content: bytes) -> dict[str, int]:

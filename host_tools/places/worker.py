@@ -1,7 +1,7 @@
 """The process in which a model runs on this machine. Started by on_host.py: worker FOLDER LIBRARY MODE CACHE PEERS.
 
 MODE `cold` times the first start only; `second` one with what that left, and XNNPACK's; `run` does everything else; `dump` only writes down what is made of the model,
-where `run` did not come that far; `verdicts` asks only who would run what.
+where `run` did not come that far; `verdicts` asks only who would run what, `kernels` whether somebody can run each custom op.
 CACHE is the folder where the driver keeps what it compiled. PEERS: who runs beside Quadra, with a comma between them. Progress goes to stdout as `stage: …` lines; results and
 errors go into the run folder.
 """
@@ -19,19 +19,16 @@ import numpy as np
 
 from host_tools.base import cpu_drivers
 from host_tools.base.errors import QuadraError
-from host_tools.judge import compare
-from host_tools.places import float_view, reference_model
+from host_tools.places import reference, reference_model
 from host_tools.record import peer_names, run_folder, schema
 from host_tools.request import inputs, model_facts
 
 if TYPE_CHECKING:
-    from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType
+    from ai_edge_litert.interpreter import Delegate, Interpreter
 
 _PAIRS_BUDGET_S = 20.0  # slow models stop early; timings.json says how many runs there were
 _WARM_UP_RUNS = 2
 _PROFILED_RUNS = 10
-_CLOSE = 2e-5  # of an output's range: no need to ask how far the CPU itself may be off
-_LAST_BIT_RUNS = 5
 
 
 class Worker:
@@ -191,6 +188,24 @@ def verdicts(worker: Worker, baseline_bytes: int) -> None:
     worker.keep_report(delegate)
 
 
+def kernels(worker: Worker, baseline_bytes: int) -> None:
+    """RunFailed where neither the delegate nor the interpreter has a kernel for a custom op: the null backend says that before
+    drivers compile what would not run."""
+    from host_tools.places import interpreters
+
+    stage("look for kernels of custom ops")
+    delegate = interpreters.load_quadra(worker.library, {"backend": "null"})
+    interpreter = interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
+    reasons = {node["op"]: node["reason"] for node in interpreters.report_of(delegate)["nodes"] if node["on"] == "cpu"}
+    try:
+        interpreters.allocate(interpreter, worker.model, worker.content)
+    except interpreters.NoKernel as error:
+        if reasons.get(error.op) == f"Quadra has no {error.op} yet":  # a GPU may have other limits, but no other ops
+            raise
+    except QuadraError:
+        pass  # the run will say why
+
+
 def full(worker: Worker, baseline_bytes: int) -> None:
     """Everything but the cold start."""
     run_folder.write_json(worker.folder / "model.json", worker.facts)
@@ -204,7 +219,8 @@ def full(worker: Worker, baseline_bytes: int) -> None:
     worker.tensors["inputs"] = inputs.tensor_json(quadra.get_input_details())
     run_folder.write_arrays(worker.folder / "inputs", worker.arrays)
     worker.keep_report(delegate)
-    reference(worker)
+    stage(reference.STAGE)
+    reference.write(worker)
     pairs(worker, {"quadra": quadra, **peers(worker)})
     if worker.spec.profile:
         profile(worker)
@@ -214,6 +230,8 @@ def full(worker: Worker, baseline_bytes: int) -> None:
 
 def dump(worker: Worker, baseline_bytes: int) -> None:
     """Graphs, kernels and plans, from a delegate of its own: a driver may have to compile anew to give its programs."""
+    if reference_model.custom_ops(worker.content):
+        kernels(worker, baseline_bytes)
     stage("write down the plan")
     if worker.spec.keep_tensors:
         worker.start_quadra(dump_dir=str(worker.folder), dump_tensors="1")
@@ -221,84 +239,6 @@ def dump(worker: Worker, baseline_bytes: int) -> None:
     delegate = worker.interpreters.load_quadra(worker.library, worker.options(dump_dir=str(worker.folder)))
     interpreter = worker.make(worker.content, delegate=delegate)
     worker.interpreters.allocate(interpreter, worker.model, worker.content, worker.arrays)
-
-
-def reference(worker: Worker) -> None:
-    """Outputs of the CPU interpreter: what Quadra's are compared with.
-
-    The interpreter's plain kernels are the reference, or XNNPACK where those cannot run the model.
-    """
-    stage("run the CPU reference")
-    value: dict[str, Any] = {"kernels": "", "rewrites": worker.rewrites}
-    quantised = value["quantised"] = model_facts.is_quantised(worker.content)
-    for name in ("builtin", "xnnpack"):
-        try:
-            kernels = worker.interpreters.XNNPACK if name == "xnnpack" else worker.interpreters.BUILTIN
-            value["last_bit_moves"] = [schema.number(move) for move in _run_reference(worker, kernels, quantised)]
-        except QuadraError as error:
-            value["error"] = f"{error.tried}: {error.came_back}"
-            continue
-        value["kernels"] = name
-        break
-    run_folder.write_json(worker.folder / "reference.json", value)
-
-
-def _run_reference(worker: Worker, kernels: "OpResolverType", quantised: bool) -> list[float]:
-    """Writes cpu_outputs; returns what `last_bit_moves` does, or nothing where Quadra is close anyway. A quantised
-    model's outputs move as far as XNNPACK's, too, where that is no peer, whose outputs tell it."""
-    interpreter = _run_on_cpu(worker, kernels)
-    worker.keep("cpu_outputs", interpreter)
-    expected = [array.copy() for array in worker.interpreters.outputs_of(interpreter)]
-    if all(compare.distance(a, b) < _CLOSE for a, b in zip(worker.outputs, expected)):
-        return []
-    if quantised:
-        _keep_float_view(worker, interpreter)
-    moves = last_bit_moves(worker, interpreter, expected)
-    if not quantised or "xnnpack" in worker.spec.peers:
-        return moves
-    try:
-        others = worker.interpreters.outputs_of(_run_on_cpu(worker, worker.interpreters.XNNPACK))
-    except QuadraError:
-        return moves
-    return [max(move, compare.distance(a, b)) for move, a, b in zip(moves, others, expected)]
-
-
-def _keep_float_view(worker: Worker, interpreter: "Interpreter") -> None:
-    """Writes float_outputs, where the model has such a view; without it the judgement has one reference less."""
-    made = interpreter.get_output_details()
-    with contextlib.suppress(QuadraError):
-        arrays = float_view.outputs(worker, interpreter.get_input_details(), made)
-        if arrays is not None:
-            run_folder.write_arrays(worker.folder / "float_outputs", arrays)
-            worker.tensors["float_outputs"] = inputs.tensor_json(made)
-            run_folder.write_json(worker.folder / "tensors.json", worker.tensors)
-
-
-def _run_on_cpu(worker: Worker, kernels: "OpResolverType") -> "Interpreter":
-    """An interpreter that has run the model once."""
-    interpreter = worker.make(worker.cpu_content, kernels=kernels)
-    worker.interpreters.allocate(interpreter, worker.model, worker.cpu_content, worker.arrays)
-    worker.interpreters.set_inputs(interpreter, worker.arrays)
-    worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
-    return interpreter
-
-
-def last_bit_moves(worker: Worker, interpreter: "Interpreter", expected: list[np.ndarray]) -> list[float]:
-    """How far each output of the CPU moves, of its range, when the last bit of the float inputs changes.
-
-    Nobody can be asked to be closer than that: the inputs themselves are not known better.
-    """
-    moves = [0.0] * len(expected)
-    for seed in range(_LAST_BIT_RUNS):
-        signs = np.random.default_rng(seed)
-        for detail, array in zip(interpreter.get_input_details(), worker.arrays):
-            if array.dtype == np.float32:
-                array = np.nextafter(array, signs.choice(np.array([-np.inf, np.inf], np.float32), array.shape))
-            interpreter.set_tensor(detail["index"], array)
-        worker.interpreters.invoke(interpreter, f"{worker.model} on the CPU")
-        distances = map(compare.distance, worker.interpreters.outputs_of(interpreter), expected)
-        moves = [max(pair) for pair in zip(moves, distances)]
-    return moves
 
 
 def peers(worker: Worker) -> "dict[str, Interpreter]":
@@ -391,7 +331,7 @@ def stage(text: str) -> None:
     print(f"stage: {text}", flush=True)
 
 
-MODES = {"cold": cold, "second": second, "run": full, "dump": dump, "verdicts": verdicts}
+MODES = {"cold": cold, "second": second, "run": full, "dump": dump, "verdicts": verdicts, "kernels": kernels}
 
 
 def answer(folder: Path, work: Callable[[], None]) -> int:

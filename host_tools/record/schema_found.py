@@ -19,6 +19,7 @@ class OutputRow(Part, kw_only=True):
     range: Annotated[Real, Is("largest minus smallest value on the CPU")]
     max_error: Real
     mean_error: Real
+    rms_error: Annotated[Real, Is("root mean square")] = 0.0
     relative: Annotated[Real, Is("`max_error / range`; of labels, the share that differs")]
     allowed: Annotated[Real, Is("limit of `relative`")]
     worst_at: Annotated[Indexes, Is("where `max_error` is")]
@@ -46,6 +47,12 @@ class Compared(File, kw_only=True):
     outputs: Annotated[list[OutputRow], Meta(max_length=1 << 16), Is("in the model's order")]
     xnnpack_relative: Annotated[
         list[Real], Meta(max_length=1 << 16), Is("XNNPACK's own error against the reference; empty: not known")
+    ] = []
+    findings: Annotated[
+        Texts,
+        Is(
+            "what the judgement found out about the reference: where XNNPACK differs by more than rounding explains, and outputs that magnify rounding"
+        ),
     ] = []
 
 

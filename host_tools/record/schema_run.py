@@ -348,7 +348,16 @@ class Reference(File, kw_only=True):
             "how far each output moves, relative to its range, when the last bit of the float inputs changes, or with XNNPACK's rounding of a quantised model; empty if Quadra is within 2e-5"
         ),
     ] = []
-    quantised: Annotated[bool, Is("integers of 8 or 16 bits are in the model")] = False
+    quantised: Annotated[bool, Is("the reference's kernels round what they compute to integers of 4 to 16 bits")] = (
+        False
+    )
+    rounding: Annotated[
+        list[Real],
+        Meta(max_length=1 << 16),
+        Is(
+            "how far rounding to integers moves each output: the root mean square of the difference between the reference kernels with and without it, relative to the output's range (of labels, the share that differs); empty: nothing is rounded, or it is not known"
+        ),
+    ] = []
     error: Annotated[Text, Is("why there is no reference")] = ""
 
 

@@ -93,11 +93,17 @@ def variables(content: bytes) -> list[int]:
 
 
 def is_quantised(content: bytes) -> bool:
-    """Whether any tensor, weights too, holds 8- or 16-bit integers."""
+    """Whether nodes round what they compute: a tensor that is not stored holds integers of 4 to 16 bits and has a scale."""
     root = tflite.Model.GetRootAs(content, 0)
-    kinds = (tflite.TensorType.INT8, tflite.TensorType.UINT8, tflite.TensorType.INT16, tflite.TensorType.INT4)
     graphs = [root.Subgraphs(i) for i in range(root.SubgraphsLength())]
-    return any(graph.Tensors(i).Type() in kinds for graph in graphs for i in range(graph.TensorsLength()))
+    return any(_is_rounded(root, graph.Tensors(i)) for graph in graphs for i in range(graph.TensorsLength()))
+
+
+def _is_rounded(root: tflite.Model, tensor: tflite.Tensor) -> bool:
+    grid, buffer = tensor.Quantization(), root.Buffers(tensor.Buffer())
+    kinds = (tflite.TensorType.INT8, tflite.TensorType.UINT8, tflite.TensorType.INT16, tflite.TensorType.INT4)
+    stored = buffer.DataLength() or buffer.Size()
+    return tensor.Type() in kinds and not stored and grid is not None and bool(grid.ScaleLength())
 
 
 def _node(root: tflite.Model, graph: tflite.SubGraph, operator: tflite.Operator, index: int) -> dict[str, Any]:

@@ -41,6 +41,8 @@ def unpack(raw: bytes) -> schema.ModelT:
     model = schema.ModelT.InitFromPackedBuf(raw)
     for buffer in model.buffers or []:
         buffer.__class__ = _Buffer
+        if buffer.offset > 1:  # behind the tree, as converters of large models write it
+            buffer.data, buffer.offset, buffer.size = raw[buffer.offset : buffer.offset + buffer.size], 0, 0
         buffer.data = None if buffer.data is None else bytes(buffer.data)
     return _listed(model)
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from host_tools.request import model_tree
 
-_FLOAT32, _BYTES = 0, (3, 9)  # uint8 and int8: numbers of the schema's TensorType
 _CALLS = ("If", "While", "Call", "CallOnce", "StablehloComposite")  # options that name another subgraph
 
 
@@ -72,16 +71,6 @@ class Cutter:
                 else:
                     waiting.append(read)
         return Part(tuple(sorted(nodes)), tuple(sorted(inputs)), outputs)
-
-    def rounds_activations(self, part: Part) -> bool:
-        """Whether TFLite's own kernels round floats to 8 bits there: floats that meet weights of 8 bits."""
-        types = [tensor.type for tensor in self.graph.tensors]
-        for node in (self.graph.operators[i] for i in part.nodes):
-            weights = [t for t in _some(node.inputs)[1:] if t >= 0 and self.is_stored(t)]
-            made = [types[t] for t in _some(node.outputs)]
-            if _FLOAT32 in made and any(types[t] in _BYTES for t in weights):
-                return True
-        return False
 
     def cut(self, part: Part, shapes: Mapping[int, Iterable[int]]) -> bytes:
         """The part as a file. Its inputs have these shapes, and the order of `part`."""

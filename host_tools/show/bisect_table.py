@@ -7,6 +7,7 @@ from host_tools.base.text_table import Table, identifier, number, text, word
 from host_tools.record import schema
 from host_tools.record.run_folder import RunFolder
 
+_NAME = 32  # letters of a tensor's name in a sentence
 _BEFORE, _AFTER = 3, 8  # rows shown around the wrong one
 
 
@@ -55,6 +56,11 @@ def _table(found: schema.Bisect, everything: bool) -> Table:
     return table
 
 
+def short(name: str) -> str:
+    """A tensor's name, of which converters make hundreds of letters."""
+    return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-_NAME // 2 :]}"
+
+
 def _cells(row: schema.BisectRow, first: bool) -> list[str]:
     words = [
         escape(row.dispatch),
@@ -70,7 +76,7 @@ def _cells(row: schema.BisectRow, first: bool) -> list[str]:
     alone = "–" if row.alone is None else f"{float(row.alone):.1e}"
     verdict = "[green]right[/]" if row.compared or row.alone is not None else "[dim]not compared[/]"
     if row.problem:
-        verdict = "[yellow]off[/]"
+        verdict = "[yellow]off[/]" if row.alone is None else "[yellow]off, right alone[/]"
     if row.alone_problem:
         verdict = "[red]WRONG[/]"
     return [*words, alone, f"{verdict}{' [bold red]← first[/]' if first else ''}"]

@@ -79,9 +79,8 @@ def short_account(judged: Judged) -> str:
     if ratio:
         timed += f", {units.ratio_text(ratio.ratio)} × XNNPACK's" if ratio.reliable else f", {ratio.doubt}"
     api = verdicts.APIS.get(found.backend, found.backend)
-    return (
-        f"{api} ({found.device}): {found.sentence()}; {right}; {timed}\nreport      {judged.folder.path / report.FILE}"
-    )
+    findings = "".join(f"\nnote        {one}" for one in judged.comparison.findings) if judged.comparison else ""
+    return f"{api} ({found.device}): {found.sentence()}; {right}; {timed}{findings}\nreport      {judged.folder.path / report.FILE}"
 
 
 def table(runs: Sequence[Judged]) -> Table:

@@ -24,6 +24,7 @@ from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
 from host_tools.request import delegate_options, from_arguments, signatures
 from host_tools.request.submodel import Cutter, Part, as_model_has
+from host_tools.show import bisect_table
 from host_tools.tasks.bisect_beginnings import Found, Run, Search
 
 FOLDER = "bisect"
@@ -155,11 +156,10 @@ class _Session:
         ops, compared = tensor_errors.coverage(run.folder, rows)
         found = schema.Bisect(against=against, tolerance=self.tolerance, ops=ops, compared=compared, rows=rows,
                               kind="none", row=first, sentence="")  # fmt: skip
-        wrong = [row.tensor for row in rows if row.problem]
         if found.row >= 0:
             found.kind, found.sentence = self._kind(run, rows, found.row)
-        elif wrong:
-            found.kind, found.sentence = self._accumulated(run, rows, other, wrong[0], against)
+        elif any(row.problem for row in rows):
+            found.kind, found.sentence = self._accumulated(run, rows, other, against)
         else:
             found.kind, found.sentence = self._none_wrong(run, rows)
         return found
@@ -167,9 +167,9 @@ class _Session:
     def _kind(self, run: Tensors, rows: list[schema.BisectRow], index: int) -> tuple[schema.Fault, str]:
         """What kind of fault the row is, and why."""
         row = rows[index]
-        where = f"{row.dispatch} ({row.ops or 'input'}, {_nodes(row)}, '{row.name}') {row.alone_problem}"
+        where = f"{_where(row)} {row.alone_problem}"
         if not row.nodes:
-            where = f"the input '{row.name}' arrives wrong on the GPU ({row.dispatch}): it {row.alone_problem}"
+            where = f"the input '{bisect_table.short(row.name)}' arrives wrong on the GPU ({row.dispatch}): it {row.alone_problem}"
         where += ", on its own inputs"
         precision = run.folder.spec().options.get("precision") or "f32"
         if precision == "f32":
@@ -185,29 +185,32 @@ class _Session:
         return ("kernel" if row.nodes else "input"), where + "; with precision=f32 it is wrong, too"
 
     def _accumulated(
-        self, run: Tensors, rows: list[schema.BisectRow], other: Tensors | None, tensor: int, against: str
+        self, run: Tensors, rows: list[schema.BisectRow], other: Tensors | None, against: str
     ) -> tuple[schema.Fault, str]:
-        first = next(row for row in rows if row.tensor == tensor and row.problem)
-        where = f"{first.dispatch} ({first.ops}, {_nodes(first)}, '{first.name}') {first.problem}"
+        """Of a run whose tensors differ, though each of its ops is right on its own inputs."""
+        off = [row for row in rows if row.problem]
+        count = f"{len(off)} tensors are off, first" if len(off) > 1 else "one tensor is off,"
+        where = f"{count} {_where(off[0])}, which {off[0].problem}"
         if other:
             mine = tensor_errors.rows(other, {}, self.tolerance)
             theirs = self.alone(other, mine, tensor_errors.suspects(mine))
             if theirs >= 0:
                 bad = mine[theirs]
-                told = f"{bad.dispatch} ({bad.ops}, {_nodes(bad)}, '{bad.name}') {bad.alone_problem}"
-                return "accumulated", f"{where}; no op of this run is wrong by itself, but of {against}: {told}"
+                told = f"of {against} {_where(bad)} {bad.alone_problem}, on its own inputs"
+                return "accumulated", f"no op of this run is wrong by itself, but {told}; of this run {where}"
         known = [row for row in rows if row.alone is not None]
         worst = max(known, key=lambda row: float(row.alone or 0.0), default=None)
-        most = f"; the largest own error is {float(worst.alone or 0):.2g}, of {worst.dispatch}" if worst else ""
+        most = f" (the largest error of one is {float(worst.alone or 0):.2g}, of {worst.dispatch})" if worst else ""
         if not other and judged.judge(run.folder).ok:
-            return "none", f"{where}; but no op is wrong by itself, and the outputs are as near as `inv run` asks{most}"
-        return "accumulated", f"{where}; but no op is wrong by itself: errors add up{most}"
+            each = f"the outputs are within their tolerances, and each op is right on its own inputs{most}"
+            return "none", f"{each}. Rounding errors add up between the ops and stay harmless: {where}"
+        return "accumulated", f"each op is right on its own inputs{most}, but their errors add up: {where}"
 
     def _none_wrong(self, run: Tensors, rows: list[schema.BisectRow]) -> tuple[schema.Fault, str]:
         index, counts = tensor_errors.not_finite(run)
         if index >= 0:
             row = rows[index]
-            what = f"the CPU's own result has {counts} from {_nodes(row)} on ({row.ops or 'input'}, '{row.name}')"
+            what = f"the CPU's own result has {counts} from {_nodes(row)} on ({row.ops or 'input'}, '{bisect_table.short(row.name)}')"
             return "model", f"{what}; the GPU agrees: the model or its inputs are at fault"
         outputs = judged.judge(run.folder)
         if outputs.ok is False:
@@ -243,7 +246,7 @@ class _Session:
     def _kind_by_runs(self, spec: RunSpec, told: Found, found: schema.Bisect) -> tuple[schema.Fault, str]:
         row = told.rows[told.row]
         where = (
-            f"the model is right up to node {row.nodes[0]} ({row.ops}, '{row.name}'), which {row.problem};"
+            f"the model is right up to node {row.nodes[0]} ({row.ops}, '{bisect_table.short(row.name)}'), which {row.problem};"
             f" this library keeps no tensors: found by {told.runs} runs of the model's beginnings"
         )
         if not found.reproduced:
@@ -311,6 +314,10 @@ class _Session:
             return judged.judge(self.place.run(self.place.aim(specs.checked(small)), self.show)).ok is False
         except QuadraError:
             return False
+
+
+def _where(row: schema.BisectRow) -> str:
+    return f"{row.dispatch} ({row.ops or 'input'}, {_nodes(row)}, '{bisect_table.short(row.name)}')"
 
 
 def _nodes(row: schema.BisectRow) -> str:

@@ -103,7 +103,7 @@ def test_kernels_run_on_arms_mesa(phone, monkeypatch, precision, tmp_path):
         "backend_notes"
     ]
     assert verdicts["nodes"] and all(node["on"] == "gpu" for node in verdicts["nodes"]), verdicts["nodes"]
-    cpu_reference.reference(left.path)
+    cpu_reference.write(left.path)
     (ours,), (cpu,) = left.arrays("outputs"), left.arrays("cpu_outputs")
     np.testing.assert_allclose(ours, cpu, rtol=0, atol=TOLERANCE[precision] * np.ptp(cpu))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from host_tools.base.errors import JudgementFailed, Misuse
-from host_tools.judge import compare, judged
+from host_tools.judge import compare, judged, peers
 from host_tools.record import run_folder
 from tests.host_tools import run_folders
 
@@ -80,10 +80,43 @@ def with_xnnpack(tmp_path, ours, xnnpack):
 
 
 def test_where_xnnpack_is_far_off_too_three_times_that_is_allowed(tmp_path):
-    noisy = RIGHT + np.float32(0.01)  # XNNPACK off by a thousandth of the range
-    result = with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.029), noisy)
-    assert result.ok and result.outputs[0].allowed == pytest.approx(3e-3, rel=1e-3)
-    assert not with_xnnpack(tmp_path / "b", RIGHT + np.float32(0.031), noisy).ok
+    noisy = RIGHT + np.float32(0.009)  # XNNPACK off by almost a thousandth of the range
+    result = with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.026), noisy)
+    assert result.ok and result.outputs[0].allowed == pytest.approx(2.7e-3, rel=1e-3) and not result.findings
+    assert not with_xnnpack(tmp_path / "b", RIGHT + np.float32(0.028), noisy).ok
+
+
+@pytest.mark.parametrize("far", [0.011, 3.0, np.nan])
+def test_xnnpack_opens_nothing_where_rounding_does_not_explain_its_error_and_that_is_a_finding(tmp_path, far):
+    result = with_xnnpack(tmp_path, RIGHT + np.float32(0.005), RIGHT + np.float32(far))
+    assert not result.ok and result.outputs[0].allowed == 1e-4
+    [finding] = result.findings
+    assert "XNNPACK and the reference kernels (builtin) differ by" in finding and "stays 1e-04" in finding
+    value = json.loads((run_folder.find("latest", tmp_path).path / "compare.json").read_text())
+    assert value["findings"] == [finding]
+
+
+def test_a_finding_names_the_worst_output_and_the_others(tmp_path):
+    folder = run_folders.make(tmp_path, [RIGHT] * 4)
+    others = [RIGHT + np.float32(far) for far in (1, 2, 0, 0.5)]
+    run_folder.write_arrays(folder.path / "xnnpack_outputs", others)
+    [finding] = compare.compare(folder).findings
+    assert "differ by 0.2 of the range of output 1 (output1), and less of 0, 3, more than" in finding
+    assert "Quadra is 0.0e+00 from the reference kernels, 2.0e-01 from XNNPACK; the tolerance" in finding
+
+
+def test_an_output_that_the_last_bit_moves_far_explains_xnnpack_and_is_a_finding(tmp_path):
+    def result(moves):
+        reference = {"kernels": "builtin", "rewrites": [], "last_bit_moves": moves}
+        folder = run_folders.make(tmp_path / str(moves), [RIGHT], reference=reference)
+        run_folder.write_arrays(folder.path / "xnnpack_outputs", [RIGHT + np.float32(0.05)])  # 5e-3
+        return compare.compare(folder)
+
+    [finding] = result([2e-3]).findings
+    assert finding.startswith("a change of the last bit of the inputs moves the reference's own result by 0.002 of the")
+    [finding] = result([9e-4]).findings
+    assert finding.startswith("XNNPACK and the reference kernels")
+    assert result([2e-3]).outputs[0].allowed == pytest.approx(6e-3)
 
 
 def test_where_the_last_bit_of_the_inputs_moves_it_three_times_that_is_allowed(tmp_path):
@@ -107,7 +140,7 @@ def test_what_is_right_for_that_reason_alone_is_told(tmp_path):
 def test_a_broken_xnnpack_does_not_allow_everything(tmp_path):
     far = RIGHT + np.float32(5)
     result = with_xnnpack(tmp_path / "a", RIGHT + np.float32(0.2), far)
-    assert not result.ok and result.outputs[0].allowed == 1e-2
+    assert not result.ok and result.outputs[0].allowed == 1e-4
     strange = np.full_like(RIGHT, np.nan)
     assert not with_xnnpack(tmp_path / "b", RIGHT + np.float32(0.002), strange).ok
 
@@ -173,6 +206,58 @@ def test_a_quantised_output_is_right_where_xnnpack_is_no_nearer_on_the_mean(tmp_
     assert not far.ok, "nobody is a step off on the mean"
 
 
+def of_rounding(tmp_path, ours, cpu, xnnpack, quantised=False, rounding=(), scale=0.0):
+    reference = {"kernels": "builtin", "rewrites": [], "quantised": quantised, "rounding": list(rounding)}
+    folder = run_folders.make(tmp_path, [ours], [cpu], reference=reference, scale=scale)
+    run_folder.write_arrays(folder.path / "xnnpack_outputs", [xnnpack])
+    tensors = folder.json("tensors.json")
+    run_folder.write_json(folder.path / "tensors.json", {**tensors, "xnnpack_outputs": tensors["outputs"]})
+    return folder, compare.compare(folder)
+
+
+def test_kernels_that_round_activations_are_explained_up_to_a_twentieth_and_open_nothing_for_floats(tmp_path):
+    """The reference has the weights as floats: XNNPACK alone rounds."""
+    ours = RIGHT + np.float32(0.002)
+    folder, result = of_rounding(tmp_path / "a", ours, RIGHT, RIGHT + np.float32(0.4), rounding=[0.01])
+    assert not result.ok and result.outputs[0].allowed == 1e-4 and not result.findings
+    [xnnpack] = [peer for peer in peers.judge(folder, result) if peer.name == "xnnpack"]
+    assert xnnpack.ok and xnnpack.relative[0] == pytest.approx(0.04, rel=1e-3)
+    far = RIGHT + np.float32(0.6)
+    folder, result = of_rounding(tmp_path / "b", RIGHT, RIGHT, far, rounding=[0.01])
+    assert len(result.findings) == 1 and not peers.judge(folder, result)[0].ok
+    _, result = of_rounding(tmp_path / "c", RIGHT, RIGHT, far, rounding=[0.021])
+    assert not result.findings, "the reference's own kernels are a third as far off where they round"
+
+
+def test_xnnpack_opens_nothing_of_a_quantised_model_where_rounding_does_not_explain_it(tmp_path):
+    """One number of 200 that is far off is two roundings that met; a step on the mean square is explained."""
+    _, result = of_rounding(tmp_path / "a", off([(1, 18)]), STEPS, off([(1, 14)]), quantised=True, scale=0.5)
+    assert result.ok and result.outputs[0].allowed == pytest.approx(21 / 199) and not result.findings
+    garbage = STEPS[:, ::-1].copy()
+    _, result = of_rounding(tmp_path / "b", garbage, STEPS, garbage, quantised=True, scale=0.5)
+    assert not result.ok and result.outputs[0].allowed == pytest.approx(1 / 199) and result.findings
+    one_hot, other = np.zeros((1, 200), np.uint8), np.zeros((1, 200), np.uint8)
+    one_hot[0, 3] = other[0, 4] = 255
+    _, result = of_rounding(tmp_path / "c", other, one_hot, other, quantised=True, scale=1 / 256)
+    assert not result.ok and result.findings, "another class is no rounding"
+
+
+def test_floats_and_labels_of_a_quantised_model_are_explained_by_what_rounding_does_to_them(tmp_path):
+    swapped = RIGHT.copy()
+    swapped[0, :2] += np.float32(2)
+    for rounding, explained in ((0.05, True), (0.03, False)):  # XNNPACK's is sqrt(0.4) * 0.2 = 0.126
+        _, result = of_rounding(tmp_path / str(rounding), RIGHT, RIGHT, swapped, quantised=True, rounding=[rounding])
+        assert (not result.findings) == explained
+        assert result.outputs[0].allowed == (pytest.approx(0.3, rel=1e-3) if explained else 1e-4)
+    cpu, labels = np.zeros((1, 100), np.int64), np.zeros((1, 100), np.int64)
+    labels[0, :20] = 7
+    for rounding, explained in ((0.07, True), (0.06, False)):
+        path = tmp_path / f"labels{rounding}"
+        _, result = of_rounding(path, labels, cpu, labels, quantised=True, rounding=[rounding])
+        assert (not result.findings) == explained and result.ok == explained
+        assert result.outputs[0].allowed == pytest.approx(0.3 * explained)
+
+
 def test_a_quantised_output_may_be_right_by_the_floats_that_the_integers_stand_for(tmp_path):
     floats, xnnpack = off([(20, 4)]), off([(10, 2)])
     assert not of_a_quantised_model(tmp_path / "a", floats, xnnpack).ok
@@ -233,6 +318,14 @@ def test_a_wrong_run_ends_with_status_1(tmp_path):
     run_folder.write_json(folder.path / "spec.json", {**spec, "options": {**spec["options"], "precision": "f16"}})
     with pytest.raises(JudgementFailed, match="(?s)next: run it with --precision f32.*--float32-nodes.*inv bisect"):
         judged.judge(folder).check()
+
+
+@pytest.mark.parametrize("field", ["last_bit_moves", "rounding"])
+def test_a_reference_of_other_outputs_is_no_judgement(tmp_path, field):
+    folder = run_folders.make(tmp_path, [RIGHT], reference={"kernels": "builtin", field: [0.1, 0.2]})
+    run_folder.write_arrays(folder.path / "xnnpack_outputs", [RIGHT])
+    with pytest.raises(Misuse, match="1 outputs, 2 of them in reference.json"):
+        compare.compare(folder)
 
 
 def test_a_missing_output_is_no_judgement(tmp_path):

@@ -71,7 +71,7 @@ def test_it_leaves_what_every_place_leaves(parts, model, folder):
     assert stages[0] == "stage: start" and "stage: first inference of xnnpack" in stages and "stage: measure" in stages
     assert "(TfLiteXNNPackDelegate) node" in done.stderr  # seen red: plain kernels under its name
     left = run_folder.RunFolder(folder)
-    cpu_reference.reference(folder)
+    cpu_reference.write(folder)
     np.testing.assert_allclose(left.arrays("outputs")[0], left.arrays("cpu_outputs")[0], rtol=0, atol=1e-5)
     np.testing.assert_allclose(left.arrays("xnnpack_outputs")[0], left.arrays("cpu_outputs")[0], rtol=0, atol=1e-5)
     assert all(node["on"] == "gpu" for node in left.json("verdicts.json")["nodes"])

@@ -9,14 +9,15 @@ from rich.console import Console
 
 from host_tools.base import cpu_drivers, settings
 from host_tools.base.errors import CommandTimedOut, Misuse, RunFailed, ToolMissing
-from host_tools.judge import judged
-from host_tools.places import environment, gpus, interpreters, on_host, worker as host_worker
+from host_tools.judge import compare, judged
+from host_tools.places import environment, gpus, interpreters, on_host, reference, worker as host_worker
 from host_tools.record import run_folder, schema
-from host_tools.request import from_arguments
+from host_tools.request import float_twins, from_arguments
 from host_tools.show import report, run_account
 from host_tools.tasks import support
 from tests.host_tools import run_folders
 from tests.model_builder import Model
+from tests.vectors.integer_weights import Integers
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ def test_how_far_the_last_bit_moves_an_output_is_asked_where_it_matters(tmp_path
     monkeypatch.setattr(interpreters, "outputs_of", lambda i: [np.float32(1000) * (i.array - np.float32(1))])
     inputs = np.linspace(1, 1.01, 8, dtype=np.float32)
     worker = SimpleNamespace(arrays=[inputs], model="m", interpreters=interpreters)
-    (move,) = host_worker.last_bit_moves(worker, OneModel(), [np.float32(1000) * (inputs - np.float32(1))])
+    (move,) = reference.last_bit_moves(worker, OneModel(), [np.float32(1000) * (inputs - np.float32(1))])
     assert move == pytest.approx(2**-23 * 1000 / 10, rel=0.1)
 
 
@@ -193,13 +194,101 @@ def test_what_a_quantised_models_integers_stand_for_is_a_second_reference(dtype,
     asked = host_worker.Worker(folder, tmp_path, tmp_path)
     asked.arrays = [np.arange(88, 128, dtype=np.int16).astype(dtype).reshape(1, 40)]
     asked.outputs = [np.full((1, 40), least, dtype)]
-    host_worker.reference(asked)
+    reference.write(asked)
     done = run_folder.RunFolder(folder)
     steps = 1 / (1 + np.exp(-(asked.arrays[0].astype(float) - least - 128) / 16)) * 256 + least
     [found] = done.arrays("float_outputs")
     assert found.dtype == dtype and np.array_equal(found, np.clip(np.round(steps), least, least + 255))
     [row] = done.tensors("float_outputs")
     assert (row.dtype, row.scale) == (dtype, 1 / 256)
+
+
+def of_integer_weights(tmp_path, rows=4):
+    """A worker whose model is a product with weights of int8, as if Quadra had run it; what floats give."""
+    weights, m = Integers("reference", (16, 64), "int8"), Model()
+    x = m.input((rows, 64))
+    m.output(m.op("FULLY_CONNECTED", [x, weights.add(m), None], (rows, 16), "FullyConnectedOptions", 12))
+    path = tmp_path / "weights.tflite"
+    path.write_bytes(m.bytes())
+    folder = run_folder.start(from_arguments.make_spec(str(path)), tmp_path / "runs")
+    asked = host_worker.Worker(folder, tmp_path, tmp_path)
+    asked.arrays = [np.random.default_rng(1).uniform(-1, 1, (rows, 64)).astype(np.float32)]
+    right = asked.arrays[0] @ weights.floats.T
+    asked.outputs = [right]
+    return asked, right
+
+
+def test_the_reference_of_integer_weights_rounds_no_activations_and_says_what_rounding_does(tmp_path):
+    asked, right = of_integer_weights(tmp_path)
+    reference.write(asked)
+    done = run_folder.RunFolder(asked.folder)
+    found = done.read(schema.Reference)
+    assert compare.distance(done.arrays("cpu_outputs")[0], right) < 1e-6
+    assert not found.quantised and float(found.rounding[0]) > 1e-4
+    assert found.rewrites == [
+        "the reference has floats instead of the integer weights of 1 nodes: it rounds no activations"
+    ]
+
+
+def test_where_integer_weights_meet_activations_on_the_cpu_the_run_itself_rounds_these(tmp_path):
+    asked, right = of_integer_weights(tmp_path)
+    for on, quantised in (("cpu", True), ("gpu", False)):
+        report = {**run_folders.REPORT, "nodes": [{"index": 0, "op": "FULLY_CONNECTED", "on": on}]}
+        run_folder.write_json(asked.folder / "verdicts.json", report)
+        reference.write(asked)
+        done = run_folder.RunFolder(asked.folder)
+        assert done.read(schema.Reference).quantised == quantised
+        assert (compare.distance(done.arrays("cpu_outputs")[0], right) > 1e-4) == quantised
+
+
+def test_a_model_that_does_not_run_with_float_weights_has_the_kernels_of_integers_as_reference(tmp_path, monkeypatch):
+    asked, right = of_integer_weights(tmp_path)
+
+    def refused(content):
+        raise ValueError("no such grid")
+
+    def without_floats(content, model, make=interpreters.make, **how):
+        if content != asked.cpu_content:
+            raise RunFailed("make an interpreter", "no kernel of floats", "")
+        return make(content, model, **how)
+
+    for target, name, value in (
+        (interpreters, "make", without_floats),
+        (float_twins, "with_float_weights", refused),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(target, name, value)
+            reference.write(asked)
+        done = run_folder.RunFolder(asked.folder)
+        found = done.read(schema.Reference)
+        assert found.quantised and not found.rewrites and found.kernels == "builtin", name
+        assert compare.distance(done.arrays("cpu_outputs")[0], right) > 1e-4, name
+
+
+def test_a_quantised_model_moves_as_far_as_xnnpack_where_that_is_no_peer_and_rounding_explains_it(
+    tmp_path, monkeypatch
+):
+    m = Model()
+    x = m.input((1, 40), dtype="int8", scale=1 / 16, zero_point=0)
+    m.output(m.op("LOGISTIC", [x], x.shape, version=2, output={"dtype": "int8", "scale": 1 / 256, "zero_point": -128}))
+    path = tmp_path / "bytes.tflite"
+    path.write_bytes(m.bytes())
+    folder = run_folder.start(from_arguments.make_spec(str(path), peers=()), tmp_path / "runs")
+    asked = host_worker.Worker(folder, tmp_path, tmp_path)
+    asked.arrays = [np.arange(-20, 20, dtype=np.int8).reshape(1, 40)]
+    asked.outputs = [np.zeros((1, 40), np.int8)]
+    real = reference._outputs_on_cpu
+    for far, explained in ((2, True), (90, False)):
+        shifted = np.zeros((1, 40), np.int8)
+        shifted[0, 0] = far
+
+        def xnnpack(worker, kernels, shifted=shifted):
+            return [array + shifted for array in real(worker, kernels)]
+
+        monkeypatch.setattr(reference, "_outputs_on_cpu", xnnpack)
+        reference.write(asked)
+        [move] = run_folder.RunFolder(folder).read(schema.Reference).last_bit_moves
+        assert (float(move) > 0) == explained, far
 
 
 def test_drivers_get_as_many_threads_as_xnnpack_and_one_stays_in_the_calling_thread():

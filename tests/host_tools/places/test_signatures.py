@@ -89,7 +89,7 @@ def test_each_runs_by_the_native_runner(parts, path, tmp_path):
         assert sorted(seen) == sorted(set(seen)) and {p.id for p in report.partitions} == {
             n.partition for n in report.nodes
         }
-        test_native_runner.cpu_reference.reference(folder)
+        test_native_runner.cpu_reference.write(folder)
         left = run_folder.RunFolder(folder)
         np.testing.assert_allclose(left.arrays("outputs")[0], left.arrays("cpu_outputs")[0], rtol=0, atol=1e-5)
         assert [t.name for t in left.tensors("outputs")] == ["y"]

@@ -2,15 +2,17 @@
 
 import copy
 import re
+from html import unescape
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from host_tools.base import terminal
 from host_tools.base.errors import Misuse, RunFailed
 from host_tools.judge import judged
 from host_tools.record import profile, run_folder, spec as specs
-from host_tools.show import report
+from host_tools.show import report, run_account
 from tests.host_tools import run_folders
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{7*7}}'
@@ -35,6 +37,19 @@ def test_a_wrong_output_is_shown_as_wrong(tmp_path):
     right = np.linspace(0, 1, 12, dtype=np.float32).reshape(1, 12)
     html = report.render(judged.judge(run_folders.make(tmp_path, [right + np.float32(0.5)], [right])))
     assert '<span class="badge bad">wrong</span>' in html and "is off by 0.5 of its range" in html
+
+
+def test_what_the_judgement_found_out_about_the_reference_is_shown(tmp_path):
+    folder = run_folders.make(tmp_path)
+    [ours] = folder.arrays("outputs")
+    run_folder.write_arrays(folder.path / "xnnpack_outputs", [ours[..., ::-1]])
+    result = judged.judge(folder)
+    console = terminal.console()
+    with console.capture() as caught:
+        run_account.account(result, console)
+    [finding] = result.comparison.findings
+    for shown in (unescape(report.render(result)), run_account.short_account(result), caught.get()):
+        assert "".join(finding.split()) in "".join(shown.split())
 
 
 def test_hostile_names_are_escaped_everywhere(tmp_path):

@@ -4,21 +4,24 @@ wrong, too: with faults planted into drivers, in a model of over a hundred ops, 
 import math
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
-from host_tools.base import child_process, settings
+from host_tools.base import child_process, settings, terminal
 from host_tools.base.errors import Misuse
 from host_tools.places import on_jvm
 from host_tools.record import kept_tensors, schema
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import ModelRef, RunSpec
+from host_tools.show import bisect_table
 from host_tools.tasks import bisect, command_line
 from host_tools.virtual_device import registry
 from tests import android_parts
 from tests.faults import compile_egl_faults
+from tests.host_tools import run_folders
 from tests.host_tools.record import schema_check
 from tests.model_builder import Model
 
@@ -196,6 +199,37 @@ def test_a_model_that_the_cpu_cannot_run_is_judged_op_by_op(search, model_path):
     assert (status, found.kind) == (0, "none"), found.sentence
     assert not folder.read(schema.CpuTensors).complete
     assert found.ops - 12 < found.compared < found.ops  # all but the custom ops, and what is merged into them
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_run_whose_ops_are_all_right_gets_one_verdict_before_the_tensors_that_are_off(tmp_path, right):
+    name = "/".join(["layer"] * 60)
+    fields = {
+        "dispatch": "4_conv2d",
+        "nodes": [1],
+        "ops": "CONV_2D",
+        "name": name,
+        "tensor": 7,
+        "compared": True,
+        "partition": 0,
+    }
+    off = {"problem": "is off by 0.018 of its range, the tolerance is 0.01", "alone": 6e-3, "relative": 0.018}
+    rows = [schema.BisectRow(**{**fields, **more}) for more in ({}, off, {**off, "alone": None})]
+    ours = np.linspace(0, 1, 12, dtype=np.float32)
+    folder = run_folders.make(tmp_path, [ours + np.float32(not right)], [ours])
+    session = bisect._Session(None, print, 0.01)
+    kind, sentence = session._accumulated(SimpleNamespace(folder=folder), rows, None, "cpu")
+    assert kind == ("none" if right else "accumulated")
+    assert sentence.startswith(
+        "the outputs are within their tolerances, and each" if right else "each op is right on its"
+    )
+    assert "(the largest error of one is 0.006, of 4_conv2d)" in sentence and "but no op" not in sentence
+    assert "2 tensors are off, first 4_conv2d (CONV_2D, node 1, 'layer" in sentence and len(sentence) < 400
+    found = schema.Bisect(tolerance=0.01, ops=3, compared=3, rows=rows, kind=kind, sentence=sentence)
+    console = terminal.console(width=200)
+    with console.capture() as caught:
+        bisect_table.show(folder, found, console)
+    assert caught.get().count("off, right alone") == 1
 
 
 def test_words_of_against_are_checked():

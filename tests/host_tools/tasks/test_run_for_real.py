@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from host_tools.base.errors import Misuse
+from host_tools.base.errors import Misuse, RunFailed
 from host_tools.judge import compare, judged
 from host_tools.places import on_host
 from host_tools.record import plan_view, profile, schema, verdicts
@@ -14,6 +14,7 @@ from host_tools.show import report
 from host_tools.tasks import bench, bench_asked, support
 from tests.host_tools.record import schema_check
 from tests.host_tools.show import timelines
+from tests.model_builder import Model
 
 MODEL = "selfie_segmentation"
 
@@ -33,6 +34,24 @@ def test_every_node_runs_on_the_delegate(folder):
     found = verdicts.read(folder.read(schema.Verdicts))
     assert found.whole, found.rows
     assert found.backend == "opencl"
+
+
+def test_a_custom_op_that_nobody_has_is_named_before_a_driver_compiles(library, tmp_path):
+    m = Model()
+    x, zeros = m.input((1, 5, 4, 3)), np.zeros(2, np.float32)
+    options = np.array([1, 2, 2], np.int32).tobytes()
+    x = m.op("Convolution2DTransposeBias", [x, np.zeros((2, 2, 2, 3), np.float32), zeros], (1, 10, 8, 2),
+             custom_options=options)  # fmt: skip
+    for _ in range(2):
+        x = m.op("MyOp", [m.unary("RELU", x)], x.shape, custom_options=b"\0")
+    m.output(x)
+    path = tmp_path / "custom.tflite"
+    path.write_bytes(m.bytes())
+    with pytest.raises(RunFailed, match=r"no kernel for the custom op MyOp \(2 nodes\), which the") as caught:
+        on_host.Host(library).run(from_arguments.make_spec(str(path), cold=True), runs_dir=tmp_path / "runs")
+    log = (caught.value.kept / "log.txt").read_text()
+    assert "stage: look for kernels of custom ops" in log and "Convolution2DTransposeBias" not in log
+    assert "give the model's nodes" not in log and "write down the plan" not in log
 
 
 def test_the_mask_is_the_cpus_and_shows_the_person(folder):
