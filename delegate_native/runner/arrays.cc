@@ -71,6 +71,15 @@ Outcome ReadArray(Array* array) {
   return Outcome();
 }
 
+Outcome DoesNotFit(const Array& array, const Tensor& tensor) {
+  const Type* type = Find(tensor.type);
+  return Outcome::Misuse("set the input " + tensor.name,
+                         Format("it takes %zu bytes of %s, %s has %zu bytes: %s", tensor.bytes,
+                                type ? type->name : "no numeric type", array.path.c_str(),
+                                array.values.size(), array.header.c_str()),
+                         "make the run folder again");
+}
+
 }  // namespace
 
 const char* TypeName(TfLiteType type) {
@@ -103,18 +112,17 @@ Outcome ReadArrays(const std::string& folder, std::vector<Array>* arrays) {
   return Outcome();
 }
 
-Outcome RequireFits(const Array& array, const Tensor& tensor) {
+Outcome RequireType(const Array& array, const Tensor& tensor) {
   const Type* type = Find(tensor.type);
   const std::string wanted = std::string("'descr': '") + (type ? type->npy : "") + "'";
   const bool fits = type && array.header.find(wanted) != std::string::npos &&
-                    array.header.find("'fortran_order': False") != std::string::npos &&
-                    array.values.size() == tensor.bytes;
-  if (fits) return Outcome();
-  return Outcome::Misuse("set the input " + tensor.name,
-                         Format("it takes %zu bytes of %s, %s has %zu bytes: %s", tensor.bytes,
-                                type ? type->name : "no numeric type", array.path.c_str(),
-                                array.values.size(), array.header.c_str()),
-                         "make the run folder again");
+                    array.header.find("'fortran_order': False") != std::string::npos;
+  return fits ? Outcome() : DoesNotFit(array, tensor);
+}
+
+Outcome RequireFits(const Array& array, const Tensor& tensor) {
+  QUADRA_RETURN_IF_FAILED(RequireType(array, tensor));
+  return array.values.size() == tensor.bytes ? Outcome() : DoesNotFit(array, tensor);
 }
 
 std::string NpyFile(const Tensor& tensor, const std::string& values) {

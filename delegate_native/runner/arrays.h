@@ -31,7 +31,8 @@ std::string ArrayPath(const std::string& folder, size_t index);  // FOLDER/000.n
 
 // FOLDER/000.npy, FOLDER/001.npy, … as many as there are.
 Outcome ReadArrays(const std::string& folder, std::vector<Array>* arrays);
-// An error where the array is not one for `tensor`.
+// An error where the array has not the type of `tensor`, or not its size either.
+Outcome RequireType(const Array& array, const Tensor& tensor);
 Outcome RequireFits(const Array& array, const Tensor& tensor);
 std::string NpyFile(const Tensor& tensor, const std::string& values);
 

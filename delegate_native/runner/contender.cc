@@ -124,8 +124,10 @@ Outcome Contender::Allocate(const std::vector<Array>& inputs) {
         "make the run folder again");
   }
   for (int i = 0; i < count; ++i) {
-    const std::vector<int>& shape = inputs[static_cast<size_t>(i)].shape;
-    if (Describe(tflite_, graph_->Input(i), "").shape != shape && !graph_->Resize(i, shape)) {
+    const Array& input = inputs[static_cast<size_t>(i)];
+    const Tensor tensor = Describe(tflite_, graph_->Input(i), graph_->InputName(i));
+    QUADRA_RETURN_IF_FAILED(RequireType(input, tensor));
+    if (tensor.shape != input.shape && !graph_->Resize(i, input.shape)) {
       return Failed("give another size to the input " + graph_->InputName(i));
     }
   }

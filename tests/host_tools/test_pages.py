@@ -7,13 +7,14 @@ import shlex
 from itertools import pairwise
 
 import pytest
-from invoke import Collection, Task
+from invoke import Task
 
 import tasks
 from host_tools.base import errors, settings
 from host_tools.base.errors import Misuse
 from host_tools.tasks import choices, task_arguments, task_words
 from tests import more_models, parity, quantized
+from tests.task_contexts import CONTEXTS
 
 _TOP = [settings.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES = [*_TOP, *sorted((settings.ROOT / "docs").glob("*.md"))]
@@ -47,7 +48,6 @@ def test_every_option_that_a_page_names_is_its_tasks(page):
         assert set(re.findall(r"(?<=\s)--[\w-]+", words)) <= known, f"inv {name}{words}"
 
 
-CONTEXTS = {task.name: task for task in Collection.from_module(tasks).to_contexts()}
 _ANYTHING = re.compile(
     r"[^a-z]+|.*[A-Z/{$…].*|.*\.(tflite|toml|json|quadra)|my_model"
 )  # stands for a value, or is a file

@@ -136,7 +136,7 @@ FAULTS = {
     "no runs": (lambda f: edit(f, repetitions=0), {}, 2, ("repetitions", "1 or more")),
     "shipped peer": (lambda f: edit(f, peers=["shipped-gles"]), {}, 2, ("start the peer shipped-gles", "xnnpack only")),
     "wrong option": (lambda f: edit(f, options={"precision": "f64"}), {}, 2, ("make the delegate", "precision", "f64")),
-    "no inputs": (lambda f: shutil.rmtree(f / "inputs"), {}, 2, ("read", "inputs/000.npy")),
+    "no inputs": (lambda f: shutil.rmtree(f / "inputs"), {}, 2, ("set the inputs", "has 0, the model expects 1")),
     "short inputs": (lambda f: cut(f / "inputs" / "000.npy"), {}, 2, ("set the input", "1024 bytes of float32")),
     "other inputs": (lambda f: np.save(f / "inputs" / "000.npy", np.zeros(256, "<i4")), {}, 2, ("float32", "<i4")),
     "damaged model": (None, {"model": "bad.tflite"}, 2, ("read the model", "fetch it again")),

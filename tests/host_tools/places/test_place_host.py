@@ -117,9 +117,9 @@ def test_a_library_that_is_no_delegate_is_a_sentence(model, tmp_path):
 def test_a_model_that_was_cut_off_is_a_sentence(model, fake, tmp_path):
     content = (tmp_path / "sum.tflite").read_bytes()
     (tmp_path / "cut.tflite").write_bytes(content[: len(content) // 2])
-    with pytest.raises(Misuse, match="read the model cut: it is damaged"):
+    with pytest.raises(Misuse, match="read the model cut: the file ends at byte .*cut off"):
         on_host.Host(fake).run(from_arguments.make_spec(str(tmp_path / "cut.tflite")))
-    with pytest.raises(Misuse, match="read the model cut: it is damaged"):
+    with pytest.raises(Misuse, match="read the model cut: the file ends at byte .*cut off"):
         support.ask(support.make_spec(str(tmp_path / "cut.tflite")), fake)
 
 

@@ -155,7 +155,7 @@ def test_a_hang_ends_at_the_deadline_and_the_folder_says_so(model, android, tmp_
 def test_a_damaged_model_is_named_and_nothing_is_half_written(model, android, tmp_path):
     damaged = tmp_path / "damaged.tflite"
     damaged.write_bytes(b"\x1c\0\0\0TFL3" + b"\xff" * 64)
-    with pytest.raises(Misuse, match="read the model damaged: it is damaged"):
+    with pytest.raises(Misuse, match="read the model damaged: the file ends at byte"):
         on_jvm.Jvm(android).run(spec_of(damaged))
     folder = run_folder.find("latest", settings.read().runs_dir)
     assert folder.status().state == "failed"

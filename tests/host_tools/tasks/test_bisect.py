@@ -226,7 +226,7 @@ def test_a_run_whose_ops_are_all_right_gets_one_verdict_before_the_tensors_that_
     assert "(the largest error of one is 0.006, of 4_conv2d)" in sentence and "but no op" not in sentence
     assert "2 tensors are off, first 4_conv2d (CONV_2D, node 1, 'layer" in sentence and len(sentence) < 400
     found = schema.Bisect(tolerance=0.01, ops=3, compared=3, rows=rows, kind=kind, sentence=sentence)
-    console = terminal.console(width=200)
+    console = terminal.console()
     with console.capture() as caught:
         bisect_table.show(folder, found, console)
     assert caught.get().count("off, right alone") == 1

@@ -5,13 +5,13 @@ import re
 import string
 
 import pytest
-from invoke import Collection
 
 import tasks
 from host_tools.base.errors import Misuse
 from host_tools.tasks import choices, command_line, task_arguments, task_help, task_words
+from tests.task_contexts import CONTEXTS
 
-TASKS = {task.name: task for task in Collection.from_module(tasks).to_contexts()}
+TASKS = CONTEXTS
 OPTIONS = [(name, flag) for name, task in TASKS.items() for flag in task_arguments.flags_of(task)]
 VALUED = [(name, flag) for name, flag in OPTIONS if TASKS[name].flags[flag].takes_value]
 SINGLE_KINDS = {str: "x", int: "3", float: "0.5", list: "x"}

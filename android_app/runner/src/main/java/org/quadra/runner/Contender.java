@@ -139,7 +139,7 @@ final class Contender implements Closeable {
 
   /** Ready to run, with inputs of these shapes. */
   void allocate(List<NpyArray> arrays) throws RunError {
-    requireCount(arrays);
+    requireFits(arrays);
     try {
       graph.allocate(arrays);
     } catch (IllegalArgumentException | IllegalStateException error) {
@@ -224,35 +224,30 @@ final class Contender implements Closeable {
     allocate(arrays);
     clock.lap("allocate_us");
     stages.begin("first inference of " + name);
-    setInputs(arrays);
+    graph.setInputs(arrays);
     run();
     clock.lap("first_invoke_us");
     clock.end();
   }
 
-  private void requireCount(List<NpyArray> arrays) throws RunError {
+  private void requireFits(List<NpyArray> arrays) throws RunError {
     if (arrays.size() != graph.inputCount()) {
       throw RunError.misuse(
           "set the inputs",
           "the run folder has " + arrays.size() + ", the model expects " + graph.inputCount(),
           "make the folder again");
     }
-  }
-
-  private void setInputs(List<NpyArray> arrays) throws RunError {
     for (int i = 0; i < arrays.size(); i++) {
-      NpyArray array = arrays.get(i);
-      if (array.type != graph.input(i).dataType()) {
+      if (arrays.get(i).type != graph.input(i).dataType()) {
         throw RunError.misuse(
             "set the input " + graph.inputName(i),
             "it takes "
                 + graph.input(i).dataType()
                 + ", the run folder has an array of "
-                + array.type,
+                + arrays.get(i).type,
             "make the folder again");
       }
     }
-    graph.setInputs(arrays);
   }
 
   private static Interpreter interpreter(String name, RunSpec spec, File model, Delegate delegate)

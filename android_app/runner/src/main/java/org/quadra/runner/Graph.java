@@ -20,7 +20,8 @@ final class Graph {
   private final String[] inputNames; // of a signature
   private final String[] outputNames;
   private Object[] inputs = {};
-  private Object[] first; // of a signature with other shapes than the file's: TFLite takes shapes from arrays alone
+  // Of a signature with other shapes than the file's, whose shapes TFLite takes from arrays alone.
+  private Object[] first;
 
   /** Throws IllegalArgumentException where the model has no such signature. */
   Graph(Interpreter interpreter, String signature) {
