@@ -71,10 +71,10 @@ def account(judged: Judged, console: Console) -> None:
 
 def short_account(judged: Judged) -> str:
     """One sentence and where to look on."""
-    report, timings = judged.folder.read(schema.Verdicts), judged.folder.read(schema.Timings)
-    found, steady, ratio = verdicts.read(report), times.steady(timings).get("quadra"), times.ratio(timings, report)
+    told, timings = judged.folder.read(schema.Verdicts), judged.folder.read(schema.Timings)
+    found, steady, ratio = verdicts.read(told), times.steady(timings).get("quadra"), times.ratio(timings, told)
     right = f"{'right' if judged.ok else 'WRONG'}, largest error {judged.largest_error:.1e} of the range"
-    clock = times.clock(timings, report)
+    clock = times.clock(timings, told)
     timed = f"{units.ms(steady.by(clock))} ms ({headline.CLOCKS[clock]})" if steady else "not timed"
     if ratio:
         timed += f", {units.ratio_text(ratio.ratio)} × XNNPACK's" if ratio.reliable else f", {ratio.doubt}"
@@ -116,8 +116,8 @@ def _result(one: Ended) -> str:
 
 def _cells(judged: Judged) -> list[str]:
     folder = judged.folder
-    timings, report = folder.read(schema.Timings), folder.read(schema.Verdicts)
-    clock, ratio = times.clock(timings, report), times.ratio(timings, report)
+    timings, told = folder.read(schema.Timings), folder.read(schema.Verdicts)
+    clock, ratio = times.clock(timings, told), times.ratio(timings, told)
     steady = times.steady(timings).get("quadra")
     words = {None: "[yellow]not judged[/]", True: "[green]right[/]", False: "[red]WRONG[/]"}
     return [

@@ -63,6 +63,12 @@ def test_a_busy_machine_has_no_headline_figure(tmp_path, wall_us, words):
     assert document["ratios"]["xnnpack"]["reliable"] is False and document["ratios"]["xnnpack"]["doubt"] == sentence
 
 
+def test_the_short_account_has_the_headline_and_names_the_page(tmp_path):
+    short = run_account.short_account(run(tmp_path, 1550, 1500))
+    assert "1.50 ms (processor time), 1.50 × XNNPACK's" in short
+    assert short.splitlines()[-1].endswith("/report.html"), short
+
+
 def test_with_more_threads_it_is_wall_clock_time_with_a_warning(tmp_path):
     terminal_, _, page, document = said(run(tmp_path, 1550, 1500, threads=2))
     assert "Quadra's wall-clock time is 1.55 × XNNPACK's (medians; minima 1.55, processor time 1.50)" in terminal_
