@@ -301,13 +301,13 @@ def run(
     from host_tools.tasks import judged_runs
 
     def asked() -> tuple[list[RunSpec], list[Place]]:
+        each = from_arguments.sizes_of_each(from_arguments.each_signature(model, signature), size or [])
         specs = [from_arguments.make_spec(
             word, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
             cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via, sizes=size or [],
-            **from_arguments.destination(on),
-        ) for word in from_arguments.each_signature(model, signature)]  # fmt: skip
+            route=via, sizes=sizes, **from_arguments.destination(on),
+        ) for word, sizes in each.items()]  # fmt: skip
         return specs, where.parse(on, _file(library), _file(apk), via)
 
     if json:
@@ -422,14 +422,17 @@ def profile(c: Context, run: str = "latest", top: int = 20) -> None:
 
     The run must have been made with --profile.
     """
+    from rich.markup import escape
+
     from host_tools.base import terminal
     from host_tools.judge import judged
     from host_tools.record import profile
     from host_tools.show import perfetto_trace, report
 
     folder = _find_run(run)
-    found = profile.read(folder)
-    profile.show(found, terminal.console(), top)
+    found, console = profile.read(folder), terminal.console()
+    console.print(f"[bold]{escape(folder.spec().label)}[/], run {escape(folder.path.name)}")
+    profile.show(found, console, top)
     print(f"trace  {perfetto_trace.write(folder)}  (open it in ui.perfetto.dev)")
     report.write(judged.judge(folder))  # which links to the trace
 
@@ -498,11 +501,12 @@ def bisect(
     from host_tools.tasks import bisect
 
     console, results = terminal.console(), []
-    for word in from_arguments.each_signature(model, signature):
+    each = from_arguments.sizes_of_each(from_arguments.each_signature(model, signature), size or [])
+    for word, sizes in each.items():
         asked = bisect.asked(
             word, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
             arrays=inputs, options=options, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk),
-            against=against, sizes=size or [],
+            against=against, sizes=sizes,
         )  # fmt: skip
         with progress(f"bisect {word}") as show:
             folder, found = bisect.run(*asked, show, tolerance)
@@ -719,7 +723,7 @@ def demo(c: Context, loop: bool = False) -> None:
 
 
 @task(
-    iterable=["models"],
+    iterable=["models", "size"],
     help={
         "models": "Models to measure, by name or path: `inv bench A B` (default: those that `inv models --fetch` fetches and"
         " that are here, if they run wholly on the delegate).",
@@ -738,6 +742,7 @@ def demo(c: Context, loop: bool = False) -> None:
         " xnnpack and the shipped ones (TFLite's stock GPU delegate) (default: xnnpack; with --on jvm or --lab all).",
         "twins": "Make the float twin of each quantised model that has none here, and measure it, too: the same nodes, with the floats"
         " that its integers stand for.",
+        "size": _RUN_HELP["size"],
         "resume": "Continue the bench of this folder; its figures are not measured again (default: start a new one).",
         "lab": f"Measure each model on one of the {_LAB_HELP}",
     },
@@ -755,6 +760,7 @@ def bench(
     json: bool = False,
     library: str = "",
     peer: str = "",
+    size: list[str] | None = None,
     resume: str = "",
     lab: str = "",
 ) -> None:
@@ -766,7 +772,9 @@ def bench(
     from host_tools.base import terminal
     from host_tools.tasks import bench, bench_asked
 
-    words = bench_asked.Words(tuple(models), on, backend, peer, api, twins, runs, resume, limit, limit_shipped, lab)
+    words = bench_asked.Words(
+        tuple(models), on, backend, peer, api, twins, runs, resume, limit, limit_shipped, lab, tuple(size or ())
+    )
     if json:
         raise Exit(code=bench.run_as_json(words, _file(library)))
     bench.run(words, _file(library), terminal.console())

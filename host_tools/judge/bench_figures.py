@@ -59,10 +59,16 @@ class Row:
     device: str = ""  # the GPU
     ran_on: str = ""  # the device of a lab
     on_cpu: bool = False  # the GPU is a CPU: its work is processor time
+    shapes: str = ""  # in which its inputs ran whose sizes are free
     unsure: bool = False  # the error is as far as rounding moves the output, and more than the usual limit
     runs: list[str] = field(default_factory=list)  # their folders
     runners: dict[str, Runner] = field(default_factory=dict)  # by their keys in timings.json
     sizes: dict[str, int] = field(default_factory=dict)  # programs, dispatches and bytes, at one thread
+
+    @property
+    def shown(self) -> str:
+        """The model, and what was measured of it."""
+        return f"{self.model}, {self.shapes}" if self.shapes else self.model
 
     @property
     def shipped(self) -> str:
@@ -161,6 +167,7 @@ class Asked:
     apis: tuple[str, ...] = ("interpreter",)
     limit: float = 0.0  # of the mean over XNNPACK, one thread, on the first backend; 0: none
     limit_shipped: float = 0.0  # of the mean over the stock delegate, on each
+    sizes: tuple[str, ...] = ()  # of inputs whose sizes are free: NAME=1x64x48x3
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
@@ -298,7 +305,11 @@ def take(row: Row, threads: int, judged: Judged) -> None:
 
 def _take_facts(row: Row, judged: Judged, timings: schema.Timings) -> None:
     value = judged.folder.read(schema.Verdicts)
-    report = verdicts.read(value)
+    report, model = verdicts.read(value), judged.folder.optional(schema.Model)
+    ran = {tensor.name: tensor.shape for tensor in judged.folder.tensors("inputs")} if model else {}
+    row.shapes = ", ".join(
+        f"{name} {'×'.join(map(str, ran[name]))}" for name in (model.free_sizes if model else ()) if name in ran
+    )
     row.device, row.on_cpu = report.device, headline.computes_on_cpu(value)
     ours = Runner(
         nodes_taken=report.gpu, nodes=report.gpu + report.cpu, right=judged.ok, relative_error=judged.largest_error

@@ -104,10 +104,11 @@ def decide(
     """
     clock = clock_of(on_cpu, threads, not math.isnan(ratios.processor))
     found = Headline(clock, ratios)
+    cause = "the machine was busy" + (", or threads waited for each other" if on_cpu and threads > 1 else "")
     for name, other in _checks(found, on_cpu and like_threads):
         said = f"{found.words} gives {ratio_text(found.ratio)} ×, {name} {ratio_text(other)} ×"
         if _disagree(found.ratio, other):
-            return Headline(clock, ratios, f"the machine was busy: {said}")
+            return Headline(clock, ratios, f"{cause}: {said}")
         for limit in limits:
             if (found.ratio <= limit) != (other <= limit):
                 return Headline(

@@ -126,6 +126,7 @@ class BenchRow(Part, kw_only=True):
 
     model: Text
     backend: Text
+    shapes: Annotated[Text, Is("in which its inputs ran whose sizes are free")] = ""
     twin: Annotated[Text, Is("the same model with floats (X of X_quant, X_int8, X_ptq), measured too")] = ""
     api: Annotated[Text, Is("`interpreter`, or `compiled`: LiteRT's CompiledModel")] = "interpreter"
     error: Annotated[Text, Is("why there are no figures")] = ""
@@ -178,6 +179,7 @@ class BenchDocument(File, kw_only=True):
     repetitions: Count = 0
     limit: Annotated[float, Is("`--limit`; 0: none")] = 0.0
     limit_shipped: Annotated[float, Is("`--limit-shipped`; 0: none")] = 0.0
+    sizes: Annotated[Texts, Is("`--size`")] = []
     finished: Annotated[bool, Is("false during the bench, and of an interrupted one")] = False
     cpu: Text = ""
     cpus: Count = 0

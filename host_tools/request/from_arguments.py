@@ -99,6 +99,21 @@ def each_signature(model: str, signature: str = "") -> list[str]:
     return [f"{name}:{one}" if one else name for one in found]
 
 
+def sizes_of_each(words: Sequence[str], sizes: Sequence[str]) -> dict[str, list[str]]:
+    """By word, which of the sizes (NAME=1x64x48x3) are of its inputs. Misuse: one is of none."""
+    names = {word: _input_names(word) if sizes else set[str]() for word in words}
+    for name in inputs.parse_sizes(sizes):
+        if not any(name in known for known in names.values()):
+            known = "; ".join(f"{word} has {', '.join(sorted(found))}" for word, found in names.items())
+            raise Misuse(f"give the input '{name}' a size", "no model has such an input", known)
+    return {word: [size for size in sizes if size.rpartition("=")[0] in known] for word, known in names.items()}
+
+
+def _input_names(word: str) -> set[str]:
+    model, signature = split(word)
+    return {tensor.name for tensor in inputs.of_model(models.find(model).path.read_bytes(), signature)}
+
+
 def folder_of_inputs(given: str, signature: str = "") -> Path:
     """The folder of `--inputs`, or in it that of the signature. Misuse: there is none."""
     path = Path(given).expanduser().resolve()

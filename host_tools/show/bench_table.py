@@ -56,7 +56,7 @@ def _table(result: Bench, columns: list[Column]) -> Table:
     table = Table([text("model"), *([word("on")] if both else []), *figures])
     for index, row in enumerate(result.rows):
         head = [
-            "" if bench_columns.repeats(result.rows, index) else escape(row.model),
+            "" if bench_columns.repeats(result.rows, index) else escape(row.shown),
             *([bench_figures.way(row.backend, row.api)] if both else []),
         ]
         cells = [column.cell(row) for column in columns]

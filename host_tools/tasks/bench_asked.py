@@ -48,6 +48,7 @@ class Words:
     limit: float = 0.0
     limit_shipped: float = 0.0
     lab: str = ""
+    sizes: tuple[str, ...] = ()
 
 
 def asked(words: Words) -> tuple[Asked, list[str]]:
@@ -85,8 +86,9 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
     found = tuple(dict.fromkeys(one for name in found for one in (name, from_arguments.float_twin(name)) if one))
     found = tuple(one for name in found for one in from_arguments.each_signature(name))
     repetitions, threads = words.repetitions or _REPETITIONS[place], _THREADS[place]
-    limits = (words.limit, words.limit_shipped)
-    return Asked(found, backends, peers, repetitions, place, threads, apis, *limits), absent
+    from_arguments.sizes_of_each(found, words.sizes)
+    more = (words.limit, words.limit_shipped, words.sizes)
+    return Asked(found, backends, peers, repetitions, place, threads, apis, *more), absent
 
 
 def backends_of(word: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,11 @@ class RowMaker:
     folder: Path
     finished: Finished
 
+    @cached_property
+    def sizes(self) -> dict[str, list[str]]:
+        """By model, those that its inputs get."""
+        return from_arguments.sizes_of_each(self.asked.models, self.asked.sizes)
+
     @property
     def kept(self) -> Path:
         """Where Quadra keeps what a second start finds. Empty before each run: its first start is a cold one."""
@@ -136,6 +142,7 @@ class RowMaker:
             cache=str(self.kept) if cold and place == "host" else "",
             second_starts=_SECOND_STARTS if cold and place == "jvm" else 0,
             deadline_s=_DEADLINE_S[place],
+            sizes=self.sizes[name],
         )
 
     def _measure(self, row: Row, threads: int, spec: RunSpec, show: Show, place: Place | None) -> None:

@@ -14,6 +14,7 @@ def spec_of(cell: Cell, suite: Suite, place: Place, profile: bool = False) -> Ru
     spec = from_arguments.make_spec(
         cell.model,
         target=cell.target,
+        sizes=cell.sizes,
         seed=suite.seed,
         backend=cell.backend,
         precision=cell.precision,
@@ -32,6 +33,11 @@ def with_signatures(suite: Suite) -> Suite:
     """The suite with a cell for each of a model's several signatures. ModelNotFound for models that are not here, before
     anything runs; a suite fetches nothing."""
     models.require((from_arguments.split(cell.model)[0] for cell in suite.cells), f"run the suite {suite.name}")
-    each = {cell.model: from_arguments.each_signature(cell.model) for cell in suite.cells}
-    cells = (replace(cell, model=word) for cell in suite.cells for word in each[cell.model])
+    each = {
+        cell: from_arguments.sizes_of_each(from_arguments.each_signature(cell.model), cell.sizes)
+        for cell in suite.cells
+    }
+    cells = (
+        replace(cell, model=word, sizes=tuple(sizes)) for cell, words in each.items() for word, sizes in words.items()
+    )
     return replace(suite, cells=tuple(dict.fromkeys(cells)))

@@ -47,11 +47,12 @@ class Cell:
     backend: str = "auto"
     precision: str = "f32"
     target: str = ""
+    sizes: tuple[str, ...] = ()  # of inputs whose sizes are free: NAME=1x64x48x3
 
     @property
     def key(self) -> str:
         name = _ENDING.sub("", Path(self.model).name)
-        words = (name, self.backend, self.precision, Path(self.target).stem)
+        words = (name, self.backend, self.precision, Path(self.target).stem, *self.sizes)
         return "/".join(filter(None, words))
 
 
@@ -77,6 +78,7 @@ class Suite:
     limits: Mapping[str, Limit] = field(default_factory=lambda: dict(LIMITS))
 
 
+_SIZES = "sizes"  # of every cell of a row
 _CELLS: dict[str, list[str]] = {"models": [], "backends": ["auto"], "precisions": ["f32"], "targets": [""]}  # defaults
 _KEYS = tuple(one.name for one in fields(Suite) if one.name != "name")
 
@@ -133,15 +135,17 @@ def _known_keys(where: str, value: Any, known: Collection[str]) -> None:
 
 
 def _cells(row: Any) -> tuple[Cell, ...]:
-    """The product of a row's lists."""
-    _known_keys("cells", row, _CELLS)
-    lists = {**_CELLS, **row}
+    """The product of a row's lists, but of its sizes, which all cells have."""
+    _known_keys("cells", row, (*_CELLS, _SIZES))
+    lists = {**_CELLS, _SIZES: [], **row}
     for key, words in lists.items():
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError(f"cells.{key}: {words!r} is not a list of words")
     if not lists["models"]:
         raise ValueError("cells: models is missing")
-    return tuple(Cell(*words) for words in itertools.product(*(lists[key] for key in _CELLS)))
+    sizes = tuple(lists[_SIZES])
+    product = itertools.product(*(lists[key] for key in _CELLS))
+    return tuple(Cell(model, backend, precision, target, sizes) for model, backend, precision, target in product)
 
 
 def _checked(suite: Suite) -> Suite:

@@ -89,3 +89,13 @@ def test_a_size_that_fits_no_input_is_misuse(size, told, tmp_path):
     with pytest.raises(Misuse) as caught:
         from_arguments.make_spec(f"{path}:decode", sizes=[size])
     assert told in str(caught.value)
+
+
+def test_a_size_goes_to_the_signatures_that_have_the_input(tmp_path):
+    path = tmp_path / "free.tflite"
+    path.write_bytes(two_signatures(free=True))
+    words = [str(path), f"{path}:decode"]  # the main graph calls it picture_1
+    sizes = ["picture=1x7x9x6"]
+    assert from_arguments.sizes_of_each(words, sizes) == {words[0]: [], words[1]: sizes}
+    with pytest.raises(Misuse, match="no model has such an input"):
+        from_arguments.sizes_of_each(words, ["pictures=1x7x9x6"])

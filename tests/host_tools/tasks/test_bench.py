@@ -203,6 +203,23 @@ def test_each_signature_is_a_row_and_a_finished_one_is_not_taken_for_another(tmp
     assert {spec.signature for spec in second.specs} == {"encode"}
 
 
+def test_free_sizes_are_measured_as_asked_for_and_stand_beside_the_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUADRA_RUNS_DIR", str(tmp_path / "runs"))
+    use_library(monkeypatch, DIGEST)
+    path = tmp_path / "two.tflite"
+    path.write_bytes(two_signatures(free=True))
+    place = Place()
+    wanted, _ = asked(str(path), peer="xnnpack", sizes=("picture=1x7x9x6",))
+    bench.measure(wanted, [place], lambda text: None, lambda made: None)
+    assert {tuple(spec.inputs.sizes["picture"]) for spec in place.specs} == {(1, 7, 9, 6)}
+    with pytest.raises(Misuse, match="no model has such an input"):
+        asked(str(path), peer="xnnpack", sizes=("pictures=1x7x9x6",))
+    made = row("two:decode", 1.0)
+    made.shapes = "picture 1×7×9×6"
+    assert "two:decode, picture 1×7×9×6" in table(of(tmp_path, made))
+    assert "1×7×9×6" in bench_page.write(of(tmp_path, made)).read_text()
+
+
 def test_a_twin_that_is_not_here_is_made_where_it_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.setenv("QUADRA_DOWNLOADS_DIR", str(tmp_path / "downloads"))
     path = tmp_path / "small.tflite"

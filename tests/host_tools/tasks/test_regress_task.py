@@ -19,6 +19,7 @@ from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.cell_verdicts import Case
 from host_tools.judge.regression.history import History
 from host_tools.judge.regression.launch import Launch
+from host_tools.record.run_folder import RunFolder
 from host_tools.request import models
 from host_tools.tasks import command_line, regress_session as sessions
 from host_tools.tasks.regress import CellsBroken
@@ -210,6 +211,18 @@ def test_each_signature_is_a_cell(capsys, suite, fake, tmp_path):
     suite.write_text(suite.read_text().replace("sum.tflite", "sum.tflite:decode"))
     status, out, err = inv(capsys, "regress", suite, f"--library={fake}")
     assert status == 0 and "1 cell: 1 passed" in out and "sum:decode/auto/f32" in out, out + err
+
+
+def test_free_sizes_of_a_row_are_those_of_its_cells(capsys, suite, fake, tmp_path):
+    (tmp_path / "sum.tflite").write_bytes(two_signatures(free=True))
+    suite.write_text(suite.read_text() + 'sizes = ["picture=1x7x9x6"]\n')
+    status, out, err = inv(capsys, "regress", suite, f"--library={fake}")
+    assert status == 0 and "sum:decode/auto/f32/picture=1x7x9x6" in out, out + err
+    runs = [RunFolder(path.parent) for path in tmp_path.glob("runs/regress-*/2*/spec.json")]
+    assert runs and all(run.tensors("inputs")[1].shape == [1, 7, 9, 6] for run in runs)
+    suite.write_text(suite.read_text().replace("picture=", "pictur="))
+    status, _, err = inv(capsys, "regress", suite, f"--library={fake}")
+    assert status == 2 and "no model has such an input" in err and "picture" in err, err
 
 
 def test_only_errors_that_say_so_are_tried_again(monkeypatch, suite):
