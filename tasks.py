@@ -301,13 +301,12 @@ def run(
     from host_tools.tasks import judged_runs
 
     def asked() -> tuple[list[RunSpec], list[Place]]:
-        each = from_arguments.sizes_of_each(from_arguments.each_signature(model, signature), size or [])
         specs = [from_arguments.make_spec(
-            word, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+            **entry, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
             repetitions=runs, threads=threads, deadline_s=float(timeout), peers=peer_names.parse(peer), profile=profile,
             cold=cold, arrays=inputs, float32_nodes=float32_nodes, cache=cache, options=options, api=api,
-            route=via, sizes=sizes, **from_arguments.destination(on),
-        ) for word, sizes in each.items()]  # fmt: skip
+            route=via, **from_arguments.destination(on),
+        ) for entry in from_arguments.entries(model, signature, size or [])]  # fmt: skip
         return specs, where.parse(on, _file(library), _file(apk), via)
 
     if json:
@@ -495,25 +494,28 @@ def bisect(
     Exit status 1: an op is wrong. See docs/find_the_fault.md.
     """
     from host_tools.base import terminal
+    from host_tools.base.errors import QuadraError, worst
     from host_tools.base.progress import progress
     from host_tools.request import from_arguments
     from host_tools.show import bisect_table
     from host_tools.tasks import bisect
 
-    console, results = terminal.console(), []
-    each = from_arguments.sizes_of_each(from_arguments.each_signature(model, signature), size or [])
-    for word, sizes in each.items():
+    console, errors = terminal.console(), []
+    for entry in from_arguments.entries(model, signature, size or []):
         asked = bisect.asked(
-            word, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
+            **entry, backend=backend, precision=precision, target=target, image=image, value_range=range, seed=seed,
             arrays=inputs, options=options, deadline_s=float(timeout), on=on, library=_file(library), apk=_file(apk),
-            against=against, sizes=sizes,
+            against=against,
         )  # fmt: skip
-        with progress(f"bisect {word}") as show:
-            folder, found = bisect.run(*asked, show, tolerance)
-        bisect_table.show(folder, found, console, everything=all)
-        results.append(found)
-    for found in results:
-        bisect.fail_if_wrong(found)
+        try:
+            with progress(f"bisect {asked[0].label}") as show:
+                folder, found = bisect.run(*asked, show, tolerance)
+            bisect_table.show(folder, found, console, everything=all)
+            bisect.fail_if_wrong(found)
+        except QuadraError as error:  # the other signatures are looked into all the same
+            errors.append(error)
+    if found_worst := worst(errors):
+        raise found_worst
 
 
 @task(

@@ -15,16 +15,7 @@ KEYS = ("encode", "decode")
 def two_signatures(free: bool = False) -> bytes:
     """`encode` is the main graph, `decode` another one with other weights and one more op: y = relu(conv(picture) + offset).
     free: the picture's height and width are given when the model is run."""
-    graphs = [_graph(seed, free) for seed in (1, 2)]
-    tree = model_tree.unpack(graphs[0].bytes(graphs[1]))
-    tree.signatureDefs = []
-    for index, key in enumerate(KEYS):
-        graph, made = tree.subgraphs[index], schema.SignatureDefT()
-        made.signatureKey, made.subgraphIndex = key, index
-        made.inputs = [_end("picture", graph.inputs[0]), _end("offset", graph.inputs[1])]
-        made.outputs = [_end("y", graph.outputs[0])]
-        tree.signatureDefs.append(made)
-    return model_tree.pack(tree)
+    return with_signatures(_graph(1, free), _graph(2, free), KEYS, ("picture", "offset"))
 
 
 def _graph(seed: int, free: bool) -> Model:
@@ -42,3 +33,16 @@ def _end(name: str, tensor: int) -> schema.TensorMapT:
     made = schema.TensorMapT()
     made.name, made.tensorIndex = name, tensor
     return made
+
+
+def with_signatures(first: Model, second: Model, keys: tuple[str, str], names: tuple[str, ...] = ("x",)) -> bytes:
+    """A model of two graphs, each with a signature of its own: inputs in the graphs' order under these names."""
+    tree = model_tree.unpack(first.bytes(second))
+    tree.signatureDefs = []
+    for index, key in enumerate(keys):
+        graph, made = tree.subgraphs[index], schema.SignatureDefT()
+        made.signatureKey, made.subgraphIndex = key, index
+        made.inputs = [_end(name, tensor) for name, tensor in zip(names, graph.inputs)]
+        made.outputs = [_end("y", graph.outputs[0])]
+        tree.signatureDefs.append(made)
+    return model_tree.pack(tree)

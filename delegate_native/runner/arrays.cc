@@ -88,7 +88,9 @@ const char* TypeName(TfLiteType type) {
 }
 
 Tensor Describe(const TfLiteApi& tflite, const TfLiteTensor* tensor, const std::string& name) {
+  const char* own_name = tflite.TfLiteTensorName(tensor);
   Tensor facts{name,
+               own_name ? own_name : "",
                tflite.TfLiteTensorType(tensor),
                {},
                tflite.TfLiteTensorQuantizationParams(tensor),

@@ -11,7 +11,8 @@
 namespace quadra {
 
 struct Tensor {
-  std::string name;
+  std::string name;  // a signature's, or its own
+  std::string own_name;
   TfLiteType type;
   std::vector<int> shape;
   TfLiteQuantizationParams quantization;

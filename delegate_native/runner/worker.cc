@@ -75,7 +75,9 @@ void PutLaps(const Laps& laps, const Laps& starts, JsonWriter* json) {
 
 void PutTensor(const Tensor& tensor, JsonWriter* json) {
   const char* type = TypeName(tensor.type);
-  json->BeginObject().Key("name").Text(tensor.name).Key("dtype").Text(type ? type : "?");
+  json->BeginObject().Key("name").Text(tensor.name);
+  if (tensor.own_name != tensor.name) json->Key("tensor").Text(tensor.own_name);
+  json->Key("dtype").Text(type ? type : "?");
   PutNumbers({tensor.shape.begin(), tensor.shape.end()}, &json->Key("shape"));
   json->Key("scale").Real(static_cast<double>(tensor.quantization.scale));
   json->Key("zero_point").Number(tensor.quantization.zero_point).EndObject();

@@ -104,6 +104,7 @@ class Compiled:
         self._model, self._described, self._waits = model, described, waits
         self._key = signature or next(iter(model.get_signature_list()))
         self._number = model.get_signature_index(self._key)
+        self._resized = False
         self._inputs: dict[int, TensorBuffer] = {}
         self._outputs: dict[int, TensorBuffer] = {}
 
@@ -111,9 +112,11 @@ class Compiled:
         named = {detail["index"]: name for name, detail in self._model.get_input_tensor_details(self._key).items()}
         self._model.resize_input_tensor_by_name(self._key, named[index], list(shape))
         self._described.resize_tensor_input(index, shape)
-        self._described.allocate_tensors()  # it knows the outputs' shapes then
+        self._resized = True
 
     def allocate_tensors(self) -> None:
+        if self._resized:
+            self._described.allocate_tensors()  # it knows the outputs' shapes then
         names = self._model.get_signature_list()[self._key]
         inputs, outputs = (
             self._model.get_input_tensor_details(self._key),

@@ -53,7 +53,8 @@ class OneSignature:
         self._wrapper.Invoke(self._entry.subgraph)
 
     def _named(self, name: str, tensor: int) -> dict[str, Any]:
-        return {**self._details(tensor), "name": name}
+        found = self._details(tensor)
+        return {**found, "name": name, "tensor": found["name"]}
 
     def _details(self, tensor: int) -> dict[str, Any]:
         found: dict[str, Any] = self._interpreter._get_tensor_details(tensor, self._entry.subgraph)

@@ -195,10 +195,11 @@ def kernels(worker: Worker, baseline_bytes: int) -> None:
 
     stage("look for kernels of custom ops")
     delegate = interpreters.load_quadra(worker.library, {"backend": "null"})
-    interpreter = interpreters.make(worker.content, worker.model, threads=1, delegate=delegate)
+    signature = worker.spec.signature
+    interpreter = interpreters.make(worker.content, worker.model, threads=1, delegate=delegate, signature=signature)
     reasons = {node["op"]: node["reason"] for node in interpreters.report_of(delegate)["nodes"] if node["on"] == "cpu"}
     try:
-        interpreters.allocate(interpreter, worker.model, worker.content)
+        interpreters.allocate(interpreter, worker.model, worker.content, worker.arrays)
     except interpreters.NoKernel as error:
         if reasons.get(error.op) == f"Quadra has no {error.op} yet":  # a GPU may have other limits, but no other ops
             raise

@@ -303,6 +303,7 @@ class Tensor(Part, kw_only=True):
     shape: Indexes
     scale: Annotated[float, Is("0: not quantised")] = 0.0
     zero_point: Annotated[Whole, Is("of a quantised one")] = 0
+    tensor: Annotated[Text, Is("its name in the graph, where `name` is a signature's")] = ""
 
 
 Tensors_ = Annotated[list[Tensor], Meta(max_length=1 << 16)]

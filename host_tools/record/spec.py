@@ -93,8 +93,9 @@ class RunSpec(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def label(self) -> str:
-        """What ran, for people: the model, and its signature if that has a name."""
-        return f"{self.model.name}:{self.signature}" if self.signature else self.model.name
+        """The model, and its signature if one ran, for people: control characters are written out."""
+        name = f"{self.model.name}:{self.signature}" if self.signature else self.model.name
+        return name if name.isprintable() else repr(name)[1:-1]
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = plain(self)

@@ -23,15 +23,17 @@ def work(folder: Path, names: Path) -> None:
     wanted = set(reading.text(names, _BYTES).splitlines())
     content, _ = reference_model.for_cpu(Path(spec.model.path))
     worker.stage("run the model on the CPU")
-    made = interpreters.make(content, spec.model.name, threads=1, kernels=interpreters.BUILTIN, keeps=True)
-    interpreters.allocate(made, spec.model.name, content)
-    arrays = inputs.make(spec.inputs, inputs.from_details(made.get_input_details()))
+    made = interpreters.make(
+        content, spec.model.name, threads=1, kernels=interpreters.BUILTIN, keeps=True, signature=spec.signature
+    )
+    arrays = inputs.make(spec.inputs, inputs.of_model(content, spec.signature))
+    interpreters.allocate(made, spec.model.name, content, arrays)
     interpreters.set_inputs(made, arrays)
     # The plan gets a state as it is before; afterwards it is another.
-    states = {index: made.get_tensor(index).copy() for index in model_facts.variables(content)}
+    states = {index: made.get_tensor(index).copy() for index in model_facts.variables(content, spec.signature)}
     interpreters.invoke(made, f"{spec.model.name} on the CPU")
     run_folder.write_arrays(folder / "model_inputs", arrays)
-    found, kept = CpuNumbers([d["name"] for d in made.get_input_details()]), list[np.ndarray]()
+    found, kept = CpuNumbers([d.get("tensor", d["name"]) for d in made.get_input_details()]), list[np.ndarray]()
     details = made.get_tensor_details()
     counts = Counter(detail["name"] for detail in details)
     for detail in details:

@@ -60,7 +60,8 @@ class Cpu:
         model = self._model or _model_of(self._run)
         process = self._process
         process.folder.mkdir(exist_ok=True)
-        spec = RunSpec(specs.new_run_id(model.name), model, self._given, deadline_s=process.deadline_s)
+        signature = self._run.spec().signature if self._run else ""
+        spec = RunSpec(specs.new_run_id(model.name), model, self._given, signature, deadline_s=process.deadline_s)
         run_folder.write_json(process.folder / specs.RunSpec.FILE, spec.to_json())
         names = {name for plan in self._plans for name in (*(t.name for t in plan.tensors), *plan.outside_names()[1])}
         run_folder.write_text(process.folder / "names.txt", "\n".join(sorted(names)))

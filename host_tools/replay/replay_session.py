@@ -98,7 +98,9 @@ def replay(plans: Sequence[NamedPlan], asked: Asked, show: Show) -> list[Outcome
     found = []
     with tempfile.TemporaryDirectory(prefix="quadra-replay-") as name:
         checked = [named.checked() for named in plans]
-        of_run = InputSpec("arrays", arrays=str(run.path / "inputs")) if run else asked.usual
+        of_run = asked.usual
+        if run:
+            of_run = InputSpec("arrays", arrays=str(run.path / "inputs"), sizes=run.spec().inputs.sizes)
         process = OwnProcess(Path(name) / "cpu", str(plans[0].path), show, asked.deadline_s)
         cpu = Cpu(process, checked, run, asked.model, asked.inputs or of_run)
         for index, (named, plan) in enumerate(zip(plans, checked)):
@@ -168,7 +170,7 @@ class _Session:
         run, plan = self.run_of_inputs, self.plan
         known: Arrays = {}
         if run and not self.asked.inputs:
-            known = dict(zip((t.name for t in run.tensors("inputs")), run.arrays("inputs")))
+            known = dict(zip((t.tensor or t.name for t in run.tensors("inputs")), run.arrays("inputs")))
         has_model = bool(self.asked.model or run)
         wants_cpu = bool(self.asked.inputs) or not self.alone or not set(self.input_names) <= set(known)
         if self.asked.against == CPU or (has_model and wants_cpu):
@@ -216,7 +218,7 @@ class _Session:
         of_cpu: dict[str, tuple[schema.Tensor, np.ndarray]] = {}
         if self.run_of_inputs and not self.asked.inputs:
             run = self.run_of_inputs
-            of_run = {t.name: (t, a) for t, a in zip(run.tensors("outputs"), run.arrays("outputs"))}
+            of_run = {t.tensor or t.name: (t, a) for t, a in zip(run.tensors("outputs"), run.arrays("outputs"))}
         for reference in () if self.against else self.references:
             array = reading.array(self.references_in / f"{reference.array:03d}.npy")
             name, shape = reference.name, list(array.shape)

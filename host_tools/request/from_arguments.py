@@ -26,13 +26,16 @@ def make_spec(
     float32_nodes: str = "",
     cache: str = "",
     options: str = "",
+    signature: str = "",
     sizes: Sequence[str] = (),
     **fields: Any,
 ) -> specs.RunSpec:
-    """A checked RunSpec. model: a name or a path, or `MODEL:SIGNATURE`. `fields` are those of RunSpec, with `backend` and
-    `precision` beside them; `options` are further ones of the delegate, as words; `sizes` are NAME=1x64x48x3."""
-    name, signature = split(model)
-    found = models.find(name)
+    """A checked RunSpec. model: a name or a path. `fields` are those of RunSpec, with `backend` and `precision` beside
+    them; `options` are further ones of the delegate, as words; `sizes` are NAME=1x64x48x3."""
+    if split(model)[1]:
+        came_back = "that is a signature of a model, and this takes a whole model"
+        raise Misuse(f"read the model {model}", came_back, f"give {split(model)[0]}")
+    found = models.find(model)
     settings.utf8_path(found.path, "read the model", "rename it, or the folder that it is in")
     view = views.of_model(found.name, found.sha256)
     wanted = inputs.parse_range(value_range) if value_range else view.value_range
@@ -67,9 +70,13 @@ def make_spec(
 
 
 def split(word: str) -> tuple[str, str]:
-    """`MODEL:SIGNATURE` as both. A model alone, or the path of a file that is there, has no signature."""
-    model, _, signature = word.rpartition(":")
-    return (word, "") if not model or Path(word).expanduser().exists() else (model, signature)
+    """`MODEL:SIGNATURE` as both; both may have colons. A model alone has no signature, nor has what is no model at all."""
+    if models.is_known(word):
+        return word, ""
+    colons = [index for index, letter in enumerate(word) if letter == ":"]
+    known = (index for index in colons if models.is_known(word[:index]))
+    index = next(known, len(word))
+    return word[:index], word[index + 1 :]
 
 
 def label(word: str) -> str:
@@ -90,6 +97,8 @@ def each_signature(model: str, signature: str = "") -> list[str]:
     """What a word stands for, as words for `make_spec`: the signature it names, or each of several that the model has, or the
     main graph."""
     name, named = split(model)
+    if signature and named and signature != named:
+        raise Misuse(f"run {model}", f"--signature names another one, {signature}", "name one of the two")
     if signature or named:
         return [f"{name}:{signature or named}"]
     try:
@@ -107,6 +116,15 @@ def sizes_of_each(words: Sequence[str], sizes: Sequence[str]) -> dict[str, list[
             known = "; ".join(f"{word} has {', '.join(sorted(found))}" for word, found in names.items())
             raise Misuse(f"give the input '{name}' a size", "no model has such an input", known)
     return {word: [size for size in sizes if size.rpartition("=")[0] in known] for word, known in names.items()}
+
+
+def entries(model: str, signature: str, sizes: Sequence[str]) -> list[dict[str, Any]]:
+    """What a task runs of a model, one after the other: arguments of `make_spec`."""
+    found = []
+    for word, own in sizes_of_each(each_signature(model, signature), sizes).items():
+        name, one = split(word)
+        found.append({"model": name, "signature": one, "sizes": own})
+    return found
 
 
 def _input_names(word: str) -> set[str]:

@@ -1,5 +1,7 @@
 """Input values of a run: random by seed, or a picture scaled to what the model expects."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,15 +12,17 @@ import tflite
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from host_tools.base.errors import Misuse
+from host_tools.base.units import size_text
 from host_tools.record import reading
 from host_tools.record.schema import Tensor
 from host_tools.record.spec import InputSpec
-from host_tools.request import signatures
+from host_tools.request import model_tree, signatures
 
 _PICTURE_SIDE = 640  # of the copy that the report shows
 _DTYPES = {getattr(tflite.TensorType, name.upper()): np.dtype(name) for name in (
     "float32", "float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool",
 )}  # fmt: skip
+_SIDE = re.compile(r"[0-9]{1,10}")
 _FREE = -1  # of a declared shape: the size is given when the model is run
 
 
@@ -37,8 +41,13 @@ class InputTensor:
 def of_model(content: bytes, signature: str = "") -> list[InputTensor]:
     """The inputs of a signature, or of the main graph, in the order of a run's arrays. Misuse: there is no such signature."""
     entry = signatures.entry(content, signature)
-    graph = tflite.Model.GetRootAs(content, 0).Subgraphs(entry.subgraph)
-    return [_input(name, graph.Tensors(tensor)) for name, tensor in entry.inputs]
+    try:
+        graph = tflite.Model.GetRootAs(content, 0).Subgraphs(entry.subgraph)
+        return [_input(name, graph.Tensors(tensor)) for name, tensor in entry.inputs]
+    except Misuse:
+        raise
+    except Exception as error:  # flatbuffers raises whatever a bad offset leads to
+        raise model_tree.damaged("and its inputs", content, error) from error
 
 
 def _input(name: str, tensor: tflite.Tensor) -> InputTensor:
@@ -90,6 +99,12 @@ def sized(tensors: Sequence[InputTensor], sizes: Mapping[str, Sequence[int]]) ->
         if len(by_name[name].shape) not in (0, len(shape)):
             came_back = f"it has {len(by_name[name].shape)} dimensions, --size gives it {len(shape)}"
             raise Misuse(f"give the input {name} a size", came_back, f"the inputs are: {known}")
+        if any(free not in (_FREE, side) for free, side in zip(by_name[name].declared, shape)):
+            came_back = f"{list(shape)} changes a side that is fixed"
+            raise Misuse(f"give the input {name} a size", came_back, f"the inputs are: {known}")
+        if math.prod(shape) * by_name[name].dtype.itemsize > reading.ARRAY_BYTES:
+            came_back = f"{list(shape)} is more than {size_text(reading.ARRAY_BYTES)}"
+            raise Misuse(f"give the input {name} a size", came_back, "give smaller sides")
     return [replace(t, shape=tuple(sizes[t.name])) if t.name in sizes else t for t in tensors]
 
 
@@ -210,7 +225,7 @@ def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
     for word in words:
         name, _, shape = word.rpartition("=")
         sides = shape.split("x")
-        if not name or not all(side.isascii() and side.isdigit() and 0 < int(side) < 2**31 for side in sides):
+        if not name or not all(_SIDE.fullmatch(side) and 0 < int(side) < 2**31 for side in sides):
             raise Misuse(
                 "read --size", f"{word!r} is not NAME=1x64x48x3", "name an input of the model, and all its sizes"
             )
@@ -262,6 +277,7 @@ def tensor_json(details: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "shape": list(t.shape),
             "scale": float(t.scale),
             "zero_point": int(t.zero_point),
+            **({"tensor": detail["tensor"]} if "tensor" in detail else {}),
         }
-        for t in from_details(details)
+        for t, detail in zip(from_details(details), details)
     ]

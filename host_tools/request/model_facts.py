@@ -86,9 +86,9 @@ def _require_names(names: list[bytes], model: str) -> None:
             raise Misuse(f"read the model {model}", found, "rename it where the model is made") from error
 
 
-def variables(content: bytes) -> list[int]:
-    """Tensors of the main graph that keep their numbers from one run to the next. Of a model that an interpreter took."""
-    graph = tflite.Model.GetRootAs(content, 0).Subgraphs(0)
+def variables(content: bytes, signature: str = "") -> list[int]:
+    """Tensors of the signature's graph (default: the main one) that keep their numbers from one run to the next. Of a model that an interpreter took."""
+    graph = tflite.Model.GetRootAs(content, 0).Subgraphs(signatures.entry(content, signature).subgraph)
     return [i for i in range(graph.TensorsLength()) if graph.Tensors(i).IsVariable()]
 
 

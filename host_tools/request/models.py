@@ -55,8 +55,7 @@ def find(model: str, fetch_missing: bool = True) -> Model:
     A catalogue model that is not here is fetched, unless fetch_missing is False. Raises ModelNotFound, ModelDamaged or
     FetchFailed.
     """
-    path = Path(model).expanduser()
-    own = path if path.is_file() else _own_file(model)
+    own = _file(model) or _own_file(model)
     if own:
         return _of_file(own)
     entry = catalogue().get(model)
@@ -90,9 +89,13 @@ def require(names: Iterable[str], tried: str) -> None:
 
 def is_here(name: str) -> bool:
     """Whether a file of the user's, or a fetched one, has this name."""
-    path = Path(name).expanduser()
     entry = catalogue().get(name)
-    return path.is_file() or bool(_own_file(name)) or bool(entry and located(entry))
+    return bool(_file(name) or _own_file(name)) or bool(entry and located(entry))
+
+
+def is_known(name: str) -> bool:
+    """Whether `find` knows the name, though it may have to fetch the model."""
+    return name in catalogue() or is_here(name)
 
 
 def own_files() -> list[tuple[Path, list[Path]]]:
@@ -194,10 +197,19 @@ def _size(entries: Iterable[Entry]) -> str:
     return size_text(sum(known.wheels()[name].bytes for name in names))
 
 
+def _file(name: str) -> Path | None:
+    """The file of this path; None: there is none, or no path is so long, or of such a user."""
+    try:
+        path = Path(name).expanduser()
+        return path if path.is_file() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
 def _own_file(name: str) -> Path | None:
     """The file of this name in a folder of QUADRA_MODELS_DIR."""
     candidates = [folder / file for folder in settings.read().models_dirs for file in (name, f"{name}.tflite")]
-    return next((one for one in candidates if one.is_file()), None)
+    return next((found for one in candidates if (found := _file(str(one)))), None)
 
 
 def _of_file(path: Path) -> Model:

@@ -37,9 +37,10 @@ def names(content: bytes) -> list[str]:
 
 
 def to_run(content: bytes) -> list[str]:
-    """What a run of the whole model consists of: each of several signatures, else the main graph (an empty name)."""
-    found = names(content)
-    return found if len(found) > 1 else [""]
+    """What a run of the whole model consists of: each of several signatures, or one that is not of the main graph, else the
+    main graph (an empty name)."""
+    found = {one.signature: one.subgraph for one in _checked(content, _signatures) if one.signature}
+    return list(found) if len(found) > 1 or any(found.values()) else [""]
 
 
 def entry(content: bytes, signature: str) -> Entry:

@@ -7,7 +7,7 @@ from pathlib import Path
 from host_tools.base.errors import Misuse
 from host_tools.judge.bench_figures import Asked, peers_beside
 from host_tools.record import peer_names, printed
-from host_tools.request import float_twins, from_arguments, models
+from host_tools.request import float_twins, from_arguments, models, signatures
 from host_tools.tasks import earlier_folder
 
 BACKENDS = {"opencl": ("opencl",), "gles": ("gles",), "both": ("opencl", "gles")}
@@ -61,7 +61,10 @@ def asked(words: Words) -> tuple[Asked, list[str]]:
     """
     names = words.models
     for name in names:
-        from_arguments.label(name)  # whatever is wrong with it
+        model, signature = from_arguments.split(name)
+        path = models.find(model).path
+        if signature:
+            signatures.entry(path.read_bytes(), signature)
     place = _place(words)
     on_host = place == "host"
     apis = _one_of("--api", words.api or "interpreter", APIS)

@@ -129,8 +129,10 @@ class RowMaker:
         peers = peers_beside(self.asked.peers, backend)
         if not cold or api != self.asked.apis[-1]:  # it has one API, and takes seconds: once for each model and backend
             peers = tuple(peer for peer in peers if peer != peer_names.LITERT)
+        model, signature = from_arguments.split(name)
         return from_arguments.make_spec(
-            name,
+            model,
+            signature=signature,
             backend=backend,
             place=place,
             device=device,

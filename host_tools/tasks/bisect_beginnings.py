@@ -17,7 +17,7 @@ from host_tools.places.place import Show
 from host_tools.record import run_folder, schema, spec as specs
 from host_tools.record.run_folder import RunFolder
 from host_tools.record.spec import RunSpec
-from host_tools.request import from_arguments
+from host_tools.request import from_arguments, signatures
 from host_tools.request.submodel import Cutter, Part
 
 Run = Callable[[RunSpec], RunFolder]
@@ -43,7 +43,9 @@ class Search:
     def __init__(self, spec: RunSpec, run: Run, other: Run | None, tolerance: float, show: Show) -> None:
         self.run, self.other, self.tolerance, self.show = run, other, tolerance, show
         self.spec = structs.replace(spec, repetitions=1, peers=(), profile=False, cold=False)
-        self.cutter = Cutter(Path(spec.model.path).read_bytes(), spec.model.name)
+        content = Path(spec.model.path).read_bytes()
+        self.entry = signatures.entry(content, spec.signature)
+        self.cutter = Cutter(content, spec.model.name, self.entry.subgraph)
         self.steps = self.cutter.steps()
         self.folders: dict[int, RunFolder] = {}
         self.rows: dict[int, schema.BisectRow] = {}
@@ -95,7 +97,7 @@ class Search:
         model, inputs = folder / "model.tflite", folder / "inputs"
         self.write(part, [known[t] for t in part.inputs], model, inputs)
         made = from_arguments.make_spec(str(model), arrays=str(inputs), repetitions=1, peers=())
-        return specs.checked(structs.replace(self.spec, model=made.model, inputs=made.inputs))
+        return specs.checked(structs.replace(self.spec, model=made.model, inputs=made.inputs, signature=""))
 
     def write(self, part: Part, arrays: list[np.ndarray], model: Path, inputs: Path) -> None:
         """The part as a model, with its inputs."""
@@ -105,7 +107,7 @@ class Search:
     def _known(self, count: int) -> dict[int, np.ndarray]:
         """Tensors by number: what the model is given, and what the CPU made of the beginning of `count` ops."""
         given = self.folders[len(self.steps)].arrays("inputs")
-        known = dict(zip(map(int, self.cutter.graph.inputs), given))
+        known = dict(zip((tensor for _, tensor in self.entry.inputs), given))
         if count:
             known.update(zip(self.cutter.beginning(count).outputs, self.folders[count].arrays("cpu_outputs")))
         return known
@@ -114,7 +116,7 @@ class Search:
         """Of the last op; its numbers are those of the worst output."""
         node = self.steps[count - 1]
         report = self.folders[len(self.steps)].read(schema.Verdicts).nodes
-        ops = next((n.op for n in report if n.index == node and not n.subgraph), "")
+        ops = next((n.op for n in report if n.index == node and n.subgraph == self.entry.subgraph), "")
         return schema.BisectRow(
             partition=0,
             dispatch=f"the first {count} ops",

@@ -15,6 +15,7 @@ from host_tools.phone.adb.choice import choose
 from host_tools.phone.app import install_app, remote_folder, start_app
 from host_tools.phone.files import check_pulled
 from host_tools.phone.state import readiness
+from host_tools.places import one_graph
 from host_tools.record import run_folder, spec as specs
 from host_tools.record.run_folder import RunFolder
 from host_tools.show import report
@@ -88,6 +89,7 @@ def _pull_one(remote: remote_folder.RemoteFolder, show: Callable[[str], None]) -
         run_folder.finish(partial, "interrupted", "pull", error)
         raise
     check_pulled.damaged(partial)
+    one_graph.keep(partial)
     folder = run_folder.finish(partial, "interrupted", "run")
     remote.remove()
     report.write(judged.judge(folder))

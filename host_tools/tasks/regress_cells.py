@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from host_tools.base.errors import Misuse
+from host_tools.judge.regression import suite as suites
 from host_tools.judge.regression.suite import Cell, Suite
 from host_tools.places.place import Place
 from host_tools.record.spec import RunSpec
@@ -13,6 +15,7 @@ def spec_of(cell: Cell, suite: Suite, place: Place, profile: bool = False) -> Ru
     peers = tuple(p for p in suite.peers if place.kind != "host" or p == "xnnpack")
     spec = from_arguments.make_spec(
         cell.model,
+        signature=cell.signature,
         target=cell.target,
         sizes=cell.sizes,
         seed=suite.seed,
@@ -33,11 +36,12 @@ def with_signatures(suite: Suite) -> Suite:
     """The suite with a cell for each of a model's several signatures. ModelNotFound for models that are not here, before
     anything runs; a suite fetches nothing."""
     models.require((from_arguments.split(cell.model)[0] for cell in suite.cells), f"run the suite {suite.name}")
-    each = {
-        cell: from_arguments.sizes_of_each(from_arguments.each_signature(cell.model), cell.sizes)
-        for cell in suite.cells
-    }
-    cells = (
-        replace(cell, model=word, sizes=tuple(sizes)) for cell, words in each.items() for word, sizes in words.items()
-    )
-    return replace(suite, cells=tuple(dict.fromkeys(cells)))
+    cells = []
+    for cell in suite.cells:
+        for entry in from_arguments.entries(cell.model, "", cell.sizes):
+            sizes = tuple(entry["sizes"])
+            cells.append(replace(cell, model=entry["model"], signature=entry["signature"], sizes=sizes))
+    try:
+        return suites.checked(replace(suite, cells=tuple(dict.fromkeys(cells))))
+    except ValueError as error:
+        raise Misuse(f"run the suite {suite.name}", str(error), "see docs/regress.md") from error

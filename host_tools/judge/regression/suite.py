@@ -4,7 +4,6 @@ Read from TOML (docs/regress.md has every key); a wrong key is an error, because
 """
 
 import itertools
-import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -17,7 +16,6 @@ from host_tools.base.close_names import did_you_mean
 from host_tools.base.errors import Misuse
 
 FOLDER = Path(__file__).with_name("suites")
-_ENDING = re.compile(r"\.tflite(?=$|:)")
 MEASURES = ("auto", "wall", "processor", "ratio", "processor_ratio")
 
 
@@ -43,15 +41,17 @@ LIMITS = {
 class Cell:
     """One model with one set of options: what is compared with itself."""
 
-    model: str  # a name of the catalogue, or a path; of a signature with `:NAME` behind it
+    model: str  # a name of the catalogue, or a path; in a file perhaps with `:SIGNATURE` behind it
     backend: str = "auto"
     precision: str = "f32"
     target: str = ""
     sizes: tuple[str, ...] = ()  # of inputs whose sizes are free: NAME=1x64x48x3
+    signature: str = ""  # empty: the main graph
 
     @property
     def key(self) -> str:
-        name = _ENDING.sub("", Path(self.model).name)
+        name = Path(self.model).name.removesuffix(".tflite")
+        name += f":{self.signature}" if self.signature else ""
         words = (name, self.backend, self.precision, Path(self.target).stem, *self.sizes)
         return "/".join(filter(None, words))
 
@@ -91,7 +91,7 @@ def read(name: str) -> Suite:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise Misuse(f"read the suite {path}", str(error), "see docs/regress.md") from error
     try:
-        return _checked(_parse(path.stem, value))
+        return checked(_parse(path.stem, value))
     except ValueError as error:
         raise Misuse(f"read the suite {path}", str(error), "docs/regress.md lists every key") from error
 
@@ -148,7 +148,8 @@ def _cells(row: Any) -> tuple[Cell, ...]:
     return tuple(Cell(model, backend, precision, target, sizes) for model, backend, precision, target in product)
 
 
-def _checked(suite: Suite) -> Suite:
+def checked(suite: Suite) -> Suite:
+    """The suite, if its values make sense. ValueError: what does not."""
     if not suite.cells:
         raise ValueError("it has no [[cells]]")
     if suite.measure not in MEASURES:

@@ -47,8 +47,8 @@ def folder(model, tmp_path):
     return prepared(model, tmp_path / "run")
 
 
-def prepared(model, folder, word="", **fields):
-    spec = from_arguments.make_spec(word or str(model), repetitions=4, **fields)
+def prepared(model, folder, **fields):
+    spec = from_arguments.make_spec(str(model), repetitions=4, **fields)
     folder.mkdir()
     run_folder.write_json(folder / "spec.json", spec.to_json())
     prepare.prepare(spec, folder)

@@ -1,12 +1,15 @@
 """Where a run enters a model: its signatures, their inputs in a run's order, and the graphs that they reach."""
 
+import re
+
 import numpy as np
 import pytest
 
 from host_tools.base.errors import Misuse
-from host_tools.request import from_arguments, inputs, signatures
-from tests.model_builder import one_convolution
-from tests.signature_models import KEYS, OFFSET, PICTURE, two_signatures
+from host_tools.record import spec as specs
+from host_tools.request import from_arguments, inputs, model_tree, models, signatures
+from tests.model_builder import Model, one_convolution
+from tests.signature_models import KEYS, OFFSET, PICTURE, two_signatures, with_signatures
 from tests.test_subgraphs import model_of_signatures, while_model
 
 
@@ -38,7 +41,7 @@ def test_a_signature_that_the_model_lacks_is_misuse_that_names_those_it_has(tmp_
     path = tmp_path / "two.tflite"
     path.write_bytes(two_signatures())
     with pytest.raises(Misuse, match="encode, decode"):
-        from_arguments.make_spec(f"{path}:prefill")
+        from_arguments.make_spec(str(path), signature="prefill")
     with pytest.raises(Misuse, match="the model has no signatures"):
         signatures.entry(one_convolution(), "decode")
 
@@ -58,7 +61,7 @@ def test_a_damaged_file_is_a_sentence():
 def test_free_sizes_are_the_arrays_or_those_of_size(tmp_path):
     path = tmp_path / "free.tflite"
     path.write_bytes(two_signatures(free=True))
-    spec = from_arguments.make_spec(f"{path}:decode", sizes=["picture=1x7x9x6"])
+    spec = from_arguments.make_spec(str(path), signature="decode", sizes=["picture=1x7x9x6"])
     tensors = inputs.of_model(path.read_bytes(), "decode")
     arrays = inputs.make(spec.inputs, tensors)
     assert [a.shape for a in arrays] == [OFFSET, (1, 7, 9, 6)]
@@ -67,7 +70,7 @@ def test_free_sizes_are_the_arrays_or_those_of_size(tmp_path):
     folder.mkdir(parents=True)
     np.save(folder / "picture.npy", arrays[1])
     np.save(folder / "000.npy", arrays[0])
-    given = from_arguments.make_spec(f"{path}:decode", arrays=str(tmp_path / "arrays"))
+    given = from_arguments.make_spec(str(path), signature="decode", arrays=str(tmp_path / "arrays"))
     assert [a.shape for a in inputs.make(given.inputs, tensors)] == [OFFSET, (1, 7, 9, 6)]
     np.save(folder / "000.npy", np.zeros((1, 1, 1, 4), np.float32))
     with pytest.raises(Misuse, match=r"\[1, 1, 1, 3\]"):
@@ -81,13 +84,16 @@ def test_free_sizes_are_the_arrays_or_those_of_size(tmp_path):
         ("picture=7x9x6", "4 dimensions"),
         ("picture=1x7x0x6", "NAME=1x64x48x3"),
         ("1x7x9x6", "NAME=1x64x48x3"),
+        ("picture=1x7x9x7", "changes a side that is fixed"),
+        ("picture=1x99999x99999x6", "is more than 2.0 GiB"),
+        (f"picture={'9' * 5000}", "NAME=1x64x48x3"),
     ],
 )
 def test_a_size_that_fits_no_input_is_misuse(size, told, tmp_path):
     path = tmp_path / "free.tflite"
     path.write_bytes(two_signatures(free=True))
     with pytest.raises(Misuse) as caught:
-        from_arguments.make_spec(f"{path}:decode", sizes=[size])
+        from_arguments.make_spec(str(path), signature="decode", sizes=[size])
     assert told in str(caught.value)
 
 
@@ -99,3 +105,45 @@ def test_a_size_goes_to_the_signatures_that_have_the_input(tmp_path):
     assert from_arguments.sizes_of_each(words, sizes) == {words[0]: [], words[1]: sizes}
     with pytest.raises(Misuse, match="no model has such an input"):
         from_arguments.sizes_of_each(words, ["pictures=1x7x9x6"])
+
+
+@pytest.mark.parametrize("key", ["a:b", "enc/step", "x" * 300, "a\x1b[31mb"])
+def test_a_signature_may_have_any_name(key, tmp_path):
+    path = tmp_path / "odd:model.tflite"
+    path.write_bytes(with_signatures(_relu(), _relu(), (key, "other")))
+    words = from_arguments.each_signature(str(path))
+    assert [from_arguments.split(word) for word in words] == [(str(path), key), (str(path), "other")]
+    spec = from_arguments.make_spec(str(path), signature=key)
+    assert "\x1b" not in spec.label and spec.signature == key
+    assert re.fullmatch(specs.RUN_ID, specs.new_run_id(spec.label))
+
+
+def _relu():
+    m = Model()
+    m.output(m.unary("RELU", m.input((1, 4))))
+    return m
+
+
+def test_names_that_are_no_paths_are_no_models():
+    for word in ("~nosuchuser/x", "x" * 300, "a\0b", f"{'x' * 300}:decode"):
+        assert from_arguments.split(word) == (word, "")
+        with pytest.raises(Misuse):
+            models.find(word)
+
+
+def test_two_words_for_a_signature_must_agree(tmp_path):
+    path = tmp_path / "two.tflite"
+    path.write_bytes(two_signatures())
+    with pytest.raises(Misuse, match="--signature names another one"):
+        from_arguments.each_signature(f"{path}:decode", "encode")
+    with pytest.raises(Misuse, match="takes a whole model"):
+        from_arguments.make_spec(f"{path}:decode")
+
+
+def test_one_signature_is_run_by_name_where_it_is_not_the_main_graph(tmp_path):
+    tree = model_tree.unpack(two_signatures())
+    tree.signatureDefs = tree.signatureDefs[1:]
+    assert signatures.to_run(model_tree.pack(tree)) == ["decode"]
+    tree.signatureDefs[0].subgraphIndex = 7
+    with pytest.raises(Misuse, match="damaged|ends at"):
+        inputs.of_model(model_tree.pack(tree), "decode")

@@ -355,8 +355,11 @@ final class Contender implements Closeable {
       shape.put(n);
     }
     Tensor.QuantizationParams quantization = tensor.quantizationParams();
-    return new JSONObject()
-        .put("name", name)
+    JSONObject facts = new JSONObject().put("name", name);
+    if (!name.equals(tensor.name())) {
+      facts.put("tensor", tensor.name()); // of a signature
+    }
+    return facts
         .put("dtype", NpyArray.dtype(tensor.dataType()))
         .put("shape", shape)
         .put("scale", (double) quantization.getScale())
