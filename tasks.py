@@ -645,7 +645,7 @@ def analyse(
 
 @task(
     help={
-        "plan": "A run (`latest`, the default; the beginning of its id; a path), or a plan's file.",
+        "plan": "A run (`latest`, the default; a prefix of its id; a path), or a plan's file.",
         "against": "Compare every tensor: cpu, or a run whose tensors were kept (`inv bisect` makes one) (default: only the outputs).",
         "step": "Show each dispatch's tensors as numbers; on a terminal, wait for Enter after each.",
         "time": "Measure each dispatch.",

@@ -110,7 +110,7 @@ class BuildFailed(QuadraError):
 
 
 class RunFailed(QuadraError):
-    """A run of a model did not come to its end."""
+    """A run of a model did not finish."""
 
     exit_code = 77
 

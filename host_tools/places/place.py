@@ -42,7 +42,7 @@ class Place(Protocol):
     def run(self, spec: RunSpec, show: Show = ..., runs_dir: Path | None = None) -> RunFolder:
         """Runs `spec`, which must be aimed at this place; returns the finished run folder, in runs_dir (default: the setting's).
 
-        A QuadraError where it did not come to its end: its `kept` is the run folder, marked.
+        A QuadraError where it did not finish: its `kept` is the run folder, marked.
         """
 
     def stop(self) -> bool:

@@ -237,7 +237,7 @@ def _alone(runs_dir: Path) -> Iterator[None]:
 
 
 def finish(partial: Path, state: str, stage: str = "", error: QuadraError | None = None) -> RunFolder:
-    """Writes status.json, gives the folder its name, and points `latest` to it. error: why it did not come to its end.
+    """Writes status.json, gives the folder its name, and points `latest` to it. error: why it did not finish.
 
     Where the folder cannot be written, all but what explains that goes, so that a full disk has room again; a run that
     was complete until then has failed: FolderNotWritable, whose `kept` is the folder. It goes, too, where even that

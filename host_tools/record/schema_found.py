@@ -152,7 +152,7 @@ class Bisect(File, kw_only=True):
     kind: Annotated[
         Fault,
         Is(
-            "`kernel`: wrong with floats too; `precision`: right with floats; `model`: the CPU's own result is not finite; `input`: an input arrives wrong on the GPU; `accumulated`: no op alone is wrong; `unknown`: outputs are wrong, kept tensors are not; or the op is right when it is cut out"
+            "`kernel`: wrong with floats too; `precision`: right with floats; `model`: the CPU's own result is not finite; `input`: an input is corrupted on upload; `accumulated`: no op alone is wrong; `unknown`: outputs are wrong, kept tensors are not; or the op is right when it is cut out"
         ),
     ]
     row: Annotated[Index, Is("the first wrong one; -1: none")] = -1

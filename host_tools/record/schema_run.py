@@ -24,7 +24,7 @@ from host_tools.record.schema_fields import (
 
 
 class Error(Part, kw_only=True):
-    """Why a run did not come to its end."""
+    """Why a run did not finish."""
 
     exit_code: Annotated[Count, Is("the exit status of the task")]
     parts: Annotated[

@@ -56,7 +56,7 @@ class OutputRow:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """A plan that was replayed. failure: why it did not come to its end; then there is no more than that."""
+    """A plan that was replayed. failure: why it did not finish; then there is no more than that."""
 
     named: NamedPlan
     of: int  # partitions, this is one of
@@ -91,7 +91,7 @@ def title_of(named: NamedPlan, count: int) -> str:
 def replay(plans: Sequence[NamedPlan], asked: Asked, show: Show) -> list[Outcome]:
     """Runs the plans of one model. Where there are several, one that fails is an outcome, too.
 
-    Misuse: a plan makes no sense, or an input is missing; RunFailed: it did not come to its end, and where.
+    Misuse: a plan makes no sense, or an input is missing; RunFailed: it did not finish, and where.
     """
     against = None if asked.against in ("", CPU) else _run_of(asked.against)
     run = plans[0].run or against

@@ -29,7 +29,8 @@ def run(spec: RunSpec) -> str:
     words += _option("options", delegate_options.words(spec.options), "")
     words += _inputs(spec.inputs, views.of_model(spec.model.name, spec.model.sha256).value_range)
     words += _option("signature", spec.signature, "")
-    words += _option("on", spec.device or spec.place, "host")
+    in_lab = "/" in spec.device  # HOST/DEVICE, which only a lab knows
+    words += [] if in_lab else _option("on", spec.device or spec.place, "host")
     defaults = RunSpec("", spec.model)
     for field, option in _FIELDS.items():
         words += _option(option, _text(getattr(spec, field)), _text(getattr(defaults, field)))

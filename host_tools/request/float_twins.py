@@ -26,7 +26,6 @@ _INTEGERS: dict[int, np.dtype[Any]] = {
 _BITS = {schema.TensorType.INT4: 4, schema.TensorType.INT2: 2}  # several numbers a byte, the first in the lowest bits
 _SCALES = {schema.TensorType.FLOAT16: "<f2", schema.TensorType.FLOAT32: "<f4"}  # of blocks
 _MOST_BYTES = 2**31 - 1  # of a file
-_CALLS = ("If", "While", "Call", "CallOnce", "StablehloComposite")  # options that name another subgraph
 _CONVERSIONS = (schema.BuiltinOperator.QUANTIZE, schema.BuiltinOperator.DEQUANTIZE)
 
 
@@ -96,7 +95,7 @@ def _integer_weights(model: Any, graph: Any, node: Any) -> list[int]:
     """Which inputs of the node are weights of integers that meet float activations."""
     code = model.operatorCodes[node.opcodeIndex]
     if code.customCode or any(
-        type(options).__name__.startswith(_CALLS) for options in (node.builtinOptions, node.builtinOptions2)
+        type(options).__name__.startswith(model_tree.CALLS) for options in (node.builtinOptions, node.builtinOptions2)
     ):
         return []
     read = [(place, graph.tensors[i]) for place, i in enumerate(node.inputs) if i >= 0]

@@ -9,6 +9,13 @@ from ai_edge_litert import schema_py_generated as schema
 
 from host_tools.base.errors import Misuse
 
+CALLS = (
+    "If",
+    "While",
+    "Call",
+    "CallOnce",
+    "StablehloComposite",
+)  # how types of options begin that name another subgraph
 _IDENTIFIER = b"TFL3"
 _ALIGNMENT = 16  # of constants, as the format wants it
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from host_tools.request import model_tree
 
-_CALLS = ("If", "While", "Call", "CallOnce", "StablehloComposite")  # options that name another subgraph
-
 
 @dataclass(frozen=True)
 class Part:
@@ -81,8 +79,8 @@ class Cutter:
         number = {tensor: i for i, tensor in enumerate(used)}
         number[-1] = -1
         tree.version, tree.operatorCodes, tree.description = self.tree.version, self.tree.operatorCodes, b"a part"
-        calls = any(type(node.builtinOptions).__name__.startswith(_CALLS) for node in operators)
-        calls = calls or any(type(node.builtinOptions2).__name__.startswith(_CALLS) for node in operators)
+        calls = any(type(node.builtinOptions).__name__.startswith(model_tree.CALLS) for node in operators)
+        calls = calls or any(type(node.builtinOptions2).__name__.startswith(model_tree.CALLS) for node in operators)
         tree.subgraphs = [graph, *(self.tree.subgraphs[1:] if calls else [])]
         tree.buffers = list(self.tree.buffers) if calls else [self.tree.buffers[0]]
         graph.name = self.graph.name

@@ -34,7 +34,7 @@ _WORDS = {
     "kernel": "a kernel is wrong",
     "precision": "the precision is insufficient",
     "model": "the model is at fault",
-    "input": "an input arrives wrong",
+    "input": "an input is corrupted on upload",
     "accumulated": "errors accumulate",
     "unknown": "not found",
 }

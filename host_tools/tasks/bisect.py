@@ -169,7 +169,7 @@ class _Session:
         row = rows[index]
         where = f"{_where(row)} {row.alone_problem}"
         if not row.nodes:
-            where = f"the input '{bisect_table.short(row.name)}' arrives wrong on the GPU ({row.dispatch}): it {row.alone_problem}"
+            where = f"the input '{bisect_table.short(row.name)}' is corrupted on upload ({row.dispatch}): it {row.alone_problem}"
         where += ", on its own inputs"
         precision = run.folder.spec().options.get("precision") or "f32"
         if precision == "f32":

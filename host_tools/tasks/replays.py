@@ -82,7 +82,7 @@ def _show(outcome: Outcome, wanted: Asked, console: Console, top: int, everythin
 
 
 def _row(outcome: Outcome) -> PartitionRow:
-    wrong = "did not come to its end" if outcome.failure else _wrong(outcome)
+    wrong = "did not finish" if outcome.failure else _wrong(outcome)
     return PartitionRow(outcome.named.partition, outcome.nodes, outcome.result, wrong, outcome.compared)
 
 
@@ -97,7 +97,7 @@ def _wrong(outcome: Outcome) -> str:
 
 
 def fail_if_wrong(outcomes: list[Outcome]) -> None:
-    """JudgementFailed where something differs; the error of the first partition that did not come to its end."""
+    """JudgementFailed where something differs; the error of the first partition that did not finish."""
     for outcome in outcomes:
         if outcome.failure:
             raise outcome.failure

@@ -1,4 +1,4 @@
-"""Why a run on a device did not come to its end: evidence, and the one error class that fits it.
+"""Why a run on a device did not finish: evidence, and the one error class that fits it.
 
 The evidence is asked for in this order, because each answers what the next would get wrong: is the device there, is it
 the same boot, is the app still installed; then what `am` said, what the system wrote down about the process's end,

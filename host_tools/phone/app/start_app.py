@@ -28,7 +28,7 @@ _OFFLINE_S = 1.0  # adb calls a device so after its connection broke, until the 
 
 @dataclass
 class Finished:
-    """One start of the app. error: why it did not come to its end; None: it did, or says itself why not (outcome)."""
+    """One start of the app. error: why it did not finish; None: it did, or says itself why not (outcome)."""
 
     outcome: am_instrument.Outcome
     lines: list[app_log.Line] = field(default_factory=list)

@@ -87,7 +87,7 @@ class Unpacker:
         return len(data)
 
     def close(self) -> None:
-        """Waits for what is still to be unpacked, and takes away what did not come to its end."""
+        """Waits for what is still to be unpacked, and takes away what did not finish."""
         if self._writer >= 0:
             os.close(self._writer)
             self._writer = -1

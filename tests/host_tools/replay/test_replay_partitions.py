@@ -68,7 +68,7 @@ def test_each_partition_is_replayed_and_the_faulty_ones_are_named(kept, tmp_path
     lines = [line.split() for line in text.getvalue().splitlines()]
     rows = lines[[line[:2] for line in lines].index(["partition", "nodes"]) + 1 :][:3]
     assert [row[1] for row in rows] == [str(outcome.nodes[0]) for outcome in outcomes]
-    assert rows[0][2] == "0" and " ".join(rows[0]).endswith("did not come to its end")
+    assert rows[0][2] == "0" and " ".join(rows[0]).endswith("did not finish")
     assert rows[1][-2:] == ["nothing", "differs"] and rows[2][-2:] == ["differs", "first"]
     assert "sum of the medians of all 3 partitions" in text.getvalue()
     with pytest.raises(JudgementFailed, match=r"partition_2 \(of 3\).*_conv2d \(kernel"):
