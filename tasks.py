@@ -275,7 +275,7 @@ _RUN_HELP = {
     "peer": "Other runtimes to measure, interleaved, separated by commas: litert-gpu on this machine only, the shipped ones with --on jvm"
     " or on devices.",
     "apk": "On devices: this APK of the test app (default: one made for the device).",
-    "json": "Print one JSON document instead of the account, also when the run fails: docs/run_folder.md.",
+    "json": "Print one JSON document instead of the tables, also when the run fails: docs/run_folder.md.",
 }
 
 

@@ -217,7 +217,7 @@ def _findings(
 
 def _outputs(among: list[tuple[float, OutputError]], worst: OutputError) -> str:
     others = [str(row.index) for _, row in among if row is not worst]
-    more = f", and less of {', '.join(others[:8])}{' …' if len(others) > 8 else ''}" if others else ""
+    more = f", by less of {', '.join(others[:8])}{' …' if len(others) > 8 else ''}" if others else ""
     return f"output {worst.index} ({worst.name}){more}"
 
 

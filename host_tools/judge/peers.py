@@ -48,7 +48,7 @@ def sentence(peer: Peer) -> str:
         words.append(f"took {peer.nodes_taken} of {peer.nodes} nodes in {parts}")
     if peer.ok is not None:
         words.append(
-            f"{'right' if peer.ok else 'WRONG'}, largest error {max(peer.relative, default=0.0):.1e} of the range"
+            f"{'right' if peer.ok else 'beyond the tolerance'}, largest error {max(peer.relative, default=0.0):.1e} of the range"
         )
     return "; ".join(words) or "ran; there is no CPU result to compare with"
 

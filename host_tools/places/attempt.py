@@ -5,6 +5,7 @@ parent lives on, keeps what there was, and says what was being done.
 """
 
 import contextlib
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -96,11 +97,11 @@ class Attempt:
         if known:
             return known
         self.state = "crashed"
-        return RunFailed(
-            f"run {self.spec.model.name}",
-            f"the process {_ending(done.returncode)} at the stage '{self.stage}'{_last_lines(done.stderr)}",
-            "this is a bug of the delegate, the driver or the interpreter: report it with the run folder",
-        )
+        came_back = f"the process {_ending(done.returncode)} at the stage '{self.stage}'{_last_lines(done.stderr)}"
+        do_next = "this is a bug of the delegate, the driver or the interpreter: report it with the run folder"
+        if done.returncode == -signal.SIGKILL:
+            do_next = "nobody but the system ends a process so, mostly because memory ran out: free memory, or give smaller inputs"
+        return RunFailed(f"run {self.spec.model.name}", came_back, do_next)
 
     def _known_error(self) -> QuadraError | None:
         try:

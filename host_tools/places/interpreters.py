@@ -130,8 +130,8 @@ def _refused(tried: str, error: Exception, content: bytes) -> RunFailed:
     nodes = f"{custom[op]} node{'s' if custom[op] != 1 else ''}"
     found = NoKernel(
         tried,
-        f"the interpreter has no kernel for the custom op {op} ({nodes}), which the delegate left to it",
-        "`./inv support MODEL` says why the delegate left it",
+        f"the interpreter has no kernel for the custom op {op} ({nodes})",
+        "`./inv support MODEL` says whether the delegate takes it, and why not",
     )
     found.op = op
     return found

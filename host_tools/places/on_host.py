@@ -55,7 +55,7 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
                 attempt.work("second", cache)
                 again.append(take_second(folder))
         lost = with_peers.run_with_peers(attempt, lambda mode, names: attempt.work(mode, cache, names))
-        show("gather facts of this machine")
+        show("collect system information")
         run_folder.write_json(folder / "environment.json", environment.facts(library, spec.threads))
         add_timings(folder, lost)
         if spec.cold:

@@ -62,7 +62,7 @@ def _run(spec: RunSpec, library: Path, show: Show, runs_dir: Path | None) -> Run
         lost = with_peers.run_with_peers(attempt, start)
         add_timings(folder, {"driver_compiled": cpu_drivers.compiled(cache) - compiled, **lost, **again})
         attempt.reference()
-        show("gather facts of this machine")
+        show("collect system information")
         _merge_environment(folder, environment.facts(library, spec.threads), machine)
         if spec.cold:
             merge_cold(folder, starts)

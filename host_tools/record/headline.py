@@ -21,6 +21,7 @@ from host_tools.record import schema
 
 Clock = Literal["processor", "wall"]
 CLOCKS: dict[Clock, str] = {"processor": "processor time", "wall": "wall-clock time"}
+_SHORT_US = 50.0  # the clocks count whole microseconds, and a call's own work is of that length
 _AGREE = 1.1  # ratios whose quotient is larger disagree
 
 
@@ -39,6 +40,7 @@ class Ratios:
     median: float  # of wall-clock time
     minimum: float  # of wall-clock time
     processor: float = math.nan  # of the medians of processor time
+    least_us: float = math.inf  # the shorter of the two medians
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,11 @@ def ratios_of(ours: Samples, theirs: Samples) -> Ratios | None:
         return None
     median = statistics.median(ours.wall) / max(statistics.median(theirs.wall), 1)
     minimum = min(ours.wall) / max(min(theirs.wall), 1)
+    least_us = min(statistics.median(ours.wall), statistics.median(theirs.wall))
     if not ours.processor or not theirs.processor:
-        return Ratios(median, minimum)
-    return Ratios(median, minimum, statistics.median(ours.processor) / max(statistics.median(theirs.processor), 1))
+        return Ratios(median, minimum, least_us=least_us)
+    processor = statistics.median(ours.processor) / max(statistics.median(theirs.processor), 1)
+    return Ratios(median, minimum, processor, least_us)
 
 
 def decide(
@@ -104,7 +108,9 @@ def decide(
     """
     clock = clock_of(on_cpu, threads, not math.isnan(ratios.processor))
     found = Headline(clock, ratios)
-    cause = "the machine was busy" + (", or threads waited for each other" if on_cpu and threads > 1 else "")
+    short = ratios.least_us < _SHORT_US
+    cause = f"an inference of {ratios.least_us:g} us is too short for the clocks" if short else "the machine was busy"
+    cause += ", or threads waited for each other" if on_cpu and threads > 1 else ""
     for name, other in _checks(found, on_cpu and like_threads):
         said = f"{found.words} gives {ratio_text(found.ratio)} ×, {name} {ratio_text(other)} ×"
         if _disagree(found.ratio, other):

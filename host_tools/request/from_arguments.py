@@ -73,7 +73,7 @@ def split(word: str) -> tuple[str, str]:
     """`MODEL:SIGNATURE` as both; both may have colons. A model alone has no signature, nor has what is no model at all."""
     if models.is_known(word):
         return word, ""
-    colons = [index for index, letter in enumerate(word) if letter == ":"]
+    colons = [index for index, letter in enumerate(word[:-1]) if letter == ":"]
     known = (index for index in colons if models.is_known(word[:index]))
     index = next(known, len(word))
     return word[:index], word[index + 1 :]

@@ -229,6 +229,8 @@ def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
             raise Misuse(
                 "read --size", f"{word!r} is not NAME=1x64x48x3", "name an input of the model, and all its sizes"
             )
+        if name in found:
+            raise Misuse("read --size", f"the input {name} has two sizes", "give it one")
         found[name] = tuple(map(int, sides))
     return found
 

@@ -238,5 +238,5 @@ def _unknown(model: str) -> ModelNotFound:
     return ModelNotFound(
         f"find the model {model!r}",
         "no file and no model of the catalogue has that name",
-        did_you_mean(model, names, "`./inv models` lists the names; a path to a .tflite file does as well"),
+        did_you_mean(model, names, "`./inv models` lists the names; a path to a .tflite file works as well"),
     )

@@ -216,7 +216,7 @@ def shipped_note(bench: Bench, backend: str) -> str:
 
 
 def failures(result: Bench) -> list[str]:
-    """A sentence for each row without figures, and for each peer that did not run."""
+    """A sentence for each row without figures, and for each peer that did not run, or not right."""
     lines = []
     for row in result.rows:
         head = result.words_of(row)
@@ -224,6 +224,11 @@ def failures(result: Bench) -> list[str]:
             lines.append(f"{head}: {row.error}")
         lines += [
             f"{head}: {peer_names.label(key)} did not run: {r.error}" for key, r in row.runners.items() if r.error
+        ]
+        lines += [
+            f"{head}: no ratio to {peer_names.label(key)}, which is {r.relative_error:.1e} of the range from the reference"
+            for key, r in row.runners.items()
+            if r.right is False and key != QUADRA
         ]
     return lines
 

@@ -22,7 +22,7 @@ from host_tools.judge.bench_figures import Asked, Bench
 from host_tools.places import where
 from host_tools.places.place import Place, Show, some_ready
 from host_tools.record import machine, peer_names, printed, verdicts
-from host_tools.request import models
+from host_tools.request import from_arguments, models
 from host_tools.show import bench_page, bench_table
 from host_tools.tasks import bench_asked, lab_places, lanes
 from host_tools.tasks.bench_asked import Words
@@ -63,11 +63,13 @@ def _measured(words: Words, library: Path | None) -> Bench:
 def _intended(wanted: Asked) -> str:
     """What the bench is going to do, and about how long that takes."""
     count = len(wanted.models)
-    named = ", ".join(wanted.models) if count <= 3 else f"{count} models"
+    named = ", ".join(map(from_arguments.label, wanted.models)) if count <= 3 else f"{count} models"
     apis = " and ".join(verdicts.APIS[backend] for backend in wanted.backends)
     peers = " and ".join(peer_names.label(peer) for peer in wanted.peers)
-    time = f", up to {count * len(wanted.kinds)} minutes" if wanted.place == "host" else ""  # most of it starts
-    what = f"bench: {named} on {apis}, beside {peers}, {wanted.repetitions} inferences each"
+    minutes = count * len(wanted.kinds)  # most of it starts
+    time = f", up to {minutes} minute{'s' if minutes > 1 else ''}" if wanted.place == "host" else ""
+    inferences = f"{wanted.repetitions} inference{'s' if wanted.repetitions > 1 else ''}"
+    what = f"bench: {named} on {apis}, beside {peers}, {inferences} each"
     return f"{what}{time}. Ctrl-C keeps what was measured until then"
 
 
@@ -114,7 +116,12 @@ def measure(
         for name, error in failed.items():
             deal.leave(name, " ".join(f"{error.tried}: {error.came_back}".split()))
     shows = lanes.shows(show, [place.name for place in places])
-    lanes.run_all([Lane(place, deal, maker, figures, bool(there), one) for place, one in zip(places, shows)])
+    try:
+        lanes.run_all([Lane(place, deal, maker, figures, bool(there), one) for place, one in zip(places, shows)])
+    except KeyboardInterrupt:
+        if figures.rows:
+            _say(f"kept: {folder}; to go on: the same command with --resume {folder.name}")
+        raise
     if isinstance(deal, Shared):
         figures.close(deal.notes)
     return figures.bench()

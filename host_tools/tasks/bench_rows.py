@@ -264,7 +264,7 @@ class Lane(lanes.Lane[Family]):
 
     def _row(self, name: str, kind: Kind) -> QuadraError | None:
         asked = self.maker.asked
-        words = f"{asked.models.index(name) + 1}/{len(asked.models)} {name}{self._left()}: {way(*kind)}, "
+        words = f"{asked.models.index(name) + 1}/{len(asked.models)} {from_arguments.label(name)}{self._left()}: {way(*kind)}, "
         show = _after(words, self.show)
 
         def once(at: float) -> None:

@@ -129,7 +129,7 @@ def _lanes(
 
 def _tell(session: Session, deal: Shared[Cell], history: History) -> None:
     """The cells in the suite's order; one that no device ran says so."""
-    session.notes = deal.notes
+    session.notes += deal.notes
     for cell in deal.left():
         case = Case(cell.key, "no device", history.cell(session.number, cell.key, "no device"))
         case.error, case.exit_code = "; ".join(deal.notes) or "the session ended before", DeviceError.exit_code
@@ -271,6 +271,8 @@ class _Lane(lanes.Lane[Cell]):
             launches.slim(folder)
         else:
             report.write(judgement)
+            findings = judgement.comparison.findings if judgement.comparison else ()
+            self.session.notes += [f"{case.name}: {sentence}" for sentence in findings]
 
     def _keep(self, case: Case, launch: launches.Launch) -> None:
         if launch.folder:

@@ -70,7 +70,7 @@ def find_flag(task: ParserContext, word: str) -> tuple[str, str | None]:
 
 def _set_options(task: ParserContext, words: Sequence[str], positional: list[str]) -> Iterator[str]:
     """The names of the options that are given; appends the other words to `positional`."""
-    left = list(words)
+    left, valued = list(words), set[str]()
     while left:
         word = left.pop(0)
         if word == _END:
@@ -90,6 +90,9 @@ def _set_options(task: ParserContext, words: Sequence[str], positional: list[str
         else:
             if value is None:
                 value = _next_value(task, flag, left)
+            if flag in valued and argument.kind is not list:
+                raise Misuse(f"inv {task.name}", f"{flag} is given twice", "give it once")
+            valued.add(flag)
             _set(task, argument, flag, value)
         yield argument.name or ""
 

@@ -21,7 +21,9 @@ class Session:
     started: float = field(default_factory=time.time)
     ended: float = 0.0
     cases: list[Case] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what happened to the devices of a lab, as sentences
+    notes: list[str] = field(
+        default_factory=list
+    )  # sentences: what happened to the devices of a lab, what a run found of its own
     saved: str = ""  # what became of --save, as a sentence
 
     def of(self, verdict: str) -> list[Case]:

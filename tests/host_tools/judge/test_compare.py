@@ -101,7 +101,7 @@ def test_a_finding_names_the_worst_output_and_the_others(tmp_path):
     others = [RIGHT + np.float32(far) for far in (1, 2, 0, 0.5)]
     run_folder.write_arrays(folder.path / "xnnpack_outputs", others)
     [finding] = compare.compare(folder).findings
-    assert "differ by 0.2 of the range of output 1 (output1), and less of 0, 3, more than" in finding
+    assert "differ by 0.2 of the range of output 1 (output1), by less of 0, 3, more than" in finding
     assert "Quadra is 0.0e+00 from the reference kernels, 2.0e-01 from XNNPACK; the tolerance" in finding
 
 

@@ -61,7 +61,10 @@ def test_peers_are_judged_by_what_quadra_may_be_off(tmp_path):
         ("shipped-opencl", False),
         ("shipped-gles", None),
     ]
-    assert peers.sentence(opencl) == "took 70 of 71 nodes in 2 partitions; WRONG, largest error 3.3e-01 of the range"
+    assert (
+        peers.sentence(opencl)
+        == "took 70 of 71 nodes in 2 partitions; beyond the tolerance, largest error 3.3e-01 of the range"
+    )
 
 
 def test_times_beside_each_peer(tmp_path):

@@ -63,7 +63,7 @@ def test_a_time_of_zero_disagrees_with_any_other():
 
 def test_ratios_are_of_medians_minima_and_processor_time():
     ours, theirs = Samples([30, 10, 20], [30, 30, 30]), Samples([10, 5, 10], [10, 10, 10])
-    assert headline.ratios_of(ours, theirs) == Ratios(median=2.0, minimum=2.0, processor=3.0)
+    assert headline.ratios_of(ours, theirs) == Ratios(median=2.0, minimum=2.0, processor=3.0, least_us=10)
     assert math.isnan(headline.ratios_of(ours, Samples([10])).processor)
     assert headline.ratios_of(ours, Samples([])) is None
 
@@ -82,3 +82,10 @@ def test_who_computes_on_the_cpu(backend, name, vendor, on_cpu):
         schema.Verdicts, {"backend": backend, "device": {"name": name, "vendor": vendor}, "nodes": [], "partitions": []}
     )
     assert headline.computes_on_cpu(report) is on_cpu
+
+
+def test_a_very_short_inference_is_no_sign_of_a_busy_machine():
+    ours, theirs = headline.Samples([8, 8, 8], [16, 16, 16]), headline.Samples([2, 2, 2], [5, 5, 5])
+    found = headline.decide(True, 1, headline.ratios_of(ours, theirs))
+    assert not found.reliable and "an inference of 2 us is too short for the clocks" in found.doubt
+    assert "busy" not in found.doubt

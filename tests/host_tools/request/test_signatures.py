@@ -138,6 +138,10 @@ def test_two_words_for_a_signature_must_agree(tmp_path):
         from_arguments.each_signature(f"{path}:decode", "encode")
     with pytest.raises(Misuse, match="takes a whole model"):
         from_arguments.make_spec(f"{path}:decode")
+    with pytest.raises(Misuse, match="there is no such file"):
+        from_arguments.make_spec(f"{path}:")
+    with pytest.raises(Misuse, match="two sizes"):
+        inputs.parse_sizes(["x=1x2", "x=1x3"])
 
 
 def test_one_signature_is_run_by_name_where_it_is_not_the_main_graph(tmp_path):

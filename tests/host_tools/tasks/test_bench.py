@@ -465,6 +465,14 @@ def test_a_model_or_a_peer_that_fails_is_a_row_with_its_reason(measured, tmp_pat
         bench_figures.fail_if_wrong(result)
 
 
+def test_a_peer_that_is_far_from_the_reference_has_no_ratio_and_the_reason_is_said(tmp_path):
+    made = row("a", 1.0)
+    made.runners["xnnpack"].right, made.runners["xnnpack"].relative_error = False, 0.28
+    sentence = "no ratio to XNNPACK, which is 2.8e-01 of the range from the reference"
+    result = of(tmp_path, made)
+    assert sentence in " ".join(table(result).split()) and sentence in bench_page.write(result).read_text()
+
+
 def test_what_is_wrong_has_no_ratio(measured):
     result = measured(Place(wrong=("b",)), backend="gles")
     assert result.of("gles")[1].over("xnnpack") is None and result.mean("gles", "xnnpack", STEADY).models == 1

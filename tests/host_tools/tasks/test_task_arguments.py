@@ -232,3 +232,8 @@ def test_listing_the_tasks_imports_nothing_that_takes_long(monkeypatch):
     source = inspect.getsource(choices)
     assert not re.findall(r"^(?:from|import) host_tools", source, re.MULTILINE)
     assert "help" not in TASKS and command_line._HELP[-1] == "help"
+
+
+def test_an_option_that_is_given_twice_is_misuse_unless_it_is_a_list():
+    assert "--backend is given twice" in str(refused("run", ["w", "--backend", "gles", "--backend=opencl"]))
+    assert read("run", ["w", "--size", "a=1", "--size", "b=1"]).args["size"].value == ["a=1", "b=1"]

@@ -136,7 +136,7 @@ final class RunWorker {
       }
     }
     profileOrDump();
-    stages.begin("gather facts of this device");
+    stages.begin("collect device information");
     folder.writeJson("environment.json", facts.toJson(thermalBefore));
   }
 
