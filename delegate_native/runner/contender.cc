@@ -172,6 +172,7 @@ Outcome Contender::Outputs(std::vector<Tensor>* tensors, std::vector<std::string
 
 std::vector<Tensor> Contender::Inputs() const {
   std::vector<Tensor> tensors;
+  tensors.reserve(static_cast<size_t>(graph_->InputCount()));
   for (int i = 0; i < graph_->InputCount(); ++i) {
     tensors.push_back(Describe(tflite_, graph_->Input(i), graph_->InputName(i)));
   }
