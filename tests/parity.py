@@ -21,7 +21,7 @@ from tests.delegate import TOLERANCE, Quadra, WorkerDied, options
 from tests.runs import BACKENDS, PRECISIONS
 from tests.vectors import Case, all_cases
 
-STORAGES = {"buffer": "mali-g76", "image": "adreno-640"}  # the targets whose kernels keep tensors so
+STORAGES = {"buffer": "mali-g76-buffers", "image": "adreno-640"}  # the targets whose kernels keep tensors so
 _OPS = ROOT / "delegate_native" / "ops"
 _QUICK = 2  # cases of an op
 

@@ -315,7 +315,7 @@ def test_null_backend_needs_no_driver(library, tmp_path):
 
 
 @on_both
-@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76"])
+@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76-buffers"])
 @pytest.mark.parametrize("signature", [None, (-1, -1, -1, 6)], ids=["fixed", "dynamic"])
 def test_resized_inputs_stay_right(quadra, target, signature, backend):
     """Other sizes and batches after loading, and back again."""

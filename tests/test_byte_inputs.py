@@ -73,7 +73,7 @@ def of_all_lengths(only_colours: bool = False) -> tuple[bytes, list[np.ndarray]]
 
 
 @on_both
-@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76"])
+@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76-buffers"])
 def test_every_length(quadra, backend, target):
     raw, feeds = of_all_lengths()
     outcome = quadra.run(raw, feeds, **options(target and target + "-gles" * (backend == "gles"), backend))

@@ -52,7 +52,7 @@ def kept(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.quadra")) if folder.exists() else []
 
 
-@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76"])
+@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76-buffers"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_second_start_finds_the_plan_and_gives_the_same_bits(library, tmp_path, backend, target):
     folder, how = tmp_path / "kept", {"backend": backend, "target": target, "model_token": "m"}

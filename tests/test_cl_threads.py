@@ -44,7 +44,7 @@ def run(library, counter, devices: int, target: str, faults: str = "") -> Outcom
         worker.close()
 
 
-@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76"])
+@pytest.mark.parametrize("target", ["", "adreno-640", "mali-g76-buffers"])
 def test_as_many_threads_launch_as_there_are_devices_and_the_bits_are_one_threads(library, counter, target, opencl):
     one, *more = (run(library, counter, devices, target) for devices in (1, 2, 3))
     one.check(cpu.run(model(), FEEDS[0]))

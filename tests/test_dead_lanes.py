@@ -22,14 +22,14 @@ POISON = [np.inf, -np.inf, np.nan, 3e38, -3e38]
 TARGETS = [
     ("opencl", ""),
     ("opencl", "adreno-640"),
-    ("opencl", "mali-g76"),
+    ("opencl", "mali-g76-buffers"),
     ("opencl", "generic"),
     ("gles", ""),
     ("gles", "adreno-640"),
-    ("gles", "mali-g76"),
+    ("gles", "mali-g76-buffers"),
     ("gles", "generic-gles"),
 ]
-QUICK_TARGETS = [("opencl", ""), ("opencl", "mali-g76"), ("gles", "adreno-640"), ("gles", "generic-gles")]
+QUICK_TARGETS = [("opencl", ""), ("opencl", "mali-g76-buffers"), ("gles", "adreno-640"), ("gles", "generic-gles")]
 
 # How four channels become three whose fourth lane is what was cut off: input shape, where poison goes, the op.
 CUTS = {

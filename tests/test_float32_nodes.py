@@ -18,7 +18,7 @@ from tests.vectors.batch import batches
 PLACES = [
     ("opencl", "", "f16"),
     ("opencl", "adreno-640", "f32_f16"),  # images
-    ("opencl", "mali-g76", "f16"),
+    ("opencl", "mali-g76-buffers", "f16"),
     ("gles", "", "f32_f16"),
     ("gles", "adreno-640-gles", "f16"),
     ("gles", "mali-g76-gles", "f16"),
@@ -56,7 +56,9 @@ def test_an_overflow_is_gone(quadra_for, backend, target, precision, first):
 
 def test_only_the_named_nodes_are_in_float32(quadra, tmp_path):
     raw, feeds = overflowing()
-    outcome = quadra.run(raw, feeds, **options("mali-g76", precision="f16"), float32_nodes="2", dump_dir=str(tmp_path))
+    outcome = quadra.run(
+        raw, feeds, **options("mali-g76-buffers", precision="f16"), float32_nodes="2", dump_dir=str(tmp_path)
+    )
     assert not outcome.error
     tensors = plan_view.read(tmp_path / "partition_0" / "plan.quadra")["tensors"]
     cells = [tensor["cell"] for tensor in tensors if tensor["buffer"] >= 0 and not tensor["dense"]]

@@ -37,7 +37,7 @@ def drivers(quadra, egl, opencl):
         library = {"opencl": {"opencl_library": str(opencl)}, "gles": {"egl_library": str(egl)}}[backend]
         env = {"DRIVER_FAULTS_GPU": "1", "DRIVER_FAULTS_FEW": word or "nothing"} if backend == "opencl" else {}
         env |= {"EGL_FAULTS": f"few_items={word}" if word else ""} if backend == "gles" else {}
-        return quadra.run(model(), [FEED], env=env, **options("mali-g76", backend, **library, **more))
+        return quadra.run(model(), [FEED], env=env, **options("mali-g76-buffers", backend, **library, **more))
 
     return run
 
@@ -80,7 +80,7 @@ def test_sums_are_not_shared_where_the_driver_refuses_the_group(quadra, opencl):
     x = m.input((1, 64))
     m.output(m.fully_connected(x, np.random.default_rng(4).normal(size=(8, 64)).astype(np.float32)))
     feed = np.random.default_rng(5).normal(size=(1, 64)).astype(np.float32)
-    given = options("mali-g76", "opencl", opencl_library=str(opencl))
+    given = options("mali-g76-buffers", "opencl", opencl_library=str(opencl))
     whole, without = (
         quadra.run(m.bytes(), [feed], env={"DRIVER_FAULTS_GPU": "1", **few}, **given)
         for few in ({}, {"DRIVER_FAULTS_FEW": "conv2d_split"})

@@ -17,7 +17,7 @@ from tests.model_builder import Model
 PLACES = [
     ("opencl", "", "f32"),
     ("opencl", "adreno-640", "f16"),  # images
-    ("opencl", "mali-g76", "f32_f16"),
+    ("opencl", "mali-g76-buffers", "f32_f16"),
     ("gles", "", "f32"),
     ("gles", "adreno-640-gles", "f16"),
     ("gles", "mali-g76-gles", "f32_f16"),

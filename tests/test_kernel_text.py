@@ -19,7 +19,10 @@ from tests.vectors import all_cases
 from tests.vectors.batch import batches
 
 CPUS = ["cpu-avx512", "cpu-avx2"]  # wide kernels are for OpenCL alone
-TARGETS_OF = {"opencl": ["adreno-640", "mali-g76", "generic", *CPUS], "gles": ["adreno-640", "mali-g76", "generic"]}
+TARGETS_OF = {
+    "opencl": ["adreno-640", "mali-g76-buffers", "generic", *CPUS],
+    "gles": ["adreno-640", "mali-g76-buffers", "generic"],
+}
 PROMISED = ["generic"]  # has as few bindings as OpenGL ES 3.1 promises: what merges elsewhere may be apart there
 ENDING = {"opencl": "cl", "gles": "comp"}
 CASES = [case for case in all_cases() if case.place != "cpu"]
@@ -41,7 +44,7 @@ FUNCTIONS = _BUILT_IN | set(_DEFINED.findall((settings.ROOT / "delegate_native/k
 
 
 # Images and buffers, each with floats and in one of the precisions with half; with --slow in every one.
-PHONES = {"adreno-640": ("f32", "f16"), "mali-g76": ("f32", "f32_f16")}
+PHONES = {"adreno-640": ("f32", "f16"), "mali-g76-buffers": ("f32", "f32_f16")}
 
 
 def combinations(api: str, slow: bool) -> list[tuple[str, str]]:
@@ -59,7 +62,11 @@ def target_file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("targets")
 
     def path(name: str, api: str) -> Path:
-        target, twin, made = (TARGETS / f"{name}.json", TARGETS / f"{name}-gles.json", folder / f"{name}.json")
+        target, twin, made = (
+            TARGETS / f"{name}.json",
+            TARGETS / f"{name.removesuffix('-buffers')}-gles.json",
+            folder / f"{name}.json",
+        )
         if api == "gles" and not made.exists():
             storage = json.loads(target.read_text())["storage"]
             made.write_text(json.dumps({**json.loads(twin.read_text()), "storage": storage}))

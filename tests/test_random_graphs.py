@@ -14,10 +14,10 @@ from tests.runs import Run, in_turn
 RUNS = [
     Run("opencl", ""),
     Run("opencl", "adreno-640"),
-    Run("opencl", "mali-g76"),
+    Run("opencl", "mali-g76-buffers"),
     Run("gles", ""),
     Run("gles", "generic-gles"),
-    Run("gles", "mali-g76", "f32_f16"),
+    Run("gles", "mali-g76-buffers", "f32_f16"),
 ]
 SLOW_RUNS = [
     Run("gles", "adreno-640"),

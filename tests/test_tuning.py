@@ -91,7 +91,7 @@ def start(library, egl, opencl, tmp_path):
         worker = Quadra(library, **UNOPTIMISED)
         try:
             counter = opencl if backend == "opencl" else None
-            outcome = worker.run(raw, [FEED], env=env, counter=counter, **options("mali-g76", backend, **given))
+            outcome = worker.run(raw, [FEED], env=env, counter=counter, **options("mali-g76-buffers", backend, **given))
         finally:
             worker.close()
         assert not outcome.error, outcome.error + worker.log()
@@ -190,9 +190,9 @@ def test_groups_outlive_an_update_of_the_driver(start, tmp_path):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_real_times_change_no_bit(quadra_for, backend):
-    worker = quadra_for("mali-g76")
+    worker = quadra_for("mali-g76-buffers")
     plain, *tuned = (
-        worker.run(model(), [FEED], **options("mali-g76", backend, tuning=tuning))
+        worker.run(model(), [FEED], **options("mali-g76-buffers", backend, tuning=tuning))
         for tuning in ("none", "fast", "exhaustive")
     )
     for outcome in tuned:

@@ -41,13 +41,13 @@ def kernels(outcome) -> list[str]:
 
 _QUICK = [
     ("opencl", "cpu-avx512", "f32"),
-    ("opencl", "mali-g76", "f16"),
+    ("opencl", "mali-g76-buffers", "f16"),
     ("gles", "adreno-740-gles", "f32"),
     ("gles", "mali-g610-gles", "f32_f16"),
 ]
 _SLOW = [
     ("opencl", target, precision)
-    for target in ("cpu-avx512", "cpu-avx2", "adreno-640", "mali-g76", "generic", "large-tiles")
+    for target in ("cpu-avx512", "cpu-avx2", "adreno-640", "mali-g76-buffers", "generic", "large-tiles")
     for precision in ("f32", "f32_f16", "f16")
 ] + [
     ("gles", f"{target}-gles", precision)
@@ -95,7 +95,7 @@ def test_random_sizes_are_right(unoptimised, phone, backend, target, precision):
     examples()
 
 
-@pytest.mark.parametrize(("backend", "target"), [("opencl", "mali-g76"), ("gles", "generic-gles")])
+@pytest.mark.parametrize(("backend", "target"), [("opencl", "mali-g76-buffers"), ("gles", "generic-gles")])
 def test_lanes_beyond_the_channels_reach_no_result(unoptimised, phone, backend, target):
     model, x, feed = poisoned("slice of more")
     model.output(*[READERS[name](model, x) for name in ("conv", "concatenation", "merged steps", "resize")])
@@ -140,7 +140,7 @@ def test_a_target_takes_it_from_so_many_channels_and_tiles(quadra, target, least
 
 
 def test_other_convolutions_do_not_take_it(quadra, phone):
-    usual = phone("null", "mali-g76", "f32")
+    usual = phone("null", "mali-g76-buffers", "f32")
     assert _chosen(quadra, (12, 12), 8, 8, usual)
     for how in (
         {"stride": (2, 1)},
@@ -150,5 +150,5 @@ def test_other_convolutions_do_not_take_it(quadra, phone):
         {"group": 4},
     ):
         assert not _chosen(quadra, (12, 12), 8, 8, usual, **how), how
-    few_bytes = phone("null", "mali-g76", "f32", max_buffer_bytes=36 * 9 * 2 * 16 - 1)
+    few_bytes = phone("null", "mali-g76-buffers", "f32", max_buffer_bytes=36 * 9 * 2 * 16 - 1)
     assert not _chosen(quadra, (12, 12), 8, 8, few_bytes), "tiles that fit no buffer"

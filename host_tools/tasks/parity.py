@@ -112,7 +112,7 @@ def show(found: Parity, console: Console) -> None:
         "hole   no vector runs there: the op or the storage is missing\n"
         "f32    floats · f32_f16  kept as halves, computed in floats\n"
         "f16    computed in halves, too, where the language has them: in OpenGL ES; OpenCL computes in floats\n"
-        "buffer, image  where tensors are kept: kernels of the targets mali-g76 and adreno-640",
+        "buffer, image  where tensors are kept: kernels of the targets mali-g76-buffers and adreno-640",
         highlight=False,
     )
     failures = list(found.failures())

@@ -48,7 +48,7 @@ def same(outcome):
         ("deeplabv3_257_mv_gpu", {"backend": "gles", "target": "adreno-640-gles", "precision": "f32_f16"}),
         ("keras_lstm_mnist_ptq", {"backend": "opencl"}),
         ("mobilenet_v2_1.0_224_quant", {"backend": "opencl"}),
-        ("mobilenet_v2_1.0_224_quant", {"backend": "opencl", "target": "mali-g76"}),
+        ("mobilenet_v2_1.0_224_quant", {"backend": "opencl", "target": "mali-g76-buffers"}),
     ],
     ids=[
         "opencl",

@@ -1,0 +1,36 @@
+"""A driver of OpenCL or OpenGL ES that runs on this machine, as a row of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Show = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a process is started so that the delegate in it finds this driver and no other."""
+
+    options: Mapping[str, str] = field(default_factory=dict)  # of the delegate: egl_library, opencl_library
+    env: Mapping[str, str] = field(default_factory=dict)  # environment variables; they replace the usual ones
+    prefix: tuple[str | Path, ...] = ()  # a program and its arguments that run the command which follows them
+
+    def command(self, argv: list[str | Path]) -> list[str | Path]:
+        return [*self.prefix, *argv]
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A row. `enter` raises ToolMissing, which says how to get the driver, where it is not on this machine."""
+
+    name: str
+    backend: str  # the delegate's option: opencl or gles
+    stands_for: str  # what it tells of other machines
+    source: str  # the package and its version
+    enter: Callable[[], Entry]
+    fetch: Callable[[Show], None] | None = None  # None: the system has it, or `./inv` installs it
+    megabytes: int = 0  # to be fetched
+    lacks: str = ""  # what it has not, of what the tests ask for
+    too_slow_for: str = ""  # what is left out for its speed

@@ -1,0 +1,42 @@
+"""The table of drivers: one row each."""
+
+from __future__ import annotations
+
+from host_tools.base.close_names import did_you_mean
+from host_tools.base.errors import Misuse
+from host_tools.drivers.driver import Driver, Entry
+
+DRIVERS = (
+    Driver(
+        name="pocl",
+        backend="opencl",
+        stands_for="OpenCL by clang, on this machine's CPU: what all other tests use",
+        source="Debian's pocl-opencl-icd",
+        enter=Entry,
+    ),
+    Driver(
+        name="llvmpipe",
+        backend="gles",
+        stands_for="OpenGL ES by Mesa, on this machine's CPU: what all other tests use",
+        source="Debian's libgl1-mesa-dri",
+        enter=lambda: Entry(env={"GALLIUM_DRIVER": "llvmpipe"}),
+    ),
+    Driver(
+        name="softpipe",
+        backend="gles",
+        stands_for="an OpenGL ES driver without llvmpipe's quirks",
+        source="Debian's libgl1-mesa-dri",
+        enter=lambda: Entry(env={"GALLIUM_DRIVER": "softpipe"}),
+        too_slow_for="all but the first vectors of each op, and small graphs",
+    ),
+)
+
+
+def find(name: str) -> Driver:
+    """The row of this name. Misuse: there is none."""
+    for driver in DRIVERS:
+        if driver.name == name:
+            return driver
+    names = [driver.name for driver in DRIVERS]
+    do_next = did_you_mean(name, names, f"there are {', '.join(names)}")
+    raise Misuse(f"find the driver {name}", "no row has this name", do_next)
