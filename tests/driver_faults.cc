@@ -7,6 +7,8 @@
 // read at every call. The ways of each function: see WaysOf. DRIVER_FAULTS_EGL: the EGL library
 // behind this one, if that is not the system's. DRIVER_FAULTS_GPU: the OpenCL device calls itself a
 // GPU. DRIVER_FAULTS_FEW: kernels whose name begins so take 16 work-items in a group, no more.
+// DRIVER_FAULTS_FEW_AT: when the driver tells that: "build", their programs do not compile;
+// "launch", they cannot be launched; else, it knows before it is asked to launch them.
 // DRIVER_FAULTS_MISCOMPILES: FROM=TO, the optimiser takes one function for another.
 // DRIVER_FAULTS_VERSION: a letter that the driver's version begins with.
 // DRIVER_FAULTS_TIMES: what a kernel takes follows from its group alone (NsOf).
@@ -281,6 +283,31 @@ cl_int CallItselfGpu(Real real, cl_device_id device, cl_device_info what, size_t
 constexpr size_t kFew = 16;
 std::map<cl_kernel, std::string> kernel_names;
 
+bool TellsAt(const char* when) {
+  const char* at = getenv("DRIVER_FAULTS_FEW_AT");
+  return strcmp(at ? at : "", when) == 0;
+}
+
+std::set<cl_program> too_large;  // programs whose text asks for more than that
+
+void NoteAskedGroup(cl_program program, const std::string& text) {
+  const char* few = getenv("DRIVER_FAULTS_FEW");
+  size_t group[3] = {1, 1, 1};
+  const size_t at = text.find("reqd_work_group_size(");
+  if (at != std::string::npos)
+    sscanf(text.c_str() + at, "reqd_work_group_size(%zu, %zu, %zu", group, group + 1, group + 2);
+  const bool is_meant = few && text.find(std::string("void ") + few) != std::string::npos;
+  const bool is_large = is_meant && group[0] * group[1] * group[2] > kFew;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (is_large) too_large.insert(program);
+  else too_large.erase(program);
+}
+
+bool AsksForMany(cl_program program) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return too_large.count(program) > 0;
+}
+
 bool TakesFew(cl_kernel kernel) {
   const char* few = getenv("DRIVER_FAULTS_FEW");
   if (!few) return false;
@@ -469,6 +496,10 @@ struct Wrapper<kId, R (*)(A...)> {
     }
     if constexpr (kId == kClBuildProgram) {
       Args all(args...);
+      if (TellsAt("build") && AsksForMany(std::get<0>(all))) {
+        happened = build_refused = true;
+        return CL_BUILD_PROGRAM_FAILURE;
+      }
       const std::string options = WithMistake(std::get<3>(all));
       std::get<3>(all) = options.c_str();
       return std::apply(Real, all);
@@ -480,18 +511,22 @@ struct Wrapper<kId, R (*)(A...)> {
       const size_t size = text.size();
       std::get<2>(all) = &begin;
       std::get<3>(all) = &size;
-      return std::apply(Real, all);
+      const cl_program made = std::apply(Real, all);
+      NoteAskedGroup(made, text);
+      return made;
     }
     if constexpr (kId == kClGetKernelWorkGroupInfo) {
       const cl_int code = Real(args...);
       size_t* most = static_cast<size_t*>(std::get<4>(Args(args...)));
-      if (most && TakesFew(std::get<0>(Args(args...)))) *most = std::min(*most, kFew);
+      if (most && TellsAt("") && TakesFew(std::get<0>(Args(args...))))
+        *most = std::min(*most, kFew);
       return code;
     }
     if constexpr (kId == kClEnqueueNDRangeKernel) {
       const size_t* local = std::get<5>(Args(args...));
       const bool many = local && local[0] * local[1] * local[2] > kFew;
-      if (many && TakesFew(std::get<1>(Args(args...)))) return CL_INVALID_WORK_GROUP_SIZE;
+      if (many && !TellsAt("build") && TakesFew(std::get<1>(Args(args...))))
+        return TellsAt("launch") ? CL_OUT_OF_RESOURCES : CL_INVALID_WORK_GROUP_SIZE;
     }
     if constexpr (kId == kClGetEventProfilingInfo) {
       const Args all(args...);

@@ -134,9 +134,11 @@ def test_a_device_that_is_lost_after_it_worked(driver, baselines, fault):
     """The error says so, the rounds before and after are right or errors, and the next interpreter is."""
     life = _lives("opencl")[0]
     function = fault.split("@")[0]
-    per_round = baselines[life].calls[function] // len(FEEDS)
+    assert len(FEEDS) == 3
+    # In the second round: first come the launches of the start, no more than a round has.
+    call = baselines[life].calls[function] * 2 // 3
     library = driver.library()
-    name, n, way = re.fullmatch(r"(\w+)@(\d+)=(.+)", fault.format(per_round + 1)).groups()
+    name, n, way = re.fullmatch(r"(\w+)@(\d+)=(.+)", fault.format(call)).groups()
     outcome = driver.live(life, Fault(name, int(n), way), library)
     assert not driver_faults.wrong(outcome) and len(outcome.outputs[0]) == len(expected()[0]), outcome
     assert "the device may be lost: make the delegate and its interpreter anew" in outcome.error, outcome.error

@@ -74,19 +74,25 @@ bool Jumps(const std::string& op) {
   return *word != 0;
 }
 
+// The target with what the request takes away.
+GpuInfo Asked(GpuInfo gpu, const PlanRequest& request) {
+  gpu.shares_sums &= request.shares_sums;
+  return gpu;
+}
+
 // Makes one plan; each function is a step, in the order in which Run calls them.
 class Planner {
  public:
-  Planner(const Graph& graph, const GpuInfo& gpu, Precision precision,
-          const std::vector<Group>& groups, const GpuInfo& plain_gpu, std::vector<Check>* checks)
+  Planner(const Graph& graph, const GpuInfo& gpu, const PlanRequest& request,
+          const GpuInfo& plain_gpu, std::vector<Check>* checks)
       : graph_(graph),
         gpu_(gpu),
-        precision_(precision),
-        groups_(groups),
+        precision_(request.precision),
+        groups_(request.groups),
         checks_(checks),
-        layout_(graph, gpu, precision) {
+        layout_(graph, gpu, request.precision) {
     context_.gpu = &gpu;
-    plain_context_.precision = context_.precision = precision;
+    plain_context_.precision = context_.precision = precision_;
     dialect_ = context_.DialectOf();
     plain_context_.gpu = &plain_gpu;
   }
@@ -457,7 +463,7 @@ class Planner {
     const auto kernel = builder_.CreateString(desc.name);
     const auto name = builder_.CreateString(Format("%03zu_", i) + desc.name);
     return fb::CreateDispatch(builder_, name, kernel, static_cast<int>(distinct.program), entry,
-                              args_at, global_at, local_at, nodes_at, grid_at);
+                              args_at, global_at, local_at, nodes_at, grid_at, desc.shares_sums);
   }
 
   std::vector<Offset<fb::Io>> WriteIo(const std::vector<int>& tensors) {
@@ -523,13 +529,15 @@ class Planner {
 
 }  // namespace
 
-Status MakePlan(const Graph& graph, const GpuInfo& gpu, Precision precision, PlanBytes* plan,
-                const std::vector<Group>& groups) {
-  return Planner(graph, gpu, precision, groups, gpu, nullptr).Run(plan);
+Status MakePlan(const Graph& graph, const GpuInfo& gpu, const PlanRequest& request,
+                PlanBytes* plan) {
+  const GpuInfo asked = Asked(gpu, request);
+  return Planner(graph, asked, request, asked, nullptr).Run(plan);
 }
 
-Status MakeChecks(const Graph& graph, const GpuInfo& gpu, Precision precision,
-                  const std::vector<Group>& groups, PlanBytes* plan, std::vector<Check>* checks) {
+Status MakeChecks(const Graph& graph, const GpuInfo& gpu, const PlanRequest& request,
+                  PlanBytes* plan, std::vector<Check>* checks) {
+  const GpuInfo asked = Asked(gpu, request);
   // Each work-item makes one result, and shares nothing with others.
   GpuInfo plain = gpu;
   plain.vector_width = 4;
@@ -537,7 +545,7 @@ Status MakeChecks(const Graph& graph, const GpuInfo& gpu, Precision precision,
   plain.flat_group = 0;
   plain.local_memory_bytes = 0;
   plain.enough_work_items = INT32_MAX;
-  return Planner(graph, gpu, precision, groups, plain, checks).Run(plan);
+  return Planner(graph, asked, request, plain, checks).Run(plan);
 }
 
 }  // namespace quadra

@@ -63,7 +63,6 @@ namespace quadra {
   F(DeleteSync)                \
   F(DeleteTextures)            \
   F(DispatchCompute)           \
-  F(DispatchComputeIndirect)   \
   F(EndQuery)                  \
   F(FenceSync)                 \
   F(Finish)                    \
@@ -134,6 +133,8 @@ bool HasWord(const char* words, const char* word);
 Status EglFailed(const EglApi& egl, const char* tried);
 // Ok unless an error is pending, or the GPU was reset, which some drivers tell only when asked.
 Status CheckGl(const GlApi& gl, const char* tried);
+// What an error is that GetError gave.
+Status GlError(const GlApi& gl, const char* tried, GLenum code);
 // Of a call that gave nothing: never ok, even where the driver left no error.
 Status GlFailed(const GlApi& gl, const char* tried);
 

@@ -70,17 +70,18 @@ Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
   Status refused;  // by the compiler, which spoils nothing that is loaded
   QUADRA_RETURN_IF_ERROR(Do([&] {
     const int64_t start = NowUs();
+    times->refusal.stage = Refusal::Stage::kMemory;
     QUADRA_RETURN_IF_ERROR(MakeMemory());
+    times->refusal = Refusal();
     const int64_t uploaded = NowUs();
     Status built = device_->programs->Build(plan_, kept, &programs_, &times->binaries);
     if (!built.ok()) {
-      times->refused = FindRefused();
-      if (times->refused.empty()) return built;
+      times->refusal = FindRefused();
+      if (times->refusal.dispatches.empty()) return built;
       refused = std::move(built);
       return Status();
     }
     QUADRA_RETURN_IF_ERROR(MakeLaunches());
-    if (times->binaries.compiled > 0) QUADRA_RETURN_IF_ERROR(DispatchFirst());
     times->upload_us = uploaded - start;
     times->compile_us = NowUs() - uploaded;
     return Status();
@@ -88,30 +89,15 @@ Status GlExecutable::Load(const fb::Binaries* kept, LoadTimes* times) {
   return refused;
 }
 
-// The largest group that compiles; 0 where not even one work-item does: it is not for the group.
-int GlExecutable::MostItems(const fb::Dispatch& dispatch) const {
-  const fb::Program& program = *plan_.programs()->Get(static_cast<unsigned>(dispatch.program()));
-  const Group group = GroupOf(dispatch);
-  int most = HasFreeGroup(dispatch) && !gl_.lost ? static_cast<int>(ItemsOf(group)) : 0;
-  do most /= 2;
-  while (most > 0 && !device_->programs->WithGroup(program, group, Shrunk(group, most)));
-  return most;
-}
-
-// Nothing where one of the programs that are not there has another fault. (A program has one
-// kernel.)
-std::vector<int> GlExecutable::FindRefused() const {
-  std::vector<int> refused(Count(plan_.dispatches()));
-  for (unsigned i = 0; i < refused.size(); ++i) {
-    const fb::Dispatch& dispatch = *plan_.dispatches()->Get(i);
-    if (programs_[static_cast<size_t>(dispatch.program())]) continue;
-    for (unsigned j = 0; j < i && refused[i] == 0; ++j) {
-      if (plan_.dispatches()->Get(j)->program() == dispatch.program()) refused[i] = refused[j];
-    }
-    if (refused[i] == 0) refused[i] = MostItems(dispatch);
-    if (refused[i] == 0) return {};
-  }
-  return refused;
+Refusal GlExecutable::FindRefused() const {
+  if (gl_.lost) return Refusal();
+  return quadra::FindRefused(
+      plan_, [this](unsigned i) { return ProgramOf(i) != nullptr; },
+      [this](const fb::Dispatch& dispatch, const Group& group) {
+        const auto index = static_cast<unsigned>(dispatch.program());
+        return device_->programs->WithGroup(*plan_.programs()->Get(index), GroupOf(dispatch),
+                                            group) != nullptr;
+      });
 }
 
 Status GlExecutable::MakeBuffer(const fb::Buffer& buffer, GLuint* made) {

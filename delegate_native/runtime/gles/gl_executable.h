@@ -17,6 +17,7 @@ class GlExecutable : public Executable {
   ~GlExecutable() override;
 
   Status Load(const fb::Binaries* kept, LoadTimes* times);
+  Status LaunchFirst(int* launched, Refusal* refusal) override;
   Status Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
              RunTimes* times) override;
   Status Bind(const std::vector<void*>& objects) override;
@@ -66,8 +67,10 @@ class GlExecutable : public Executable {
     return status;
   }
   // All of these on the device's thread.
-  int MostItems(const fb::Dispatch& dispatch) const;
-  std::vector<int> FindRefused() const;
+  const GlProgramPtr& ProgramOf(unsigned dispatch) const {
+    return programs_[static_cast<size_t>(plan_.dispatches()->Get(dispatch)->program())];
+  }
+  Refusal FindRefused() const;
   Status MakeMemory();
   Status MakeBuffer(const fb::Buffer& buffer, GLuint* made);
   Status MakeImage(const fb::Buffer& buffer, GLuint* made);
@@ -83,8 +86,8 @@ class GlExecutable : public Executable {
   Status Read(const Port& port, void* to);
   void BindLaunch(const GlApi& gl, const Launch& launch) const;
   void Dispatch(const Launch& launch);
-  class FirstDispatches;
-  Status DispatchFirst();
+  class FirstLaunches;
+  Status LaunchFirstHere(int* launched, Refusal* refusal);
   Status DispatchAll();
   Status ReadCopy(const fb::Tensor& from, void* to) override;
   Status WriteAll(const std::vector<const void*>& inputs);
