@@ -11,6 +11,7 @@
 // "launch", they cannot be launched; else, it knows before it is asked to launch them.
 // DRIVER_FAULTS_MISCOMPILES: FROM=TO, the optimiser takes one function for another.
 // DRIVER_FAULTS_VERSION: a letter that the driver's version begins with.
+// DRIVER_FAULTS_NAME: what the device calls its vendor and itself.
 // DRIVER_FAULTS_TIMES: what a kernel takes follows from its group alone (NsOf).
 #include <dlfcn.h>
 #include <string.h>
@@ -278,6 +279,15 @@ cl_int CallItselfGpu(Real real, cl_device_id device, cl_device_info what, size_t
   return code;
 }
 
+// The name that the environment gives the device.
+cl_int OwnName(cl_int code, char* text, size_t size, size_t* needed) {
+  const char* name = getenv("DRIVER_FAULTS_NAME");
+  if (!name) return code;
+  if (needed) *needed = strlen(name) + 1;
+  if (text && size > strlen(name)) strcpy(text, name);
+  return CL_SUCCESS;
+}
+
 // ---- kernels that take few work-items ----
 
 constexpr size_t kFew = 16;
@@ -476,6 +486,9 @@ struct Wrapper<kId, R (*)(A...)> {
           getenv("DRIVER_FAULTS_GPU") ? CallItselfGpu(&Real, args...) : Real(args...);
       char* text = static_cast<char*>(std::get<3>(Args(args...)));
       const char* version = getenv("DRIVER_FAULTS_VERSION");
+      const cl_device_info what = std::get<1>(Args(args...));
+      if (what == CL_DEVICE_NAME || what == CL_DEVICE_VENDOR)
+        return OwnName(code, text, std::get<2>(Args(args...)), std::get<4>(Args(args...)));
       if (text && version && std::get<1>(Args(args...)) == CL_DRIVER_VERSION) *text = *version;
       return code;
     }
@@ -493,6 +506,12 @@ struct Wrapper<kId, R (*)(A...)> {
     } else if constexpr (kId == kEglGetError) {
       const EGLint real = Real(args...), own = std::exchange(egl_error, EGL_SUCCESS);
       return own == EGL_SUCCESS ? real : own;
+    }
+    if constexpr (kId == kGlGetString) {
+      const char* name = getenv("DRIVER_FAULTS_NAME");
+      const GLenum what = std::get<0>(Args(args...));
+      if (name && (what == GL_VENDOR || what == GL_RENDERER))
+        return reinterpret_cast<const GLubyte*>(name);
     }
     if constexpr (kId == kClBuildProgram) {
       Args all(args...);

@@ -76,6 +76,7 @@ void VisitDecisions(Visitor* v, GpuInfo* info) {
   v->Number("flat_group", &info->flat_group, kUnits);
   v->Flag("has_timer_queries", &info->has_timer_queries);
   v->Flag("compiles_at_dispatch", &info->compiles_at_dispatch);
+  v->Number("flush_every", &info->flush_every, kUnits);
   v->Flag("shares_sums", &info->shares_sums);
   v->Flag("one_program", &info->one_program);
   v->Flag("separate_buffers", &info->separate_buffers);

@@ -65,6 +65,9 @@ struct GpuInfo {
   // OpenGL ES: machine code is made at a program's first dispatch, by the thread that dispatches.
   // That takes longer than a few inferences: texts that differ by little are one.
   bool compiles_at_dispatch = false;
+  // The driver is told to begin after so many dispatches, and after the last; 0: after the last
+  // only.
+  int flush_every = 0;
   bool shares_sums = true;          // groups of work-items may share sums (ops/split_sums.h)
   bool one_program = false;         // all kernels in one program
   bool separate_buffers = false;    // a buffer per tensor: lets a memory checker see overruns

@@ -158,6 +158,30 @@ TEST(Decide, HowLargeWorkItemsAreFollowsFromTheVendor) {
   EXPECT_EQ(mali.trips_per_second, unknown.trips_per_second);
 }
 
+TEST(Decide, DriversAreFlushedAsOftenAsPublishedDelegatesDo) {
+  const auto every = [](const std::string& json) { return Parsed("{" + json + "}").flush_every; };
+  const std::string qualcomm = R"("vendor": "qualcomm", "name": "adreno-)";
+  EXPECT_EQ(every(qualcomm + "630\""), 16);
+  EXPECT_EQ(every(qualcomm + "506\""), 16);
+  EXPECT_EQ(every(qualcomm + "640\""), 32);
+  EXPECT_EQ(every(R"("vendor": "qualcomm")"), 32);
+  EXPECT_EQ(Gpu("QUALCOMM", "QUALCOMM Adreno(TM)", "OpenCL 2.0 Adreno(TM) 618").flush_every, 16);
+  EXPECT_EQ(Gpu("QUALCOMM", "QUALCOMM Adreno(TM)", "OpenCL 3.0 Adreno(TM) 740").flush_every, 32);
+  EXPECT_EQ(every(R"("vendor": "arm")"), 24);
+  EXPECT_EQ(Gpu("Imagination", "PowerVR GE8320", "OpenCL 1.2").flush_every, 16);
+  EXPECT_EQ(Gpu("Imagination", "PowerVR Rogue GM9446", "OpenCL 1.2").flush_every, 4);
+  EXPECT_EQ(Gpu("Imagination", "PowerVR B-Series BXM-8-256", "OpenCL 3.0").flush_every, 16);
+  EXPECT_EQ(Gpu("ARM", "Mali-G78", "OpenCL 3.0 CLVK on Vulkan").flush_every, 0);
+  EXPECT_EQ(Gpu("NVIDIA Corporation", "NVIDIA H200", "OpenCL 3.0 CUDA").flush_every, 32);
+  const std::string gles = R"("api": "gles", )";
+  EXPECT_EQ(every(gles + qualcomm + "630-gles\""), 10);
+  EXPECT_EQ(every(gles + R"("vendor": "Qualcomm", "device_name": "Adreno (TM) 630")"), 10);
+  EXPECT_EQ(every(gles + R"("vendor": "Qualcomm", "device_name": "Adreno (TM) 740")"), 1);
+  EXPECT_EQ(every(gles + R"("vendor": "arm")"), 24);
+  EXPECT_EQ(every(R"("api": "gles", "vendor": "Mesa")"), 0);
+  EXPECT_EQ(every(R"("vendor": "arm", "flush_every": 3)"), 3);
+}
+
 TEST(Quirks, AdrenoReadsBuffersAsImagesUnderOpenGlEs) {
   const std::string adreno = R"("vendor": "qualcomm", "max_image_buffer_width": 65536)";
   EXPECT_TRUE(Parsed(R"({"api": "gles", )" + adreno + "}").reads_buffers_as_images);

@@ -295,9 +295,11 @@ void GlExecutable::Dispatch(const Launch& launch) {
 }
 
 Status GlExecutable::DispatchAll() {
+  const auto every = static_cast<size_t>(device_->context->info.flush_every);
   for (size_t i = 0; i < launches_.size(); ++i) {
     Dispatch(launches_[i]);
     QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
+    if (every > 0 && (i + 1) % every == 0) gl_.Flush();
   }
   return Status();
 }

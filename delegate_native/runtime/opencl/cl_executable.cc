@@ -18,7 +18,6 @@ size_t Count(const Vector* vector) {
   return vector ? vector->size() : 0;
 }
 
-constexpr size_t kFlushEvery = 32;
 constexpr size_t kHugePage = size_t{2} << 20;  // smaller memory has room for none
 
 // Memory that kernels address with vectors of any width.
@@ -348,6 +347,7 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
                               std::vector<ClHandle<cl_event>>* events) {
   const size_t wrapped[3] = {kWrappedOrigin, 0, 0};
   const size_t* origin = kHasCpuShapes && context_->threads ? wrapped : nullptr;
+  const auto every = static_cast<size_t>(context_->info.flush_every);
   for (size_t i = first; i < first + count; ++i) {
     const Launch& launch = launches_[i];
     cl_event event = nullptr;
@@ -360,9 +360,7 @@ Status ClExecutable::Launches(size_t first, size_t count, cl_command_queue queue
     }
     if (events) events->emplace_back(event, cl_.ReleaseEvent);
     else QUADRA_RETURN_IF_ERROR(TakeAfter(i, plan_));
-    // A driver that keeps commands until it is told so would begin when all of a long plan is
-    // there.
-    if (i % kFlushEvery == kFlushEvery - 1) cl_.Flush(queue);
+    if (every > 0 && (i - first + 1) % every == 0) cl_.Flush(queue);
   }
   // The device begins while the host still asks for the outputs.
   const cl_int code = cl_.Flush(queue);

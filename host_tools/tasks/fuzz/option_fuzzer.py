@@ -59,7 +59,7 @@ _STRINGS = ("", " ", "\0", "auto\0x", "\n", "%s%n%d", "a" * 100000, "\U0001f600"
 NUMBERS = ("max_work_group_size", "local_memory_bytes", "max_buffer_bytes", "buffer_alignment_bytes", "max_image_buffer_width",
            "max_storage_blocks", "max_image_units", "max_output_resources", "max_texture_units", "vector_width",
            "vector_registers", "enough_work_items", "winograd_channels", "winograd_tiles",
-           "trips_per_second", "flat_group")  # fmt: skip
+           "trips_per_second", "flat_group", "flush_every")  # fmt: skip
 LISTS = {"max_work_group": 3, "max_image2d": 2, "max_groups": 3}
 FLAGS = ("supports_fp16", "reads_buffers_as_images", "has_timer_queries", "shares_sums", "one_program",
          "separate_buffers", "shares_host_memory", "compiles_at_dispatch")  # fmt: skip
