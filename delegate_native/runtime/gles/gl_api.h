@@ -48,6 +48,7 @@ namespace quadra {
   F(AttachShader)              \
   F(BeginQuery)                \
   F(BindBuffer)                \
+  F(BindBufferBase)            \
   F(BindBufferRange)           \
   F(BindImageTexture)          \
   F(BindTexture)               \

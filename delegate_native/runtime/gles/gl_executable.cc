@@ -41,10 +41,31 @@ unsigned Count(const Vector* vector) {
 }  // namespace
 
 GlExecutable::GlExecutable(std::shared_ptr<GlDevice> device, const fb::Plan* plan)
-    : device_(std::move(device)),
-      failures_before_(device_->failures),
-      gl_(device_->context->gl),
-      plan_(*plan) {}
+    : device_(std::move(device)), gl_(device_->context->gl), plan_(*plan) {}
+
+// Commands work on what is bound: after one that was refused the next ones must not meet what
+// another executable bound.
+Status GlExecutable::TakeBindings() {
+  if (device_->owner == this) return Status();
+  device_->owner = nullptr;
+  const GlDevice::Bound& bound = device_->bound;
+  const bool has_texels = device_->context->info.max_image_buffer_width > 0;
+  for (GLuint i = 0; i < bound.buffers; ++i) gl_.BindBufferBase(GL_SHADER_STORAGE_BUFFER, i, 0);
+  for (GLuint i = 0; i < bound.images; ++i) {
+    gl_.BindImageTexture(i, 0, 0, GL_FALSE, 0, GL_READ_ONLY, GL_RGBA32F);
+  }
+  for (GLuint i = bound.textures; i-- > 0;) {
+    gl_.ActiveTexture(GL_TEXTURE0 + i);
+    gl_.BindTexture(GL_TEXTURE_2D, 0);
+    if (has_texels) gl_.BindTexture(GL_TEXTURE_BUFFER_EXT, 0);
+  }
+  gl_.BindBuffer(GL_SHADER_STORAGE_BUFFER, 0);
+  gl_.BindBufferBase(GL_UNIFORM_BUFFER, 0, 0);
+  QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "release what another model bound"));
+  device_->owner = this;
+  device_->bound = {};
+  return Status();
+}
 
 GlExecutable::~GlExecutable() {
   const Status freed = device_->thread.Do([this] {
@@ -56,6 +77,7 @@ GlExecutable::~GlExecutable() {
 
 void GlExecutable::Free() {
   EndDone();
+  device_->owner = nullptr;
   for (unsigned i = 0; i < buffers_.size(); ++i) {
     const bool image = plan_.buffers()->Get(i)->kind() == fb::BufferKind_Image;
     (image ? gl_.DeleteTextures : gl_.DeleteBuffers)(1, &buffers_[i]);
@@ -237,6 +259,12 @@ Status GlExecutable::MakeLaunches() {
   launches_.reserve(Count(plan_.dispatches()));
   for (const fb::Dispatch* dispatch : *plan_.dispatches()) {
     QUADRA_RETURN_IF_ERROR(MakeLaunch(*dispatch, &numbers));
+    const auto raise = [](size_t* most, const std::vector<Binding>& used) {
+      *most = std::max(*most, used.size());
+    };
+    raise(&uses_.buffers, launches_.back().buffers);
+    raise(&uses_.textures, launches_.back().textures);
+    raise(&uses_.images, launches_.back().images);
   }
   gl_.GenBuffers(1, &numbers_);
   gl_.BindBuffer(GL_UNIFORM_BUFFER, numbers_);
@@ -387,9 +415,10 @@ Status GlExecutable::ProfileByTimers(size_t first, size_t count, RunTimes* times
   QUADRA_RETURN_IF_ERROR(status);
   gl_.GetIntegerv(GL_GPU_DISJOINT_EXT, &disjoint);
   QUADRA_RETURN_IF_ERROR(CheckGl(gl_, "run the kernels and measure them"));
-  // Some drivers know the query and count nothing: a dispatch takes more than that.
-  const bool still = all_ns < kLeastDispatchNs * queries.size();
-  if (!timers.ok() || still) device_->context->info.has_timer_queries = false;
+  // Some drivers know the query and count nothing: a dispatch takes more than that. An error says
+  // nothing of the next measurement.
+  const bool still = timers.ok() && all_ns < kLeastDispatchNs * queries.size();
+  if (still) device_->context->info.has_timer_queries = false;
   if (!timers.ok() || still || disjoint) {
     Log(2, "the driver's timers %s: each dispatch is waited for",
         !timers.ok() ? "fail"

@@ -26,7 +26,7 @@ class GlExecutable : public Executable {
   Status Start(Events* events) override;
   int64_t copied_bytes() const override;
   float Time(unsigned dispatch, const Group& group) override;
-  bool is_intact() const override { return device_->failures == failures_before_; }
+  bool is_intact() const override { return is_intact_ && !gl_.lost; }
   std::vector<ProgramBinary> Binaries() override;
 
  private:
@@ -62,11 +62,17 @@ class GlExecutable : public Executable {
 
   template <typename Job>
   Status Do(Job job) {
-    Status status = device_->thread.Do(std::move(job));
-    if (!status.ok()) ++device_->failures;
+    Status status = device_->thread.Do([&] {
+      QUADRA_RETURN_IF_ERROR(TakeBindings());
+      Status done = job();
+      device_->bound.Raise(uses_);
+      return done;
+    });
+    if (!status.ok()) is_intact_ = false;
     return status;
   }
   // All of these on the device's thread.
+  Status TakeBindings();
   const GlProgramPtr& ProgramOf(unsigned dispatch) const {
     return programs_[static_cast<size_t>(plan_.dispatches()->Get(dispatch)->program())];
   }
@@ -113,7 +119,10 @@ class GlExecutable : public Executable {
   void Free();
 
   std::shared_ptr<GlDevice> device_;
-  const int failures_before_;
+  // Once a load or run failed, a command that was refused may have sent the next ones' data into
+  // any of its buffers.
+  bool is_intact_ = true;
+  GlDevice::Bound uses_;  // of its launches
   const GlApi& gl_;
   const fb::Plan& plan_;
   std::vector<GLuint> buffers_;  // parallel to plan.buffers: buffer or texture objects
