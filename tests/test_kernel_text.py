@@ -68,7 +68,7 @@ def target_file(tmp_path_factory):
             folder / f"{name}.json",
         )
         if api == "gles" and not made.exists():
-            storage = json.loads(target.read_text())["storage"]
+            storage = json.loads(target.read_text()).get("storage", "image2d")
             made.write_text(json.dumps({**json.loads(twin.read_text()), "storage": storage}))
         return made if api == "gles" else target
 

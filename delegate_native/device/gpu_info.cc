@@ -40,6 +40,7 @@ int64_t Clamped(int64_t n, const Range& range) {
 template <typename Visitor>
 void VisitFacts(Visitor* v, GpuInfo* info) {
   v->Text("name", &info->name);
+  v->Text("why", &info->why);
   v->Text("vendor", &info->vendor);
   v->ApiWord("api", &info->api);
   v->Text("opencl_version", &info->opencl_version);
